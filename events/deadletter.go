@@ -1,0 +1,175 @@
+package events
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Headers of a dead letter, beside the original ones (docs/wire.md, "Dead letters").
+const (
+	deadPrefix = "Dead-"
+	// An original header that means something to NATS, or that looks like one of ours, is kept
+	// under this prefix: lossless, and harmless where the dead letter is stored and read.
+	deadOriginal = "Dead-Original-"
+
+	headerDeadReason   = "Dead-Reason"
+	headerDeadMessage  = "Dead-Message"
+	headerDeadStack    = "Dead-Stack" // URL-escaped: header values are one line
+	headerDeadOwner    = "Dead-Owner"
+	headerDeadWorker   = "Dead-Worker"
+	headerDeadKind     = "Dead-Kind"
+	headerDeadSubject  = "Dead-Subject" // as stored in the event stream
+	headerDeadStream   = "Dead-Stream"
+	headerDeadSeq      = "Dead-Seq"
+	headerDeadEventID  = "Dead-Event-Id"
+	headerDeadVersion  = "Dead-Worker-Version"
+	headerDeadNode     = "Dead-Node"
+	headerDeadAttempts = "Dead-Attempts"
+	headerDeadFirstAt  = "Dead-First-At"
+	headerDeadAt       = "Dead-At"
+	// HeaderReplays on an event says how often it has been a dead letter and was replayed.
+	HeaderReplays = "Dead-Replays"
+)
+
+// DeadLetter is an event that failed for good, with what is known of how.
+type DeadLetter struct {
+	Seq uint64 // in the dead letter stream; its id for people. Not encoded.
+
+	Owner, Worker string
+	Kind          string // as in the subject: an unknown kind may be why it is here
+	EventID       string
+	Failure       Failure
+	Version       string // of the worker that failed last, "" if none ran
+	Node          string // process that gave up
+	Attempts      int    // runs that were started
+	Replays       int    // replays before this
+	FirstAt       time.Time
+	At            time.Time
+
+	Subject   string // of the stored event
+	Stream    string
+	StreamSeq uint64
+
+	Header Header // original, complete
+	Body   []byte // original
+}
+
+// NewDeadLetter makes the dead letter of e. attempts counts started runs; firstAt is when the stream
+// first stored the event or the first attempt failed, at is now.
+func NewDeadLetter(e *Event, f *Failure, version, node string, attempts int, at time.Time) *DeadLetter {
+	_, kind, _, _, _ := subjectTokens(e.Origin.Subject)
+	return &DeadLetter{
+		Owner: e.Owner, Worker: e.Worker, Kind: kind, EventID: e.ID, Failure: *f, Version: version, Node: node,
+		Attempts: attempts, Replays: replays(e.Header), FirstAt: e.Stored, At: at,
+		Subject: e.Origin.Subject, Stream: e.Origin.Stream, StreamSeq: e.Origin.Seq,
+		Header: e.Header, Body: e.Body,
+	}
+}
+
+// subjectTokens are the last tokens of a stored subject, whatever its prefix.
+func subjectTokens(subject string) (lane, kind, owner, worker string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) < 4 {
+		return "", "unknown", "", "", false
+	}
+	t = t[len(t)-4:]
+	return t[0], t[1], t[2], t[3], true
+}
+
+func replays(h Header) int {
+	n, err := strconv.Atoi(h.Get(HeaderReplays))
+	if err != nil || n < 0 || n > 1e6 {
+		return 0
+	}
+	return n
+}
+
+// Encode makes the headers of the dead letter's message; its body is DeadLetter.Body.
+func (d *DeadLetter) Encode() Header {
+	h := make(Header, len(d.Header)+15)
+	for name, values := range d.Header {
+		if serverHonoured(name) || hasPrefixFold(name, deadPrefix) {
+			name = deadOriginal + name
+		}
+		h[name] = values
+	}
+	for name, value := range map[string]string{
+		headerDeadReason: string(d.Failure.Reason), headerDeadMessage: oneLine(d.Failure.Message),
+		headerDeadStack: url.PathEscape(d.Failure.Stack),
+		headerDeadOwner: d.Owner, headerDeadWorker: d.Worker, headerDeadKind: d.Kind,
+		headerDeadSubject: d.Subject, headerDeadStream: d.Stream, headerDeadSeq: strconv.FormatUint(d.StreamSeq, 10),
+		headerDeadEventID: d.EventID, headerDeadVersion: d.Version, headerDeadNode: d.Node,
+		headerDeadAttempts: strconv.Itoa(d.Attempts), HeaderReplays: strconv.Itoa(d.Replays),
+		headerDeadFirstAt: formatTime(d.FirstAt), headerDeadAt: formatTime(d.At),
+	} {
+		if value != "" {
+			h.Set(name, value)
+		}
+	}
+	return h
+}
+
+// DecodeDeadLetter reads a message of the dead letter stream. The error names the header that is wrong.
+func DecodeDeadLetter(seq uint64, h Header, body []byte) (*DeadLetter, error) {
+	d := &DeadLetter{
+		Seq: seq, Owner: h.Get(headerDeadOwner), Worker: h.Get(headerDeadWorker), Kind: h.Get(headerDeadKind),
+		EventID: h.Get(headerDeadEventID), Version: h.Get(headerDeadVersion), Node: h.Get(headerDeadNode),
+		Subject: h.Get(headerDeadSubject), Stream: h.Get(headerDeadStream), Replays: replays(h),
+		Header: make(Header, len(h)), Body: body,
+	}
+	stack, err := url.PathUnescape(h.Get(headerDeadStack))
+	if err != nil {
+		return nil, fmt.Errorf("dead letter header %s: %w", headerDeadStack, err)
+	}
+	d.Failure = *NewFailure(Reason(h.Get(headerDeadReason)), h.Get(headerDeadMessage), stack)
+	if d.StreamSeq, err = strconv.ParseUint(h.Get(headerDeadSeq), 10, 64); err != nil {
+		return nil, fmt.Errorf("dead letter header %s %q: it is a number", headerDeadSeq, h.Get(headerDeadSeq))
+	}
+	if d.Attempts, err = strconv.Atoi(h.Get(headerDeadAttempts)); err != nil {
+		return nil, fmt.Errorf("dead letter header %s %q: it is a number", headerDeadAttempts, h.Get(headerDeadAttempts))
+	}
+	for name, into := range map[string]*time.Time{headerDeadFirstAt: &d.FirstAt, headerDeadAt: &d.At} {
+		if *into, err = time.Parse(time.RFC3339Nano, h.Get(name)); err != nil {
+			return nil, fmt.Errorf("dead letter header %s %q: it is a time in RFC 3339", name, h.Get(name))
+		}
+	}
+	for name, values := range h {
+		if original, ok := strings.CutPrefix(name, deadOriginal); ok {
+			d.Header[original] = values
+		} else if !strings.HasPrefix(name, deadPrefix) && !serverHonoured(name) {
+			d.Header[name] = values
+		}
+	}
+	return d, nil
+}
+
+// Replay makes the event message that runs d again: the subject to publish to and its headers;
+// the body is DeadLetter.Body. The caller sets a message id of its own.
+func (d *DeadLetter) Replay(s Subjects) (subject string, h Header, err error) {
+	kind, err := ParseKind(d.Kind)
+	if err != nil {
+		return "", nil, fmt.Errorf("dead letter %d cannot be replayed: %w", d.Seq, err)
+	}
+	if err := CheckName("owner", d.Owner); err != nil {
+		return "", nil, fmt.Errorf("dead letter %d cannot be replayed: %w", d.Seq, err)
+	}
+	if err := CheckName("worker", d.Worker); err != nil {
+		return "", nil, fmt.Errorf("dead letter %d cannot be replayed: %w", d.Seq, err)
+	}
+	h = make(Header, len(d.Header)+2)
+	for name, values := range d.Header {
+		if !serverHonoured(name) && !strings.EqualFold(name, HeaderReplays) {
+			h[name] = values
+		}
+	}
+	if d.EventID != "" {
+		h.Set(HeaderEventID, d.EventID)
+	}
+	h.Set(HeaderReplays, strconv.Itoa(d.Replays+1))
+	return s.Event(kind, d.Owner, d.Worker), h, nil
+}
+
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,295 @@
+package events
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Decoder turns stored messages into events. The zero Decoder is not usable: set Subjects and
+// ReplyPrefixes. It may be used by many goroutines at once.
+type Decoder struct {
+	Subjects Subjects
+	// ReplyPrefixes are what a Reply-To may begin with. The fleet publishes replies with its own
+	// rights, so a publisher must not choose freely where to.
+	ReplyPrefixes []string
+}
+
+// Decode makes an Event of a stored message. origin.Subject is the stored subject; stored is
+// the stream's time of the message. header and body are kept, not copied.
+//
+// It always returns an Event that says as much as could be understood. The Failure is not nil
+// (reason malformed) when the message breaks the contract; it names what is wrong and what is
+// allowed. Such an event must not be run.
+func (d Decoder) Decode(origin Origin, header Header, body []byte, stored time.Time) (*Event, *Failure) {
+	e := &Event{Header: header, Body: body, Stored: stored, Origin: origin, Attempt: 1}
+	p := problem{}
+	_, kind, owner, worker, ok := d.Subjects.ParseStored(origin.Subject)
+	if !ok {
+		p.add("subject %q is not %s.events.KIND.OWNER.WORKER", origin.Subject, d.Subjects)
+	} else {
+		e.Owner, e.Worker = owner, worker
+		var err error
+		if e.Kind, err = ParseKind(kind); err != nil {
+			p.add("%v", err)
+		}
+		if !ValidName(owner) || !ValidName(worker) {
+			p.addErr(CheckName("owner", owner))
+			p.addErr(CheckName("worker", worker))
+		}
+	}
+	d.readHeaders(e, &p)
+	if e.ID == "" {
+		e.ID = strconv.FormatUint(origin.Seq, 10)
+	}
+	switch e.Kind {
+	case Fetch:
+		e.completeFetch(&p)
+	case Task:
+		if isJSON(header) && !json.Valid(body) {
+			p.add("body is not the JSON that %s says it is", HeaderContentType)
+		}
+	}
+	return e, p.failure
+}
+
+// problem keeps the first thing found wrong.
+type problem struct{ failure *Failure }
+
+func (p *problem) add(format string, args ...any) {
+	if p.failure == nil {
+		p.failure = Fail(ReasonMalformed, format, args...)
+	}
+}
+
+func (p *problem) addErr(err error) {
+	if err != nil {
+		p.add("%v", err)
+	}
+}
+
+// readHeaders reads in one pass all headers that mean something to Pinwheel. Names are matched
+// without regard to case: a publisher who writes reply-to means Reply-To.
+func (d Decoder) readHeaders(e *Event, p *problem) {
+	var msgID string
+	for name, values := range e.Header {
+		if hasPrefixFold(name, HeaderHTTPPrefix) {
+			e.addHTTPHeaders(name[len(HeaderHTTPPrefix):], values, p)
+			continue
+		}
+		known := knownHeader(name)
+		if known == "" {
+			continue
+		}
+		if len(values) != 1 {
+			p.add("header %s appears %d times: once is allowed", known, len(values))
+			continue
+		}
+		if known == HeaderMsgID {
+			msgID = values[0]
+			continue
+		}
+		d.readHeader(e, known, values[0], p)
+	}
+	if e.ID == "" {
+		e.ID = msgID
+	}
+	if len(e.ID) > MaxEventID || !utf8.ValidString(e.ID) {
+		p.add("header %s: it is at most %d bytes of UTF-8", HeaderEventID, MaxEventID)
+		e.ID = ""
+	}
+}
+
+// MaxEventID is the longest Event-Id, in bytes.
+const MaxEventID = 256
+
+// readHeader reads one header that may stand only once; name is one that knownHeader returned.
+func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
+	var err error
+	switch name {
+	case HeaderReplyTo:
+		if reason := d.refuseReplyTo(value); reason != "" {
+			p.add("header %s %q: %s", name, value, reason)
+			return
+		}
+		e.ReplyTo = value
+	case HeaderEventID:
+		e.ID = value
+	case HeaderDeadline:
+		if e.Deadline, err = time.Parse(time.RFC3339Nano, value); err != nil {
+			p.add("header %s %q: it is a time in RFC 3339, like 2026-01-02T15:04:05.123Z", name, value)
+		}
+	case HeaderWorkerVersion:
+		e.Version = value
+	case HeaderMethod:
+		if !isToken(value) || isForbiddenMethod(value) {
+			p.add("header %s %q: it is an HTTP method other than CONNECT, TRACE and TRACK", name, value)
+			return
+		}
+		e.Method = value
+	case HeaderURL:
+		e.URL = value
+	case HeaderScheduledTime:
+		if e.ScheduledTime, err = strconv.ParseInt(value, 10, 64); err != nil || e.ScheduledTime < 0 || e.ScheduledTime > maxJSTime {
+			p.add("header %s %q: it is milliseconds since the epoch, 0 to %d", name, value, int64(maxJSTime))
+		}
+	case HeaderCron:
+		e.Cron = value
+	}
+}
+
+// maxJSTime is the latest time a JavaScript Date can hold (ECMA-262 §21.4.1.1).
+const maxJSTime = 8.64e15
+
+// knownHeader is the canonical name of a header that Decode reads and that may stand once, or "".
+func knownHeader(name string) string {
+	for _, known := range [...]string{
+		HeaderReplyTo, HeaderEventID, HeaderDeadline, HeaderWorkerVersion,
+		HeaderMethod, HeaderURL, HeaderScheduledTime, HeaderCron, HeaderMsgID,
+	} {
+		if len(name) == len(known) && strings.EqualFold(name, known) {
+			return known
+		}
+	}
+	return ""
+}
+
+// refuseReplyTo says why the subject may not be replied to, or "".
+func (d Decoder) refuseReplyTo(subject string) string {
+	if d.Subjects.Owned(subject) || strings.HasPrefix(subject, "$") {
+		return "replies never go to subjects of NATS or Pinwheel"
+	}
+	if !validPublishSubject(subject) {
+		return "it is not a subject that can be published to"
+	}
+	for _, prefix := range d.ReplyPrefixes {
+		if strings.HasPrefix(subject, prefix) {
+			return ""
+		}
+	}
+	return "it must begin with " + strings.Join(d.ReplyPrefixes, " or ")
+}
+
+// validPublishSubject follows NATS: tokens not empty, no white space, no wildcards.
+func validPublishSubject(s string) bool {
+	if s == "" || len(s) > 1024 || strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '*' || r == '>' })
+}
+
+func (e *Event) addHTTPHeaders(name string, values []string, p *problem) {
+	if !isToken(name) {
+		p.add("header %s%s: %q is not the name of an HTTP header", HeaderHTTPPrefix, name, name)
+		return
+	}
+	for _, v := range values {
+		if strings.ContainsAny(v, "\x00\r\n") {
+			p.add("header %s%s: its value has a NUL or a line break", HeaderHTTPPrefix, name)
+			return
+		}
+		e.HTTPHeaders = append(e.HTTPHeaders, name, v)
+	}
+}
+
+// completeFetch fills in what a fetch event may leave out, and checks its URL.
+func (e *Event) completeFetch(p *problem) {
+	if e.Method == "" {
+		e.Method = "GET"
+		if len(e.Body) > 0 {
+			e.Method = "POST"
+		}
+	}
+	if (e.Method == "GET" || e.Method == "HEAD") && len(e.Body) > 0 {
+		p.add("%s %s cannot carry a body, and this one has %d bytes", HeaderMethod, e.Method, len(e.Body))
+	}
+	switch {
+	case e.URL == "" || e.URL == "/":
+		e.URL = baseURL(e.Owner, e.Worker) + "/"
+		return
+	case strings.HasPrefix(e.URL, "/"):
+		e.URL = baseURL(e.Owner, e.Worker) + e.URL
+	}
+	u, err := url.Parse(e.URL)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		p.add("header %s %q: it is a path that begins with / or an absolute http or https URL", HeaderURL, e.URL)
+	}
+}
+
+// baseURL is what a fetch event's path is relative to: http://<worker>.<owner>.pinwheel.
+func baseURL(owner, worker string) string { return "http://" + worker + "." + owner + ".pinwheel" }
+
+func isJSON(h Header) bool {
+	for name, values := range h {
+		if len(values) > 0 && strings.EqualFold(name, HeaderContentType) {
+			media, _, _ := strings.Cut(values[0], ";")
+			media = strings.TrimSpace(media)
+			return strings.EqualFold(media, "application/json") || hasSuffixFold(media, "+json")
+		}
+	}
+	return false
+}
+
+func hasSuffixFold(s, suffix string) bool {
+	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
+}
+
+func isForbiddenMethod(m string) bool {
+	return strings.EqualFold(m, "CONNECT") || strings.EqualFold(m, "TRACE") || strings.EqualFold(m, "TRACK")
+}
+
+// isToken reports whether s is a token (RFC 9110 §5.6.2).
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// ParseAckSubject reads where a delivery came from out of its ack subject, in both of the
+// server's formats: $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<ns>.<pending>
+// and $JS.ACK.<domain>.<account hash>.<the same>[.<token>].
+// Nothing else decides whether a message is a delivery: not its headers, not its body.
+func ParseAckSubject(subject string) (origin Origin, stored time.Time, pending uint64, err error) {
+	bad := func() (Origin, time.Time, uint64, error) {
+		return Origin{}, time.Time{}, 0, fmt.Errorf("%q is not the ack subject of a JetStream delivery", subject)
+	}
+	var tokens [13]string
+	n := 0
+	for rest := subject; ; n++ {
+		if n == len(tokens) {
+			return bad()
+		}
+		token, after, more := strings.Cut(rest, ".")
+		tokens[n], rest = token, after
+		if !more {
+			n++
+			break
+		}
+	}
+	if n < 9 || tokens[0] != "$JS" || tokens[1] != "ACK" {
+		return bad()
+	}
+	t := tokens[2:9]
+	if n >= 11 {
+		t = tokens[4:11]
+	} else if n != 9 {
+		return bad()
+	}
+	delivered, err1 := strconv.Atoi(t[2])
+	seq, err2 := strconv.ParseUint(t[3], 10, 64)
+	nanos, err3 := strconv.ParseInt(t[5], 10, 64)
+	pending, err4 := strconv.ParseUint(t[6], 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil || err4 != nil || delivered < 1 || t[0] == "" || t[1] == "" {
+		return bad()
+	}
+	origin = Origin{Stream: t[0], Consumer: t[1], Seq: seq, Deliveries: delivered, AckSubject: subject}
+	return origin, time.Unix(0, nanos), pending, nil
+}

@@ -1,0 +1,59 @@
+package events
+
+import "time"
+
+// Event is one message of the event stream, decoded. It belongs to whoever holds it; Body and
+// the header values are never changed after Decode.
+type Event struct {
+	Kind   Kind
+	Owner  string
+	Worker string
+
+	ID       string    // the publisher's: header Event-Id, else Nats-Msg-Id, else the stream sequence
+	Version  string    // the version the publisher asked for; "" = the active one
+	ReplyTo  string    // where the reply goes; "" = nobody waits
+	Deadline time.Time // past it nobody waits; zero = none
+	Stored   time.Time // when the stream stored it
+
+	Header Header // as sent
+	Body   []byte
+
+	Method      string   // fetch
+	URL         string   // fetch: absolute
+	HTTPHeaders []string // fetch: name, value, name, value …
+
+	ScheduledTime int64  // scheduled: milliseconds since the epoch
+	Cron          string // scheduled
+
+	// Attempt is the number of the run that comes next, 1 for the first. It counts started
+	// runs, not deliveries.
+	Attempt int
+
+	Origin Origin
+}
+
+// Origin is where in JetStream an event came from, and how to answer for it.
+type Origin struct {
+	Stream     string
+	Consumer   string
+	Subject    string // as stored, with the lane
+	Seq        uint64 // stream sequence
+	Deliveries int    // the server's count, 1 for the first
+	AckSubject string // one message there settles the delivery
+}
+
+// Target is "owner/worker", as people name a worker.
+func (e *Event) Target() string { return e.Owner + "/" + e.Worker }
+
+// UserHeaders calls yield for each header of the event that its handler may see: all but those
+// that steer NATS, and Reply-To, which is between the publisher and Pinwheel.
+func (e *Event) UserHeaders(yield func(name, value string)) {
+	for name, values := range e.Header {
+		if serverHonoured(name) || name == HeaderReplyTo || hasPrefixFold(name, deadPrefix) {
+			continue
+		}
+		for _, v := range values {
+			yield(name, v)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Reason is why an event failed. It is a token of the dead letter's subject and the label of a metric.
+type Reason string
+
+// The reasons (design §4, docs/wire.md "Reasons").
+const (
+	ReasonException Reason = "exception"  // the handler threw, or its promise rejected
+	ReasonCPU       Reason = "cpu"        // CPU time limit
+	ReasonMemory    Reason = "memory"     // heap limit
+	ReasonTimeout   Reason = "timeout"    // wall-clock limit
+	ReasonNoWorker  Reason = "no-worker"  // no such worker, or no such version of it
+	ReasonNoHandler Reason = "no-handler" // the worker has no handler for this kind
+	ReasonMalformed Reason = "malformed"  // the event breaks the wire contract
+	ReasonExpired   Reason = "expired"    // its deadline passed before it started
+	ReasonCrash     Reason = "crash"      // processes died while it ran
+	ReasonTooLarge  Reason = "too-large"  // the response does not fit a NATS message
+)
+
+// Reasons lists every reason.
+var Reasons = [...]Reason{
+	ReasonException, ReasonCPU, ReasonMemory, ReasonTimeout, ReasonNoWorker, ReasonNoHandler,
+	ReasonMalformed, ReasonExpired, ReasonCrash, ReasonTooLarge,
+}
+
+// ParseReason is the inverse of string(r).
+func ParseReason(s string) (Reason, error) {
+	names := make([]string, len(Reasons))
+	for i, r := range Reasons {
+		if string(r) == s {
+			return r, nil
+		}
+		names[i] = string(r)
+	}
+	return "", fmt.Errorf("reason %q: it is one of %s", s, strings.Join(names, ", "))
+}
+
+// Status is the HTTP status of the reply to a fetch event that failed for this reason.
+func (r Reason) Status() int {
+	switch r {
+	case ReasonCPU, ReasonMemory:
+		return 429
+	case ReasonTimeout:
+		return 504
+	case ReasonNoWorker:
+		return 404
+	case ReasonNoHandler:
+		return 501
+	case ReasonMalformed:
+		return 400
+	case ReasonExpired, ReasonCrash:
+		return 503
+	}
+	return 500
+}
+
+// Transient reports whether running the event again may end otherwise, so that a retry makes sense.
+func (r Reason) Transient() bool {
+	switch r {
+	case ReasonException, ReasonCPU, ReasonMemory, ReasonTimeout, ReasonCrash, ReasonTooLarge:
+		return true
+	}
+	return false
+}
+
+// Bounds of what a Failure carries, in bytes; the rest is cut off.
+const (
+	MaxMessage = 2 << 10
+	MaxStack   = 8 << 10
+)
+
+// Failure says why an attempt, or an event for good, failed. It is an error.
+type Failure struct {
+	Reason  Reason
+	Message string // one line for people: at most MaxMessage bytes of valid UTF-8
+	Stack   string // JavaScript stack in the author's files, "" if none; at most MaxStack bytes
+}
+
+// Fail makes a Failure with a formatted message, cut to its bounds.
+func Fail(r Reason, format string, args ...any) *Failure {
+	return NewFailure(r, fmt.Sprintf(format, args...), "")
+}
+
+// NewFailure makes a Failure from text that nobody has checked: invalid UTF-8 and length are mended.
+func NewFailure(r Reason, message, stack string) *Failure {
+	return &Failure{Reason: r, Message: clip(message, MaxMessage), Stack: clip(stack, MaxStack)}
+}
+
+// Error is "reason: message", also the value of the reply header Error.
+func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Message }
+
+// clip cuts s to at most n bytes of valid UTF-8.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

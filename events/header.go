@@ -1,0 +1,53 @@
+package events
+
+import "strings"
+
+// Header is the headers of a NATS message: names as they were sent, case and all.
+// It is convertible to and from nats.Header.
+type Header map[string][]string
+
+// Get is the first value of the header of exactly this name, or "".
+func (h Header) Get(name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// Set replaces all values of the header of exactly this name.
+func (h Header) Set(name, value string) { h[name] = []string{value} }
+
+// Headers of a request (docs/wire.md, "Request headers").
+const (
+	HeaderReplyTo       = "Reply-To"       // subject the reply goes to
+	HeaderEventID       = "Event-Id"       // the publisher's id of the event
+	HeaderDeadline      = "Deadline"       // RFC 3339: past it nobody waits for the reply
+	HeaderWorkerVersion = "Worker-Version" // request: run exactly this version; reply: which one ran
+	HeaderTraceParent   = "traceparent"    // W3C Trace Context
+	HeaderTraceState    = "tracestate"     // W3C Trace Context
+	HeaderContentType   = "Content-Type"   // of a task's payload
+	HeaderMethod        = "Http-Method"    // fetch: the method; default GET, POST when there is a body
+	HeaderURL           = "Http-Url"       // fetch: absolute, or a path
+	HeaderHTTPPrefix    = "Http-Header-"   // fetch: + name of a request or response header, repeatable
+	HeaderScheduledTime = "Scheduled-Time" // scheduled: milliseconds since the epoch
+	HeaderCron          = "Cron"           // scheduled: the expression that fired
+	HeaderMsgID         = "Nats-Msg-Id"    // JetStream's deduplication id; default of Event-Id
+)
+
+// Headers of a reply (docs/wire.md, "Reply headers"), beside Event-Id, Worker-Version and Http-Header-*.
+const (
+	HeaderAttempt  = "Attempt"     // 1 for the first run
+	HeaderDuration = "Duration-Ms" // from start of the attempt to the reply, milliseconds with fraction
+	HeaderError    = "Error"       // "reason: message" when it failed
+	HeaderStatus   = "Http-Status" // fetch: HTTP status
+)
+
+// serverHonoured reports whether a NATS server or client gives a meaning of its own to a header of this
+// name, so that it must never be copied from an event to a message that Pinwheel publishes.
+func serverHonoured(name string) bool {
+	return hasPrefixFold(name, "Nats-") || strings.EqualFold(name, "Status") || strings.EqualFold(name, "Description")
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}

@@ -1,0 +1,85 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MaxName is the longest owner or worker name, in bytes.
+const MaxName = 64
+
+// ValidName reports whether s may name an owner or a worker: [A-Za-z0-9_-]{1,64}.
+// Such a name is always one token of a NATS subject and one of a KV key.
+func ValidName(s string) bool {
+	if s == "" || len(s) > MaxName {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// CheckName returns an error that says what is wrong with s as a name of an owner or a worker
+// (what says which), or nil.
+func CheckName(what, s string) error {
+	if ValidName(s) {
+		return nil
+	}
+	return fmt.Errorf("%s %q: a name is 1 to %d of A-Z a-z 0-9 _ -", what, s, MaxName)
+}
+
+// ParseTarget splits "owner/worker", the form in which people name a worker.
+func ParseTarget(s string) (owner, worker string, err error) {
+	owner, worker, ok := strings.Cut(s, "/")
+	if !ok {
+		return "", "", fmt.Errorf("worker %q: write it as OWNER/WORKER", s)
+	}
+	if err := CheckName("owner", owner); err != nil {
+		return "", "", err
+	}
+	if err := CheckName("worker", worker); err != nil {
+		return "", "", err
+	}
+	return owner, worker, nil
+}
+
+// Kind is what sort of event it is, and so which handler of a worker it calls.
+type Kind uint8
+
+// The kinds of events. The zero Kind is none of them.
+const (
+	Fetch     Kind = 1 + iota // a request that wants a response
+	Task                      // a unit of work with a JSON result
+	Scheduled                 // a tick of a schedule
+)
+
+// Kinds lists every kind.
+var Kinds = [...]Kind{Fetch, Task, Scheduled}
+
+// String is the kind as it stands in subjects: "fetch", "task", "scheduled".
+func (k Kind) String() string {
+	switch k {
+	case Fetch:
+		return "fetch"
+	case Task:
+		return "task"
+	case Scheduled:
+		return "scheduled"
+	}
+	return "unknown"
+}
+
+// ParseKind is the inverse of String.
+func ParseKind(s string) (Kind, error) {
+	for _, k := range Kinds {
+		if s == k.String() {
+			return k, nil
+		}
+	}
+	return 0, fmt.Errorf("kind %q: it is one of fetch, task, scheduled", s)
+}

@@ -1,0 +1,103 @@
+package events
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Reply is the answer to an event. For fetch it is an HTTP response; for task and scheduled the
+// body is JSON: {"success":…,"data":…,"error":…}.
+type Reply struct {
+	Status  int      // fetch: 200 to 599
+	Headers []string // fetch: name, value, name, value …
+	Body    []byte
+
+	Failure *Failure // not nil when the event failed; Status and Body then say so too
+
+	EventID  string
+	Attempt  int
+	Version  string // of the worker that answered, "" if none
+	Duration time.Duration
+}
+
+// FailureReply is the reply to e that tells of its failure.
+func FailureReply(e *Event, f *Failure) *Reply {
+	r := &Reply{Failure: f, EventID: e.ID, Attempt: e.Attempt}
+	if e.Kind == Task || e.Kind == Scheduled {
+		r.Body, _ = json.Marshal(map[string]any{"success": false, "error": f.Error()})
+		return r
+	}
+	r.Status = f.Reason.Status()
+	r.Headers = []string{"content-type", "text/plain; charset=utf-8"}
+	r.Body = []byte(f.Error() + "\n")
+	return r
+}
+
+// Encode makes the headers of the reply's message; its body is Reply.Body.
+func (r *Reply) Encode() Header {
+	h := make(Header, 6+len(r.Headers)/2)
+	values := [5]string{r.EventID, strconv.Itoa(r.Attempt), strconv.FormatFloat(float64(r.Duration)/1e6, 'f', 3, 64), r.Version}
+	h[HeaderEventID] = values[0:1:1]
+	h[HeaderAttempt] = values[1:2:2]
+	h[HeaderDuration] = values[2:3:3]
+	if r.Version != "" {
+		h[HeaderWorkerVersion] = values[3:4:4]
+	}
+	if r.Status != 0 {
+		values[4] = strconv.Itoa(r.Status)
+		h[HeaderStatus] = values[4:5:5]
+	}
+	if r.Failure != nil {
+		h[HeaderError] = []string{oneLine(r.Failure.Error())}
+	}
+	for i := 0; i+1 < len(r.Headers); i += 2 {
+		name := HeaderHTTPPrefix + r.Headers[i]
+		h[name] = append(h[name], oneLine(r.Headers[i+1]))
+	}
+	return h
+}
+
+// DecodeReply reads a reply message, as a publisher does. The error says what is not as the
+// contract wants it, for example because something else than Pinwheel answered.
+func DecodeReply(h Header, body []byte) (*Reply, error) {
+	r := &Reply{Body: body, EventID: h.Get(HeaderEventID), Version: h.Get(HeaderWorkerVersion)}
+	var err error
+	if r.Attempt, err = strconv.Atoi(h.Get(HeaderAttempt)); err != nil || r.Attempt < 0 {
+		return nil, fmt.Errorf("reply header %s %q: it is a number", HeaderAttempt, h.Get(HeaderAttempt))
+	}
+	if v := h.Get(HeaderDuration); v != "" {
+		ms, err := strconv.ParseFloat(v, 64)
+		if err != nil || ms < 0 || ms > 1e12 {
+			return nil, fmt.Errorf("reply header %s %q: it is milliseconds", HeaderDuration, v)
+		}
+		r.Duration = time.Duration(ms * 1e6)
+	}
+	if v := h.Get(HeaderStatus); v != "" {
+		if r.Status, err = strconv.Atoi(v); err != nil || r.Status < 200 || r.Status > 599 {
+			return nil, fmt.Errorf("reply header %s %q: it is 200 to 599", HeaderStatus, v)
+		}
+	}
+	if v := h.Get(HeaderError); v != "" {
+		reason, message, _ := strings.Cut(v, ": ")
+		r.Failure = NewFailure(Reason(reason), message, "")
+	}
+	for name, values := range h {
+		if after, ok := strings.CutPrefix(name, HeaderHTTPPrefix); ok {
+			for _, v := range values {
+				r.Headers = append(r.Headers, after, v)
+			}
+		}
+	}
+	return r, nil
+}
+
+// oneLine makes s fit for a NATS header value: no line breaks or NULs.
+func oneLine(s string) string {
+	if !strings.ContainsAny(s, "\r\n\x00") {
+		return s
+	}
+	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\x00", " ").Replace(s)
+}

@@ -1,0 +1,132 @@
+package events
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Lanes is the number of partitions of the event stream. An owner is always in the same lane.
+const Lanes = 16
+
+// DefaultPrefix is the first token of every subject unless configured otherwise.
+const DefaultPrefix = "pinwheel"
+
+// Subjects builds and takes apart every subject of Pinwheel (docs/wire.md, "Subjects"). Its
+// value is the first token, DefaultPrefix unless configured otherwise.
+type Subjects string
+
+// Event is where a publisher puts an event: <prefix>.events.<kind>.<owner>.<worker>.
+func (s Subjects) Event(k Kind, owner, worker string) string {
+	return string(s) + ".events." + k.String() + "." + owner + "." + worker
+}
+
+// AllEvents is the filter of the event stream: what publishers may publish.
+func (s Subjects) AllEvents() string { return string(s) + ".events.*.*.*" }
+
+// Stored is the destination of the stream's subject transform for AllEvents:
+// <prefix>.events.<lane>.<kind>.<owner>.<worker>, the lane chosen by owner (wildcard 2).
+func (s Subjects) Stored() string {
+	return fmt.Sprintf("%s.events.{{partition(%d,2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}", string(s), Lanes)
+}
+
+// Lane is the filter of the consumer of one lane, 0 <= lane < Lanes.
+func (s Subjects) Lane(lane int) string { return string(s) + ".events." + strconv.Itoa(lane) + ".>" }
+
+// Pin is the subject of the message that keeps the event stream from ever being empty: an
+// emptied WorkQueue drops its file block and pays for a new one. No lane filters it.
+func (s Subjects) Pin() string { return string(s) + ".pin" }
+
+// Call is where any NATS client may send a plain request: <prefix>.call.<kind>.<owner>.<worker>.
+func (s Subjects) Call(k Kind, owner, worker string) string {
+	return string(s) + ".call." + k.String() + "." + owner + "." + worker
+}
+
+// AllCalls is the filter of the call bridge. It takes any number of tokens, so that a caller
+// who writes too many or too few is told, instead of waiting for an answer that never comes.
+func (s Subjects) AllCalls() string { return string(s) + ".call.>" }
+
+// Logs is where console output and uncaught errors of a worker go (core NATS, not stored).
+func (s Subjects) Logs(owner, worker string) string {
+	return string(s) + ".logs." + owner + "." + worker
+}
+
+// AllDead is the filter of the dead letter stream.
+func (s Subjects) AllDead() string { return string(s) + ".dead.>" }
+
+// Dead is the one subject a given event's dead letter can have:
+// <prefix>.dead.<owner>.<worker>.<kind>.<reason>.<stream>.<seq>. Tokens that are no valid names
+// are filed under "~", which no name can be.
+func (s Subjects) Dead(e *Event, r Reason) string {
+	return strings.Join([]string{
+		string(s), "dead", nameOrTilde(e.Owner), nameOrTilde(e.Worker), e.Kind.String(), string(r),
+		e.Origin.Stream, strconv.FormatUint(e.Origin.Seq, 10),
+	}, ".")
+}
+
+// DeadFilter is the subject filter for dead letters of an owner, worker, kind and reason; an
+// empty string stands for any.
+func (s Subjects) DeadFilter(owner, worker, kind string, r Reason) string {
+	parts := []string{string(s), "dead", owner, worker, kind, string(r), "*", "*"}
+	for i, p := range parts {
+		if p == "" {
+			parts[i] = "*"
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// Owned reports whether subject is one that only Pinwheel or its publishers may publish to, so
+// never a place to send a reply.
+func (s Subjects) Owned(subject string) bool {
+	return strings.HasPrefix(subject, string(s)+".")
+}
+
+// ParseStored takes the subject of a stored event apart. The tokens come as they are: nobody
+// has checked yet that they are names or a kind. ok is false when the shape is another.
+func (s Subjects) ParseStored(subject string) (lane int, kind, owner, worker string, ok bool) {
+	rest, found := strings.CutPrefix(subject, string(s)+".events.")
+	if !found {
+		return 0, "", "", "", false
+	}
+	laneToken, rest, _ := strings.Cut(rest, ".")
+	kind, owner, worker, ok = threeTokens(rest)
+	lane, err := strconv.Atoi(laneToken)
+	if err != nil || lane < 0 || lane >= Lanes {
+		return 0, "", "", "", false
+	}
+	return lane, kind, owner, worker, ok
+}
+
+// ParseCall takes the subject of a call apart. Kind and names are checked; the error names the
+// token that is wrong and what is allowed.
+func (s Subjects) ParseCall(subject string) (k Kind, owner, worker string, err error) {
+	rest, _ := strings.CutPrefix(subject, string(s)+".call.")
+	kind, owner, worker, ok := threeTokens(rest)
+	if !ok {
+		return 0, "", "", fmt.Errorf("subject %q: it is %s.call.KIND.OWNER.WORKER", subject, string(s))
+	}
+	if k, err = ParseKind(kind); err != nil {
+		return 0, "", "", err
+	}
+	if err = CheckName("owner", owner); err != nil {
+		return 0, "", "", err
+	}
+	if err = CheckName("worker", worker); err != nil {
+		return 0, "", "", err
+	}
+	return k, owner, worker, nil
+}
+
+func threeTokens(s string) (a, b, c string, ok bool) {
+	a, rest, ok1 := strings.Cut(s, ".")
+	b, c, ok2 := strings.Cut(rest, ".")
+	return a, b, c, ok1 && ok2 && a != "" && b != "" && c != "" && !strings.Contains(c, ".")
+}
+
+func nameOrTilde(s string) string {
+	if ValidName(s) {
+		return s
+	}
+	return "~"
+}
