@@ -1,0 +1,103 @@
+// Package natsd runs the NATS server that is embedded in a Pinwheel process, for machines where
+// nobody has installed one and for tests.
+package natsd
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+)
+
+// Config of an embedded server.
+type Config struct {
+	// StoreDir is where JetStream keeps its data. Required.
+	StoreDir string
+	// Host to listen on. Empty: loopback.
+	Host string
+	// Port to listen on; -1 takes a free one.
+	Port int
+	// MaxPayload is the largest message in bytes; 0 = the server's default, 1 MiB.
+	MaxPayload int32
+	// SyncAlways makes the server fsync before it acknowledges.
+	SyncAlways bool
+	// Log takes the server's warnings and errors. The zero Logger is silent.
+	Log zerolog.Logger
+}
+
+// Server is a running server.
+type Server struct{ srv *server.Server }
+
+// startTimeout bounds the wait for the server to accept connections. Recovery of large streams
+// takes its time.
+const startTimeout = time.Minute
+
+// Open starts a server and waits until it takes connections.
+func Open(c Config) (*Server, error) {
+	if c.StoreDir == "" {
+		return nil, errors.New("natsd: StoreDir is empty: name the directory for JetStream's data")
+	}
+	if c.Host == "" {
+		c.Host = "127.0.0.1"
+	}
+	if err := checkPort(c.Host, c.Port); err != nil {
+		return nil, err
+	}
+	srv, err := server.NewServer(&server.Options{
+		ServerName: "pinwheel-embedded",
+		Host:       c.Host, Port: c.Port, MaxPayload: c.MaxPayload,
+		JetStream: true, StoreDir: c.StoreDir, SyncAlways: c.SyncAlways,
+		NoSigs: true, DisableJetStreamBanner: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("natsd: %w", err)
+	}
+	srv.SetLoggerV2(logger{c.Log}, false, false, false)
+	srv.Start()
+	if !srv.ReadyForConnections(startTimeout) {
+		srv.Shutdown()
+		return nil, fmt.Errorf("natsd: server on %s is not ready after %s; is %s the data of another running server?",
+			net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), startTimeout, filepath.Clean(c.StoreDir))
+	}
+	return &Server{srv}, nil
+}
+
+// checkPort finds a taken port before the server does, whose own way of telling is to exit.
+func checkPort(host string, port int) error {
+	if port <= 0 {
+		return nil
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("natsd: port %d is taken: %w", port, err)
+	}
+	return l.Close()
+}
+
+// URL is where clients of other processes connect.
+func (s *Server) URL() string { return s.srv.ClientURL() }
+
+// InProcess is the option that connects inside the process, past the network.
+func (s *Server) InProcess() nats.Option { return nats.InProcessServer(s.srv) }
+
+// Close stops the server, after its data is written.
+func (s *Server) Close() {
+	s.srv.Shutdown()
+	s.srv.WaitForShutdown()
+}
+
+// logger passes on what the server has to complain about; its notices are about itself.
+type logger struct{ log zerolog.Logger }
+
+func (l logger) Noticef(format string, v ...any) { l.log.Debug().Msgf("nats-server: "+format, v...) }
+func (l logger) Warnf(format string, v ...any)   { l.log.Warn().Msgf("nats-server: "+format, v...) }
+func (l logger) Fatalf(format string, v ...any)  { l.log.Error().Msgf("nats-server: "+format, v...) }
+func (l logger) Errorf(format string, v ...any)  { l.log.Error().Msgf("nats-server: "+format, v...) }
+func (l logger) Debugf(string, ...any)           {}
+func (l logger) Tracef(string, ...any)           {}

@@ -1,0 +1,157 @@
+// Package sourcemap turns positions in a bundled module back into positions in the author's
+// files, so that stacks name the line that somebody wrote.
+package sourcemap
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-sourcemap/sourcemap"
+)
+
+// Map is a parsed source map. It never changes, so that any number of goroutines may use it at
+// once. Parsing costs far more than a look-up: parse once per version of a worker.
+type Map struct{ consumer *sourcemap.Consumer }
+
+// Position is a place in one of the author's files, both numbers from 1.
+type Position struct {
+	File         string
+	Line, Column int
+}
+
+// String is file:line:column.
+func (p Position) String() string {
+	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column)
+}
+
+// Parse reads a version 3 source map. Whatever the bytes are, it returns an error and does not panic.
+func Parse(sourceMap []byte) (m *Map, err error) {
+	if len(sourceMap) == 0 {
+		return nil, errors.New("source map is empty")
+	}
+	// The library trusts its input: a section without a map is a nil dereference.
+	defer func() {
+		if r := recover(); r != nil {
+			m, err = nil, fmt.Errorf("source map: %v", r)
+		}
+	}()
+	c, err := sourcemap.Parse("", sourceMap)
+	if err != nil {
+		return nil, fmt.Errorf("source map: %w", err)
+	}
+	return &Map{c}, nil
+}
+
+// Position finds where the character at line and column (both from 1, as V8 counts) of the bundle
+// comes from. ok is false when the map does not say. A nil Map says nothing.
+func (m *Map) Position(line, column int) (p Position, ok bool) {
+	if m == nil || line < 1 || column < 1 {
+		return Position{}, false
+	}
+	// An index into the sources is not checked by the library.
+	defer func() {
+		if recover() != nil {
+			p, ok = Position{}, false
+		}
+	}()
+	// The library counts columns from 0 and lines from 1.
+	file, _, srcLine, srcColumn, ok := m.consumer.Source(line, column-1)
+	if !ok || file == "" || srcLine < 1 || srcColumn < 0 {
+		return Position{}, false
+	}
+	return Position{file, srcLine, srcColumn + 1}, true
+}
+
+// Stack rewrites the frames of a V8 stack text that lie in file, the bundle's name, to where the author wrote
+// them. Frames that the map does not know, and all other text, stay as they are.
+func (m *Map) Stack(file, stack string) string {
+	if m == nil || file == "" || !strings.Contains(stack, file) {
+		return stack
+	}
+	var b strings.Builder
+	b.Grow(len(stack) + len(stack)/8)
+	for _, line := range strings.SplitAfter(stack, "\n") {
+		if !isFrame(line) {
+			b.WriteString(line)
+			continue
+		}
+		m.frame(&b, file, line)
+	}
+	return b.String()
+}
+
+// MapStack is Parse and Stack for one use. A source map that cannot be read leaves the stack as it is.
+func MapStack(sourceMap []byte, file, stack string) string {
+	m, err := Parse(sourceMap)
+	if err != nil {
+		return stack
+	}
+	return m.Stack(file, stack)
+}
+
+// isFrame reports whether the line is V8's "    at …".
+func isFrame(line string) bool {
+	return strings.HasPrefix(strings.TrimLeft(line, " \t"), "at ")
+}
+
+// frame writes one line with each file:line:column in it mapped. There is one as a rule; a frame
+// inside eval names two.
+func (m *Map) frame(b *strings.Builder, file, line string) {
+	for {
+		i := strings.Index(line, file)
+		if i < 0 {
+			b.WriteString(line)
+			return
+		}
+		rest := line[i+len(file):]
+		l, column, n := parsePosition(rest)
+		p, ok := Position{}, false
+		if n > 0 && startsName(line, i) {
+			p, ok = m.Position(l, column)
+		}
+		b.WriteString(line[:i])
+		if ok {
+			b.WriteString(p.String())
+		} else {
+			b.WriteString(line[i : i+len(file)+n])
+		}
+		line = rest[n:]
+	}
+}
+
+// startsName reports whether a file name may begin at line[i]: "lib/hello.js" does not name hello.js.
+func startsName(line string, i int) bool {
+	return i > 0 && (line[i-1] == ' ' || line[i-1] == '(')
+}
+
+// parsePosition reads ":line:column" at the head of s; n is its length, 0 when there is none.
+func parsePosition(s string) (line, column, n int) {
+	line, n1 := parseNumber(s)
+	if n1 == 0 {
+		return 0, 0, 0
+	}
+	column, n2 := parseNumber(s[n1:])
+	if n2 == 0 {
+		return 0, 0, 0
+	}
+	return line, column, n1 + n2
+}
+
+// parseNumber reads a colon and up to nine digits: more is no position.
+func parseNumber(s string) (v, n int) {
+	if s == "" || s[0] != ':' {
+		return 0, 0
+	}
+	for n = 1; n < len(s) && s[n] >= '0' && s[n] <= '9'; n++ {
+		if n > 9 {
+			return 0, 0
+		}
+		v = v*10 + int(s[n]-'0')
+	}
+	if n == 1 {
+		return 0, 0
+	}
+	return v, n
+}
