@@ -9,7 +9,7 @@ type Attempt struct {
 	Number int       // 1 for the first
 	Start  time.Time // when a thread took it; set by dispatch
 
-	// Slot is dispatch's own note on the attempt. Nobody else reads or writes it.
+	// Slot is a note of whoever made the attempt, and theirs alone.
 	Slot any
 }
 

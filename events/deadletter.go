@@ -147,7 +147,8 @@ func DecodeDeadLetter(seq uint64, h Header, body []byte) (*DeadLetter, error) {
 }
 
 // Replay makes the event message that runs d again: the subject to publish to and its headers;
-// the body is DeadLetter.Body. The caller sets a message id of its own.
+// the body is DeadLetter.Body. The caller sets a message id of its own. The deadline is left out: it
+// has passed, or soon will, and somebody wants it to run.
 func (d *DeadLetter) Replay(s Subjects) (subject string, h Header, err error) {
 	kind, err := ParseKind(d.Kind)
 	if err != nil {
@@ -161,12 +162,13 @@ func (d *DeadLetter) Replay(s Subjects) (subject string, h Header, err error) {
 	}
 	h = make(Header, len(d.Header)+2)
 	for name, values := range d.Header {
-		if !serverHonoured(name) && !strings.EqualFold(name, HeaderReplays) {
+		if !serverHonoured(name) && !strings.EqualFold(name, HeaderReplays) && !strings.EqualFold(name, HeaderDeadline) &&
+			!strings.EqualFold(name, HeaderEventID) {
 			h[name] = values
 		}
 	}
 	if d.EventID != "" {
-		h.Set(HeaderEventID, d.EventID)
+		h.Set(HeaderEventID, d.EventID) // was perhaps the message id, or the sequence
 	}
 	h.Set(HeaderReplays, strconv.Itoa(d.Replays+1))
 	return s.Event(kind, d.Owner, d.Worker), h, nil

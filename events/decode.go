@@ -76,19 +76,22 @@ func (p *problem) addErr(err error) {
 // without regard to case: a publisher who writes reply-to means Reply-To.
 func (d Decoder) readHeaders(e *Event, p *problem) {
 	var msgID string
+	var seen [len(knownHeaders)]bool
 	for name, values := range e.Header {
 		if hasPrefixFold(name, HeaderHTTPPrefix) {
 			e.addHTTPHeaders(name[len(HeaderHTTPPrefix):], values, p)
 			continue
 		}
-		known := knownHeader(name)
-		if known == "" {
+		i := knownHeader(name)
+		if i < 0 {
 			continue
 		}
-		if len(values) != 1 {
-			p.add("header %s appears %d times: once is allowed", known, len(values))
+		known := knownHeaders[i]
+		if len(values) != 1 || seen[i] {
+			p.add("header %s does not appear once: its case makes no difference", known)
 			continue
 		}
+		seen[i] = true
 		if known == HeaderMsgID {
 			msgID = values[0]
 			continue
@@ -107,7 +110,7 @@ func (d Decoder) readHeaders(e *Event, p *problem) {
 // MaxEventID is the longest Event-Id, in bytes.
 const MaxEventID = 256
 
-// readHeader reads one header that may stand only once; name is one that knownHeader returned.
+// readHeader reads one header that may stand only once; name is one of knownHeaders.
 func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 	var err error
 	switch name {
@@ -145,17 +148,20 @@ func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 // maxJSTime is the latest time a JavaScript Date can hold (ECMA-262 §21.4.1.1).
 const maxJSTime = 8.64e15
 
-// knownHeader is the canonical name of a header that Decode reads and that may stand once, or "".
-func knownHeader(name string) string {
-	for _, known := range [...]string{
-		HeaderReplyTo, HeaderEventID, HeaderDeadline, HeaderWorkerVersion,
-		HeaderMethod, HeaderURL, HeaderScheduledTime, HeaderCron, HeaderMsgID,
-	} {
+// knownHeaders are the headers that Decode reads and that may stand once.
+var knownHeaders = [...]string{
+	HeaderReplyTo, HeaderEventID, HeaderDeadline, HeaderWorkerVersion,
+	HeaderMethod, HeaderURL, HeaderScheduledTime, HeaderCron, HeaderMsgID,
+}
+
+// knownHeader is the index of a header in knownHeaders, or -1.
+func knownHeader(name string) int {
+	for i, known := range knownHeaders {
 		if len(name) == len(known) && strings.EqualFold(name, known) {
-			return known
+			return i
 		}
 	}
-	return ""
+	return -1
 }
 
 // refuseReplyTo says why the subject may not be replied to, or "".
@@ -172,6 +178,14 @@ func (d Decoder) refuseReplyTo(subject string) string {
 		}
 	}
 	return "it must begin with " + strings.Join(d.ReplyPrefixes, " or ")
+}
+
+// CheckReplyTo returns an error that says why replies may not go to subject, or nil.
+func (d Decoder) CheckReplyTo(subject string) error {
+	if reason := d.refuseReplyTo(subject); reason != "" {
+		return fmt.Errorf("reply subject %q: %s", subject, reason)
+	}
+	return nil
 }
 
 // validPublishSubject follows NATS: tokens not empty, no white space, no wildcards.

@@ -1,6 +1,9 @@
 package events
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Event is one message of the event stream, decoded. It belongs to whoever holds it; Body and
 // the header values are never changed after Decode.
@@ -28,8 +31,13 @@ type Event struct {
 	// Attempt is the number of the run that comes next, 1 for the first. It counts started
 	// runs, not deliveries.
 	Attempt int
+	// Crashes is how many of the earlier runs ended with the process they ran in.
+	Crashes int
 
 	Origin Origin
+
+	// Held is consumer's own note on the event. Nobody else reads or writes it.
+	Held any
 }
 
 // Origin is where in JetStream an event came from, and how to answer for it.
@@ -49,7 +57,7 @@ func (e *Event) Target() string { return e.Owner + "/" + e.Worker }
 // that steer NATS, and Reply-To, which is between the publisher and Pinwheel.
 func (e *Event) UserHeaders(yield func(name, value string)) {
 	for name, values := range e.Header {
-		if serverHonoured(name) || name == HeaderReplyTo || hasPrefixFold(name, deadPrefix) {
+		if serverHonoured(name) || strings.EqualFold(name, HeaderReplyTo) || hasPrefixFold(name, deadPrefix) {
 			continue
 		}
 		for _, v := range values {

@@ -21,12 +21,14 @@ const (
 	ReasonExpired   Reason = "expired"    // its deadline passed before it started
 	ReasonCrash     Reason = "crash"      // processes died while it ran
 	ReasonTooLarge  Reason = "too-large"  // the response does not fit a NATS message
+
+	ReasonUnavailable Reason = "unavailable" // never stored: the event stream is full or away
 )
 
 // Reasons lists every reason.
 var Reasons = [...]Reason{
 	ReasonException, ReasonCPU, ReasonMemory, ReasonTimeout, ReasonNoWorker, ReasonNoHandler,
-	ReasonMalformed, ReasonExpired, ReasonCrash, ReasonTooLarge,
+	ReasonMalformed, ReasonExpired, ReasonCrash, ReasonTooLarge, ReasonUnavailable,
 }
 
 // ParseReason is the inverse of string(r).
@@ -54,7 +56,7 @@ func (r Reason) Status() int {
 		return 501
 	case ReasonMalformed:
 		return 400
-	case ReasonExpired, ReasonCrash:
+	case ReasonExpired, ReasonCrash, ReasonUnavailable:
 		return 503
 	}
 	return 500

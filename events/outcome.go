@@ -23,7 +23,7 @@ func (v Verdict) String() string {
 // Outcome is the verdict on an event with what its execution needs.
 type Outcome struct {
 	Verdict Verdict
-	Failure *Failure      // Dead: why. Retry: why the attempt failed. Ack: why it failed, if it did
+	Failure *Failure      // Dead: why. Retry: why the attempt failed, nil if it was interrupted. Ack: why it failed, if it did
 	Delay   time.Duration // Retry: how long to wait
 	Version string        // of the worker that ran, "" if none did
 }

@@ -70,7 +70,7 @@ func DecodeReply(h Header, body []byte) (*Reply, error) {
 	}
 	if v := h.Get(HeaderDuration); v != "" {
 		ms, err := strconv.ParseFloat(v, 64)
-		if err != nil || ms < 0 || ms > 1e12 {
+		if err != nil || !(ms >= 0 && ms <= 1e12) { // this way round for NaN
 			return nil, fmt.Errorf("reply header %s %q: it is milliseconds", HeaderDuration, v)
 		}
 		r.Duration = time.Duration(ms * 1e6)

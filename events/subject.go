@@ -76,6 +76,27 @@ func (s Subjects) DeadFilter(owner, worker, kind string, r Reason) string {
 	return strings.Join(parts, ".")
 }
 
+// AllParked is the filter of the parked stream.
+func (s Subjects) AllParked() string { return string(s) + ".parked.>" }
+
+// Parked is where an event waits that its owner has no room for:
+// <prefix>.parked.<owner>.<kind>.<worker>. The owner stands first, to filter by.
+func (s Subjects) Parked(e *Event) string {
+	return s.parkedOwner(e.Owner) + e.Kind.String() + "." + e.Worker
+}
+
+// ParkedOwner is the filter for the parked events of an owner.
+func (s Subjects) ParkedOwner(owner string) string { return s.parkedOwner(owner) + ">" }
+
+// ParseParked is the owner of a subject made by Parked.
+func (s Subjects) ParseParked(subject string) (owner string, ok bool) {
+	rest, found := strings.CutPrefix(subject, string(s)+".parked.")
+	owner, _, more := strings.Cut(rest, ".")
+	return owner, found && more && ValidName(owner)
+}
+
+func (s Subjects) parkedOwner(owner string) string { return string(s) + ".parked." + owner + "." }
+
 // Owned reports whether subject is one that only Pinwheel or its publishers may publish to, so
 // never a place to send a reply.
 func (s Subjects) Owned(subject string) bool {
@@ -101,9 +122,9 @@ func (s Subjects) ParseStored(subject string) (lane int, kind, owner, worker str
 // ParseCall takes the subject of a call apart. Kind and names are checked; the error names the
 // token that is wrong and what is allowed.
 func (s Subjects) ParseCall(subject string) (k Kind, owner, worker string, err error) {
-	rest, _ := strings.CutPrefix(subject, string(s)+".call.")
+	rest, found := strings.CutPrefix(subject, string(s)+".call.")
 	kind, owner, worker, ok := threeTokens(rest)
-	if !ok {
+	if !found || !ok {
 		return 0, "", "", fmt.Errorf("subject %q: it is %s.call.KIND.OWNER.WORKER", subject, string(s))
 	}
 	if k, err = ParseKind(kind); err != nil {

@@ -1,0 +1,82 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// call is one event whose answer somebody waits for.
+type call struct {
+	wantReply bool
+	done      chan answer // takes one
+	stored    atomic.Pointer[Ack]
+}
+
+// answer is how a call ended: with an error, or with what was waited for.
+type answer struct {
+	ack   *Ack
+	reply *events.Reply
+	err   error
+}
+
+// end ends the call, if nothing has yet.
+func (c *call) end(a answer) {
+	select {
+	case c.done <- a:
+	default:
+	}
+}
+
+// progress is for an error: how far the call came.
+func (c *call) progress() string {
+	if a := c.stored.Load(); a != nil {
+		return fmt.Sprintf("stored as %s:%d and not answered yet", a.Stream, a.Seq)
+	}
+	return "not known to be stored"
+}
+
+// take handles a message that came for the call: the worker's reply, which always says its attempt, or an answer of the server.
+func (c *call) take(m *nats.Msg) {
+	if c.wantReply && len(m.Header[events.HeaderAttempt]) > 0 {
+		reply, err := events.DecodeReply(events.Header(m.Header), m.Data)
+		c.end(answer{reply: reply, err: err})
+		return
+	}
+	ack, err := serverAnswer(m)
+	switch {
+	case err != nil:
+		c.end(answer{err: err})
+	case !c.wantReply:
+		c.end(answer{ack: ack})
+	case ack.Duplicate:
+		c.end(answer{err: fmt.Errorf("%w, as %s:%d", ErrDuplicate, ack.Stream, ack.Seq)})
+	default:
+		c.stored.Store(ack)
+	}
+}
+
+// serverAnswer reads a PubAck, or why there is none.
+func serverAnswer(m *nats.Msg) (*Ack, error) {
+	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+		return nil, ErrNoStream
+	}
+	var a struct {
+		Error     *jetstream.APIError `json:"error"`
+		Stream    string              `json:"stream"`
+		Seq       uint64              `json:"seq"`
+		Duplicate bool                `json:"duplicate"`
+	}
+	if err := json.Unmarshal(m.Data, &a); err != nil || a.Error == nil && a.Stream == "" {
+		return nil, fmt.Errorf("something answered that is neither the stream nor Pinwheel: %.80q", m.Data)
+	}
+	if a.Error != nil {
+		return nil, fmt.Errorf("the stream refused it: %w", a.Error)
+	}
+	return &Ack{Stream: a.Stream, Seq: a.Seq, Duplicate: a.Duplicate}, nil
+}

@@ -1,0 +1,71 @@
+package events
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Headers of a parked event, beside the original ones.
+const (
+	parkedPrefix = "Parked-"
+	// An original header that means something to NATS, or looks like one of ours, is kept under this prefix.
+	parkedOriginal = "Parked-Original-"
+
+	headerParkedSubject = "Parked-Subject" // as stored in the event stream
+	headerParkedID      = "Parked-Event-Id"
+	headerParkedStored  = "Parked-Stored"
+	headerParkedAttempt = "Parked-Attempt" // of the run that comes next
+	headerParkedCrashes = "Parked-Crashes"
+)
+
+// EncodeParked makes the headers under which e waits in the parked stream; the body is Event.Body.
+func EncodeParked(e *Event) Header {
+	h := make(Header, len(e.Header)+5)
+	for name, values := range e.Header {
+		if serverHonoured(name) || hasPrefixFold(name, parkedPrefix) {
+			name = parkedOriginal + name
+		}
+		h[name] = values
+	}
+	h.Set(headerParkedSubject, e.Origin.Subject)
+	h.Set(headerParkedID, e.ID)
+	h.Set(headerParkedStored, formatTime(e.Stored))
+	h.Set(headerParkedAttempt, strconv.Itoa(e.Attempt))
+	h.Set(headerParkedCrashes, strconv.Itoa(e.Crashes))
+	return h
+}
+
+// DecodeParked makes the Event of a message of the parked stream, as it was when it was parked,
+// but with the given origin: its Subject is set to that of the event stream. Like Decode it always
+// returns an Event, and a Failure when the message is not one that EncodeParked made.
+func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored time.Time) (*Event, *Failure) {
+	original := make(Header, len(header))
+	for name, values := range header {
+		if after, ok := strings.CutPrefix(name, parkedOriginal); ok {
+			original[after] = values
+		} else if !strings.HasPrefix(name, parkedPrefix) && !serverHonoured(name) {
+			original[name] = values
+		}
+	}
+	parkedSubject := origin.Subject
+	origin.Subject = header.Get(headerParkedSubject)
+	attempt, err := strconv.Atoi(header.Get(headerParkedAttempt))
+	crashes, err2 := strconv.Atoi(header.Get(headerParkedCrashes))
+	at, err3 := time.Parse(time.RFC3339Nano, header.Get(headerParkedStored))
+	if err != nil || err2 != nil || err3 != nil || attempt < 1 || crashes < 0 {
+		origin.Subject = parkedSubject
+		e := &Event{Header: original, Body: body, Stored: stored, Origin: origin, Attempt: 1, ID: strconv.FormatUint(origin.Seq, 10)}
+		return e, Fail(ReasonMalformed, "parked message %d has not the headers of a parked event", origin.Seq)
+	}
+	e, failure := d.Decode(origin, original, body, at)
+	e.Attempt, e.Crashes = attempt, crashes
+	if id := header.Get(headerParkedID); id != "" && len(id) <= MaxEventID {
+		e.ID = id
+	}
+	return e, failure
+}
+
+// ParkedID is the message id that keeps e from being parked twice.
+func ParkedID(e *Event) string { return fmt.Sprintf("%s:%d", e.Origin.Stream, e.Origin.Seq) }
