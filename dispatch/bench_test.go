@@ -1,0 +1,60 @@
+package dispatch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// sink is a Settler and Threads that cost nothing.
+type sink struct{ settled int }
+
+func (s *sink) Settle(batch []events.Settlement) { s.settled += len(batch) }
+func (s *sink) Wake(int)                         {}
+
+// BenchmarkEvent is the whole way of an event through dispatch, in batches of 64 as they come from the stream
+// with warm workers of 20 µs each.
+func BenchmarkEvent(b *testing.B) {
+	for _, owners := range []int{1, 100, 10_000} {
+		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) { benchmark(b, owners, 64) })
+	}
+	b.Run("one at a time", func(b *testing.B) { benchmark(b, 100, 1) })
+}
+
+func benchmark(b *testing.B, owners, batch int) {
+	d, _ := newDispatcher(b, Config{Threads: 2})
+	s := &sink{}
+	d.Wire(s, s)
+	for i := range owners {
+		d.Install(worker(fmt.Sprint("owner", i), "w"))
+		learn(b, d, 0, fmt.Sprint("owner", i), "w", 20*time.Microsecond)
+	}
+	all := make([]*events.Event, max(owners, 4096))
+	for i := range all {
+		all[i] = task(fmt.Sprint("owner", i*7919%owners), "w", i)
+	}
+	reply, end := &events.Reply{}, &events.End{Started: true, CPU: 20 * time.Microsecond}
+	reports := make([]events.Report, 0, 64)
+	s.settled = 0
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		at := n % (len(all) - batch)
+		d.Submit(all[at : at+batch])
+		n += batch
+		for s.settled < n {
+			reports = reports[:0]
+			for _, a := range d.Next(0, 64) {
+				reports = append(reports, events.Report{Attempt: a, Reply: reply, End: end})
+			}
+			d.Report(0, reports)
+		}
+	}
+	require.Equal(b, n, s.settled)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/event")
+	b.ReportMetric(float64(n)/float64(b.N), "events/op")
+}

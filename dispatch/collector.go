@@ -1,0 +1,75 @@
+package dispatch
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// collector gives a Dispatcher's metrics to Prometheus.
+type collector struct{ d *Dispatcher }
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("pinwheel_"+name, help, labels, nil)
+}
+
+var (
+	descQueued   = desc("dispatch_queued", "Events that wait in this process for a thread.")
+	descRunning  = desc("dispatch_running", "Attempts in progress.")
+	descAsleep   = desc("dispatch_threads_asleep", "Threads that have nothing to do.")
+	descOwners   = desc("dispatch_owners", "Owners that have a worker installed.")
+	descWait     = desc("dispatch_wait_seconds", "Time from an event's arrival in this process to its start.")
+	descAttempts = desc("dispatch_attempts_total",
+		"Attempts that ended, by whether their context had run before.", "context")
+	descWakes     = desc("dispatch_wakes_total", "Times a sleeping thread was woken.")
+	descThrottled = desc("dispatch_throttled_total",
+		"Times an owner with waiting events reached its limit of running ones.")
+	descParked   = desc("dispatch_parked_total", "Events set aside because their owner had too many waiting.")
+	descRetries  = desc("dispatch_retries_total", "Failed attempts after which the event runs again.", "reason")
+	descFailures = desc("dispatch_failures_total", "Events that failed for good.", "reason")
+	descDuration = desc("event_duration_seconds", "Time from the start of an attempt to the end of its last work.", "kind")
+)
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descQueued, descRunning, descAsleep, descOwners, descWait, descAttempts, descWakes, descThrottled,
+		descParked, descRetries, descFailures, descDuration,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	c.d.mu.Lock()
+	m, stats := *c.d.metrics, c.d.stats()
+	c.d.mu.Unlock()
+	gauge := func(desc *prometheus.Desc, n int) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n))
+	}
+	count := func(desc *prometheus.Desc, n uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), labels...)
+	}
+	gauge(descQueued, stats.Queued)
+	gauge(descRunning, stats.Running)
+	gauge(descAsleep, stats.Asleep)
+	gauge(descOwners, stats.Owners)
+	ch <- m.wait.metric(descWait)
+	count(descAttempts, m.warm, "warm")
+	count(descAttempts, m.cold, "cold")
+	count(descWakes, m.wakes)
+	count(descThrottled, m.throttled)
+	count(descParked, m.parked)
+	for i := range m.failures {
+		reason := "other"
+		if i < len(events.Reasons) {
+			reason = string(events.Reasons[i])
+		}
+		count(descRetries, m.retries[i], reason)
+		count(descFailures, m.failures[i], reason)
+	}
+	for _, k := range events.Kinds {
+		ch <- m.duration[k].metric(descDuration, k.String())
+	}
+}

@@ -1,0 +1,90 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+)
+
+// Run fails queued events whose deadline passes before they start, until ctx is done: within about 50 ms of the deadline.
+func (d *Dispatcher) Run(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.deadlines:
+		case <-timer.C:
+			d.expire(time.Now())
+		}
+		d.mu.Lock()
+		soonest := d.soonest
+		d.mu.Unlock()
+		wait := time.Hour
+		if !soonest.IsZero() {
+			wait = max(time.Until(soonest), expiryStep)
+		}
+		timer.Reset(wait)
+	}
+}
+
+// watch notes the deadline of an event that o queues.
+func (d *Dispatcher) watch(o *owner, deadline time.Time) {
+	if deadline.IsZero() {
+		return
+	}
+	if o.soonest.IsZero() || deadline.Before(o.soonest) {
+		o.soonest = deadline
+	}
+	if d.soonest.IsZero() || deadline.Before(d.soonest) {
+		d.soonest = deadline
+		select {
+		case d.deadlines <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// expire settles the queued events whose deadline is not after now. It looks at the queues of those owners only that may
+// have one, and at most every expiryStep: no event pays for it otherwise.
+func (d *Dispatcher) expire(now time.Time) {
+	var t tell
+	d.mu.Lock()
+	if d.soonest.IsZero() || now.Before(d.soonest) {
+		d.mu.Unlock()
+		return
+	}
+	d.soonest = time.Time{}
+	for _, o := range d.owners {
+		if !o.soonest.IsZero() && !now.Before(o.soonest) {
+			d.expireOwner(o, now, &t)
+		}
+		if !o.soonest.IsZero() && (d.soonest.IsZero() || o.soonest.Before(d.soonest)) {
+			d.soonest = o.soonest
+		}
+	}
+	d.mu.Unlock()
+	d.out(&t)
+}
+
+func (d *Dispatcher) expireOwner(o *owner, now time.Time, t *tell) {
+	o.soonest = time.Time{}
+	before := o.queue.n
+	o.queue.filter(func(it item) bool {
+		e := it.event
+		if expired(e, now) {
+			v, f := refuse(e, it.route, now)
+			t.settle = append(t.settle, d.refused(e, v, f))
+			return false
+		}
+		if !e.Deadline.IsZero() && (o.soonest.IsZero() || e.Deadline.Before(o.soonest)) {
+			o.soonest = e.Deadline
+		}
+		return true
+	})
+	o.freed += before - o.queue.n
+	d.queued -= before - o.queue.n
+	d.changed(o)
+	d.makeRoom(o, t)
+	d.forget(o)
+}

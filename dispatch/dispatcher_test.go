@@ -1,0 +1,442 @@
+package dispatch
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// ledger is a Settler and Threads that write down what they are told.
+type ledger struct {
+	mu      sync.Mutex
+	settled []events.Settlement
+	woken   []int
+	rooms   []room
+}
+
+func (l *ledger) Settle(batch []events.Settlement) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settled = append(l.settled, batch...)
+}
+
+func (l *ledger) Room(owner string, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rooms = append(l.rooms, room{owner, n})
+}
+
+func (l *ledger) Wake(thread int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.woken = append(l.woken, thread)
+}
+
+// take returns what was settled since the last take.
+func (l *ledger) take() []events.Settlement {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.settled
+	l.settled = nil
+	return s
+}
+
+func (l *ledger) takeWoken() []int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.woken
+	l.woken = nil
+	return w
+}
+
+func newDispatcher(t testing.TB, cfg Config) (*Dispatcher, *ledger) {
+	d, err := New(cfg, zerolog.Nop(), prometheus.NewRegistry())
+	require.NoError(t, err)
+	l := &ledger{}
+	d.Wire(l, l)
+	return d, l
+}
+
+func worker(owner, name string) *events.Worker {
+	return &events.Worker{Owner: owner, Name: name, Version: "1-abc", Number: 1, Handlers: events.Kinds[:]}
+}
+
+func task(owner, worker string, n int) *events.Event {
+	return &events.Event{Kind: events.Task, Owner: owner, Worker: worker, ID: fmt.Sprint(n), Attempt: 1, ReplyTo: "_INBOX.x"}
+}
+
+func tasks(owner, worker string, n int) (batch []*events.Event) {
+	for i := range n {
+		batch = append(batch, task(owner, worker, i))
+	}
+	return batch
+}
+
+// done is the report of a handler that returned after the given CPU time.
+func done(a *events.Attempt, cpu time.Duration) events.Report {
+	return events.Report{Attempt: a, Reply: &events.Reply{Body: []byte("{}")}, End: &events.End{Started: true, CPU: cpu}}
+}
+
+func notStarted(a *events.Attempt) events.Report {
+	return events.Report{Attempt: a, End: &events.End{Interrupted: true}}
+}
+
+func report(d *Dispatcher, thread int, cpu time.Duration, batch []*events.Attempt) {
+	var reports []events.Report
+	for _, a := range batch {
+		reports = append(reports, done(a, cpu))
+	}
+	d.Report(thread, reports)
+}
+
+func ids(batch []*events.Attempt) (s []string) {
+	for _, a := range batch {
+		s = append(s, a.Event.ID)
+	}
+	return s
+}
+
+// learn runs one event of the worker on the thread, so that its cost is known and it is warm there.
+func learn(t testing.TB, d *Dispatcher, thread int, owner, name string, cpu time.Duration) {
+	d.Submit([]*events.Event{task(owner, name, -1)})
+	batch := d.Next(thread, 1)
+	require.Len(t, batch, 1)
+	report(d, thread, cpu, batch)
+}
+
+func TestEventRuns(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 2})
+	w := worker("o", "w")
+	d.Install(w)
+	require.Nil(t, d.Next(0, 64))
+	e := task("o", "w", 7)
+	e.Attempt = 3
+	d.Submit([]*events.Event{e})
+	require.Equal(t, []int{0}, l.takeWoken())
+
+	batch := d.Next(0, 64)
+	require.Len(t, batch, 1)
+	a := batch[0]
+	require.Same(t, e, a.Event)
+	require.Same(t, w, a.Worker)
+	require.Equal(t, 3, a.Number)
+	require.False(t, a.Start.IsZero())
+
+	d.Report(0, []events.Report{{Attempt: a, Reply: &events.Reply{Body: []byte("{}")}}})
+	s := l.take()
+	require.Len(t, s, 1)
+	require.Equal(t, events.None, s[0].Outcome.Verdict)
+	require.Equal(t, "7", s[0].Reply.EventID)
+	require.Equal(t, 3, s[0].Reply.Attempt)
+	require.Equal(t, "1-abc", s[0].Reply.Version)
+	require.Positive(t, s[0].Reply.Duration)
+
+	d.Report(0, []events.Report{{Attempt: a, End: &events.End{Started: true}}})
+	s = l.take()
+	require.Len(t, s, 1)
+	require.Nil(t, s[0].Reply)
+	require.Equal(t, events.Outcome{Verdict: events.Ack, Version: "1-abc"}, s[0].Outcome)
+
+	d.Report(0, []events.Report{{Attempt: a, End: &events.End{Started: true}}}) // a mistake of the thread
+	require.Empty(t, l.take(), "one final settlement per event")
+	require.Equal(t, Stats{Owners: 1}, d.Stats())
+}
+
+func TestFailureReply(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	w := worker("o", "w")
+	w.Retries.MaxAttempts = 1
+	d.Install(w)
+	for _, replyTo := range []string{"_INBOX.x", ""} {
+		e := task("o", "w", 1)
+		e.ReplyTo = replyTo
+		d.Submit([]*events.Event{e})
+		a := d.Next(0, 1)[0]
+		d.Report(0, []events.Report{{Attempt: a, End: &events.End{Started: true, Failure: events.Fail(events.ReasonException, "boom")}}})
+		s := l.take()
+		require.Len(t, s, 1)
+		require.Equal(t, events.Dead, s[0].Outcome.Verdict)
+		require.Equal(t, "1-abc", s[0].Outcome.Version)
+		if replyTo == "" {
+			require.Nil(t, s[0].Reply)
+			continue
+		}
+		require.JSONEq(t, `{"success":false,"error":"exception: boom"}`, string(s[0].Reply.Body))
+		require.Equal(t, "1-abc", s[0].Reply.Version)
+		require.Positive(t, s[0].Reply.Duration)
+	}
+}
+
+func TestNotRun(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	w := worker("o", "w")
+	w.Handlers = []events.Kind{events.Task}
+	d.Install(w)
+	late := task("o", "w", 1)
+	late.Deadline = time.Now().Add(-time.Second)
+	nobody := task("nobody", "w", 2)
+	nobody.Kind = events.Fetch
+	fetch := task("o", "w", 3)
+	fetch.Kind = events.Fetch
+	d.Submit([]*events.Event{late, nobody, fetch, task("o", "other", 4)})
+	s := l.take()
+	require.Len(t, s, 4)
+	for i, want := range []struct {
+		verdict events.Verdict
+		reason  events.Reason
+		status  int
+	}{
+		{events.Dead, events.ReasonExpired, 0},
+		{events.Ack, events.ReasonNoWorker, 404},
+		{events.Ack, events.ReasonNoHandler, 501},
+		{events.Dead, events.ReasonNoWorker, 0},
+	} {
+		require.Equal(t, want.verdict, s[i].Outcome.Verdict)
+		require.Equal(t, want.reason, s[i].Outcome.Failure.Reason)
+		require.Equal(t, want.status, s[i].Reply.Status)
+	}
+	require.Nil(t, d.Next(0, 1))
+}
+
+func TestRetriedComesFirst(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	d.Install(worker("o", "w"))
+	learn(t, d, 0, "o", "w", time.Microsecond)
+	d.Submit(tasks("o", "w", 3))
+	batch := d.Next(0, 2)
+	require.Equal(t, []string{"0", "1"}, ids(batch))
+	l.take()
+
+	again7, again8 := task("o", "w", 7), task("o", "w", 8)
+	again7.Attempt, again8.Attempt = 2, 2
+	d.Submit([]*events.Event{again7, task("o", "w", 9), again8})
+	d.Report(0, []events.Report{notStarted(batch[0]), notStarted(batch[1])})
+	require.Empty(t, l.take(), "what was not started stays here")
+	require.Equal(t, []string{"0", "1", "7", "8", "2", "9"}, ids(d.Next(0, 64)))
+}
+
+func TestPins(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	for n := 1; n <= 2; n++ {
+		w := worker("o", "w")
+		w.Version, w.Number = fmt.Sprintf("%d-x", n), n
+		d.Install(w)
+	}
+	for pin, want := range map[string]string{"": "2-x", "1": "1-x", "1-x": "1-x", "2": "2-x"} {
+		e := task("o", "w", 1)
+		e.Version = pin
+		d.Submit([]*events.Event{e})
+		batch := d.Next(0, 64)
+		require.Equal(t, want, batch[0].Worker.Version)
+		report(d, 0, 1, batch)
+	}
+	l.take()
+	e := task("o", "w", 1)
+	e.Version = "3-x"
+	d.Submit([]*events.Event{e})
+	require.Equal(t, events.ReasonNoWorker, l.take()[0].Outcome.Failure.Reason)
+}
+
+func TestInstallWhileQueued(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	d.Install(worker("o", "w"))
+	d.Submit(tasks("o", "w", 3))
+	newer := worker("o", "w")
+	newer.Version = "2-abc"
+	d.Install(newer)
+	require.Equal(t, "2-abc", d.Next(0, 1)[0].Worker.Version, "the version is chosen when it starts")
+	d.Remove("o", "w")
+	d.Install(newer)
+	require.Equal(t, "2-abc", d.Next(0, 1)[0].Worker.Version, "removed and installed again")
+	d.Remove("o", "w")
+	require.Nil(t, d.Next(0, 1))
+	s := l.take()
+	require.Len(t, s, 1)
+	require.Equal(t, events.ReasonNoWorker, s[0].Outcome.Failure.Reason)
+}
+
+func TestRemovedOwnerIsForgotten(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	d.Install(worker("o", "w"))
+	d.Submit(tasks("o", "w", 1))
+	batch := d.Next(0, 1)
+	d.Remove("o", "w")
+	require.Equal(t, 1, d.Stats().Owners, "an attempt runs")
+	d.Report(0, []events.Report{notStarted(batch[0])})
+	require.Equal(t, 1, d.Stats().Queued)
+	require.Nil(t, d.Next(0, 1))
+	require.Equal(t, events.ReasonNoWorker, l.take()[0].Outcome.Failure.Reason)
+	require.Equal(t, Stats{Asleep: 1}, d.Stats())
+}
+
+func TestParkAndRoom(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 10})
+	d.Install(worker("o", "w"))
+	d.Install(worker("quiet", "w"))
+	learn(t, d, 0, "o", "w", time.Microsecond)
+	l.take()
+	d.Submit(tasks("o", "w", 13))
+	s := l.take()
+	require.Len(t, s, 3)
+	for i, s := range s {
+		require.Equal(t, events.Outcome{Verdict: events.Park}, s.Outcome)
+		require.Equal(t, fmt.Sprint(10+i), s.Event.ID, "the last ones")
+		require.Nil(t, s.Reply)
+	}
+	d.Submit(tasks("quiet", "w", 1))
+	require.Empty(t, l.take(), "others have room")
+
+	retried := task("o", "w", 50)
+	retried.Attempt = 2
+	d.Submit([]*events.Event{retried})
+	require.Empty(t, l.take(), "a retried event is held already")
+
+	next := func() { // one event of o leaves the queue
+		was := d.BusyOwners()
+		for d.BusyOwners()[0].Queued == was[0].Queued {
+			report(d, 0, time.Microsecond, d.Next(0, 1))
+		}
+	}
+	for n := 11; n > 5; n-- {
+		require.Empty(t, l.rooms)
+		l.take()
+		d.Submit(tasks("o", "w", 1))
+		require.Equal(t, events.Park, l.take()[0].Outcome.Verdict, "until it is below half")
+		next()
+	}
+	next()
+	require.Equal(t, []room{{"o", 1}}, l.rooms, "half a queue is for them")
+	next()
+	require.Len(t, l.rooms, 1)
+	next()
+	next()
+	require.Equal(t, []room{{"o", 1}, {"o", 4}}, l.rooms, "a quarter further")
+	l.take()
+	d.Submit(tasks("o", "w", 4))
+	require.Empty(t, l.take())
+	for d.Stats().Queued > 0 {
+		report(d, 0, time.Microsecond, d.Next(0, 1))
+	}
+	require.Equal(t, room{"o", 5}, l.rooms[len(l.rooms)-1], "nothing left")
+}
+
+func TestDrain(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	d.Install(worker("o", "w"))
+	learn(t, d, 0, "o", "w", time.Microsecond)
+	d.Submit(tasks("o", "w", 4))
+	batch := d.Next(0, 2)
+	require.Len(t, batch, 2)
+	l.take()
+	d.Drain()
+	d.Submit(tasks("o", "w", 1))
+	s := l.take()
+	require.Len(t, s, 3)
+	for _, s := range s {
+		require.Equal(t, events.Outcome{Verdict: events.Return}, s.Outcome)
+	}
+	require.Nil(t, d.Next(0, 2))
+	d.Report(0, []events.Report{done(batch[0], 1), notStarted(batch[1])})
+	s = l.take()
+	require.Equal(t, events.Ack, s[0].Outcome.Verdict, "what runs goes on")
+	require.Equal(t, events.Return, s[1].Outcome.Verdict)
+	require.True(t, d.Stats().Draining)
+	require.Zero(t, d.Stats().Queued+d.Stats().Running)
+}
+
+func TestDeadlineWhileQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newDispatcher(t, Config{Threads: 1})
+		d.Install(worker("o", "w"))
+		go d.Run(t.Context())
+		start := time.Now()
+		for i, in := range []time.Duration{3 * time.Second, time.Second, 0, time.Hour} {
+			e := task("o", "w", i)
+			if in > 0 {
+				e.Deadline = start.Add(in)
+			}
+			if i == 0 {
+				e.Kind = events.Fetch
+			}
+			d.Submit([]*events.Event{e})
+		}
+		time.Sleep(time.Second + expiryStep)
+		synctest.Wait()
+		s := l.take()
+		require.Len(t, s, 1)
+		require.Equal(t, "1", s[0].Event.ID)
+		require.Equal(t, events.Dead, s[0].Outcome.Verdict)
+		require.Equal(t, events.ReasonExpired, s[0].Outcome.Failure.Reason)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		s = l.take()
+		require.Len(t, s, 1)
+		require.Equal(t, events.Ack, s[0].Outcome.Verdict)
+		require.Equal(t, 503, s[0].Reply.Status)
+		require.Equal(t, 2, d.Stats().Queued)
+		require.Equal(t, "2", d.Next(0, 1)[0].Event.ID)
+		time.Sleep(time.Hour)
+		require.Nil(t, d.Next(0, 1))
+		require.Len(t, l.take(), 1)
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	d, err := New(Config{Threads: 1}, zerolog.Nop(), reg)
+	require.NoError(t, err)
+	l := &ledger{}
+	d.Wire(l, l)
+	d.Install(worker("o", "w"))
+	learn(t, d, 0, "o", "w", time.Microsecond)
+	d.Submit([]*events.Event{task("o", "w", 1), task("o", "nobody", 2), task("o", "w", 3)})
+	a := d.Next(0, 1)[0]
+	d.Report(0, []events.Report{{Attempt: a, End: &events.End{Started: true, Warm: true, Failure: events.Fail(events.ReasonCPU, "x")}}})
+	require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP pinwheel_dispatch_queued Events that wait in this process for a thread.
+# TYPE pinwheel_dispatch_queued gauge
+pinwheel_dispatch_queued 1
+# HELP pinwheel_dispatch_attempts_total Attempts that ended, by whether their context had run before.
+# TYPE pinwheel_dispatch_attempts_total counter
+pinwheel_dispatch_attempts_total{context="cold"} 1
+pinwheel_dispatch_attempts_total{context="warm"} 1
+`), "pinwheel_dispatch_queued", "pinwheel_dispatch_attempts_total"))
+	lint, err := testutil.GatherAndLint(reg)
+	require.NoError(t, err)
+	require.Empty(t, lint)
+	require.Equal(t, uint64(2), d.metrics.wait.count)
+	_, err = New(Config{Threads: 1}, zerolog.Nop(), reg)
+	require.Error(t, err, "registered twice")
+}
+
+func TestConfig(t *testing.T) {
+	for _, c := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{Threads: 4}, ""},
+		{Config{}, "dispatch: Threads is 0: it is 1 to 64"},
+		{Config{Threads: 65}, "dispatch: Threads is 65: it is 1 to 64"},
+		{Config{Threads: 1, Slots: -1}, "dispatch: Slots is -1: it is 1 to 10000"},
+		{Config{Threads: 1, OwnerMaxRunning: -1}, "dispatch: OwnerMaxRunning is -1: it is 1 to 640000"},
+		{Config{Threads: 1, OwnerMaxQueued: -1}, "dispatch: OwnerMaxQueued is -1: it is 1 to 1000000"},
+	} {
+		err := c.cfg.Validate()
+		if c.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, c.want)
+	}
+	require.Equal(t, 192, Config{Threads: 4}.OrDefault().OwnerMaxRunning)
+}

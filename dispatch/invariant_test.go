@@ -1,0 +1,149 @@
+package dispatch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// machine drives a Dispatcher from one goroutine, in any order that threads and a consumer could.
+type machine struct {
+	d       *Dispatcher
+	l       *ledger
+	held    [][]*events.Attempt // per thread
+	asleep  threadSet           // threads that got nothing and were not woken
+	settled map[*events.Event]bool
+	sent    int
+	n       int
+}
+
+func (m *machine) owner(t *rapid.T) string {
+	return fmt.Sprint("o", rapid.IntRange(0, 4).Draw(t, "owner"))
+}
+
+func (m *machine) install(t *rapid.T) {
+	m.n++
+	w := worker(m.owner(t), rapid.SampledFrom([]string{"v", "w"}).Draw(t, "worker"))
+	w.Version, w.Number = fmt.Sprint(m.n), m.n
+	m.d.Install(w)
+}
+
+func (m *machine) remove(t *rapid.T) {
+	m.d.Remove(m.owner(t), rapid.SampledFrom([]string{"v", "w"}).Draw(t, "worker"))
+}
+
+func (m *machine) submit(t *rapid.T) {
+	var batch []*events.Event
+	for range rapid.IntRange(1, 12).Draw(t, "n") {
+		e := task(m.owner(t), rapid.SampledFrom([]string{"v", "w"}).Draw(t, "worker"), m.sent)
+		e.Attempt = rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "attempt")
+		if rapid.IntRange(0, 5).Draw(t, "deadline") == 0 {
+			e.Deadline = time.Now().Add(time.Duration(rapid.IntRange(-1, 2).Draw(t, "in")) * time.Hour)
+		}
+		batch = append(batch, e)
+		m.sent++
+	}
+	m.d.Submit(batch)
+}
+
+func (m *machine) thread(t *rapid.T) int { return rapid.IntRange(0, len(m.held)-1).Draw(t, "thread") }
+
+func (m *machine) next(t *rapid.T) {
+	thread, free := m.thread(t), rapid.IntRange(0, 6).Draw(t, "free")
+	room := m.d.cfg.Slots - len(m.held[thread])
+	m.asleep &^= 1 << thread
+	batch := m.d.Next(thread, free)
+	require.LessOrEqual(t, len(batch), min(free, room))
+	sum := time.Duration(0)
+	for i, a := range batch {
+		r := a.Slot.(*run)
+		require.True(t, r.version.known || len(batch) == 1, "an unknown worker comes alone")
+		sum += r.cost
+		for _, before := range batch[:i] {
+			require.True(t, before.Worker != a.Worker || batch[i-1].Worker == a.Worker, "same workers are together")
+		}
+	}
+	require.True(t, len(batch) == 1 || sum <= quantum, "several only if they are short")
+	m.held[thread] = append(m.held[thread], batch...)
+	if len(batch) == 0 && min(free, room) > 0 {
+		m.asleep |= 1 << thread
+	}
+}
+
+func (m *machine) report(t *rapid.T) {
+	thread := m.thread(t)
+	var reports []events.Report
+	for range rapid.IntRange(0, len(m.held[thread])).Draw(t, "n") {
+		a := m.held[thread][0]
+		m.held[thread] = m.held[thread][1:]
+		cpu := time.Duration(rapid.SampledFrom([]int{0, 10_000, 100_000, 700_000}).Draw(t, "cpu"))
+		switch rapid.IntRange(0, 3).Draw(t, "end") {
+		case 0:
+			reports = append(reports, notStarted(a))
+		case 1:
+			reports = append(reports, events.Report{Attempt: a, End: &events.End{Started: true, CPU: cpu, Failure: events.Fail(events.ReasonCPU, "x")}})
+		default:
+			reports = append(reports, done(a, cpu))
+		}
+	}
+	m.d.Report(thread, reports)
+}
+
+func (m *machine) expire(t *rapid.T) {
+	m.d.expire(time.Now().Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "hours")) * time.Hour))
+}
+
+// check holds after every step.
+func (m *machine) check(t *rapid.T) {
+	d := m.d
+	for _, thread := range m.l.takeWoken() {
+		require.NotZero(t, m.asleep&(1<<thread), "only sleeping threads are woken, once")
+		m.asleep &^= 1 << thread
+	}
+	require.Equal(t, m.asleep, d.nap.asleep)
+	require.True(t, d.runnable == 0 || d.nap.asleep == 0 || d.nap.coming != 0, "something could run, and all sleep")
+	for _, s := range m.l.take() {
+		require.False(t, m.settled[s.Event], "settled twice")
+		m.settled[s.Event] = true
+	}
+	held, queued, running, runnable, lists := 0, 0, 0, 0, 0
+	for i, h := range m.held {
+		require.Len(t, h, d.onThread[i])
+		held += len(h)
+	}
+	for name, o := range d.owners {
+		require.Equal(t, name, o.name)
+		require.LessOrEqual(t, o.running, d.cfg.OwnerMaxRunning)
+		require.LessOrEqual(t, o.credit, quantum)
+		require.Equal(t, o.counted > 0, o.list != nil, "who can start something has a turn")
+		require.Equal(t, max(0, min(o.queue.n, d.cfg.OwnerMaxRunning-o.running)), o.counted)
+		require.True(t, len(o.routes)+o.queue.n+o.running > 0, "who has nothing is forgotten")
+		queued, running, runnable = queued+o.queue.n, running+o.running, runnable+o.counted
+		if o.list != nil {
+			lists++
+		}
+	}
+	require.Equal(t, lists, d.turns.newcomers.n+d.turns.ring.n)
+	require.Equal(t, []int{queued, held, running, runnable}, []int{d.queued, d.running, d.running, d.runnable})
+	require.Equal(t, m.sent, queued+running+len(m.settled), "no event is lost")
+}
+
+func TestInvariants(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d, l := newDispatcher(t, Config{Threads: 3, Slots: 4, OwnerMaxRunning: 5, OwnerMaxQueued: 8, Rand: half})
+		m := &machine{d: d, l: l, held: make([][]*events.Attempt, 3), settled: make(map[*events.Event]bool)}
+		for range 6 {
+			m.install(rt)
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check,
+			"submit": m.submit, "submit more": m.submit,
+			"next": m.next, "next again": m.next, "next once more": m.next, "report": m.report, "report again": m.report,
+		})
+	})
+}

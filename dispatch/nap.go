@@ -1,0 +1,81 @@
+package dispatch
+
+import (
+	"math/bits"
+	"time"
+)
+
+// threadSet is a set of threads: bit i is thread i.
+type threadSet uint64
+
+func (s threadSet) len() int { return bits.OnesCount64(uint64(s)) }
+
+// any is a set of one thread of s, the lowest numbered, so that few threads stay busy and the rest asleep.
+func (s threadSet) any() threadSet { return s & -s }
+
+// each calls f for each thread.
+func (s threadSet) each(f func(thread int)) {
+	for ; s != 0; s &= s - 1 {
+		f(bits.TrailingZeros64(uint64(s)))
+	}
+}
+
+// nap knows which threads sleep, and which were woken and have not come yet. Whenever the dispatcher's lock
+// is free and an event could start, no thread sleeps or one is coming.
+type nap struct {
+	asleep  threadSet
+	coming  threadSet
+	wokenAt time.Time // the last time one was woken
+}
+
+// up: the thread is here.
+func (n *nap) up(thread threadSet) {
+	n.asleep &^= thread
+	n.coming &^= thread
+}
+
+// sleep: the thread goes to sleep until it is woken.
+func (n *nap) sleep(thread threadSet) { n.asleep |= thread }
+
+// wake chooses the threads to wake so that, with those coming, there are as many as are worth it for
+// runnable events of a mean expected cost. Threads on which the owners that are next in
+// turn are warm come first.
+func (n *nap) wake(runnable int, mean time.Duration, t *turns, now time.Time) (woken threadSet) {
+	if runnable == 0 || n.asleep == 0 {
+		return 0
+	}
+	want := worth(runnable, mean)
+	if n.coming == 0 || now.Sub(n.wokenAt) < lateAfter {
+		want -= n.coming.len()
+	}
+	if want <= 0 {
+		return 0
+	}
+	o := t.newcomers.first
+	if o == nil {
+		o = t.ring.first
+	}
+	for ; want > 0 && n.asleep != 0; want-- {
+		thread := n.asleep.any()
+		if o != nil {
+			if warm := n.asleep & o.warm(); warm != 0 {
+				thread = warm.any()
+			}
+			o = t.after(o)
+		}
+		n.asleep &^= thread
+		n.coming |= thread
+		woken |= thread
+	}
+	n.wokenAt = now
+	return woken
+}
+
+// worth is how many threads n events of a mean expected cost are worth waking, at least one.
+func worth(n int, mean time.Duration) int {
+	if mean >= wakeWorth {
+		return n
+	}
+	n = min(n, maxThreads*int(wakeWorth/leastCost)) // against overflow
+	return max(1, int(time.Duration(n)*mean/wakeWorth))
+}

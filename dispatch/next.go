@@ -1,0 +1,147 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// run is dispatch's own part of an attempt that a thread has.
+type run struct {
+	events.Attempt
+	one     [1]*events.Attempt // the batch of one, without an allocation of its own
+	owner   *owner
+	route   *route
+	version *version
+	since   time.Time     // when the event was submitted
+	cost    time.Duration // what the owner was charged
+	thread  int
+	replied bool
+	ended   bool
+}
+
+// Next gives thread, which calls it, up to free events to start now, in this order. It gives several only if
+// all together they are expected to be short, and puts events of the same worker next to each other.
+// Attempt.Start is the same for all of one call.
+//
+// The thread calls Next again when it is through with what it got and has a free slot. After an answer of nothing it counts
+// as asleep, and nothing comes until Threads.Wake(thread). With free = 0 it says that it is busy and takes nothing:
+// a sleeping thread should say so when work of its own turns up (a timer, an answer from the network),
+// or an event might wait for it that another could take.
+// What it cannot start after all it gives back by a Report of an End that is Interrupted and not Started.
+func (d *Dispatcher) Next(thread, free int) []*events.Attempt {
+	now := time.Now()
+	set := threadSet(1) << thread
+	var t tell
+	d.mu.Lock()
+	d.nap.up(set)
+	free = min(free, d.cfg.Slots-d.onThread[thread])
+	var batch []*events.Attempt
+	if free > 0 {
+		batch = d.fill(thread, free, now, &t)
+		if len(batch) == 0 {
+			d.nap.sleep(set)
+		}
+	}
+	t.wake = d.nap.wake(d.runnable, d.mean, &d.turns, now)
+	d.metrics.wakes += uint64(t.wake.len())
+	d.mu.Unlock()
+	d.out(&t)
+	return batch
+}
+
+// fill takes events of one owner after the other until the batch is long enough.
+func (d *Dispatcher) fill(thread, free int, now time.Time, t *tell) (batch []*events.Attempt) {
+	budget := quantum
+	for budget > 0 && len(batch) < free {
+		o := d.turns.pick(1<<thread, d.nap.coming)
+		if o == nil {
+			break
+		}
+		before := len(batch)
+		batch = d.take(o, thread, free, &budget, now, t, batch)
+		d.recount(o)
+		d.makeRoom(o, t)
+		if len(batch) == before && o.counted > 0 {
+			break // its first event does not fit into this batch any more: it keeps its turn
+		}
+		d.turns.served(o, o.counted > 0)
+		if o.queue.n > 0 && o.counted == 0 {
+			d.metrics.throttled++
+		}
+		d.forget(o)
+	}
+	return group(batch)
+}
+
+// take starts events of o while it has credit and they fit.
+func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now time.Time, t *tell,
+	batch []*events.Attempt,
+) []*events.Attempt {
+	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && o.running < d.cfg.OwnerMaxRunning {
+		it := o.queue.front()
+		if it.route.active == nil && o.routes[it.event.Worker] != nil {
+			it.route = o.routes[it.event.Worker] // removed and installed again
+		}
+		v, f := refuse(it.event, it.route, now)
+		if f != nil {
+			t.settle = append(t.settle, d.refused(it.event, v, f))
+			o.queue.popFront()
+			o.freed++
+			d.queued--
+			continue
+		}
+		if len(batch) > 0 && (!v.known || v.cpu > *budget) {
+			break
+		}
+		r := d.start(o, v, thread, now)
+		*budget -= r.cost
+		if !v.known {
+			*budget = 0
+		}
+		if batch == nil {
+			r.one[0] = &r.Attempt
+			batch = r.one[:]
+		} else {
+			batch = append(batch, &r.Attempt)
+		}
+	}
+	return batch
+}
+
+// start pops the first event of o and makes it an attempt.
+func (d *Dispatcher) start(o *owner, v *version, thread int, now time.Time) *run {
+	it := o.queue.popFront()
+	r := &run{
+		Attempt: events.Attempt{Event: it.event, Worker: v.worker, Number: max(1, it.event.Attempt), Start: now},
+		owner:   o, route: it.route, version: v, since: it.since, cost: v.cpu, thread: thread,
+	}
+	r.Slot = r
+	o.credit -= r.cost
+	o.running++
+	o.freed++
+	d.queued--
+	d.running++
+	d.onThread[thread]++
+	d.metrics.wait.observe(now.Sub(it.since))
+	return r
+}
+
+// group puts attempts of the same worker next to each other, else keeping their order.
+func group(batch []*events.Attempt) []*events.Attempt {
+	for i := 1; i < len(batch); i++ {
+		w := batch[i-1].Worker
+		if batch[i].Worker == w {
+			continue
+		}
+		for j := i + 1; j < len(batch); j++ {
+			if batch[j].Worker == w {
+				moved := batch[j]
+				copy(batch[i+1:j+1], batch[i:j])
+				batch[i] = moved
+				break
+			}
+		}
+	}
+	return batch
+}

@@ -1,0 +1,68 @@
+package dispatch
+
+import "time"
+
+// owner is a tenant: its workers, its queue, and where it stands in the round. Owners exist as long as they
+// have a worker installed or an event in the dispatcher.
+type owner struct {
+	name   string
+	routes map[string]*route
+
+	queue   queue
+	soonest time.Time // no queued event has a deadline before this; zero = none has one
+	running int
+	counted int  // part of Dispatcher.runnable
+	parking bool // its queue ran over: events are parked until it is half empty
+	parked  bool // it was ever so
+	freed   int  // events that left the queue since the settler was told of room
+
+	// Owned by turns.
+	credit time.Duration // CPU time it may still start in its round; below zero is debt
+	seen   int64         // the round up to which credit was granted
+	due    int64         // the round in which its turn is, so that rounds end without a look at all owners
+	passed int           // how often others went first though it was its turn
+	list   *ownerList    // the list it stands in, nil = none
+	prev   *owner
+	next   *owner
+}
+
+// warm is the set of threads that hold a context of the worker of the first queued event.
+func (o *owner) warm() threadSet {
+	it := o.queue.front()
+	if v, _ := it.route.resolve(it.event.Version); v != nil {
+		return v.warm
+	}
+	return 0
+}
+
+// ownerList is a doubly linked list through the owners themselves.
+type ownerList struct {
+	first, last *owner
+	n           int
+}
+
+func (l *ownerList) pushBack(o *owner) {
+	o.list, o.prev, o.next = l, l.last, nil
+	if l.last == nil {
+		l.first = o
+	} else {
+		l.last.next = o
+	}
+	l.last = o
+	l.n++
+}
+
+func (l *ownerList) remove(o *owner) {
+	if o.prev == nil {
+		l.first = o.next
+	} else {
+		o.prev.next = o.next
+	}
+	if o.next == nil {
+		l.last = o.prev
+	} else {
+		o.next.prev = o.prev
+	}
+	o.list, o.prev, o.next = nil, nil, nil
+	l.n--
+}

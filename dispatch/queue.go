@@ -1,0 +1,85 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// item is one queued event.
+type item struct {
+	event *events.Event
+	route *route
+	since time.Time // when it was submitted
+}
+
+// keptItems is how big the buffer of an empty queue may be; a bigger one is let go.
+const keptItems = 8
+
+// queue is a double-ended queue of items in a ring buffer. The zero queue is empty.
+type queue struct {
+	items []item // its length is a power of two
+	first int
+	n     int
+}
+
+func (q *queue) at(i int) *item { return &q.items[(q.first+i)&(len(q.items)-1)] }
+
+func (q *queue) front() *item { return q.at(0) }
+
+func (q *queue) pushBack(it item) {
+	q.grow()
+	q.n++
+	*q.at(q.n - 1) = it
+}
+
+func (q *queue) pushFront(it item) {
+	q.grow()
+	q.first = (q.first - 1) & (len(q.items) - 1)
+	q.n++
+	*q.at(0) = it
+}
+
+func (q *queue) popFront() item {
+	p := q.at(0)
+	it := *p
+	*p = item{}
+	q.first = (q.first + 1) & (len(q.items) - 1)
+	q.n--
+	q.release()
+	return it
+}
+
+// filter keeps the items for which keep is true, in their order.
+func (q *queue) filter(keep func(item) bool) {
+	kept := 0
+	for i := range q.n {
+		it := *q.at(i)
+		if keep(it) {
+			*q.at(kept) = it
+			kept++
+		}
+	}
+	for i := kept; i < q.n; i++ {
+		*q.at(i) = item{}
+	}
+	q.n = kept
+	q.release()
+}
+
+func (q *queue) grow() {
+	if q.n < len(q.items) {
+		return
+	}
+	items := make([]item, max(4, 2*len(q.items)))
+	for i := range q.n {
+		items[i] = *q.at(i)
+	}
+	q.items, q.first = items, 0
+}
+
+func (q *queue) release() {
+	if q.n == 0 && len(q.items) > keptItems {
+		*q = queue{}
+	}
+}

@@ -1,0 +1,67 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// clock plays one thread in CPU time, with no time passing: owners keep their queues full.
+type clock struct {
+	d    *Dispatcher
+	cpu  map[string]time.Duration // what an event of the owner takes
+	used map[string]time.Duration
+}
+
+// turn runs one batch. It returns the CPU time it took.
+func (c *clock) turn(t *testing.T) (took time.Duration) {
+	batch := c.d.Next(0, 64)
+	require.NotEmpty(t, batch)
+	var again []*events.Event
+	for _, a := range batch {
+		o := a.Event.Owner
+		c.used[o] += c.cpu[o]
+		took += c.cpu[o]
+		report(c.d, 0, c.cpu[o], []*events.Attempt{a})
+		if o != "quiet" {
+			again = append(again, a.Event)
+		}
+	}
+	c.d.Submit(again)
+	return took
+}
+
+func TestOwnersShareCPU(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 1_000_000})
+	c := &clock{d: d, used: make(map[string]time.Duration), cpu: map[string]time.Duration{
+		"short": 50 * time.Microsecond, "long": 5 * time.Millisecond, "quiet": 20 * time.Microsecond,
+	}}
+	for o := range c.cpu {
+		d.Install(worker(o, "w"))
+	}
+	d.Submit(tasks("short", "w", 100_000))
+	d.Submit(tasks("long", "w", 3))
+	for c.used["short"]+c.used["long"] < 2*time.Second {
+		c.turn(t)
+	}
+	require.InEpsilon(t, c.used["short"], c.used["long"], 0.02, "a hundred times the cost per event, the same share")
+
+	// One event at a time of a quiet owner behind that backlog waits for what runs, not for the backlog.
+	var waits []time.Duration
+	for range 100 {
+		d.Submit(tasks("quiet", "w", 1))
+		was, wait := c.used["quiet"], time.Duration(0)
+		for c.used["quiet"] == was {
+			wait += c.turn(t)
+		}
+		waits = append(waits, wait)
+		c.turn(t)
+		l.take()
+	}
+	for i, w := range waits {
+		require.LessOrEqual(t, w, quantum+2*c.cpu["long"], "event %d", i)
+	}
+}

@@ -1,0 +1,54 @@
+package dispatch
+
+import "sort"
+
+// Stats is what a Dispatcher is doing at a moment.
+type Stats struct {
+	Queued   int // events that wait
+	Runnable int // of these, events that a free slot would start now
+	Running  int // attempts in progress
+	Owners   int // owners that have a worker installed
+	Asleep   int // threads that sleep
+	Draining bool
+}
+
+// OwnerStats is what one owner has in a Dispatcher.
+type OwnerStats struct {
+	Owner   string
+	Queued  int
+	Running int
+	Parking bool // its further events are set aside until its queue is half empty
+}
+
+// Stats is for people and metrics, not for decisions: it is past when it returns.
+func (d *Dispatcher) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stats()
+}
+
+func (d *Dispatcher) stats() Stats {
+	return Stats{
+		Queued: d.queued, Runnable: d.runnable, Running: d.running, Owners: len(d.owners),
+		Asleep: d.nap.asleep.len(), Draining: d.draining,
+	}
+}
+
+// BusyOwners lists the owners that have events here, the one with the most waiting first.
+func (d *Dispatcher) BusyOwners() []OwnerStats {
+	var list []OwnerStats
+	d.mu.Lock()
+	for _, o := range d.owners {
+		if o.queue.n > 0 || o.running > 0 || o.parking {
+			list = append(list, OwnerStats{Owner: o.name, Queued: o.queue.n, Running: o.running, Parking: o.parking})
+		}
+	}
+	d.mu.Unlock()
+	sort.Slice(list, func(i, j int) bool {
+		if list[i].Queued != list[j].Queued {
+			return list[i].Queued > list[j].Queued
+		}
+		return list[i].Owner < list[j].Owner
+	})
+	return list
+}

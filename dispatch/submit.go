@@ -1,0 +1,98 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Submit takes events. Each comes back in exactly one Settlement whose Outcome is Ack, Dead, Retry, Return or Park, at once
+// when it cannot be run, and Retry ends this stay only: the next attempt is submitted anew.
+// A next attempt goes before the owner's other events, because it waited longest.
+func (d *Dispatcher) Submit(batch []*events.Event) {
+	if len(batch) == 0 {
+		return
+	}
+	now := time.Now()
+	var t tell
+	d.mu.Lock()
+	for _, e := range batch {
+		if e.Attempt <= 1 {
+			d.submit(e, now, &t)
+		}
+	}
+	for i := len(batch) - 1; i >= 0; i-- { // pushed to the front, so the last one first
+		if e := batch[i]; e.Attempt > 1 {
+			d.submit(e, now, &t)
+		}
+	}
+	t.wake = d.nap.wake(d.runnable, d.mean, &d.turns, now)
+	d.metrics.wakes += uint64(t.wake.len())
+	d.mu.Unlock()
+	d.out(&t)
+}
+
+func (d *Dispatcher) submit(e *events.Event, now time.Time, t *tell) {
+	if d.draining {
+		t.settle = append(t.settle, returned(e))
+		return
+	}
+	o := d.owners[e.Owner]
+	var r *route
+	if o != nil {
+		r = o.routes[e.Worker]
+	}
+	v, f := refuse(e, r, now)
+	if f != nil {
+		t.settle = append(t.settle, d.refused(e, v, f))
+		return
+	}
+	if e.Attempt > 1 {
+		d.push(o, item{e, r, now}, true)
+		return
+	}
+	if o.parking || o.queue.n >= d.cfg.OwnerMaxQueued {
+		o.parking, o.parked = true, true
+		d.metrics.parked++
+		t.settle = append(t.settle, events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}})
+		return
+	}
+	d.push(o, item{e, r, now}, false)
+}
+
+func (d *Dispatcher) push(o *owner, it item, front bool) {
+	if front {
+		o.queue.pushFront(it)
+	} else {
+		o.queue.pushBack(it)
+	}
+	d.queued++
+	d.watch(o, it.event.Deadline)
+	d.changed(o)
+}
+
+// refused is the settlement of an event that is not run.
+func (d *Dispatcher) refused(e *events.Event, v *version, f *events.Failure) events.Settlement {
+	return d.settlement(e, v, refusal(e.Kind, f), 0)
+}
+
+// settlement completes a verdict that is not a requeue. took is the time since the attempt started.
+func (d *Dispatcher) settlement(e *events.Event, v *version, is verdict, took time.Duration) events.Settlement {
+	s := events.Settlement{Event: e, Outcome: is.outcome}
+	if v != nil {
+		s.Outcome.Version = v.worker.Version
+	}
+	if f := is.outcome.Failure; f != nil {
+		d.metrics.failed(f.Reason, is.outcome.Verdict)
+		if is.reply && e.ReplyTo != "" {
+			s.Reply = events.FailureReply(e, f)
+			complete(s.Reply, e, s.Outcome.Version, took)
+		}
+	}
+	return s
+}
+
+// complete fills in what the thread does not know of a reply.
+func complete(r *events.Reply, e *events.Event, version string, took time.Duration) {
+	r.EventID, r.Attempt, r.Version, r.Duration = e.ID, max(1, e.Attempt), version, took
+}

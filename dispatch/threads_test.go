@@ -1,0 +1,120 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func TestOwnerMaxRunning(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 2, OwnerMaxRunning: 3})
+	d.Install(worker("noisy", "w"))
+	d.Install(worker("quiet", "w"))
+	learn(t, d, 0, "noisy", "w", time.Microsecond)
+	d.Submit(tasks("noisy", "w", 10))
+	first := d.Next(0, 64)
+	require.Len(t, first, 3)
+	require.Nil(t, d.Next(1, 64))
+	d.Submit(tasks("quiet", "w", 1))
+	require.Contains(t, l.takeWoken(), 1)
+	require.Equal(t, "quiet", d.Next(1, 64)[0].Event.Owner, "others go on")
+	require.Nil(t, d.Next(1, 64))
+	report(d, 0, time.Microsecond, first[:1])
+	require.Equal(t, []int{1}, l.takeWoken(), "a free slot of the owner wakes whoever sleeps")
+	require.Len(t, d.Next(1, 64), 1)
+}
+
+func TestSlots(t *testing.T) {
+	d, _ := newDispatcher(t, Config{Threads: 1, Slots: 2, OwnerMaxRunning: 10})
+	d.Install(worker("o", "w"))
+	learn(t, d, 0, "o", "w", time.Microsecond)
+	d.Submit(tasks("o", "w", 5))
+	batch := d.Next(0, 64)
+	require.Len(t, batch, 2)
+	require.Nil(t, d.Next(0, 64))
+	require.Zero(t, d.Stats().Asleep, "full, not asleep")
+	report(d, 0, time.Microsecond, batch)
+	require.Len(t, d.Next(0, 1), 1)
+}
+
+func TestBatches(t *testing.T) {
+	d, _ := newDispatcher(t, Config{Threads: 1})
+	for _, name := range []string{"short", "shorter", "long", "unknown"} {
+		d.Install(worker("o", name))
+		d.Install(worker("p", name))
+	}
+	learn(t, d, 0, "o", "short", 50*time.Microsecond)
+	learn(t, d, 0, "o", "shorter", 10*time.Microsecond)
+	learn(t, d, 0, "o", "long", 30*time.Millisecond)
+	finish := func(batch []*events.Attempt) (names []string) {
+		for _, a := range batch {
+			names = append(names, a.Worker.Name)
+		}
+		return names
+	}
+	d.Submit(tasks("o", "short", 30))
+	// Credit is what the learning left of it, so the first batch may be shorter.
+	for n := 30; n > 0; {
+		batch := d.Next(0, 64)
+		require.NotEmpty(t, batch)
+		require.LessOrEqual(t, len(batch), 10, "500 µs of work")
+		n -= len(batch)
+		report(d, 0, 50*time.Microsecond, batch)
+	}
+	d.Submit(tasks("o", "long", 2))
+	for range 2 {
+		batch := d.Next(0, 64)
+		require.Len(t, batch, 1, "long ones come alone")
+		report(d, 0, 30*time.Millisecond, batch)
+	}
+	d.Submit([]*events.Event{task("p", "unknown", 0), task("p", "unknown", 1)})
+	for range 2 {
+		batch := d.Next(0, 64)
+		require.Len(t, batch, 1, "unknown ones come alone")
+		d.Report(0, []events.Report{{Attempt: batch[0], End: &events.End{Interrupted: true, Started: true}}})
+		d.owners["p"].routes["unknown"].active.known = false
+	}
+	d.owners["o"].credit = quantum
+	d.Submit([]*events.Event{task("o", "short", 0), task("o", "shorter", 1), task("o", "short", 2), task("o", "shorter", 3)})
+	require.Equal(t, []string{"short", "short", "shorter", "shorter"}, finish(d.Next(0, 64)), "one isolate after the other")
+}
+
+func TestWakesTheWarmThread(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 4})
+	d.Install(worker("o", "w"))
+	d.Install(worker("p", "w"))
+	learn(t, d, 2, "o", "w", 10*time.Microsecond)
+	learn(t, d, 3, "p", "w", 10*time.Microsecond)
+	for thread := range 4 {
+		require.Nil(t, d.Next(thread, 64))
+	}
+	d.mu.Lock()
+	d.mean = 10 * time.Microsecond
+	d.mu.Unlock()
+	l.takeWoken()
+	d.Submit(tasks("o", "w", 3))
+	require.Equal(t, []int{2}, l.takeWoken(), "30 µs of work are worth one thread, and 2 is warm")
+	d.Submit(tasks("o", "w", 3))
+	require.Empty(t, l.takeWoken(), "it is coming")
+	require.Nil(t, d.Next(1, 64), "it is left to the warm one")
+	require.Len(t, d.Next(2, 64), 6)
+	d.Submit(tasks("p", "w", 1))
+	require.Equal(t, []int{3}, l.takeWoken())
+	d.Submit(tasks("o", "w", 1))
+	require.Len(t, d.Next(2, 0), 0, "busy")
+	require.Len(t, d.Next(3, 64), 2)
+}
+
+func TestBusyThreadIsNotCountedOn(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 2})
+	d.Install(worker("o", "w"))
+	require.Nil(t, d.Next(0, 64))
+	require.Nil(t, d.Next(1, 64))
+	d.Submit(tasks("o", "w", 1))
+	require.Equal(t, []int{0}, l.takeWoken())
+	require.Nil(t, d.Next(0, 0), "it came, but has work of its own")
+	require.Equal(t, []int{1}, l.takeWoken(), "so another is woken")
+}

@@ -1,0 +1,118 @@
+package dispatch
+
+import (
+	"math"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// maxAskedDelay is the longest delay a handler may ask for with event.retry({delaySeconds}).
+const maxAskedDelay = 24 * time.Hour
+
+// noDeadline is ending.left of an event that has none.
+const noDeadline = time.Duration(math.MaxInt64)
+
+// Markers of resolve; refuse writes the message.
+var (
+	noWorker  = &events.Failure{Reason: events.ReasonNoWorker}
+	noVersion = &events.Failure{Reason: events.ReasonNoWorker}
+)
+
+// verdict is what shall be done about an event.
+type verdict struct {
+	outcome events.Outcome // without Version
+	reply   bool           // the requester, if there is one, is told of outcome.Failure
+	requeue bool           // no outcome: it goes back to the front of its queue
+}
+
+// ending is all that the verdict on an attempt depends on.
+type ending struct {
+	kind     events.Kind
+	end      *events.End
+	retries  events.Retries // no zero fields
+	attempt  int
+	replied  bool          // a reply went out
+	draining bool          // no event is started any more
+	left     time.Duration // until the event's deadline, noDeadline if it has none
+	rand     func() float64
+}
+
+// judge is the table of design §4 for attempts that a thread was given.
+func judge(c ending) verdict {
+	end := c.end
+	switch {
+	case c.replied:
+		return verdict{outcome: events.Outcome{Verdict: events.Ack}}
+	case end.Interrupted && !end.Started && c.draining:
+		return verdict{outcome: events.Outcome{Verdict: events.Return}}
+	case end.Interrupted && !end.Started:
+		return verdict{requeue: true}
+	case end.Interrupted:
+		return verdict{outcome: events.Outcome{Verdict: events.Retry}}
+	case end.Failure == nil && !end.Retry:
+		return verdict{outcome: events.Outcome{Verdict: events.Ack}}
+	}
+	return judgeFailure(c)
+}
+
+// judgeFailure is judge for a handler that failed, or asked to run again.
+func judgeFailure(c ending) verdict {
+	f := c.end.Failure
+	if f == nil {
+		f = askedAgain(c.attempt)
+	}
+	again := c.kind != events.Fetch || c.retries.Fetch
+	if again && f.Reason.Transient() && !c.end.NoRetry && c.attempt < c.retries.MaxAttempts {
+		delay := min(c.end.RetryDelay, maxAskedDelay)
+		if !c.end.Retry || delay < 0 {
+			delay = retryDelay(c.retries, c.attempt, c.rand)
+		}
+		// An attempt that could only begin after the deadline is none: the failure is final now.
+		if delay < c.left {
+			return verdict{outcome: events.Outcome{Verdict: events.Retry, Failure: f, Delay: delay}}
+		}
+	}
+	if again && f.Reason.Transient() {
+		return verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}, reply: true}
+	}
+	return refusal(c.kind, f)
+}
+
+func askedAgain(attempt int) *events.Failure {
+	if attempt == 1 {
+		return events.Fail(events.ReasonException, "event.retry() was asked for")
+	}
+	return events.Fail(events.ReasonException, "event.retry() was asked for %d times", attempt)
+}
+
+// refusal is the verdict on an event that is not run because of f.
+func refusal(k events.Kind, f *events.Failure) verdict {
+	v := verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}, reply: true}
+	if k == events.Fetch {
+		v.outcome.Verdict = events.Ack
+	}
+	return v
+}
+
+// refuse says why the event is not run, or nil, and by which version it is.
+func refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure) {
+	v, f := r.resolve(e.Version)
+	switch {
+	case f == noWorker:
+		return nil, events.Fail(events.ReasonNoWorker, "there is no worker %s", e.Target())
+	case f == noVersion:
+		return nil, events.Fail(events.ReasonNoWorker, "worker %s has no version %q, or no longer: the active one is %s",
+			e.Target(), e.Version, r.active.worker.Version)
+	case v.handlers&(1<<e.Kind) == 0:
+		return v, events.Fail(events.ReasonNoHandler, "worker %s has no %s handler", e.Target(), e.Kind)
+	case expired(e, now):
+		return v, events.Fail(events.ReasonExpired, "its deadline %s passed before it could start",
+			e.Deadline.UTC().Format(time.RFC3339Nano))
+	}
+	return v, nil
+}
+
+func expired(e *events.Event, now time.Time) bool {
+	return !e.Deadline.IsZero() && !now.Before(e.Deadline)
+}

@@ -1,0 +1,244 @@
+package dispatch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func half() float64 { return 0.5 } // the exact delay
+
+// Each row of design §4 that dispatch decides, for an attempt that a thread was given.
+func TestJudge(t *testing.T) {
+	failed := func(r events.Reason) *events.End {
+		return &events.End{Started: true, Failure: events.Fail(r, "it failed"), RetryDelay: -1}
+	}
+	asked := func(delay time.Duration) *events.End {
+		return &events.End{Started: true, Retry: true, RetryDelay: delay}
+	}
+	noRetry := failed(events.ReasonException)
+	noRetry.NoRetry = true
+	noRetryAsked := asked(0)
+	noRetryAsked.NoRetry = true
+	failedAsked := failed(events.ReasonTimeout)
+	failedAsked.Retry, failedAsked.RetryDelay = true, 7*time.Second
+	fetchRetries := events.Retries{Fetch: true}
+
+	for _, c := range []struct {
+		what    string
+		kinds   []events.Kind // nil = task and scheduled
+		c       ending
+		verdict events.Verdict
+		reason  events.Reason
+		message string
+		delay   time.Duration
+		reply   bool
+		requeue bool
+	}{
+		{what: "handler returns", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true}}, verdict: events.Ack},
+		{what: "reply out, then it ends", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true}, replied: true}, verdict: events.Ack},
+		{what: "reply out, waitUntil fails", kinds: events.Kinds[:], c: ending{end: failed(events.ReasonException), replied: true}, verdict: events.Ack},
+		{what: "reply out, then interrupted", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true, Interrupted: true}, replied: true}, verdict: events.Ack},
+
+		{what: "fetch throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException)}, verdict: events.Ack, reason: events.ReasonException, reply: true},
+		{what: "fetch over CPU", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonCPU)}, verdict: events.Ack, reason: events.ReasonCPU, reply: true},
+		{what: "fetch over memory", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonMemory)}, verdict: events.Ack, reason: events.ReasonMemory, reply: true},
+		{what: "fetch over wall clock", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonTimeout)}, verdict: events.Ack, reason: events.ReasonTimeout, reply: true},
+		{what: "fetch has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler)}, verdict: events.Ack, reason: events.ReasonNoHandler, reply: true},
+		{what: "fetch opted into retries throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries}, verdict: events.Retry, reason: events.ReasonException, delay: time.Second},
+		{what: "fetch opted into retries throws for the last time", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries, attempt: 5}, verdict: events.Dead, reason: events.ReasonException, reply: true},
+		{what: "fetch opted into retries has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler), retries: fetchRetries}, verdict: events.Ack, reason: events.ReasonNoHandler, reply: true},
+		{what: "fetch retry would be after its deadline", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries, left: time.Second}, verdict: events.Dead, reason: events.ReasonException, reply: true},
+
+		{what: "throws", c: ending{end: failed(events.ReasonException)}, verdict: events.Retry, reason: events.ReasonException, delay: time.Second},
+		{what: "throws again", c: ending{end: failed(events.ReasonException), attempt: 3}, verdict: events.Retry, reason: events.ReasonException, delay: 4 * time.Second},
+		{what: "throws for the last time", c: ending{end: failed(events.ReasonException), attempt: 5}, verdict: events.Dead, reason: events.ReasonException, reply: true},
+		{what: "throws after the policy became shorter", c: ending{end: failed(events.ReasonException), attempt: 9}, verdict: events.Dead, reason: events.ReasonException, reply: true},
+		{what: "over CPU", c: ending{end: failed(events.ReasonCPU)}, verdict: events.Retry, reason: events.ReasonCPU, delay: time.Second},
+		{what: "over CPU for the last time", c: ending{end: failed(events.ReasonCPU), attempt: 5}, verdict: events.Dead, reason: events.ReasonCPU, reply: true},
+		{what: "over memory for the last time", c: ending{end: failed(events.ReasonMemory), attempt: 5}, verdict: events.Dead, reason: events.ReasonMemory, reply: true},
+		{what: "over wall clock for the last time", c: ending{end: failed(events.ReasonTimeout), attempt: 5}, verdict: events.Dead, reason: events.ReasonTimeout, reply: true},
+		{what: "no handler", c: ending{end: failed(events.ReasonNoHandler)}, verdict: events.Dead, reason: events.ReasonNoHandler, reply: true},
+		{what: "noRetry and throws", c: ending{end: noRetry}, verdict: events.Dead, reason: events.ReasonException, reply: true},
+		{what: "retry after the deadline", c: ending{end: failed(events.ReasonCPU), left: time.Millisecond}, verdict: events.Dead, reason: events.ReasonCPU, reply: true},
+
+		{what: "asks for retry at once", c: ending{end: asked(0)}, verdict: events.Retry, reason: events.ReasonException},
+		{what: "asks for retry in 3 s", c: ending{end: asked(3 * time.Second)}, verdict: events.Retry, reason: events.ReasonException, delay: 3 * time.Second},
+		{what: "asks for retry in a year", c: ending{end: asked(365 * 24 * time.Hour)}, verdict: events.Retry, reason: events.ReasonException, delay: 24 * time.Hour},
+		{what: "asks for retry by policy", c: ending{end: asked(-1), attempt: 2}, verdict: events.Retry, reason: events.ReasonException, delay: 2 * time.Second},
+		{what: "asks for retry too often", c: ending{end: asked(0), attempt: 5}, verdict: events.Dead, reason: events.ReasonException, message: "event.retry() was asked for 5 times", reply: true},
+		{what: "asks for retry and says noRetry", c: ending{end: noRetryAsked}, verdict: events.Dead, reason: events.ReasonException, message: "event.retry() was asked for", reply: true},
+		{what: "times out and asked for retry in 7 s", c: ending{end: failedAsked}, verdict: events.Retry, reason: events.ReasonTimeout, delay: 7 * time.Second},
+
+		{what: "interrupted while it ran", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true, Interrupted: true}}, verdict: events.Retry},
+		{what: "interrupted while it ran for the last time", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true, Interrupted: true}, attempt: 5}, verdict: events.Retry},
+		{what: "interrupted while it ran in a drain", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true, Interrupted: true}, draining: true}, verdict: events.Retry},
+		{what: "not begun", kinds: events.Kinds[:], c: ending{end: &events.End{Interrupted: true}}, requeue: true},
+		{what: "not begun in a drain", kinds: events.Kinds[:], c: ending{end: &events.End{Interrupted: true}, draining: true}, verdict: events.Return},
+	} {
+		kinds := c.kinds
+		if kinds == nil {
+			kinds = []events.Kind{events.Task, events.Scheduled}
+		}
+		for _, k := range kinds {
+			t.Run(fmt.Sprintf("%s %s", k, c.what), func(t *testing.T) {
+				in := c.c
+				in.kind, in.rand, in.retries = k, half, in.retries.OrDefault()
+				in.attempt = max(1, in.attempt)
+				if in.left == 0 {
+					in.left = noDeadline
+				}
+				got := judge(in)
+				require.Equal(t, c.verdict, got.outcome.Verdict, "%+v", got)
+				require.Equal(t, c.requeue, got.requeue)
+				require.Equal(t, c.reply, got.reply)
+				require.InDelta(t, c.delay, got.outcome.Delay, float64(time.Microsecond))
+				if c.reason == "" {
+					require.Nil(t, got.outcome.Failure)
+					return
+				}
+				require.Equal(t, c.reason, got.outcome.Failure.Reason)
+				if c.message != "" {
+					require.Equal(t, c.message, got.outcome.Failure.Message)
+				}
+			})
+		}
+	}
+}
+
+// Whatever comes in, a verdict is one of those allowed, and complete.
+func TestJudgeIsTotal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := ending{
+			kind: rapid.SampledFrom(events.Kinds[:]).Draw(t, "kind"),
+			end: &events.End{
+				Interrupted: rapid.Bool().Draw(t, "interrupted"), Started: rapid.Bool().Draw(t, "started"),
+				NoRetry: rapid.Bool().Draw(t, "noRetry"), Retry: rapid.Bool().Draw(t, "retry"),
+				RetryDelay: time.Duration(rapid.Int64().Draw(t, "delay")),
+			},
+			retries: events.Retries{MaxAttempts: rapid.IntRange(0, 100).Draw(t, "max"), Fetch: rapid.Bool().Draw(t, "fetch")}.OrDefault(),
+			attempt: rapid.IntRange(1, 200).Draw(t, "attempt"),
+			replied: rapid.Bool().Draw(t, "replied"), draining: rapid.Bool().Draw(t, "draining"),
+			left: time.Duration(rapid.Int64().Draw(t, "left")), rand: half,
+		}
+		if rapid.Bool().Draw(t, "fails") {
+			c.end.Failure = events.Fail(rapid.SampledFrom(events.Reasons[:]).Draw(t, "reason"), "x")
+		}
+		v := judge(c)
+		o := v.outcome
+		if v.requeue {
+			require.Equal(t, verdict{requeue: true}, v)
+			return
+		}
+		require.Contains(t, []events.Verdict{events.Ack, events.Dead, events.Retry, events.Return}, o.Verdict)
+		require.True(t, o.Verdict != events.Dead || o.Failure != nil, "a dead letter says why")
+		require.True(t, !v.reply || o.Failure != nil && !c.replied && o.Verdict != events.Retry, "one reply, when it is over")
+		require.True(t, o.Delay >= 0 && o.Delay <= maxAskedDelay)
+		require.True(t, o.Verdict != events.Retry || c.end.Interrupted || c.attempt < c.retries.MaxAttempts)
+		require.True(t, o.Verdict != events.Return || !c.end.Started, "an attempt that began counts")
+	})
+}
+
+func TestRefuse(t *testing.T) {
+	now := time.Unix(1000, 0)
+	r := &route{}
+	r.install(&events.Worker{Owner: "o", Name: "w", Version: "1-a", Number: 1, Handlers: []events.Kind{events.Task}})
+	r.install(&events.Worker{Owner: "o", Name: "w", Version: "2-b", Number: 2, Handlers: []events.Kind{events.Task, events.Fetch}})
+	for _, c := range []struct {
+		what    string
+		e       events.Event
+		route   *route
+		reason  events.Reason
+		version string
+		message string
+	}{
+		{"active", events.Event{Kind: events.Fetch}, r, "", "2-b", ""},
+		{"pin", events.Event{Kind: events.Task, Version: "1-a"}, r, "", "1-a", ""},
+		{"pin by number", events.Event{Kind: events.Task, Version: "1"}, r, "", "1-a", ""},
+		{"pin unknown", events.Event{Kind: events.Task, Version: "3"}, r, events.ReasonNoWorker, "", `worker o/w has no version "3", or no longer: the active one is 2-b`},
+		{"no route", events.Event{Kind: events.Task}, nil, events.ReasonNoWorker, "", "there is no worker o/w"},
+		{"removed", events.Event{Kind: events.Task}, &route{}, events.ReasonNoWorker, "", "there is no worker o/w"},
+		{"no handler", events.Event{Kind: events.Scheduled}, r, events.ReasonNoHandler, "2-b", "worker o/w has no scheduled handler"},
+		{"pinned version has no handler", events.Event{Kind: events.Fetch, Version: "1-a"}, r, events.ReasonNoHandler, "1-a", "worker o/w has no fetch handler"},
+		{"deadline", events.Event{Kind: events.Task, Deadline: now}, r, events.ReasonExpired, "2-b", "its deadline 1970-01-01T00:16:40Z passed before it could start"},
+		{"deadline to come", events.Event{Kind: events.Task, Deadline: now.Add(1)}, r, "", "2-b", ""},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			c.e.Owner, c.e.Worker = "o", "w"
+			v, f := refuse(&c.e, c.route, now)
+			if c.version != "" {
+				require.Equal(t, c.version, v.worker.Version)
+			}
+			if c.reason == "" {
+				require.Nil(t, f)
+				return
+			}
+			require.Equal(t, c.reason, f.Reason)
+			require.Equal(t, c.message, f.Message)
+		})
+	}
+	for _, k := range events.Kinds {
+		want := events.Dead
+		if k == events.Fetch {
+			want = events.Ack
+		}
+		v := refusal(k, events.Fail(events.ReasonNoWorker, "x"))
+		require.Equal(t, want, v.outcome.Verdict)
+		require.True(t, v.reply)
+	}
+}
+
+func TestRouteKeepsTenVersions(t *testing.T) {
+	r := &route{}
+	install := func(n int) {
+		r.install(&events.Worker{Version: fmt.Sprintf("%d-x", n), Number: n})
+	}
+	for n := 1; n <= 20; n++ {
+		install(n)
+	}
+	for n := 1; n <= 20; n++ {
+		v, f := r.resolve(fmt.Sprint(n))
+		if n < 10 {
+			require.NotNil(t, f, n)
+			continue
+		}
+		require.Equal(t, n, v.worker.Number)
+	}
+	install(12) // activated again
+	require.Equal(t, 12, r.active.worker.Number)
+	require.Len(t, r.kept, 11)
+}
+
+func TestRetryDelay(t *testing.T) {
+	r := events.DefaultRetries
+	for n, want := range []time.Duration{1, 2, 4, 8, 16, 32} {
+		require.Equal(t, want*time.Second, retryDelay(r, n+1, half))
+	}
+	require.Equal(t, 50*time.Second, retryDelay(r, 7, half), "the longest, less room for jitter")
+	require.Equal(t, 800*time.Millisecond, retryDelay(r, 1, func() float64 { return 0 }))
+
+	rapid.Check(t, func(t *rapid.T) {
+		r := events.Retries{
+			Initial: events.Millis(time.Duration(rapid.Int64Range(1, 3600_000).Draw(t, "initial")) * time.Millisecond),
+			Factor:  rapid.Float64Range(1, 10).Draw(t, "factor"),
+			Jitter:  rapid.Float64Range(0, 1).Draw(t, "jitter"),
+		}
+		r.Max = r.Initial + events.Millis(time.Duration(rapid.Int64Range(0, 82800_000).Draw(t, "more"))*time.Millisecond)
+		r = r.OrDefault()
+		require.NoError(t, r.Validate())
+		at := rapid.Float64Range(0, 0.999999).Draw(t, "rand")
+		last := time.Duration(0)
+		for attempt := 1; attempt < 100; attempt++ {
+			d := retryDelay(r, attempt, func() float64 { return at })
+			require.GreaterOrEqual(t, d, last, "delays never get shorter but by jitter")
+			require.LessOrEqual(t, d, r.Max.Duration())
+			require.GreaterOrEqual(t, d, time.Millisecond)
+			last = d
+		}
+	})
+}
