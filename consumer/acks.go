@@ -1,0 +1,137 @@
+package consumer
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// What a message to an ack subject says. An empty one acks.
+var (
+	nakBody      = []byte("-NAK")
+	progressBody = []byte("+WPI")
+)
+
+// group is acks of one source that are confirmed together: the server works through the acks of one
+// connection to one consumer in order, so its confirmation of the last stands for all.
+// That holds only within one connection and one life of the consumer; see confirmed and sendAcks.
+type group struct {
+	events     []*held
+	reconnects uint64 // of the connection when it was sent
+	tries      *retrier
+}
+
+// ack queues the ack of h; sendAcks sends it. It runs on the settle goroutine.
+func (c *Consumer) ack(h *held) {
+	if len(h.from.acks) == 0 {
+		c.acking = append(c.acking, h.from)
+	}
+	h.from.acks = append(h.from.acks, h)
+}
+
+// sendAcks sends what ack has queued.
+func (c *Consumer) sendAcks() {
+	for _, s := range c.acking {
+		g := &group{events: make([]*held, 0, len(s.acks))}
+		epoch := s.epoch.Load()
+		for _, h := range s.acks {
+			if h.epoch == epoch { // settle goroutine and adopt could race here: harmless, both ways are right
+				g.events = append(g.events, h)
+			} else {
+				c.sendGroup(&group{events: []*held{h}})
+			}
+		}
+		if len(g.events) > 0 {
+			c.sendGroup(g)
+		}
+		clear(s.acks)
+		s.acks = s.acks[:0]
+	}
+	c.acking = c.acking[:0]
+}
+
+// sendGroup sends the acks of a group, the last of them as a question.
+func (c *Consumer) sendGroup(g *group) {
+	g.reconnects = c.nc.Stats().Reconnects
+	last := len(g.events) - 1
+	subjects := c.ackSubjects(g.events)
+	for _, subject := range subjects[:last] {
+		if err := c.nc.Publish(subject, nil); err != nil {
+			c.unconfirmed(g)
+			return
+		}
+	}
+	c.metrics.acks.Add(float64(len(g.events)))
+	c.asker.ask(&nats.Msg{Subject: subjects[last]}, c.answerWait(), time.Now(), func(_ *nats.Msg, err error) {
+		c.confirmed(g, err)
+	})
+}
+
+// ackSubjects are the ack subjects of events. The slice is scratch of the settle goroutine.
+func (c *Consumer) ackSubjects(batch []*held) []string {
+	c.subjects = c.subjects[:0]
+	c.table.mu.Lock()
+	for _, h := range batch {
+		c.subjects = append(c.subjects, h.ack)
+	}
+	c.table.mu.Unlock()
+	return c.subjects
+}
+
+// answerWait is how long the server may take to answer before it is asked again.
+func (c *Consumer) answerWait() time.Duration { return min(c.cfg.AckWait/3, 5*time.Second) }
+
+// confirmed ends the events of a group whose acks the server has worked through.
+func (c *Consumer) confirmed(g *group, err error) {
+	if err != nil || c.nc.Stats().Reconnects != g.reconnects {
+		c.do(func() { c.unconfirmed(g) })
+		return
+	}
+	for _, h := range g.events {
+		if h.record != nil {
+			c.forget(h)
+		}
+	}
+	if g.tries != nil {
+		now := time.Now()
+		c.table.remember(g.events, now, now.Add(c.cfg.AckWait))
+	}
+	c.table.remove(g.events...)
+}
+
+// unconfirmed sends a group again, after a while, until the leases are over. Replies go again
+// too: what the old connection had in its buffers is lost, and publishers tell doubles by their id.
+func (c *Consumer) unconfirmed(g *group) {
+	if g.tries == nil {
+		g.tries = newRetrier(c.cfg.AckWait)
+	}
+	if c.after(g.tries, func() { c.resend(g) }) {
+		return
+	}
+	for _, h := range g.events {
+		c.letGo(h)
+	}
+}
+
+func (c *Consumer) resend(g *group) {
+	if !c.nc.IsConnected() {
+		c.unconfirmed(g)
+		return
+	}
+	c.metrics.ackRetries.Inc()
+	if c.nc.Stats().Reconnects != g.reconnects {
+		for _, h := range g.events {
+			if h.reply != nil {
+				_ = c.nc.PublishMsg(h.reply) // the connection has just gone again: unconfirmed, too
+			}
+		}
+	}
+	if len(g.events) == 1 {
+		c.sendGroup(g)
+		return
+	}
+	// One by one: an ack that the server refuses must not hold up the others.
+	for _, h := range g.events {
+		c.sendGroup(&group{events: []*held{h}, tries: g.tries})
+	}
+}

@@ -1,0 +1,70 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+func TestAssetsAreCreatedByManyAtOnceAndStayAsTheyAre(t *testing.T) {
+	srv := natstest.Start(t)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var all sync.WaitGroup
+	errs := make([]error, 6)
+	for i := range errs {
+		nc := natstest.Connect(t, srv)
+		js := jetStream(t, nc)
+		all.Go(func() { errs[i] = consumer.CreateAssets(ctx, js, testConfig(), nc.MaxPayload()) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	nc := natstest.Connect(t, srv)
+	js := jetStream(t, nc)
+	require.NoError(t, consumer.CreateAssets(ctx, js, testConfig(), nc.MaxPayload()))
+
+	s, err := js.Stream(ctx, consumer.StreamEvents)
+	require.NoError(t, err)
+	info := s.CachedInfo()
+	require.EqualValues(t, 1, info.State.Msgs, "the pin message")
+	require.Equal(t, events.Lanes, info.State.Consumers)
+	require.False(t, info.Config.AllowRollup)
+	require.False(t, info.Config.AllowMsgTTL)
+	require.False(t, info.Config.AllowMsgSchedules)
+
+	changed := testConfig()
+	changed.MaxBytes *= 2
+	require.NoError(t, consumer.CreateAssets(ctx, js, changed, nc.MaxPayload()))
+	s, err = js.Stream(ctx, consumer.StreamEvents)
+	require.NoError(t, err)
+	require.Equal(t, changed.MaxBytes, s.CachedInfo().Config.MaxBytes)
+	require.EqualValues(t, 1, s.CachedInfo().State.Msgs)
+}
+
+func TestConfigNamesWhatIsWrong(t *testing.T) {
+	require.NoError(t, testConfig().Validate())
+	for field, change := range map[string]func(*consumer.Config){
+		"Prefix":        func(c *consumer.Config) { c.Prefix = "a.b" },
+		"Node":          func(c *consumer.Config) { c.Node = "" },
+		"Window":        func(c *consumer.Config) { c.Window = 3 },
+		"AckWait":       func(c *consumer.Config) { c.AckWait = 1 },
+		"Heartbeat":     func(c *consumer.Config) { c.Heartbeat = 1 },
+		"MaxBytes":      func(c *consumer.Config) { c.MaxBytes = 1 },
+		"Replicas":      func(c *consumer.Config) { c.Replicas = 2 },
+		"ReplyPrefixes": func(c *consumer.Config) { c.ReplyPrefixes = []string{"$JS."} },
+		"DeadLetterAge": func(c *consumer.Config) { c.DeadLetterAge = 1 },
+	} {
+		c := testConfig()
+		change(&c)
+		require.ErrorContains(t, c.Validate(), fmt.Sprintf("%s ", field))
+	}
+}

@@ -1,0 +1,166 @@
+package consumer
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// record is what the bucket PINWHEEL_ATTEMPTS holds of an event that did not end with its first
+// run. Deliveries alone do not tell attempts: a delivery may have had no run (given back), or many
+// (retries in one process).
+type record struct {
+	Failed   int       `json:"failed"`            // runs that failed
+	Returned int       `json:"returned"`          // deliveries with no run but those, or whose last run has failed
+	FirstAt  time.Time `json:"firstAt,omitzero"`  // first failure
+	History  []failed  `json:"history,omitempty"` // the last runs that failed, oldest first
+
+	version int // counts stores
+}
+
+// failed is one failed run.
+type failed struct {
+	At      time.Time     `json:"at"`
+	Attempt int           `json:"attempt"`
+	Reason  events.Reason `json:"reason"`
+	Message string        `json:"message"`
+	Node    string        `json:"node"`
+}
+
+// maxHistory bounds record.History.
+const maxHistory = 10
+
+// crashes is how many deliveries, of the given number with the present one, ended in the middle of a run.
+func (r *record) crashes(deliveries int) int { return max(0, deliveries-1-r.Returned) }
+
+// attempt is the number of the run that comes next.
+func (r *record) attempt(deliveries int) int { return r.Failed + r.crashes(deliveries) + 1 }
+
+func (r *record) fail(f failed) {
+	r.Failed++
+	if r.FirstAt.IsZero() {
+		r.FirstAt = f.At
+	}
+	r.History = append(r.History, f)
+	if len(r.History) > maxHistory {
+		r.History = r.History[len(r.History)-maxHistory:]
+	}
+}
+
+func attemptsSubject(h *held) string {
+	return "$KV." + BucketAttempts + "." + h.from.stream + "." + strconv.FormatUint(h.event.Origin.Seq, 10)
+}
+
+// load looks up the attempts of an event that was delivered before, and then submits it. The
+// question goes to the stream's leader: a follower may not know yet what was stored a moment ago.
+func (c *Consumer) load(h *held) {
+	body, _ := json.Marshal(map[string]string{"last_by_subj": attemptsSubject(h)}) // two strings cannot fail
+	m := &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET.KV_" + BucketAttempts, Data: body}
+	c.asker.ask(m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
+		var r *record
+		if err == nil {
+			r, err = parseRecord(answer.Data)
+		}
+		if err != nil {
+			c.log.Warn().Err(err).Str("event", h.event.ID).Msg("attempts of a redelivered event could not be read; trying again")
+			c.recreate()
+			if h.tries == nil {
+				h.tries = newRetrier(0)
+			}
+			c.after(h.tries, func() { c.load(h) })
+			return
+		}
+		h.tries = nil
+		c.do(func() { c.loaded(h, r) })
+	})
+}
+
+func (c *Consumer) loaded(h *held, r *record) {
+	h.record = r
+	if r == nil {
+		r = &record{}
+	}
+	// A parked event brings with it what it had before.
+	h.event.Attempt += r.attempt(h.event.Origin.Deliveries) - 1
+	h.event.Crashes += r.crashes(h.event.Origin.Deliveries)
+	if c.draining.Load() {
+		if c.table.move(h, settling, loading) {
+			c.giveBack([]*held{h})
+		}
+		return
+	}
+	if c.table.move(h, running, loading) {
+		c.dispatcher.Submit([]*events.Event{h.event})
+	}
+}
+
+// parseRecord reads the stream's answer; a nil record means that there is none.
+func parseRecord(b []byte) (*record, error) {
+	var answer struct {
+		Message *struct {
+			Data    []byte `json:"data"`
+			Headers []byte `json:"hdrs"`
+		} `json:"message"`
+		Error *apiError `json:"error"`
+	}
+	if err := json.Unmarshal(b, &answer); err != nil {
+		return nil, fmt.Errorf("attempts: %w", err)
+	}
+	const noMessage = 10037
+	switch {
+	case answer.Error != nil && answer.Error.ErrCode == noMessage:
+		return nil, nil
+	case answer.Error != nil:
+		return nil, answer.Error
+	case answer.Message == nil || len(answer.Message.Data) == 0: // a deletion marker
+		return nil, nil
+	}
+	r := &record{}
+	if err := json.Unmarshal(answer.Message.Data, r); err != nil || r.Failed < 0 || r.Returned < 0 {
+		return nil, nil // not ours, or broken: count by deliveries
+	}
+	return r, nil
+}
+
+// store writes h's record and then runs then (may be nil) on the settle goroutine, whether or not
+// it was stored: a lost record only makes an attempt count too high.
+func (c *Consumer) store(h *held, then func()) {
+	h.record.version++
+	c.put(h, *h.record, newRetrier(c.cfg.AckWait/2), then)
+}
+
+func (c *Consumer) put(h *held, r record, tries *retrier, then func()) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		c.log.Error().Err(err).Msg("attempts cannot be encoded")
+		return
+	}
+	m := &nats.Msg{Subject: attemptsSubject(h), Data: body}
+	c.asker.ask(m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
+		err = pubAck(answer, err)
+		c.do(func() {
+			superseded := h.record == nil || h.record.version != r.version
+			if err != nil && !superseded && c.after(tries, func() { c.put(h, r, tries, then) }) {
+				return
+			}
+			if then != nil {
+				then()
+			}
+		})
+	})
+}
+
+// forget removes h's record: the event has ended. The marker that is left goes after a minute.
+func (c *Consumer) forget(h *held) {
+	m := &nats.Msg{Subject: attemptsSubject(h), Header: nats.Header{
+		"KV-Operation": {"PURGE"}, "Nats-Rollup": {"sub"}, "Nats-TTL": {"60s"},
+	}}
+	if err := c.nc.PublishMsg(m); err != nil {
+		c.log.Debug().Err(err).Msg("attempts of an ended event stay until their time is over")
+	}
+}

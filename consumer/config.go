@@ -1,0 +1,87 @@
+package consumer
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Config of a Consumer. Take DefaultConfig and change what differs.
+type Config struct {
+	// Prefix is the first token of every subject. Streams and buckets have fixed names, so two
+	// fleets in one NATS account are not supported.
+	Prefix events.Subjects
+	// Node names this process in dead letters and logs.
+	Node string
+	// Window is the most events this process holds at once: asked for, queued, running, waiting
+	// for a retry, or being settled. At least MinWindow.
+	Window int
+	// AckWait is how long the server waits for a sign of life before it gives an event to another
+	// process; so it is also how long the events of a crashed process wait. At least 200 ms.
+	AckWait time.Duration
+	// Heartbeat is how often the server says that a lane without traffic lives. A lane that is
+	// silent for two and a half of them is asked again. At least 100 ms.
+	Heartbeat time.Duration
+	// MaxBytes bounds the event stream and the stream of parked events, each; publishers are refused
+	// when it is full. JetStream reserves this much disk.
+	MaxBytes int64
+	// Replicas of every stream and consumer: 1, 3 or 5.
+	Replicas int
+	// ReplyPrefixes are what a Reply-To may begin with.
+	ReplyPrefixes []string
+	// DeadLetterAge is how long dead letters are kept.
+	DeadLetterAge time.Duration
+	// Calls switches the call bridge on.
+	Calls bool
+}
+
+// MinWindow is the smallest window: two credits for each lane.
+const MinWindow = 2 * events.Lanes
+
+// DefaultConfig is what a process has that was told nothing. MaxBytes is 2 GiB: about two million
+// events of 1 KB, and small enough for JetStream's default share of a laptop's disk, twice.
+func DefaultConfig() Config {
+	return Config{
+		Prefix: events.DefaultPrefix, Window: 1024, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
+		MaxBytes: 2 << 30, Replicas: 1, ReplyPrefixes: []string{"_INBOX."},
+		DeadLetterAge: 30 * 24 * time.Hour, Calls: true,
+	}
+}
+
+// Validate returns an error that names the field that is wrong, its value and what is allowed.
+func (c Config) Validate() error {
+	switch {
+	case !events.ValidName(string(c.Prefix)):
+		return fmt.Errorf("consumer: Prefix is %q: it is 1 to %d of A-Z a-z 0-9 _ -", string(c.Prefix), events.MaxName)
+	case c.Node == "" || strings.ContainsAny(c.Node, "\r\n"):
+		return fmt.Errorf("consumer: Node is %q: it is one line that names this process", c.Node)
+	case c.Window < MinWindow || c.Window > 1<<20:
+		return fmt.Errorf("consumer: Window is %d: it is %d to %d", c.Window, MinWindow, 1<<20)
+	case c.AckWait < 200*time.Millisecond || c.AckWait > time.Hour:
+		return fmt.Errorf("consumer: AckWait is %s: it is 200ms to 1h", c.AckWait)
+	case c.Heartbeat < 100*time.Millisecond || c.Heartbeat > time.Minute:
+		return fmt.Errorf("consumer: Heartbeat is %s: it is 100ms to 1m", c.Heartbeat)
+	case c.MaxBytes < 1<<20:
+		return fmt.Errorf("consumer: MaxBytes is %d: it is at least %d", c.MaxBytes, 1<<20)
+	case c.Replicas != 1 && c.Replicas != 3 && c.Replicas != 5:
+		return fmt.Errorf("consumer: Replicas is %d: it is 1, 3 or 5", c.Replicas)
+	case c.DeadLetterAge < time.Minute:
+		return fmt.Errorf("consumer: DeadLetterAge is %s: it is at least 1m", c.DeadLetterAge)
+	}
+	return c.validateReplyPrefixes()
+}
+
+func (c Config) validateReplyPrefixes() error {
+	for _, p := range c.ReplyPrefixes {
+		if p == "" || strings.HasPrefix(p, "$") || c.Prefix.Owned(p) || strings.ContainsAny(p, " \t\r\n*>") {
+			return fmt.Errorf("consumer: ReplyPrefixes has %q: a prefix is not empty, has no wildcards, and begins neither with $ nor with %s and a dot", p, c.Prefix)
+		}
+	}
+	return nil
+}
+
+func (c Config) decoder() events.Decoder {
+	return events.Decoder{Subjects: c.Prefix, ReplyPrefixes: c.ReplyPrefixes}
+}

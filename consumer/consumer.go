@@ -1,0 +1,233 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Consumer takes events from JetStream and settles them. Make it with New, start it with Run.
+type Consumer struct {
+	cfg        Config
+	nc         *nats.Conn
+	js         jetstream.JetStream
+	dispatcher Dispatcher
+	decoder    events.Decoder
+	log        zerolog.Logger
+	metrics    *metrics
+
+	table   table
+	puller  *puller
+	asker   asker
+	inbox   inbox
+	retries retries
+	parking parking
+
+	acking   []*source // scratch of the settle goroutine: sources with acks to send
+	subjects []string  // scratch of the settle goroutine
+
+	lost      chan struct{} // assets may be missing
+	recreated chan struct{} // they are there again
+	renew     chan struct{}
+	sweepNow  chan struct{}
+	draining  atomic.Bool
+	ready     atomic.Bool
+}
+
+// New makes a Consumer that will hand events to d. It starts nothing. reg may be nil.
+// The connection stays the caller's: it must outlive Run, and should reconnect for ever.
+func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg prometheus.Registerer) (*Consumer, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("consumer: %w", err)
+	}
+	c := &Consumer{
+		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log,
+		asker: asker{nc: nc}, inbox: inbox{wake: make(chan struct{}, 1)}, retries: retries{wake: make(chan struct{}, 1)},
+		parking: parking{owners: make(map[string]*parkedOwner), look: make(chan struct{}, 1)},
+		lost:    make(chan struct{}, 1), recreated: make(chan struct{}, 1), renew: make(chan struct{}, 1), sweepNow: make(chan struct{}, 1),
+	}
+	c.puller = newPuller(c)
+	c.table.left = func(int) { c.puller.freed() }
+	if c.metrics, err = newMetrics(reg, c); err != nil {
+		return nil, fmt.Errorf("consumer: metrics: %w", err)
+	}
+	return c, nil
+}
+
+// Run creates what is missing in JetStream and then takes events until pull is done. Then it gives
+// back what waits for a retry, and waits until all held events are settled, or until
+// work is done: what is still held then is given back too, and counts as not run.
+// It returns when all its goroutines have, with the error that kept it from starting, or nil.
+func (c *Consumer) Run(pull, work context.Context) error {
+	if err := c.createAssets(pull); err != nil {
+		if pull.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	if err := c.asker.open(); err != nil {
+		return err
+	}
+	life, end := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, loop := range []func(context.Context){c.settleLoop, c.leaseLoop, c.retryLoop, c.assetsLoop, c.parkLoop, c.sweepLoop} {
+		running.Go(func() { loop(life) })
+	}
+	bridge, err := c.openCalls()
+	if err == nil {
+		c.ready.Store(true)
+		c.puller.run(pull)
+		c.ready.Store(false)
+		bridge.close()
+		c.drain(work)
+	}
+	end()
+	running.Wait()
+	c.asker.close()
+	return err
+}
+
+// goodbye is how long the last messages may take after work is done.
+const goodbye = 2 * time.Second
+
+// drain waits for held events to end.
+func (c *Consumer) drain(work context.Context) {
+	c.draining.Store(true)
+	c.do(func() {
+		for _, h := range c.retries.takeAll() {
+			c.nakWaiting(h)
+		}
+	})
+	c.untilEmpty(work)
+	late, cancel := context.WithTimeout(context.Background(), goodbye)
+	defer cancel()
+	if left := c.table.in(running); len(left) > 0 {
+		c.log.Warn().Int("events", len(left)).Msg("drain time is over; giving back what still runs")
+		c.do(func() {
+			for _, h := range left {
+				c.giveBackRunning([]*events.Event{h.event})
+			}
+		})
+	}
+	c.untilEmpty(late)
+	_ = c.nc.FlushWithContext(late) // the last naks; without them leases end by themselves
+}
+
+// untilEmpty waits until nothing is held or ctx is done.
+func (c *Consumer) untilEmpty(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Millisecond) // only while draining
+	defer tick.Stop()
+	for c.table.len() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.puller.wake: // events left
+		case <-tick.C:
+		}
+	}
+}
+
+// createAssets insists until the assets are there or ctx is done: at start NATS may be away.
+func (c *Consumer) createAssets(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return CreateAssets(limit, c.js, c.cfg, c.nc.MaxPayload())
+}
+
+// recreate asks assetsLoop to make sure that the assets are there.
+func (c *Consumer) recreate() {
+	select {
+	case c.lost <- struct{}{}:
+	default:
+	}
+}
+
+// afterDeletion is how long assetsLoop waits before it makes things again.
+const afterDeletion = 200 * time.Millisecond
+
+// assetsLoop makes lost streams and consumers again.
+func (c *Consumer) assetsLoop(life context.Context) {
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-c.lost:
+		}
+		select { // what is being deleted should be gone before it is made again
+		case <-life.Done():
+			return
+		case <-time.After(afterDeletion):
+		}
+		tries := newRetrier(0)
+		for life.Err() == nil {
+			err := c.createAssets(life)
+			if err == nil {
+				break
+			}
+			c.log.Warn().Err(err).Msg("streams and consumers could not be checked; trying again")
+			select {
+			case <-life.Done():
+			case <-time.After(tries.policy.NextBackOff()):
+			}
+		}
+		select {
+		case c.recreated <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// reconnected is called by the puller.
+func (c *Consumer) reconnected() {
+	for _, loop := range []chan struct{}{c.renew, c.sweepNow} {
+		select {
+		case loop <- struct{}{}:
+		default:
+		}
+	}
+	// What the old connection was asked is not answered any more.
+	c.do(func() { c.asker.expire(time.Now().Add(time.Hour)) })
+}
+
+// Ready says why the process cannot take events, or nil: what /readyz answers.
+func (c *Consumer) Ready() error {
+	switch {
+	case !c.nc.IsConnected():
+		return fmt.Errorf("NATS is %s", c.nc.Status())
+	case !c.ready.Load():
+		return fmt.Errorf("not pulling events")
+	}
+	return nil
+}
+
+// Stats is a snapshot of the room, for people and control endpoints.
+type Stats struct {
+	Window   int   `json:"window"`
+	Held     int   `json:"held"`     // events held
+	Waiting  int   `json:"waiting"`  // of these, waiting to be run again
+	Settling int   `json:"settling"` // of these, being settled
+	Credits  int   `json:"credits"`  // asked for and not delivered
+	Stalls   int64 `json:"stalls"`   // times JetStream was silent
+	Ready    bool  `json:"ready"`
+}
+
+// Stats may be called at any time from any goroutine.
+func (c *Consumer) Stats() Stats {
+	return Stats{
+		Window: c.cfg.Window, Held: c.table.len(), Waiting: len(c.table.in(waiting)), Settling: len(c.table.in(settling)),
+		Credits: int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), Ready: c.Ready() == nil,
+	}
+}

@@ -1,0 +1,180 @@
+package consumer
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// held is an event that this process answers for, from delivery until its end is confirmed.
+// The fields without a note belong to whoever acts on the event at the moment: puller, then
+// the settle goroutine or an answer that it waits for; never two at once.
+type held struct {
+	event  *events.Event
+	from   *source
+	stored time.Time // by from's stream
+	index  int       // in the table; guarded by table.mu
+
+	ack     string    // ack subject of the newest delivery; guarded by table.mu
+	epoch   uint64    // of from, at the newest delivery; guarded by table.mu
+	renewed time.Time // when the server last heard of it; guarded by table.mu
+	phase   phase     // guarded by table.mu
+
+	record *record   // nil: the bucket has none
+	reply  *nats.Msg // the final reply, kept until the ack is confirmed
+	tries  *retrier  // of whatever is being sent for it now
+}
+
+// phase is where a held event is.
+type phase uint8
+
+const (
+	loading  phase = iota // its attempts are being looked up
+	running               // dispatch has it
+	waiting               // for its retry to be due
+	settling              // its end is being carried out
+	gone                  // not held any more
+)
+
+// source is one JetStream consumer.
+type source struct {
+	stream, consumer string
+	// epoch counts how often the consumer was lost and made again. Acks of deliveries of an older
+	// one are not in order with the newer, so they are not confirmed in a group.
+	epoch atomic.Uint64
+	acks  []*held // scratch of the settle goroutine
+}
+
+type ghost struct {
+	stream string
+	seq    uint64
+	stored time.Time
+	until  time.Time
+}
+
+// table is the list of all held events.
+type table struct {
+	mu   sync.Mutex
+	list []*held
+	n    atomic.Int64
+	// ghosts are events that have left after their ack had to be sent again: the server may have
+	// delivered them once more meanwhile, and that delivery may still be on its way through here.
+	ghosts []ghost
+	// left is called, without lock, when events have left.
+	left func(n int)
+}
+
+func (t *table) add(batch []*held) {
+	t.mu.Lock()
+	for _, h := range batch {
+		h.index = len(t.list)
+		t.list = append(t.list, h)
+	}
+	t.n.Store(int64(len(t.list)))
+	t.mu.Unlock()
+}
+
+// remove lets events go. Those that are gone already are left out.
+func (t *table) remove(batch ...*held) {
+	n := 0
+	t.mu.Lock()
+	for _, h := range batch {
+		if h.phase == gone {
+			continue
+		}
+		h.phase = gone
+		last := len(t.list) - 1
+		t.list[h.index] = t.list[last]
+		t.list[h.index].index = h.index
+		t.list[last] = nil
+		t.list = t.list[:last]
+		n++
+	}
+	t.n.Store(int64(len(t.list)))
+	t.mu.Unlock()
+	if n > 0 {
+		t.left(n)
+	}
+}
+
+func (t *table) len() int { return int(t.n.Load()) }
+
+// move takes h from one phase to another; false when it is in none of the former.
+func (t *table) move(h *held, to phase, from ...phase) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range from {
+		if h.phase == p {
+			h.phase = to
+			return true
+		}
+	}
+	return false
+}
+
+// adopt finds the held event that a delivery repeats, and answers to the new delivery from then on.
+// acked: the event has ended and left, and the delivery wants no more than another ack.
+func (t *table) adopt(o events.Origin, stored time.Time, epoch uint64, now time.Time) (found, acked bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.list {
+		if h.event.Origin.Seq == o.Seq && h.from.stream == o.Stream && h.stored.Equal(stored) {
+			h.ack, h.epoch, h.renewed = o.AckSubject, epoch, now
+			return true, false
+		}
+	}
+	for _, g := range t.ghosts {
+		if g.seq == o.Seq && g.stream == o.Stream && g.stored.Equal(stored) {
+			return true, true
+		}
+	}
+	return false, false
+}
+
+// remember keeps events as ghosts until a time, and forgets older ones.
+func (t *table) remember(batch []*held, now, until time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ghosts = slices.DeleteFunc(t.ghosts, func(g ghost) bool { return now.After(g.until) })
+	for _, h := range batch {
+		t.ghosts = append(t.ghosts, ghost{h.from.stream, h.event.Origin.Seq, h.stored, until})
+	}
+}
+
+// due lists the ack subjects of events that the server has not heard of since before, and counts
+// them as renewed now.
+func (t *table) due(before, now time.Time, into []string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.list {
+		if h.renewed.Before(before) {
+			h.renewed = now
+			into = append(into, h.ack)
+		}
+	}
+	return into
+}
+
+// in lists the events in a phase.
+func (t *table) in(p phase) []*held {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var found []*held
+	for _, h := range t.list {
+		if h.phase == p {
+			found = append(found, h)
+		}
+	}
+	return found
+}
+
+func (t *table) ackSubject(h *held) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return h.ack
+}

@@ -1,0 +1,236 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+const (
+	patience = 20 * time.Second // for facts that must come true
+	subjects = events.Subjects(events.DefaultPrefix)
+)
+
+// handler says what becomes of an event; ok false = nothing yet, the handler settles it itself.
+type handler func(e *events.Event) (s events.Settlement, ok bool)
+
+// dispatcher runs a Go function for each event, one goroutine for each unless inline.
+type dispatcher struct {
+	handle handler
+	inline bool
+	forget bool // do not keep the events
+
+	mu     sync.Mutex
+	settle func([]events.Settlement)
+	seen   []*events.Event
+}
+
+func (d *dispatcher) Submit(batch []*events.Event) {
+	if !d.forget {
+		d.mu.Lock()
+		d.seen = append(d.seen, batch...)
+		d.mu.Unlock()
+	}
+	if d.inline {
+		var done []events.Settlement
+		for _, e := range batch {
+			if s, ok := d.handle(e); ok {
+				done = append(done, s)
+			}
+		}
+		d.settle(done)
+		return
+	}
+	for _, e := range batch {
+		go func() {
+			if s, ok := d.handle(e); ok {
+				d.settle([]events.Settlement{s})
+			}
+		}()
+	}
+}
+
+func (d *dispatcher) events() []*events.Event {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]*events.Event(nil), d.seen...)
+}
+
+func ack(e *events.Event) (events.Settlement, bool) {
+	return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Ack, Version: "1-abc"}}, true
+}
+
+func echo(e *events.Event) (events.Settlement, bool) {
+	s, ok := ack(e)
+	s.Reply = &events.Reply{Status: 200, Body: e.Body, EventID: e.ID, Attempt: e.Attempt, Version: "1-abc"}
+	return s, ok
+}
+
+func dead(e *events.Event) (events.Settlement, bool) {
+	return events.Settlement{Event: e, Outcome: events.Outcome{
+		Verdict: events.Dead, Version: "1-abc", Failure: events.NewFailure(events.ReasonException, "boom", "Error: boom\n    at hello.js:3:7"),
+	}}, true
+}
+
+// fleet is one running Consumer.
+type fleet struct {
+	*consumer.Consumer
+	d    *dispatcher
+	stop func() // drains and waits
+	halt func() // ends at once, as far as Run can
+	done chan struct{}
+}
+
+func testConfig() consumer.Config {
+	c := consumer.DefaultConfig()
+	c.Node, c.AckWait, c.Heartbeat, c.MaxBytes, c.Window = "test", 2*time.Second, 200*time.Millisecond, 64<<20, 128
+	return c
+}
+
+func start(t testing.TB, nc *nats.Conn, cfg consumer.Config, d *dispatcher) *fleet {
+	t.Helper()
+	c, err := consumer.New(cfg, nc, d, testLog(t), nil)
+	require.NoError(t, err)
+	d.settle = c.Settle
+	pull, stopPull := context.WithCancel(context.Background())
+	work, stopWork := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	var runErr error
+	go func() {
+		defer close(done)
+		runErr = c.Run(pull, work)
+	}()
+	f := &fleet{Consumer: c, d: d, done: done}
+	f.stop = func() { stopPull(); <-done }
+	f.halt = func() { stopWork(); stopPull(); <-done }
+	t.Cleanup(func() {
+		f.halt()
+		require.NoError(t, runErr)
+	})
+	require.Eventually(t, func() bool { return c.Ready() == nil }, patience, time.Millisecond)
+	t.Cleanup(func() { explain(t, nc, c) })
+	return f
+}
+
+// explain tells the state of things when a test failed.
+func explain(t testing.TB, nc *nats.Conn, c *consumer.Consumer) {
+	if !t.Failed() || !nc.IsConnected() {
+		return
+	}
+	t.Logf("consumer: %+v", c.Stats())
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := jetStream(t, nc).Stream(ctx, consumer.StreamEvents)
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	t.Logf("stream: %+v", s.CachedInfo().State)
+	for i := range s.ListConsumers(ctx).Info() {
+		if i.NumPending+uint64(i.NumAckPending) > 0 {
+			t.Logf("%s: pending %d, ack pending %d, redelivered %d, waiting %d, %+v %+v", i.Name, i.NumPending, i.NumAckPending, i.NumRedelivered, i.NumWaiting, i.Delivered, i.AckFloor)
+		}
+	}
+}
+
+func testLog(t testing.TB) zerolog.Logger {
+	if os.Getenv("PINWHEEL_TEST_LOG") == "" {
+		return zerolog.Nop()
+	}
+	return zerolog.New(zerolog.NewTestWriter(t)).With().Timestamp().Logger()
+}
+
+func jetStream(t testing.TB, nc *nats.Conn) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	return js
+}
+
+func publish(t testing.TB, nc *nats.Conn, kind events.Kind, owner string, h nats.Header, body string) uint64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ack, err := jetStream(t, nc).PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(kind, owner, "w"), Header: h, Data: []byte(body)})
+	require.NoError(t, err)
+	return ack.Sequence
+}
+
+// stored is the number of messages in a stream, the pin not counted.
+func stored(t testing.TB, js jetstream.JetStream, stream string) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := js.Stream(ctx, stream)
+	require.NoError(t, err)
+	n := int(s.CachedInfo().State.Msgs)
+	if stream == consumer.StreamEvents {
+		n--
+	}
+	return n
+}
+
+func eventuallyStored(t testing.TB, js jetstream.JetStream, stream string, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return stored(t, js, stream) == n }, patience, 10*time.Millisecond,
+		"messages in %s", stream)
+}
+
+// inbox is where replies come to.
+func inbox(t testing.TB, nc *nats.Conn) (string, *nats.Subscription) {
+	t.Helper()
+	subject := nats.NewInbox()
+	sub, err := nc.SubscribeSync(subject)
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	return subject, sub
+}
+
+// restart stops a server and starts it again on the same port with the same data.
+type restartable struct {
+	t    testing.TB
+	dir  string
+	port int
+	srv  *natsd.Server
+}
+
+func startRestartable(t testing.TB) *restartable {
+	r := &restartable{t: t, dir: t.TempDir(), port: -1}
+	r.up()
+	url := r.srv.URL()
+	_, err := fmt.Sscanf(url[strings.LastIndex(url, ":"):], ":%d", &r.port)
+	require.NoError(t, err)
+	t.Cleanup(func() { r.srv.Close() })
+	return r
+}
+
+func (r *restartable) up() {
+	var err error
+	require.Eventually(r.t, func() bool {
+		r.srv, err = natsd.Open(natsd.Config{StoreDir: r.dir, Port: r.port})
+		return err == nil
+	}, patience, 20*time.Millisecond)
+}
+
+func (r *restartable) connect() *nats.Conn {
+	nc, err := nats.Connect(r.srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	require.NoError(r.t, err)
+	r.t.Cleanup(nc.Close)
+	return nc
+}
+
+func connect(t testing.TB) *nats.Conn { return natstest.Connect(t, natstest.Start(t)) }

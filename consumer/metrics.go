@@ -1,0 +1,69 @@
+package consumer
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// metrics of the room. Those of each event are resolved once, so that counting is an addition.
+type metrics struct {
+	delivered, redelivered, replies, tooLarge prometheus.Counter
+	acks, ackRetries, renewals, retries, lost prometheus.Counter
+	stalls, callsStored, callsRefused, swept  prometheus.Counter
+	dead                                      *prometheus.CounterVec
+	events                                    [4][6]prometheus.Counter // by kind and verdict
+}
+
+func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
+	m := &metrics{}
+	var all []prometheus.Collector
+	counter := func(name, help string) prometheus.Counter {
+		n := prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_" + name + "_total", Help: help})
+		all = append(all, n)
+		return n
+	}
+	m.delivered = counter("deliveries", "Events that came from JetStream, again or for the first time.")
+	m.redelivered = counter("redeliveries", "Events that came again.")
+	m.replies = counter("replies", "Replies published.")
+	m.tooLarge = counter("replies_too_large", "Replies replaced because NATS does not take their size.")
+	m.acks = counter("acks", "Acks sent, repeated ones included.")
+	m.ackRetries = counter("ack_retries", "Groups of acks sent again because they were not confirmed.")
+	m.renewals = counter("lease_renewals", "Signs of life sent for events that are still held.")
+	m.retries = counter("retries", "Failed runs after which the event is run again.")
+	m.lost = counter("leases_lost", "Events let go because their end was not confirmed in time.")
+	m.stalls = counter("pull_stalls", "Times JetStream was silent and a lane was asked again.")
+	m.swept = counter("swept_messages", "Acked messages that nats-server had not removed.")
+	m.callsStored = counter("calls_stored", "Calls that the bridge stored as events.")
+	m.callsRefused = counter("calls_refused", "Calls that the bridge answered with an error.")
+	m.dead = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pinwheel_dead_letters_total", Help: "Dead letters written, by reason.",
+	}, []string{"reason"})
+	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pinwheel_events_total", Help: "Events by what became of them in this process.",
+	}, []string{"kind", "outcome"})
+	all = append(all, m.dead, ended,
+		gauge("held_events", "Events this process holds.", func() float64 { return float64(c.table.len()) }),
+		gauge("pull_credits", "Events asked for and not delivered yet.", func() float64 { return float64(c.puller.credits.Load()) }),
+		gauge("window", "Most events this process may hold or ask for.", func() float64 { return float64(c.cfg.Window) }))
+	for _, k := range []events.Kind{0, events.Fetch, events.Task, events.Scheduled} {
+		for _, v := range []events.Verdict{events.Ack, events.Dead, events.Return, events.Park} {
+			m.events[k][v] = ended.WithLabelValues(k.String(), v.String())
+		}
+	}
+	if reg == nil {
+		return m, nil
+	}
+	for _, collector := range all {
+		if err := reg.Register(collector); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func gauge(name, help string, f func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pinwheel_" + name, Help: help}, f)
+}
+
+func (m *metrics) ended(k events.Kind, v events.Verdict) { m.events[k][v].Inc() }

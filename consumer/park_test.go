@@ -1,0 +1,94 @@
+package consumer_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	var mu sync.Mutex
+	busy := true
+	ran := map[string]*events.Event{}
+	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if busy {
+			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+		}
+		ran[string(e.Body)] = e
+		return echo(e)
+	}}
+	f := start(t, nc, testConfig(), d)
+	to, sub := inbox(t, nc)
+	const n = 100
+	for i := range n {
+		publish(t, nc, events.Task, "acme", nats.Header{
+			"Reply-To": {to}, "Event-Id": {fmt.Sprint("id", i)}, "Status": {"409"}, "Nats-Msg-Id": {fmt.Sprint("m", i)}, "Parked-X": {"y"},
+		}, fmt.Sprint(i))
+	}
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Equal(t, n, stored(t, js, consumer.StreamParked))
+	mu.Lock()
+	busy = false
+	mu.Unlock()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(10 * time.Millisecond):
+				f.Room("acme", 20)
+			}
+		}
+	}()
+	eventuallyStored(t, js, consumer.StreamParked, 0)
+	for range n {
+		_, err := sub.NextMsg(patience)
+		require.NoError(t, err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	require.Len(t, ran, n)
+	e := ran["7"]
+	require.Equal(t, "id7", e.ID)
+	require.Equal(t, []string{"409"}, e.Header["Status"])
+	require.Equal(t, []string{"m7"}, e.Header["Nats-Msg-Id"])
+	require.Equal(t, []string{"y"}, e.Header["Parked-X"])
+	require.Equal(t, consumer.StreamParked, e.Origin.Stream)
+	require.Equal(t, 1, e.Attempt)
+}
+
+func TestAnotherProcessFindsParkedEvents(t *testing.T) {
+	srv := natstest.Start(t)
+	pub := natstest.Connect(t, srv)
+	js := jetStream(t, pub)
+	first := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+	}}
+	f := start(t, natstest.Connect(t, srv), testConfig(), first)
+	publish(t, pub, events.Task, "acme", nil, "x")
+	eventuallyStored(t, js, consumer.StreamParked, 1)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	f.stop()
+	second := &dispatcher{handle: dead}
+	start(t, natstest.Connect(t, srv), testConfig(), second)
+	eventuallyStored(t, js, consumer.StreamDead, 1)
+	eventuallyStored(t, js, consumer.StreamParked, 0)
+	d := letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{Owner: "acme"})[0]
+	require.Equal(t, "x", string(d.Body))
+	require.Equal(t, "task", d.Kind)
+	require.Equal(t, consumer.StreamParked, d.Stream)
+}

@@ -1,0 +1,290 @@
+package consumer
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// puller asks the server for messages. One goroutine owns it, but for wake and the atomics.
+//
+// Slots before pulls: credits that the server has not used plus held events never exceed the
+// window. A credit is spent by a delivery, or given back once by the server's status message.
+type puller struct {
+	c     *Consumer
+	msgs  chan *nats.Msg // what arrives for all lanes
+	wake  chan struct{}
+	lanes []*lane
+	// parked are lanes of owners with parked events; they come from parkLoop.
+	parked      []*lane
+	parkedLanes chan *lane
+	subs        map[*nats.Subscription]*lane // current subscriptions only; others are of the past
+
+	total   int // sum of the lanes' credits
+	turn    int // lane that is first in the next round
+	request []byte
+	nudge   *time.Timer // fires when a grant was too small to be worth a request at once
+
+	credits atomic.Int64 // total, for Stats
+	stalls  atomic.Int64
+}
+
+const (
+	// batch is the most messages taken from the channel before they are handed on.
+	batch = 256
+	// nudgeAfter is how long a grant that is too small to be worth a request is put off.
+	nudgeAfter = time.Millisecond
+	// silence, in heartbeats, after which a lane counts as stalled.
+	silence = 2.5
+)
+
+func newPuller(c *Consumer) *puller {
+	p := &puller{
+		c: c,
+		// Room for the window and what the server says besides; a message that finds no room
+		// would be lost until its lease ends.
+		msgs: make(chan *nats.Msg, 2*c.cfg.Window+64*events.Lanes),
+		wake: make(chan struct{}, 1), subs: make(map[*nats.Subscription]*lane),
+		parkedLanes: make(chan *lane),
+	}
+	for i := range events.Lanes {
+		p.lanes = append(p.lanes, newLane(StreamEvents, laneName(i), p.reserve()))
+	}
+	return p
+}
+
+// reserve is how many credits a lane keeps while it is idle: all lanes together a quarter of the window.
+func (p *puller) reserve() int { return max(1, p.c.cfg.Window/(4*events.Lanes)) }
+
+// chunk is the smallest grant that is worth a request at once.
+func (p *puller) chunk() int { return max(1, p.c.cfg.Window/16) }
+
+// freed tells that events have left the table.
+func (p *puller) freed() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run pulls until pull is done, then takes no more and gives back what arrived too late.
+func (p *puller) run(pull context.Context) {
+	status := p.c.nc.StatusChanged(nats.CONNECTED)
+	defer p.c.nc.RemoveStatusListener(status)
+	p.nudge = time.NewTimer(time.Hour)
+	defer p.nudge.Stop()
+	beat := time.NewTicker(p.c.cfg.Heartbeat / 2)
+	defer beat.Stop()
+	p.pump(time.Now(), false)
+	for {
+		force := false
+		select {
+		case <-pull.Done():
+			p.stop()
+			return
+		case m := <-p.msgs:
+			p.collect(m)
+		case <-p.wake:
+		case <-p.nudge.C:
+			force = true
+		case <-beat.C:
+			force = true
+			p.checkSilence(time.Now())
+		case <-status:
+			p.reconnected()
+		case <-p.c.recreated:
+			p.resume()
+		case l := <-p.parkedLanes:
+			p.addParked(l)
+		}
+		p.pump(time.Now(), force)
+	}
+}
+
+// collect takes m and what else has arrived, and hands the events on.
+func (p *puller) collect(m *nats.Msg) {
+	d := delivery{now: time.Now()}
+	p.take(m, &d)
+	for range min(len(p.msgs), batch-1) { // nobody else takes from it
+		p.take(<-p.msgs, &d)
+	}
+	p.credits.Store(int64(p.total))
+	p.c.deliver(&d)
+}
+
+// take sorts one message. Its reply subject alone says whether it is a delivery: headers and
+// body are the publisher's.
+func (p *puller) take(m *nats.Msg, d *delivery) {
+	l := p.subs[m.Sub]
+	origin, stored, pending, err := events.ParseAckSubject(m.Reply)
+	if err != nil {
+		if l != nil {
+			p.status(l, m, d.now)
+		}
+		return
+	}
+	origin.Subject = m.Subject
+	if l == nil {
+		// Asked for by a request that was given up. It may not fit the window any more.
+		if l = p.laneOf(origin); l == nil || p.total+p.c.table.len()+len(d.all) >= p.c.cfg.Window {
+			return // its lease ends some time; nothing is lost
+		}
+	} else if l.credits > 0 {
+		l.credits--
+		p.total--
+	}
+	l.heard, l.pending, l.fails = d.now, pending, 0
+	again := origin.Deliveries > 1
+	if !again {
+		again = origin.Seq <= l.maxSeq // the consumer started over
+		l.maxSeq = max(l.maxSeq, origin.Seq)
+	}
+	if again {
+		found, acked := p.c.table.adopt(origin, stored, l.src.epoch.Load(), d.now)
+		if acked {
+			_ = p.c.nc.Publish(origin.AckSubject, nil) // not connected: it comes again, and is acked then
+		}
+		if found {
+			return
+		}
+	}
+	d.add(p.c, l.src, m, origin, stored)
+}
+
+func (p *puller) laneOf(o events.Origin) *lane {
+	for l := range p.all {
+		if l.src.consumer == o.Consumer && l.src.stream == o.Stream {
+			return l
+		}
+	}
+	return nil
+}
+
+// all goes through the lanes, those of parked events last.
+func (p *puller) all(yield func(*lane) bool) {
+	for _, lanes := range [...][]*lane{p.lanes, p.parked} {
+		for _, l := range lanes {
+			if !yield(l) {
+				return
+			}
+		}
+	}
+}
+
+// addParked takes up a lane, unless it is there.
+func (p *puller) addParked(l *lane) {
+	if p.laneOf(events.Origin{Stream: l.src.stream, Consumer: l.src.consumer}) == nil {
+		p.parked = append(p.parked, l)
+	}
+}
+
+// dropParked forgets a lane whose consumer is gone; parkLoop makes it again if there is need.
+func (p *puller) dropParked(l *lane) {
+	p.reset(l)
+	p.parked = slices.DeleteFunc(p.parked, func(other *lane) bool { return other == l })
+	p.c.forgetParked(nil)
+	p.c.lookAgain()
+}
+
+// status reads what the server says about the requests of a lane.
+func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
+	code, description := m.Header.Get("Status"), m.Header.Get("Description")
+	l.heard = now
+	if code == "100" {
+		l.fails = 0
+		return
+	}
+	if n, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && n >= 0 {
+		// A request ended and gives back what it had left.
+		n = min(n, l.credits)
+		l.credits -= n
+		p.total -= n
+		if l.owner != "" {
+			p.c.parking.use(l.owner, func(room int) int { return room + n })
+		} else if n*2 > l.target {
+			l.target = max(p.reserve(), l.target/2)
+		}
+		return
+	}
+	p.c.log.Info().Str("consumer", l.src.consumer).Str("status", code).Str("description", description).
+		Msg("JetStream ended the requests of a lane; asking again")
+	if code == "404" || code == "503" || (code == "409" && description == "Consumer Deleted") {
+		l.src.epoch.Add(1)
+		if l.owner != "" {
+			p.dropParked(l)
+			return
+		}
+		p.c.recreate()
+	}
+	p.reset(l)
+	l.putOff(now)
+}
+
+// checkSilence asks again where the server should have said something and has not.
+func (p *puller) checkSilence(now time.Time) {
+	if !p.c.nc.IsConnected() {
+		return
+	}
+	patience := time.Duration(silence * float64(p.c.cfg.Heartbeat))
+	for l := range p.all {
+		if l.credits > 0 && now.Sub(l.heard) > patience {
+			p.stalls.Add(1)
+			p.c.metrics.stalls.Inc()
+			p.c.log.Warn().Str("consumer", l.src.consumer).Dur("silent", now.Sub(l.heard)).
+				Msg("JetStream is silent; asking again, and making sure that the consumer is there")
+			p.reset(l)
+			p.c.recreate()
+		}
+	}
+}
+
+// reconnected forgets all requests: the server we talk to now may know none of them.
+func (p *puller) reconnected() {
+	for l := range p.all {
+		p.reset(l)
+		l.retryAt = time.Time{}
+	}
+	p.c.reconnected()
+}
+
+// resume asks at once for what was put off: all consumers are there again.
+func (p *puller) resume() {
+	for _, l := range p.lanes {
+		l.retryAt = time.Time{}
+	}
+}
+
+// reset gives up a lane's requests. The server drops them when it sees that nobody listens to their
+// inbox; what it has sent by then is still taken, while there is room.
+func (p *puller) reset(l *lane) {
+	p.total -= l.credits
+	l.credits, l.pending = 0, 0
+	if l.sub != nil {
+		delete(p.subs, l.sub)
+		_ = l.sub.Drain() // fails when the connection is closed: as good
+		l.sub = nil
+	}
+	p.credits.Store(int64(p.total))
+}
+
+// stop ends all requests, waits for what the server sent before it knew, and gives that back.
+func (p *puller) stop() {
+	p.c.draining.Store(true)
+	for l := range p.all {
+		p.reset(l)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = p.c.nc.FlushWithContext(ctx) // not connected: then nothing more comes
+	d := delivery{now: time.Now(), late: true}
+	for range len(p.msgs) {
+		p.take(<-p.msgs, &d)
+	}
+	p.c.deliver(&d)
+}

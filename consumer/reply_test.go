@@ -1,0 +1,144 @@
+package consumer_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func TestReplyTooLargeBecomesAFailureReply(t *testing.T) {
+	nc := connect(t)
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+		s, ok := echo(e)
+		s.Reply.Body = make([]byte, nc.MaxPayload()+1)
+		return s, ok
+	}})
+	to, sub := inbox(t, nc)
+	publish(t, nc, events.Fetch, "acme", nats.Header{"Reply-To": {to}}, "x")
+	m, err := sub.NextMsg(patience)
+	require.NoError(t, err)
+	r, err := events.DecodeReply(events.Header(m.Header), m.Data)
+	require.NoError(t, err)
+	require.Equal(t, 500, r.Status)
+	require.Equal(t, events.ReasonTooLarge, r.Failure.Reason)
+	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+}
+
+func TestRepliesGoOnlyWhereTheyMay(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	d := &dispatcher{handle: echo}
+	start(t, nc, testConfig(), d)
+	spy, err := nc.SubscribeSync("private.>")
+	require.NoError(t, err)
+	for _, to := range []string{"private.x", "$JS.API.STREAM.DELETE.PINWHEEL_EVENTS", "pinwheel.events.task.b.w", "_INBOX.*", "_INBOX.>"} {
+		publish(t, nc, events.Task, "acme", nats.Header{"Reply-To": {to}}, "x")
+	}
+	eventuallyStored(t, js, consumer.StreamDead, 5)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.NoError(t, nc.Flush())
+	n, _, err := spy.Pending()
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.Empty(t, d.events())
+}
+
+func TestEarlyReplyLeavesTheEventHeld(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	finish := make(chan struct{})
+	d := &dispatcher{}
+	d.handle = func(e *events.Event) (events.Settlement, bool) {
+		s, _ := echo(e)
+		s.Outcome = events.Outcome{}
+		d.settle([]events.Settlement{s})
+		<-finish
+		return ack(e)
+	}
+	start(t, nc, testConfig(), d)
+	to, sub := inbox(t, nc)
+	publish(t, nc, events.Fetch, "acme", nats.Header{"Reply-To": {to}}, "x")
+	_, err := sub.NextMsg(patience)
+	require.NoError(t, err)
+	require.Equal(t, 1, stored(t, js, consumer.StreamEvents))
+	close(finish)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+}
+
+func TestCallBridge(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	d := &dispatcher{handle: echo}
+	start(t, nc, testConfig(), d)
+	m, err := nc.RequestMsg(&nats.Msg{
+		Subject: subjects.Call(events.Fetch, "acme", "w"), Data: []byte("hi"),
+		Header: nats.Header{
+			"Nats-Msg-Id": {"m1"}, "Nats-Rollup": {"all"}, "Status": {"409"}, "reply-to": {"_INBOX.other"}, "Reply-To": {"_INBOX.other"}, "X-Mine": {"1"},
+		},
+	}, patience)
+	require.NoError(t, err)
+	require.Equal(t, "hi", string(m.Data))
+	require.Equal(t, "m1", m.Header.Get(events.HeaderEventID))
+	e := d.events()[0]
+	require.Equal(t, "1", e.Header.Get("X-Mine"))
+	require.Equal(t, "acme:m1", e.Header.Get("Nats-Msg-Id"))
+	require.Empty(t, e.Header["Status"])
+	require.Empty(t, e.Header["reply-to"])
+
+	for subject, status := range map[string]string{
+		"pinwheel.call.fetch.acme": "400", "pinwheel.call.fetch.acme.w.x": "400",
+		"pinwheel.call.nokind.acme.w": "400", "pinwheel.call.fetch.ac!me.w": "400",
+	} {
+		m, err := nc.Request(subject, nil, patience)
+		require.NoError(t, err, subject)
+		require.Equal(t, status, m.Header.Get(events.HeaderStatus), subject)
+	}
+	m, err = nc.Request("pinwheel.call.task.acme", nil, patience)
+	require.NoError(t, err)
+	require.Contains(t, m.Header.Get(events.HeaderError), "malformed: ")
+
+	require.NoError(t, nc.Publish(subjects.Call(events.Task, "acme", "w"), []byte("nobody waits")))
+	require.Eventually(t, func() bool { return len(d.events()) == 2 }, patience, time.Millisecond)
+	// A reply subject that is not allowed: neither stored nor answered.
+	require.NoError(t, nc.PublishRequest(subjects.Call(events.Task, "acme", "w"), "private.x", []byte("no")))
+	require.NoError(t, nc.Publish(subjects.Call(events.Task, "acme", "w"), []byte("last")))
+	require.Eventually(t, func() bool { return len(d.events()) == 3 }, patience, time.Millisecond)
+	require.Equal(t, "last", string(d.events()[2].Body))
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+}
+
+// JetStream stores a message id once. Whoever repeats it must not wait for a reply that nobody will send.
+func TestRepeatedCallIsAnswered(t *testing.T) {
+	nc := connect(t)
+	d := &dispatcher{handle: echo}
+	start(t, nc, testConfig(), d)
+	for i, status := range []string{"200", "400"} {
+		m, err := nc.RequestMsg(&nats.Msg{
+			Subject: subjects.Call(events.Fetch, "acme", "w"), Data: []byte("hi"), Header: nats.Header{"Nats-Msg-Id": {"m1"}},
+		}, patience)
+		require.NoError(t, err)
+		require.Equal(t, status, m.Header.Get(events.HeaderStatus), "call %d: %s", i, m.Data)
+	}
+	require.Len(t, d.events(), 1)
+}
+
+func TestCallIsRefusedWhenTheStreamIsFull(t *testing.T) {
+	nc := connect(t)
+	cfg := testConfig()
+	cfg.MaxBytes = 1 << 20
+	start(t, nc, cfg, &dispatcher{handle: never})
+	body := make([]byte, 400<<10)
+	for range 2 {
+		require.NoError(t, nc.Publish(subjects.Call(events.Task, "acme", "w"), body))
+	}
+	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 2)
+	m, err := nc.Request(subjects.Call(events.Fetch, "acme", "w"), body, patience)
+	require.NoError(t, err)
+	require.Equal(t, "503", m.Header.Get(events.HeaderStatus))
+	require.Contains(t, m.Header.Get(events.HeaderError), string(events.ReasonUnavailable))
+}

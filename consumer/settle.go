@@ -1,0 +1,221 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// inbox is what the settle goroutine has to do.
+type inbox struct {
+	mu      sync.Mutex
+	settled []events.Settlement
+	tasks   []func()
+	wake    chan struct{}
+}
+
+func (q *inbox) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Settle carries out settlements: publishes replies, then acts on the outcomes. It may be called from
+// any goroutine, copies the batch, and does not touch the network. Order within a batch is kept.
+func (c *Consumer) Settle(batch []events.Settlement) {
+	c.inbox.mu.Lock()
+	c.inbox.settled = append(c.inbox.settled, batch...)
+	c.inbox.mu.Unlock()
+	c.inbox.signal()
+}
+
+// do runs f on the settle goroutine.
+func (c *Consumer) do(f func()) {
+	c.inbox.mu.Lock()
+	c.inbox.tasks = append(c.inbox.tasks, f)
+	c.inbox.mu.Unlock()
+	c.inbox.signal()
+}
+
+// settleTick is how often questions are checked for being late.
+const settleTick = 50 * time.Millisecond
+
+// settleLoop is the settle goroutine.
+func (c *Consumer) settleLoop(life context.Context) {
+	tick := time.NewTicker(settleTick)
+	defer tick.Stop()
+	var settled []events.Settlement
+	var tasks []func()
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-c.inbox.wake:
+		case now := <-tick.C:
+			c.asker.expire(now)
+		}
+		c.inbox.mu.Lock()
+		tasks, c.inbox.tasks = c.inbox.tasks, tasks[:0]
+		// Without a connection a reply could be lost in a dead socket's buffer; settlements wait.
+		if c.nc.IsConnected() {
+			settled, c.inbox.settled = c.inbox.settled, settled[:0]
+		}
+		c.inbox.mu.Unlock()
+		for _, f := range tasks {
+			f()
+		}
+		for i := range settled {
+			c.settleOne(settled[i])
+		}
+		c.sendAcks()
+		clear(tasks)
+		clear(settled)
+		tasks, settled = tasks[:0], settled[:0]
+	}
+}
+
+// settleOne carries out a settlement that came from dispatch.
+func (c *Consumer) settleOne(s events.Settlement) {
+	h, ok := s.Event.Held.(*held)
+	if !ok {
+		c.log.Error().Str("event", s.Event.ID).Msg("settlement of an event that was never submitted; ignored")
+		return
+	}
+	if s.Outcome.Verdict == events.None {
+		if s.Reply != nil && s.Event.ReplyTo != "" {
+			if _, err := c.publishReply(s.Event, s.Reply); err != nil {
+				c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
+				c.after(newRetrier(c.cfg.AckWait), func() { c.settleOne(s) })
+			}
+		}
+		return
+	}
+	if !c.table.move(h, settling, running) {
+		c.log.Error().Str("event", s.Event.ID).Str("worker", s.Event.Target()).Stringer("verdict", s.Outcome.Verdict).
+			Msg("second final settlement of an event; ignored")
+		return
+	}
+	c.carryOut(h, s)
+}
+
+// carryOut is the one place where an event is replied to and ended. h is in phase settling. It
+// runs on the settle goroutine.
+func (c *Consumer) carryOut(h *held, s events.Settlement) {
+	if s.Reply != nil && s.Event.ReplyTo != "" {
+		m, err := c.publishReply(s.Event, s.Reply)
+		if err != nil {
+			c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
+			if !c.again(h, func() { c.carryOut(h, s) }) {
+				c.letGo(h)
+			}
+			return
+		}
+		h.reply, h.tries = m, nil
+	}
+	switch s.Outcome.Verdict {
+	case events.Ack:
+		c.ack(h)
+		c.metrics.ended(s.Event.Kind, events.Ack)
+	case events.Dead:
+		c.bury(h, s.Outcome)
+	case events.Retry:
+		c.postpone(h, s.Outcome)
+	case events.Return:
+		c.giveBack([]*held{h})
+	case events.Park:
+		c.park(h)
+	case events.None: // settleOne has dealt with it
+	}
+}
+
+// publishReply publishes r to where e wants it. A reply that NATS does not take for its size is
+// replaced by one that says so.
+func (c *Consumer) publishReply(e *events.Event, r *events.Reply) (*nats.Msg, error) {
+	m := &nats.Msg{Subject: e.ReplyTo, Header: nats.Header(r.Encode()), Data: r.Body}
+	err := c.nc.PublishMsg(m)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		f := events.Fail(events.ReasonTooLarge, "the response has %d bytes and its headers; a message has at most %d", len(r.Body), c.nc.MaxPayload())
+		small := events.FailureReply(e, f)
+		small.Attempt, small.Version, small.Duration = r.Attempt, r.Version, r.Duration
+		m = &nats.Msg{Subject: e.ReplyTo, Header: nats.Header(small.Encode()), Data: small.Body}
+		c.metrics.tooLarge.Inc()
+		err = c.nc.PublishMsg(m)
+	}
+	if err == nil {
+		c.metrics.replies.Inc()
+	}
+	return m, err
+}
+
+// giveBack returns events to the stream at once: what was not run is no attempt. The record of
+// that is stored before the event can come to another process.
+func (c *Consumer) giveBack(batch []*held) {
+	for _, h := range batch {
+		if h.record == nil {
+			h.record = &record{}
+		}
+		h.record.Returned++
+		c.store(h, func() { c.nak(h) })
+	}
+}
+
+// giveBackRunning returns those of the events that have no final settlement yet.
+func (c *Consumer) giveBackRunning(batch []*events.Event) {
+	for _, e := range batch {
+		if h := e.Held.(*held); c.table.move(h, settling, running) {
+			c.giveBack([]*held{h})
+		}
+	}
+}
+
+// nak gives h back.
+func (c *Consumer) nak(h *held) {
+	if err := c.nc.Publish(c.table.ackSubject(h), nakBody); err != nil {
+		c.log.Warn().Err(err).Str("event", h.event.ID).Msg("event could not be given back; it comes back when its lease ends")
+	}
+	c.metrics.ended(h.event.Kind, events.Return)
+	c.table.remove(h)
+}
+
+// letGo forgets an event whose end could not be confirmed: it will be delivered again.
+func (c *Consumer) letGo(h *held) {
+	c.log.Warn().Str("event", h.event.ID).Str("worker", h.event.Target()).Uint64("seq", h.event.Origin.Seq).
+		Msg("end of an event was not confirmed before its lease ended; it will be delivered again")
+	c.metrics.lost.Inc()
+	c.table.remove(h)
+}
+
+// retrier spaces the tries of one thing that failed.
+type retrier struct{ policy *backoff.ExponentialBackOff }
+
+// newRetrier gives up after limit; 0 = never.
+func newRetrier(limit time.Duration) *retrier {
+	return &retrier{backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(limit),
+	)}
+}
+
+// after runs f on the settle goroutine when r says; false when it has given up.
+func (c *Consumer) after(r *retrier, f func()) bool {
+	wait := r.policy.NextBackOff()
+	if wait == backoff.Stop {
+		return false
+	}
+	time.AfterFunc(wait, func() { c.do(f) })
+	return true
+}
+
+// again tries f again for h later; false when h's lease is over.
+func (c *Consumer) again(h *held, f func()) bool {
+	if h.tries == nil {
+		h.tries = newRetrier(c.cfg.AckWait)
+	}
+	return c.after(h.tries, f)
+}
