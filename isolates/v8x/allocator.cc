@@ -1,0 +1,160 @@
+// A limit on ArrayBuffers per isolate. V8 takes their memory from one allocator that v8go shares
+// between all isolates (8 GB for the process, by notes); ours stands in front of it and charges the
+// isolate that runs on the thread.
+#include "state.h"
+
+#include <mutex>
+#include <unordered_map>
+
+// v8go's allocator (isolate.cc there), a global of that name.
+extern v8::ArrayBuffer::Allocator* default_allocator;
+
+// Bytes an isolate has in ArrayBuffers. Shared by the isolate and its buffers, which the
+// garbage collector frees on threads of its own, even after the isolate is gone.
+struct Budget {
+  std::atomic<size_t> used{0};
+  std::atomic<size_t> owners{1};
+  size_t limit;
+};
+
+namespace v8x {
+
+namespace {
+
+// Every buffer is preceded by its budget.
+constexpr size_t kHeader = 16;
+
+// The budget of the isolate that runs on the thread, with length charged to it; ok is false when that is too much.
+Budget* ChargeCurrent(size_t length, bool* ok) {
+  Budget* budget = current ? current->owner->buffers : nullptr;
+  *ok = true;
+  if (!budget) return nullptr;
+  size_t before = budget->used.fetch_add(length, std::memory_order_relaxed);
+  if (before + length > budget->limit) {
+    budget->used.fetch_sub(length, std::memory_order_relaxed);
+    *ok = false;
+  }
+  return budget;
+}
+
+// Resizable buffers do not come from Allocate: V8 reserves maxByteLength of address space for each and commits of it
+// what is used. All of it is charged, when it is reserved.
+class LimitingPages final : public v8::PageAllocator {
+ public:
+  explicit LimitingPages(v8::PageAllocator* real) : real_(real) {}
+
+  void* AllocatePages(void* address, size_t length, size_t alignment, Permission permission) override {
+    bool ok;
+    Budget* budget = ChargeCurrent(length, &ok);
+    if (!ok) return nullptr;
+    void* start = real_->AllocatePages(address, length, alignment, permission);
+    if (!budget) return start;
+    if (!start) {
+      budget->used.fetch_sub(length, std::memory_order_relaxed);
+      return nullptr;
+    }
+    budget->owners.fetch_add(1, std::memory_order_relaxed);
+    std::lock_guard<std::mutex> lock(mutex_);
+    charged_[start] = {budget, length};
+    return start;
+  }
+
+  bool FreePages(void* address, size_t length) override {
+    Charged c;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      auto it = charged_.find(address);
+      if (it != charged_.end()) {
+        c = it->second;
+        charged_.erase(it);
+      }
+    }
+    bool freed = real_->FreePages(address, length);
+    if (c.budget) {
+      c.budget->used.fetch_sub(c.length, std::memory_order_relaxed);
+      DropBudget(c.budget);
+    }
+    return freed;
+  }
+
+  size_t AllocatePageSize() override { return real_->AllocatePageSize(); }
+  size_t CommitPageSize() override { return real_->CommitPageSize(); }
+  void SetRandomMmapSeed(int64_t seed) override { real_->SetRandomMmapSeed(seed); }
+  void* GetRandomMmapAddr() override { return real_->GetRandomMmapAddr(); }
+  bool ReleasePages(void* a, size_t n, size_t left) override { return real_->ReleasePages(a, n, left); }
+  bool SetPermissions(void* a, size_t n, Permission p) override { return real_->SetPermissions(a, n, p); }
+  bool RecommitPages(void* a, size_t n, Permission p) override { return real_->RecommitPages(a, n, p); }
+  bool DiscardSystemPages(void* a, size_t n) override { return real_->DiscardSystemPages(a, n); }
+  bool DecommitPages(void* a, size_t n) override { return real_->DecommitPages(a, n); }
+  bool SealPages(void* a, size_t n) override { return real_->SealPages(a, n); }
+  bool ReserveForSharedMemoryMapping(void*, size_t) override { return false; }
+  std::unique_ptr<SharedMemory> AllocateSharedPages(size_t, const void*) override { return {}; }
+  bool CanAllocateSharedPages() override { return false; }
+
+ private:
+  struct Charged {
+    Budget* budget = nullptr;
+    size_t length = 0;
+  };
+  v8::PageAllocator* real_;
+  std::mutex mutex_;
+  std::unordered_map<void*, Charged> charged_;  // by first address
+};
+
+class LimitingAllocator final : public v8::ArrayBuffer::Allocator {
+ public:
+  explicit LimitingAllocator(v8::ArrayBuffer::Allocator* real) : real_(real), pages_(real->GetPageAllocator()) {}
+
+  void* Allocate(size_t length) override { return Charge(length, true); }
+  void* AllocateUninitialized(size_t length) override { return Charge(length, false); }
+
+  void Free(void* data, size_t length) override {
+    if (!data) return;
+    uint8_t* start = static_cast<uint8_t*>(data) - kHeader;
+    Budget* budget;
+    memcpy(&budget, start, sizeof budget);
+    real_->Free(start, length + kHeader);
+    if (!budget) return;
+    budget->used.fetch_sub(length, std::memory_order_relaxed);
+    DropBudget(budget);
+  }
+
+  size_t MaxAllocationSize() const override { return real_->MaxAllocationSize() - kHeader; }
+  v8::PageAllocator* GetPageAllocator() override { return &pages_; }
+
+ private:
+  void* Charge(size_t length, bool zero) {
+    bool ok;
+    Budget* budget = ChargeCurrent(length, &ok);
+    if (!ok) return nullptr;
+    void* start = zero ? real_->Allocate(length + kHeader) : real_->AllocateUninitialized(length + kHeader);
+    if (!start) {
+      if (budget) budget->used.fetch_sub(length, std::memory_order_relaxed);
+      return nullptr;
+    }
+    if (budget) budget->owners.fetch_add(1, std::memory_order_relaxed);
+    memcpy(start, &budget, sizeof budget);
+    return static_cast<uint8_t*>(start) + kHeader;
+  }
+
+  v8::ArrayBuffer::Allocator* real_;
+  LimitingPages pages_;
+};
+
+}  // namespace
+
+Budget* NewBudget(size_t limit) {
+  Budget* b = new Budget;
+  b->limit = limit;
+  return b;
+}
+
+void DropBudget(Budget* b) {
+  if (b && b->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete b;
+}
+
+size_t BudgetUsed(const Budget* b) { return b->used.load(std::memory_order_relaxed); }
+
+void InstallAllocator() { default_allocator = new LimitingAllocator(default_allocator); }
+
+}  // namespace v8x

@@ -1,0 +1,13 @@
+// The functions of the `host` object that the runtime (isolates/js) gets; guests never see it.
+#pragma once
+#include "v8abi.h"
+
+namespace v8x {
+
+// Makes the host object in the current context, or returns an empty handle.
+v8::Local<v8::Object> NewHost(v8::Isolate*, v8::Local<v8::Context>);
+
+// The addresses of those functions, with a null at the end: what a snapshot may refer to.
+const intptr_t* ExternalReferences();
+
+}  // namespace v8x

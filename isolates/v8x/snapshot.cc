@@ -1,0 +1,173 @@
+// The snapshot from which every isolate and context comes: the runtime, already run. V8 writes the heap of a context to
+// a blob once per process, and reading it back takes a tenth of the time that running the runtime does.
+#include "v8x.h"
+
+#include "natives.h"
+#include "state.h"
+
+#include <string>
+
+using v8::Local;
+
+namespace v8x {
+
+namespace {
+
+// Read by every isolate, for as long as the process lives. Null until v8x_snapshot has made it.
+v8::StartupData blob = {nullptr, 0};
+
+// Which AddContext call, and which AddData calls in it: the entry function, then the constants.
+constexpr size_t kContext = 0, kEntry = 0, kConstants = 1;
+
+// What the runtime's files are functions of: host, internal, primordials.
+constexpr int kParameters = 3;
+
+// Compiles text as the body of a function, and calls it.
+bool RunFunction(v8::Isolate* isolate, Local<v8::Context> context, Local<v8::String> text, Local<v8::String> file,
+                 int argc, Local<v8::String>* parameters, Local<v8::Value>* argv, Local<v8::Value>* result) {
+  v8::ScriptCompiler::Source source(text, file, false);
+  Local<v8::Function> fn;
+  return v8::ScriptCompiler::CompileFunction(context, &source, static_cast<size_t>(argc), parameters, 0, nullptr,
+                                             v8::ScriptCompiler::kNoCompileOptions,
+                                             v8::ScriptCompiler::kNoCacheNoReason).To(&fn) &&
+         fn->Call(isolate, context, fn, argc, argv).To(result);
+}
+
+// Fetches null, true and false the way any JavaScript would.
+bool MakeConstants(v8x_isolate* owner, Local<v8::Context> context) {
+  const char text[] = "return [null, true, false]";
+  Local<v8::String> source;
+  Local<v8::Value> list;
+  if (!NewText(owner->isolate, text, sizeof text - 1, &source) ||
+      !RunFunction(owner->isolate, context, source, source, 0, nullptr, nullptr, &list)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < kConstantCount; i++) {
+    Local<v8::Value> k;
+    if (!list.As<v8::Array>()->Get(context, i).To(&k)) return false;
+    owner->constants[i] = NewGlobal(owner->isolate, k);
+  }
+  return true;
+}
+
+// Runs the runtime's files in the current context.
+bool RunFiles(v8::Isolate* isolate, Local<v8::Context> context, const v8x_file* files, size_t n) {
+  Local<v8::Object> host = NewHost(isolate, context);
+  Local<v8::String> parameters[kParameters];
+  if (host.IsEmpty() || !NewText(isolate, "host", 4, &parameters[0]) ||
+      !NewText(isolate, "internal", 8, &parameters[1]) || !NewText(isolate, "primordials", 11, &parameters[2])) {
+    return false;
+  }
+  Local<v8::Value> argv[kParameters] = {host, v8::Object::New(isolate), v8::Object::New(isolate)};
+  for (size_t i = 0; i < n; i++) {
+    v8::HandleScope handles(isolate);
+    Local<v8::String> text, file;
+    Local<v8::Value> ignored;
+    if (!NewText(isolate, files[i].text, files[i].text_len, &text) ||
+        !NewText(isolate, files[i].name, files[i].name_len, &file) ||
+        !RunFunction(isolate, context, text, file, kParameters, parameters, argv, &ignored)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Makes c the context to be written, and runs the files in it. Returns what is wrong, or "".
+//
+// There must be no ArrayBuffer in it, nor a typed array of more than the 64 bytes that V8 keeps in the array itself. Of
+// a graph deeper than 32 objects V8 writes the rest later, and what it writes first of a buffer, then, is its bytes,
+// which its reader takes for an object: no context could be made (V8 13.6 Serializer::SerializeDeferredObjects).
+// Whether a given buffer is that deep depends on hash seeds, so one that works proves nothing.
+//
+// Nor must there be regular expressions of the same source: the data that they share is what V8 fails to write at such
+// depths (its check ends the thread; nothing here can see it coming).
+std::string Bootstrap(v8x_context* c, Local<v8::Context> context, const v8x_file* files, size_t n) {
+  v8::Isolate* isolate = c->owner->isolate;
+  v8::TryCatch caught(isolate);
+  int64_t buffers = isolate->AdjustAmountOfExternalAllocatedMemory(0);
+  if (!MakeConstants(c->owner, context) || !RunFiles(isolate, context, files, n)) {
+    return Describe(isolate, context, caught);
+  }
+  if (!c->entry) return "host.entry was not called";
+  if (isolate->AdjustAmountOfExternalAllocatedMemory(0) != buffers) {
+    return "the runtime made an ArrayBuffer, or a typed array of over 64 bytes, which V8 cannot keep in a snapshot";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool ContextFromSnapshot(v8x_context* c) {
+  v8::Isolate* isolate = c->owner->isolate;
+  Local<v8::Context> context;
+  if (!blob.data || !v8::Context::FromSnapshot(isolate, kContext, {}, nullptr, {}, nullptr, {}, {}).To(&context)) {
+    return false;
+  }
+  c->context = NewGlobal(isolate, context);
+  v8::Address* entry = context->GetDataFromSnapshotOnce(kEntry);
+  if (!entry) return false;
+  c->entry = NewGlobal(isolate, Local<v8::Data>(entry));
+  for (size_t i = 0; i < kConstantCount && !c->owner->constants[i]; i++) {
+    v8::Address* k = context->GetDataFromSnapshotOnce(kConstants + i);
+    if (!k) return false;
+    c->owner->constants[i] = NewGlobal(isolate, Local<v8::Data>(k));
+  }
+  return true;
+}
+
+}  // namespace v8x
+
+using namespace v8x;
+
+extern "C" {
+
+const char* v8x_snapshot(const v8x_file* files, size_t n) {
+  static std::string error;
+  v8::SnapshotCreator creator(ExternalReferences(), nullptr);
+  v8x_isolate owner;
+  v8x_context c;
+  owner.isolate = creator.GetIsolate();
+  c.owner = &owner;
+  {
+    v8::HandleScope handles(owner.isolate);
+    // v8go makes a context of its own in every isolate; it comes from this one, which has nothing in it.
+    creator.SetDefaultContext(v8::Context::New(owner.isolate), {}, {}, {});
+    Local<v8::Context> context = v8::Context::New(owner.isolate);
+    context->Enter();
+    current = &c;
+    error = Bootstrap(&c, context, files, n);
+    current = nullptr;
+    context->Exit();
+    if (error.empty()) {
+      creator.AddData(context, *c.entry);
+      for (v8::Address* k : owner.constants) creator.AddData(context, *k);
+      creator.AddContext(context, {}, {}, {});
+    }
+    DropAll(&c);  // V8 refuses to write a heap that globals point into
+    for (auto& k : owner.constants) DropGlobal(&k);
+  }
+  // What the files have compiled by running is kept. Made on failure too: a creator must not be destroyed without.
+  v8::StartupData made = creator.CreateBlob(v8::SnapshotCreator::FunctionCodeHandling::kKeep);
+  if (error.empty() && !made.data) error = "V8 made none";
+  if (!error.empty()) {
+    delete[] made.data;
+    return error.c_str();
+  }
+  blob = made;
+  return nullptr;
+}
+
+// v8go makes every isolate, with parameters of its own. The linker sends its call here (--wrap), where two are put in.
+v8::Isolate* __real__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params);
+v8::Isolate* __wrap__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params) {
+  if (blob.data) {
+    char* p = static_cast<char*>(const_cast<void*>(params));
+    const v8::StartupData* data = &blob;
+    const intptr_t* references = ExternalReferences();
+    memcpy(p + v8::Isolate::CreateParams::kSnapshotBlob, &data, sizeof data);
+    memcpy(p + v8::Isolate::CreateParams::kExternalReferences, &references, sizeof references);
+  }
+  return __real__ZN2v87Isolate3NewERKNS0_12CreateParamsE(params);
+}
+
+}  // extern "C"

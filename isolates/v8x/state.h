@@ -1,0 +1,65 @@
+// The state behind v8x_isolate and v8x_context.
+#pragma once
+#include "codec.h"
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+struct Budget;  // allocator.cc
+
+namespace v8x {
+constexpr size_t kConstantCount = 3;
+}
+
+struct v8x_isolate {
+  v8::Isolate* isolate = nullptr;
+  std::atomic<uint32_t> flags{0};
+  size_t heap_slack = 0;
+  Budget* buffers = nullptr;
+  v8x::Outbox out;
+  std::string error;
+  v8::Address* constants[v8x::kConstantCount] = {};  // globals: null, true, false
+};
+
+struct v8x_context {
+  v8x_isolate* owner = nullptr;
+  uintptr_t handle = 0;             // of the Go half, for v8xAsk
+  v8::Address* context = nullptr;   // globals, released in v8x_context_free
+  v8::Address* entry = nullptr;
+  v8::Address* module = nullptr;    // and its evaluation promise, while pending
+  v8::Address* evaluation = nullptr;
+  struct Rejection {
+    v8::Address* promise;
+    v8::Address* reason;
+  };
+  std::vector<Rejection> rejections;  // promises that rejected and nobody has handled yet
+  std::vector<uint8_t> answer;
+  bool answer_is_error = false;
+};
+
+namespace v8x {
+
+// The context whose JavaScript runs on this thread now, or null. One at a time: contexts never
+// call each other.
+extern thread_local v8x_context* current;
+
+v8::Address* NewGlobal(v8::Isolate*, v8::Local<v8::Data>);
+void DropGlobal(v8::Address** slot);
+// Releases what a context holds on to.
+void DropAll(v8x_context*);
+
+bool NewText(v8::Isolate*, const char* text, size_t n, v8::Local<v8::String>*);
+// "file:line:column: message" of what was caught.
+std::string Describe(v8::Isolate*, v8::Local<v8::Context>, const v8::TryCatch& caught);
+
+// Makes the context of c, and its entry function: snapshot.cc.
+bool ContextFromSnapshot(v8x_context*);
+
+Budget* NewBudget(size_t limit);
+void DropBudget(Budget*);
+size_t BudgetUsed(const Budget*);
+// Puts our allocator in front of the one that v8go gives to every isolate.
+void InstallAllocator();
+
+}  // namespace v8x

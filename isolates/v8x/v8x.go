@@ -1,0 +1,260 @@
+package v8x
+
+// #cgo CXXFLAGS: -std=c++20 -fno-rtti -fno-exceptions -O2 -Wall -Wextra
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v87Isolate3NewERKNS0_12CreateParamsE
+// #include <stdlib.h>
+// #include "v8x.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"runtime/cgo"
+	"sync"
+	"unsafe"
+
+	v8 "rogchap.com/v8go"
+)
+
+// Version is the only version of V8 whose interface v8abi.h declares.
+const Version = "13.6.233.10"
+
+// Start sets V8's flags and starts it, once per process. It must come before any other use of
+// V8; later calls return what the first did. It refuses to go on with another V8 than Version, whose
+// layouts would not be the ones declared.
+var Start = sync.OnceValue(func() error {
+	for _, f := range [...]string{
+		// Threads that are older than V8 crash on machines with protection keys: Go's all are.
+		"--no-memory-protection-keys",
+		// A snapshot made by another process must never extend the shared read-only heap.
+		"--no-extensible-ro-snapshot",
+		// V8's top compiler drops the stack check from loops that call into C++ builtins, such as
+		// for (;;) new Array(1000).fill(1.5), and then nothing can end them (docs/adr/0005).
+		"--max-opt=2",
+	} {
+		v8.SetFlags(f)
+	}
+	got := C.GoString(C.v8x_version())
+	// v8go adds its own suffix to what V8 says.
+	if len(got) < len(Version) || got[:len(Version)] != Version {
+		return fmt.Errorf("v8x: linked with V8 %s, but declared for %s: see docs/adr/0002", got, Version)
+	}
+	if f := reflect.TypeOf(v8.Isolate{}).Field(0); f.Name != "ptr" || f.Offset != 0 {
+		return errors.New("v8x: v8go.Isolate does not begin with the pointer to V8's isolate")
+	}
+	// The first isolate starts V8 and keeps its read-only heap alive: later ones are made faster.
+	v8.NewIsolate()
+	C.v8x_init()
+	return nil
+})
+
+// File is one file of the runtime: the body of function(host, internal, primordials).
+type File struct{ Name, Text string }
+
+// Snapshot makes the snapshot of a context in which the files have run, in order; one of them has called host.entry.
+// Every isolate and context comes from it, and so has the runtime from the start. Once per process, after
+// Start; it takes some 20 ms. The files must make no ArrayBuffer, no typed array of over 64 bytes and no
+// regular expression (snapshot.cc says why). A context is made from it before it returns: a V8 that cannot do that
+// ends the process here, and not a thread later.
+func Snapshot(files []File) error {
+	C.v8x_starting(1)
+	defer C.v8x_starting(0)
+	list := make([]C.v8x_file, len(files))
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	for i, f := range files {
+		name, text := cstr(f.Name), cstr(f.Text)
+		pins.Pin(name)
+		pins.Pin(text)
+		list[i] = C.v8x_file{name, C.size_t(len(f.Name)), text, C.size_t(len(f.Text))}
+	}
+	if wrong := C.v8x_snapshot(unsafe.SliceData(list), C.size_t(len(list))); wrong != nil {
+		return fmt.Errorf("v8x: snapshot: %s", C.GoString(wrong))
+	}
+	iso := NewIsolate(Limits{Heap: 64 << 20, Buffers: 1 << 20})
+	defer iso.Close()
+	c, err := iso.NewContext(nil)
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+// Flags say what happened in an isolate that no result tells.
+type Flags uint32
+
+// The flags.
+const (
+	HeapLimit Flags = C.V8X_HEAP_LIMIT // the heap limit was reached and execution terminated
+)
+
+// Parked returns the ids of the threads that V8 has lost to fatal errors: they never come back. From any goroutine;
+// it costs next to nothing while there is none.
+func Parked() []int {
+	n := C.v8x_parked(nil, 0)
+	if n == 0 {
+		return nil
+	}
+	tids := make([]C.int32_t, n)
+	C.v8x_parked(&tids[0], n)
+	list := make([]int, n)
+	for i, tid := range tids {
+		list[i] = int(tid)
+	}
+	return list
+}
+
+// Limits of an isolate, in bytes.
+type Limits struct {
+	Heap    uint64 // JavaScript heap
+	Buffers uint64 // ArrayBuffers
+}
+
+// heapSlack is what V8 may use past the limit until termination takes effect. A single string or
+// array is at most 512 MB; with less slack than that, one allocation aborts the process.
+const heapSlack = 512 << 20
+
+// Isolate is one V8 heap.
+type Isolate struct {
+	v8  *v8.Isolate
+	ptr *C.v8x_isolate
+}
+
+// NewIsolate makes an isolate.
+func NewIsolate(l Limits) *Isolate {
+	iso := v8.NewIsolate(v8.WithResourceConstraints(min(1<<20, l.Heap), l.Heap))
+	raw := *(*unsafe.Pointer)(unsafe.Pointer(iso))
+	return &Isolate{iso, C.v8x_attach(raw, heapSlack, C.size_t(l.Buffers))}
+}
+
+// Terminate ends the JavaScript that runs in the isolate now, uncatchably. From any goroutine; it does
+// nothing when none runs.
+func (i *Isolate) Terminate() { i.v8.TerminateExecution() }
+
+// Flags reads what has happened. From any goroutine.
+func (i *Isolate) Flags() Flags { return Flags(C.v8x_flags(i.ptr)) }
+
+// HeapBytes is the memory that the heap and its ArrayBuffers take.
+func (i *Isolate) HeapBytes() uint64 {
+	return i.v8.GetHeapStatistics().TotalHeapSize + uint64(C.v8x_buffer_bytes(i.ptr))
+}
+
+// CollectGarbage frees what can be freed. It takes milliseconds.
+func (i *Isolate) CollectGarbage() { C.v8x_low_memory(i.ptr) }
+
+// Close frees the isolate. Its contexts must be closed before.
+func (i *Isolate) Close() {
+	C.v8x_detach(i.ptr)
+	i.v8.Dispose()
+	C.v8x_isolate_free(i.ptr)
+}
+
+// Asker answers host.ask: in holds the encoded command, the answer is one encoded value. It runs
+// in the middle of JavaScript: it must be quick and must not touch V8. An error becomes a TypeError.
+type Asker func(in []byte) (out []byte, err error)
+
+// Context is a set of globals in an isolate.
+type Context struct {
+	ptr    *C.v8x_context
+	asker  Asker
+	handle cgo.Handle
+	result *C.v8x_result // in C memory, so that passing it costs no allocation
+}
+
+// NewContext makes a context from the Snapshot, with the runtime in it.
+func (i *Isolate) NewContext(asker Asker) (*Context, error) {
+	c := &Context{asker: asker}
+	c.handle = cgo.NewHandle(c)
+	c.ptr = C.v8x_context_new(i.ptr, C.uintptr_t(c.handle))
+	if c.ptr == nil {
+		c.handle.Delete()
+		return nil, errors.New("v8x: no memory for a context")
+	}
+	c.result = (*C.v8x_result)(C.calloc(1, C.sizeof_v8x_result))
+	return c, nil
+}
+
+// Close frees the context.
+func (c *Context) Close() {
+	C.v8x_context_free(c.ptr)
+	C.free(unsafe.Pointer(c.result))
+	c.handle.Delete()
+}
+
+// Result is what a call left behind. Out is C++ memory: valid until the next call in the same isolate.
+type Result struct {
+	Out        []byte // encoded commands
+	Terminated bool   // cut short by Terminate, or by the heap limit
+	Err        error  // the runtime itself failed
+}
+
+func (c *Context) take() Result {
+	r := Result{Terminated: c.result.terminated != 0}
+	if c.result.out_len > 0 {
+		r.Out = unsafe.Slice((*byte)(unsafe.Pointer(c.result.out)), int(c.result.out_len))
+	}
+	if c.result.threw != 0 {
+		r.Err = errors.New(C.GoString(c.result.error))
+	}
+	return r
+}
+
+// ModuleState is how far a module got.
+type ModuleState int
+
+// The states of a module.
+const (
+	Evaluated    ModuleState = C.V8X_EVALUATED     // the entry function has been given its namespace
+	Pending      ModuleState = C.V8X_PENDING       // a top-level await goes on: call PollModule after each call
+	CompileError ModuleState = C.V8X_COMPILE_ERROR // Result.Err is "file:line:column: message"
+	Rejected     ModuleState = C.V8X_REJECTED      // it threw: Result.Out has the runtime's description
+	Terminated   ModuleState = C.V8X_TERMINATED
+)
+
+// Module compiles and evaluates the guest's module.
+func (c *Context) Module(name, text string) (ModuleState, Result) {
+	state := C.v8x_module(c.ptr, cstr(name), C.size_t(len(name)), cstr(text), C.size_t(len(text)), c.result)
+	return ModuleState(state), c.take()
+}
+
+// PollModule asks again about a module that was Pending.
+func (c *Context) PollModule() (ModuleState, Result) {
+	state := C.v8x_module_poll(c.ptr, c.result)
+	return ModuleState(state), c.take()
+}
+
+// Call calls the entry function. in is an encoded call; body stands for its Body argument.
+func (c *Context) Call(in, body []byte) Result {
+	C.v8x_call(c.ptr, cbytes(in), C.size_t(len(in)), cbytes(body), C.size_t(len(body)), c.result)
+	return c.take()
+}
+
+// v8xAsk is called by C++ for host.ask.
+//
+//export v8xAsk
+func v8xAsk(handle C.uintptr_t, ctx *C.v8x_context, in *C.uint8_t, n C.size_t) {
+	c := cgo.Handle(handle).Value().(*Context)
+	answer, err := ask(c.asker, unsafe.Slice((*byte)(unsafe.Pointer(in)), int(n)))
+	if err != nil {
+		text := []byte(err.Error())
+		C.v8x_answer(ctx, cbytes(text), C.size_t(len(text)), 1)
+		return
+	}
+	C.v8x_answer(ctx, cbytes(answer), C.size_t(len(answer)), 0)
+}
+
+// ask never panics: a panic must not cross V8's frames, which would leave its lock held.
+func ask(a Asker, in []byte) (out []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("host: %v", p)
+		}
+	}()
+	return a(in)
+}
+
+func cstr(s string) *C.char { return (*C.char)(unsafe.Pointer(unsafe.StringData(s))) }
+
+func cbytes(b []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(b))) }

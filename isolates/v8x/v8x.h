@@ -1,0 +1,75 @@
+// The C face of v8x.cc: what the Go half calls. See doc.go for who may call what from where.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct v8x_isolate v8x_isolate;
+typedef struct v8x_context v8x_context;
+
+// What happened in the isolate that no return value tells. Written by V8's callbacks on the
+// owner thread, read by any thread: every field is atomic in v8x.cc.
+enum {
+  V8X_HEAP_LIMIT = 1,  // the heap limit was reached; execution was terminated
+};
+
+// What a call left behind. Valid until the next call on the same isolate.
+typedef struct {
+  const uint8_t* out;  // commands from JavaScript, in the encoding of codec.go
+  size_t out_len;
+  int32_t terminated;  // the call was cut short by TerminateExecution
+  int32_t threw;       // the entry function threw: `error` says what
+  const char* error;
+} v8x_result;
+
+enum { V8X_EVALUATED = 0, V8X_PENDING = 1, V8X_COMPILE_ERROR = 2, V8X_REJECTED = 3, V8X_TERMINATED = 4 };
+
+// Between v8x_starting(1) and v8x_starting(0) a fatal error of V8 ends the process instead.
+void v8x_starting(int yes);
+
+// How many threads V8 has lost to fatal errors, and the ids of the first `max` of them.
+size_t v8x_parked(int32_t* tids, size_t max);
+
+const char* v8x_version(void);
+// Installs the process-wide parts. Once, after v8go has started V8.
+void v8x_init(void);
+
+typedef struct {
+  const char* name;
+  size_t name_len;
+  const char* text;
+  size_t text_len;
+} v8x_file;
+
+// Makes the snapshot from which every later isolate and context comes: of a context in which these files of the runtime
+// have run, each the body of function(host, internal, primordials). Once. Returns what is wrong, or null.
+const char* v8x_snapshot(const v8x_file* files, size_t n);
+
+v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit);
+// Before V8 disposes of the isolate, and after: while it does, a last garbage collection may still reach the heap limit.
+void v8x_detach(v8x_isolate*);
+void v8x_isolate_free(v8x_isolate*);
+uint32_t v8x_flags(v8x_isolate*);
+size_t v8x_buffer_bytes(v8x_isolate*);
+void v8x_low_memory(v8x_isolate*);
+
+v8x_context* v8x_context_new(v8x_isolate*, uintptr_t handle);
+void v8x_context_free(v8x_context*);
+
+// Compiles and evaluates the guest's module and, once evaluated, passes its namespace to the
+// entry function as (op_module, namespace). Returns V8X_*.
+int v8x_module(v8x_context*, const char* name, size_t name_len, const char* text, size_t text_len, v8x_result*);
+// Asks again after V8X_PENDING.
+int v8x_module_poll(v8x_context*, v8x_result*);
+// Calls the entry function with the encoded arguments; body stands for the argument `tag_body`.
+void v8x_call(v8x_context*, const uint8_t* in, size_t in_len, const uint8_t* body, size_t body_len, v8x_result*);
+
+// From inside v8xAsk only: the answer to host.ask, encoded, or an error message.
+void v8x_answer(v8x_context*, const uint8_t* bytes, size_t len, int is_error);
+
+#ifdef __cplusplus
+}
+#endif
