@@ -1,0 +1,29 @@
+// 01_ops.js names the numbers that cross between Go and JavaScript. The Go side is isolates/ops.go.
+
+"use strict";
+
+// What Go tells JavaScript: entry(op, ...).
+internal.entryOps = {
+  __proto__: null,
+  MODULE: 1, FETCH_EVENT: 2, TASK_EVENT: 3, SCHEDULED_EVENT: 4, TIMERS: 5, RESPONSE: 6, CHUNK: 7, FETCH_FAILED: 8,
+  QUEUED: 9, ENV: 10, UNHANDLED: 11, DESCRIBE: 12,
+};
+
+// What JavaScript tells Go: host.send(op, ...).
+internal.sendOps = {
+  __proto__: null,
+  HANDLERS: 1, REPLY: 2, RESULT: 3, FAIL: 4, DRAINED: 5, RETRY: 6, NO_RETRY: 7, WAIT_FAILED: 8, LOG: 9, TIMER: 10,
+  CLEAR: 11, FETCH: 12, FETCH_ABORT: 13, QUEUE: 14, UNCAUGHT: 15,
+};
+
+// What JavaScript asks of Go and waits for: host.ask(op, ...).
+internal.askOps = {
+  __proto__: null,
+  DIGEST: 1, HMAC: 2, TIMING_SAFE_EQUAL: 3, DOMAIN_TO_ASCII: 4,
+};
+
+// Bits of HANDLERS.
+internal.handlerBits = { __proto__: null, fetch: 1, task: 2, scheduled: 4 };
+
+// TOKEN as first argument lets the runtime, and nobody else, construct what guests may not or may only the long way.
+internal.TOKEN = Object.freeze({ __proto__: null });

@@ -1,0 +1,377 @@
+// 02_webidl.js converts values as Web IDL says and gives classes the shape of Web IDL interfaces.
+
+"use strict";
+
+const {
+  ArrayBufferIsView, ArrayBufferPrototypeGetByteLength, DataViewPrototypeGetBuffer, DataViewPrototypeGetByteLength,
+  DataViewPrototypeGetByteOffset, List, MathFloor, MathTrunc, NumberIsFinite, NumberIsNaN, ObjectDefineProperty,
+  Promise, PromisePrototypeThen, PromiseResolve, ReflectApply, ReflectDefineProperty, ReflectGetOwnPropertyDescriptor,
+  ReflectGetPrototypeOf, ReflectOwnKeys, StringPrototypeCharCodeAt, StringPrototypeIsWellFormed,
+  StringPrototypeToWellFormed, SymbolIterator, SymbolToStringTag, TypeError, TypedArrayPrototypeGetBuffer,
+  TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetByteOffset, TypedArrayPrototypeGetTag, Uint8Array, WeakSet,
+  WeakSetPrototypeAdd, WeakSetPrototypeHas, globalThis, sealedProto,
+} = primordials;
+
+// ---- scalars ----
+
+function toDOMString(value) {
+  return typeof value === "string" ? value : `${value}`;
+}
+
+function toUSVString(value) {
+  const s = typeof value === "string" ? value : `${value}`;
+  return StringPrototypeIsWellFormed(s) ? s : StringPrototypeToWellFormed(s);
+}
+
+function toByteString(value, what) {
+  const s = typeof value === "string" ? value : `${value}`;
+  for (let i = 0; i < s.length; i++) {
+    if (StringPrototypeCharCodeAt(s, i) > 255) {
+      throw new TypeError(`${what ?? "value"} has a character above 255 at index ${i} and is not a byte string`);
+    }
+  }
+  return s;
+}
+
+// toInteger is ConvertToInt for up to 53 bits; mode is "", "enforce" or "clamp".
+function toInteger(value, bits, signed, mode, what) {
+  let x = +value;
+  let upper;
+  let lower;
+  if (bits === 64) {
+    upper = 9007199254740991;
+    lower = signed ? -9007199254740991 : 0;
+  } else {
+    upper = signed ? 2 ** (bits - 1) - 1 : 2 ** bits - 1;
+    lower = signed ? -(2 ** (bits - 1)) : 0;
+  }
+  if (mode === "enforce") {
+    if (!NumberIsFinite(x)) throw new TypeError(`${what ?? "value"} is not a finite number`);
+    x = MathTrunc(x);
+    if (x < lower || x > upper) throw new TypeError(`${what ?? "value"} is outside the range of ${lower} to ${upper}`);
+    return x + 0;
+  }
+  if (mode === "clamp") {
+    if (NumberIsNaN(x)) return 0;
+    if (x < lower) x = lower;
+    if (x > upper) x = upper;
+    return roundHalfEven(x);
+  }
+  if (!NumberIsFinite(x)) return 0;
+  x = MathTrunc(x);
+  const modulus = 2 ** bits;
+  x = x % modulus;
+  if (x < 0) x += modulus;
+  if (signed && x >= modulus / 2) x -= modulus;
+  return x + 0;
+}
+
+function roundHalfEven(x) {
+  const floor = MathFloor(x);
+  const diff = x - floor;
+  if (diff < 0.5) return floor + 0;
+  if (diff > 0.5) return floor + 1;
+  return floor % 2 === 0 ? floor + 0 : floor + 1;
+}
+
+const toUnsignedShort = (value, mode, what) => toInteger(value, 16, false, mode, what);
+const toLong = (value, mode, what) => toInteger(value, 32, true, mode, what);
+const toUnsignedLong = (value, mode, what) => toInteger(value, 32, false, mode, what);
+const toLongLong = (value, mode, what) => toInteger(value, 64, true, mode, what);
+const toUnsignedLongLong = (value, mode, what) => toInteger(value, 64, false, mode, what);
+
+function toUnrestrictedDouble(value) {
+  return +value;
+}
+
+function toEnum(value, allowed, what) {
+  const s = toDOMString(value);
+  for (let i = 0; i < allowed.length; i++) {
+    if (allowed[i] === s) return s;
+  }
+  throw new TypeError(`${what} is "${s}", which is not one of its allowed values`);
+}
+
+function isObject(value) {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}
+
+// ---- sequences, records, dictionaries, callbacks ----
+
+// toSequence converts any iterable of the guest's; method is its Symbol.iterator when that was looked up already.
+function toSequence(value, convert, what, method) {
+  if (!isObject(value)) throw new TypeError(`${what} is not iterable`);
+  method ??= value[SymbolIterator];
+  if (typeof method !== "function") throw new TypeError(`${what} is not iterable`);
+  const iterator = ReflectApply(method, value, []);
+  if (!isObject(iterator)) throw new TypeError(`the iterator of ${what} is not an object`);
+  const next = iterator.next;
+  const list = new List();
+  for (;;) {
+    const step = ReflectApply(next, iterator, []);
+    if (!isObject(step)) throw new TypeError(`the iterator of ${what} gave a result that is not an object`);
+    if (step.done) return list;
+    list[list.length] = convert(step.value, what);
+  }
+}
+
+// toRecord gives a flat List of key, value, key, value, in the order of the object's own keys.
+function toRecord(value, convertKey, convertValue, what) {
+  if (!isObject(value)) throw new TypeError(`${what} is not an object`);
+  const keys = ReflectOwnKeys(value);
+  const list = new List();
+  for (let i = 0; i < keys.length; i++) {
+    const descriptor = ReflectGetOwnPropertyDescriptor(value, keys[i]);
+    if (descriptor === undefined || !descriptor.enumerable) continue;
+    const key = convertKey(keys[i], what);
+    const item = convertValue(value[keys[i]], what);
+    list[list.length] = key;
+    list[list.length] = item;
+  }
+  return list;
+}
+
+// toDictionary checks that a value may be read as a dictionary; undefined and null read as one without members.
+function toDictionary(value, what) {
+  if (value === undefined || value === null) return undefined;
+  if (!isObject(value)) throw new TypeError(`${what} is not an object`);
+  return value;
+}
+
+function toCallback(value, what) {
+  if (typeof value !== "function") throw new TypeError(`${what} is not a function`);
+  return value;
+}
+
+function requireArguments(count, needed, what) {
+  if (count < needed) {
+    throw new TypeError(`${what}: ${needed} argument${needed === 1 ? "" : "s"} required, but only ${count} present`);
+  }
+}
+
+function illegalConstructor() {
+  return new TypeError("Illegal constructor");
+}
+
+function illegalInvocation(name) {
+  return new TypeError(`Illegal invocation: this is not a ${name}`);
+}
+
+// ---- buffers ----
+
+function isArrayBuffer(value) {
+  if (typeof value !== "object" || value === null) return false;
+  try {
+    ArrayBufferPrototypeGetByteLength(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isBufferSource(value) {
+  return ArrayBufferIsView(value) || isArrayBuffer(value);
+}
+
+// viewBytes gives a Uint8Array over the same memory as an ArrayBuffer or view.
+function viewBytes(source) {
+  if (!ArrayBufferIsView(source)) return new Uint8Array(source);
+  if (TypedArrayPrototypeGetTag(source) !== undefined) {
+    return new Uint8Array(TypedArrayPrototypeGetBuffer(source), TypedArrayPrototypeGetByteOffset(source),
+      TypedArrayPrototypeGetByteLength(source));
+  }
+  return new Uint8Array(DataViewPrototypeGetBuffer(source), DataViewPrototypeGetByteOffset(source),
+    DataViewPrototypeGetByteLength(source));
+}
+
+// copyBytes gives a Uint8Array of its own with the bytes of an ArrayBuffer or view; a detached one reads as empty.
+function copyBytes(source) {
+  let view;
+  try {
+    view = viewBytes(source);
+  } catch {
+    return new Uint8Array(0);
+  }
+  return new Uint8Array(view);
+}
+
+function toBufferSource(value, what) {
+  if (!isBufferSource(value)) throw new TypeError(`${what} is not an ArrayBuffer or a view of one`);
+  return value;
+}
+
+// ---- promises ----
+
+function noop() {}
+
+class Capability {
+  promise;
+  resolve;
+  reject;
+}
+sealedProto(Capability);
+
+// newCapability gives a promise and what settles it.
+function newCapability() {
+  const c = new Capability();
+  c.promise = new Promise((resolve, reject) => {
+    c.resolve = resolve;
+    c.reject = reject;
+  });
+  return c;
+}
+
+function markHandled(promise) {
+  PromisePrototypeThen(promise, undefined, noop);
+}
+
+// upon reacts to a promise. The reactions must return undefined: their result goes to a promise that a guest's
+// species may own.
+function upon(promise, fulfilled, rejected) {
+  PromisePrototypeThen(promise, fulfilled, rejected);
+}
+
+// resolvedWith is "a promise resolved with", but a promise stays the same one: resolving with a promise would call its then.
+const resolvedWith = PromiseResolve;
+
+// follow settles a capability as another promise does.
+function follow(capability, promise) {
+  upon(promise, () => { capability.resolve(undefined); }, (error) => { capability.reject(error); });
+}
+
+// ---- interfaces ----
+
+// exposeMembers makes what a class declares enumerable, as Web IDL's operations and attributes are.
+function exposeMembers(target, skip) {
+  const keys = ReflectOwnKeys(target);
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i];
+    if (typeof key === "symbol" || key === "constructor" || key === skip) continue;
+    if (key === "length" || key === "name" || key === "prototype") {
+      if (typeof target === "function") continue;
+    }
+    ReflectDefineProperty(target, key, { __proto__: null, enumerable: true });
+  }
+}
+
+// defineGlobal puts a value on the global object like Web IDL puts an interface: writable, configurable, not enumerable.
+function defineGlobal(name, value, enumerable = false) {
+  ObjectDefineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable, configurable: true });
+}
+
+// platformPrototypes knows the prototype of every interface: what inherits from one is a platform object to structuredClone.
+const platformPrototypes = new WeakSet();
+
+internal.isPlatformObject = (value) => {
+  for (let p = ReflectGetPrototypeOf(value); p !== null; p = ReflectGetPrototypeOf(p)) {
+    if (WeakSetPrototypeHas(platformPrototypes, p)) return true;
+  }
+  return false;
+};
+
+// defineInterface finishes a class: enumerable members, Symbol.toStringTag, and the global unless hidden.
+function defineInterface(Class, name, hidden = false) {
+  exposeMembers(Class.prototype);
+  exposeMembers(Class);
+  WeakSetPrototypeAdd(platformPrototypes, Class.prototype);
+  defineTag(Class.prototype, name);
+  if (!hidden) defineGlobal(name, Class);
+  return Class;
+}
+
+function defineTag(proto, name) {
+  ObjectDefineProperty(proto, SymbolToStringTag,
+    { __proto__: null, value: name, writable: false, enumerable: false, configurable: true });
+}
+
+// defineConstants puts numbers on an interface and its prototype.
+function defineConstants(Class, constants) {
+  const keys = ReflectOwnKeys(constants);
+  for (let i = 0; i < keys.length; i++) {
+    const descriptor = { __proto__: null, value: constants[keys[i]], writable: false, enumerable: true, configurable: false };
+    ObjectDefineProperty(Class, keys[i], descriptor);
+    ObjectDefineProperty(Class.prototype, keys[i], descriptor);
+  }
+}
+
+// defineAlias makes target[key] the very function of another member, as iterables have it.
+function defineAlias(target, key, value) {
+  ObjectDefineProperty(target, key, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+}
+
+// defineOperation makes a function a global operation: enumerable, like setTimeout and fetch are.
+function defineOperation(name, fn) {
+  defineGlobal(name, fn, true);
+}
+
+const { IteratorPrototype, ObjectCreate } = primordials;
+
+// definePairIterator gives an interface keys, values, entries, forEach and Symbol.iterator over pairs.
+// pairs(object) must return a flat list key, value, … of the present moment, and throws when object is no such interface.
+function definePairIterator(Class, name, pairs) {
+  class PairIterator {
+    #target;
+    #kind;
+    #index = 0;
+    constructor(target, kind) {
+      this.#target = target;
+      this.#kind = kind;
+    }
+    static next(self) {
+      if (typeof self !== "object" || self === null || !(#target in self)) throw illegalInvocation(`${name} Iterator`);
+      const list = pairs(self.#target);
+      const at = self.#index * 2;
+      if (at >= list.length) return { value: undefined, done: true };
+      self.#index++;
+      const key = list[at];
+      const value = list[at + 1];
+      return { value: self.#kind === 0 ? key : self.#kind === 1 ? value : [key, value], done: false };
+    }
+  }
+  const next = PairIterator.next;
+  const proto = ObjectCreate(IteratorPrototype);
+  ObjectDefineProperty(proto, "next",
+    { __proto__: null, value: { next() { return next(this); } }.next, writable: true, enumerable: true, configurable: true });
+  defineTag(proto, `${name} Iterator`);
+  primordials.ObjectSetPrototypeOf(PairIterator.prototype, proto);
+  // The iterator's own class prototype is skipped, so that no constructor is reachable.
+  const create = (target, kind) => {
+    pairs(target);
+    return primordials.ObjectSetPrototypeOf(new PairIterator(target, kind), proto);
+  };
+  const members = {
+    entries() { return create(this, 2); },
+    keys() { return create(this, 0); },
+    values() { return create(this, 1); },
+    forEach(callback, thisArg = undefined) {
+      pairs(this);
+      requireArguments(arguments.length, 1, `${name}.forEach`);
+      toCallback(callback, `${name}.forEach: the callback`);
+      for (let i = 0; ; i += 2) {
+        const list = pairs(this);
+        if (i >= list.length) return;
+        ReflectApply(callback, thisArg, [list[i + 1], list[i], this]);
+      }
+    },
+  };
+  const keys = ["entries", "keys", "values", "forEach"];
+  for (let i = 0; i < keys.length; i++) {
+    ObjectDefineProperty(Class.prototype, keys[i],
+      { __proto__: null, value: members[keys[i]], writable: true, enumerable: true, configurable: true });
+  }
+  defineAlias(Class.prototype, SymbolIterator, members.entries);
+}
+
+primordials.ObjectAssign(internal, {
+  toDOMString, toUSVString, toByteString, toInteger, toUnsignedShort, toLong, toUnsignedLong, toLongLong, toUnsignedLongLong,
+  toUnrestrictedDouble, toEnum, isObject, toSequence, toRecord, toDictionary, toCallback, requireArguments, illegalConstructor,
+  illegalInvocation, isArrayBuffer, isBufferSource, viewBytes, copyBytes, toBufferSource, noop, newCapability, markHandled, upon,
+  resolvedWith, follow, exposeMembers, defineGlobal, defineInterface, defineTag, defineConstants, defineAlias, defineOperation,
+  definePairIterator,
+});
+
+// appendArray adds to an array that goes to a guest, whatever the guest did to Array.prototype.
+internal.appendArray = (array, value) => {
+  ObjectDefineProperty(array, array.length,
+    { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+};

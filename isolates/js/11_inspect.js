@@ -1,0 +1,234 @@
+// 11_inspect.js writes any value as text, like Node's util.inspect does for common ones. It runs no getter, no toString,
+// no inspect hook and (with host.proxyDetails) no proxy trap, and stops at a budget of characters.
+
+"use strict";
+
+const {
+  ArrayPrototypeIndexOf, List, Map, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeHas, MapPrototypeSet,
+  NumberPrototypeToString, ObjectIs, ObjectPrototypeHasOwnProperty, ReflectGetOwnPropertyDescriptor,
+  ReflectGetPrototypeOf, ReflectOwnKeys, StringPrototypeCharCodeAt, StringPrototypeIncludes, StringPrototypeRepeat,
+  StringPrototypeSlice, SymbolPrototypeToString, sealedProto,
+} = primordials;
+const { proxyDetails } = internal;
+const promiseDetails = typeof host.promiseDetails === "function" ? host.promiseDetails : undefined;
+
+const BUDGET = 10000;
+const MAX_ITEMS = 100;
+const MAX_STRING = 4096;
+const WIDTH = 76;
+
+class Context {
+  depth;
+  left = BUDGET;
+  seen = new List();
+  circular = null;
+  constructor(depth) {
+    this.depth = depth;
+  }
+}
+sealedProto(Context);
+
+// attempt says what fn gives, or undefined when it throws: the brand checks of built-in prototypes.
+function attempt(fn, value) {
+  try {
+    return fn(value);
+  } catch {
+    return undefined;
+  }
+}
+
+function quote(text) {
+  const clipped = text.length > MAX_STRING;
+  if (clipped) text = StringPrototypeSlice(text, 0, MAX_STRING);
+  const mark = !StringPrototypeIncludes(text, "'") ? "'" : !StringPrototypeIncludes(text, '"') ? '"'
+    : !StringPrototypeIncludes(text, "`") ? "`" : "'";
+  let out = mark;
+  for (let i = 0; i < text.length; i++) out += escaped(text, i, mark);
+  return out + mark + (clipped ? "…" : "");
+}
+
+function escaped(text, i, mark) {
+  const c = text[i];
+  if (c === "\n") return "\\n";
+  if (c === "\r") return "\\r";
+  if (c === "\t") return "\\t";
+  if (c === "\\") return "\\\\";
+  if (c === mark) return "\\" + c;
+  const code = StringPrototypeCharCodeAt(c, 0);
+  if (code < 32 || code === 127) return "\\x" + (code < 16 ? "0" : "") + NumberPrototypeToString(code, 16);
+  return c;
+}
+
+function isIdentifier(key) {
+  if (key.length === 0) return false;
+  for (let i = 0; i < key.length; i++) {
+    const c = StringPrototypeCharCodeAt(key, i);
+    const letter = (c >= 65 && c <= 90) || (c >= 97 && c <= 122) || c === 95 || c === 36;
+    if (!letter && !(i > 0 && c >= 48 && c <= 57)) return false;
+  }
+  return true;
+}
+
+function primitive(value) {
+  switch (typeof value) {
+    case "string": return quote(value);
+    case "number": return ObjectIs(value, -0) ? "-0" : `${value}`;
+    case "bigint": return value > 10n ** 60n || value < -(10n ** 60n) ? "[BigInt]" : `${value}n`;
+    case "symbol": return SymbolPrototypeToString(value);
+    default: return `${value}`;
+  }
+}
+
+// className is the name of the nearest constructor, "" for none, null for a null prototype.
+function className(value) {
+  let object = value;
+  for (let i = 0; i < 16 && object !== null; i++) {
+    if (proxyDetails(object) !== undefined) return "";
+    const descriptor = ReflectGetOwnPropertyDescriptor(object, "constructor");
+    if (descriptor !== undefined && typeof ownValue(descriptor) === "function") {
+      const name = functionName(ownValue(descriptor));
+      if (name !== "") return name;
+    }
+    object = ReflectGetPrototypeOf(object);
+    if (i === 0 && object === null) return null;
+  }
+  return "";
+}
+
+function ownValue(descriptor) {
+  return ObjectPrototypeHasOwnProperty(descriptor, "value") ? descriptor.value : undefined;
+}
+
+function functionName(fn) {
+  const descriptor = proxyDetails(fn) === undefined ? ReflectGetOwnPropertyDescriptor(fn, "name") : undefined;
+  const name = descriptor === undefined ? "" : ownValue(descriptor);
+  return typeof name === "string" ? StringPrototypeSlice(name, 0, 128) : "";
+}
+
+function format(ctx, value, level) {
+  if ((typeof value !== "object" || value === null) && typeof value !== "function") {
+    const text = primitive(value);
+    ctx.left -= text.length;
+    return text;
+  }
+  for (let i = 0; i < 16; i++) {
+    const details = proxyDetails(value);
+    if (details === undefined) break;
+    if (details[0] === null || details[0] === undefined) return "<Revoked Proxy>";
+    value = details[0];
+  }
+  if (ArrayPrototypeIndexOf(ctx.seen, value) !== -1) {
+    ctx.circular ??= new Map();
+    if (!MapPrototypeHas(ctx.circular, value)) MapPrototypeSet(ctx.circular, value, MapPrototypeGetSize(ctx.circular) + 1);
+    return `[Circular *${MapPrototypeGet(ctx.circular, value)}]`;
+  }
+  if (ctx.left <= 0) return "…";
+  let text;
+  try {
+    text = formatObject(ctx, value, level);
+  } catch {
+    text = "[Object]";
+  }
+  if (ctx.circular !== null && MapPrototypeHas(ctx.circular, value)) {
+    text = `<ref *${MapPrototypeGet(ctx.circular, value)}> ${text}`;
+  }
+  return text;
+}
+
+class Shape {
+  prefix = "";
+  open = "{";
+  close = "}";
+  items = new List();
+  skipIndices = false;
+  keys = true;
+  leaf = "";
+  name = "";
+  kind = "";
+  data = null;
+  extra = "";
+}
+sealedProto(Shape);
+
+function formatObject(ctx, value, level) {
+  const shape = describeShape(ctx, value);
+  if (shape.leaf !== "" && (!shape.keys || !hasOwnKeys(value))) {
+    ctx.left -= shape.leaf.length;
+    return shape.leaf;
+  }
+  if (level > ctx.depth) return `[${shape.name || "Object"}]`;
+  ctx.seen[ctx.seen.length] = value;
+  fill(ctx, value, shape, level);
+  ctx.seen.length--;
+  return layout(ctx, shape, level);
+}
+
+function hasOwnKeys(value) {
+  const keys = ReflectOwnKeys(value);
+  for (let i = 0; i < keys.length; i++) {
+    const descriptor = ReflectGetOwnPropertyDescriptor(value, keys[i]);
+    if (descriptor !== undefined && descriptor.enumerable) return true;
+  }
+  return false;
+}
+
+// layout puts the items on one line when they are short, else one per line (numbers of an array: as many as fit).
+function layout(ctx, shape, level) {
+  const { items } = shape;
+  const head = shape.prefix === "" ? shape.open : `${shape.prefix} ${shape.open}`;
+  if (items.length === 0) return `${head}${shape.close}`;
+  let total = head.length + items.length;
+  let oneLine = true;
+  for (let i = 0; i < items.length; i++) {
+    total += items[i].length + 1;
+    if (StringPrototypeIncludes(items[i], "\n")) oneLine = false;
+  }
+  if (oneLine && total <= WIDTH) return `${head} ${join(items, ", ")} ${shape.close}`;
+  const pad = StringPrototypeRepeat("  ", level + 1);
+  const end = `\n${StringPrototypeRepeat("  ", level)}${shape.close}`;
+  if (shape.open === "[" && oneLine && items.length > 6) return head + rows(items, pad) + end;
+  return `${head}\n${pad}${join(items, `,\n${pad}`)}${end}`;
+}
+
+function rows(items, pad) {
+  let out = "";
+  let line = "";
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i] + (i + 1 < items.length ? "," : "");
+    if (line !== "" && line.length + item.length + 1 > WIDTH) {
+      out += `\n${pad}${line}`;
+      line = "";
+    }
+    line += line === "" ? item : ` ${item}`;
+  }
+  return `${out}\n${pad}${line}`;
+}
+
+function join(items, separator) {
+  let out = "";
+  for (let i = 0; i < items.length; i++) out += i === 0 ? items[i] : separator + items[i];
+  return out;
+}
+
+internal.inspectParts = {
+  __proto__: null,
+  Shape, attempt, className, format, functionName, isIdentifier, ownValue, quote, primitive, MAX_ITEMS, promiseDetails,
+};
+
+let describeShape;
+let fill;
+internal.setInspectShape = (shapes, filler) => {
+  describeShape = shapes;
+  fill = filler;
+};
+
+// inspect writes a value; nested objects are opened to a depth of 2 unless told otherwise.
+internal.inspect = (value, depth = 2) => format(new Context(depth), value, 0);
+
+// inspectBrief is for one-line messages: a thrown object, a handler's wrong answer.
+internal.inspectBrief = (value) => {
+  const context = new Context(0);
+  context.left = 500;
+  const text = format(context, value, 0);
+  return text.length > 500 ? StringPrototypeSlice(text, 0, 500) + "…" : text;
+};

@@ -1,0 +1,339 @@
+// 12_inspect_shapes.js knows the built-in kinds of object for inspect: their prefix, brackets and contents; and tables.
+
+"use strict";
+
+const {
+  ArrayBufferPrototypeGetByteLength, ArrayIsArray, BigIntPrototypeValueOf, BooleanPrototypeValueOf,
+  DatePrototypeGetTime, DatePrototypeToISOString, FunctionPrototypeToString, List, MapIteratorPrototypeNext,
+  MapPrototypeEntries, MapPrototypeGetSize, MathMin, NumberIsNaN, NumberPrototypeValueOf,
+  ReflectGetOwnPropertyDescriptor, ReflectOwnKeys, RegExpPrototypeGetFlags, RegExpPrototypeGetGlobal,
+  RegExpPrototypeGetSource, SetIteratorPrototypeNext, SetPrototypeGetSize, SetPrototypeValues, StringPrototypePadEnd,
+  StringPrototypeRepeat, StringPrototypeSlice, StringPrototypeStartsWith, StringPrototypeValueOf,
+  SymbolPrototypeToString, SymbolPrototypeValueOf, SymbolToStringTag, TypedArrayPrototypeGetLength,
+  TypedArrayPrototypeGetTag, Uint8Array, WeakMapPrototypeHas, WeakRefPrototypeDeref, WeakSetPrototypeHas,
+} = primordials;
+const { dataProperty, describe, isArrayBuffer, isError } = internal;
+const {
+  MAX_ITEMS, Shape, attempt, className, format, functionName, isIdentifier, ownValue, primitive, promiseDetails, quote,
+} = internal.inspectParts;
+
+// describers: interfaces of the runtime add {is(value), name, fields(value) → flat list of key, value}.
+const describers = new List();
+internal.addInspector = (is, fields) => {
+  describers[describers.length] = { __proto__: null, is, fields };
+};
+
+function describeShape(ctx, value) {
+  const shape = new Shape();
+  const name = className(value);
+  shape.name = name === null ? "Object: null prototype" : name;
+  if (typeof value === "function") return functionShape(shape, value);
+  if (ArrayIsArray(value)) return listShape(shape, value.length, "Array");
+  const tag = TypedArrayPrototypeGetTag(value);
+  if (tag !== undefined) return listShape(shape, TypedArrayPrototypeGetLength(value), "");
+  if (isError(value)) return errorShape(shape, value);
+  if (collectionShape(shape, value) || atomShape(shape, value)) return shape;
+  shape.prefix = name === "Object" ? "" : name === null ? "[Object: null prototype]" : name;
+  const kind = dataProperty(value, SymbolToStringTag);
+  if (typeof kind === "string" && kind !== "" && kind !== name) {
+    shape.prefix = `${shape.prefix === "" ? "Object" : shape.prefix} [${StringPrototypeSlice(kind, 0, 128)}]`;
+  }
+  return shape;
+}
+
+function functionShape(shape, value) {
+  const name = functionName(value);
+  const source = StringPrototypeSlice(FunctionPrototypeToString(value), 0, 6);
+  const kind = StringPrototypeStartsWith(source, "class") ? "class" : shape.name || "Function";
+  shape.leaf = kind === "class" ? `[class ${name || "(anonymous)"}]` : `[${kind}${name === "" ? " (anonymous)" : `: ${name}`}]`;
+  shape.prefix = shape.leaf;
+  return shape;
+}
+
+function listShape(shape, length, plain) {
+  shape.open = "[";
+  shape.close = "]";
+  shape.skipIndices = true;
+  if (shape.name !== plain) shape.prefix = `${shape.name}(${length})`;
+  return shape;
+}
+
+function errorShape(shape, value) {
+  const described = describe(value);
+  const { text, stack } = described;
+  shape.leaf = stack === "" ? `[${text}]` : stack;
+  // V8 writes the head of the stack when the error is made; a message set later is the one to show.
+  if (stack !== "" && described.message !== "" && !primordials.StringPrototypeIncludes(stack, described.message)) {
+    shape.leaf = `${text}\n${stack}`;
+  }
+  shape.prefix = shape.leaf;
+  const cause = ReflectGetOwnPropertyDescriptor(value, "cause");
+  if (cause !== undefined && !cause.enumerable) shape.extra = "cause";
+  const errors = ReflectGetOwnPropertyDescriptor(value, "errors");
+  if (errors !== undefined && !errors.enumerable) shape.extra = shape.extra === "" ? "errors" : "both";
+  if (shape.extra !== "") shape.keys = false;
+  return shape;
+}
+
+function collectionShape(shape, value) {
+  let size = attempt(MapPrototypeGetSize, value);
+  if (size !== undefined) {
+    shape.prefix = `${shape.name}(${size})`;
+    shape.kind = "map";
+    return true;
+  }
+  size = attempt(SetPrototypeGetSize, value);
+  if (size !== undefined) {
+    shape.prefix = `${shape.name}(${size})`;
+    shape.kind = "set";
+    return true;
+  }
+  if (isArrayBuffer(value)) {
+    shape.prefix = shape.name;
+    shape.kind = "buffer";
+    return true;
+  }
+  const state = promiseDetails === undefined ? undefined : promiseDetails(value);
+  if (state !== undefined && state !== null) {
+    shape.prefix = shape.name;
+    shape.kind = "promise";
+    shape.data = state;
+    return true;
+  }
+  for (let i = 0; i < describers.length; i++) {
+    if (!describers[i].is(value)) continue;
+    shape.prefix = shape.name;
+    shape.kind = "fields";
+    shape.data = describers[i].fields(value);
+    return true;
+  }
+  return false;
+}
+
+// atomShape is for what shows as one word: dates, regular expressions, boxed primitives, weak collections.
+function atomShape(shape, value) {
+  const time = attempt(DatePrototypeGetTime, value);
+  if (time !== undefined) shape.leaf = NumberIsNaN(time) ? "Invalid Date" : DatePrototypeToISOString(value);
+  else if (attempt(RegExpPrototypeGetGlobal, value) !== undefined) {
+    shape.leaf = `/${RegExpPrototypeGetSource(value)}/${attempt(RegExpPrototypeGetFlags, value) ?? ""}`;
+  } else if (!boxed(shape, value) && !weak(shape, value)) return false;
+  shape.prefix = shape.leaf;
+  return true;
+}
+
+const noKey = {};
+
+function weak(shape, value) {
+  if (attempt((v) => WeakMapPrototypeHas(v, noKey), value) !== undefined) shape.leaf = "WeakMap { <items unknown> }";
+  else if (attempt((v) => WeakSetPrototypeHas(v, noKey), value) !== undefined) shape.leaf = "WeakSet { <items unknown> }";
+  else if (attempt((v) => [WeakRefPrototypeDeref(v)], value) !== undefined) shape.leaf = "WeakRef { <ref> }";
+  else return false;
+  return true;
+}
+
+function boxed(shape, value) {
+  const kinds = [["Number", NumberPrototypeValueOf], ["String", StringPrototypeValueOf], ["Boolean", BooleanPrototypeValueOf],
+    ["BigInt", BigIntPrototypeValueOf], ["Symbol", SymbolPrototypeValueOf]];
+  for (let i = 0; i < kinds.length; i++) {
+    const inner = attempt(kinds[i][1], value);
+    if (inner === undefined) continue;
+    shape.leaf = `[${kinds[i][0]}: ${primitive(inner)}]`;
+    if (i === 1) shape.skipIndices = true;
+    return true;
+  }
+  return false;
+}
+
+function fill(ctx, value, shape, level) {
+  const { items } = shape;
+  if (shape.open === "[") fillList(ctx, value, items, level);
+  else if (shape.kind === "map") fillMap(ctx, value, items, level);
+  else if (shape.kind === "set") fillSet(ctx, value, items, level);
+  else if (shape.kind === "buffer") fillBuffer(value, items);
+  else if (shape.kind === "promise") fillPromise(ctx, shape.data, items, level);
+  else if (shape.kind === "fields") {
+    for (let i = 0; i < shape.data.length; i += 2) {
+      items[items.length] = `${keyText(shape.data[i])}: ${format(ctx, shape.data[i + 1], level + 1)}`;
+    }
+  }
+  fillKeys(ctx, value, shape, level);
+}
+
+function more(items, left, what = "item") {
+  if (left > 0) items[items.length] = `... ${left} more ${what}${left === 1 ? "" : "s"}`;
+}
+
+function fillList(ctx, value, items, level) {
+  const { length } = value;
+  let shown = 0;
+  for (let i = 0; i < length && shown < MAX_ITEMS && ctx.left > 0; i++, shown++) {
+    const descriptor = ReflectGetOwnPropertyDescriptor(value, `${i}`);
+    if (descriptor !== undefined) {
+      items[items.length] = propertyText(ctx, descriptor, level);
+      continue;
+    }
+    let run = 1;
+    while (i + run < length && run < 100000 && ReflectGetOwnPropertyDescriptor(value, `${i + run}`) === undefined) run++;
+    items[items.length] = `<${run} empty item${run === 1 ? "" : "s"}>`;
+    i += run - 1;
+    if (run === 100000) return;
+    if (i + 1 >= length) return;
+  }
+  more(items, length - MathMin(length, shown));
+}
+
+function fillMap(ctx, value, items, level) {
+  const iterator = MapPrototypeEntries(value);
+  for (let n = 0; ; n++) {
+    const step = MapIteratorPrototypeNext(iterator);
+    if (step.done) return;
+    if (n >= MAX_ITEMS || ctx.left <= 0) return more(items, MapPrototypeGetSize(value) - n);
+    items[items.length] = `${format(ctx, step.value[0], level + 1)} => ${format(ctx, step.value[1], level + 1)}`;
+  }
+}
+
+function fillSet(ctx, value, items, level) {
+  const iterator = SetPrototypeValues(value);
+  for (let n = 0; ; n++) {
+    const step = SetIteratorPrototypeNext(iterator);
+    if (step.done) return;
+    if (n >= MAX_ITEMS || ctx.left <= 0) return more(items, SetPrototypeGetSize(value) - n);
+    items[items.length] = format(ctx, step.value, level + 1);
+  }
+}
+
+function fillBuffer(value, items) {
+  const length = ArrayBufferPrototypeGetByteLength(value);
+  let text = "";
+  if (!primordials.ArrayBufferPrototypeGetDetached(value)) {
+    const bytes = new Uint8Array(value, 0, MathMin(length, 50));
+    for (let i = 0; i < MathMin(length, 50); i++) {
+      text += (i === 0 ? "" : " ") + (bytes[i] < 16 ? "0" : "") + primordials.NumberPrototypeToString(bytes[i], 16);
+    }
+  }
+  if (length > 50) text += ` ... ${length - 50} more byte${length === 51 ? "" : "s"}`;
+  items[0] = `[Uint8Contents]: <${text}>`;
+  items[1] = `byteLength: ${length}`;
+}
+
+function fillPromise(ctx, details, items, level) {
+  if (details[0] === 0) items[0] = "<pending>";
+  else items[0] = (details[0] === 2 ? "<rejected> " : "") + format(ctx, details[1], level + 1);
+}
+
+function keyText(key) {
+  if (typeof key === "symbol") return `[${SymbolPrototypeToString(key)}]`;
+  return isIdentifier(key) ? key : quote(key);
+}
+
+function propertyText(ctx, descriptor, level) {
+  if (primordials.ObjectPrototypeHasOwnProperty(descriptor, "value")) return format(ctx, ownValue(descriptor), level + 1);
+  ctx.left -= 10;
+  if (descriptor.get === undefined) return "[Setter]";
+  return descriptor.set === undefined ? "[Getter]" : "[Getter/Setter]";
+}
+
+function fillKeys(ctx, value, shape, level) {
+  const { items } = shape;
+  const keys = ReflectOwnKeys(value);
+  let shown = 0;
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i];
+    if (shape.skipIndices && isIndex(key)) continue;
+    const descriptor = ReflectGetOwnPropertyDescriptor(value, key);
+    const extra = (key === "cause" && (shape.extra === "cause" || shape.extra === "both")) ||
+      (key === "errors" && (shape.extra === "errors" || shape.extra === "both"));
+    if (descriptor === undefined || !(descriptor.enumerable || extra)) continue;
+    if (shown++ >= MAX_ITEMS || ctx.left <= 0) {
+      more(items, keys.length - i, "key");
+      return;
+    }
+    const text = extra && !descriptor.enumerable ? `[${key}]` : keyText(key);
+    ctx.left -= text.length;
+    items[items.length] = `${text}: ${propertyText(ctx, descriptor, level)}`;
+  }
+}
+
+function isIndex(key) {
+  if (typeof key !== "string" || key.length === 0 || key.length > 10) return false;
+  for (let i = 0; i < key.length; i++) {
+    if (key[i] < "0" || key[i] > "9") return false;
+  }
+  return true;
+}
+
+internal.setInspectShape(describeShape, fill);
+
+// ---- console.table ----
+
+// inspectTable draws rows of an object or array; undefined when the value is no table.
+internal.inspectTable = (data, only) => {
+  if (typeof data !== "object" || data === null || internal.isProxy(data)) return undefined;
+  const columns = new List();
+  const lines = new List();
+  const keys = ReflectOwnKeys(data);
+  let values = false;
+  for (let i = 0; i < keys.length && lines.length < MAX_ITEMS; i++) {
+    const descriptor = ReflectGetOwnPropertyDescriptor(data, keys[i]);
+    if (descriptor === undefined || !descriptor.enumerable) continue;
+    const row = ownValue(descriptor);
+    const cells = { __proto__: null };
+    const index = typeof keys[i] === "symbol" ? SymbolPrototypeToString(keys[i]) : keys[i];
+    const line = { __proto__: null, index, cells, value: "" };
+    if (typeof row === "object" && row !== null && !internal.isProxy(row)) tableCells(row, cells, columns);
+    else {
+      values = true;
+      line.value = internal.inspect(row, 0);
+    }
+    lines[lines.length] = line;
+  }
+  return drawTable(wanted(columns, only), lines, values);
+};
+
+function wanted(columns, only) {
+  if (!ArrayIsArray(only)) return columns;
+  const list = new List();
+  for (let i = 0; i < only.length && i < MAX_ITEMS; i++) list[i] = internal.toDOMString(only[i]);
+  return list;
+}
+
+function tableCells(row, cells, columns) {
+  const keys = ReflectOwnKeys(row);
+  for (let i = 0; i < keys.length && i < MAX_ITEMS; i++) {
+    const descriptor = ReflectGetOwnPropertyDescriptor(row, keys[i]);
+    if (typeof keys[i] === "symbol" || !descriptor.enumerable) continue;
+    cells[keys[i]] = internal.inspect(ownValue(descriptor), 0);
+    if (primordials.ArrayPrototypeIndexOf(columns, keys[i]) === -1) columns[columns.length] = keys[i];
+  }
+}
+
+function drawTable(columns, lines, values) {
+  const table = new List();
+  for (let r = -1; r < lines.length; r++) {
+    const cells = new List();
+    cells[0] = r < 0 ? "(index)" : lines[r].index;
+    for (let c = 0; c < columns.length; c++) cells[c + 1] = r < 0 ? columns[c] : lines[r].cells[columns[c]] ?? "";
+    if (values) cells[cells.length] = r < 0 ? "Values" : lines[r].value;
+    table[r + 1] = cells;
+  }
+  const widths = new List();
+  for (let c = 0; c < table[0].length; c++) {
+    widths[c] = 0;
+    for (let r = 0; r < table.length; r++) if (table[r][c].length > widths[c]) widths[c] = table[r][c].length;
+  }
+  let out = rule(widths, "┌", "┬", "┐");
+  for (let r = 0; r < table.length; r++) {
+    out += "\n│";
+    for (let c = 0; c < widths.length; c++) out += ` ${StringPrototypePadEnd(table[r][c], widths[c])} │`;
+    if (r === 0) out += "\n" + rule(widths, "├", "┼", "┤");
+  }
+  return `${out}\n${rule(widths, "└", "┴", "┘")}`;
+}
+
+function rule(widths, left, middle, right) {
+  let out = left;
+  for (let c = 0; c < widths.length; c++) {
+    out += StringPrototypeRepeat("─", widths[c] + 2) + (c + 1 < widths.length ? middle : right);
+  }
+  return out;
+}

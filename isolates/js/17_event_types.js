@@ -1,0 +1,79 @@
+// 17_event_types.js holds the events that carry something: CustomEvent, ErrorEvent, PromiseRejectionEvent.
+
+"use strict";
+
+const { PromiseResolve, ReflectApply, TypeError } = primordials;
+const {
+  Event, defineInterface, illegalInvocation, requireArguments, toDOMString, toDictionary, toUnsignedLong,
+} = internal;
+
+class CustomEvent extends Event {
+  #detail;
+  constructor(type, eventInitDict = undefined) {
+    requireArguments(arguments.length, 1, "new CustomEvent");
+    super(type, eventInitDict);
+    const detail = toDictionary(eventInitDict)?.detail;
+    this.#detail = detail === undefined ? null : detail;
+  }
+  get detail() {
+    if (!(#detail in this)) throw illegalInvocation("CustomEvent");
+    return this.#detail;
+  }
+  initCustomEvent(type, bubbles = false, cancelable = false, detail = null) {
+    if (!(#detail in this)) throw illegalInvocation("CustomEvent");
+    requireArguments(arguments.length, 1, "CustomEvent.initCustomEvent");
+    if (internal.eventState(this).dispatching) return;
+    ReflectApply(initEvent, this, [type, bubbles, cancelable]);
+    this.#detail = detail;
+  }
+}
+const initEvent = Event.prototype.initEvent;
+defineInterface(CustomEvent, "CustomEvent");
+
+class ErrorEvent extends Event {
+  #message = "";
+  #filename = "";
+  #lineno = 0;
+  #colno = 0;
+  #error = undefined;
+  constructor(type, eventInitDict = undefined) {
+    requireArguments(arguments.length, 1, "new ErrorEvent");
+    super(type, eventInitDict);
+    const init = toDictionary(eventInitDict);
+    if (init === undefined) return;
+    const { colno, error, filename, lineno, message } = init;
+    if (colno !== undefined) this.#colno = toUnsignedLong(colno);
+    this.#error = error;
+    if (filename !== undefined) this.#filename = toDOMString(filename);
+    if (lineno !== undefined) this.#lineno = toUnsignedLong(lineno);
+    if (message !== undefined) this.#message = toDOMString(message);
+  }
+  get message() { check(#message in this, "ErrorEvent"); return this.#message; }
+  get filename() { check(#message in this, "ErrorEvent"); return this.#filename; }
+  get lineno() { check(#message in this, "ErrorEvent"); return this.#lineno; }
+  get colno() { check(#message in this, "ErrorEvent"); return this.#colno; }
+  get error() { check(#message in this, "ErrorEvent"); return this.#error; }
+}
+defineInterface(ErrorEvent, "ErrorEvent");
+
+class PromiseRejectionEvent extends Event {
+  #promise;
+  #reason;
+  constructor(type, eventInitDict) {
+    requireArguments(arguments.length, 2, "new PromiseRejectionEvent");
+    super(type, eventInitDict);
+    const { promise, reason } = toDictionary(eventInitDict) ?? { promise: undefined };
+    if (promise === undefined) throw new TypeError("new PromiseRejectionEvent: the init has no promise");
+    this.#promise = internal.isObject(promise) ? promise : PromiseResolve(promise);
+    this.#reason = reason;
+  }
+  get promise() { check(#promise in this, "PromiseRejectionEvent"); return this.#promise; }
+  get reason() { check(#promise in this, "PromiseRejectionEvent"); return this.#reason; }
+}
+defineInterface(PromiseRejectionEvent, "PromiseRejectionEvent");
+
+function check(ok, name) {
+  if (!ok) throw illegalInvocation(name);
+}
+
+primordials.ObjectAssign(internal, { CustomEvent, ErrorEvent, PromiseRejectionEvent });

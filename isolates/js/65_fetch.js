@@ -1,0 +1,148 @@
+// 65_fetch.js is fetch(): the request goes to Go, which dials, follows redirects and guards addresses; the head of the
+// response and the chunks of its body come back under the request's id. Ids never restart in a context.
+
+"use strict";
+
+const {
+  Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, PromiseReject,
+  StringPrototypeStartsWith, TypeError, sealedProto,
+} = primordials;
+const {
+  Request, ResponseState, defineOperation, isNullBodyStatus, listFrom, newCapability, noop, onAbort, requestHeaders,
+  requestState, requestURL, requireArguments, sendOps, signalState, sourceBytes,
+} = internal;
+const { send } = host;
+const { FETCH, FETCH_ABORT } = sendOps;
+
+class Fetch {
+  id;
+  answer; // capability of fetch()'s promise, null once settled
+  feed = null; // the response's body
+  sent = false;
+  noBody;
+  unlisten = noop;
+  constructor(id, noBody) {
+    this.id = id;
+    this.answer = newCapability();
+    this.noBody = noBody;
+  }
+}
+sealedProto(Fetch);
+
+const fetches = new Map();
+let lastId = 0;
+
+// nextRequestId numbers everything Go is asked for and answers later: fetches and queue sends.
+internal.nextRequestId = () => ++lastId;
+
+function begin(request) {
+  const s = requestState(request);
+  const url = requestURL(s);
+  if (s.signal !== null && signalState(s.signal).aborted) {
+    const { reason } = signalState(s.signal);
+    if (s.stream !== null) internal.markHandled(internal.cancelStream(s.stream, reason));
+    throw reason;
+  }
+  if (!StringPrototypeStartsWith(url, "http:") && !StringPrototypeStartsWith(url, "https:")) {
+    throw new TypeError(`fetch: ${internal.inspectBrief(url)} is neither http nor https`);
+  }
+  if (internal.eventIsOver()) throw new TypeError("fetch: the event is over");
+  const f = new Fetch(internal.nextRequestId(), s.method === "HEAD");
+  const { promise } = f.answer; // taken now: failing at once takes the capability away
+  MapPrototypeSet(fetches, f.id, f);
+  if (s.signal !== null) f.unlisten = onAbort(s.signal, (reason) => abort(f, reason));
+  if (s.stream === null) {
+    const body = s.source === null ? null : sourceBytes(s.source, false);
+    if (s.source !== null) s.used = true;
+    transmit(f, s, url, body);
+  } else {
+    internal.readAll(s.stream, Infinity, (bytes) => transmit(f, s, url, bytes), (error) => fail(f, error));
+  }
+  return promise;
+}
+
+function transmit(f, s, url, body) {
+  if (MapPrototypeGet(fetches, f.id) !== f) return;
+  f.sent = true;
+  try {
+    send(FETCH, f.id, s.method, url, internal.headersList(requestHeaders(s)).flat, body, s.extras.redirect);
+  } catch (error) {
+    f.sent = false;
+    fail(f, error);
+  }
+}
+
+function fail(f, error) {
+  MapPrototypeDelete(fetches, f.id);
+  f.unlisten();
+  if (f.answer !== null) {
+    const { reject } = f.answer;
+    f.answer = null;
+    reject(error);
+  } else if (f.feed !== null) f.feed.error(error);
+}
+
+function abort(f, reason) {
+  if (MapPrototypeGet(fetches, f.id) !== f) return;
+  if (f.sent) send(FETCH_ABORT, f.id);
+  fail(f, reason);
+}
+
+// fetchResponse: Go has the head of a response.
+internal.fetchResponse = (id, status, statusText, url, headers, redirected) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f === undefined || f.answer === null) return;
+  const s = new ResponseState(status, null, null);
+  s.type = "basic";
+  s.statusText = statusText;
+  s.url = url;
+  s.redirected = redirected;
+  s.headers = internal.newHeaders(listFrom(headers), true);
+  s.immutable = true;
+  if (f.noBody || isNullBodyStatus(status)) f.noBody = true;
+  else {
+    f.feed = internal.newFeed(() => {
+      if (MapPrototypeGet(fetches, id) !== f) return;
+      MapPrototypeDelete(fetches, id);
+      f.unlisten();
+      send(FETCH_ABORT, id);
+    });
+    s.stream = f.feed.stream;
+  }
+  const { resolve } = f.answer;
+  f.answer = null;
+  resolve(internal.newResponse(s));
+};
+
+// fetchChunk: a piece of a response's body, or null at its end.
+internal.fetchChunk = (id, bytes) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f === undefined) return;
+  if (bytes !== null) {
+    if (f.feed !== null) f.feed.push(bytes);
+    return;
+  }
+  MapPrototypeDelete(fetches, id);
+  f.unlisten();
+  if (f.feed !== null) f.feed.close();
+};
+
+internal.fetchFailed = (id, message) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f !== undefined) fail(f, new TypeError(message));
+};
+
+// forgetFetches drops what a past event asked for; Go has cancelled it.
+internal.forgetFetches = () => MapPrototypeClear(fetches);
+
+const operations = {
+  fetch(input, init = undefined) {
+    try {
+      requireArguments(arguments.length, 1, "fetch");
+      return begin(new Request(input, init));
+    } catch (error) {
+      return PromiseReject(error);
+    }
+  },
+};
+defineOperation("fetch", operations.fetch);

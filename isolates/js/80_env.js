@@ -1,0 +1,91 @@
+// 80_env.js builds env, the frozen object of a worker's bindings: variables as strings, queues as objects with send().
+
+"use strict";
+
+const {
+  Error, JSONStringify, List, Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet,
+  ObjectDefineProperty, ObjectFreeze, TypeError,
+} = primordials;
+const {
+  TOKEN, defineInterface, illegalConstructor, illegalInvocation, isBufferSource, newCapability, requireArguments,
+  sendOps, toDictionary, toEnum, viewBytes,
+} = internal;
+const { encode, send } = host;
+
+let env = ObjectFreeze({});
+internal.env = () => env;
+
+const waiting = new Map(); // reqId → capability of a send() whose task is not stored yet
+const contentTypes = ["json", "text", "bytes"];
+const mimeTypes = {
+  __proto__: null, json: "application/json", text: "text/plain;charset=UTF-8", bytes: "application/octet-stream",
+};
+
+class Queue {
+  #worker;
+  constructor(token, worker) {
+    if (token !== TOKEN) throw illegalConstructor();
+    this.#worker = worker;
+  }
+  // send resolves when the task event is stored.
+  async send(body, options = undefined) {
+    if (!(#worker in this)) throw illegalInvocation("Queue");
+    requireArguments(arguments.length, 1, "Queue.send");
+    const init = toDictionary(options, "Queue.send: the options");
+    const given = init === undefined ? undefined : init.contentType;
+    const kind = given !== undefined ? toEnum(given, contentTypes, "Queue.send: contentType") : kindOf(body);
+    const givenHeaders = init === undefined ? undefined : init.headers;
+    const headers = givenHeaders === undefined ? new List() : internal.flatHeaders(givenHeaders);
+    const bytes = toBytes(body, kind);
+    if (internal.eventIsOver()) throw new Error("Queue.send: the event is over");
+    const id = internal.nextRequestId();
+    const capability = newCapability();
+    MapPrototypeSet(waiting, id, capability);
+    send(sendOps.QUEUE, id, this.#worker, bytes, mimeTypes[kind], headers);
+    return await capability.promise;
+  }
+}
+defineInterface(Queue, "Queue", true);
+
+function kindOf(body) {
+  if (typeof body === "string") return "text";
+  return isBufferSource(body) ? "bytes" : "json";
+}
+
+function toBytes(body, kind) {
+  if (kind === "bytes") {
+    if (typeof body === "string") return encode(body);
+    if (!isBufferSource(body)) throw new TypeError("Queue.send: the body is neither a string nor bytes");
+    return viewBytes(body);
+  }
+  if (kind === "text") {
+    if (typeof body !== "string") throw new TypeError("Queue.send: the body is not a string");
+    return encode(body);
+  }
+  const text = JSONStringify(body);
+  if (text === undefined) throw new TypeError("Queue.send: the body has no JSON form");
+  return encode(text);
+}
+
+// queued answers one send(): error is null when the event is stored.
+internal.queued = (id, error) => {
+  const capability = MapPrototypeGet(waiting, id);
+  if (capability === undefined) return;
+  MapPrototypeDelete(waiting, id);
+  if (error === null || error === undefined) capability.resolve(undefined);
+  else capability.reject(new Error(error));
+};
+
+internal.forgetQueues = () => MapPrototypeClear(waiting);
+
+// buildEnv makes env from flat lists name, value and name, worker.
+internal.buildEnv = (vars, queues) => {
+  const object = {};
+  for (let i = 0; i + 1 < vars.length; i += 2) define(object, vars[i], vars[i + 1]);
+  for (let i = 0; i + 1 < queues.length; i += 2) define(object, queues[i], ObjectFreeze(new Queue(TOKEN, queues[i + 1])));
+  env = ObjectFreeze(object);
+};
+
+function define(object, name, value) {
+  ObjectDefineProperty(object, name, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+}

@@ -1,0 +1,292 @@
+// 85_handlers.js runs one event: calls the handler, answers once, waits for what waitUntil holds, and says when it is over.
+
+"use strict";
+
+const { JSONStringify, ObjectPrototypeHasOwnProperty, ReflectApply, TypeError, globalThis, sealedProto } = primordials;
+const {
+  DOMException, describe, handlerBits, hasListeners, isBodyUnusable, isError, isObject, peekResponse, queueMicrotask,
+  sendOps,
+} = internal;
+const { send } = host;
+const { DRAINED, FAIL, HANDLERS, REPLY, RESULT, WAIT_FAILED } = sendOps;
+
+const MAX_BODY = 64 * 1024 * 1024;
+
+// Run is one event's state. A run of a past event is over: nothing that still holds it can say anything.
+class Run {
+  id;
+  kind; // a bit of HANDLERS
+  answered = false;
+  over = false;
+  responded = false; // a listener called respondWith
+  waiting = 0; // waitUntil promises not settled yet
+  malformed = null; // why the payload did not parse
+  constructor(id, kind) {
+    this.id = id;
+    this.kind = kind;
+  }
+}
+sealedProto(Run);
+
+let current = null;
+
+internal.eventIsOver = () => current !== null && current.over;
+
+// startRun ends whatever the last event left behind and begins the next.
+function startRun(id, kind) {
+  if (current !== null) {
+    current.over = true;
+    internal.forgetTimers();
+    internal.forgetFetches();
+    internal.forgetQueues();
+    internal.forgetConsole();
+  }
+  return (current = new Run(id, kind));
+}
+
+// ---- handlers of the guest's module ----
+
+class Handlers {
+  self = undefined;
+  fetch = undefined;
+  task = undefined;
+  scheduled = undefined;
+}
+sealedProto(Handlers);
+const handlers = new Handlers();
+
+// findHandlers looks once at what the module exports and tells Go which kinds of events it takes.
+internal.findHandlers = (namespace) => {
+  let exported;
+  if (isObject(namespace)) exported = namespace.default;
+  if (isObject(exported)) {
+    handlers.self = exported;
+    handlers.fetch = handlerOf(exported.fetch);
+    handlers.task = handlerOf(exported.task);
+    handlers.scheduled = handlerOf(exported.scheduled);
+  }
+  let bits = 0;
+  if (handlers.fetch !== undefined || hasListeners(globalThis, "fetch")) bits |= handlerBits.fetch;
+  if (handlers.task !== undefined || hasListeners(globalThis, "task")) bits |= handlerBits.task;
+  if (handlers.scheduled !== undefined || hasListeners(globalThis, "scheduled")) bits |= handlerBits.scheduled;
+  send(HANDLERS, bits);
+};
+
+function handlerOf(value) {
+  return typeof value === "function" ? value : undefined;
+}
+
+// ---- the end of an event ----
+
+function finish(run) {
+  run.answered = true;
+  if (run.waiting === 0) run.over = true;
+  return run.over;
+}
+
+function failed(run, reason, text, stack) {
+  if (run.answered || run.over) return;
+  send(FAIL, run.id, reason, text, stack, finish(run));
+}
+
+function failWith(run, error) {
+  if (run.answered || run.over) return;
+  const reason = run.malformed !== null && run.malformed === error ? "malformed" : "exception";
+  const described = describe(error);
+  failed(run, reason, described.text, described.stack);
+}
+
+// settleWait counts one waitUntil promise off, a microtask after it settled: its own reactions may still call waitUntil.
+function settleWait(run) {
+  queueMicrotask(() => {
+    run.waiting--;
+    if (run.waiting > 0 || !run.answered || run.over) return;
+    run.over = true;
+    send(DRAINED, run.id);
+  });
+}
+
+async function drain(run, promise) {
+  try {
+    await promise;
+  } catch (error) {
+    if (!run.over) {
+      const described = describe(error);
+      send(WAIT_FAILED, run.id, described.text, described.stack);
+    }
+  }
+  settleWait(run);
+}
+
+internal.waitUntil = (run, promise) => {
+  if (run.over) throw new DOMException("waitUntil: the event is over", "InvalidStateError");
+  run.waiting++;
+  drain(run, promise);
+};
+
+// ---- answers ----
+
+// answerFetch sends a Response; its body is a string or bytes already, or is read to the end first.
+function answerFetch(run, value) {
+  if (run.answered || run.over) return;
+  const s = peekResponse(value);
+  if (s === undefined) {
+    failWith(run, new TypeError(`the fetch handler answered with ${internal.inspectBrief(value)}, not a Response`));
+    return;
+  }
+  if (s.stream === null && !s.used && typeof s.source !== "object" && s.status !== 0) {
+    s.used = true;
+    reply(run, s, s.source);
+    return;
+  }
+  answerSlowly(run, s);
+}
+
+function answerSlowly(run, s) {
+  if (s.status === 0) {
+    failWith(run, new TypeError("the fetch handler answered with a network error (Response.error())"));
+  } else if (isBodyUnusable(s)) {
+    failWith(run, new TypeError("the fetch handler answered with a Response whose body was read already, or is locked"));
+  } else if (s.stream === null) {
+    if (s.source !== null) s.used = true;
+    reply(run, s, s.source === null ? null : internal.sourceBytes(s.source, false));
+  } else {
+    internal.readAll(s.stream, MAX_BODY, (bytes) => reply(run, s, bytes), (error) => failWith(run, error));
+  }
+}
+
+function reply(run, s, body) {
+  if (run.answered || run.over) return;
+  const drained = run.waiting === 0;
+  try {
+    send(REPLY, run.id, s.status, internal.flatResponseHeaders(s), body, drained);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  finish(run);
+}
+
+// answerTask sends a task's or schedule's result as JSON.
+function answerTask(run, value) {
+  if (run.answered || run.over) return;
+  let text;
+  try {
+    text = resultText(value);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  const drained = run.waiting === 0;
+  try {
+    send(RESULT, run.id, text, drained);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  finish(run);
+}
+
+function resultText(value) {
+  if (value === undefined) return '{"success":true}';
+  if (isObject(value) && typeof value === "object" && ObjectPrototypeHasOwnProperty(value, "success")) {
+    const { success, data, error } = value;
+    return `{"success":${!!success}${member("data", data)}${member("error", isError(error) ? describe(error).text : error)}}`;
+  }
+  const json = JSONStringify(value);
+  if (json === undefined) throw new TypeError(`the result ${internal.inspectBrief(value)} has no JSON form`);
+  return `{"success":true,"data":${json}}`;
+}
+
+function member(name, value) {
+  if (value === undefined) return "";
+  const json = JSONStringify(value);
+  if (json === undefined) throw new TypeError(`the result's ${name} ${internal.inspectBrief(value)} has no JSON form`);
+  return `,"${name}":${json}`;
+}
+
+function answer(run, value) {
+  if (run.kind === handlerBits.fetch) answerFetch(run, value);
+  else answerTask(run, value);
+}
+
+async function answerLater(run, promise) {
+  let value;
+  try {
+    value = await promise;
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  answer(run, value);
+}
+internal.answerWith = answerLater;
+
+// ---- starting ----
+
+// call runs a handler of export default and answers with what it gives.
+function call(run, handler, argument) {
+  let result;
+  try {
+    result = ReflectApply(handler, handlers.self, [argument, internal.env(), internal.newContext(run)]);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  if (peekResponse(result) !== undefined) answer(run, result);
+  else answerLater(run, result);
+}
+
+// listen gives the event to the listeners of addEventListener. A fetch waits for respondWith, however late; a task without
+// one ends when all its listeners' promises have.
+function listen(run, event, name) {
+  if (!hasListeners(globalThis, name)) {
+    failed(run, "no-handler", `worker has no ${name} handler`, "");
+    return;
+  }
+  let open = 1;
+  const closed = () => {
+    open--;
+    if (open === 0 && !run.responded && run.kind !== handlerBits.fetch) answerTask(run, undefined);
+  };
+  const threw = (error) => {
+    if (run.responded) internal.reportException(error);
+    else failWith(run, error);
+  };
+  const follow = async (result) => {
+    try {
+      await result;
+    } catch (error) {
+      threw(error);
+    }
+    closed();
+  };
+  internal.eventState(event).trusted = true;
+  internal.dispatch(globalThis, event, threw, (result) => {
+    if (!isObject(result)) return;
+    open++;
+    follow(result);
+  });
+  closed();
+}
+
+internal.startFetch = (id, method, url, headers, body) => {
+  const run = startRun(id, handlerBits.fetch);
+  const request = internal.newEventRequest(method, url, headers, body);
+  if (handlers.fetch !== undefined) call(run, handlers.fetch, request);
+  else listen(run, internal.newFetchEvent(run, request), "fetch");
+};
+
+internal.startTask = (id, eventId, attempt, headers, body) => {
+  const run = startRun(id, handlerBits.task);
+  const data = new internal.TaskData(run, "task", eventId, attempt, headers, body, 0, "");
+  if (handlers.task !== undefined) call(run, handlers.task, internal.newTaskInfo(data));
+  else listen(run, internal.newTaskEvent(data), "task");
+};
+
+internal.startScheduled = (id, eventId, attempt, headers, body, scheduledTime, cron) => {
+  const run = startRun(id, handlerBits.scheduled);
+  const data = new internal.TaskData(run, "scheduled", eventId, attempt, headers, body, scheduledTime, cron);
+  if (handlers.scheduled !== undefined) call(run, handlers.scheduled, internal.newScheduledInfo(data));
+  else listen(run, internal.newScheduledEvent(data), "scheduled");
+};

@@ -1,0 +1,98 @@
+// 90_entry.js is the one function Go calls, what becomes of errors nobody caught, and the last touches to the global object.
+
+"use strict";
+
+const { ReflectDeleteProperty, TypeError, globalThis } = primordials;
+const {
+  ErrorEvent, PromiseRejectionEvent, TOKEN, defineGlobal, defineInterface, describe, entryOps, fire, hasListeners,
+  illegalConstructor, illegalInvocation, sendOps,
+} = internal;
+const { send } = host;
+const {
+  CHUNK, DESCRIBE, ENV, FETCH_EVENT, FETCH_FAILED, MODULE, QUEUED, RESPONSE, SCHEDULED_EVENT, TASK_EVENT, TIMERS,
+  UNHANDLED,
+} = entryOps;
+
+// ---- errors nobody caught ----
+
+let reporting = false;
+
+// reportException is HTML's "report an exception": an error event, and a log line unless that was prevented.
+internal.reportException = (error) => {
+  const described = describe(error);
+  if (!reporting && hasListeners(globalThis, "error")) {
+    reporting = true;
+    let kept = true;
+    try {
+      kept = fire(globalThis, new ErrorEvent("error",
+        { __proto__: null, message: described.text, error, cancelable: true, bubbles: false, composed: false,
+          colno: 0, lineno: 0, filename: "" }));
+    } finally {
+      reporting = false;
+    }
+    if (!kept) return;
+  }
+  send(sendOps.UNCAUGHT, described.text, described.stack);
+};
+
+function unhandled(promise, reason) {
+  if (hasListeners(globalThis, "unhandledrejection")) {
+    const kept = fire(globalThis, new PromiseRejectionEvent("unhandledrejection",
+      { __proto__: null, promise, reason, cancelable: true, bubbles: false, composed: false }));
+    if (!kept) return;
+  }
+  const described = describe(reason);
+  send(sendOps.UNCAUGHT, described.text, described.stack);
+}
+
+// describeFailure tells Go what a module threw while it was evaluated: there is no event, hence id 0.
+function describeFailure(error) {
+  const described = describe(error);
+  send(sendOps.FAIL, 0, "exception", described.text, described.stack, true);
+}
+
+// ---- the entry ----
+
+// prepare is the first call into a context. Shared memory and WebAssembly are bounded by no limit we have; V8 adds
+// them to a context that comes from a snapshot, so they cannot be removed before.
+function prepare(vars, queues) {
+  primordials.takeLate();
+  ReflectDeleteProperty(globalThis, "SharedArrayBuffer");
+  ReflectDeleteProperty(globalThis, "Atomics");
+  ReflectDeleteProperty(globalThis, "WebAssembly");
+  internal.buildEnv(vars, queues);
+}
+
+host.entry((op, a, b, c, d, e, f, g) => {
+  switch (op) {
+    case FETCH_EVENT: return internal.startFetch(a, b, c, d, e);
+    case TASK_EVENT: return internal.startTask(a, b, c, d, e);
+    case SCHEDULED_EVENT: return internal.startScheduled(a, b, c, d, e, f, g);
+    case TIMERS: return internal.fireTimers(a);
+    case RESPONSE: return internal.fetchResponse(a, b, c, d, e, f);
+    case CHUNK: return internal.fetchChunk(a, b);
+    case FETCH_FAILED: return internal.fetchFailed(a, b);
+    case QUEUED: return internal.queued(a, b);
+    case ENV: return prepare(a, b);
+    case MODULE: return internal.findHandlers(a);
+    case UNHANDLED: return unhandled(a, b);
+    case DESCRIBE: return describeFailure(a);
+    default: throw new TypeError(`unknown entry ${op}`);
+  }
+});
+
+// ---- the global object ----
+
+class Navigator {
+  #brand = true;
+  constructor(token) {
+    if (token !== TOKEN) throw illegalConstructor();
+  }
+  get userAgent() {
+    if (!(#brand in this)) throw illegalInvocation("Navigator");
+    return "Pinwheel";
+  }
+}
+defineInterface(Navigator, "Navigator");
+defineGlobal("navigator", new Navigator(TOKEN), true);
+defineGlobal("self", globalThis, true);
