@@ -1,0 +1,133 @@
+package isolates
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// obey carries out the commands that a turn of r left. Those that name another run are late and mean nothing.
+func (t *thread) obey(r *run, out []byte, now time.Time) {
+	in := v8x.ReadCommands(out)
+	for n := 0; !r.over; n++ {
+		op, ok := in.Next()
+		if !ok {
+			break
+		}
+		if n >= maxLoops {
+			t.stop(r, events.ReasonCPU, "too many commands at once: at most "+strconv.Itoa(maxLoops))
+			return
+		}
+		switch op {
+		case cmdReply, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed:
+			if id := in.Int(); uint64(id) == r.id || id == 0 {
+				t.obeyRun(r, op, &in, now)
+			}
+		default:
+			t.obeyWorld(r, op, &in, now)
+		}
+	}
+	if err := in.Err(); err != nil && !r.over {
+		t.fail(r, events.ReasonException, err.Error(), "")
+	}
+}
+
+// obeyRun carries out what ends the run or tells of its end.
+func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
+	switch op {
+	case cmdReply:
+		reply := &events.Reply{Status: int(in.Int()), Headers: in.Strings(), Body: slices.Clone(in.View())}
+		t.reply(r, reply, in.Bool(), now)
+	case cmdResult:
+		t.reply(r, &events.Reply{Body: slices.Clone(in.View())}, in.Bool(), now)
+	case cmdFail:
+		reason, message, stack := events.Reason(in.Text()), in.Text(), in.Text()
+		r.failure = events.NewFailure(reason, message, t.pool.stacks.author(r.attempt.Worker, stack))
+		if in.Bool() || !r.begun {
+			t.finish(r)
+		}
+	case cmdDrained:
+		t.finish(r)
+	case cmdRetry:
+		r.retry = true
+		r.delay = time.Duration(in.Number() * float64(time.Second))
+	case cmdNoRetry:
+		r.noRetry = true
+	case cmdWaitFailed:
+		message := in.Text()
+		t.pool.metrics.waitUntilFailed.Inc()
+		t.log(r, "error", "waitUntil: "+message, t.pool.stacks.author(r.attempt.Worker, in.Text()))
+	}
+}
+
+// reply reports the response, together with the end when waitUntil has nothing left.
+func (t *thread) reply(r *run, reply *events.Reply, drained bool, now time.Time) {
+	if r.replied {
+		return
+	}
+	r.replied = true
+	reply.Duration = now.Sub(r.start)
+	t.reports = append(t.reports, events.Report{Attempt: r.attempt, Reply: reply})
+	if drained {
+		i := len(t.reports) - 1
+		t.end(r, events.End{})
+		t.reports[i].End = t.reports[i+1].End // one report of both
+		t.reports = t.reports[:i+1]
+	}
+}
+
+// obeyWorld carries out what the run wants of the world.
+func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
+	switch op {
+	case cmdHandlers:
+		r.guest.handlers = int(in.Int())
+	case cmdLog:
+		level := levels[min(max(in.Int(), 0), int64(len(levels)-1))]
+		t.log(r, level, in.Text(), "")
+	case cmdUncaught:
+		message := in.Text()
+		t.log(r, "error", "uncaught: "+message, t.pool.stacks.author(r.attempt.Worker, in.Text()))
+	case cmdTimer:
+		t.setTimer(r, in.Number(), in.Number(), now)
+	case cmdClear:
+		id := in.Number()
+		t.alarms.clear(r.timers[id])
+		delete(r.timers, id)
+	case cmdFetch:
+		t.fetch(r, in)
+	case cmdFetchAbort:
+		id := in.Number()
+		if c := r.calls[id]; c != nil && c.cancel != nil {
+			c.cancel()
+		}
+		delete(r.calls, id)
+	case cmdQueue:
+		t.enqueue(r, in)
+	}
+}
+
+func (t *thread) setTimer(r *run, id, delayMs float64, now time.Time) {
+	if len(r.timers) >= maxTimers {
+		t.stop(r, events.ReasonMemory, "more than "+strconv.Itoa(maxTimers)+" timers at once")
+		return
+	}
+	if r.timers == nil {
+		r.timers = map[float64]*alarm{}
+	}
+	// Past the run's own end every delay is the same.
+	delay := time.Duration(min(max(delayMs, 0), 24*3600*1000) * float64(time.Millisecond))
+	r.timers[id] = t.alarms.set(now.Add(delay), r, id)
+}
+
+// withoutRuntime removes the runtime's own frames from a stack.
+func withoutRuntime(stack string) string {
+	if !strings.Contains(stack, runtimePrefix) {
+		return stack
+	}
+	lines := strings.Split(stack, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, runtimePrefix) }), "\n")
+}

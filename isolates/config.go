@@ -1,0 +1,66 @@
+package isolates
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Config of a Pool. Take DefaultConfig and change what differs.
+type Config struct {
+	// Threads is how many pinned threads there are.
+	Threads int
+	// Slots is how many events one thread may have in progress, most of them waiting for I/O.
+	Slots int
+	// MaxIsolates is how many isolates the process may have, shared evenly by its threads.
+	MaxIsolates int
+	// ContextsPerIsolate is how many contexts of one owner share an isolate.
+	ContextsPerIsolate int
+	// ContextMaxReuses is after how many events a context is made anew, so that what a guest
+	// keeps cannot grow for ever.
+	ContextMaxReuses int
+	// AllowAddresses are networks that fetch() may reach although they are private, link-local or loopback.
+	AllowAddresses []netip.Prefix
+	// AllowHosts are host names that fetch() may connect to whatever they resolve to.
+	AllowHosts []string
+	// MaxParked is how many threads V8 may lose by fatal errors before Healthy says no.
+	MaxParked int
+}
+
+// Bounds that are not worth a setting.
+const (
+	maxTimers       = 10_000   // pending timers per event
+	maxResponseBody = 64 << 20 // of one subrequest, bytes
+	maxConcurrent   = 6        // subrequests of one event under way at once
+	loadCPU         = time.Second
+	loadWall        = 10 * time.Second // of a module's evaluation, top-level await included
+	maxLoops        = 200_000          // commands of one turn
+)
+
+// DefaultConfig is what a process has that was told nothing.
+func DefaultConfig(threads int) Config {
+	return Config{
+		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 8, ContextMaxReuses: 1000, MaxParked: 4,
+	}
+}
+
+// Validate returns an error that names the field that is wrong, its value and what is allowed.
+func (c Config) Validate() error {
+	for _, f := range []struct {
+		name       string
+		value      int
+		least, max int
+	}{
+		{"Threads", c.Threads, 1, 64},
+		{"Slots", c.Slots, 1, 10_000},
+		{"MaxIsolates", c.MaxIsolates, c.Threads, 2000},
+		{"ContextsPerIsolate", c.ContextsPerIsolate, 1, 1000},
+		{"ContextMaxReuses", c.ContextMaxReuses, 1, 1 << 30},
+		{"MaxParked", c.MaxParked, 1, 64},
+	} {
+		if f.value < f.least || f.value > f.max {
+			return fmt.Errorf("isolates: %s is %d: it is %d to %d", f.name, f.value, f.least, f.max)
+		}
+	}
+	return nil
+}

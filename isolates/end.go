@@ -1,0 +1,129 @@
+package isolates
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// end closes a run and reports it. Its context goes back to be used again, unless it failed.
+func (t *thread) end(r *run, e events.End) {
+	if r.over {
+		return
+	}
+	r.over = true
+	e.Started = e.Started || r.begun
+	e.NoRetry, e.Retry, e.RetryDelay = r.noRetry, r.retry, r.delay
+	e.CPU, e.Warm = r.cpu, r.warm
+	t.reports = append(t.reports, events.Report{Attempt: r.attempt, End: &e})
+	delete(t.running, r)
+	t.forget(r)
+	g := r.guest
+	if g == nil {
+		return
+	}
+	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && g.uses < t.pool.cfg.ContextMaxReuses
+	if !clean {
+		t.tally.discards.inc(discardReason(r, e))
+		t.dropGuest(g)
+		return
+	}
+	g.run = nil
+	g.isolate.busy--
+	t.tally.left(g.isolate, g.isolate.busy)
+	g.isolate.used = time.Now()
+	t.tally.sampleHeap(g.isolate, g.isolate.used)
+}
+
+// discardReason is why the context of a run is not used again.
+func discardReason(r *run, e events.End) string {
+	switch {
+	case e.Failure != nil:
+		return string(e.Failure.Reason)
+	case r.failure != nil:
+		return string(r.failure.Reason)
+	case e.Interrupted:
+		return discardInterrupted
+	}
+	return discardReuses
+}
+
+// forget cancels everything the run started: nothing of it can reach a later event.
+func (t *thread) forget(r *run) {
+	t.alarms.clear(r.deadline)
+	for _, n := range r.timers {
+		t.alarms.clear(n)
+	}
+	r.timers, r.calls, r.queued = nil, nil, nil
+	if r.cancel != nil {
+		r.cancel()
+	}
+}
+
+// fail ends a run with a failure that its own code caused.
+func (t *thread) fail(r *run, reason events.Reason, message, stack string) {
+	t.end(r, events.End{Failure: events.NewFailure(reason, message, stack)})
+}
+
+// finish ends a run whose waitUntil is drained.
+func (t *thread) finish(r *run) {
+	t.end(r, events.End{Failure: r.failure})
+}
+
+// stop ends a run that cannot go on. Once it has replied the event is handled, whatever waitUntil does.
+func (t *thread) stop(r *run, reason events.Reason, message string) {
+	if !r.replied {
+		if r.failure == nil {
+			r.failure = events.NewFailure(reason, message, "")
+		}
+		t.end(r, events.End{Failure: r.failure})
+		return
+	}
+	t.log(r, "warn", fmt.Sprintf("waitUntil was cut short: %s: %s", reason, message), "")
+	t.pool.metrics.waitUntilCut.Inc()
+	r.failure = events.NewFailure(reason, message, "") // the context is not to be used again
+	t.end(r, events.End{})
+}
+
+// timeout ends a run whose wall-clock limit passed while it waited.
+func (t *thread) timeout(r *run) {
+	t.stop(r, events.ReasonTimeout, r.wallFailure().Message)
+}
+
+// kill ends a run that the watchdog or the heap limit stopped in V8, and its isolate with it. What else
+// ran in the isolate is interrupted: it runs again.
+func (t *thread) kill(r *run, why *events.Failure) {
+	iso := r.guest.isolate
+	t.tally.kills.inc(string(why.Reason))
+	if !r.over {
+		t.stop(r, why.Reason, why.Message)
+	}
+	t.interrupt(iso)
+}
+
+// interrupt closes an isolate. What runs in it is interrupted.
+func (t *thread) interrupt(iso *isolate) {
+	for _, g := range slices.Clone(iso.guests) {
+		if g.run != nil {
+			t.end(g.run, events.End{Interrupted: true})
+		}
+	}
+	t.dropIsolate(iso)
+}
+
+// log passes on a line of output, within the run's limit.
+func (t *thread) log(r *run, level, text, stack string) {
+	limit := r.attempt.Worker.Limits.OrDefault().LogBytes
+	if r.logged > limit {
+		return
+	}
+	r.logged += len(text) + len(stack)
+	line := r.line(time.Now(), level, text)
+	line.Stack = stack
+	if r.logged > limit {
+		line.Level, line.Text, line.Stack = "warn", fmt.Sprintf("output limit of %d bytes: what follows is dropped", limit), ""
+	}
+	t.pool.host.Log(line)
+}

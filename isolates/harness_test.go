@@ -1,0 +1,169 @@
+package isolates
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// patience is how long tests wait for a fact on a busy machine.
+const patience = 30 * time.Second
+
+// bench is a pool with a Source that tests feed by hand.
+type bench struct {
+	t    testing.TB
+	pool *Pool
+	mu   sync.Mutex
+	next []*events.Attempt
+	seen map[*events.Attempt]*outcome
+	logs []Line
+	sent []Message
+	seq  uint64
+
+	close func() // closes the pool, once
+}
+
+// outcome is what was reported of an attempt.
+type outcome struct {
+	reply   *events.Reply
+	replied chan struct{}
+	end     *events.End
+	ended   chan struct{}
+	thread  int
+}
+
+func newBench(t testing.TB, change ...func(*Config)) *bench {
+	t.Helper()
+	b := &bench{t: t, seen: map[*events.Attempt]*outcome{}}
+	cfg := DefaultConfig(1)
+	for _, f := range change {
+		f(&cfg)
+	}
+	var err error
+	b.pool, err = New(cfg, b, b, prometheus.NewRegistry())
+	require.NoError(t, err)
+	require.NoError(t, b.pool.Open())
+	b.close = sync.OnceFunc(b.pool.Close)
+	t.Cleanup(b.close)
+	return b
+}
+
+func (b *bench) Next(_, free int) []*events.Attempt {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := min(free, len(b.next))
+	batch := b.next[:n:n]
+	b.next = b.next[n:]
+	return batch
+}
+
+func (b *bench) Report(thread int, reports []events.Report) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range reports {
+		o := b.seen[r.Attempt]
+		o.thread = thread
+		if r.Reply != nil {
+			o.reply = r.Reply
+			close(o.replied)
+		}
+		if r.End != nil {
+			o.end = r.End
+			close(o.ended)
+		}
+	}
+}
+
+func (b *bench) Enqueue(_ context.Context, owner, worker string, task Message) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if worker == "full" {
+		return fmt.Errorf("stream of %s is full", owner)
+	}
+	b.sent = append(b.sent, task)
+	return nil
+}
+
+func (b *bench) Log(line Line) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.logs = append(b.logs, line)
+}
+
+func (b *bench) lines() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var texts []string
+	for _, l := range b.logs {
+		texts = append(texts, l.Text)
+	}
+	return texts
+}
+
+// start hands over an event.
+func (b *bench) start(w *events.Worker, e *events.Event) *outcome {
+	a := &events.Attempt{Event: e, Worker: w, Number: 1}
+	o := &outcome{replied: make(chan struct{}), ended: make(chan struct{})}
+	b.mu.Lock()
+	b.seq++
+	if e.ID == "" {
+		e.ID = fmt.Sprint(b.seq)
+	}
+	b.next = append(b.next, a)
+	b.seen[a] = o
+	b.mu.Unlock()
+	for i := range b.pool.threads {
+		b.pool.Wake(i)
+	}
+	return o
+}
+
+// run runs an event to its end.
+func (b *bench) run(w *events.Worker, e *events.Event) *outcome {
+	b.t.Helper()
+	o := b.start(w, e)
+	o.wait(b.t, o.ended)
+	return o
+}
+
+func (o *outcome) wait(t testing.TB, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(patience):
+		t.Fatal("the attempt does not end")
+	}
+}
+
+// task runs code's task handler and returns its result document.
+func (b *bench) task(code, payload string) map[string]any {
+	b.t.Helper()
+	o := b.run(worker("w", code), task(payload))
+	if o.end.Failure != nil {
+		b.t.Fatalf("%v\n%s\n%v", o.end.Failure, o.end.Failure.Stack, b.lines())
+	}
+	var doc map[string]any
+	require.NoError(b.t, json.Unmarshal(o.reply.Body, &doc))
+	return doc
+}
+
+func worker(name, code string) *events.Worker {
+	return &events.Worker{Owner: "acme", Name: name, Version: "1-test", Number: 1, Hash: name + code, Code: code, File: name + ".js"}
+}
+
+func task(payload string) *events.Event {
+	return &events.Event{Kind: events.Task, Owner: "acme", Worker: "w", Body: []byte(payload), Attempt: 1,
+		Header: events.Header{"X-Test": {"yes"}, "Nats-Msg-Id": {"secret"}}}
+}
+
+func fetch(method, url, body string) *events.Event {
+	return &events.Event{Kind: events.Fetch, Owner: "acme", Worker: "w", Method: method, URL: url, Body: []byte(body), Attempt: 1}
+}

@@ -1,0 +1,79 @@
+package isolates
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics of a Pool that are counted as such. What Stats has as well is collected from there.
+type metrics struct {
+	waitUntilFailed, waitUntilCut prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_" + name, Help: help})
+	}
+	m := &metrics{
+		waitUntilFailed: counter("wait_until_failures_total", "waitUntil promises that rejected."),
+		waitUntilCut:    counter("wait_until_cut_total", "Events whose waitUntil work was cut short by a limit."),
+	}
+	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, collector{p}} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// collector gives a Pool's Stats to Prometheus.
+type collector struct{ pool *Pool }
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("pinwheel_"+name, help, labels, nil)
+}
+
+var (
+	descIsolates  = desc("isolates", "V8 isolates that exist, by what they do: idle, busy.", "state")
+	descMost      = desc("isolates_max", "V8 isolates that may exist.")
+	descContexts  = desc("contexts", "V8 contexts that exist.")
+	descHeap      = desc("isolate_heap_bytes", "Size of all V8 heaps and ArrayBuffers, each as it was when last asked.")
+	descWarm      = desc("context_warm_hits_total", "Attempts that found a context of their version.")
+	descCold      = desc("context_cold_starts_total", "Contexts made.")
+	descDiscards  = desc("context_discards_total", "Contexts thrown away, by reason: that of a failure, or reuses, interrupted, room.", "reason")
+	descEvictions = desc("isolate_evictions_total", "Idle isolates closed to make room for another.")
+	descKills     = desc("isolate_kills_total", "Isolates closed because an event in them passed a limit.", "reason")
+	descParked    = desc("threads_parked_total", "Threads lost to a fatal error in V8.")
+)
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descIsolates, descMost, descContexts, descHeap, descWarm, descCold, descDiscards, descEvictions, descKills, descParked,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	s := c.pool.Stats()
+	gauge := func(d *prometheus.Desc, n float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, n, labels...)
+	}
+	count := func(d *prometheus.Desc, n uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	gauge(descIsolates, float64(s.Cached), "idle")
+	gauge(descIsolates, float64(s.Busy), "busy")
+	gauge(descMost, float64(s.Total))
+	gauge(descContexts, float64(s.Contexts))
+	gauge(descHeap, float64(s.HeapBytes))
+	count(descWarm, s.WarmHits)
+	count(descCold, s.ColdStarts)
+	count(descEvictions, s.Evictions)
+	count(descParked, uint64(s.Parked))
+	for reason, n := range s.Discards {
+		count(descDiscards, n, reason)
+	}
+	for reason, n := range s.Kills {
+		count(descKills, n, reason)
+	}
+}

@@ -1,0 +1,167 @@
+package isolates
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// Pool is the pinned threads of a process.
+type Pool struct {
+	cfg     Config
+	source  Source
+	host    Host
+	stacks  stacks
+	fetcher *fetcher
+	metrics *metrics
+	dog     watchdog
+	parked  atomic.Int32
+	strayed atomic.Int32 // threads that V8 did not let go in time
+	back    atomic.Int32 // of those, threads that came back since and ended
+
+	threads []atomic.Pointer[thread] // replaced when V8 parks one
+	stop    chan struct{}            // closed when the threads shall end
+	running sync.WaitGroup
+	dogStop chan struct{} // closed when they have: until then the watchdog ends what they run
+	dogDone sync.WaitGroup
+}
+
+// New makes a pool; Open starts it.
+func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	p := &Pool{
+		cfg: cfg, source: source, host: host, fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
+		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads), stop: make(chan struct{}), dogStop: make(chan struct{}),
+	}
+	for i := range p.threads {
+		p.threads[i].Store(newThread(p, i))
+	}
+	var err error
+	if p.metrics, err = newMetrics(reg, p); err != nil {
+		return nil, fmt.Errorf("isolates: %w", err)
+	}
+	return p, nil
+}
+
+// Open starts V8 and the threads.
+func (p *Pool) Open() error {
+	if err := startRuntime(); err != nil {
+		return err
+	}
+	for i := range p.threads {
+		p.start(p.threads[i].Load())
+	}
+	p.dogDone.Go(func() { p.dog.run(p.dogStop, p.look) })
+	return nil
+}
+
+func (p *Pool) start(t *thread) {
+	p.running.Add(1)
+	go func() {
+		t.loop(p.stop)
+		if !t.lost.Load() {
+			p.running.Done()
+		}
+	}()
+}
+
+// Wake makes a thread ask its Source for work soon. From any goroutine.
+func (p *Pool) Wake(thread int) { p.threads[thread].Load().nudge() }
+
+// Close stops the threads, with what they run reported as interrupted, and frees V8's memory. JavaScript that
+// runs now is terminated.
+func (p *Pool) Close() {
+	close(p.stop)
+	p.running.Wait()
+	close(p.dogStop)
+	p.dogDone.Wait()
+	p.fetcher.close()
+}
+
+// Healthy is nil unless V8 has lost so many threads that the process should be replaced.
+func (p *Pool) Healthy() error {
+	if parked, stray := p.parked.Load(), p.strayed.Load()-p.back.Load(); int(parked+stray) >= p.cfg.MaxParked {
+		return fmt.Errorf("isolates: V8 has lost %d threads to fatal errors, and %d do not come back from it", parked, stray)
+	}
+	return nil
+}
+
+// look is the watchdog's round.
+func (p *Pool) look(now time.Time) {
+	parked := v8x.Parked()
+	closing := p.closing()
+	for i := range p.threads {
+		t := p.threads[i].Load()
+		if slices.Contains(parked, t.watch.pinned()) && t.lost.CompareAndSwap(false, true) {
+			p.parked.Add(1)
+			p.replace(t, parkedFailure())
+			continue
+		}
+		if closing {
+			t.watch.kill(stopped)
+		}
+		t.watch.look(now)
+		if why := t.watch.strayed(now, &t.lost); why != nil {
+			p.strayed.Add(1)
+			p.replace(t, why)
+		}
+	}
+}
+
+func (p *Pool) closing() bool {
+	select {
+	case <-p.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// replace gives up a thread that V8 has parked or does not let go, and puts a new one in its place. The goroutine
+// is in V8, so the watchdog may read the thread's state in its stead; when it comes back it ends (abandon).
+func (p *Pool) replace(t *thread, culprit *events.Failure) {
+	reports := t.reports
+	n := newThread(p, t.index)
+	n.tally.inherit(&t.tally)
+	for r := range maps.Keys(t.running) {
+		if r.over {
+			continue
+		}
+		e := events.End{Interrupted: true, Started: r.begun}
+		if r == t.watch.run && culprit.Reason != stopped {
+			n.tally.kills.inc(string(culprit.Reason))
+			e = events.End{Started: true, Failure: culprit}
+			if r.replied { // the reply stands
+				e.Failure = nil
+				p.metrics.waitUntilCut.Inc()
+			}
+		}
+		if r.cancel != nil {
+			r.cancel()
+		}
+		reports = append(reports, events.Report{Attempt: r.attempt, End: &e})
+	}
+	for _, a := range t.waiting {
+		reports = append(reports, events.Report{Attempt: a, End: &events.End{Interrupted: true}})
+	}
+	p.threads[t.index].Store(n)
+	p.source.Report(t.index, reports)
+	p.start(n)
+	n.nudge()
+	p.running.Done() // t's
+}
+
+// parkedFailure is what is told of the attempt that made V8 give up a thread.
+func parkedFailure() *events.Failure {
+	return events.Fail(events.ReasonMemory, "V8 could not go on: a single value was too large")
+}

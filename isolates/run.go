@@ -1,0 +1,61 @@
+package isolates
+
+import (
+	"context"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// run is one attempt on its thread, from Next to its Report with End.
+type run struct {
+	attempt *events.Attempt
+	guest   *guest // the context it runs in
+	id      uint64 // of the run in JavaScript; never used twice on a thread
+	start   time.Time
+	begun   bool // its handler was called
+
+	cpuLeft  time.Duration
+	wall     time.Time // when its wall-clock limit is over
+	deadline *alarm    // set once it waits for something
+	cpu      time.Duration
+
+	replied bool
+	failure *events.Failure // told by FAIL, kept until waitUntil is drained
+	retry   bool
+	noRetry bool
+	delay   time.Duration
+	warm    bool
+	over    bool
+
+	timers map[float64]*alarm // pending, by id; nil until the first
+	calls  map[float64]*call  // pending subrequests and sends, by id; nil until the first
+	active int                // subrequests under way
+	queued []*call            // subrequests that wait for one of those to end
+	made   int                // subrequests so far
+	logged int                // bytes of output so far
+
+	ctx    context.Context // of its calls; nil until the first
+	cancel context.CancelFunc
+}
+
+// waits reports whether anything is pending that could call into the run's JavaScript again.
+func (r *run) waits() bool { return len(r.timers) > 0 || len(r.calls) > 0 }
+
+// context is what the run's calls live in. It ends with the run.
+func (r *run) context() context.Context {
+	if r.ctx == nil {
+		r.ctx, r.cancel = context.WithDeadline(context.Background(), r.wall)
+	}
+	return r.ctx
+}
+
+// message is the line of output text on behalf of the run.
+func (r *run) line(now time.Time, level, text string) Line {
+	w := r.attempt.Worker
+	l := Line{Time: now, Owner: w.Owner, Worker: w.Name, Version: w.Version, Level: level, Text: text}
+	if e := r.attempt.Event; e != nil {
+		l.EventID, l.Attempt = e.ID, r.attempt.Number
+	}
+	return l
+}

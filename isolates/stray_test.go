@@ -1,0 +1,30 @@
+package isolates
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Some builtins look at nothing until they are done. Another thread takes the place of the one that is in them, and
+// when V8 lets that go it ends.
+func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
+	b := newBench(t)
+	long := worker("long", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 4e6))) } }`)
+	sleeper := worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 60000)) }`)
+	sleeper.Owner = "other"
+	beside := b.start(sleeper, fetch("GET", "http://x/", ""))
+	require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+	o := b.run(long, fetch("GET", "http://x/", ""))
+	require.NotNil(t, o.end.Failure)
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+	beside.wait(t, beside.ended)
+	require.True(t, beside.end.Interrupted, "what waited on the thread runs again")
+	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
+	require.Equal(t, "ok", string(ok.reply.Body))
+	require.EqualValues(t, 1, b.pool.strayed.Load())
+	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, patience, time.Millisecond)
+}

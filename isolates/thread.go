@@ -1,0 +1,208 @@
+package isolates
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// thread is a pinned thread. All fields but the named ones are its own goroutine's only.
+type thread struct {
+	index int
+	pool  *Pool
+	wake  chan struct{} // capacity 1; any goroutine may send
+	watch watch         // shared with the watchdog, by its own lock
+	lost  atomic.Bool   // parked in V8: replaced by another, its state is the watchdog's now
+
+	maxIsolates int
+	isolates    map[string][]*isolate // by owner
+	count       int                   // of isolates
+	running     map[*run]struct{}
+	waiting     []*events.Attempt // taken, but no isolate is free for them
+	alarms      alarms
+	lastID      uint64
+	call        v8x.Call
+	reports     []events.Report
+	began       time.Time // when the latest run began, which is about now
+	flushed     time.Time // the same, at the latest flush
+	tally       tally     // anybody may read it
+
+	mu   sync.Mutex
+	done []func(*thread) // results of calls, to be taken up by the thread
+}
+
+// flushAfter is how long reports may be gathered.
+const flushAfter = 500 * time.Microsecond
+
+func newThread(p *Pool, index int) *thread {
+	return &thread{
+		index: index, pool: p, wake: make(chan struct{}, 1),
+		maxIsolates: max(1, p.cfg.MaxIsolates/p.cfg.Threads),
+		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{},
+	}
+}
+
+// post hands the thread something to do, from any goroutine.
+func (t *thread) post(f func(*thread)) {
+	t.mu.Lock()
+	t.done = append(t.done, f)
+	t.mu.Unlock()
+	t.nudge()
+}
+
+func (t *thread) nudge() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// loop is the thread's life. It ends when stop is closed, with every run that is left interrupted.
+func (t *thread) loop(stop <-chan struct{}) {
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	t.watch.pin(unix.Gettid())
+	t.pool.dog.awake()
+	defer t.pool.dog.asleep()
+	for {
+		select {
+		case <-stop:
+			t.close()
+			return
+		default:
+		}
+		busy := t.takeUp()
+		busy = t.ring() || busy
+		busy = t.startMore() || busy
+		t.flush()
+		if !busy {
+			t.sleep(stop)
+		}
+	}
+}
+
+// takeUp does what was posted.
+func (t *thread) takeUp() bool {
+	t.mu.Lock()
+	done := t.done
+	t.done = nil
+	t.mu.Unlock()
+	for _, f := range done {
+		f(t)
+	}
+	return len(done) > 0
+}
+
+// ring handles the alarms that are due.
+func (t *thread) ring() bool {
+	if len(t.alarms.list) == 0 {
+		return false
+	}
+	now := time.Now()
+	rang := false
+	for n := t.alarms.due(now); n != nil; n = t.alarms.due(now) {
+		rang = true
+		if n.timer == noTimer {
+			t.timeout(n.run)
+			continue
+		}
+		delete(n.run.timers, n.timer)
+		t.call.Reset(opTimers).Numbers(n.timer)
+		t.turn(n.run, t.call.Bytes(), nil)
+	}
+	return rang
+}
+
+// startMore starts attempts while there are slots.
+func (t *thread) startMore() bool {
+	most := 1 // of those that had to wait: what is under way comes first
+	if len(t.waiting) == 0 {
+		most = t.pool.cfg.Slots - len(t.running)
+		if most <= 0 {
+			return false
+		}
+		// An attempt is in waiting until it is in running: Pool.replace gives back both.
+		t.waiting = append(t.waiting, t.pool.source.Next(t.index, most)...)
+	}
+	begun := 0
+	for ; begun < most && len(t.waiting) > 0 && !t.pool.closing(); begun++ {
+		a := t.waiting[0]
+		t.waiting = t.waiting[1:]
+		if !t.begin(a) {
+			t.waiting = slices.Insert(t.waiting, 0, a)
+			break
+		}
+		// Replies that are ready do not wait for a slow event behind them in the batch.
+		if len(t.reports) > 0 && t.began.Sub(t.flushed) > flushAfter {
+			t.flush()
+		}
+	}
+	return begun > 0
+}
+
+// abandon ends a thread that strayed and came back: another has taken its place and its attempts are reported.
+// What is left is to free its isolates.
+func (t *thread) abandon() {
+	t.dropAll()
+	t.pool.back.Add(1)
+	runtime.Goexit()
+}
+
+func (t *thread) dropAll() {
+	for owner := range t.isolates {
+		for len(t.isolates[owner]) > 0 {
+			t.dropIsolate(t.isolates[owner][0])
+		}
+	}
+}
+
+// flush reports what happened since the last flush.
+func (t *thread) flush() {
+	if len(t.reports) == 0 {
+		return
+	}
+	t.pool.source.Report(t.index, t.reports)
+	clear(t.reports)
+	t.reports = t.reports[:0]
+	t.flushed = t.began
+}
+
+// sleep waits for a wake-up or the next alarm.
+func (t *thread) sleep(stop <-chan struct{}) {
+	t.pool.dog.asleep()
+	defer t.pool.dog.awake()
+	at := t.alarms.next()
+	if at.IsZero() {
+		select {
+		case <-stop:
+		case <-t.wake:
+		}
+		return
+	}
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-stop:
+	case <-t.wake:
+	case <-timer.C:
+	}
+}
+
+// close interrupts what is left and frees all isolates.
+func (t *thread) close() {
+	for r := range t.running {
+		t.end(r, events.End{Interrupted: true})
+	}
+	for _, a := range t.waiting {
+		t.reports = append(t.reports, events.Report{Attempt: a, End: &events.End{Interrupted: true}})
+	}
+	t.waiting = nil
+	t.flush()
+	t.dropAll()
+}

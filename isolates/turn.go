@@ -1,0 +1,217 @@
+package isolates
+
+import (
+	"strings"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// begin starts an attempt. It returns false, with nothing done, when no isolate is free for it.
+func (t *thread) begin(a *events.Attempt) bool {
+	now := time.Now()
+	t.began = now
+	limits := a.Worker.Limits.OrDefault()
+	t.lastID++
+	r := &run{attempt: a, id: t.lastID, start: now, wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration()}
+	t.running[r] = struct{}{}
+	t.watch.blame(r)
+	g, err := t.acquire(a.Worker)
+	t.watch.blame(nil)
+	if g == nil && err == nil {
+		delete(t.running, r)
+		return false
+	}
+	if err != nil {
+		t.fail(r, events.ReasonMemory, err.Error(), "")
+		return true
+	}
+	g.run, r.guest = r, g
+	g.isolate.busy++
+	t.tally.entered(g.isolate, g.isolate.busy)
+	g.isolate.used = now
+	r.warm = g.loaded
+	if !g.loaded {
+		r.cpu += time.Since(now)
+		t.load(r)
+		return true
+	}
+	t.dispatch(r)
+	return true
+}
+
+// load evaluates the module of a cold context. Its time is not the handler's: it has limits of its own.
+func (t *thread) load(r *run) {
+	r.wall, r.cpuLeft = r.start.Add(loadWall), loadCPU
+	t.module(r, func() (v8x.ModuleState, v8x.Result) {
+		return r.guest.ctx.Module(r.attempt.Worker.File, r.attempt.Worker.Code)
+	})
+}
+
+// module takes a step of the module's evaluation and sees how far it got.
+func (t *thread) module(r *run, step func() (v8x.ModuleState, v8x.Result)) {
+	var state v8x.ModuleState
+	t.enter(r, func() v8x.Result {
+		var result v8x.Result
+		state, result = step()
+		if state == v8x.CompileError {
+			// The module's fault, not the runtime's.
+			t.fail(r, events.ReasonException, compileMessage(result.Err), "")
+			result.Err = nil
+		}
+		return result
+	})
+	if r.over {
+		return
+	}
+	switch state {
+	case v8x.Evaluated:
+		limits := r.attempt.Worker.Limits.OrDefault()
+		now := time.Now()
+		r.guest.loaded = true
+		t.alarms.clear(r.deadline)
+		r.deadline = nil
+		r.wall, r.cpuLeft = now.Add(limits.Wall.Duration()), limits.CPU.Duration()
+		t.dispatch(r)
+	case v8x.Pending:
+		t.settleDown(r, "a top-level await of the module can never finish: nothing it waits for is pending")
+	default:
+		t.fail(r, events.ReasonException, "the module failed to load", "")
+	}
+}
+
+func compileMessage(err error) string {
+	if err == nil {
+		return "the module does not compile"
+	}
+	return strings.Replace(err.Error(), "Uncaught ", "", 1)
+}
+
+// dispatch calls the handler.
+func (t *thread) dispatch(r *run) {
+	e := r.attempt.Event
+	if e == nil { // only loaded, for a Checker, which wants to know the handlers
+		r.attempt.Slot = r.guest.handlers
+		t.end(r, events.End{Started: true})
+		return
+	}
+	r.begun = true
+	r.guest.uses++
+	c := &t.call
+	var body []byte
+	switch e.Kind {
+	case events.Fetch:
+		c.Reset(opFetchEvent).Number(float64(r.id)).String(e.Method).String(e.URL)
+		if len(e.HTTPHeaders) > 0 {
+			c.Strings(e.HTTPHeaders)
+		} else {
+			c.Null()
+		}
+		if len(e.Body) > 0 {
+			c.Body()
+			body = e.Body
+		} else {
+			c.Null()
+		}
+	case events.Task, events.Scheduled:
+		op := opTaskEvent
+		if e.Kind == events.Scheduled {
+			op = opScheduledEvent
+		}
+		c.Reset(op).Number(float64(r.id)).String(e.ID).Number(float64(r.attempt.Number)).Strings(userHeaders(e)).Body()
+		body = e.Body
+		if e.Kind == events.Scheduled {
+			c.Number(float64(e.ScheduledTime)).String(e.Cron)
+		}
+	}
+	t.turn(r, c.Bytes(), body)
+}
+
+func userHeaders(e *events.Event) []string {
+	var list []string
+	e.UserHeaders(func(name, value string) { list = append(list, name, value) })
+	return list
+}
+
+// turn calls the entry function on behalf of a run, and sees to what that left.
+func (t *thread) turn(r *run, call, body []byte) {
+	if r.over {
+		return
+	}
+	g := r.guest
+	t.enter(r, func() v8x.Result { return g.ctx.Call(call, body) })
+	if r.over {
+		return
+	}
+	if !g.loaded {
+		t.module(r, g.ctx.PollModule)
+		return
+	}
+	t.settleDown(r, "the handler can never finish: nothing it waits for is pending")
+}
+
+// settleDown is what follows a turn that did not end its run: it waits, if there is anything to wait for.
+func (t *thread) settleDown(r *run, why string) {
+	if !r.waits() {
+		t.stop(r, events.ReasonTimeout, why)
+		return
+	}
+	if r.deadline == nil {
+		r.deadline = t.alarms.set(r.wall, r, noTimer)
+	}
+}
+
+// enter goes into V8 under the watchdog's eyes, carries out the commands that come out, and ends the
+// run if a limit was passed.
+func (t *thread) enter(r *run, f func() v8x.Result) {
+	iso := r.guest.isolate
+	now := time.Now()
+	t.watch.begin(r, now)
+	result := f()
+	end := time.Now()
+	cpu, killed := t.watch.end(end)
+	if t.lost.Load() {
+		t.abandon()
+	}
+	r.cpu += cpu
+	r.cpuLeft -= cpu
+	flags := iso.v8.Flags()
+	if !r.over {
+		t.obey(r, result.Out, end)
+	}
+	switch {
+	case killed == stopped:
+		t.interrupt(iso)
+	case flags&v8x.HeapLimit != 0:
+		t.kill(r, r.memoryFailure())
+	case killed == events.ReasonCPU:
+		t.kill(r, r.cpuFailure())
+	case killed == events.ReasonTimeout:
+		t.kill(r, r.wallFailure())
+	case result.Terminated:
+		t.kill(r, events.Fail(events.ReasonMemory, "terminated by V8"))
+	case result.Err != nil && !r.over:
+		t.fail(r, events.ReasonException, result.Err.Error(), "")
+	}
+}
+
+func (r *run) memoryFailure() *events.Failure {
+	return events.Fail(events.ReasonMemory, "heap limit of %d MB", r.attempt.Worker.Limits.OrDefault().HeapMB)
+}
+
+func (r *run) cpuFailure() *events.Failure {
+	limit := loadCPU
+	if r.begun {
+		limit = r.attempt.Worker.Limits.OrDefault().CPU.Duration()
+	}
+	return events.Fail(events.ReasonCPU, "CPU time limit of %s", limit)
+}
+
+func (r *run) wallFailure() *events.Failure {
+	limit := loadWall
+	if r.begun {
+		limit = r.attempt.Worker.Limits.OrDefault().Wall.Duration()
+	}
+	return events.Fail(events.ReasonTimeout, "wall-clock limit of %s", limit)
+}

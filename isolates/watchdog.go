@@ -1,0 +1,198 @@
+package isolates
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// tick is how often the watchdog looks. A limit may be overrun by this much.
+const tick = 5 * time.Millisecond
+
+// watch is the watchdog's view of one thread: the turn it is in. A turn is one stay in V8.
+type watch struct {
+	mu       sync.Mutex
+	run      *run         // for which the thread is in V8
+	isolate  *v8x.Isolate // nil between turns
+	tid      int          // of the thread
+	start    time.Time
+	cpuLeft  time.Duration // CPU time the turn may use
+	deadline time.Time     // wall-clock limit
+	killed   events.Reason // why the watchdog ended the turn, "" if it did not
+	grace    int           // ticks since it was killed
+	killedAt time.Time
+
+	// Set at the watchdog's first look at the turn: the thread's CPU clock then, and how long the turn had been
+	// running. A turn it never looked at was short: its wall time stands for its CPU time, and no clock
+	// of the thread, a system call, had to be read.
+	sampled  bool
+	cpuThen  time.Duration
+	wallThen time.Duration
+}
+
+// pin notes the thread that is watched.
+func (w *watch) pin(tid int) {
+	w.mu.Lock()
+	w.tid = tid
+	w.mu.Unlock()
+}
+
+// pinned is the thread that is watched, 0 before it has started.
+func (w *watch) pinned() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tid
+}
+
+// begin opens a turn of r. Owner thread only.
+func (w *watch) begin(r *run, now time.Time) {
+	w.mu.Lock()
+	w.run, w.isolate, w.start, w.cpuLeft, w.deadline = r, r.guest.isolate.v8, now, r.cpuLeft, r.wall
+	w.killed, w.grace, w.sampled = "", 0, false
+	w.mu.Unlock()
+}
+
+// end closes the turn and returns the CPU time it took and why it was killed, if it was. After end
+// the watchdog can no longer terminate the isolate. Owner thread only.
+func (w *watch) end(now time.Time) (cpu time.Duration, killed events.Reason) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.run, w.isolate = nil, nil
+	return w.used(now), w.killed
+}
+
+func (w *watch) used(now time.Time) time.Duration {
+	if !w.sampled {
+		return now.Sub(w.start)
+	}
+	return w.wallThen + threadCPU(w.tid) - w.cpuThen
+}
+
+// look checks the turn against its limits and terminates it when it is over one. Watchdog only.
+func (w *watch) look(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isolate == nil {
+		return
+	}
+	if !w.sampled {
+		w.sampled, w.cpuThen, w.wallThen = true, threadCPU(w.tid), now.Sub(w.start)
+	}
+	if w.killed == "" {
+		switch {
+		case w.used(now) > w.cpuLeft:
+			w.killed = events.ReasonCPU
+		case now.After(w.deadline):
+			w.killed = events.ReasonTimeout
+		}
+	}
+	// Termination is asked for again: what cannot be interrupted may have swallowed it.
+	if w.killed != "" && w.grace%20 == 0 {
+		w.isolate.Terminate()
+	}
+	if w.killed != "" {
+		if w.grace == 0 {
+			w.killedAt = now
+		}
+		w.grace++
+	}
+}
+
+// strayAfter is how long V8 may take to notice that a turn is killed. Some builtins look at nothing until they are
+// done, which can be never: Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1).
+const strayAfter = 250 * time.Millisecond
+
+// strayed says why the turn's attempt failed, once, when it has outlived its kill for too long, and sets lost. From
+// then on the thread's state is the watchdog's: the thread sees lost before it touches anything.
+func (w *watch) strayed(now time.Time, lost *atomic.Bool) *events.Failure {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isolate == nil || w.grace == 0 || now.Sub(w.killedAt) <= strayAfter || !lost.CompareAndSwap(false, true) {
+		return nil
+	}
+	// What runs now burns a processor until it ends, if it ever does: let everything else go first.
+	_ = unix.Setpriority(unix.PRIO_PROCESS, w.tid, 19)
+	switch {
+	case w.killed == stopped:
+		return &events.Failure{Reason: stopped}
+	case w.isolate.Flags()&v8x.HeapLimit != 0:
+		return w.run.memoryFailure()
+	case w.killed == events.ReasonTimeout:
+		return w.run.wallFailure()
+	}
+	return w.run.cpuFailure()
+}
+
+// stopped is why a turn is ended when the pool closes. It is nobody's failure.
+const stopped events.Reason = "stopped"
+
+// kill has the turn under way, if any, ended at the next look. Watchdog only.
+func (w *watch) kill(why events.Reason) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isolate != nil && w.killed == "" {
+		w.killed = why
+	}
+}
+
+// blame says for which run the thread goes into V8 before there is an isolate to watch. Owner thread only.
+func (w *watch) blame(r *run) {
+	w.mu.Lock()
+	w.run = r
+	w.mu.Unlock()
+}
+
+// threadCPU is the CPU time that a thread has used (clock_getcpuclockid(3): the id of another thread's clock).
+func threadCPU(tid int) time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^tid<<3|6), &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+// watchdog runs while any thread has work.
+type watchdog struct {
+	active atomic.Int64  // threads that are not asleep
+	wake   chan struct{} // capacity 1
+}
+
+// awake and asleep are how a thread says that it works or does not.
+func (d *watchdog) awake() {
+	if d.active.Add(1) == 1 {
+		select {
+		case d.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (d *watchdog) asleep() { d.active.Add(-1) }
+
+// run looks at every thread each tick while one works, until done is closed.
+func (d *watchdog) run(done <-chan struct{}, look func(now time.Time)) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		if d.active.Load() == 0 {
+			ticker.Stop()
+			select {
+			case <-done:
+				return
+			case <-d.wake:
+			}
+			ticker.Reset(tick)
+		}
+		select {
+		case <-done:
+			return
+		case now := <-ticker.C:
+			look(now)
+		}
+	}
+}
