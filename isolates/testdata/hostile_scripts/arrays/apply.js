@@ -1,0 +1,4 @@
+// apply with an array-like object of length 2**31
+// outcome: exception, memory, cpu
+
+export default { fetch() { Math.max.apply(null, { length: 2 ** 31 }); return new Response("ok"); } };

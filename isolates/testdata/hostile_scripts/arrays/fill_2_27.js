@@ -1,0 +1,5 @@
+// new Array(2**27).fill(0)
+// outcome: memory, cpu
+// parks
+
+export default { fetch() { return new Response(String(new Array(2 ** 27).fill(0).length)); } };

@@ -1,0 +1,4 @@
+// Object.groupBy with a new group per element
+// outcome: memory, cpu
+
+export default { fetch() { let i = 0; Object.groupBy({ *[Symbol.iterator]() { for (;;) yield i++; } }, (x) => "g" + x); } };

@@ -1,0 +1,4 @@
+// a default export whose handler is a getter that never returns
+// outcome: cpu
+
+export default new Proxy({}, { get() { for (;;); } });

@@ -1,0 +1,4 @@
+// Error.prepareStackTrace that throws, recursively
+// outcome: exception
+
+export default { fetch() { Error.prepareStackTrace = () => { throw new Error("again"); }; throw new Error("x"); } };

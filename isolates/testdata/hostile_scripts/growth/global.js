@@ -1,0 +1,4 @@
+// globals of ever new names
+// outcome: memory, cpu
+
+export default { fetch() { for (let i = 0;; i++) globalThis["g" + i] = new Array(10); } };

@@ -1,0 +1,4 @@
+// distinct strings kept in an array
+// outcome: memory, cpu
+
+export default { fetch() { const a = []; for (let i = 0;; i++) a.push("x".repeat(1000) + i); } };

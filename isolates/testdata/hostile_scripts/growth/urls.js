@@ -1,0 +1,4 @@
+// URL objects
+// outcome: memory, cpu
+
+export default { fetch() { const a = []; for (let i = 0;; i++) a.push(new URL("http://h/" + i + "?a=b#c")); } };

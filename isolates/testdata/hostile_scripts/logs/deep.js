@@ -1,0 +1,4 @@
+// a chain of a million objects
+// outcome: ok, exception, memory, cpu
+
+export default { fetch() { let o = {}; for (let i = 0; i < 1e5; i++) o = { o }; console.log(o); console.log("%o", o); return new Response("ok"); } };

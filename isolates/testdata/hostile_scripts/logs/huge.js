@@ -1,0 +1,4 @@
+// a line of 256 MB
+// outcome: cpu, memory, exception, ok
+
+export default { fetch() { console.log("x".repeat(2 ** 28), "y".repeat(2 ** 28)); return new Response("ok"); } };

@@ -1,0 +1,4 @@
+// a loop while the module loads
+// outcome: cpu
+
+for (;;);

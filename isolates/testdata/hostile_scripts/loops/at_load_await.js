@@ -1,0 +1,4 @@
+// a top-level await that nothing will end
+// outcome: timeout
+
+await new Promise(() => {});

@@ -1,0 +1,4 @@
+// a loop on the clock
+// outcome: cpu
+
+export default { fetch() { for (;;) performance.now(); } };

@@ -1,0 +1,4 @@
+// for (;;);
+// outcome: cpu
+
+export default { fetch() { for (;;); } };

@@ -1,0 +1,4 @@
+// a has trap that never returns
+// outcome: cpu
+
+export default { fetch() { return "x" in new Proxy({}, { has() { for (;;); } }); } };

@@ -1,0 +1,4 @@
+// a loop in a getter of the answer
+// outcome: cpu
+
+export default { fetch() { return { get then() { while (true); } }; } };

@@ -1,0 +1,5 @@
+// an endless loop of awaits beside the reply, in the same turn: the reply stands
+// outcome: ok
+// cut
+
+export default { fetch() { (async () => { for (;;) await null; })(); return new Response("ok"); } };

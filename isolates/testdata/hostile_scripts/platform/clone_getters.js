@@ -1,0 +1,4 @@
+// structuredClone of an object whose getter never returns
+// outcome: cpu
+
+export default { fetch() { structuredClone({ get a() { for (;;); } }); } };

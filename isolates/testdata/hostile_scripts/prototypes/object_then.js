@@ -1,0 +1,5 @@
+// then on Object.prototype
+// outcome: cpu, exception, ok
+// events: 2
+
+export default { async fetch() { Object.prototype.then = function (f) { f(1); }; return new Response("ok"); } };

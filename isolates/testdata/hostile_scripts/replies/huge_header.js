@@ -1,0 +1,4 @@
+// one header of 16 MB
+// outcome: exception, memory, cpu
+
+export default { fetch() { return new Response("ok", { headers: { "x-big": "v".repeat(1 << 24) } }); } };

@@ -1,0 +1,4 @@
+// String.fromCodePoint of a large array
+// outcome: memory, cpu, exception
+
+export default { fetch() { const a = new Array(1e5).fill(128512); let s = ""; for (;;) s += String.fromCodePoint(...a); } };

@@ -1,0 +1,4 @@
+// localeCompare of huge strings
+// outcome: cpu, memory, ok
+
+export default { fetch() { const s = "aä".repeat(2 ** 23); for (let i = 0; i < 10; i++) s.localeCompare(s + i); return new Response("ok"); } };

@@ -1,0 +1,4 @@
+// replaceAll with a pattern that doubles the text
+// outcome: memory, cpu, exception
+
+export default { fetch() { let s = "a".repeat(1e6); for (;;) s = s.replaceAll("a", "$&$&"); } };

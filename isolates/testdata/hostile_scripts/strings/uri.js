@@ -1,0 +1,4 @@
+// encodeURIComponent of a string that grows ninefold
+// outcome: memory, cpu, exception
+
+export default { fetch() { return new Response(encodeURIComponent("€".repeat(2 ** 25)).slice(0, 1)); } };

@@ -1,0 +1,4 @@
+// timers without end
+// outcome: memory
+
+export default { fetch() { for (;;) setTimeout(() => {}, 1e6); } };
