@@ -1,0 +1,178 @@
+package deploy_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/sourcemap"
+)
+
+func write(t testing.TB, path, text string) string {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// refused builds a source that has faults and returns them.
+func refused(t *testing.T, path string) []deploy.Diagnostic {
+	t.Helper()
+	_, err := deploy.Build(t.Context(), path)
+	var se *deploy.SourceError
+	require.ErrorAs(t, err, &se)
+	for _, d := range se.Diagnostics {
+		require.Contains(t, err.Error(), d.String())
+	}
+	return se.Diagnostics
+}
+
+func TestBuildTypeScriptWithImports(t *testing.T) {
+	b, err := deploy.Build(t.Context(), "testdata/hello.ts")
+	require.NoError(t, err)
+	require.Equal(t, "hello.js", b.File)
+	require.Equal(t, events.Pinned, b.Manifest.Mode)
+	require.Contains(t, b.Code, "name.trim()")
+	require.NotContains(t, b.Code, "interface")
+	require.NotContains(t, b.Code, "import ")
+	require.NotContains(t, b.Code, "unused", "what nobody uses is shaken off")
+	require.Empty(t, b.Warnings)
+
+	abs := func(p string) string { a, err := filepath.Abs(p); require.NoError(t, err); return a }
+	require.Equal(t, []string{abs("testdata/hello.ts"), abs("testdata/lib/greet.ts"), abs("testdata/hello.pinwheel.json")}, b.Inputs)
+	for _, in := range b.Inputs {
+		require.NotContains(t, b.Code+string(b.SourceMap), filepath.Dir(in), "a path of this machine would be in every hash")
+	}
+
+	m, err := sourcemap.Parse(b.SourceMap)
+	require.NoError(t, err)
+	for i, line := range strings.Split(b.Code, "\n") {
+		if c := strings.Index(line, "name.trim()"); c >= 0 {
+			p, ok := m.Position(i+1, c+1)
+			require.True(t, ok)
+			require.Equal(t, "lib/greet.ts:2:10", p.String())
+		}
+	}
+}
+
+func TestBuildTakesPackagesFromNodeModules(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/node_modules/shapes/package.json",
+		`{"name":"shapes","version":"1.0.0","exports":{".":{"node":"./node.js","worker":"./worker.js","default":"./node.js"}}}`)
+	write(t, dir+"/node_modules/shapes/worker.js", `export const area = (r) => r * r * 3;`)
+	write(t, dir+"/node_modules/shapes/node.js", `import "node:fs"; export const area = () => 0;`)
+	write(t, dir+"/node_modules/old/package.json", `{"name":"old","version":"1.0.0","main":"index.js"}`)
+	write(t, dir+"/node_modules/old/index.js", `exports.double = function (n) { return process.env.NODE_ENV === "production" ? 2 * n : 0; };`)
+	_, err := deploy.Build(t.Context(), write(t, dir+"/app.js",
+		`import { area } from "shapes"; import { double } from "old"; import rates from "./rates.csv";
+		 export default { task: () => double(area(2)) + rates.length };`))
+	require.Error(t, err, "rates.csv is not there")
+	write(t, dir+"/rates.csv", "a,b\n")
+	b, err := deploy.Build(t.Context(), dir+"/app.js")
+	require.NoError(t, err)
+	require.Contains(t, b.Code, "r * r * 3")
+	require.NotContains(t, b.Code, "process.env")
+	require.Len(t, b.Inputs, 5)
+}
+
+func TestBuildKeepsTopLevelAwait(t *testing.T) {
+	b, err := deploy.Build(t.Context(), "testdata/tla.mjs")
+	require.NoError(t, err)
+	require.Contains(t, b.Code, "await Promise.resolve")
+	require.Equal(t, "tla.js", b.File)
+}
+
+func TestBuildIsReproducible(t *testing.T) {
+	hash := func(dir string) string {
+		write(t, dir+"/lib/greet.ts", "export const greet = (n: string) => n;")
+		b, err := deploy.Build(t.Context(), write(t, dir+"/w.ts", `import { greet } from "./lib/greet"; export default { task: greet };`))
+		require.NoError(t, err)
+		h, err := b.Hash()
+		require.NoError(t, err)
+		return h
+	}
+	require.Equal(t, hash(t.TempDir()), hash(t.TempDir()))
+}
+
+func TestBuildNamesTheSyntaxError(t *testing.T) {
+	ds := refused(t, "testdata/syntax.js")
+	require.Len(t, ds, 1)
+	require.Equal(t, "testdata/syntax.js:2:36: Expected \")\" but found \"oops\"\n"+
+		"    \tfetch() { return new Response(\"ü\" oops); },\n"+
+		"    \t                                  ^", ds[0].String())
+}
+
+func TestBuildListsEveryImportThatCannotBe(t *testing.T) {
+	ds := refused(t, "testdata/imports.ts")
+	texts := make([]string, len(ds))
+	for i, d := range ds {
+		texts[i], _, _ = strings.Cut(d.String(), "\n")
+		require.NotContains(t, d.String(), "esbuild")
+		require.NotContains(t, d.String(), "api.")
+		require.NotContains(t, d.String(), "external")
+	}
+	require.ElementsMatch(t, []string{
+		`testdata/imports.ts:1:30: import of "node:fs": a worker has no node: modules`,
+		`testdata/imports.ts:2:18: Could not resolve "path"`,
+		`testdata/imports.ts:4:21: Could not resolve "./nowhere"`,
+		`testdata/imports.ts:5:20: import of "https://example.com/mod.js": a worker cannot import from a URL`,
+		`testdata/imports.ts:6:18: Could not resolve "left-pad"`,
+	}, texts)
+}
+
+func TestBuildRefusesWhatIsNoSource(t *testing.T) {
+	_, err := deploy.Build(t.Context(), "testdata")
+	require.EqualError(t, err, "testdata: a worker is a file that ends in one of .js .mjs .ts .mts .jsx .tsx")
+	_, err = deploy.Build(t.Context(), "testdata/gone.js")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.False(t, deploy.IsSource("types.d.ts"))
+}
+
+func TestBuildRefusesABundleThatIsTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/data.js", "export default '"+strings.Repeat("x", deploy.MaxBundle)+"';")
+	_, err := deploy.Build(t.Context(), write(t, dir+"/big.js", `import d from "./data.js"; export default { task: () => d };`))
+	require.ErrorContains(t, err, "at most 10485760 are allowed; the largest of its files are data.js (10485")
+}
+
+func TestBuildStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := deploy.Build(ctx, "testdata/hello.ts")
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestBuildListsFaultsOfSourceAndManifestTogether(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/w.pinwheel.json", `{"var": {}}`)
+	path := write(t, dir+"/w.js", "let a a;")
+	ds := refused(t, path)
+	require.Len(t, ds, 2)
+	require.Equal(t, path, ds[0].File)
+	require.Equal(t, dir+"/w.pinwheel.json", ds[1].File)
+}
+
+func TestMagicComment(t *testing.T) {
+	dir := t.TempDir()
+	for source, want := range map[string]string{
+		"// @mode pinned\nexport default {};":                                     "",
+		"#!/usr/bin/env node\n/* a\n b */\n\n// hi\n  //@mode pinned\nexport {};": "",
+		"export default {};\n// @mode turbo":                                      "",
+		"/* @mode turbo\n// @mode turbo\n*/ export default {};":                   "",
+		"// ok\n// @mode turbo\nexport default {};":                               `:2:10: mode "turbo": it is one of pinned`,
+	} {
+		path := write(t, dir+"/m.js", source)
+		_, err := deploy.Build(t.Context(), path)
+		if want == "" {
+			require.NoError(t, err, source)
+		} else {
+			require.ErrorContains(t, err, path+want)
+		}
+	}
+}

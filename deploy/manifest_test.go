@@ -1,0 +1,88 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+const manifest = `{
+  "mode": "pinned",
+  "vars": {"WEBHOOK_SECRET": "s3cret"},
+  "queues": {"JOBS": "csv-report"},
+  "limits": {"cpuMs": 200, "wallMs": 5000, "heapMB": 64, "subrequests": 5, "logBytes": 1000},
+  "retries": {"maxAttempts": 3, "initialMs": 100, "factor": 1.5, "maxMs": 1000, "jitter": 0.1, "fetch": true}
+}
+`
+
+func TestManifestIsRead(t *testing.T) {
+	m, err := deploy.ParseManifest("w.pinwheel.json", []byte(manifest))
+	require.NoError(t, err)
+	ms := func(n int) events.Millis { return events.Millis(time.Duration(n) * time.Millisecond) }
+	require.Equal(t, deploy.Manifest{
+		Mode: events.Pinned, Vars: map[string]string{"WEBHOOK_SECRET": "s3cret"}, Queues: map[string]string{"JOBS": "csv-report"},
+		Limits:  events.Limits{CPU: ms(200), Wall: ms(5000), HeapMB: 64, Subrequests: 5, LogBytes: 1000},
+		Retries: events.Retries{MaxAttempts: 3, Initial: ms(100), Factor: 1.5, Max: ms(1000), Jitter: 0.1, Fetch: true},
+	}, m)
+	m, err = deploy.ParseManifest("w.pinwheel.json", []byte("{}"))
+	require.NoError(t, err)
+	require.Zero(t, m)
+}
+
+func TestManifestFaultsSayWhereAndWhatIsAllowed(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                 "1:1: the manifest ends too early",
+		"{":                                "1:2: the manifest ends too early",
+		"[]":                               "1:1: the manifest is not an object in braces",
+		"{}\n{}":                           "2:1: something follows the manifest's closing brace",
+		"{\"vars\": {}\n \"queues\": {}}":  "2:2: this is not JSON: invalid character '\"' after object key:value pair",
+		"{\"vars\": {},}":                  "1:13: this is not JSON",
+		"{\n  \"var\": {}}":                "2:3: unknown key \"var\": the manifest may have limits, mode, queues, retries, vars",
+		"{\"Vars\": {}}":                   "1:2: unknown key \"Vars\"",
+		"{\"vars\": {}, \"vars\": {}}":     "1:14: key \"vars\" stands twice",
+		"{\"limits\": {\"cpu\": 1}}":       "1:13: unknown key \"limits.cpu\": limits may have cpuMs, heapMB, logBytes, subrequests, wallMs",
+		"{\"limits\": 5}":                  "1:12: limits is not an object in braces",
+		"{\"limits\": {\"cpuMs\": \"5\"}}": "1:22: limits.cpuMs is \"5\": it is a whole number",
+		"{\"limits\": {\"cpuMs\": 1.5}}":   "1:22: limits.cpuMs is 1.5: it is a whole number",
+		"{\"limits\": {\"cpuMs\": 9e9}}":   "1:22: limits.cpuMs is 9e9: it is a whole number",
+		"{\"limits\": {\n\"heapMB\": 4}}":  "2:1: limits.heapMB is 4: it is 8 to 512",
+		"{\"retries\": {\"fetch\": 1}}":    "1:23: retries.fetch is 1: it is true or false",
+		"{\"retries\": {\"jitter\": 2}}":   "1:14: retries.jitter is 2: it is 0 to 1",
+		"{\"mode\": null}":                 "1:10: mode is null: it is a string",
+		"{\"mode\": \"turbo\"}":            "mode \"turbo\": it is one of pinned",
+		"{\"vars\": {\"ü\": 1}}":           "1:16: vars.ü is 1: it is a string",
+		"{\"vars\": {\"1A\": \"x\"}}":      "1:11: vars.1A is no name in env: it is A-Z a-z 0-9 _, not a digit first",
+		"{\"queues\": {\"Q\": \"a.b\"}}":   "1:13: queues.Q is no worker: worker \"a.b\": a name is 1 to 64",
+		"{\"vars\": {\"Q\": \"\"}, \"queues\": {\"Q\": \"w\"}}":         "1:11: vars.Q is a queue too: a name in env is one thing",
+		"{\"vars\": {\"Q\": \"" + strings.Repeat("x", 200<<10) + "\"}}": "vars have 204801 bytes in all: at most 131072 are allowed",
+	} {
+		_, err := deploy.ParseManifest("w.pinwheel.json", []byte(text))
+		var se *deploy.SourceError
+		require.ErrorAs(t, err, &se, text)
+		if want[0] >= '0' && want[0] <= '9' {
+			want = "w.pinwheel.json:" + want
+		}
+		require.Contains(t, err.Error(), want)
+	}
+}
+
+func FuzzParseManifest(f *testing.F) {
+	f.Add([]byte(manifest))
+	f.Add([]byte(`{"vars":{"a":"b"},"limits":{"cpuMs":1}} x`))
+	f.Add([]byte("{\"vars\": {\"\\ud800\": \"\xff\"}, \"limits\": []}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := deploy.ParseManifest("m.json", text)
+		if err != nil {
+			_ = err.Error()
+			return
+		}
+		require.NoError(t, m.Validate())
+		require.True(t, json.Valid(text), "what is accepted is JSON")
+	})
+}

@@ -1,0 +1,39 @@
+package deploy
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// metrics of a Store and its Watchers.
+type metrics struct {
+	deploys    *prometheus.CounterVec
+	installs   prometheus.Counter
+	activation prometheus.Histogram
+	unreadable prometheus.Counter
+	restarts   prometheus.Counter
+}
+
+// newMetrics registers with reg, which may be nil.
+func newMetrics(reg prometheus.Registerer) *metrics {
+	f := promauto.With(reg)
+	return &metrics{
+		deploys: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "pinwheel_deploys_total", Help: "Deploys by this process, by result: changed, unchanged, refused, error.",
+		}, []string{"result"}),
+		installs: f.NewCounter(prometheus.CounterOpts{
+			Name: "pinwheel_worker_installs_total", Help: "Versions of workers that this process took up.",
+		}),
+		activation: f.NewHistogram(prometheus.HistogramOpts{
+			Name:    "pinwheel_worker_activation_seconds",
+			Help:    "From the storing of a version to its activation in this process, as far as the clocks of server and process agree.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 3, 9),
+		}),
+		unreadable: f.NewCounter(prometheus.CounterOpts{
+			Name: "pinwheel_worker_records_unreadable_total", Help: "Worker records that this process had to skip.",
+		}),
+		restarts: f.NewCounter(prometheus.CounterOpts{
+			Name: "pinwheel_worker_watch_restarts_total", Help: "Times the watch on the worker bucket was begun anew.",
+		}),
+	}
+}

@@ -1,0 +1,116 @@
+package deploy
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func aWorker(t testing.TB) *events.Worker {
+	t.Helper()
+	b := Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Manifest: Manifest{Mode: events.Pinned, Vars: map[string]string{"A": "b"}}}
+	hash, err := b.Hash()
+	require.NoError(t, err)
+	return &events.Worker{
+		Owner: "acme", Name: "w", Number: 3, Version: version(3, hash), Hash: hash, Mode: events.Pinned, Handlers: []events.Kind{events.Task},
+		Code: b.Code, File: b.File, SourceMap: b.SourceMap, Vars: b.Manifest.Vars, DeployedAt: time.Now().UTC(),
+	}
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	w := aWorker(t)
+	text, object, err := newRecord(w).encode(1 << 20)
+	require.NoError(t, err)
+	require.Nil(t, object)
+	r, err := decodeRecord(text)
+	require.NoError(t, err)
+	require.Equal(t, w, r.worker())
+	require.NoError(t, checkHash(r.worker()))
+
+	text, object, err = newRecord(w).encode(10)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "export")
+	require.Contains(t, string(object), "export")
+	r, err = decodeRecord(text)
+	require.NoError(t, err)
+	require.Equal(t, "acme.w."+w.Hash, r.Object)
+}
+
+func TestRecordDecodesStrictly(t *testing.T) {
+	text, _, err := newRecord(aWorker(t)).encode(1 << 20)
+	require.NoError(t, err)
+	for _, c := range []struct{ old, new, want string }{
+		{`"format":1`, `"format":2`, "has format 2: this process reads 1"},
+		{`"format":1`, `"format":1,"more":1`, `unknown field "more"`},
+		{`"owner":"acme"`, `"owner":"a.b"`, `owner "a.b"`},
+		{`"name":"w"`, `"name":""`, `worker ""`},
+		{`"number":3`, `"number":0`, "number is 0: it is 1 or more"},
+		{`"hash":"`, `"hash":"x`, "it is 64 hex digits"},
+		{`"file":"w.js"`, `"file":""`, "file is empty"},
+		{`"mode":"pinned"`, `"mode":""`, "mode is empty"},
+		{`"mode":"pinned"`, `"mode":"turbo"`, "it is one of pinned"},
+		{`"handlers":["task"]`, `"handlers":["tasks"]`, "it is one of fetch, task, scheduled"},
+		{`"vars":{"A"`, `"vars":{"1"`, "vars.1 is no name"},
+		{`"bundle":`, `"object":"x","bundle":`, "either a bundle or an object"},
+		{`"bundle":{`, `"bundle":null,"x":{`, "unknown field"},
+	} {
+		require.Contains(t, string(text), c.old)
+		_, err := decodeRecord([]byte(strings.Replace(string(text), c.old, c.new, 1)))
+		require.ErrorContains(t, err, c.want)
+	}
+	_, err = decodeRecord(append(text, '1'))
+	require.Error(t, err)
+}
+
+func TestHashCoversAllThatMatters(t *testing.T) {
+	base := Bundle{Code: "a", File: "b", SourceMap: []byte("c")}
+	seen := map[string]bool{}
+	for _, change := range []func(*Bundle){
+		func(*Bundle) {},
+		func(b *Bundle) { b.Code, b.File = "", "ba" },
+		func(b *Bundle) { b.SourceMap = nil },
+		func(b *Bundle) { b.Manifest.Vars = map[string]string{"A": "1"} },
+		func(b *Bundle) { b.Manifest.Queues = map[string]string{"A": "1"} },
+		func(b *Bundle) { b.Manifest.Limits.HeapMB = 64 },
+		func(b *Bundle) { b.Manifest.Retries.Fetch = true },
+	} {
+		b := base
+		change(&b)
+		h, err := b.Hash()
+		require.NoError(t, err)
+		require.False(t, seen[h])
+		seen[h] = true
+	}
+	b := base
+	b.Manifest = Manifest{Mode: events.Pinned, Vars: map[string]string{}}
+	h, err := b.Hash()
+	require.NoError(t, err)
+	require.True(t, seen[h], "saying the default changes nothing")
+}
+
+func FuzzDecodeRecord(f *testing.F) {
+	text, _, err := newRecord(aWorker(f)).encode(1 << 20)
+	require.NoError(f, err)
+	f.Add(text)
+	text, _, err = newRecord(aWorker(f)).encode(10)
+	require.NoError(f, err)
+	f.Add(text)
+	f.Add([]byte(`{"format":1,"bundle":{"code":1}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := decodeRecord(text)
+		if err != nil {
+			return
+		}
+		w := r.worker()
+		require.True(t, events.ValidName(w.Owner) && events.ValidName(w.Name))
+		require.NotEmpty(t, w.Version)
+		_, err = json.Marshal(r)
+		require.NoError(t, err)
+		_ = checkHash(w)
+	})
+}

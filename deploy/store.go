@@ -1,0 +1,253 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Names of the buckets in JetStream, unless configured otherwise.
+const (
+	DefaultBucket  = "PINWHEEL_WORKERS"
+	DefaultObjects = "PINWHEEL_BUNDLES"
+)
+
+// History is how many versions of a worker are kept.
+const History = 10
+
+// ErrNotFound is returned when there is no such worker, or no such version of it.
+var ErrNotFound = errors.New("no such worker")
+
+// Config of a Store. The zero Config is usable.
+type Config struct {
+	// Bucket is the KV bucket of the records. Empty: DefaultBucket.
+	Bucket string
+	// Objects is the object store for what does not fit a record. Empty: DefaultObjects.
+	Objects string
+	// Replicas of both, 1 to 5. 0 = 1.
+	Replicas int
+	// InlineLimit is the largest record that holds its code itself, in bytes. 0 = 512 KiB. What the
+	// server takes as one message is never exceeded.
+	InlineLimit int
+	// CheckEvery is how often a watcher compares what it has seen with what the server has. 0 = 5 s.
+	CheckEvery time.Duration
+	// Log takes what a watcher has to say. The zero Logger is silent.
+	Log zerolog.Logger
+	// Metrics may be nil.
+	Metrics prometheus.Registerer
+}
+
+// WithDefaults is c with the fields that are zero filled in.
+func (c Config) WithDefaults() Config {
+	if c.Bucket == "" {
+		c.Bucket = DefaultBucket
+	}
+	if c.Objects == "" {
+		c.Objects = DefaultObjects
+	}
+	if c.Replicas == 0 {
+		c.Replicas = 1
+	}
+	if c.InlineLimit == 0 {
+		c.InlineLimit = 512 << 10
+	}
+	if c.CheckEvery == 0 {
+		c.CheckEvery = 5 * time.Second
+	}
+	return c
+}
+
+// Validate names the first field that is wrong.
+func (c Config) Validate() error {
+	switch {
+	case c.Replicas < 0 || c.Replicas > 5:
+		return fmt.Errorf("deploy: Replicas is %d: it is 1 to 5", c.Replicas)
+	case c.InlineLimit < 0:
+		return fmt.Errorf("deploy: InlineLimit is %d: it is a number of bytes", c.InlineLimit)
+	case c.CheckEvery < 0:
+		return fmt.Errorf("deploy: CheckEvery is %s: it is longer than 0", c.CheckEvery)
+	}
+	return nil
+}
+
+// Store holds the versions of all workers, in JetStream. Any number of goroutines and processes may use it at once.
+type Store struct {
+	cfg     Config
+	kv      jetstream.KeyValue
+	objects jetstream.ObjectStore
+	inline  int // largest record that holds its code
+	metrics *metrics
+}
+
+// Open creates the buckets, or brings them to what cfg says, and returns the store. There is nothing to close.
+func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.WithDefaults()
+	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: cfg.Bucket, Description: "Pinwheel's workers: key <owner>.<name>, one revision a version",
+		History: History, Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open worker bucket %s: %w", cfg.Bucket, err)
+	}
+	objects, err := js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+		Bucket: cfg.Objects, Description: "Pinwheel's bundles that do not fit a record",
+		Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open bundle store %s: %w", cfg.Objects, err)
+	}
+	s := &Store{cfg: cfg, kv: kv, objects: objects, inline: cfg.InlineLimit, metrics: newMetrics(cfg.Metrics)}
+	// Subject and headers need room in a message too.
+	if most := int(js.Conn().MaxPayload()) - 4<<10; most > 0 {
+		s.inline = min(s.inline, most)
+	}
+	return s, nil
+}
+
+func key(owner, name string) string { return owner + "." + name }
+
+// checkTarget keeps wildcards and dots out of keys.
+func checkTarget(owner, name string) error {
+	if err := events.CheckName("owner", owner); err != nil {
+		return err
+	}
+	return events.CheckName("worker", name)
+}
+
+// Get is one version of a worker, with its code. An empty version is the active one. The error is ErrNotFound when
+// there is none, or when it is older than the versions that are kept.
+func (s *Store) Get(ctx context.Context, owner, name, version string) (*events.Worker, error) {
+	records, err := s.records(ctx, owner, name)
+	if err != nil {
+		return nil, err
+	}
+	for i := len(records) - 1; i >= 0; i-- {
+		w := records[i].worker()
+		if version == "" || version == w.Version {
+			return s.complete(ctx, records[i])
+		}
+	}
+	return nil, fmt.Errorf("%w: %s/%s has no version %q", ErrNotFound, owner, name, version)
+}
+
+// Versions are the kept versions of a worker, oldest first, without their code. The last one is active.
+func (s *Store) Versions(ctx context.Context, owner, name string) ([]*events.Worker, error) {
+	records, err := s.records(ctx, owner, name)
+	if err != nil {
+		return nil, err
+	}
+	ws := make([]*events.Worker, len(records))
+	for i, r := range records {
+		r.Bundle = nil
+		ws[i] = r.worker()
+	}
+	return ws, nil
+}
+
+// records are the readable versions of a worker, oldest first; at least one.
+func (s *Store) records(ctx context.Context, owner, name string) ([]*record, error) {
+	if err := checkTarget(owner, name); err != nil {
+		return nil, err
+	}
+	k, err := s.kept(ctx, owner, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(k.records) == 0 {
+		return nil, fmt.Errorf("%w: %s/%s", ErrNotFound, owner, name)
+	}
+	return k.records, nil
+}
+
+// decode reads an entry. One that cannot be read is logged and counted: it must not keep others from running.
+func (s *Store) decode(e jetstream.KeyValueEntry) (*record, error) {
+	r, err := decodeRecord(e.Value())
+	if err == nil && key(r.Owner, r.Name) != e.Key() {
+		err = fmt.Errorf("worker record of %s/%s stands under key %s", r.Owner, r.Name, e.Key())
+	}
+	if err != nil {
+		s.unreadable(e, err)
+		return nil, err
+	}
+	return r, nil
+}
+
+func (s *Store) unreadable(e jetstream.KeyValueEntry, err error) {
+	s.metrics.unreadable.Inc()
+	s.cfg.Log.Error().Err(err).Str("key", e.Key()).Uint64("revision", e.Revision()).Msg("worker record skipped")
+}
+
+// errDamaged marks what trying again does not mend.
+var errDamaged = errors.New("damaged")
+
+// complete is the worker of a record with its code, from the object store if need be.
+func (s *Store) complete(ctx context.Context, r *record) (*events.Worker, error) {
+	if r.Object != "" {
+		text, err := s.objects.GetBytes(ctx, r.Object)
+		if errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrDigestMismatch) {
+			return nil, fmt.Errorf("bundle of %s/%s is %w: %w", r.Owner, r.Name, errDamaged, err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read bundle of %s/%s: %w", r.Owner, r.Name, err)
+		}
+		p := &payload{}
+		if err := json.Unmarshal(text, p); err != nil {
+			return nil, fmt.Errorf("bundle of %s/%s is %w: %w", r.Owner, r.Name, errDamaged, err)
+		}
+		r.Bundle = p
+	}
+	w := r.worker()
+	if err := checkHash(w); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return w, nil
+}
+
+// List is the active version of every worker of an owner, or of all owners when owner is empty,
+// sorted by owner and name, without code.
+func (s *Store) List(ctx context.Context, owner string) ([]*events.Worker, error) {
+	filter := "*.*"
+	if owner != "" {
+		if err := events.CheckName("owner", owner); err != nil {
+			return nil, err
+		}
+		filter = owner + ".*"
+	}
+	watch, err := s.kv.Watch(ctx, filter, jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, fmt.Errorf("list workers: %w", err)
+	}
+	defer stopWatch(watch)
+	var ws []*events.Worker
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("list workers: %w", ctx.Err())
+		case e, ok := <-watch.Updates():
+			if !ok {
+				return nil, errors.New("list workers: the connection was closed")
+			}
+			if e == nil {
+				slices.SortFunc(ws, func(a, b *events.Worker) int { return strings.Compare(a.Target(), b.Target()) })
+				return ws, nil
+			}
+			if r, err := s.decode(e); err == nil {
+				r.Bundle = nil
+				ws = append(ws, r.worker())
+			}
+		}
+	}
+}

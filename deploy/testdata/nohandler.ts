@@ -1,0 +1,5 @@
+type Nothing = {};
+
+const nothing: Nothing = {};
+
+export default nothing;

@@ -1,0 +1,135 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Times of a FileWatcher: a save is often several writes and a rename.
+const (
+	quiet   = 40 * time.Millisecond  // no event for so long ends a change
+	longest = 500 * time.Millisecond // a change that never ends is told after so long
+)
+
+// FileWatcher tells of saved files. It watches their directories, since editors that save by
+// renaming put another file in the place of the one that was watched.
+type FileWatcher struct {
+	notify *fsnotify.Watcher
+
+	mu    sync.Mutex
+	files map[string]bool // absolute paths
+	dirs  map[string]bool // any source or manifest in them counts
+}
+
+// OpenFileWatcher opens a watcher on nothing. Close it after Run has returned.
+func OpenFileWatcher() (*FileWatcher, error) {
+	n, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watch files: %w", err)
+	}
+	return &FileWatcher{notify: n, files: map[string]bool{}, dirs: map[string]bool{}}, nil
+}
+
+// Close gives the operating system's watches back.
+func (w *FileWatcher) Close() error { return w.notify.Close() }
+
+// Set replaces what is watched: files that need not exist yet, and directories in which every source file and manifest
+// counts, new ones too (subdirectories not). It may be called at any time from anywhere.
+func (w *FileWatcher) Set(files, dirs []string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.files, w.dirs = map[string]bool{}, map[string]bool{}
+	want := map[string]bool{}
+	for _, d := range dirs {
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", d, err)
+		}
+		w.dirs[abs], want[abs] = true, true
+	}
+	for _, f := range files {
+		abs, err := filepath.Abs(f)
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", f, err)
+		}
+		w.files[abs], want[filepath.Dir(abs)] = true, true
+	}
+	for _, d := range w.notify.WatchList() {
+		if !want[d] {
+			// An error means that it is gone already, with its directory.
+			_ = w.notify.Remove(d)
+		}
+	}
+	for d := range want {
+		if err := w.notify.Add(d); err != nil {
+			return fmt.Errorf("watch %s: %w", d, err)
+		}
+	}
+	return nil
+}
+
+// Run calls changed with the absolute paths, sorted, that were written, created, renamed or
+// removed, once things have been quiet for a moment, until ctx is done. changed is called by one goroutine.
+func (w *FileWatcher) Run(ctx context.Context, changed func(paths []string)) error {
+	pending := map[string]bool{}
+	var first time.Time
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, ok := <-w.notify.Events:
+			if !ok {
+				return errors.New("watch files: closed")
+			}
+			if !w.matters(e) {
+				continue
+			}
+			if len(pending) == 0 {
+				first = time.Now()
+			}
+			pending[e.Name] = true
+			timer.Reset(max(0, min(quiet, longest-time.Since(first))))
+		case err, ok := <-w.notify.Errors:
+			if !ok {
+				return errors.New("watch files: closed")
+			}
+			if !errors.Is(err, fsnotify.ErrEventOverflow) {
+				return fmt.Errorf("watch files: %w", err)
+			}
+			// Which events were lost nobody knows: take it that every file changed.
+			w.mu.Lock()
+			maps.Copy(pending, w.files)
+			w.mu.Unlock()
+			timer.Reset(quiet)
+		case <-timer.C:
+			paths := slices.Sorted(maps.Keys(pending))
+			clear(pending)
+			changed(paths)
+		}
+	}
+}
+
+// matters reports whether the event is about a file that counts. Changes of permissions and times alone do not.
+func (w *FileWatcher) matters(e fsnotify.Event) bool {
+	if e.Op == fsnotify.Chmod {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.files[e.Name] || w.dirs[filepath.Dir(e.Name)] && (IsSource(e.Name) || isManifest(e.Name))
+}
+
+func isManifest(path string) bool {
+	return len(path) > len(ManifestSuffix) && path[len(path)-len(ManifestSuffix):] == ManifestSuffix
+}
