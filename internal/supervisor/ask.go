@@ -1,0 +1,78 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Answer is what a child answered.
+type Answer struct {
+	Err    error // it did not
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+const (
+	askTimeout = 2 * time.Second // also for a child that is busy: /metrics takes milliseconds
+	maxAnswer  = 64 << 20        // bytes
+)
+
+func newClient(socket string) *http.Client {
+	return &http.Client{Timeout: askTimeout, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+		MaxIdleConns: 2, IdleConnTimeout: time.Minute,
+	}}
+}
+
+// Ask sends a GET of path to all children at once. Answers are in the order of their numbers. accept is the header; empty: none.
+func (s *Supervisor) Ask(ctx context.Context, path, accept string) []Answer {
+	answers := make([]Answer, len(s.children))
+	var asking sync.WaitGroup
+	for i, c := range s.children {
+		asking.Go(func() { answers[i] = c.ask(ctx, path, accept) })
+	}
+	asking.Wait()
+	return answers
+}
+
+func (c *child) ask(ctx context.Context, path, accept string) Answer {
+	if c.pid.Load() == 0 {
+		return Answer{Err: errors.New("not running")}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://process"+path, nil)
+	if err != nil {
+		return Answer{Err: err}
+	}
+	if accept != "" {
+		req.Header.Set("Accept", accept)
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return Answer{Err: err}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return Answer{Err: err, Status: resp.StatusCode, Header: resp.Header, Body: body}
+}
+
+// bad is what is wrong with the answer of the child of that number: nil for 200.
+func (a Answer) bad(process int) error {
+	switch {
+	case a.Err != nil:
+		return fmt.Errorf("process %d: %w", process, a.Err)
+	case a.Status != http.StatusOK:
+		line, _, _ := bytes.Cut(a.Body, []byte("\n"))
+		return fmt.Errorf("process %d: %s", process, line)
+	}
+	return nil
+}

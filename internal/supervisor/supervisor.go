@@ -1,0 +1,114 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Supervisor keeps a number of child processes running.
+type Supervisor struct {
+	cfg      Config
+	dir      string // of the sockets; only this user can look into it
+	children []*child
+}
+
+// maxSocket is how long the path of a unix socket may be, in bytes.
+const maxSocket = 107
+
+// Open makes a supervisor; Run starts its children. Close it after Run.
+func Open(cfg Config) (*Supervisor, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "pinwheel-")
+	if err != nil {
+		return nil, fmt.Errorf("supervisor: directory for sockets: %w", err)
+	}
+	if longest := filepath.Join(dir, strconv.Itoa(MaxProcesses)+".sock"); len(longest) > maxSocket {
+		_ = os.RemoveAll(dir)
+		return nil, fmt.Errorf("supervisor: %s is too long for the name of a socket: at most %d bytes; TMPDIR says where it is", longest, maxSocket)
+	}
+	s := &Supervisor{cfg: cfg, dir: dir}
+	m := newMetrics()
+	for i := range cfg.Processes {
+		socket := filepath.Join(dir, strconv.Itoa(i)+".sock")
+		s.children = append(s.children, &child{
+			index: i, cfg: &s.cfg, socket: socket, client: newClient(socket),
+			restarts: m.restarts.WithLabelValues(strconv.Itoa(i)), up: m.up.WithLabelValues(strconv.Itoa(i)),
+		})
+	}
+	for _, c := range []prometheus.Collector{m.restarts, m.up} {
+		if err := cfg.Metrics.Register(c); err != nil {
+			_ = os.RemoveAll(dir)
+			return nil, fmt.Errorf("supervisor: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Run keeps the children running until ctx is done. Then it ends them, and returns when none is left.
+func (s *Supervisor) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, c := range s.children {
+		running.Go(func() { c.run(ctx) })
+	}
+	running.Wait()
+}
+
+// Close frees what Open made.
+func (s *Supervisor) Close() {
+	for _, c := range s.children {
+		c.client.CloseIdleConnections()
+	}
+	_ = os.RemoveAll(s.dir)
+}
+
+// PIDs are the ids of the children that run now, by their numbers.
+func (s *Supervisor) PIDs() map[int]int {
+	pids := map[int]int{}
+	for _, c := range s.children {
+		if pid := c.pid.Load(); pid != 0 {
+			pids[c.index] = int(pid)
+		}
+	}
+	return pids
+}
+
+// Healthy is nil while at least one child is healthy.
+func (s *Supervisor) Healthy(ctx context.Context) error { return s.any(ctx, "/healthz") }
+
+// Ready is nil while at least one child is ready.
+func (s *Supervisor) Ready(ctx context.Context) error { return s.any(ctx, "/readyz") }
+
+// any is nil as soon as one child answers path with 200. Else it is what another said.
+func (s *Supervisor) any(ctx context.Context, path string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // the others may be slow to tell that they are ill
+	answers := make(chan error, len(s.children))
+	for _, c := range s.children {
+		go func() { answers <- c.ask(ctx, path, "").bad(c.index) }()
+	}
+	var err error
+	for range s.children {
+		if err = <-answers; err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// All is nil when every child answers path with 200.
+func (s *Supervisor) All(ctx context.Context, path string) error {
+	var errs []error
+	for i, a := range s.Ask(ctx, path, "") {
+		errs = append(errs, a.bad(i))
+	}
+	return errors.Join(errs...)
+}
