@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kelseyhightower/envconfig"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/supervisor"
+)
+
+// envPrefix begins the name of every variable.
+const envPrefix = "PINWHEEL"
+
+// Config is what a process takes from its environment. This struct is the one place where a
+// variable is declared: its name follows from the field's (NatsURL is PINWHEEL_NATS_URL), and the
+// tags are what Variables returns and what errors quote.
+type Config struct {
+	NatsURL     string `split_words:"true" meaning:"NATS to use. Empty: serve and dev embed one, other commands look for one on this machine at PINWHEEL_NATS_PORT" allowed:"URLs like nats://host:4222 with a comma between them, or empty"`
+	NatsContext string `split_words:"true" meaning:"NATS context (of the nats command) to connect with, in place of PINWHEEL_NATS_URL" allowed:"the name of a context, and only when PINWHEEL_NATS_URL is empty"`
+	NatsCreds   string `split_words:"true" meaning:"Credentials file to connect with" allowed:"the path of a file that can be read, or empty"`
+	NatsPort    int    `split_words:"true" default:"4222" meaning:"Port of the embedded NATS, on loopback" allowed:"1 to 65535, or -1 for a free one"`
+	Data        string `split_words:"true" default:".pinwheel" meaning:"Directory for the data of the embedded NATS" allowed:"a path"`
+
+	AdminAddr string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics and /admin/pool. Empty: none" allowed:"host:port, or empty"`
+	LogLevel  string `split_words:"true" default:"info" meaning:"Least important messages to log" allowed:"one of debug, info, warn, error"`
+	LogFormat string `split_words:"true" default:"auto" meaning:"How log messages are written; auto is console on a terminal and json otherwise" allowed:"one of auto, console, json"`
+
+	Processes   int `split_words:"true" default:"0" meaning:"Processes of serve that run JavaScript, under a supervisor that replaces those that die. 0: serve runs it itself, as dev does" allowed:"0 to 64"`
+	Threads     int `split_words:"true" default:"0" meaning:"Pinned threads that run JavaScript. 0: one for each CPU that may be used, shared out among PINWHEEL_PROCESSES" allowed:"0 to 64"`
+	Slots       int `split_words:"true" default:"64" meaning:"Events in progress on one thread; most of them wait for I/O" allowed:"1 to 10000"`
+	Window      int `split_words:"true" default:"1024" meaning:"Events that the process holds at once: queued, running, waiting for a retry or being settled" allowed:"32 to 1048576"`
+	MaxIsolates int `split_words:"true" default:"500" meaning:"V8 isolates in the process" allowed:"1 to 2000"`
+
+	OwnerMaxRunning int `split_words:"true" default:"0" meaning:"Events of one owner in progress in this process. 0: three quarters of all slots" allowed:"0 to 640000"`
+	OwnerMaxQueued  int `split_words:"true" default:"512" meaning:"Events of one owner that wait in this process; more are parked in NATS until there is room" allowed:"1 to 1000000"`
+
+	AckWait      time.Duration `split_words:"true" default:"30s" meaning:"Time after which NATS gives the events of a process that died to another" allowed:"a duration from 200ms to 1h"`
+	DrainTimeout time.Duration `split_words:"true" default:"30s" meaning:"Time that running events have to finish after SIGTERM" allowed:"a duration from 0s to 1h"`
+
+	MaxBytes Bytes  `split_words:"true" default:"2GiB" meaning:"Size of the event stream, and of the stream of parked events, each; a full stream refuses publishers" allowed:"a size from 1MiB, like 500MB or 20GiB"`
+	Replicas int    `split_words:"true" default:"1" meaning:"Copies that the NATS cluster keeps of everything stored" allowed:"1, 3 or 5"`
+	Prefix   string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
+
+	ReplyPrefixes         List `split_words:"true" default:"_INBOX." meaning:"What a Reply-To may begin with" allowed:"subject prefixes with a comma between them, without wildcards, none of them beginning with $ or with PINWHEEL_PREFIX and a dot"`
+	AllowPrivateAddresses List `split_words:"true" meaning:"Private, loopback and link-local addresses that fetch() in a worker may reach. Empty: none" allowed:"host names, IP addresses and CIDR ranges with a comma between them"`
+}
+
+// Variable describes a variable of the environment.
+type Variable struct {
+	Name    string
+	Default string // "" = empty
+	Meaning string
+	Allowed string
+}
+
+// Variables lists every variable that Pinwheel reads, in the order of Config.
+func Variables() []Variable {
+	t := reflect.TypeFor[Config]()
+	vs := make([]Variable, t.NumField())
+	for i := range vs {
+		f := t.Field(i)
+		vs[i] = Variable{
+			Name: variableName(f.Name), Default: f.Tag.Get("default"), Meaning: f.Tag.Get("meaning"), Allowed: f.Tag.Get("allowed"),
+		}
+	}
+	return vs
+}
+
+var wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+
+// variableName is the name that envconfig gives a field with split_words.
+func variableName(field string) string {
+	return envPrefix + "_" + strings.ToUpper(wordStart.ReplaceAllString(field, "${1}_${2}"))
+}
+
+// LoadConfig reads the environment. The error names every variable that is unknown or has a wrong
+// value, the value, and what is allowed; a process with such a variable must not start.
+func LoadConfig() (Config, error) {
+	if err := unknownVariables(os.Environ()); err != nil {
+		return Config{}, err
+	}
+	var c Config
+	if err := envconfig.Process(envPrefix, &c); err != nil {
+		var pe *envconfig.ParseError
+		if errors.As(err, &pe) {
+			return Config{}, wrongValue(pe.KeyName, pe.Value)
+		}
+		return Config{}, fmt.Errorf("read environment: %w", err)
+	}
+	return c, c.Validate()
+}
+
+// environ is the environment in which LoadConfig returns c.
+func (c Config) environ() []string {
+	v := reflect.ValueOf(c)
+	list := make([]string, v.NumField())
+	for i := range list {
+		list[i] = variableName(v.Type().Field(i).Name) + "=" + fmt.Sprint(v.Field(i).Interface())
+	}
+	return list
+}
+
+// wrongValue quotes what the variable's declaration allows.
+func wrongValue(name, value string) error {
+	vs := Variables()
+	i := slices.IndexFunc(vs, func(v Variable) bool { return v.Name == name })
+	err := fmt.Errorf("%s is %q: it is %s", name, value, vs[i].Allowed)
+	if strings.HasPrefix(value, "tcp://") {
+		err = fmt.Errorf("%w (Kubernetes sets it for a Service of that name; enableServiceLinks: false stops that)", err)
+	}
+	return err
+}
+
+// Validate checks every field, and returns all that is wrong, one error for each variable.
+func (c Config) Validate() error {
+	between := func(v, lo, hi int) bool { return v >= lo && v <= hi }
+	var errs []error
+	for _, check := range []struct {
+		field string
+		value any
+		ok    bool
+	}{
+		{"NatsURL", c.NatsURL, validNATSURL(c.NatsURL)},
+		{"NatsContext", c.NatsContext, c.NatsContext == "" || c.NatsURL == ""},
+		{"NatsCreds", c.NatsCreds, c.NatsCreds == "" || readable(c.NatsCreds)},
+		{"NatsPort", c.NatsPort, c.NatsPort == -1 || between(c.NatsPort, 1, 65535)},
+		{"Data", c.Data, c.Data != ""},
+		{"AdminAddr", c.AdminAddr, validAddress(c.AdminAddr)},
+		{"LogLevel", c.LogLevel, slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel)},
+		{"LogFormat", c.LogFormat, slices.Contains([]string{"auto", "console", "json"}, c.LogFormat)},
+		{"Processes", c.Processes, between(c.Processes, 0, supervisor.MaxProcesses)},
+		{"Threads", c.Threads, between(c.Threads, 0, 64)},
+		{"Slots", c.Slots, between(c.Slots, 1, 10_000)},
+		{"Window", c.Window, between(c.Window, 32, 1<<20)},
+		{"MaxIsolates", c.MaxIsolates, between(c.MaxIsolates, 1, 2000)},
+		{"OwnerMaxRunning", c.OwnerMaxRunning, between(c.OwnerMaxRunning, 0, 640_000)},
+		{"OwnerMaxQueued", c.OwnerMaxQueued, between(c.OwnerMaxQueued, 1, 1_000_000)},
+		{"AckWait", c.AckWait, c.AckWait >= 200*time.Millisecond && c.AckWait <= time.Hour},
+		{"DrainTimeout", c.DrainTimeout, c.DrainTimeout >= 0 && c.DrainTimeout <= time.Hour},
+		{"MaxBytes", c.MaxBytes, c.MaxBytes >= 1<<20},
+		{"Replicas", c.Replicas, c.Replicas == 1 || c.Replicas == 3 || c.Replicas == 5},
+		{"Prefix", c.Prefix, events.ValidName(c.Prefix)},
+		{"ReplyPrefixes", c.ReplyPrefixes, c.validReplyPrefixes()},
+		{"AllowPrivateAddresses", c.AllowPrivateAddresses, !slices.ContainsFunc(c.AllowPrivateAddresses, notAHost)},
+	} {
+		if !check.ok {
+			errs = append(errs, wrongValue(variableName(check.field), fmt.Sprint(check.value)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ClientURL is where commands that embed no NATS find the fleet's.
+func (c Config) ClientURL() string {
+	if c.NatsURL != "" {
+		return c.NatsURL
+	}
+	return "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(c.NatsPort))
+}
+
+func validNATSURL(s string) bool {
+	if s == "" {
+		return true
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		u, err := url.Parse(strings.TrimSpace(part))
+		if err != nil || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) || u.Hostname() == "" {
+			return false
+		}
+	}
+	return true
+}
+
+func readable(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	info, err := f.Stat()
+	return f.Close() == nil && err == nil && info.Mode().IsRegular()
+}
+
+func validAddress(s string) bool {
+	if s == "" {
+		return true
+	}
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.Atoi(port)
+	return err == nil && n >= 0 && n <= 65535
+}
+
+func (c Config) validReplyPrefixes() bool {
+	return len(c.ReplyPrefixes) > 0 && !slices.ContainsFunc(c.ReplyPrefixes, func(p string) bool {
+		return p == "" || strings.HasPrefix(p, "$") || events.Subjects(c.Prefix).Owned(p) || strings.ContainsAny(p, " \t\r\n*>")
+	})
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
+
+// notAHost reports whether s is no IP address, no CIDR range and no host name. "10.0.0.0/33" and "10.0.0.300" are none.
+func notAHost(s string) bool {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return false
+	}
+	if _, err := netip.ParsePrefix(s); err == nil {
+		return false
+	}
+	last := s[strings.LastIndexByte(s, '.')+1:]
+	_, err := strconv.Atoi(last)
+	return err == nil || len(s) > 253 || !hostName.MatchString(s)
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func newDeadCommand(e *env) *cobra.Command {
+	return group(cobra.Command{
+		Use: "dead", Short: "List, show, replay and remove dead letters",
+		Long:    "Dead letters are the events that failed for good.",
+		Example: "  pinwheel dead replay --owner acme --worker webhook --since 2h",
+	}, newDeadLs(e), newDeadShow(e), newDeadReplay(e), newDeadRm(e))
+}
+
+func newDeadLs(e *env) *cobra.Command {
+	var s selection
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "ls", Short: "List dead letters, the oldest first", Args: cobra.NoArgs,
+		Example: "  pinwheel dead ls --reason exception --since 24h",
+	}, func(ctx context.Context, _ []string) error {
+		f, err := s.filter()
+		if err != nil {
+			return err
+		}
+		return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) error { return e.listDead(ctx, d, f, asJSON) })
+	})
+	s.flags(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, without bodies")
+	return c
+}
+
+func newDeadShow(e *env) *cobra.Command {
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "show ID", Short: "Show all that is known of a dead letter", Args: cobra.ExactArgs(1), Example: "  pinwheel dead show 42",
+	}, func(ctx context.Context, args []string) error {
+		ids, err := letterIDs(args)
+		if err != nil {
+			return err
+		}
+		return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) error {
+			letter, err := d.Get(ctx, ids[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return e.printLetterJSON(letter, true)
+			}
+			return e.printLetter(letter)
+		})
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object, with the body")
+	return c
+}
+
+func newDeadReplay(e *env) *cobra.Command {
+	var s selection
+	var rate string
+	var force bool
+	c := e.command(cobra.Command{
+		Use: "replay [ID...]", Short: "Run dead letters again",
+		Long: "Publishes the events of dead letters again and removes the letters. One that fails again becomes a new dead letter.\n" +
+			"Name ids, or choose by flags, or say --all.",
+		Example: "  pinwheel dead replay --owner acme --reason timeout --rate 10/s",
+	}, func(ctx context.Context, args []string) error {
+		perSecond, err := parseRate(rate)
+		if err != nil {
+			return err
+		}
+		return e.act(ctx, replay(consumer.ReplayOptions{Force: force, Rate: perSecond}), &s, args)
+	})
+	s.flags(c)
+	s.actionFlags(c)
+	c.Flags().StringVar(&rate, "rate", "", "at most `N/s` replays in a second")
+	c.Flags().BoolVar(&force, "force", false, fmt.Sprintf("replay also what was replayed %d times before", consumer.DefaultMaxReplays))
+	return c
+}
+
+func newDeadRm(e *env) *cobra.Command {
+	var s selection
+	c := e.command(cobra.Command{
+		Use: "rm [ID...]", Short: "Remove dead letters for good",
+		Long:    "Removes dead letters: their events are lost. Name ids, or choose by flags, or say --all.",
+		Example: "  pinwheel dead rm 17 18",
+	}, func(ctx context.Context, args []string) error {
+		return e.act(ctx, remove(), &s, args)
+	})
+	s.flags(c)
+	s.actionFlags(c)
+	return c
+}
+
+func (e *env) withDead(ctx context.Context, f func(*remote, *consumer.DeadLetters) error) error {
+	c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	err = f(c, c.deadLetters())
+	if errors.Is(err, consumer.ErrNoDeadLetter) {
+		return fmt.Errorf("%w; 'pinwheel dead ls' lists them", err)
+	}
+	return err
+}
+
+func (e *env) listDead(ctx context.Context, d *consumer.DeadLetters, f consumer.Filter, asJSON bool) error {
+	rows := e.newLetterTable()
+	unreadable := 0
+	for letter, err := range d.List(ctx, f) {
+		switch {
+		case errors.Is(err, consumer.ErrUndecodable):
+			unreadable++
+			fmt.Fprintln(e.err, "pinwheel:", err)
+			continue
+		case err != nil:
+			return err
+		case asJSON:
+			err = e.printLetterJSON(letter, false)
+		default:
+			err = rows.add(letter)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !asJSON {
+		if err := rows.end(); err != nil {
+			return err
+		}
+	}
+	if unreadable > 0 {
+		return silent(exitFailure)
+	}
+	return nil
+}
+
+// letterIDs reads the ids of dead letters.
+func letterIDs(args []string) ([]uint64, error) {
+	ids := make([]uint64, len(args))
+	for i, a := range args {
+		id, err := strconv.ParseUint(a, 10, 64)
+		if err != nil || id == 0 {
+			return nil, usage("dead letter %q: an id is a number, as 'pinwheel dead ls' shows it", a)
+		}
+		ids[i] = id
+	}
+	return ids, nil
+}
+
+// about is a letter in a few words.
+func about(l *events.DeadLetter) string {
+	if l.Failure.Reason == "" {
+		return fmt.Sprintf("%d, which cannot be read", l.Seq)
+	}
+	return fmt.Sprintf("%d %s/%s %s %s", l.Seq, l.Owner, l.Worker, l.Kind, l.Failure.Reason)
+}

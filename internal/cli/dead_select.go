@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// selection is the flags that choose dead letters.
+type selection struct {
+	owner, worker, kind, reason, since string
+
+	limit       int
+	all, dryRun bool
+}
+
+func (s *selection) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&s.owner, "owner", "", "only of this owner")
+	f.StringVar(&s.worker, "worker", "", "only of workers of this name")
+	f.StringVar(&s.kind, "kind", "", "only events of this kind: fetch, task, scheduled or unknown")
+	f.StringVar(&s.reason, "reason", "", "only those that failed for this reason")
+	f.StringVar(&s.since, "since", "", "only those that failed at this time or later: RFC 3339, or a duration like 2h before now")
+	f.IntVar(&s.limit, "limit", 0, "at most so many; 0 is no limit")
+}
+
+func (s *selection) actionFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&s.all, "all", false, "all of them")
+	c.Flags().BoolVar(&s.dryRun, "dry-run", false, "only print which they are")
+}
+
+// nobody stands for owners and workers whose names are not valid.
+const nobody = "~"
+
+// filter reads the flags. Its error is one of usage.
+func (s *selection) filter() (consumer.Filter, error) {
+	f := consumer.Filter{Owner: s.owner, Worker: s.worker, Kind: s.kind, Limit: s.limit}
+	for what, name := range map[string]string{"owner": s.owner, "worker": s.worker} {
+		if name != "" && name != nobody && !events.ValidName(name) {
+			return f, usage("--%w", events.CheckName(what, name))
+		}
+	}
+	if _, err := events.ParseKind(s.kind); s.kind != "" && s.kind != "unknown" && err != nil {
+		return f, usage("--kind %q: it is one of fetch, task, scheduled, unknown", s.kind)
+	}
+	if s.reason != "" {
+		var err error
+		if f.Reason, err = events.ParseReason(s.reason); err != nil {
+			return f, usage("--%w", err)
+		}
+	}
+	if s.limit < 0 {
+		return f, usage("--limit is %d: it is 0 or more", s.limit)
+	}
+	if s.since != "" {
+		since, ok := parseSince(s.since, time.Now())
+		if !ok {
+			return f, usage("--since %q: it is a duration like 90m, or a time in RFC 3339 like 2026-01-02T15:04:05Z", s.since)
+		}
+		f.Since = since
+	}
+	return f, nil
+}
+
+// narrow reports whether the flags choose at all.
+func (s *selection) narrow() bool {
+	return cmp.Or(s.owner, s.worker, s.kind, s.reason, s.since) != ""
+}
+
+// action reads the arguments of a command that changes what it selects: ids, or else a filter.
+func (s *selection) action(args []string) (ids []uint64, f consumer.Filter, err error) {
+	if f, err = s.filter(); err != nil {
+		return nil, f, err
+	}
+	switch {
+	case len(args) > 0 && (s.narrow() || s.all || s.limit != 0):
+		return nil, f, usage("ids, or flags that choose: not both")
+	case s.all && s.narrow():
+		return nil, f, usage("--all, or flags that choose: not both")
+	case len(args) == 0 && !s.all && !s.narrow():
+		return nil, f, usage("which dead letters? Name ids, choose by flags like --owner, or say --all")
+	}
+	ids, err = letterIDs(args)
+	slices.Sort(ids)
+	return slices.Compact(ids), f, err
+}
+
+func parseSince(s string, now time.Time) (time.Time, bool) {
+	if d, err := time.ParseDuration(s); err == nil {
+		return now.Add(-d), d >= 0
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	return t, err == nil
+}
+
+// parseRate reads "N/s" or "N"; "" is 0, no limit.
+func parseRate(s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	rate, err := strconv.ParseFloat(strings.TrimSuffix(s, "/s"), 64)
+	if err != nil || !(rate > 0 && rate <= 1e6) { // this way round for NaN
+		return 0, usage("--rate %q: it is a number a second, like 10/s", s)
+	}
+	return rate, nil
+}

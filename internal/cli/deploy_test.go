@@ -1,0 +1,115 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+func TestDeployRefusesWithThePlaceInTheAuthorsFile(t *testing.T) {
+	f := fleettest.Start(t)
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, text string
+		want       string // after the directory
+	}{
+		{"syntax.js", "export default {\n  fetch( {\n};\n", "/syntax.js:3:2: "},
+		{"types.ts", "type A = string;\n\nexport const a: A = 'x';\n", "/types.ts:1:1: acme/types is refused: no handler"},
+		{"throws.ts", "interface X { a: string }\n\nconst x: X | null = null;\nconsole.log(x!.a);\nexport default { fetch() {} };\n", "/throws.ts:4:16: acme/throws is refused: TypeError: Cannot read properties of null (reading 'a')\n    at throws.ts:4:16\n"},
+		{"missing.js", "import './nothing.js';\n", "/missing.js:1:8: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(dir, c.name)
+			require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
+			r := f.Pinwheel("deploy", path, "--owner", "acme")
+			require.Equal(t, 1, r.Code)
+			require.Empty(t, r.Out)
+			require.True(t, strings.HasPrefix(r.Err, dir+c.want), r.Err)
+		})
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ok.pinwheel.json"), []byte(`{"limits":{"cpuMs":-1}}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ok.js"), []byte("export default { fetch() {} }"), 0o600))
+	r := f.Pinwheel("deploy", filepath.Join(dir, "ok.js"), "--owner", "acme")
+	require.Equal(t, 1, r.Code)
+	require.Contains(t, r.Err, filepath.Join(dir, "ok.pinwheel.json")+":1:")
+	require.Equal(t, "WORKER  VERSION  HANDLERS  DEPLOYED\n", f.Pinwheel("workers", "ls").Out, "nothing was stored")
+}
+
+func TestDeployAndWorkers(t *testing.T) {
+	f := fleettest.Start(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "greet.ts")
+	source := func(text string) {
+		require.NoError(t, os.WriteFile(path, []byte("console.log('loading');\nexport default { fetch(r: Request, env: any) { return new Response("+text+" + env.WHO) } }\n"), 0o600))
+	}
+	source("'hi '")
+	args := []string{path, "--owner", "acme", "--var", "WHO=you=me", "--queue", "JOBS=other"}
+	first := f.Pinwheel(append([]string{"deploy"}, args...)...)
+	require.Regexp(t, `^deployed acme/greet version 1-[0-9a-f]{12} \(fetch\)\n$`, first.Out, first.Err)
+	require.Equal(t, "info: acme/greet: loading\n", first.Err, "the author sees what the module prints")
+	require.Equal(t, strings.Replace(first.Out, "deployed", "unchanged", 1), f.Deploy(t, args...))
+	require.Equal(t, "hi you=me", f.Pinwheel("send", "fetch", "acme/greet").Out)
+	source("'hello '")
+	require.Regexp(t, `^deployed acme/greet version 2-`, f.Deploy(t, args...))
+	require.Equal(t, "hello you=me", f.Pinwheel("send", "fetch", "acme/greet").Out)
+	require.Regexp(t, `^deployed other/again version 1-`, f.Deploy(t, path, "--owner", "other", "--name", "again"))
+
+	r := f.Pinwheel("workers", "ls")
+	require.Regexp(t, `^WORKER +VERSION +HANDLERS +DEPLOYED\nacme/greet +2-\S+ +fetch +\S+ \S+\nother/again +1-\S+ +fetch +\S+ \S+\n$`, r.Out)
+	require.NotContains(t, f.Pinwheel("workers", "ls", "--owner", "other").Out, "acme")
+
+	r = f.Pinwheel("workers", "show", "acme/greet")
+	require.Zero(t, r.Code, r.Err)
+	for _, want := range []string{
+		`worker +acme/greet\n`, `version +2-`, `handlers +fetch\n`, `file +greet.js, \d+ bytes bundled\n`, `mode +pinned\n`, `vars +WHO\n`,
+		`queue +JOBS to acme/other\n`, `limits +cpu 50ms, wall 30s, heap 128 MB`, `retries +5 attempts`, `kept +2-\S+ of .*, active\n`, `kept +1-`,
+	} {
+		require.Regexp(t, want, r.Out)
+	}
+	require.NotContains(t, r.Out, "you=me", "values may be secrets")
+	require.Contains(t, f.Pinwheel("workers", "show", "acme/greet", "--code").Out, `"hello "`)
+	require.Contains(t, f.Pinwheel("workers", "show", "acme/greet", "--code", "--version", strings.Fields(first.Out)[3]).Out, `"hi "`)
+	var shown struct {
+		Owner, Name, Version string
+		Vars                 []string
+		Versions             []struct{ Version string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(f.Pinwheel("workers", "show", "acme/greet", "--json").Out), &shown))
+	require.Equal(t, "acme greet WHO", shown.Owner+" "+shown.Name+" "+strings.Join(shown.Vars, ","))
+	require.Len(t, shown.Versions, 2)
+	require.Len(t, strings.Split(strings.TrimSpace(f.Pinwheel("workers", "ls", "--json").Out), "\n"), 2)
+
+	require.Equal(t, "removed acme/greet\n", f.Pinwheel("workers", "rm", "acme/greet").Out)
+	for _, args := range [][]string{{"rm"}, {"show"}} {
+		r = f.Pinwheel("workers", args[0], "acme/greet")
+		require.Equal(t, 1, r.Code)
+		require.Equal(t, "pinwheel: no such worker: acme/greet; 'pinwheel workers ls' lists them\n", r.Err)
+	}
+	require.Eventually(t, func() bool {
+		return strings.Contains(f.Pinwheel("send", "fetch", "acme/greet").Err, "HTTP 404")
+	}, patience, tick)
+}
+
+func TestDeployWithoutAProcessStoresAndSaysSo(t *testing.T) {
+	f := alone(t)
+	srv := natstest.Start(t)
+	f.Config.NatsURL = srv.URL()
+	js, err := jetstream.New(natstest.Connect(t, srv))
+	require.NoError(t, err)
+	assets := consumer.DefaultConfig()
+	assets.Node = "test"
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, assets, 1<<20))
+	r := f.Pinwheel("deploy", write(t, "w.js", "export default { scheduled() {} }"), "--owner", "acme")
+	require.Zero(t, r.Code)
+	require.Equal(t, "pinwheel: acme/w is stored, but no process of the fleet is running; the next one that starts will take it up\n", r.Err)
+	require.Contains(t, r.Out, "deployed acme/w version 1-")
+}

@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+// devOwner owns the workers of `pinwheel dev`.
+const devOwner = "dev"
+
+func newDevCommand(e *env) *cobra.Command {
+	port := 0
+	c := e.command(cobra.Command{
+		Use: "dev PATH…", Short: "Run workers on this machine, and again whenever they are saved", Args: cobra.MinimumNArgs(1),
+		Long: "Runs a fleet with its own NATS (data in PINWHEEL_DATA, by default .pinwheel) and deploys the given files, or\n" +
+			"all .js and .ts files of the given directories, as workers of the owner dev. A saved file is\n" +
+			"deployed again. Console output of the workers is printed.",
+		Example: "  pinwheel dev examples/hello.js",
+	}, func(ctx context.Context, paths []string) error {
+		cfg := e.cfg
+		cfg.NatsURL, cfg.NatsContext = "", ""
+		if port != 0 {
+			cfg.NatsPort = port
+		}
+		if err := cfg.Validate(); err != nil {
+			return usage("--nats-port is %d: it is 1 to 65535, or -1 for a free one", port)
+		}
+		log, err := NewLogger(e.err, cfg)
+		if err != nil {
+			return err
+		}
+		// The output of the workers is what one wants to see; of the fleet, only what is wrong.
+		if cfg.LogLevel == "info" {
+			log = log.Level(zerolog.WarnLevel)
+		}
+		return runDev(ctx, cfg, log, &lockedWriter{w: e.out}, paths)
+	})
+	c.Flags().IntVar(&port, "nats-port", 0, "port of the embedded NATS (default PINWHEEL_NATS_PORT, 4222)")
+	return c
+}
+
+// lockedWriter keeps the lines of many goroutines apart.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+// dev is a fleet on a developer's machine, with the workers of some files and directories.
+type dev struct {
+	fleet  *fleet
+	out    io.Writer
+	check  *isolates.Checker
+	watch  *deploy.FileWatcher
+	files  []string // sources named or found
+	dirs   []string
+	inputs map[string][]string // per source: the files that went into its bundle
+	shown  map[string]bool     // sources whose call was printed
+}
+
+// runDev runs the fleet with everything in paths deployed, and again whenever it is saved.
+func runDev(ctx context.Context, cfg Config, log zerolog.Logger, out io.Writer, paths []string) error {
+	d := &dev{out: out, inputs: map[string][]string{}, shown: map[string]bool{}}
+	if err := d.find(paths); err != nil {
+		return err
+	}
+	var err error
+	if d.watch, err = deploy.OpenFileWatcher(); err != nil {
+		return err
+	}
+	defer func() { _ = d.watch.Close() }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err = serve(ctx, cfg, log, func(f *fleet, admin string) {
+		d.fleet = f
+		if err := d.start(ctx, admin); err != nil && ctx.Err() == nil {
+			cancel(err)
+		}
+	})
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+// find lists the sources that paths name. A directory means the sources in it.
+func (d *dev) find(paths []string) error {
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return usage("%s: no such file or directory", p)
+		case err != nil:
+			return err
+		case info.IsDir():
+			d.dirs = append(d.dirs, p)
+		case !deploy.IsSource(p):
+			return usage("%s: a worker is a .js, .mjs, .ts, .mts, .jsx or .tsx file", p)
+		default:
+			d.files = append(d.files, p)
+		}
+	}
+	if len(d.sources()) == 0 {
+		return usage("%s: no .js or .ts files there", strings.Join(paths, ", "))
+	}
+	return nil
+}
+
+// sources are the files to deploy now: those named and those in the directories.
+func (d *dev) sources() []string {
+	list := slices.Clone(d.files)
+	for _, dir := range d.dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // it may be gone while somebody renames it
+		}
+		for _, e := range entries {
+			if p := filepath.Join(dir, e.Name()); e.Type().IsRegular() && deploy.IsSource(p) && !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// start deploys everything once and then follows changes until ctx is done.
+func (d *dev) start(ctx context.Context, admin string) error {
+	h := &host{nc: d.fleet.nc, subjects: events.Subjects(d.fleet.cfg.Prefix), log: d.fleet.log}
+	var err error
+	if d.check, err = isolates.OpenChecker(h); err != nil {
+		return err
+	}
+	defer d.check.Close()
+	logs, err := d.fleet.nc.Subscribe(h.subjects.Logs("*", "*"), d.printLine)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = logs.Unsubscribe() }()
+	fmt.Fprintf(d.out, "Pinwheel on %s", d.fleet.url())
+	if admin != "" {
+		fmt.Fprintf(d.out, ", metrics on http://%s/metrics", admin)
+	}
+	fmt.Fprintln(d.out)
+	for _, p := range d.sources() {
+		d.deploy(ctx, p)
+	}
+	if err := d.follow(); err != nil {
+		return err
+	}
+	return d.watch.Run(ctx, func(changed []string) {
+		for _, p := range d.sources() {
+			if d.concerns(p, changed) {
+				d.deploy(ctx, p)
+			}
+		}
+		if err := d.follow(); err != nil {
+			fmt.Fprintln(d.out, err)
+		}
+	})
+}
+
+// concerns reports whether a change of those files changes the worker of source.
+func (d *dev) concerns(source string, changed []string) bool {
+	abs, _ := filepath.Abs(source)
+	return slices.ContainsFunc(changed, func(c string) bool {
+		return c == abs || slices.Contains(d.inputs[source], c)
+	})
+}
+
+// follow watches the sources and what they import.
+func (d *dev) follow() error {
+	files := slices.Clone(d.files)
+	for _, inputs := range maps.All(d.inputs) {
+		files = append(files, inputs...)
+	}
+	return d.watch.Set(files, d.dirs)
+}
+
+// deploy makes the file at path the worker of its name. What is wrong with it is the author's to read.
+func (d *dev) deploy(ctx context.Context, path string) {
+	bundle, err := deploy.Build(ctx, path)
+	if err != nil {
+		fmt.Fprintf(d.out, "✗ %s\n%s\n", path, indent(err.Error()))
+		return
+	}
+	d.inputs[path] = bundle.Inputs
+	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
+	defer cancel()
+	w, changed, err := d.fleet.store.Deploy(ctx, deploy.Request{Owner: devOwner, Name: workerName(path), Bundle: bundle}, d.check)
+	switch {
+	case err != nil:
+		fmt.Fprintf(d.out, "✗ %s\n%s\n", path, indent(err.Error()))
+	case changed || !d.shown[path]:
+		fmt.Fprintf(d.out, "✓ %s is %s, version %s\n", path, w.Target(), w.Version)
+		if !d.shown[path] {
+			d.show(w)
+		}
+		d.shown[path] = true
+	}
+}
+
+// show prints how to call the worker.
+func (d *dev) show(w *events.Worker) {
+	port := ""
+	if p := d.fleet.cfg.NatsPort; d.fleet.server != nil && p != 4222 {
+		port = fmt.Sprintf("PINWHEEL_NATS_URL=%s ", d.fleet.url())
+	}
+	for _, k := range w.Handlers {
+		fmt.Fprintf(d.out, "    %spinwheel send %s %s --data '{}'\n", port, k, w.Target())
+		fmt.Fprintf(d.out, "    nats req %s '{}'\n", events.Subjects(d.fleet.cfg.Prefix).Call(k, w.Owner, w.Name))
+	}
+}
+
+// printLine shows a line of a worker's output.
+func (d *dev) printLine(m *nats.Msg) {
+	var l isolates.Line
+	if json.Unmarshal(m.Data, &l) != nil {
+		return
+	}
+	text := l.Text
+	if l.Stack != "" {
+		text += "\n" + l.Stack
+	}
+	fmt.Fprintf(d.out, "%s %-5s %s/%s  %s\n", l.Time.Format("15:04:05.000"), l.Level, l.Owner, l.Worker, text)
+}
+
+// workerName is the base name of a source without its extension.
+func workerName(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+func indent(s string) string {
+	return "    " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n    ")
+}

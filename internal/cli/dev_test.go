@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+)
+
+// screen is what a person sees.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+func (s *screen) shows(t *testing.T, what string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Contains(s.String(), what) }, patience, 5*time.Millisecond, "waiting for %q in:\n%s", what, s)
+}
+
+func TestDevDeploysOnSave(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "greet.js")
+	save := func(code string) { require.NoError(t, os.WriteFile(path, []byte(code), 0o600)) }
+	save(`export default { fetch() { console.log("called", { n: 1 }); return new Response("one") } }`)
+	ctx, cancel := context.WithCancel(context.Background())
+	out := &screen{}
+	done := make(chan error, 1)
+	go func() { done <- runDev(ctx, testConfig(t), zerolog.Nop(), out, []string{path}) }()
+	defer func() {
+		cancel()
+		require.NoError(t, <-done)
+	}()
+
+	out.shows(t, "is dev/greet, version 1-")
+	out.shows(t, "pinwheel send fetch dev/greet")
+	out.shows(t, "nats req pinwheel.call.fetch.dev.greet")
+	url := strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0]
+	nc, err := nats.Connect(strings.TrimSuffix(url, ","))
+	require.NoError(t, err)
+	defer nc.Close()
+	call := func() string {
+		m, err := nc.Request("pinwheel.call.fetch.dev.greet", nil, patience)
+		require.NoError(t, err)
+		return string(m.Data)
+	}
+	require.Eventually(t, func() bool { return call() == "one" }, patience, 5*time.Millisecond)
+	out.shows(t, "called { n: 1 }")
+
+	save("export default {\n  fetch() { return new Response(; }\n}")
+	out.shows(t, "✗")
+	out.shows(t, "greet.js:2:33")
+	require.Equal(t, "one", call(), "what worked goes on working")
+
+	save(`export default { fetch: () => new Response("two") }`)
+	out.shows(t, "version 2-")
+	require.Eventually(t, func() bool { return call() == "two" }, patience, 5*time.Millisecond)
+}
+
+func TestDevRefusesWhatIsNotThere(t *testing.T) {
+	err := runDev(context.Background(), testConfig(t), zerolog.Nop(), &screen{}, []string{filepath.Join(t.TempDir(), "none.js")})
+	require.ErrorContains(t, err, "no such file")
+	require.Equal(t, exitUsage, exitCode(err))
+	require.ErrorContains(t, runDev(context.Background(), testConfig(t), zerolog.Nop(), &screen{}, []string{t.TempDir()}), "no .js or .ts files")
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Exit codes of the command.
+const (
+	exitOK      = 0
+	exitFailure = 1 // it was tried and did not succeed, or the worker's reply is an error
+	exitUsage   = 2 // nothing was tried: the command line or the environment is wrong
+	exitTimeout = 3 // the reply did not come in time
+)
+
+// exitError is an error with the exit code that it means.
+type exitError struct {
+	code int
+	err  error  // nil: everything has been said already
+	see  string // command with more help; "" = the command's own --help
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usage is the error of a command line that is wrong.
+func usage(format string, args ...any) error {
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// silent ends the command with the code and without another word.
+func silent(code int) error { return &exitError{code: code} }
+
+// exitCode is the code that err means.
+func exitCode(err error) int {
+	var e *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &e):
+		return e.code
+	}
+	return exitFailure
+}

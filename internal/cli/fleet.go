@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/dispatch"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+// fleet is one process of the fleet: every room, wired.
+type fleet struct {
+	cfg      Config
+	log      zerolog.Logger
+	registry *prometheus.Registry
+
+	server   *natsd.Server // nil when NATS is elsewhere
+	nc       *nats.Conn
+	store    *deploy.Store
+	watcher  *deploy.Watcher
+	consumer *consumer.Consumer
+	dispatch *dispatch.Dispatcher
+	pool     *isolates.Pool
+	sick     func() error // why the process should be replaced, or nil
+
+	readyOnce sync.Once
+	up        chan struct{} // closed when the fleet takes events
+}
+
+// openTimeout bounds what opening a fleet asks of NATS.
+const openTimeout = 30 * time.Second
+
+// openFleet builds the house back to front: NATS, then who settles, who judges, who runs.
+func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
+	f = &fleet{cfg: cfg, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			f.close()
+		}
+	}()
+	f.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := f.connect(); err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(f.nc)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	if f.store, err = deploy.Open(ctx, js, deploy.Config{Replicas: cfg.Replicas, Log: log, Metrics: f.registry}); err != nil {
+		return nil, err
+	}
+	threads := cfg.Threads
+	if threads == 0 {
+		threads = min(runtime.GOMAXPROCS(0), 64)
+	}
+	// Consumer, dispatcher and pool know each other in a ring; the dispatcher is closed last.
+	if f.dispatch, err = dispatch.New(f.dispatchConfig(threads), log, f.registry); err != nil {
+		return nil, err
+	}
+	if f.consumer, err = consumer.New(f.consumerConfig(), f.nc, f.dispatch, log, f.registry); err != nil {
+		return nil, err
+	}
+	h := &host{nc: f.nc, js: js, subjects: events.Subjects(cfg.Prefix), log: log}
+	if f.pool, err = isolates.New(f.isolatesConfig(threads), f.dispatch, h, f.registry); err != nil {
+		return nil, err
+	}
+	f.sick = f.pool.Healthy
+	f.dispatch.Wire(f.consumer, f.pool)
+	f.watcher = f.store.Watcher(f.dispatch)
+	return f, nil
+}
+
+// connect finds NATS, or starts one inside the process.
+func (f *fleet) connect() (err error) {
+	opts := []nats.Option{
+		nats.Name("pinwheel"), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.RetryOnFailedConnect(false),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				f.log.Warn().Err(err).Msg("NATS is away")
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { f.log.Info().Msg("NATS is back") }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { f.log.Warn().Err(err).Msg("NATS") }),
+	}
+	if f.cfg.NatsURL == "" && f.cfg.NatsContext == "" {
+		f.server, err = natsd.Open(natsd.Config{StoreDir: f.cfg.Data, Port: f.cfg.NatsPort, Log: f.log})
+		if err != nil {
+			return err
+		}
+		f.nc, err = nats.Connect("", append(opts, f.server.InProcess())...)
+		return err
+	}
+	f.nc, err = connect(f.cfg, opts...)
+	return err
+}
+
+func (f *fleet) consumerConfig() consumer.Config {
+	c := consumer.DefaultConfig()
+	c.Prefix, c.Node = events.Subjects(f.cfg.Prefix), nodeName()
+	c.Window, c.AckWait, c.MaxBytes = f.cfg.Window, f.cfg.AckWait, int64(f.cfg.MaxBytes)
+	c.Replicas, c.ReplyPrefixes = f.cfg.Replicas, f.cfg.ReplyPrefixes
+	return c
+}
+
+func nodeName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", name, os.Getpid())
+}
+
+func (f *fleet) dispatchConfig(threads int) dispatch.Config {
+	return dispatch.Config{
+		Threads: threads, Slots: f.cfg.Slots, OwnerMaxRunning: f.cfg.OwnerMaxRunning, OwnerMaxQueued: f.cfg.OwnerMaxQueued,
+	}
+}
+
+func (f *fleet) isolatesConfig(threads int) isolates.Config {
+	c := isolates.DefaultConfig(threads)
+	c.Slots, c.MaxIsolates = f.cfg.Slots, max(threads, f.cfg.MaxIsolates)
+	for _, a := range f.cfg.AllowPrivateAddresses {
+		if p, err := netip.ParsePrefix(a); err == nil {
+			c.AllowAddresses = append(c.AllowAddresses, p.Masked())
+		} else if ip, err := netip.ParseAddr(strings.Trim(a, "[]")); err == nil {
+			c.AllowAddresses = append(c.AllowAddresses, netip.PrefixFrom(ip, ip.BitLen()))
+		} else {
+			c.AllowHosts = append(c.AllowHosts, a)
+		}
+	}
+	return c
+}
+
+// url is where clients connect.
+func (f *fleet) url() string {
+	if f.server != nil {
+		return f.server.URL()
+	}
+	return f.nc.ConnectedUrl()
+}
+
+// ready is closed when the fleet takes events.
+func (f *fleet) ready() <-chan struct{} { return f.up }
+
+// run works until ctx is done or the process should be replaced, which is an error, and then drains: no new
+// events, what waits goes back, what runs has DrainTimeout to finish. Then it closes everything.
+func (f *fleet) run(ctx context.Context) error {
+	defer f.close()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	if err := f.pool.Open(); err != nil {
+		return err
+	}
+	work, stopWork := context.WithCancel(context.Background())
+	defer stopWork()
+	var running sync.WaitGroup
+	running.Go(func() { f.dispatch.Run(work) })
+	running.Go(func() { _ = f.watcher.Run(work) }) // it returns work's error only
+	defer running.Wait()
+	defer stopWork()
+	// Workers first: an event must not find its worker missing because we have just started.
+	select {
+	case <-f.watcher.Ready():
+	case <-ctx.Done():
+		f.pool.Close()
+		return nil
+	}
+	running.Go(func() { f.announce(work) })
+	running.Go(func() { f.watchHealth(work, end) })
+	service, err := f.openService()
+	if err != nil {
+		f.log.Warn().Err(err).Msg("this process does not answer on $SRV")
+	} else {
+		defer func() { _ = service.Stop() }()
+	}
+	defer context.AfterFunc(ctx, func() {
+		f.log.Info().Stringer("timeout", f.cfg.DrainTimeout).Msg("draining")
+		f.dispatch.Drain()
+		time.AfterFunc(f.cfg.DrainTimeout, stopWork)
+	})()
+	err = f.consumer.Run(ctx, work)
+	f.pool.Close()
+	return cmp.Or(err, f.sick())
+}
+
+// announce closes up once the consumer is ready.
+func (f *fleet) announce(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for f.consumer.Ready() != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	f.readyOnce.Do(func() { close(f.up) })
+}
+
+func (f *fleet) close() {
+	if f.nc != nil {
+		f.nc.Close()
+	}
+	if f.server != nil {
+		f.server.Close()
+	}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+// host is the isolates.Host of a process: what handlers want of the world goes to NATS.
+type host struct {
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	subjects events.Subjects
+	log      zerolog.Logger
+}
+
+// Enqueue publishes a task and waits until the stream has it.
+func (h *host) Enqueue(ctx context.Context, owner, worker string, task isolates.Message) error {
+	m := nats.NewMsg(h.subjects.Event(events.Task, owner, worker))
+	m.Data = task.Body
+	if task.ContentType != "" {
+		m.Header.Set(events.HeaderContentType, task.ContentType)
+	}
+	for i := 0; i+1 < len(task.Headers); i += 2 {
+		name, value := task.Headers[i], task.Headers[i+1]
+		if reserved(name) {
+			return fmt.Errorf("header %s: a handler may not set it", name)
+		}
+		m.Header[name] = append(m.Header[name], value)
+	}
+	if _, err := h.js.PublishMsg(ctx, m); err != nil {
+		return fmt.Errorf("the task was not stored: %w", err)
+	}
+	return nil
+}
+
+// reserved headers steer NATS or Pinwheel; a handler has no say in those.
+func reserved(name string) bool {
+	lower := strings.ToLower(name)
+	return strings.HasPrefix(lower, "nats-") || strings.HasPrefix(lower, "dead-") || lower == "status" ||
+		lower == "description" || strings.EqualFold(name, events.HeaderReplyTo)
+}
+
+// Log publishes a line for whoever listens. Nothing keeps it.
+func (h *host) Log(line isolates.Line) {
+	data, err := json.Marshal(line)
+	if err == nil {
+		err = h.nc.Publish(h.subjects.Logs(line.Owner, line.Worker), data)
+	}
+	if err != nil {
+		h.log.Debug().Err(err).Str("worker", line.Owner+"/"+line.Worker).Msg("log line lost")
+	}
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+// ProcessStats is what GET /admin/pool and $SRV.STATS tell of one process.
+type ProcessStats struct {
+	isolates.Stats
+	Dispatch dispatchStats  `json:"dispatch"`
+	Consumer consumer.Stats `json:"consumer"`
+}
+
+type dispatchStats struct {
+	Queued   int  `json:"queued"`  // events that wait for a thread
+	Running  int  `json:"running"` // attempts that threads have taken
+	Owners   int  `json:"owners"`  // that have a worker
+	Draining bool `json:"draining"`
+}
+
+// add puts the figures of another process to s.
+func (s *ProcessStats) add(o ProcessStats) {
+	s.Stats.Add(o.Stats)
+	s.Dispatch.Queued += o.Dispatch.Queued
+	s.Dispatch.Running += o.Dispatch.Running
+	s.Dispatch.Owners = max(s.Dispatch.Owners, o.Dispatch.Owners) // every process has all workers
+	s.Dispatch.Draining = s.Dispatch.Draining || o.Dispatch.Draining
+	c := &s.Consumer
+	c.Window += o.Consumer.Window
+	c.Held += o.Consumer.Held
+	c.Waiting += o.Consumer.Waiting
+	c.Settling += o.Consumer.Settling
+	c.Credits += o.Consumer.Credits
+	c.Stalls += o.Consumer.Stalls
+	c.Ready = c.Ready || o.Consumer.Ready
+}
+
+func (f *fleet) stats() ProcessStats {
+	d := f.dispatch.Stats()
+	return ProcessStats{
+		Stats:    f.pool.Stats(),
+		Dispatch: dispatchStats{Queued: d.Queued, Running: d.Running, Owners: d.Owners, Draining: d.Draining},
+		Consumer: f.consumer.Stats(),
+	}
+}
+
+// checkHealth is nil when the process is worth keeping.
+func (f *fleet) checkHealth(context.Context) error { return f.sick() }
+
+// checkReady is nil when the process takes events.
+func (f *fleet) checkReady(context.Context) error {
+	if !f.nc.IsConnected() {
+		return errors.New("NATS is away")
+	}
+	if err := f.sick(); err != nil {
+		return err
+	}
+	return f.consumer.Ready()
+}
+
+func (f *fleet) gatherer() prometheus.Gatherer { return f.registry }
+
+func (f *fleet) poolStats(context.Context) any { return f.stats() }
+
+// healthEvery is how often a process looks after its own health.
+const healthEvery = time.Second
+
+// watchHealth calls end when the process is not worth keeping any more: another takes its place, if anybody sees to that.
+func (f *fleet) watchHealth(ctx context.Context, end func()) {
+	tick := time.NewTicker(healthEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := f.sick(); err != nil {
+				f.log.Error().Err(err).Msg("this process should be replaced: it drains and ends")
+				end()
+				return
+			}
+		}
+	}
+}

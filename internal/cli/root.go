@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// env is what a command has of the world.
+type env struct {
+	in       io.Reader
+	out, err io.Writer
+	version  string
+	load     func() (Config, error)
+
+	cfg    Config // of commands that are marked needsConfig
+	parsed bool   // the command line is understood: errors are no longer about it
+
+	natsErr atomic.Pointer[error] // what NATS complained of last
+}
+
+// Main runs the pinwheel command with its configuration from the environment, and returns its exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return run(args, &env{in: stdin, out: stdout, err: stderr, load: LoadConfig})
+}
+
+func run(args []string, e *env) int {
+	e.version = version()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal asks to end. A second one does what signals do: it ends the process at once.
+	defer context.AfterFunc(ctx, stop)()
+	root := newRoot(e)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !e.parsed && exitCode(err) != exitUsage {
+		err = usage("%w", err)
+	}
+	e.complain(cmd, err)
+	return exitCode(err)
+}
+
+// complain writes err, each of its lines with the name of the command in front.
+func (e *env) complain(cmd *cobra.Command, err error) {
+	var ee *exitError
+	if errors.As(err, &ee); err == nil || ee != nil && ee.err == nil {
+		return
+	}
+	text := err.Error()
+	if p := e.natsErr.Load(); p != nil {
+		text += "\n" + (*p).Error()
+	}
+	if errors.Is(err, context.Canceled) {
+		text = "interrupted: " + text
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			fmt.Fprintln(e.err, "pinwheel: "+line)
+		}
+	}
+	if exitCode(err) == exitUsage {
+		fmt.Fprintf(e.err, "pinwheel: see '%s'\n", cmp.Or(ee.see, cmd.CommandPath()+" --help"))
+	}
+}
+
+// needsConfig marks commands for which the environment must be right.
+const needsConfig = "needs-config"
+
+func newRoot(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pinwheel",
+		Short: "Run JavaScript and TypeScript event handlers on NATS JetStream",
+		Long: "Pinwheel runs JavaScript and TypeScript event handlers on NATS JetStream.\n\n" +
+			"Settings are variables of the environment: see 'pinwheel help environment'.",
+		Example:       "  pinwheel dev examples/hello.js\n  pinwheel send fetch dev/hello --data '{\"name\":\"Ada\"}'",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Annotations[needsConfig] != "" {
+				var err error
+				if e.cfg, err = e.load(); err != nil {
+					return &exitError{code: exitUsage, err: err, see: "pinwheel help environment"}
+				}
+			}
+			e.parsed = true
+			return nil
+		},
+	}
+	root.SetIn(e.in)
+	root.SetOut(e.out)
+	root.SetErr(e.err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newDevCommand(e), newServeCommand(e), newDeployCommand(e), newWorkersCommand(e), newSendCommand(e),
+		newDeadCommand(e), newVersionCommand(e), newEnvironmentTopic())
+	return root
+}
+
+// command completes c, which does f, with the environment's configuration in e.cfg.
+func (e *env) command(c cobra.Command, f func(ctx context.Context, args []string) error) *cobra.Command {
+	c.Annotations = map[string]string{needsConfig: "yes"}
+	c.RunE = func(cmd *cobra.Command, args []string) error { return f(cmd.Context(), args) }
+	return &c
+}
+
+// group is a command that has only subcommands.
+func group(c cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	names := make([]string, len(subcommands))
+	for i, s := range subcommands {
+		names[i] = s.Name()
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage("%s needs a command: %s", cmd.Name(), strings.Join(names, ", "))
+		}
+		return usage("%s has no command %q: it has %s", cmd.Name(), args[0], strings.Join(names, ", "))
+	}
+	c.AddCommand(subcommands...)
+	return &c
+}
+
+func newVersionCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Example: "  pinwheel version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(e.out, "pinwheel "+e.version)
+			return err
+		},
+	}
+}
+
+// newEnvironmentTopic is help without a command.
+func newEnvironmentTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("Settings are variables of the environment. One that is unknown or has a wrong value is refused.\n")
+	for _, v := range Variables() {
+		fmt.Fprintf(&b, "\n%s\n    %s.\n    It is %s.\n", v.Name, v.Meaning, v.Allowed)
+		if v.Default != "" {
+			fmt.Fprintf(&b, "    Default: %s\n", v.Default)
+		}
+	}
+	return &cobra.Command{Use: "environment", Short: "The variables that configure Pinwheel", Long: b.String()}
+}
+
+// version is what the Go toolchain knows of this build.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text := info.Main.Version
+	if text == "" {
+		text = "(devel)"
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if r := settings["vcs.revision"]; len(r) >= 12 && !strings.Contains(text, r[:12]) {
+		text += " " + r[:12]
+	}
+	if settings["vcs.modified"] == "true" && !strings.HasSuffix(text, "+dirty") {
+		text += " with changes"
+	}
+	return text + " " + info.GoVersion
+}

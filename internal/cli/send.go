@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/client"
+)
+
+// sending is what the command line of send says.
+type sending struct {
+	data, file          string
+	hasData, hasFile    bool
+	headers             []string
+	timeout             time.Duration
+	noWait              bool
+	id, contentType     string
+	method, path        string // fetch
+	scheduledTime, cron string // scheduled
+}
+
+func newSendCommand(e *env) *cobra.Command {
+	var s sending
+	var c *cobra.Command
+	c = e.command(cobra.Command{
+		Use: "send KIND OWNER/WORKER", Short: "Send an event to a worker and print its reply", Args: cobra.ExactArgs(2),
+		Long: "Sends an event and waits for the reply: its body goes to stdout, status and headers to stderr. KIND is fetch, task or\n" +
+			"scheduled.\n\n" +
+			"The exit code is 1 when the reply is an error (the event failed, an HTTP status of 400 or more, or success:false),\n" +
+			"2 when the command line is wrong, and 3 when no reply came in time. A task then still runs.",
+		Example: "  pinwheel send fetch dev/hello --data '{\"name\":\"Ada\"}'\n" +
+			"  pinwheel send task dev/csv-report --data-file sales.csv --content-type text/csv",
+	}, func(ctx context.Context, args []string) error {
+		s.hasData, s.hasFile = c.Flags().Changed("data"), c.Flags().Changed("data-file")
+		r, err := s.request(args[0], args[1])
+		if err != nil {
+			return err
+		}
+		if err := s.readBody(r, e.in); err != nil {
+			return err
+		}
+		return e.send(ctx, &s, r)
+	})
+	f := c.Flags()
+	f.StringVar(&s.data, "data", "", "body of the event")
+	f.StringVar(&s.file, "data-file", "", "file with the body; - is stdin")
+	f.StringArrayVar(&s.headers, "header", nil, "`NAME=VALUE`: header of the request (fetch) or of the event; may be repeated")
+	f.StringVar(&s.contentType, "content-type", "", "type of the body (default for tasks: application/json if it is JSON)")
+	f.StringVar(&s.method, "method", "", "fetch: HTTP method (default GET, or POST with a body)")
+	f.StringVar(&s.path, "path", "", "fetch: path with query, or a whole URL (default /)")
+	f.StringVar(&s.scheduledTime, "time", "", "scheduled: the time that the event stands for, in RFC 3339")
+	f.StringVar(&s.cron, "cron", "", "scheduled: the expression that the event stands for")
+	f.StringVar(&s.id, "id", "", "id of the event: a second one with the same id is not stored")
+	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "how long to wait for the reply")
+	f.BoolVar(&s.noWait, "no-wait", false, "wait only until the event is stored, and print where")
+	return c
+}
+
+// request is the event without its body. Its error is one of usage.
+func (s *sending) request(kind, target string) (r *client.Request, err error) {
+	r = &client.Request{ID: s.id, Method: s.method, URL: s.path, Header: events.Header{}, HTTPHeader: http.Header{}}
+	if r.Kind, err = events.ParseKind(kind); err != nil {
+		return nil, usage("%w", err)
+	}
+	if r.Owner, r.Worker, err = events.ParseTarget(target); err != nil {
+		return nil, usage("%w", err)
+	}
+	if s.timeout <= 0 {
+		return nil, usage("--timeout is %s: it is longer than 0", s.timeout)
+	}
+	for _, only := range []struct {
+		flag, value string
+		kind        events.Kind
+	}{
+		{"--method", s.method, events.Fetch}, {"--path", s.path, events.Fetch},
+		{"--time", s.scheduledTime, events.Scheduled}, {"--cron", s.cron, events.Scheduled},
+	} {
+		if only.value != "" && only.kind != r.Kind {
+			return nil, usage("%s is for %s events, and this is a %s", only.flag, only.kind, r.Kind)
+		}
+	}
+	if s.scheduledTime != "" {
+		if r.ScheduledTime, err = time.Parse(time.RFC3339Nano, s.scheduledTime); err != nil {
+			return nil, usage("--time %q: it is a time in RFC 3339, like 2026-01-02T15:04:05Z", s.scheduledTime)
+		}
+	}
+	if s.cron != "" {
+		r.Header.Set(events.HeaderCron, s.cron)
+	}
+	return r, s.readHeaders(r)
+}
+
+// readHeaders puts --header and --content-type where the kind has them.
+func (s *sending) readHeaders(r *client.Request) error {
+	into := r.Header
+	if r.Kind == events.Fetch {
+		into = events.Header(r.HTTPHeader)
+	}
+	for _, h := range s.headers {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok || name == "" {
+			return usage("--header %q: write it as NAME=VALUE", h)
+		}
+		if flag := ownFlag(r.Kind, name); flag != "" {
+			return usage("--header %s: use %s", name, flag)
+		}
+		into[name] = append(into[name], value)
+	}
+	if s.contentType == "" {
+		return nil
+	}
+	if _, twice := contentType(into); twice {
+		return usage("--content-type and --header %s: choose one", events.HeaderContentType)
+	}
+	if r.Kind == events.Scheduled {
+		r.Header.Set(events.HeaderContentType, s.contentType)
+	}
+	r.ContentType = s.contentType
+	return nil
+}
+
+// ownFlag is the flag to use in place of a header that means something to Pinwheel.
+func ownFlag(k events.Kind, name string) string {
+	for header, flag := range map[string]string{
+		events.HeaderEventID: "--id", events.HeaderMsgID: "--id", events.HeaderReplyTo: "--no-wait, or nothing",
+		events.HeaderDeadline: "--timeout", events.HeaderScheduledTime: "--time", events.HeaderCron: "--cron",
+		events.HeaderMethod: "--method", events.HeaderURL: "--path",
+	} {
+		if strings.EqualFold(name, header) {
+			return flag
+		}
+	}
+	if k == events.Fetch && len(name) > len(events.HeaderHTTPPrefix) && strings.EqualFold(name[:len(events.HeaderHTTPPrefix)], events.HeaderHTTPPrefix) {
+		return "the name alone, " + name[len(events.HeaderHTTPPrefix):]
+	}
+	return ""
+}
+
+func contentType(h events.Header) (value string, ok bool) {
+	for name, values := range h {
+		if strings.EqualFold(name, events.HeaderContentType) && len(values) > 0 {
+			return values[0], true
+		}
+	}
+	return "", false
+}
+
+// readBody reads the body, and says that a task's is JSON when it is and nobody said otherwise.
+func (s *sending) readBody(r *client.Request, stdin io.Reader) (err error) {
+	switch {
+	case s.hasData && s.hasFile:
+		return usage("--data and --data-file: choose one")
+	case s.hasFile && s.file == "-":
+		if r.Body, err = io.ReadAll(stdin); err != nil {
+			return fmt.Errorf("read stdin: %w", err)
+		}
+	case s.hasFile:
+		if r.Body, err = os.ReadFile(s.file); err != nil {
+			return usage("--data-file: %w", err)
+		}
+	default:
+		r.Body = []byte(s.data)
+	}
+	if _, given := contentType(r.Header); r.Kind == events.Task && !given && r.ContentType == "" && json.Valid(r.Body) {
+		r.ContentType = "application/json"
+	}
+	return nil
+}
+
+func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
+	conn, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	if most := conn.nc.MaxPayload(); int64(len(r.Body)) > most {
+		return usage("the body has %d bytes: this NATS takes at most %d", len(r.Body), most)
+	}
+	c, err := client.New(conn.nc, client.Prefix(e.cfg.Prefix))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	if s.noWait {
+		ack, err := c.Publish(limited, *r)
+		if err != nil {
+			return s.failed(ctx, err)
+		}
+		return e.printAck(r, ack)
+	}
+	reply, err := c.Call(limited, *r)
+	var failure *events.Failure
+	if err != nil && !errors.As(err, &failure) {
+		return s.failed(ctx, err)
+	}
+	return e.printReply(r.Kind, reply)
+}
+
+// failed finds the exit code for an event that has no reply.
+func (s *sending) failed(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, client.ErrMalformed):
+		return usage("%w", err)
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && s.noWait:
+		return timedOut("not known to be stored within %s: %w", s.timeout, err)
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return timedOut("no reply within %s: %w", s.timeout, err)
+	case errors.Is(err, nats.ErrMaxPayload):
+		return usage("body and headers do not fit a message of this NATS: %w", err)
+	}
+	return err
+}
+
+func timedOut(format string, args ...any) error {
+	return &exitError{code: exitTimeout, err: fmt.Errorf(format, args...)}
+}

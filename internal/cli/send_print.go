@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/client"
+)
+
+// printAck says where an event is stored.
+func (e *env) printAck(r *client.Request, ack *client.Ack) error {
+	id := r.ID
+	if id == "" {
+		id = strconv.FormatUint(ack.Seq, 10)
+	}
+	what := "stored"
+	if ack.Duplicate {
+		what = "stored before"
+	}
+	_, err := fmt.Fprintf(e.out, "%s in %s, sequence %d, event id %s\n", what, ack.Stream, ack.Seq, id)
+	return err
+}
+
+// printReply writes the body to stdout as it is, and all else to stderr. The error has the exit code.
+func (e *env) printReply(k events.Kind, r *events.Reply) error {
+	status, ok := replyStatus(k, r)
+	fmt.Fprintln(e.err, status)
+	about := fmt.Sprintf("event %s, attempt %d, %s", r.EventID, r.Attempt, r.Duration.Round(time.Microsecond))
+	if r.Version != "" {
+		about += ", version " + r.Version
+	}
+	fmt.Fprintln(e.err, about)
+	for _, line := range headerLines(r.Headers) {
+		fmt.Fprintln(e.err, line)
+	}
+	if _, err := e.out.Write(r.Body); err != nil {
+		return err
+	}
+	if isTerminal(e.out) && len(r.Body) > 0 && !bytes.HasSuffix(r.Body, []byte("\n")) {
+		fmt.Fprintln(e.out)
+	}
+	if !ok {
+		return silent(exitFailure)
+	}
+	return nil
+}
+
+// replyStatus is the reply in a line, and whether it is a good one.
+func replyStatus(k events.Kind, r *events.Reply) (line string, ok bool) {
+	ok = r.Failure == nil
+	if k == events.Fetch {
+		ok = ok && r.Status < http.StatusBadRequest
+		line = strings.TrimSpace(fmt.Sprintf("HTTP %d %s", r.Status, http.StatusText(r.Status)))
+	} else {
+		var result struct {
+			Success *bool `json:"success"`
+		}
+		if json.Unmarshal(r.Body, &result) == nil && result.Success != nil {
+			ok = ok && *result.Success
+		}
+		line = map[bool]string{true: "success", false: "no success"}[ok]
+	}
+	if r.Failure != nil {
+		line += ", " + r.Failure.Error()
+	}
+	return line, ok
+}
+
+// headerLines are "name: value", sorted by name: the wire does not keep the order of names, but that of equal ones.
+func headerLines(headers []string) []string {
+	lines := make([]string, 0, len(headers)/2)
+	for i := 0; i+1 < len(headers); i += 2 {
+		lines = append(lines, headers[i]+": "+headers[i+1])
+	}
+	slices.SortStableFunc(lines, func(a, b string) int {
+		a, _, _ = strings.Cut(a, ":")
+		b, _, _ = strings.Cut(b, ":")
+		return strings.Compare(a, b)
+	})
+	return lines
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// workerJSON is a worker as machines read it.
+type workerJSON struct {
+	Owner      string            `json:"owner"`
+	Name       string            `json:"name"`
+	Version    string            `json:"version"`
+	Hash       string            `json:"hash"`
+	Mode       events.Mode       `json:"mode"`
+	Handlers   []string          `json:"handlers"`
+	File       string            `json:"file"`
+	Vars       []string          `json:"vars"` // names only: the values may be secrets
+	Queues     map[string]string `json:"queues"`
+	Limits     events.Limits     `json:"limits"`
+	Retries    events.Retries    `json:"retries"`
+	DeployedAt time.Time         `json:"deployedAt"`
+	Versions   []versionJSON     `json:"versions,omitempty"` // oldest first; the last one is active
+}
+
+type versionJSON struct {
+	Version    string    `json:"version"`
+	DeployedAt time.Time `json:"deployedAt"`
+}
+
+func newWorkerJSON(w *events.Worker) workerJSON {
+	j := workerJSON{
+		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Mode: w.Mode, File: w.File, Handlers: []string{},
+		Vars: slices.AppendSeq([]string{}, maps.Keys(w.Vars)), Queues: w.Queues,
+		Limits: w.Limits.OrDefault(), Retries: w.Retries.OrDefault(), DeployedAt: w.DeployedAt,
+	}
+	for _, k := range w.Handlers {
+		j.Handlers = append(j.Handlers, k.String())
+	}
+	slices.Sort(j.Vars)
+	if j.Queues == nil {
+		j.Queues = map[string]string{}
+	}
+	return j
+}
+
+func (e *env) printWorkersJSON(ws []*events.Worker) error {
+	enc := json.NewEncoder(e.out)
+	for _, w := range ws {
+		if err := enc.Encode(newWorkerJSON(w)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *env) printWorkerJSON(w *events.Worker, versions []*events.Worker) error {
+	j := newWorkerJSON(w)
+	for _, v := range versions {
+		j.Versions = append(j.Versions, versionJSON{v.Version, v.DeployedAt})
+	}
+	return json.NewEncoder(e.out).Encode(j)
+}
+
+// table aligns columns that are separated by tabs.
+func (e *env) table() *tabwriter.Writer { return tabwriter.NewWriter(e.out, 0, 8, 2, ' ', 0) }
+
+func (e *env) printWorkers(ws []*events.Worker) error {
+	t := e.table()
+	fmt.Fprintln(t, "WORKER\tVERSION\tHANDLERS\tDEPLOYED")
+	for _, w := range ws {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", w.Target(), w.Version, kindList(w.Handlers), stamped(w.DeployedAt))
+	}
+	return t.Flush()
+}
+
+func (e *env) printWorker(w *events.Worker, versions []*events.Worker) error {
+	t := e.table()
+	row := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
+	row("worker", "%s", w.Target())
+	row("version", "%s", w.Version)
+	row("deployed", "%s", stamped(w.DeployedAt))
+	row("handlers", "%s", kindList(w.Handlers))
+	row("file", "%s, %d bytes bundled", w.File, len(w.Code))
+	row("mode", "%s", w.Mode)
+	if len(w.Vars) > 0 {
+		row("vars", "%s", strings.Join(slices.Sorted(maps.Keys(w.Vars)), ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
+		row("queue", "%s to %s/%s", name, w.Owner, w.Queues[name])
+	}
+	l, r := w.Limits.OrDefault(), w.Retries.OrDefault()
+	row("limits", "cpu %s, wall %s, heap %d MB, %d subrequests, %d bytes of log", l.CPU.Duration(), l.Wall.Duration(), l.HeapMB, l.Subrequests, l.LogBytes)
+	row("retries", "%d attempts, delays from %s to %s", r.MaxAttempts, r.Initial.Duration(), r.Max.Duration())
+	for i, v := range slices.Backward(versions) {
+		active := ""
+		if i == len(versions)-1 {
+			active = ", active"
+		}
+		row("kept", "%s of %s%s", v.Version, stamped(v.DeployedAt), active)
+	}
+	return t.Flush()
+}
+
+// stamped is a time for people, in their time zone.
+func stamped(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
