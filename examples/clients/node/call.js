@@ -1,0 +1,32 @@
+// Calls a worker from Node: a plain NATS request, no library of ours.
+//
+//   node call.js [owner/worker] [name]
+
+import { connect, headers } from "@nats-io/transport-node";
+
+const [target = "dev/hello", name = "Ada"] = process.argv.slice(2);
+const [owner, worker] = target.split("/");
+
+const nc = await connect({ servers: process.env.NATS_URL ?? "nats://127.0.0.1:4222" });
+try {
+  const h = headers();
+  h.set("Http-Method", "POST");
+  h.set("Http-Url", "/greetings?lang=en");
+  h.set("Http-Header-Content-Type", "application/json");
+  // With an Event-Id of your own, a reply and a line in the worker's log can be told to belong together.
+  h.set("Event-Id", crypto.randomUUID());
+  const timeout = 10_000;
+  // Past the deadline nobody waits, so an event that has not started by then is not run.
+  h.set("Deadline", new Date(Date.now() + timeout).toISOString());
+
+  const reply = await nc.request(`pinwheel.call.fetch.${owner}.${worker}`, JSON.stringify({ name }), { headers: h, timeout });
+
+  const failure = reply.headers?.get("Error");
+  if (failure) {
+    throw new Error(failure); // "reason: message", as in "no-worker: …"
+  }
+  console.error(`status ${reply.headers?.get("Http-Status")} after ${reply.headers?.get("Duration-Ms")} ms`);
+  console.log(reply.string());
+} finally {
+  await nc.close();
+}
