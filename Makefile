@@ -1,0 +1,43 @@
+# `make` lists what there is. CI runs .ci/run.
+
+GO        ?= go
+FUZZTIME  ?= 30s
+BENCH     ?= .
+COUNT     ?= 6
+# Where threads, callbacks and locks are.
+RACE_PKGS := ./events/... ./consumer/... ./dispatch/... ./isolates/... ./deploy/... ./internal/...
+
+.PHONY: help test race hostile lint bench bench-compare fuzz docs
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-15s %s\n", $$1, $$2}'
+
+test: ## all tests
+	$(GO) test ./...
+
+race: ## tests of the rooms under the race detector
+	$(GO) test -race $(RACE_PKGS)
+
+hostile: ## hostile scripts against the isolates: minutes, all cores, several GB; not in CI
+	$(GO) test -tags hostile -run Hostile -timeout 30m -v ./isolates
+
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'gofmt -w these files'; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+bench: ## all benchmarks, COUNT times, to bench.txt (BENCH=regexp chooses)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... | tee bench.txt
+
+bench-compare: ## benchmarks of REF and of this tree, compared: make bench-compare REF=main
+	@test -n "$(REF)" || { echo 'usage: make bench-compare REF=commit'; exit 2; }
+	tree=$$(mktemp -d) && git worktree add --detach "$$tree" $(REF) && \
+	  trap 'git worktree remove --force "$$tree"' EXIT && \
+	  (cd "$$tree" && $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...) > bench-$(subst /,-,$(REF)).txt && \
+	  $(MAKE) bench && $(GO) tool benchstat bench-$(subst /,-,$(REF)).txt bench.txt
+
+fuzz: ## every fuzz target for FUZZTIME
+	.ci/fuzz $(FUZZTIME)
+
+docs: ## write the tables of docs/operations.md anew
+	UPDATE_DOCS=1 $(GO) test -count 1 -run TestOperations .

@@ -1,0 +1,368 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/pinwheel-run/pinwheel"
+
+// room is a row of the table of docs/adr/0001: what a package may import beside the standard library.
+type room struct {
+	rooms []string // of this module
+	libs  []string // modules or packages of others, by prefix
+	tests []string // what its tests may import besides: rooms of this module, and others by prefix
+	pure  bool     // builds with CGO_ENABLED=0
+}
+
+const (
+	libNATS       = "github.com/nats-io/nats.go"
+	libNATSServer = "github.com/nats-io/nats-server/v2"
+	libProm       = "github.com/prometheus/client_golang/prometheus"
+	libZerolog    = "github.com/rs/zerolog"
+	libBackoff    = "github.com/cenkalti/backoff/v4"
+	libEsbuild    = "github.com/evanw/esbuild"
+)
+
+// testLibs are for the tests of every room.
+var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go.uber.org/goleak"}
+
+// house lists every package. What is not in it is not a room of the house.
+var house = map[string]room{
+	"": {
+		rooms: []string{"internal/cli"},
+		tests: []string{"consumer", "deploy", "dispatch", "events", "isolates", "internal/natstest", "internal/supervisor", libProm, libZerolog, "github.com/nats-io/"},
+	},
+	"events":        {pure: true},
+	"events/client": {pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/nuid"}, tests: []string{"internal/natstest"}},
+	"consumer": {
+		pure: true, rooms: []string{"events"}, libs: []string{libNATS, libBackoff, libProm, libZerolog, "golang.org/x/time/rate"},
+		tests: []string{"internal/natsd", "internal/natstest"},
+	},
+	"dispatch": {pure: true, rooms: []string{"events"}, libs: []string{libBackoff, libProm, libZerolog}},
+	"isolates": {
+		rooms: []string{"events", "isolates/v8x", "internal/sourcemap"},
+		libs:  []string{libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
+		tests: []string{libEsbuild},
+	},
+	"isolates/v8x": {libs: []string{"rogchap.com/v8go"}},
+	"deploy": {
+		pure: true, rooms: []string{"events", "internal/sourcemap"},
+		libs:  []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
+		tests: []string{"internal/natsd", "internal/natstest", libNATSServer},
+	},
+	"internal/cli": {
+		rooms: []string{"consumer", "deploy", "dispatch", "events", "events/client", "isolates", "internal/natsd", "internal/supervisor"},
+		libs: []string{
+			libNATS, "github.com/nats-io/nuid", libProm, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty",
+			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/synadia-io/orbit.go/natscontext", "golang.org/x/time/rate", libBackoff,
+			"golang.org/x/mod/semver", // the NATS service wants a semantic version
+		},
+		tests: []string{
+			"", "internal/natstest", "internal/fleettest", libNATSServer, "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
+		},
+	},
+	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog}, tests: []string{"internal/natstest"}},
+	// Apart from internal/cli because it must never come near V8: it outlives what V8 takes down.
+	"internal/supervisor": {
+		pure: true, libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt"},
+	},
+	"internal/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"}, tests: []string{libEsbuild}},
+
+	// For tests only: no row above has them under rooms.
+	"internal/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS}, testLibs...)},
+	"internal/fleettest": {
+		rooms: []string{"consumer", "deploy", "dispatch", "events", "isolates", "internal/cli", "internal/natsd", "internal/natstest"},
+		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
+	},
+
+	// Outside users: what anybody could write.
+	"examples": {
+		rooms: []string{"events", "events/client"}, libs: []string{libNATS},
+		tests: []string{"internal/fleettest", "internal/natstest", "internal/cli", libEsbuild},
+	},
+	"examples/clients/go": {
+		pure: true, rooms: []string{"events", "events/client"}, libs: []string{libNATS, "github.com/nats-io/nuid"},
+		tests: []string{"internal/fleettest", "internal/natstest"},
+	},
+}
+
+// Budgets of CONTRIBUTING.md, for Go that is no test.
+const (
+	maxFileLines     = 400
+	maxFunctionLines = 60
+)
+
+// Exceptions to the budgets, with the reason: "path" or "path:function".
+var longFiles, longFunctions = map[string]string{}, map[string]string{}
+
+// sleeps are the tests that may call time.Sleep: never to wait for something to happen.
+var sleeps = map[string]string{
+	"consumer/attempts_test.go":   "the sleep is the handler's work, longer than the lease",
+	"consumer/bench_test.go":      "the sleep is the publisher's, while the stream is full",
+	"consumer/puller_test.go":     "the sleep is the handler's work",
+	"dispatch/dispatcher_test.go": "in a synctest bubble: the clock is fake",
+}
+
+// pkg is what go list says of a package.
+type pkg struct {
+	ImportPath, Dir, Doc               string
+	Imports, TestImports, XTestImports []string
+	CgoFiles                           []string
+}
+
+func (p pkg) name() string {
+	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Doc,Imports,TestImports,XTestImports,CgoFiles", "./...")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var list []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+		var p pkg
+		require.NoError(t, dec.Decode(&p))
+		list = append(list, p)
+	}
+	require.NotEmpty(t, list)
+	return list
+}
+
+func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
+	for _, p := range packages(t) {
+		row, ok := house[p.name()]
+		if !ok {
+			t.Errorf("%q is not a room of the house: add it to the table with what it may import, or put its code where it belongs", p.name())
+			continue
+		}
+		for _, path := range p.Imports {
+			if !allowed(path, row.rooms, row.libs) {
+				t.Errorf("%s must not import %s", label(p), path)
+			}
+		}
+		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+			if path != p.ImportPath && !allowed(path, slices.Concat(row.rooms, row.tests), slices.Concat(row.libs, row.tests, testLibs)) {
+				t.Errorf("tests of %s must not import %s", label(p), path)
+			}
+		}
+	}
+}
+
+func label(p pkg) string {
+	if p.name() == "" {
+		return "the root"
+	}
+	return p.name()
+}
+
+func allowed(importPath string, rooms, libs []string) bool {
+	if importPath == module {
+		return slices.Contains(rooms, "")
+	}
+	if own, ok := strings.CutPrefix(importPath, module+"/"); ok {
+		return slices.Contains(rooms, own)
+	}
+	first, _, _ := strings.Cut(importPath, "/")
+	if !strings.Contains(first, ".") {
+		return true // standard library; TestOnlyV8xUsesCgo looks at "C"
+	}
+	return slices.ContainsFunc(libs, func(lib string) bool { return lib != "" && strings.HasPrefix(importPath, lib) })
+}
+
+func TestPackagesSayWhatHappensInThem(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.Doc == "" && p.name() != "examples" { // examples has only tests
+			t.Errorf("%s has no package comment", label(p))
+		}
+	}
+}
+
+func TestOnlyV8xUsesCgo(t *testing.T) {
+	for _, p := range packages(t) {
+		if len(p.CgoFiles) > 0 && p.name() != "isolates/v8x" {
+			t.Errorf("%s uses cgo in %v", label(p), p.CgoFiles)
+		}
+	}
+}
+
+func TestPureRoomsBuildWithoutCgo(t *testing.T) {
+	var pure []string
+	for _, p := range packages(t) {
+		if house[p.name()].pure {
+			pure = append(pure, p.ImportPath)
+		}
+	}
+	require.NotEmpty(t, pure)
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build"}, pure...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// goFile is a parsed source file of ours.
+type goFile struct {
+	path string // with slashes, from the root
+	set  *token.FileSet
+	ast  *ast.File
+}
+
+func (f goFile) test() bool { return strings.HasSuffix(f.path, "_test.go") }
+
+func (f goFile) line(p token.Pos) int { return f.set.Position(p).Line }
+
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	for _, p := range ourFiles(t) {
+		if filepath.Ext(p) != ".go" {
+			continue
+		}
+		set := token.NewFileSet()
+		parsed, err := parser.ParseFile(set, filepath.FromSlash(p), nil, parser.ParseComments)
+		require.NoError(t, err)
+		files = append(files, goFile{p, set, parsed})
+	}
+	require.NotEmpty(t, files)
+	return files
+}
+
+// ourFiles are the paths of all files but those that tools make.
+func ourFiles(t *testing.T) []string {
+	t.Helper()
+	var paths []string
+	require.NoError(t, filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && slices.Contains([]string{".git", ".pinwheel", "node_modules"}, d.Name()) {
+			return fs.SkipDir
+		}
+		if err == nil && d.Type().IsRegular() {
+			paths = append(paths, filepath.ToSlash(p))
+		}
+		return err
+	}))
+	return paths
+}
+
+func TestFilesAndFunctionsStayShort(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.test() {
+			continue
+		}
+		if n := f.line(f.ast.FileEnd); n > maxFileLines && longFiles[f.path] == "" {
+			t.Errorf("%s has %d lines: at most %d", f.path, n, maxFileLines)
+		}
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			n := f.line(fn.Body.Rbrace) - f.line(fn.Pos()) + 1
+			if n > maxFunctionLines && longFunctions[f.path+":"+fn.Name.Name] == "" {
+				t.Errorf("%s:%d: %s has %d lines: at most %d", f.path, f.line(fn.Pos()), fn.Name.Name, n, maxFunctionLines)
+			}
+		}
+	}
+}
+
+func TestNothingHappensByItself(t *testing.T) {
+	for _, f := range goFiles(t) {
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s:%d: init runs unasked: make it a function that somebody calls", f.path, f.line(fn.Pos()))
+			}
+		}
+	}
+}
+
+func TestTestsWaitForFacts(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if !f.test() {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "Sleep" {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && sleeps[f.path] == "" {
+				t.Errorf("%s:%d: time.Sleep: wait for what must happen, or add the reason to sleeps", f.path, f.line(sel.Pos()))
+			}
+			return true
+		})
+	}
+}
+
+func TestTheVocabularyIsDocumented(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if !strings.HasPrefix(f.path, "events/") || f.test() {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			for name, doc := range exported(d) {
+				if doc == "" {
+					t.Errorf("%s: %s has no doc comment", f.path, name)
+				}
+			}
+		}
+	}
+}
+
+// exported are the exported names that a declaration makes, with what documents them. The comment of
+// a const or var block stands for its members, and so does one at the end of their line.
+func exported(d ast.Decl) map[string]string {
+	names := map[string]string{}
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() {
+			names[d.Name.Name] = d.Doc.Text()
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() {
+					names[s.Name.Name] = d.Doc.Text() + s.Doc.Text()
+				}
+			case *ast.ValueSpec:
+				for _, n := range s.Names {
+					if n.IsExported() {
+						names[n.Name] = d.Doc.Text() + s.Doc.Text() + s.Comment.Text()
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// machine matches paths that only mean something on the machine somebody worked on.
+var machine = regexp.MustCompile(`/(home|root|Users|work)/[A-Za-z0-9._-]+`)
+
+func TestNoNamesOfMachines(t *testing.T) {
+	for _, p := range ourFiles(t) {
+		if p == "arch_test.go" || filepath.Ext(p) == ".test" {
+			continue
+		}
+		text, err := os.ReadFile(p)
+		require.NoError(t, err)
+		for i, line := range strings.Split(string(text), "\n") {
+			if m := machine.FindString(line); m != "" {
+				t.Error(fmt.Sprintf("%s:%d", p, i+1), "names a place on somebody's machine:", m)
+			}
+		}
+	}
+}
