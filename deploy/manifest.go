@@ -16,15 +16,13 @@ import (
 // Manifest says how a worker is to be run. It is the file NAME.pinwheel.json next to the source
 // NAME.js, and the magic comment "// @mode …" at the head of the source.
 type Manifest struct {
-	Mode    events.Mode       // "" = pinned
-	Vars    map[string]string // env.NAME is this string
-	Queues  map[string]string // env.NAME.send(…) publishes a task to this worker of the same owner
-	Limits  events.Limits     // zero fields = default
-	Retries events.Retries    // zero fields = default
+	Mode     events.Mode       // "" = pinned
+	Vars     map[string]string // env.NAME is this string
+	Queues   map[string]string // env.NAME.send(…) publishes a task to this worker of the same owner
+	Limits   events.Limits     // zero fields = default
+	Retries  events.Retries    // zero fields = default
+	Lifetime events.Lifetime   // zero fields = no bound; of mode persistent only
 }
-
-// modes are the execution modes that a worker may ask for.
-var modes = []events.Mode{events.Pinned}
 
 const (
 	// maxEnvName is the longest name in env, bytes.
@@ -59,6 +57,9 @@ func readManifest(sourcePath string, source []byte) (Manifest, error) {
 		return Manifest{}, sourceError(path, text, -1, "mode is %q here and %q in %s: say it once", m.Mode, mode, sourcePath)
 	}
 	m.Mode = cmp.Or(m.Mode, mode)
+	if err := m.checkLifetime(); err != nil {
+		return Manifest{}, sourceError(path, text, -1, "%v", err)
+	}
 	return m, nil
 }
 
@@ -91,10 +92,10 @@ func magicMode(path string, source []byte) (events.Mode, error) {
 var modeComment = regexp.MustCompile(`^\s*//\s*@mode[ \t]+(\S+)`)
 
 func checkMode(m events.Mode) error {
-	if m == "" || slices.Contains(modes, m) {
+	if m == "" || slices.Contains(events.Modes[:], m) {
 		return nil
 	}
-	return fmt.Errorf("mode %q: it is one of %s", m, joinNames(modes))
+	return fmt.Errorf("mode %q: it is one of %s", m, joinNames(events.Modes[:]))
 }
 
 func joinNames[S ~string](names []S) string {
@@ -156,7 +157,20 @@ func (m Manifest) Validate() error {
 	if err := m.Retries.Validate(); err != nil {
 		return err
 	}
-	return checkMode(m.Mode)
+	if err := m.Lifetime.Validate(); err != nil {
+		return err
+	}
+	if err := checkMode(m.Mode); err != nil || m.Mode == "" { // a magic comment may still name the mode
+		return err
+	}
+	return m.checkLifetime()
+}
+
+func (m Manifest) checkLifetime() error {
+	if m.Lifetime == (events.Lifetime{}) || m.Mode == events.Persistent {
+		return nil
+	}
+	return fmt.Errorf("lifetime is for mode %q: the mode is %q", events.Persistent, m.Mode.OrDefault())
 }
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

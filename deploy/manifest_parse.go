@@ -54,7 +54,7 @@ func (p *manifestParser) offsetOf(field string) int64 {
 }
 
 func (p *manifestParser) manifest(m *Manifest) error {
-	l, r := &m.Limits, &m.Retries
+	l, r, life := &m.Limits, &m.Retries, &m.Lifetime
 	err := p.object("", fields{
 		"mode":   p.value("a string", &m.Mode),
 		"vars":   p.strings(&m.Vars),
@@ -67,6 +67,9 @@ func (p *manifestParser) manifest(m *Manifest) error {
 			"maxAttempts": p.value(aNumber, &r.MaxAttempts), "initialMs": p.value(aNumber, &r.Initial),
 			"factor": p.value("a number", &r.Factor), "maxMs": p.value(aNumber, &r.Max),
 			"jitter": p.value("a number", &r.Jitter), "fetch": p.value("true or false", &r.Fetch),
+		}),
+		"lifetime": p.fixed(fields{
+			"idleMs": p.value(aNumber, &life.Idle), "ttlMs": p.value(aNumber, &life.TTL), "requests": p.value(aNumber, &life.Requests),
 		}),
 	}, nil)
 	if err != nil {

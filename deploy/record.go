@@ -29,6 +29,7 @@ type record struct {
 	Queues     map[string]string `json:"queues,omitempty"`
 	Limits     events.Limits     `json:"limits"`
 	Retries    events.Retries    `json:"retries"`
+	Lifetime   *events.Lifetime  `json:"lifetime,omitempty"`
 	DeployedAt time.Time         `json:"deployedAt"`
 
 	// Either the bundle itself, or the name of the object that holds it.
@@ -47,6 +48,9 @@ func newRecord(w *events.Worker) *record {
 		Format: recordFormat, Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, File: w.File,
 		Vars: w.Vars, Queues: w.Queues, Limits: w.Limits, Retries: w.Retries, DeployedAt: w.DeployedAt.UTC(),
 		Bundle: &payload{w.Code, string(w.SourceMap)},
+	}
+	if w.Lifetime != (events.Lifetime{}) {
+		r.Lifetime = &w.Lifetime
 	}
 	for _, k := range w.Handlers {
 		r.Handlers = append(r.Handlers, k.String())
@@ -74,6 +78,13 @@ func (r *record) encode(limit int) (text, object []byte, err error) {
 		return nil, nil, fmt.Errorf("encode record: %w", err)
 	}
 	return text, object, nil
+}
+
+func (r *record) lifetime() events.Lifetime {
+	if r.Lifetime == nil {
+		return events.Lifetime{}
+	}
+	return *r.Lifetime
 }
 
 // objectName is where the code of a version lies. It belongs to one worker, so that it can be deleted with it.
@@ -159,14 +170,14 @@ func isHash(s string) bool {
 }
 
 func (r *record) manifest() Manifest {
-	return Manifest{Mode: r.Mode, Vars: r.Vars, Queues: r.Queues, Limits: r.Limits, Retries: r.Retries}
+	return Manifest{Mode: r.Mode, Vars: r.Vars, Queues: r.Queues, Limits: r.Limits, Retries: r.Retries, Lifetime: r.lifetime()}
 }
 
 // worker makes the worker of a validated record. Without a bundle it has no code.
 func (r *record) worker() *events.Worker {
 	w := &events.Worker{
 		Owner: r.Owner, Name: r.Name, Version: version(r.Number, r.Hash), Number: r.Number, Hash: r.Hash,
-		Mode: r.Mode, File: r.File, Vars: r.Vars, Queues: r.Queues, Limits: r.Limits, Retries: r.Retries,
+		Mode: r.Mode, File: r.File, Vars: r.Vars, Queues: r.Queues, Limits: r.Limits, Retries: r.Retries, Lifetime: r.lifetime(),
 		DeployedAt: r.DeployedAt,
 	}
 	for _, h := range r.Handlers {
@@ -196,5 +207,5 @@ func checkHash(w *events.Worker) error {
 }
 
 func manifestOf(w *events.Worker) Manifest {
-	return Manifest{Mode: w.Mode, Vars: w.Vars, Queues: w.Queues, Limits: w.Limits, Retries: w.Retries}
+	return Manifest{Mode: w.Mode, Vars: w.Vars, Queues: w.Queues, Limits: w.Limits, Retries: w.Retries, Lifetime: w.Lifetime}
 }

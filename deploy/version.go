@@ -33,15 +33,17 @@ func (b *Bundle) Hash() (string, error) {
 
 // canonical is the manifest as bytes that are the same whenever it says the same.
 func (m Manifest) canonical() ([]byte, error) {
-	if m.Mode == "" {
-		m.Mode = events.Pinned
+	var lifetime *events.Lifetime // left out when there is none: hashes of before there was one stand
+	if m.Lifetime != (events.Lifetime{}) {
+		lifetime = &m.Lifetime
 	}
 	// encoding/json sorts the keys of maps and keeps the order of fields.
 	return json.Marshal(struct {
-		Mode    events.Mode
-		Vars    map[string]string `json:",omitempty"`
-		Queues  map[string]string `json:",omitempty"`
-		Limits  events.Limits
-		Retries events.Retries
-	}{m.Mode, m.Vars, m.Queues, m.Limits, m.Retries})
+		Mode     events.Mode
+		Vars     map[string]string `json:",omitempty"`
+		Queues   map[string]string `json:",omitempty"`
+		Limits   events.Limits
+		Retries  events.Retries
+		Lifetime *events.Lifetime `json:",omitempty"`
+	}{m.Mode.OrDefault(), m.Vars, m.Queues, m.Limits, m.Retries, lifetime})
 }

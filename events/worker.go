@@ -8,8 +8,57 @@ import (
 // Mode is how the isolates of a worker are used (design §5).
 type Mode string
 
-// Pinned is the mode in which a thread keeps a worker's isolate and its warm context between events.
-const Pinned Mode = "pinned"
+// The modes. The zero Mode means Pinned.
+const (
+	// Pinned: each thread keeps isolates of its own for an owner, with warm contexts that run one event at a time.
+	Pinned Mode = "pinned"
+	// Shared: the isolates of an owner are the process's, and any thread takes one that is idle.
+	Shared Mode = "shared"
+	// Oneshot: each event gets an isolate that nothing ran in before, and that is gone after it.
+	Oneshot Mode = "oneshot"
+	// Persistent: one context per process runs all events of the worker, many at once, and keeps its state.
+	Persistent Mode = "persistent"
+)
+
+// Modes are all of them, the default first.
+var Modes = [...]Mode{Pinned, Shared, Oneshot, Persistent}
+
+// OrDefault is Pinned for the zero Mode.
+func (m Mode) OrDefault() Mode {
+	if m == "" {
+		return Pinned
+	}
+	return m
+}
+
+// Lifetime bounds how long a persistent worker's context lives. It is made anew by the next event. Zero means without bound.
+type Lifetime struct {
+	Idle     Millis `json:"idleMs,omitempty"`   // without an event
+	TTL      Millis `json:"ttlMs,omitempty"`    // since it was made
+	Requests int    `json:"requests,omitempty"` // events
+}
+
+// MaxLifetime are the largest bounds a manifest may give.
+var MaxLifetime = Lifetime{
+	Idle: Millis(30 * 24 * time.Hour), TTL: Millis(30 * 24 * time.Hour), Requests: 1_000_000_000,
+}
+
+// Validate returns an error that names the bound that is not allowed, and what is.
+func (l Lifetime) Validate() error {
+	for _, c := range []struct {
+		name           string
+		value, lo, max int64
+	}{
+		{"lifetime.idleMs", l.Idle.ms(), 10, MaxLifetime.Idle.ms()},
+		{"lifetime.ttlMs", l.TTL.ms(), 10, MaxLifetime.TTL.ms()},
+		{"lifetime.requests", int64(l.Requests), 1, int64(MaxLifetime.Requests)},
+	} {
+		if c.value != 0 && (c.value < c.lo || c.value > c.max) {
+			return fmt.Errorf("%s is %d: it is %d to %d", c.name, c.value, c.lo, c.max)
+		}
+	}
+	return nil
+}
 
 // Worker is one version of a named handler bundle of an owner. It never changes once made, so
 // that every thread may read it.
@@ -30,8 +79,9 @@ type Worker struct {
 	Vars   map[string]string // env.NAME = string
 	Queues map[string]string // env.NAME.send(…) publishes a task to this worker of the same owner
 
-	Limits  Limits
-	Retries Retries
+	Limits   Limits
+	Retries  Retries
+	Lifetime Lifetime // of mode Persistent only
 
 	DeployedAt time.Time
 }

@@ -25,6 +25,7 @@ type workerJSON struct {
 	Queues     map[string]string `json:"queues"`
 	Limits     events.Limits     `json:"limits"`
 	Retries    events.Retries    `json:"retries"`
+	Lifetime   *events.Lifetime  `json:"lifetime,omitempty"`
 	DeployedAt time.Time         `json:"deployedAt"`
 	Versions   []versionJSON     `json:"versions,omitempty"` // oldest first; the last one is active
 }
@@ -39,6 +40,9 @@ func newWorkerJSON(w *events.Worker) workerJSON {
 		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Mode: w.Mode, File: w.File, Handlers: []string{},
 		Vars: slices.AppendSeq([]string{}, maps.Keys(w.Vars)), Queues: w.Queues,
 		Limits: w.Limits.OrDefault(), Retries: w.Retries.OrDefault(), DeployedAt: w.DeployedAt,
+	}
+	if w.Lifetime != (events.Lifetime{}) {
+		j.Lifetime = &w.Lifetime
 	}
 	for _, k := range w.Handlers {
 		j.Handlers = append(j.Handlers, k.String())
@@ -98,6 +102,9 @@ func (e *env) printWorker(w *events.Worker, versions []*events.Worker) error {
 	l, r := w.Limits.OrDefault(), w.Retries.OrDefault()
 	row("limits", "cpu %s, wall %s, heap %d MB, %d subrequests, %d bytes of log", l.CPU.Duration(), l.Wall.Duration(), l.HeapMB, l.Subrequests, l.LogBytes)
 	row("retries", "%d attempts, delays from %s to %s", r.MaxAttempts, r.Initial.Duration(), r.Max.Duration())
+	if l := w.Lifetime; l != (events.Lifetime{}) {
+		row("lifetime", "idle %s, in all %s, %d requests (0 = no bound)", l.Idle.Duration(), l.TTL.Duration(), l.Requests)
+	}
 	for i, v := range slices.Backward(versions) {
 		active := ""
 		if i == len(versions)-1 {
