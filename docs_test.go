@@ -161,13 +161,17 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		case "limits":
 			require.Equal(t, jsonField(t, events.DefaultLimits, key), quantity(t, row[1]), "default of %s", row[0])
 			require.Equal(t, jsonField(t, events.MaxLimits, key), quantity(t, row[2]), "maximum of %s", row[0])
+		case "lifetime":
+			require.Equal(t, "none", row[1])
+			require.Equal(t, jsonField(t, events.MaxLifetime, key), quantity(t, row[2]), "maximum of %s", row[0])
 		case "retries":
 			require.Equal(t, jsonField(t, events.DefaultRetries, key), quantity(t, row[1]), "default of %s", row[0])
 			checkMostRetries(t, key, quantity(t, row[2]))
 		}
 		checked++
 	}
-	fields := reflect.TypeFor[events.Limits]().NumField() + reflect.TypeFor[events.Retries]().NumField() - 1 // fetch is a switch
+	fields := reflect.TypeFor[events.Limits]().NumField() + reflect.TypeFor[events.Lifetime]().NumField() +
+		reflect.TypeFor[events.Retries]().NumField() - 1 // fetch is a switch
 	require.Equal(t, fields, checked, "docs/limits.md has a row for each field")
 	for _, row := range rows(page, 3) {
 		if name := strings.Trim(row[2], "`"); strings.Contains(name, ".") {

@@ -6,7 +6,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Report takes what thread, which calls it, says of its attempts. Replies are completed (EventID, Attempt, Version, Duration)
+// Report takes what thread, which calls it, says of attempts, its own or those that another thread handed to it. Replies are completed (EventID, Attempt, Version, Duration)
 // and passed on at once. Events that were not started go to the front of their owner's queue, or back to the stream
 // when the dispatcher drains. The slice is the thread's again afterwards.
 func (d *Dispatcher) Report(thread int, reports []events.Report) {
@@ -19,8 +19,8 @@ func (d *Dispatcher) Report(thread int, reports []events.Report) {
 	d.mu.Lock()
 	for i := range reports {
 		r, ok := reports[i].Attempt.Slot.(*run)
-		if !ok || r.ended || r.thread != thread {
-			d.log.Error().Int("thread", thread).Msg("report of an attempt that this thread does not have: ignored")
+		if !ok || r.ended {
+			d.log.Error().Int("thread", thread).Msg("report of an attempt that no thread has: ignored")
 			continue
 		}
 		if d.report(r, &reports[i], now, &t) {

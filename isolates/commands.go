@@ -10,10 +10,12 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// obey carries out the commands that a turn of r left. Those that name another run are late and mean nothing.
+// obey carries out the commands that a turn of r left. In a persistent context they may be other runs'. Those that name a run
+// that is over are late and mean nothing.
 func (t *thread) obey(r *run, out []byte, now time.Time) {
 	in := v8x.ReadCommands(out)
-	for n := 0; !r.over; n++ {
+	acting, g := r, r.guest
+	for n := 0; !r.over || g.life != nil && !g.closed; n++ {
 		op, ok := in.Next()
 		if !ok {
 			break
@@ -24,11 +26,21 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 		}
 		switch op {
 		case cmdReply, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed:
-			if id := in.Int(); uint64(id) == r.id || id == 0 {
-				t.obeyRun(r, op, &in, now)
+			q := r
+			if id := uint64(in.Int()); id != 0 && id != r.id {
+				q = g.find(id)
 			}
+			if q != nil && !q.over {
+				t.obeyRun(q, op, &in, now)
+			}
+		case cmdActing:
+			acting = g.find(uint64(in.Int()))
+		case cmdHookDone:
+			t.hookOver(g, int(in.Int()))
 		default:
-			t.obeyWorld(r, op, &in, now)
+			if acting != nil && !acting.over {
+				t.obeyWorld(acting, op, &in, now)
+			}
 		}
 	}
 	if err := in.Err(); err != nil && !r.over {
@@ -47,10 +59,11 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	case cmdFail:
 		reason, message, stack := events.Reason(in.Text()), in.Text(), in.Text()
 		r.failure = events.NewFailure(reason, message, t.pool.stacks.author(r.attempt.Worker, stack))
-		if in.Bool() || !r.begun {
+		if r.drained = in.Bool(); r.drained || !r.begun {
 			t.finish(r)
 		}
 	case cmdDrained:
+		r.drained = true
 		t.finish(r)
 	case cmdRetry:
 		r.retry = true
@@ -72,7 +85,7 @@ func (t *thread) reply(r *run, reply *events.Reply, drained bool, now time.Time)
 	r.replied = true
 	reply.Duration = now.Sub(r.start)
 	t.reports = append(t.reports, events.Report{Attempt: r.attempt, Reply: reply})
-	if drained {
+	if r.drained = drained; drained {
 		i := len(t.reports) - 1
 		t.end(r, events.End{})
 		t.reports[i].End = t.reports[i+1].End // one report of both

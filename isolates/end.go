@@ -13,6 +13,10 @@ func (t *thread) end(r *run, e events.End) {
 	if r.over {
 		return
 	}
+	if r.ground {
+		t.doom(r.guest, discardReason(r, e))
+		return
+	}
 	r.over = true
 	e.Started = e.Started || r.begun
 	e.NoRetry, e.Retry, e.RetryDelay = r.noRetry, r.retry, r.delay
@@ -24,17 +28,24 @@ func (t *thread) end(r *run, e events.End) {
 	if g == nil {
 		return
 	}
+	t.delist(g, r)
+	iso := g.isolate
+	iso.used = time.Now()
 	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && g.uses < t.pool.cfg.ContextMaxReuses
-	if !clean {
+	switch {
+	case iso.mode == events.Persistent:
+		t.leftPersistent(g, r)
+	case iso.mode == events.Oneshot:
+		t.spent = append(t.spent, iso)
+	case !clean:
 		t.tally.discards.inc(discardReason(r, e))
 		t.dropGuest(g)
-		return
+	default:
+		t.tally.sampleHeap(iso, iso.used)
 	}
-	g.run = nil
-	g.isolate.busy--
-	t.tally.left(g.isolate, g.isolate.busy)
-	g.isolate.used = time.Now()
-	t.tally.sampleHeap(g.isolate, g.isolate.used)
+	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
+		t.lent = append(t.lent, iso)
+	}
 }
 
 // discardReason is why the context of a run is not used again.
@@ -74,6 +85,11 @@ func (t *thread) finish(r *run) {
 
 // stop ends a run that cannot go on. Once it has replied the event is handled, whatever waitUntil does.
 func (t *thread) stop(r *run, reason events.Reason, message string) {
+	if r.ground {
+		t.log(r, "error", fmt.Sprintf("between events: %s: %s: the context ends", reason, message), "")
+		t.doom(r.guest, string(reason))
+		return
+	}
 	if !r.replied {
 		if r.failure == nil {
 			r.failure = events.NewFailure(reason, message, "")
@@ -106,8 +122,8 @@ func (t *thread) kill(r *run, why *events.Failure) {
 // interrupt closes an isolate. What runs in it is interrupted.
 func (t *thread) interrupt(iso *isolate) {
 	for _, g := range slices.Clone(iso.guests) {
-		if g.run != nil {
-			t.end(g.run, events.End{Interrupted: true})
+		for _, r := range slices.Clone(g.runs) {
+			t.end(r, events.End{Interrupted: true})
 		}
 	}
 	t.dropIsolate(iso)

@@ -9,14 +9,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// isolate is a V8 heap of one owner on one thread.
+// isolate is a V8 heap of one owner, in the hands of one thread.
 type isolate struct {
 	v8     *v8x.Isolate
 	owner  string
+	mode   events.Mode // of all workers in it
 	heapMB int
 	guests []*guest
-	busy   int // guests with a run
+	busy   int // runs in it
 	used   time.Time
+	closed bool
 
 	tally   *ownerTally // its owner's on this thread
 	heap    int64       // its size in bytes when last asked
@@ -28,28 +30,57 @@ type guest struct {
 	isolate  *isolate
 	worker   *events.Worker
 	ctx      *v8x.Context
-	run      *run // nil while idle
+	runs     []*run // under way in it: at most one, but for a persistent context
+	loader   *run   // the run that evaluates its module
 	uses     int
 	loaded   bool // its module is evaluated
-	handlers int  // bits of cmdHandlers
+	closed   bool
+	handlers int   // bits of cmdHandlers
+	life     *life // nil but for a persistent context
 }
 
-// acquire finds or makes the context for w: a warm one of that version, else a new one in an isolate of the
-// owner, else a new isolate, for which the one idle the longest may have to go. It returns nil when
-// every isolate that the thread may have is busy.
-func (t *thread) acquire(w *events.Worker) (*guest, error) {
+// find is the live run of that id.
+func (g *guest) find(id uint64) *run {
+	if g.life != nil && id == 0 {
+		return g.life.ground
+	}
+	for _, r := range g.runs {
+		if r.id == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// acquire finds or makes the context for w, as its mode has it. It returns nil when there is no room for it now.
+func (t *thread) acquire(w *events.Worker, mode events.Mode) (*guest, error) {
+	switch mode {
+	case events.Oneshot:
+		return t.fresh(w, mode)
+	case events.Persistent:
+		return t.persistent(w)
+	case events.Shared:
+		t.borrow(w)
+	}
+	return t.reuse(w, mode)
+}
+
+// reuse takes a warm context of that version, else makes a new one in an isolate of the owner, else in a new isolate,
+// for which the one idle the longest may have to go.
+func (t *thread) reuse(w *events.Worker, mode events.Mode) (*guest, error) {
 	own := t.isolates[w.Owner]
 	for _, iso := range own {
-		for _, g := range iso.guests {
-			if g.run == nil && sameVersion(g.worker, w) {
-				t.tally.warmHit(iso)
-				return g, nil
-			}
+		if iso.mode != mode {
+			continue
+		}
+		if g := iso.warm(w); g != nil {
+			t.tally.warmHit(iso)
+			return g, nil
 		}
 	}
 	heapMB := w.Limits.OrDefault().HeapMB
 	for _, iso := range own {
-		if iso.heapMB != heapMB {
+		if iso.mode != mode || iso.heapMB != heapMB {
 			continue
 		}
 		if len(iso.guests) >= t.pool.cfg.ContextsPerIsolate && !t.dropIdleGuest(iso) {
@@ -57,10 +88,25 @@ func (t *thread) acquire(w *events.Worker) (*guest, error) {
 		}
 		return t.newGuest(iso, w)
 	}
-	if t.count >= t.maxIsolates && !t.evict() {
+	return t.fresh(w, mode)
+}
+
+// warm is an idle context of that version.
+func (iso *isolate) warm(w *events.Worker) *guest {
+	for _, g := range iso.guests {
+		if len(g.runs) == 0 && sameVersion(g.worker, w) {
+			return g
+		}
+	}
+	return nil
+}
+
+// fresh makes a context in an isolate of its own.
+func (t *thread) fresh(w *events.Worker, mode events.Mode) (*guest, error) {
+	if !t.room() {
 		return nil, nil
 	}
-	return t.newGuest(t.newIsolate(w.Owner, heapMB), w)
+	return t.newGuest(t.newIsolate(w, mode), w)
 }
 
 // sameVersion reports whether both are the same version of the same worker. A redeploy makes a new *Worker
@@ -69,13 +115,32 @@ func sameVersion(a, b *events.Worker) bool {
 	return a == b || a.Name == b.Name && a.Version == b.Version && a.Hash == b.Hash
 }
 
-func (t *thread) newIsolate(owner string, heapMB int) *isolate {
+func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
+	heapMB := w.Limits.OrDefault().HeapMB
 	bytes := uint64(heapMB) << 20
-	iso := &isolate{v8: v8x.NewIsolate(v8x.Limits{Heap: bytes, Buffers: bytes}), owner: owner, heapMB: heapMB}
-	t.isolates[owner] = append(t.isolates[owner], iso)
+	iso := &isolate{v8: v8x.NewIsolate(v8x.Limits{Heap: bytes, Buffers: bytes}), owner: w.Owner, mode: mode, heapMB: heapMB}
+	t.pool.live.Add(1)
+	t.take(iso)
+	return iso
+}
+
+// take and leave put an isolate into the thread's hands and out of them.
+func (t *thread) take(iso *isolate) {
+	t.isolates[iso.owner] = append(t.isolates[iso.owner], iso)
 	t.count++
 	t.tally.isolateOpened(iso)
-	return iso
+}
+
+func (t *thread) leave(iso *isolate) {
+	rest := slices.DeleteFunc(t.isolates[iso.owner], func(x *isolate) bool { return x == iso })
+	if len(rest) == 0 {
+		delete(t.isolates, iso.owner)
+	} else {
+		t.isolates[iso.owner] = rest
+	}
+	t.count--
+	t.freed = true
+	t.tally.isolateClosed(iso)
 }
 
 // newGuest makes a context with the runtime in it, and the worker's env. The module is loaded by the first run.
@@ -86,7 +151,7 @@ func (t *thread) newGuest(iso *isolate, w *events.Worker) (*guest, error) {
 	}
 	g := &guest{isolate: iso, worker: w, ctx: ctx}
 	iso.guests = append(iso.guests, g)
-	t.tally.contextOpened(iso)
+	t.tally.contextMade(iso)
 	vars := make([]string, 0, 2*len(w.Vars))
 	for name, value := range w.Vars {
 		vars = append(vars, name, value)
@@ -95,7 +160,7 @@ func (t *thread) newGuest(iso *isolate, w *events.Worker) (*guest, error) {
 	for name, worker := range w.Queues {
 		queues = append(queues, name, worker)
 	}
-	t.call.Reset(opEnv).Strings(vars).Strings(queues)
+	t.call.Reset(opEnv).Strings(vars).Strings(queues).Bool(iso.mode == events.Persistent)
 	if r := ctx.Call(t.call.Bytes(), nil); r.Err != nil {
 		t.dropGuest(g)
 		return nil, fmt.Errorf("isolates: env: %w", r.Err)
@@ -103,22 +168,42 @@ func (t *thread) newGuest(iso *isolate, w *events.Worker) (*guest, error) {
 	return g, nil
 }
 
-// dropGuest closes a context; its run, if any, is the caller's to end.
+// enlist and delist keep count of the runs in a context.
+func (t *thread) enlist(g *guest, r *run, now time.Time) {
+	g.runs = append(g.runs, r)
+	g.isolate.busy++
+	g.isolate.used = now
+	t.tally.entered(g.isolate, g.isolate.busy)
+}
+
+func (t *thread) delist(g *guest, r *run) {
+	n := len(g.runs)
+	if g.runs = slices.DeleteFunc(g.runs, func(x *run) bool { return x == r }); len(g.runs) == n {
+		return
+	}
+	g.isolate.busy--
+	t.freed = true
+	t.tally.left(g.isolate, g.isolate.busy)
+}
+
+// dropGuest closes a context in which nothing runs.
 func (t *thread) dropGuest(g *guest) {
+	if g.closed {
+		return
+	}
+	g.closed = true
 	iso := g.isolate
 	iso.guests = slices.DeleteFunc(iso.guests, func(x *guest) bool { return x == g })
-	if g.run != nil {
-		iso.busy--
-		t.tally.left(iso, iso.busy)
-	}
+	t.bury(g)
 	g.ctx.Close()
+	t.freed = true
 	t.tally.contextClosed(iso)
 }
 
 // dropIdleGuest makes room in an isolate by closing an idle context of another worker or version.
 func (t *thread) dropIdleGuest(iso *isolate) bool {
 	for _, g := range iso.guests {
-		if g.run == nil {
+		if len(g.runs) == 0 {
 			t.tally.discards.inc(discardRoom)
 			t.dropGuest(g)
 			return true
@@ -127,28 +212,48 @@ func (t *thread) dropIdleGuest(iso *isolate) bool {
 	return false
 }
 
-// dropIsolate closes an isolate and all its contexts.
+// dropIsolate closes an isolate and all its contexts, in which nothing runs.
 func (t *thread) dropIsolate(iso *isolate) {
+	if iso.closed {
+		return
+	}
+	iso.closed = true
 	for len(iso.guests) > 0 {
 		t.dropGuest(iso.guests[0])
 	}
-	rest := slices.DeleteFunc(t.isolates[iso.owner], func(x *isolate) bool { return x == iso })
-	if len(rest) == 0 {
-		delete(t.isolates, iso.owner)
-	} else {
-		t.isolates[iso.owner] = rest
-	}
+	t.leave(iso)
 	iso.v8.Close()
-	t.count--
-	t.tally.isolateClosed(iso)
+	t.pool.live.Add(-1)
 }
 
-// evict closes the isolate that has been idle the longest.
+// room makes sure that there may be one isolate more, for which another may have to go.
+func (t *thread) room() bool {
+	if t.count >= t.maxIsolates {
+		t.sweep()
+	}
+	for int(t.pool.live.Load()) >= t.pool.cfg.MaxIsolates {
+		if !t.evictShared() && !t.evict() {
+			return false
+		}
+	}
+	return t.count < t.maxIsolates || t.evict()
+}
+
+// sweep closes the isolates that have had their one event: after its reply is on its way.
+func (t *thread) sweep() {
+	for _, iso := range t.spent {
+		t.dropIsolate(iso)
+	}
+	clear(t.spent)
+	t.spent = t.spent[:0]
+}
+
+// evict closes the isolate that has been idle the longest; those of persistent workers come last.
 func (t *thread) evict() bool {
 	var oldest *isolate
 	for _, list := range t.isolates {
 		for _, iso := range list {
-			if iso.busy == 0 && (oldest == nil || iso.used.Before(oldest.used)) {
+			if iso.busy == 0 && (oldest == nil || iso.goesBefore(oldest)) {
 				oldest = iso
 			}
 		}
@@ -156,7 +261,15 @@ func (t *thread) evict() bool {
 	if oldest == nil {
 		return false
 	}
+	t.farewell(oldest)
 	t.dropIsolate(oldest)
 	t.tally.evictions.Add(1)
 	return true
+}
+
+func (iso *isolate) goesBefore(other *isolate) bool {
+	if a, b := iso.mode == events.Persistent, other.mode == events.Persistent; a != b {
+		return b
+	}
+	return iso.used.Before(other.used)
 }

@@ -27,8 +27,21 @@ type bench struct {
 	logs []Line
 	sent []Message
 	seq  uint64
+	mode events.Mode // of workers that name none
 
 	close func() // closes the pool, once
+}
+
+// inModes runs a test in every execution mode.
+func inModes(t *testing.T, f func(t *testing.T, b *bench), change ...func(*Config)) {
+	t.Helper()
+	for _, mode := range events.Modes {
+		t.Run(string(mode), func(t *testing.T) {
+			b := newBench(t, change...)
+			b.mode = mode
+			f(t, b)
+		})
+	}
 }
 
 // outcome is what was reported of an attempt.
@@ -110,6 +123,11 @@ func (b *bench) lines() []string {
 
 // start hands over an event.
 func (b *bench) start(w *events.Worker, e *events.Event) *outcome {
+	if w.Mode == "" && b.mode != "" {
+		mine := *w
+		mine.Mode = b.mode
+		w = &mine
+	}
 	a := &events.Attempt{Event: e, Worker: w, Number: 1}
 	o := &outcome{replied: make(chan struct{}), ended: make(chan struct{})}
 	b.mu.Lock()

@@ -13,6 +13,8 @@ const (
 	opFetchFailed    = 8
 	opQueued         = 9
 	opEnv            = 10
+	opEnded          = 13
+	opHook           = 14
 )
 
 // JavaScript to Go.
@@ -32,6 +34,8 @@ const (
 	cmdFetchAbort = 13
 	cmdQueue      = 14
 	cmdUncaught   = 15
+	cmdActing     = 16
+	cmdHookDone   = 17
 )
 
 // Questions of JavaScript.

@@ -26,6 +26,10 @@ type Pool struct {
 	parked  atomic.Int32
 	strayed atomic.Int32 // threads that V8 did not let go in time
 	back    atomic.Int32 // of those, threads that came back since and ended
+	live    atomic.Int64 // isolates there are
+	homes   homes
+	commons commons
+	hungry  atomic.Uint64 // threads with attempts that wait for room, a bit each
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
 	stop    chan struct{}            // closed when the threads shall end
@@ -85,6 +89,7 @@ func (p *Pool) Close() {
 	p.running.Wait()
 	close(p.dogStop)
 	p.dogDone.Wait()
+	p.commons.close()
 	p.fetcher.close()
 }
 
@@ -118,6 +123,19 @@ func (p *Pool) look(now time.Time) {
 	}
 }
 
+// wakeHungry tells the threads whose attempts wait for room that there may be some.
+func (p *Pool) wakeHungry() {
+	if p.hungry.Load() == 0 {
+		return
+	}
+	set := p.hungry.Swap(0)
+	for i := range p.threads {
+		if set&(1<<i) != 0 {
+			p.threads[i].Load().post(func(t *thread) { t.freed = true })
+		}
+	}
+}
+
 func (p *Pool) closing() bool {
 	select {
 	case <-p.stop:
@@ -133,6 +151,7 @@ func (p *Pool) replace(t *thread, culprit *events.Failure) {
 	reports := t.reports
 	n := newThread(p, t.index)
 	n.tally.inherit(&t.tally)
+	p.live.Add(-int64(t.count))
 	for r := range maps.Keys(t.running) {
 		if r.over {
 			continue
@@ -151,7 +170,12 @@ func (p *Pool) replace(t *thread, culprit *events.Failure) {
 		}
 		reports = append(reports, events.Report{Attempt: r.attempt, End: &e})
 	}
-	for _, a := range t.waiting {
+	for _, g := range t.lives {
+		if cancel := g.life.ground.cancel; cancel != nil {
+			cancel()
+		}
+	}
+	for _, a := range append(t.waiting, t.goAway()...) {
 		reports = append(reports, events.Report{Attempt: a, End: &events.End{Interrupted: true}})
 	}
 	p.threads[t.index].Store(n)

@@ -27,6 +27,8 @@ type run struct {
 	delay   time.Duration
 	warm    bool
 	over    bool
+	drained bool // JavaScript knows that it is over
+	ground  bool // no event, but what a persistent context does between events
 
 	timers map[float64]*alarm // pending, by id; nil until the first
 	calls  map[float64]*call  // pending subrequests and sends, by id; nil until the first
@@ -41,6 +43,14 @@ type run struct {
 
 // waits reports whether anything is pending that could call into the run's JavaScript again.
 func (r *run) waits() bool { return len(r.timers) > 0 || len(r.calls) > 0 }
+
+// mayGoOn reports whether the run can still come to an end by itself. In a persistent context another event may bring that about.
+func (r *run) mayGoOn() bool {
+	if l := r.guest.life; l != nil {
+		return r.guest.loaded || r.waits() || l.ground.waits()
+	}
+	return r.waits()
+}
 
 // context is what the run's calls live in. It ends with the run.
 func (r *run) context() context.Context {

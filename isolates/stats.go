@@ -85,6 +85,11 @@ func (p *Pool) Stats() Stats {
 		t.tally.kills.add(s.Kills)
 		t.tally.addOwners(owners)
 	}
+	p.commons.mu.Lock()
+	shared := &p.commons.tally
+	s.Counts.add(Counts{Cached: int(shared.isolates.Load()), Contexts: int(shared.contexts.Load()), HeapBytes: shared.heap.Load()})
+	p.commons.mu.Unlock()
+	shared.addOwners(owners)
 	for _, o := range owners {
 		s.Owners = append(s.Owners, *o)
 	}

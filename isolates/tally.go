@@ -14,15 +14,20 @@ const (
 	discardReuses      = "reuses"      // it has run ContextMaxReuses events
 	discardInterrupted = "interrupted" // its event was cut off by something else
 	discardRoom        = "room"        // it was idle, and another context of its owner needed its place
+	discardIdle        = "idle"        // a persistent one that had no event for Lifetime.Idle
+	discardTTL         = "ttl"         // a persistent one that is older than Lifetime.TTL
+	discardRemoved     = "removed"     // a persistent one whose worker was removed
 	discardOther       = "other"       // no reason of this list
 )
 
 // tallyReasons are the labels of discards and kills. The last counts what is in no other place.
-var tallyReasons = func() (list [len(events.Reasons) + 4]string) {
+var tallyReasons = func() (list [len(events.Reasons) + 7]string) {
 	for i, r := range events.Reasons {
 		list[i] = string(r)
 	}
-	copy(list[len(events.Reasons):], []string{discardReuses, discardInterrupted, discardRoom, discardOther})
+	copy(list[len(events.Reasons):], []string{
+		discardReuses, discardInterrupted, discardRoom, discardIdle, discardTTL, discardRemoved, discardOther,
+	})
 	return list
 }()
 
@@ -88,20 +93,29 @@ func (c *tally) isolateOpened(iso *isolate) {
 	}
 	o.isolates.Add(1)
 	iso.tally = o
+	c.moved(iso, 1)
+}
+
+// moved counts what an isolate that changes hands has in it.
+func (c *tally) moved(iso *isolate, sign int64) {
+	contexts := sign * int64(len(iso.guests))
+	c.contexts.Add(contexts)
+	iso.tally.contexts.Add(contexts)
+	c.heap.Add(sign * iso.heap)
+	iso.tally.heap.Add(sign * iso.heap)
 }
 
 func (c *tally) isolateClosed(iso *isolate) {
 	c.isolates.Add(-1)
-	c.heap.Add(-iso.heap)
+	c.moved(iso, -1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	iso.tally.heap.Add(-iso.heap)
 	if iso.tally.isolates.Add(-1) == 0 {
 		delete(c.owners, iso.owner)
 	}
 }
 
-func (c *tally) contextOpened(iso *isolate) {
+func (c *tally) contextMade(iso *isolate) {
 	c.contexts.Add(1)
 	iso.tally.contexts.Add(1)
 	c.cold.Add(1)

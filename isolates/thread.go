@@ -24,6 +24,12 @@ type thread struct {
 	maxIsolates int
 	isolates    map[string][]*isolate // by owner
 	count       int                   // of isolates
+	lives       map[home]*guest       // persistent contexts that take events
+	touched     []*guest              // persistent contexts to be tended
+	lent        []*isolate            // shared isolates that may be given back
+	spent       []*isolate            // isolates of mode oneshot that are to be closed
+	beginning   *run                  // the run that is being begun
+	freed       bool                  // there may be room for what waits
 	running     map[*run]struct{}
 	waiting     []*events.Attempt // taken, but no isolate is free for them
 	alarms      alarms
@@ -36,6 +42,9 @@ type thread struct {
 
 	mu   sync.Mutex
 	done []func(*thread) // results of calls, to be taken up by the thread
+
+	adopted []*events.Attempt // from other threads, of persistent workers at home here
+	gone    bool              // adopts no more
 }
 
 // flushAfter is how long reports may be gathered.
@@ -45,7 +54,7 @@ func newThread(p *Pool, index int) *thread {
 	return &thread{
 		index: index, pool: p, wake: make(chan struct{}, 1),
 		maxIsolates: max(1, p.cfg.MaxIsolates/p.cfg.Threads),
-		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{},
+		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, lives: map[home]*guest{},
 	}
 }
 
@@ -80,7 +89,10 @@ func (t *thread) loop(stop <-chan struct{}) {
 		busy := t.takeUp()
 		busy = t.ring() || busy
 		busy = t.startMore() || busy
+		t.tend()
+		t.giveBack()
 		t.flush()
+		t.sweep()
 		if !busy {
 			t.sleep(stop)
 		}
@@ -90,13 +102,17 @@ func (t *thread) loop(stop <-chan struct{}) {
 // takeUp does what was posted.
 func (t *thread) takeUp() bool {
 	t.mu.Lock()
-	done := t.done
-	t.done = nil
+	done, adopted := t.done, t.adopted
+	t.done, t.adopted = nil, nil
+	t.waiting = append(t.waiting, adopted...) // with the lock held: Pool.replace looks at both
 	t.mu.Unlock()
+	if len(adopted) > 0 {
+		t.freed = true
+	}
 	for _, f := range done {
 		f(t)
 	}
-	return len(done) > 0
+	return len(done) > 0 || len(adopted) > 0
 }
 
 // ring handles the alarms that are due.
@@ -108,6 +124,10 @@ func (t *thread) ring() bool {
 	rang := false
 	for n := t.alarms.due(now); n != nil; n = t.alarms.due(now) {
 		rang = true
+		if n.act != nil {
+			n.act()
+			continue
+		}
 		if n.timer == noTimer {
 			t.timeout(n.run)
 			continue
@@ -119,36 +139,53 @@ func (t *thread) ring() bool {
 	return rang
 }
 
-// startMore starts attempts while there are slots.
+// startMore starts attempts while there are slots: first those that had to wait, one at a time since what is under way comes
+// first, when there may be room for them.
 func (t *thread) startMore() bool {
-	most := 1 // of those that had to wait: what is under way comes first
-	if len(t.waiting) == 0 {
-		most = t.pool.cfg.Slots - len(t.running)
-		if most <= 0 {
-			return false
-		}
-		// An attempt is in waiting until it is in running: Pool.replace gives back both.
-		t.waiting = append(t.waiting, t.pool.source.Next(t.index, most)...)
+	old, begun := len(t.waiting), 0
+	if t.freed && old > 0 {
+		t.freed = false
+		begun += t.beginWaiting(0, old, 1)
 	}
-	begun := 0
-	for ; begun < most && len(t.waiting) > 0 && !t.pool.closing(); begun++ {
-		a := t.waiting[0]
-		t.waiting = t.waiting[1:]
+	most := t.pool.cfg.Slots - len(t.running) - len(t.waiting)
+	if most > 0 {
+		// An attempt is in waiting until it is in running: Pool.replace gives back both.
+		from := len(t.waiting)
+		t.waiting = append(t.waiting, t.pool.source.Next(t.index, most)...)
+		begun += t.beginWaiting(from, len(t.waiting), most)
+	}
+	if len(t.waiting) > 0 {
+		t.pool.hungry.Or(1 << t.index)
+	}
+	return begun > 0
+}
+
+// beginWaiting tries those from index i to j that wait, and begins at most that many.
+func (t *thread) beginWaiting(i, j, most int) (begun int) {
+	for i < j && begun < most && !t.pool.closing() {
+		a := t.waiting[i]
+		t.waiting = slices.Delete(t.waiting, i, i+1)
 		if !t.begin(a) {
-			t.waiting = slices.Insert(t.waiting, 0, a)
-			break
+			t.waiting = slices.Insert(t.waiting, i, a)
+			i++
+			continue
 		}
+		begun++
+		j--
+		// Others that wait may find room, too.
+		t.freed = t.freed || i < j
 		// Replies that are ready do not wait for a slow event behind them in the batch.
 		if len(t.reports) > 0 && t.began.Sub(t.flushed) > flushAfter {
 			t.flush()
 		}
 	}
-	return begun > 0
+	return begun
 }
 
 // abandon ends a thread that strayed and came back: another has taken its place and its attempts are reported.
 // What is left is to free its isolates.
 func (t *thread) abandon() {
+	t.pool.live.Add(int64(t.count)) // Pool.replace took them off
 	t.dropAll()
 	t.pool.back.Add(1)
 	runtime.Goexit()
@@ -199,10 +236,14 @@ func (t *thread) close() {
 	for r := range t.running {
 		t.end(r, events.End{Interrupted: true})
 	}
-	for _, a := range t.waiting {
+	for _, a := range append(t.waiting, t.goAway()...) {
 		t.reports = append(t.reports, events.Report{Attempt: a, End: &events.End{Interrupted: true}})
 	}
 	t.waiting = nil
 	t.flush()
+	for _, g := range t.lives {
+		t.farewell(g.isolate)
+	}
+	t.giveBack()
 	t.dropAll()
 }

@@ -12,6 +12,7 @@ type alarm struct {
 	order uint64 // alarms of the same moment ring in the order they were set
 	run   *run
 	timer float64 // id of the JavaScript timer; noTimer: the run's deadline
+	act   func()  // instead of all that, for what is no run's
 	off   bool    // cleared; left in the heap until its time
 }
 
@@ -43,6 +44,13 @@ func (a *alarms) set(at time.Time, r *run, timer float64) *alarm {
 	a.order++
 	n := &alarm{at: at, order: a.order, run: r, timer: timer}
 	heap.Push(a, n)
+	return n
+}
+
+// call sets an alarm that does something else than to tell a run.
+func (a *alarms) call(at time.Time, act func()) *alarm {
+	n := a.set(at, nil, noTimer)
+	n.act = act
 	return n
 }
 

@@ -8,17 +8,27 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// begin starts an attempt. It returns false, with nothing done, when no isolate is free for it.
+// begin starts an attempt, or gives it to the thread where it has to run. It returns false, with nothing done, when there
+// is no room for it now.
 func (t *thread) begin(a *events.Attempt) bool {
+	mode := a.Worker.Mode.OrDefault()
+	if a.Event == nil {
+		mode = events.Pinned // a Checker only loads it
+	}
+	if mode == events.Persistent && t.handOver(a) {
+		return true
+	}
 	now := time.Now()
 	t.began = now
 	limits := a.Worker.Limits.OrDefault()
 	t.lastID++
 	r := &run{attempt: a, id: t.lastID, start: now, wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration()}
 	t.running[r] = struct{}{}
+	t.beginning = r
 	t.watch.blame(r)
-	g, err := t.acquire(a.Worker)
+	g, err := t.acquire(a.Worker, mode)
 	t.watch.blame(nil)
+	t.beginning = nil
 	if g == nil && err == nil {
 		delete(t.running, r)
 		return false
@@ -27,10 +37,8 @@ func (t *thread) begin(a *events.Attempt) bool {
 		t.fail(r, events.ReasonMemory, err.Error(), "")
 		return true
 	}
-	g.run, r.guest = r, g
-	g.isolate.busy++
-	t.tally.entered(g.isolate, g.isolate.busy)
-	g.isolate.used = now
+	r.guest = g
+	t.enlist(g, r, now)
 	r.warm = g.loaded
 	if !g.loaded {
 		r.cpu += time.Since(now)
@@ -44,6 +52,7 @@ func (t *thread) begin(a *events.Attempt) bool {
 // load evaluates the module of a cold context. Its time is not the handler's: it has limits of its own.
 func (t *thread) load(r *run) {
 	r.wall, r.cpuLeft = r.start.Add(loadWall), loadCPU
+	r.guest.loader = r
 	t.module(r, func() (v8x.ModuleState, v8x.Result) {
 		return r.guest.ctx.Module(r.attempt.Worker.File, r.attempt.Worker.Code)
 	})
@@ -70,6 +79,7 @@ func (t *thread) module(r *run, step func() (v8x.ModuleState, v8x.Result)) {
 		limits := r.attempt.Worker.Limits.OrDefault()
 		now := time.Now()
 		r.guest.loaded = true
+		t.freed = true // others may wait for it
 		t.alarms.clear(r.deadline)
 		r.deadline = nil
 		r.wall, r.cpuLeft = now.Add(limits.Wall.Duration()), limits.CPU.Duration()
@@ -98,6 +108,9 @@ func (t *thread) dispatch(r *run) {
 	}
 	r.begun = true
 	r.guest.uses++
+	if r.guest.life != nil {
+		t.used(r.guest)
+	}
 	c := &t.call
 	var body []byte
 	switch e.Kind {
@@ -140,12 +153,20 @@ func (t *thread) turn(r *run, call, body []byte) {
 		return
 	}
 	g := r.guest
+	if g.life != nil {
+		if t.freshen(g, r); g.closed || g.life.phase == doomed {
+			return
+		}
+	}
 	t.enter(r, func() v8x.Result { return g.ctx.Call(call, body) })
-	if r.over {
+	if r.over || g.closed {
 		return
 	}
 	if !g.loaded {
-		t.module(r, g.ctx.PollModule)
+		t.module(g.loader, g.ctx.PollModule)
+		return
+	}
+	if r.ground {
 		return
 	}
 	t.settleDown(r, "the handler can never finish: nothing it waits for is pending")
@@ -153,7 +174,7 @@ func (t *thread) turn(r *run, call, body []byte) {
 
 // settleDown is what follows a turn that did not end its run: it waits, if there is anything to wait for.
 func (t *thread) settleDown(r *run, why string) {
-	if !r.waits() {
+	if !r.mayGoOn() {
 		t.stop(r, events.ReasonTimeout, why)
 		return
 	}

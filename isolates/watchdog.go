@@ -135,7 +135,7 @@ const stopped events.Reason = "stopped"
 func (w *watch) kill(why events.Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.isolate != nil && w.killed == "" {
+	if w.isolate != nil && w.killed == "" && !w.run.ground { // onTerminate has limits of its own
 		w.killed = why
 	}
 }

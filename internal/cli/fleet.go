@@ -85,8 +85,19 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 	}
 	f.sick = f.pool.Healthy
 	f.dispatch.Wire(f.consumer, f.pool)
-	f.watcher = f.store.Watcher(f.dispatch)
+	f.watcher = f.store.Watcher(installer{f.dispatch, f.pool})
 	return f, nil
+}
+
+// installer is where workers are taken up: the dispatcher has their versions, the pool what lives on between events.
+type installer struct {
+	*dispatch.Dispatcher
+	pool *isolates.Pool
+}
+
+func (i installer) Remove(owner, name string) {
+	i.Dispatcher.Remove(owner, name)
+	i.pool.Retire(owner, name)
 }
 
 // connect finds NATS, or starts one inside the process.

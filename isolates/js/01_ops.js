@@ -6,7 +6,7 @@
 internal.entryOps = {
   __proto__: null,
   MODULE: 1, FETCH_EVENT: 2, TASK_EVENT: 3, SCHEDULED_EVENT: 4, TIMERS: 5, RESPONSE: 6, CHUNK: 7, FETCH_FAILED: 8,
-  QUEUED: 9, ENV: 10, UNHANDLED: 11, DESCRIBE: 12,
+  QUEUED: 9, ENV: 10, UNHANDLED: 11, DESCRIBE: 12, ENDED: 13, HOOK: 14,
 };
 
 // What JavaScript tells Go: host.send(op, ...).
@@ -14,6 +14,7 @@ internal.sendOps = {
   __proto__: null,
   HANDLERS: 1, REPLY: 2, RESULT: 3, FAIL: 4, DRAINED: 5, RETRY: 6, NO_RETRY: 7, WAIT_FAILED: 8, LOG: 9, TIMER: 10,
   CLEAR: 11, FETCH: 12, FETCH_ABORT: 13, QUEUE: 14, UNCAUGHT: 15,
+  ACTING: 16, HOOK_DONE: 17,
 };
 
 // What JavaScript asks of Go and waits for: host.ask(op, ...).
@@ -23,7 +24,7 @@ internal.askOps = {
 };
 
 // Bits of HANDLERS.
-internal.handlerBits = { __proto__: null, fetch: 1, task: 2, scheduled: 4 };
+internal.handlerBits = { __proto__: null, fetch: 1, task: 2, scheduled: 4, onIdle: 8, onTerminate: 16 };
 
 // TOKEN as first argument lets the runtime, and nobody else, construct what guests may not or may only the long way.
 internal.TOKEN = Object.freeze({ __proto__: null });

@@ -25,6 +25,7 @@ const clocks = new Map();
 function emit(level, text) {
   if (groupDepth > 0) text = indent(text);
   if (text.length > MAX_TEXT) text = StringPrototypeSlice(text, 0, MAX_TEXT - 1) + "…";
+  internal.speakFor(internal.acting());
   send(sendOps.LOG, level, text);
 }
 

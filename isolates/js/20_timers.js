@@ -4,7 +4,8 @@
 "use strict";
 
 const {
-  Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, ObjectDefineProperty, Promise,
+  Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeSet,
+  ObjectDefineProperty, Promise,
   PromisePrototypeThen, ReflectApply, TypeError, globalThis, sealedProto,
 } = primordials;
 const { defineOperation, requireArguments, sendOps, toCallback, toLong } = internal;
@@ -19,12 +20,16 @@ class Timer {
   delay;
   repeat;
   level;
+  run; // whose it is
+  frame;
   constructor(callback, args, delay, repeat, level) {
     this.callback = callback;
     this.args = args;
     this.delay = delay;
     this.repeat = repeat;
     this.level = level;
+    this.run = internal.acting();
+    this.frame = internal.inheritFrame();
   }
 }
 sealedProto(Timer);
@@ -41,25 +46,29 @@ function start(handler, timeout, args, repeat, what) {
   if (delay < 0) delay = 0;
   const nesting = level + 1;
   if (nesting > NESTING_LIMIT && delay < NESTED_MINIMUM) delay = NESTED_MINIMUM;
+  return add(new Timer(handler, args, delay, repeat, nesting));
+}
+
+// add starts a timer, unless its event is over: ids go on counting all the same.
+function add(timer) {
   const id = ++lastId;
-  if (internal.eventIsOver()) return id;
-  MapPrototypeSet(timers, id, new Timer(handler, args, delay, repeat, nesting));
-  send(sendOps.TIMER, id, delay);
+  if (timer.run !== null && timer.run.over) return id;
+  MapPrototypeSet(timers, id, timer);
+  internal.speakFor(timer.run);
+  send(sendOps.TIMER, id, timer.delay);
   return id;
 }
 
 // startTimer is for the runtime's own timers: no clamp, no reporting of what guests threw.
-internal.startTimer = (delay, callback) => {
-  const id = ++lastId;
-  if (internal.eventIsOver()) return id;
-  MapPrototypeSet(timers, id, new Timer(callback, [], delay, false, 0));
-  send(sendOps.TIMER, id, delay);
-  return id;
-};
+internal.startTimer = (delay, callback) => add(new Timer(callback, [], delay, false, 0));
 
 function clear(value) {
   const id = toLong(value);
-  if (MapPrototypeDelete(timers, id)) send(sendOps.CLEAR, id);
+  const timer = MapPrototypeGet(timers, id);
+  if (timer === undefined) return;
+  MapPrototypeDelete(timers, id);
+  internal.speakFor(timer.run);
+  send(sendOps.CLEAR, id);
 }
 
 // fireTimer runs one timer that is due. What it throws is reported, as HTML's "run steps after a timeout" does.
@@ -68,22 +77,19 @@ function fireTimer(id) {
   if (timer === undefined) return;
   if (!timer.repeat) MapPrototypeDelete(timers, id);
   level = timer.level;
-  try {
-    ReflectApply(timer.callback, globalThis, timer.args);
-  } catch (error) {
-    internal.reportException(error);
-  }
+  internal.callIn(timer.frame, timer.callback, globalThis, timer.args);
   level = 0;
   if (timer.repeat && MapPrototypeGet(timers, id) === timer) again(id, timer);
 }
 
 function again(id, timer) {
-  if (internal.eventIsOver()) {
+  if (timer.run !== null && timer.run.over) {
     MapPrototypeDelete(timers, id);
     return;
   }
   timer.level++;
   if (timer.level > NESTING_LIMIT && timer.delay < NESTED_MINIMUM) timer.delay = NESTED_MINIMUM;
+  internal.speakFor(timer.run);
   send(sendOps.TIMER, id, timer.delay);
 }
 
@@ -97,8 +103,11 @@ internal.fireTimers = (ids) => {
 };
 
 // forgetTimers drops what a past event left; Go has forgotten its side already.
-internal.forgetTimers = () => {
-  MapPrototypeClear(timers);
+internal.forgetTimers = (run) => {
+  if (!internal.isConcurrent()) MapPrototypeClear(timers);
+  else if (MapPrototypeGetSize(timers) > 0) {
+    MapPrototypeForEach(timers, (timer, id) => { if (timer.run === run) MapPrototypeDelete(timers, id); });
+  }
   level = 0;
 };
 

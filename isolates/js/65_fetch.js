@@ -4,7 +4,8 @@
 "use strict";
 
 const {
-  Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, PromiseReject,
+  Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeSet,
+  PromiseReject,
   StringPrototypeStartsWith, TypeError, sealedProto,
 } = primordials;
 const {
@@ -20,6 +21,7 @@ class Fetch {
   feed = null; // the response's body
   sent = false;
   noBody;
+  run = internal.acting();
   unlisten = noop;
   constructor(id, noBody) {
     this.id = id;
@@ -64,6 +66,7 @@ function begin(request) {
 function transmit(f, s, url, body) {
   if (MapPrototypeGet(fetches, f.id) !== f) return;
   f.sent = true;
+  internal.speakFor(f.run);
   try {
     send(FETCH, f.id, s.method, url, internal.headersList(requestHeaders(s)).flat, body, s.extras.redirect);
   } catch (error) {
@@ -84,8 +87,13 @@ function fail(f, error) {
 
 function abort(f, reason) {
   if (MapPrototypeGet(fetches, f.id) !== f) return;
-  if (f.sent) send(FETCH_ABORT, f.id);
+  if (f.sent) sendAbort(f);
   fail(f, reason);
+}
+
+function sendAbort(f) {
+  internal.speakFor(f.run);
+  send(FETCH_ABORT, f.id);
 }
 
 // fetchResponse: Go has the head of a response.
@@ -105,7 +113,7 @@ internal.fetchResponse = (id, status, statusText, url, headers, redirected) => {
       if (MapPrototypeGet(fetches, id) !== f) return;
       MapPrototypeDelete(fetches, id);
       f.unlisten();
-      send(FETCH_ABORT, id);
+      sendAbort(f);
     });
     s.stream = f.feed.stream;
   }
@@ -133,7 +141,12 @@ internal.fetchFailed = (id, message) => {
 };
 
 // forgetFetches drops what a past event asked for; Go has cancelled it.
-internal.forgetFetches = () => MapPrototypeClear(fetches);
+internal.forgetFetches = (run) => {
+  if (!internal.isConcurrent()) MapPrototypeClear(fetches);
+  else if (MapPrototypeGetSize(fetches) > 0) {
+    MapPrototypeForEach(fetches, (f, id) => { if (f.run === run) MapPrototypeDelete(fetches, id); });
+  }
+};
 
 const operations = {
   fetch(input, init = undefined) {

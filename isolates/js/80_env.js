@@ -3,7 +3,8 @@
 "use strict";
 
 const {
-  Error, JSONStringify, List, Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet,
+  Error, JSONStringify, List, Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet,
+  MapPrototypeGetSize, MapPrototypeSet,
   ObjectDefineProperty, ObjectFreeze, TypeError,
 } = primordials;
 const {
@@ -15,7 +16,7 @@ const { encode, send } = host;
 let env = ObjectFreeze({});
 internal.env = () => env;
 
-const waiting = new Map(); // reqId → capability of a send() whose task is not stored yet
+const waiting = new Map(); // reqId → {capability, run} of a send() whose task is not stored yet
 const contentTypes = ["json", "text", "bytes"];
 const mimeTypes = {
   __proto__: null, json: "application/json", text: "text/plain;charset=UTF-8", bytes: "application/octet-stream",
@@ -40,7 +41,8 @@ class Queue {
     if (internal.eventIsOver()) throw new Error("Queue.send: the event is over");
     const id = internal.nextRequestId();
     const capability = newCapability();
-    MapPrototypeSet(waiting, id, capability);
+    MapPrototypeSet(waiting, id, { __proto__: null, capability, run: internal.acting() });
+    internal.speakFor(internal.acting());
     send(sendOps.QUEUE, id, this.#worker, bytes, mimeTypes[kind], headers);
     return await capability.promise;
   }
@@ -69,14 +71,20 @@ function toBytes(body, kind) {
 
 // queued answers one send(): error is null when the event is stored.
 internal.queued = (id, error) => {
-  const capability = MapPrototypeGet(waiting, id);
-  if (capability === undefined) return;
+  const entry = MapPrototypeGet(waiting, id);
+  if (entry === undefined) return;
   MapPrototypeDelete(waiting, id);
+  const { capability } = entry;
   if (error === null || error === undefined) capability.resolve(undefined);
   else capability.reject(new Error(error));
 };
 
-internal.forgetQueues = () => MapPrototypeClear(waiting);
+internal.forgetQueues = (run) => {
+  if (!internal.isConcurrent()) MapPrototypeClear(waiting);
+  else if (MapPrototypeGetSize(waiting) > 0) {
+    MapPrototypeForEach(waiting, (entry, id) => { if (entry.run === run) MapPrototypeDelete(waiting, id); });
+  }
+};
 
 // buildEnv makes env from flat lists name, value and name, worker.
 internal.buildEnv = (vars, queues) => {

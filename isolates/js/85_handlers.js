@@ -2,47 +2,18 @@
 
 "use strict";
 
-const { JSONStringify, ObjectPrototypeHasOwnProperty, ReflectApply, TypeError, globalThis, sealedProto } = primordials;
+const {
+  JSONStringify, ObjectDefineProperty, ObjectPrototypeHasOwnProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, TypeError,
+  globalThis, sealedProto,
+} = primordials;
 const {
   DOMException, describe, handlerBits, hasListeners, isBodyUnusable, isError, isObject, peekResponse, queueMicrotask,
   sendOps,
 } = internal;
 const { send } = host;
-const { DRAINED, FAIL, HANDLERS, REPLY, RESULT, WAIT_FAILED } = sendOps;
+const { DRAINED, FAIL, HANDLERS, HOOK_DONE, REPLY, RESULT, WAIT_FAILED } = sendOps;
 
 const MAX_BODY = 64 * 1024 * 1024;
-
-// Run is one event's state. A run of a past event is over: nothing that still holds it can say anything.
-class Run {
-  id;
-  kind; // a bit of HANDLERS
-  answered = false;
-  over = false;
-  responded = false; // a listener called respondWith
-  waiting = 0; // waitUntil promises not settled yet
-  malformed = null; // why the payload did not parse
-  constructor(id, kind) {
-    this.id = id;
-    this.kind = kind;
-  }
-}
-sealedProto(Run);
-
-let current = null;
-
-internal.eventIsOver = () => current !== null && current.over;
-
-// startRun ends whatever the last event left behind and begins the next.
-function startRun(id, kind) {
-  if (current !== null) {
-    current.over = true;
-    internal.forgetTimers();
-    internal.forgetFetches();
-    internal.forgetQueues();
-    internal.forgetConsole();
-  }
-  return (current = new Run(id, kind));
-}
 
 // ---- handlers of the guest's module ----
 
@@ -51,6 +22,8 @@ class Handlers {
   fetch = undefined;
   task = undefined;
   scheduled = undefined;
+  onIdle = undefined;
+  onTerminate = undefined;
 }
 sealedProto(Handlers);
 const handlers = new Handlers();
@@ -64,11 +37,17 @@ internal.findHandlers = (namespace) => {
     handlers.fetch = handlerOf(exported.fetch);
     handlers.task = handlerOf(exported.task);
     handlers.scheduled = handlerOf(exported.scheduled);
+    if (internal.isConcurrent()) {
+      handlers.onIdle = handlerOf(exported.onIdle);
+      handlers.onTerminate = handlerOf(exported.onTerminate);
+    }
   }
   let bits = 0;
   if (handlers.fetch !== undefined || hasListeners(globalThis, "fetch")) bits |= handlerBits.fetch;
   if (handlers.task !== undefined || hasListeners(globalThis, "task")) bits |= handlerBits.task;
   if (handlers.scheduled !== undefined || hasListeners(globalThis, "scheduled")) bits |= handlerBits.scheduled;
+  if (handlers.onIdle !== undefined) bits |= handlerBits.onIdle;
+  if (handlers.onTerminate !== undefined) bits |= handlerBits.onTerminate;
   send(HANDLERS, bits);
 };
 
@@ -80,7 +59,7 @@ function handlerOf(value) {
 
 function finish(run) {
   run.answered = true;
-  if (run.waiting === 0) run.over = true;
+  if (run.waiting === 0) internal.end(run);
   return run.over;
 }
 
@@ -101,7 +80,7 @@ function settleWait(run) {
   queueMicrotask(() => {
     run.waiting--;
     if (run.waiting > 0 || !run.answered || run.over) return;
-    run.over = true;
+    internal.end(run);
     send(DRAINED, run.id);
   });
 }
@@ -271,22 +250,59 @@ function listen(run, event, name) {
 }
 
 internal.startFetch = (id, method, url, headers, body) => {
-  const run = startRun(id, handlerBits.fetch);
-  const request = internal.newEventRequest(method, url, headers, body);
-  if (handlers.fetch !== undefined) call(run, handlers.fetch, request);
-  else listen(run, internal.newFetchEvent(run, request), "fetch");
+  internal.startIn(internal.begin(id, handlerBits.fetch), (run) => {
+    const request = internal.newEventRequest(method, url, headers, body);
+    if (handlers.fetch !== undefined) call(run, handlers.fetch, request);
+    else listen(run, internal.newFetchEvent(run, request), "fetch");
+  });
 };
 
 internal.startTask = (id, eventId, attempt, headers, body) => {
-  const run = startRun(id, handlerBits.task);
-  const data = new internal.TaskData(run, "task", eventId, attempt, headers, body, 0, "");
-  if (handlers.task !== undefined) call(run, handlers.task, internal.newTaskInfo(data));
-  else listen(run, internal.newTaskEvent(data), "task");
+  internal.startIn(internal.begin(id, handlerBits.task), (run) => {
+    const data = new internal.TaskData(run, "task", eventId, attempt, headers, body, 0, "");
+    if (handlers.task !== undefined) call(run, handlers.task, internal.newTaskInfo(data));
+    else listen(run, internal.newTaskEvent(data), "task");
+  });
 };
 
 internal.startScheduled = (id, eventId, attempt, headers, body, scheduledTime, cron) => {
-  const run = startRun(id, handlerBits.scheduled);
-  const data = new internal.TaskData(run, "scheduled", eventId, attempt, headers, body, scheduledTime, cron);
-  if (handlers.scheduled !== undefined) call(run, handlers.scheduled, internal.newScheduledInfo(data));
-  else listen(run, internal.newScheduledEvent(data), "scheduled");
+  internal.startIn(internal.begin(id, handlerBits.scheduled), (run) => {
+    const data = new internal.TaskData(run, "scheduled", eventId, attempt, headers, body, scheduledTime, cron);
+    if (handlers.scheduled !== undefined) call(run, handlers.scheduled, internal.newScheduledInfo(data));
+    else listen(run, internal.newScheduledEvent(data), "scheduled");
+  });
 };
+
+// ---- hooks of a persistent context, between events ----
+
+internal.startHook = async (bit) => {
+  try {
+    const hook = bit === handlerBits.onIdle ? handlers.onIdle : handlers.onTerminate;
+    await ReflectApply(hook, handlers.self, [internal.env()]);
+  } catch (error) {
+    internal.reportException(error);
+  }
+  internal.speakFor(null);
+  send(HOOK_DONE, bit);
+};
+
+// ---- shared ----
+
+// shared is an object of the worker's own. In a persistent context it lives as long as that does, in others as long as the event.
+let shared;
+let sharedIn = null;
+const members = {
+  get shared() {
+    if (shared === undefined || !internal.isConcurrent() && sharedIn !== internal.acting()) {
+      shared = {};
+      sharedIn = internal.acting();
+    }
+    return shared;
+  },
+  set shared(value) {
+    shared = value;
+    sharedIn = internal.acting();
+  },
+};
+ObjectDefineProperty(globalThis, "shared",
+  { __proto__: null, ...ReflectGetOwnPropertyDescriptor(members, "shared"), enumerable: false, configurable: true });

@@ -9,7 +9,7 @@ const {
 } = internal;
 const { send } = host;
 const {
-  CHUNK, DESCRIBE, ENV, FETCH_EVENT, FETCH_FAILED, MODULE, QUEUED, RESPONSE, SCHEDULED_EVENT, TASK_EVENT, TIMERS,
+  CHUNK, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HOOK, MODULE, QUEUED, RESPONSE, SCHEDULED_EVENT, TASK_EVENT, TIMERS,
   UNHANDLED,
 } = entryOps;
 
@@ -32,6 +32,7 @@ internal.reportException = (error) => {
     }
     if (!kept) return;
   }
+  internal.speakFor(internal.acting());
   send(sendOps.UNCAUGHT, described.text, described.stack);
 };
 
@@ -42,6 +43,7 @@ function unhandled(promise, reason) {
     if (!kept) return;
   }
   const described = describe(reason);
+  internal.speakFor(internal.acting());
   send(sendOps.UNCAUGHT, described.text, described.stack);
 }
 
@@ -55,15 +57,17 @@ function describeFailure(error) {
 
 // prepare is the first call into a context. Shared memory and WebAssembly are bounded by no limit we have; V8 adds
 // them to a context that comes from a snapshot, so they cannot be removed before.
-function prepare(vars, queues) {
+function prepare(vars, queues, concurrent) {
   primordials.takeLate();
   ReflectDeleteProperty(globalThis, "SharedArrayBuffer");
   ReflectDeleteProperty(globalThis, "Atomics");
   ReflectDeleteProperty(globalThis, "WebAssembly");
   internal.buildEnv(vars, queues);
+  if (concurrent) internal.runConcurrently();
 }
 
 host.entry((op, a, b, c, d, e, f, g) => {
+  internal.enter();
   switch (op) {
     case FETCH_EVENT: return internal.startFetch(a, b, c, d, e);
     case TASK_EVENT: return internal.startTask(a, b, c, d, e);
@@ -73,10 +77,12 @@ host.entry((op, a, b, c, d, e, f, g) => {
     case CHUNK: return internal.fetchChunk(a, b);
     case FETCH_FAILED: return internal.fetchFailed(a, b);
     case QUEUED: return internal.queued(a, b);
-    case ENV: return prepare(a, b);
+    case ENV: return prepare(a, b, c);
     case MODULE: return internal.findHandlers(a);
     case UNHANDLED: return unhandled(a, b);
     case DESCRIBE: return describeFailure(a);
+    case ENDED: return internal.endById(a);
+    case HOOK: internal.startHook(a); return;
     default: throw new TypeError(`unknown entry ${op}`);
   }
 });

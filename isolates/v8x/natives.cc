@@ -215,12 +215,20 @@ void PromiseDetails(const Info& info) {
   info.Return(v8::Array::New(isolate, pair, 2));
 }
 
+// The frame that acts now: what setFrame was given last, here or where the promise reaction that runs was made.
+void Frame(const Info& info) { info.Return(current->owner->isolate->GetContinuationPreservedEmbedderData()); }
+
+void SetFrame(const Info& info) {
+  if (info.Length() == 1) current->owner->isolate->SetContinuationPreservedEmbedderData(info[0]);
+}
+
 const struct {
   const char* name;
   v8::FunctionCallback callback;
 } functions[] = {{"send", Send},     {"ask", Ask},       {"encode", EncodeText}, {"encodeInto", EncodeInto},
                  {"decode", DecodeText}, {"random", Random}, {"now", Now},           {"entry", Entry},
-                 {"proxyDetails", ProxyDetails}, {"promiseDetails", PromiseDetails}};
+                 {"proxyDetails", ProxyDetails}, {"promiseDetails", PromiseDetails}, {"frame", Frame},
+                 {"setFrame", SetFrame}};
 
 }  // namespace
 

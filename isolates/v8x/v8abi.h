@@ -185,6 +185,9 @@ class Isolate {
   void SetPromiseRejectCallback(PromiseRejectCallback);
   void LowMemoryNotification();
   int64_t AdjustAmountOfExternalAllocatedMemory(int64_t);
+  // What every promise reaction takes along from where it was made (AsyncContext).
+  Local<Value> GetContinuationPreservedEmbedderData();
+  void SetContinuationPreservedEmbedderData(Local<Value>);
 };
 
 class V8 {

@@ -1,0 +1,136 @@
+// 13_runs.js keeps one object per event, and knows which of them acts. In a context that runs one event at a time that is
+// the event; in a concurrent one (mode persistent) V8 carries a frame along from every promise to its reactions.
+
+"use strict";
+
+const { Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, ReflectApply, sealedProto } = primordials;
+const { sendOps } = internal;
+const { frame, send, setFrame } = host;
+
+// Run is one event's state. A run of a past event is over: nothing that still holds it can say anything.
+class Run {
+  id;
+  kind; // a bit of HANDLERS
+  answered = false;
+  over = false;
+  responded = false; // a listener called respondWith
+  waiting = 0; // waitUntil promises not settled yet
+  malformed = null; // why the payload did not parse
+  constructor(id, kind) {
+    this.id = id;
+    this.kind = kind;
+  }
+}
+sealedProto(Run);
+
+// Frame is what reactions inherit: whose they are.
+class Frame {
+  run;
+  constructor(run) { this.run = run; }
+}
+sealedProto(Frame);
+
+let concurrent = false;
+let current = null; // the latest event, in a context that runs one at a time
+let background = null; // in a concurrent context, what acts for no event: it has id 0 and is never over
+let told = null; // the run that Go takes commands to be of, in this call of the entry
+const live = new Map(); // id → Run, in a concurrent context
+
+internal.isConcurrent = () => concurrent;
+
+// runConcurrently is called before the module is loaded.
+internal.runConcurrently = () => {
+  concurrent = true;
+  background = new Run(0, 0);
+};
+
+// enter is called first in every call of the entry.
+internal.enter = () => { told = null; };
+
+// acting is the run that acts now; null while the module of a context that runs one event at a time is loaded.
+internal.acting = () => {
+  if (!concurrent) return current;
+  const f = frame();
+  return f === undefined ? background : f.run;
+};
+
+internal.eventIsOver = () => {
+  const run = internal.acting();
+  return run !== null && run.over;
+};
+
+// speakFor makes Go take the next commands to be of this run.
+internal.speakFor = (run) => {
+  if (!concurrent) return;
+  const speaker = run === null || run.over ? background : run;
+  if (told === speaker) return;
+  told = speaker;
+  send(sendOps.ACTING, speaker.id);
+};
+
+// begin makes the run of a new event. In a context that runs one at a time, what the last one left is forgotten.
+internal.begin = (id, kind) => {
+  const run = new Run(id, kind);
+  if (concurrent) {
+    MapPrototypeSet(live, id, run);
+    return run;
+  }
+  if (current !== null) {
+    current.over = true;
+    forget(current);
+    internal.forgetConsole();
+  }
+  current = run;
+  return run;
+};
+
+// end says that a run is over. In a concurrent context what it left is forgotten at once, else by the next begin.
+internal.end = (run) => {
+  if (run.over) return;
+  run.over = true;
+  if (!concurrent) return;
+  MapPrototypeDelete(live, run.id);
+  forget(run);
+};
+
+// endById is Go saying that it has ended runs.
+internal.endById = (ids) => {
+  for (let i = 0; i < ids.length; i++) {
+    const run = MapPrototypeGet(live, ids[i]);
+    if (run !== undefined) internal.end(run);
+  }
+};
+
+function forget(run) {
+  internal.forgetTimers(run);
+  internal.forgetFetches(run);
+  internal.forgetQueues(run);
+}
+
+// startIn calls f on behalf of run.
+internal.startIn = (run, f) => {
+  if (!concurrent) {
+    f(run);
+    return;
+  }
+  setFrame(new Frame(run));
+  try {
+    f(run);
+  } finally {
+    setFrame(undefined);
+  }
+};
+
+// inheritFrame and callIn carry the frame over what V8 does not: callbacks of timers. What they throw is reported, as HTML's
+// "report the exception" has it.
+internal.inheritFrame = () => (concurrent ? frame() : undefined);
+
+internal.callIn = (inherited, callback, self, args) => {
+  if (concurrent) setFrame(inherited);
+  try {
+    ReflectApply(callback, self, args);
+  } catch (error) {
+    internal.reportException(error);
+  }
+  if (concurrent) setFrame(undefined);
+};
