@@ -14,6 +14,12 @@ type Config struct {
 	Slots int
 	// MaxIsolates is how many isolates the process may have, shared evenly by its threads.
 	MaxIsolates int
+	// HeapMB is what the heaps and ArrayBuffers of all isolates may take together. Zero means as much as V8 can hold with so
+	// many threads.
+	HeapMB int
+	// OwnerMaxIsolates and OwnerHeapMB are the most that one owner may have of both. Zero means half.
+	OwnerMaxIsolates int
+	OwnerHeapMB      int
 	// ContextsPerIsolate is how many contexts of one owner share an isolate.
 	ContextsPerIsolate int
 	// ContextMaxReuses is after how many events a context is made anew, so that what a guest
@@ -44,8 +50,23 @@ func DefaultConfig(threads int) Config {
 	}
 }
 
+// OrDefault fills the fields that are zero and have a default that depends on others.
+func (c Config) OrDefault() Config {
+	if c.HeapMB == 0 {
+		c.HeapMB = mostHeapMB(c.Threads)
+	}
+	if c.OwnerHeapMB == 0 {
+		c.OwnerHeapMB = max(c.HeapMB/2, 1)
+	}
+	if c.OwnerMaxIsolates == 0 {
+		c.OwnerMaxIsolates = max(c.MaxIsolates/2, 1)
+	}
+	return c
+}
+
 // Validate returns an error that names the field that is wrong, its value and what is allowed.
 func (c Config) Validate() error {
+	c = c.OrDefault()
 	for _, f := range []struct {
 		name       string
 		value      int
@@ -54,6 +75,9 @@ func (c Config) Validate() error {
 		{"Threads", c.Threads, 1, 64},
 		{"Slots", c.Slots, 1, 10_000},
 		{"MaxIsolates", c.MaxIsolates, c.Threads, 2000},
+		{"HeapMB", c.HeapMB, 64, mostHeapMB(c.Threads)},
+		{"OwnerMaxIsolates", c.OwnerMaxIsolates, 1, c.MaxIsolates},
+		{"OwnerHeapMB", c.OwnerHeapMB, 1, c.HeapMB},
 		{"ContextsPerIsolate", c.ContextsPerIsolate, 1, 1000},
 		{"ContextMaxReuses", c.ContextMaxReuses, 1, 1 << 30},
 		{"MaxParked", c.MaxParked, 1, 64},

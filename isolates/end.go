@@ -41,7 +41,7 @@ func (t *thread) end(r *run, e events.End) {
 		t.tally.discards.inc(discardReason(r, e))
 		t.dropGuest(g)
 	default:
-		t.tally.sampleHeap(iso, iso.used)
+		t.tally.sampleHeap(iso, iso.used, heapEvery)
 	}
 	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
 		t.lent = append(t.lent, iso)

@@ -20,9 +20,9 @@ type isolate struct {
 	used   time.Time
 	closed bool
 
-	tally   *ownerTally // its owner's on this thread
-	heap    int64       // its size in bytes when last asked
-	sampled time.Time   // when that was
+	tally   *useTally // its owner's on this thread
+	heap    int64     // its size in bytes when last asked
+	sampled time.Time // when that was
 }
 
 // guest is a context with one worker's module in it. Between events it is idle and warm.
@@ -35,8 +35,9 @@ type guest struct {
 	uses     int
 	loaded   bool // its module is evaluated
 	closed   bool
-	handlers int   // bits of cmdHandlers
-	life     *life // nil but for a persistent context
+	handlers int       // bits of cmdHandlers
+	life     *life     // nil but for a persistent context
+	tally    *useTally // its worker's on this thread
 }
 
 // find is the live run of that id.
@@ -74,7 +75,7 @@ func (t *thread) reuse(w *events.Worker, mode events.Mode) (*guest, error) {
 			continue
 		}
 		if g := iso.warm(w); g != nil {
-			t.tally.warmHit(iso)
+			t.tally.warmHit(g)
 			return g, nil
 		}
 	}
@@ -103,7 +104,7 @@ func (iso *isolate) warm(w *events.Worker) *guest {
 
 // fresh makes a context in an isolate of its own.
 func (t *thread) fresh(w *events.Worker, mode events.Mode) (*guest, error) {
-	if !t.room() {
+	if !t.room(w) {
 		return nil, nil
 	}
 	return t.newGuest(t.newIsolate(w, mode), w)
@@ -118,7 +119,7 @@ func sameVersion(a, b *events.Worker) bool {
 func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
 	heapMB := w.Limits.OrDefault().HeapMB
 	bytes := uint64(heapMB) << 20
-	iso := &isolate{v8: v8x.NewIsolate(v8x.Limits{Heap: bytes, Buffers: bytes}), owner: w.Owner, mode: mode, heapMB: heapMB}
+	iso := &isolate{v8: v8x.NewIsolate(v8x.Limits{Heap: bytes, Buffers: bytes}), owner: w.Owner, mode: mode, heapMB: heapMB, heap: freshHeap}
 	t.pool.live.Add(1)
 	t.take(iso)
 	return iso
@@ -151,7 +152,7 @@ func (t *thread) newGuest(iso *isolate, w *events.Worker) (*guest, error) {
 	}
 	g := &guest{isolate: iso, worker: w, ctx: ctx}
 	iso.guests = append(iso.guests, g)
-	t.tally.contextMade(iso)
+	t.tally.contextMade(g)
 	vars := make([]string, 0, 2*len(w.Vars))
 	for name, value := range w.Vars {
 		vars = append(vars, name, value)
@@ -173,7 +174,7 @@ func (t *thread) enlist(g *guest, r *run, now time.Time) {
 	g.runs = append(g.runs, r)
 	g.isolate.busy++
 	g.isolate.used = now
-	t.tally.entered(g.isolate, g.isolate.busy)
+	t.tally.entered(g, g.isolate.busy)
 }
 
 func (t *thread) delist(g *guest, r *run) {
@@ -183,7 +184,7 @@ func (t *thread) delist(g *guest, r *run) {
 	}
 	g.isolate.busy--
 	t.freed = true
-	t.tally.left(g.isolate, g.isolate.busy)
+	t.tally.left(g, g.isolate.busy)
 }
 
 // dropGuest closes a context in which nothing runs.
@@ -197,7 +198,7 @@ func (t *thread) dropGuest(g *guest) {
 	t.bury(g)
 	g.ctx.Close()
 	t.freed = true
-	t.tally.contextClosed(iso)
+	t.tally.contextClosed(g)
 }
 
 // dropIdleGuest makes room in an isolate by closing an idle context of another worker or version.
@@ -224,19 +225,10 @@ func (t *thread) dropIsolate(iso *isolate) {
 	t.leave(iso)
 	iso.v8.Close()
 	t.pool.live.Add(-1)
-}
-
-// room makes sure that there may be one isolate more, for which another may have to go.
-func (t *thread) room() bool {
-	if t.count >= t.maxIsolates {
-		t.sweep()
+	t.pool.trimSoon()
+	if len(t.waiting) == 0 {
+		t.pool.wakeHungry()
 	}
-	for int(t.pool.live.Load()) >= t.pool.cfg.MaxIsolates {
-		if !t.evictShared() && !t.evict() {
-			return false
-		}
-	}
-	return t.count < t.maxIsolates || t.evict()
 }
 
 // sweep closes the isolates that have had their one event: after its reply is on its way.
@@ -246,30 +238,4 @@ func (t *thread) sweep() {
 	}
 	clear(t.spent)
 	t.spent = t.spent[:0]
-}
-
-// evict closes the isolate that has been idle the longest; those of persistent workers come last.
-func (t *thread) evict() bool {
-	var oldest *isolate
-	for _, list := range t.isolates {
-		for _, iso := range list {
-			if iso.busy == 0 && (oldest == nil || iso.goesBefore(oldest)) {
-				oldest = iso
-			}
-		}
-	}
-	if oldest == nil {
-		return false
-	}
-	t.farewell(oldest)
-	t.dropIsolate(oldest)
-	t.tally.evictions.Add(1)
-	return true
-}
-
-func (iso *isolate) goesBefore(other *isolate) bool {
-	if a, b := iso.mode == events.Persistent, other.mode == events.Persistent; a != b {
-		return b
-	}
-	return iso.used.Before(other.used)
 }

@@ -34,10 +34,12 @@ var (
 	descIsolates  = desc("isolates", "V8 isolates that exist, by what they do: idle, busy.", "state")
 	descMost      = desc("isolates_max", "V8 isolates that may exist.")
 	descContexts  = desc("contexts", "V8 contexts that exist.")
+	descHeapMax   = desc("isolate_heap_max_bytes", "What pinwheel_isolate_heap_bytes may be.")
+	descResets    = desc("context_resets_total", "Contexts that forgot an event to run another.")
 	descHeap      = desc("isolate_heap_bytes", "Size of all V8 heaps and ArrayBuffers, each as it was when last asked.")
 	descWarm      = desc("context_warm_hits_total", "Attempts that found a context of their version.")
 	descCold      = desc("context_cold_starts_total", "Contexts made.")
-	descDiscards  = desc("context_discards_total", "Contexts thrown away, by reason: that of a failure, or reuses, interrupted, room.", "reason")
+	descDiscards  = desc("context_discards_total", "Contexts thrown away, by reason: that of a failure, or reuses, interrupted, room, idle, ttl, removed.", "reason")
 	descEvictions = desc("isolate_evictions_total", "Idle isolates closed to make room for another.")
 	descKills     = desc("isolate_kills_total", "Isolates closed because an event in them passed a limit.", "reason")
 	descParked    = desc("threads_parked_total", "Threads lost to a fatal error in V8.")
@@ -46,7 +48,7 @@ var (
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descIsolates, descMost, descContexts, descHeap, descWarm, descCold, descDiscards, descEvictions, descKills, descParked,
+		descIsolates, descMost, descContexts, descHeap, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descKills, descParked,
 	} {
 		ch <- d
 	}
@@ -66,6 +68,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descMost, float64(s.Total))
 	gauge(descContexts, float64(s.Contexts))
 	gauge(descHeap, float64(s.HeapBytes))
+	gauge(descHeapMax, float64(s.HeapMax))
+	count(descResets, s.Resets)
 	count(descWarm, s.WarmHits)
 	count(descCold, s.ColdStarts)
 	count(descEvictions, s.Evictions)

@@ -52,7 +52,7 @@ func (t *thread) persistent(w *events.Worker) (*guest, error) {
 		if !g.loaded {
 			return nil, nil // the first event is loading it
 		}
-		t.tally.warmHit(g.isolate)
+		t.tally.warmHit(g)
 		t.alarms.clear(g.life.idle)
 		g.life.idle = nil
 		return g, nil

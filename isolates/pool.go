@@ -27,8 +27,10 @@ type Pool struct {
 	strayed atomic.Int32 // threads that V8 did not let go in time
 	back    atomic.Int32 // of those, threads that came back since and ended
 	live    atomic.Int64 // isolates there are
+	lost    atomic.Int64 // bytes of heaps on threads that are lost
 	homes   homes
 	commons commons
+	trimSet atomic.Bool   // a trim is due
 	hungry  atomic.Uint64 // threads with attempts that wait for room, a bit each
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
@@ -43,6 +45,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.OrDefault()
 	p := &Pool{
 		cfg: cfg, source: source, host: host, fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads), stop: make(chan struct{}), dogStop: make(chan struct{}),
@@ -152,6 +155,7 @@ func (p *Pool) replace(t *thread, culprit *events.Failure) {
 	n := newThread(p, t.index)
 	n.tally.inherit(&t.tally)
 	p.live.Add(-int64(t.count))
+	p.lost.Add(t.tally.heap.Load())
 	for r := range maps.Keys(t.running) {
 		if r.over {
 			continue

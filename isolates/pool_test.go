@@ -109,7 +109,9 @@ func TestHowAttemptsFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inModes(t, func(t *testing.T, b *bench) {
 				w := worker("w", tc.code)
-				w.Limits.Wall = events.Millis(300 * time.Millisecond)
+				if tc.reason == events.ReasonTimeout {
+					w.Limits.Wall = events.Millis(300 * time.Millisecond)
+				}
 				if tc.reason == events.ReasonMemory {
 					w.Limits = events.Limits{HeapMB: 16, CPU: events.Millis(10 * time.Second)}
 				}

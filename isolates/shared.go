@@ -82,15 +82,16 @@ func (t *thread) giveBack() {
 	t.pool.wakeHungry()
 }
 
-// evictShared closes the shared isolate that has been idle the longest.
-func (t *thread) evictShared() bool {
+// evictShared closes the shared isolate, of one owner if that is not "", that has been idle the longest.
+func (t *thread) evictShared(owner string) bool {
 	c := &t.pool.commons
 	c.mu.Lock()
-	if len(c.idle) == 0 {
+	i := slices.IndexFunc(c.idle, func(iso *isolate) bool { return owner == "" || iso.owner == owner })
+	if i < 0 {
 		c.mu.Unlock()
 		return false
 	}
-	iso := c.remove(0)
+	iso := c.remove(i)
 	c.mu.Unlock()
 	t.take(iso)
 	t.dropIsolate(iso)

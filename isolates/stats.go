@@ -12,7 +12,8 @@ type Stats struct {
 	Kills    map[string]uint64 `json:"kills"`    // isolates closed because an event in them passed a limit, by reason
 	Parked   int               `json:"parked"`   // threads lost to fatal errors in V8, since the start
 	Threads  []ThreadStats     `json:"threads,omitempty"`
-	Owners   []OwnerStats      `json:"owners"` // those with the most isolates first, at most maxOwnerStats
+	Owners   []OwnerStats      `json:"owners"`  // those with the most isolates first, at most maxUseStats
+	Workers  []WorkerStats     `json:"workers"` // those with the most contexts first, at most maxUseStats
 }
 
 // Counts are the figures of a thread, and their sum those of a Pool.
@@ -27,8 +28,10 @@ type Counts struct {
 	HitRate    float64 `json:"hit_rate"`    // WarmHits / (WarmHits + ColdStarts), 0 of none
 	WarmHits   uint64  `json:"warm_hits"`   // attempts that found a context of their version
 	ColdStarts uint64  `json:"cold_starts"` // contexts made
+	Resets     uint64  `json:"resets"`      // contexts that forgot an event to run another
 	Evictions  uint64  `json:"evictions"`   // idle isolates closed to make room for another
 	HeapBytes  int64   `json:"heap_bytes"`  // of all isolates, each as large as it was when last asked: an estimate
+	HeapMax    int64   `json:"heap_max"`    // what HeapBytes may be; of a thread 0, since all threads share it
 }
 
 // ThreadStats are the figures of a pinned thread.
@@ -39,17 +42,28 @@ type ThreadStats struct {
 
 // OwnerStats is what an owner has, with what it did since its oldest isolate of each thread was made.
 type OwnerStats struct {
-	Owner      string `json:"owner"`
-	Isolates   int    `json:"isolates"`
+	Owner    string `json:"owner"`
+	Isolates int    `json:"isolates"`
+	UseStats
+	HeapBytes int64 `json:"heap_bytes"`
+}
+
+// WorkerStats is what a worker has, with what it did since its oldest context of each thread was made.
+type WorkerStats struct {
+	Worker string `json:"worker"` // owner/name
+	UseStats
+}
+
+// UseStats are the figures that an owner and a worker have both.
+type UseStats struct {
 	Contexts   int    `json:"contexts"`
 	Running    int    `json:"running"`
 	WarmHits   uint64 `json:"warm_hits"`
 	ColdStarts uint64 `json:"cold_starts"`
-	HeapBytes  int64  `json:"heap_bytes"`
 }
 
-// maxOwnerStats bounds Stats.Owners.
-const maxOwnerStats = 20
+// maxUseStats bounds Stats.Owners and Stats.Workers.
+const maxUseStats = 20
 
 // add sums up, all but the derived figures.
 func (c *Counts) add(o Counts) {
@@ -60,6 +74,8 @@ func (c *Counts) add(o Counts) {
 	c.Running += o.Running
 	c.WarmHits += o.WarmHits
 	c.ColdStarts += o.ColdStarts
+	c.Resets += o.Resets
+	c.HeapMax += o.HeapMax
 	c.Evictions += o.Evictions
 	c.HeapBytes += o.HeapBytes
 	c.derive()
@@ -74,8 +90,9 @@ func (c *Counts) derive() {
 
 // Stats is a snapshot, for people and metrics: its figures are not all of the same moment. From any goroutine.
 func (p *Pool) Stats() Stats {
-	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load()), Owners: []OwnerStats{}}
-	owners := map[string]*OwnerStats{}
+	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load())}
+	s.HeapMax = int64(p.cfg.HeapMB) << 20
+	uses := uses{map[string]*OwnerStats{}, map[string]*WorkerStats{}}
 	for i := range p.threads {
 		t := p.threads[i].Load()
 		c := t.counts()
@@ -83,17 +100,12 @@ func (p *Pool) Stats() Stats {
 		s.Threads = append(s.Threads, ThreadStats{i, c})
 		t.tally.discards.add(s.Discards)
 		t.tally.kills.add(s.Kills)
-		t.tally.addOwners(owners)
+		uses.add(&t.tally)
 	}
-	p.commons.mu.Lock()
-	shared := &p.commons.tally
-	s.Counts.add(Counts{Cached: int(shared.isolates.Load()), Contexts: int(shared.contexts.Load()), HeapBytes: shared.heap.Load()})
-	p.commons.mu.Unlock()
-	shared.addOwners(owners)
-	for _, o := range owners {
-		s.Owners = append(s.Owners, *o)
-	}
-	s.Owners = mostIsolates(s.Owners)
+	idle := &p.commons.tally // shared isolates that no thread has
+	s.Counts.add(Counts{Cached: int(idle.isolates.Load()), Contexts: int(idle.contexts.Load()), HeapBytes: idle.heap.Load()})
+	uses.add(idle)
+	s.Owners, s.Workers = mostUsed(uses.owners), mostUsed(uses.workers)
 	return s
 }
 
@@ -102,61 +114,109 @@ func (t *thread) counts() Counts {
 	busy := int(n.busy.Load())
 	c := Counts{
 		Total: t.maxIsolates, Busy: busy, Cached: max(0, int(n.isolates.Load())-busy), Contexts: int(n.contexts.Load()), Running: int(n.running.Load()),
-		WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(), Evictions: n.evictions.Load(), HeapBytes: n.heap.Load(),
+		WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(), Resets: n.resets.Load(), Evictions: n.evictions.Load(), HeapBytes: n.heap.Load(),
 	}
 	c.derive()
 	return c
 }
 
-func (c *tally) addOwners(all map[string]*OwnerStats) {
+// uses gathers the figures of several threads.
+type uses struct {
+	owners  map[string]*OwnerStats
+	workers map[string]*WorkerStats
+}
+
+func (u uses) add(c *tally) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, n := range c.owners {
-		o := all[name]
+		o := u.owners[name]
 		if o == nil {
 			o = &OwnerStats{Owner: name}
-			all[name] = o
+			u.owners[name] = o
 		}
-		o.add(OwnerStats{
-			Isolates: int(n.isolates.Load()), Contexts: int(n.contexts.Load()), Running: int(n.running.Load()),
-			WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(), HeapBytes: n.heap.Load(),
-		})
+		o.add(OwnerStats{Isolates: int(n.isolates.Load()), HeapBytes: n.heap.Load(), UseStats: n.stats()})
 	}
+	for name, n := range c.workers {
+		w := u.workers[name]
+		if w == nil {
+			w = &WorkerStats{Worker: name}
+			u.workers[name] = w
+		}
+		w.UseStats.add(n.stats())
+	}
+}
+
+func (n *useTally) stats() UseStats {
+	return UseStats{
+		Contexts: int(n.contexts.Load()), Running: int(n.running.Load()), WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(),
+	}
+}
+
+func (s *UseStats) add(x UseStats) {
+	s.Contexts += x.Contexts
+	s.Running += x.Running
+	s.WarmHits += x.WarmHits
+	s.ColdStarts += x.ColdStarts
 }
 
 func (o *OwnerStats) add(x OwnerStats) {
 	o.Isolates += x.Isolates
-	o.Contexts += x.Contexts
-	o.Running += x.Running
-	o.WarmHits += x.WarmHits
-	o.ColdStarts += x.ColdStarts
 	o.HeapBytes += x.HeapBytes
+	o.UseStats.add(x.UseStats)
 }
 
-// mostIsolates sorts the list and cuts it.
-func mostIsolates(list []OwnerStats) []OwnerStats {
-	slices.SortFunc(list, func(a, b OwnerStats) int {
-		return cmp.Or(b.Isolates-a.Isolates, cmp.Compare(b.HeapBytes, a.HeapBytes), cmp.Compare(a.Owner, b.Owner))
+func (w *WorkerStats) add(x WorkerStats) { w.UseStats.add(x.UseStats) }
+
+func (o OwnerStats) key() (name string, size int64) {
+	return o.Owner, int64(o.Isolates)<<40 + o.HeapBytes
+}
+
+func (w WorkerStats) key() (name string, size int64) { return w.Worker, int64(w.Contexts) }
+
+// usage is OwnerStats or WorkerStats.
+type usage[S any] interface {
+	*S
+	add(S)
+	key() (name string, size int64)
+}
+
+// mostUsed is what is in the map, the largest first, and cut.
+func mostUsed[S any, P usage[S]](all map[string]P) []S {
+	list := []S{}
+	for _, s := range all {
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b S) int {
+		an, as := P(&a).key()
+		bn, bs := P(&b).key()
+		return cmp.Or(cmp.Compare(bs, as), cmp.Compare(an, bn))
 	})
-	return list[:min(len(list), maxOwnerStats)]
+	return list[:min(len(list), maxUseStats)]
 }
 
-// Add puts the figures of another process's Pool to s. Its threads stay apart: they are left out. Owners beyond the
-// first of either list are not in the sum.
+// join adds up two such lists.
+func join[S any, P usage[S]](a, b []S) []S {
+	all := map[string]P{}
+	for _, s := range slices.Concat(a, b) {
+		name, _ := P(&s).key()
+		if have := all[name]; have != nil {
+			have.add(s)
+		} else {
+			all[name] = P(&s)
+		}
+	}
+	return mostUsed(all)
+}
+
+// Add puts the figures of another process's Pool to s. Its threads stay apart: they are left out. Owners and workers beyond
+// the first of either list are not in the sum.
 func (s *Stats) Add(o Stats) {
 	s.Counts.add(o.Counts)
 	s.Parked += o.Parked
 	s.Threads = nil
 	s.Discards, s.Kills = sum(s.Discards, o.Discards), sum(s.Kills, o.Kills)
-	for _, x := range o.Owners {
-		i := slices.IndexFunc(s.Owners, func(y OwnerStats) bool { return y.Owner == x.Owner })
-		if i < 0 {
-			s.Owners = append(s.Owners, OwnerStats{Owner: x.Owner})
-			i = len(s.Owners) - 1
-		}
-		s.Owners[i].add(x)
-	}
-	s.Owners = mostIsolates(s.Owners)
+	s.Owners, s.Workers = join(s.Owners, o.Owners), join(s.Workers, o.Workers)
 }
 
 func sum(a, b map[string]uint64) map[string]uint64 {

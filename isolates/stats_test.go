@@ -15,7 +15,7 @@ import (
 
 func TestStatsCountWhatThreadsDo(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.MaxIsolates, c.ContextMaxReuses, c.ContextsPerIsolate = 2, 3, 2 })
-	require.Equal(t, Counts{Total: 2, Capacity: 2}, b.pool.Stats().Counts)
+	require.Equal(t, Counts{Total: 2, Capacity: 2, HeapMax: int64(mostHeapMB(1)) << 20}, b.pool.Stats().Counts)
 	as := func(owner, name, code string) *events.Worker {
 		w := worker(name, code)
 		w.Owner = owner
@@ -38,14 +38,19 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 	require.Eventually(t, func() bool { s = b.pool.Stats(); return s.Running == 0 && s.Cached == 1 }, patience, time.Millisecond, "%+v", &s)
 	require.Positive(t, s.HeapBytes)
 	want := Counts{
-		Total: 2, Cached: 1, Capacity: 1, Contexts: 2, WarmHits: 3, ColdStarts: 8, Evictions: 1, HeapBytes: s.HeapBytes,
+		Total: 2, Cached: 1, Capacity: 1, Contexts: 2, WarmHits: 3, ColdStarts: 8, Resets: 3, Evictions: 1, HeapBytes: s.HeapBytes, HeapMax: s.HeapMax,
 	}
 	want.derive()
 	require.Equal(t, want, s.Counts)
 	require.Equal(t, map[string]uint64{"reuses": 1, "exception": 1, "room": 1, "cpu": 1}, s.Discards)
 	require.Equal(t, map[string]uint64{"cpu": 1}, s.Kills)
-	require.Equal(t, []ThreadStats{{0, s.Counts}}, s.Threads)
-	require.Equal(t, []OwnerStats{{Owner: "a", Isolates: 1, Contexts: 2, WarmHits: 3, ColdStarts: 5, HeapBytes: s.HeapBytes}}, s.Owners)
+	thread := s.Counts
+	thread.HeapMax = 0
+	require.Equal(t, []ThreadStats{{0, thread}}, s.Threads)
+	require.Equal(t, []OwnerStats{{Owner: "a", Isolates: 1, UseStats: UseStats{Contexts: 2, WarmHits: 3, ColdStarts: 5}, HeapBytes: s.HeapBytes}}, s.Owners)
+	require.Equal(t, []WorkerStats{
+		{"a/other", UseStats{Contexts: 1, ColdStarts: 1}}, {"a/third", UseStats{Contexts: 1, ColdStarts: 1}},
+	}, s.Workers)
 
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
@@ -80,20 +85,22 @@ func TestStatsOfProcessesAddUp(t *testing.T) {
 	process := func(first int) Stats {
 		s := Stats{Discards: map[string]uint64{"cpu": 1}, Threads: []ThreadStats{{}}, Parked: 1}
 		s.add(Counts{Total: 10, Cached: 2, Busy: 1, WarmHits: 9, ColdStarts: 1, HeapBytes: 100})
-		for i := range maxOwnerStats {
-			s.Owners = append(s.Owners, OwnerStats{Owner: fmt.Sprint("o", first+i), Isolates: 1, WarmHits: 2})
+		for i := range maxUseStats {
+			s.Owners = append(s.Owners, OwnerStats{Owner: fmt.Sprint("o", first+i), Isolates: 1, UseStats: UseStats{WarmHits: 2}})
+			s.Workers = append(s.Workers, WorkerStats{fmt.Sprint("o/w", first+i), UseStats{Contexts: 1}})
 		}
 		return s
 	}
 	s := Stats{}
 	s.Add(process(0))
-	s.Add(process(maxOwnerStats - 1)) // one owner is in both
+	s.Add(process(maxUseStats - 1)) // one owner is in both
 	require.Equal(t, Counts{Total: 20, Cached: 4, Busy: 2, Capacity: 14, WarmHits: 18, ColdStarts: 2, HitRate: 0.9, HeapBytes: 200}, s.Counts)
 	require.Equal(t, 2, s.Parked)
 	require.Empty(t, s.Threads)
 	require.Equal(t, map[string]uint64{"cpu": 2}, s.Discards)
-	require.Len(t, s.Owners, maxOwnerStats)
-	require.Equal(t, OwnerStats{Owner: "o19", Isolates: 2, WarmHits: 4}, s.Owners[0])
+	require.Len(t, s.Owners, maxUseStats)
+	require.Equal(t, OwnerStats{Owner: "o19", Isolates: 2, UseStats: UseStats{WarmHits: 4}}, s.Owners[0])
+	require.Equal(t, WorkerStats{"o/w19", UseStats{Contexts: 2}}, s.Workers[0])
 }
 
 // A lost thread takes its isolates with it; what it had counted stays.
@@ -117,12 +124,14 @@ func BenchmarkTally(b *testing.B) {
 	c := &tally{}
 	iso := &isolate{owner: "a", sampled: time.Now().Add(time.Hour)}
 	c.isolateOpened(iso)
+	g := &guest{isolate: iso, worker: &events.Worker{}}
+	c.contextMade(g)
 	now := time.Now()
 	for b.Loop() {
-		c.warmHit(iso)
-		c.entered(iso, 1)
-		c.left(iso, 0)
-		c.sampleHeap(iso, now)
+		c.warmHit(g)
+		c.entered(g, 1)
+		c.left(g, 0)
+		c.sampleHeap(iso, now, heapEvery)
 	}
 }
 

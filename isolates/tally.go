@@ -55,22 +55,25 @@ func (c *reasonCounts) add(m map[string]uint64) {
 // atomic additions that nobody contends for, and no lock.
 type tally struct {
 	isolates, busy, contexts, running, heap atomic.Int64
-	warm, cold, evictions                   atomic.Uint64
+	warm, cold, resets, evictions           atomic.Uint64
 	discards, kills                         reasonCounts
 
-	mu     sync.Mutex // taken when an isolate is made or closed, and by readers
-	owners map[string]*ownerTally
+	mu      sync.Mutex // taken when an isolate or context is made, closed or handed on, and by readers
+	owners  map[string]*useTally
+	workers map[string]*useTally // by Worker.Target
 }
 
-// ownerTally counts for an owner that has an isolate on the thread; it goes with the last of them.
-type ownerTally struct {
+// useTally counts for an owner that has an isolate, or a worker that has a context, on the thread; it goes with the last.
+type useTally struct {
 	isolates, contexts, running, heap atomic.Int64
 	warm, cold                        atomic.Uint64
 }
 
 // inherit takes over what the thread before had counted. What it had is lost with it.
 func (c *tally) inherit(old *tally) {
-	for _, p := range [...]struct{ to, from *atomic.Uint64 }{{&c.warm, &old.warm}, {&c.cold, &old.cold}, {&c.evictions, &old.evictions}} {
+	for _, p := range [...]struct{ to, from *atomic.Uint64 }{
+		{&c.warm, &old.warm}, {&c.cold, &old.cold}, {&c.resets, &old.resets}, {&c.evictions, &old.evictions},
+	} {
 		p.to.Store(p.from.Load())
 	}
 	for i := range c.discards {
@@ -79,86 +82,119 @@ func (c *tally) inherit(old *tally) {
 	}
 }
 
-func (c *tally) isolateOpened(iso *isolate) {
-	c.isolates.Add(1)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	o := c.owners[iso.owner]
-	if o == nil {
-		if c.owners == nil {
-			c.owners = map[string]*ownerTally{}
-		}
-		o = &ownerTally{}
-		c.owners[iso.owner] = o
+func use(all *map[string]*useTally, name string) *useTally {
+	if *all == nil {
+		*all = map[string]*useTally{}
 	}
-	o.isolates.Add(1)
-	iso.tally = o
-	c.moved(iso, 1)
+	u := (*all)[name]
+	if u == nil {
+		u = &useTally{}
+		(*all)[name] = u
+	}
+	return u
 }
 
-// moved counts what an isolate that changes hands has in it.
-func (c *tally) moved(iso *isolate, sign int64) {
-	contexts := sign * int64(len(iso.guests))
-	c.contexts.Add(contexts)
-	iso.tally.contexts.Add(contexts)
-	c.heap.Add(sign * iso.heap)
-	iso.tally.heap.Add(sign * iso.heap)
+// isolateOpened counts an isolate that was made or has come from another thread, with what is in it; isolateClosed one that
+// was closed or goes to another thread.
+func (c *tally) isolateOpened(iso *isolate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	iso.tally = use(&c.owners, iso.owner)
+	iso.tally.isolates.Add(1)
+	c.isolates.Add(1)
+	c.grew(iso, iso.heap)
+	for _, g := range iso.guests {
+		c.count(g)
+	}
 }
 
 func (c *tally) isolateClosed(iso *isolate) {
-	c.isolates.Add(-1)
-	c.moved(iso, -1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, g := range iso.guests {
+		c.uncount(g)
+	}
+	c.grew(iso, -iso.heap)
+	c.isolates.Add(-1)
 	if iso.tally.isolates.Add(-1) == 0 {
 		delete(c.owners, iso.owner)
 	}
 }
 
-func (c *tally) contextMade(iso *isolate) {
-	c.contexts.Add(1)
-	iso.tally.contexts.Add(1)
+// contextMade counts a new context, which is a cold start.
+func (c *tally) contextMade(g *guest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count(g)
 	c.cold.Add(1)
-	iso.tally.cold.Add(1)
+	g.tally.cold.Add(1)
+	g.isolate.tally.cold.Add(1)
 }
 
-func (c *tally) contextClosed(iso *isolate) {
+func (c *tally) contextClosed(g *guest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.uncount(g)
+}
+
+func (c *tally) count(g *guest) {
+	g.tally = use(&c.workers, g.worker.Target())
+	g.tally.contexts.Add(1)
+	c.contexts.Add(1)
+	g.isolate.tally.contexts.Add(1)
+}
+
+func (c *tally) uncount(g *guest) {
 	c.contexts.Add(-1)
-	iso.tally.contexts.Add(-1)
+	g.isolate.tally.contexts.Add(-1)
+	if g.tally.contexts.Add(-1) == 0 {
+		delete(c.workers, g.worker.Target())
+	}
 }
 
-func (c *tally) warmHit(iso *isolate) {
+// warmHit counts an attempt that found a context, which is reset for it unless it is a persistent one.
+func (c *tally) warmHit(g *guest) {
 	c.warm.Add(1)
-	iso.tally.warm.Add(1)
+	if g.life == nil {
+		c.resets.Add(1)
+	}
+	g.tally.warm.Add(1)
+	g.isolate.tally.warm.Add(1)
 }
 
 // entered and left count runs; n is how many the isolate has then.
-func (c *tally) entered(iso *isolate, n int) {
+func (c *tally) entered(g *guest, n int) {
 	if n == 1 {
 		c.busy.Add(1)
 	}
 	c.running.Add(1)
-	iso.tally.running.Add(1)
+	g.tally.running.Add(1)
+	g.isolate.tally.running.Add(1)
 }
 
-func (c *tally) left(iso *isolate, n int) {
+func (c *tally) left(g *guest, n int) {
 	if n == 0 {
 		c.busy.Add(-1)
 	}
 	c.running.Add(-1)
-	iso.tally.running.Add(-1)
+	g.tally.running.Add(-1)
+	g.isolate.tally.running.Add(-1)
 }
 
-// heapEvery is how often at most an isolate is asked how large it is: V8 takes microseconds to tell.
+func (c *tally) grew(iso *isolate, by int64) {
+	c.heap.Add(by)
+	iso.tally.heap.Add(by)
+}
+
+// heapEvery is how often at most an isolate is asked how large it is without a reason: V8 takes microseconds to tell.
 const heapEvery = time.Second
 
 // sampleHeap notes the size of an isolate. Owner thread only.
-func (c *tally) sampleHeap(iso *isolate, now time.Time) {
-	if now.Sub(iso.sampled) < heapEvery {
+func (c *tally) sampleHeap(iso *isolate, now time.Time, every time.Duration) {
+	if now.Sub(iso.sampled) < every {
 		return
 	}
 	size := int64(iso.v8.HeapBytes())
-	c.heap.Add(size - iso.heap)
-	iso.tally.heap.Add(size - iso.heap)
+	c.grew(iso, size-iso.heap)
 	iso.heap, iso.sampled = size, now
 }

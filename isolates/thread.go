@@ -30,6 +30,7 @@ type thread struct {
 	spent       []*isolate            // isolates of mode oneshot that are to be closed
 	beginning   *run                  // the run that is being begun
 	freed       bool                  // there may be room for what waits
+	grown       bool                  // a heap was found larger
 	running     map[*run]struct{}
 	waiting     []*events.Attempt // taken, but no isolate is free for them
 	alarms      alarms
@@ -89,6 +90,7 @@ func (t *thread) loop(stop <-chan struct{}) {
 		busy := t.takeUp()
 		busy = t.ring() || busy
 		busy = t.startMore() || busy
+		t.relieve()
 		t.tend()
 		t.giveBack()
 		t.flush()
@@ -186,6 +188,7 @@ func (t *thread) beginWaiting(i, j, most int) (begun int) {
 // What is left is to free its isolates.
 func (t *thread) abandon() {
 	t.pool.live.Add(int64(t.count)) // Pool.replace took them off
+	t.pool.lost.Add(-t.tally.heap.Load())
 	t.dropAll()
 	t.pool.back.Add(1)
 	runtime.Goexit()

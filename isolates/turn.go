@@ -197,6 +197,10 @@ func (t *thread) enter(r *run, f func() v8x.Result) {
 	}
 	r.cpu += cpu
 	r.cpuLeft -= cpu
+	if end.Sub(now) > lookAfter {
+		t.tally.sampleHeap(iso, end, 0)
+		t.grown = true
+	}
 	flags := iso.v8.Flags()
 	if !r.over {
 		t.obey(r, result.Out, end)

@@ -37,14 +37,19 @@ type Config struct {
 	LogLevel  string `split_words:"true" default:"info" meaning:"Least important messages to log" allowed:"one of debug, info, warn, error"`
 	LogFormat string `split_words:"true" default:"auto" meaning:"How log messages are written; auto is console on a terminal and json otherwise" allowed:"one of auto, console, json"`
 
-	Processes   int `split_words:"true" default:"0" meaning:"Processes of serve that run JavaScript, under a supervisor that replaces those that die. 0: serve runs it itself, as dev does" allowed:"0 to 64"`
-	Threads     int `split_words:"true" default:"0" meaning:"Pinned threads that run JavaScript. 0: one for each CPU that may be used, shared out among PINWHEEL_PROCESSES" allowed:"0 to 64"`
-	Slots       int `split_words:"true" default:"64" meaning:"Events in progress on one thread; most of them wait for I/O" allowed:"1 to 10000"`
-	Window      int `split_words:"true" default:"1024" meaning:"Events that the process holds at once: queued, running, waiting for a retry or being settled" allowed:"32 to 1048576"`
-	MaxIsolates int `split_words:"true" default:"500" meaning:"V8 isolates in the process" allowed:"1 to 2000"`
+	Processes   int   `split_words:"true" default:"0" meaning:"Processes of serve that run JavaScript, under a supervisor that replaces those that die. 0: serve runs it itself, as dev does" allowed:"0 to 64"`
+	Threads     int   `split_words:"true" default:"0" meaning:"Pinned threads that run JavaScript. 0: one for each CPU that may be used, shared out among PINWHEEL_PROCESSES" allowed:"0 to 64"`
+	Slots       int   `split_words:"true" default:"64" meaning:"Events in progress on one thread; most of them wait for I/O" allowed:"1 to 10000"`
+	Window      int   `split_words:"true" default:"1024" meaning:"Events that the process holds at once: queued, running, waiting for a retry or being settled" allowed:"32 to 1048576"`
+	MaxIsolates int   `split_words:"true" default:"500" meaning:"V8 isolates in the process" allowed:"1 to 2000"`
+	HeapMax     Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of all isolates of the process together; idle isolates are closed for it. 0: what V8 can hold, 3.5GiB less 128MiB for each thread" allowed:"0, or a size from 64MiB to that"`
 
-	OwnerMaxRunning int `split_words:"true" default:"0" meaning:"Events of one owner in progress in this process. 0: three quarters of all slots" allowed:"0 to 640000"`
-	OwnerMaxQueued  int `split_words:"true" default:"512" meaning:"Events of one owner that wait in this process; more are parked in NATS until there is room" allowed:"1 to 1000000"`
+	ContextMaxReuses int `split_words:"true" default:"1000" meaning:"Events after which a context is made anew, in the modes pinned and shared" allowed:"1 to 1000000000"`
+
+	OwnerMaxRunning  int   `split_words:"true" default:"0" meaning:"Events of one owner in progress in this process. 0: three quarters of all slots" allowed:"0 to 640000"`
+	OwnerMaxIsolates int   `split_words:"true" default:"0" meaning:"V8 isolates of one owner in this process. 0: half of PINWHEEL_MAX_ISOLATES" allowed:"0 to 2000, and not above PINWHEEL_MAX_ISOLATES"`
+	OwnerHeapMax     Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of one owner in this process. 0: half of PINWHEEL_HEAP_MAX" allowed:"0, or a size from 1MiB to PINWHEEL_HEAP_MAX"`
+	OwnerMaxQueued   int   `split_words:"true" default:"512" meaning:"Events of one owner that wait in this process; more are parked in NATS until there is room" allowed:"1 to 1000000"`
 
 	AckWait      time.Duration `split_words:"true" default:"30s" meaning:"Time after which NATS gives the events of a process that died to another" allowed:"a duration from 200ms to 1h"`
 	DrainTimeout time.Duration `split_words:"true" default:"30s" meaning:"Time that running events have to finish after SIGTERM" allowed:"a duration from 0s to 1h"`
@@ -145,6 +150,10 @@ func (c Config) Validate() error {
 		{"Slots", c.Slots, between(c.Slots, 1, 10_000)},
 		{"Window", c.Window, between(c.Window, 32, 1<<20)},
 		{"MaxIsolates", c.MaxIsolates, between(c.MaxIsolates, 1, 2000)},
+		{"HeapMax", c.HeapMax, c.HeapMax == 0 || c.HeapMax >= 64<<20},
+		{"ContextMaxReuses", c.ContextMaxReuses, between(c.ContextMaxReuses, 1, 1_000_000_000)},
+		{"OwnerMaxIsolates", c.OwnerMaxIsolates, between(c.OwnerMaxIsolates, 0, c.MaxIsolates)},
+		{"OwnerHeapMax", c.OwnerHeapMax, c.OwnerHeapMax == 0 || c.OwnerHeapMax >= 1<<20},
 		{"OwnerMaxRunning", c.OwnerMaxRunning, between(c.OwnerMaxRunning, 0, 640_000)},
 		{"OwnerMaxQueued", c.OwnerMaxQueued, between(c.OwnerMaxQueued, 1, 1_000_000)},
 		{"AckWait", c.AckWait, c.AckWait >= 200*time.Millisecond && c.AckWait <= time.Hour},

@@ -148,7 +148,8 @@ func (f *fleet) dispatchConfig(threads int) dispatch.Config {
 
 func (f *fleet) isolatesConfig(threads int) isolates.Config {
 	c := isolates.DefaultConfig(threads)
-	c.Slots, c.MaxIsolates = f.cfg.Slots, max(threads, f.cfg.MaxIsolates)
+	c.Slots, c.MaxIsolates, c.ContextMaxReuses = f.cfg.Slots, max(threads, f.cfg.MaxIsolates), f.cfg.ContextMaxReuses
+	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates = int(f.cfg.HeapMax>>20), int(f.cfg.OwnerHeapMax>>20), f.cfg.OwnerMaxIsolates
 	for _, a := range f.cfg.AllowPrivateAddresses {
 		if p, err := netip.ParsePrefix(a); err == nil {
 			c.AllowAddresses = append(c.AllowAddresses, p.Masked())

@@ -190,7 +190,7 @@ type childStats struct {
 
 func (s *supervised) poolStats(ctx context.Context) any {
 	sum := supervisedStats{ProcessStats: ProcessStats{Stats: isolates.Stats{
-		Discards: map[string]uint64{}, Kills: map[string]uint64{}, Owners: []isolates.OwnerStats{},
+		Discards: map[string]uint64{}, Kills: map[string]uint64{}, Owners: []isolates.OwnerStats{}, Workers: []isolates.WorkerStats{},
 	}}}
 	pids := s.PIDs()
 	for i, a := range s.Ask(ctx, "/admin/pool", "") {
