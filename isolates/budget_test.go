@@ -15,7 +15,7 @@ import (
 // hoard keeps 10 MB in its module's state, and so in its idle context.
 const hoard = `const kept = []; export default { fetch() { kept.length = 0; for (let i = 0; i < 10; i++) kept.push(new Array(131072).fill(i + 0.5)); return new Response("ok") } }`
 
-func owned(owner, code string) *events.Worker {
+func hungryOwner(owner, code string) *events.Worker {
 	w := worker("w", code)
 	w.Owner = owner
 	w.Limits.CPU = events.Millis(10 * time.Second)
@@ -26,7 +26,7 @@ func owned(owner, code string) *events.Worker {
 func TestHeapBudget(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.HeapMB, c.Threads = 64, 2 })
 	for i := range 20 {
-		o := b.run(owned(fmt.Sprint("owner", i), hoard), fetch("GET", "http://x/", ""))
+		o := b.run(hungryOwner(fmt.Sprint("owner", i), hoard), fetch("GET", "http://x/", ""))
 		require.Nil(t, o.end.Failure)
 		require.Eventually(t, func() bool { return b.pool.Stats().HeapBytes <= 64<<20 }, patience, time.Millisecond)
 	}
@@ -39,9 +39,9 @@ func TestHeapBudget(t *testing.T) {
 // When all that is there is in use, the largest of the owner that has most ends, and nobody else.
 func TestHeapBudgetEndsTheLargest(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.HeapMB, c.OwnerHeapMB = 64, 64 })
-	waits := owned("modest", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 500)) }`)
+	waits := hungryOwner("modest", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 500)) }`)
 	modest := b.start(waits, fetch("GET", "http://x/", ""))
-	greedy := b.run(owned("greedy", `export default { async fetch() { const kept = []; for (;;) {
+	greedy := b.run(hungryOwner("greedy", `export default { async fetch() { const kept = []; for (;;) {
 		kept.push(new Array(262144).fill(0.5)); await new Promise(done => setTimeout(done, 1));
 	} } }`), fetch("GET", "http://x/", ""))
 	require.NotNil(t, greedy.end.Failure)
@@ -58,12 +58,12 @@ func TestOwnersShare(t *testing.T) {
 		slow := `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 50)) }`
 		var all []*outcome
 		for i := range 6 {
-			w := owned("greedy", slow)
+			w := hungryOwner("greedy", slow)
 			w.Name = fmt.Sprint("w", i)
 			w.Hash = w.Name
 			all = append(all, b.start(w, fetch("GET", "http://x/", "")))
 		}
-		quick := b.run(owned("quick", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
+		quick := b.run(hungryOwner("quick", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 		require.Nil(t, quick.end.Failure)
 		for _, o := range all {
 			o.wait(t, o.ended)
@@ -84,10 +84,10 @@ func TestConfigBudgets(t *testing.T) {
 // What isolates took goes back to the operating system when they are closed.
 func TestMemoryGoesBack(t *testing.T) {
 	b := newBench(t)
-	b.run(owned("first", hoard), fetch("GET", "http://x/", ""))
+	b.run(hungryOwner("first", hoard), fetch("GET", "http://x/", ""))
 	before := rss(t)
 	for i := range 60 {
-		require.Nil(t, b.run(owned(fmt.Sprint("owner", i), hoard), fetch("GET", "http://x/", "")).end.Failure)
+		require.Nil(t, b.run(hungryOwner(fmt.Sprint("owner", i), hoard), fetch("GET", "http://x/", "")).end.Failure)
 	}
 	most := rss(t)
 	require.Greater(t, most-before, 300<<20, "60 isolates of 10 MB each")

@@ -25,6 +25,9 @@ type Config struct {
 	// ContextMaxReuses is after how many events a context is made anew, so that what a guest
 	// keeps cannot grow for ever.
 	ContextMaxReuses int
+	// CodeCacheBytes is how much memory the process may use for what V8 has compiled of workers, kept so that later
+	// contexts need not compile it again; 0 = none.
+	CodeCacheBytes int
 	// AllowAddresses are networks that fetch() may reach although they are private, link-local or loopback.
 	AllowAddresses []netip.Prefix
 	// AllowHosts are host names that fetch() may connect to whatever they resolve to.
@@ -47,6 +50,7 @@ const (
 func DefaultConfig(threads int) Config {
 	return Config{
 		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 8, ContextMaxReuses: 1000, MaxParked: 4,
+		CodeCacheBytes: 64 << 20,
 	}
 }
 
@@ -80,6 +84,7 @@ func (c Config) Validate() error {
 		{"OwnerHeapMB", c.OwnerHeapMB, 1, c.HeapMB},
 		{"ContextsPerIsolate", c.ContextsPerIsolate, 1, 1000},
 		{"ContextMaxReuses", c.ContextMaxReuses, 1, 1 << 30},
+		{"CodeCacheBytes", c.CodeCacheBytes, 0, 1 << 30},
 		{"MaxParked", c.MaxParked, 1, 64},
 	} {
 		if f.value < f.least || f.value > f.max {

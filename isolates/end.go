@@ -32,6 +32,9 @@ func (t *thread) end(r *run, e events.End) {
 	iso := g.isolate
 	iso.used = time.Now()
 	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && g.uses < t.pool.cfg.ContextMaxReuses
+	if clean {
+		t.used(g)
+	}
 	switch {
 	case iso.mode == events.Persistent:
 		t.leftPersistent(g, r)

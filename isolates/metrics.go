@@ -42,13 +42,17 @@ var (
 	descDiscards  = desc("context_discards_total", "Contexts thrown away, by reason: that of a failure, or reuses, interrupted, room, idle, ttl, removed.", "reason")
 	descEvictions = desc("isolate_evictions_total", "Idle isolates closed to make room for another.")
 	descKills     = desc("isolate_kills_total", "Isolates closed because an event in them passed a limit.", "reason")
+	descCode      = desc("code_cache_bytes", "Memory taken by what V8 compiled of workers, kept for later contexts.")
+	descCodeHits  = desc("code_cache_hits_total", "Contexts that started from compiled code.")
+	descCodeBad   = desc("code_cache_rejected_total", "Times that V8 did not accept compiled code.")
 	descParked    = desc("threads_parked_total", "Threads lost to a fatal error in V8.")
 )
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descIsolates, descMost, descContexts, descHeap, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descKills, descParked,
+		descIsolates, descMost, descContexts, descHeap, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descKills,
+		descParked, descCode, descCodeHits, descCodeBad,
 	} {
 		ch <- d
 	}
@@ -74,6 +78,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count(descCold, s.ColdStarts)
 	count(descEvictions, s.Evictions)
 	count(descParked, uint64(s.Parked))
+	gauge(descCode, float64(s.Code.Bytes))
+	count(descCodeHits, s.Code.Hits)
+	count(descCodeBad, s.Code.Rejected)
 	for reason, n := range s.Discards {
 		count(descDiscards, n, reason)
 	}

@@ -221,8 +221,8 @@ func (t *thread) leftPersistent(g *guest, r *run) {
 	t.touch(g)
 }
 
-// used counts an event of a persistent context.
-func (t *thread) used(g *guest) {
+// countRequest counts an event of a persistent context.
+func (t *thread) countRequest(g *guest) {
 	if most := g.worker.Lifetime.Requests; most > 0 && g.uses >= most {
 		t.retire(g, discardReuses)
 	}

@@ -23,6 +23,7 @@ type Pool struct {
 	fetcher *fetcher
 	metrics *metrics
 	dog     watchdog
+	code    *codeCache
 	parked  atomic.Int32
 	strayed atomic.Int32 // threads that V8 did not let go in time
 	back    atomic.Int32 // of those, threads that came back since and ended
@@ -47,7 +48,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	}
 	cfg = cfg.OrDefault()
 	p := &Pool{
-		cfg: cfg, source: source, host: host, fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
+		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads), stop: make(chan struct{}), dogStop: make(chan struct{}),
 	}
 	for i := range p.threads {

@@ -11,6 +11,7 @@ type Stats struct {
 	Discards map[string]uint64 `json:"discards"` // contexts thrown away, by reason
 	Kills    map[string]uint64 `json:"kills"`    // isolates closed because an event in them passed a limit, by reason
 	Parked   int               `json:"parked"`   // threads lost to fatal errors in V8, since the start
+	Code     CodeStats         `json:"code"`
 	Threads  []ThreadStats     `json:"threads,omitempty"`
 	Owners   []OwnerStats      `json:"owners"`  // those with the most isolates first, at most maxUseStats
 	Workers  []WorkerStats     `json:"workers"` // those with the most contexts first, at most maxUseStats
@@ -90,7 +91,7 @@ func (c *Counts) derive() {
 
 // Stats is a snapshot, for people and metrics: its figures are not all of the same moment. From any goroutine.
 func (p *Pool) Stats() Stats {
-	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load())}
+	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load()), Code: p.code.stats()}
 	s.HeapMax = int64(p.cfg.HeapMB) << 20
 	uses := uses{map[string]*OwnerStats{}, map[string]*WorkerStats{}}
 	for i := range p.threads {
@@ -214,6 +215,7 @@ func join[S any, P usage[S]](a, b []S) []S {
 func (s *Stats) Add(o Stats) {
 	s.Counts.add(o.Counts)
 	s.Parked += o.Parked
+	s.Code.add(o.Code)
 	s.Threads = nil
 	s.Discards, s.Kills = sum(s.Discards, o.Discards), sum(s.Kills, o.Kills)
 	s.Owners, s.Workers = join(s.Owners, o.Owners), join(s.Workers, o.Workers)

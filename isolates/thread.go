@@ -40,6 +40,7 @@ type thread struct {
 	began       time.Time // when the latest run began, which is about now
 	flushed     time.Time // the same, at the latest flush
 	tally       tally     // anybody may read it
+	unkept      []*guest  // whose code is to be kept
 
 	mu   sync.Mutex
 	done []func(*thread) // results of calls, to be taken up by the thread
@@ -94,6 +95,7 @@ func (t *thread) loop(stop <-chan struct{}) {
 		t.tend()
 		t.giveBack()
 		t.flush()
+		t.keepCode()
 		t.sweep()
 		if !busy {
 			t.sleep(stop)

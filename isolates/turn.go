@@ -53,9 +53,7 @@ func (t *thread) begin(a *events.Attempt) bool {
 func (t *thread) load(r *run) {
 	r.wall, r.cpuLeft = r.start.Add(loadWall), loadCPU
 	r.guest.loader = r
-	t.module(r, func() (v8x.ModuleState, v8x.Result) {
-		return r.guest.ctx.Module(r.attempt.Worker.File, r.attempt.Worker.Code)
-	})
+	t.module(r, func() (v8x.ModuleState, v8x.Result) { return t.compile(r.guest) })
 }
 
 // module takes a step of the module's evaluation and sees how far it got.
@@ -109,7 +107,7 @@ func (t *thread) dispatch(r *run) {
 	r.begun = true
 	r.guest.uses++
 	if r.guest.life != nil {
-		t.used(r.guest)
+		t.countRequest(r.guest)
 	}
 	c := &t.call
 	var body []byte

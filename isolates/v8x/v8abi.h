@@ -426,19 +426,31 @@ class Module : public Data {
   Maybe<bool> InstantiateModule(Local<Context>, ResolveModuleCallback, ResolveSourceCallback);
   MaybeLocal<Value> Evaluate(Local<Context>);
   Local<Value> GetModuleNamespace();
+  Local<UnboundModuleScript> GetUnboundModuleScript();
 };
+
+class UnboundModuleScript : public Data {};
 
 class ScriptCompiler {
  public:
-  struct CachedData;
-  enum CompileOptions { kNoCompileOptions = 0 };
+  struct CachedData {
+    enum BufferPolicy { BufferNotOwned, BufferOwned };
+    CachedData(const uint8_t* bytes, int n) : data(bytes), length(n) {}
+    ~CachedData();
+    const uint8_t* data;
+    int length;
+    bool rejected = false;
+    BufferPolicy buffer_policy = BufferNotOwned;
+  };
+  enum CompileOptions { kNoCompileOptions = 0, kConsumeCodeCache = 1 };
   enum NoCacheReason { kNoCacheNoReason = 0 };
   using CompileHintCallback = bool (*)(int, void*);
 
   class Source {
    public:
-    Source(Local<String> text, Local<Value> name, bool is_module)
-        : source_string(text), resource_name(name), resource_options(is_module ? kIsModule : 0) {}
+    // The cache stays the caller's.
+    Source(Local<String> text, Local<Value> name, bool is_module, CachedData* cache = nullptr)
+        : source_string(text), resource_name(name), resource_options(is_module ? kIsModule : 0), cached_data(cache) {}
 
    private:
     static constexpr int kIsModule = 1 << 3;
@@ -449,7 +461,7 @@ class ScriptCompiler {
     int resource_options;
     Local<Value> source_map_url;
     Local<Data> host_defined_options;
-    CachedData* cached_data = nullptr;   // std::unique_ptr in V8: one pointer
+    CachedData* cached_data;             // std::unique_ptr in V8: one pointer
     void* consume_cache_task = nullptr;  // the same
     CompileHintCallback compile_hint_callback = nullptr;
     void* compile_hint_callback_data = nullptr;
@@ -465,6 +477,7 @@ class ScriptCompiler {
                                               Local<String> argv[], size_t extensions,
                                               Local<Object> extension[], CompileOptions,
                                               NoCacheReason);
+  static CachedData* CreateCodeCache(Local<UnboundModuleScript>);
 };
 
 }  // namespace v8

@@ -1,6 +1,6 @@
 #include "v8x.h"
 
-#include "state.h"
+#include "turn.h"
 
 #include <cstdio>
 #include <ctime>
@@ -27,8 +27,6 @@ bool NewText(v8::Isolate* isolate, const char* text, size_t n, Local<v8::String>
   return v8::String::NewFromUtf8(isolate, n ? text : "", v8::NewStringType::kNormal, static_cast<int>(n)).To(s);
 }
 
-namespace {
-
 std::string Utf8(v8::Isolate* isolate, Local<v8::Value> v) {
   if (v.IsEmpty() || !v->FullIsString()) return "";
   Local<v8::String> s = v.As<v8::String>();
@@ -36,8 +34,6 @@ std::string Utf8(v8::Isolate* isolate, Local<v8::Value> v) {
   s->WriteUtf8V2(isolate, text.data(), text.size(), v8::String::WriteFlags::kReplaceInvalidUtf8, nullptr);
   return text;
 }
-
-}  // namespace
 
 // Runs no JavaScript.
 std::string Describe(v8::Isolate* isolate, Local<v8::Context> context, const v8::TryCatch& caught) {
@@ -55,92 +51,12 @@ void DropAll(v8x_context* c) {
     DropGlobal(&r.reason);
   }
   c->rejections.clear();
-  for (v8::Address** slot : {&c->evaluation, &c->module, &c->entry, &c->context}) {
+  for (v8::Address** slot : {&c->evaluation, &c->module, &c->script, &c->entry, &c->context}) {
     DropGlobal(slot);
   }
 }
 
 namespace {
-
-// Ops of the entry function that C++ calls by itself; isolates/js/01_ops.js has them all.
-constexpr double kOpModule = 1, kOpUnhandled = 11, kOpDescribe = 12;
-// How many unhandled rejections of one turn are reported one by one.
-constexpr int kMaxRejections = 16;
-
-// One entry into a context: locks and enters the isolate, and makes the context current. Not for
-// nesting.
-class Turn {
- public:
-  explicit Turn(v8x_context* c)
-      : locker_(c->owner->isolate), isolate_(c->owner->isolate), handles_(Entered(isolate_)), context_(c->context) {
-    context_->Enter();
-    current = c;
-    c->owner->out.Clear();
-    c->owner->error.clear();
-  }
-  ~Turn() {
-    current = nullptr;
-    context_->Exit();
-  }
-
- private:
-  // Leaves the isolate after the handle scope is gone and before the lock is.
-  struct Enter {
-    explicit Enter(v8::Isolate* i) : isolate(i) { isolate->Enter(); }
-    ~Enter() { isolate->Exit(); }
-    v8::Isolate* isolate;
-  };
-  v8::Isolate* Entered(Enter& e) { return e.isolate; }
-
-  v8::Locker locker_;
-  Enter isolate_;
-  v8::HandleScope handles_;
-  Local<v8::Context> context_;
-};
-
-Local<v8::Context> ContextOf(v8x_context* c) { return Local<v8::Context>(c->context); }
-
-Constants ConstantsOf(v8x_context* c) {
-  v8::Address** k = c->owner->constants;
-  return Constants{Local<v8::Value>(k[0]), Local<v8::Value>(k[1]), Local<v8::Value>(k[2])};
-}
-
-bool CallEntry(v8x_context* c, int argc, Local<v8::Value>* argv) {
-  if (!c->entry) return false;
-  Local<v8::Value> ignored;
-  return Local<v8::Function>(c->entry)
-      ->Call(c->owner->isolate, ContextOf(c), ConstantsOf(c).null, argc, argv)
-      .To(&ignored);
-}
-
-// Tells the runtime of rejections that this turn left unhandled.
-void ReportRejections(v8x_context* c) {
-  v8::Isolate* isolate = c->owner->isolate;
-  for (int told = 0; !c->rejections.empty(); told++) {
-    auto batch = std::move(c->rejections);
-    c->rejections.clear();
-    for (auto& r : batch) {
-      if (told < kMaxRejections) {
-        Local<v8::Value> argv[3] = {v8::Number::New(isolate, kOpUnhandled), Local<v8::Value>(r.promise),
-                                    Local<v8::Value>(r.reason)};
-        CallEntry(c, 3, argv);
-      }
-      DropGlobal(&r.promise);
-      DropGlobal(&r.reason);
-    }
-  }
-}
-
-// What every call ends with.
-void Finish(v8x_context* c, const v8::TryCatch& caught, v8x_result* r) {
-  v8x_isolate* owner = c->owner;
-  if (caught.HasCaught() && !caught.HasTerminated()) owner->error = Describe(owner->isolate, ContextOf(c), caught);
-  r->terminated = caught.HasTerminated() || owner->isolate->IsExecutionTerminating();
-  r->threw = caught.HasCaught() && !caught.HasTerminated();
-  r->error = owner->error.c_str();
-  r->out = owner->out.data();
-  r->out_len = owner->out.size();
-}
 
 size_t NearHeapLimit(void* data, size_t current_limit, size_t) {
   v8x_isolate* i = static_cast<v8x_isolate*>(data);
@@ -173,75 +89,6 @@ std::atomic<size_t> parked_next{0}, parked_count{0};
 void OnFatal(const char* where, const char* what) { Park(where, what); }
 void OnOOM(const char* where, const v8::OOMDetails& details) { Park(where, details.detail); }
 void OnV8Fatal(const char* file, int, const char* what) { Park(file, what); }
-
-void OnReject(v8::PromiseRejectMessage m) {
-  v8x_context* c = current;
-  if (!c) return;
-  if (m.GetEvent() == v8::kPromiseRejectWithNoHandler) {
-    if (c->rejections.size() >= 1000) return;  // a storm: what is lost is only its report
-    v8::Isolate* isolate = c->owner->isolate;
-    c->rejections.push_back({NewGlobal(isolate, m.GetPromise()), NewGlobal(isolate, m.GetValue())});
-  } else if (m.GetEvent() == v8::kPromiseHandlerAddedAfterReject) {
-    for (size_t i = c->rejections.size(); i-- > 0;) {
-      if (*c->rejections[i].promise != *m.GetPromise().slot()) continue;
-      DropGlobal(&c->rejections[i].promise);
-      DropGlobal(&c->rejections[i].reason);
-      c->rejections.erase(c->rejections.begin() + static_cast<ptrdiff_t>(i));
-      return;
-    }
-  }
-}
-
-v8::MaybeLocal<v8::Module> RefuseImport(Local<v8::Context>, Local<v8::String> specifier, Local<v8::FixedArray>,
-                                        Local<v8::Module>) {
-  v8::Isolate* isolate = current->owner->isolate;
-  std::string text = "cannot import \"" + Utf8(isolate, specifier) + "\": imports are bundled at deploy";
-  Local<v8::String> s;
-  if (v8::String::NewFromUtf8(isolate, text.data(), v8::NewStringType::kNormal, static_cast<int>(text.size())).To(&s)) {
-    isolate->ThrowException(v8::Exception::TypeError(s, Local<v8::Value>()));
-  }
-  return {};
-}
-
-// What has become of the module's evaluation.
-int ModuleState(v8x_context* c) {
-  v8::Isolate* isolate = c->owner->isolate;
-  Local<v8::Promise> evaluation(c->evaluation);
-  if (evaluation->State() == v8::Promise::kPending) return V8X_PENDING;
-  bool rejected = evaluation->State() == v8::Promise::kRejected;
-  if (rejected) evaluation->MarkAsHandled();
-  Local<v8::Value> argv[2] = {
-      v8::Number::New(isolate, rejected ? kOpDescribe : kOpModule),
-      rejected ? evaluation->Result() : Local<v8::Module>(c->module)->GetModuleNamespace(),
-  };
-  CallEntry(c, 2, argv);
-  DropGlobal(&c->evaluation);
-  DropGlobal(&c->module);
-  return rejected ? V8X_REJECTED : V8X_EVALUATED;
-}
-
-int Evaluate(v8x_context* c, Local<v8::String> name, Local<v8::String> text) {
-  v8::Isolate* isolate = c->owner->isolate;
-  v8::ScriptCompiler::Source source(text, name, true);
-  Local<v8::Module> module;
-  bool ok = false;
-  if (!v8::ScriptCompiler::CompileModule(isolate, &source, v8::ScriptCompiler::kNoCompileOptions,
-                                         v8::ScriptCompiler::kNoCacheNoReason).To(&module) ||
-      !module->InstantiateModule(ContextOf(c), RefuseImport, nullptr).To(&ok) || !ok) {
-    return V8X_COMPILE_ERROR;
-  }
-  Local<v8::Value> evaluation;
-  if (!module->Evaluate(ContextOf(c)).To(&evaluation)) return V8X_COMPILE_ERROR;
-  c->module = NewGlobal(isolate, module);
-  c->evaluation = NewGlobal(isolate, evaluation);
-  return ModuleState(c);
-}
-
-int EndModule(v8x_context* c, int state, const v8::TryCatch& caught, v8x_result* r) {
-  if (!caught.HasCaught()) ReportRejections(c);
-  Finish(c, caught, r);
-  return r->terminated ? V8X_TERMINATED : state;
-}
 
 }  // namespace
 }  // namespace v8x
@@ -330,50 +177,6 @@ void v8x_context_free(v8x_context* c) {
     DropAll(c);
   }
   delete c;
-}
-
-int v8x_module(v8x_context* c, const char* name, size_t name_len, const char* text, size_t text_len, v8x_result* r) {
-  Turn turn(c);
-  v8::TryCatch caught(c->owner->isolate);
-  Local<v8::String> file, source;
-  int state = V8X_COMPILE_ERROR;
-  if (NewText(c->owner->isolate, name, name_len, &file) && NewText(c->owner->isolate, text, text_len, &source)) {
-    state = Evaluate(c, file, source);
-  }
-  return EndModule(c, state, caught, r);
-}
-
-int v8x_module_poll(v8x_context* c, v8x_result* r) {
-  Turn turn(c);
-  v8::TryCatch caught(c->owner->isolate);
-  return EndModule(c, ModuleState(c), caught, r);
-}
-
-void v8x_call(v8x_context* c, const uint8_t* in, size_t in_len, const uint8_t* body, size_t body_len, v8x_result* r) {
-  Turn turn(c);
-  v8::Isolate* isolate = c->owner->isolate;
-  v8::TryCatch caught(isolate);
-  Constants constants = ConstantsOf(c);
-  Reader reader(isolate, constants, in, in_len, body, body_len);
-  constexpr int kMaxArgs = 256;
-  Local<v8::Value> argv[kMaxArgs];
-  int argc = reader.Byte();
-  for (int i = 0; i < argc && reader.ok(); i++) argv[i] = reader.Value();
-  if (reader.ok()) {
-    CallEntry(c, argc, argv);
-    if (!caught.HasCaught() && !c->rejections.empty()) ReportRejections(c);
-  }
-  Finish(c, caught, r);
-  if (!reader.ok()) {
-    c->owner->error = "no memory in the isolate for the event";
-    r->error = c->owner->error.c_str();
-    r->threw = 1;
-  }
-}
-
-void v8x_answer(v8x_context* c, const uint8_t* bytes, size_t len, int is_error) {
-  c->answer.assign(bytes, bytes + len);
-  c->answer_is_error = is_error != 0;
 }
 
 }  // extern "C"

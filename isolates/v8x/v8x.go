@@ -206,30 +206,6 @@ func (c *Context) take() Result {
 	return r
 }
 
-// ModuleState is how far a module got.
-type ModuleState int
-
-// The states of a module.
-const (
-	Evaluated    ModuleState = C.V8X_EVALUATED     // the entry function has been given its namespace
-	Pending      ModuleState = C.V8X_PENDING       // a top-level await goes on: call PollModule after each call
-	CompileError ModuleState = C.V8X_COMPILE_ERROR // Result.Err is "file:line:column: message"
-	Rejected     ModuleState = C.V8X_REJECTED      // it threw: Result.Out has the runtime's description
-	Terminated   ModuleState = C.V8X_TERMINATED
-)
-
-// Module compiles and evaluates the guest's module.
-func (c *Context) Module(name, text string) (ModuleState, Result) {
-	state := C.v8x_module(c.ptr, cstr(name), C.size_t(len(name)), cstr(text), C.size_t(len(text)), c.result)
-	return ModuleState(state), c.take()
-}
-
-// PollModule asks again about a module that was Pending.
-func (c *Context) PollModule() (ModuleState, Result) {
-	state := C.v8x_module_poll(c.ptr, c.result)
-	return ModuleState(state), c.take()
-}
-
 // Call calls the entry function. in is an encoded call; body stands for its Body argument.
 func (c *Context) Call(in, body []byte) Result {
 	C.v8x_call(c.ptr, cbytes(in), C.size_t(len(in)), cbytes(body), C.size_t(len(body)), c.result)

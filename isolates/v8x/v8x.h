@@ -23,6 +23,7 @@ typedef struct {
   int32_t terminated;  // the call was cut short by TerminateExecution
   int32_t threw;       // the entry function threw: `error` says what
   const char* error;
+  int32_t cache_rejected;  // of v8x_module: V8 did not take the cache
 } v8x_result;
 
 enum { V8X_EVALUATED = 0, V8X_PENDING = 1, V8X_COMPILE_ERROR = 2, V8X_REJECTED = 3, V8X_TERMINATED = 4 };
@@ -60,10 +61,16 @@ v8x_context* v8x_context_new(v8x_isolate*, uintptr_t handle);
 void v8x_context_free(v8x_context*);
 
 // Compiles and evaluates the guest's module and, once evaluated, passes its namespace to the
-// entry function as (op_module, namespace). Returns V8X_*.
-int v8x_module(v8x_context*, const char* name, size_t name_len, const char* text, size_t text_len, v8x_result*);
+// entry function as (op_module, namespace). cache is null or what v8x_code_cache made of the same text in this
+// process: V8 believes it. Returns V8X_*.
+int v8x_module(v8x_context*, const char* name, size_t name_len, const char* text, size_t text_len,
+               const uint8_t* cache, size_t cache_len, v8x_result*);
 // Asks again after V8X_PENDING.
 int v8x_module_poll(v8x_context*, v8x_result*);
+// Makes a code cache of the module: its code, with the functions that have been compiled by now. Leaves the results of
+// the last call as they are. Returns null, or what v8x_code_cache_free takes once data has been copied.
+void* v8x_code_cache(v8x_context*, const uint8_t** data, size_t* len);
+void v8x_code_cache_free(void*);
 // Calls the entry function with the encoded arguments; body stands for the argument `tag_body`.
 void v8x_call(v8x_context*, const uint8_t* in, size_t in_len, const uint8_t* body, size_t body_len, v8x_result*);
 

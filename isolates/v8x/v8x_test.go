@@ -121,7 +121,7 @@ func TestValuesCrossBothWays(t *testing.T) {
 
 func TestModule(t *testing.T) {
 	_, c := newContext(t, roomy)
-	state, r := c.Module("m.js", `export default () => 1; export const x = await Promise.resolve(2)`)
+	state, r := c.Module(Source{Name: "m.js", Text: `export default () => 1; export const x = await Promise.resolve(2)`})
 	require.Equal(t, Evaluated, state)
 	in := ReadCommands(r.Out)
 	in.Next()
@@ -141,7 +141,7 @@ func TestModuleErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, c := newContext(t, roomy)
-			state, r := c.Module("m.js", tc.text)
+			state, r := c.Module(Source{Name: "m.js", Text: tc.text})
 			require.Equal(t, tc.state, state)
 			if tc.want != "" {
 				require.ErrorContains(t, r.Err, tc.want)
@@ -152,7 +152,7 @@ func TestModuleErrors(t *testing.T) {
 
 func TestTerminate(t *testing.T) {
 	iso, c := newContext(t, roomy)
-	state, _ := c.Module("m.js", `export default () => { for (;;); }`)
+	state, _ := c.Module(Source{Name: "m.js", Text: `export default () => { for (;;); }`})
 	require.Equal(t, Evaluated, state)
 	stop := time.AfterFunc(20*time.Millisecond, iso.Terminate)
 	defer stop.Stop()
@@ -169,7 +169,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			iso, c := newContext(t, Limits{Heap: 32 << 20, Buffers: 32 << 20})
-			c.Module("m.js", `export default () => {`+body+`}`)
+			c.Module(Source{Name: "m.js", Text: `export default () => {` + body + `}`})
 			var call Call
 			c.Call(call.Reset(50).Bytes(), nil)
 			require.Equal(t, HeapLimit, iso.Flags())
@@ -177,7 +177,7 @@ func TestLimits(t *testing.T) {
 	}
 	t.Run("buffers", func(t *testing.T) {
 		iso, c := newContext(t, Limits{Heap: 32 << 20, Buffers: 32 << 20})
-		c.Module("m.js", `export default () => { const a = []; try { for (;;) a.push(new Uint8Array(1 << 20)) } catch (e) { if (e instanceof RangeError && a.length > 20 && a.length < 33) return "limited"; throw e } }`)
+		c.Module(Source{Name: "m.js", Text: `export default () => { const a = []; try { for (;;) a.push(new Uint8Array(1 << 20)) } catch (e) { if (e instanceof RangeError && a.length > 20 && a.length < 33) return "limited"; throw e } }`})
 		var call Call
 		r := c.Call(call.Reset(50).Bytes(), nil)
 		require.NoError(t, r.Err)

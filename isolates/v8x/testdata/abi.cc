@@ -88,6 +88,13 @@ int main() {
   AT(Source, source_map_url);
   AT(Source, host_defined_options);
   AT(Source, cached_data);
+  SIZE(ScriptCompiler::CachedData);
+  AT(ScriptCompiler::CachedData, data);
+  AT(ScriptCompiler::CachedData, length);
+  AT(ScriptCompiler::CachedData, rejected);
+  AT(ScriptCompiler::CachedData, buffer_policy);
+  VALUE(ScriptCompiler::CachedData::BufferNotOwned);
+  VALUE(ScriptCompiler::kConsumeCodeCache);
   AT(Source, consume_cache_task);
   AT(Source, compile_hint_callback);
   AT(Source, compilation_details);

@@ -1,0 +1,140 @@
+package isolates
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// counting has functions that only an event compiles, and says where it throws.
+const counting = `
+let loads = 0;
+const greet = (name) => "hello " + name;
+loads++;
+export default {
+	async task(event) {
+		if (event.payload.fail) throw new Error("line 7");
+		return greet(event.payload.name) + " " + loads;
+	},
+};`
+
+// other makes the thread of b drop its only isolate.
+func other(b *bench) { b.run(owned("other", `export default { task() {} }`), task("{}")) }
+
+func owned(owner, code string) *events.Worker {
+	w := worker("w", code)
+	w.Owner = owner
+	return w
+}
+
+func TestCodeIsKeptWithTheVersion(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.MaxIsolates = 1 })
+	for i := range 3 {
+		o := b.run(owned("acme", counting), task(`{"name":"Ada"}`))
+		require.Nil(t, o.end.Failure)
+		require.JSONEq(t, `{"success":true,"data":"hello Ada 1"}`, string(o.reply.Body), "start %d", i)
+		other(b)
+	}
+	code := b.pool.Stats().Code
+	require.EqualValues(t, 2+2, code.Hits) // both workers' second and third
+	require.EqualValues(t, 2, code.Made)
+	require.Equal(t, 2, code.Versions)
+	require.Zero(t, code.Rejected)
+	require.Greater(t, code.Bytes, len(counting))
+
+	o := b.run(owned("acme", counting), task(`{"fail":true}`))
+	require.Equal(t, "Error: line 7", o.end.Failure.Message)
+	require.Contains(t, o.end.Failure.Stack, "w.js:7:33")
+}
+
+func TestCodeIsKeptAcrossThreads(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.Threads, c.Slots = 2, 1 })
+	w := owned("acme", `export default { task: () => new Promise((done) => setTimeout(done, 100)) }`)
+	b.run(w, task("{}"))
+	madeEventually(b, 1)
+	one, two := b.start(w, task("{}")), b.start(w, task("{}")) // each on a thread of its own
+	one.wait(t, one.ended)
+	two.wait(t, two.ended)
+	require.NotEqual(t, one.thread, two.thread)
+	require.EqualValues(t, 1, b.pool.Stats().Code.Hits)
+	require.EqualValues(t, 1, b.pool.Stats().Code.Made)
+}
+
+// madeEventually waits until the code of n versions is kept: that comes after the report of the event.
+func madeEventually(b *bench, n uint64) {
+	require.Eventually(b.t, func() bool { return b.pool.Stats().Code.Made == n }, patience, time.Millisecond)
+}
+
+func TestCodeOfOneOwnerServesNoOther(t *testing.T) {
+	b := newBench(t)
+	for i := range 3 {
+		b.run(owned(fmt.Sprint("owner", i), counting), task(`{"name":"Ada"}`))
+	}
+	madeEventually(b, 3)
+	require.Zero(t, b.pool.Stats().Code.Hits)
+}
+
+func TestBadCodeIsRejected(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.MaxIsolates = 1 })
+	w := owned("acme", counting)
+	b.run(w, task(`{"name":"Ada"}`))
+	other(b)
+	good := b.pool.code.get(w)
+	require.NotEmpty(t, good)
+	for name, bad := range map[string][]byte{"cut": good[:len(good)/2], "nonsense": []byte(strings.Repeat("x", 1000)), "tiny": {1}} {
+		t.Run(name, func(t *testing.T) {
+			before := b.pool.Stats().Code.Rejected
+			b.pool.code.put(w, bad)
+			o := b.run(w, task(`{"name":"Ada"}`))
+			require.Nil(t, o.end.Failure)
+			require.EqualValues(t, before+1, b.pool.Stats().Code.Rejected)
+			other(b)
+			require.Equal(t, good, b.pool.code.get(w)) // made anew
+		})
+	}
+}
+
+func TestCodeOfAnotherTextIsNotUsed(t *testing.T) {
+	c := newCodeCache(1 << 20)
+	w := owned("acme", "one")
+	c.put(w, []byte("code of one"))
+	changed := *w
+	changed.Code = "two" // of the same length, under the same hash
+	require.Nil(t, c.get(&changed))
+	require.Nil(t, c.get(w)) // and the entry is gone
+	require.True(t, c.wants(w))
+}
+
+func TestKeptCodeIsBounded(t *testing.T) {
+	const size = 100
+	c := newCodeCache(10 * size)
+	version := func(i int) *events.Worker {
+		w := owned("acme", strings.Repeat("x", size/2))
+		w.Version = fmt.Sprint(i)
+		return w
+	}
+	for i := range 10 {
+		c.put(version(i), make([]byte, size/2))
+	}
+	require.Equal(t, 10*size, c.stats().Bytes)
+	require.NotNil(t, c.get(version(0))) // used again: 1 is the oldest now
+	c.put(version(10), make([]byte, size/2))
+	require.NotNil(t, c.get(version(0)))
+	require.Nil(t, c.get(version(1)))
+	c.put(version(2), make([]byte, size)) // in place of the old one
+	require.Equal(t, 9, c.stats().Versions)
+	require.LessOrEqual(t, c.stats().Bytes, 10*size)
+
+	c.put(version(5), make([]byte, 3*size)) // too much for one
+	require.Len(t, c.get(version(5)), size/2)
+	large := owned("acme", strings.Repeat("x", 2*size))
+	require.False(t, c.wants(large))
+	none := newCodeCache(0)
+	none.put(version(0), []byte{1})
+	require.Zero(t, none.stats().Versions)
+}

@@ -1,0 +1,120 @@
+// The guest's module: compiled, from source or from V8's code cache, instantiated and evaluated.
+#include "turn.h"
+
+using v8::Local;
+
+namespace v8x {
+
+namespace {
+
+struct Bytes {
+  const uint8_t* data;
+  size_t len;
+};
+
+v8::MaybeLocal<v8::Module> RefuseImport(Local<v8::Context>, Local<v8::String> specifier, Local<v8::FixedArray>,
+                                        Local<v8::Module>) {
+  v8::Isolate* isolate = current->owner->isolate;
+  std::string text = "cannot import \"" + Utf8(isolate, specifier) + "\": imports are bundled at deploy";
+  Local<v8::String> s;
+  if (NewText(isolate, text.data(), text.size(), &s)) {
+    isolate->ThrowException(v8::Exception::TypeError(s, Local<v8::Value>()));
+  }
+  return {};
+}
+
+// What has become of the module's evaluation.
+int ModuleState(v8x_context* c) {
+  v8::Isolate* isolate = c->owner->isolate;
+  Local<v8::Promise> evaluation(c->evaluation);
+  if (evaluation->State() == v8::Promise::kPending) return V8X_PENDING;
+  bool rejected = evaluation->State() == v8::Promise::kRejected;
+  if (rejected) evaluation->MarkAsHandled();
+  Local<v8::Value> argv[2] = {
+      v8::Number::New(isolate, rejected ? kOpDescribe : kOpModule),
+      rejected ? evaluation->Result() : Local<v8::Module>(c->module)->GetModuleNamespace(),
+  };
+  CallEntry(c, 2, argv);
+  DropGlobal(&c->evaluation);
+  DropGlobal(&c->module);
+  return rejected ? V8X_REJECTED : V8X_EVALUATED;
+}
+
+// Compiles the module, from its code cache if there is one that V8 accepts: it then has the bytecode of the module and
+// of every function that had been compiled when the cache was made, and parses nothing.
+bool Compile(v8x_context* c, Local<v8::String> name, Local<v8::String> text, const Bytes& cache, bool* rejected,
+             Local<v8::Module>* module) {
+  v8::ScriptCompiler::CachedData cached = {cache.data, static_cast<int>(cache.len)};
+  v8::ScriptCompiler::Source source(text, name, true, cache.len > 0 ? &cached : nullptr);
+  bool ok = v8::ScriptCompiler::CompileModule(
+      c->owner->isolate, &source,
+      cache.len > 0 ? v8::ScriptCompiler::kConsumeCodeCache : v8::ScriptCompiler::kNoCompileOptions,
+      v8::ScriptCompiler::kNoCacheNoReason).To(module);
+  *rejected = cached.rejected;
+  return ok;
+}
+
+int Evaluate(v8x_context* c, Local<v8::String> name, Local<v8::String> text, const Bytes& cache, bool* rejected) {
+  v8::Isolate* isolate = c->owner->isolate;
+  Local<v8::Module> module;
+  bool ok = false;
+  if (!Compile(c, name, text, cache, rejected, &module) ||
+      !module->InstantiateModule(ContextOf(c), RefuseImport, nullptr).To(&ok) || !ok) {
+    return V8X_COMPILE_ERROR;
+  }
+  c->script = NewGlobal(isolate, module->GetUnboundModuleScript());  // V8 tells only before it is evaluated
+  Local<v8::Value> evaluation;
+  if (!module->Evaluate(ContextOf(c)).To(&evaluation)) return V8X_COMPILE_ERROR;
+  c->module = NewGlobal(isolate, module);
+  c->evaluation = NewGlobal(isolate, evaluation);
+  return ModuleState(c);
+}
+
+int EndModule(v8x_context* c, int state, const v8::TryCatch& caught, v8x_result* r) {
+  if (!caught.HasCaught()) ReportRejections(c);
+  Finish(c, caught, r);
+  return r->terminated ? V8X_TERMINATED : state;
+}
+
+}  // namespace
+}  // namespace v8x
+
+using namespace v8x;
+
+extern "C" {
+
+int v8x_module(v8x_context* c, const char* name, size_t name_len, const char* text, size_t text_len,
+               const uint8_t* cache, size_t cache_len, v8x_result* r) {
+  Turn turn(c);
+  v8::TryCatch caught(c->owner->isolate);
+  Local<v8::String> file, source;
+  int state = V8X_COMPILE_ERROR;
+  bool rejected = false;
+  if (NewText(c->owner->isolate, name, name_len, &file) && NewText(c->owner->isolate, text, text_len, &source)) {
+    state = Evaluate(c, file, source, Bytes{cache, cache_len}, &rejected);
+  }
+  state = EndModule(c, state, caught, r);
+  r->cache_rejected = rejected;
+  return state;
+}
+
+int v8x_module_poll(v8x_context* c, v8x_result* r) {
+  Turn turn(c);
+  v8::TryCatch caught(c->owner->isolate);
+  return EndModule(c, ModuleState(c), caught, r);
+}
+
+void* v8x_code_cache(v8x_context* c, const uint8_t** data, size_t* len) {
+  if (!c->script) return nullptr;
+  Entered entered(c->owner->isolate);
+  Local<v8::UnboundModuleScript> script(c->script);
+  v8::ScriptCompiler::CachedData* made = v8::ScriptCompiler::CreateCodeCache(script);
+  if (!made) return nullptr;
+  *data = made->data;
+  *len = static_cast<size_t>(made->length);
+  return made;
+}
+
+void v8x_code_cache_free(void* made) { delete static_cast<v8::ScriptCompiler::CachedData*>(made); }
+
+}  // extern "C"

@@ -1,0 +1,57 @@
+// What every entry into JavaScript is made of. See v8x.h for the calls that Go makes.
+#pragma once
+#include "state.h"
+
+namespace v8x {
+
+// Ops of the entry function that C++ calls by itself; isolates/js/01_ops.js has them all.
+constexpr double kOpModule = 1, kOpUnhandled = 11, kOpDescribe = 12;
+
+// An isolate locked and entered, with a handle scope. Not for nesting.
+class Entered {
+ public:
+  explicit Entered(v8::Isolate* i) : locker_(i), isolate_(i), handles_(i) {}
+
+ private:
+  // Leaves the isolate after the handle scope is gone and before the lock is.
+  struct Enter {
+    explicit Enter(v8::Isolate* i) : isolate(i) { isolate->Enter(); }
+    ~Enter() { isolate->Exit(); }
+    v8::Isolate* isolate;
+  };
+  v8::Locker locker_;
+  Enter isolate_;
+  v8::HandleScope handles_;
+};
+
+// One entry into a context: locks and enters the isolate, and makes the context current. Not for
+// nesting.
+class Turn {
+ public:
+  explicit Turn(v8x_context*);
+  ~Turn();
+
+ private:
+  Entered entered_;
+  v8::Local<v8::Context> context_;
+};
+
+inline v8::Local<v8::Context> ContextOf(v8x_context* c) { return v8::Local<v8::Context>(c->context); }
+
+inline Constants ConstantsOf(v8x_context* c) {
+  v8::Address** k = c->owner->constants;
+  return Constants{v8::Local<v8::Value>(k[0]), v8::Local<v8::Value>(k[1]), v8::Local<v8::Value>(k[2])};
+}
+
+bool CallEntry(v8x_context*, int argc, v8::Local<v8::Value>* argv);
+
+// Tells the runtime of rejections that this turn left unhandled.
+void ReportRejections(v8x_context*);
+
+// What every call ends with.
+void Finish(v8x_context*, const v8::TryCatch& caught, v8x_result*);
+
+// Collects the rejections that ReportRejections reports.
+void OnReject(v8::PromiseRejectMessage);
+
+}  // namespace v8x
