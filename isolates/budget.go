@@ -69,7 +69,7 @@ func (t *thread) room(w *events.Worker) bool {
 			return false
 		}
 	}
-	for int(t.pool.live.Load()) >= cfg.MaxIsolates || t.pool.heapBytes()+freshHeap > int64(cfg.HeapMB)<<20 {
+	for int(t.pool.live.Load()) >= cfg.MaxIsolates-cfg.spares() || t.pool.heapBytes()+freshHeap > int64(cfg.HeapMB)<<20 {
 		if !t.evictShared("") && !t.evict() {
 			return false
 		}

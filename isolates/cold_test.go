@@ -2,7 +2,11 @@ package isolates
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -36,4 +40,43 @@ func BenchmarkCold(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkColdLatency is how long the first event of an owner takes from Wake to its end: one at a time with pauses in
+// which spare isolates are made, and 20 owners at once. Its own figure, the time of an iteration, says little.
+func BenchmarkColdLatency(b *testing.B) {
+	code := bundleOf(1)
+	for _, burst := range []int{1, 20} {
+		for _, n := range []int{0, 2, 8} {
+			b.Run(fmt.Sprintf("owners=%d/spares=%d", burst, n), func(b *testing.B) {
+				bench := newBench(b, func(c *Config) { c.SpareIsolates, c.MaxIsolates = n, 100 })
+				var times []time.Duration
+				for i := 0; b.Loop(); i++ {
+					require.Eventually(b, func() bool { return len(bench.pool.spares.ready) == n }, patience, time.Millisecond)
+					times = append(times, firstEvents(bench, code, i, burst)...)
+				}
+				slices.Sort(times)
+				ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+				b.ReportMetric(ms(times[len(times)/2]), "p50-ms")
+				b.ReportMetric(ms(times[len(times)*99/100]), "p99-ms")
+			})
+		}
+	}
+}
+
+// firstEvents runs an event each of as many new owners, and returns how long each took.
+func firstEvents(b *bench, code string, round, owners int) []time.Duration {
+	began := time.Now()
+	var all []*outcome
+	for i := range owners {
+		w := worker("w", code)
+		w.Owner = fmt.Sprintf("owner%d-%d", round, i)
+		all = append(all, b.start(w, fetch("GET", "http://x/", "")))
+	}
+	var times []time.Duration
+	for _, o := range all {
+		o.wait(b.t, o.ended)
+		times = append(times, time.Since(began))
+	}
+	return times
 }

@@ -25,6 +25,9 @@ type Config struct {
 	// ContextMaxReuses is after how many events a context is made anew, so that what a guest
 	// keeps cannot grow for ever.
 	ContextMaxReuses int
+	// SpareIsolates is how many isolates the process keeps ready for workers that have none, so that their first event
+	// does not wait for one; they are part of MaxIsolates, at most a quarter. 0 = none.
+	SpareIsolates int
 	// CodeCacheBytes is how much memory the process may use for what V8 has compiled of workers, kept so that later
 	// contexts need not compile it again; 0 = none.
 	CodeCacheBytes int
@@ -50,7 +53,7 @@ const (
 func DefaultConfig(threads int) Config {
 	return Config{
 		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 8, ContextMaxReuses: 1000, MaxParked: 4,
-		CodeCacheBytes: 64 << 20,
+		SpareIsolates: 2, CodeCacheBytes: 64 << 20,
 	}
 }
 
@@ -84,6 +87,7 @@ func (c Config) Validate() error {
 		{"OwnerHeapMB", c.OwnerHeapMB, 1, c.HeapMB},
 		{"ContextsPerIsolate", c.ContextsPerIsolate, 1, 1000},
 		{"ContextMaxReuses", c.ContextMaxReuses, 1, 1 << 30},
+		{"SpareIsolates", c.SpareIsolates, 0, 64},
 		{"CodeCacheBytes", c.CodeCacheBytes, 0, 1 << 30},
 		{"MaxParked", c.MaxParked, 1, 64},
 	} {

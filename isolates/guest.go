@@ -119,7 +119,7 @@ func sameVersion(a, b *events.Worker) bool {
 func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
 	heapMB := w.Limits.OrDefault().HeapMB
 	bytes := uint64(heapMB) << 20
-	iso := &isolate{v8: v8x.NewIsolate(v8x.Limits{Heap: bytes, Buffers: bytes}), owner: w.Owner, mode: mode, heapMB: heapMB, heap: freshHeap}
+	iso := &isolate{v8: t.pool.spares.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), owner: w.Owner, mode: mode, heapMB: heapMB, heap: freshHeap}
 	t.pool.live.Add(1)
 	t.take(iso)
 	return iso

@@ -31,7 +31,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descIsolates  = desc("isolates", "V8 isolates that exist, by what they do: idle, busy.", "state")
+	descIsolates  = desc("isolates", "V8 isolates that exist, by what they do: idle, busy; spare: made in advance.", "state")
 	descMost      = desc("isolates_max", "V8 isolates that may exist.")
 	descContexts  = desc("contexts", "V8 contexts that exist.")
 	descHeapMax   = desc("isolate_heap_max_bytes", "What pinwheel_isolate_heap_bytes may be.")
@@ -42,6 +42,7 @@ var (
 	descDiscards  = desc("context_discards_total", "Contexts thrown away, by reason: that of a failure, or reuses, interrupted, room, idle, ttl, removed.", "reason")
 	descEvictions = desc("isolate_evictions_total", "Idle isolates closed to make room for another.")
 	descKills     = desc("isolate_kills_total", "Isolates closed because an event in them passed a limit.", "reason")
+	descSpare     = desc("isolate_spares_total", "Isolates that were needed, by whether one had been made in advance: used, missed.", "outcome")
 	descCode      = desc("code_cache_bytes", "Memory taken by what V8 compiled of workers, kept for later contexts.")
 	descCodeHits  = desc("code_cache_hits_total", "Contexts that started from compiled code.")
 	descCodeBad   = desc("code_cache_rejected_total", "Times that V8 did not accept compiled code.")
@@ -52,7 +53,7 @@ var (
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descIsolates, descMost, descContexts, descHeap, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descKills,
-		descParked, descCode, descCodeHits, descCodeBad,
+		descParked, descSpare, descCode, descCodeHits, descCodeBad,
 	} {
 		ch <- d
 	}
@@ -69,6 +70,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(descIsolates, float64(s.Cached), "idle")
 	gauge(descIsolates, float64(s.Busy), "busy")
+	gauge(descIsolates, float64(s.Spares.Ready), "spare")
 	gauge(descMost, float64(s.Total))
 	gauge(descContexts, float64(s.Contexts))
 	gauge(descHeap, float64(s.HeapBytes))
@@ -78,6 +80,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count(descCold, s.ColdStarts)
 	count(descEvictions, s.Evictions)
 	count(descParked, uint64(s.Parked))
+	count(descSpare, s.Spares.Used, "used")
+	count(descSpare, s.Spares.Missed, "missed")
 	gauge(descCode, float64(s.Code.Bytes))
 	count(descCodeHits, s.Code.Hits)
 	count(descCodeBad, s.Code.Rejected)

@@ -24,6 +24,7 @@ type Pool struct {
 	metrics *metrics
 	dog     watchdog
 	code    *codeCache
+	spares  *spares
 	parked  atomic.Int32
 	strayed atomic.Int32 // threads that V8 did not let go in time
 	back    atomic.Int32 // of those, threads that came back since and ended
@@ -48,7 +49,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	}
 	cfg = cfg.OrDefault()
 	p := &Pool{
-		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
+		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), spares: newSpares(cfg), fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads), stop: make(chan struct{}), dogStop: make(chan struct{}),
 	}
 	for i := range p.threads {
@@ -69,6 +70,7 @@ func (p *Pool) Open() error {
 	for i := range p.threads {
 		p.start(p.threads[i].Load())
 	}
+	go p.spares.run()
 	p.dogDone.Go(func() { p.dog.run(p.dogStop, p.look) })
 	return nil
 }
@@ -94,6 +96,7 @@ func (p *Pool) Close() {
 	close(p.dogStop)
 	p.dogDone.Wait()
 	p.commons.close()
+	p.spares.close()
 	p.fetcher.close()
 }
 
@@ -108,6 +111,9 @@ func (p *Pool) Healthy() error {
 // look is the watchdog's round.
 func (p *Pool) look(now time.Time) {
 	parked := v8x.Parked()
+	if p.spares.parked(parked) {
+		p.parked.Add(1)
+	}
 	closing := p.closing()
 	for i := range p.threads {
 		t := p.threads[i].Load()

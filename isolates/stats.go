@@ -12,6 +12,7 @@ type Stats struct {
 	Kills    map[string]uint64 `json:"kills"`    // isolates closed because an event in them passed a limit, by reason
 	Parked   int               `json:"parked"`   // threads lost to fatal errors in V8, since the start
 	Code     CodeStats         `json:"code"`
+	Spares   SpareStats        `json:"spares"`
 	Threads  []ThreadStats     `json:"threads,omitempty"`
 	Owners   []OwnerStats      `json:"owners"`  // those with the most isolates first, at most maxUseStats
 	Workers  []WorkerStats     `json:"workers"` // those with the most contexts first, at most maxUseStats
@@ -91,7 +92,7 @@ func (c *Counts) derive() {
 
 // Stats is a snapshot, for people and metrics: its figures are not all of the same moment. From any goroutine.
 func (p *Pool) Stats() Stats {
-	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load()), Code: p.code.stats()}
+	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load()), Code: p.code.stats(), Spares: p.spares.stats()}
 	s.HeapMax = int64(p.cfg.HeapMB) << 20
 	uses := uses{map[string]*OwnerStats{}, map[string]*WorkerStats{}}
 	for i := range p.threads {
@@ -107,6 +108,8 @@ func (p *Pool) Stats() Stats {
 	s.Counts.add(Counts{Cached: int(idle.isolates.Load()), Contexts: int(idle.contexts.Load()), HeapBytes: idle.heap.Load()})
 	uses.add(idle)
 	s.Owners, s.Workers = mostUsed(uses.owners), mostUsed(uses.workers)
+	s.Total += p.cfg.spares()
+	s.derive()
 	return s
 }
 
@@ -216,6 +219,7 @@ func (s *Stats) Add(o Stats) {
 	s.Counts.add(o.Counts)
 	s.Parked += o.Parked
 	s.Code.add(o.Code)
+	s.Spares.add(o.Spares)
 	s.Threads = nil
 	s.Discards, s.Kills = sum(s.Discards, o.Discards), sum(s.Kills, o.Kills)
 	s.Owners, s.Workers = join(s.Owners, o.Owners), join(s.Workers, o.Workers)

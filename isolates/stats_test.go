@@ -57,7 +57,7 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 	require.Contains(t, string(text), `{"total":2,"cached":1,"busy":0,"capacity":1,"contexts":2,"running":0,"hit_rate":0.2727272727272727,"warm_hits":3,`)
 	n, err := testutil.GatherAndCount(gatherer(t, b.pool), "pinwheel_context_discards_total", "pinwheel_isolates", "pinwheel_isolate_kills_total")
 	require.NoError(t, err)
-	require.Equal(t, 4+2+1, n)
+	require.Equal(t, 4+3+1, n)
 }
 
 func gatherer(t *testing.T, p *Pool) prometheus.Gatherer {

@@ -55,7 +55,7 @@ const flushAfter = 500 * time.Microsecond
 func newThread(p *Pool, index int) *thread {
 	return &thread{
 		index: index, pool: p, wake: make(chan struct{}, 1),
-		maxIsolates: max(1, p.cfg.MaxIsolates/p.cfg.Threads),
+		maxIsolates: max(1, (p.cfg.MaxIsolates-p.cfg.spares())/p.cfg.Threads),
 		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, lives: map[home]*guest{},
 	}
 }

@@ -14,7 +14,7 @@ extern v8::ArrayBuffer::Allocator* default_allocator;
 struct Budget {
   std::atomic<size_t> used{0};
   std::atomic<size_t> owners{1};
-  size_t limit;
+  std::atomic<size_t> limit{0};
 };
 
 namespace v8x {
@@ -152,6 +152,8 @@ Budget* NewBudget(size_t limit) {
 void DropBudget(Budget* b) {
   if (b && b->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete b;
 }
+
+void LimitBudget(Budget* b, size_t limit) { b->limit = limit; }
 
 size_t BudgetUsed(const Budget* b) { return b->used.load(std::memory_order_relaxed); }
 

@@ -16,6 +16,7 @@ struct v8x_isolate {
   v8::Isolate* isolate = nullptr;
   std::atomic<uint32_t> flags{0};
   size_t heap_slack = 0;
+  size_t old_limit = 0;  // of the old generation, when v8x_set_limits asked for more than V8 knows yet
   Budget* buffers = nullptr;
   v8x::Outbox out;
   std::string error;
@@ -61,6 +62,7 @@ bool ContextFromSnapshot(v8x_context*);
 
 Budget* NewBudget(size_t limit);
 void DropBudget(Budget*);
+void LimitBudget(Budget*, size_t limit);
 size_t BudgetUsed(const Budget*);
 // Puts our allocator in front of the one that v8go gives to every isolate.
 void InstallAllocator();

@@ -180,6 +180,7 @@ class Isolate {
   bool IsExecutionTerminating();
   Local<Value> ThrowException(Local<Value>);
   void AddNearHeapLimitCallback(NearHeapLimitCallback, void* data);
+  void RemoveNearHeapLimitCallback(NearHeapLimitCallback, size_t heap_limit);
   void SetOOMErrorHandler(OOMErrorCallback);
   void SetFatalErrorHandler(FatalErrorCallback);
   void SetPromiseRejectCallback(PromiseRejectCallback);

@@ -58,8 +58,13 @@ void DropAll(v8x_context* c) {
 
 namespace {
 
+// What V8 takes for the young generation out of a heap of 8 to 256 MB. The rest is the old one's, and only that is what
+// V8 calls the limit from then on.
+constexpr size_t kYoungGeneration = 1536 << 10;
+
 size_t NearHeapLimit(void* data, size_t current_limit, size_t) {
   v8x_isolate* i = static_cast<v8x_isolate*>(data);
+  if (current_limit < i->old_limit) return i->old_limit;
   i->flags.fetch_or(V8X_HEAP_LIMIT);
   i->isolate->TerminateExecution();
   return current_limit + i->heap_slack;
@@ -123,6 +128,16 @@ v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   i->isolate->SetFatalErrorHandler(OnFatal);
   i->isolate->SetPromiseRejectCallback(OnReject);
   return i;
+}
+
+void v8x_set_limits(v8x_isolate* i, size_t heap, size_t buffer_limit) {
+  LimitBudget(i->buffers, buffer_limit);
+  // V8 lowers the limit of an isolate when a callback is removed, to restore what the callback had raised. It never
+  // raises it but by a callback: NearHeapLimit does that, when the limit of birth is reached.
+  i->old_limit = heap - kYoungGeneration;
+  v8::Locker locker(i->isolate);
+  i->isolate->RemoveNearHeapLimitCallback(NearHeapLimit, i->old_limit);
+  i->isolate->AddNearHeapLimitCallback(NearHeapLimit, i);
 }
 
 void v8x_detach(v8x_isolate* i) {

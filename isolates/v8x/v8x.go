@@ -119,15 +119,30 @@ const heapSlack = 512 << 20
 
 // Isolate is one V8 heap.
 type Isolate struct {
-	v8  *v8.Isolate
-	ptr *C.v8x_isolate
+	v8    *v8.Isolate
+	ptr   *C.v8x_isolate
+	ready *Context // made by Prepare for the next NewContext; nil = none
 }
 
-// NewIsolate makes an isolate.
+// NewIsolate makes an isolate. It takes a millisecond, and need not be on the thread that will use it.
 func NewIsolate(l Limits) *Isolate {
 	iso := v8.NewIsolate(v8.WithResourceConstraints(min(1<<20, l.Heap), l.Heap))
 	raw := *(*unsafe.Pointer)(unsafe.Pointer(iso))
-	return &Isolate{iso, C.v8x_attach(raw, heapSlack, C.size_t(l.Buffers))}
+	return &Isolate{v8: iso, ptr: C.v8x_attach(raw, heapSlack, C.size_t(l.Buffers))}
+}
+
+// SetLimits changes the limits of an isolate that has run nothing yet, so that it is like one that was made with them.
+// l.Heap is at least 8 MB.
+func (i *Isolate) SetLimits(l Limits) { C.v8x_set_limits(i.ptr, C.size_t(l.Heap), C.size_t(l.Buffers)) }
+
+// Prepare makes the context that the next NewContext will return.
+func (i *Isolate) Prepare() error {
+	if i.ready != nil {
+		return nil
+	}
+	c, err := i.NewContext(nil)
+	i.ready = c
+	return err
 }
 
 // Terminate ends the JavaScript that runs in the isolate now, uncatchably. From any goroutine; it does
@@ -151,6 +166,9 @@ func (i *Isolate) CollectGarbage() { C.v8x_low_memory(i.ptr) }
 
 // Close frees the isolate. Its contexts must be closed before.
 func (i *Isolate) Close() {
+	if i.ready != nil {
+		i.ready.Close()
+	}
 	C.v8x_detach(i.ptr)
 	i.v8.Dispose()
 	C.v8x_isolate_free(i.ptr)
@@ -170,6 +188,10 @@ type Context struct {
 
 // NewContext makes a context from the Snapshot, with the runtime in it.
 func (i *Isolate) NewContext(asker Asker) (*Context, error) {
+	if c := i.ready; c != nil {
+		i.ready, c.asker = nil, asker
+		return c, nil
+	}
 	c := &Context{asker: asker}
 	c.handle = cgo.NewHandle(c)
 	c.ptr = C.v8x_context_new(i.ptr, C.uintptr_t(c.handle))

@@ -50,6 +50,8 @@ typedef struct {
 const char* v8x_snapshot(const v8x_file* files, size_t n);
 
 v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit);
+// Changes the limits of an isolate that has run nothing yet.
+void v8x_set_limits(v8x_isolate*, size_t heap, size_t buffer_limit);
 // Before V8 disposes of the isolate, and after: while it does, a last garbage collection may still reach the heap limit.
 void v8x_detach(v8x_isolate*);
 void v8x_isolate_free(v8x_isolate*);
