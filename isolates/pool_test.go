@@ -162,7 +162,11 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 		w.Limits = events.Limits{CPU: events.Millis(5 * time.Minute), Wall: events.Millis(10 * time.Minute)}
 		loop := b.start(w, fetch("GET", "http://x/", ""))
 		waits := b.start(worker("waits", `export default { fetch: () => new Promise(done => setTimeout(done, 1e6)) }`), fetch("GET", "http://x/", ""))
-		require.Eventually(t, func() bool { return b.pool.dog.active.Load() > 0 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { // the thread has both
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return len(b.next) == 0
+		}, patience, time.Millisecond)
 		closed := make(chan struct{})
 		go func() { b.close(); close(closed) }()
 		loop.wait(t, closed)
