@@ -37,8 +37,8 @@ Budget* ChargeCurrent(size_t length, bool* ok) {
   return budget;
 }
 
-// Resizable buffers do not come from Allocate: V8 reserves maxByteLength of address space for each and commits of it
-// what is used. All of it is charged, when it is reserved.
+// Resizable buffers do not come from Allocate: V8 reserves maxByteLength of address space for each from a page allocator
+// of its own, and commits of it what is used. All of it is charged, when it is reserved.
 class LimitingPages final : public v8::PageAllocator {
  public:
   explicit LimitingPages(v8::PageAllocator* real) : real_(real) {}
@@ -103,7 +103,7 @@ class LimitingPages final : public v8::PageAllocator {
 
 class LimitingAllocator final : public v8::ArrayBuffer::Allocator {
  public:
-  explicit LimitingAllocator(v8::ArrayBuffer::Allocator* real) : real_(real), pages_(real->GetPageAllocator()) {}
+  explicit LimitingAllocator(v8::ArrayBuffer::Allocator* real) : real_(real) {}
 
   void* Allocate(size_t length) override { return Charge(length, true); }
   void* AllocateUninitialized(size_t length) override { return Charge(length, false); }
@@ -120,7 +120,7 @@ class LimitingAllocator final : public v8::ArrayBuffer::Allocator {
   }
 
   size_t MaxAllocationSize() const override { return real_->MaxAllocationSize() - kHeader; }
-  v8::PageAllocator* GetPageAllocator() override { return &pages_; }
+  v8::PageAllocator* GetPageAllocator() override { return real_->GetPageAllocator(); }
 
  private:
   void* Charge(size_t length, bool zero) {
@@ -138,7 +138,6 @@ class LimitingAllocator final : public v8::ArrayBuffer::Allocator {
   }
 
   v8::ArrayBuffer::Allocator* real_;
-  LimitingPages pages_;
 };
 
 }  // namespace
@@ -160,3 +159,13 @@ size_t BudgetUsed(const Budget* b) { return b->used.load(std::memory_order_relax
 void InstallAllocator() { default_allocator = new LimitingAllocator(default_allocator); }
 
 }  // namespace v8x
+
+// V8 asks this method of its only isolate group for the pages of a resizable buffer. The linker sends the calls
+// here (--wrap).
+v8::PageAllocator* RealBackingStorePages(void* group) __asm__("__real__ZN2v88internal12IsolateGroup28GetBackingStorePageAllocatorEv");
+v8::PageAllocator* LimitedBackingStorePages(void* group) __asm__("__wrap__ZN2v88internal12IsolateGroup28GetBackingStorePageAllocatorEv");
+
+v8::PageAllocator* LimitedBackingStorePages(void* group) {
+  static v8x::LimitingPages* pages = new v8x::LimitingPages(RealBackingStorePages(group));
+  return pages;
+}

@@ -2,6 +2,7 @@ package v8x
 
 // #cgo CXXFLAGS: -std=c++20 -fno-rtti -fno-exceptions -O2 -Wall -Wextra
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v87Isolate3NewERKNS0_12CreateParamsE
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v88internal12IsolateGroup28GetBackingStorePageAllocatorEv
 // #include <malloc.h>
 // #include <stdlib.h>
 // #include "v8x.h"
