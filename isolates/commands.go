@@ -53,7 +53,12 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
 	case cmdReply:
 		reply := &events.Reply{Status: int(in.Int()), Headers: in.Strings(), Body: slices.Clone(in.View())}
-		t.reply(r, reply, in.Bool(), now)
+		drained := in.Bool()
+		if bad := checkHeaders(reply.Headers); bad == nil {
+			t.reply(r, reply, drained, now)
+		} else if r.failure = bad; drained {
+			t.finish(r)
+		}
 	case cmdResult:
 		t.reply(r, &events.Reply{Body: slices.Clone(in.View())}, in.Bool(), now)
 	case cmdFail:

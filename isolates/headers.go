@@ -1,0 +1,29 @@
+package isolates
+
+import "github.com/pinwheel-run/pinwheel/events"
+
+// What a response's headers may come to. Servers and proxies on the way take about as much, and a reply has to fit into
+// a message.
+const (
+	maxHeaders     = 100
+	maxHeader      = 8 << 10  // name and value of one, bytes
+	maxHeaderBytes = 64 << 10 // names and values of all, bytes
+)
+
+// checkHeaders says what is too much about the headers of a response, name, value, name, value and so on.
+func checkHeaders(flat []string) *events.Failure {
+	if n := len(flat) / 2; n > maxHeaders {
+		return events.Fail(events.ReasonException, "the response has %d headers: at most %d", n, maxHeaders)
+	}
+	total := 0
+	for i := 0; i+1 < len(flat); i += 2 {
+		n := len(flat[i]) + len(flat[i+1])
+		if total += n; n > maxHeader {
+			return events.Fail(events.ReasonException, "header %.64q of the response has %d bytes: at most %d", flat[i], n, maxHeader)
+		}
+	}
+	if total > maxHeaderBytes {
+		return events.Fail(events.ReasonException, "the headers of the response have %d bytes: at most %d", total, maxHeaderBytes)
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package isolates
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func TestHeadersOfAResponseAreBounded(t *testing.T) {
+	b := newBench(t)
+	for name, tc := range map[string]struct{ headers, message string }{
+		"most":       {`for (let i = 0; i < 99; i++) h.append("x-" + i, "v")`, ""},
+		"too many":   {`for (let i = 0; i < 101; i++) h.append("x-" + i, "v")`, "101 headers: at most 100"},
+		"large":      {`h.append("x", "v".repeat(8191))`, ""},
+		"too large":  {`h.append("x", "v".repeat(8192))`, `header "x" of the response has 8193 bytes: at most 8192`},
+		"all":        {`for (let i = 0; i < 8; i++) h.append("x", "v".repeat(8100))`, "at most 8192"}, // one line of them
+		"all cookie": {`for (let i = 0; i < 9; i++) h.append("set-cookie", "v".repeat(8000))`, "the headers of the response have 72090 bytes: at most 65536"},
+	} {
+		for _, late := range []string{"", "ctx.waitUntil(new Promise(done => setTimeout(done, 1)));"} {
+			o := b.run(worker("w", `export default { fetch(r, env, ctx) { const h = new Headers(); `+tc.headers+`; `+late+` return new Response(null, { headers: h }) } }`), fetch("GET", "http://x/", ""))
+			if tc.message == "" {
+				require.Nil(t, o.end.Failure, name)
+				require.NotEmpty(t, o.reply.Headers, name)
+				continue
+			}
+			require.NotNil(t, o.end.Failure, name)
+			require.Nil(t, o.reply, name)
+			require.Equal(t, events.ReasonException, o.end.Failure.Reason)
+			require.Contains(t, o.end.Failure.Message, tc.message)
+		}
+	}
+}
