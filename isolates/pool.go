@@ -40,6 +40,8 @@ type Pool struct {
 	running sync.WaitGroup
 	dogStop chan struct{} // closed when they have: until then the watchdog ends what they run
 	dogDone sync.WaitGroup
+
+	patience time.Duration // closeWithin, but in tests
 }
 
 // New makes a pool; Open starts it.
@@ -51,6 +53,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	p := &Pool{
 		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), spares: newSpares(cfg), fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads), stop: make(chan struct{}), dogStop: make(chan struct{}),
+		patience: closeWithin,
 	}
 	for i := range p.threads {
 		p.threads[i].Store(newThread(p, i))
@@ -92,12 +95,25 @@ func (p *Pool) Wake(thread int) { p.threads[thread].Load().nudge() }
 // runs now is terminated.
 func (p *Pool) Close() {
 	close(p.stop)
-	p.running.Wait()
+	waitAtMost(&p.running, p.patience)
 	close(p.dogStop)
-	p.dogDone.Wait()
+	waitAtMost(&p.dogDone, p.patience)
 	p.commons.close()
 	p.spares.close()
 	p.fetcher.close()
+}
+
+// closeWithin is how long Close waits for its threads to end. One that V8 has parked keeps the locks that it held, and
+// whatever needs them waits for ever: the process is about to end anyway.
+const closeWithin = 10 * time.Second
+
+func waitAtMost(g *sync.WaitGroup, d time.Duration) {
+	done := make(chan struct{})
+	go func() { g.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(d):
+	}
 }
 
 // Healthy is nil unless V8 has lost so many threads that the process should be replaced.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -27,4 +28,31 @@ func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
 	require.Equal(t, "ok", string(ok.reply.Body))
 	require.EqualValues(t, 1, b.pool.strayed.Load())
 	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, patience, time.Millisecond)
+}
+
+// stuckSource lets no thread go.
+type stuckSource struct {
+	*bench
+	asked, free chan struct{}
+}
+
+func (s stuckSource) Next(int, int) []*events.Attempt {
+	close(s.asked)
+	<-s.free
+	return nil
+}
+
+// A thread that does not end does not keep the process from ending.
+func TestCloseDoesNotWaitForEver(t *testing.T) {
+	s := stuckSource{&bench{t: t}, make(chan struct{}), make(chan struct{})}
+	p, err := New(DefaultConfig(1), s, s, prometheus.NewRegistry())
+	require.NoError(t, err)
+	p.patience = 20 * time.Millisecond
+	require.NoError(t, p.Open())
+	<-s.asked
+	closed := make(chan struct{})
+	go func() { p.Close(); close(closed) }()
+	(&outcome{}).wait(t, closed)
+	close(s.free)
+	p.running.Wait()
 }
