@@ -164,7 +164,7 @@ function more(items, left, what = "item") {
 }
 
 function fillList(ctx, value, items, level) {
-  const { length } = value;
+  const length = ArrayIsArray(value) ? value.length : TypedArrayPrototypeGetLength(value);
   let shown = 0;
   for (let i = 0; i < length && shown < MAX_ITEMS && ctx.left > 0; i++, shown++) {
     const descriptor = ReflectGetOwnPropertyDescriptor(value, `${i}`);

@@ -14,6 +14,7 @@ const { decode, encode } = host;
 
 const endings = ["transparent", "native"];
 let bytesOf;
+let fill;
 
 class Blob {
   #bytes;
@@ -39,6 +40,10 @@ class Blob {
     };
     internal.isBlob = (value) => isObject(value) && #type in value;
     internal.blobType = (value) => value.#type;
+    fill = (blob, bytes, type) => {
+      blob.#bytes = bytes;
+      blob.#type = type;
+    };
   }
   get size() { return lengthOf(bytesOf(this)); }
   get type() {
@@ -128,7 +133,8 @@ class File extends Blob {
   #lastModified;
   constructor(fileBits, fileName, options = undefined) {
     if (fileBits === TOKEN) {
-      super(TOKEN, fileName);
+      super(); // of whatever a guest has made the parent: it is passed nothing
+      fill(this, fileName.bytes, fileName.type);
       this.#name = options.name;
       this.#lastModified = options.lastModified;
       return;

@@ -192,12 +192,37 @@ internal.newScheduledInfo = infoClass("ScheduledEvent", true);
 
 let runOf;
 
+// Making is what the event that is constructed now is made of. super() calls whatever a guest has made the parent of a class,
+// so it is passed nothing of the runtime's.
+class Making {
+  run;
+  request;
+  data;
+  constructor(run, request, data) {
+    this.run = run;
+    this.request = request;
+    this.data = data;
+  }
+}
+sealedProto(Making);
+let making = null;
+
+function make(Class, run, request, data) {
+  making = new Making(run, request, data);
+  try {
+    return new Class();
+  } finally {
+    making = null;
+  }
+}
+
 class ExtendableEvent extends Event {
   #run;
-  constructor(token, type, run) {
-    if (token !== TOKEN) throw illegalConstructor();
-    super(type, { __proto__: null, cancelable: true });
-    this.#run = run;
+  constructor(type) {
+    if (making === null) throw illegalConstructor();
+    super(type);
+    internal.eventState(this).cancelable = true;
+    this.#run = making.run;
   }
   static {
     runOf = (value) => {
@@ -225,9 +250,9 @@ defineInterface(ExtendableEvent, "ExtendableEvent", true);
 
 class FetchEvent extends ExtendableEvent {
   #request;
-  constructor(token, run, request) {
-    super(token, "fetch", run);
-    this.#request = request;
+  constructor() {
+    super("fetch");
+    this.#request = making.request;
   }
   get request() {
     if (!(#request in this)) throw illegalInvocation("FetchEvent");
@@ -235,15 +260,15 @@ class FetchEvent extends ExtendableEvent {
   }
 }
 defineInterface(FetchEvent, "FetchEvent", true);
-internal.newFetchEvent = (run, request) => new FetchEvent(TOKEN, run, request);
+internal.newFetchEvent = (run, request) => make(FetchEvent, run, request, null);
 
 function listenerClass(name, times) {
   let dataOf;
   class TaskListenerEvent extends ExtendableEvent {
     #data;
-    constructor(token, data) {
-      super(token, data.type, data.run);
-      this.#data = data;
+    constructor() {
+      super(times ? "scheduled" : "task");
+      this.#data = making.data;
     }
     static {
       dataOf = (value) => {
@@ -255,7 +280,7 @@ function listenerClass(name, times) {
   defineTaskMembers(TaskListenerEvent, (value) => dataOf(value), times);
   ObjectDefineProperty(TaskListenerEvent, "name", { __proto__: null, value: name });
   defineInterface(TaskListenerEvent, name, true);
-  return (data) => new TaskListenerEvent(TOKEN, data);
+  return (data) => make(TaskListenerEvent, data.run, null, data);
 }
 internal.newTaskEvent = listenerClass("TaskEvent", false);
 internal.newScheduledEvent = listenerClass("ScheduledEvent", true);

@@ -224,3 +224,9 @@ test("replaced globals are not used", async () => {
     assert.deepEqual(texts, ['{"a":1}', 1, "http://h/x?y"], name);
   }
 });
+
+test("typed arrays are shown without their patched length", async () => {
+  let reads = 0;
+  await patched(Uint8Array.prototype, "length", { get() { reads++; return 0; } }, () => { console.log(new Uint8Array(2)); });
+  assert.equal(reads, 0);
+});

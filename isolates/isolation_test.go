@@ -1,0 +1,262 @@
+package isolates
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// traits are what an execution mode lets a worker's events see of each other. Nothing else differs between modes.
+type traits struct {
+	mode   events.Mode
+	keeps  bool // a context, and all that a module keeps in it, outlives an event
+	shares bool // events of a worker that run at the same time are in one context
+}
+
+func modes() []traits {
+	return []traits{
+		{events.Pinned, true, false},
+	}
+}
+
+// relation is how the worker that looks is related to the one that left something.
+type relation struct {
+	name string
+	same bool // it is the same version of the same worker: only the event is another
+	to   func(w *events.Worker)
+}
+
+func relations() []relation {
+	return []relation{
+		{"event", true, func(*events.Worker) {}},
+		{"version", false, func(w *events.Worker) { w.Version, w.Number = "2-test", 2 }},
+		{"worker", false, func(w *events.Worker) { w.Name = "other" }},
+		{"owner", false, func(w *events.Worker) { w.Owner = "rival" }},
+	}
+}
+
+// crossing is something that one event leaves behind, and what looks for it in another: find returns what it found.
+type crossing struct {
+	leave, find   string
+	after, beside bool // a later event of the same context finds it; one that runs at the same time does
+}
+
+// crossings are all that guests may leave. In leave and find, token is the event's and hold() a promise that the test settles.
+func crossings() map[string]crossing {
+	return map[string]crossing{
+		"global":          {`globalThis.mark = env.WHO`, `return globalThis.mark`, true, true},
+		"registered name": {`globalThis[Symbol.for("mark")] = env.WHO`, `return globalThis[Symbol.for("mark")]`, true, true},
+		"module state":    {`state = env.WHO`, `return state`, true, true},
+		"prototypes":      {`for (const C of [Object, Array, Function, Promise, Request, Headers]) C.prototype.mark = env.WHO`, `return ({}).mark ?? request.mark`, true, true},
+		"marks everywhere": {
+			`const key = Symbol.for("mark"); let n = 0; walk(samples(request, env, ctx), (path, v) => { try { v[key] = env.SECRET; n++ } catch {} }); if (n < 1000) throw new Error(n)`,
+			`let found; const key = Symbol.for("mark");
+			walk(samples(request, env, ctx), (path, v) => { for (const k of Reflect.ownKeys(v)) {
+				const { value } = Reflect.getOwnPropertyDescriptor(v, k);
+				if (k === key || typeof value === "string" && value.includes("secret of") && value !== env.SECRET) found = path;
+			} }); return found`, true, true},
+		"patched functions": {
+			`for (const [o, k] of [[Promise.prototype, "then"], [Array.prototype, Symbol.iterator], [JSON, "stringify"], [Function.prototype, "call"], [globalThis, "fetch"], [Map.prototype, "get"]]) { const f = o[k]; o[k] = function (...a) { return Reflect.apply(f, this, a) } }
+			Object.defineProperty(Promise, Symbol.species, { get: () => class Evil extends Promise {} })`,
+			`return [Promise.prototype.then, Array.prototype[Symbol.iterator], JSON.stringify, Function.prototype.call, fetch, Map.prototype.get].filter((f) => f.toString().includes("Reflect.apply")).length || Promise[Symbol.species] !== Promise ? "patched" : ""`, true, true},
+		"frozen":        {`Object.freeze(Array.prototype); delete globalThis.structuredClone`, `return Object.isFrozen(Array.prototype) || typeof structuredClone === "undefined" ? "frozen" : ""`, true, true},
+		"error hooks":   {`Error.stackTraceLimit = 3; Error.prepareStackTrace = () => env.SECRET`, `return (Error.stackTraceLimit !== 10 ? "limit" : "") + (Error.prepareStackTrace ?? "")`, true, true},
+		"RegExp.$1":     {`/(mark)/.exec("mark")`, `return RegExp.$1`, true, true},
+		"listeners":     {`addEventListener("error", (e) => { globalThis.heard = env.WHO; e.preventDefault() })`, `reportError(new Error("LINE " + line)); return globalThis.heard`, true, true},
+		"env":           {`for (const f of [() => { env.mark = 1 }, () => { env.JOBS.mark = 1 }, () => Object.setPrototypeOf(env, { mark: 1 }), () => Object.defineProperty(env, "WHO", { value: "x" }), () => { delete env.WHO }]) try { f() } catch {}`, `return env.mark ?? env.JOBS.mark ?? (Reflect.ownKeys(env).sort().join() === "JOBS,SECRET,WHO" ? "" : "keys")`, false, false},
+		"console":       {`console.group(); console.group(); console.count("mark"); console.time("mark"); console.groupEnd()`, `console.timeEnd("mark"); console.count("mark")`, false, false},
+		"request":       {`globalThis.request = request`, `return globalThis.request?.clone().text()`, true, true},
+		"ctx":           {`globalThis.ctx = ctx`, `try { globalThis.ctx?.waitUntil(1); return globalThis.ctx && "taken" } catch (e) { return e.name === "InvalidStateError" ? "" : String(e) }`, false, true},
+		"timers":        {`setTimeout(() => { globalThis.late = 1; console.log("LINE " + line) }, 3); setInterval(() => { globalThis.late = 2 }, 2)`, `await sleep(15); return globalThis.late`, false, true},
+		"timers reject": {`setTimeout(() => { Promise.reject(new Error("LINE " + line)); globalThis.late = 1; throw new Error("LINE " + line) }, 3)`, `await sleep(15); return globalThis.late`, false, true},
+		"waitUntil":     {`ctx.waitUntil(sleep(3).then(() => { globalThis.waited = 1; console.log("LINE " + line) }))`, `await sleep(15); return globalThis.waited`, true, true},
+		"signal":        {`globalThis.signal = AbortSignal.timeout(3); signal.onabort = () => { globalThis.aborted = 1 }`, `await sleep(15); return globalThis.aborted || globalThis.signal?.aborted`, false, true},
+		"stream":        {`new ReadableStream({ async pull(c) { await sleep(3); c.enqueue(env.WHO) } }).getReader().read().then(({ value }) => { globalThis.read = value })`, `await sleep(15); return globalThis.read`, false, true},
+		"fetch":         {`for (let i = 0; i < 3; i++) hold().then((text) => { globalThis.answered = text }, () => { globalThis.answered = "failed" })`, `if (await answer("/now") !== token) return "another's answer"; return globalThis.answered`, false, false},
+		"body":          {`globalThis.reader = (await fetch(BASE + "/body?" + token)).body.getReader()`, `return globalThis.reader && Promise.race([sleep(15).then(() => ""), globalThis.reader.read().then(({ value }) => value && "data", () => "")])`, false, false},
+		"cookies":       {`await answer("/cookie")`, `const h = JSON.parse(await answer("/headers")); return Object.keys(h).filter((k) => /cookie|auth|referer|origin/i.test(k)).join()`, false, false},
+		"sends":         {`for (let i = 0; i < 3; i++) env.JOBS.send(line); await env.JOBS.send(line)`, `await env.JOBS.send(line); await env.JOBS.send(line); return globalThis.sent`, false, false},
+	}
+}
+
+const crossingModule = `
+let state;
+export default { async fetch(request, env, ctx) {
+	const token = request.headers.get("token"), line = env.WHO + " " + token + ".";
+	const answer = (path) => fetch(BASE + path + "?" + token).then((r) => r.text()), hold = () => answer("/hold");
+	if (request.method === "PUT") {
+		{ LEAVE }
+		if (request.headers.get("beside") !== null) await answer("/hold");
+		return new Response("left " + line);
+	}
+	const found = await (async () => { FIND })();
+	return Response.json({ found: found ? String(found) : "", line });
+} };
+`
+
+// court is a bench that knows who sent what, and a server for its workers.
+type court struct {
+	*bench
+	server  *httptest.Server
+	holds   chan struct{} // one for each request that is held
+	release chan struct{} // closed when they shall be answered
+	sends   []string      // owner, worker and body
+}
+
+func newCourt(t *testing.T, change ...func(*Config)) *court {
+	t.Helper()
+	c := &court{bench: &bench{t: t, seen: map[*events.Attempt]*outcome{}}, holds: make(chan struct{}, 100), release: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/now", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.RawQuery)) })
+	mux.HandleFunc("/hold", func(w http.ResponseWriter, r *http.Request) { c.hold(r); _, _ = w.Write([]byte(r.URL.RawQuery)) })
+	mux.HandleFunc("/body", func(w http.ResponseWriter, r *http.Request) {
+		w.(http.Flusher).Flush()
+		c.hold(r)
+		_, _ = w.Write([]byte("body"))
+	})
+	mux.HandleFunc("/cookie", func(w http.ResponseWriter, _ *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "mark", Value: "1", Path: "/"})
+	})
+	mux.HandleFunc("/headers", func(w http.ResponseWriter, r *http.Request) { _ = json.NewEncoder(w).Encode(r.Header) })
+	c.server = httptest.NewServer(mux)
+	cfg := DefaultConfig(1)
+	loopback(&cfg)
+	for _, f := range change {
+		f(&cfg)
+	}
+	var err error
+	c.pool, err = New(cfg, c, c, prometheus.NewRegistry())
+	require.NoError(t, err)
+	require.NoError(t, c.pool.Open())
+	t.Cleanup(sync.OnceFunc(func() { c.pool.Close(); c.server.Close() }))
+	return c
+}
+
+func (c *court) hold(r *http.Request) {
+	c.holds <- struct{}{}
+	select {
+	case <-c.release:
+	case <-r.Context().Done():
+	}
+}
+
+func (c *court) Enqueue(_ context.Context, owner, worker string, task Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sends = append(c.sends, owner+" "+worker+" "+string(task.Body))
+	return nil
+}
+
+// who names a version of a worker.
+func who(owner, worker, version string) string { return owner + "/" + worker + "@" + version }
+
+func parts(t testing.TB, names ...string) string {
+	t.Helper()
+	var code strings.Builder
+	for _, name := range names {
+		text, err := os.ReadFile("testdata/isolation/parts/" + name + ".js")
+		require.NoError(t, err)
+		code.Write(text)
+	}
+	return code.String()
+}
+
+// guest is a worker of acme, or of whom change makes it one's.
+func (c *court) guest(m traits, code string, change func(*events.Worker)) *events.Worker {
+	w := worker("w", parts(c.t, "walk")+fmt.Sprintf("const BASE = %q, { fetch } = globalThis, sleep = (ms) => new Promise((done) => setTimeout(done, ms));\n", c.server.URL)+code)
+	change(w)
+	w.Mode, w.Limits.CPU = m.mode, events.MaxLimits.CPU
+	name := who(w.Owner, w.Name, w.Version)
+	w.Hash = name + code
+	w.Vars = map[string]string{"WHO": name, "SECRET": "secret of " + name}
+	w.Queues = map[string]string{"JOBS": "jobs-of-" + w.Owner}
+	return w
+}
+
+func (c *court) event(method, token string, beside bool) *events.Event {
+	e := fetch(method, "http://x/", "body of "+token)
+	e.ID, e.HTTPHeaders = token, []string{"token", token}
+	if beside {
+		e.HTTPHeaders = append(e.HTTPHeaders, "beside", "yes")
+	}
+	return e
+}
+
+// TestNothingCrosses leaves every kind of thing behind in an event, and looks for it in another: of the same worker, of
+// another version of it, of another worker of the owner and of another owner, when the first is over and while it runs.
+// All of them run on one thread.
+func TestNothingCrosses(t *testing.T) {
+	for _, m := range modes() {
+		for name, x := range crossings() {
+			for _, r := range relations() {
+				for _, beside := range []bool{false, true} {
+					want := r.same && (!beside && x.after && m.keeps || beside && x.beside && m.shares)
+					when := map[bool]string{false: "after", true: "beside"}[beside]
+					t.Run(fmt.Sprintf("%s/%s/%s/%s", m.mode, name, r.name, when), func(t *testing.T) {
+						t.Parallel()
+						newCourt(t).cross(m, x, r, beside, want)
+					})
+				}
+			}
+		}
+	}
+}
+
+func (c *court) cross(m traits, x crossing, r relation, beside, want bool) {
+	code := strings.NewReplacer("LEAVE", x.leave, "FIND", x.find).Replace(crossingModule)
+	first, second := c.guest(m, code, func(*events.Worker) {}), c.guest(m, code, r.to)
+	left := c.start(first, c.event("PUT", "one", beside))
+	if beside {
+		left.wait(c.t, c.holds)
+	} else {
+		left.wait(c.t, left.ended)
+		require.Nil(c.t, left.end.Failure)
+	}
+	for _, token := range []string{"two", "three"} {
+		o := c.run(second, c.event("POST", token, false))
+		require.Nil(c.t, o.end.Failure, "%v", c.lines())
+		var doc struct{ Found, Line string }
+		require.NoError(c.t, json.Unmarshal(o.reply.Body, &doc), "%s", o.reply.Body)
+		require.Equal(c.t, want, doc.Found != "", "found %q", doc.Found)
+		require.Equal(c.t, who(second.Owner, second.Name, second.Version)+" "+token+".", doc.Line)
+	}
+	close(c.release)
+	left.wait(c.t, left.ended)
+	require.Nil(c.t, left.end.Failure)
+	require.Equal(c.t, "left "+who(first.Owner, first.Name, first.Version)+" one.", string(left.reply.Body))
+	c.checkLines()
+}
+
+// checkLines looks whether each line of output and each send is told of whose it is.
+func (c *court) checkLines() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.logs {
+		name := who(l.Owner, l.Worker, l.Version)
+		if _, text, ok := strings.Cut(l.Text, "LINE "); ok {
+			require.Equal(c.t, name+" "+l.EventID+".", text)
+		}
+		if strings.HasSuffix(l.Text, "mark: 1") && l.EventID != "one" {
+			require.Equal(c.t, "mark: 1", l.Text, "a group of another event")
+		}
+		require.NotContains(c.t, l.Text, "mark: 2")
+		require.NotContains(c.t, l.Text+l.Stack, runtimePrefix)
+		require.NotContains(c.t, strings.ReplaceAll(l.Text+l.Stack, "secret of "+name, ""), "secret of")
+	}
+	for _, s := range c.sends {
+		part := strings.SplitN(s, " ", 3)
+		require.Equal(c.t, "jobs-of-"+part[0], part[1])
+		require.True(c.t, strings.HasPrefix(part[2], part[0]+"/"), s)
+	}
+}

@@ -1,0 +1,102 @@
+// Every property that a guest can reach becomes an accessor that notes who reads it of what, every name that the runtime
+// uses becomes one of Object.prototype, and every class gets a parent that notes what super() passes. Then the platform is
+// used. NAMES are the identifiers in the runtime's source, OWN is the text of this module.
+const caught = new Map(); // what, by text
+let looked = 0;
+let parents = 0;
+
+const trap = (() => {
+  const { apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, setPrototypeOf } = Reflect;
+  const { Error: E, Function: F, Set: S } = globalThis;
+  const set = Map.prototype.set, has = Set.prototype.has, split = String.prototype.split, includes = String.prototype.includes, map = Map.prototype;
+  const text = Function.prototype.toString;
+  let on = false;
+  let known;
+  // who is the nearest function on the stack that is no builtin: "guest", "runtime …" or "native".
+  const who = () => {
+    const limit = E.stackTraceLimit;
+    E.stackTraceLimit = 20;
+    const lines = apply(split, new E().stack, ["\n"]);
+    E.stackTraceLimit = limit;
+    for (let i = 4; i < lines.length; i++) {
+      if (apply(includes, lines[i], ["<anonymous>)"])) continue;
+      return apply(includes, lines[i], ["pinwheel:runtime"]) ? "runtime" + lines[i] : "guest";
+    }
+    return "native";
+  };
+  const note = (what, values) => {
+    on = false;
+    try {
+      for (let i = 0; i < values.length; i++) {
+        const is = control(values[i], known, OWN);
+        if (is !== undefined) apply(set, caught, [`${what}: ${is}`, who()]);
+      }
+      const by = who();
+      if (by !== "guest" && by !== "native") looked++;
+    } finally {
+      on = true;
+    }
+  };
+  const watch = (path, holder, key, d) => {
+    if (!d.configurable || key === "__proto__" || holder === globalThis && key === "Error") return;
+    const get = "value" in d ? () => d.value : d.get && function () { return apply(d.get, this, []); };
+    defineProperty(holder, key, { __proto__: null, configurable: true, enumerable: d.enumerable,
+      get: get && function () { if (on) note(`get ${path}`, [this]); return apply(get, this, []); },
+      set(v) {
+        if (on) note(`set ${path}`, [this, v]);
+        if (d.set) apply(d.set, this, [v]);
+        else if ("value" in d) defineProperty(this, key, { __proto__: null, value: v, writable: true, enumerable: true, configurable: true });
+      } });
+  };
+  const adopt = (path, Class) => {
+    const parent = getPrototypeOf(Class);
+    if (parent === null || !("prototype" in Class) || !/^class /.test(apply(text, Class, []))) return;
+    const base = parent === F.prototype ? undefined : parent;
+    parents++;
+    setPrototypeOf(Class, function Parent(...args) {
+      if (on) note(`super of ${path}`, args);
+      return construct(base ?? Object, args, new.target);
+    });
+  };
+  return {
+    set(roots) {
+      const objects = [];
+      known = new S();
+      walk(roots, (path, v) => { known.add(v); objects[objects.length] = [path, v]; });
+      for (let i = 0; i < objects.length; i++) if (typeof objects[i][1] === "function") adopt(objects[i][0], objects[i][1]);
+      for (let i = 0; i < objects.length; i++) {
+        const [path, object] = objects[i];
+        if (!path.startsWith("globalThis") && !path.includes("__proto__")) continue;
+        for (const key of Reflect.ownKeys(object)) {
+          const d = getOwnPropertyDescriptor(object, key);
+          if (d.configurable) watch(`${path}.${String(key)}`, object, key, d);
+        }
+      }
+      for (let i = 0; i < NAMES.length; i++) {
+        if (!getOwnPropertyDescriptor(Object.prototype, NAMES[i])) watch(`Object.prototype.${NAMES[i]}`, Object.prototype, NAMES[i], { configurable: true, value: undefined, enumerable: false });
+      }
+    },
+    on() { on = true; },
+    off() { on = false; },
+  };
+})();
+
+const stringify = JSON.stringify, forEach = Map.prototype.forEach, R = Response, apply = Reflect.apply;
+let uses = 0;
+
+addEventListener("fetch", (e) => {
+  e.respondWith((async () => {
+    if (++uses === 1) {
+      const before = await exercise(e.request, undefined, e);
+      trap.set([...samples(e.request, undefined, e), ["event", e]]);
+      return new R(stringify(before));
+    }
+    trap.on();
+    const said = await exercise(e.request, undefined, e);
+    trap.off();
+    const found = [];
+    apply(forEach, caught, [(by, what) => { found[found.length] = `${what} by ${by}`; }]);
+    return new R(stringify({ __proto__: null, said, found, looked, parents }));
+  })());
+  trap.on();
+});
