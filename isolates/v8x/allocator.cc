@@ -144,12 +144,15 @@ class LimitingAllocator final : public v8::ArrayBuffer::Allocator {
 
 Budget* NewBudget(size_t limit) {
   Budget* b = new Budget;
+  live.budgets.fetch_add(1, std::memory_order_relaxed);
   b->limit = limit;
   return b;
 }
 
 void DropBudget(Budget* b) {
-  if (b && b->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete b;
+  if (!b || b->owners.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  live.budgets.fetch_sub(1, std::memory_order_relaxed);
+  delete b;
 }
 
 void LimitBudget(Budget* b, size_t limit) { b->limit = limit; }

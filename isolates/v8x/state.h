@@ -42,6 +42,12 @@ struct v8x_context {
 
 namespace v8x {
 
+// What of each kind exists in the process, for tests that look for leaks.
+struct Counts {
+  std::atomic<int64_t> isolates{0}, contexts{0}, globals{0}, budgets{0};
+};
+extern Counts live;
+
 // The context whose JavaScript runs on this thread now, or null. One at a time: contexts never
 // call each other.
 extern thread_local v8x_context* current;

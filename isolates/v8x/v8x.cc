@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <ctime>
+#include <malloc.h>
 #include <string>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,13 +14,17 @@ using v8::Local;
 namespace v8x {
 
 thread_local v8x_context* current = nullptr;
+Counts live;
 
 v8::Address* NewGlobal(v8::Isolate* isolate, Local<v8::Data> v) {
+  live.globals.fetch_add(1, std::memory_order_relaxed);
   return v8::api_internal::GlobalizeReference(reinterpret_cast<v8::internal::Isolate*>(isolate), *v.slot());
 }
 
 void DropGlobal(v8::Address** slot) {
-  if (*slot) v8::api_internal::DisposeGlobal(*slot);
+  if (!*slot) return;
+  live.globals.fetch_sub(1, std::memory_order_relaxed);
+  v8::api_internal::DisposeGlobal(*slot);
   *slot = nullptr;
 }
 
@@ -110,6 +115,15 @@ size_t v8x_parked(int32_t* tids, size_t max) {
   return n;
 }
 
+void v8x_count_live(v8x_live* l) {
+  l->isolates = live.isolates.load();
+  l->contexts = live.contexts.load();
+  l->globals = live.globals.load();
+  l->budgets = live.budgets.load();
+}
+
+void v8x_trim(void) { malloc_trim(0); }
+
 const char* v8x_version(void) { return v8::V8::GetVersion(); }
 
 void v8x_init(void) {
@@ -119,6 +133,7 @@ void v8x_init(void) {
 
 v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   v8x_isolate* i = new v8x_isolate;
+  live.isolates.fetch_add(1, std::memory_order_relaxed);
   i->isolate = static_cast<v8::Isolate*>(isolate);
   i->heap_slack = heap_slack;
   i->buffers = NewBudget(buffer_limit);
@@ -148,6 +163,7 @@ void v8x_detach(v8x_isolate* i) {
 }
 
 void v8x_isolate_free(v8x_isolate* i) {
+  live.isolates.fetch_sub(1, std::memory_order_relaxed);
   DropBudget(i->buffers);
   delete i;
 }
@@ -181,7 +197,10 @@ v8x_context* v8x_context_new(v8x_isolate* owner, uintptr_t handle) {
     }
   }
   isolate->Exit();
-  if (ok) return c;
+  if (ok) {
+    live.contexts.fetch_add(1, std::memory_order_relaxed);
+    return c;
+  }
   delete c;
   return nullptr;
 }
@@ -191,6 +210,7 @@ void v8x_context_free(v8x_context* c) {
     v8::Locker locker(c->owner->isolate);
     DropAll(c);
   }
+  live.contexts.fetch_sub(1, std::memory_order_relaxed);
   delete c;
 }
 

@@ -34,6 +34,15 @@ void v8x_starting(int yes);
 // How many threads V8 has lost to fatal errors, and the ids of the first `max` of them.
 size_t v8x_parked(int32_t* tids, size_t max);
 
+// What exists in the process now.
+typedef struct {
+  int64_t isolates, contexts, globals, budgets;
+} v8x_live;
+void v8x_count_live(v8x_live*);
+
+// Gives memory that is free back to the system.
+void v8x_trim(void);
+
 const char* v8x_version(void);
 // Installs the process-wide parts. Once, after v8go has started V8.
 void v8x_init(void);

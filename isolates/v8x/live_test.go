@@ -1,0 +1,85 @@
+package v8x
+
+import (
+	"flag"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var rounds = flag.Int("rounds", 120, "how many isolates TestNothingIsLeft opens and closes")
+
+// What a context may be in the middle of when it is closed.
+var lives = []string{
+	`export default () => "ok"`,
+	`export default () => { for (let i = 0; i < 1200; i++) Promise.reject(new Error("nobody " + i)) }`,
+	`export default () => { const p = Promise.reject(1); Promise.resolve().then(() => p.catch(() => {})) }`,
+	`export const bytes = new Uint8Array(1 << 20); export default () => new ArrayBuffer(1 << 16, { maxByteLength: 1 << 20 })`,
+	`export default () => { throw new Error("thrown") }`,
+	`await new Promise(() => {}); export default 1`,
+	`throw new Error("at load")`,
+	`export default (`,
+	`export default () => { const keep = []; for (;;) keep.push(new Array(1000).fill(1.5)) }`,
+	`export default () => { const keep = []; for (;;) keep.push(new Uint8Array(1 << 20)) }`,
+	`export default () => { for (;;); }`,
+}
+
+// Isolates and contexts that are closed leave nothing behind, whatever they were doing.
+func TestNothingIsLeft(t *testing.T) {
+	newContext(t, roomy) // V8 itself, and whatever it keeps
+	before := Alive()
+	var sizes []int
+	for i := range *rounds {
+		liveOnce(t, i)
+		if i%(*rounds/10) == *rounds/10-1 {
+			debug.FreeOSMemory()
+			Trim()
+			sizes = append(sizes, rss(t)>>20)
+		}
+	}
+	after := Alive()
+	// The collector frees buffers on threads of its own.
+	require.Eventually(t, func() bool { after = Alive(); return after.Budgets <= before.Budgets }, 10*time.Second, time.Millisecond)
+	require.Equal(t, before, after)
+	t.Logf("%d isolates; RSS in MB: %v", *rounds, sizes)
+	require.Less(t, sizes[9], sizes[4]+48, "%v", sizes)
+}
+
+func liveOnce(t *testing.T, i int) {
+	iso := NewIsolate(Limits{Heap: 16 << 20, Buffers: 16 << 20})
+	defer iso.Close()
+	var call Call
+	for j := range 3 {
+		c, err := iso.NewContext(func([]byte) ([]byte, error) { return AnswerString("a"), nil })
+		require.NoError(t, err)
+		defer c.Close()
+		text := lives[(i+j)%len(lives)]
+		stop := time.AfterFunc(5*time.Second, iso.Terminate)
+		if strings.Contains(text, "for (;;);") {
+			stop.Reset(2 * time.Millisecond)
+		}
+		state, _ := c.Module("m.js", text)
+		if state == Pending {
+			c.PollModule()
+		}
+		r := c.Call(call.Reset(50).Body().Bytes(), []byte("body"))
+		stop.Stop()
+		if r.Terminated {
+			return
+		}
+	}
+}
+
+// rss is the memory of the process in RAM, bytes.
+func rss(t *testing.T) int {
+	text, err := os.ReadFile("/proc/self/statm")
+	require.NoError(t, err)
+	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
+	require.NoError(t, err)
+	return pages * os.Getpagesize()
+}
