@@ -1,13 +1,17 @@
 package isolates
 
 import (
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 // Some builtins look at nothing until they are done. Another thread takes the place of the one that is in them, and
@@ -55,4 +59,23 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 	(&outcome{}).wait(t, closed)
 	close(s.free)
 	p.running.Wait()
+}
+
+// A thread that a busy machine does not let run has not strayed: what counts is what it used since it was killed.
+func TestThreadThatGetsNoProcessorHasNotStrayed(t *testing.T) {
+	runtime.LockOSThread() // for good: its priority is lowered
+	var w watch
+	var lost atomic.Bool
+	w.pin(unix.Gettid())
+	w.isolate, w.killed, w.grace = &v8x.Isolate{}, stopped, 1
+	w.killedAt, w.killCPU = time.Now(), threadCPU(w.tid)
+	require.Nil(t, w.strayed(w.killedAt.Add(4*time.Second), &lost))
+	for threadCPU(w.tid) < w.killCPU+strayAfter+10*time.Millisecond { // a loop that is not told to stop
+	}
+	require.Nil(t, w.strayed(w.killedAt.Add(strayAfter), &lost))
+	require.NotNil(t, w.strayed(w.killedAt.Add(strayAfter+1), &lost))
+	require.True(t, lost.Load())
+	lost.Store(false)
+	w.killCPU = threadCPU(w.tid)
+	require.NotNil(t, w.strayed(w.killedAt.Add(strayAtLast+1), &lost), "whatever it does")
 }

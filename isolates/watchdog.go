@@ -26,6 +26,7 @@ type watch struct {
 	killed   events.Reason // why the watchdog ended the turn, "" if it did not
 	grace    int           // ticks since it was killed
 	killedAt time.Time
+	killCPU  time.Duration // the thread's CPU clock then
 
 	// Set at the watchdog's first look at the turn: the thread's CPU clock then, and how long the turn had been
 	// running. A turn it never looked at was short: its wall time stands for its CPU time, and no clock
@@ -97,22 +98,26 @@ func (w *watch) look(now time.Time) {
 	}
 	if w.killed != "" {
 		if w.grace == 0 {
-			w.killedAt = now
+			w.killedAt, w.killCPU = now, threadCPU(w.tid)
 		}
 		w.grace++
 	}
 }
 
-// strayAfter is how long V8 may take to notice that a turn is killed. Some builtins look at nothing until they are
-// done, which can be never: Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1).
-const strayAfter = 250 * time.Millisecond
+// strayAfter is how much CPU time V8 may take to notice that a turn is killed. Some builtins look at nothing until they are
+// done, which can be never: Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1). A thread that the system does not let
+// run has not strayed; after strayAtLast it has whatever it does.
+const (
+	strayAfter  = 250 * time.Millisecond
+	strayAtLast = 5 * time.Second
+)
 
 // strayed says why the turn's attempt failed, once, when it has outlived its kill for too long, and sets lost. From
 // then on the thread's state is the watchdog's: the thread sees lost before it touches anything.
 func (w *watch) strayed(now time.Time, lost *atomic.Bool) *events.Failure {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.isolate == nil || w.grace == 0 || now.Sub(w.killedAt) <= strayAfter || !lost.CompareAndSwap(false, true) {
+	if w.isolate == nil || w.grace == 0 || !w.overstays(now) || !lost.CompareAndSwap(false, true) {
 		return nil
 	}
 	// What runs now burns a processor until it ends, if it ever does: let everything else go first.
@@ -126,6 +131,12 @@ func (w *watch) strayed(now time.Time, lost *atomic.Bool) *events.Failure {
 		return w.run.wallFailure()
 	}
 	return w.run.cpuFailure()
+}
+
+// overstays reports whether the turn has had its time since it was killed.
+func (w *watch) overstays(now time.Time) bool {
+	since := now.Sub(w.killedAt)
+	return since > strayAtLast || since > strayAfter && threadCPU(w.tid)-w.killCPU > strayAfter
 }
 
 // stopped is why a turn is ended when the pool closes. It is nobody's failure.

@@ -63,7 +63,7 @@ func liveOnce(t *testing.T, i int) {
 		if strings.Contains(text, "for (;;);") {
 			stop.Reset(2 * time.Millisecond)
 		}
-		state, _ := c.Module("m.js", text)
+		state, _ := c.Module(Source{Name: "m.js", Text: text})
 		if state == Pending {
 			c.PollModule()
 		}

@@ -3,7 +3,6 @@ package v8x
 // #cgo CXXFLAGS: -std=c++20 -fno-rtti -fno-exceptions -O2 -Wall -Wextra
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v87Isolate3NewERKNS0_12CreateParamsE
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v88internal12IsolateGroup28GetBackingStorePageAllocatorEv
-// #include <malloc.h>
 // #include <stdlib.h>
 // #include "v8x.h"
 import "C"
@@ -157,10 +156,6 @@ func (i *Isolate) Flags() Flags { return Flags(C.v8x_flags(i.ptr)) }
 func (i *Isolate) HeapBytes() uint64 {
 	return i.v8.GetHeapStatistics().TotalHeapSize + uint64(C.v8x_buffer_bytes(i.ptr))
 }
-
-// Trim gives memory that closed isolates have left in the C allocator back to the operating system. From any goroutine;
-// it takes milliseconds.
-func Trim() { C.malloc_trim(0) }
 
 // CollectGarbage frees what can be freed. It takes milliseconds.
 func (i *Isolate) CollectGarbage() { C.v8x_low_memory(i.ptr) }

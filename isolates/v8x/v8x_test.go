@@ -191,7 +191,7 @@ func TestLimits(t *testing.T) {
 // V8 takes the memory of a resizable buffer by itself. It counts with maxByteLength from its construction on.
 func TestResizableBuffersAreCharged(t *testing.T) {
 	iso, c := newContext(t, Limits{Heap: 32 << 20, Buffers: 32 << 20})
-	c.Module("m.js", `export default () => {
+	c.Module(Source{Name: "m.js", Text: `export default () => {
 		let n = 0;
 		for (let i = 0; i < 100; i++) n += new ArrayBuffer(0, { maxByteLength: 4 << 20 }).maxByteLength; // the collector keeps up
 		if (n !== 400 << 20) return;
@@ -200,7 +200,7 @@ func TestResizableBuffersAreCharged(t *testing.T) {
 			if (e instanceof RangeError && a.length > 20 && a.length < 33) return "limited";
 			throw e;
 		}
-	}`)
+	}`})
 	var call Call
 	r := c.Call(call.Reset(50).Bytes(), nil)
 	require.NoError(t, r.Err)
