@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,20 +60,39 @@ func liveOnce(t *testing.T, i int) {
 		require.NoError(t, err)
 		defer c.Close()
 		text := lives[(i+j)%len(lives)]
-		stop := time.AfterFunc(5*time.Second, iso.Terminate)
+		stop := func() {}
 		if strings.Contains(text, "for (;;);") {
-			stop.Reset(2 * time.Millisecond)
+			stop = terminating(iso)
 		}
 		state, _ := c.Module(Source{Name: "m.js", Text: text})
 		if state == Pending {
 			c.PollModule()
 		}
 		r := c.Call(call.Reset(50).Body().Bytes(), []byte("body"))
-		stop.Stop()
+		stop()
 		if r.Terminated {
 			return
 		}
 	}
+}
+
+// terminating ends what runs in the isolate, again and again until stop is called: where nothing runs it does nothing.
+func terminating(iso *Isolate) (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		ticker := time.NewTicker(2 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				iso.Terminate()
+			}
+		}
+	})
+	return func() { close(done); running.Wait() }
 }
 
 // rss is the memory of the process in RAM, bytes.

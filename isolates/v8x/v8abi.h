@@ -147,6 +147,8 @@ using NearHeapLimitCallback = size_t (*)(void* data, size_t current, size_t init
 enum PromiseRejectEvent {
   kPromiseRejectWithNoHandler = 0,
   kPromiseHandlerAddedAfterReject = 1,
+  kPromiseRejectAfterResolved = 2,
+  kPromiseResolveAfterResolved = 3,
 };
 class PromiseRejectMessage {
  public:

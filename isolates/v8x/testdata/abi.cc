@@ -103,6 +103,8 @@ int main() {
   VALUE(Promise::kRejected);
   VALUE(kPromiseRejectWithNoHandler);
   VALUE(kPromiseHandlerAddedAfterReject);
+  VALUE(kPromiseRejectAfterResolved);
+  VALUE(kPromiseResolveAfterResolved);
   VALUE(NewStringType::kNormal);
   VALUE(ConstructorBehavior::kThrow);
   VALUE(SideEffectType::kHasSideEffect);
