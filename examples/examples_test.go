@@ -304,3 +304,22 @@ func TestDailyReport(t *testing.T) {
 		}, got, tick)
 	}
 }
+
+func TestRateLimit(t *testing.T) {
+	f := start(t, "rate-limit.js")
+	require.Contains(t, f.Pinwheel("workers", "show", "dev/rate-limit").Out, "persistent")
+	call := func(client string) int {
+		m := nats.NewMsg("pinwheel.call.fetch.dev.rate-limit")
+		m.Header.Set("Http-Header-X-Client", client)
+		reply, err := f.NC.RequestMsg(m, time.Minute)
+		require.NoError(t, err)
+		status, err := strconv.Atoi(reply.Header.Get("Http-Status"))
+		require.NoError(t, err)
+		return status
+	}
+	// Whichever thread takes an event, all share the state.
+	for n := 0; call("greedy") != 429; n++ {
+		require.Less(t, n, 1000)
+	}
+	require.Equal(t, 200, call("modest"))
+}
