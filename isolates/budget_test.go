@@ -97,7 +97,7 @@ func TestMemoryGoesBack(t *testing.T) {
 	t.Logf("RSS before %d MB, with 60 isolates %d MB, after %d MB", before>>20, most>>20, rss(t)>>20)
 }
 
-func rss(t *testing.T) int {
+func rss(t testing.TB) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/statm")
 	require.NoError(t, err)
