@@ -31,6 +31,7 @@ type Consumer struct {
 	inbox   inbox
 	retries retries
 	parking parking
+	bodies  *bodies
 
 	acking   []*source // scratch of the settle goroutine: sources with acks to send
 	subjects []string  // scratch of the settle goroutine
@@ -60,6 +61,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 		lost:    make(chan struct{}, 1), recreated: make(chan struct{}, 1), renew: make(chan struct{}, 1), sweepNow: make(chan struct{}, 1),
 	}
 	c.puller = newPuller(c)
+	c.bodies = newBodies(c)
 	c.table.left = func(int) { c.puller.freed() }
 	if c.metrics, err = newMetrics(reg, c); err != nil {
 		return nil, fmt.Errorf("consumer: metrics: %w", err)
@@ -79,6 +81,10 @@ func (c *Consumer) Run(pull, work context.Context) error {
 		return err
 	}
 	if err := c.asker.open(); err != nil {
+		return err
+	}
+	defer c.bodies.close()
+	if err := c.bodies.run(); err != nil {
 		return err
 	}
 	life, end := context.WithCancel(context.Background())

@@ -8,11 +8,11 @@ import (
 
 // metrics of the room. Those of each event are resolved once, so that counting is an addition.
 type metrics struct {
-	delivered, redelivered, replies, tooLarge prometheus.Counter
-	acks, ackRetries, renewals, retries, lost prometheus.Counter
-	stalls, callsStored, callsRefused, swept  prometheus.Counter
-	dead                                      *prometheus.CounterVec
-	events                                    [4][6]prometheus.Counter // by kind and verdict
+	delivered, redelivered, replies, chunks, tooLarge prometheus.Counter
+	acks, ackRetries, renewals, retries, lost         prometheus.Counter
+	stalls, callsStored, callsRefused, swept          prometheus.Counter
+	dead                                              *prometheus.CounterVec
+	events                                            [4][6]prometheus.Counter // by kind and verdict
 }
 
 func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
@@ -26,6 +26,7 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 	m.delivered = counter("deliveries", "Events that came from JetStream, again or for the first time.")
 	m.redelivered = counter("redeliveries", "Events that came again.")
 	m.replies = counter("replies", "Replies published.")
+	m.chunks = counter("reply_chunks", "Chunks of replies' bodies published.")
 	m.tooLarge = counter("replies_too_large", "Replies replaced because NATS does not take their size.")
 	m.acks = counter("acks", "Acks sent, repeated ones included.")
 	m.ackRetries = counter("ack_retries", "Groups of acks sent again because they were not confirmed.")

@@ -60,6 +60,7 @@ func (c *Consumer) settleLoop(life context.Context) {
 		case <-c.inbox.wake:
 		case now := <-tick.C:
 			c.asker.expire(now)
+			c.bodies.expire(now)
 		}
 		c.inbox.mu.Lock()
 		tasks, c.inbox.tasks = c.inbox.tasks, tasks[:0]
@@ -138,8 +139,19 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 // publishReply publishes r to where e wants it. A reply that NATS does not take for its size is
 // replaced by one that says so.
 func (c *Consumer) publishReply(e *events.Event, r *events.Reply) (*nats.Msg, error) {
-	m := &nats.Msg{Subject: e.ReplyTo, Header: nats.Header(r.Encode()), Data: r.Body}
+	var body *outgoing
+	if r.Stream != nil {
+		body = c.bodies.begin(e, r)
+	}
+	m := &nats.Msg{Subject: e.ReplyTo, Reply: r.CreditSubject, Header: nats.Header(r.Encode()), Data: r.Body}
 	err := c.nc.PublishMsg(m)
+	if body != nil {
+		if err != nil {
+			c.bodies.forget(body)
+			return m, err
+		}
+		c.bodies.flow(body)
+	}
 	if errors.Is(err, nats.ErrMaxPayload) {
 		f := events.Fail(events.ReasonTooLarge, "the response has %d bytes and its headers; a message has at most %d", len(r.Body), c.nc.MaxPayload())
 		small := events.FailureReply(e, f)

@@ -46,6 +46,9 @@ func (d Decoder) Decode(origin Origin, header Header, body []byte, stored time.T
 	if e.ID == "" {
 		e.ID = strconv.FormatUint(origin.Seq, 10)
 	}
+	if e.Kind != Fetch || e.ReplyTo == "" {
+		e.Requester = nil
+	}
 	switch e.Kind {
 	case Fetch:
 		e.completeFetch(&p)
@@ -142,8 +145,18 @@ func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 		}
 	case HeaderCron:
 		e.Cron = value
+	case HeaderBodyCredit:
+		credit, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || credit < 1 || credit > maxCredit {
+			p.add("header %s %q: it is a number of bytes, 1 to %d", name, value, int64(maxCredit))
+			return
+		}
+		e.Requester = &Requester{Credit: credit}
 	}
 }
+
+// maxCredit is what no body is longer than.
+const maxCredit = 1 << 53
 
 // maxJSTime is the latest time a JavaScript Date can hold (ECMA-262 §21.4.1.1).
 const maxJSTime = 8.64e15
@@ -151,7 +164,7 @@ const maxJSTime = 8.64e15
 // knownHeaders are the headers that Decode reads and that may stand once.
 var knownHeaders = [...]string{
 	HeaderReplyTo, HeaderEventID, HeaderDeadline, HeaderWorkerVersion,
-	HeaderMethod, HeaderURL, HeaderScheduledTime, HeaderCron, HeaderMsgID,
+	HeaderMethod, HeaderURL, HeaderScheduledTime, HeaderCron, HeaderMsgID, HeaderBodyCredit,
 }
 
 // knownHeader is the index of a header in knownHeaders, or -1.

@@ -36,6 +36,9 @@ type Event struct {
 
 	Origin Origin
 
+	// Requester is not nil when somebody waits who takes the reply's body in chunks.
+	Requester *Requester
+
 	// Held is consumer's own note on the event. Nobody else reads or writes it.
 	Held any
 }

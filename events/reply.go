@@ -15,6 +15,10 @@ type Reply struct {
 	Headers []string // fetch: name, value, name, value …
 	Body    []byte
 
+	// Stream, if not nil, has the body, and Body is empty. CreditSubject is where the requester grants more of it.
+	Stream        *Stream
+	CreditSubject string
+
 	Failure *Failure // not nil when the event failed; Status and Body then say so too
 
 	EventID  string
@@ -50,6 +54,9 @@ func (r *Reply) Encode() Header {
 		values[4] = strconv.Itoa(r.Status)
 		h[HeaderStatus] = values[4:5:5]
 	}
+	if r.CreditSubject != "" {
+		h[HeaderBodyCredit], h[HeaderBodySeq] = []string{r.CreditSubject}, []string{"0"}
+	}
 	if r.Failure != nil {
 		h[HeaderError] = []string{oneLine(r.Failure.Error())}
 	}
@@ -63,7 +70,7 @@ func (r *Reply) Encode() Header {
 // DecodeReply reads a reply message, as a publisher does. The error says what is not as the
 // contract wants it, for example because something else than Pinwheel answered.
 func DecodeReply(h Header, body []byte) (*Reply, error) {
-	r := &Reply{Body: body, EventID: h.Get(HeaderEventID), Version: h.Get(HeaderWorkerVersion)}
+	r := &Reply{Body: body, EventID: h.Get(HeaderEventID), Version: h.Get(HeaderWorkerVersion), CreditSubject: h.Get(HeaderBodyCredit)}
 	var err error
 	if r.Attempt, err = strconv.Atoi(h.Get(HeaderAttempt)); err != nil || r.Attempt < 0 {
 		return nil, fmt.Errorf("reply header %s %q: it is a number", HeaderAttempt, h.Get(HeaderAttempt))

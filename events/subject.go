@@ -46,6 +46,30 @@ func (s Subjects) Call(k Kind, owner, worker string) string {
 // who writes too many or too few is told, instead of waiting for an answer that never comes.
 func (s Subjects) AllCalls() string { return string(s) + ".call.>" }
 
+// Credit is where the requester of a body in chunks grants more of it to the process that sends it; node and stream are the
+// process's own tokens: <prefix>.credit.<owner>.<node>.<stream>.
+func (s Subjects) Credit(owner, node, stream string) string {
+	return string(s) + ".credit." + owner + "." + node + "." + stream
+}
+
+// Credits is the filter for the credits of one process.
+func (s Subjects) Credits(node string) string { return string(s) + ".credit.*." + node + ".*" }
+
+// Cancel is where a requester says that it does not wait any more: <prefix>.cancel.<owner>.<worker>, the body its Reply-To.
+func (s Subjects) Cancel(owner, worker string) string {
+	return string(s) + ".cancel." + owner + "." + worker
+}
+
+// AllCancels is the filter for these.
+func (s Subjects) AllCancels() string { return string(s) + ".cancel.*.*" }
+
+// ParseCancel takes a subject made by Cancel apart.
+func (s Subjects) ParseCancel(subject string) (owner, worker string, ok bool) {
+	rest, found := strings.CutPrefix(subject, string(s)+".cancel.")
+	owner, worker, _ = strings.Cut(rest, ".")
+	return owner, worker, found && ValidName(owner) && ValidName(worker)
+}
+
 // Logs is where console output and uncaught errors of a worker go (core NATS, not stored).
 func (s Subjects) Logs(owner, worker string) string {
 	return string(s) + ".logs." + owner + "." + worker

@@ -25,7 +25,7 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 			return
 		}
 		switch op {
-		case cmdReply, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed:
+		case cmdReply, cmdBody, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed:
 			q := r
 			if id := uint64(in.Int()); id != 0 && id != r.id {
 				q = g.find(id)
@@ -53,12 +53,19 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
 	case cmdReply:
 		reply := &events.Reply{Status: int(in.Int()), Headers: in.Strings(), Body: slices.Clone(in.View())}
-		drained := in.Bool()
-		if bad := checkHeaders(reply.Headers); bad == nil {
+		drained, streamed := in.Bool(), in.Bool()
+		switch bad := checkHeaders(reply.Headers); {
+		case bad == nil && streamed:
+			t.beginBody(r, reply, now)
+		case bad == nil:
 			t.reply(r, reply, drained, now)
-		} else if r.failure = bad; drained {
-			t.finish(r)
+		default:
+			if r.failure = bad; drained {
+				t.finish(r)
+			}
 		}
+	case cmdBody:
+		t.takeBody(r, in)
 	case cmdResult:
 		t.reply(r, &events.Reply{Body: slices.Clone(in.View())}, in.Bool(), now)
 	case cmdFail:

@@ -17,6 +17,9 @@ func (t *thread) end(r *run, e events.End) {
 		t.doom(r.guest, discardReason(r, e))
 		return
 	}
+	r.body.endBody(r, e)
+	t.startBody(r)
+	r.deafen()
 	r.over = true
 	e.Started = e.Started || r.begun
 	e.NoRetry, e.Retry, e.RetryDelay = r.noRetry, r.retry, r.delay

@@ -15,6 +15,8 @@ const (
 	opEnv            = 10
 	opEnded          = 13
 	opHook           = 14
+	opCredit         = 15
+	opAbort          = 16
 )
 
 // JavaScript to Go.
@@ -36,6 +38,7 @@ const (
 	cmdUncaught   = 15
 	cmdActing     = 16
 	cmdHookDone   = 17
+	cmdBody       = 18
 )
 
 // Questions of JavaScript.

@@ -27,8 +27,9 @@ type run struct {
 	delay   time.Duration
 	warm    bool
 	over    bool
-	drained bool // JavaScript knows that it is over
-	ground  bool // no event, but what a persistent context does between events
+	drained bool  // JavaScript knows that it is over
+	body    *body // of its reply, in chunks; nil while there is none
+	ground  bool  // no event, but what a persistent context does between events
 
 	timers map[float64]*alarm // pending, by id; nil until the first
 	calls  map[float64]*call  // pending subrequests and sends, by id; nil until the first
@@ -42,7 +43,7 @@ type run struct {
 }
 
 // waits reports whether anything is pending that could call into the run's JavaScript again.
-func (r *run) waits() bool { return len(r.timers) > 0 || len(r.calls) > 0 }
+func (r *run) waits() bool { return len(r.timers) > 0 || len(r.calls) > 0 || r.body.waits() }
 
 // mayGoOn reports whether the run can still come to an end by itself. In a persistent context another event may bring that about.
 func (r *run) mayGoOn() bool {

@@ -25,6 +25,7 @@ type thread struct {
 	isolates    map[string][]*isolate // by owner
 	count       int                   // of isolates
 	lives       map[home]*guest       // persistent contexts that take events
+	bodies      []*run                // whose replies have begun in this turn
 	touched     []*guest              // persistent contexts to be tended
 	lent        []*isolate            // shared isolates that may be given back
 	spent       []*isolate            // isolates of mode oneshot that are to be closed

@@ -113,6 +113,7 @@ func (t *thread) dispatch(r *run) {
 	var body []byte
 	switch e.Kind {
 	case events.Fetch:
+		t.listen(r)
 		c.Reset(opFetchEvent).Number(float64(r.id)).String(e.Method).String(e.URL)
 		if len(e.HTTPHeaders) > 0 {
 			c.Strings(e.HTTPHeaders)
@@ -124,6 +125,9 @@ func (t *thread) dispatch(r *run) {
 			body = e.Body
 		} else {
 			c.Null()
+		}
+		if e.Requester != nil {
+			c.Number(float64(min(e.Requester.Credit, firstCredit)))
 		}
 	case events.Task, events.Scheduled:
 		op := opTaskEvent
@@ -203,6 +207,7 @@ func (t *thread) enter(r *run, f func() v8x.Result) {
 	if !r.over {
 		t.obey(r, result.Out, end)
 	}
+	t.startBodies()
 	switch {
 	case killed == stopped:
 		t.interrupt(iso)

@@ -16,6 +16,7 @@ type call struct {
 	wantReply bool
 	done      chan answer // takes one
 	stored    atomic.Pointer[Ack]
+	body      *body // of a reply in chunks; nil when that is not wanted
 }
 
 // answer is how a call ended: with an error, or with what was waited for.
@@ -45,7 +46,14 @@ func (c *call) progress() string {
 func (c *call) take(m *nats.Msg) {
 	if c.wantReply && len(m.Header[events.HeaderAttempt]) > 0 {
 		reply, err := events.DecodeReply(events.Header(m.Header), m.Data)
+		if c.body != nil && err == nil && reply.CreditSubject != "" && !c.body.begin(reply.CreditSubject) {
+			return // of another run: the first one's is read
+		}
 		c.end(answer{reply: reply, err: err})
+		return
+	}
+	if c.body != nil && len(m.Header[events.HeaderBodySeq]) > 0 {
+		c.body.take(m)
 		return
 	}
 	ack, err := serverAnswer(m)

@@ -125,9 +125,13 @@ func (c *Client) do(ctx context.Context, r Request, wantReply bool) (answer, err
 		return answer{}, err
 	}
 	defer c.forget(token)
-	subject := c.inbox + token
+	return c.await(ctx, r, call, c.inbox+token)
+}
+
+// await publishes r, to be answered on subject, and waits for the answer of the call.
+func (c *Client) await(ctx context.Context, r Request, call *call, subject string) (answer, error) {
 	replyTo := ""
-	if wantReply {
+	if call.wantReply {
 		replyTo = subject
 	}
 	m, err := r.message(c.subjects, c.inbox, replyTo)

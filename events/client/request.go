@@ -37,6 +37,8 @@ type Request struct {
 	HTTPHeader http.Header // Fetch: headers of the request
 
 	ScheduledTime time.Time // Scheduled: the time it stands for. Zero = none
+
+	credit int64 // bytes of a body in chunks that are taken at once; 0 = none
 }
 
 // message makes the NATS message of r and checks it as the fleet will. replyTo "" = no reply is wanted.
@@ -60,6 +62,9 @@ func (r *Request) message(s events.Subjects, inbox, replyTo string) (*nats.Msg, 
 		h.Set(events.HeaderMsgID, r.Owner+":"+r.ID)
 	}
 	set(events.HeaderWorkerVersion, r.Version)
+	if r.credit > 0 {
+		h.Set(events.HeaderBodyCredit, strconv.FormatInt(r.credit, 10))
+	}
 	if !r.Deadline.IsZero() {
 		h.Set(events.HeaderDeadline, r.Deadline.UTC().Format(time.RFC3339Nano))
 	}

@@ -201,12 +201,39 @@ func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
 		}
 		return e.printAck(r, ack)
 	}
+	if r.Kind == events.Fetch {
+		return e.open(ctx, s, r, c)
+	}
 	reply, err := c.Call(limited, *r)
 	var failure *events.Failure
 	if err != nil && !errors.As(err, &failure) {
 		return s.failed(ctx, err)
 	}
 	return e.printReply(r.Kind, reply)
+}
+
+// open sends a fetch event and prints its response as it comes. The time limit is for its head.
+func (e *env) open(ctx context.Context, s *sending, r *client.Request, c *client.Client) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.Deadline = time.Now().Add(s.timeout)
+	late := time.AfterFunc(s.timeout, func() { cancel(context.DeadlineExceeded) })
+	reply, body, err := c.Open(ctx, *r)
+	var failure *events.Failure
+	if errors.As(err, &failure) {
+		return e.printReply(r.Kind, reply)
+	}
+	if err != nil {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			return s.failed(context.Background(), context.DeadlineExceeded)
+		}
+		return s.failed(ctx, err)
+	}
+	defer func() { _ = body.Close() }()
+	if !late.Stop() {
+		return s.failed(context.Background(), context.DeadlineExceeded)
+	}
+	return e.printStream(reply, body)
 }
 
 // failed finds the exit code for an event that has no reply.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -30,6 +31,15 @@ func (e *env) printAck(r *client.Request, ack *client.Ack) error {
 
 // printReply writes the body to stdout as it is, and all else to stderr. The error has the exit code.
 func (e *env) printReply(k events.Kind, r *events.Reply) error {
+	return e.printAnswer(k, r, bytes.NewReader(r.Body))
+}
+
+// printStream is printReply for a fetch whose body comes in chunks.
+func (e *env) printStream(r *events.Reply, body io.Reader) error {
+	return e.printAnswer(events.Fetch, r, body)
+}
+
+func (e *env) printAnswer(k events.Kind, r *events.Reply, body io.Reader) error {
 	status, ok := replyStatus(k, r)
 	fmt.Fprintln(e.err, status)
 	about := fmt.Sprintf("event %s, attempt %d, %s", r.EventID, r.Attempt, r.Duration.Round(time.Microsecond))
@@ -40,16 +50,32 @@ func (e *env) printReply(k events.Kind, r *events.Reply) error {
 	for _, line := range headerLines(r.Headers) {
 		fmt.Fprintln(e.err, line)
 	}
-	if _, err := e.out.Write(r.Body); err != nil {
-		return err
-	}
-	if isTerminal(e.out) && len(r.Body) > 0 && !bytes.HasSuffix(r.Body, []byte("\n")) {
+	out := lastByte{w: e.out}
+	_, err := io.Copy(&out, body)
+	if isTerminal(e.out) && out.any && out.last != '\n' {
 		fmt.Fprintln(e.out)
+	}
+	if err != nil {
+		return fmt.Errorf("the body broke off: %w", err)
 	}
 	if !ok {
 		return silent(exitFailure)
 	}
 	return nil
+}
+
+// lastByte remembers what was written last.
+type lastByte struct {
+	w    io.Writer
+	any  bool
+	last byte
+}
+
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.any, l.last = true, p[len(p)-1]
+	}
+	return l.w.Write(p)
 }
 
 // replyStatus is the reply in a line, and whether it is a good one.

@@ -6,7 +6,7 @@
 internal.entryOps = {
   __proto__: null,
   MODULE: 1, FETCH_EVENT: 2, TASK_EVENT: 3, SCHEDULED_EVENT: 4, TIMERS: 5, RESPONSE: 6, CHUNK: 7, FETCH_FAILED: 8,
-  QUEUED: 9, ENV: 10, UNHANDLED: 11, DESCRIBE: 12, ENDED: 13, HOOK: 14,
+  QUEUED: 9, ENV: 10, UNHANDLED: 11, DESCRIBE: 12, ENDED: 13, HOOK: 14, CREDIT: 15, ABORT: 16,
 };
 
 // What JavaScript tells Go: host.send(op, ...).
@@ -14,7 +14,7 @@ internal.sendOps = {
   __proto__: null,
   HANDLERS: 1, REPLY: 2, RESULT: 3, FAIL: 4, DRAINED: 5, RETRY: 6, NO_RETRY: 7, WAIT_FAILED: 8, LOG: 9, TIMER: 10,
   CLEAR: 11, FETCH: 12, FETCH_ABORT: 13, QUEUE: 14, UNCAUGHT: 15,
-  ACTING: 16, HOOK_DONE: 17,
+  ACTING: 16, HOOK_DONE: 17, BODY: 18,
 };
 
 // What JavaScript asks of Go and waits for: host.ask(op, ...).

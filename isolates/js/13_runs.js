@@ -16,6 +16,9 @@ class Run {
   responded = false; // a listener called respondWith
   waiting = 0; // waitUntil promises not settled yet
   malformed = null; // why the payload did not parse
+  request = null; // of a fetch event
+  credit = 0; // bytes of the body that the requester takes in chunks; 0 = it wants it whole
+  sender = null; // sends the body in chunks
   constructor(id, kind) {
     this.id = id;
     this.kind = kind;
@@ -91,6 +94,12 @@ internal.end = (run) => {
   if (!concurrent) return;
   MapPrototypeDelete(live, run.id);
   forget(run);
+};
+
+// runById is a run that is not over.
+internal.runById = (id) => {
+  if (concurrent) return MapPrototypeGet(live, id);
+  return current !== null && current.id === id && !current.over ? current : undefined;
 };
 
 // endById is Go saying that it has ended runs.

@@ -4,7 +4,7 @@
 
 const {
   JSONStringify, ObjectDefineProperty, ObjectPrototypeHasOwnProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, TypeError,
-  globalThis, sealedProto,
+  globalThis, lengthOf, sealedProto,
 } = primordials;
 const {
   DOMException, describe, handlerBits, hasListeners, isBodyUnusable, isError, isObject, peekResponse, queueMicrotask,
@@ -14,6 +14,7 @@ const { send } = host;
 const { DRAINED, FAIL, HANDLERS, HOOK_DONE, REPLY, RESULT, WAIT_FAILED } = sendOps;
 
 const MAX_BODY = 64 * 1024 * 1024;
+const WHOLE = 512 * 1024; // a body that is ready and no longer than this goes with its head
 
 // ---- handlers of the guest's module ----
 
@@ -113,7 +114,7 @@ function answerFetch(run, value) {
     failWith(run, new TypeError(`the fetch handler answered with ${internal.inspectBrief(value)}, not a Response`));
     return;
   }
-  if (s.stream === null && !s.used && typeof s.source !== "object" && s.status !== 0) {
+  if (s.stream === null && !s.used && typeof s.source !== "object" && s.status !== 0 && run.credit === 0) {
     s.used = true;
     reply(run, s, s.source);
     return;
@@ -128,7 +129,11 @@ function answerSlowly(run, s) {
     failWith(run, new TypeError("the fetch handler answered with a Response whose body was read already, or is locked"));
   } else if (s.stream === null) {
     if (s.source !== null) s.used = true;
-    reply(run, s, s.source === null ? null : internal.sourceBytes(s.source, false));
+    const bytes = s.source === null ? null : internal.sourceBytes(s.source, false);
+    if (run.credit > 0 && bytes !== null && lengthOf(bytes) > WHOLE) replyInChunks(run, s, internal.streamOfBytes(bytes));
+    else reply(run, s, bytes);
+  } else if (run.credit > 0) {
+    replyInChunks(run, s, s.stream);
   } else {
     internal.readAll(s.stream, MAX_BODY, (bytes) => reply(run, s, bytes), (error) => failWith(run, error));
   }
@@ -145,6 +150,33 @@ function reply(run, s, body) {
   }
   finish(run);
 }
+
+// replyInChunks sends the head, and the body as it comes and as the requester takes it. The event goes on until the body ends.
+function replyInChunks(run, s, stream) {
+  let sender;
+  try {
+    sender = internal.newSender(run, stream, () => settleWait(run));
+    send(REPLY, run.id, s.status, internal.flatResponseHeaders(s), null, false, true);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  run.answered = true;
+  run.waiting++;
+  run.sender = sender;
+  sender.read();
+}
+
+// abortRun: nobody waits for the answer any more.
+internal.abortRun = (id, why) => {
+  const run = internal.runById(id);
+  if (run === undefined || run.request === null) return;
+  internal.startIn(run, () => {
+    const reason = new DOMException(why, "AbortError");
+    internal.signalAbort(internal.requestSignal(internal.requestState(run.request)), reason);
+    if (run.sender !== null) run.sender.cancel(reason);
+  });
+};
 
 // answerTask sends a task's or schedule's result as JSON.
 function answerTask(run, value) {
@@ -249,9 +281,13 @@ function listen(run, event, name) {
   closed();
 }
 
-internal.startFetch = (id, method, url, headers, body) => {
+internal.startFetch = (id, method, url, headers, body, credit) => {
   internal.startIn(internal.begin(id, handlerBits.fetch), (run) => {
     const request = internal.newEventRequest(method, url, headers, body);
+    if (credit !== undefined) {
+      run.request = request;
+      run.credit = credit;
+    }
     if (handlers.fetch !== undefined) call(run, handlers.fetch, request);
     else listen(run, internal.newFetchEvent(run, request), "fetch");
   });

@@ -9,7 +9,7 @@ const {
 } = internal;
 const { send } = host;
 const {
-  CHUNK, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HOOK, MODULE, QUEUED, RESPONSE, SCHEDULED_EVENT, TASK_EVENT, TIMERS,
+  ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HOOK, MODULE, QUEUED, RESPONSE, SCHEDULED_EVENT, TASK_EVENT, TIMERS,
   UNHANDLED,
 } = entryOps;
 
@@ -69,7 +69,7 @@ function prepare(vars, queues, concurrent) {
 host.entry((op, a, b, c, d, e, f, g) => {
   internal.enter();
   switch (op) {
-    case FETCH_EVENT: return internal.startFetch(a, b, c, d, e);
+    case FETCH_EVENT: return internal.startFetch(a, b, c, d, e, f);
     case TASK_EVENT: return internal.startTask(a, b, c, d, e);
     case SCHEDULED_EVENT: return internal.startScheduled(a, b, c, d, e, f, g);
     case TIMERS: return internal.fireTimers(a);
@@ -81,6 +81,8 @@ host.entry((op, a, b, c, d, e, f, g) => {
     case MODULE: return internal.findHandlers(a);
     case UNHANDLED: return unhandled(a, b);
     case DESCRIBE: return describeFailure(a);
+    case CREDIT: return internal.grantCredit(a, b);
+    case ABORT: return internal.abortRun(a, b);
     case ENDED: return internal.endById(a);
     case HOOK: internal.startHook(a); return;
     default: throw new TypeError(`unknown entry ${op}`);

@@ -1,0 +1,211 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// bodyWindow is how many bytes of a body may come before the reader has taken those before.
+const bodyWindow = 1 << 20
+
+// ErrSilent is returned when the body of a reply did not go on for a minute.
+var ErrSilent = errors.New("the body does not go on")
+
+// silence is how long a body may give no sign.
+const silence = time.Minute
+
+// Open stores a fetch event and waits for the head of its reply, until ctx is done. The body comes as the reader takes it, however
+// long it is, and ends with io.EOF, or with the *events.Failure that broke it off. Close it in any case: the handler then
+// sees that nobody waits (request.signal aborts, the body is cancelled). So it does when ctx is done. The error of a failed
+// event is its Failure, as with Call; the body is nil then.
+func (c *Client) Open(ctx context.Context, r Request) (*events.Reply, io.ReadCloser, error) {
+	if r.Kind != events.Fetch {
+		return nil, nil, fmt.Errorf("event for %s/%s: a %s has no body in chunks, only fetch does", r.Owner, r.Worker, r.Kind)
+	}
+	if deadline, ok := ctx.Deadline(); ok && r.Deadline.IsZero() {
+		r.Deadline = deadline
+	}
+	b := &body{c: c, owner: r.Owner, worker: r.Worker, more: make(chan struct{}, 1)}
+	r.credit = bodyWindow
+	call := &call{wantReply: true, done: make(chan answer, 1), body: b}
+	token, err := c.begin(call)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.token, b.subject = token, c.inbox+token
+	a, err := c.await(ctx, r, call, b.subject)
+	if err != nil {
+		b.cancel()
+		c.forget(token)
+		return nil, nil, err
+	}
+	reply := a.reply
+	if reply.CreditSubject == "" { // all of it came with the head
+		c.forget(token)
+		b.data, b.err = reply.Body, io.EOF
+		if reply.Failure != nil {
+			return reply, nil, reply.Failure
+		}
+		return reply, b, nil
+	}
+	b.stop = context.AfterFunc(ctx, func() {
+		b.fail(ctx.Err())
+		_ = b.cancel()
+	})
+	return reply, b, nil
+}
+
+// body is an io.ReadCloser of a reply's body.
+type body struct {
+	c             *Client
+	owner, worker string
+	token         string
+	subject       string // where the reply came, which names the call to the fleet
+	credit        string // where more is granted
+	stop          func() bool
+
+	mu      sync.Mutex
+	from    string // the credit subject of the reply that is read: another run's chunks have another
+	seq     int
+	came    int64
+	taken   int64
+	granted int64
+	data    []byte // came and not read
+	err     error  // what follows data
+	closed  bool
+	more    chan struct{}
+}
+
+// begin takes the head. It is false for one that comes after another.
+func (b *body) begin(credit string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.from != "" {
+		_ = b.c.nc.Publish(credit, []byte(events.GoneCredit)) // so that it is not made for nobody
+		return false
+	}
+	b.from, b.credit, b.granted = credit, credit, bodyWindow
+	return true
+}
+
+// take takes a chunk.
+func (b *body) take(m *nats.Msg) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil || m.Reply != b.from {
+		return
+	}
+	b.seq++
+	chunk, err := events.DecodeChunk(events.Header(m.Header), m.Data, b.seq, b.came)
+	b.came += int64(len(m.Data))
+	if len(b.data) == 0 {
+		b.data = chunk.Data
+	} else {
+		b.data = append(b.data, chunk.Data...)
+	}
+	switch {
+	case err != nil:
+		b.err = err
+	case chunk.Failure != nil:
+		b.err = chunk.Failure
+	case chunk.End:
+		b.err = io.EOF
+	}
+	b.signal()
+}
+
+func (b *body) signal() {
+	select {
+	case b.more <- struct{}{}:
+	default:
+	}
+}
+
+func (b *body) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err == nil {
+		b.data, b.err = nil, err
+	}
+	b.signal()
+}
+
+// Read gives what has come, and waits when that is nothing.
+func (b *body) Read(p []byte) (int, error) {
+	timer := time.NewTimer(silence)
+	defer timer.Stop()
+	for {
+		b.mu.Lock()
+		if len(b.data) > 0 && len(p) > 0 {
+			n := copy(p, b.data)
+			b.data = b.data[n:]
+			b.taken += int64(n)
+			b.grant()
+			b.mu.Unlock()
+			return n, nil
+		}
+		err := b.err
+		b.mu.Unlock()
+		if err != nil || len(p) == 0 {
+			return 0, err
+		}
+		select {
+		case <-b.more:
+		case <-timer.C:
+			return 0, ErrSilent
+		}
+	}
+}
+
+// grant lets more come once half of what was granted is read. The lock is held.
+func (b *body) grant() {
+	if b.err != nil || b.taken+bodyWindow/2 < b.granted {
+		return
+	}
+	b.granted = b.taken + bodyWindow
+	if err := b.c.nc.Publish(b.credit, strconv.AppendInt(nil, b.granted, 10)); err != nil {
+		b.err = err
+	}
+}
+
+// Close ends the body. The handler is told unless it was complete.
+func (b *body) Close() error {
+	b.mu.Lock()
+	closed, complete := b.closed, b.err != nil && (errors.Is(b.err, io.EOF) || errors.As(b.err, new(*events.Failure)))
+	b.closed = true
+	b.mu.Unlock()
+	if closed {
+		return nil
+	}
+	if b.stop != nil {
+		b.stop()
+	}
+	b.fail(ErrClosed)
+	b.c.forget(b.token)
+	if !complete {
+		return b.cancel()
+	}
+	return nil
+}
+
+// cancel tells the fleet that nobody waits.
+func (b *body) cancel() error {
+	b.mu.Lock()
+	credit := b.credit
+	b.mu.Unlock()
+	if credit != "" {
+		if err := b.c.nc.Publish(credit, []byte(events.GoneCredit)); err != nil {
+			return err
+		}
+	}
+	return b.c.nc.Publish(b.c.subjects.Cancel(b.owner, b.worker), []byte(b.subject))
+}

@@ -1,0 +1,150 @@
+package events
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Requester is whoever waits for an event's reply and takes its body in chunks (docs/wire.md, "Bodies in chunks").
+type Requester struct {
+	// Credit is how many bytes of the body it takes before it is asked again, at least 1.
+	Credit int64
+
+	mu     sync.Mutex
+	gone   bool
+	onGone func()
+}
+
+// Gone says that it does not wait any more. From any goroutine.
+func (r *Requester) Gone() {
+	r.mu.Lock()
+	f := r.onGone
+	if r.gone {
+		f = nil
+	}
+	r.gone = true
+	r.mu.Unlock()
+	if f != nil {
+		f()
+	}
+}
+
+// OnGone has f called once when the requester has gone, at once if it has already; nil takes the last f back. f may be
+// called from any goroutine.
+func (r *Requester) OnGone(f func()) {
+	r.mu.Lock()
+	r.onGone = f
+	gone := r.gone
+	r.mu.Unlock()
+	if gone && f != nil {
+		f()
+	}
+}
+
+// Chunk is a piece of a reply's body, or its end.
+type Chunk struct {
+	Data    []byte
+	End     bool     // the body is complete with this
+	Failure *Failure // the body ends here, incomplete; nothing follows
+}
+
+// Stream is the rest of a reply's body: whoever makes it pushes chunks, whoever publishes it takes them and says how much may
+// follow. Nothing is pushed beyond what was granted, so it holds no more than that.
+type Stream struct {
+	// Grant lets the body go on up to that many bytes in all. Cancel ends it. Both may be called from any goroutine.
+	Grant  func(upTo int64)
+	Cancel func(why string)
+
+	mu     sync.Mutex
+	chunks []Chunk
+	notify func()
+}
+
+// Push adds a chunk. From any goroutine.
+func (s *Stream) Push(c Chunk) {
+	s.mu.Lock()
+	s.chunks = append(s.chunks, c)
+	f := s.notify
+	s.mu.Unlock()
+	if f != nil {
+		f()
+	}
+}
+
+// OnChunks has f called whenever there are chunks to Take, at once if there are some.
+func (s *Stream) OnChunks(f func()) {
+	s.mu.Lock()
+	s.notify = f
+	some := len(s.chunks) > 0
+	s.mu.Unlock()
+	if some {
+		f()
+	}
+}
+
+// Take returns what was pushed since the last Take.
+func (s *Stream) Take() []Chunk {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	chunks := s.chunks
+	s.chunks = nil
+	return chunks
+}
+
+// Headers of a body in chunks.
+const (
+	HeaderBodyCredit = "Body-Credit" // request: bytes that the requester takes; reply: the subject to grant more on
+	HeaderBodySeq    = "Body-Seq"    // 0 for the reply itself, then 1, 2, …
+	HeaderBodyEnd    = "Body-End"    // on the last chunk: bytes of the whole body
+	HeaderBodyError  = "Body-Error"  // on the last chunk of a body that broke off: "reason: message"
+)
+
+// EncodeChunk makes the headers of the message of a chunk, whose body is c.Data. total is the bytes of the body with it.
+func EncodeChunk(eventID string, seq int, total int64, c Chunk) Header {
+	h := Header{HeaderEventID: {eventID}, HeaderBodySeq: {strconv.Itoa(seq)}}
+	switch {
+	case c.Failure != nil:
+		h[HeaderBodyError] = []string{oneLine(c.Failure.Error())}
+	case c.End:
+		h[HeaderBodyEnd] = []string{strconv.FormatInt(total, 10)}
+	}
+	return h
+}
+
+// DecodeChunk reads such a message. before is how many bytes came in the chunks before it. The error says what is not as the
+// contract wants it: a chunk that is missing shows as one.
+func DecodeChunk(h Header, body []byte, seq int, before int64) (Chunk, error) {
+	c := Chunk{Data: body}
+	if got := h.Get(HeaderBodySeq); got != strconv.Itoa(seq) {
+		return c, fmt.Errorf("chunk %.20q came where %d was due: one was lost", got, seq)
+	}
+	if v := h.Get(HeaderBodyError); v != "" {
+		reason, message, _ := strings.Cut(v, ": ")
+		c.Failure = NewFailure(Reason(reason), message, "")
+		return c, nil
+	}
+	if v := h.Get(HeaderBodyEnd); v != "" {
+		c.End = true
+		if total := before + int64(len(body)); v != strconv.FormatInt(total, 10) {
+			return c, fmt.Errorf("the body has %d bytes, and header %s says %.20q", total, HeaderBodyEnd, v)
+		}
+	}
+	return c, nil
+}
+
+// GoneCredit is what a requester publishes on the credit subject when it takes no more.
+const GoneCredit = "cancel"
+
+// ParseCredit reads what came on a credit subject: up to how many bytes in all the requester takes.
+func ParseCredit(body []byte) (upTo int64, gone bool, err error) {
+	if string(body) == GoneCredit {
+		return 0, true, nil
+	}
+	n, err := strconv.ParseInt(string(body), 10, 64)
+	if err != nil || n < 0 {
+		return 0, false, fmt.Errorf("credit %.20q: it is a number of bytes, or %q", body, GoneCredit)
+	}
+	return n, false, nil
+}

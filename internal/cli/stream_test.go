@@ -1,0 +1,179 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+)
+
+const streaming = `export default { fetch(r) {
+	const q = new URL(r.url).searchParams;
+	const n = +q.get("n"), size = +q.get("size"), ms = +q.get("ms");
+	let i = 0;
+	r.signal.addEventListener("abort", () => console.log("aborted"));
+	return new Response(new ReadableStream({
+		async pull(c) {
+			if (i === n) return c.close();
+			if (ms) await new Promise(done => setTimeout(done, ms));
+			c.enqueue(new Uint8Array(size).fill(97 + i++ % 26));
+		},
+		cancel(why) { console.log("cancelled " + why.name) },
+	}), { headers: { "content-type": "text/plain" } });
+} }`
+
+// deploySource deploys code as dev/stream.
+func deploySource(t *testing.T, f *fleettest.Fleet, code, manifest string) *client.Client {
+	t.Helper()
+	file := t.TempDir() + "/stream.js"
+	require.NoError(t, os.WriteFile(file, []byte(code), 0o600))
+	require.NoError(t, os.WriteFile(strings.TrimSuffix(file, ".js")+".pinwheel.json", []byte(manifest), 0o600))
+	f.Deploy(t, file, "--owner", "dev")
+	c, err := client.New(f.NC)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func openFleet(t *testing.T) (*fleettest.Fleet, *client.Client) {
+	t.Helper()
+	f := fleettest.Start(t)
+	return f, deploySource(t, f, streaming, `{"limits":{"cpuMs":60000,"wallMs":120000,"heapMB":32}}`)
+}
+
+func stream(ctx context.Context, t *testing.T, c *client.Client, query string) io.ReadCloser {
+	t.Helper()
+	reply, body, err := c.Open(ctx, client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", URL: "/?" + query})
+	require.NoError(t, err)
+	require.Equal(t, 200, reply.Status)
+	t.Cleanup(func() { _ = body.Close() })
+	return body
+}
+
+// A body of 200 MB passes through a heap of 32 MB and messages of 1 MB, in order and complete.
+func TestLongBody(t *testing.T) {
+	_, c := openFleet(t)
+	in := bufio.NewReaderSize(stream(t.Context(), t, c, "n=2000&size=100000"), 100_000)
+	chunk := make([]byte, 100_000)
+	for i := range 2000 {
+		_, err := io.ReadFull(in, chunk)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(bytes.Repeat([]byte{byte(97 + i%26)}, 100_000), chunk), "chunk %d", i)
+	}
+	_, err := in.ReadByte()
+	require.ErrorIs(t, err, io.EOF)
+}
+
+// A slow reader holds the handler back: what is on the way is bounded by what it has granted.
+func TestSlowReaderHoldsBack(t *testing.T) {
+	f, c := openFleet(t)
+	var came atomic.Int64
+	_, err := f.NC.Subscribe("_INBOX.>", func(m *nats.Msg) { came.Add(int64(len(m.Data))) })
+	require.NoError(t, err)
+	body := stream(t.Context(), t, c, "n=1000&size=100000")
+	_, err = io.ReadFull(body, make([]byte, 10))
+	require.NoError(t, err)
+	require.Never(t, func() bool { return came.Load() > 2<<20 }, 500*time.Millisecond, 10*time.Millisecond)
+	rest, err := io.Copy(io.Discard, body)
+	require.NoError(t, err)
+	require.EqualValues(t, 1000*100_000-10, rest)
+}
+
+// A requester that closes the body, whose context ends, or whose connection is gone is noticed by the handler.
+func TestRequesterGoesAway(t *testing.T) {
+	f, _ := openFleet(t)
+	for name, leave := range map[string]func(body io.Closer, cancel func(), nc *nats.Conn){
+		"close":   func(body io.Closer, _ func(), _ *nats.Conn) { _ = body.Close() },
+		"context": func(_ io.Closer, cancel func(), _ *nats.Conn) { cancel() },
+		"die":     func(_ io.Closer, _ func(), nc *nats.Conn) { nc.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			logs, err := f.NC.SubscribeSync("pinwheel.logs.dev.stream")
+			require.NoError(t, err)
+			nc, err := nats.Connect(f.URL)
+			require.NoError(t, err)
+			defer nc.Close()
+			c, err := client.New(nc)
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			body := stream(ctx, t, c, "n=100000&size=10&ms=5")
+			_, err = io.ReadFull(body, make([]byte, 10))
+			require.NoError(t, err)
+			began := time.Now()
+			leave(body, cancel, nc)
+			for _, want := range []string{"aborted", "cancelled AbortError"} {
+				m, err := logs.NextMsg(20 * time.Second)
+				require.NoError(t, err)
+				require.Contains(t, string(m.Data), want)
+			}
+			t.Logf("the handler heard after %s", time.Since(began))
+		})
+	}
+}
+
+// A requester that gives up before there is a response is noticed, too.
+func TestRequesterGivesUpEarly(t *testing.T) {
+	f := fleettest.Start(t)
+	c := deploySource(t, f, `export default { fetch: r => new Promise(done => {
+		console.log("waits");
+		r.signal.onabort = () => { console.log("aborted"); done(new Response()) };
+		setTimeout(done, 20_000);
+	}) }`, `{}`)
+	logs, err := f.NC.SubscribeSync("pinwheel.logs.dev.stream")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	left := make(chan error, 1)
+	go func() {
+		_, _, err := c.Open(ctx, client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream"})
+		left <- err
+	}()
+	for _, want := range []string{"waits", "aborted"} {
+		m, err := logs.NextMsg(10 * time.Second)
+		require.NoError(t, err)
+		require.Contains(t, string(m.Data), want)
+		cancel()
+	}
+	require.ErrorIs(t, <-left, context.Canceled)
+}
+
+// A body that breaks off is an error for the reader, and not an end.
+func TestBodyThatBreaksOff(t *testing.T) {
+	f := fleettest.Start(t)
+	c := deploySource(t, f, `export default { fetch: () => { let n = 0; return new Response(new ReadableStream({ async pull(c) {
+		await new Promise(done => setTimeout(done, 5));
+		if (n++) c.error(new Error("no more")); else c.enqueue(new Uint8Array(5).fill(97));
+	} })) } }`, `{}`)
+	got, err := io.ReadAll(stream(t.Context(), t, c, ""))
+	var failure *events.Failure
+	require.True(t, errors.As(err, &failure), "%v", err)
+	require.Contains(t, failure.Message, "Error: no more")
+	require.Equal(t, "aaaaa", string(got))
+	r := f.Pinwheel("send", "fetch", "dev/stream")
+	require.Equal(t, "aaaaa", r.Out)
+	require.Contains(t, r.Err, "the body broke off")
+	require.Equal(t, 1, r.Code)
+}
+
+// The command prints a long body as it comes.
+func TestSendPrintsLongBodies(t *testing.T) {
+	f, _ := openFleet(t)
+	r := f.Pinwheel("send", "fetch", "dev/stream", "--path", "/?n=30&size=100000")
+	require.Zero(t, r.Code, r.Err)
+	require.Len(t, r.Out, 3_000_000)
+	require.Contains(t, r.Err, "content-type: text/plain")
+}

@@ -1,0 +1,181 @@
+package isolates
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// reading is a fetch event whose requester takes the body in chunks.
+func reading(path string, credit int64) *events.Event {
+	e := fetch("GET", "http://x/"+path, "")
+	e.Requester = &events.Requester{Credit: credit}
+	return e
+}
+
+// bodyOf takes a reply's body to its end, granting step bytes after each chunk.
+func bodyOf(t *testing.T, r *events.Reply, step int64, each func(n int, c events.Chunk)) (body []byte, failure *events.Failure) {
+	t.Helper()
+	if r.Stream == nil {
+		return r.Body, nil
+	}
+	more := make(chan struct{}, 1)
+	r.Stream.OnChunks(func() {
+		select {
+		case more <- struct{}{}:
+		default:
+		}
+	})
+	granted := step
+	for n := 0; ; {
+		select {
+		case <-more:
+		case <-time.After(patience):
+			t.Fatal("the body does not go on")
+		}
+		for _, c := range r.Stream.Take() {
+			body = append(body, c.Data...)
+			if each != nil {
+				each(n, c)
+			}
+			n++
+			if c.End || c.Failure != nil {
+				return body, c.Failure
+			}
+			require.LessOrEqual(t, int64(len(body)), granted, "no more than was granted")
+		}
+		granted = int64(len(body)) + step
+		r.Stream.Grant(granted)
+	}
+}
+
+const source = `const text = new TextEncoder();
+	function chunks(n, size, ms, log) {
+		let i = 0;
+		return new ReadableStream({
+			async pull(c) { if (i === n) { c.close(); return } if (ms) await new Promise(done => setTimeout(done, ms)); c.enqueue(new Uint8Array(size).fill(97 + i++ % 26)) },
+			cancel(why) { console.log("cancelled: " + why.name) },
+		});
+	}
+	export default { async fetch(r, env, ctx) { const path = new URL(r.url).pathname; `
+
+func TestBodyInChunks(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		w := worker("w", source+`return new Response(chunks(40, 10_000, 0), { headers: { "x-a": "b" } }) } }`)
+		want := make([]byte, 0, 400_000)
+		for i := range 40 {
+			want = append(want, bytes.Repeat([]byte{byte(97 + i%26)}, 10_000)...)
+		}
+		o := b.start(w, reading("", 1000))
+		o.wait(t, o.replied)
+		require.Contains(t, o.reply.Headers, "x-a")
+		require.NotNil(t, o.reply.Stream)
+		got, failure := bodyOf(t, o.reply, 1000, nil)
+		require.Nil(t, failure)
+		require.True(t, bytes.Equal(want, got))
+		o.wait(t, o.ended)
+		require.Nil(t, o.end.Failure)
+	})
+}
+
+// A body that is ready at once goes with its head, and so does every body to a requester that takes no chunks.
+func TestBodyInOnePiece(t *testing.T) {
+	b := newBench(t)
+	w := worker("w", source+`return new Response(path === "/large" ? "x".repeat(600_000) : path === "/text" ? "text" : chunks(4, 1000, path === "/slow" ? 5 : 0)) } }`)
+	for path, whole := range map[string]bool{"": true, "text": true, "slow": false, "large": false} {
+		o := b.start(w, reading(path, 1<<20))
+		o.wait(t, o.replied)
+		require.Equal(t, whole, o.reply.Stream == nil, path)
+		body, failure := bodyOf(t, o.reply, 1<<20, nil)
+		require.Nil(t, failure)
+		require.Len(t, body, map[string]int{"": 4000, "text": 4, "slow": 4000, "large": 600_000}[path])
+		o.wait(t, o.ended)
+		require.Nil(t, o.end.Failure)
+	}
+	o := b.run(w, fetch("GET", "http://x/slow", ""))
+	require.Len(t, o.reply.Body, 4000)
+}
+
+// Chunks come when they are made, not when the body is complete.
+func TestChunksComeAtOnce(t *testing.T) {
+	b := newBench(t)
+	w := worker("w", source+`return new Response(chunks(8, 10, 40)) } }`)
+	began := time.Now()
+	o := b.start(w, reading("", 1<<20))
+	o.wait(t, o.replied)
+	var first time.Duration
+	_, failure := bodyOf(t, o.reply, 1<<20, func(n int, _ events.Chunk) {
+		if n == 0 {
+			first = time.Since(began)
+		}
+	})
+	require.Nil(t, failure)
+	require.Less(t, first, time.Since(began)/2)
+}
+
+func TestBodiesThatBreakOff(t *testing.T) {
+	for name, tc := range map[string]struct{ code, message string }{
+		"error":     {`return new Response(new ReadableStream({ async pull(c) { c.enqueue(text.encode("ab")); await new Promise(done => setTimeout(done, 1)); c.error(new Error("broken")) } })) } }`, "Error: broken"},
+		"not bytes": {`return new Response(new ReadableStream({ async pull(c) { await new Promise(done => setTimeout(done, 1)); c.enqueue("text") } })) } }`, "not a Uint8Array"},
+		"never":     {`return new Response(new ReadableStream({ start(c) { c.enqueue(text.encode("ab")); setInterval(() => {}, 10) } })) } }`, "wall-clock limit"},
+		"loop":      {`return new Response(new ReadableStream({ async pull(c) { await new Promise(done => setTimeout(done, 1)); for (;;); } })) } }`, "CPU time limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			w := worker("w", source+tc.code)
+			if name == "never" {
+				w.Limits.Wall = events.Millis(200 * time.Millisecond)
+			}
+			o := b.start(w, reading("", 1<<20))
+			o.wait(t, o.replied)
+			_, failure := bodyOf(t, o.reply, 1<<20, nil)
+			require.NotNil(t, failure)
+			require.Contains(t, failure.Message, tc.message)
+			o.wait(t, o.ended)
+		})
+	}
+}
+
+// A requester that goes away aborts the request's signal and cancels the body, before and after the head.
+func TestRequesterGoes(t *testing.T) {
+	b := newBench(t)
+	w := worker("w", source+`r.signal.addEventListener("abort", () => console.log("aborted: " + r.signal.reason.name));
+		if (path === "/early") await new Promise(done => { r.signal.addEventListener("abort", done); setTimeout(done, 1e6) });
+		return new Response(chunks(1e9, 1000, 1)) } }`)
+	for _, path := range []string{"early", "late"} {
+		e := reading(path, 1<<20)
+		o := b.start(w, e)
+		if path == "late" {
+			o.wait(t, o.replied)
+			o.reply.Stream.Cancel("gone")
+		} else {
+			require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+			e.Requester.Gone()
+			o.wait(t, o.replied)
+			o.reply.Stream.Cancel("gone")
+		}
+		o.wait(t, o.ended)
+		require.Nil(t, o.end.Failure)
+		lines := strings.Join(b.lines(), ";")
+		require.Contains(t, lines, "aborted: AbortError")
+		require.Contains(t, lines, "cancelled: AbortError")
+	}
+}
+
+// A body far larger than the heap passes through it.
+func TestBodyLargerThanTheHeap(t *testing.T) {
+	b := newBench(t)
+	w := worker("w", source+`return new Response(chunks(2000, 65536, 0)) } }`)
+	w.Limits.HeapMB, w.Limits.CPU = 16, events.Millis(30*time.Second)
+	o := b.start(w, reading("", 1<<20))
+	o.wait(t, o.replied)
+	size := 0
+	_, failure := bodyOf(t, &events.Reply{Stream: o.reply.Stream}, 1<<20, func(_ int, c events.Chunk) { size += len(c.Data) })
+	require.Nil(t, failure)
+	require.Equal(t, 2000*65536, size)
+}

@@ -1,0 +1,110 @@
+// 83_sender.js sends the body of a response in chunks: what its stream gives, never more than the requester has taken or has
+// said that it takes.
+
+"use strict";
+
+const { TypeError, TypedArrayPrototypeGetTag, lengthOf, sealedProto, subarray } = primordials;
+const { describe, markHandled, readableState, sendOps, streams } = internal;
+const { ReadRequest, acquireReader, readerRead, streamCancel } = streams;
+const { send } = host;
+const { BODY } = sendOps;
+
+const MORE = 0;
+const END = 1;
+const BROKEN = 2;
+const MAX_CHUNK = 256 * 1024;
+
+class Sender {
+  run;
+  reader;
+  allowed; // bytes, in all
+  sent = 0;
+  piece = null; // a chunk of which not all is sent
+  at = 0;
+  request = null;
+  done;
+  busy = false;
+  again = false;
+  over = false;
+  constructor(run, reader, done) {
+    this.run = run;
+    this.reader = reader;
+    this.allowed = run.credit;
+    this.done = done;
+  }
+  // read asks for the next chunk. A loop, not recursion: queued chunks arrive within the read call.
+  read() {
+    if (this.busy) {
+      this.again = true;
+      return;
+    }
+    this.busy = true;
+    do {
+      this.again = false;
+      readerRead(this.reader, this.request);
+    } while (this.again && !this.over);
+    this.busy = false;
+  }
+  take(chunk) {
+    if (this.over) return;
+    if (TypedArrayPrototypeGetTag(chunk) !== "Uint8Array") {
+      const error = new TypeError("a chunk of the body is not a Uint8Array");
+      markHandled(streamCancel(this.reader.stream, error));
+      this.broke(error);
+      return;
+    }
+    this.piece = chunk;
+    this.at = 0;
+    this.pass();
+  }
+  // pass sends what is allowed of the piece at hand, then reads on.
+  pass() {
+    const { piece } = this;
+    const length = lengthOf(piece);
+    while (this.at < length) {
+      let n = this.allowed - this.sent;
+      if (n <= 0) return; // grant goes on
+      if (n > length - this.at) n = length - this.at;
+      if (n > MAX_CHUNK) n = MAX_CHUNK;
+      send(BODY, this.run.id, subarray(piece, this.at, this.at + n), MORE);
+      this.at += n;
+      this.sent += n;
+    }
+    this.piece = null;
+    this.read();
+  }
+  grant(upTo) {
+    if (upTo > this.allowed) this.allowed = upTo;
+    if (this.piece !== null && !this.over) this.pass();
+  }
+  end() {
+    if (this.over) return;
+    this.over = true;
+    send(BODY, this.run.id, null, END);
+    this.done();
+  }
+  broke(error) {
+    if (this.over) return;
+    this.over = true;
+    send(BODY, this.run.id, null, BROKEN, describe(error).text);
+    this.done();
+  }
+  cancel(reason) {
+    if (this.over) return;
+    markHandled(streamCancel(this.reader.stream, reason));
+    this.broke(reason);
+  }
+}
+sealedProto(Sender);
+
+internal.newSender = (run, stream, done) => {
+  const sender = new Sender(run, acquireReader(readableState(stream)), done);
+  sender.request = new ReadRequest((chunk) => { sender.take(chunk); }, () => { sender.end(); }, (error) => { sender.broke(error); });
+  return sender;
+};
+
+// grantCredit is Go saying up to how many bytes in all may be sent.
+internal.grantCredit = (id, upTo) => {
+  const run = internal.runById(id);
+  if (run !== undefined && run.sender !== null) run.sender.grant(upTo);
+};
