@@ -27,6 +27,9 @@ type traits struct {
 func modes() []traits {
 	return []traits{
 		{events.Pinned, true, false},
+		{events.Shared, true, false},
+		{events.Oneshot, false, false},
+		{events.Persistent, true, true},
 	}
 }
 
@@ -56,6 +59,7 @@ type crossing struct {
 func crossings() map[string]crossing {
 	return map[string]crossing{
 		"global":          {`globalThis.mark = env.WHO`, `return globalThis.mark`, true, true},
+		"shared":          {`shared.mark = env.WHO`, `return shared.mark`, false, true},
 		"registered name": {`globalThis[Symbol.for("mark")] = env.WHO`, `return globalThis[Symbol.for("mark")]`, true, true},
 		"module state":    {`state = env.WHO`, `return state`, true, true},
 		"prototypes":      {`for (const C of [Object, Array, Function, Promise, Request, Headers]) C.prototype.mark = env.WHO`, `return ({}).mark ?? request.mark`, true, true},
@@ -116,7 +120,8 @@ type court struct {
 
 func newCourt(t *testing.T, change ...func(*Config)) *court {
 	t.Helper()
-	c := &court{bench: &bench{t: t, seen: map[*events.Attempt]*outcome{}}, holds: make(chan struct{}, 100), release: make(chan struct{})}
+	c := &court{bench: &bench{seen: map[*events.Attempt]*outcome{}}}
+	c.begin(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/now", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.RawQuery)) })
 	mux.HandleFunc("/hold", func(w http.ResponseWriter, r *http.Request) { c.hold(r); _, _ = w.Write([]byte(r.URL.RawQuery)) })
@@ -144,9 +149,12 @@ func newCourt(t *testing.T, change ...func(*Config)) *court {
 }
 
 func (c *court) hold(r *http.Request) {
-	c.holds <- struct{}{}
+	c.mu.Lock()
+	holds, release := c.holds, c.release
+	c.mu.Unlock()
+	holds <- struct{}{}
 	select {
-	case <-c.release:
+	case <-release:
 	case <-r.Context().Done():
 	}
 }
@@ -198,19 +206,31 @@ func (c *court) event(method, token string, beside bool) *events.Event {
 // All of them run on one thread.
 func TestNothingCrosses(t *testing.T) {
 	for _, m := range modes() {
-		for name, x := range crossings() {
-			for _, r := range relations() {
-				for _, beside := range []bool{false, true} {
-					want := r.same && (!beside && x.after && m.keeps || beside && x.beside && m.shares)
-					when := map[bool]string{false: "after", true: "beside"}[beside]
-					t.Run(fmt.Sprintf("%s/%s/%s/%s", m.mode, name, r.name, when), func(t *testing.T) {
-						t.Parallel()
-						newCourt(t).cross(m, x, r, beside, want)
-					})
-				}
+		for _, r := range relations() {
+			for when, beside := range map[string]bool{"after": false, "beside": true} {
+				t.Run(fmt.Sprintf("%s/%s/%s", m.mode, r.name, when), func(t *testing.T) {
+					t.Parallel()
+					c := newCourt(t)
+					for name, x := range crossings() {
+						want := r.same && (!beside && x.after && m.keeps || beside && x.beside && m.shares)
+						want = want || r.same && name == "shared" && m.shares // it is there for this
+						t.Run(name, func(t *testing.T) {
+							c.begin(t)
+							c.cross(m, x, r, beside, want)
+						})
+					}
+				})
 			}
 		}
 	}
+}
+
+// begin makes a court ready for the next case.
+func (c *court) begin(t *testing.T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t, c.logs, c.sends = t, nil, nil
+	c.holds, c.release = make(chan struct{}, 100), make(chan struct{})
 }
 
 func (c *court) cross(m traits, x crossing, r relation, beside, want bool) {
@@ -235,11 +255,12 @@ func (c *court) cross(m traits, x crossing, r relation, beside, want bool) {
 	left.wait(c.t, left.ended)
 	require.Nil(c.t, left.end.Failure)
 	require.Equal(c.t, "left "+who(first.Owner, first.Name, first.Version)+" one.", string(left.reply.Body))
-	c.checkLines()
+	c.checkLines(m, r.same)
 }
 
-// checkLines looks whether each line of output and each send is told of whose it is.
-func (c *court) checkLines() {
+// checkLines looks whether each line of output and each send is told of whose it is. Events that share a context share
+// the groups and counts of its console.
+func (c *court) checkLines(m traits, same bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.logs {
@@ -247,10 +268,9 @@ func (c *court) checkLines() {
 		if _, text, ok := strings.Cut(l.Text, "LINE "); ok {
 			require.Equal(c.t, name+" "+l.EventID+".", text)
 		}
-		if strings.HasSuffix(l.Text, "mark: 1") && l.EventID != "one" {
-			require.Equal(c.t, "mark: 1", l.Text, "a group of another event")
+		if strings.Contains(l.Text, "mark: ") && (l.EventID == "two" && !(same && m.shares) || l.EventID == "three" && !m.shares) {
+			require.Equal(c.t, "mark: 1", l.Text, "groups and counts of another event")
 		}
-		require.NotContains(c.t, l.Text, "mark: 2")
 		require.NotContains(c.t, l.Text+l.Stack, runtimePrefix)
 		require.NotContains(c.t, strings.ReplaceAll(l.Text+l.Stack, "secret of "+name, ""), "secret of")
 	}

@@ -34,6 +34,7 @@ struct v8x_context {
   struct Rejection {
     v8::Address* promise;
     v8::Address* reason;
+    v8::Address* frame;  // whose it is, by host.setFrame; null = nobody's
   };
   std::vector<Rejection> rejections;  // promises that rejected and nobody has handled yet
   std::vector<uint8_t> answer;
@@ -54,6 +55,7 @@ extern thread_local v8x_context* current;
 
 v8::Address* NewGlobal(v8::Isolate*, v8::Local<v8::Data>);
 void DropGlobal(v8::Address** slot);
+void DropRejection(v8x_context::Rejection*);
 // Releases what a context holds on to.
 void DropAll(v8x_context*);
 

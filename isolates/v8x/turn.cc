@@ -33,6 +33,7 @@ bool CallEntry(v8x_context* c, int argc, Local<v8::Value>* argv) {
 
 void ReportRejections(v8x_context* c) {
   v8::Isolate* isolate = c->owner->isolate;
+  Local<v8::Value> none = isolate->GetContinuationPreservedEmbedderData();
   for (int told = 0; !c->rejections.empty(); told++) {
     auto batch = std::move(c->rejections);
     c->rejections.clear();
@@ -40,10 +41,11 @@ void ReportRejections(v8x_context* c) {
       if (told < kMaxRejections) {
         Local<v8::Value> argv[3] = {v8::Number::New(isolate, kOpUnhandled), Local<v8::Value>(r.promise),
                                     Local<v8::Value>(r.reason)};
+        if (r.frame) isolate->SetContinuationPreservedEmbedderData(Local<v8::Value>(r.frame));
         CallEntry(c, 3, argv);
+        if (r.frame) isolate->SetContinuationPreservedEmbedderData(none);
       }
-      DropGlobal(&r.promise);
-      DropGlobal(&r.reason);
+      DropRejection(&r);
     }
   }
 }
@@ -64,12 +66,13 @@ void OnReject(v8::PromiseRejectMessage m) {
   if (m.GetEvent() == v8::kPromiseRejectWithNoHandler) {
     if (c->rejections.size() >= 1000) return;  // a storm: what is lost is only its report
     v8::Isolate* isolate = c->owner->isolate;
-    c->rejections.push_back({NewGlobal(isolate, m.GetPromise()), NewGlobal(isolate, m.GetValue())});
+    Local<v8::Value> frame = isolate->GetContinuationPreservedEmbedderData();
+    c->rejections.push_back({NewGlobal(isolate, m.GetPromise()), NewGlobal(isolate, m.GetValue()),
+                             frame->FullIsUndefined() ? nullptr : NewGlobal(isolate, frame)});
   } else if (m.GetEvent() == v8::kPromiseHandlerAddedAfterReject) {
     for (size_t i = c->rejections.size(); i-- > 0;) {
       if (*c->rejections[i].promise != *m.GetPromise().slot()) continue;
-      DropGlobal(&c->rejections[i].promise);
-      DropGlobal(&c->rejections[i].reason);
+      DropRejection(&c->rejections[i]);
       c->rejections.erase(c->rejections.begin() + static_cast<ptrdiff_t>(i));
       return;
     }

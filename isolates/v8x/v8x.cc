@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <ctime>
-#include <malloc.h>
 #include <string>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -50,11 +49,12 @@ std::string Describe(v8::Isolate* isolate, Local<v8::Context> context, const v8:
          std::to_string(m->GetStartColumn() + 1) + ": " + Utf8(isolate, m->Get());
 }
 
+void DropRejection(v8x_context::Rejection* r) {
+  for (v8::Address** slot : {&r->promise, &r->reason, &r->frame}) DropGlobal(slot);
+}
+
 void DropAll(v8x_context* c) {
-  for (auto& r : c->rejections) {
-    DropGlobal(&r.promise);
-    DropGlobal(&r.reason);
-  }
+  for (auto& r : c->rejections) DropRejection(&r);
   c->rejections.clear();
   for (v8::Address** slot : {&c->evaluation, &c->module, &c->script, &c->entry, &c->context}) {
     DropGlobal(slot);
@@ -121,8 +121,6 @@ void v8x_count_live(v8x_live* l) {
   l->globals = live.globals.load();
   l->budgets = live.budgets.load();
 }
-
-void v8x_trim(void) { malloc_trim(0); }
 
 const char* v8x_version(void) { return v8::V8::GetVersion(); }
 
