@@ -2,12 +2,13 @@
 
 GO        ?= go
 FUZZTIME  ?= 30s
+SOAK      ?= 15m
 BENCH     ?= .
 COUNT     ?= 6
 # Where threads, callbacks and locks are.
 RACE_PKGS := ./events/... ./consumer/... ./dispatch/... ./isolates/... ./deploy/... ./internal/...
 
-.PHONY: help test race hostile lint bench bench-compare fuzz docs
+.PHONY: help test race hostile soak asan lint bench bench-compare fuzz docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-15s %s\n", $$1, $$2}'
@@ -20,6 +21,12 @@ race: ## tests of the rooms under the race detector
 
 hostile: ## hostile scripts against the isolates: minutes, all cores, several GB; not in CI
 	$(GO) test -tags hostile -run Hostile -timeout 30m -v ./isolates
+
+soak: ## good, bad and hostile workers of 50 owners beside each other for SOAK (15m): nothing crosses, ends twice or grows
+	$(GO) test -count 1 -run '^TestSoak$$' -timeout 0 -v ./isolates -soak $(SOAK)
+
+asan: ## the tests of isolates under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
+	.ci/asan ./isolates/v8x ./isolates
 
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'gofmt -w these files'; exit 1; }

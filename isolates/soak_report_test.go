@@ -1,0 +1,70 @@
+package isolates
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// report logs what happened, for people.
+func (s *soak) report(t *testing.T, gauges []gauge) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("\n  time      events  RSS MB  Go MB  goroutines  isolates  contexts  globals  buffers' budgets\n")
+	for i, g := range gauges {
+		if i%max(1, len(gauges)/15) == 0 || i == len(gauges)-1 {
+			fmt.Fprintf(&b, "%6.0fs  %10d  %6d  %5d  %10d  %8d  %8d  %7d  %d\n", g.at.Seconds(), g.ended, g.rss, g.heap, g.routines, g.live.Isolates, g.live.Contexts, g.live.Globals, g.live.Budgets)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.counts)) {
+		fmt.Fprintf(&b, "%s: %d\n", name, s.counts[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.scripts)) {
+		n := s.scripts[name]
+		each := func(d time.Duration) time.Duration { return (d / time.Duration(n.events)).Round(10 * time.Microsecond) }
+		fmt.Fprintf(&b, "%-18s %7d events, CPU %9s, at most %9s; wall %9s, at most %9s\n", name, n.events, each(n.cpu), n.cpuMost.Round(time.Millisecond), each(n.wall), n.wallMost.Round(time.Millisecond))
+	}
+	if n := len(gauges); n > 0 {
+		x := gauges[n-1].stats
+		fmt.Fprintf(&b, "warm %d, cold %d, evicted %d, discards %v, kills %v\n", x.WarmHits, x.ColdStarts, x.Evictions, x.Discards, x.Kills)
+	}
+	t.Log(b.String())
+}
+
+// flat requires that the last fifth of the run has no more of anything than the middle one, but for noise.
+func flat(t *testing.T, gauges []gauge) {
+	t.Helper()
+	fifth := len(gauges) / 5
+	require.Positive(t, fifth)
+	middle, last := gauges[2*fifth:3*fifth], gauges[len(gauges)-fifth:]
+	for name, of := range map[string]struct {
+		value func(gauge) int
+		slack int
+	}{
+		"RSS, MB":     {func(g gauge) int { return g.rss }, 64},
+		"Go heap, MB": {func(g gauge) int { return g.heap }, 32},
+		"goroutines":  {func(g gauge) int { return g.routines }, 150},
+		"isolates":    {func(g gauge) int { return g.live.Isolates }, 5},
+		"contexts":    {func(g gauge) int { return g.live.Contexts }, 40},
+		"globals":     {func(g gauge) int { return g.live.Globals }, 200},
+		"budgets":     {func(g gauge) int { return g.live.Budgets }, 20},
+	} {
+		a, b := median(middle, of.value), median(last, of.value)
+		t.Logf("%s: median of the middle fifth %d, of the last %d", name, a, b)
+		require.LessOrEqual(t, b, a+a/10+of.slack, name)
+	}
+}
+
+func median(list []gauge, of func(gauge) int) int {
+	values := make([]int, len(list))
+	for i, g := range list {
+		values[i] = of(g)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}

@@ -1,0 +1,404 @@
+package isolates
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+var (
+	soakFor  = flag.Duration("soak", 5*time.Second, "how long TestSoak runs")
+	soakSeed = flag.Uint64("seed", 0, "what TestSoak's choices come from; 0 = the clock")
+)
+
+const (
+	soakOwners = 50
+	soakOpen   = 200 // attempts under way
+	soakAgain  = 60  // times an event may be interrupted
+)
+
+// soak is the Source and the Host of a Pool that runs a random mix of workers. Whatever it sees that is not as it must be
+// is in wrong.
+type soak struct {
+	pool   *Pool
+	server *httptest.Server
+
+	mu       sync.Mutex
+	random   *rand.Rand
+	stopping bool
+	seq      int
+	workers  map[string]*deployed // by owner/name
+	latest   *deployed            // events come in bursts
+	open     map[*events.Attempt]*trial
+	byID     map[string]*trial
+	again    []*trial // to be run again
+	counts   map[string]int
+	scripts  map[string]*spent
+	wrong    []string
+}
+
+// deployed is the active version of a worker.
+type deployed struct {
+	worker *events.Worker
+	script *soakScript
+}
+
+// spent is what the events of a script took.
+type spent struct {
+	events         int
+	cpu, cpuMost   time.Duration
+	wall, wallMost time.Duration
+}
+
+// trial is an event, through all its attempts.
+type trial struct {
+	deployed
+	token   string
+	kind    events.Kind
+	number  int // of the attempt
+	began   time.Time
+	times   int // that it was interrupted
+	lines   int // of output of the attempt
+	replied bool
+	reply   *events.Reply
+}
+
+func newSoak(t *testing.T, seed uint64) *soak {
+	t.Helper()
+	s := &soak{
+		random: rand.New(rand.NewPCG(seed, seed)), workers: map[string]*deployed{}, open: map[*events.Attempt]*trial{},
+		byID: map[string]*trial{}, counts: map[string]int{}, scripts: map[string]*spent{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
+		text, _ := url.QueryUnescape(r.URL.RawQuery)
+		_, _ = w.Write([]byte(text))
+	})
+	mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 256<<10)) })
+	s.server = httptest.NewServer(mux)
+	cfg := DefaultConfig(2)
+	cfg.MaxIsolates, cfg.ContextsPerIsolate, cfg.ContextMaxReuses = 60, 4, 200
+	loopback(&cfg)
+	var err error
+	s.pool, err = New(cfg, s, s, prometheus.NewRegistry())
+	require.NoError(t, err)
+	require.NoError(t, s.pool.Open())
+	return s
+}
+
+func (s *soak) complain(format string, args ...any) {
+	if len(s.wrong) < 20 {
+		s.wrong = append(s.wrong, fmt.Sprintf(format, args...))
+	}
+}
+
+// pick chooses a worker, and deploys it anew now and then: with a new version, and another script.
+func (s *soak) pick() *deployed {
+	if s.latest != nil && s.random.IntN(10) > 0 {
+		return s.latest
+	}
+	part := s.random.Float64() // half of the events are of a tenth of the owners
+	owner, class := fmt.Sprintf("owner-%d", int(soakOwners*part*part*part)), "good"
+	list := goodScripts()
+	switch n := s.random.IntN(100); {
+	case n >= 95:
+		class, list = "hostile", hostileScripts()
+	case n >= 80:
+		class, list = "bad", badScripts()
+	}
+	name := class + "-" + strconv.Itoa(s.random.IntN(3))
+	d := s.workers[owner+"/"+name]
+	if d == nil || s.random.IntN(20) == 0 {
+		version := 1
+		if d != nil {
+			version = d.worker.Number + 1
+		}
+		script := &list[s.random.IntN(len(list))]
+		d = &deployed{s.deploy(owner, name, version, script), script}
+		s.workers[owner+"/"+name] = d
+	}
+	if s.latest = d; class == "hostile" {
+		s.latest = nil
+	}
+	return d
+}
+
+func (s *soak) deploy(owner, name string, version int, script *soakScript) *events.Worker {
+	w := worker(name, script.module)
+	if script.module == "" {
+		w.Code = fmt.Sprintf("const BASE = %q;", s.server.URL) + strings.Replace(soakPrelude, "BODY", script.body, 1)
+	}
+	w.Owner, w.Number, w.Version = owner, version, fmt.Sprintf("%d-soak", version)
+	w.Hash = who(w.Owner, w.Name, w.Version) + script.name
+	w.Mode = events.Modes[s.random.IntN(len(events.Modes))]
+	w.Vars = map[string]string{"WHO": who(w.Owner, w.Name, w.Version)}
+	w.Queues = map[string]string{"JOBS": "jobs-of-" + owner}
+	// A limit that no script is to reach must not be what a busy machine decides.
+	w.Limits = events.Limits{HeapMB: 24, CPU: events.Millis(20 * time.Second), Wall: events.Millis(time.Minute)}
+	switch {
+	case slices.Contains(script.ends, "cpu") && slices.Contains(script.ends, "memory"):
+		w.Limits.CPU = events.Millis(200 * time.Millisecond)
+	case slices.Contains(script.ends, "cpu") || script.name == "loop-after":
+		w.Limits.CPU = events.DefaultLimits.CPU
+	case slices.Contains(script.ends, "timeout") || script.name == "wait-until-endless":
+		w.Limits.Wall = events.Millis(150 * time.Millisecond)
+	}
+	return w
+}
+
+// Next makes events as they are asked for.
+func (s *soak) Next(_, free int) []*events.Attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var batch []*events.Attempt
+	for len(batch) < free && len(s.open) < soakOpen && !s.stopping {
+		var x *trial
+		if n := len(s.again); n > 0 {
+			x, s.again = s.again[n-1], s.again[:n-1]
+		} else {
+			x = s.event()
+		}
+		e := fetch("POST", "http://soak.test/", x.token)
+		if x.kind == events.Task {
+			e = task(x.token)
+		}
+		e.ID, e.Owner, e.Worker = x.token, x.worker.Owner, x.worker.Name
+		a := &events.Attempt{Event: e, Worker: x.worker, Number: x.number}
+		s.open[a], x.began = x, time.Now()
+		batch = append(batch, a)
+	}
+	return batch
+}
+
+func (s *soak) event() *trial {
+	s.seq++
+	x := &trial{deployed: *s.pick(), number: 1, kind: events.Fetch}
+	x.token = fmt.Sprintf("%s#%d", x.worker.Vars["WHO"], s.seq)
+	if x.script.fails > 0 || x.script.size == 0 && s.random.IntN(3) == 0 {
+		x.kind = events.Task
+	}
+	s.byID[x.token] = x
+	return x
+}
+
+// Report judges what came back.
+func (s *soak) Report(_ int, reports []events.Report) {
+	s.mu.Lock()
+	for _, r := range reports {
+		x := s.open[r.Attempt]
+		if x == nil {
+			s.complain("a report of an attempt that is over or was never handed out: %v", r.Attempt.Event.ID)
+			continue
+		}
+		if r.Reply != nil {
+			if x.replied {
+				s.complain("%s: two replies", x.token)
+			}
+			x.replied, x.reply = true, r.Reply
+		}
+		if r.End != nil {
+			delete(s.open, r.Attempt)
+			s.ended(x, r.End)
+		}
+	}
+	s.mu.Unlock()
+	for i := range s.pool.threads {
+		s.pool.Wake(i)
+	}
+}
+
+func (s *soak) ended(x *trial, e *events.End) {
+	outcome := "ok"
+	switch {
+	case e.Interrupted:
+		outcome = "interrupted"
+		if x.times++; x.times > soakAgain {
+			s.complain("%s (%s): interrupted %d times", x.token, x.script.name, x.times)
+		}
+	case e.Failure != nil:
+		outcome = string(e.Failure.Reason)
+	case x.reply == nil:
+		outcome = "no reply"
+	}
+	s.counts[outcome]++
+	retry := outcome == "exception" && x.number <= x.script.fails
+	switch {
+	case outcome == "interrupted" && !x.replied:
+	case retry:
+		x.number++
+	default:
+		s.judge(x, outcome, e)
+		delete(s.byID, x.token)
+		return
+	}
+	x.replied, x.reply, x.lines = false, nil, 0
+	s.again = append(s.again, x)
+}
+
+// judge looks at how an event ended and at what it answered. One that was interrupted after its reply has replied.
+func (s *soak) judge(x *trial, outcome string, e *events.End) {
+	n := s.scripts[x.script.name]
+	if n == nil {
+		n = &spent{}
+		s.scripts[x.script.name] = n
+	}
+	wall := time.Since(x.began)
+	n.events, n.cpu, n.wall = n.events+1, n.cpu+e.CPU, n.wall+wall
+	n.cpuMost, n.wallMost = max(n.cpuMost, e.CPU), max(n.wallMost, wall)
+	if outcome == "interrupted" {
+		outcome, x.lines = "ok", x.script.lines
+	}
+	if !x.script.allows(outcome) {
+		s.complain("%s (%s): %s: %v", x.token, x.script.name, outcome, e.Failure)
+		return
+	}
+	if f := e.Failure; f != nil && (strings.Contains(f.Stack, runtimePrefix) || strings.Contains(f.Message, "owner-") && !strings.Contains(f.Message, x.token)) {
+		s.complain("%s (%s): %s %s", x.token, x.script.name, f.Message, f.Stack)
+	}
+	if outcome != "ok" || x.script.module != "" {
+		return
+	}
+	if x.script.size > 0 {
+		if len(x.reply.Body) != x.script.size {
+			s.complain("%s (%s): a reply of %d bytes", x.token, x.script.name, len(x.reply.Body))
+		}
+		return
+	}
+	type answer struct{ Who, Token, Foreign, Said string }
+	var doc struct {
+		answer
+		Data *answer
+	}
+	err := json.Unmarshal(x.reply.Body, &doc)
+	if doc.Data != nil {
+		doc.answer = *doc.Data
+	}
+	want := answer{x.worker.Vars["WHO"], x.token, "", x.script.said}
+	if err != nil || doc.answer != want {
+		s.complain("%s (%s): answered %.300s", x.token, x.script.name, x.reply.Body)
+	}
+	if x.script.lines > 0 && x.lines != x.script.lines {
+		s.complain("%s (%s): %d lines of output", x.token, x.script.name, x.lines)
+	}
+}
+
+// Enqueue looks whether what is sent is of whom it is said to be.
+func (s *soak) Enqueue(_ context.Context, owner, worker string, m Message) error {
+	if worker != "jobs-of-"+owner || !strings.HasPrefix(string(m.Body), owner+"/") {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.complain("%s sends %.100s to %s", owner, m.Body, worker)
+	}
+	return nil
+}
+
+// Log looks whether a line is of an event that runs, and of which.
+func (s *soak) Log(l Line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.byID[l.EventID]
+	_, token, ok := strings.Cut(l.Text, "TOKEN ")
+	switch {
+	case l.EventID == "" && ok && strings.HasPrefix(token, who(l.Owner, l.Worker, l.Version)+"#"):
+		// A persistent context speaks for an event of its own that is over.
+	case x == nil || who(l.Owner, l.Worker, l.Version) != x.worker.Vars["WHO"]:
+		s.complain("a line of an event that does not run, %s: %s", l.EventID, l.Text)
+	case ok && token != l.EventID:
+		s.complain("a line of %s says %s", l.EventID, l.Text)
+	case ok:
+		x.lines++
+	}
+}
+
+// gauge is what the process had at a moment.
+type gauge struct {
+	at                         time.Duration
+	ended, rss, heap, routines int
+	live                       v8x.Live
+	stats                      Stats
+}
+
+func (s *soak) measure(start time.Time) gauge {
+	debug.FreeOSMemory()
+	v8x.Trim()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	g := gauge{at: time.Since(start), rss: residentMB(), heap: int(m.HeapAlloc >> 20), routines: runtime.NumGoroutine(), live: v8x.Alive(), stats: s.pool.Stats()}
+	s.mu.Lock()
+	g.ended = s.seq - len(s.open) - len(s.again)
+	s.mu.Unlock()
+	return g
+}
+
+// residentMB is the memory that the process has in RAM.
+func residentMB() int {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	pages, _ := strconv.Atoi(strings.Fields(string(text))[1])
+	return pages * os.Getpagesize() >> 20
+}
+
+// TestSoak runs good, bad and hostile workers of many owners beside each other, as long as -soak says. Nothing crosses
+// between events, each attempt ends once and as it must, and nothing grows.
+func TestSoak(t *testing.T) {
+	seed := *soakSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed %d -soak %s", seed, *soakFor)
+	require.NoError(t, startRuntime())
+	before, routines := v8x.Alive(), runtime.NumGoroutine()
+	s := newSoak(t, seed)
+	start := time.Now()
+	var gauges []gauge
+	ticker := time.NewTicker(max(*soakFor/50, 500*time.Millisecond))
+	defer ticker.Stop()
+	for time.Since(start) < *soakFor {
+		<-ticker.C
+		gauges = append(gauges, s.measure(start))
+		s.mu.Lock()
+		failed := len(s.wrong) > 0
+		s.mu.Unlock()
+		if failed {
+			break
+		}
+	}
+	s.mu.Lock()
+	s.stopping = true
+	s.mu.Unlock()
+	require.NoError(t, s.pool.Healthy())
+	s.pool.Close() // while many run
+	s.server.Close()
+	s.report(t, gauges)
+	require.Empty(t, s.wrong)
+	require.Empty(t, s.open, "attempts without an end")
+	require.Zero(t, s.pool.parked.Load()+s.pool.strayed.Load(), "threads lost")
+	require.Eventually(t, func() bool { return v8x.Alive() == before }, patience, 10*time.Millisecond, "%+v, at the start %+v", v8x.Alive(), before)
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= routines+2 }, patience, 10*time.Millisecond, "%d goroutines, at the start %d", runtime.NumGoroutine(), routines)
+	if *soakFor >= 30*time.Second {
+		flat(t, gauges)
+	}
+}
