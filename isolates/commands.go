@@ -15,10 +15,14 @@ import (
 func (t *thread) obey(r *run, out []byte, now time.Time) {
 	in := v8x.ReadCommands(out)
 	acting, g := r, r.guest
-	for n := 0; !r.over || g.life != nil && !g.closed; n++ {
+	for n := 0; ; n++ {
 		op, ok := in.Next()
 		if !ok {
 			break
+		}
+		if r.over && (g.life == nil || g.closed) {
+			t.lastWords(r, op, &in, now)
+			continue
 		}
 		if n >= maxLoops {
 			t.stop(r, events.ReasonCPU, "too many commands at once: at most "+strconv.Itoa(maxLoops))
@@ -45,6 +49,14 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 	}
 	if err := in.Err(); err != nil && !r.over {
 		t.fail(r, events.ReasonException, err.Error(), "")
+	}
+}
+
+// lastWords is what is left of the turn in which a run ended: what it wants is nothing any more, but what it says is heard,
+// above all of the promises that it rejected and forgot, which V8 tells last.
+func (t *thread) lastWords(r *run, op int, in *v8x.Commands, now time.Time) {
+	if op == cmdLog || op == cmdUncaught {
+		t.obeyWorld(r, op, in, now)
 	}
 }
 

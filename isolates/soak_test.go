@@ -9,9 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -329,36 +327,6 @@ func (s *soak) Log(l Line) {
 	case ok:
 		x.lines++
 	}
-}
-
-// gauge is what the process had at a moment.
-type gauge struct {
-	at                         time.Duration
-	ended, rss, heap, routines int
-	live                       v8x.Live
-	stats                      Stats
-}
-
-func (s *soak) measure(start time.Time) gauge {
-	debug.FreeOSMemory()
-	v8x.Trim()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	g := gauge{at: time.Since(start), rss: residentMB(), heap: int(m.HeapAlloc >> 20), routines: runtime.NumGoroutine(), live: v8x.Alive(), stats: s.pool.Stats()}
-	s.mu.Lock()
-	g.ended = s.seq - len(s.open) - len(s.again)
-	s.mu.Unlock()
-	return g
-}
-
-// residentMB is the memory that the process has in RAM.
-func residentMB() int {
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	pages, _ := strconv.Atoi(strings.Fields(string(text))[1])
-	return pages * os.Getpagesize() >> 20
 }
 
 // TestSoak runs good, bad and hostile workers of many owners beside each other, as long as -soak says. Nothing crosses

@@ -17,3 +17,7 @@ func Alive() Live {
 	C.v8x_count_live(&l)
 	return Live{int(l.isolates), int(l.contexts), int(l.globals), int(l.budgets)}
 }
+
+// Trim gives memory that C++ has freed back to the system. It takes milliseconds, during which nobody allocates. From
+// any goroutine.
+func Trim() { C.v8x_trim() }

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <ctime>
+#include <malloc.h>
 #include <string>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -121,6 +122,8 @@ void v8x_count_live(v8x_live* l) {
   l->globals = live.globals.load();
   l->budgets = live.budgets.load();
 }
+
+void v8x_trim(void) { malloc_trim(0); }
 
 const char* v8x_version(void) { return v8::V8::GetVersion(); }
 

@@ -40,6 +40,9 @@ typedef struct {
 } v8x_live;
 void v8x_count_live(v8x_live*);
 
+// Gives memory that is free back to the system.
+void v8x_trim(void);
+
 const char* v8x_version(void);
 // Installs the process-wide parts. Once, after v8go has started V8.
 void v8x_init(void);
