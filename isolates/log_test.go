@@ -26,3 +26,14 @@ func TestLastWords(t *testing.T) {
 		require.Empty(t, b.sent)
 	})
 }
+
+// A module that throws fails its event, and that is all that is said of it.
+func TestLoadErrorIsToldOnce(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		for _, code := range []string{`throw new Error("at load")`, `await 1; throw new Error("at load")`} {
+			o := b.run(worker("w", code), fetch("GET", "http://x/", ""))
+			require.Contains(t, o.end.Failure.Message, "at load")
+			require.Empty(t, b.lines())
+		}
+	})
+}

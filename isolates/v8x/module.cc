@@ -29,7 +29,10 @@ int ModuleState(v8x_context* c) {
   Local<v8::Promise> evaluation(c->evaluation);
   if (evaluation->State() == v8::Promise::kPending) return V8X_PENDING;
   bool rejected = evaluation->State() == v8::Promise::kRejected;
-  if (rejected) evaluation->MarkAsHandled();
+  if (rejected) {
+    evaluation->MarkAsHandled();
+    ForgetRejection(c, evaluation);
+  }
   Local<v8::Value> argv[2] = {
       v8::Number::New(isolate, rejected ? kOpDescribe : kOpModule),
       rejected ? evaluation->Result() : Local<v8::Module>(c->module)->GetModuleNamespace(),

@@ -70,12 +70,16 @@ void OnReject(v8::PromiseRejectMessage m) {
     c->rejections.push_back({NewGlobal(isolate, m.GetPromise()), NewGlobal(isolate, m.GetValue()),
                              frame->FullIsUndefined() ? nullptr : NewGlobal(isolate, frame)});
   } else if (m.GetEvent() == v8::kPromiseHandlerAddedAfterReject) {
-    for (size_t i = c->rejections.size(); i-- > 0;) {
-      if (*c->rejections[i].promise != *m.GetPromise().slot()) continue;
-      DropRejection(&c->rejections[i]);
-      c->rejections.erase(c->rejections.begin() + static_cast<ptrdiff_t>(i));
-      return;
-    }
+    ForgetRejection(c, m.GetPromise());
+  }
+}
+
+void ForgetRejection(v8x_context* c, Local<v8::Promise> promise) {
+  for (size_t i = c->rejections.size(); i-- > 0;) {
+    if (*c->rejections[i].promise != *promise.slot()) continue;
+    DropRejection(&c->rejections[i]);
+    c->rejections.erase(c->rejections.begin() + static_cast<ptrdiff_t>(i));
+    return;
   }
 }
 

@@ -54,4 +54,7 @@ void Finish(v8x_context*, const v8::TryCatch& caught, v8x_result*);
 // Collects the rejections that ReportRejections reports.
 void OnReject(v8::PromiseRejectMessage);
 
+// Somebody has seen to the promise: it is not reported.
+void ForgetRejection(v8x_context*, v8::Local<v8::Promise>);
+
 }  // namespace v8x
