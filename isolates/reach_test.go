@@ -68,13 +68,14 @@ func TestTrapsSeeNothing(t *testing.T) {
 			c.answer(w, "one", &before)
 			require.Empty(t, before, "what of the exercise does not work")
 			var doc struct {
-				Said, Found     []string
-				Looked, Parents int
+				Said, Found             []string
+				Looked, Called, Parents int
 			}
 			c.answer(w, "two", &doc)
 			require.Empty(t, doc.Said, "what of the exercise does not work with traps")
 			require.Empty(t, doc.Found)
 			require.Greater(t, doc.Looked, 100, "times the runtime read what a guest can change: mostly members of options")
+			require.Greater(t, doc.Called, 50, "times the runtime or V8 called what a guest had changed: mostly then()")
 			require.Greater(t, doc.Parents, 30, "classes with another parent")
 		})
 	}

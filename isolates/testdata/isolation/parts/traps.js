@@ -3,11 +3,12 @@
 // used. NAMES are the identifiers in the runtime's source, OWN is the text of this module.
 const caught = new Map(); // what, by text
 let looked = 0;
+let called = 0;
 let parents = 0;
 
 const trap = (() => {
   const { apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, setPrototypeOf } = Reflect;
-  const { Error: E, Function: F, Set: S } = globalThis;
+  const { Error: E, Function: F, Proxy: P, Set: S } = globalThis;
   const set = Map.prototype.set, has = Set.prototype.has, split = String.prototype.split, includes = String.prototype.includes, map = Map.prototype;
   const text = Function.prototype.toString;
   let on = false;
@@ -33,6 +34,7 @@ const trap = (() => {
       }
       const by = who();
       if (by !== "guest" && by !== "native") looked++;
+      return by;
     } finally {
       on = true;
     }
@@ -41,13 +43,23 @@ const trap = (() => {
     if (!d.configurable || key === "__proto__" || holder === globalThis && key === "Error") return;
     const get = "value" in d ? () => d.value : d.get && function () { return apply(d.get, this, []); };
     defineProperty(holder, key, { __proto__: null, configurable: true, enumerable: d.enumerable,
-      get: get && function () { if (on) note(`get ${path}`, [this]); return apply(get, this, []); },
+      get: get && function () {
+        if (!on) return apply(get, this, []);
+        const by = note(`get ${path}`, [this]), value = apply(get, this, []);
+        return by === "guest" || typeof value !== "function" ? value : spy(path, value);
+      },
       set(v) {
         if (on) note(`set ${path}`, [this, v]);
         if (d.set) apply(d.set, this, [v]);
         else if ("value" in d) defineProperty(this, key, { __proto__: null, value: v, writable: true, enumerable: true, configurable: true });
       } });
   };
+  // spy is a function that notes what it is called with, for what calls it that is not the guest's.
+  const spy = (path, f) => new P(f, {
+    __proto__: null,
+    apply(f, self, args) { if (on) { called++; note(`call of ${path}`, [self, ...args]); } return apply(f, self, args); },
+    construct(f, args, target) { if (on) { called++; note(`new ${path}`, args); } return construct(f, args, target); },
+  });
   const adopt = (path, Class) => {
     const parent = getPrototypeOf(Class);
     if (parent === null || !("prototype" in Class) || !/^class /.test(apply(text, Class, []))) return;
@@ -72,8 +84,10 @@ const trap = (() => {
           if (d.configurable) watch(`${path}.${String(key)}`, object, key, d);
         }
       }
+      const more = ["0", "1", "2", "then", "toJSON", Symbol.iterator, Symbol.asyncIterator, Symbol.toPrimitive, Symbol.species, Symbol.isConcatSpreadable, Symbol.match, Symbol.replace, Symbol.split];
+      for (let i = 0; i < more.length; i++) NAMES[NAMES.length] = more[i];
       for (let i = 0; i < NAMES.length; i++) {
-        if (!getOwnPropertyDescriptor(Object.prototype, NAMES[i])) watch(`Object.prototype.${NAMES[i]}`, Object.prototype, NAMES[i], { configurable: true, value: undefined, enumerable: false });
+        if (!getOwnPropertyDescriptor(Object.prototype, NAMES[i])) watch(`Object.prototype.${String(NAMES[i])}`, Object.prototype, NAMES[i], { configurable: true, value: undefined, enumerable: false });
       }
     },
     on() { on = true; },
@@ -96,7 +110,7 @@ addEventListener("fetch", (e) => {
     trap.off();
     const found = [];
     apply(forEach, caught, [(by, what) => { found[found.length] = `${what} by ${by}`; }]);
-    return new R(stringify({ __proto__: null, said, found, looked, parents }));
+    return new R(stringify({ __proto__: null, said, found, looked, called, parents }));
   })());
   trap.on();
 });

@@ -35,12 +35,12 @@ const walk = (() => {
 // control says what of the runtime's own a value is, or undefined. Internal objects have no prototype, or that of a class
 // which is cut off from Object.prototype; internal functions are no methods that a guest can see, and are not the guest's text.
 const control = (() => {
-  const { apply, getPrototypeOf, ownKeys } = Reflect;
+  const { apply, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
   const text = Function.prototype.toString, includes = String.prototype.includes, has = Set.prototype.has;
   const top = Object.prototype;
   const natives = new Set(["send", "ask", "encode", "encodeInto", "decode", "random", "now", "entry", "proxyDetails", "promiseDetails", "runMicrotasks"]);
   const allowed = new Set([Array.prototype[Symbol.unscopables], top]); // null prototypes of ECMAScript
-  return (value, known, own) => {
+  const control = (value, known, own, deep = true) => {
     if (value === null || (typeof value !== "object" && typeof value !== "function") || apply(has, allowed, [value])) return undefined;
     if (typeof value === "function") {
       const source = apply(text, value, []);
@@ -56,8 +56,18 @@ const control = (() => {
       if (keys.length > 3 && apply(includes, keys.map(String).join(), ["bubbles"])) return undefined; // what a class of events is given
       return `an internal object {${keys.map(String).join()}}`;
     }
+    if (known === undefined || apply(has, known, [value])) return undefined;
+    // An instance of a class that is not the guest's, or an object with functions that are not.
+    const maker = apply(has, known, [proto]) ? undefined : getOwnPropertyDescriptor(proto, "constructor")?.value;
+    if (typeof maker === "function" && control(maker, known, own) !== undefined) return `an instance of ${maker.name}`;
+    const keys = deep ? ownKeys(value) : [];
+    for (let i = 0; i < keys.length && i < 50; i++) {
+      const inner = control(getOwnPropertyDescriptor(value, keys[i])?.value, known, own, false);
+      if (inner !== undefined) return `an object with ${String(keys[i])}, ${inner}`;
+    }
     return undefined;
   };
+  return control;
 })();
 
 // samples are values of every kind that a handler can get hold of.
