@@ -1,6 +1,9 @@
 // The guest's module: compiled, from source or from V8's code cache, instantiated and evaluated.
 #include "turn.h"
 
+#include <cctype>
+#include <cstring>
+
 using v8::Local;
 
 namespace v8x {
@@ -12,15 +15,42 @@ struct Bytes {
   size_t len;
 };
 
+// The error of an import that the bundler has left in the code, or an empty handle.
+Local<v8::Value> ImportError(v8::Isolate* isolate, Local<v8::String> specifier) {
+  std::string name = Utf8(isolate, specifier);
+  constexpr size_t kMost = 200;
+  if (name.size() > kMost) {
+    size_t end = kMost;
+    while ((name[end] & 0xc0) == 0x80) end--;  // not in the middle of a character
+    name = name.substr(0, end) + "\u2026";
+  }
+  std::string text = "cannot import \"" + name + "\": imports are bundled at deploy";
+  Local<v8::String> s;
+  if (!NewText(isolate, text.data(), text.size(), &s)) return {};
+  return v8::Exception::TypeError(s, Local<v8::Value>());
+}
+
 v8::MaybeLocal<v8::Module> RefuseImport(Local<v8::Context>, Local<v8::String> specifier, Local<v8::FixedArray>,
                                         Local<v8::Module>) {
-  v8::Isolate* isolate = current->owner->isolate;
-  std::string text = "cannot import \"" + Utf8(isolate, specifier) + "\": imports are bundled at deploy";
-  Local<v8::String> s;
-  if (NewText(isolate, text.data(), text.size(), &s)) {
-    isolate->ThrowException(v8::Exception::TypeError(s, Local<v8::Value>()));
-  }
+  v8::Isolate* isolate = v8::Isolate::GetCurrent();
+  Local<v8::Value> error = ImportError(isolate, specifier);
+  if (!error.IsEmpty()) isolate->ThrowException(error);
   return {};
+}
+
+// name as the path of a URL.
+std::string FileURL(const char* name, size_t len) {
+  std::string url = "file:///";
+  for (size_t i = 0; i < len; i++) {
+    unsigned char c = static_cast<unsigned char>(name[i]);
+    if (isalnum(c) || strchr("-._~/", c)) {
+      url += static_cast<char>(c);
+    } else {
+      const char* hex = "0123456789ABCDEF";
+      url += {'%', hex[c >> 4], hex[c & 15]};
+    }
+  }
+  return url;
 }
 
 // What has become of the module's evaluation.
@@ -80,6 +110,32 @@ int EndModule(v8x_context* c, int state, const v8::TryCatch& caught, v8x_result*
 }
 
 }  // namespace
+
+// What is bundled needs no import(): esbuild makes it a call. What comes here was computed.
+v8::MaybeLocal<v8::Promise> RejectImport(Local<v8::Context> context, Local<v8::Data>, Local<v8::Value>,
+                                         Local<v8::String> specifier, Local<v8::FixedArray>) {
+  Local<v8::Value> error = ImportError(v8::Isolate::GetCurrent(), specifier);
+  Local<v8::Promise::Resolver> resolver;
+  bool ok;
+  if (error.IsEmpty() || !v8::Promise::Resolver::New(context).To(&resolver) ||
+      !resolver->Reject(context, error).To(&ok)) {
+    return {};
+  }
+  return resolver->GetPromise();
+}
+
+// Gives import.meta its url, a file at the root of nowhere: new URL("./x", import.meta.url) works, and what libraries
+// that look at its scheme do with files.
+void DescribeModule(Local<v8::Context> context, Local<v8::Module>, Local<v8::Object> meta) {
+  v8::Isolate* isolate = v8::Isolate::GetCurrent();
+  Local<v8::String> key, url;
+  bool ok;
+  if (current && NewText(isolate, "url", 3, &key) &&
+      NewText(isolate, current->url.data(), current->url.size(), &url)) {
+    meta->CreateDataProperty(context, key, url).To(&ok);
+  }
+}
+
 }  // namespace v8x
 
 using namespace v8x;
@@ -90,6 +146,7 @@ int v8x_module(v8x_context* c, const char* name, size_t name_len, const char* te
                const uint8_t* cache, size_t cache_len, v8x_result* r) {
   Turn turn(c);
   v8::TryCatch caught(c->owner->isolate);
+  c->url = FileURL(name, name_len);
   Local<v8::String> file, source;
   int state = V8X_COMPILE_ERROR;
   bool rejected = false;

@@ -30,6 +30,7 @@ struct v8x_context {
   v8::Address* entry = nullptr;
   v8::Address* module = nullptr;    // and its evaluation promise, while pending
   v8::Address* evaluation = nullptr;
+  std::string url;                  // import.meta.url
   v8::Address* script = nullptr;    // the module's code, for v8x_code_cache
   struct Rejection {
     v8::Address* promise;
@@ -60,7 +61,7 @@ void DropRejection(v8x_context::Rejection*);
 void DropAll(v8x_context*);
 
 bool NewText(v8::Isolate*, const char* text, size_t n, v8::Local<v8::String>*);
-// The text of a string as UTF-8, "" of anything else.
+// The text of a string as UTF-8, of a long one its beginning; "" of anything else. For messages.
 std::string Utf8(v8::Isolate*, v8::Local<v8::Value>);
 // "file:line:column: message" of what was caught.
 std::string Describe(v8::Isolate*, v8::Local<v8::Context>, const v8::TryCatch& caught);

@@ -51,6 +51,11 @@ void ReportRejections(v8x_context*);
 // What every call ends with.
 void Finish(v8x_context*, const v8::TryCatch& caught, v8x_result*);
 
+// V8 asks them for import() and import.meta: module.cc.
+v8::MaybeLocal<v8::Promise> RejectImport(v8::Local<v8::Context>, v8::Local<v8::Data>, v8::Local<v8::Value>,
+                                         v8::Local<v8::String> specifier, v8::Local<v8::FixedArray>);
+void DescribeModule(v8::Local<v8::Context>, v8::Local<v8::Module>, v8::Local<v8::Object> meta);
+
 // Collects the rejections that ReportRejections reports.
 void OnReject(v8::PromiseRejectMessage);
 

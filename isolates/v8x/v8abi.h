@@ -163,6 +163,11 @@ class PromiseRejectMessage {
 };
 using PromiseRejectCallback = void (*)(PromiseRejectMessage);
 
+using HostImportModuleDynamicallyCallback = MaybeLocal<Promise> (*)(Local<Context>, Local<Data> host_defined_options,
+                                                                   Local<Value> resource_name, Local<String> specifier,
+                                                                   Local<FixedArray> import_attributes);
+using HostInitializeImportMetaObjectCallback = void (*)(Local<Context>, Local<Module>, Local<Object> meta);
+
 class StartupData {
  public:
   const char* data;
@@ -186,6 +191,9 @@ class Isolate {
   void SetOOMErrorHandler(OOMErrorCallback);
   void SetFatalErrorHandler(FatalErrorCallback);
   void SetPromiseRejectCallback(PromiseRejectCallback);
+  static Isolate* GetCurrent();
+  void SetHostImportModuleDynamicallyCallback(HostImportModuleDynamicallyCallback);
+  void SetHostInitializeImportMetaObjectCallback(HostInitializeImportMetaObjectCallback);
   void LowMemoryNotification();
   int64_t AdjustAmountOfExternalAllocatedMemory(int64_t);
   // What every promise reaction takes along from where it was made (AsyncContext).
@@ -281,9 +289,11 @@ class Number : public Value {
   double Value() const;
 };
 
+class Name : public Value {};
+
 enum class NewStringType { kNormal, kInternalized };
 
-class String : public Value {
+class String : public Name {
  public:
   struct WriteFlags {
     enum { kNone = 0, kNullTerminate = 1, kReplaceInvalidUtf8 = 2 };
@@ -300,6 +310,7 @@ class Object : public Value {
   static Local<Object> New(Isolate*);
   MaybeLocal<Value> Get(Local<Context>, uint32_t index);
   Maybe<bool> Set(Local<Context>, Local<Value> key, Local<Value> value);
+  Maybe<bool> CreateDataProperty(Local<Context>, Local<Name> key, Local<Value> value);
 };
 
 class Array : public Object {
@@ -409,9 +420,17 @@ class Message {
 class Promise : public Object {
  public:
   enum PromiseState { kPending, kFulfilled, kRejected };
+  class Resolver;
   PromiseState State();
   Local<Value> Result();
   void MarkAsHandled();
+};
+
+class Promise::Resolver : public Object {
+ public:
+  static MaybeLocal<Resolver> New(Local<Context>);
+  Local<Promise> GetPromise();
+  Maybe<bool> Reject(Local<Context>, Local<Value>);
 };
 
 class Proxy : public Object {

@@ -35,9 +35,10 @@ bool NewText(v8::Isolate* isolate, const char* text, size_t n, Local<v8::String>
 std::string Utf8(v8::Isolate* isolate, Local<v8::Value> v) {
   if (v.IsEmpty() || !v->FullIsString()) return "";
   Local<v8::String> s = v.As<v8::String>();
-  std::string text(s->Utf8LengthV2(isolate), '\0');
-  s->WriteUtf8V2(isolate, text.data(), text.size(), v8::String::WriteFlags::kReplaceInvalidUtf8, nullptr);
-  return text;
+  constexpr size_t kMost = 8192;
+  char text[kMost];
+  return std::string(
+      text, s->WriteUtf8V2(isolate, text, kMost, v8::String::WriteFlags::kReplaceInvalidUtf8, nullptr));
 }
 
 // Runs no JavaScript.
@@ -143,6 +144,8 @@ v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   i->isolate->SetOOMErrorHandler(OnOOM);
   i->isolate->SetFatalErrorHandler(OnFatal);
   i->isolate->SetPromiseRejectCallback(OnReject);
+  i->isolate->SetHostImportModuleDynamicallyCallback(RejectImport);
+  i->isolate->SetHostInitializeImportMetaObjectCallback(DescribeModule);
   return i;
 }
 
