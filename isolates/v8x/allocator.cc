@@ -159,6 +159,8 @@ void LimitBudget(Budget* b, size_t limit) { b->limit = limit; }
 
 size_t BudgetUsed(const Budget* b) { return b->used.load(std::memory_order_relaxed); }
 
+size_t BudgetLimit(const Budget* b) { return b->limit.load(std::memory_order_relaxed); }
+
 void InstallAllocator() { default_allocator = new LimitingAllocator(default_allocator); }
 
 }  // namespace v8x

@@ -228,7 +228,7 @@ const struct {
 } functions[] = {{"send", Send},     {"ask", Ask},       {"encode", EncodeText}, {"encodeInto", EncodeInto},
                  {"decode", DecodeText}, {"random", Random}, {"now", Now},           {"entry", Entry},
                  {"proxyDetails", ProxyDetails}, {"promiseDetails", PromiseDetails}, {"frame", Frame},
-                 {"setFrame", SetFrame}};
+                 {"setFrame", SetFrame}, {"clone", Clone}};
 
 }  // namespace
 

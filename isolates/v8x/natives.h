@@ -4,6 +4,9 @@
 
 namespace v8x {
 
+// host.clone(value, transfer, prototype, hook), in clone.cc.
+void Clone(const v8::FunctionCallbackInfo<v8::Value>&);
+
 // Makes the host object in the current context, or returns an empty handle.
 v8::Local<v8::Object> NewHost(v8::Isolate*, v8::Local<v8::Context>);
 

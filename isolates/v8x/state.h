@@ -18,6 +18,7 @@ struct v8x_isolate {
   size_t heap_slack = 0;
   size_t old_limit = 0;  // of the old generation, when v8x_set_limits asked for more than V8 knows yet
   Budget* buffers = nullptr;
+  size_t scratch = 0;  // bytes that clones under way have serialised: clone.cc
   v8x::Outbox out;
   std::string error;
   v8::Address* constants[v8x::kConstantCount] = {};  // globals: null, true, false
@@ -73,6 +74,7 @@ Budget* NewBudget(size_t limit);
 void DropBudget(Budget*);
 void LimitBudget(Budget*, size_t limit);
 size_t BudgetUsed(const Budget*);
+size_t BudgetLimit(const Budget*);
 // Puts our allocator in front of the one that v8go gives to every isolate.
 void InstallAllocator();
 

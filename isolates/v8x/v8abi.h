@@ -5,9 +5,9 @@
 // ABI; each is checked against the real headers of the module cache by TestABI, and the version
 // of the V8 that was linked is checked when the process starts.
 #pragma once
-#include <memory>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace v8 {
 namespace internal {
@@ -72,6 +72,8 @@ class MaybeLocal {
 template <class T>
 class Maybe {
  public:
+  Maybe() = default;
+  explicit Maybe(T value) : has_value_(true), value_(value) {}
   bool To(T* out) const {
     if (has_value_) *out = value_;
     return has_value_;
@@ -123,6 +125,7 @@ class TryCatch {
   Local<Value> Exception() const;
   Local<class Message> Message() const;
   void Reset();
+  Local<Value> ReThrow();
   TryCatch(const TryCatch&) = delete;
   void operator=(const TryCatch&) = delete;
 
@@ -310,6 +313,7 @@ class Object : public Value {
   static Local<Object> New(Isolate*);
   MaybeLocal<Value> Get(Local<Context>, uint32_t index);
   Maybe<bool> Set(Local<Context>, Local<Value> key, Local<Value> value);
+  Local<Value> GetPrototypeV2();
   Maybe<bool> CreateDataProperty(Local<Context>, Local<Name> key, Local<Value> value);
 };
 

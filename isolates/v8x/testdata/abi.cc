@@ -3,7 +3,7 @@
 #ifdef REAL
 #include "v8.h"
 #else
-#include "../v8abi.h"
+#include "../v8abi_serializer.h"
 #endif
 #include <cstdio>
 #include <cstring>
@@ -133,4 +133,27 @@ int main() {
   SLOT(PageAllocator::AllocateSharedPages);
   SLOT(PageAllocator::CanAllocateSharedPages);
   VALUE(PageAllocator::kReadWrite);
+  SIZE(Maybe<uint32_t>);
+  BY_REGISTER(Maybe<uint32_t>);
+  AT(Maybe<uint32_t>, value_);
+  using Serialized = std::pair<uint8_t*, size_t>;
+  SIZE(Serialized);
+  BY_REGISTER(Serialized);
+  SIZE(ValueSerializer);
+  SIZE(ValueSerializer::Delegate);
+  SLOT(ValueSerializer::Delegate::ThrowDataCloneError);
+  SLOT(ValueSerializer::Delegate::HasCustomHostObject);
+  SLOT(ValueSerializer::Delegate::IsHostObject);
+  SLOT(ValueSerializer::Delegate::WriteHostObject);
+  SLOT(ValueSerializer::Delegate::GetSharedArrayBufferId);
+  SLOT(ValueSerializer::Delegate::GetWasmModuleTransferId);
+  SLOT(ValueSerializer::Delegate::AdoptSharedValueConveyor);
+  SLOT(ValueSerializer::Delegate::ReallocateBufferMemory);
+  SLOT(ValueSerializer::Delegate::FreeBufferMemory);
+  SIZE(ValueDeserializer);
+  SIZE(ValueDeserializer::Delegate);
+  SLOT(ValueDeserializer::Delegate::ReadHostObject);
+  SLOT(ValueDeserializer::Delegate::GetWasmModuleFromId);
+  SLOT(ValueDeserializer::Delegate::GetSharedArrayBufferFromId);
+  SLOT(ValueDeserializer::Delegate::GetSharedValueConveyor);
 }
