@@ -144,6 +144,8 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 		delete(r.calls, id)
 	case cmdQueue:
 		t.enqueue(r, in)
+	case cmdSubtle:
+		t.subtle(r, in)
 	}
 }
 

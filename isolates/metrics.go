@@ -4,7 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics of a Pool that are counted as such. What Stats has as well is collected from there.
 type metrics struct {
-	waitUntilFailed, waitUntilCut prometheus.Counter
+	waitUntilFailed, waitUntilCut, offloaded, offloadCPU prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
@@ -14,8 +14,10 @@ func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
 	m := &metrics{
 		waitUntilFailed: counter("wait_until_failures_total", "waitUntil promises that rejected."),
 		waitUntilCut:    counter("wait_until_cut_total", "Events whose waitUntil work was cut short by a limit."),
+		offloaded:       counter("offloaded_total", "Operations of events done outside the pinned threads: long ones of crypto.subtle, compression."),
+		offloadCPU:      counter("offload_cpu_seconds_total", "CPU time of those operations."),
 	}
-	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, collector{p}} {
+	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, collector{p}} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ const (
 	opHook           = 14
 	opCredit         = 15
 	opAbort          = 16
+	opWorked         = 30
 )
 
 // JavaScript to Go.
@@ -39,12 +40,57 @@ const (
 	cmdActing     = 16
 	cmdHookDone   = 17
 	cmdBody       = 18
+	cmdSubtle     = 30
 )
 
 // Questions of JavaScript.
 const (
-	askDigest          = 1
-	askHMAC            = 2
 	askTimingSafeEqual = 3
 	askDomainToASCII   = 4
+	askSubtle          = 30
+)
+
+// What crypto.subtle asks of Go, at once by askSubtle or as cmdSubtle. Arguments and answers: subtle.go.
+const (
+	subtleDigest = iota + 1
+	subtleHMAC
+	subtleHMACEqual
+	subtleEncryptCBC
+	subtleDecryptCBC
+	subtleCTR
+	subtleEncryptGCM
+	subtleDecryptGCM
+	subtleWrapKW
+	subtleUnwrapKW
+	subtleHKDF
+	subtlePBKDF2
+
+	subtleRSAGenerate
+	subtleRSAImport
+	subtleRSAImportParts
+	subtleRSAExport
+	subtleRSAParts
+	subtleSignPKCS1
+	subtleVerifyPKCS1
+	subtleSignPSS
+	subtleVerifyPSS
+	subtleEncryptOAEP
+	subtleDecryptOAEP
+
+	subtleECGenerate
+	subtleECImportPoint
+	subtleECImportScalar
+	subtleECImport
+	subtleECExport
+	subtleSignECDSA
+	subtleVerifyECDSA
+	subtleECDH
+
+	subtleOKPGenerate
+	subtleOKPImportSeed
+	subtleOKPImport
+	subtleOKPExport
+	subtleSignEd25519
+	subtleVerifyEd25519
+	subtleX25519
 )

@@ -21,6 +21,7 @@ type Pool struct {
 	host    Host
 	stacks  stacks
 	fetcher *fetcher
+	offload *offload
 	metrics *metrics
 	dog     watchdog
 	code    *codeCache
@@ -53,7 +54,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	p := &Pool{
 		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), spares: newSpares(cfg), fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads), stop: make(chan struct{}), dogStop: make(chan struct{}),
-		patience: closeWithin,
+		offload: newOffload(cfg.Threads), patience: closeWithin,
 	}
 	for i := range p.threads {
 		p.threads[i].Store(newThread(p, i))
@@ -100,6 +101,7 @@ func (p *Pool) Close() {
 	waitAtMost(&p.dogDone, p.patience)
 	p.commons.close()
 	p.spares.close()
+	waitAtMost(&p.offload.running, p.patience)
 	p.fetcher.close()
 }
 

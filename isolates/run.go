@@ -38,6 +38,8 @@ type run struct {
 	made   int                // subrequests so far
 	logged int                // bytes of output so far
 
+	offloads, offloadBytes int // operations done elsewhere that are under way, and what they hold
+
 	ctx    context.Context // of its calls; nil until the first
 	cancel context.CancelFunc
 }

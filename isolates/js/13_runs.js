@@ -114,6 +114,7 @@ function forget(run) {
   internal.forgetTimers(run);
   internal.forgetFetches(run);
   internal.forgetQueues(run);
+  internal.forgetWork(run);
 }
 
 // startIn calls f on behalf of run.

@@ -22,12 +22,13 @@ function dataCloneError(message) {
 
 // isCopied: whether copy() makes the copy. Platform objects that cannot be cloned throw.
 function isCopied(value) {
-  if (internal.isDOMException(value) || internal.isBlob(value)) return true;
+  if (internal.isDOMException(value) || internal.isBlob(value) || internal.isCryptoKey(value)) return true;
   if (internal.isPlatformObject(value)) throw dataCloneError(`${internal.inspectBrief(value)} could not be cloned`);
   return false;
 }
 
 function copy(value) {
+  if (internal.isCryptoKey(value)) return internal.cloneCryptoKey(value);
   return internal.isBlob(value) ? copyBlob(value) : copyException(value);
 }
 

@@ -10,7 +10,7 @@ const {
 const { send } = host;
 const {
   ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HOOK, MODULE, QUEUED, RESPONSE, SCHEDULED_EVENT, TASK_EVENT, TIMERS,
-  UNHANDLED,
+  UNHANDLED, WORKED,
 } = entryOps;
 
 // ---- errors nobody caught ----
@@ -77,6 +77,7 @@ host.entry((op, a, b, c, d, e, f, g) => {
     case CHUNK: return internal.fetchChunk(a, b);
     case FETCH_FAILED: return internal.fetchFailed(a, b);
     case QUEUED: return internal.queued(a, b);
+    case WORKED: return internal.worked(a, b);
     case ENV: return prepare(a, b, c);
     case MODULE: return internal.findHandlers(a);
     case UNHANDLED: return unhandled(a, b);

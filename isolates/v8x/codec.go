@@ -1,6 +1,7 @@
 package v8x
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -83,6 +84,13 @@ func (c *Call) Strings(list []string) *Call {
 	return c
 }
 
+// Raw adds a value that is encoded already: what an Answer function gave.
+func (c *Call) Raw(answer []byte) *Call {
+	c.buf[0]++
+	c.buf = append(c.buf, answer...)
+	return c
+}
+
 // Numbers adds a list of numbers.
 func (c *Call) Numbers(list ...float64) *Call {
 	c.arg(tagList)
@@ -116,6 +124,15 @@ func AnswerBytes(b []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte{tagBytes}, uint32(len(b))), b...)
 }
 
+// AnswerList is a list of Uint8Arrays as an answer.
+func AnswerList(list ...[]byte) []byte {
+	out := binary.LittleEndian.AppendUint32([]byte{tagList}, uint32(len(list)))
+	for _, b := range list {
+		out = append(binary.LittleEndian.AppendUint32(append(out, tagBytes), uint32(len(b))), b...)
+	}
+	return out
+}
+
 // Commands reads what host.send wrote. Each Next begins a command, whose arguments are then read in order. The
 // first thing that does not fit makes Err non-nil and everything after it zero.
 type Commands struct {
@@ -126,6 +143,9 @@ type Commands struct {
 
 // ReadCommands begins to read Result.Out, or what an Asker is given.
 func ReadCommands(out []byte) Commands { return Commands{in: out} }
+
+// Len is how many bytes of input are left.
+func (c *Commands) Len() int { return len(c.in) }
 
 // Err is what was wrong with the input, if anything was. It cannot happen but by a mistake in the runtime.
 func (c *Commands) Err() error { return c.err }
@@ -240,6 +260,15 @@ func (c *Commands) Strings() []string {
 		list = append(list, string(c.take(c.length())))
 	}
 	return list
+}
+
+// Detach takes the arguments of the current command that are not read yet, copied: they may be read when the input is gone.
+func (c *Commands) Detach() Commands {
+	from, args := c.in, c.args
+	for c.args > 0 && c.err == nil {
+		c.Skip()
+	}
+	return Commands{in: bytes.Clone(from[:len(from)-len(c.in)]), args: args, err: c.err}
 }
 
 // Skip passes over one argument.

@@ -101,7 +101,7 @@ test("HMAC: refusals", async () => {
   await assert.rejects(importRaw(""), "DataError");
   await assert.rejects(subtle.importKey("raw", bytes("k"), "HMAC", true, ["sign"]), TypeError);
   await assert.rejects(subtle.importKey("raw", bytes("k"), { name: "HMAC", hash: "MD5" }, true, ["sign"]), "NotSupportedError");
-  await assert.rejects(subtle.importKey("raw", bytes("k"), { name: "AES-GCM" }, true, ["encrypt"]), "NotSupportedError");
+  await assert.rejects(subtle.importKey("raw", bytes("k"), { name: "AES-XTS" }, true, ["encrypt"]), "NotSupportedError");
   await assert.rejects(subtle.importKey("spki", bytes("k"), HMAC, true, ["sign"]), "NotSupportedError");
   await assert.rejects(subtle.importKey("x", bytes("k"), HMAC, true, ["sign"]), TypeError);
   await assert.rejects(subtle.importKey("raw", {}, HMAC, true, ["sign"]), TypeError);
@@ -111,7 +111,7 @@ test("HMAC: refusals", async () => {
   await assert.rejects(subtle.verify("HMAC", signOnly, bytes(""), bytes("")), "InvalidAccessError");
   await assert.rejects(subtle.exportKey("raw", signOnly), "InvalidAccessError");
   await assert.rejects(subtle.sign("HMAC", {}, bytes("")), TypeError);
-  await assert.rejects(subtle.sign("RSA-PSS", signOnly, bytes("")), "NotSupportedError");
+  await assert.rejects(subtle.sign("RSA-XYZ", signOnly, bytes("")), "NotSupportedError");
   await assert.rejects(subtle.generateKey({ name: "HMAC", hash: "SHA-1", length: 0 }, true, ["sign"]), "OperationError");
 });
 

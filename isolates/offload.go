@@ -1,0 +1,174 @@
+package isolates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// Bounds of what a run may have elsewhere at once.
+const (
+	maxOffloads     = 256      // operations
+	maxOffloadBytes = 64 << 20 // of their arguments
+)
+
+// offload runs what takes too long for a pinned thread, in goroutines: at most `free` at once for the process, and owners in
+// turn, so that one who has much to compute slows nobody but himself. Safe for use by any goroutine.
+type offload struct {
+	mu      sync.Mutex
+	free    int
+	jobs    map[string][]func() // by owner; none is empty
+	turns   []string            // the owners of jobs, who is next first
+	running sync.WaitGroup
+}
+
+func newOffload(workers int) *offload { return &offload{free: workers, jobs: map[string][]func(){}} }
+
+// submit has f run soon.
+func (o *offload) submit(owner string, f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.free > 0 {
+		o.free--
+		o.running.Go(func() { o.work(f) })
+		return
+	}
+	if len(o.jobs[owner]) == 0 {
+		o.turns = append(o.turns, owner)
+	}
+	o.jobs[owner] = append(o.jobs[owner], f)
+}
+
+// work does f and then what waits, until nothing does.
+func (o *offload) work(f func()) {
+	for f != nil {
+		f()
+		f = o.next()
+	}
+}
+
+func (o *offload) next() func() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.turns) == 0 {
+		o.free++
+		return nil
+	}
+	owner := o.turns[0]
+	o.turns = o.turns[1:]
+	list := o.jobs[owner]
+	if len(list) == 1 {
+		delete(o.jobs, owner)
+	} else {
+		o.jobs[owner] = list[1:]
+		o.turns = append(o.turns, owner)
+	}
+	return list[0]
+}
+
+// meter says whether work may go on: its run must not be over, nor have used up its CPU time.
+type meter struct {
+	ctx    context.Context
+	budget time.Duration
+	begun  time.Duration
+}
+
+var errBudget = errors.New("the CPU time of the event is used up")
+
+func (m *meter) goOn() error {
+	if err := m.ctx.Err(); err != nil {
+		return err
+	}
+	if ownCPU()-m.begun > m.budget {
+		return errBudget
+	}
+	return nil
+}
+
+// ownCPU is the CPU time that the calling thread has used.
+func ownCPU() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+// elsewhere does work that takes long for call c of r, and answers when it is done. The CPU time it took is the run's. n is
+// how many bytes the work holds.
+func (t *thread) elsewhere(r *run, c *call, n int, work func(goOn func() error) product) {
+	if r.offloads >= maxOffloads || r.offloadBytes+n > maxOffloadBytes {
+		t.answer(r, c, true, worked(c, product{err: fmt.Errorf(
+			"too much at once: at most %d operations of %d bytes together may be under way", maxOffloads, maxOffloadBytes)}))
+		return
+	}
+	r.offloads++
+	r.offloadBytes += n
+	m := meter{ctx: r.context(), budget: r.cpuLeft}
+	t.pool.offload.submit(r.attempt.Worker.Owner, func() {
+		p, used := m.measure(work)
+		t.pool.metrics.offloaded.Inc()
+		t.pool.metrics.offloadCPU.Add(used.Seconds())
+		t.post(func(t *thread) { t.worked(r, c, n, p, used) })
+	})
+}
+
+// measure does the work on a thread of its own, unless its run is over already.
+func (m *meter) measure(work func(goOn func() error) product) (p product, used time.Duration) {
+	if err := m.ctx.Err(); err != nil {
+		return product{err: err}, 0
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	m.begun = ownCPU()
+	defer func() {
+		used = ownCPU() - m.begun
+		if failed := recover(); failed != nil {
+			p = product{err: fmt.Errorf("the operation failed: %v", failed)}
+		}
+	}()
+	return work(m.goOn), 0
+}
+
+// worked takes up what was done elsewhere.
+func (t *thread) worked(r *run, c *call, n int, p product, used time.Duration) {
+	if r.over {
+		return
+	}
+	r.offloads--
+	r.offloadBytes -= n
+	r.cpu += used
+	r.cpuLeft -= used
+	if r.cpuLeft < 0 {
+		t.stop(r, events.ReasonCPU, r.cpuFailure().Message)
+		return
+	}
+	if r.calls[c.id] != c {
+		return
+	}
+	delete(r.calls, c.id)
+	body := worked(c, p)(&t.call)
+	t.turn(r, t.call.Bytes(), body)
+}
+
+func worked(c *call, p product) func(*v8x.Call) []byte {
+	return func(call *v8x.Call) []byte {
+		call.Reset(opWorked).Number(c.id)
+		return p.deliver(call)
+	}
+}
+
+// subtle begins an operation of crypto.subtle that takes long.
+func (t *thread) subtle(r *run, in *v8x.Commands) {
+	c := r.register(in.Number())
+	args := in.Detach()
+	t.elsewhere(r, c, args.Len(), func(goOn func() error) product { return subtleWork(&args, goOn) })
+}
