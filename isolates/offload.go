@@ -169,6 +169,6 @@ func worked(c *call, p product) func(*v8x.Call) []byte {
 // subtle begins an operation of crypto.subtle that takes long.
 func (t *thread) subtle(r *run, in *v8x.Commands) {
 	c := r.register(in.Number())
-	args := in.Detach()
-	t.elsewhere(r, c, args.Len(), func(goOn func() error) product { return subtleWork(&args, goOn) })
+	op, args := int(in.Int()), in.Detach()
+	t.elsewhere(r, c, args.Len(), func(goOn func() error) product { return subtleWork(op, &args, goOn) })
 }

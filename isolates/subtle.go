@@ -61,10 +61,20 @@ var errSubtle = errors.New("unknown function of crypto.subtle")
 // always is a goOn that never ends the work.
 func always() error { return nil }
 
-// subtleWork does one function of crypto.subtle: its number comes first, its arguments follow. goOn is asked by what may
-// take long whether to go on.
-func subtleWork(q *v8x.Commands, goOn func() error) product {
-	switch op := int(q.Int()); {
+// subtleNow does one function of crypto.subtle while JavaScript waits: its number comes first, its arguments follow.
+func subtleNow(q *v8x.Commands) product {
+	op := int(q.Int())
+	if op <= subtlePBKDF2 {
+		return subtleWork(op, q, always)
+	}
+	// Go's public-key cryptography may keep weak pointers to its arguments, which is fatal when they are not in Go's memory.
+	args := q.Detach()
+	return subtleWork(op, &args, always)
+}
+
+// subtleWork does one function of crypto.subtle. goOn is asked by what may take long whether to go on.
+func subtleWork(op int, q *v8x.Commands, goOn func() error) product {
+	switch {
 	case op <= subtlePBKDF2:
 		return subtleSymmetric(op, q, goOn)
 	case op <= subtleRSAParts:

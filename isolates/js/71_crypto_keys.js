@@ -32,7 +32,7 @@ class CryptoKey {
   #key;
   #algorithm = null;
   #usages = null;
-  constructor(token, key) {
+  constructor(token = undefined, key = undefined) {
     if (token !== TOKEN) throw illegalConstructor();
     this.#key = key;
   }

@@ -50,8 +50,9 @@ function exportKey(format, key) {
     const x = internal.toBase64url(isPrivate ? subarray(key.bytes, SIZE) : key.bytes);
     const ops = crypto.toArray(key.usages);
     const crv = key.algorithm.name;
-    if (!isPrivate) return { crv, ext: key.extractable, key_ops: ops, kty: "OKP", x };
-    return { crv, d: internal.toBase64url(subarray(key.bytes, 0, SIZE)), ext: key.extractable, key_ops: ops, kty: "OKP", x };
+    const head = crv === "Ed25519" ? { alg: crv, crv } : { crv };
+    if (!isPrivate) return { ...head, ext: key.extractable, key_ops: ops, kty: "OKP", x };
+    return { ...head, d: internal.toBase64url(subarray(key.bytes, 0, SIZE)), ext: key.extractable, key_ops: ops, kty: "OKP", x };
   }
   checkExport(format, key);
   if (format === "raw") return new Uint8Array(key.bytes);

@@ -244,7 +244,7 @@ let isSubtle;
 
 class SubtleCrypto {
   #brand = true;
-  constructor(token) {
+  constructor(token = undefined) {
     if (token !== TOKEN) throw illegalConstructor();
   }
   static {

@@ -22,7 +22,7 @@ function isIntegerArray(value) {
 
 class Crypto {
   #brand = true;
-  constructor(token) {
+  constructor(token = undefined) {
     if (token !== TOKEN) throw illegalConstructor();
   }
   get subtle() {
