@@ -51,7 +51,7 @@ function after(result, next) {
 }
 
 // BORDER is up to how many bytes hashing and AES are done at once: about as long as handing them over takes.
-const BORDER = 65536;
+const BORDER = 131072;
 
 crypto.isLong = (bytes) => lengthOf(bytes) > BORDER;
 
@@ -70,7 +70,19 @@ const jobs = new Map(); // request id → Job
 // work has Go do a function of crypto.subtle; args are its number and its arguments. The result is bytes, a list of them, or a
 // boolean; a failure becomes a DOMException of the given name.
 function work(long, failure, args) {
-  return long ? workElsewhere(failure, args) : check(failure, ReflectApply(ask, undefined, prefixed([askOps.SUBTLE], args)));
+  return long ? workElsewhere(failure, args) : check(failure, workNow(args));
+}
+
+const { SUBTLE } = askOps;
+
+function workNow(a) {
+  switch (a.length) {
+    case 3: return ask(SUBTLE, a[0], a[1], a[2]);
+    case 4: return ask(SUBTLE, a[0], a[1], a[2], a[3]);
+    case 5: return ask(SUBTLE, a[0], a[1], a[2], a[3], a[4]);
+    case 6: return ask(SUBTLE, a[0], a[1], a[2], a[3], a[4], a[5]);
+    default: return ReflectApply(ask, undefined, prefixed([SUBTLE], a));
+  }
 }
 
 function prefixed(head, args) {

@@ -116,7 +116,7 @@ function registerRSA(name, own, privateUsages, publicUsages, use) {
 }
 
 // Signing takes a millisecond and more, verifying hardly anything.
-const slow = (key) => key.details.modulusLength > 4096;
+const slow = (key) => key.details.modulusLength > 3072;
 
 registerRSA("RSASSA-PKCS1-v1_5", {
   params: { sign: null, verify: null },

@@ -1,0 +1,139 @@
+package isolates
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func TestOffloadTakesOwnersInTurn(t *testing.T) {
+	o := newOffload(1)
+	var order []string
+	gate := make(chan struct{})
+	o.submit("a", func() { <-gate })
+	for i := range 3 {
+		o.submit("a", func() { order = append(order, fmt.Sprint("a", i)) })
+	}
+	for i := range 2 {
+		o.submit("b", func() { order = append(order, fmt.Sprint("b", i)) })
+	}
+	o.submit("c", func() { order = append(order, "c0") })
+	close(gate)
+	o.running.Wait()
+	require.Equal(t, []string{"a0", "b0", "c0", "a1", "b1", "a2"}, order)
+	require.Equal(t, 1, o.free)
+	require.Empty(t, o.jobs)
+	require.Empty(t, o.turns)
+	ran := false
+	o.submit("d", func() { ran = true })
+	o.running.Wait()
+	require.True(t, ran)
+}
+
+// derive is a worker that derives with the iterations of its payload.
+const derive = `
+const key = await crypto.subtle.importKey("raw", new Uint8Array(8), "PBKDF2", false, ["deriveBits"]);
+const bits = (iterations) => crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt: new Uint8Array(8), iterations }, key, 256);
+export default { async task({ payload }, env, ctx) {
+	const { iterations, times = 1, leave = false } = payload;
+	if (leave) { bits(iterations); return "left"; }
+	const all = await Promise.allSettled(Array.from({ length: times }, () => bits(iterations)));
+	return all.map((x) => x.status === "fulfilled" ? x.value.byteLength : x.reason.name + ": " + x.reason.message);
+} };`
+
+func deriver(cpu, wall time.Duration) *events.Worker {
+	w := worker("derive", derive)
+	w.Limits = events.Limits{CPU: events.Millis(cpu), Wall: events.Millis(wall)}
+	return w
+}
+
+func results(t *testing.T, o *outcome) []any {
+	t.Helper()
+	require.Nil(t, o.end.Failure)
+	var doc struct{ Data []any }
+	require.NoError(t, json.Unmarshal(o.reply.Body, &doc))
+	return doc.Data
+}
+
+func TestLongOperationsAreChargedToTheirEvent(t *testing.T) {
+	b := newBench(t)
+	w := deriver(20*time.Second, 25*time.Second)
+	b.run(w, task(`{"iterations":1}`))
+	few := b.run(w, task(`{"iterations":100}`)).end.CPU
+	o := b.run(w, task(`{"iterations":200000}`))
+	require.Equal(t, []any{32.0}, results(t, o))
+	require.Greater(t, o.end.CPU, few+10*time.Millisecond, "200 000 rounds of SHA-256 cannot be had for less")
+}
+
+func TestLongOperationsEndWithTheCPUTimeOfTheirEvent(t *testing.T) {
+	b := newBench(t)
+	began := time.Now()
+	o := b.run(deriver(30*time.Millisecond, 25*time.Second), task(`{"iterations":20000000}`))
+	require.NotNil(t, o.end.Failure)
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+	require.Less(t, o.end.CPU, 500*time.Millisecond)
+	require.Less(t, time.Since(began), 10*time.Second)
+}
+
+func TestLongOperationsDieWithTheirEvent(t *testing.T) {
+	b := newBench(t)
+	w := deriver(20*time.Second, 25*time.Second)
+	o := b.run(w, task(`{"iterations":20000000,"leave":true}`))
+	require.Nil(t, o.end.Failure)
+	require.Less(t, o.end.CPU, 500*time.Millisecond)
+	// The worker of the pool is free again at once, and the context too.
+	o = b.run(w, task(`{"iterations":5000}`))
+	require.Equal(t, []any{32.0}, results(t, o))
+	o = b.run(deriver(20*time.Second, 100*time.Millisecond), task(`{"iterations":20000000}`))
+	require.NotNil(t, o.end.Failure)
+	require.Equal(t, events.ReasonTimeout, o.end.Failure.Reason)
+}
+
+func TestTooManyLongOperationsAtOnceAreRefused(t *testing.T) {
+	b := newBench(t)
+	o := b.run(deriver(20*time.Second, 25*time.Second), task(fmt.Sprintf(`{"iterations":100,"times":%d}`, maxOffloads+5)))
+	list := results(t, o)
+	require.Len(t, list, maxOffloads+5)
+	for i, x := range list {
+		if i < maxOffloads {
+			require.Equal(t, 32.0, x, i)
+		} else {
+			require.Contains(t, x, "OperationError: too much at once")
+		}
+	}
+	o = b.run(deriver(20*time.Second, 25*time.Second), task(`{"iterations":4294967295}`))
+	require.Contains(t, results(t, o)[0], "OperationError: PBKDF2 with 4294967295 iterations")
+}
+
+// BenchmarkSubtle is what one awaited operation of crypto.subtle costs inside a handler.
+func BenchmarkSubtle(bm *testing.B) {
+	for _, c := range []struct{ name, setup, body string }{
+		{"digest/32", "const d = new Uint8Array(32)", `crypto.subtle.digest("SHA-256", d)`},
+		{"digest/1K", "const d = new Uint8Array(1024)", `crypto.subtle.digest("SHA-256", d)`},
+		{"digest/32K", "const d = new Uint8Array(32768)", `crypto.subtle.digest("SHA-256", d)`},
+		{"hmac/64", `const d = new Uint8Array(64), k = await crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, false, ["sign"])`,
+			`crypto.subtle.sign("HMAC", k, d)`},
+		{"gcm/64", `const d = new Uint8Array(64), k = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt"]), iv = new Uint8Array(12)`,
+			`crypto.subtle.encrypt({ name: "AES-GCM", iv }, k, d)`},
+		{"ecdsa/64", `const d = new Uint8Array(64), k = (await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign"])).privateKey`,
+			`crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, k, d)`},
+		// Handed over: what it costs more than the work itself is the way there and back.
+		{"digest/129K", "const d = new Uint8Array(131073)", `crypto.subtle.digest("SHA-256", d)`},
+	} {
+		bm.Run(c.name, func(bm *testing.B) {
+			b := newBench(bm)
+			w := worker("bench", c.setup+";\nexport default { async task({ payload }) { for (let i = 0; i < payload; i++) await "+c.body+"; } }")
+			w.Limits = events.Limits{CPU: events.Millis(5 * time.Minute), Wall: events.Millis(5 * time.Minute)}
+			b.run(w, task("1"))
+			bm.ResetTimer()
+			if o := b.run(w, task(fmt.Sprint(bm.N))); o.end.Failure != nil {
+				bm.Fatal(o.end.Failure)
+			}
+		})
+	}
+}
