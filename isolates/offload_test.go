@@ -110,6 +110,24 @@ func TestTooManyLongOperationsAtOnceAreRefused(t *testing.T) {
 	require.Contains(t, results(t, o)[0], "OperationError: PBKDF2 with 4294967295 iterations")
 }
 
+func TestLongOperationsInAPersistentContext(t *testing.T) {
+	b := newBench(t)
+	w := deriver(20*time.Second, 25*time.Second)
+	w.Mode = events.Persistent
+	var list []*outcome
+	for range 3 {
+		list = append(list, b.start(w, task(`{"iterations":20000,"times":3}`)))
+	}
+	short := b.start(w, task(`{"iterations":20000000,"leave":true}`))
+	for _, o := range list {
+		o.wait(t, o.ended)
+		require.Equal(t, []any{32.0, 32.0, 32.0}, results(t, o))
+		require.Greater(t, o.end.CPU, time.Millisecond)
+	}
+	short.wait(t, short.ended)
+	require.Nil(t, short.end.Failure)
+}
+
 // BenchmarkSubtle is what one awaited operation of crypto.subtle costs inside a handler.
 func BenchmarkSubtle(bm *testing.B) {
 	for _, c := range []struct{ name, setup, body string }{
