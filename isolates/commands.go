@@ -146,6 +146,10 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 		t.enqueue(r, in)
 	case cmdSubtle:
 		t.subtle(r, in)
+	case cmdZip:
+		t.zipStep(r, in)
+	case cmdZipClose:
+		r.zipClose(in.Number())
 	}
 }
 

@@ -102,9 +102,13 @@ func ownCPU() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
+// job is work for elsewhere. What it used of other threads' CPU time it gives beside its product. It may ask goOn whether
+// to go on.
+type job func(goOn func() error) (product, time.Duration)
+
 // elsewhere does work that takes long for call c of r, and answers when it is done. The CPU time it took is the run's. n is
 // how many bytes the work holds.
-func (t *thread) elsewhere(r *run, c *call, n int, work func(goOn func() error) product) {
+func (t *thread) elsewhere(r *run, c *call, n int, work job) {
 	if r.offloads >= maxOffloads || r.offloadBytes+n > maxOffloadBytes {
 		t.answer(r, c, true, worked(c, product{err: fmt.Errorf(
 			"too much at once: at most %d operations of %d bytes together may be under way", maxOffloads, maxOffloadBytes)}))
@@ -122,7 +126,7 @@ func (t *thread) elsewhere(r *run, c *call, n int, work func(goOn func() error) 
 }
 
 // measure does the work on a thread of its own, unless its run is over already.
-func (m *meter) measure(work func(goOn func() error) product) (p product, used time.Duration) {
+func (m *meter) measure(work job) (p product, used time.Duration) {
 	if err := m.ctx.Err(); err != nil {
 		return product{err: err}, 0
 	}
@@ -130,12 +134,12 @@ func (m *meter) measure(work func(goOn func() error) product) (p product, used t
 	defer runtime.UnlockOSThread()
 	m.begun = ownCPU()
 	defer func() {
-		used = ownCPU() - m.begun
+		used += ownCPU() - m.begun
 		if failed := recover(); failed != nil {
 			p = product{err: fmt.Errorf("the operation failed: %v", failed)}
 		}
 	}()
-	return work(m.goOn), 0
+	return work(m.goOn)
 }
 
 // worked takes up what was done elsewhere.
@@ -170,5 +174,5 @@ func worked(c *call, p product) func(*v8x.Call) []byte {
 func (t *thread) subtle(r *run, in *v8x.Commands) {
 	c := r.register(in.Number())
 	op, args := int(in.Int()), in.Detach()
-	t.elsewhere(r, c, args.Len(), func(goOn func() error) product { return subtleWork(op, &args, goOn) })
+	t.elsewhere(r, c, args.Len(), func(goOn func() error) (product, time.Duration) { return subtleWork(op, &args, goOn), 0 })
 }

@@ -41,6 +41,8 @@ const (
 	cmdHookDone   = 17
 	cmdBody       = 18
 	cmdSubtle     = 30
+	cmdZip        = 31
+	cmdZipClose   = 32
 )
 
 // Questions of JavaScript.

@@ -37,6 +37,7 @@ type run struct {
 	queued []*call            // subrequests that wait for one of those to end
 	made   int                // subrequests so far
 	logged int                // bytes of output so far
+	zips   map[float64]*zip   // compression under way, by id; nil until the first
 
 	offloads, offloadBytes int // operations done elsewhere that are under way, and what they hold
 

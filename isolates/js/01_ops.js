@@ -16,7 +16,7 @@ internal.sendOps = {
   HANDLERS: 1, REPLY: 2, RESULT: 3, FAIL: 4, DRAINED: 5, RETRY: 6, NO_RETRY: 7, WAIT_FAILED: 8, LOG: 9, TIMER: 10,
   CLEAR: 11, FETCH: 12, FETCH_ABORT: 13, QUEUE: 14, UNCAUGHT: 15,
   ACTING: 16, HOOK_DONE: 17, BODY: 18,
-  SUBTLE: 30,
+  SUBTLE: 30, ZIP: 31, ZIP_CLOSE: 32,
 };
 
 // What JavaScript asks of Go and waits for: host.ask(op, ...).

@@ -267,3 +267,37 @@ class TransformStreamDefaultController {
   }
 }
 defineInterface(TransformStreamDefaultController, "TransformStreamDefaultController");
+
+// newTransform is "set up" of a TransformStream of the runtime's own, whose transformer is three functions that may throw or
+// give a promise.
+streams.newTransform = (transform, flush, cancel) => {
+  const t = new TransformState();
+  const one = () => 1;
+  initialize(t, resolved(), 1, one, 0, one);
+  t.transform = promising(transform);
+  t.flush = promising(flush);
+  t.cancel = promising(cancel);
+  return t;
+};
+
+function promising(algorithm) {
+  return (value) => {
+    try {
+      return algorithm(value) ?? resolved();
+    } catch (error) {
+      return PromiseReject(error);
+    }
+  };
+}
+
+streams.transformEnqueue = enqueue;
+streams.transformReadable = (t) => internal.readableHandle(t.readable);
+streams.transformWritable = (t) => internal.writableHandle(t.writable);
+
+// transformRoom is null when more may be enqueued, else a promise of that; what is waited for may also be the end.
+streams.transformRoom = (t, chunks) =>
+  (t.backpressure && desiredSize(t.readable.controller) <= -chunks ? t.backpressureChange.promise : null);
+
+// transformOver says whether nobody wants more of the transform.
+streams.transformOver = (t) => t.readable.state !== streams.READABLE || t.writable.state === WRITABLE_ERRORING ||
+  t.writable.state === WRITABLE_ERRORED;

@@ -58,9 +58,9 @@ crypto.isLong = (bytes) => lengthOf(bytes) > BORDER;
 class Job {
   later = new Later();
   run = internal.acting();
-  failure;
-  constructor(failure) {
-    this.failure = failure;
+  read; // makes the result of Go's answer, or throws
+  constructor(read) {
+    this.read = read;
   }
 }
 sealedProto(Job);
@@ -99,17 +99,25 @@ function check(failure, answer) {
 
 function workElsewhere(failure, args) {
   if (internal.eventIsOver()) throw new DOMException("the event is over", "OperationError");
-  const id = internal.nextRequestId();
-  const job = new Job(failure);
-  internal.speakFor(job.run);
   try {
-    ReflectApply(send, undefined, prefixed([sendOps.SUBTLE, id], args));
+    return begin(new Job((answer) => check(failure, answer)), sendOps.SUBTLE, args);
   } catch {
     throw new DOMException("the data is too long", "OperationError");
   }
+}
+
+// begin sends a command that Go answers under the job's id.
+function begin(job, op, args) {
+  const id = internal.nextRequestId();
+  internal.speakFor(job.run);
+  ReflectApply(send, undefined, prefixed([op, id], args));
   MapPrototypeSet(jobs, id, job);
   return job.later;
 }
+
+// beginWork is for others than Web Crypto: done(value) or failed(error) is called when Go has answered, with what read
+// made of the answer; it may throw.
+internal.beginWork = (op, args, read, done, failed) => { begin(new Job(read), op, args).on(done, failed); };
 
 // worked: Go has done what was asked under this id. What follows from it is done on behalf of the event that asked.
 internal.worked = (id, answer) => {
@@ -122,7 +130,7 @@ internal.worked = (id, answer) => {
 function conclude(job, answer) {
   let result;
   try {
-    result = check(job.failure, answer);
+    result = job.read(answer);
   } catch (error) {
     job.later.fail(error);
     return;

@@ -1,0 +1,229 @@
+package compression_test
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/pinwheel-run/pinwheel/isolates/compression"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var formats = []string{compression.Gzip, compression.Deflate, compression.DeflateRaw}
+
+func clock() time.Duration { return 0 }
+
+// standard compresses by the standard library.
+func standard(t testing.TB, format string, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var w io.WriteCloser = gzip.NewWriter(&out)
+	switch format {
+	case compression.Deflate:
+		w = zlib.NewWriter(&out)
+	case compression.DeflateRaw:
+		var err error
+		w, err = flate.NewWriter(&out, 6)
+		require.NoError(t, err)
+	}
+	_, err := w.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+// inflate gives a stream the pieces and collects what comes out; at the first error it stops.
+func inflate(t testing.TB, d *compression.Decompressor, pieces ...[]byte) (out []byte, err error) {
+	t.Helper()
+	for i := 0; i <= len(pieces); i++ {
+		var in []byte
+		last := i == len(pieces)
+		if !last {
+			in = pieces[i]
+		}
+		for {
+			a := d.Step(in, last)
+			require.LessOrEqual(t, len(a.Out), compression.MaxOutput)
+			out = append(out, a.Out...)
+			if a.Err != nil {
+				return out, a.Err
+			}
+			if !a.More {
+				break
+			}
+			in = nil
+		}
+	}
+	return out, nil
+}
+
+func open(t testing.TB, format string) *compression.Decompressor {
+	t.Helper()
+	d, err := compression.NewDecompressor(format, clock)
+	require.NoError(t, err)
+	t.Cleanup(d.Close)
+	return d
+}
+
+// cut cuts data at random.
+func cut(r *rand.Rand, data []byte) (pieces [][]byte) {
+	for len(data) > 0 {
+		n := 1 + r.IntN(len(data))
+		pieces = append(pieces, data[:n])
+		data = data[n:]
+	}
+	return pieces
+}
+
+func TestWhatGoesInComesOut(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, format := range formats {
+		for range 40 {
+			data := make([]byte, r.IntN(300_000))
+			for i := range data {
+				data[i] = byte(r.IntN(1 + i%50))
+			}
+			out, err := inflate(t, open(t, format), cut(r, standard(t, format, data))...)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(data, out))
+			c, err := compression.NewCompressor(format)
+			require.NoError(t, err)
+			var packed []byte
+			pieces := append(cut(r, data), nil)
+			for i, piece := range pieces {
+				part, err := c.Step(piece, i == len(pieces)-1)
+				require.NoError(t, err)
+				packed = append(packed, part...)
+			}
+			out, err = inflate(t, open(t, format), cut(r, packed)...)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(data, out))
+		}
+	}
+}
+
+func TestWrongDataIsSaidToBe(t *testing.T) {
+	for _, format := range formats {
+		whole := standard(t, format, []byte("some data"))
+		for n := range whole {
+			_, err := inflate(t, open(t, format), whole[:n])
+			require.ErrorIs(t, err, compression.ErrTruncated, "%s %d", format, n)
+		}
+		d := open(t, format)
+		out, err := inflate(t, d, append(bytes.Clone(whole), 0))
+		require.ErrorIs(t, err, compression.ErrTrailing)
+		require.Equal(t, "some data", string(out))
+		require.ErrorIs(t, d.Step([]byte{0}, false).Err, compression.ErrTrailing)
+		_, err = inflate(t, open(t, format), whole, []byte{0})
+		require.ErrorIs(t, err, compression.ErrTrailing)
+	}
+	_, err := compression.NewCompressor("br")
+	require.ErrorContains(t, err, "gzip, deflate or deflate-raw")
+	_, err = compression.NewDecompressor("", clock)
+	require.Error(t, err)
+}
+
+func TestCloseEndsAStream(t *testing.T) {
+	bomb := standard(t, compression.Gzip, make([]byte, 50<<20))
+	for _, steps := range []int{0, 1, 3} {
+		d := open(t, compression.Gzip)
+		for i := range steps {
+			in := bomb
+			if i > 0 {
+				in = nil
+			}
+			a := d.Step(in, false)
+			require.True(t, a.More)
+			require.Len(t, a.Out, compression.MaxOutput)
+		}
+		d.Close()
+		d.Close()
+		require.Eventually(t, func() bool { return d.Step(nil, false).Err != nil }, 10*time.Second, time.Millisecond)
+	}
+}
+
+// FuzzDecompress is given anything: a step never gives more than it may, and what the standard library takes is taken.
+func FuzzDecompress(f *testing.F) {
+	for i, format := range formats {
+		f.Add(i, standard(f, format, []byte("some data, some data")), 5)
+		f.Add(i, standard(f, format, nil), 1)
+	}
+	f.Add(0, []byte{}, 0)
+	f.Fuzz(func(t *testing.T, kind int, data []byte, at int) {
+		format := formats[uint(kind)%3]
+		at = int(uint(at) % uint(len(data)+1))
+		d, err := compression.NewDecompressor(format, clock)
+		require.NoError(t, err)
+		defer d.Close()
+		out, err := inflate(t, d, data[:at], data[at:])
+		want, wantErr := reference(format, data)
+		require.Equal(t, wantErr == nil, err == nil, "%v, %v", wantErr, err)
+		if err == nil {
+			require.True(t, bytes.Equal(want, out))
+		}
+	})
+}
+
+// reference decompresses by the standard library, of which nothing may be left over.
+func reference(format string, data []byte) ([]byte, error) {
+	in := bytes.NewReader(data)
+	var r io.Reader
+	var err error
+	switch format {
+	case compression.Gzip:
+		var g *gzip.Reader
+		if g, err = gzip.NewReader(in); err == nil {
+			g.Multistream(false)
+		}
+		r = g
+	case compression.Deflate:
+		r, err = zlib.NewReader(in)
+	default:
+		r = flate.NewReader(in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := io.ReadAll(r)
+	if err == nil && in.Len() > 0 {
+		err = compression.ErrTrailing
+	}
+	return out, err
+}
+
+func BenchmarkStep(b *testing.B) {
+	data := make([]byte, 64<<10)
+	for i := range data {
+		data[i] = byte(i * i >> 7)
+	}
+	packed := standard(b, compression.Gzip, data)
+	b.Run("compress/64K", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			c, err := compression.NewCompressor(compression.Gzip)
+			require.NoError(b, err)
+			_, err = c.Step(data, true)
+			require.NoError(b, err)
+		}
+	})
+	b.Run("decompress/64K", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			d, err := compression.NewDecompressor(compression.Gzip, clock)
+			require.NoError(b, err)
+			_, err = inflate(b, d, packed)
+			require.NoError(b, err)
+		}
+	})
+}

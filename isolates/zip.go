@@ -1,0 +1,106 @@
+package isolates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/isolates/compression"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// maxZips is how many CompressionStreams and DecompressionStreams of a run may be under way at once: each holds up to 1 MiB
+// outside the heap that is limited.
+const maxZips = 16
+
+// zip is a CompressionStream or DecompressionStream of a run. It ends with its data, when JavaScript lets go of it, or with
+// the run.
+type zip struct {
+	compressor   *compression.Compressor
+	decompressor *compression.Decompressor
+	unwatch      func() bool // stops waiting for the run to end
+}
+
+func newZip(ctx context.Context, format string, compress bool) (*zip, error) {
+	z, err := &zip{}, error(nil)
+	if compress {
+		z.compressor, err = compression.NewCompressor(format)
+		return z, err
+	}
+	if z.decompressor, err = compression.NewDecompressor(format, ownCPU); err != nil {
+		return nil, err
+	}
+	z.unwatch = context.AfterFunc(ctx, z.decompressor.Close)
+	return z, nil
+}
+
+func (z *zip) close() {
+	if z.decompressor != nil {
+		z.unwatch()
+		z.decompressor.Close()
+	}
+}
+
+// What a step tells JavaScript beside its bytes.
+const (
+	zipMore  = 1 // there is more to come of what was given
+	zipWrong = 2 // the data is wrong after these bytes; what is wrong follows
+)
+
+// step does a step in the offload. CPU time that was used on another thread is given beside the product.
+func (z *zip) step(in []byte, last bool) (product, time.Duration) {
+	if z.compressor != nil {
+		out, err := z.compressor.Step(in, last)
+		return severalBytes(err, out, []byte{0}), 0
+	}
+	a := z.decompressor.Step(in, last)
+	switch {
+	case a.Err != nil && len(a.Out) > 0:
+		return severalBytes(nil, a.Out, []byte{zipWrong}, []byte(a.Err.Error())), a.CPU
+	case a.More:
+		return severalBytes(nil, a.Out, []byte{zipMore}), a.CPU
+	}
+	return severalBytes(a.Err, a.Out, []byte{0}), a.CPU
+}
+
+var errZipGone = errors.New("the stream belongs to an event that is over")
+
+// zipStep takes a step of a stream: request, stream, format, compress, is it the first, bytes, is it the last.
+func (t *thread) zipStep(r *run, in *v8x.Commands) {
+	c, id := r.register(in.Number()), in.Number()
+	format, compress, first := in.Text(), in.Bool(), in.Bool()
+	z, err := r.zips[id], errZipGone
+	if first {
+		z, err = r.openZip(id, format, compress)
+	}
+	if z == nil {
+		t.answer(r, c, true, worked(c, product{err: err}))
+		return
+	}
+	args := in.Detach()
+	t.elsewhere(r, c, args.Len(), func(func() error) (product, time.Duration) { return z.step(args.View(), args.Bool()) })
+}
+
+func (r *run) openZip(id float64, format string, compress bool) (*zip, error) {
+	if len(r.zips) >= maxZips {
+		return nil, fmt.Errorf("too many streams: at most %d that compress or decompress may be under way", maxZips)
+	}
+	z, err := newZip(r.context(), format, compress)
+	if err != nil {
+		return nil, err
+	}
+	if r.zips == nil {
+		r.zips = map[float64]*zip{}
+	}
+	r.zips[id] = z
+	return z, nil
+}
+
+// zipClose lets go of a stream.
+func (r *run) zipClose(id float64) {
+	if z := r.zips[id]; z != nil {
+		z.close()
+		delete(r.zips, id)
+	}
+}

@@ -1,0 +1,87 @@
+package isolates
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+const inflater = `
+const zeros = new Uint8Array(1 << 20);
+async function bomb(megabytes) {
+	const c = new CompressionStream("gzip");
+	const w = c.writable.getWriter();
+	const out = new Response(c.readable).arrayBuffer();
+	for (let i = 0; i < megabytes; i++) await w.write(zeros);
+	await w.close();
+	return out;
+}
+let packed;
+export default { async task({ payload }) {
+	packed ??= await bomb(payload.megabytes);
+	const d = new DecompressionStream("gzip");
+	const w = d.writable.getWriter();
+	const written = w.write(packed).then(() => w.close());
+	written.catch(() => {});
+	let total = 0;
+	for await (const chunk of d.readable) {
+		total += chunk.length;
+		if (payload.leave) return total;
+	}
+	return total;
+} };`
+
+func TestDecompressionIsChargedAndEndsWithItsEvent(t *testing.T) {
+	b := newBench(t)
+	w := worker("inflate", inflater)
+	w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), Wall: events.Millis(25 * time.Second)}
+	o := b.run(w, task(`{"megabytes":100}`))
+	require.Nil(t, o.end.Failure)
+	require.Contains(t, string(o.reply.Body), `104857600`)
+	require.Greater(t, o.end.CPU, 20*time.Millisecond)
+	o = b.run(w, task(`{"megabytes":100,"leave":true}`))
+	require.Nil(t, o.end.Failure, "%v", o.end.Failure)
+	require.Contains(t, string(o.reply.Body), `65536`)
+	w = worker("poor", inflater)
+	w.Limits = events.Limits{CPU: events.Millis(20 * time.Millisecond), Wall: events.Millis(25 * time.Second)}
+	o = b.run(w, task(`{"megabytes":1000}`))
+	require.NotNil(t, o.end.Failure)
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+	b.close()
+	// Nothing of what was left is there any more.
+	require.Eventually(t, func() bool { return !strings.Contains(allStacks(), "compression.(*Decompressor)") }, patience, 10*time.Millisecond)
+}
+
+func allStacks() string {
+	buffer := make([]byte, 1<<20)
+	return string(buffer[:runtime.Stack(buffer, true)])
+}
+
+const keepsStream = `
+let reader, writer;
+export default { async task() {
+	if (reader) {
+		writer.write(new Uint8Array(10)).catch(() => {});
+		try { await reader.read(); return "read"; } catch (e) { return e.name + ": " + e.message; }
+	}
+	const c = new CompressionStream("gzip");
+	writer = c.writable.getWriter();
+	reader = c.readable.getReader();
+	writer.write(new Uint8Array(10)).catch(() => {});
+	await reader.read();
+	return "kept";
+} };`
+
+func TestAStreamOfAPastEventIsOver(t *testing.T) {
+	b := newBench(t)
+	w := worker("keeps", keepsStream)
+	require.Contains(t, string(b.run(w, task("{}")).reply.Body), "kept")
+	o := b.run(w, task("{}"))
+	require.Nil(t, o.end.Failure)
+	require.Contains(t, string(o.reply.Body), "TypeError: "+errZipGone.Error())
+}
