@@ -54,12 +54,13 @@ var house = map[string]room{
 	},
 	"dispatch": {pure: true, rooms: []string{"events"}, libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
-		rooms: []string{"events", "isolates/compression", "isolates/v8x", "isolates/webcrypto", "internal/sourcemap"},
+		rooms: []string{"events", "isolates/charset", "isolates/compression", "isolates/v8x", "isolates/webcrypto", "internal/sourcemap"},
 		libs:  []string{libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
 		tests: []string{libEsbuild},
 	},
 	"isolates/v8x":         {libs: []string{"rogchap.com/v8go"}},
 	"isolates/webcrypto":   {pure: true},
+	"isolates/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
 		pure: true, rooms: []string{"events", "internal/sourcemap"},

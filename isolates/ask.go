@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/pinwheel-run/pinwheel/isolates/charset"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -22,6 +23,8 @@ func answer(in []byte) ([]byte, error) {
 	switch op {
 	case askSubtle:
 		return subtleNow(&q).answer(), nil
+	case askDecode:
+		return decodeLegacy(q.Text(), int(q.Int()), q.View(), q.Bool(), q.Bool())
 	case askTimingSafeEqual:
 		a := q.View()
 		return v8x.AnswerBool(subtle.ConstantTimeCompare(a, q.View()) == 1), nil
@@ -33,4 +36,17 @@ func answer(in []byte) ([]byte, error) {
 		return v8x.AnswerString(ascii), nil
 	}
 	return nil, fmt.Errorf("host.ask: unknown op %d", op)
+}
+
+// decodeLegacy decodes a piece in one of the legacy encodings. The answer is the text, and a string whose code units are how many
+// bytes at the end are incomplete, and the state to go on with; null is that the bytes do not fit and fatal is true.
+func decodeLegacy(encoding string, state int, in []byte, last, fatal bool) ([]byte, error) {
+	r, err := charset.Decode(encoding, state, in, last)
+	if err != nil {
+		return nil, err
+	}
+	if r.Wrong && fatal {
+		return v8x.AnswerNull(), nil
+	}
+	return v8x.AnswerTexts(string(r.Text), string([]rune{rune(r.Rest), rune(r.State)})), nil
 }

@@ -50,6 +50,7 @@ const (
 	askTimingSafeEqual = 3
 	askDomainToASCII   = 4
 	askSubtle          = 30
+	askDecode          = 31
 )
 
 // What crypto.subtle asks of Go, at once by askSubtle or as cmdSubtle. Arguments and answers: subtle.go.

@@ -23,7 +23,7 @@ internal.sendOps = {
 internal.askOps = {
   __proto__: null,
   TIMING_SAFE_EQUAL: 3, DOMAIN_TO_ASCII: 4,
-  SUBTLE: 30,
+  SUBTLE: 30, DECODE: 31,
 };
 
 // What SUBTLE, asked or sent, wants done; isolates/subtle.go has the arguments.

@@ -1,18 +1,17 @@
-// 30_encoding.js is TextEncoder and TextDecoder of the Encoding standard. UTF-8 is the host's; UTF-16 and windows-1252
-// (with all their labels) are here; other legacy encodings are refused with a RangeError.
+// 30_encoding.js is TextEncoder and TextDecoder of the Encoding standard. UTF-8 is the host's; UTF-16, windows-1252 and
+// x-user-defined are here; the other legacy encodings are Go's (isolates/charset).
 
 "use strict";
 
 const {
-  ArrayBufferIsView, List, Map, MapPrototypeGet, MapPrototypeSet, RangeError, ReflectApply, StringFromCharCode,
-  StringPrototypeCharCodeAt, StringPrototypeIsWellFormed, StringPrototypeSlice, StringPrototypeToLowerCase,
-  StringPrototypeToWellFormed, TypeError, TypedArrayPrototypeGetTag, TypedArrayPrototypeSet, Uint16Array, Uint8Array,
+  ArrayBufferIsView, List, RangeError, ReflectApply, StringFromCharCode, StringPrototypeCharCodeAt,
+  StringPrototypeIsWellFormed, StringPrototypeSlice, StringPrototypeToWellFormed, TypeError, TypedArrayPrototypeGetTag, TypedArrayPrototypeSet, Uint16Array, Uint8Array,
   lengthOf, subarray,
 } = primordials;
 const {
-  defineInterface, illegalInvocation, isBufferSource, requireArguments, toDOMString, toDictionary, viewBytes,
+  askOps, defineInterface, encodingOf, illegalInvocation, isBufferSource, requireArguments, toDOMString, toDictionary, viewBytes,
 } = internal;
-const { decode, encode, encodeInto } = host;
+const { ask, decode, encode, encodeInto } = host;
 
 class TextEncoder {
   #brand = true;
@@ -37,41 +36,13 @@ class TextEncoder {
 }
 defineInterface(TextEncoder, "TextEncoder");
 
-// ---- labels ----
-
-const labels = new Map();
-function addLabels(name, list) {
-  for (const label of list) MapPrototypeSet(labels, label, name);
-}
-addLabels("utf-8", ["unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "utf-8", "utf8", "x-unicode20utf8"]);
-addLabels("utf-16le", ["csunicode", "iso-10646-ucs-2", "ucs-2", "unicode", "unicodefeff", "utf-16", "utf-16le"]);
-addLabels("utf-16be", ["unicodefffe", "utf-16be"]);
-addLabels("windows-1252", ["ansi_x3.4-1968", "ascii", "cp1252", "cp819", "csisolatin1", "ibm819", "iso-8859-1", "iso-ir-100",
-  "iso8859-1", "iso88591", "iso_8859-1", "iso_8859-1:1987", "l1", "latin1", "us-ascii", "windows-1252", "x-cp1252"]);
+// ---- decoders ----
 
 // The 32 code points of windows-1252 that differ from Latin-1.
 const windows1252 = new Uint16Array([
   0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
   0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
 ]);
-
-function encodingOf(label) {
-  let start = 0;
-  let end = label.length;
-  const space = (i) => {
-    const c = StringPrototypeCharCodeAt(label, i);
-    return c === 9 || c === 10 || c === 12 || c === 13 || c === 32;
-  };
-  while (start < end && space(start)) start++;
-  while (end > start && space(end - 1)) end--;
-  const trimmed = StringPrototypeSlice(label, start, end);
-  for (let i = 0; i < trimmed.length; i++) {
-    if (StringPrototypeCharCodeAt(trimmed, i) > 127) return undefined;
-  }
-  return MapPrototypeGet(labels, StringPrototypeToLowerCase(trimmed));
-}
-
-// ---- decoders ----
 
 const EMPTY = new Uint8Array(0);
 
@@ -126,6 +97,12 @@ function decodeSingleByte(bytes) {
   return fromUnits(units);
 }
 
+function decodeUserDefined(bytes) {
+  const units = new Uint16Array(lengthOf(bytes));
+  for (let i = 0; i < lengthOf(bytes); i++) units[i] = bytes[i] >= 0x80 ? 0xf700 + bytes[i] : bytes[i];
+  return fromUnits(units);
+}
+
 function decodeUTF16(bytes, big, fatal) {
   const units = new Uint16Array(lengthOf(bytes) >> 1);
   for (let i = 0; i < lengthOf(units); i++) {
@@ -135,7 +112,9 @@ function decodeUTF16(bytes, big, fatal) {
   const odd = (lengthOf(bytes) & 1) === 1;
   if (!odd && StringPrototypeIsWellFormed(text)) return text;
   if (fatal) throw new TypeError("the bytes are not valid UTF-16");
-  return StringPrototypeToWellFormed(text) + (odd ? "\ufffd" : "");
+  // At the end a lead surrogate and half a unit after it are one mistake together.
+  const last = text.length === 0 ? 0 : StringPrototypeCharCodeAt(text, text.length - 1);
+  return StringPrototypeToWellFormed(text) + (odd && !(last >= 0xd800 && last <= 0xdbff) ? "\ufffd" : "");
 }
 
 // utf16Tail: an odd byte, or a lead surrogate whose other half may come.
@@ -149,9 +128,11 @@ function utf16Tail(bytes, big) {
 
 class TextDecoder {
   #encoding;
+  #unicode; // a BOM means something
   #fatal;
   #ignoreBOM;
   #pending = EMPTY;
+  #state = 0; // of a legacy encoding
   #streaming = false;
   #bomSeen = false;
   constructor(label = "utf-8", options = undefined) {
@@ -160,8 +141,11 @@ class TextDecoder {
     const fatal = init === undefined ? false : !!init.fatal;
     const ignoreBOM = init === undefined ? false : !!init.ignoreBOM;
     const encoding = encodingOf(text);
-    if (encoding === undefined) throw new RangeError(`new TextDecoder: unknown encoding ${internal.inspectBrief(text)}`);
+    if (encoding === undefined || encoding === "replacement") {
+      throw new RangeError(`new TextDecoder: unknown encoding ${internal.inspectBrief(text)}`);
+    }
     this.#encoding = encoding;
+    this.#unicode = encoding === "utf-8" || encoding === "utf-16le" || encoding === "utf-16be";
     this.#fatal = fatal;
     this.#ignoreBOM = ignoreBOM;
   }
@@ -177,6 +161,10 @@ class TextDecoder {
     if (!(#fatal in this)) throw illegalInvocation("TextDecoder");
     return this.#ignoreBOM;
   }
+  static {
+    // decodeWith is decode() for the runtime: bytes that are live.
+    internal.decodeWith = (decoder, bytes, stream) => decoder.#decode(bytes, stream);
+  }
   decode(input = undefined, options = undefined) {
     if (!(#fatal in this)) throw illegalInvocation("TextDecoder");
     if (input !== undefined && !isBufferSource(input)) {
@@ -184,36 +172,56 @@ class TextDecoder {
     }
     const init = toDictionary(options, "TextDecoder.decode: the options");
     const stream = init === undefined ? false : !!init.stream;
+    return this.#decode(input === undefined ? EMPTY : internal.liveBytes(input), stream);
+  }
+  #decode(input, stream) {
     if (!this.#streaming) {
       this.#pending = EMPTY;
+      this.#state = 0;
       this.#bomSeen = false;
     }
     this.#streaming = stream;
-    const bytes = concat(this.#pending, input === undefined ? EMPTY : internal.liveBytes(input));
-    return this.#finish(this.#take(bytes, stream));
+    return this.#finish(this.#take(concat(this.#pending, input), stream));
   }
   // take decodes what is complete and keeps the rest for the next call.
   #take(bytes, stream) {
-    const big = this.#encoding === "utf-16be";
-    const single = this.#encoding === "windows-1252";
-    const tail = !stream || single ? 0 : this.#encoding === "utf-8" ? incompleteTail(bytes) : utf16Tail(bytes, big);
-    this.#pending = EMPTY;
-    if (tail > 0) {
-      const whole = lengthOf(bytes) - tail;
-      this.#pending = new Uint8Array(subarray(bytes, whole));
-      bytes = subarray(bytes, 0, whole);
-    }
     try {
-      if (single) return decodeSingleByte(bytes);
-      return this.#encoding === "utf-8" ? decodeUTF8(bytes, this.#fatal) : decodeUTF16(bytes, big, this.#fatal);
+      switch (this.#encoding) {
+        case "utf-8": return decodeUTF8(this.#keep(bytes, stream ? incompleteTail(bytes) : 0), this.#fatal);
+        case "utf-16le": return this.#utf16(bytes, stream, false);
+        case "utf-16be": return this.#utf16(bytes, stream, true);
+        case "windows-1252": return decodeSingleByte(bytes);
+        case "x-user-defined": return decodeUserDefined(bytes);
+        default: return this.#legacy(bytes, stream);
+      }
     } catch (error) {
       this.#pending = EMPTY;
       this.#streaming = false;
       throw error;
     }
   }
+  // keep puts the last n bytes aside and gives the others.
+  #keep(bytes, n) {
+    if (n === 0) {
+      this.#pending = EMPTY;
+      return bytes;
+    }
+    const whole = lengthOf(bytes) - n;
+    this.#pending = new Uint8Array(subarray(bytes, whole));
+    return subarray(bytes, 0, whole);
+  }
+  #utf16(bytes, stream, big) {
+    return decodeUTF16(this.#keep(bytes, stream ? utf16Tail(bytes, big) : 0), big, this.#fatal);
+  }
+  #legacy(bytes, stream) {
+    const answer = ask(askOps.DECODE, this.#encoding, this.#state, bytes, !stream, this.#fatal);
+    if (answer === null) throw new TypeError(`the bytes are not valid ${this.#encoding}`);
+    this.#keep(bytes, StringPrototypeCharCodeAt(answer[1], 0));
+    this.#state = StringPrototypeCharCodeAt(answer[1], 1);
+    return answer[0];
+  }
   #finish(text) {
-    if (this.#bomSeen || text.length === 0 || this.#encoding === "windows-1252") return text;
+    if (this.#bomSeen || text.length === 0 || !this.#unicode) return text;
     this.#bomSeen = true;
     return !this.#ignoreBOM && StringPrototypeCharCodeAt(text, 0) === 0xfeff ? StringPrototypeSlice(text, 1) : text;
   }

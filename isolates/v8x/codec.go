@@ -124,6 +124,15 @@ func AnswerBytes(b []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte{tagBytes}, uint32(len(b))), b...)
 }
 
+// AnswerTexts is a list of strings as an answer.
+func AnswerTexts(list ...string) []byte {
+	out := binary.LittleEndian.AppendUint32([]byte{tagList}, uint32(len(list)))
+	for _, s := range list {
+		out = appendText(append(out, tagString), s)
+	}
+	return out
+}
+
 // AnswerList is a list of Uint8Arrays as an answer.
 func AnswerList(list ...[]byte) []byte {
 	out := binary.LittleEndian.AppendUint32([]byte{tagList}, uint32(len(list)))

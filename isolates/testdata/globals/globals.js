@@ -8,11 +8,11 @@ const ecmascript = ["AggregateError", "Array", "ArrayBuffer", "AsyncDisposableSt
   "WeakRef", "WeakSet", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape", "eval", "globalThis",
   "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape"];
 
-const interfaces = ["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CountQueuingStrategy", "Crypto", "CryptoKey",
-  "CustomEvent", "DOMException", "ErrorEvent", "Event", "EventTarget", "File", "FormData", "Headers", "Navigator", "Performance",
+const interfaces = ["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CompressionStream", "CountQueuingStrategy", "Crypto",
+  "CryptoKey", "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventTarget", "File", "FormData", "Headers", "Navigator", "Performance",
   "PromiseRejectionEvent", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader",
   "ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response",
-  "SubtleCrypto", "TextDecoder", "TextEncoder", "TransformStream", "TransformStreamDefaultController", "URL", "URLSearchParams",
+  "SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "TransformStreamDefaultController", "URL", "URLSearchParams",
   "WritableStream", "WritableStreamDefaultController", "WritableStreamDefaultWriter"];
 
 const operations = ["addEventListener", "atob", "btoa", "clearInterval", "clearTimeout", "dispatchEvent", "fetch", "queueMicrotask",
