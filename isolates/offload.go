@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+	"github.com/pinwheel-run/pinwheel/isolates/webcrypto"
 )
 
 // Bounds of what a run may have elsewhere at once.
@@ -174,5 +175,13 @@ func worked(c *call, p product) func(*v8x.Call) []byte {
 func (t *thread) subtle(r *run, in *v8x.Commands) {
 	c := r.register(in.Number())
 	op, args := int(in.Int()), in.Detach()
+	if op == subtleRSAGenerate {
+		peek := args
+		if need := webcrypto.LeastToGenerate(int(peek.Int())); r.cpuLeft < need {
+			t.answer(r, c, true, worked(c, product{err: fmt.Errorf(
+				"making such a key takes %s of CPU time and more, and the event has %s left: see limits.cpuMs", need, max(0, r.cpuLeft.Round(time.Millisecond)))}))
+			return
+		}
+	}
 	t.elsewhere(r, c, args.Len(), func(goOn func() error) (product, time.Duration) { return subtleWork(op, &args, goOn), 0 })
 }

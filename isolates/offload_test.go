@@ -110,6 +110,17 @@ func TestTooManyLongOperationsAtOnceAreRefused(t *testing.T) {
 	require.Contains(t, results(t, o)[0], "OperationError: PBKDF2 with 4294967295 iterations")
 }
 
+func TestKeysThatTheEventCannotAffordAreNotBegun(t *testing.T) {
+	b := newBench(t)
+	w := worker("keys", `export default { async task() {
+		const alg = { name: "RSA-PSS", modulusLength: 4096, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" };
+		try { await crypto.subtle.generateKey(alg, false, ["sign"]); return "made"; } catch (e) { return e.name + ": " + e.message; }
+	} }`)
+	o := b.run(w, task("{}"))
+	require.Nil(t, o.end.Failure)
+	require.Contains(t, string(o.reply.Body), "OperationError: making such a key takes 400ms")
+}
+
 func TestLongOperationsInAPersistentContext(t *testing.T) {
 	b := newBench(t)
 	w := deriver(20*time.Second, 25*time.Second)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"time"
 )
 
 // Bounds of RSA keys, in bits: the work grows with the cube of the size, and that of making a key with its fourth power.
@@ -29,6 +30,12 @@ type RSAKey struct {
 
 // RSAParts are the numbers of a JSON Web Key, big-endian without leading zeros. Of a public key all but N and E are nil.
 type RSAParts struct{ N, E, D, P, Q, DP, DQ, QI []byte }
+
+// LeastToGenerate is the CPU time that GenerateRSA takes when it is lucky. It cannot be stopped, so who has less must not begin.
+func LeastToGenerate(bits int) time.Duration {
+	n := float64(min(max(bits, 0), MaxRSAGenerated)) / 2048
+	return time.Duration(n * n * n * n * float64(25*time.Millisecond))
+}
 
 // GenerateRSA makes a key pair. The public exponent must be 65537: Go makes no others.
 func GenerateRSA(bits int, exponent []byte) (private, public RSAKey, err error) {
