@@ -133,7 +133,7 @@ func buildOptions(abs string) api.BuildOptions {
 		Loader: map[string]api.Loader{
 			".css": api.LoaderText, ".html": api.LoaderText, ".md": api.LoaderText, ".csv": api.LoaderText, ".sql": api.LoaderText,
 		},
-		LogLevel: api.LogLevelSilent, Plugins: []api.Plugin{refuseImports()},
+		LogLevel: api.LogLevelSilent, Plugins: []api.Plugin{builtins(), refuseImports()},
 	}
 }
 
@@ -146,7 +146,7 @@ func refuseImports() api.Plugin {
 		}
 	}
 	return api.Plugin{Name: "pinwheel", Setup: func(b api.PluginBuild) {
-		b.OnResolve(api.OnResolveOptions{Filter: `^node:`}, refuse("import of %q: a worker has no node: modules", nodeAdvice))
+		b.OnResolve(api.OnResolveOptions{Filter: `^node:`}, refuse("import of %q: a worker has no node: modules but node:async_hooks", nodeAdvice))
 		b.OnResolve(api.OnResolveOptions{Filter: `^(https?:)?//`},
 			refuse("import of %q: a worker cannot import from a URL", "download the module, or install its npm package, and import that"))
 	}}

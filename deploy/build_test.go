@@ -118,7 +118,7 @@ func TestBuildListsEveryImportThatCannotBe(t *testing.T) {
 		require.NotContains(t, d.String(), "external")
 	}
 	require.ElementsMatch(t, []string{
-		`testdata/imports.ts:1:30: import of "node:fs": a worker has no node: modules`,
+		`testdata/imports.ts:1:30: import of "node:fs": a worker has no node: modules but node:async_hooks`,
 		`testdata/imports.ts:2:18: Could not resolve "path"`,
 		`testdata/imports.ts:4:21: Could not resolve "./nowhere"`,
 		`testdata/imports.ts:5:20: import of "https://example.com/mod.js": a worker cannot import from a URL`,

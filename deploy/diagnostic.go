@@ -128,4 +128,4 @@ func noteText(dir string, n api.Note) string {
 	return text
 }
 
-const nodeAdvice = "Node's built-in modules do not exist in a worker; use the web API, or an npm package that does without them"
+const nodeAdvice = "Node's other built-in modules do not exist in a worker; use the web API, or an npm package that does without them"

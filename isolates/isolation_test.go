@@ -90,6 +90,7 @@ func crossings() map[string]crossing {
 		"fetch":         {`for (let i = 0; i < 3; i++) hold().then((text) => { globalThis.answered = text }, () => { globalThis.answered = "failed" })`, `if (await answer("/now") !== token) return "another's answer"; return globalThis.answered`, false, false},
 		"body":          {`globalThis.reader = (await fetch(BASE + "/body?" + token)).body.getReader()`, `return globalThis.reader && Promise.race([sleep(15).then(() => ""), globalThis.reader.read().then(({ value }) => value && "data", () => "")])`, false, false},
 		"cookies":       {`await answer("/cookie")`, `const h = JSON.parse(await answer("/headers")); return Object.keys(h).filter((k) => /cookie|auth|referer|origin/i.test(k)).join()`, false, false},
+		"context":       {`(globalThis.als ??= new AsyncLocalStorage()).enterWith(env.WHO)`, `return globalThis.als?.getStore()`, false, false},
 		"sends":         {`for (let i = 0; i < 3; i++) env.JOBS.send(line); await env.JOBS.send(line)`, `await env.JOBS.send(line); await env.JOBS.send(line); return globalThis.sent`, false, false},
 	}
 }

@@ -1,5 +1,6 @@
 // 13_runs.js keeps one object per event, and knows which of them acts. In a context that runs one event at a time that is
-// the event; in a concurrent one (mode persistent) V8 carries a frame along from every promise to its reactions.
+// the event; in a concurrent one (mode persistent) V8 carries a frame along from every promise to its reactions. Frames also
+// carry the values of AsyncLocalStorage (18_async_context.js): in a context of the other kind they are used from the first one on.
 
 "use strict";
 
@@ -26,14 +27,19 @@ class Run {
 }
 sealedProto(Run);
 
-// Frame is what reactions inherit: whose they are.
+// Frame is what reactions inherit: whose they are, and the values that are set there.
 class Frame {
   run;
-  constructor(run) { this.run = run; }
+  values; // a Binding of 18_async_context.js, or null
+  constructor(run, values) {
+    this.run = run;
+    this.values = values;
+  }
 }
 sealedProto(Frame);
 
 let concurrent = false;
+let framed = false; // frames are used
 let current = null; // the latest event, in a context that runs one at a time
 let background = null; // in a concurrent context, what acts for no event: it has id 0 and is never over
 let told = null; // the run that Go takes commands to be of, in this call of the entry
@@ -43,12 +49,45 @@ internal.isConcurrent = () => concurrent;
 
 // runConcurrently is called before the module is loaded.
 internal.runConcurrently = () => {
-  concurrent = true;
+  concurrent = framed = true;
   background = new Run(0, 0);
 };
 
-// enter is called first in every call of the entry.
-internal.enter = () => { told = null; };
+// enter is called first in every call of the entry, leave last: no frame goes from one call to the next, nor to another
+// context of the isolate.
+internal.enter = () => {
+  told = null;
+  if (framed) setFrame(undefined);
+};
+internal.leave = () => { if (framed) setFrame(undefined); };
+
+// useFrames is called before the first value is set.
+internal.useFrames = () => {
+  if (framed) return;
+  framed = true;
+  setFrame(undefined); // whatever another context of the isolate left
+};
+
+// frameValues are the values that are set where the code runs that calls; withValues calls f with others, setValues leaves
+// others to the rest of this turn. Whose the code is stays the same.
+internal.frameValues = () => {
+  const f = framed ? frame() : undefined;
+  return f === undefined ? null : f.values;
+};
+
+internal.setValues = (values) => {
+  setFrame(new Frame(internal.acting(), values));
+};
+
+internal.withValues = (values, f, self, args) => {
+  const before = frame();
+  setFrame(new Frame(before === undefined ? internal.acting() : before.run, values));
+  try {
+    return ReflectApply(f, self, args);
+  } finally {
+    setFrame(before);
+  }
+};
 
 // acting is the run that acts now; null while the module of a context that runs one event at a time is loaded.
 internal.acting = () => {
@@ -123,7 +162,7 @@ internal.startIn = (run, f) => {
     f(run);
     return;
   }
-  setFrame(new Frame(run));
+  setFrame(new Frame(run, null));
   try {
     f(run);
   } finally {
@@ -133,14 +172,14 @@ internal.startIn = (run, f) => {
 
 // inheritFrame and callIn carry the frame over what V8 does not: callbacks of timers. What they throw is reported, as HTML's
 // "report the exception" has it.
-internal.inheritFrame = () => (concurrent ? frame() : undefined);
+internal.inheritFrame = () => (framed ? frame() : undefined);
 
 internal.callIn = (inherited, callback, self, args) => {
-  if (concurrent) setFrame(inherited);
+  if (framed) setFrame(inherited);
   try {
     ReflectApply(callback, self, args);
   } catch (error) {
     internal.reportException(error);
   }
-  if (concurrent) setFrame(undefined);
+  if (framed) setFrame(undefined);
 };

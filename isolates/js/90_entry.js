@@ -68,6 +68,14 @@ function prepare(vars, queues, concurrent) {
 
 host.entry((op, a, b, c, d, e, f, g) => {
   internal.enter();
+  try {
+    return act(op, a, b, c, d, e, f, g);
+  } finally {
+    internal.leave();
+  }
+});
+
+function act(op, a, b, c, d, e, f, g) {
   switch (op) {
     case FETCH_EVENT: return internal.startFetch(a, b, c, d, e, f);
     case TASK_EVENT: return internal.startTask(a, b, c, d, e);
@@ -88,7 +96,7 @@ host.entry((op, a, b, c, d, e, f, g) => {
     case HOOK: internal.startHook(a); return;
     default: throw new TypeError(`unknown entry ${op}`);
   }
-});
+}
 
 // ---- the global object ----
 

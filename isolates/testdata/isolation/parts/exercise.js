@@ -81,6 +81,11 @@ async function exercise(request, env, ctx) {
     await new Promise((done) => { const i = setInterval(() => { if (++n === 2) { clearInterval(i); done(); } }, 1); });
     clearTimeout(setTimeout(() => {}, 5));
   });
+  await step("context", async () => {
+    const als = new AsyncLocalStorage({ name: "n" }), v = new AsyncContext.Variable();
+    await als.run(1, async () => { await null; v.run(2, () => AsyncLocalStorage.bind(() => {})()); AsyncLocalStorage.snapshot()(() => als.exit(() => {})); new AsyncContext.Snapshot().run(AsyncContext.Snapshot.wrap(() => {})); });
+    als.enterWith(2); als.disable();
+  });
   await step("console", () => {
     console.log("%s %o %d %j", "text", { a: [1, new Map([[1, 2]])] }, 5, 6, new Error("shown"), new Response("x"), [1, 2, 3], () => {}, class X {}, Symbol("s"), new Proxy({}, {}), bytes(), Promise.resolve(1), new Set([1]));
     console.table([{ a: 1 }]); console.group("g"); console.count(); console.time(); console.timeLog(); console.timeEnd(); console.groupEnd(); console.assert(false, "no"); console.trace("t"); console.dir({}); console.error(new DOMException("x"));

@@ -1,0 +1,23 @@
+package deploy
+
+import (
+	_ "embed"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+//go:embed builtin/async_hooks.js
+var asyncHooks string
+
+// builtins gives the modules of Node that a worker may import; they are put into the bundle like any other.
+func builtins() api.Plugin {
+	const space = "node" // as in node:async_hooks, which messages call it
+	return api.Plugin{Name: "pinwheel builtins", Setup: func(b api.PluginBuild) {
+		b.OnResolve(api.OnResolveOptions{Filter: `^(node:)?async_hooks$`}, func(api.OnResolveArgs) (api.OnResolveResult, error) {
+			return api.OnResolveResult{Path: "async_hooks", Namespace: space, SideEffects: api.SideEffectsFalse}, nil
+		})
+		b.OnLoad(api.OnLoadOptions{Filter: `^async_hooks$`, Namespace: space}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
+			return api.OnLoadResult{Contents: &asyncHooks, Loader: api.LoaderJS}, nil
+		})
+	}}
+}

@@ -1,0 +1,93 @@
+package isolates
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// storages is a worker whose events set values that follow code, in every way there is, and look for those of others.
+const storages = `
+	const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+	const als = new AsyncLocalStorage(), entered = new AsyncLocalStorage(), variable = new AsyncContext.Variable();
+	const root = AsyncLocalStorage.snapshot();
+	als.enterWith("the module's");
+	let last = Promise.resolve(), old;
+	const see = () => [als.getStore(), entered.getStore(), variable.get()];
+	export default { async task(event) {
+		const me = event.payload, found = [];
+		const look = (where, ...want) => { const seen = see(); want.forEach((v, i) => { if (seen[i] !== v) found.push(where + " " + i + ": " + seen[i]) }) };
+		look("at first", undefined, undefined, undefined);
+		entered.enterWith(me);
+		await als.run(me, () => variable.run(me, async () => {
+			for (let i = 0; i < 4; i++) {
+				await sleep((me * 3 + i) % 3);
+				look("inside", me, me, me);
+				root(() => look("at the root", undefined, undefined, undefined));
+				root(() => console.log("line of " + me));
+				const before = last;
+				last = Promise.withResolvers();
+				before.resolve?.("from " + me); // wakes another event
+				await Promise.race([last.promise, sleep(2)]);
+				look("woken", me, me, me);
+			}
+			old?.(() => { old = undefined });
+			old = AsyncLocalStorage.snapshot();
+			setTimeout(() => { look("late", me, me, me) }, 1);
+			await sleep(2);
+		}));
+		look("after", undefined, me, undefined);
+		if (me % 3 === 0) als.enterWith("left by " + me);
+		return found;
+	} }`
+
+// What code sets for itself follows it, and is never seen by another event.
+func TestValuesOfOneEventAreNotAnothers(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		var all []*outcome
+		for i := range 30 {
+			e := task(fmt.Sprint(i))
+			e.ID = fmt.Sprint(i)
+			all = append(all, b.start(worker(fmt.Sprint("w", i%2), storages), e))
+		}
+		for i, o := range all {
+			o.wait(t, o.ended)
+			require.Nil(t, o.end.Failure, "%v", b.lines())
+			var doc struct{ Data []string }
+			require.NoError(t, json.Unmarshal(o.reply.Body, &doc), "%s", o.reply.Body)
+			require.Empty(t, doc.Data, "event %d", i)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		require.Len(t, b.logs, 4*30)
+		for _, l := range b.logs {
+			require.Equal(t, "line of "+l.EventID, l.Text, "a snapshot of the module's is still the event's that uses it")
+		}
+	})
+}
+
+// A value that is left set when an event's code ends is gone in the next event, whether the event failed or not.
+func TestValuesEndWithTheirTurn(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		w := worker("w", `const als = new AsyncLocalStorage(); export default { fetch(r) {
+			const seen = String(als.getStore());
+			als.enterWith("left");
+			if (r.url.endsWith("boom")) throw new Error(seen);
+			if (r.url.endsWith("run")) als.run("ran", () => { als.enterWith("entered"); throw new Error(seen) });
+			return new Response(seen);
+		} }`)
+		for _, path := range []string{"", "boom", "", "run", "", ""} {
+			o := b.run(w, fetch("GET", "http://x/"+path, ""))
+			if path == "" {
+				require.Equal(t, "undefined", string(o.reply.Body))
+			} else {
+				require.Equal(t, "Error: undefined", o.end.Failure.Message)
+				require.Equal(t, events.ReasonException, o.end.Failure.Reason)
+			}
+		}
+	})
+}
