@@ -239,4 +239,4 @@ internal.normalizeURL = (text) => {
   return record === null ? text : serializeURL(record);
 };
 
-primordials.ObjectAssign(internal, { serializeURL });
+primordials.ObjectAssign(internal, { serializePath, serializeURL });

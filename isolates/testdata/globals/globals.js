@@ -12,7 +12,7 @@ const interfaces = ["AbortController", "AbortSignal", "Blob", "ByteLengthQueuing
   "CryptoKey", "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventTarget", "File", "FormData", "Headers", "Navigator", "Performance",
   "PromiseRejectionEvent", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader",
   "ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response",
-  "SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "TransformStreamDefaultController", "URL", "URLSearchParams",
+  "SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "TransformStreamDefaultController", "URL", "URLPattern", "URLSearchParams",
   "WritableStream", "WritableStreamDefaultController", "WritableStreamDefaultWriter"];
 
 const operations = ["addEventListener", "atob", "btoa", "clearInterval", "clearTimeout", "dispatchEvent", "fetch", "queueMicrotask",

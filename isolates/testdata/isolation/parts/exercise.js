@@ -81,6 +81,10 @@ async function exercise(request, env, ctx) {
     await new Promise((done) => { const i = setInterval(() => { if (++n === 2) { clearInterval(i); done(); } }, 1); });
     clearTimeout(setTimeout(() => {}, 5));
   });
+  await step("url pattern", () => {
+    for (const p of [new URLPattern("http{s}?://*.h:80/:a(\\d+)?/{b}*\\?x#y", { ignoreCase: true }), new URLPattern({ pathname: "/:ü/*", baseURL: "http://h/a" }), new URLPattern()]) void [p.pathname, p.hasRegExpGroups, p.test("http://h/1/b"), p.exec({ pathname: "/x/y", protocol: "http" })];
+    try { new URLPattern("("); } catch { /* known */ }
+  });
   await step("context", async () => {
     const als = new AsyncLocalStorage({ name: "n" }), v = new AsyncContext.Variable();
     await als.run(1, async () => { await null; v.run(2, () => AsyncLocalStorage.bind(() => {})()); AsyncLocalStorage.snapshot()(() => als.exit(() => {})); new AsyncContext.Snapshot().run(AsyncContext.Snapshot.wrap(() => {})); });
