@@ -14,6 +14,7 @@ const promiseDetails = typeof host.promiseDetails === "function" ? host.promiseD
 
 const BUDGET = 10000;
 const MAX_ITEMS = 100;
+const MAX_KEYS = 100_000;
 const MAX_STRING = 4096;
 const WIDTH = 76;
 
@@ -141,6 +142,7 @@ class Shape {
   close = "}";
   items = new List();
   skipIndices = false;
+  wide = false; // so many indices that the list of its keys would take seconds and gigabytes: other keys are not shown
   keys = true;
   leaf = "";
   name = "";
@@ -152,7 +154,7 @@ sealedProto(Shape);
 
 function formatObject(ctx, value, level) {
   const shape = describeShape(ctx, value);
-  if (shape.leaf !== "" && (!shape.keys || !hasOwnKeys(value))) {
+  if (shape.leaf !== "" && (!shape.keys || shape.wide || !hasOwnKeys(value))) {
     ctx.left -= shape.leaf.length;
     return shape.leaf;
   }
@@ -212,7 +214,7 @@ function join(items, separator) {
 
 internal.inspectParts = {
   __proto__: null,
-  Shape, attempt, className, format, functionName, isIdentifier, ownValue, quote, primitive, MAX_ITEMS, promiseDetails,
+  Shape, attempt, className, format, functionName, isIdentifier, ownValue, quote, primitive, MAX_ITEMS, MAX_KEYS, promiseDetails,
 };
 
 let describeShape;

@@ -14,7 +14,7 @@ const {
 } = primordials;
 const { dataProperty, describe, isArrayBuffer, isError } = internal;
 const {
-  MAX_ITEMS, Shape, attempt, className, format, functionName, isIdentifier, ownValue, primitive, promiseDetails, quote,
+  MAX_ITEMS, MAX_KEYS, Shape, attempt, className, format, functionName, isIdentifier, ownValue, primitive, promiseDetails, quote,
 } = internal.inspectParts;
 
 // describers: interfaces of the runtime add {is(value), name, fields(value) → flat list of key, value}.
@@ -54,6 +54,7 @@ function listShape(shape, length, plain) {
   shape.open = "[";
   shape.close = "]";
   shape.skipIndices = true;
+  shape.wide = length > MAX_KEYS;
   if (shape.name !== plain) shape.prefix = `${shape.name}(${length})`;
   return shape;
 }
@@ -138,7 +139,10 @@ function boxed(shape, value) {
     const inner = attempt(kinds[i][1], value);
     if (inner === undefined) continue;
     shape.leaf = `[${kinds[i][0]}: ${primitive(inner)}]`;
-    if (i === 1) shape.skipIndices = true;
+    if (i === 1) {
+      shape.skipIndices = true;
+      shape.wide = inner.length > MAX_KEYS;
+    }
     return true;
   }
   return false;
@@ -234,6 +238,7 @@ function propertyText(ctx, descriptor, level) {
 }
 
 function fillKeys(ctx, value, shape, level) {
+  if (shape.wide) return;
   const { items } = shape;
   const keys = ReflectOwnKeys(value);
   let shown = 0;

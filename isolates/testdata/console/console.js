@@ -75,3 +75,12 @@ test("groups, counts, timers, tables", () => {
   console.log("%s %d %i %f %o %O %j %c%% %x", "a", "1.5", "2.7", "3.5", {}, {}, {}, "css");
   assert.ok(true);
 });
+
+test("what has many indices is logged at once", () => {
+  const before = performance.now();
+  for (const value of [new Uint8Array(40 << 20), new Array(1 << 20).fill(1), new String("x".repeat(40 << 20))]) {
+    value.other = 1;
+    console.log(value);
+  }
+  assert.ok(performance.now() - before < 1000);
+});
