@@ -108,7 +108,7 @@ func (w *watch) look(now time.Time) {
 // done, which can be never: Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1). A thread that the system does not let
 // run has not strayed; after strayAtLast it has whatever it does.
 const (
-	strayAfter  = 250 * time.Millisecond
+	strayAfter  = 150 * time.Millisecond
 	strayAtLast = 5 * time.Second
 )
 
