@@ -42,7 +42,9 @@ type Pool struct {
 	dogStop chan struct{} // closed when they have: until then the watchdog ends what they run
 	dogDone sync.WaitGroup
 
-	patience time.Duration // closeWithin, but in tests
+	patience  time.Duration // closeWithin, but in tests
+	holdAfter time.Duration // the constant, but in tests
+	strays    strays
 }
 
 // New makes a pool; Open starts it.
@@ -54,7 +56,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	p := &Pool{
 		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), spares: newSpares(cfg), fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads), stop: make(chan struct{}), dogStop: make(chan struct{}),
-		offload: newOffload(cfg.Threads), patience: closeWithin,
+		offload: newOffload(cfg.Threads), patience: closeWithin, holdAfter: holdAfter,
 	}
 	for i := range p.threads {
 		p.threads[i].Store(newThread(p, i))
@@ -146,9 +148,11 @@ func (p *Pool) look(now time.Time) {
 		t.watch.look(now)
 		if why := t.watch.strayed(now, &t.lost); why != nil {
 			p.strayed.Add(1)
+			p.strays.add(t)
 			p.replace(t, why)
 		}
 	}
+	p.strays.hold(now, p.holdAfter)
 }
 
 // wakeHungry tells the threads whose attempts wait for room that there may be some.

@@ -79,3 +79,21 @@ func TestThreadThatGetsNoProcessorHasNotStrayed(t *testing.T) {
 	w.killCPU = threadCPU(w.tid)
 	require.NotNil(t, w.strayed(w.killedAt.Add(strayAtLast+1), &lost), "whatever it does")
 }
+
+// A stray that burns on is held for most of the time.
+func TestThreadThatBurnsOnIsHeld(t *testing.T) {
+	b := newBench(t)
+	b.pool.holdAfter = 50 * time.Millisecond
+	tid := b.pool.threads[0].Load().watch.pinned
+	require.Eventually(t, func() bool { return tid() != 0 }, patience, time.Millisecond)
+	stray := tid()
+	long := worker("long", `export default { fetch() { Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 2e7) } }`)
+	o := b.run(long, fetch("GET", "http://x/", ""))
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+	lost := threadCPU(stray)
+	require.Eventually(t, func() bool { return threadCPU(stray) > lost+60*time.Millisecond }, patience, time.Millisecond)
+	start, cpu := time.Now(), threadCPU(stray)
+	require.Eventually(t, func() bool { return time.Since(start) > 4*holdEvery }, patience, time.Millisecond)
+	require.Less(t, threadCPU(stray)-cpu, time.Since(start)/4)
+	require.Zero(t, b.pool.back.Load(), "it is still there")
+}

@@ -19,6 +19,7 @@ type thread struct {
 	pool  *Pool
 	wake  chan struct{} // capacity 1; any goroutine may send
 	watch watch         // shared with the watchdog, by its own lock
+	back  bool          // it strayed and is back; by strays.mu
 	lost  atomic.Bool   // parked in V8: replaced by another, its state is the watchdog's now
 
 	maxIsolates int
@@ -190,6 +191,7 @@ func (t *thread) beginWaiting(i, j, most int) (begun int) {
 // abandon ends a thread that strayed and came back: another has taken its place and its attempts are reported.
 // What is left is to free its isolates.
 func (t *thread) abandon() {
+	t.pool.strays.remove(t)
 	t.pool.live.Add(int64(t.count)) // Pool.replace took them off
 	t.pool.lost.Add(-t.tally.heap.Load())
 	t.dropAll()

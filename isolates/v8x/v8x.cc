@@ -131,6 +131,7 @@ const char* v8x_version(void) { return v8::V8::GetVersion(); }
 void v8x_init(void) {
   v8::V8::SetFatalErrorHandler(OnV8Fatal);
   InstallAllocator();
+  v8x_hold_init();
 }
 
 v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {

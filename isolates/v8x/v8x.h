@@ -43,6 +43,11 @@ void v8x_count_live(v8x_live*);
 // Gives memory that is free back to the system.
 void v8x_trim(void);
 
+enum { V8X_HOLD_MS = 190 };
+// Makes a thread of this process sleep for V8X_HOLD_MS. v8x_hold_init once before.
+void v8x_hold_init(void);
+void v8x_hold(int32_t tid);
+
 const char* v8x_version(void);
 // Installs the process-wide parts. Once, after v8go has started V8.
 void v8x_init(void);

@@ -1,0 +1,37 @@
+// Holding a thread that V8 does not let go: a signal whose handler sleeps. What the thread has locked stays locked for
+// as long, so it is short; whoever wants a thread held for long sends the signal again and again.
+#include "v8x.h"
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace {
+
+// No other code of the process uses it. Go has a handler for every signal, and does without this one.
+int HoldSignal() { return SIGRTMAX - 2; }
+
+void Sleep(int) {
+  int saved = errno;
+  timespec t{0, V8X_HOLD_MS * 1000 * 1000};
+  nanosleep(&t, nullptr);
+  errno = saved;
+}
+
+}  // namespace
+
+extern "C" {
+
+void v8x_hold_init(void) {
+  struct sigaction a {};
+  a.sa_handler = Sleep;
+  a.sa_flags = SA_RESTART | SA_ONSTACK;
+  sigfillset(&a.sa_mask);
+  sigaction(HoldSignal(), &a, nullptr);
+}
+
+void v8x_hold(int32_t tid) { syscall(SYS_tgkill, getpid(), tid, HoldSignal()); }
+
+}  // extern "C"

@@ -1,0 +1,13 @@
+package v8x
+
+// #include "v8x.h"
+import "C"
+
+import "time"
+
+// HoldTime is how long Hold stops a thread.
+const HoldTime = C.V8X_HOLD_MS * time.Millisecond
+
+// Hold stops the thread with that id where it is, for HoldTime. Only for threads that are in V8, and that may be late:
+// one that runs Go code would stop the world with it. From any goroutine; it does not wait.
+func Hold(tid int) { C.v8x_hold(C.int32_t(tid)) }
