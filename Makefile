@@ -19,8 +19,8 @@ test: ## all tests
 race: ## tests of the rooms under the race detector
 	$(GO) test -race $(RACE_PKGS)
 
-hostile: ## hostile scripts against the isolates: minutes, all cores, several GB; not in CI
-	$(GO) test -tags hostile -run Hostile -timeout 30m -v ./isolates
+hostile: ## every hostile script against the isolates: minutes, all cores (UPDATE=1 writes docs/hostile.md)
+	$(GO) test -tags hostile -run TestHostile$$ -timeout 30m -v ./isolates $(if $(UPDATE),-update)
 
 soak: ## good, bad and hostile workers of 50 owners beside each other for SOAK (15m): nothing crosses, ends twice or grows
 	$(GO) test -count 1 -run '^TestSoak$$' -timeout 0 -v ./isolates -soak $(SOAK)

@@ -1,4 +1,4 @@
 // Array.from of an endless iterator
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { return new Response(String(Array.from({ [Symbol.iterator]: () => ({ next: () => ({ value: 1.5, done: false }) }) }).length)); } };

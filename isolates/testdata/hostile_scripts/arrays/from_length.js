@@ -1,5 +1,5 @@
 // Array.from({length: 2**31})
-// outcome: memory, cpu
+// outcome: cpu, memory
 // parks
 
 export default { fetch() { return new Response(String(Array.from({ length: 2 ** 31 }).length)); } };

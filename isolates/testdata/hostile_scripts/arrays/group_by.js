@@ -1,4 +1,4 @@
 // Object.groupBy with a new group per element
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { let i = 0; Object.groupBy({ *[Symbol.iterator]() { for (;;) yield i++; } }, (x) => "g" + x); } };

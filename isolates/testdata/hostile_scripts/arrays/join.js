@@ -1,4 +1,4 @@
 // join of a sparse array of 2**32-1
-// outcome: memory, cpu, exception
+// outcome: exception
 
 export default { fetch() { return new Response(new Array(2 ** 32 - 1).join("xx")); } };

@@ -1,4 +1,4 @@
 // a default export whose handlers are getters that throw
-// outcome: exception, cpu
+// outcome: exception
 
 export default { get fetch() { throw new Error("getter"); } };

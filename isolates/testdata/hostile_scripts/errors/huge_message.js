@@ -1,4 +1,4 @@
 // a message of 256 MB
-// outcome: exception, memory, cpu
+// outcome: cpu, memory, exception
 
 export default { fetch() { throw new Error("m".repeat(2 ** 28)); } };

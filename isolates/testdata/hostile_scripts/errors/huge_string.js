@@ -1,4 +1,5 @@
 // a thrown string of 512 MB
-// outcome: exception, memory, cpu
+// outcome: cpu, exception, memory
+// strays
 
 export default { fetch() { throw "s".repeat(2 ** 29 - 32); } };

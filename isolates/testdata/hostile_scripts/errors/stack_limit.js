@@ -1,4 +1,4 @@
 // Error.stackTraceLimit = Infinity at the end of the stack
-// outcome: exception, memory, cpu
+// outcome: exception
 
 export default { fetch() { Error.stackTraceLimit = Infinity; const f = () => f(); f(); } };

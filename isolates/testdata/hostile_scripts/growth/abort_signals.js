@@ -1,4 +1,4 @@
 // AbortSignal.any of all earlier ones
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { let s = new AbortController().signal; const a = []; for (;;) { s = AbortSignal.any([s, new AbortController().signal]); a.push(s); } } };

@@ -1,4 +1,4 @@
 // small objects kept in an array
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const a = []; for (let i = 0;; i++) a.push({ i, next: a[i - 1] }); } };

@@ -1,5 +1,5 @@
 // state kept from event to event
-// outcome: memory, cpu, ok
+// outcome: ok, memory, cpu
 // events: 12
 
 const kept = [];

@@ -1,4 +1,4 @@
 // blobs of blobs
-// outcome: memory, cpu, exception
+// outcome: exception, cpu, memory
 
 export default { fetch() { let b = new Blob(["x".repeat(1000)]); for (;;) b = new Blob([b, b]); } };

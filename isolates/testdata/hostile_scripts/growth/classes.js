@@ -1,4 +1,4 @@
 // new classes, each with methods
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const a = []; for (;;) a.push(class { #x = 1; m() { return this.#x; } static s = new Array(50); }); } };

@@ -1,4 +1,4 @@
 // one object with ever more properties
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const o = {}; for (let i = 0;; i++) o["key" + i] = i; } };

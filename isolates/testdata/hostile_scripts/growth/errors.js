@@ -1,4 +1,4 @@
 // errors, each with its stack
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const a = []; for (let i = 0;; i++) a.push(new Error("e" + i)); } };

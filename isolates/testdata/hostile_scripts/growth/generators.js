@@ -1,4 +1,4 @@
 // suspended generators
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { function* g() { const a = new Array(100).fill(1); yield a; } const all = []; for (;;) { const it = g(); it.next(); all.push(it); } } };

@@ -1,4 +1,4 @@
 // event listeners
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const t = new EventTarget(); for (let i = 0;; i++) t.addEventListener("e" + i, () => i); } };

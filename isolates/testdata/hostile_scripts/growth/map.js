@@ -1,4 +1,4 @@
 // a Map with a new entry per step
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const m = new Map(); for (let i = 0;; i++) m.set(i, [i]); } };

@@ -1,4 +1,4 @@
 // one chain of then() without end
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { let p = Promise.resolve(); for (;;) p = p.then(() => new Array(100)); } };

@@ -1,4 +1,4 @@
 // promises that never settle
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const a = []; for (;;) a.push(new Promise(() => {}).then(() => a)); } };

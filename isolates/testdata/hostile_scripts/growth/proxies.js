@@ -1,4 +1,4 @@
 // proxies of proxies
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { let p = {}; const a = []; for (;;) { p = new Proxy(p, {}); a.push(p); } } };

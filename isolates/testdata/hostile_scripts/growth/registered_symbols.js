@@ -1,4 +1,4 @@
 // Symbol.for with a new key each time
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { for (let i = 0;; i++) Symbol.for("key" + i + "x".repeat(200)); } };

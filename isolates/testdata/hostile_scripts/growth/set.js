@@ -1,4 +1,4 @@
 // a Set of objects
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const s = new Set(); for (;;) s.add({}); } };

@@ -1,4 +1,4 @@
 // distinct strings kept in an array
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const a = []; for (let i = 0;; i++) a.push("x".repeat(1000) + i); } };

@@ -1,4 +1,4 @@
 // URL objects
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const a = []; for (let i = 0;; i++) a.push(new URL("http://h/" + i + "?a=b#c")); } };

@@ -1,4 +1,4 @@
 // a WeakMap whose keys are all kept
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const w = new WeakMap(), keys = []; for (;;) { const k = {}; keys.push(k); w.set(k, new Array(100)); } } };

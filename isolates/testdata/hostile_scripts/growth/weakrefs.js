@@ -1,4 +1,4 @@
 // WeakRefs and a FinalizationRegistry, churned
-// outcome: memory, cpu
+// outcome: cpu, memory
 
 export default { fetch() { const r = new FinalizationRegistry(() => {}), a = []; for (;;) { const o = { x: new Array(50) }; r.register(o, o.x); a.push(new WeakRef(o)); } } };

@@ -1,4 +1,5 @@
 // a loop while the module loads
 // outcome: cpu
+// load
 
 for (;;);

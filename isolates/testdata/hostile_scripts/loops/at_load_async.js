@@ -1,4 +1,5 @@
 // an endless loop of awaits while the module loads
 // outcome: cpu
+// load
 
 for (;;) await null;

@@ -1,4 +1,4 @@
 // division and decimal digits of large BigInts
-// outcome: exception, memory, cpu
+// outcome: cpu, exception, memory
 
 export default { fetch() { const x = (1n << 8000000n) - 1n; for (;;) { x / ((1n << 4000000n) + 1n); x.toString(10); } } };

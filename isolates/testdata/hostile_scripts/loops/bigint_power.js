@@ -1,4 +1,4 @@
 // 2n**(2n**30n)
-// outcome: exception, memory, cpu
+// outcome: exception
 
 export default { fetch() { return new Response(String((2n ** (2n ** 30n)).toString().length)); } };

@@ -1,4 +1,4 @@
 // a BigInt squared until the end
-// outcome: exception, memory, cpu
+// outcome: cpu, exception, memory
 
 export default { fetch() { let x = 3n; for (;;) x = x * x; } };

@@ -1,4 +1,4 @@
 // generators that delegate to each other
-// outcome: cpu, exception, memory
+// outcome: exception
 
 export default { fetch() { function* g() { yield* g(); } for (const x of g()); } };

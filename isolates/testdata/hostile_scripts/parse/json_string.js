@@ -1,4 +1,4 @@
 // JSON.parse of a string of escapes
-// outcome: cpu, memory, ok
+// outcome: ok, cpu, memory
 
 export default { fetch() { JSON.parse('"' + "\\u0041".repeat(1e7) + '"'); return new Response("ok"); } };

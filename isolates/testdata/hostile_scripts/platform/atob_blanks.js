@@ -1,4 +1,4 @@
 // atob of nothing but blanks
-// outcome: cpu, memory, exception, ok
+// outcome: cpu, ok, memory, exception
 
 export default { fetch() { atob(" ".repeat(1 << 24)); return new Response("ok"); } };

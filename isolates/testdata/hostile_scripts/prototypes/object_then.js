@@ -1,5 +1,5 @@
 // then on Object.prototype
-// outcome: cpu, exception, ok
+// outcome: exception
 // events: 2
 
 export default { async fetch() { Object.prototype.then = function (f) { f(1); }; return new Response("ok"); } };

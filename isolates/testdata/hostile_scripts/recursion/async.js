@@ -1,4 +1,4 @@
 // an async function that awaits itself
-// outcome: cpu, memory, exception
+// outcome: exception
 
 export default { async fetch() { const f = async () => { await f(); }; await f(); return new Response("ok"); } };

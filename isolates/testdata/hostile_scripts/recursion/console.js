@@ -1,4 +1,4 @@
 // console.log at the very end of the stack
-// outcome: ok, exception, cpu
+// outcome: cpu, ok, exception
 
 export default { fetch() { const f = () => { try { f(); } finally { try { console.log({ a: [new Error("deep")] }); } catch {} } }; try { f(); } catch {} return new Response("ok"); } };

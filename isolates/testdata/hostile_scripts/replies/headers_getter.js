@@ -1,4 +1,4 @@
 // headers by getters that throw
-// outcome: exception, ok
+// outcome: exception
 
 export default { fetch() { return new Response("x", { headers: { get a() { throw new Error("getter"); } } }); } };

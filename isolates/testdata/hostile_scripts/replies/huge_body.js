@@ -1,4 +1,5 @@
 // a body of 500 MB
-// outcome: exception, memory, cpu
+// outcome: cpu, exception, memory
+// strays
 
 export default { fetch() { return new Response("x".repeat(5e8)); } };

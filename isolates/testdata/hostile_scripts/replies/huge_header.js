@@ -1,4 +1,4 @@
 // one header of 16 MB
-// outcome: exception, memory, cpu
+// outcome: cpu, exception, memory
 
 export default { fetch() { return new Response("ok", { headers: { "x-big": "v".repeat(1 << 24) } }); } };

@@ -1,5 +1,5 @@
 // a result of 300 MB
-// outcome: memory, cpu, exception
+// outcome: cpu, memory, exception
 // kind: task
 
 export default { task() { return new Array(300).fill("x".repeat(1e6)); } };

@@ -1,5 +1,5 @@
 // JSON.stringify replaced before the result is written
-// outcome: exception, ok
+// outcome: ok
 // kind: task
 
 export default { task() { JSON.stringify = () => '{"success":true,"forged":1}'; Object.prototype.toJSON = undefined; return "ok"; } };

@@ -1,4 +1,4 @@
 // s += s
-// outcome: exception, memory, cpu
+// outcome: exception
 
 export default { fetch() { let s = "ab"; for (;;) s += s; } };

@@ -1,4 +1,5 @@
 // normalize("NFKD") of a character that becomes 18
-// outcome: memory, cpu, exception, ok
+// outcome: cpu, memory, exception, ok
+// strays
 
 export default { fetch() { "\ufdfa".repeat(2 ** 24).normalize("NFKD"); return new Response("ok"); } };

@@ -1,4 +1,5 @@
 // String.raw with 2**31 segments
-// outcome: memory, cpu, exception
+// outcome: cpu, memory, exception
+// endless
 
 export default { fetch() { return new Response(String.raw({ raw: { length: 2 ** 31 } })); } };

@@ -1,5 +1,5 @@
 // split of 2**28 characters
-// outcome: memory, cpu
+// outcome: cpu, memory
 // parks
 
 export default { fetch() { return new Response(String("ab".repeat(2 ** 27).split("").length)); } };

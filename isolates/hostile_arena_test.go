@@ -1,0 +1,243 @@
+package isolates
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// arena is a bench whose events may be meant for one thread: those of the owner "thread-N".
+type arena struct{ *bench }
+
+func newArena(t *testing.T) arena {
+	t.Helper()
+	a := arena{&bench{t: t, seen: map[*events.Attempt]*outcome{}}}
+	cfg := DefaultConfig(2)
+	cfg.MaxIsolates = 8
+	var err error
+	a.pool, err = New(cfg, a, a, prometheus.NewRegistry())
+	require.NoError(t, err)
+	require.NoError(t, a.pool.Open())
+	for i := range a.pool.threads {
+		_, err := a.check(good("before"), i)
+		require.NoError(t, err)
+	}
+	return a
+}
+
+func (a arena) Next(thread, free int) []*events.Attempt {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var batch, rest []*events.Attempt
+	for _, x := range a.next {
+		pin, pinned := strings.CutPrefix(x.Event.Owner, "thread-")
+		if len(batch) < free && (!pinned || pin == strconv.Itoa(thread)) {
+			batch = append(batch, x)
+		} else {
+			rest = append(rest, x)
+		}
+	}
+	a.next = rest
+	return batch
+}
+
+// forgetOutcomes drops what has ended, so that replies do not count as the pool's memory.
+func (a arena) forgetOutcomes() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.seen, func(_ *events.Attempt, o *outcome) bool { return o.end != nil })
+	a.logs, a.sent = nil, nil
+}
+
+func good(owner string) *events.Worker {
+	w := worker("good", `export default { async fetch(r) { const x = await r.json(); await new Promise(f => setTimeout(f, 1)); return Response.json({ n: x.n + 1 }) } }`)
+	w.Owner = owner
+	return w
+}
+
+// check runs a good event on a thread, again when its thread was lost, and returns how long that took.
+func (a arena) check(w *events.Worker, thread int) (time.Duration, error) {
+	start := time.Now()
+	for {
+		e := fetch("POST", "http://good.test/", `{"n":1}`)
+		e.Owner = fmt.Sprintf("thread-%d", thread)
+		o := a.start(w, e)
+		select {
+		case <-o.ended:
+		case <-time.After(patience):
+			return 0, fmt.Errorf("an event of %s does not end", w.Owner)
+		}
+		switch {
+		case o.end.Interrupted:
+			continue
+		case o.end.Failure != nil:
+			return 0, fmt.Errorf("an event of %s failed: %w", w.Owner, o.end.Failure)
+		case string(o.reply.Body) != `{"n":2}`:
+			return 0, fmt.Errorf("an event of %s answered %q", w.Owner, o.reply.Body)
+		}
+		return time.Since(start), nil
+	}
+}
+
+// watchNeighbours runs good events of another owner on every thread, one after the other, until stop is called, which
+// returns the longest that one took.
+func (a arena) watchNeighbours() (stop func() (time.Duration, error)) {
+	worst := make([]time.Duration, len(a.pool.threads))
+	failed := make([]error, len(worst))
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	for i := range worst {
+		running.Go(func() {
+			w := good("neighbour")
+			pace := time.NewTicker(3 * time.Millisecond)
+			defer pace.Stop()
+			for failed[i] == nil {
+				var took time.Duration
+				took, failed[i] = a.check(w, i)
+				worst[i] = max(worst[i], took)
+				select {
+				case <-done:
+					return
+				case <-pace.C:
+				}
+			}
+		})
+	}
+	return func() (time.Duration, error) {
+		close(done)
+		running.Wait()
+		i := slices.IndexFunc(failed, func(err error) bool { return err != nil })
+		if i >= 0 {
+			return 0, failed[i]
+		}
+		return slices.Max(worst), nil
+	}
+}
+
+// ordeal is what one script did. A child process tells it as JSON.
+type ordeal struct {
+	Outcomes        []string
+	EndedBy         string        // the limit that ended the last event, for people
+	Messages        []string      // of the failures
+	Took, Neighbour time.Duration // of the script; the longest that a good event took beside it
+	Limit           time.Duration // CPU time that it may have
+	Waited          time.Duration // how long threads of the pool could have run, and the machine ran something else
+	Parked, Strayed int           // threads
+	Log             []string      // of the worker
+}
+
+// suffer runs a script beside its neighbours, and good events after it.
+func (a arena) suffer(s *script) (r ordeal, err error) {
+	parked, strayed := a.pool.parked.Load(), a.pool.strayed.Load()
+	var held waits
+	held.count(a)
+	stop := a.watchNeighbours()
+	w, start := s.worker(), time.Now()
+	if r.Limit = hostileCPU; s.load {
+		r.Limit = loadCPU
+	}
+	for range s.events {
+		o := a.start(w, s.event())
+		select {
+		case <-o.ended:
+		case <-time.After(patience):
+			return r, fmt.Errorf("it does not end")
+		}
+		r.Outcomes = append(r.Outcomes, outcomeOf(s, o))
+		r.EndedBy = limitOf(s, o)
+		if f := o.end.Failure; f != nil {
+			if strings.Contains(f.Message+f.Stack, runtimePrefix) {
+				return r, fmt.Errorf("the failure shows the runtime: %s\n%s", f.Message, f.Stack)
+			}
+			r.Messages = append(r.Messages, fmt.Sprintf("%.200s", f.Message))
+		}
+	}
+	r.Took = time.Since(start)
+	if r.Neighbour, err = stop(); err != nil {
+		return r, err
+	}
+	r.Waited = held.count(a)
+	for i := range a.pool.threads {
+		if _, err := a.check(good("after"), i); err != nil {
+			return r, err
+		}
+	}
+	for _, line := range a.lines() {
+		r.Log = append(r.Log, fmt.Sprintf("%.100s", line))
+	}
+	r.Log = r.Log[max(0, len(r.Log)-10):]
+	r.Parked, r.Strayed = int(a.pool.parked.Load()-parked), int(a.pool.strayed.Load()-strayed)
+	return r, nil
+}
+
+// outcomeOf is how an attempt ended, in a word.
+func outcomeOf(s *script, o *outcome) string {
+	switch {
+	case o.end.Interrupted:
+		return "interrupted"
+	case o.end.Failure != nil:
+		return string(o.end.Failure.Reason)
+	case o.reply == nil:
+		return "no reply"
+	case s.kind == events.Fetch && string(o.reply.Body) != "ok":
+		return fmt.Sprintf("reply %d %.200q", o.reply.Status, o.reply.Body)
+	}
+	return "ok"
+}
+
+// waits is for how long threads have waited for a processor, by their ids.
+type waits map[int]time.Duration
+
+// count adds the pool's threads to those that are counted, and returns how long all have waited since the first count.
+func (w *waits) count(a arena) (since time.Duration) {
+	first := *w == nil
+	if first {
+		*w = waits{}
+	}
+	for i := range a.pool.threads {
+		if tid := a.pool.threads[i].Load().watch.pinned(); first {
+			(*w)[tid] = waited(tid)
+		} else if _, known := (*w)[tid]; !known {
+			(*w)[tid] = 0 // it was made since
+		}
+	}
+	for tid, before := range *w {
+		since += max(0, waited(tid)-before)
+	}
+	return since
+}
+
+func waited(tid int) time.Duration {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", tid))
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(fields[1], 10, 64)
+	return time.Duration(n)
+}
+
+// late is by how much the longest good event exceeded the limit of the script beside it, apart from what the machine
+// gave to others.
+func (r *ordeal) late() time.Duration { return r.Neighbour - r.Waited - r.Limit }
+
+// memory is what the process has of it in RAM, bytes.
+func memory() int {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	pages, _ := strconv.Atoi(strings.Fields(string(text))[1])
+	return pages * os.Getpagesize()
+}

@@ -1,0 +1,160 @@
+package isolates
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// The limits of hostile workers.
+const (
+	hostileCPU  = 200 * time.Millisecond
+	hostileWall = 2 * time.Second
+	hostileHeap = 64 // MB
+)
+
+// script is one file of testdata/hostile_scripts: what it does, how it may end, and the module.
+type script struct {
+	name, what, code string
+	outcomes         []string // allowed, the usual one first: ok or a reason
+	kind             events.Kind
+	events           int  // how many one after the other
+	parks            bool // V8 gives up its thread, by a fatal error
+	endless          bool // a builtin that looks at nothing keeps its thread
+	strays           bool // the same, but it comes to an end
+	load             bool // it ends while its module is loaded, which has limits of its own
+	cut, body        bool // waitUntil is cut short; the request has a body
+}
+
+func readScripts(t *testing.T) []script {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/hostile_scripts/*/*.js")
+	require.NoError(t, err)
+	var list []script
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		name := strings.TrimSuffix(strings.TrimPrefix(path, "testdata/hostile_scripts/"), ".js")
+		s := script{name: name, code: string(text), kind: events.Fetch, events: 1}
+		for i, line := range strings.Split(s.code, "\n") {
+			if !strings.HasPrefix(line, "// ") {
+				break
+			}
+			s.header(t, i, strings.TrimPrefix(line, "// "))
+		}
+		require.NotEmpty(t, s.outcomes, "%s says how it may end", name)
+		list = append(list, s)
+	}
+	return list
+}
+
+// header reads a line of a script's head.
+func (s *script) header(t *testing.T, i int, line string) {
+	t.Helper()
+	key, value, _ := strings.Cut(line, ": ")
+	switch {
+	case i == 0:
+		s.what = line
+	case key == "outcome":
+		s.outcomes = strings.Split(value, ", ")
+	case key == "kind" && value == "task":
+		s.kind = events.Task
+	case key == "events":
+		n, err := strconv.Atoi(value)
+		require.NoError(t, err)
+		s.events = n
+	case key == "many":
+		n, template, _ := strings.Cut(value, " ")
+		times, err := strconv.Atoi(n)
+		require.NoError(t, err)
+		s.code = strings.ReplaceAll(s.code, "__MANY__", repeated(times, template))
+	case line == "parks":
+		s.parks = true
+	case line == "endless":
+		s.endless = true
+	case line == "strays":
+		s.strays = true
+	case line == "load":
+		s.load = true
+	case line == "cut":
+		s.cut = true
+	case line == "body":
+		s.body = true
+	default:
+		t.Fatalf("%s: line %d: %q is no header", s.name, i+1, line)
+	}
+}
+
+// repeated is the template over and over, with its $i counting from 0.
+func repeated(times int, template string) string {
+	before, after, counts := strings.Cut(template, "$i")
+	if !counts {
+		return strings.Repeat(template, times)
+	}
+	var b strings.Builder
+	for i := range times {
+		b.WriteString(before)
+		b.WriteString(strconv.Itoa(i))
+		b.WriteString(strings.ReplaceAll(after, "$i", strconv.Itoa(i)))
+	}
+	return b.String()
+}
+
+func (s *script) area() string { return filepath.Dir(s.name) }
+
+// apart reports whether the script takes a thread from its process: it has one of its own.
+func (s *script) apart() bool { return s.parks || s.endless || s.strays }
+
+func (s *script) event() *events.Event {
+	e := fetch("GET", "http://hostile.test/", "")
+	switch {
+	case s.kind == events.Task:
+		e = task(`{"a":1}`)
+	case s.body:
+		e = fetch("POST", "http://hostile.test/", strings.Repeat("x", 1<<20))
+	}
+	return e
+}
+
+func (s *script) worker() *events.Worker {
+	w := worker("w", s.code)
+	w.Owner = "hostile-" + strings.ReplaceAll(s.name, "/", "-")
+	w.Queues = map[string]string{"JOBS": "jobs"}
+	w.Limits = events.Limits{CPU: events.Millis(hostileCPU), Wall: events.Millis(hostileWall), HeapMB: hostileHeap}
+	return w
+}
+
+// sample is what the test without the tag runs: every script that ends by itself, and of each area the first that is
+// ended by each limit. Of those that cost a thread it takes one of a kind.
+func sample(all []script) []script {
+	var list []script
+	seen := map[string]bool{}
+	for _, s := range all {
+		kind := "itself"
+		switch {
+		case s.parks:
+			kind = "parks"
+		case s.endless:
+			kind = "endless"
+		case slices.ContainsFunc(s.outcomes, func(o string) bool { return o != "ok" && o != "exception" }):
+			kind = s.area() + s.outcomes[0]
+		case s.strays:
+			kind = "strays"
+		case s.cut:
+			kind = "cut"
+		}
+		if kind == "itself" || !seen[kind] {
+			list = append(list, s)
+		}
+		seen[kind] = true
+	}
+	return list
+}

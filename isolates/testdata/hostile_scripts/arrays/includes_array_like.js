@@ -1,0 +1,5 @@
+// includes of an array-like of length 2**53-1
+// outcome: cpu
+// endless
+
+export default { fetch() { Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1); return new Response("ok"); } };

@@ -1,0 +1,4 @@
+// Promise.any of endless thenables
+// outcome: cpu, memory
+
+export default { fetch() { return Promise.any((function* () { for (;;) yield { then() {} }; })()); } };

@@ -1,0 +1,4 @@
+// Promise.try that calls itself
+// outcome: exception
+
+export default { fetch() { const g = () => Promise.try(g); return g(); } };

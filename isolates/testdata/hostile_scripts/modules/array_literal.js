@@ -1,0 +1,6 @@
+// an array literal of a million numbers
+// outcome: ok, cpu
+// many: 1000000 $i,
+
+const a = [__MANY__];
+export default { fetch() { return new Response(a.length === 1000000 ? "ok" : "no"); } };

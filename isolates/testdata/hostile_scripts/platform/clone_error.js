@@ -1,0 +1,4 @@
+// structuredClone of an error whose stack is a getter that loops
+// outcome: ok
+
+export default { fetch() { const e = new Error("x"); Object.defineProperty(e, "stack", { get() { for (;;); } }); structuredClone(e); return new Response("ok"); } };

@@ -1,0 +1,4 @@
+// URLSearchParams of endless pairs
+// outcome: cpu, memory
+
+export default { fetch() { new URLSearchParams((function* () { for (;;) yield ["a", "b"]; })()); } };

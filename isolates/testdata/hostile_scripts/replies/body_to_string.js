@@ -1,0 +1,4 @@
+// a body whose toString loops
+// outcome: cpu
+
+export default { fetch() { return new Response({ toString() { for (;;); } }); } };
