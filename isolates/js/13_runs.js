@@ -55,9 +55,9 @@ internal.runConcurrently = () => {
 
 // enter is called first in every call of the entry, leave last: no frame goes from one call to the next, nor to another
 // context of the isolate.
-internal.enter = () => {
+internal.enter = (inFrame) => {
   told = null;
-  if (framed) setFrame(undefined);
+  if (framed && !inFrame) setFrame(undefined);
 };
 internal.leave = () => { if (framed) setFrame(undefined); };
 

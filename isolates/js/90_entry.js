@@ -67,7 +67,7 @@ function prepare(vars, queues, concurrent) {
 }
 
 host.entry((op, a, b, c, d, e, f, g) => {
-  internal.enter();
+  internal.enter(op === UNHANDLED); // which comes with the frame of the promise
   try {
     return act(op, a, b, c, d, e, f, g);
   } finally {
