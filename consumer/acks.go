@@ -91,6 +91,7 @@ func (c *Consumer) confirmed(g *group, err error) {
 		if h.record != nil {
 			c.forget(h)
 		}
+		c.dropParts(h.event)
 	}
 	if g.tries != nil {
 		now := time.Now()

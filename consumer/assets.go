@@ -103,6 +103,7 @@ func streams(cfg Config, maxPayload int64) []jetstream.StreamConfig {
 		maxMsg = int32(min(maxPayload-payloadHeadroom, 1<<30)) //nolint:gosec // bounded in this line
 	}
 	return []jetstream.StreamConfig{
+		bodiesStream(cfg, maxMsg),
 		{
 			Name: StreamEvents, Description: "Events to run", Subjects: []string{cfg.Prefix.AllEvents(), cfg.Prefix.Pin()},
 			SubjectTransform: &jetstream.SubjectTransformConfig{Source: cfg.Prefix.AllEvents(), Destination: cfg.Prefix.Stored()},

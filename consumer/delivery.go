@@ -34,6 +34,7 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 	h := &held{from: from, stored: stored, ack: o.AckSubject, epoch: from.epoch.Load(), renewed: d.now}
 	e, failure := c.decode(o, m, stored)
 	e.Held, h.event = h, e
+	c.withParts(e)
 	d.all = append(d.all, h)
 	switch {
 	case failure != nil:

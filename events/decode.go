@@ -49,6 +49,9 @@ func (d Decoder) Decode(origin Origin, header Header, body []byte, stored time.T
 	if e.Kind != Fetch || e.ReplyTo == "" {
 		e.Requester = nil
 	}
+	if e.Parts != nil && e.Kind != Fetch {
+		p.add("header %s: only a fetch event has a body in parts", HeaderBodyID)
+	}
 	switch e.Kind {
 	case Fetch:
 		e.completeFetch(&p)
@@ -152,7 +155,27 @@ func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 			return
 		}
 		e.Requester = &Requester{Credit: credit}
+	case HeaderBodyID:
+		if !ValidName(value) {
+			p.add("header %s %q: it is 1 to %d of A-Z a-z 0-9 _ -", name, value, MaxName)
+			return
+		}
+		e.parts().ID = value
+	case HeaderBodyParts:
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > maxParts {
+			p.add("header %s %q: it is a number of parts, 1 to %d", name, value, maxParts)
+			return
+		}
+		e.parts().N = n
 	}
+}
+
+func (e *Event) parts() *Parts {
+	if e.Parts == nil {
+		e.Parts = &Parts{}
+	}
+	return e.Parts
 }
 
 // maxCredit is what no body is longer than.
@@ -164,7 +187,7 @@ const maxJSTime = 8.64e15
 // knownHeaders are the headers that Decode reads and that may stand once.
 var knownHeaders = [...]string{
 	HeaderReplyTo, HeaderEventID, HeaderDeadline, HeaderWorkerVersion,
-	HeaderMethod, HeaderURL, HeaderScheduledTime, HeaderCron, HeaderMsgID, HeaderBodyCredit,
+	HeaderMethod, HeaderURL, HeaderScheduledTime, HeaderCron, HeaderMsgID, HeaderBodyCredit, HeaderBodyID, HeaderBodyParts,
 }
 
 // knownHeader is the index of a header in knownHeaders, or -1.
@@ -227,9 +250,15 @@ func (e *Event) addHTTPHeaders(name string, values []string, p *problem) {
 func (e *Event) completeFetch(p *problem) {
 	if e.Method == "" {
 		e.Method = "GET"
-		if len(e.Body) > 0 {
+		if len(e.Body) > 0 || e.Parts != nil {
 			e.Method = "POST"
 		}
+	}
+	if b := e.Parts; b != nil && (b.ID == "" || b.N == 0 || len(e.Body) > 0) {
+		p.add("headers %s and %s: a body in parts has both, and the event itself no body", HeaderBodyID, HeaderBodyParts)
+	}
+	if (e.Method == "GET" || e.Method == "HEAD") && e.Parts != nil {
+		p.add("%s %s cannot carry a body, and this one has one in parts", HeaderMethod, e.Method)
 	}
 	if (e.Method == "GET" || e.Method == "HEAD") && len(e.Body) > 0 {
 		p.add("%s %s cannot carry a body, and this one has %d bytes", HeaderMethod, e.Method, len(e.Body))

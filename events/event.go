@@ -36,6 +36,9 @@ type Event struct {
 
 	Origin Origin
 
+	// Parts is not nil when the body was stored apart, and Body is empty.
+	Parts *Parts
+
 	// Requester is not nil when somebody waits who takes the reply's body in chunks.
 	Requester *Requester
 

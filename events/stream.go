@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,6 +43,18 @@ func (r *Requester) OnGone(f func()) {
 		f()
 	}
 }
+
+// Parts is the body of a fetch event that was stored apart, in parts (docs/wire.md, "Request bodies in parts").
+type Parts struct {
+	ID string
+	N  int // parts, at least 1
+
+	// Read gets part i, 0 <= i < N. It blocks; from any goroutine.
+	Read func(ctx context.Context, i int) ([]byte, error)
+}
+
+// maxParts is the most parts a body may have.
+const maxParts = 1 << 20
 
 // Chunk is a piece of a reply's body, or its end.
 type Chunk struct {
@@ -99,6 +112,8 @@ const (
 	HeaderBodySeq    = "Body-Seq"    // 0 for the reply itself, then 1, 2, …
 	HeaderBodyEnd    = "Body-End"    // on the last chunk: bytes of the whole body
 	HeaderBodyError  = "Body-Error"  // on the last chunk of a body that broke off: "reason: message"
+	HeaderBodyID     = "Body-Id"     // request: name of the body's parts
+	HeaderBodyParts  = "Body-Parts"  // request: how many there are
 )
 
 // EncodeChunk makes the headers of the message of a chunk, whose body is c.Data. total is the bytes of the body with it.

@@ -73,3 +73,30 @@ func TestRequesterIsToldOnce(t *testing.T) {
 	r.OnGone(func() { n++ })
 	require.Equal(t, 2, n, "who listens late hears it at once")
 }
+
+func TestBodyInPartsIsChecked(t *testing.T) {
+	d := Decoder{Subjects: "pinwheel", ReplyPrefixes: []string{"_INBOX."}}
+	decode := func(kind, body string, h Header) (*Event, *Failure) {
+		return d.Decode(Origin{Subject: "pinwheel.events.0." + kind + ".a.b"}, h, []byte(body), time.Time{})
+	}
+	e, f := decode("fetch", "", Header{"Body-Id": {"x-1"}, "body-parts": {"3"}})
+	require.Nil(t, f)
+	require.Equal(t, "x-1", e.Parts.ID)
+	require.Equal(t, 3, e.Parts.N)
+	require.Equal(t, "POST", e.Method)
+	for name, h := range map[string]Header{
+		"no id":     {"Body-Parts": {"1"}},
+		"no parts":  {"Body-Id": {"x"}},
+		"bad id":    {"Body-Id": {"x.y"}, "Body-Parts": {"1"}},
+		"bad parts": {"Body-Id": {"x"}, "Body-Parts": {"0"}},
+		"a GET":     {"Body-Id": {"x"}, "Body-Parts": {"1"}, "Http-Method": {"GET"}},
+	} {
+		_, f := decode("fetch", "", h)
+		require.NotNil(t, f, name)
+		require.Equal(t, ReasonMalformed, f.Reason)
+	}
+	_, f = decode("fetch", "body", Header{"Body-Id": {"x"}, "Body-Parts": {"1"}})
+	require.NotNil(t, f, "two bodies")
+	_, f = decode("task", "", Header{"Body-Id": {"x"}, "Body-Parts": {"1"}})
+	require.NotNil(t, f, "a task")
+}

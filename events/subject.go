@@ -70,6 +70,19 @@ func (s Subjects) ParseCancel(subject string) (owner, worker string, ok bool) {
 	return owner, worker, found && ValidName(owner) && ValidName(worker)
 }
 
+// BodyPart is where part i of a request body in parts is stored: <prefix>.body.<owner>.<id>.<i>.
+func (s Subjects) BodyPart(owner, id string, i int) string {
+	return string(s) + ".body." + owner + "." + id + "." + strconv.Itoa(i)
+}
+
+// BodyParts is the filter for all parts of a body.
+func (s Subjects) BodyParts(owner, id string) string {
+	return string(s) + ".body." + owner + "." + id + ".*"
+}
+
+// AllBodies is the filter for all of all.
+func (s Subjects) AllBodies() string { return string(s) + ".body.*.*.*" }
+
 // Logs is where console output and uncaught errors of a worker go (core NATS, not stored).
 func (s Subjects) Logs(owner, worker string) string {
 	return string(s) + ".logs." + owner + "." + worker

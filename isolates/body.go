@@ -117,6 +117,46 @@ func (b *body) endBody(r *run, e events.End) {
 	b.take(events.Chunk{Failure: f})
 }
 
+// firstGrant is how much of the reply's body may be made at first; 0 = it is wanted whole.
+func firstGrant(e *events.Event) float64 {
+	if e.Requester == nil {
+		return 0
+	}
+	return float64(min(e.Requester.Credit, firstCredit))
+}
+
+// pullID is the id of the read of a part among a run's calls: those that JavaScript makes are positive, and it pulls one
+// part at a time.
+const pullID = -1
+
+// pullPart reads the next part of the event's body.
+func (t *thread) pullPart(r *run) {
+	parts := r.attempt.Event.Parts
+	if parts == nil || r.calls[pullID] != nil {
+		return
+	}
+	c := r.register(pullID)
+	i, ctx := r.parts, r.context()
+	r.parts++
+	go func() {
+		var part []byte
+		var err error
+		if i < parts.N {
+			part, err = parts.Read(ctx, i)
+		}
+		t.answer(r, c, true, func(call *v8x.Call) []byte {
+			call.Reset(opPart).Number(float64(r.id))
+			switch {
+			case err != nil:
+				call.Null().String(err.Error())
+			case i < parts.N:
+				call.Body()
+			}
+			return part
+		})
+	}()
+}
+
 // tell makes a call into a run's JavaScript, from any goroutine, unless the run is over.
 func (t *thread) tell(r *run, encode func(*v8x.Call)) {
 	t.post(func(t *thread) {

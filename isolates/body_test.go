@@ -2,6 +2,8 @@ package isolates
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -178,4 +180,56 @@ func TestBodyLargerThanTheHeap(t *testing.T) {
 	_, failure := bodyOf(t, &events.Reply{Stream: o.reply.Stream}, 1<<20, func(_ int, c events.Chunk) { size += len(c.Data) })
 	require.Nil(t, failure)
 	require.Equal(t, 2000*65536, size)
+}
+
+// partly is a fetch event whose body is stored in parts of that size.
+func partly(parts ...string) *events.Event {
+	e := fetch("POST", "http://x/", "")
+	e.Parts = &events.Parts{ID: "b", N: len(parts), Read: func(_ context.Context, i int) ([]byte, error) {
+		if parts[i] == "" {
+			return nil, errors.New("part is not there")
+		}
+		return []byte(parts[i]), nil
+	}}
+	return e
+}
+
+func TestRequestBodyInParts(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		for code, want := range map[string]string{
+			`return new Response(await r.text())`: "onetwothree",
+			`let n = 0; for await (const chunk of r.body) n += chunk.length; return new Response(String(n))`:                                                                                                                                              "11",
+			`const reader = r.body.getReader({ mode: "byob" }); const out = []; for (;;) { const { value, done } = await reader.read(new Uint8Array(2)); if (done) break; out.push(new TextDecoder().decode(value)) } return new Response(out.join("-"))`: "on-e-tw-o-th-re-e",
+			`return new Response(r.body)`: "onetwothree",
+			`const c = r.clone(); return new Response(await r.text() + await c.text())`: "onetwothreeonetwothree",
+			`await r.body.cancel(); return new Response("cancelled")`:                   "cancelled",
+			`return new Response("unread")`:                                             "unread",
+		} {
+			o := b.run(worker("w", `export default { async fetch(r) { `+code+` } }`), partly("one", "two", "three"))
+			require.Nil(t, o.end.Failure, "%s: %v", code, b.lines())
+			require.Equal(t, want, string(o.reply.Body), code)
+		}
+		o := b.run(worker("w", `export default { async fetch(r) { try { await r.text() } catch (e) { return new Response(e.name + ": " + e.message) } } }`), partly("one", ""))
+		require.Equal(t, "TypeError: part is not there", string(o.reply.Body))
+	})
+}
+
+// The whole of a request in parts passes through a heap that could not hold it, and comes out in chunks.
+func TestBodiesBothWays(t *testing.T) {
+	b := newBench(t)
+	part := strings.Repeat("x", 1<<20)
+	parts := make([]string, 100)
+	for i := range parts {
+		parts[i] = part
+	}
+	e := partly(parts...)
+	e.Requester = &events.Requester{Credit: 1 << 20}
+	w := worker("w", `export default { fetch: r => new Response(r.body) }`)
+	w.Limits.HeapMB, w.Limits.CPU = 16, events.Millis(30*time.Second)
+	o := b.start(w, e)
+	o.wait(t, o.replied)
+	size := 0
+	_, failure := bodyOf(t, o.reply, 1<<20, func(_ int, c events.Chunk) { size += len(c.Data) })
+	require.Nil(t, failure)
+	require.Equal(t, 100<<20, size)
 }

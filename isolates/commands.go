@@ -29,7 +29,7 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 			return
 		}
 		switch op {
-		case cmdReply, cmdBody, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed:
+		case cmdReply, cmdBody, cmdPull, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed:
 			q := r
 			if id := uint64(in.Int()); id != 0 && id != r.id {
 				q = g.find(id)
@@ -78,6 +78,8 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 		}
 	case cmdBody:
 		t.takeBody(r, in)
+	case cmdPull:
+		t.pullPart(r)
 	case cmdResult:
 		t.reply(r, &events.Reply{Body: slices.Clone(in.View())}, in.Bool(), now)
 	case cmdFail:

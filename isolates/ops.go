@@ -17,6 +17,7 @@ const (
 	opHook           = 14
 	opCredit         = 15
 	opAbort          = 16
+	opPart           = 17
 	opWorked         = 30
 )
 
@@ -40,6 +41,7 @@ const (
 	cmdActing     = 16
 	cmdHookDone   = 17
 	cmdBody       = 18
+	cmdPull       = 19
 	cmdSubtle     = 30
 	cmdZip        = 31
 	cmdZipClose   = 32

@@ -28,6 +28,7 @@ type run struct {
 	warm    bool
 	over    bool
 	drained bool  // JavaScript knows that it is over
+	parts   int   // of the event's body that were read
 	body    *body // of its reply, in chunks; nil while there is none
 	ground  bool  // no event, but what a persistent context does between events
 

@@ -126,8 +126,8 @@ func (t *thread) dispatch(r *run) {
 		} else {
 			c.Null()
 		}
-		if e.Requester != nil {
-			c.Number(float64(min(e.Requester.Credit, firstCredit)))
+		if e.Requester != nil || e.Parts != nil {
+			c.Number(firstGrant(e)).Bool(e.Parts != nil)
 		}
 	case events.Task, events.Scheduled:
 		op := opTaskEvent

@@ -134,6 +134,9 @@ func (c *Client) await(ctx context.Context, r Request, call *call, subject strin
 	if call.wantReply {
 		replyTo = subject
 	}
+	if err := c.upload(ctx, &r); err != nil {
+		return answer{}, fmt.Errorf("event for %s/%s: %w", r.Owner, r.Worker, err)
+	}
 	m, err := r.message(c.subjects, c.inbox, replyTo)
 	if err != nil {
 		return answer{}, fmt.Errorf("event for %s/%s: %w", r.Owner, r.Worker, err)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -29,6 +30,9 @@ type Request struct {
 	// Header holds further headers of the message, which the handler sees as event.headers.
 	Header events.Header
 
+	// BodyFrom, if not nil, is read to its end before the event is published, and stored in parts: for bodies of fetch events
+	// that are larger than a message. Body must be empty then.
+	BodyFrom    io.Reader
 	Body        []byte
 	ContentType string // of Body: a Task whose type is JSON is checked to be so. For Fetch the header of the request.
 
@@ -38,7 +42,9 @@ type Request struct {
 
 	ScheduledTime time.Time // Scheduled: the time it stands for. Zero = none
 
-	credit int64 // bytes of a body in chunks that are taken at once; 0 = none
+	credit    int64  // bytes of a body in chunks that are taken at once; 0 = none
+	bodyID    string // of a body in parts
+	bodyParts int
 }
 
 // message makes the NATS message of r and checks it as the fleet will. replyTo "" = no reply is wanted.
@@ -62,6 +68,10 @@ func (r *Request) message(s events.Subjects, inbox, replyTo string) (*nats.Msg, 
 		h.Set(events.HeaderMsgID, r.Owner+":"+r.ID)
 	}
 	set(events.HeaderWorkerVersion, r.Version)
+	if r.bodyParts > 0 {
+		h.Set(events.HeaderBodyID, r.bodyID)
+		h.Set(events.HeaderBodyParts, strconv.Itoa(r.bodyParts))
+	}
 	if r.credit > 0 {
 		h.Set(events.HeaderBodyCredit, strconv.FormatInt(r.credit, 10))
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,8 +185,10 @@ func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
 		return err
 	}
 	defer conn.close()
-	if most := conn.nc.MaxPayload(); int64(len(r.Body)) > most {
-		return usage("the body has %d bytes: this NATS takes at most %d", len(r.Body), most)
+	if most := conn.nc.MaxPayload(); int64(len(r.Body)) > most/2 && r.Kind == events.Fetch {
+		r.BodyFrom, r.Body = bytes.NewReader(r.Body), nil
+	} else if int64(len(r.Body)) > most {
+		return usage("the body has %d bytes: this NATS takes at most %d for a %s", len(r.Body), most, r.Kind)
 	}
 	c, err := client.New(conn.nc, client.Prefix(e.cfg.Prefix))
 	if err != nil {

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
 	"github.com/pinwheel-run/pinwheel/internal/fleettest"
@@ -176,4 +178,46 @@ func TestSendPrintsLongBodies(t *testing.T) {
 	require.Zero(t, r.Code, r.Err)
 	require.Len(t, r.Out, 3_000_000)
 	require.Contains(t, r.Err, "content-type: text/plain")
+}
+
+// A request body of 20 MB is stored in parts, read by the handler as it likes, and removed when the event has ended.
+func TestLongRequestBody(t *testing.T) {
+	f := fleettest.Start(t)
+	c := deploySource(t, f, `export default { async fetch(r) {
+		let n = 0, sum = 0;
+		for await (const chunk of r.body) { n += chunk.length; sum = (sum + chunk[0] + chunk[chunk.length - 1]) % 1e6 }
+		return Response.json({ n, sum, method: r.method, type: r.headers.get("content-type") });
+	} }`, `{"limits":{"heapMB":16,"cpuMs":10000}}`)
+	body := bytes.Repeat([]byte("0123456789"), 2_000_000)
+	reply, out, err := c.Open(t.Context(), client.Request{
+		Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: bytes.NewReader(body), ContentType: "text/x-digits",
+	})
+	require.NoError(t, err)
+	defer func() { _ = out.Close() }()
+	require.Equal(t, 200, reply.Status)
+	text, err := io.ReadAll(out)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"n":20000000,`)
+	require.Contains(t, string(text), `"method":"POST","type":"text/x-digits"`)
+	js, err := jetstream.New(f.NC)
+	require.NoError(t, err)
+	bodies, err := js.Stream(t.Context(), consumer.StreamBodies)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		info, err := bodies.Info(t.Context())
+		return err == nil && info.State.Msgs == 0
+	}, 20*time.Second, 10*time.Millisecond, "the parts of an event that has ended are removed")
+
+	// The command does the same with a large file, and an event whose parts are missing says so.
+	file := t.TempDir() + "/digits"
+	require.NoError(t, os.WriteFile(file, body, 0o600))
+	r := f.Pinwheel("send", "fetch", "dev/stream", "--data-file", file)
+	require.Zero(t, r.Code, r.Err)
+	require.Contains(t, r.Out, `"n":20000000,`)
+	m := nats.NewMsg("pinwheel.call.fetch.dev.stream")
+	m.Header.Set(events.HeaderBodyID, "gone")
+	m.Header.Set(events.HeaderBodyParts, "2")
+	answer, err := f.NC.RequestMsg(m, 20*time.Second)
+	require.NoError(t, err)
+	require.Contains(t, answer.Header.Get(events.HeaderError), "part 0 of 2 of body gone is not there")
 }

@@ -19,6 +19,7 @@ class Run {
   malformed = null; // why the payload did not parse
   request = null; // of a fetch event
   credit = 0; // bytes of the body that the requester takes in chunks; 0 = it wants it whole
+  parts = null; // the stream of a request body in parts
   sender = null; // sends the body in chunks
   constructor(id, kind) {
     this.id = id;

@@ -52,6 +52,42 @@ internal.newFeed = (onCancel) => {
   };
 };
 
+// newPulled makes a stream of bytes that asks for each chunk by calling pull, and is given it by push.
+internal.newPulled = (pull, onCancel) => {
+  let pulled = null;
+  const stream = new StreamState();
+  setUpBytes(stream, undefined, () => {
+    pulled = newCapability();
+    pull();
+    return pulled.promise;
+  }, () => {
+    onCancel();
+    return resolved();
+  }, 0, 0);
+  const { controller } = stream;
+  const settle = () => {
+    if (pulled !== null) pulled.resolve(undefined);
+    pulled = null;
+  };
+  return {
+    __proto__: null,
+    stream: readableHandle(stream),
+    push(bytes) {
+      if (lengthOf(bytes) > 0) streams.byteEnqueue(controller, bytes);
+      settle();
+    },
+    close() {
+      streams.byteClose(controller);
+      if (controller.pending.length > 0) streams.respond(controller, 0);
+      settle();
+    },
+    error(error) {
+      streams.byteError(controller, error);
+      settle();
+    },
+  };
+};
+
 // Collector reads a stream to its end. A loop, not recursion: queued chunks arrive within the read call.
 class Collector {
   reader;

@@ -11,7 +11,7 @@ const {
   sendOps,
 } = internal;
 const { send } = host;
-const { DRAINED, FAIL, HANDLERS, HOOK_DONE, REPLY, RESULT, WAIT_FAILED } = sendOps;
+const { DRAINED, FAIL, HANDLERS, HOOK_DONE, PULL, REPLY, RESULT, WAIT_FAILED } = sendOps;
 
 const MAX_BODY = 64 * 1024 * 1024;
 const WHOLE = 512 * 1024; // a body that is ready and no longer than this goes with its head
@@ -167,6 +167,27 @@ function replyInChunks(run, s, stream) {
   sender.read();
 }
 
+// pullParts makes the request's body a stream of the parts that Go reads one by one.
+function pullParts(run, request) {
+  run.parts = internal.newPulled(() => {
+    if (!run.over) send(PULL, run.id);
+  }, () => { run.parts = null; });
+  internal.requestState(request).stream = run.parts.stream;
+}
+
+// takePart is Go giving a part, nothing at the end, or why there is none.
+internal.takePart = (id, bytes, error) => {
+  const run = internal.runById(id);
+  if (run === undefined || run.parts === null) return;
+  const { parts } = run;
+  if (bytes !== undefined && bytes !== null) parts.push(bytes);
+  else {
+    run.parts = null;
+    if (error === undefined) parts.close();
+    else parts.error(new TypeError(error));
+  }
+};
+
 // abortRun: nobody waits for the answer any more.
 internal.abortRun = (id, why) => {
   const run = internal.runById(id);
@@ -281,12 +302,13 @@ function listen(run, event, name) {
   closed();
 }
 
-internal.startFetch = (id, method, url, headers, body, credit) => {
+internal.startFetch = (id, method, url, headers, body, credit, inParts) => {
   internal.startIn(internal.begin(id, handlerBits.fetch), (run) => {
     const request = internal.newEventRequest(method, url, headers, body);
     if (credit !== undefined) {
       run.request = request;
       run.credit = credit;
+      if (inParts) pullParts(run, request);
     }
     if (handlers.fetch !== undefined) call(run, handlers.fetch, request);
     else listen(run, internal.newFetchEvent(run, request), "fetch");

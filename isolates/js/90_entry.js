@@ -9,7 +9,7 @@ const {
 } = internal;
 const { send } = host;
 const {
-  ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HOOK, MODULE, QUEUED, RESPONSE, SCHEDULED_EVENT, TASK_EVENT, TIMERS,
+  ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HOOK, MODULE, PART, QUEUED, RESPONSE, SCHEDULED_EVENT, TASK_EVENT, TIMERS,
   UNHANDLED, WORKED,
 } = entryOps;
 
@@ -77,7 +77,7 @@ host.entry((op, a, b, c, d, e, f, g) => {
 
 function act(op, a, b, c, d, e, f, g) {
   switch (op) {
-    case FETCH_EVENT: return internal.startFetch(a, b, c, d, e, f);
+    case FETCH_EVENT: return internal.startFetch(a, b, c, d, e, f, g);
     case TASK_EVENT: return internal.startTask(a, b, c, d, e);
     case SCHEDULED_EVENT: return internal.startScheduled(a, b, c, d, e, f, g);
     case TIMERS: return internal.fireTimers(a);
@@ -92,6 +92,7 @@ function act(op, a, b, c, d, e, f, g) {
     case DESCRIBE: return describeFailure(a);
     case CREDIT: return internal.grantCredit(a, b);
     case ABORT: return internal.abortRun(a, b);
+    case PART: return internal.takePart(a, b, c);
     case ENDED: return internal.endById(a);
     case HOOK: internal.startHook(a); return;
     default: throw new TypeError(`unknown entry ${op}`);
