@@ -24,7 +24,7 @@ var startRuntime = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	return v8x.Snapshot(files)
+	return v8x.Snapshot(files, func(c *v8x.Context) { rehearse(c, func(v8x.Result) {}) })
 })
 
 // runtimeFiles reads the embedded runtime in the order of its numbers.

@@ -3,7 +3,7 @@
 #include "v8x.h"
 
 #include "natives.h"
-#include "state.h"
+#include "turn.h"
 
 #include <string>
 
@@ -16,30 +16,38 @@ namespace {
 // Read by every isolate, for as long as the process lives. Null until v8x_snapshot has made it.
 v8::StartupData blob = {nullptr, 0};
 
+// Set by v8x_plain.
+thread_local bool plain = false;
+
 // Which AddContext call, and which AddData calls in it: the entry function, then the constants.
 constexpr size_t kContext = 0, kEntry = 0, kConstants = 1;
 
 // What the runtime's files are functions of: host, internal, primordials.
 constexpr int kParameters = 3;
 
-// Compiles text as the body of a function, and calls it.
-bool RunFunction(v8::Isolate* isolate, Local<v8::Context> context, Local<v8::String> text, Local<v8::String> file,
-                 int argc, Local<v8::String>* parameters, Local<v8::Value>* argv, Local<v8::Value>* result) {
-  v8::ScriptCompiler::Source source(text, file, false);
-  Local<v8::Function> fn;
-  return v8::ScriptCompiler::CompileFunction(context, &source, static_cast<size_t>(argc), parameters, 0, nullptr,
-                                             v8::ScriptCompiler::kNoCompileOptions,
-                                             v8::ScriptCompiler::kNoCacheNoReason).To(&fn) &&
-         fn->Call(isolate, context, fn, argc, argv).To(result);
+// Compiles text as the body of a function: from its code cache, if there is one. V8 must accept it: nothing that it
+// depends on has changed since it was made, and without it cold contexts would be slow for no visible reason.
+bool CompileBody(Local<v8::Context> context, Local<v8::String> text, Local<v8::String> name, const v8x_file& file,
+                 int argc, Local<v8::String>* parameters, Local<v8::Function>* fn) {
+  v8::ScriptCompiler::CachedData cached = {file.cache, static_cast<int>(file.cache_len)};
+  bool has = file.cache_len > 0;
+  v8::ScriptCompiler::Source source(text, name, false, has ? &cached : nullptr);
+  bool ok = v8::ScriptCompiler::CompileFunction(
+      context, &source, static_cast<size_t>(argc), parameters, 0, nullptr,
+      has ? v8::ScriptCompiler::kConsumeCodeCache : v8::ScriptCompiler::kNoCompileOptions,
+      v8::ScriptCompiler::kNoCacheNoReason).To(fn);
+  return ok && !cached.rejected;
 }
 
 // Fetches null, true and false the way any JavaScript would.
 bool MakeConstants(v8x_isolate* owner, Local<v8::Context> context) {
   const char text[] = "return [null, true, false]";
   Local<v8::String> source;
+  Local<v8::Function> fn;
   Local<v8::Value> list;
   if (!NewText(owner->isolate, text, sizeof text - 1, &source) ||
-      !RunFunction(owner->isolate, context, source, source, 0, nullptr, nullptr, &list)) {
+      !CompileBody(context, source, source, v8x_file{}, 0, nullptr, &fn) ||
+      !fn->Call(owner->isolate, context, fn, 0, nullptr).To(&list)) {
     return false;
   }
   for (uint32_t i = 0; i < kConstantCount; i++) {
@@ -50,8 +58,9 @@ bool MakeConstants(v8x_isolate* owner, Local<v8::Context> context) {
   return true;
 }
 
-// Runs the runtime's files in the current context.
-bool RunFiles(v8::Isolate* isolate, Local<v8::Context> context, const v8x_file* files, size_t n) {
+// Runs the runtime's files in the current context, that of c, and keeps their functions if asked to.
+bool RunFiles(v8x_context* c, Local<v8::Context> context, const v8x_file* files, size_t n, bool keep) {
+  v8::Isolate* isolate = c->owner->isolate;
   Local<v8::Object> host = NewHost(isolate, context);
   Local<v8::String> parameters[kParameters];
   if (host.IsEmpty() || !NewText(isolate, "host", 4, &parameters[0]) ||
@@ -62,12 +71,15 @@ bool RunFiles(v8::Isolate* isolate, Local<v8::Context> context, const v8x_file* 
   for (size_t i = 0; i < n; i++) {
     v8::HandleScope handles(isolate);
     Local<v8::String> text, file;
+    Local<v8::Function> fn;
     Local<v8::Value> ignored;
     if (!NewText(isolate, files[i].text, files[i].text_len, &text) ||
         !NewText(isolate, files[i].name, files[i].name_len, &file) ||
-        !RunFunction(isolate, context, text, file, kParameters, parameters, argv, &ignored)) {
+        !CompileBody(context, text, file, files[i], kParameters, parameters, &fn) ||
+        !fn->Call(isolate, context, fn, kParameters, argv).To(&ignored)) {
       return false;
     }
+    if (keep) c->files.push_back(NewGlobal(isolate, fn));
   }
   return true;
 }
@@ -85,8 +97,8 @@ std::string Bootstrap(v8x_context* c, Local<v8::Context> context, const v8x_file
   v8::Isolate* isolate = c->owner->isolate;
   v8::TryCatch caught(isolate);
   int64_t buffers = isolate->AdjustAmountOfExternalAllocatedMemory(0);
-  if (!MakeConstants(c->owner, context) || !RunFiles(isolate, context, files, n)) {
-    return Describe(isolate, context, caught);
+  if (!MakeConstants(c->owner, context) || !RunFiles(c, context, files, n, false)) {
+    return caught.HasCaught() ? Describe(isolate, context, caught) : "V8 does not accept the code it has compiled itself";
   }
   if (!c->entry) return "host.entry was not called";
   if (isolate->AdjustAmountOfExternalAllocatedMemory(0) != buffers) {
@@ -115,11 +127,36 @@ bool ContextFromSnapshot(v8x_context* c) {
   return true;
 }
 
+bool ContextOfFiles(v8x_context* c, const v8x_file* files, size_t n) {
+  v8::Isolate* isolate = c->owner->isolate;
+  v8::TryCatch caught(isolate);  // the same happens again when the snapshot is made, and is told then
+  Local<v8::Context> context = v8::Context::New(isolate);
+  c->context = NewGlobal(isolate, context);
+  context->Enter();
+  current = c;
+  bool ok = (c->owner->constants[0] || MakeConstants(c->owner, context)) && RunFiles(c, context, files, n, true) && c->entry;
+  current = nullptr;
+  context->Exit();
+  return ok;
+}
+
 }  // namespace v8x
 
 using namespace v8x;
 
 extern "C" {
+
+void v8x_plain(int yes) { plain = yes != 0; }
+
+void* v8x_file_cache(v8x_context* c, size_t i, const uint8_t** data, size_t* len) {
+  if (i >= c->files.size()) return nullptr;
+  Entered entered(c->owner->isolate);
+  auto* made = v8::ScriptCompiler::CreateCodeCacheForFunction(Local<v8::Function>(c->files[i]));
+  if (!made) return nullptr;
+  *data = made->data;
+  *len = static_cast<size_t>(made->length);
+  return made;
+}
 
 const char* v8x_snapshot(const v8x_file* files, size_t n) {
   static std::string error;
@@ -160,7 +197,7 @@ const char* v8x_snapshot(const v8x_file* files, size_t n) {
 // v8go makes every isolate, with parameters of its own. The linker sends its call here (--wrap), where two are put in.
 v8::Isolate* __real__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params);
 v8::Isolate* __wrap__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params) {
-  if (blob.data) {
+  if (blob.data && !plain) {
     char* p = static_cast<char*>(const_cast<void*>(params));
     const v8::StartupData* data = &blob;
     const intptr_t* references = ExternalReferences();

@@ -31,6 +31,7 @@ struct v8x_context {
   v8::Address* entry = nullptr;
   v8::Address* module = nullptr;    // and its evaluation promise, while pending
   v8::Address* evaluation = nullptr;
+  std::vector<v8::Address*> files;  // the functions that the runtime's files are, in a context of v8x_context_of
   std::string url;                  // import.meta.url
   v8::Address* script = nullptr;    // the module's code, for v8x_code_cache
   struct Rejection {
@@ -69,6 +70,7 @@ std::string Describe(v8::Isolate*, v8::Local<v8::Context>, const v8::TryCatch& c
 
 // Makes the context of c, and its entry function: snapshot.cc.
 bool ContextFromSnapshot(v8x_context*);
+bool ContextOfFiles(v8x_context*, const v8x_file*, size_t n);
 
 Budget* NewBudget(size_t limit);
 void DropBudget(Budget*);

@@ -504,6 +504,7 @@ class ScriptCompiler {
                                               Local<Object> extension[], CompileOptions,
                                               NoCacheReason);
   static CachedData* CreateCodeCache(Local<UnboundModuleScript>);
+  static CachedData* CreateCodeCacheForFunction(Local<Function>);
 };
 
 }  // namespace v8

@@ -58,6 +58,8 @@ void DropRejection(v8x_context::Rejection* r) {
 void DropAll(v8x_context* c) {
   for (auto& r : c->rejections) DropRejection(&r);
   c->rejections.clear();
+  for (auto& file : c->files) DropGlobal(&file);
+  c->files.clear();
   for (v8::Address** slot : {&c->evaluation, &c->module, &c->script, &c->entry, &c->context}) {
     DropGlobal(slot);
   }
@@ -96,6 +98,23 @@ std::atomic<size_t> parked_next{0}, parked_count{0};
     timespec hour = {3600, 0};
     nanosleep(&hour, nullptr);
   }
+}
+
+// Makes a context that make fills in, or null.
+template <class Make>
+v8x_context* NewContext(v8x_isolate* owner, uintptr_t handle, Make make) {
+  v8x_context* c = new v8x_context;
+  c->owner = owner;
+  c->handle = handle;
+  Entered entered(owner->isolate);
+  if (!make(c)) {
+    DropAll(c);
+    delete c;
+    return nullptr;
+  }
+  ContextOf(c)->AllowCodeGenerationFromStrings(false);
+  live.contexts.fetch_add(1, std::memory_order_relaxed);
+  return c;
 }
 
 void OnFatal(const char* where, const char* what) { Park(where, what); }
@@ -185,29 +204,11 @@ void v8x_low_memory(v8x_isolate* i) {
 }
 
 v8x_context* v8x_context_new(v8x_isolate* owner, uintptr_t handle) {
-  v8::Isolate* isolate = owner->isolate;
-  v8x_context* c = new v8x_context;
-  c->owner = owner;
-  c->handle = handle;
-  bool ok;
-  v8::Locker locker(isolate);
-  isolate->Enter();
-  {
-    v8::HandleScope handles(isolate);
-    ok = ContextFromSnapshot(c);
-    if (ok) {
-      ContextOf(c)->AllowCodeGenerationFromStrings(false);
-    } else {
-      DropAll(c);
-    }
-  }
-  isolate->Exit();
-  if (ok) {
-    live.contexts.fetch_add(1, std::memory_order_relaxed);
-    return c;
-  }
-  delete c;
-  return nullptr;
+  return NewContext(owner, handle, [](v8x_context* c) { return ContextFromSnapshot(c); });
+}
+
+v8x_context* v8x_context_of(v8x_isolate* owner, uintptr_t handle, const v8x_file* files, size_t n) {
+  return NewContext(owner, handle, [=](v8x_context* c) { return ContextOfFiles(c, files, n); });
 }
 
 void v8x_context_free(v8x_context* c) {

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"runtime"
 	"runtime/cgo"
 	"sync"
 	"unsafe"
@@ -51,38 +50,6 @@ var Start = sync.OnceValue(func() error {
 	C.v8x_init()
 	return nil
 })
-
-// File is one file of the runtime: the body of function(host, internal, primordials).
-type File struct{ Name, Text string }
-
-// Snapshot makes the snapshot of a context in which the files have run, in order; one of them has called host.entry.
-// Every isolate and context comes from it, and so has the runtime from the start. Once per process, after
-// Start; it takes some 20 ms. The files must make no ArrayBuffer, no typed array of over 64 bytes and no
-// regular expression (snapshot.cc says why). A context is made from it before it returns: a V8 that cannot do that
-// ends the process here, and not a thread later.
-func Snapshot(files []File) error {
-	C.v8x_starting(1)
-	defer C.v8x_starting(0)
-	list := make([]C.v8x_file, len(files))
-	var pins runtime.Pinner
-	defer pins.Unpin()
-	for i, f := range files {
-		name, text := cstr(f.Name), cstr(f.Text)
-		pins.Pin(name)
-		pins.Pin(text)
-		list[i] = C.v8x_file{name, C.size_t(len(f.Name)), text, C.size_t(len(f.Text))}
-	}
-	if wrong := C.v8x_snapshot(unsafe.SliceData(list), C.size_t(len(list))); wrong != nil {
-		return fmt.Errorf("v8x: snapshot: %s", C.GoString(wrong))
-	}
-	iso := NewIsolate(Limits{Heap: 64 << 20, Buffers: 1 << 20})
-	defer iso.Close()
-	c, err := iso.NewContext(nil)
-	if err == nil {
-		c.Close()
-	}
-	return err
-}
 
 // Flags say what happened in an isolate that no result tells.
 type Flags uint32

@@ -57,6 +57,8 @@ typedef struct {
   size_t name_len;
   const char* text;
   size_t text_len;
+  const uint8_t* cache;  // null, or what v8x_file_cache made of it
+  size_t cache_len;
 } v8x_file;
 
 // Makes the snapshot from which every later isolate and context comes: of a context in which these files of the runtime
@@ -74,6 +76,14 @@ size_t v8x_buffer_bytes(v8x_isolate*);
 void v8x_low_memory(v8x_isolate*);
 
 v8x_context* v8x_context_new(v8x_isolate*, uintptr_t handle);
+// Whether isolates that this thread makes from now on come from V8's own snapshot, as the creator of ours does: V8 takes
+// code from one to the other only then.
+void v8x_plain(int yes);
+// A context in which the files have run now, in place of one from the snapshot. Null when that failed.
+v8x_context* v8x_context_of(v8x_isolate*, uintptr_t handle, const v8x_file*, size_t n);
+// Makes a code cache of file i of such a context, with the functions that have been compiled by now. Returns null, or
+// what v8x_code_cache_free takes.
+void* v8x_file_cache(v8x_context*, size_t i, const uint8_t** data, size_t* len);
 void v8x_context_free(v8x_context*);
 
 // Compiles and evaluates the guest's module and, once evaluated, passes its namespace to the

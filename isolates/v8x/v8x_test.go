@@ -41,8 +41,11 @@ var start = sync.OnceValue(func() error {
 	if err := Start(); err != nil {
 		return err
 	}
-	return Snapshot([]File{{"keep.js", keep}, {"echo.js", echo}})
+	return Snapshot(testFiles, nil)
 })
+
+// testFiles is the runtime of all tests.
+var testFiles = []File{{"keep.js", keep}, {"echo.js", echo}}
 
 func newContext(t testing.TB, l Limits) (*Isolate, *Context) {
 	t.Helper()
@@ -82,6 +85,52 @@ func TestSnapshot(t *testing.T) {
 	require.Len(t, seen, 12) // nothing random is part of the snapshot
 }
 
+// What the rehearsal does to its context stays there, but for the code that it made V8 compile.
+func TestSnapshotAfterARehearsal(t *testing.T) {
+	_, before := newContext(t, roomy)
+	files := []File{
+		{"counter.js", `let n = 0; internal.count = () => { n++; globalThis.rehearsed = true; return n }`},
+		{"entry.js", `host.entry((op, ...args) => { if (op === 1) return; host.send(op, internal.count(), typeof rehearsed) })`},
+	}
+	defer func() { require.NoError(t, Snapshot(testFiles, nil)) }() // as before, for the other tests
+	rehearsals := 0
+	require.NoError(t, Snapshot(files, func(c *Context) {
+		rehearsals++
+		state, r := c.Module(Source{Name: "m.js", Text: "export default 1"})
+		require.Equal(t, Evaluated, state, "%v", r.Err)
+		for i := range 3 {
+			n, _ := counted(t, c)
+			require.Equal(t, float64(i+1), n)
+		}
+	}))
+	require.Equal(t, 1, rehearsals)
+	_, c := newContext(t, roomy)
+	n, _ := counted(t, c)
+	require.Equal(t, 1., n)
+	_, other := newContext(t, roomy)
+	n, kind := counted(t, other)
+	require.Equal(t, 1., n)
+	require.Equal(t, "boolean", kind) // count has run
+
+	// A rehearsal in a runtime that does not run is none; the error is the snapshot's.
+	err := Snapshot([]File{{"bad.js", "throw new Error('no')"}}, func(*Context) { t.Error("rehearsed") })
+	require.ErrorContains(t, err, "bad.js:1:1: Uncaught Error: no")
+
+	var call Call
+	require.NoError(t, before.Call(call.Reset(7).Bytes(), nil).Err)
+}
+
+// counted calls the runtime of TestSnapshotAfterARehearsal.
+func counted(t *testing.T, c *Context) (n float64, kind string) {
+	t.Helper()
+	var call Call
+	r := c.Call(call.Reset(60).Bytes(), nil)
+	require.NoError(t, r.Err)
+	in := ReadCommands(r.Out)
+	in.Next()
+	return in.Number(), in.Text()
+}
+
 func TestSnapshotOfABadRuntime(t *testing.T) {
 	require.NoError(t, start())
 	for text, want := range map[string]string{
@@ -92,7 +141,7 @@ func TestSnapshotOfABadRuntime(t *testing.T) {
 		`internal.b = new Uint8Array(65); host.entry(() => {})`:                     "ArrayBuffer",
 		`internal.b = new DataView(new Uint8Array(8).buffer); host.entry(() => {})`: "ArrayBuffer",
 	} {
-		require.ErrorContains(t, Snapshot([]File{{"bad.js", text}}), want)
+		require.ErrorContains(t, Snapshot([]File{{"bad.js", text}}, nil), want)
 	}
 }
 
