@@ -5,6 +5,7 @@
 #include "natives.h"
 #include "turn.h"
 
+#include <deque>
 #include <string>
 
 using v8::Local;
@@ -13,8 +14,9 @@ namespace v8x {
 
 namespace {
 
-// Read by every isolate, for as long as the process lives. Null until v8x_snapshot has made it.
-v8::StartupData blob = {nullptr, 0};
+// What new isolates come from: the latest snapshot, null until v8x_snapshot has made one. Those of the one before still
+// read that, so that none is ever freed.
+const v8::StartupData* blob = nullptr;
 
 // Set by v8x_plain.
 thread_local bool plain = false;
@@ -112,7 +114,7 @@ std::string Bootstrap(v8x_context* c, Local<v8::Context> context, const v8x_file
 bool ContextFromSnapshot(v8x_context* c) {
   v8::Isolate* isolate = c->owner->isolate;
   Local<v8::Context> context;
-  if (!blob.data || !v8::Context::FromSnapshot(isolate, kContext, {}, nullptr, {}, nullptr, {}, {}).To(&context)) {
+  if (!blob || !v8::Context::FromSnapshot(isolate, kContext, {}, nullptr, {}, nullptr, {}, {}).To(&context)) {
     return false;
   }
   c->context = NewGlobal(isolate, context);
@@ -190,18 +192,19 @@ const char* v8x_snapshot(const v8x_file* files, size_t n) {
     delete[] made.data;
     return error.c_str();
   }
-  blob = made;
+  static std::deque<v8::StartupData> all;
+  all.push_back(made);
+  blob = &all.back();
   return nullptr;
 }
 
 // v8go makes every isolate, with parameters of its own. The linker sends its call here (--wrap), where two are put in.
 v8::Isolate* __real__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params);
 v8::Isolate* __wrap__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params) {
-  if (blob.data && !plain) {
+  if (blob && !plain) {
     char* p = static_cast<char*>(const_cast<void*>(params));
-    const v8::StartupData* data = &blob;
     const intptr_t* references = ExternalReferences();
-    memcpy(p + v8::Isolate::CreateParams::kSnapshotBlob, &data, sizeof data);
+    memcpy(p + v8::Isolate::CreateParams::kSnapshotBlob, &blob, sizeof blob);
     memcpy(p + v8::Isolate::CreateParams::kExternalReferences, &references, sizeof references);
   }
   return __real__ZN2v87Isolate3NewERKNS0_12CreateParamsE(params);
