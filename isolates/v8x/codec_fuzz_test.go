@@ -52,7 +52,9 @@ func TestAnswersAreValues(t *testing.T) {
 
 // FuzzCommands reads anything: with and without detaching, the same comes out, and nothing panics.
 func FuzzCommands(f *testing.F) {
-	f.Add(command(3, func(c *Call) { c.Number(1).String("x").Strings([]string{"a", "b"}).Blob([]byte{1, 2}).Null().Bool(false) }))
+	f.Add(command(3, func(c *Call) {
+		c.Number(1).String("x").Strings([]string{"a", "b"}).Blob([]byte{1, 2}).Null().Bool(false)
+	}))
 	f.Add([]byte{1, 2, tagList, 1, 0, 0, 0, tagList, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, b := ReadCommands(data), ReadCommands(data)
