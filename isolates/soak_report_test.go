@@ -3,11 +3,9 @@ package isolates
 import (
 	"fmt"
 	"maps"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,26 +23,16 @@ type gauge struct {
 	stats                      Stats
 }
 
-func (s *soak) measure(start time.Time) gauge {
+func (s *soak) measure(t *testing.T, start time.Time) gauge {
 	debug.FreeOSMemory()
 	v8x.Trim()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	g := gauge{at: time.Since(start), rss: residentMB(), heap: int(m.HeapAlloc >> 20), routines: runtime.NumGoroutine(), live: v8x.Alive(), stats: s.pool.Stats()}
+	g := gauge{at: time.Since(start), rss: rss(t) >> 20, heap: int(m.HeapAlloc >> 20), routines: runtime.NumGoroutine(), live: v8x.Alive(), stats: s.pool.Stats()}
 	s.mu.Lock()
 	g.ended = s.seq - len(s.open) - len(s.again)
 	s.mu.Unlock()
 	return g
-}
-
-// residentMB is the memory that the process has in RAM.
-func residentMB() int {
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	pages, _ := strconv.Atoi(strings.Fields(string(text))[1])
-	return pages * os.Getpagesize() >> 20
 }
 
 // report logs what happened, for people.

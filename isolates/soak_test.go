@@ -346,7 +346,7 @@ func TestSoak(t *testing.T) {
 	defer ticker.Stop()
 	for time.Since(start) < *soakFor {
 		<-ticker.C
-		gauges = append(gauges, s.measure(start))
+		gauges = append(gauges, s.measure(t, start))
 		s.mu.Lock()
 		failed := len(s.wrong) > 0
 		s.mu.Unlock()
