@@ -28,18 +28,19 @@ type watch struct {
 	killedAt time.Time
 	killCPU  time.Duration // the thread's CPU clock then
 
-	// Set at the watchdog's first look at the turn: the thread's CPU clock then, and how long the turn had been
-	// running. A turn it never looked at was short: its wall time stands for its CPU time, and no clock
+	// Set at the watchdog's first look at the turn: the thread's CPU clock then, and what the turn had used at most
+	// (soFar). A turn it never looked at was short: its wall time stands for its CPU time, and no clock
 	// of the thread, a system call, had to be read.
-	sampled  bool
-	cpuThen  time.Duration
-	wallThen time.Duration
+	sampled bool
+	cpuThen time.Duration
+	before  time.Duration
+	seen    time.Duration // the thread's CPU clock at the latest look at it, in a turn or not
 }
 
 // pin notes the thread that is watched.
 func (w *watch) pin(tid int) {
 	w.mu.Lock()
-	w.tid = tid
+	w.tid, w.seen = tid, threadCPU(tid)
 	w.mu.Unlock()
 }
 
@@ -69,20 +70,34 @@ func (w *watch) end(now time.Time) (cpu time.Duration, killed events.Reason) {
 
 func (w *watch) used(now time.Time) time.Duration {
 	if !w.sampled {
-		return now.Sub(w.start)
+		if wall := now.Sub(w.start); wall <= 2*tick {
+			return wall
+		}
+		return w.soFar(now, threadCPU(w.tid))
 	}
-	return w.wallThen + threadCPU(w.tid) - w.cpuThen
+	return w.before + threadCPU(w.tid) - w.cpuThen
+}
+
+// soFar is what a turn can have used that was not looked at yet: no more than the time since its start, and no more than
+// the thread has used since the latest look. On a busy machine that is far less.
+func (w *watch) soFar(now time.Time, cpu time.Duration) time.Duration {
+	return min(now.Sub(w.start), cpu-w.seen)
 }
 
 // look checks the turn against its limits and terminates it when it is over one. Watchdog only.
 func (w *watch) look(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.tid == 0 {
+		return
+	}
+	cpu := threadCPU(w.tid)
+	defer func() { w.seen = cpu }()
 	if w.isolate == nil {
 		return
 	}
 	if !w.sampled {
-		w.sampled, w.cpuThen, w.wallThen = true, threadCPU(w.tid), now.Sub(w.start)
+		w.sampled, w.cpuThen, w.before = true, cpu, w.soFar(now, cpu)
 	}
 	if w.killed == "" {
 		switch {

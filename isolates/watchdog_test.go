@@ -1,0 +1,48 @@
+package isolates
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// burn uses CPU time of the thread.
+func burn(tid int, d time.Duration) {
+	for until := threadCPU(tid) + d; threadCPU(tid) < until; {
+	}
+}
+
+// A turn that gets no processor uses no CPU time, although the clock goes on.
+func TestTurnIsChargedWhatItUses(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const second, hour = time.Second, time.Hour
+	r := &run{guest: &guest{isolate: &isolate{v8: &v8x.Isolate{}}}, cpuLeft: hour, wall: time.Now().Add(hour)}
+	for name, looked := range map[string]bool{"looked at": true, "not looked at": false} {
+		var w watch
+		w.pin(unix.Gettid())
+		burn(w.tid, 300*time.Millisecond) // by earlier turns
+		w.look(time.Now())
+		w.begin(r, time.Now().Add(-second)) // nobody let it run for a second
+		burn(w.tid, 50*time.Millisecond)
+		if looked {
+			w.look(time.Now())
+		}
+		burn(w.tid, 50*time.Millisecond)
+		cpu, killed := w.end(time.Now())
+		require.Empty(t, killed)
+		require.GreaterOrEqual(t, cpu, 100*time.Millisecond, name)
+		require.Less(t, cpu, 250*time.Millisecond, name)
+	}
+	var w watch
+	w.pin(unix.Gettid())
+	now := time.Now()
+	w.begin(r, now)
+	cpu, _ := w.end(now.Add(tick))
+	require.Equal(t, tick, cpu, "a short turn is not worth a look at the clock of the thread")
+}
