@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -89,6 +90,8 @@ func crossings() map[string]crossing {
 		"stream":        {`new ReadableStream({ async pull(c) { await sleep(3); c.enqueue(env.WHO) } }).getReader().read().then(({ value }) => { globalThis.read = value })`, `await sleep(15); return globalThis.read`, false, true},
 		"fetch":         {`for (let i = 0; i < 3; i++) hold().then((text) => { globalThis.answered = text }, () => { globalThis.answered = "failed" })`, `if (await answer("/now") !== token) return "another's answer"; return globalThis.answered`, false, false},
 		"body":          {`globalThis.reader = (await fetch(BASE + "/body?" + token)).body.getReader()`, `return globalThis.reader && Promise.race([sleep(15).then(() => ""), globalThis.reader.read().then(({ value }) => value && "data", () => "")])`, false, false},
+		"work":          {`const work = crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt: new Uint8Array(8), iterations: 1000 }, await crypto.subtle.importKey("raw", new Uint8Array(8), "PBKDF2", false, ["deriveBits"]), 256).then(() => { globalThis.worked = 1 }); if (request.headers.get("beside") !== null) await work`, `await sleep(15); return globalThis.worked`, false, true},
+		"compression":   {`const work = new Response(new Response("x".repeat(1e5)).body.pipeThrough(new CompressionStream("gzip"))).bytes().then(() => { globalThis.zipped = 1 }); if (request.headers.get("beside") !== null) await work`, `await sleep(15); return globalThis.zipped`, false, true},
 		"cookies":       {`await answer("/cookie")`, `const h = JSON.parse(await answer("/headers")); return Object.keys(h).filter((k) => /cookie|auth|referer|origin/i.test(k)).join()`, false, false},
 		"context":       {`(globalThis.als ??= new AsyncLocalStorage()).enterWith(env.WHO)`, `return globalThis.als?.getStore()`, false, false},
 		"sends":         {`for (let i = 0; i < 3; i++) env.JOBS.send(line); await env.JOBS.send(line)`, `await env.JOBS.send(line); await env.JOBS.send(line); return globalThis.sent`, false, false},
@@ -181,9 +184,24 @@ func parts(t testing.TB, names ...string) string {
 	return code.String()
 }
 
+// walkPart is parts/walk.js, which wants to know the names of the functions that the runtime has of C++.
+func walkPart(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile("v8x/natives.cc")
+	require.NoError(t, err)
+	var names []string
+	for _, m := range regexp.MustCompile(`\{"(\w+)", +[A-Z]\w+\}`).FindAllStringSubmatch(string(text), -1) {
+		names = append(names, m[1])
+	}
+	require.Subset(t, names, []string{"send", "ask", "entry"})
+	list, err := json.Marshal(names)
+	require.NoError(t, err)
+	return "const NATIVES = " + string(list) + ";\n" + parts(t, "walk")
+}
+
 // guest is a worker of acme, or of whom change makes it one's.
 func (c *court) guest(m traits, code string, change func(*events.Worker)) *events.Worker {
-	w := worker("w", parts(c.t, "walk")+fmt.Sprintf("const BASE = %q, { fetch } = globalThis, sleep = (ms) => new Promise((done) => setTimeout(done, ms));\n", c.server.URL)+code)
+	w := worker("w", walkPart(c.t)+fmt.Sprintf("const BASE = %q, { fetch } = globalThis, sleep = (ms) => new Promise((done) => setTimeout(done, ms));\n", c.server.URL)+code)
 	change(w)
 	w.Mode, w.Limits.CPU = m.mode, events.MaxLimits.CPU
 	name := who(w.Owner, w.Name, w.Version)

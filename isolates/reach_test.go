@@ -62,7 +62,7 @@ func TestTrapsSeeNothing(t *testing.T) {
 		}
 		t.Run(string(m.mode), func(t *testing.T) {
 			c := newCourt(t)
-			own, list := asJSON(t, parts(t, "walk")+code), asJSON(t, names)
+			own, list := asJSON(t, walkPart(t)+code), asJSON(t, names)
 			w := c.guest(m, fmt.Sprintf("const NAMES = %s, OWN = %s;\n%s", list, own, code), unchanged)
 			var before []string
 			c.answer(w, "one", &before)

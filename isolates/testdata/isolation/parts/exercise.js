@@ -47,9 +47,12 @@ async function exercise(request, env, ctx) {
     await source(1).pipeTo(new WritableStream());
     await new WritableStream().abort("why");
     await ReadableStream.from(["x"]).getReader().read();
+    await source("é").pipeThrough(new TextEncoderStream()).pipeThrough(new TextDecoderStream()).getReader().read();
+    const zipped = await new Response(source(bytes()).pipeThrough(new CompressionStream("gzip"))).bytes();
+    await new Response(source(zipped).pipeThrough(new DecompressionStream("gzip"))).text();
     await new ReadableStream({ pull() { throw new Error("pull"); } }).getReader().read().catch(() => {});
   });
-  await step("text", () => { void [new TextDecoder("utf-16le").decode(bytes()), new TextDecoder().decode(new TextEncoder().encode("é")), new TextEncoder().encodeInto("x", bytes()), atob(btoa("x"))]; });
+  await step("text", () => { void [new TextDecoder("utf-16le").decode(bytes()), new TextDecoder("shift_jis").decode(bytes()), new TextDecoder().decode(new TextEncoder().encode("é")), new TextEncoder().encodeInto("x", bytes()), atob(btoa("x"))]; });
   await step("clone", () => structuredClone({ m: new Map([[1, new Set([2])]]), d: new Date(5), b: bytes().buffer, e: new TypeError("x"), r: /x/g, n: 5n, o: Object(1), v: bytes() }, { transfer: [new ArrayBuffer(1)] }));
   await step("crypto", async () => {
     crypto.randomUUID(); crypto.getRandomValues(bytes());
@@ -57,6 +60,12 @@ async function exercise(request, env, ctx) {
     const key = await crypto.subtle.importKey("raw", bytes(), { name: "HMAC", hash: "SHA-256" }, true, ["sign", "verify"]);
     await crypto.subtle.verify("HMAC", key, await crypto.subtle.sign("HMAC", key, bytes()), bytes());
     await crypto.subtle.exportKey("raw", key); await crypto.subtle.exportKey("jwk", key);
+    const aes = await crypto.subtle.generateKey({ name: "AES-GCM", length: 128 }, true, ["encrypt", "decrypt", "wrapKey"]);
+    await crypto.subtle.decrypt({ name: "AES-GCM", iv: new Uint8Array(12) }, aes, await crypto.subtle.encrypt({ name: "AES-GCM", iv: new Uint8Array(12) }, aes, bytes()));
+    await crypto.subtle.wrapKey("raw", key, aes, { name: "AES-GCM", iv: new Uint8Array(12) });
+    const { privateKey, publicKey } = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
+    await crypto.subtle.verify({ name: "ECDSA", hash: "SHA-256" }, publicKey, await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, privateKey, bytes()), bytes());
+    await crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt: bytes(), iterations: 10 }, await crypto.subtle.importKey("raw", bytes(), "PBKDF2", false, ["deriveBits"]), 128);
   });
   await step("events", () => {
     addEventListener("error", onerror); addEventListener("unhandledrejection", onerror);
@@ -97,6 +106,7 @@ async function exercise(request, env, ctx) {
   await step("errors", async () => { reportError(new Error("reported")); Promise.reject(new Error("lost")); await fetch("http://127.0.0.1:1/", { method: "POST", body: "x" }).catch(() => {}); await fetch("ftp://x").catch(() => {}); try { new URL("nowhere"); } catch { /* known */ } });
   await step("env", async () => { if (env?.JOBS) { await env.JOBS.send({ a: 1 }, { headers: { x: "y" } }); await env.JOBS.send("text"); await env.JOBS.send(bytes()); } });
   await step("ctx", () => { ctx?.waitUntil?.(Promise.resolve(1)); ctx?.waitUntil?.(new Promise((done) => setTimeout(done, 1))); });
+  await step("import", async () => { await import("nothing").catch(() => {}); void import.meta.url; });
   await step("request", async () => { if (request?.clone) { if (!request.bodyUsed) await request.clone().text(); void [request.url, request.method, request.signal.aborted, new Request(request).headers.get("x")]; } });
   return say;
 }

@@ -33,12 +33,13 @@ const walk = (() => {
 })();
 
 // control says what of the runtime's own a value is, or undefined. Internal objects have no prototype, or that of a class
-// which is cut off from Object.prototype; internal functions are no methods that a guest can see, and are not the guest's text.
+// which is cut off from Object.prototype; internal functions are no methods that a guest can see, and are not the guest's text. NATIVES are the names of the functions
+// that the runtime has of C++.
 const control = (() => {
   const { apply, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
   const text = Function.prototype.toString, includes = String.prototype.includes, has = Set.prototype.has;
   const top = Object.prototype;
-  const natives = new Set(["send", "ask", "encode", "encodeInto", "decode", "random", "now", "entry", "proxyDetails", "promiseDetails", "runMicrotasks"]);
+  const natives = new Set(NATIVES);
   const allowed = new Set([Array.prototype[Symbol.unscopables], top]); // null prototypes of ECMAScript
   const control = (value, known, own, deep = true) => {
     if (value === null || (typeof value !== "object" && typeof value !== "function") || apply(has, allowed, [value])) return undefined;
@@ -85,7 +86,7 @@ function samples(request, env, ctx) {
     strategy: new CountQueuingStrategy({ highWaterMark: 1 }), encoder: new TextEncoder(), decoder: new TextDecoder(), proxies: Proxy.revocable({}, {}),
     caller: (() => { try { return walk.caller; } catch (e) { return e; } })(),
     bytes: [new Uint8Array(1), new DataView(new ArrayBuffer(1)), new ArrayBuffer(1, { maxByteLength: 2 })],
-    intl: [new Intl.NumberFormat(), new Intl.Segmenter().segment("x")], regexp: /(x)/.exec("x"), weak: [new WeakRef({}), new FinalizationRegistry(() => {})],
+    keys: crypto.subtle.importKey("raw", new Uint8Array(1), "PBKDF2", false, ["deriveBits"]), intl: [new Intl.NumberFormat(), new Intl.Segmenter().segment("x")], regexp: /(x)/.exec("x"), weak: [new WeakRef({}), new FinalizationRegistry(() => {})],
   });
 }
 
