@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -90,10 +91,39 @@ func (a arena) check(w *events.Worker, thread int) (time.Duration, error) {
 	}
 }
 
+// delay is how long a good event took, and how long of that a thread on which it ran or waited could have run, and the
+// machine ran something else.
+type delay struct{ took, waited time.Duration }
+
+func (d delay) own() time.Duration { return d.took - d.waited }
+
+// measure checks a good event.
+func (a arena) measure(w *events.Worker, thread int) (delay, error) {
+	tid := a.pool.threads[thread].Load().watch.pinned()
+	before := waited(tid)
+	took, err := a.check(w, thread)
+	d := delay{took, waited(tid) - before}
+	if now := a.pool.threads[thread].Load().watch.pinned(); now != tid { // replaced meanwhile
+		d.waited += waited(now)
+	}
+	return d, err
+}
+
+// waited is for how long a thread has waited for a processor.
+func waited(tid int) time.Duration {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", tid))
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(fields[1], 10, 64)
+	return time.Duration(n)
+}
+
 // watchNeighbours runs good events of another owner on every thread, one after the other, until stop is called, which
-// returns the longest that one took.
-func (a arena) watchNeighbours() (stop func() (time.Duration, error)) {
-	worst := make([]time.Duration, len(a.pool.threads))
+// returns the delay of the one that was delayed most.
+func (a arena) watchNeighbours() (stop func() (delay, error)) {
+	worst := make([]delay, len(a.pool.threads))
 	failed := make([]error, len(worst))
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -103,9 +133,10 @@ func (a arena) watchNeighbours() (stop func() (time.Duration, error)) {
 			pace := time.NewTicker(3 * time.Millisecond)
 			defer pace.Stop()
 			for failed[i] == nil {
-				var took time.Duration
-				took, failed[i] = a.check(w, i)
-				worst[i] = max(worst[i], took)
+				var d delay
+				if d, failed[i] = a.measure(w, i); d.own() > worst[i].own() {
+					worst[i] = d
+				}
 				select {
 				case <-done:
 					return
@@ -114,14 +145,14 @@ func (a arena) watchNeighbours() (stop func() (time.Duration, error)) {
 			}
 		})
 	}
-	return func() (time.Duration, error) {
+	return func() (delay, error) {
 		close(done)
 		running.Wait()
 		i := slices.IndexFunc(failed, func(err error) bool { return err != nil })
 		if i >= 0 {
-			return 0, failed[i]
+			return delay{}, failed[i]
 		}
-		return slices.Max(worst), nil
+		return slices.MaxFunc(worst, func(x, y delay) int { return cmp.Compare(x.own(), y.own()) }), nil
 	}
 }
 
@@ -130,9 +161,9 @@ type ordeal struct {
 	Outcomes        []string
 	EndedBy         string        // the limit that ended the last event, for people
 	Messages        []string      // of the failures
-	Took, Neighbour time.Duration // of the script; the longest that a good event took beside it
-	Limit           time.Duration // CPU time that it may have
-	Waited          time.Duration // how long threads of the pool could have run, and the machine ran something else
+	Took, Limit     time.Duration // of the script; CPU time that it may have
+	Neighbour       time.Duration // what the good event took that was delayed most beside it
+	Waited          time.Duration // of that, waiting for a processor that others had
 	Parked, Strayed int           // threads
 	Log             []string      // of the worker
 }
@@ -140,8 +171,6 @@ type ordeal struct {
 // suffer runs a script beside its neighbours, and good events after it.
 func (a arena) suffer(s *script) (r ordeal, err error) {
 	parked, strayed := a.pool.parked.Load(), a.pool.strayed.Load()
-	var held waits
-	held.count(a)
 	stop := a.watchNeighbours()
 	w, start := s.worker(), time.Now()
 	if r.Limit = hostileCPU; s.load {
@@ -164,10 +193,11 @@ func (a arena) suffer(s *script) (r ordeal, err error) {
 		}
 	}
 	r.Took = time.Since(start)
-	if r.Neighbour, err = stop(); err != nil {
+	worst, err := stop()
+	if err != nil {
 		return r, err
 	}
-	r.Waited = held.count(a)
+	r.Neighbour, r.Waited = worst.took, worst.waited
 	for i := range a.pool.threads {
 		if _, err := a.check(good("after"), i); err != nil {
 			return r, err
@@ -196,39 +226,7 @@ func outcomeOf(s *script, o *outcome) string {
 	return "ok"
 }
 
-// waits is for how long threads have waited for a processor, by their ids.
-type waits map[int]time.Duration
-
-// count adds the pool's threads to those that are counted, and returns how long all have waited since the first count.
-func (w *waits) count(a arena) (since time.Duration) {
-	first := *w == nil
-	if first {
-		*w = waits{}
-	}
-	for i := range a.pool.threads {
-		if tid := a.pool.threads[i].Load().watch.pinned(); first {
-			(*w)[tid] = waited(tid)
-		} else if _, known := (*w)[tid]; !known {
-			(*w)[tid] = 0 // it was made since
-		}
-	}
-	for tid, before := range *w {
-		since += max(0, waited(tid)-before)
-	}
-	return since
-}
-
-func waited(tid int) time.Duration {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", tid))
-	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
-		return 0
-	}
-	n, _ := strconv.ParseInt(fields[1], 10, 64)
-	return time.Duration(n)
-}
-
-// late is by how much the longest good event exceeded the limit of the script beside it, apart from what the machine
+// late is by how much a good event was later than the limit of the script beside it allows, apart from what the machine
 // gave to others.
 func (r *ordeal) late() time.Duration { return r.Neighbour - r.Waited - r.Limit }
 

@@ -26,12 +26,13 @@ type script struct {
 	name, what, code string
 	outcomes         []string // allowed, the usual one first: ok or a reason
 	kind             events.Kind
-	events           int  // how many one after the other
-	parks            bool // V8 gives up its thread, by a fatal error
-	endless          bool // a builtin that looks at nothing keeps its thread
-	strays           bool // the same, but it comes to an end
-	load             bool // it ends while its module is loaded, which has limits of its own
-	cut, body        bool // waitUntil is cut short; the request has a body
+	mode             events.Mode // "" is pinned
+	events           int         // how many one after the other
+	parks            bool        // V8 gives up its thread, by a fatal error
+	endless          bool        // a builtin that looks at nothing keeps its thread
+	strays           bool        // the same, but it comes to an end
+	load             bool        // it ends while its module is loaded, which has limits of its own
+	cut, body        bool        // waitUntil is cut short; the request has a body
 }
 
 func readScripts(t *testing.T) []script {
@@ -76,6 +77,8 @@ func (s *script) header(t *testing.T, i int, line string) {
 		times, err := strconv.Atoi(n)
 		require.NoError(t, err)
 		s.code = strings.ReplaceAll(s.code, "__MANY__", repeated(times, template))
+	case key == "mode":
+		s.mode = events.Mode(value)
 	case line == "parks":
 		s.parks = true
 	case line == "endless":
@@ -127,6 +130,7 @@ func (s *script) event() *events.Event {
 func (s *script) worker() *events.Worker {
 	w := worker("w", s.code)
 	w.Owner = "hostile-" + strings.ReplaceAll(s.name, "/", "-")
+	w.Mode = s.mode
 	w.Queues = map[string]string{"JOBS": "jobs"}
 	w.Limits = events.Limits{CPU: events.Millis(hostileCPU), Wall: events.Millis(hostileWall), HeapMB: hostileHeap}
 	return w

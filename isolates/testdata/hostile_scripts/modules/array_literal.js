@@ -1,5 +1,6 @@
 // an array literal of a million numbers
 // outcome: ok, cpu
+// load
 // many: 1000000 $i,
 
 const a = [__MANY__];

@@ -1,5 +1,6 @@
 // ten thousand classes, each extending the last
 // outcome: exception, cpu
+// load
 // many: 10000 last = class extends last { x$i = $i; };
 
 class C {}; let last = C; __MANY__

@@ -1,5 +1,6 @@
 // fifty thousand exports
 // outcome: ok, cpu
+// load
 // many: 50000 export const e$i = $i; 
 
 __MANY__

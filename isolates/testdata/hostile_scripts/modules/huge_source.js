@@ -1,5 +1,6 @@
 // a module of 6 MB of functions
 // outcome: ok, cpu
+// load
 // many: 100000 export function f$i(x) { return x + $i; } 
 
 __MANY__

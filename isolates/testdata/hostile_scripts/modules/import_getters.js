@@ -1,4 +1,4 @@
 // dynamic import of an object whose toString loops
-// outcome: exception
+// outcome: cpu
 
 export default { async fetch() { await import({ toString() { for (;;); } }); return new Response("ok"); } };

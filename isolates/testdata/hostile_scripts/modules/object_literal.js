@@ -1,5 +1,6 @@
 // an object literal of 200,000 keys
 // outcome: ok, cpu
+// load
 // many: 200000 k$i:$i,
 
 const o = {__MANY__};

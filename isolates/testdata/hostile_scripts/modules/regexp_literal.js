@@ -1,5 +1,6 @@
 // a regular expression of 2 MB
 // outcome: cpu
+// load
 // strays
 // many: 200000 (?:a$i)|
 

@@ -1,0 +1,7 @@
+// a little more kept with every event
+// outcome: ok, memory
+// mode: persistent
+// events: 40
+
+const kept = [];
+export default { fetch() { for (let i = 0; i < 3; i++) kept.push(new Array(1 << 18).fill(kept.length)); return new Response("ok"); } };

@@ -1,0 +1,7 @@
+// what is kept until the heap is full, in mode persistent
+// outcome: memory, cpu
+// mode: persistent
+// events: 2
+
+const kept = [];
+export default { fetch() { for (;;) kept.push(new Array(1000).fill(1.5)); } };

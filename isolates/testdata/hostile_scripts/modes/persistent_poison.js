@@ -1,0 +1,6 @@
+// poisoned prototypes in mode persistent
+// outcome: ok
+// mode: persistent
+// events: 3
+
+export default { fetch() { Promise.prototype.then = Array.prototype.push = Array.prototype[Symbol.iterator] = Function.prototype.call = JSON.stringify = () => { for (;;); }; return new Response("ok"); } };

@@ -1,0 +1,6 @@
+// onTerminate that loops
+// outcome: ok
+// mode: persistent
+// events: 2
+
+export default { fetch() { return new Response("ok"); }, onTerminate() { for (;;); } };

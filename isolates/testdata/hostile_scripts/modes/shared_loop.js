@@ -1,0 +1,6 @@
+// a loop in mode shared
+// outcome: cpu
+// mode: shared
+// events: 2
+
+export default { fetch() { for (;;); } };
