@@ -183,6 +183,9 @@ func reference(format string, data []byte) ([]byte, error) {
 	switch format {
 	case compression.Gzip:
 		var g *gzip.Reader
+		if len(data) > 3 && data[3]&0xe0 != 0 {
+			return nil, gzip.ErrHeader
+		}
 		if g, err = gzip.NewReader(in); err == nil {
 			g.Multistream(false)
 		}

@@ -160,6 +160,10 @@ func (d *Decompressor) decompress(source *bufio.Reader) error {
 func (d *Decompressor) reader(source *bufio.Reader) (io.ReadCloser, error) {
 	switch d.format {
 	case Gzip:
+		// The reader does not mind flags that RFC 1952 wants to be zero.
+		if head, err := source.Peek(4); err == nil && head[3]&0xe0 != 0 {
+			return nil, gzip.ErrHeader
+		}
 		r, err := gzip.NewReader(source)
 		if err == nil {
 			r.Multistream(false)

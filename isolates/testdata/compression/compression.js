@@ -167,7 +167,7 @@ test("data after the end is a TypeError, when what came before was read", async 
 test("corrupt data is a TypeError", async () => {
   const changes = {
     deflate: [[0, 0x77], [1, 0], [2, 7], [20, 1], [21, 1], [22, 1]],
-    gzip: [[0, 0], [1, 0], [2, 7], [3, 0xe0 | 4], [10, 7], [27, 1], [28, 1], [31, 1], [32, 1]],
+    gzip: [[0, 0], [1, 0], [2, 7], [3, 0x20], [3, 0x40], [3, 0x80], [3, 2], [3, 255], [10, 7], [27, 1], [28, 1], [31, 1], [32, 1]],
     "deflate-raw": [[0, 7]],
   };
   for (const [format, list] of Object.entries(changes)) {
