@@ -15,10 +15,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/webcrypto"
 )
 
-// Bounds of what a run may have elsewhere at once.
+// Bounds of what may be elsewhere at once.
 const (
-	maxOffloads     = 256      // operations
-	maxOffloadBytes = 64 << 20 // of their arguments
+	maxOffloads     = 256       // operations of a run
+	maxOffloadBytes = 128 << 20 // what those of an owner hold, with compression streams
 )
 
 // offload runs what takes too long for a pinned thread, in goroutines: at most `free` at once for the process, and owners in
@@ -28,10 +28,35 @@ type offload struct {
 	free    int
 	jobs    map[string][]func() // by owner; none is empty
 	turns   []string            // the owners of jobs, who is next first
+	held    map[string]int      // bytes, by owner; none is 0
 	running sync.WaitGroup
 }
 
-func newOffload(workers int) *offload { return &offload{free: workers, jobs: map[string][]func(){}} }
+func newOffload(workers int) *offload {
+	return &offload{free: workers, jobs: map[string][]func(){}, held: map[string]int{}}
+}
+
+// hold counts n bytes as the owner's, unless that would be more than he may have.
+func (o *offload) hold(owner string, n int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held[owner]+n > maxOffloadBytes {
+		return false
+	}
+	if n > 0 {
+		o.held[owner] += n
+	}
+	return true
+}
+
+// drop takes back what hold counted.
+func (o *offload) drop(owner string, n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held[owner] -= n; o.held[owner] <= 0 {
+		delete(o.held, owner)
+	}
+}
 
 // submit has f run soon.
 func (o *offload) submit(owner string, f func()) {
@@ -110,19 +135,20 @@ type job func(goOn func() error) (product, time.Duration)
 // elsewhere does work that takes long for call c of r, and answers when it is done. The CPU time it took is the run's. n is
 // how many bytes the work holds.
 func (t *thread) elsewhere(r *run, c *call, n int, work job) {
-	if r.offloads >= maxOffloads || r.offloadBytes+n > maxOffloadBytes {
+	o, owner := t.pool.offload, r.attempt.Worker.Owner
+	if r.offloads >= maxOffloads || !o.hold(owner, n) {
 		t.answer(r, c, true, worked(c, product{err: fmt.Errorf(
-			"too much at once: at most %d operations of %d bytes together may be under way", maxOffloads, maxOffloadBytes)}))
+			"too much at once: at most %d operations, and those of all events together with at most %d bytes", maxOffloads, maxOffloadBytes)}))
 		return
 	}
 	r.offloads++
-	r.offloadBytes += n
 	m := meter{ctx: r.context(), budget: r.cpuLeft}
-	t.pool.offload.submit(r.attempt.Worker.Owner, func() {
+	o.submit(owner, func() {
 		p, used := m.measure(work)
+		o.drop(owner, n)
 		t.pool.metrics.offloaded.Inc()
 		t.pool.metrics.offloadCPU.Add(used.Seconds())
-		t.post(func(t *thread) { t.worked(r, c, n, p, used) })
+		t.post(func(t *thread) { t.worked(r, c, p, used) })
 	})
 }
 
@@ -144,12 +170,11 @@ func (m *meter) measure(work job) (p product, used time.Duration) {
 }
 
 // worked takes up what was done elsewhere.
-func (t *thread) worked(r *run, c *call, n int, p product, used time.Duration) {
+func (t *thread) worked(r *run, c *call, p product, used time.Duration) {
 	if r.over {
 		return
 	}
 	r.offloads--
-	r.offloadBytes -= n
 	r.cpu += used
 	r.cpuLeft -= used
 	if r.cpuLeft < 0 {

@@ -110,6 +110,44 @@ func TestTooManyLongOperationsAtOnceAreRefused(t *testing.T) {
 	require.Contains(t, results(t, o)[0], "OperationError: PBKDF2 with 4294967295 iterations")
 }
 
+func TestAnOwnerHoldsNoMoreThanHeMay(t *testing.T) {
+	o := newOffload(1)
+	require.True(t, o.hold("a", maxOffloadBytes))
+	require.False(t, o.hold("a", 1))
+	require.True(t, o.hold("a", 0))
+	require.True(t, o.hold("b", 1))
+	o.drop("a", 1)
+	require.True(t, o.hold("a", 1))
+	o.drop("a", maxOffloadBytes)
+	o.drop("b", 1)
+	o.drop("c", 0)
+	require.Empty(t, o.held)
+}
+
+func TestNothingIsHeldWhenAllIsOver(t *testing.T) {
+	b := newBench(t)
+	w := worker("holds", `export default { async task() {
+		const open = [];
+		for (const format of ["gzip", "deflate"]) for (const Class of [CompressionStream, DecompressionStream]) {
+			const s = new Class(format);
+			s.writable.getWriter().write(new Uint8Array([0x78])).catch(() => {});
+			open.push(s.readable.getReader().read());
+		}
+		await Promise.race(open);
+		for (let i = 0; i < 10; i++) crypto.subtle.digest("SHA-256", new Uint8Array(1 << 18));
+		return "left";
+	} }`)
+	for range 20 {
+		require.Nil(t, b.run(w, task("{}")).end.Failure)
+	}
+	require.Eventually(t, func() bool {
+		o := b.pool.offload
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.held) == 0 && len(o.jobs) == 0 && o.free == b.pool.cfg.Threads
+	}, patience, time.Millisecond)
+}
+
 func TestKeysThatTheEventCannotAffordAreNotBegun(t *testing.T) {
 	b := newBench(t)
 	w := worker("keys", `export default { async task() {

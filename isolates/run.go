@@ -40,7 +40,7 @@ type run struct {
 	logged int                // bytes of output so far
 	zips   map[float64]*zip   // compression under way, by id; nil until the first
 
-	offloads, offloadBytes int // operations done elsewhere that are under way, and what they hold
+	offloads int // operations done elsewhere that are under way
 
 	ctx    context.Context // of its calls; nil until the first
 	cancel context.CancelFunc

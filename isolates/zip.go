@@ -4,42 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/isolates/compression"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// maxZips is how many CompressionStreams and DecompressionStreams of a run may be under way at once: each holds up to 1 MiB
+// maxZips is how many CompressionStreams and DecompressionStreams of a run may be under way at once. Each holds up to zipBytes
 // outside the heap that is limited.
-const maxZips = 16
+const (
+	maxZips  = 16
+	zipBytes = 5 << 18
+)
 
 // zip is a CompressionStream or DecompressionStream of a run. It ends with its data, when JavaScript lets go of it, or with
 // the run.
 type zip struct {
 	compressor   *compression.Compressor
 	decompressor *compression.Decompressor
-	unwatch      func() bool // stops waiting for the run to end
+	close        func() // lets go of what it holds; may be called again
 }
 
-func newZip(ctx context.Context, format string, compress bool) (*zip, error) {
-	z, err := &zip{}, error(nil)
+func newZip(format string, compress bool) (z *zip, err error) {
+	z = &zip{}
 	if compress {
 		z.compressor, err = compression.NewCompressor(format)
-		return z, err
+	} else {
+		z.decompressor, err = compression.NewDecompressor(format, ownCPU)
 	}
-	if z.decompressor, err = compression.NewDecompressor(format, ownCPU); err != nil {
-		return nil, err
-	}
-	z.unwatch = context.AfterFunc(ctx, z.decompressor.Close)
-	return z, nil
-}
-
-func (z *zip) close() {
-	if z.decompressor != nil {
-		z.unwatch()
-		z.decompressor.Close()
-	}
+	return z, err
 }
 
 // What a step tells JavaScript beside its bytes.
@@ -72,7 +66,7 @@ func (t *thread) zipStep(r *run, in *v8x.Commands) {
 	format, compress, first := in.Text(), in.Bool(), in.Bool()
 	z, err := r.zips[id], errZipGone
 	if first {
-		z, err = r.openZip(id, format, compress)
+		z, err = t.openZip(r, id, format, compress)
 	}
 	if z == nil {
 		t.answer(r, c, true, worked(c, product{err: err}))
@@ -82,14 +76,25 @@ func (t *thread) zipStep(r *run, in *v8x.Commands) {
 	t.elsewhere(r, c, args.Len(), func(func() error) (product, time.Duration) { return z.step(args.View(), args.Bool()) })
 }
 
-func (r *run) openZip(id float64, format string, compress bool) (*zip, error) {
-	if len(r.zips) >= maxZips {
-		return nil, fmt.Errorf("too many streams: at most %d that compress or decompress may be under way", maxZips)
+func (t *thread) openZip(r *run, id float64, format string, compress bool) (*zip, error) {
+	o, owner := t.pool.offload, r.attempt.Worker.Owner
+	if len(r.zips) >= maxZips || !o.hold(owner, zipBytes) {
+		return nil, fmt.Errorf("too many streams: at most %d that compress or decompress may be under way, and those of all events together with at most %d bytes",
+			maxZips, maxOffloadBytes)
 	}
-	z, err := newZip(r.context(), format, compress)
+	z, err := newZip(format, compress)
 	if err != nil {
+		o.drop(owner, zipBytes)
 		return nil, err
 	}
+	end := sync.OnceFunc(func() {
+		if z.decompressor != nil {
+			z.decompressor.Close()
+		}
+		o.drop(owner, zipBytes)
+	})
+	unwatch := context.AfterFunc(r.context(), end)
+	z.close = func() { unwatch(); end() }
 	if r.zips == nil {
 		r.zips = map[float64]*zip{}
 	}
