@@ -45,6 +45,7 @@ const windows1252 = new Uint16Array([
 ]);
 
 const EMPTY = new Uint8Array(0);
+const PORTION = 524288;
 
 function concat(a, b) {
   if (lengthOf(a) === 0) return b;
@@ -213,12 +214,24 @@ class TextDecoder {
   #utf16(bytes, stream, big) {
     return decodeUTF16(this.#keep(bytes, stream ? utf16Tail(bytes, big) : 0), big, this.#fatal);
   }
+  // legacy decodes in portions: V8 can end what takes too long only between them.
   #legacy(bytes, stream) {
-    const answer = ask(askOps.DECODE, this.#encoding, this.#state, bytes, !stream, this.#fatal);
-    if (answer === null) throw new TypeError(`the bytes are not valid ${this.#encoding}`);
-    this.#keep(bytes, StringPrototypeCharCodeAt(answer[1], 0));
-    this.#state = StringPrototypeCharCodeAt(answer[1], 1);
-    return answer[0];
+    const n = lengthOf(bytes);
+    let out = "";
+    for (let at = 0; ;) {
+      const end = n - at > PORTION ? at + PORTION : n;
+      const last = end === n && !stream;
+      const answer = ask(askOps.DECODE, this.#encoding, this.#state, subarray(bytes, at, end), last, this.#fatal);
+      if (answer === null) throw new TypeError(`the bytes are not valid ${this.#encoding}`);
+      const rest = StringPrototypeCharCodeAt(answer[1], 0);
+      this.#state = StringPrototypeCharCodeAt(answer[1], 1);
+      out += answer[0];
+      if (end === n) {
+        this.#keep(bytes, rest);
+        return out;
+      }
+      at = end - rest;
+    }
   }
   #finish(text) {
     if (this.#bomSeen || text.length === 0 || !this.#unicode) return text;

@@ -53,7 +53,8 @@ function after(result, next) {
 // BORDER is up to how many bytes hashing and AES are done at once: about as long as handing them over takes.
 const BORDER = 131072;
 
-crypto.isLong = (bytes) => lengthOf(bytes) > BORDER;
+const isLong = (bytes) => bytes !== null && lengthOf(bytes) > BORDER;
+crypto.isLong = isLong;
 
 class Job {
   later = new Later();

@@ -80,9 +80,10 @@ register({
     keyLength: params.hmac,
   },
   describe: (d) => ({ name: "HMAC", hash: { name: d.hash }, length: d.length }),
-  sign: (p, key, data) => work(isLong(data), "OperationError", [subtleOps.HMAC, key.details.hash, key.bytes, data]),
-  verify: (p, key, signature, data) =>
-    work(isLong(data), "OperationError", [subtleOps.HMAC_EQUAL, key.details.hash, key.bytes, signature, data]),
+  sign: (p, key, data) =>
+    work(isLong(data) || isLong(key.bytes), "OperationError", [subtleOps.HMAC, key.details.hash, key.bytes, data]),
+  verify: (p, key, signature, data) => work(isLong(data) || isLong(key.bytes), "OperationError",
+    [subtleOps.HMAC_EQUAL, key.details.hash, key.bytes, signature, data]),
   generateKey(p, extractable, usages) {
     requireUsages(usages, hmacUsages, "an HMAC key");
     if (p.length === 0) throw failed("a key cannot have a length of 0");
@@ -165,8 +166,8 @@ registerAES("AES-CBC", {
   decrypt: (p, key, data) => work(isLong(data), "OperationError", [subtleOps.DECRYPT_CBC, key.bytes, p.iv, data]),
 }, cipherUsages, "enc");
 
-const gcm = (op) => (p, key, data) =>
-  work(isLong(data), "OperationError", [op, key.bytes, p.iv, p.additional, p.tag, data]);
+const gcm = (op) => (p, key, data) => work(isLong(data) || isLong(p.iv) || isLong(p.additional), "OperationError",
+  [op, key.bytes, p.iv, p.additional, p.tag, data]);
 registerAES("AES-GCM", {
   params: { encrypt: params.gcm, decrypt: params.gcm },
   encrypt: gcm(subtleOps.ENCRYPT_GCM), decrypt: gcm(subtleOps.DECRYPT_GCM),
@@ -204,7 +205,8 @@ function registerDerivation(name, read, deriveBits) {
 }
 
 registerDerivation("HKDF", params.hkdf, (p, key, n) =>
-  work(isLong(key.bytes) || isLong(p.info), "OperationError", [subtleOps.HKDF, p.hash, key.bytes, p.salt, p.info, n]));
+  work(isLong(key.bytes) || isLong(p.info) || isLong(p.salt), "OperationError",
+    [subtleOps.HKDF, p.hash, key.bytes, p.salt, p.info, n]));
 
 // AT_ONCE is how many iterations PBKDF2 may have, times the bytes, to be done at once.
 const AT_ONCE = 2048;

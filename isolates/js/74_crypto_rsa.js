@@ -148,7 +148,7 @@ registerRSA("RSA-OAEP", {
   params: { encrypt: params.oaep, decrypt: params.oaep },
   encrypt(p, key, data) {
     requireType(key, "public");
-    return work(slow(key), "OperationError", [subtleOps.ENCRYPT_OAEP, key.details.hash, key.bytes, p.label, data]);
+    return work(slow(key) || isLong(p.label), "OperationError", [subtleOps.ENCRYPT_OAEP, key.details.hash, key.bytes, p.label, data]);
   },
   decrypt(p, key, data) {
     requireType(key, "private");

@@ -109,6 +109,19 @@ test("what a stream left is forgotten by the next one", () => {
   assert.equal(g.decode(un("41")), "A");
 });
 
+test("much at once is decoded as a little is", () => {
+  for (const [name, input, text] of [["gb18030", "81308130", "\u0080"], ["euc-jp", "8fb0a1", "\u4e02"], ["shift_jis", "93fa41", "\u65e5A"], ["iso-2022-jp", "1b2442467c1b284241", "\u65e5A"], ["koi8-r", "c1", "\u0430"]]) {
+    const unit = un(input);
+    const times = Math.ceil(1300000 / unit.length);
+    const all = new Uint8Array(times * unit.length + 1);
+    for (let i = 0; i < times; i++) all.set(unit, i * unit.length);
+    all[all.length - 1] = 65;
+    const d = new TextDecoder(name, { fatal: true });
+    assert.equal(d.decode(all) === text.repeat(times) + "A", true, name);
+    assert.equal(d.decode(all.subarray(0, -2), { stream: true }) + d.decode(all.subarray(-2)) === text.repeat(times) + "A", true, name);
+  }
+});
+
 test("utf-16: the end", () => {
   for (const [input, expected] of [["00d8", "fffd"], ["00", "fffd"], ["00d800", "fffd"], ["00d84100", "fffd 41"], ["4100 00dc", "41 fffd"], ["00d8 00d8 00dc", "fffd 10000"], ["3dd800de", "1f600"]]) {
     assert.equal(points(new TextDecoder("utf-16le").decode(un(input))), expected, input);
