@@ -83,6 +83,7 @@ func crossings() map[string]crossing {
 		"console":       {`console.group(); console.group(); console.count("mark"); console.time("mark"); console.groupEnd()`, `console.timeEnd("mark"); console.count("mark")`, false, false},
 		"request":       {`globalThis.request = request`, `return globalThis.request?.clone().text()`, true, true},
 		"ctx":           {`globalThis.ctx = ctx`, `try { globalThis.ctx?.waitUntil(1); return globalThis.ctx && "taken" } catch (e) { return e.name === "InvalidStateError" ? "" : String(e) }`, false, true},
+		"ports":         {`const { port1, port2 } = globalThis.channel = new MessageChannel(); port2.onmessage = () => { globalThis.mail = env.WHO }; port1.postMessage(1)`, `globalThis.channel?.port1.postMessage(2); await sleep(15); return globalThis.mail`, false, true},
 		"timers":        {`setTimeout(() => { globalThis.late = 1; console.log("LINE " + line) }, 3); setInterval(() => { globalThis.late = 2 }, 2)`, `await sleep(15); return globalThis.late`, false, true},
 		"timers reject": {`setTimeout(() => { Promise.reject(new Error("LINE " + line)); globalThis.late = 1; throw new Error("LINE " + line) }, 3)`, `await sleep(15); return globalThis.late`, false, true},
 		"waitUntil":     {`ctx.waitUntil(sleep(3).then(() => { globalThis.waited = 1; console.log("LINE " + line) }))`, `await sleep(15); return globalThis.waited`, true, true},

@@ -62,6 +62,14 @@ function add(timer) {
 // startTimer is for the runtime's own timers: no clamp, no reporting of what guests threw.
 internal.startTimer = (delay, callback) => add(new Timer(callback, [], delay, false, 0));
 
+// startTimerFor is for what belongs to another event than the one that acts.
+internal.startTimerFor = (run, frame, delay, callback) => {
+  const timer = new Timer(callback, [], delay, false, 0);
+  timer.run = run;
+  timer.frame = frame;
+  return add(timer);
+};
+
 function clear(value) {
   const id = toLong(value);
   const timer = MapPrototypeGet(timers, id);

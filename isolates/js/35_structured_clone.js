@@ -4,8 +4,8 @@
 "use strict";
 
 const {
-  ArrayBufferPrototypeGetDetached, ArrayBufferPrototypeTransfer, List, ObjectDefineProperty, ObjectPrototype, SetPrototypeAdd,
-  SetPrototypeHas, Set, TypeError,
+  ArrayBufferPrototypeGetDetached, ArrayBufferPrototypeTransfer, List, Map, MapPrototypeGet, MapPrototypeHas, MapPrototypeSet,
+  ObjectDefineProperty, ObjectPrototype, SetPrototypeAdd, SetPrototypeHas, Set, TypeError, sealedProto,
 } = primordials;
 const {
   DOMException, defineOperation, isArrayBuffer, isObject, rawStack, requireArguments, toDictionary, toSequence,
@@ -20,14 +20,25 @@ function dataCloneError(message) {
   return new DOMException(message, "DataCloneError");
 }
 
+// Transfer is a transfer list, by kinds. A port is replaced by a new one, which is made before the clone.
+class Transfer {
+  buffers = new List();
+  ports = new List();
+  made = new List(); // what takes the place of each port
+  byPort = new Map();
+}
+sealedProto(Transfer);
+
 // isCopied: whether copy() makes the copy. Platform objects that cannot be cloned throw.
-function isCopied(value) {
+function isCopied(value, transfer) {
   if (internal.isDOMException(value) || internal.isBlob(value) || internal.isCryptoKey(value)) return true;
+  if (transfer !== null && MapPrototypeHas(transfer.byPort, value)) return true;
   if (internal.isPlatformObject(value)) throw dataCloneError(`${internal.inspectBrief(value)} could not be cloned`);
   return false;
 }
 
-function copy(value) {
+function copy(value, transfer) {
+  if (transfer !== null && MapPrototypeHas(transfer.byPort, value)) return MapPrototypeGet(transfer.byPort, value);
   if (internal.isCryptoKey(value)) return internal.cloneCryptoKey(value);
   return internal.isBlob(value) ? copyBlob(value) : copyException(value);
 }
@@ -57,39 +68,61 @@ function move(transfer) {
   return moved;
 }
 
+const nothing = new List();
+
+// clone takes a Transfer or null.
 function clone(value, transfer) {
-  if (!isObject(value) && typeof value !== "symbol" && transfer.length === 0) return value;
-  return host.clone(value, transfer, ObjectPrototype, (question, about) => {
+  if (!isObject(value) && typeof value !== "symbol" && transfer === null) return value;
+  const buffers = transfer === null ? nothing : transfer.buffers;
+  const out = host.clone(value, buffers, ObjectPrototype, (question, about) => {
     switch (question) {
       case ERROR: return dataCloneError(about);
-      case IS_HOST: return isCopied(about);
-      case COPY: return copy(about);
-      default: return move(transfer);
+      case IS_HOST: return isCopied(about, transfer);
+      case COPY: return copy(about, transfer);
+      default: return move(buffers);
     }
   });
+  if (transfer !== null) {
+    for (let i = 0; i < transfer.ports.length; i++) internal.movePort(transfer.ports[i], transfer.made[i]);
+  }
+  return out;
 }
 
-function checkTransfer(transfer) {
+// toTransfer checks a list of objects to transfer; home is whose the new ports will be.
+function toTransfer(list, home) {
+  if (list.length === 0) return null;
+  const transfer = new Transfer();
   const seen = new Set();
-  for (let i = 0; i < transfer.length; i++) {
-    if (!isArrayBuffer(transfer[i])) throw dataCloneError("a value to transfer is not transferable");
-    if (SetPrototypeHas(seen, transfer[i])) throw dataCloneError("a value is transferred twice");
-    SetPrototypeAdd(seen, transfer[i]);
+  for (let i = 0; i < list.length; i++) {
+    const isPort = internal.isMessagePort(list[i]);
+    if (!isPort && !isArrayBuffer(list[i])) throw dataCloneError("a value to transfer is not transferable");
+    if (SetPrototypeHas(seen, list[i])) throw dataCloneError("a value is transferred twice");
+    SetPrototypeAdd(seen, list[i]);
+    if (isPort) {
+      if (internal.isPortDetached(list[i])) throw dataCloneError("a port to transfer is detached");
+      const { made, ports } = transfer;
+      ports[ports.length] = list[i];
+      made[made.length] = internal.newPort(home ?? internal.here());
+      MapPrototypeSet(transfer.byPort, list[i], made[made.length - 1]);
+    } else transfer.buffers[transfer.buffers.length] = list[i];
   }
+  return transfer;
 }
+
+// toObjects converts a sequence of objects, as transfer lists are.
+internal.toObjects = (given, what, method) => toSequence(given, (item) => {
+  if (!isObject(item)) throw new TypeError(`${what}: a value to transfer is not an object`);
+  return item;
+}, `${what}: transfer`, method);
 
 const operations = {
   structuredClone(value, options = undefined) {
     requireArguments(arguments.length, 1, "structuredClone");
     const init = toDictionary(options, "structuredClone: the options");
     const given = init?.transfer;
-    const transfer = given === undefined ? new List() : toSequence(given, (item) => {
-      if (!isObject(item)) throw new TypeError("structuredClone: a value to transfer is not an object");
-      return item;
-    }, "structuredClone: transfer");
-    checkTransfer(transfer);
-    return clone(value, transfer);
+    const list = given === undefined ? nothing : internal.toObjects(given, "structuredClone");
+    return clone(value, toTransfer(list, null));
   },
 };
 defineOperation("structuredClone", operations.structuredClone);
-internal.structuredClone = (value) => clone(value, new List());
+primordials.ObjectAssign(internal, { cloneFor: clone, structuredClone: (value) => clone(value, null), toTransfer });

@@ -8,8 +8,8 @@ const ecmascript = ["AggregateError", "Array", "ArrayBuffer", "AsyncDisposableSt
   "WeakRef", "WeakSet", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape", "eval", "globalThis",
   "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape"];
 
-const interfaces = ["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CompressionStream", "CountQueuingStrategy", "Crypto",
-  "CryptoKey", "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventTarget", "File", "FormData", "Headers", "Navigator", "Performance",
+const interfaces = ["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CompressionStream", "CountQueuingStrategy", "Crypto", "CryptoKey",
+  "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventTarget", "File", "FormData", "Headers", "MessageChannel", "MessageEvent", "MessagePort", "Navigator", "Performance",
   "PromiseRejectionEvent", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader",
   "ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response",
   "SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "TransformStreamDefaultController", "URL", "URLPattern", "URLSearchParams",
@@ -100,7 +100,7 @@ test("operations are enumerable functions", () => {
 
 test("constructors have the lengths of their required arguments", () => {
   const lengths = { AbortController: 0, AbortSignal: null, Blob: 0, ByteLengthQueuingStrategy: 1, CountQueuingStrategy: 1, CustomEvent: 1,
-    DOMException: 0, ErrorEvent: 1, Event: 1, EventTarget: 0, File: 2, FormData: 0, Headers: 0, PromiseRejectionEvent: 2, ReadableStream: 0,
+    DOMException: 0, ErrorEvent: 1, Event: 1, EventTarget: 0, File: 2, FormData: 0, Headers: 0, MessageChannel: 0, MessageEvent: 1, PromiseRejectionEvent: 2, ReadableStream: 0,
     ReadableStreamBYOBReader: 1, ReadableStreamDefaultReader: 1, Request: 1, Response: 0, TextDecoder: 0, TextEncoder: 0,
     TransformStream: 0, URL: 1, URLSearchParams: 0, WritableStream: 0, WritableStreamDefaultWriter: 1 };
   for (const [name, length] of Object.entries(lengths)) {
@@ -109,7 +109,7 @@ test("constructors have the lengths of their required arguments", () => {
 });
 
 test("interfaces without constructors refuse", () => {
-  for (const name of ["AbortSignal", "Crypto", "CryptoKey", "SubtleCrypto", "Navigator", "Performance", "ReadableStreamBYOBRequest",
+  for (const name of ["AbortSignal", "Crypto", "MessagePort", "CryptoKey", "SubtleCrypto", "Navigator", "Performance", "ReadableStreamBYOBRequest",
     "ReadableStreamDefaultController", "ReadableByteStreamController", "WritableStreamDefaultController",
     "TransformStreamDefaultController"]) {
     assert.throws(() => new globalThis[name](), TypeError, name);
@@ -123,7 +123,7 @@ test("lengths of methods", () => {
     [Response, "json", 0], [EventTarget, "addEventListener", 2], [EventTarget, "dispatchEvent", 1], [ReadableStream, "pipeTo", 1],
     [ReadableStream, "pipeThrough", 1], [ReadableStream, "getReader", 0], [ReadableStream, "tee", 0], [TextDecoder, "decode", 0],
     [TextEncoder, "encodeInto", 2], [AbortController, "abort", 0], [WritableStreamDefaultWriter, "write", 0], [Crypto, "getRandomValues", 1],
-    [SubtleCrypto, "importKey", 5], [SubtleCrypto, "digest", 2], [Headers, "forEach", 1], [URLSearchParams, "keys", 0]];
+    [SubtleCrypto, "importKey", 5], [SubtleCrypto, "digest", 2], [MessagePort, "postMessage", 1], [MessageEvent, "initMessageEvent", 1], [Headers, "forEach", 1], [URLSearchParams, "keys", 0]];
   for (const [Class, method, length] of cases) assert.equal(Class.prototype[method].length, length, `${Class.name}.${method}`);
   assert.equal(Response.json.length, 1);
   assert.equal(Response.redirect.length, 1);

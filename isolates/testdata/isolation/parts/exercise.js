@@ -94,6 +94,13 @@ async function exercise(request, env, ctx) {
     for (const p of [new URLPattern("http{s}?://*.h:80/:a(\\d+)?/{b}*\\?x#y", { ignoreCase: true }), new URLPattern({ pathname: "/:ü/*", baseURL: "http://h/a" }), new URLPattern()]) void [p.pathname, p.hasRegExpGroups, p.test("http://h/1/b"), p.exec({ pathname: "/x/y", protocol: "http" })];
     try { new URLPattern("("); } catch { /* known */ }
   });
+  await step("messages", async () => {
+    const { port1, port2 } = new MessageChannel(), other = new MessageChannel();
+    const got = new Promise((done) => { port2.onmessage = (e) => { void [e.data, e.ports]; port2.close(); done(); }; });
+    port1.postMessage({ p: other.port1, b: bytes() }, [other.port1]); port1.postMessage(1, { transfer: [new ArrayBuffer(1)] });
+    await got;
+    void new MessageEvent("x", { ports: [port1], source: port2, data: 1 }).ports;
+  });
   await step("context", async () => {
     const als = new AsyncLocalStorage({ name: "n" }), v = new AsyncContext.Variable();
     await als.run(1, async () => { await null; v.run(2, () => AsyncLocalStorage.bind(() => {})()); AsyncLocalStorage.snapshot()(() => als.exit(() => {})); new AsyncContext.Snapshot().run(AsyncContext.Snapshot.wrap(() => {})); });

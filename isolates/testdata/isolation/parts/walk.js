@@ -45,7 +45,7 @@ const control = (() => {
     if (value === null || (typeof value !== "object" && typeof value !== "function") || apply(has, allowed, [value])) return undefined;
     if (typeof value === "function") {
       const source = apply(text, value, []);
-      if (apply(includes, source, ["internal.enter()"])) return "the entry function";
+      if (apply(includes, source, ["internal.enter("])) return "the entry function";
       if (known === undefined || apply(has, known, [value])) return undefined;
       if (apply(includes, source, ["[native code]"])) return apply(has, natives, [value.name]) ? `host.${value.name}` : undefined;
       return apply(includes, own, [source]) ? undefined : `a function of the runtime: ${source.slice(0, 80)}`;
@@ -82,7 +82,7 @@ function samples(request, env, ctx) {
     iterators: [new Headers().entries(), new URLSearchParams().keys(), new FormData().values(), new ReadableStream().values(), [].values(), new Map().keys(), new Set().values(), "".matchAll(/x/g), ""[Symbol.iterator](), Iterator.from({ next() {} })],
     functions: [async () => {}, function* () {}, async function* () {}, (function* () {})(), (async function* () {})()],
     errors: [new DOMException("x"), new TypeError("x"), new AggregateError([])], promise: fetch("http://127.0.0.1:1/").catch(() => {}), key: crypto,
-    pattern: new URLPattern(), matched: new URLPattern().exec(), als: new AsyncLocalStorage(), bound: AsyncLocalStorage.bind(() => {}), variable: new AsyncContext.Variable(), snapshot: new AsyncContext.Snapshot(),
+    channel: new MessageChannel(), message: new MessageEvent("x"), pattern: new URLPattern(), matched: new URLPattern().exec(), als: new AsyncLocalStorage(), bound: AsyncLocalStorage.bind(() => {}), variable: new AsyncContext.Variable(), snapshot: new AsyncContext.Snapshot(),
     strategy: new CountQueuingStrategy({ highWaterMark: 1 }), encoder: new TextEncoder(), decoder: new TextDecoder(), proxies: Proxy.revocable({}, {}),
     caller: (() => { try { return walk.caller; } catch (e) { return e; } })(),
     bytes: [new Uint8Array(1), new DataView(new ArrayBuffer(1)), new ArrayBuffer(1, { maxByteLength: 2 })],
