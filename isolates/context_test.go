@@ -91,3 +91,25 @@ func TestValuesEndWithTheirTurn(t *testing.T) {
 		}
 	})
 }
+
+// Marks and measures are an event's own; those of the module are everybody's.
+func TestMarksAreAnEvents(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		w := worker("w", `performance.mark("module");
+			export default { async fetch() {
+				const names = performance.getEntries().map((e) => e.name).join();
+				performance.mark("mine");
+				performance.measure("since", "module", "mine");
+				await new Promise((done) => setTimeout(done, 2));
+				return new Response(names + " " + performance.getEntries().length);
+			} }`)
+		var all []*outcome
+		for range 5 {
+			all = append(all, b.start(w, fetch("GET", "http://x/", "")))
+		}
+		for _, o := range all {
+			o.wait(t, o.ended)
+			require.Equal(t, "module 3", string(o.reply.Body))
+		}
+	})
+}

@@ -21,6 +21,7 @@ class Run {
   credit = 0; // bytes of the body that the requester takes in chunks; 0 = it wants it whole
   parts = null; // the stream of a request body in parts
   sender = null; // sends the body in chunks
+  timeline = null; // its marks and measures, once there are any
   constructor(id, kind) {
     this.id = id;
     this.kind = kind;

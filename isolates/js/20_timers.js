@@ -70,6 +70,8 @@ internal.startTimerFor = (run, frame, delay, callback) => {
   return add(timer);
 };
 
+internal.clearTimer = clear;
+
 function clear(value) {
   const id = toLong(value);
   const timer = MapPrototypeGet(timers, id);

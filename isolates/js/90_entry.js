@@ -4,8 +4,7 @@
 
 const { ReflectDeleteProperty, TypeError, globalThis } = primordials;
 const {
-  ErrorEvent, PromiseRejectionEvent, TOKEN, defineGlobal, defineInterface, describe, entryOps, fire, hasListeners,
-  illegalConstructor, illegalInvocation, sendOps,
+  ErrorEvent, PromiseRejectionEvent, defineGlobal, describe, entryOps, fire, hasListeners, sendOps,
 } = internal;
 const { send } = host;
 const {
@@ -101,16 +100,4 @@ function act(op, a, b, c, d, e, f, g) {
 
 // ---- the global object ----
 
-class Navigator {
-  #brand = true;
-  constructor(token) {
-    if (token !== TOKEN) throw illegalConstructor();
-  }
-  get userAgent() {
-    if (!(#brand in this)) throw illegalInvocation("Navigator");
-    return "Pinwheel";
-  }
-}
-defineInterface(Navigator, "Navigator");
-defineGlobal("navigator", new Navigator(TOKEN), true);
 defineGlobal("self", globalThis, true);

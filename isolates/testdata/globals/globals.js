@@ -9,16 +9,17 @@ const ecmascript = ["AggregateError", "Array", "ArrayBuffer", "AsyncDisposableSt
   "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape"];
 
 const interfaces = ["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CompressionStream", "CountQueuingStrategy", "Crypto", "CryptoKey",
-  "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventTarget", "File", "FormData", "Headers", "MessageChannel", "MessageEvent", "MessagePort", "Navigator", "Performance",
+  "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventTarget", "File", "FormData", "Headers", "MessageChannel", "MessageEvent", "MessagePort", "Navigator", "Performance", "PerformanceEntry", "PerformanceMark",
+  "PerformanceMeasure",
   "PromiseRejectionEvent", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader",
-  "ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response",
+  "ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response", "Scheduler",
   "SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "TransformStreamDefaultController", "URL", "URLPattern", "URLSearchParams",
   "WritableStream", "WritableStreamDefaultController", "WritableStreamDefaultWriter"];
 
 const operations = ["addEventListener", "atob", "btoa", "clearInterval", "clearTimeout", "dispatchEvent", "fetch", "queueMicrotask",
   "removeEventListener", "reportError", "setInterval", "setTimeout", "structuredClone"];
 
-const objects = ["AsyncContext", "AsyncLocalStorage", "console", "crypto", "navigator", "performance", "self", "shared"];
+const objects = ["AsyncContext", "AsyncLocalStorage", "console", "crypto", "navigator", "performance", "scheduler", "self", "shared"];
 
 test("the global object holds what is listed and nothing else", () => {
   const known = new Set([...ecmascript, ...interfaces, ...operations, ...objects]);
@@ -100,7 +101,7 @@ test("operations are enumerable functions", () => {
 
 test("constructors have the lengths of their required arguments", () => {
   const lengths = { AbortController: 0, AbortSignal: null, Blob: 0, ByteLengthQueuingStrategy: 1, CountQueuingStrategy: 1, CustomEvent: 1,
-    DOMException: 0, ErrorEvent: 1, Event: 1, EventTarget: 0, File: 2, FormData: 0, Headers: 0, MessageChannel: 0, MessageEvent: 1, PromiseRejectionEvent: 2, ReadableStream: 0,
+    DOMException: 0, ErrorEvent: 1, Event: 1, EventTarget: 0, File: 2, FormData: 0, Headers: 0, MessageChannel: 0, MessageEvent: 1, PerformanceMark: 1, PromiseRejectionEvent: 2, ReadableStream: 0,
     ReadableStreamBYOBReader: 1, ReadableStreamDefaultReader: 1, Request: 1, Response: 0, TextDecoder: 0, TextEncoder: 0,
     TransformStream: 0, URL: 1, URLSearchParams: 0, WritableStream: 0, WritableStreamDefaultWriter: 1 };
   for (const [name, length] of Object.entries(lengths)) {
@@ -109,7 +110,8 @@ test("constructors have the lengths of their required arguments", () => {
 });
 
 test("interfaces without constructors refuse", () => {
-  for (const name of ["AbortSignal", "Crypto", "MessagePort", "CryptoKey", "SubtleCrypto", "Navigator", "Performance", "ReadableStreamBYOBRequest",
+  for (const name of ["AbortSignal", "Crypto", "MessagePort", "PerformanceEntry", "PerformanceMeasure", "Scheduler", "CryptoKey", "SubtleCrypto", "Navigator", "Performance",
+    "ReadableStreamBYOBRequest",
     "ReadableStreamDefaultController", "ReadableByteStreamController", "WritableStreamDefaultController",
     "TransformStreamDefaultController"]) {
     assert.throws(() => new globalThis[name](), TypeError, name);
@@ -145,6 +147,8 @@ test("self, navigator, performance", () => {
   assert.ok(Math.abs(performance.timeOrigin + a - Date.now()) < 60000, "the origin is a time of day");
   assert.deepEqual(Object.keys(performance.toJSON()), ["timeOrigin"]);
   assert.ok(performance instanceof EventTarget);
+  assert.deepEqual([navigator.language, navigator.languages, navigator.hardwareConcurrency], ["en-US", ["en-US"], 1]);
+  assert.ok(Object.isFrozen(navigator.languages) && navigator.languages === navigator.languages);
 });
 
 test("DOMException", () => {

@@ -101,6 +101,11 @@ async function exercise(request, env, ctx) {
     await got;
     void new MessageEvent("x", { ports: [port1], source: port2, data: 1 }).ports;
   });
+  await step("performance", async () => {
+    performance.mark("a", { detail: { x: 1 } }); performance.measure("m", "a"); performance.measure("m", { start: 0, duration: 1 });
+    void [performance.getEntries().length, performance.getEntriesByName("m", "measure")[0].toJSON(), performance.getEntriesByType("mark")[0].detail, navigator.languages];
+    performance.clearMarks(); performance.clearMeasures("m"); await scheduler.wait(1, { signal: new AbortController().signal });
+  });
   await step("context", async () => {
     const als = new AsyncLocalStorage({ name: "n" }), v = new AsyncContext.Variable();
     await als.run(1, async () => { await null; v.run(2, () => AsyncLocalStorage.bind(() => {})()); AsyncLocalStorage.snapshot()(() => als.exit(() => {})); new AsyncContext.Snapshot().run(AsyncContext.Snapshot.wrap(() => {})); });
