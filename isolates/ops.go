@@ -17,7 +17,7 @@ const (
 	opHook           = 14
 	opCredit         = 15
 	opAbort          = 16
-	opPart           = 17
+	opPart           = 18
 	opWorked         = 30
 )
 

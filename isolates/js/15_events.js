@@ -313,6 +313,11 @@ function setHandler(target, slot, type, value) {
   append(listenersOf(target), new Listener(type, callback, false, false, false));
 }
 
+// addGlobalHandler is for onerror of the global object; callback says whether the event is canceled.
+internal.addGlobalHandler = (type, callback) => {
+  append(globalListeners, new Listener(type, (event) => { if (callback(event)) cancel(eventState(event)); }, false, false, false));
+};
+
 // The global object's three operations.
 const operations = {
   addEventListener(type, callback, options = undefined) {

@@ -48,6 +48,11 @@ class ErrorEvent extends Event {
     if (lineno !== undefined) this.#lineno = toUnsignedLong(lineno);
     if (message !== undefined) this.#message = toDOMString(message);
   }
+  static {
+    // What an ErrorEvent says, or undefined of anything else.
+    internal.errorEventParts = (value) => (#message in value ? { __proto__: null, message: value.#message, filename: value.#filename,
+      lineno: value.#lineno, colno: value.#colno, error: value.#error } : undefined);
+  }
   get message() { check(#message in this, "ErrorEvent"); return this.#message; }
   get filename() { check(#message in this, "ErrorEvent"); return this.#filename; }
   get lineno() { check(#message in this, "ErrorEvent"); return this.#lineno; }

@@ -2,13 +2,17 @@
 
 "use strict";
 
-const { ReflectDeleteProperty, TypeError, globalThis } = primordials;
+const {
+  ReflectDeleteProperty, TypeError, WeakMap, WeakMapPrototypeDelete, WeakMapPrototypeGet, WeakMapPrototypeHas, WeakMapPrototypeSet,
+  globalThis,
+} = primordials;
 const {
   ErrorEvent, PromiseRejectionEvent, defineGlobal, describe, entryOps, fire, hasListeners, sendOps,
 } = internal;
 const { send } = host;
 const {
-  ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HOOK, MODULE, PART, QUEUED, RESPONSE, SCHEDULED_EVENT, TASK_EVENT, TIMERS,
+  ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HANDLED, HOOK, MODULE, PART, QUEUED, RESPONSE,
+  SCHEDULED_EVENT, TASK_EVENT, TIMERS,
   UNHANDLED, WORKED,
 } = entryOps;
 
@@ -35,7 +39,10 @@ internal.reportException = (error) => {
   send(sendOps.UNCAUGHT, described.text, described.stack);
 };
 
+const reported = new WeakMap(); // promise → reason, of rejections that were reported and may be handled late
+
 function unhandled(promise, reason) {
+  WeakMapPrototypeSet(reported, promise, reason);
   if (hasListeners(globalThis, "unhandledrejection")) {
     const kept = fire(globalThis, new PromiseRejectionEvent("unhandledrejection",
       { __proto__: null, promise, reason, cancelable: true, bubbles: false, composed: false }));
@@ -44,6 +51,15 @@ function unhandled(promise, reason) {
   const described = describe(reason);
   internal.speakFor(internal.acting());
   send(sendOps.UNCAUGHT, described.text, described.stack);
+}
+
+function handledLate(promise) {
+  if (!WeakMapPrototypeHas(reported, promise)) return;
+  const reason = WeakMapPrototypeGet(reported, promise);
+  WeakMapPrototypeDelete(reported, promise);
+  if (!hasListeners(globalThis, "rejectionhandled")) return;
+  fire(globalThis, new PromiseRejectionEvent("rejectionhandled",
+    { __proto__: null, promise, reason, cancelable: false, bubbles: false, composed: false }));
 }
 
 // describeFailure tells Go what a module threw while it was evaluated: there is no event, hence id 0.
@@ -88,6 +104,7 @@ function act(op, a, b, c, d, e, f, g) {
     case ENV: return prepare(a, b, c);
     case MODULE: return internal.findHandlers(a);
     case UNHANDLED: return unhandled(a, b);
+    case HANDLED: return handledLate(a);
     case DESCRIBE: return describeFailure(a);
     case CREDIT: return internal.grantCredit(a, b);
     case ABORT: return internal.abortRun(a, b);

@@ -36,10 +36,10 @@ struct v8x_context {
   v8::Address* script = nullptr;    // the module's code, for v8x_code_cache
   struct Rejection {
     v8::Address* promise;
-    v8::Address* reason;
+    v8::Address* reason;  // null = it was reported before, and is handled now
     v8::Address* frame;  // whose it is, by host.setFrame; null = nobody's
   };
-  std::vector<Rejection> rejections;  // promises that rejected and nobody has handled yet
+  std::vector<Rejection> rejections;  // promises to report: that rejected and nobody has handled yet, or that are handled late
   std::vector<uint8_t> answer;
   bool answer_is_error = false;
 };

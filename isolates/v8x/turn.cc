@@ -39,10 +39,10 @@ void ReportRejections(v8x_context* c) {
     c->rejections.clear();
     for (auto& r : batch) {
       if (told < kMaxRejections) {
-        Local<v8::Value> argv[3] = {v8::Number::New(isolate, kOpUnhandled), Local<v8::Value>(r.promise),
-                                    Local<v8::Value>(r.reason)};
+        Local<v8::Value> argv[3] = {v8::Number::New(isolate, r.reason ? kOpUnhandled : kOpHandled),
+                                    Local<v8::Value>(r.promise), Local<v8::Value>(r.reason)};
         if (r.frame) isolate->SetContinuationPreservedEmbedderData(Local<v8::Value>(r.frame));
-        CallEntry(c, 3, argv);
+        CallEntry(c, r.reason ? 3 : 2, argv);
         if (r.frame) isolate->SetContinuationPreservedEmbedderData(none);
       }
       DropRejection(&r);
@@ -70,17 +70,19 @@ void OnReject(v8::PromiseRejectMessage m) {
     c->rejections.push_back({NewGlobal(isolate, m.GetPromise()), NewGlobal(isolate, m.GetValue()),
                              frame->FullIsUndefined() ? nullptr : NewGlobal(isolate, frame)});
   } else if (m.GetEvent() == v8::kPromiseHandlerAddedAfterReject) {
-    ForgetRejection(c, m.GetPromise());
+    if (ForgetRejection(c, m.GetPromise()) || c->rejections.size() >= 1000) return;
+    c->rejections.push_back({NewGlobal(c->owner->isolate, m.GetPromise()), nullptr, nullptr});
   }
 }
 
-void ForgetRejection(v8x_context* c, Local<v8::Promise> promise) {
+bool ForgetRejection(v8x_context* c, Local<v8::Promise> promise) {
   for (size_t i = c->rejections.size(); i-- > 0;) {
     if (*c->rejections[i].promise != *promise.slot()) continue;
     DropRejection(&c->rejections[i]);
     c->rejections.erase(c->rejections.begin() + static_cast<ptrdiff_t>(i));
-    return;
+    return true;
   }
+  return false;
 }
 
 }  // namespace v8x

@@ -5,7 +5,7 @@
 namespace v8x {
 
 // Ops of the entry function that C++ calls by itself; isolates/js/01_ops.js has them all.
-constexpr double kOpModule = 1, kOpUnhandled = 11, kOpDescribe = 12;
+constexpr double kOpModule = 1, kOpUnhandled = 11, kOpDescribe = 12, kOpHandled = 17;
 
 // An isolate locked and entered, with a handle scope. Not for nesting.
 class Entered {
@@ -60,6 +60,6 @@ void DescribeModule(v8::Local<v8::Context>, v8::Local<v8::Module>, v8::Local<v8:
 void OnReject(v8::PromiseRejectMessage);
 
 // Somebody has seen to the promise: it is not reported.
-void ForgetRejection(v8x_context*, v8::Local<v8::Promise>);
+bool ForgetRejection(v8x_context*, v8::Local<v8::Promise>);
 
 }  // namespace v8x

@@ -19,7 +19,8 @@ const interfaces = ["AbortController", "AbortSignal", "Blob", "ByteLengthQueuing
 const operations = ["addEventListener", "atob", "btoa", "clearInterval", "clearTimeout", "dispatchEvent", "fetch", "queueMicrotask",
   "removeEventListener", "reportError", "setInterval", "setTimeout", "structuredClone"];
 
-const objects = ["AsyncContext", "AsyncLocalStorage", "console", "crypto", "navigator", "performance", "scheduler", "self", "shared"];
+const objects = ["AsyncContext", "AsyncLocalStorage", "console", "crypto", "navigator", "onerror",
+  "onrejectionhandled", "onunhandledrejection", "performance", "scheduler", "self", "shared"];
 
 test("the global object holds what is listed and nothing else", () => {
   const known = new Set([...ecmascript, ...interfaces, ...operations, ...objects]);

@@ -1,0 +1,47 @@
+// 19_global_handlers.js is onerror, onunhandledrejection and onrejectionhandled of the global object.
+
+"use strict";
+
+const { ObjectDefineProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, globalThis } = primordials;
+const { HandlerSlot, addGlobalHandler, illegalInvocation, isObject, setHandler } = internal;
+
+function check(self) {
+  if (self !== undefined && self !== null && self !== globalThis) throw illegalInvocation("global object");
+}
+
+function define(members) {
+  const name = primordials.ReflectOwnKeys(members)[0];
+  ObjectDefineProperty(globalThis, name,
+    { __proto__: null, ...ReflectGetOwnPropertyDescriptor(members, name), enumerable: true, configurable: true });
+}
+
+// onerror is an OnErrorEventHandler: for an ErrorEvent it gets five arguments, and true prevents what follows.
+const error = new HandlerSlot();
+define({
+  get onerror() { check(this); return error.value; },
+  set onerror(value) {
+    check(this);
+    error.value = isObject(value) ? value : null;
+    if (error.value === null || error.registered) return;
+    error.registered = true;
+    addGlobalHandler("error", (event) => {
+      if (typeof error.value !== "function") return undefined;
+      const parts = internal.errorEventParts(event);
+      if (parts === undefined) return ReflectApply(error.value, globalThis, [event]) === false;
+      const { message, filename, lineno, colno } = parts;
+      return ReflectApply(error.value, globalThis, [message, filename, lineno, colno, parts.error]) === true;
+    });
+  },
+});
+
+const unhandled = new HandlerSlot();
+define({
+  get onunhandledrejection() { check(this); return unhandled.value; },
+  set onunhandledrejection(value) { check(this); setHandler(globalThis, unhandled, "unhandledrejection", value); },
+});
+
+const handled = new HandlerSlot();
+define({
+  get onrejectionhandled() { check(this); return handled.value; },
+  set onrejectionhandled(value) { check(this); setHandler(globalThis, handled, "rejectionhandled", value); },
+});
