@@ -107,7 +107,7 @@ func (t *thread) exchange(ctx context.Context, r *run, c *call, q request) error
 		if strings.EqualFold(q.headers[i], "host") {
 			continue
 		}
-		hr.Header.Add(q.headers[i], q.headers[i+1])
+		hr.Header.Add(q.headers[i], toBytes(q.headers[i+1]))
 	}
 	if hr.Header.Get("User-Agent") == "" {
 		hr.Header.Set("User-Agent", "Pinwheel")
@@ -120,7 +120,7 @@ func (t *thread) exchange(ctx context.Context, r *run, c *call, q request) error
 	var headers []string
 	for name, values := range resp.Header {
 		for _, v := range values {
-			headers = append(headers, strings.ToLower(name), v)
+			headers = append(headers, strings.ToLower(name), fromBytes(v))
 		}
 	}
 	_, statusText, _ := strings.Cut(resp.Status, " ")

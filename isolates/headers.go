@@ -27,3 +27,36 @@ func checkHeaders(flat []string) *events.Failure {
 	}
 	return nil
 }
+
+// A header's value is bytes. In JavaScript it is a string with a character up to U+00FF for each; toBytes makes it what
+// goes over the wire, fromBytes the other way.
+func toBytes(value string) string {
+	if isASCII(value) {
+		return value
+	}
+	out := make([]byte, 0, len(value))
+	for _, r := range value {
+		out = append(out, byte(r))
+	}
+	return string(out)
+}
+
+func fromBytes(value string) string {
+	if isASCII(value) {
+		return value
+	}
+	out := make([]rune, len(value))
+	for i := range len(value) {
+		out[i] = rune(value[i])
+	}
+	return string(out)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

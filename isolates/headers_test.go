@@ -1,6 +1,9 @@
 package isolates
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,4 +34,19 @@ func TestHeadersOfAResponseAreBounded(t *testing.T) {
 			require.Contains(t, o.end.Failure.Message, tc.message)
 		}
 	}
+}
+
+// A header's value is bytes, of which JavaScript sees a character each.
+func TestHeadersOfSubrequestsAreBytes(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Echo", r.Header.Get("X-Value"))
+		_, _ = fmt.Fprintf(w, "%x", r.Header.Get("X-Value"))
+	}))
+	defer s.Close()
+	b := newBench(t, loopback)
+	doc := b.task(`export default { async task(event) {
+		const r = await fetch(event.payload, { headers: { "x-value": "a\xe9\xff" } });
+		return [r.headers.get("x-echo"), await r.text()];
+	} }`, `"`+s.URL+`"`)
+	require.Equal(t, []any{"aéÿ", "61e9ff"}, doc["data"])
 }

@@ -239,4 +239,4 @@ internal.normalizeURL = (text) => {
   return record === null ? text : serializeURL(record);
 };
 
-primordials.ObjectAssign(internal, { serializePath, serializeURL });
+primordials.ObjectAssign(internal, { serializeOrigin, serializePath, serializeURL });

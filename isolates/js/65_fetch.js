@@ -63,6 +63,8 @@ function begin(request) {
   return promise;
 }
 
+internal.fetch = begin;
+
 function transmit(f, s, url, body) {
   if (MapPrototypeGet(fetches, f.id) !== f) return;
   f.sent = true;

@@ -106,6 +106,11 @@ async function exercise(request, env, ctx) {
     void [performance.getEntries().length, performance.getEntriesByName("m", "measure")[0].toJSON(), performance.getEntriesByType("mark")[0].detail, navigator.languages];
     performance.clearMarks(); performance.clearMeasures("m"); await scheduler.wait(1, { signal: new AbortController().signal });
   });
+  await step("event source", async () => {
+    const source = new EventSource("http://127.0.0.1:1/", { withCredentials: true });
+    await new Promise((done) => { source.onerror = () => { source.close(); done(); }; });
+    void [source.url, source.readyState];
+  });
   await step("context", async () => {
     const als = new AsyncLocalStorage({ name: "n" }), v = new AsyncContext.Variable();
     await als.run(1, async () => { await null; v.run(2, () => AsyncLocalStorage.bind(() => {})()); AsyncLocalStorage.snapshot()(() => als.exit(() => {})); new AsyncContext.Snapshot().run(AsyncContext.Snapshot.wrap(() => {})); });

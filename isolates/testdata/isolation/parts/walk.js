@@ -82,7 +82,7 @@ function samples(request, env, ctx) {
     iterators: [new Headers().entries(), new URLSearchParams().keys(), new FormData().values(), new ReadableStream().values(), [].values(), new Map().keys(), new Set().values(), "".matchAll(/x/g), ""[Symbol.iterator](), Iterator.from({ next() {} })],
     functions: [async () => {}, function* () {}, async function* () {}, (function* () {})(), (async function* () {})()],
     errors: [new DOMException("x"), new TypeError("x"), new AggregateError([])], promise: fetch("http://127.0.0.1:1/").catch(() => {}), key: crypto,
-    channel: new MessageChannel(), message: new MessageEvent("x"), mark: new PerformanceMark("x"), measure: performance.measure("x"), pattern: new URLPattern(), matched: new URLPattern().exec(), als: new AsyncLocalStorage(), bound: AsyncLocalStorage.bind(() => {}), variable: new AsyncContext.Variable(), snapshot: new AsyncContext.Snapshot(),
+    channel: new MessageChannel(), message: new MessageEvent("x"), mark: new PerformanceMark("x"), measure: performance.measure("x"), source: (() => { const s = new EventSource("http://127.0.0.1:1/"); s.close(); return s; })(), pattern: new URLPattern(), matched: new URLPattern().exec(), als: new AsyncLocalStorage(), bound: AsyncLocalStorage.bind(() => {}), variable: new AsyncContext.Variable(), snapshot: new AsyncContext.Snapshot(),
     strategy: new CountQueuingStrategy({ highWaterMark: 1 }), encoder: new TextEncoder(), decoder: new TextDecoder(), proxies: Proxy.revocable({}, {}),
     caller: (() => { try { return walk.caller; } catch (e) { return e; } })(),
     bytes: [new Uint8Array(1), new DataView(new ArrayBuffer(1)), new ArrayBuffer(1, { maxByteLength: 2 })],
