@@ -22,7 +22,7 @@ type Checker struct {
 func OpenChecker(host Host) (*Checker, error) {
 	c := &Checker{ends: map[*events.Attempt]chan *events.End{}}
 	cfg := DefaultConfig(1)
-	cfg.ContextMaxReuses, cfg.SpareIsolates = 1, 0
+	cfg.ContextMaxReuses, cfg.ContextKeepMB, cfg.SpareIsolates = 1, 0, 0
 	var err error
 	if c.pool, err = New(cfg, c, host, prometheus.NewRegistry()); err != nil {
 		return nil, err

@@ -22,9 +22,10 @@ type Config struct {
 	OwnerHeapMB      int
 	// ContextsPerIsolate is how many contexts of one owner share an isolate.
 	ContextsPerIsolate int
-	// ContextMaxReuses is after how many events a context is made anew, so that what a guest
-	// keeps cannot grow for ever.
+	// ContextMaxReuses is after how many events it is looked whether a context is to be made anew, so that what a guest
+	// keeps cannot grow for ever: it is when its isolate takes more than ContextKeepMB (docs/adr/0010).
 	ContextMaxReuses int
+	ContextKeepMB    int // 0 = it is in any case
 	// SpareIsolates is how many isolates the process keeps ready for workers that have none, so that their first event
 	// does not wait for one; they are part of MaxIsolates, at most a quarter. 0 = none.
 	SpareIsolates int
@@ -52,7 +53,7 @@ const (
 // DefaultConfig is what a process has that was told nothing.
 func DefaultConfig(threads int) Config {
 	return Config{
-		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 8, ContextMaxReuses: 1000, MaxParked: 4,
+		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 8, ContextMaxReuses: 1000, ContextKeepMB: 32, MaxParked: 4,
 		SpareIsolates: 2, CodeCacheBytes: 64 << 20,
 	}
 }
@@ -87,6 +88,7 @@ func (c Config) Validate() error {
 		{"OwnerHeapMB", c.OwnerHeapMB, 1, c.HeapMB},
 		{"ContextsPerIsolate", c.ContextsPerIsolate, 1, 1000},
 		{"ContextMaxReuses", c.ContextMaxReuses, 1, 1 << 30},
+		{"ContextKeepMB", c.ContextKeepMB, 0, cageMB},
 		{"SpareIsolates", c.SpareIsolates, 0, 64},
 		{"CodeCacheBytes", c.CodeCacheBytes, 0, 1 << 30},
 		{"MaxParked", c.MaxParked, 1, 64},

@@ -34,7 +34,7 @@ func (t *thread) end(r *run, e events.End) {
 	t.delist(g, r)
 	iso := g.isolate
 	iso.used = time.Now()
-	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && g.uses < t.pool.cfg.ContextMaxReuses
+	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !t.worn(g)
 	if clean {
 		t.used(g)
 	}
@@ -52,6 +52,17 @@ func (t *thread) end(r *run, e events.End) {
 	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
 		t.lent = append(t.lent, iso)
 	}
+}
+
+// worn reports whether a context is to be made anew after ContextMaxReuses events. What V8 has learnt of its code goes with it,
+// so one whose isolate is small stays.
+func (t *thread) worn(g *guest) bool {
+	cfg := &t.pool.cfg
+	if g.life != nil || g.uses == 0 || g.uses%cfg.ContextMaxReuses != 0 {
+		return false
+	}
+	t.tally.sampleHeap(g.isolate, time.Now(), 0)
+	return g.isolate.heap > int64(cfg.ContextKeepMB)<<20
 }
 
 // discardReason is why the context of a run is not used again.

@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -144,7 +145,7 @@ func TestWaitUntilIsCutByTheWallClock(t *testing.T) {
 }
 
 func TestContextsAreReusedAndReplaced(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.ContextMaxReuses = 3 })
+	b := newBench(t, func(c *Config) { c.ContextMaxReuses, c.ContextKeepMB = 3, 0 })
 	w := worker("w", `let n = 0; export default { fetch: (r) => { if (r.url.endsWith("boom")) throw 1; return new Response(String(++n)) } }`)
 	var got []string
 	for range 4 {
@@ -153,6 +154,25 @@ func TestContextsAreReusedAndReplaced(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3", "1"}, got)
 	b.run(w, fetch("GET", "http://x/boom", ""))
 	require.Equal(t, "1", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body), "a context that failed is not used again")
+}
+
+// A context whose isolate is small stays, one that grows goes.
+func TestContextsThatGrowAreReplaced(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.ContextMaxReuses, c.ContextKeepMB = 10, 24 })
+	count := func(code string) (most int) {
+		w := worker("w", code)
+		for range 100 {
+			var doc struct{ Data int }
+			require.NoError(t, json.Unmarshal(b.run(w, task("")).reply.Body, &doc))
+			most = max(most, doc.Data)
+		}
+		return most
+	}
+	require.Equal(t, 100, count(`let n = 0; export default { task: () => ++n }`))
+	grows := count(`let n = 0; const kept = []; export default { task() { kept.push(new Array(131072).fill(n + 0.5)); return ++n } }`)
+	require.Greater(t, grows, 10)
+	require.LessOrEqual(t, grows, 40, "1 MB more with each event")
+	require.Positive(t, b.pool.Stats().Discards["reuses"])
 }
 
 // A pool closes at once, whatever its guests do.

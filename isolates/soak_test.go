@@ -96,7 +96,7 @@ func newSoak(t *testing.T, seed uint64) *soak {
 	mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 256<<10)) })
 	s.server = httptest.NewServer(mux)
 	cfg := DefaultConfig(2)
-	cfg.MaxIsolates, cfg.ContextsPerIsolate, cfg.ContextMaxReuses = 60, 4, 200
+	cfg.MaxIsolates, cfg.ContextsPerIsolate, cfg.ContextMaxReuses, cfg.ContextKeepMB = 60, 4, 200, 0
 	loopback(&cfg)
 	var err error
 	s.pool, err = New(cfg, s, s, prometheus.NewRegistry())

@@ -14,7 +14,7 @@ import (
 )
 
 func TestStatsCountWhatThreadsDo(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.MaxIsolates, c.ContextMaxReuses, c.ContextsPerIsolate = 2, 3, 2 })
+	b := newBench(t, func(c *Config) { c.MaxIsolates, c.ContextMaxReuses, c.ContextKeepMB, c.ContextsPerIsolate = 2, 3, 0, 2 })
 	require.Equal(t, Counts{Total: 2, Capacity: 2, HeapMax: int64(mostHeapMB(1)) << 20}, b.pool.Stats().Counts)
 	as := func(owner, name, code string) *events.Worker {
 		w := worker(name, code)

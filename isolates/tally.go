@@ -11,7 +11,7 @@ import (
 
 // Why a context is thrown away, beside the reasons of failures.
 const (
-	discardReuses      = "reuses"      // it has run ContextMaxReuses events
+	discardReuses      = "reuses"      // it has run ContextMaxReuses events, or Lifetime.Requests, and is not small
 	discardInterrupted = "interrupted" // its event was cut off by something else
 	discardRoom        = "room"        // it was idle, and another context of its owner needed its place
 	discardIdle        = "idle"        // a persistent one that had no event for Lifetime.Idle

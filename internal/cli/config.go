@@ -44,7 +44,10 @@ type Config struct {
 	MaxIsolates int   `split_words:"true" default:"500" meaning:"V8 isolates in the process" allowed:"1 to 2000"`
 	HeapMax     Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of all isolates of the process together; idle isolates are closed for it. 0: what V8 can hold, 3.5GiB less 128MiB for each thread" allowed:"0, or a size from 64MiB to that"`
 
-	ContextMaxReuses int `split_words:"true" default:"1000" meaning:"Events after which a context is made anew, in the modes pinned and shared" allowed:"1 to 1000000000"`
+	ContextMaxReuses int   `split_words:"true" default:"1000" meaning:"Events after which it is looked whether a context is to be made anew, in the modes pinned and shared" allowed:"1 to 1000000000"`
+	ContextKeep      Bytes `split_words:"true" default:"32MiB" meaning:"Heap of an isolate up to which its contexts are kept on then. 0: none is" allowed:"0, or a size from 1MiB to 4GiB"`
+	SpareIsolates    int   `split_words:"true" default:"2" meaning:"Isolates kept ready for first events, part of PINWHEEL_MAX_ISOLATES" allowed:"0 to 64"`
+	CodeCache        Bytes `split_words:"true" default:"64MiB" meaning:"Memory for what V8 has compiled of workers. 0: none" allowed:"0, or a size to 1GiB"`
 
 	OwnerMaxRunning  int   `split_words:"true" default:"0" meaning:"Events of one owner in progress in this process. 0: three quarters of all slots" allowed:"0 to 640000"`
 	OwnerMaxIsolates int   `split_words:"true" default:"0" meaning:"V8 isolates of one owner in this process. 0: half of PINWHEEL_MAX_ISOLATES" allowed:"0 to 2000, and not above PINWHEEL_MAX_ISOLATES"`
@@ -152,6 +155,9 @@ func (c Config) Validate() error {
 		{"MaxIsolates", c.MaxIsolates, between(c.MaxIsolates, 1, 2000)},
 		{"HeapMax", c.HeapMax, c.HeapMax == 0 || c.HeapMax >= 64<<20},
 		{"ContextMaxReuses", c.ContextMaxReuses, between(c.ContextMaxReuses, 1, 1_000_000_000)},
+		{"ContextKeep", c.ContextKeep, c.ContextKeep == 0 || c.ContextKeep >= 1<<20 && c.ContextKeep <= 4<<30},
+		{"SpareIsolates", c.SpareIsolates, between(c.SpareIsolates, 0, 64)},
+		{"CodeCache", c.CodeCache, c.CodeCache <= 1<<30},
 		{"OwnerMaxIsolates", c.OwnerMaxIsolates, between(c.OwnerMaxIsolates, 0, c.MaxIsolates)},
 		{"OwnerHeapMax", c.OwnerHeapMax, c.OwnerHeapMax == 0 || c.OwnerHeapMax >= 1<<20},
 		{"OwnerMaxRunning", c.OwnerMaxRunning, between(c.OwnerMaxRunning, 0, 640_000)},

@@ -149,6 +149,7 @@ func (f *fleet) dispatchConfig(threads int) dispatch.Config {
 func (f *fleet) isolatesConfig(threads int) isolates.Config {
 	c := isolates.DefaultConfig(threads)
 	c.Slots, c.MaxIsolates, c.ContextMaxReuses = f.cfg.Slots, max(threads, f.cfg.MaxIsolates), f.cfg.ContextMaxReuses
+	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(f.cfg.ContextKeep>>20), f.cfg.SpareIsolates, int(f.cfg.CodeCache)
 	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates = int(f.cfg.HeapMax>>20), int(f.cfg.OwnerHeapMax>>20), f.cfg.OwnerMaxIsolates
 	for _, a := range f.cfg.AllowPrivateAddresses {
 		if p, err := netip.ParsePrefix(a); err == nil {
