@@ -1,0 +1,28 @@
+package v8x
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v8 "rogchap.com/v8go"
+)
+
+// V8 has the flags that Start wants when it runs. Whether a machine with protection keys would crash without the first of
+// them cannot be shown on one that has none.
+func TestFlags(t *testing.T) {
+	const child = "V8X_PRINT_FLAGS"
+	if os.Getenv(child) != "" {
+		v8.SetFlags("--print-flag-values")
+		require.NoError(t, Start())
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFlags$")
+	cmd.Env = append(os.Environ(), child+"=1")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, want := range []string{"--no-memory-protection-keys", "--no-extensible-ro-snapshot", "--max-opt=2"} {
+		require.Contains(t, string(out), want+"\n")
+	}
+}
