@@ -180,8 +180,8 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch() { console.log("in"); for (;;); } }`)
 		w.Limits = events.Limits{CPU: events.Millis(5 * time.Minute), Wall: events.Millis(10 * time.Minute)}
-		loop := b.start(w, fetch("GET", "http://x/", ""))
 		waits := b.start(worker("waits", `export default { fetch: () => new Promise(done => setTimeout(done, 1e6)) }`), fetch("GET", "http://x/", ""))
+		loop := b.start(w, fetch("GET", "http://x/", "")) // the last: the thread takes nothing while it is in it
 		require.Eventually(t, func() bool { // the thread has both
 			b.mu.Lock()
 			defer b.mu.Unlock()
