@@ -182,7 +182,7 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 		w.Limits = events.Limits{CPU: events.Millis(5 * time.Minute), Wall: events.Millis(10 * time.Minute)}
 		waits := b.start(worker("waits", `export default { fetch: () => new Promise(done => setTimeout(done, 1e6)) }`), fetch("GET", "http://x/", ""))
 		loop := b.start(w, fetch("GET", "http://x/", "")) // the last: the thread takes nothing while it is in it
-		require.Eventually(t, func() bool { // the thread has both
+		require.Eventually(t, func() bool {               // the thread has both
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			return len(b.next) == 0
