@@ -102,6 +102,7 @@ primordials.ErrorCaptureStackTrace = Error.captureStackTrace;
 // features. 90_entry.js calls it in each context, before guest code. Hence such things are read off primordials at each use.
 primordials.takeLate = () => {
   primordials.ErrorIsError = primordials.Error.isError;
+  primordials.Float16Array = globalThis.Float16Array;
 };
 
 // V8 makes `stack` an own accessor with one shared getter; taken here, a stack can be read past what a guest puts on top.

@@ -54,7 +54,7 @@ function parts(view) {
   }
   const length = TypedArrayPrototypeGetByteLength(view);
   const count = TypedArrayPrototypeGetLength(view);
-  const Constructor = internal.typedArrays[tag];
+  const Constructor = internal.typedArrays[tag] ?? primordials.Float16Array; // which is late
   return { __proto__: null, buffer: TypedArrayPrototypeGetBuffer(view), offset: TypedArrayPrototypeGetByteOffset(view), length,
     size: count === 0 ? Constructor.BYTES_PER_ELEMENT : length / count, Constructor };
 }

@@ -26,8 +26,7 @@ test("the global object holds what is listed and nothing else", () => {
   const known = new Set([...ecmascript, ...interfaces, ...operations, ...objects]);
   const unknown = Object.getOwnPropertyNames(globalThis).filter((name) => !known.has(name));
   assert.deepEqual(unknown, []);
-  const optional = new Set(["AsyncDisposableStack", "DisposableStack", "Float16Array", "SuppressedError"]);
-  const missing = [...known].filter((name) => !optional.has(name) && !Object.hasOwn(globalThis, name));
+  const missing = [...known].filter((name) => !Object.hasOwn(globalThis, name));
   assert.deepEqual(missing, []);
   assert.deepEqual(Object.getOwnPropertySymbols(globalThis).filter((s) => s !== Symbol.toStringTag), []);
 });
