@@ -114,11 +114,12 @@ var longFiles, longFunctions = map[string]string{}, map[string]string{}
 
 // sleeps are the tests that may call time.Sleep: never to wait for something to happen.
 var sleeps = map[string]string{
-	"consumer/attempts_test.go":   "the sleep is the handler's work, longer than the lease",
-	"consumer/bench_test.go":      "the sleep is the publisher's, while the stream is full",
-	"consumer/puller_test.go":     "the sleep is the handler's work",
-	"isolates/modes_test.go":      "the sleep is a server's, which answers later to some",
-	"dispatch/dispatcher_test.go": "in a synctest bubble: the clock is fake",
+	"consumer/attempts_test.go":    "the sleep is the handler's work, longer than the lease",
+	"consumer/bench_test.go":       "the sleep is the publisher's, while the stream is full",
+	"consumer/puller_test.go":      "the sleep is the handler's work",
+	"isolates/eventsource_test.go": "the sleep is a server's, between two writes",
+	"isolates/modes_test.go":       "the sleep is a server's, which answers later to some",
+	"dispatch/dispatcher_test.go":  "in a synctest bubble: the clock is fake",
 }
 
 // pkg is what go list says of a package.

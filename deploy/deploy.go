@@ -24,6 +24,8 @@ type Request struct {
 	Bundle *Bundle
 	// Vars and Queues are added to the manifest's, and win.
 	Vars, Queues map[string]string
+	// Policy is the owner's: a worker that asks for more than it allows is refused.
+	Policy events.Policy
 }
 
 // conflictTries is how often a deploy that another one overtook is tried again.
@@ -73,6 +75,9 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (*events
 		}
 		w.Version, w.DeployedAt = version(w.Number, w.Hash), time.Now().UTC()
 		if !checked {
+			if err = req.Policy.Allow(w.Limits); err != nil {
+				return nil, false, fmt.Errorf("deploy %s: %w", w.Target(), err)
+			}
 			if w.Handlers, err = load(ctx, *w, check); err != nil {
 				return nil, false, err
 			}

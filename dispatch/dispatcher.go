@@ -48,6 +48,7 @@ type Dispatcher struct {
 	mu       sync.Mutex
 	draining bool
 	owners   map[string]*owner
+	policies map[string]events.Policy
 	turns    turns
 	nap      nap
 	runnable int           // events that could start now, limits considered
@@ -71,6 +72,7 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		cfg: cfg, log: log, metrics: &metrics{},
 		deadlines: make(chan struct{}, 1),
 		owners:    make(map[string]*owner),
+		policies:  make(map[string]events.Policy),
 		onThread:  make([]int, cfg.Threads),
 		mean:      unknownCost,
 	}
@@ -118,6 +120,8 @@ func (d *Dispatcher) Install(w *events.Worker) {
 	o := d.owners[w.Owner]
 	if o == nil {
 		o = &owner{name: w.Owner, routes: make(map[string]*route), credit: quantum, seen: d.turns.round}
+		d.applyPolicy(o)
+		o.credit = o.quantum
 		d.owners[w.Owner] = o
 	}
 	r := o.routes[w.Name]
@@ -185,7 +189,7 @@ func (d *Dispatcher) changed(o *owner) {
 }
 
 func (d *Dispatcher) recount(o *owner) {
-	n := max(0, min(o.queue.n, d.cfg.OwnerMaxRunning-o.running))
+	n := max(0, min(o.queue.n, o.maxRunning-o.running))
 	d.runnable += n - o.counted
 	o.counted = n
 }
@@ -193,7 +197,7 @@ func (d *Dispatcher) recount(o *owner) {
 // makeRoom tells the settler of room for an owner of whom events were parked, every quarter of a
 // queue that it got through and whenever nothing of it is left. Half of the queue is kept for events that come by themselves.
 func (d *Dispatcher) makeRoom(o *owner, t *tell) {
-	most := d.cfg.OwnerMaxQueued
+	most := o.maxQueued
 	if !o.parked || 2*o.queue.n >= most || d.draining {
 		return
 	}

@@ -78,7 +78,7 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, t *tell) (batch []*ev
 func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now time.Time, t *tell,
 	batch []*events.Attempt,
 ) []*events.Attempt {
-	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && o.running < d.cfg.OwnerMaxRunning {
+	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && o.running < o.maxRunning {
 		it := o.queue.front()
 		if it.route.active == nil && o.routes[it.event.Worker] != nil {
 			it.route = o.routes[it.event.Worker] // removed and installed again

@@ -8,6 +8,10 @@ type owner struct {
 	name   string
 	routes map[string]*route
 
+	quantum    time.Duration // CPU time that it gets in each round
+	maxRunning int
+	maxQueued  int
+
 	queue   queue
 	soonest time.Time // no queued event has a deadline before this; zero = none has one
 	running int

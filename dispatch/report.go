@@ -94,7 +94,7 @@ func (d *Dispatcher) end(r *run, end *events.End, took time.Duration) {
 		d.mean += (cpu - d.mean) / 64
 		d.metrics.ended(r.Event.Kind, took, end.Warm)
 	}
-	o.credit = min(o.credit+r.cost-cpu, quantum)
+	o.credit = min(o.credit+r.cost-cpu, o.quantum)
 	r.version.ended(1<<r.thread, end)
 	d.changed(o)
 	d.forget(o)

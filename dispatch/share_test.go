@@ -65,3 +65,48 @@ func TestOwnersShareCPU(t *testing.T) {
 		require.LessOrEqual(t, w, quantum+2*c.cpu["long"], "event %d", i)
 	}
 }
+
+// An owner's policy takes effect at once, and its end, too.
+func TestPolicyOfAnOwner(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 1_000_000})
+	c := &clock{d: d, used: make(map[string]time.Duration), cpu: map[string]time.Duration{
+		"heavy": 100 * time.Microsecond, "light": 100 * time.Microsecond,
+	}}
+	for o := range c.cpu {
+		d.Install(worker(o, "w"))
+		d.Submit(tasks(o, "w", 10_000))
+	}
+	share := func(want float64) {
+		clear(c.used)
+		for c.used["heavy"]+c.used["light"] < time.Second {
+			c.turn(t)
+		}
+		require.InEpsilon(t, want, float64(c.used["heavy"])/float64(c.used["light"]), 0.1)
+	}
+	share(1)
+	d.SetPolicy("heavy", events.Policy{Weight: 3})
+	share(3)
+	d.SetPolicy("heavy", events.Policy{})
+	share(1)
+
+	d.SetPolicy("new", events.Policy{MaxRunning: 2, MaxQueued: 5}) // before there is anything of it
+	d.Install(worker("new", "w"))
+	d.SetPolicy("heavy", events.Policy{MaxRunning: 1})
+	d.SetPolicy("light", events.Policy{MaxRunning: 1})
+	l.take()
+	d.Submit(tasks("new", "w", 20))
+	parked := 0
+	for _, s := range l.take() {
+		if s.Outcome.Verdict == events.Park {
+			parked++
+		}
+	}
+	require.Equal(t, 15, parked)
+	running := map[string]int{}
+	for batch := d.Next(0, 64); len(batch) > 0; batch = d.Next(0, 64) {
+		for _, a := range batch {
+			running[a.Event.Owner]++
+		}
+	}
+	require.Equal(t, map[string]int{"new": 2, "heavy": 1, "light": 1}, running)
+}

@@ -51,7 +51,7 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, t *tell) {
 		d.push(o, item{e, r, now}, true)
 		return
 	}
-	if o.parking || o.queue.n >= d.cfg.OwnerMaxQueued {
+	if o.parking || o.queue.n >= o.maxQueued {
 		o.parking, o.parked = true, true
 		d.metrics.parked++
 		t.settle = append(t.settle, events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}})

@@ -11,7 +11,7 @@ const (
 
 // turns is deficit round robin over the owners that have an event to start, in CPU time.
 //
-// Each round grants every owner one quantum of credit. An owner starts events while its credit is above
+// Each round grants every owner one quantum of credit, or as many as its weight says. An owner starts events while its credit is above
 // zero, and each costs what it is expected to take, so that credit may fall below zero by one
 // event; what an event really took is corrected when it ends. An owner that leaves keeps its credit or debt,
 // and never has more than one quantum. So two owners that always have events differ in granted CPU time by at
@@ -46,10 +46,10 @@ func (t *turns) leave(o *owner) { o.list.remove(o) }
 func (t *turns) grant(o *owner) {
 	if rounds := t.round - o.seen; rounds > 0 {
 		// Compared by division, because many rounds times quantum may overflow.
-		if rounds > int64((quantum-o.credit)/quantum) {
-			o.credit = quantum
+		if rounds > int64((o.quantum-o.credit)/o.quantum) {
+			o.credit = o.quantum
 		} else {
-			o.credit += time.Duration(rounds) * quantum
+			o.credit += time.Duration(rounds) * o.quantum
 		}
 		o.seen = t.round
 	}
@@ -86,7 +86,7 @@ func (t *turns) forward() {
 	least := int64(1 << 62)
 	for o := t.ring.first; o != nil; o = o.next {
 		t.grant(o)
-		least = min(least, int64(-o.credit/quantum)+1)
+		least = min(least, int64(-o.credit/o.quantum)+1)
 	}
 	t.round += least
 }

@@ -34,7 +34,7 @@ func newModel(t *rapid.T, most int) *model {
 func modelOwner(i int, warm threadSet) *owner {
 	v := newVersion(&events.Worker{Version: "1-a"})
 	v.warm = warm
-	o := &owner{name: fmt.Sprint(i), credit: quantum}
+	o := &owner{name: fmt.Sprint(i), credit: quantum, quantum: quantum}
 	o.queue.pushBack(item{event: &events.Event{}, route: &route{active: v}})
 	return o
 }

@@ -62,7 +62,8 @@ func (t *thread) room(w *events.Worker) bool {
 	}
 	for {
 		n, bytes := t.pool.ownerUse(w.Owner)
-		if int(n) < cfg.OwnerMaxIsolates && bytes+freshHeap <= int64(cfg.OwnerHeapMB)<<20 {
+		mostN, mostBytes := t.pool.share(w.Owner)
+		if n < mostN && bytes+freshHeap <= mostBytes {
 			break
 		}
 		if !t.evictOf(w.Owner) {

@@ -106,3 +106,32 @@ func rss(t testing.TB) int {
 	require.NoError(t, err)
 	return resident * os.Getpagesize()
 }
+
+// A policy lowers limits, also of workers that are warm, and bounds what an owner has.
+func TestPolicy(t *testing.T) {
+	b := newBench(t)
+	slow := hungryOwner("acme", `export default { fetch(r) { if (r.url.endsWith("loop")) for (;;); return new Promise(done => setTimeout(() => done(new Response("ok")), 50)) } }`)
+	require.Nil(t, b.run(slow, fetch("GET", "http://x/", "")).end.Failure)
+	b.pool.SetPolicy("acme", events.Policy{MaxIsolates: 1, Ceilings: events.Limits{CPU: events.Millis(20 * time.Millisecond), Wall: events.Millis(40 * time.Second)}})
+	o := b.run(slow, fetch("GET", "http://x/loop", ""))
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+	require.Contains(t, o.end.Failure.Message, "CPU time limit of 20ms")
+	b.pool.SetPolicy("acme", events.Policy{Ceilings: events.Limits{Wall: events.Millis(30 * time.Millisecond)}})
+	o = b.run(slow, fetch("GET", "http://x/", ""))
+	require.Contains(t, o.end.Failure.Message, "wall-clock limit of 30ms")
+	b.pool.SetPolicy("acme", events.Policy{MaxIsolates: 1})
+	var all []*outcome
+	for range 4 {
+		w := *slow
+		w.Mode = events.Oneshot
+		all = append(all, b.start(&w, fetch("GET", "http://x/", "")))
+	}
+	for _, o := range all {
+		o.wait(t, o.ended)
+		require.Nil(t, o.end.Failure)
+		n, _ := b.pool.ownerUse("acme")
+		require.LessOrEqual(t, n, int64(1))
+	}
+	b.pool.SetPolicy("acme", events.Policy{})
+	require.Empty(t, *b.pool.policies.Load())
+}

@@ -148,7 +148,7 @@ func (t *thread) interrupt(iso *isolate) {
 
 // log passes on a line of output, within the run's limit.
 func (t *thread) log(r *run, level, text, stack string) {
-	limit := r.attempt.Worker.Limits.OrDefault().LogBytes
+	limit := r.limits.LogBytes
 	if r.logged > limit {
 		return
 	}

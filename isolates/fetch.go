@@ -58,7 +58,7 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 	c := r.register(in.Number())
 	q := request{method: in.Text(), url: in.Text(), headers: in.Strings(), body: slices.Clone(in.View())}
 	q.redirect = in.Text()
-	limit := r.attempt.Worker.Limits.OrDefault().Subrequests
+	limit := r.limits.Subrequests
 	if r.made++; r.made > limit {
 		t.answer(r, c, true, fetchFailed(c, fmt.Errorf("too many subrequests: at most %d per event", limit)))
 		return

@@ -79,7 +79,7 @@ func (t *thread) reuse(w *events.Worker, mode events.Mode) (*guest, error) {
 			return g, nil
 		}
 	}
-	heapMB := w.Limits.OrDefault().HeapMB
+	heapMB := t.pool.limits(w).HeapMB
 	for _, iso := range own {
 		if iso.mode != mode || iso.heapMB != heapMB {
 			continue
@@ -117,7 +117,7 @@ func sameVersion(a, b *events.Worker) bool {
 }
 
 func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
-	heapMB := w.Limits.OrDefault().HeapMB
+	heapMB := t.pool.limits(w).HeapMB
 	bytes := uint64(heapMB) << 20
 	iso := &isolate{v8: t.pool.spares.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), owner: w.Owner, mode: mode, heapMB: heapMB, heap: freshHeap}
 	t.pool.live.Add(1)

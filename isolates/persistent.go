@@ -62,7 +62,7 @@ func (t *thread) persistent(w *events.Worker) (*guest, error) {
 		return nil, err
 	}
 	now := time.Now()
-	ground := &run{attempt: &events.Attempt{Worker: w}, guest: g, start: now, wall: now.Add(forever), begun: true, ground: true}
+	ground := &run{attempt: &events.Attempt{Worker: w}, limits: t.pool.limits(w), guest: g, start: now, wall: now.Add(forever), begun: true, ground: true}
 	g.life = &life{home: h, ground: ground}
 	t.lives[h] = g
 	if ttl := w.Lifetime.TTL.Duration(); ttl > 0 {
@@ -234,7 +234,7 @@ func (t *thread) freshen(g *guest, r *run) {
 	l := g.life
 	if r.ground {
 		r.made, r.logged = 0, 0
-		r.cpuLeft = min(hookCPU, g.worker.Limits.OrDefault().CPU.Duration())
+		r.cpuLeft = min(hookCPU, t.pool.limits(g.worker).CPU.Duration())
 	}
 	if len(l.over) == 0 || !g.loaded {
 		return

@@ -16,25 +16,27 @@ import (
 
 // Pool is the pinned threads of a process.
 type Pool struct {
-	cfg     Config
-	source  Source
-	host    Host
-	stacks  stacks
-	fetcher *fetcher
-	offload *offload
-	metrics *metrics
-	dog     watchdog
-	code    *codeCache
-	spares  *spares
-	parked  atomic.Int32
-	strayed atomic.Int32 // threads that V8 did not let go in time
-	back    atomic.Int32 // of those, threads that came back since and ended
-	live    atomic.Int64 // isolates there are
-	lost    atomic.Int64 // bytes of heaps on threads that are lost
-	homes   homes
-	commons commons
-	trimSet atomic.Bool   // a trim is due
-	hungry  atomic.Uint64 // threads with attempts that wait for room, a bit each
+	cfg      Config
+	source   Source
+	host     Host
+	stacks   stacks
+	fetcher  *fetcher
+	offload  *offload
+	metrics  *metrics
+	dog      watchdog
+	code     *codeCache
+	spares   *spares
+	parked   atomic.Int32
+	strayed  atomic.Int32 // threads that V8 did not let go in time
+	back     atomic.Int32 // of those, threads that came back since and ended
+	live     atomic.Int64 // isolates there are
+	lost     atomic.Int64 // bytes of heaps on threads that are lost
+	homes    homes
+	commons  commons
+	trimSet  atomic.Bool                              // a trim is due
+	policies atomic.Pointer[map[string]events.Policy] // by owner; replaced as a whole
+	policyMu sync.Mutex                               // taken to replace them
+	hungry   atomic.Uint64                            // threads with attempts that wait for room, a bit each
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
 	stop    chan struct{}            // closed when the threads shall end

@@ -15,6 +15,7 @@ type run struct {
 	start   time.Time
 	begun   bool // its handler was called
 
+	limits   events.Limits // of its worker, within its owner's ceilings
 	cpuLeft  time.Duration
 	wall     time.Time // when its wall-clock limit is over
 	deadline *alarm    // set once it waits for something

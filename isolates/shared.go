@@ -25,7 +25,7 @@ func (t *thread) borrow(w *events.Worker) {
 	}
 	c := &t.pool.commons
 	c.mu.Lock()
-	i := c.find(w, t.pool.cfg.ContextsPerIsolate)
+	i := c.find(w, t.pool.limits(w).HeapMB)
 	if i < 0 || t.count >= t.maxIsolates {
 		c.mu.Unlock()
 		return
@@ -36,7 +36,7 @@ func (t *thread) borrow(w *events.Worker) {
 }
 
 // find is the index of the best idle isolate for w, -1 when none will do.
-func (c *commons) find(w *events.Worker, contexts int) int {
+func (c *commons) find(w *events.Worker, heapMB int) int {
 	fits := -1
 	for i, iso := range slices.Backward(c.idle) {
 		if iso.owner != w.Owner {
@@ -46,7 +46,7 @@ func (c *commons) find(w *events.Worker, contexts int) int {
 			return i
 		}
 		// An idle isolate that is full has contexts that may go.
-		if fits < 0 && iso.heapMB == w.Limits.OrDefault().HeapMB {
+		if fits < 0 && iso.heapMB == heapMB {
 			fits = i
 		}
 	}

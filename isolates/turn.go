@@ -20,9 +20,9 @@ func (t *thread) begin(a *events.Attempt) bool {
 	}
 	now := time.Now()
 	t.began = now
-	limits := a.Worker.Limits.OrDefault()
+	limits := t.pool.limits(a.Worker)
 	t.lastID++
-	r := &run{attempt: a, id: t.lastID, start: now, wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration()}
+	r := &run{attempt: a, id: t.lastID, start: now, limits: limits, wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration()}
 	t.running[r] = struct{}{}
 	t.beginning = r
 	t.watch.blame(r)
@@ -74,7 +74,7 @@ func (t *thread) module(r *run, step func() (v8x.ModuleState, v8x.Result)) {
 	}
 	switch state {
 	case v8x.Evaluated:
-		limits := r.attempt.Worker.Limits.OrDefault()
+		limits := r.limits
 		now := time.Now()
 		r.guest.loaded = true
 		t.freed = true // others may wait for it
@@ -225,13 +225,13 @@ func (t *thread) enter(r *run, f func() v8x.Result) {
 }
 
 func (r *run) memoryFailure() *events.Failure {
-	return events.Fail(events.ReasonMemory, "heap limit of %d MB", r.attempt.Worker.Limits.OrDefault().HeapMB)
+	return events.Fail(events.ReasonMemory, "heap limit of %d MB", r.limits.HeapMB)
 }
 
 func (r *run) cpuFailure() *events.Failure {
 	limit := loadCPU
 	if r.begun {
-		limit = r.attempt.Worker.Limits.OrDefault().CPU.Duration()
+		limit = r.limits.CPU.Duration()
 	}
 	return events.Fail(events.ReasonCPU, "CPU time limit of %s", limit)
 }
@@ -239,7 +239,7 @@ func (r *run) cpuFailure() *events.Failure {
 func (r *run) wallFailure() *events.Failure {
 	limit := loadWall
 	if r.begun {
-		limit = r.attempt.Worker.Limits.OrDefault().Wall.Duration()
+		limit = r.limits.Wall.Duration()
 	}
 	return events.Fail(events.ReasonTimeout, "wall-clock limit of %s", limit)
 }

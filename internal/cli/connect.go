@@ -109,6 +109,10 @@ func (c *remote) store(ctx context.Context) (*deploy.Store, error) {
 	return deploy.Open(ctx, c.js, deploy.Config{Replicas: c.replicas})
 }
 
+func (c *remote) policies(ctx context.Context) (*deploy.Policies, error) {
+	return deploy.OpenPolicies(ctx, c.js, deploy.Config{Replicas: c.replicas})
+}
+
 func (c *remote) deadLetters() *consumer.DeadLetters {
 	return consumer.NewDeadLetters(c.js, c.subjects)
 }

@@ -108,6 +108,13 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	if err != nil {
 		return err
 	}
+	policies, err := c.policies(ctx)
+	if err != nil {
+		return err
+	}
+	if req.Policy, err = policies.Get(ctx, req.Owner); err != nil {
+		return err
+	}
 	checker, err := isolates.OpenChecker(checkHost{e.err})
 	if err != nil {
 		return err

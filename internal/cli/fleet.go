@@ -35,6 +35,7 @@ type fleet struct {
 	nc       *nats.Conn
 	store    *deploy.Store
 	watcher  *deploy.Watcher
+	policies *deploy.Policies
 	consumer *consumer.Consumer
 	dispatch *dispatch.Dispatcher
 	pool     *isolates.Pool
@@ -68,6 +69,9 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 	if f.store, err = deploy.Open(ctx, js, deploy.Config{Replicas: cfg.Replicas, Log: log, Metrics: f.registry}); err != nil {
 		return nil, err
 	}
+	if f.policies, err = deploy.OpenPolicies(ctx, js, deploy.Config{Replicas: cfg.Replicas, Log: log}); err != nil {
+		return nil, err
+	}
 	threads := cfg.Threads
 	if threads == 0 {
 		threads = min(runtime.GOMAXPROCS(0), 64)
@@ -98,6 +102,13 @@ type installer struct {
 func (i installer) Remove(owner, name string) {
 	i.Dispatcher.Remove(owner, name)
 	i.pool.Retire(owner, name)
+}
+
+// setPolicy says what an owner may have from now on.
+func (f *fleet) setPolicy(owner string, p events.Policy) {
+	f.log.Info().Str("owner", owner).Interface("policy", p).Msg("owner's policy")
+	f.dispatch.SetPolicy(owner, p)
+	f.pool.SetPolicy(owner, p)
 }
 
 // connect finds NATS, or starts one inside the process.
@@ -188,6 +199,7 @@ func (f *fleet) run(ctx context.Context) error {
 	var running sync.WaitGroup
 	running.Go(func() { f.dispatch.Run(work) })
 	running.Go(func() { _ = f.watcher.Run(work) }) // it returns work's error only
+	running.Go(func() { f.policies.Watch(work, f.setPolicy) })
 	defer running.Wait()
 	defer stopWork()
 	// Workers first: an event must not find its worker missing because we have just started.

@@ -100,7 +100,7 @@ func newRoot(e *env) *cobra.Command {
 	root.SetOut(e.out)
 	root.SetErr(e.err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDevCommand(e), newServeCommand(e), newDeployCommand(e), newWorkersCommand(e), newSendCommand(e),
+	root.AddCommand(newDevCommand(e), newServeCommand(e), newDeployCommand(e), newWorkersCommand(e), newOwnersCommand(e), newSendCommand(e),
 		newDeadCommand(e), newVersionCommand(e), newEnvironmentTopic())
 	return root
 }

@@ -1,0 +1,36 @@
+package events
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLimitsWithin(t *testing.T) {
+	ceilings := Limits{CPU: Millis(20 * time.Millisecond), HeapMB: 64, LogBytes: 1 << 20}
+	got := Limits{CPU: Millis(time.Second), HeapMB: 32}.Within(ceilings)
+	require.Equal(t, Limits{
+		CPU: ceilings.CPU, Wall: DefaultLimits.Wall, HeapMB: 32, Subrequests: DefaultLimits.Subrequests, LogBytes: DefaultLimits.LogBytes,
+	}, got)
+	require.Equal(t, DefaultLimits, Limits{}.Within(Limits{}))
+}
+
+func TestPolicyAllows(t *testing.T) {
+	p := Policy{Ceilings: Limits{CPU: Millis(20 * time.Millisecond), Subrequests: 5}}
+	require.NoError(t, p.Allow(Limits{}), "a worker that asks for nothing gets the ceiling")
+	require.NoError(t, p.Allow(Limits{CPU: Millis(20 * time.Millisecond), HeapMB: 512}))
+	require.EqualError(t, p.Allow(Limits{Subrequests: 6}), "limits.subrequests is 6: this owner may have at most 5")
+}
+
+func TestPolicyIsBounded(t *testing.T) {
+	require.NoError(t, Policy{}.Validate())
+	require.NoError(t, MaxPolicy.Validate())
+	for _, p := range []Policy{{Weight: -1}, {Weight: 101}, {MaxRunning: 640_001}, {HeapMB: 4000}, {Ceilings: Limits{HeapMB: 1}}} {
+		require.Error(t, p.Validate(), "%+v", p)
+	}
+	text, err := json.Marshal(Policy{Weight: 2})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"weight":2}`, string(text))
+}

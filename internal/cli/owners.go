@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func newOwnersCommand(e *env) *cobra.Command {
+	return group(cobra.Command{
+		Use: "owners", Short: "Say what owners may have", Example: "  pinwheel owners set acme --weight 2 --max-running 20",
+	}, newOwnersLs(e), newOwnersSet(e), newOwnersRm(e))
+}
+
+func newOwnersLs(e *env) *cobra.Command {
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "ls", Short: "List the owners that have a policy of their own", Args: cobra.NoArgs, Example: "  pinwheel owners ls",
+		Long: "Lists the owners of whom something was said. What is not said, and every other owner, has what the fleet's configuration says.",
+	}, func(ctx context.Context, _ []string) error {
+		return e.withPolicies(ctx, func(s *deploy.Policies) error {
+			all, err := s.List(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return e.printPoliciesJSON(all)
+			}
+			return e.printPolicies(all)
+		})
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return c
+}
+
+// policyFlags are what owners set can change.
+type policyFlags struct {
+	p         events.Policy
+	cpu, wall time.Duration
+}
+
+func newOwnersSet(e *env) *cobra.Command {
+	var f policyFlags
+	var c *cobra.Command
+	c = e.command(cobra.Command{
+		Use: "set OWNER", Short: "Change what an owner may have", Args: cobra.ExactArgs(1),
+		Long: "Changes what an owner may have. Only what is named is changed; 0 takes it back to what the fleet's configuration says.\n" +
+			"Running processes take it up within moments. A ceiling lowers the limits of workers that are deployed already,\n" +
+			"and refuses new ones that ask for more.",
+		Example: "  pinwheel owners set acme --weight 2 --max-running 20\n  pinwheel owners set acme --cpu 200ms --worker-heap 64",
+	}, func(ctx context.Context, args []string) error {
+		if c.Flags().NFlag() == 0 {
+			return usage("nothing to set: name at least one of the flags")
+		}
+		if err := events.CheckName("owner", args[0]); err != nil {
+			return usage("%w", err)
+		}
+		f.p.Ceilings.CPU, f.p.Ceilings.Wall = events.Millis(f.cpu), events.Millis(f.wall)
+		if err := f.p.Validate(); err != nil {
+			return usage("%w", err)
+		}
+		return e.withPolicies(ctx, func(s *deploy.Policies) error {
+			p, err := s.Set(ctx, args[0], func(p *events.Policy) { f.apply(c, p) })
+			if err != nil {
+				return err
+			}
+			return e.printPolicies(map[string]events.Policy{args[0]: p})
+		})
+	})
+	fl := c.Flags()
+	fl.IntVar(&f.p.Weight, "weight", 0, "share of CPU time beside others")
+	fl.IntVar(&f.p.MaxRunning, "max-running", 0, "events in progress in a process")
+	fl.IntVar(&f.p.MaxQueued, "max-queued", 0, "events that wait in a process; more are parked")
+	fl.IntVar(&f.p.MaxIsolates, "max-isolates", 0, "isolates in a process")
+	fl.IntVar(&f.p.HeapMB, "heap", 0, "MB of all its isolates in a process")
+	fl.DurationVar(&f.cpu, "cpu", 0, "most CPU time of a run")
+	fl.DurationVar(&f.wall, "wall", 0, "most time of a run")
+	fl.IntVar(&f.p.Ceilings.HeapMB, "worker-heap", 0, "most MB of an isolate")
+	fl.IntVar(&f.p.Ceilings.Subrequests, "subrequests", 0, "most subrequests of a run")
+	fl.IntVar(&f.p.Ceilings.LogBytes, "log-bytes", 0, "most console output of a run")
+	return c
+}
+
+// apply changes in p what the command line names.
+func (f *policyFlags) apply(c *cobra.Command, p *events.Policy) {
+	for name, set := range map[string]func(){
+		"weight": func() { p.Weight = f.p.Weight }, "max-running": func() { p.MaxRunning = f.p.MaxRunning },
+		"max-queued": func() { p.MaxQueued = f.p.MaxQueued }, "max-isolates": func() { p.MaxIsolates = f.p.MaxIsolates },
+		"heap": func() { p.HeapMB = f.p.HeapMB }, "cpu": func() { p.Ceilings.CPU = f.p.Ceilings.CPU },
+		"wall": func() { p.Ceilings.Wall = f.p.Ceilings.Wall }, "worker-heap": func() { p.Ceilings.HeapMB = f.p.Ceilings.HeapMB },
+		"subrequests": func() { p.Ceilings.Subrequests = f.p.Ceilings.Subrequests },
+		"log-bytes":   func() { p.Ceilings.LogBytes = f.p.Ceilings.LogBytes },
+	} {
+		if c.Flags().Changed(name) {
+			set()
+		}
+	}
+}
+
+func newOwnersRm(e *env) *cobra.Command {
+	return e.command(cobra.Command{
+		Use: "rm OWNER", Short: "Take an owner back to the fleet's configuration", Args: cobra.ExactArgs(1), Example: "  pinwheel owners rm acme",
+	}, func(ctx context.Context, args []string) error {
+		if err := events.CheckName("owner", args[0]); err != nil {
+			return usage("%w", err)
+		}
+		return e.withPolicies(ctx, func(s *deploy.Policies) error {
+			if err := s.Remove(ctx, args[0]); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(e.out, "%s has what the fleet's configuration says\n", args[0])
+			return err
+		})
+	})
+}
+
+func (e *env) withPolicies(ctx context.Context, f func(*deploy.Policies) error) error {
+	c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	s, err := c.policies(ctx)
+	if err != nil {
+		return err
+	}
+	return f(s)
+}
+
+func (e *env) printPoliciesJSON(all map[string]events.Policy) error {
+	enc := json.NewEncoder(e.out)
+	for _, owner := range slices.Sorted(maps.Keys(all)) {
+		if err := enc.Encode(struct {
+			Owner string `json:"owner"`
+			events.Policy
+		}{owner, all[owner]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *env) printPolicies(all map[string]events.Policy) error {
+	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join([]string{"OWNER", "WEIGHT", "RUNNING", "QUEUED", "ISOLATES", "HEAP MB", "CEILINGS"}, "\t"))
+	n := func(v int) string {
+		if v == 0 {
+			return "-"
+		}
+		return fmt.Sprint(v)
+	}
+	for _, owner := range slices.Sorted(maps.Keys(all)) {
+		p := all[owner]
+		fmt.Fprintln(t, strings.Join([]string{
+			owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), n(p.MaxIsolates), n(p.HeapMB), ceilings(p.Ceilings),
+		}, "\t"))
+	}
+	return t.Flush()
+}
+
+// ceilings are those that are set, for people.
+func ceilings(l events.Limits) string {
+	var parts []string
+	add := func(set bool, format string, args ...any) {
+		if set {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(l.CPU != 0, "cpu %s", l.CPU.Duration())
+	add(l.Wall != 0, "wall %s", l.Wall.Duration())
+	add(l.HeapMB != 0, "heap %d MB", l.HeapMB)
+	add(l.Subrequests != 0, "%d subrequests", l.Subrequests)
+	add(l.LogBytes != 0, "%d bytes of log", l.LogBytes)
+	if parts == nil {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,56 @@
+package cli_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+)
+
+func TestOwners(t *testing.T) {
+	f := fleettest.Start(t)
+	require.Equal(t, "OWNER  WEIGHT  RUNNING  QUEUED  ISOLATES  HEAP MB  CEILINGS\n", f.Pinwheel("owners", "ls").Out)
+	r := f.Pinwheel("owners", "set", "dev", "--weight", "2", "--cpu", "20ms", "--worker-heap", "64")
+	require.Zero(t, r.Code, r.Err)
+	require.Contains(t, r.Out, "dev    2       -        -       -         -        cpu 20ms, heap 64 MB\n")
+	r = f.Pinwheel("owners", "set", "dev", "--max-running", "7", "--weight", "0")
+	require.Contains(t, r.Out, "dev    -       7        -       -         -        cpu 20ms, heap 64 MB\n")
+	require.JSONEq(t, `{"owner":"dev","maxRunning":7,"ceilings":{"cpuMs":20,"heapMB":64}}`, f.Pinwheel("owners", "ls", "--json").Out)
+	for _, bad := range []string{"--weight=-1", "--weight=101", "--cpu=-1s", "--cpu=6m", "--worker-heap=4"} {
+		r := f.Pinwheel("owners", "set", "dev", bad)
+		require.Equal(t, 2, r.Code, "%s: %s", bad, r.Err)
+		require.Contains(t, r.Err, "it is ", bad)
+	}
+	require.Equal(t, 2, f.Pinwheel("owners", "set", "dev").Code)
+	require.Equal(t, 2, f.Pinwheel("owners", "set", "d.v", "--weight", "1").Code)
+	r = f.Pinwheel("owners", "rm", "dev")
+	require.Zero(t, r.Code, r.Err)
+	require.NotContains(t, f.Pinwheel("owners", "ls").Out, "dev")
+}
+
+// A ceiling reaches workers that run already, and refuses new ones that ask for more.
+func TestOwnersCeilings(t *testing.T) {
+	f := fleettest.Start(t)
+	file := t.TempDir() + "/loop.js"
+	require.NoError(t, os.WriteFile(file, []byte(`export default { fetch() { for (;;); } }`), 0o600))
+	manifest := strings.TrimSuffix(file, ".js") + ".pinwheel.json"
+	require.NoError(t, os.WriteFile(manifest, []byte(`{"limits":{"cpuMs":500}}`), 0o600))
+	f.Deploy(t, file, "--owner", "dev")
+	require.Contains(t, f.Pinwheel("send", "fetch", "dev/loop").Err, "CPU time limit of 500ms")
+	require.Zero(t, f.Pinwheel("owners", "set", "dev", "--cpu", "30ms").Code)
+	require.Eventually(t, func() bool {
+		return strings.Contains(f.Pinwheel("send", "fetch", "dev/loop").Err, "CPU time limit of 30ms")
+	}, 20*time.Second, 10*time.Millisecond)
+	require.NoError(t, os.WriteFile(manifest, []byte(`{"limits":{"cpuMs":400}}`), 0o600))
+	r := f.Pinwheel("deploy", file, "--owner", "dev")
+	require.Equal(t, 1, r.Code)
+	require.Contains(t, r.Err, "limits.cpuMs is 400: this owner may have at most 30")
+	require.Zero(t, f.Pinwheel("owners", "rm", "dev").Code)
+	require.Eventually(t, func() bool {
+		return strings.Contains(f.Pinwheel("send", "fetch", "dev/loop").Err, "CPU time limit of 500ms")
+	}, 20*time.Second, 10*time.Millisecond)
+}

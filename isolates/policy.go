@@ -1,0 +1,51 @@
+package isolates
+
+import (
+	"maps"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// SetPolicy says what an owner may have from now on; the zero Policy is what the configuration says. Of a policy only the shares
+// of isolates and heap, and the ceilings of limits are the pool's. From any goroutine.
+func (p *Pool) SetPolicy(owner string, policy events.Policy) {
+	p.policyMu.Lock()
+	defer p.policyMu.Unlock()
+	next := map[string]events.Policy{}
+	if now := p.policies.Load(); now != nil {
+		maps.Copy(next, *now)
+	}
+	if next[owner] = policy; policy == (events.Policy{}) {
+		delete(next, owner)
+	}
+	p.policies.Store(&next)
+	p.wakeHungry()
+}
+
+func (p *Pool) policy(owner string) events.Policy {
+	if all := p.policies.Load(); all != nil && len(*all) > 0 {
+		return (*all)[owner]
+	}
+	return events.Policy{}
+}
+
+// limits are those of a worker, within what its owner may have now.
+func (p *Pool) limits(w *events.Worker) events.Limits {
+	if all := p.policies.Load(); all != nil && len(*all) > 0 {
+		return w.Limits.Within((*all)[w.Owner].Ceilings)
+	}
+	return w.Limits.OrDefault()
+}
+
+// share is how many isolates, and bytes in them, an owner may have.
+func (p *Pool) share(owner string) (isolates, bytes int64) {
+	policy := p.policy(owner)
+	isolates, bytes = int64(p.cfg.OwnerMaxIsolates), int64(p.cfg.OwnerHeapMB)<<20
+	if policy.MaxIsolates > 0 {
+		isolates = int64(policy.MaxIsolates)
+	}
+	if policy.HeapMB > 0 {
+		bytes = int64(policy.HeapMB) << 20
+	}
+	return isolates, bytes
+}
