@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/compression"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 	"github.com/pinwheel-run/pinwheel/isolates/webcrypto"
 )
@@ -30,6 +31,8 @@ type offload struct {
 	turns   []string            // the owners of jobs, who is next first
 	held    map[string]int      // bytes, by owner; none is 0
 	running sync.WaitGroup
+
+	compressors compression.Compressors
 }
 
 func newOffload(workers int) *offload {
@@ -105,6 +108,7 @@ type meter struct {
 	ctx    context.Context
 	budget time.Duration
 	begun  time.Duration
+	waits  bool // the work is done by others, who measure themselves
 }
 
 var errBudget = errors.New("the CPU time of the event is used up")
@@ -133,8 +137,8 @@ func ownCPU() time.Duration {
 type job func(goOn func() error) (product, time.Duration)
 
 // elsewhere does work that takes long for call c of r, and answers when it is done. The CPU time it took is the run's. n is
-// how many bytes the work holds.
-func (t *thread) elsewhere(r *run, c *call, n int, work job) {
+// how many bytes the work holds; waits says that others do it, who measure themselves.
+func (t *thread) elsewhere(r *run, c *call, n int, waits bool, work job) {
 	o, owner := t.pool.offload, r.attempt.Worker.Owner
 	if r.offloads >= maxOffloads || !o.hold(owner, n) {
 		t.answer(r, c, true, worked(c, product{err: fmt.Errorf(
@@ -142,7 +146,7 @@ func (t *thread) elsewhere(r *run, c *call, n int, work job) {
 		return
 	}
 	r.offloads++
-	m := meter{ctx: r.context(), budget: r.cpuLeft}
+	m := meter{ctx: r.context(), budget: r.cpuLeft, waits: waits}
 	o.submit(owner, func() {
 		p, used := m.measure(work)
 		o.drop(owner, n)
@@ -152,21 +156,37 @@ func (t *thread) elsewhere(r *run, c *call, n int, work job) {
 	})
 }
 
+// here does work that takes no longer than handing it over would, on the thread. Its answer comes like that of the others.
+func (t *thread) here(r *run, c *call, work job) {
+	r.offloads++
+	p, used := try(work, always)
+	t.post(func(t *thread) { t.worked(r, c, p, used) })
+}
+
 // measure does the work on a thread of its own, unless its run is over already.
 func (m *meter) measure(work job) (p product, used time.Duration) {
 	if err := m.ctx.Err(); err != nil {
 		return product{err: err}, 0
 	}
+	if m.waits { // and a goroutine that waits should not do so with a thread of its own
+		return work(always)
+	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	m.begun = ownCPU()
+	return try(work, m.goOn)
+}
+
+// try does work on the calling thread, which it must not leave. A panic is a failure of the operation.
+func try(work job, goOn func() error) (p product, used time.Duration) {
+	began := ownCPU()
 	defer func() {
-		used += ownCPU() - m.begun
+		used += ownCPU() - began
 		if failed := recover(); failed != nil {
 			p = product{err: fmt.Errorf("the operation failed: %v", failed)}
 		}
 	}()
-	return work(m.goOn)
+	return work(goOn)
 }
 
 // worked takes up what was done elsewhere.
@@ -208,5 +228,5 @@ func (t *thread) subtle(r *run, in *v8x.Commands) {
 			return
 		}
 	}
-	t.elsewhere(r, c, args.Len(), func(goOn func() error) (product, time.Duration) { return subtleWork(op, &args, goOn), 0 })
+	t.elsewhere(r, c, args.Len(), false, func(goOn func() error) (product, time.Duration) { return subtleWork(op, &args, goOn), 0 })
 }

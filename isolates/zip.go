@@ -26,10 +26,10 @@ type zip struct {
 	close        func() // lets go of what it holds; may be called again
 }
 
-func newZip(format string, compress bool) (z *zip, err error) {
+func (o *offload) newZip(format string, compress bool) (z *zip, err error) {
 	z = &zip{}
 	if compress {
-		z.compressor, err = compression.NewCompressor(format)
+		z.compressor, err = o.compressors.New(format)
 	} else {
 		z.decompressor, err = compression.NewDecompressor(format, ownCPU)
 	}
@@ -72,9 +72,16 @@ func (t *thread) zipStep(r *run, in *v8x.Commands) {
 		t.answer(r, c, true, worked(c, product{err: err}))
 		return
 	}
+	if z.compressor != nil && in.Len() <= zipHere {
+		t.here(r, c, func(func() error) (product, time.Duration) { return z.step(in.View(), in.Bool()) })
+		return
+	}
 	args := in.Detach()
-	t.elsewhere(r, c, args.Len(), func(func() error) (product, time.Duration) { return z.step(args.View(), args.Bool()) })
+	t.elsewhere(r, c, args.Len(), z.decompressor != nil, func(func() error) (product, time.Duration) { return z.step(args.View(), args.Bool()) })
 }
+
+// zipHere is up to how many bytes of commands a thread compresses a piece itself.
+const zipHere = 4 << 10
 
 func (t *thread) openZip(r *run, id float64, format string, compress bool) (*zip, error) {
 	o, owner := t.pool.offload, r.attempt.Worker.Owner
@@ -82,7 +89,7 @@ func (t *thread) openZip(r *run, id float64, format string, compress bool) (*zip
 		return nil, fmt.Errorf("too many streams: at most %d that compress or decompress may be under way, and those of all events together with at most %d bytes",
 			maxZips, maxOffloadBytes)
 	}
-	z, err := newZip(format, compress)
+	z, err := o.newZip(format, compress)
 	if err != nil {
 		o.drop(owner, zipBytes)
 		return nil, err

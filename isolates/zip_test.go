@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -84,4 +85,25 @@ func TestAStreamOfAPastEventIsOver(t *testing.T) {
 	o := b.run(w, task("{}"))
 	require.Nil(t, o.end.Failure)
 	require.Contains(t, string(o.reply.Body), "TypeError: "+errZipGone.Error())
+}
+
+// BenchmarkZip is what compressing and decompressing a body of 2 KB costs inside a handler.
+func BenchmarkZip(bm *testing.B) {
+	for name, body := range map[string]string{
+		"compress/2K":   `packed = await new Response(new Response(text).body.pipeThrough(new CompressionStream("gzip"))).arrayBuffer()`,
+		"decompress/2K": `await new Response(new Response(packed).body.pipeThrough(new DecompressionStream("gzip"))).text()`,
+	} {
+		bm.Run(name, func(bm *testing.B) {
+			b := newBench(bm)
+			w := worker("bench", `const text = JSON.stringify(Array.from({ length: 100 }, (_, i) => ({ id: i, name: "n" + i })));
+				let packed = await new Response(new Response(text).body.pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
+				export default { async task({ payload }) { for (let i = 0; i < payload; i++) `+body+`; } }`)
+			w.Limits = events.Limits{CPU: events.Millis(5 * time.Minute), Wall: events.Millis(5 * time.Minute)}
+			b.run(w, task("1"))
+			bm.ResetTimer()
+			if o := b.run(w, task(fmt.Sprint(bm.N))); o.end.Failure != nil {
+				bm.Fatal(o.end.Failure)
+			}
+		})
+	}
 }

@@ -88,6 +88,7 @@ func TestWhatGoesInComesOut(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
+	var compressors compression.Compressors
 	for _, format := range formats {
 		for range 40 {
 			data := make([]byte, r.IntN(300_000))
@@ -97,7 +98,7 @@ func TestWhatGoesInComesOut(t *testing.T) {
 			out, err := inflate(t, open(t, format), cut(r, standard(t, format, data))...)
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(data, out))
-			c, err := compression.NewCompressor(format)
+			c, err := compressors.New(format)
 			require.NoError(t, err)
 			var packed []byte
 			pieces := append(cut(r, data), nil)
@@ -106,6 +107,8 @@ func TestWhatGoesInComesOut(t *testing.T) {
 				require.NoError(t, err)
 				packed = append(packed, part...)
 			}
+			_, err = c.Step(nil, true)
+			require.ErrorIs(t, err, compression.ErrClosed)
 			out, err = inflate(t, open(t, format), cut(r, packed)...)
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(data, out))
@@ -128,7 +131,8 @@ func TestWrongDataIsSaidToBe(t *testing.T) {
 		_, err = inflate(t, open(t, format), whole, []byte{0})
 		require.ErrorIs(t, err, compression.ErrTrailing)
 	}
-	_, err := compression.NewCompressor("br")
+	var compressors compression.Compressors
+	_, err := compressors.New("br")
 	require.ErrorContains(t, err, "gzip, deflate or deflate-raw")
 	_, err = compression.NewDecompressor("", clock)
 	require.Error(t, err)
@@ -211,12 +215,22 @@ func BenchmarkStep(b *testing.B) {
 		data[i] = byte(i * i >> 7)
 	}
 	packed := standard(b, compression.Gzip, data)
+	var compressors compression.Compressors
 	b.Run("compress/64K", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		for b.Loop() {
-			c, err := compression.NewCompressor(compression.Gzip)
+			c, err := compressors.New(compression.Gzip)
 			require.NoError(b, err)
 			_, err = c.Step(data, true)
+			require.NoError(b, err)
+		}
+	})
+	b.Run("compress/1K", func(b *testing.B) {
+		b.SetBytes(1 << 10)
+		for b.Loop() {
+			c, err := compressors.New(compression.Gzip)
+			require.NoError(b, err)
+			_, err = c.Step(data[:1<<10], true)
 			require.NoError(b, err)
 		}
 	})
