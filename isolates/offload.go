@@ -201,6 +201,9 @@ func (t *thread) worked(r *run, c *call, p product, used time.Duration) {
 		t.stop(r, events.ReasonCPU, r.cpuFailure().Message)
 		return
 	}
+	if !time.Now().Before(r.wall) { // that the run is too late ended the work as well: the alarm that says so is about to ring
+		return
+	}
 	if r.calls[c.id] != c {
 		return
 	}
