@@ -87,6 +87,41 @@ func TestAStreamOfAPastEventIsOver(t *testing.T) {
 	require.Contains(t, string(o.reply.Body), "TypeError: "+errZipGone.Error())
 }
 
+const sharesStream = `
+let reader, writer;
+export default { async task({ payload }) {
+	if (payload.begin) {
+		const c = new CompressionStream("gzip");
+		writer = c.writable.getWriter();
+		reader = c.readable.getReader();
+		writer.write(new Uint8Array(10)).catch(() => {});
+		await reader.read();
+		await new Promise((done) => { shared.finish = done; });
+		return "begun";
+	}
+	writer.close().catch(() => {});
+	const { value } = await reader.read();
+	shared.finish();
+	return value.length > 0 ? "read by another" : "nothing";
+} };`
+
+func TestAStreamIsSharedByConcurrentEvents(t *testing.T) {
+	b := newBench(t)
+	w := worker("shares", sharesStream)
+	w.Mode = events.Persistent
+	first := b.start(w, task(`{"begin":true}`))
+	require.Eventually(t, func() bool {
+		b.pool.offload.mu.Lock()
+		defer b.pool.offload.mu.Unlock()
+		return len(b.pool.offload.held) == 1
+	}, patience, time.Millisecond)
+	o := b.run(w, task(`{}`))
+	require.Nil(t, o.end.Failure, "%v", o.end.Failure)
+	require.Contains(t, string(o.reply.Body), "read by another")
+	first.wait(t, first.ended)
+	require.Contains(t, string(first.reply.Body), "begun")
+}
+
 // BenchmarkZip is what compressing and decompressing a body of 2 KB costs inside a handler.
 func BenchmarkZip(bm *testing.B) {
 	for name, body := range map[string]string{

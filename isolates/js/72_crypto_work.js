@@ -58,9 +58,10 @@ crypto.isLong = isLong;
 
 class Job {
   later = new Later();
-  run = internal.acting();
+  run;
   read; // makes the result of Go's answer, or throws
-  constructor(read) {
+  constructor(run, read) {
+    this.run = run;
     this.read = read;
   }
 }
@@ -101,7 +102,7 @@ function check(failure, answer) {
 function workElsewhere(failure, args) {
   if (internal.eventIsOver()) throw new DOMException("the event is over", "OperationError");
   try {
-    return begin(new Job((answer) => check(failure, answer)), sendOps.SUBTLE, args);
+    return begin(new Job(internal.acting(), (answer) => check(failure, answer)), sendOps.SUBTLE, args);
   } catch {
     throw new DOMException("the data is too long", "OperationError");
   }
@@ -116,9 +117,9 @@ function begin(job, op, args) {
   return job.later;
 }
 
-// beginWork is for others than Web Crypto: done(value) or failed(error) is called when Go has answered, with what read
-// made of the answer; it may throw.
-internal.beginWork = (op, args, read, done, failed) => { begin(new Job(read), op, args).on(done, failed); };
+// beginWork is for others than Web Crypto: done(value) or failed(error) is called on behalf of run when Go has answered, with
+// what read made of the answer; it may throw.
+internal.beginWork = (run, op, args, read, done, failed) => { begin(new Job(run, read), op, args).on(done, failed); };
 
 // worked: Go has done what was asked under this id. What follows from it is done on behalf of the event that asked.
 internal.worked = (id, answer) => {

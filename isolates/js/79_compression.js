@@ -93,17 +93,17 @@ function whenRoom(zip, go, end) {
 
 // step does one step. A failure to enqueue is the reader's end, and not a failure of the stream's.
 function step(zip, bytes, last, took, failed) {
-  if (internal.eventIsOver()) {
-    failed(new TypeError("the event is over"));
-    return;
-  }
   const first = !zip.begun;
   if (first) {
     zip.begun = true;
     zip.run = internal.acting();
   }
+  if (zip.run !== null && zip.run.over) {
+    failed(new TypeError("the stream belongs to an event that is over"));
+    return;
+  }
   try {
-    internal.beginWork(ZIP, [zip.id, zip.format, zip.compress, first, bytes, last], read, (answer) => {
+    internal.beginWork(zip.run, ZIP, [zip.id, zip.format, zip.compress, first, bytes, last], read, (answer) => {
       if (lengthOf(answer[0]) > 0 && !streams.transformOver(zip.transform)) streams.transformEnqueue(zip.transform, answer[0]);
       const flags = answer[1][0];
       took(flags, (flags & WRONG) === 0 ? "" : host.decode(answer[2], false));
@@ -119,7 +119,7 @@ function read(answer) {
 }
 
 function close(zip) {
-  if (!zip.begun || zip.run === null && internal.isConcurrent()) return;
+  if (!zip.begun || zip.run !== null && zip.run.over) return;
   internal.speakFor(zip.run);
   send(ZIP_CLOSE, zip.id);
 }
