@@ -40,6 +40,7 @@ func (o *offload) newZip(format string, compress bool) (z *zip, err error) {
 const (
 	zipMore  = 1 // there is more to come of what was given
 	zipWrong = 2 // the data is wrong after these bytes; what is wrong follows
+	zipEnd   = 4 // that was the whole of the data
 )
 
 // step does a step in the offload. CPU time that was used on another thread is given beside the product.
@@ -54,6 +55,8 @@ func (z *zip) step(in []byte, last bool) (product, time.Duration) {
 		return severalBytes(nil, a.Out, []byte{zipWrong}, []byte(a.Err.Error())), a.CPU
 	case a.More:
 		return severalBytes(nil, a.Out, []byte{zipMore}), a.CPU
+	case a.End:
+		return severalBytes(a.Err, a.Out, []byte{zipEnd}), a.CPU
 	}
 	return severalBytes(a.Err, a.Out, []byte{0}), a.CPU
 }

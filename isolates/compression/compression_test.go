@@ -123,6 +123,8 @@ func TestWrongDataIsSaidToBe(t *testing.T) {
 			_, err := inflate(t, open(t, format), whole[:n])
 			require.ErrorIs(t, err, compression.ErrTruncated, "%s %d", format, n)
 		}
+		whole2 := open(t, format).Step(whole, false)
+		require.True(t, whole2.End, "the end is seen without being told")
 		d := open(t, format)
 		out, err := inflate(t, d, append(bytes.Clone(whole), 0))
 		require.ErrorIs(t, err, compression.ErrTrailing)

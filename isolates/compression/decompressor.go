@@ -55,6 +55,7 @@ type ask struct {
 type Answer struct {
 	Out  []byte
 	More bool          // there is more in what was taken: step on with nothing
+	End  bool          // that was the whole of the data
 	Err  error         // what is wrong, after Out
 	CPU  time.Duration // that the step took
 }
@@ -81,7 +82,7 @@ func (d *Decompressor) Step(in []byte, last bool) Answer {
 		if len(in) > 0 {
 			return Answer{Err: ErrTrailing}
 		}
-		return Answer{}
+		return Answer{End: true}
 	}
 	if !d.begun {
 		d.begun = true
@@ -119,7 +120,7 @@ func (d *Decompressor) run() {
 		err = ErrTrailing
 	}
 	d.ended = true // seen by who gets the answer
-	d.answers <- Answer{Out: d.out, Err: err, CPU: d.clock() - d.at}
+	d.answers <- Answer{Out: d.out, End: err == nil, Err: err, CPU: d.clock() - d.at}
 }
 
 // try is decompress, with a panic made an error: the data is anybody's.

@@ -16,6 +16,9 @@ const PIECE = 262144; // bytes that one step takes
 const AHEAD = 16; // chunks enqueued before a step waits for a reader
 const MORE = 1;
 const WRONG = 2;
+const END = 4;
+
+const TRAILING = "there is data after the end of the compressed data";
 
 let lastId = 0;
 
@@ -27,6 +30,8 @@ class Zip {
   transform = null;
   run = null;
   begun = false;
+  closed = false;
+  ended = false; // the compressed data is complete
   constructor(format, compress) {
     this.format = format;
     this.compress = compress;
@@ -53,6 +58,10 @@ function write(zip, chunk, what) {
 
 // steps gives bytes to Go, piece by piece, and enqueues what comes back.
 function steps(zip, bytes, last) {
+  if (zip.ended) {
+    if (bytes !== null && lengthOf(bytes) > 0) throw new TypeError(TRAILING);
+    return undefined;
+  }
   const done = newCapability();
   const n = bytes === null ? 0 : lengthOf(bytes);
   let at = 0;
@@ -62,14 +71,15 @@ function steps(zip, bytes, last) {
     step(zip, bytes === null ? null : subarray(bytes, from, at), last, took, failed);
   };
   const took = (flags, problem) => {
-    if ((flags & WRONG) !== 0) failed(new TypeError(problem));
+    if ((flags & END) !== 0) zip.ended = true;
+    if ((flags & WRONG) !== 0 || (zip.ended && at < n)) failed(new TypeError(problem));
     else if (streams.transformOver(zip.transform)) finish();
     else if ((flags & MORE) !== 0) whenRoom(zip, () => { step(zip, null, last, took, failed); }, finish);
     else if (at < n) whenRoom(zip, next, finish);
     else finish();
   };
   const finish = () => {
-    if (last || streams.transformOver(zip.transform)) close(zip);
+    if (last || zip.ended || streams.transformOver(zip.transform)) close(zip);
     done.resolve(undefined);
   };
   const failed = (error) => {
@@ -106,7 +116,7 @@ function step(zip, bytes, last, took, failed) {
     internal.beginWork(zip.run, ZIP, [zip.id, zip.format, zip.compress, first, bytes, last], read, (answer) => {
       if (lengthOf(answer[0]) > 0 && !streams.transformOver(zip.transform)) streams.transformEnqueue(zip.transform, answer[0]);
       const flags = answer[1][0];
-      took(flags, (flags & WRONG) === 0 ? "" : host.decode(answer[2], false));
+      took(flags, (flags & WRONG) === 0 ? TRAILING : host.decode(answer[2], false));
     }, failed);
   } catch (error) {
     failed(error);
@@ -119,7 +129,8 @@ function read(answer) {
 }
 
 function close(zip) {
-  if (!zip.begun || zip.run !== null && zip.run.over) return;
+  if (!zip.begun || zip.closed || (zip.run !== null && zip.run.over)) return;
+  zip.closed = true;
   internal.speakFor(zip.run);
   send(ZIP_CLOSE, zip.id);
 }
