@@ -3,9 +3,9 @@
 "use strict";
 
 const {
-  ErrorCaptureStackTrace, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, MathTrunc, NumberIsNaN,
+  ErrorCaptureStackTrace, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, MathMin, MathTrunc, NumberIsNaN,
   NumberParseFloat, NumberPrototypeToFixed, ObjectCreate, ObjectDefineProperty, ObjectPrototype,
-  StringPrototypeIncludes, StringPrototypeRepeat, StringPrototypeSlice, SymbolPrototypeToString, split,
+  StringPrototypeIncludes, StringPrototypeRepeat, StringPrototypeSlice, SymbolPrototypeToString, sealedProto, split,
 } = primordials;
 const { defineGlobal, sendOps, toDOMString } = internal;
 const { send } = host;
@@ -17,20 +17,33 @@ const ERROR = 3;
 const MAX_TEXT = 8192;
 const MAX_GROUPS = 32;
 const MAX_LABELS = 1000;
+const MAX_DEPTH = 50;
 
-let groupDepth = 0;
-const counts = new Map();
-const clocks = new Map();
+// State is what one event's console remembers; it ends with the event. What acts for no event has one of its own.
+class State {
+  depth = 0; // of groups
+  counts = new Map();
+  clocks = new Map();
+}
+sealedProto(State);
+const ground = new State();
+
+function state() {
+  const run = internal.acting();
+  return run === null || run.id === 0 ? ground : (run.console ??= new State());
+}
 
 function emit(level, text) {
-  if (groupDepth > 0) text = indent(text);
+  const run = internal.acting();
+  const depth = run === null || run.id === 0 ? ground.depth : run.console === null ? 0 : run.console.depth;
+  if (depth > 0) text = indent(text, depth);
   if (text.length > MAX_TEXT) text = StringPrototypeSlice(text, 0, MAX_TEXT - 1) + "…";
-  internal.speakFor(internal.acting());
+  internal.speakFor(run);
   send(sendOps.LOG, level, text);
 }
 
-function indent(text) {
-  const pad = StringPrototypeRepeat("  ", groupDepth);
+function indent(text, depth) {
+  const pad = StringPrototypeRepeat("  ", depth);
   if (!StringPrototypeIncludes(text, "\n")) return pad + text;
   const lines = split(text, "\n");
   let out = "";
@@ -96,6 +109,12 @@ function integerText(value) {
   return NumberIsNaN(n) ? "NaN" : `${MathTrunc(n)}`;
 }
 
+// depthOf reads the depth of console.dir's options, when it is a number, or null for all; a getter is not run.
+function depthOf(options) {
+  const depth = internal.isObject(options) ? internal.dataProperty(options, "depth") : undefined;
+  return depth === null ? MAX_DEPTH : typeof depth === "number" && depth >= 0 ? MathMin(depth, MAX_DEPTH) : undefined;
+}
+
 function label(value) {
   if (value === undefined) return "default";
   return typeof value === "symbol" ? SymbolPrototypeToString(value) : toDOMString(value);
@@ -116,6 +135,12 @@ function traceText(args) {
   return head + StringPrototypeSlice(stack, at);
 }
 
+function openGroup(data) {
+  if (data.length > 0) emit(INFO, format(data));
+  const s = state();
+  if (s.depth < MAX_GROUPS) s.depth++;
+}
+
 const methods = {
   assert(condition = false, ...data) {
     if (condition) return;
@@ -125,7 +150,7 @@ const methods = {
       emit(ERROR, format(data));
     } else emit(ERROR, `Assertion failed: ${format(data)}`);
   },
-  clear() { groupDepth = 0; },
+  clear() { state().depth = 0; },
   debug(...data) { emit(DEBUG, format(data)); },
   error(...data) { emit(ERROR, format(data)); },
   info(...data) { emit(INFO, format(data)); },
@@ -136,10 +161,11 @@ const methods = {
   },
   trace(...data) { emit(DEBUG, traceText(data)); },
   warn(...data) { emit(WARN, format(data)); },
-  dir(item = undefined, options = undefined) { emit(INFO, internal.inspect(item)); },
+  dir(item = undefined, options = undefined) { emit(INFO, internal.inspect(item, depthOf(options))); },
   dirxml(...data) { emit(INFO, format(data)); },
   count(name = undefined) {
     const key = label(name);
+    const { counts } = state();
     const n = (MapPrototypeGet(counts, key) ?? 0) + 1;
     if (n === 1 && primordials.MapPrototypeGetSize(counts) >= MAX_LABELS) return;
     MapPrototypeSet(counts, key, n);
@@ -147,30 +173,33 @@ const methods = {
   },
   countReset(name = undefined) {
     const key = label(name);
-    if (!MapPrototypeDelete(counts, key)) emit(WARN, `Count for '${key}' does not exist`);
+    if (!MapPrototypeDelete(state().counts, key)) emit(WARN, `Count for '${key}' does not exist`);
   },
   group(...data) {
-    if (data.length > 0) emit(INFO, format(data));
-    if (groupDepth < MAX_GROUPS) groupDepth++;
+    openGroup(data);
   },
   groupCollapsed(...data) {
-    if (data.length > 0) emit(INFO, format(data));
-    if (groupDepth < MAX_GROUPS) groupDepth++;
+    openGroup(data);
   },
-  groupEnd() { if (groupDepth > 0) groupDepth--; },
+  groupEnd() {
+    const s = state();
+    if (s.depth > 0) s.depth--;
+  },
   time(name = undefined) {
     const key = label(name);
+    const { clocks } = state();
     if (MapPrototypeGet(clocks, key) !== undefined) emit(WARN, `Timer '${key}' already exists`);
     else if (primordials.MapPrototypeGetSize(clocks) < MAX_LABELS) MapPrototypeSet(clocks, key, host.now());
   },
   timeLog(name = undefined, ...data) {
     const key = label(name);
-    const since = MapPrototypeGet(clocks, key);
+    const since = MapPrototypeGet(state().clocks, key);
     if (since === undefined) emit(WARN, `Timer '${key}' does not exist`);
     else emit(INFO, `${key}: ${elapsed(since)}${data.length > 0 ? " " + format(data) : ""}`);
   },
   timeEnd(name = undefined) {
     const key = label(name);
+    const { clocks } = state();
     const since = MapPrototypeGet(clocks, key);
     if (since === undefined) emit(WARN, `Timer '${key}' does not exist`);
     else emit(INFO, `${key}: ${elapsed(since)}`);
@@ -187,10 +216,3 @@ for (let i = 0; i < names.length; i++) {
 }
 internal.defineTag(console, "console");
 defineGlobal("console", console);
-
-// Groups, counts and clocks do not outlive an event.
-internal.forgetConsole = () => {
-  if (groupDepth !== 0) groupDepth = 0;
-  if (primordials.MapPrototypeGetSize(counts) !== 0) primordials.MapPrototypeClear(counts);
-  if (primordials.MapPrototypeGetSize(clocks) !== 0) primordials.MapPrototypeClear(clocks);
-};

@@ -4,10 +4,11 @@
 "use strict";
 
 const {
-  ArrayPrototypeIndexOf, List, Map, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeHas, MapPrototypeSet,
+  ArrayPrototypeIndexOf, List, Map, MathFloor, MathMax, MathMin, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeHas, MapPrototypeSet,
   NumberPrototypeToString, ObjectIs, ObjectPrototypeHasOwnProperty, ReflectGetOwnPropertyDescriptor,
-  ReflectGetPrototypeOf, ReflectOwnKeys, StringPrototypeCharCodeAt, StringPrototypeIncludes, StringPrototypeRepeat,
-  StringPrototypeSlice, SymbolPrototypeToString, sealedProto,
+  ReflectGetPrototypeOf, ReflectOwnKeys, StringPrototypeCharCodeAt, StringPrototypeIncludes, StringPrototypePadEnd, StringPrototypePadStart,
+  StringPrototypeRepeat,
+  StringPrototypeSlice, StringPrototypeStartsWith, SymbolPrototypeToString, sealedProto, split,
 } = primordials;
 const { proxyDetails } = internal;
 const promiseDetails = typeof host.promiseDetails === "function" ? host.promiseDetails : undefined;
@@ -17,6 +18,9 @@ const MAX_ITEMS = 100;
 const MAX_KEYS = 100_000;
 const MAX_STRING = 4096;
 const WIDTH = 76;
+const MAX_LINE_ITEMS = 6; // of a list: more are put into columns
+const MAX_COLUMNS = 12;
+const MAX_CELL = 24; // characters; a list with longer items has a line for each
 
 class Context {
   depth;
@@ -64,7 +68,7 @@ function isIdentifier(key) {
   if (key.length === 0) return false;
   for (let i = 0; i < key.length; i++) {
     const c = StringPrototypeCharCodeAt(key, i);
-    const letter = (c >= 65 && c <= 90) || (c >= 97 && c <= 122) || c === 95 || c === 36;
+    const letter = (c >= 65 && c <= 90) || (c >= 97 && c <= 122) || c === 95;
     if (!letter && !(i > 0 && c >= 48 && c <= 57)) return false;
   }
   return true;
@@ -143,10 +147,10 @@ class Shape {
   items = new List();
   skipIndices = false;
   wide = false; // so many indices that the list of its keys would take seconds and gigabytes: other keys are not shown
-  keys = true;
   leaf = "";
   name = "";
   kind = "";
+  size = 0; // 0 = there is nothing inside but keys
   data = null;
   extra = "";
 }
@@ -154,20 +158,43 @@ sealedProto(Shape);
 
 function formatObject(ctx, value, level) {
   const shape = describeShape(ctx, value);
-  if (shape.leaf !== "" && (!shape.keys || shape.wide || !hasOwnKeys(value))) {
+  const keyed = shape.extra !== "" || (!shape.wide && hasOwnKeys(value, shape));
+  if (shape.leaf !== "" && !keyed) {
     ctx.left -= shape.leaf.length;
-    return shape.leaf;
+    return indented(shape.leaf, level);
   }
-  if (level > ctx.depth) return `[${shape.name || "Object"}]`;
+  if (level > ctx.depth && (keyed || shape.size > 0)) return `[${shape.name || "Object"}]`;
   ctx.seen[ctx.seen.length] = value;
   fill(ctx, value, shape, level);
   ctx.seen.length--;
   return layout(ctx, shape, level);
 }
 
-function hasOwnKeys(value) {
+// indented puts the lines after the first as deep as what they are part of.
+function indented(text, level) {
+  if (level === 0 || !StringPrototypeIncludes(text, "\n")) return text;
+  const lines = split(text, "\n");
+  return join(lines, `\n${StringPrototypeRepeat("  ", level)}`);
+}
+
+// isShown says whether a key is listed: not the indices of a list, nor what an error's text says already.
+function isShown(key, shape) {
+  if (shape.skipIndices && isIndex(key)) return false;
+  return shape.kind !== "error" || (key !== "stack" && key !== "message" && key !== "name");
+}
+
+function isIndex(key) {
+  if (typeof key !== "string" || key.length === 0 || key.length > 10) return false;
+  for (let i = 0; i < key.length; i++) {
+    if (key[i] < "0" || key[i] > "9") return false;
+  }
+  return true;
+}
+
+function hasOwnKeys(value, shape) {
   const keys = ReflectOwnKeys(value);
   for (let i = 0; i < keys.length; i++) {
+    if (!isShown(keys[i], shape)) continue;
     const descriptor = ReflectGetOwnPropertyDescriptor(value, keys[i]);
     if (descriptor !== undefined && descriptor.enumerable) return true;
   }
@@ -177,33 +204,47 @@ function hasOwnKeys(value) {
 // layout puts the items on one line when they are short, else one per line (numbers of an array: as many as fit).
 function layout(ctx, shape, level) {
   const { items } = shape;
-  const head = shape.prefix === "" ? shape.open : `${shape.prefix} ${shape.open}`;
+  const head = shape.prefix === "" ? shape.open : `${indented(shape.prefix, level)} ${shape.open}`;
   if (items.length === 0) return `${head}${shape.close}`;
   let total = head.length + items.length;
-  let oneLine = true;
+  let longest = 0;
+  let oneLine = !StringPrototypeIncludes(head, "\n");
   for (let i = 0; i < items.length; i++) {
     total += items[i].length + 1;
+    if (items[i].length > longest) longest = items[i].length;
     if (StringPrototypeIncludes(items[i], "\n")) oneLine = false;
   }
-  if (oneLine && total <= WIDTH) return `${head} ${join(items, ", ")} ${shape.close}`;
+  const isList = shape.open === "[" && items.length > MAX_LINE_ITEMS;
+  if (oneLine && total <= WIDTH && !isList) return `${head} ${join(items, ", ")} ${shape.close}`;
   const pad = StringPrototypeRepeat("  ", level + 1);
   const end = `\n${StringPrototypeRepeat("  ", level)}${shape.close}`;
-  if (shape.open === "[" && oneLine && items.length > 6) return head + rows(items, pad) + end;
+  if (isList && oneLine && longest <= MAX_CELL) return head + rows(items, shape.size, pad) + end;
   return `${head}\n${pad}${join(items, `,\n${pad}`)}${end}`;
 }
 
-function rows(items, pad) {
-  let out = "";
-  let line = "";
-  for (let i = 0; i < items.length; i++) {
-    const item = items[i] + (i + 1 < items.length ? "," : "");
-    if (line !== "" && line.length + item.length + 1 > WIDTH) {
-      out += `\n${pad}${line}`;
-      line = "";
-    }
-    line += line === "" ? item : ` ${item}`;
+// rows puts the first items of a list, its elements, into columns of one width; numbers are put to the right.
+function rows(items, elements, pad) {
+  let width = 0;
+  let count = 0;
+  let numbers = true;
+  while (count < items.length && count < elements && !StringPrototypeStartsWith(items[count], "... ")) {
+    const text = items[count++];
+    if (text.length > width) width = text.length;
+    const c = text[text.length - 1];
+    if ((c < "0" || c > "9") && c !== "n" && c !== "N") numbers = false;
   }
-  return `${out}\n${pad}${line}`;
+  const columns = MathMax(1, MathMin(MAX_COLUMNS, MathFloor(WIDTH / (width + 2))));
+  let out = "";
+  for (let i = 0; i < items.length; i++) {
+    const text = items[i] + (i + 1 < items.length ? "," : "");
+    const first = i >= count || i % columns === 0;
+    const last = i >= count - 1 || i % columns === columns - 1;
+    out += first ? `\n${pad}` : " ";
+    if (i >= count) out += text;
+    else if (numbers) out += StringPrototypePadStart(text, width + (i + 1 < items.length ? 1 : 0));
+    else out += last ? text : StringPrototypePadEnd(text, width + 1);
+  }
+  return out;
 }
 
 function join(items, separator) {
@@ -214,7 +255,7 @@ function join(items, separator) {
 
 internal.inspectParts = {
   __proto__: null,
-  Shape, attempt, className, format, functionName, isIdentifier, ownValue, quote, primitive, MAX_ITEMS, MAX_KEYS, promiseDetails,
+  Shape, attempt, className, format, functionName, isIdentifier, isShown, ownValue, quote, primitive, MAX_ITEMS, MAX_KEYS, promiseDetails,
 };
 
 let describeShape;

@@ -1,26 +1,28 @@
-// 12_inspect_shapes.js knows the built-in kinds of object for inspect: their prefix, brackets and contents; and tables.
+// 12_inspect_shapes.js knows the built-in kinds of object for inspect: their prefix, brackets and contents.
 
 "use strict";
 
 const {
-  ArrayBufferPrototypeGetByteLength, ArrayIsArray, BigIntPrototypeValueOf, BooleanPrototypeValueOf,
+  ArrayBufferIsView, ArrayBufferPrototypeGetByteLength, ArrayIsArray, DataViewPrototypeGetBuffer, DataViewPrototypeGetByteLength,
+  DataViewPrototypeGetByteOffset, BigIntPrototypeValueOf, BooleanPrototypeValueOf,
   DatePrototypeGetTime, DatePrototypeToISOString, FunctionPrototypeToString, List, MapIteratorPrototypeNext,
   MapPrototypeEntries, MapPrototypeGetSize, MathMin, NumberIsNaN, NumberPrototypeValueOf,
-  ReflectGetOwnPropertyDescriptor, ReflectOwnKeys, RegExpPrototypeGetFlags, RegExpPrototypeGetGlobal,
-  RegExpPrototypeGetSource, SetIteratorPrototypeNext, SetPrototypeGetSize, SetPrototypeValues, StringPrototypePadEnd,
-  StringPrototypeRepeat, StringPrototypeSlice, StringPrototypeStartsWith, StringPrototypeValueOf,
+  ReflectGetOwnPropertyDescriptor, ReflectGetPrototypeOf, ReflectOwnKeys, RegExpPrototypeGetFlags, RegExpPrototypeGetGlobal,
+  RegExpPrototypeGetSource, SetIteratorPrototypeNext, SetPrototypeGetSize, SetPrototypeValues,
+  StringPrototypeSlice, StringPrototypeStartsWith, StringPrototypeValueOf,
   SymbolPrototypeToString, SymbolPrototypeValueOf, SymbolToStringTag, TypedArrayPrototypeGetLength,
   TypedArrayPrototypeGetTag, Uint8Array, WeakMapPrototypeHas, WeakRefPrototypeDeref, WeakSetPrototypeHas,
 } = primordials;
 const { dataProperty, describe, isArrayBuffer, isError } = internal;
 const {
-  MAX_ITEMS, MAX_KEYS, Shape, attempt, className, format, functionName, isIdentifier, ownValue, primitive, promiseDetails, quote,
+  MAX_ITEMS, MAX_KEYS, Shape, attempt, className, format, functionName, isIdentifier, isShown, ownValue, primitive, promiseDetails, quote,
 } = internal.inspectParts;
 
 // describers: interfaces of the runtime add {is(value), name, fields(value) → flat list of key, value}.
 const describers = new List();
-internal.addInspector = (is, fields) => {
-  describers[describers.length] = { __proto__: null, is, fields };
+// With pairs, these are entries and not members.
+internal.addInspector = (is, fields, pairs = false) => {
+  describers[describers.length] = { __proto__: null, is, fields, pairs };
 };
 
 function describeShape(ctx, value) {
@@ -34,7 +36,8 @@ function describeShape(ctx, value) {
   if (isError(value)) return errorShape(shape, value);
   if (collectionShape(shape, value) || atomShape(shape, value)) return shape;
   shape.prefix = name === "Object" ? "" : name === null ? "[Object: null prototype]" : name;
-  const kind = dataProperty(value, SymbolToStringTag);
+  const own = ReflectGetOwnPropertyDescriptor(value, SymbolToStringTag);
+  const kind = own !== undefined && own.enumerable ? "" : dataProperty(value, SymbolToStringTag);
   if (typeof kind === "string" && kind !== "" && kind !== name) {
     shape.prefix = `${shape.prefix === "" ? "Object" : shape.prefix} [${StringPrototypeSlice(kind, 0, 128)}]`;
   }
@@ -45,21 +48,30 @@ function functionShape(shape, value) {
   const name = functionName(value);
   const source = StringPrototypeSlice(FunctionPrototypeToString(value), 0, 6);
   const kind = StringPrototypeStartsWith(source, "class") ? "class" : shape.name || "Function";
-  shape.leaf = kind === "class" ? `[class ${name || "(anonymous)"}]` : `[${kind}${name === "" ? " (anonymous)" : `: ${name}`}]`;
+  shape.leaf = kind === "class" ? `[class ${name || "(anonymous)"}${superclass(value)}]` : `[${kind}${name === "" ? " (anonymous)" : `: ${name}`}]`;
   shape.prefix = shape.leaf;
   return shape;
+}
+
+function superclass(value) {
+  const parent = ReflectGetPrototypeOf(value);
+  if (parent === null) return " extends null";
+  const name = typeof parent === "function" ? functionName(parent) : "";
+  return name === "" ? "" : ` extends ${name}`;
 }
 
 function listShape(shape, length, plain) {
   shape.open = "[";
   shape.close = "]";
   shape.skipIndices = true;
+  shape.size = length;
   shape.wide = length > MAX_KEYS;
   if (shape.name !== plain) shape.prefix = `${shape.name}(${length})`;
   return shape;
 }
 
 function errorShape(shape, value) {
+  shape.kind = "error";
   const described = describe(value);
   const { text, stack } = described;
   shape.leaf = stack === "" ? `[${text}]` : stack;
@@ -72,7 +84,6 @@ function errorShape(shape, value) {
   if (cause !== undefined && !cause.enumerable) shape.extra = "cause";
   const errors = ReflectGetOwnPropertyDescriptor(value, "errors");
   if (errors !== undefined && !errors.enumerable) shape.extra = shape.extra === "" ? "errors" : "both";
-  if (shape.extra !== "") shape.keys = false;
   return shape;
 }
 
@@ -80,18 +91,27 @@ function collectionShape(shape, value) {
   let size = attempt(MapPrototypeGetSize, value);
   if (size !== undefined) {
     shape.prefix = `${shape.name}(${size})`;
+    shape.size = size;
     shape.kind = "map";
     return true;
   }
   size = attempt(SetPrototypeGetSize, value);
   if (size !== undefined) {
     shape.prefix = `${shape.name}(${size})`;
+    shape.size = size;
     shape.kind = "set";
     return true;
   }
+  shape.size = 1;
   if (isArrayBuffer(value)) {
     shape.prefix = shape.name;
     shape.kind = "buffer";
+    return true;
+  }
+  if (ArrayBufferIsView(value)) {
+    shape.prefix = shape.name;
+    shape.kind = "fields";
+    shape.data = viewFields(value);
     return true;
   }
   const state = promiseDetails === undefined ? undefined : promiseDetails(value);
@@ -104,11 +124,21 @@ function collectionShape(shape, value) {
   for (let i = 0; i < describers.length; i++) {
     if (!describers[i].is(value)) continue;
     shape.prefix = shape.name;
-    shape.kind = "fields";
+    shape.kind = describers[i].pairs ? "pairs" : "fields";
     shape.data = describers[i].fields(value);
+    shape.size = shape.data.length;
     return true;
   }
+  shape.size = 0;
   return false;
+}
+
+// viewFields are those of a DataView; of one whose buffer is detached only that is known.
+function viewFields(value) {
+  const length = attempt(DataViewPrototypeGetByteLength, value);
+  const buffer = DataViewPrototypeGetBuffer(value);
+  return length === undefined ? ["buffer", buffer]
+    : ["byteLength", length, "byteOffset", DataViewPrototypeGetByteOffset(value), "buffer", buffer];
 }
 
 // atomShape is for what shows as one word: dates, regular expressions, boxed primitives, weak collections.
@@ -155,7 +185,11 @@ function fill(ctx, value, shape, level) {
   else if (shape.kind === "set") fillSet(ctx, value, items, level);
   else if (shape.kind === "buffer") fillBuffer(value, items);
   else if (shape.kind === "promise") fillPromise(ctx, shape.data, items, level);
-  else if (shape.kind === "fields") {
+  else if (shape.kind === "pairs") {
+    for (let i = 0; i < shape.data.length && ctx.left > 0; i += 2) {
+      items[items.length] = `${format(ctx, shape.data[i], level + 1)} => ${format(ctx, shape.data[i + 1], level + 1)}`;
+    }
+  } else if (shape.kind === "fields") {
     for (let i = 0; i < shape.data.length; i += 2) {
       items[items.length] = `${keyText(shape.data[i])}: ${format(ctx, shape.data[i + 1], level + 1)}`;
     }
@@ -169,8 +203,8 @@ function more(items, left, what = "item") {
 
 function fillList(ctx, value, items, level) {
   const length = ArrayIsArray(value) ? value.length : TypedArrayPrototypeGetLength(value);
-  let shown = 0;
-  for (let i = 0; i < length && shown < MAX_ITEMS && ctx.left > 0; i++, shown++) {
+  let i = 0;
+  for (let shown = 0; i < length && shown < MAX_ITEMS && ctx.left > 0; i++, shown++) {
     const descriptor = ReflectGetOwnPropertyDescriptor(value, `${i}`);
     if (descriptor !== undefined) {
       items[items.length] = propertyText(ctx, descriptor, level);
@@ -181,9 +215,8 @@ function fillList(ctx, value, items, level) {
     items[items.length] = `<${run} empty item${run === 1 ? "" : "s"}>`;
     i += run - 1;
     if (run === 100000) return;
-    if (i + 1 >= length) return;
   }
-  more(items, length - MathMin(length, shown));
+  more(items, length - i);
 }
 
 function fillMap(ctx, value, items, level) {
@@ -244,7 +277,7 @@ function fillKeys(ctx, value, shape, level) {
   let shown = 0;
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i];
-    if (shape.skipIndices && isIndex(key)) continue;
+    if (!isShown(key, shape)) continue;
     const descriptor = ReflectGetOwnPropertyDescriptor(value, key);
     const extra = (key === "cause" && (shape.extra === "cause" || shape.extra === "both")) ||
       (key === "errors" && (shape.extra === "errors" || shape.extra === "both"));
@@ -259,86 +292,4 @@ function fillKeys(ctx, value, shape, level) {
   }
 }
 
-function isIndex(key) {
-  if (typeof key !== "string" || key.length === 0 || key.length > 10) return false;
-  for (let i = 0; i < key.length; i++) {
-    if (key[i] < "0" || key[i] > "9") return false;
-  }
-  return true;
-}
-
 internal.setInspectShape(describeShape, fill);
-
-// ---- console.table ----
-
-// inspectTable draws rows of an object or array; undefined when the value is no table.
-internal.inspectTable = (data, only) => {
-  if (typeof data !== "object" || data === null || internal.isProxy(data)) return undefined;
-  const columns = new List();
-  const lines = new List();
-  const keys = ReflectOwnKeys(data);
-  let values = false;
-  for (let i = 0; i < keys.length && lines.length < MAX_ITEMS; i++) {
-    const descriptor = ReflectGetOwnPropertyDescriptor(data, keys[i]);
-    if (descriptor === undefined || !descriptor.enumerable) continue;
-    const row = ownValue(descriptor);
-    const cells = { __proto__: null };
-    const index = typeof keys[i] === "symbol" ? SymbolPrototypeToString(keys[i]) : keys[i];
-    const line = { __proto__: null, index, cells, value: "" };
-    if (typeof row === "object" && row !== null && !internal.isProxy(row)) tableCells(row, cells, columns);
-    else {
-      values = true;
-      line.value = internal.inspect(row, 0);
-    }
-    lines[lines.length] = line;
-  }
-  return drawTable(wanted(columns, only), lines, values);
-};
-
-function wanted(columns, only) {
-  if (!ArrayIsArray(only)) return columns;
-  const list = new List();
-  for (let i = 0; i < only.length && i < MAX_ITEMS; i++) list[i] = internal.toDOMString(only[i]);
-  return list;
-}
-
-function tableCells(row, cells, columns) {
-  const keys = ReflectOwnKeys(row);
-  for (let i = 0; i < keys.length && i < MAX_ITEMS; i++) {
-    const descriptor = ReflectGetOwnPropertyDescriptor(row, keys[i]);
-    if (typeof keys[i] === "symbol" || !descriptor.enumerable) continue;
-    cells[keys[i]] = internal.inspect(ownValue(descriptor), 0);
-    if (primordials.ArrayPrototypeIndexOf(columns, keys[i]) === -1) columns[columns.length] = keys[i];
-  }
-}
-
-function drawTable(columns, lines, values) {
-  const table = new List();
-  for (let r = -1; r < lines.length; r++) {
-    const cells = new List();
-    cells[0] = r < 0 ? "(index)" : lines[r].index;
-    for (let c = 0; c < columns.length; c++) cells[c + 1] = r < 0 ? columns[c] : lines[r].cells[columns[c]] ?? "";
-    if (values) cells[cells.length] = r < 0 ? "Values" : lines[r].value;
-    table[r + 1] = cells;
-  }
-  const widths = new List();
-  for (let c = 0; c < table[0].length; c++) {
-    widths[c] = 0;
-    for (let r = 0; r < table.length; r++) if (table[r][c].length > widths[c]) widths[c] = table[r][c].length;
-  }
-  let out = rule(widths, "┌", "┬", "┐");
-  for (let r = 0; r < table.length; r++) {
-    out += "\n│";
-    for (let c = 0; c < widths.length; c++) out += ` ${StringPrototypePadEnd(table[r][c], widths[c])} │`;
-    if (r === 0) out += "\n" + rule(widths, "├", "┼", "┤");
-  }
-  return `${out}\n${rule(widths, "└", "┴", "┘")}`;
-}
-
-function rule(widths, left, middle, right) {
-  let out = left;
-  for (let c = 0; c < widths.length; c++) {
-    out += StringPrototypeRepeat("─", widths[c] + 2) + (c + 1 < widths.length ? middle : right);
-  }
-  return out;
-}

@@ -22,6 +22,7 @@ class Run {
   parts = null; // the stream of a request body in parts
   sender = null; // sends the body in chunks
   timeline = null; // its marks and measures, once there are any
+  console = null; // its groups, counts and clocks, once there are any
   constructor(id, kind) {
     this.id = id;
     this.kind = kind;
@@ -122,7 +123,6 @@ internal.begin = (id, kind) => {
   if (current !== null) {
     current.over = true;
     forget(current);
-    internal.forgetConsole();
   }
   current = run;
   return run;

@@ -192,7 +192,8 @@ function cannotHaveCredentials(url) {
 
 addInspector(internal.isURL, (value) => {
   const url = recordOf(value);
-  return ["href", serializeURL(url), "origin", serializeOrigin(url), "protocol", `${url.scheme}:`, "host", url.host ?? "",
+  return ["href", serializeURL(url), "origin", serializeOrigin(url), "protocol", `${url.scheme}:`, "username", url.username, "password", url.password,
+    "host", url.port === null ? url.host ?? "" : `${url.host}:${url.port}`, "hostname", url.host ?? "", "port", url.port === null ? "" : `${url.port}`,
     "pathname", serializePath(url), "search", url.query === null || url.query === "" ? "" : `?${url.query}`,
     "hash", url.fragment === null || url.fragment === "" ? "" : `#${url.fragment}`];
 });

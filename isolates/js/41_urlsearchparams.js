@@ -182,7 +182,7 @@ function initialList(init) {
   return list;
 }
 
-internal.addInspector(internal.isURLSearchParams, (value) => listOf(value));
+internal.addInspector(internal.isURLSearchParams, (value) => listOf(value), true);
 internal.newSearchParams = (url, query) => new URLSearchParams(TOKEN, url, query);
 internal.refillSearchParams = (params, query) => refill(params, parseForm(query));
 internal.serializeSearchParams = (value) => serializeForm(listOf(value));
