@@ -91,6 +91,9 @@ var house = map[string]room{
 		rooms: []string{"consumer", "deploy", "dispatch", "events", "isolates", "internal/cli", "internal/natsd", "internal/natstest"},
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
+	"internal/compat": {
+		pure: true, tests: []string{"events", "events/client", "internal/cli", "internal/fleettest"},
+	},
 
 	// Outside users: what anybody could write.
 	"examples": {
