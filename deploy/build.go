@@ -146,7 +146,6 @@ func refuseImports() api.Plugin {
 		}
 	}
 	return api.Plugin{Name: "pinwheel", Setup: func(b api.PluginBuild) {
-		b.OnResolve(api.OnResolveOptions{Filter: `^node:`}, refuse("import of %q: a worker has no node: modules but node:async_hooks", nodeAdvice))
 		b.OnResolve(api.OnResolveOptions{Filter: `^(https?:)?//`},
 			refuse("import of %q: a worker cannot import from a URL", "download the module, or install its npm package, and import that"))
 	}}

@@ -119,7 +119,7 @@ func TestBuildListsEveryImportThatCannotBe(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{
 		`testdata/imports.ts:1:30: import of "node:fs": a worker has no node: modules but node:async_hooks`,
-		`testdata/imports.ts:2:18: Could not resolve "path"`,
+		`testdata/imports.ts:2:18: import of "path": a worker has no node: modules but node:async_hooks`,
 		`testdata/imports.ts:4:21: Could not resolve "./nowhere"`,
 		`testdata/imports.ts:5:20: import of "https://example.com/mod.js": a worker cannot import from a URL`,
 		`testdata/imports.ts:6:18: Could not resolve "left-pad"`,

@@ -108,6 +108,9 @@ func diagnostics(dir, file string, messages []api.Message) []Diagnostic {
 		for _, n := range m.Notes {
 			d.Notes = append(d.Notes, noteText(dir, n))
 		}
+		if name, ok := nodeModule(d.Text, d.Notes); ok {
+			d.Text, d.Notes = refuseNode(d.Text, name)
+		}
 		ds[i] = d
 	}
 	return ds
@@ -118,7 +121,7 @@ func noteText(dir string, n api.Note) string {
 	text := strings.ReplaceAll(n.Text, "\n", " ")
 	switch {
 	case strings.Contains(text, "built into node"):
-		return nodeAdvice
+		return text // nodeModule looks for it
 	case strings.Contains(text, "mark the path"):
 		return "import a file by a path that begins with ./ or ../, or install the npm package next to the source"
 	}
@@ -127,5 +130,3 @@ func noteText(dir string, n api.Note) string {
 	}
 	return text
 }
-
-const nodeAdvice = "Node's other built-in modules do not exist in a worker; use the web API, or an npm package that does without them"
