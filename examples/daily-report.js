@@ -12,6 +12,7 @@ export default {
   async scheduled(event, env) {
     const tick = event.scheduledTime || Date.now();
     const end = Math.floor(tick / DAY) * DAY;
+    /** @type {{ from: string, to: string, [more: string]: any }} */
     const report = {
       // The same tick always makes the same id, so that whoever receives a report twice can tell.
       id: `daily-${date(end - DAY)}`,

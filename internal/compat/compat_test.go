@@ -28,12 +28,7 @@ type fleet struct {
 
 // TestPackages deploys one worker for each package and sends it events over NATS.
 func TestPackages(t *testing.T) {
-	dir := packages(t)
-	f := fleettest.Start(t, func(c *cli.Config) { c.AllowPrivateAddresses = cli.List{"127.0.0.1"} })
-	c, err := client.New(f.NC)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, c.Close()) }()
-	all := &fleet{f, c, dir}
+	all := startFleet(t)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *fleet)
@@ -46,11 +41,21 @@ func TestPackages(t *testing.T) {
 	}
 }
 
+func startFleet(t *testing.T) *fleet {
+	t.Helper()
+	dir := packages(t)
+	f := fleettest.Start(t, func(c *cli.Config) { c.AllowPrivateAddresses = cli.List{"127.0.0.1"} })
+	c, err := client.New(f.NC)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return &fleet{f, c, dir}
+}
+
 // deploy deploys testdata/file as pinwheel deploy does. The worker is called like the file.
 func (f *fleet) deploy(t *testing.T, file string, args ...string) *worker {
 	t.Helper()
 	f.Deploy(t, append([]string{filepath.Join(f.dir, file), "--owner", "npm"}, args...)...)
-	return &worker{f, strings.TrimSuffix(file, filepath.Ext(file))}
+	return &worker{f, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))}
 }
 
 // worker is one that is deployed.

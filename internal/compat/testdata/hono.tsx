@@ -1,4 +1,5 @@
-/** @jsxRuntime automatic @jsxImportSource hono/jsx */
+/** @jsxRuntime automatic */
+/** @jsxImportSource hono/jsx */
 // An API on Hono with the middleware that leans on the platform: cookies, JWT, streams, compression, context storage.
 import { Hono } from "hono";
 import { basicAuth } from "hono/basic-auth";

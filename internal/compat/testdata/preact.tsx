@@ -1,4 +1,5 @@
-/** @jsxRuntime automatic @jsxImportSource preact */
+/** @jsxRuntime automatic */
+/** @jsxImportSource preact */
 import { createContext } from "preact";
 import { Suspense, lazy } from "preact/compat";
 import { useContext, useId, useMemo, useState } from "preact/hooks";

@@ -1,0 +1,187 @@
+// What a Pinwheel worker has beside the web platform, for editors and for tsc.
+//
+//   pinwheel types > pinwheel.d.ts
+//
+// and in tsconfig.json (or jsconfig.json): "lib": ["ES2025", "WebWorker"], "types": [], with pinwheel.d.ts among the files.
+// Not there, though lib.webworker.d.ts has them: SharedArrayBuffer, Atomics, WebAssembly, importScripts, postMessage, caches,
+// indexedDB and what else docs/types.md says.
+
+// ---- handlers ----
+
+/**
+ * What a worker exports as default: `export default { fetch(request, env, ctx) {…} } satisfies Handler<Env>`.
+ * `Env` are the worker's variables (strings) and queues; `Payload` is what the bodies of its tasks hold.
+ */
+interface Handler<Env = unknown, Payload = any> {
+  /** Answers an HTTP request. What it throws is a failed event: 500, after the retries that the worker has. */
+  fetch?: (request: Request, env: Env, ctx: ExecutionContext) => Response | Promise<Response>;
+  /** Does a task. What it returns is the result, as JSON; a result with a member `success` says itself how it went. */
+  task?: (event: TaskEvent<Payload>, env: Env, ctx: ExecutionContext) => unknown;
+  /** Runs at a time. What it returns is the result, as JSON. */
+  scheduled?: (event: ScheduledEvent, env: Env, ctx: ExecutionContext) => unknown;
+  /** Mode persistent only: no event has come for `lifetime.idleMs`. It may take 2 s. */
+  onIdle?: (env: Env) => unknown;
+  /** Mode persistent only: the context is about to go. It may take 2 s. */
+  onTerminate?: (env: Env) => unknown;
+}
+
+/** The third argument of handlers. */
+interface ExecutionContext {
+  /** Keeps the event going until the promise has settled, after the reply. Throws once the event is over. */
+  waitUntil(promise: unknown): void;
+  /** Does nothing; it is here for handlers that were written for other runtimes. */
+  passThroughOnException(): void;
+}
+
+/** What an event of a kind other than fetch carries. */
+interface EventInfo<Payload = any> {
+  /** The same for each attempt of an event. */
+  readonly id: string;
+  /** From 1. */
+  readonly attempt: number;
+  /** Headers of the NATS message. */
+  readonly headers: Headers;
+  /** The body: what its JSON says if it is JSON, else its bytes. Throws if it should be JSON and is not, which fails the event for good. */
+  readonly payload: Payload;
+  text(): Promise<string>;
+  json(): Promise<any>;
+  bytes(): Promise<Uint8Array<ArrayBuffer>>;
+  /** If this attempt fails, it is the last one. */
+  noRetry(): void;
+  /** If this attempt fails, the next one comes after `delaySeconds`, or after the usual delay. */
+  retry(options?: { delaySeconds?: number }): void;
+}
+
+/** The first argument of `task`. */
+interface TaskEvent<Payload = any> extends EventInfo<Payload> {
+  readonly type: "task";
+}
+
+/** The first argument of `scheduled`. */
+interface ScheduledEvent<Payload = any> extends EventInfo<Payload> {
+  readonly type: "scheduled";
+  /** The time that the event stands for, in milliseconds since 1970; 0 if its publisher has given none. */
+  readonly scheduledTime: number;
+  /** The expression that the event stands for; "" if its publisher has given none. */
+  readonly cron: string;
+}
+
+/** What a worker may return from `task` or `scheduled` to say itself how it went. */
+interface Result<Data = unknown> {
+  success: boolean;
+  data?: Data;
+  error?: unknown;
+}
+
+// ---- env ----
+
+/** A queue of the manifest: `env.NAME.send(…)` publishes a task to another worker of the same owner. */
+interface Queue<Body = any> {
+  /** Resolves when the task is stored. A string is sent as text, bytes as bytes, everything else as JSON, unless the options say otherwise. */
+  send(body: Body, options?: QueueSendOptions): Promise<void>;
+}
+
+interface QueueSendOptions {
+  contentType?: "json" | "text" | "bytes";
+  /** Headers of the NATS message: event.headers there. */
+  headers?: HeadersInit;
+}
+
+// ---- globals ----
+
+interface RequestInit {
+  /** Must be "half" when the body is a stream. */
+  duplex?: "half";
+}
+
+/** Declare its members where you use it: `interface Shared { users?: Map<string, User> }`. */
+interface Shared {
+  [name: string]: any;
+}
+
+/** An object of the worker's own. In mode persistent it lives as long as the context, otherwise as long as the event. */
+declare var shared: Shared;
+
+/** Values that follow the code that set them through promises and timers, as in node:async_hooks. */
+declare class AsyncLocalStorage<T> {
+  constructor(options?: { defaultValue?: T; name?: string });
+  static bind<F extends (...args: any[]) => any>(fn: F): F;
+  static snapshot(): <R, A extends any[]>(fn: (...args: A) => R, ...args: A) => R;
+  readonly name: string;
+  getStore(): T | undefined;
+  run<R, A extends any[]>(store: T, callback: (...args: A) => R, ...args: A): R;
+  exit<R, A extends any[]>(callback: (...args: A) => R, ...args: A): R;
+  enterWith(store: T): void;
+  disable(): void;
+}
+
+/** As much of the TC39 proposal as there is: Variable and Snapshot. */
+declare namespace AsyncContext {
+  class Variable<T> {
+    constructor(options?: { defaultValue?: T; name?: string });
+    readonly name: string;
+    get(): T | undefined;
+    run<R, A extends any[]>(value: T, fn: (...args: A) => R, ...args: A): R;
+  }
+  class Snapshot {
+    constructor();
+    static wrap<F extends (...args: any[]) => any>(fn: F): F;
+    run<R, A extends any[]>(fn: (...args: A) => R, ...args: A): R;
+  }
+}
+
+// ---- addEventListener("fetch" | "task" | "scheduled") ----
+
+interface ExtendableEvent extends Event {
+  waitUntil(promise: unknown): void;
+  passThroughOnException(): void;
+  /** Answers: with a Response for a fetch, with the result for other events. */
+  respondWith(response: unknown): void;
+}
+
+interface FetchEvent extends ExtendableEvent {
+  readonly request: Request;
+}
+
+interface TaskListenerEvent<Payload = any> extends ExtendableEvent, EventInfo<Payload> {
+  readonly type: "task";
+}
+
+interface ScheduledListenerEvent<Payload = any> extends ExtendableEvent, EventInfo<Payload> {
+  readonly type: "scheduled";
+  readonly scheduledTime: number;
+  readonly cron: string;
+}
+
+declare function addEventListener(type: "fetch", listener: (event: FetchEvent) => unknown): void;
+declare function addEventListener(type: "task", listener: (event: TaskListenerEvent) => unknown): void;
+declare function addEventListener(type: "scheduled", listener: (event: ScheduledListenerEvent) => unknown): void;
+
+// ---- what a bundle may import beside modules and npm packages ----
+
+declare module "node:async_hooks" {
+  export import AsyncLocalStorage = globalThis.AsyncLocalStorage;
+  export class AsyncResource {
+    constructor(type: string);
+    readonly type: string;
+    runInAsyncScope<R, A extends any[]>(fn: (...args: A) => R, thisArg?: unknown, ...args: A): R;
+    bind<F extends (...args: any[]) => any>(fn: F, thisArg?: unknown): F;
+    static bind<F extends (...args: any[]) => any>(fn: F, type?: string, thisArg?: unknown): F;
+    emitDestroy(): this;
+  }
+  const all: { AsyncLocalStorage: typeof AsyncLocalStorage; AsyncResource: typeof AsyncResource };
+  export default all;
+}
+
+declare module "async_hooks" {
+  export * from "node:async_hooks";
+  export { default } from "node:async_hooks";
+}
+
+/** Files of these kinds are their text. */
+declare module "*.txt" { const text: string; export default text; }
+declare module "*.md" { const text: string; export default text; }
+declare module "*.csv" { const text: string; export default text; }
+declare module "*.sql" { const text: string; export default text; }
+declare module "*.html" { const text: string; export default text; }
+declare module "*.css" { const text: string; export default text; }

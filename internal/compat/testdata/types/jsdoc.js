@@ -1,0 +1,6 @@
+/// <reference path="../pinwheel.d.ts" />
+export default /** @satisfies {Handler<{ GREETING: string }>} */ ({
+  fetch(request, env) {
+    return new Response(env.GREETING + request.url);
+  },
+});
