@@ -236,3 +236,11 @@ func BenchmarkFetchJSON(bm *testing.B) {
 	}
 	bm.ReportMetric(float64(bm.Elapsed().Nanoseconds())/float64(bm.N)/64, "ns/event")
 }
+
+// A storm of rejections is told of in part: what is lost is only its report.
+func TestRejectionsAreReportedToABound(t *testing.T) {
+	b := newBench(t)
+	w := worker("w", `export default { fetch() { for (let i = 0; i < 900; i++) Promise.reject(i); return new Response("ok") } }`)
+	require.Equal(t, "ok", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body))
+	require.Len(t, b.lines(), 100)
+}

@@ -7,7 +7,7 @@ namespace v8x {
 namespace {
 
 // How many unhandled rejections of one turn are reported one by one.
-constexpr int kMaxRejections = 16;
+constexpr int kMaxRejections = 100;
 
 }  // namespace
 
@@ -34,11 +34,12 @@ bool CallEntry(v8x_context* c, int argc, Local<v8::Value>* argv) {
 void ReportRejections(v8x_context* c) {
   v8::Isolate* isolate = c->owner->isolate;
   Local<v8::Value> none = isolate->GetContinuationPreservedEmbedderData();
-  for (int told = 0; !c->rejections.empty(); told++) {
+  int told = 0;
+  while (!c->rejections.empty()) {
     auto batch = std::move(c->rejections);
     c->rejections.clear();
     for (auto& r : batch) {
-      if (told < kMaxRejections) {
+      if (told++ < kMaxRejections) {
         Local<v8::Value> argv[3] = {v8::Number::New(isolate, r.reason ? kOpUnhandled : kOpHandled),
                                     Local<v8::Value>(r.promise), Local<v8::Value>(r.reason)};
         if (r.frame) isolate->SetContinuationPreservedEmbedderData(Local<v8::Value>(r.frame));
