@@ -41,6 +41,7 @@ func (t *thread) end(r *run, e events.End) {
 	switch {
 	case iso.mode == events.Persistent:
 		t.leftPersistent(g, r)
+		t.tally.sampleHeap(iso, iso.used, heapEvery)
 	case iso.mode == events.Oneshot:
 		t.spent = append(t.spent, iso)
 	case !clean:
