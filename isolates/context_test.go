@@ -3,6 +3,8 @@ package isolates
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -112,4 +114,27 @@ func TestMarksAreAnEvents(t *testing.T) {
 			require.Equal(t, "module 3", string(o.reply.Body))
 		}
 	})
+}
+
+// What deploy puts into bundles for node:async_hooks works in a worker.
+func TestAsyncHooksModule(t *testing.T) {
+	text, err := os.ReadFile("../deploy/builtin/async_hooks.js")
+	require.NoError(t, err)
+	code, _, ok := strings.Cut(string(text), "export {")
+	require.True(t, ok)
+	b := newBench(t)
+	doc := b.task(code+`export default { async task() {
+		const als = new AsyncLocalStorage(), said = [];
+		const resource = als.run("made here", () => new AsyncResource("KIND"));
+		const bound = als.run("bound here", () => AsyncResource.bind(function (a, b) { return [this?.me, als.getStore(), a, b] }));
+		await als.run("elsewhere", async () => {
+			said.push(resource.type, resource.runInAsyncScope(function (x) { return [this.me, als.getStore(), x] }, { me: 1 }, 2));
+			said.push(bound.call({ me: 3 }, 4, 5), bound.length, resource.bind(() => als.getStore())());
+			said.push(await resource.runInAsyncScope(async () => { await null; return als.getStore() }), als.getStore());
+		});
+		for (const f of [() => new AsyncResource(), () => resource.bind(5), () => AsyncResource.bind({})]) try { f(); said.push("no error") } catch (e) { said.push(e.name) }
+		return said;
+	} }`, "1")
+	require.Equal(t, []any{"KIND", []any{1.0, "made here", 2.0}, []any{3.0, "bound here", 4.0, 5.0}, 2.0, "made here", "made here", "elsewhere",
+		"TypeError", "TypeError", "TypeError"}, doc["data"])
 }
