@@ -73,6 +73,25 @@ func TestConsoleListsInColumns(t *testing.T) {
 	require.True(t, strings.HasSuffix(lines[3], "  1, 1, 1, 1,\n  ... 2 more items\n]"), lines[3])
 }
 
+// However much there is, a table has 100 rows, and is drawn at once.
+func TestConsoleTablesAreBounded(t *testing.T) {
+	b := newBench(t)
+	b.task(`export default { task() {
+		const list = Array.from({ length: 150 }, (_, i) => i), wide = Object.fromEntries(Array.from({ length: 99 }, (_, i) => ["k" + i, "x".repeat(500)]));
+		console.table(list); console.table(new Map(list.map((i) => [i, i]))); console.table(new Set(list)); console.table(new Set(list.slice(0, 100))); console.table([wide]);
+		console.table(new Set(Array.from({ length: 1e4 }, (_, i) => i))); console.table(new Uint8Array(8 << 20)); console.table([new Uint8Array(8 << 20), new String("x".repeat(8 << 20))]);
+	} }`, "1")
+	lines := b.lines()
+	for _, i := range []int{0, 1, 2} {
+		require.Contains(t, lines[i], "99 ")
+		require.True(t, strings.HasSuffix(lines[i], "\n... 50 more rows"), lines[i])
+	}
+	require.True(t, strings.HasSuffix(lines[3], "┘"))
+	for _, l := range lines {
+		require.LessOrEqual(t, len([]rune(l)), 8192)
+	}
+}
+
 // What the methods of the console write, in the order in which they do.
 func TestConsoleMethods(t *testing.T) {
 	b := newBench(t)

@@ -5,7 +5,8 @@
 const {
   ArrayIsArray, ArrayPrototypeIndexOf, List, MapIteratorPrototypeNext, MapPrototypeEntries, MapPrototypeGetSize,
   ReflectGetOwnPropertyDescriptor, ReflectOwnKeys, SetIteratorPrototypeNext, SetPrototypeGetSize, SetPrototypeValues,
-  StringPrototypePadEnd, StringPrototypeRepeat, StringPrototypeSlice, SymbolPrototypeToString, sealedProto,
+  StringPrototypePadEnd, StringPrototypeRepeat, StringPrototypeSlice, StringPrototypeValueOf, SymbolPrototypeToString,
+  TypedArrayPrototypeGetTag, lengthOf, sealedProto,
 } = primordials;
 const { MAX_ITEMS, MAX_KEYS, attempt } = internal.inspectParts;
 
@@ -47,9 +48,16 @@ function propertyCell(descriptor) {
   return descriptor.get === undefined ? "[Setter]" : descriptor.set === undefined ? "[Getter]" : "[Getter/Setter]";
 }
 
+// isWide: the list of its keys would take too long.
+function isWide(object) {
+  if (ArrayIsArray(object)) return object.length > MAX_KEYS;
+  if (TypedArrayPrototypeGetTag(object) !== undefined) return lengthOf(object) > MAX_KEYS;
+  return (attempt(StringPrototypeValueOf, object) ?? "").length > MAX_KEYS;
+}
+
 // inspectTable draws what an object, array, Map or Set holds; undefined when the value is no table.
 internal.inspectTable = (data, only) => {
-  if (!isObject(data) || (ArrayIsArray(data) && data.length > MAX_KEYS)) return undefined;
+  if (!isObject(data) || isWide(data)) return undefined;
   const table = new Table();
   if (attempt(MapPrototypeGetSize, data) !== undefined) mapRows(table, data);
   else if (attempt(SetPrototypeGetSize, data) !== undefined) setRows(table, data);
@@ -64,10 +72,13 @@ internal.inspectTable = (data, only) => {
 function propertyRows(table, data) {
   const keys = ReflectOwnKeys(data);
   for (let i = 0; i < keys.length; i++) {
+    if (table.rows.length >= MAX_ITEMS) {
+      table.more = keys.length - i - (ArrayIsArray(data) ? 1 : 0); // "length" is none
+      return;
+    }
     const descriptor = ReflectGetOwnPropertyDescriptor(data, keys[i]);
     if (descriptor === undefined || !descriptor.enumerable) continue;
     const row = add(table, typeof keys[i] === "symbol" ? SymbolPrototypeToString(keys[i]) : keys[i]);
-    if (row === null) continue;
     if (isObject(descriptor.value)) fillRow(table, row, descriptor.value);
     else {
       table.valued = true;
@@ -80,36 +91,36 @@ function mapRows(table, map) {
   table.indexName = "(iteration index)";
   table.keyed = table.valued = true;
   const iterator = MapPrototypeEntries(map);
-  for (let step = MapIteratorPrototypeNext(iterator), i = 0; !step.done; step = MapIteratorPrototypeNext(iterator), i++) {
+  for (let i = 0; i < MAX_ITEMS; i++) {
+    const step = MapIteratorPrototypeNext(iterator);
+    if (step.done) return;
     const row = add(table, `${i}`);
-    if (row === null) continue;
     row.key = cell(step.value[0]);
     row.value = cell(step.value[1]);
   }
+  table.more = MapPrototypeGetSize(map) - MAX_ITEMS;
 }
 
 function setRows(table, set) {
   table.indexName = "(iteration index)";
   table.valued = true;
   const iterator = SetPrototypeValues(set);
-  for (let step = SetIteratorPrototypeNext(iterator), i = 0; !step.done; step = SetIteratorPrototypeNext(iterator), i++) {
-    const row = add(table, `${i}`);
-    if (row !== null) row.value = cell(step.value);
+  for (let i = 0; i < MAX_ITEMS; i++) {
+    const step = SetIteratorPrototypeNext(iterator);
+    if (step.done) return;
+    add(table, `${i}`).value = cell(step.value);
   }
+  table.more = SetPrototypeGetSize(set) - MAX_ITEMS;
 }
 
 function add(table, index) {
-  if (table.rows.length >= MAX_ITEMS) {
-    table.more++;
-    return null;
-  }
   const row = new Row(index.length > MAX_CELL ? StringPrototypeSlice(index, 0, MAX_CELL) + "…" : index);
   table.rows[table.rows.length] = row;
   return row;
 }
 
 function fillRow(table, row, object) {
-  if (ArrayIsArray(object) && object.length > MAX_KEYS) return;
+  if (isWide(object)) return;
   const { columns } = table;
   const keys = ReflectOwnKeys(object);
   for (let i = 0; i < keys.length; i++) {
