@@ -189,3 +189,33 @@ test("patched prototypes are not asked", async () => {
           assert.equal(new URLPattern("https://h/:b(\\d)").exec("https://h/1").pathname.groups.b, "1");
         }))));
 });
+
+test("random patterns: a TypeError, or a pattern that says the same again", () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  let state = seed;
+  const random = (n) => { state = (Math.imul(state, 1103515245) + 12345) >>> 0; return (state >>> 8) % n; };
+  const alphabet = [..."/:ab(){}*?+\\.-1", "é", "𠮷", ":n", "(.*)", "{/x}"];
+  let valid = 0;
+  for (let i = 0; i < 4000; i++) {
+    const text = Array.from({ length: 1 + random(10) }, () => alphabet[random(alphabet.length)]).join("");
+    for (const component of ["pathname", "hostname", "search"]) {
+      let pattern;
+      try {
+        pattern = new URLPattern({ [component]: text });
+      } catch (error) {
+        if (error.constructor !== TypeError) throw new Error(`seed ${seed}: ${component} ${JSON.stringify(text)}: ${error}`);
+        continue;
+      }
+      valid++;
+      const again = new URLPattern({ [component]: pattern[component] });
+      if (again[component] !== pattern[component]) throw new Error(`seed ${seed}: ${component} ${JSON.stringify([text, pattern[component], again[component]])}`);
+      pattern.exec({ [component]: "/ab/x" });
+    }
+    try {
+      new URLPattern(text, "https://h/a/b").test("https://h/a/ab");
+    } catch (error) {
+      if (error.constructor !== TypeError) throw new Error(`seed ${seed}: ${JSON.stringify(text)}: ${error}`);
+    }
+  }
+  assert.ok(valid > 500, `seed ${seed}: ${valid} were valid`);
+});
