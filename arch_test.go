@@ -92,7 +92,7 @@ var house = map[string]room{
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
 	"internal/compat": {
-		pure: true, tests: []string{"events", "events/client", "internal/cli", "internal/fleettest"},
+		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/fleettest"},
 	},
 
 	// Outside users: what anybody could write.

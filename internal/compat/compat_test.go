@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
@@ -23,10 +25,11 @@ import (
 type fleet struct {
 	*fleettest.Fleet
 	*client.Client
-	dir string
+	dir  string
+	mode events.Mode // of what is deployed; "" = as its manifest says
 }
 
-// TestPackages deploys one worker for each package and sends it events over NATS.
+// TestPackages deploys one worker for each package and sends it events over NATS, one at a time in a context and many.
 func TestPackages(t *testing.T) {
 	all := startFleet(t)
 	for _, test := range []struct {
@@ -37,7 +40,13 @@ func TestPackages(t *testing.T) {
 		{"hashes", testHashes}, {"csv", testCSV}, {"markdown", testMarkdown}, {"preact", testPreact}, {"graphql", testGraphQL}, {"yoga", testYoga},
 		{"dates", testDates},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, all) })
+		for _, mode := range []events.Mode{events.Pinned, events.Persistent} {
+			t.Run(test.name+"/"+string(mode), func(t *testing.T) {
+				in := *all
+				in.mode = mode
+				test.run(t, &in)
+			})
+		}
 	}
 }
 
@@ -48,14 +57,38 @@ func startFleet(t *testing.T) *fleet {
 	c, err := client.New(f.NC)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	return &fleet{f, c, dir}
+	return &fleet{f, c, dir, ""}
 }
 
 // deploy deploys testdata/file as pinwheel deploy does. The worker is called like the file.
 func (f *fleet) deploy(t *testing.T, file string, args ...string) *worker {
 	t.Helper()
+	if f.mode != "" {
+		f.setMode(t, strings.TrimSuffix(file, filepath.Ext(file))+deploy.ManifestSuffix)
+	}
 	f.Deploy(t, append([]string{filepath.Join(f.dir, file), "--owner", "npm"}, args...)...)
-	return &worker{f, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))}
+	w := &worker{f, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))}
+	if f.mode != "" {
+		require.Contains(t, f.Pinwheel("workers", "show", "npm/"+w.name).Out, string(f.mode))
+	}
+	return w
+}
+
+// setMode writes the mode into the manifest, which may be there.
+func (f *fleet) setMode(t *testing.T, file string) {
+	t.Helper()
+	manifest := map[string]any{}
+	text, err := os.ReadFile(filepath.Join(f.dir, file))
+	if err == nil {
+		err = json.Unmarshal(text, &manifest)
+	} else if os.IsNotExist(err) {
+		err = nil
+	}
+	require.NoError(t, err)
+	manifest["mode"] = f.mode
+	text, err = json.Marshal(manifest)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(f.dir, file), text, 0o600))
 }
 
 // worker is one that is deployed.

@@ -3,11 +3,13 @@ package compat_test
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,12 +41,24 @@ func testHono(t *testing.T, f *fleet) {
 	logs := w.logged(t)
 	require.Equal(t, "204 ", w.get(t, "/later").text())
 	require.Eventually(t, func() bool { return strings.Contains(logs(), `"later"`) }, time.Minute, time.Millisecond)
-	require.Equal(t, "200 ada ada", w.get(t, "/who?name=ada").text())
-
+	honoManyAtOnce(t, w)
 	honoWhoMayEnter(t, w)
 	honoCookies(t, w)
 	honoBodies(t, w)
 	honoStreams(t, w)
+}
+
+// honoManyAtOnce has events that wait at the same time read their own context storage.
+func honoManyAtOnce(t *testing.T, w *worker) {
+	answers := make([]answer, 20)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() { answers[i] = w.get(t, fmt.Sprint("/who?name=user", i)) })
+	}
+	all.Wait()
+	for i, a := range answers {
+		require.Equal(t, fmt.Sprintf("200 user%d user%d", i, i), a.text())
+	}
 }
 
 func honoWhoMayEnter(t *testing.T, w *worker) {
