@@ -9,7 +9,11 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"fmt"
+	"io"
 	"math/big"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +53,16 @@ func testJose(t *testing.T, f *fleet) {
 			require.Equal(t, map[string]any{"sub": "ada", "parts": 5.0, "forged": "ERR_JWE_DECRYPTION_FAILED"}, got)
 		})
 	}
+	for _, crv := range []string{"P-384", "P-521", "X25519"} {
+		var got map[string]any
+		w.task(t, map[string]any{"jwe": "ECDH-ES+A256KW", "enc": "A256GCM", "crv": crv}, &got)
+		require.Equal(t, map[string]any{"sub": "ada", "parts": 5.0, "forged": "ERR_JWE_DECRYPTION_FAILED"}, got, crv)
+	}
 	var got map[string]any
+	w.task(t, map[string]any{"zip": true}, &got)
+	unknown := "NotSupportedError"
+	require.Equal(t, map[string]any{"short": true, "text": 10000.0, "bomb": "ERR_JWE_INVALID", "lacks": []any{unknown, unknown, unknown}}, got)
+	got = nil
 	w.task(t, map[string]any{"jwks": true}, &got)
 	require.Equal(t, map[string]any{
 		"sub": "ada", "unknown": "ERR_JWKS_NO_MATCHING_KEY", "thumbprint": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
@@ -74,7 +87,7 @@ func rsaKey(t *testing.T) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// testJoseReadsOthers has it verify a token that Go has signed, by key and by certificate.
+// testJoseReadsOthers has it verify a token that Go has signed, by its key, its certificate and a list of keys at a URL.
 func testJoseReadsOthers(t *testing.T, w *worker) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -84,6 +97,16 @@ func testJoseReadsOthers(t *testing.T, w *worker) {
 	require.NoError(t, err)
 	signature := append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
 	token := text + "." + base64.RawURLEncoding.EncodeToString(signature)
+
+	public, err := key.PublicKey.Bytes() // 4, x, y
+	require.NoError(t, err)
+	set := fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","x":%q,"y":%q}]}`,
+		base64.RawURLEncoding.EncodeToString(public[1:33]), base64.RawURLEncoding.EncodeToString(public[33:]))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, set) }))
+	defer server.Close()
+	var remote map[string]any
+	w.task(t, map[string]any{"remote": map[string]any{"token": token, "url": server.URL + "/jwks.json"}}, &remote)
+	require.Equal(t, map[string]any{"n": 17.0}, remote)
 
 	spki, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
 	require.NoError(t, err)
