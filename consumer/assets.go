@@ -1,9 +1,11 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -67,8 +69,7 @@ func createAssets(ctx context.Context, patience time.Duration, js jetstream.JetS
 	}
 	for _, s := range streams(cfg, maxPayload) {
 		if err := step("stream "+s.Name, func(ctx context.Context) error {
-			_, err := js.CreateOrUpdateStream(ctx, s)
-			return err
+			return putStream(ctx, js, s)
 		}); err != nil {
 			return err
 		}
@@ -87,11 +88,10 @@ func createAssets(ctx context.Context, patience time.Duration, js jetstream.JetS
 		return lanes
 	}
 	return step("bucket "+BucketAttempts, func(ctx context.Context) error {
-		_, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		return putBucket(ctx, js, jetstream.KeyValueConfig{
 			Bucket: BucketAttempts, Description: "Runs of events that were delivered more than once",
 			History: 1, TTL: attemptsTTL, LimitMarkerTTL: time.Minute, Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
 		})
-		return err
 	})
 }
 
@@ -121,6 +121,41 @@ func streams(cfg Config, maxPayload int64) []jetstream.StreamConfig {
 			MaxBytes: cfg.MaxBytes, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute, AllowDirect: true,
 		},
 	}
+}
+
+// putStream makes a stream, or brings it to what it should be. One that is that already is left alone: every process that starts
+// comes by here, and an update of a stream is work for the server and for all its consumers.
+func putStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
+	if s, err := js.Stream(ctx, want.Name); err == nil && settled(s.CachedInfo().Config, want) {
+		return nil
+	}
+	_, err := js.CreateOrUpdateStream(ctx, want)
+	return err
+}
+
+// settled reports whether a stream has what is wanted of it. Of what is not set in want, the server has chosen something.
+func settled(have, want jetstream.StreamConfig) bool {
+	asked := have
+	asked.Description, asked.Subjects, asked.SubjectTransform = want.Description, want.Subjects, want.SubjectTransform
+	asked.Retention, asked.Storage, asked.Replicas, asked.Discard = want.Retention, want.Storage, want.Replicas, want.Discard
+	asked.MaxAge, asked.AllowDirect = want.MaxAge, want.AllowDirect
+	asked.MaxBytes = cmp.Or(want.MaxBytes, -1)
+	asked.MaxMsgSize = cmp.Or(want.MaxMsgSize, -1)
+	asked.Duplicates = cmp.Or(want.Duplicates, have.Duplicates)
+	return reflect.DeepEqual(asked, have)
+}
+
+// putBucket does the same for a bucket.
+func putBucket(ctx context.Context, js jetstream.JetStream, want jetstream.KeyValueConfig) error {
+	if kv, err := js.KeyValue(ctx, want.Bucket); err == nil {
+		if s, err := kv.Status(ctx); err == nil && s.History() == int64(want.History) && s.TTL() == want.TTL {
+			if b, ok := s.(*jetstream.KeyValueBucketStatus); ok && b.StreamInfo().Config.Replicas == want.Replicas {
+				return nil
+			}
+		}
+	}
+	_, err := js.CreateOrUpdateKeyValue(ctx, want)
+	return err
 }
 
 func laneConsumer(cfg Config, lane int) jetstream.ConsumerConfig {

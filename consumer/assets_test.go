@@ -68,3 +68,23 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		require.ErrorContains(t, c.Validate(), fmt.Sprintf("%s ", field))
 	}
 }
+
+// A process that starts leaves alone what is as it should be, and mends what is not.
+func TestAssetsThatAreRightAreLeftAlone(t *testing.T) {
+	srv := natstest.Start(t)
+	nc := natstest.Connect(t, srv)
+	js, cfg := jetStream(t, nc), testConfig()
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
+	updates, err := nc.SubscribeSync("$JS.API.STREAM.UPDATE.*")
+	require.NoError(t, err)
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
+	require.NoError(t, nc.Flush())
+	n, _, err := updates.Pending()
+	require.NoError(t, err)
+	require.Zero(t, n, "nothing to update")
+	cfg.MaxBytes *= 2
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
+	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	require.NoError(t, err)
+	require.Equal(t, cfg.MaxBytes, s.CachedInfo().Config.MaxBytes)
+}

@@ -27,7 +27,7 @@ type Policies struct {
 // OpenPolicies creates the bucket, or brings it to what cfg says. There is nothing to close.
 func OpenPolicies(ctx context.Context, js jetstream.JetStream, cfg Config) (*Policies, error) {
 	cfg = cfg.WithDefaults()
-	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+	kv, err := openBucket(ctx, js, jetstream.KeyValueConfig{
 		Bucket: BucketOwners, Description: "What Pinwheel's owners may have", History: 5, Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
 	})
 	if err != nil {
