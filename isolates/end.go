@@ -17,6 +17,7 @@ func (t *thread) end(r *run, e events.End) {
 		t.doom(r.guest, discardReason(r, e))
 		return
 	}
+	t.pool.tellFailure(r, e.Failure)
 	r.body.endBody(r, e)
 	t.startBody(r)
 	r.deafen()
@@ -53,6 +54,16 @@ func (t *thread) end(r *run, e events.End) {
 	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
 		t.lent = append(t.lent, iso)
 	}
+}
+
+// tellFailure writes why a run failed to its worker's output, where its author looks.
+func (p *Pool) tellFailure(r *run, f *events.Failure) {
+	if f == nil || r.attempt.Event == nil { // a Checker tells by itself
+		return
+	}
+	line := r.line(time.Now(), "error", "failed: "+f.Error())
+	line.Stack = f.Stack
+	p.host.Log(line)
 }
 
 // worn reports whether a context is to be made anew after ContextMaxReuses events. What V8 has learnt of its code goes with it,

@@ -27,13 +27,31 @@ func TestLastWords(t *testing.T) {
 	})
 }
 
+// Why a run failed is in its worker's output, whatever else it has written.
+func TestFailuresAreLogged(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		w := worker("w", `export default { fetch(r) { console.log("x".repeat(100)); if (r.url.endsWith("throw")) throw new TypeError("no"); for (;;); } }`)
+		w.Limits.LogBytes = 10
+		for path, want := range map[string]string{"throw": "failed: exception: TypeError: no", "loop": "failed: cpu: CPU time limit of 50ms"} {
+			o := b.run(w, fetch("GET", "http://x/"+path, ""))
+			b.mu.Lock()
+			last := b.logs[len(b.logs)-1]
+			b.mu.Unlock()
+			require.Equal(t, want, last.Text)
+			require.Equal(t, o.end.Failure.Stack, last.Stack)
+			require.Equal(t, "error", last.Level)
+			require.NotEmpty(t, last.EventID)
+		}
+	})
+}
+
 // A module that throws fails its event, and that is all that is said of it.
 func TestLoadErrorIsToldOnce(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
-		for _, code := range []string{`throw new Error("at load")`, `await 1; throw new Error("at load")`} {
+		for i, code := range []string{`throw new Error("at load")`, `await 1; throw new Error("at load")`} {
 			o := b.run(worker("w", code), fetch("GET", "http://x/", ""))
 			require.Contains(t, o.end.Failure.Message, "at load")
-			require.Empty(t, b.lines())
+			require.Equal(t, slices.Repeat([]string{"failed: exception: Error: at load"}, i+1), b.lines())
 		}
 	})
 }

@@ -199,6 +199,7 @@ func (p *Pool) replace(t *thread, culprit *events.Failure) {
 				e.Failure = nil
 				p.metrics.waitUntilCut.Inc()
 			}
+			p.tellFailure(r, e.Failure)
 		}
 		if r.cancel != nil {
 			r.cancel()
