@@ -4,7 +4,10 @@
 
 "use strict";
 
-const { Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, ReflectApply, sealedProto } = primordials;
+const {
+  Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeSet,
+  ReflectApply, sealedProto,
+} = primordials;
 const { sendOps } = internal;
 const { frame, send, setFrame } = host;
 
@@ -148,6 +151,14 @@ internal.endById = (ids) => {
   for (let i = 0; i < ids.length; i++) {
     const run = MapPrototypeGet(live, ids[i]);
     if (run !== undefined) internal.end(run);
+  }
+};
+
+// forgetIn drops from a map of id → {run} what is of a run that is over: where events come one at a time, that is all of it.
+internal.forgetIn = (map, run) => {
+  if (!concurrent) MapPrototypeClear(map);
+  else if (MapPrototypeGetSize(map) > 0) {
+    MapPrototypeForEach(map, (entry, id) => { if (entry.run === run) MapPrototypeDelete(map, id); });
   }
 };
 

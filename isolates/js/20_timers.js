@@ -4,7 +4,7 @@
 "use strict";
 
 const {
-  Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeSet,
+  Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet,
   ObjectDefineProperty, Promise,
   PromisePrototypeThen, ReflectApply, TypeError, globalThis, sealedProto,
 } = primordials;
@@ -114,10 +114,7 @@ internal.fireTimers = (ids) => {
 
 // forgetTimers drops what a past event left; Go has forgotten its side already.
 internal.forgetTimers = (run) => {
-  if (!internal.isConcurrent()) MapPrototypeClear(timers);
-  else if (MapPrototypeGetSize(timers) > 0) {
-    MapPrototypeForEach(timers, (timer, id) => { if (timer.run === run) MapPrototypeDelete(timers, id); });
-  }
+  internal.forgetIn(timers, run);
   level = 0;
 };
 

@@ -179,31 +179,23 @@ function sinkAbort(t, reason) {
   if (t.finish !== null) return t.finish.promise;
   t.finish = newCapability();
   const { cancel } = t;
-  const done = cancel(reason);
-  clearAlgorithms(t);
-  upon(done, () => {
-    if (t.readable.state === streams.ERRORED) t.finish.reject(t.readable.storedError);
-    else {
-      controllerError(t.readable.controller, reason);
-      t.finish.resolve(undefined);
-    }
-  }, (error) => {
-    controllerError(t.readable.controller, error);
-    t.finish.reject(error);
-  });
-  return t.finish.promise;
+  return finishSink(t, cancel(reason), (controller) => { controllerError(controller, reason); });
 }
 
 function sinkClose(t) {
   if (t.finish !== null) return t.finish.promise;
   t.finish = newCapability();
   const { flush } = t;
-  const done = flush();
+  return finishSink(t, flush(), controllerClose);
+}
+
+// finishSink is what abort and close have in common: when done is, the readable side ends by end.
+function finishSink(t, done, end) {
   clearAlgorithms(t);
   upon(done, () => {
     if (t.readable.state === streams.ERRORED) t.finish.reject(t.readable.storedError);
     else {
-      controllerClose(t.readable.controller);
+      end(t.readable.controller);
       t.finish.resolve(undefined);
     }
   }, (error) => {

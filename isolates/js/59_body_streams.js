@@ -11,9 +11,9 @@ const {
 } = streams;
 
 // newByteStream gives a state without a source behind it.
-function newByteStream(cancel = resolved) {
+function newByteStream(cancel = resolved, pull = resolved) {
   const stream = new StreamState();
-  setUpBytes(stream, undefined, resolved, cancel, 0, 0);
+  setUpBytes(stream, undefined, pull, cancel, 0, 0);
   return stream;
 }
 
@@ -33,39 +33,20 @@ internal.usedStream = () => {
   return readableHandle(stream);
 };
 
-// newFeed makes a stream that the runtime pushes bytes into; onCancel runs when a guest cancels it.
-internal.newFeed = (onCancel) => {
+// newFeed makes a stream that the runtime pushes bytes into; onCancel runs when a guest cancels it. With pull, that is called
+// for each chunk that is wanted, and nothing is to be pushed unasked.
+internal.newFeed = (onCancel, pull = undefined) => {
+  let pulled = null;
   const stream = newByteStream(() => {
     onCancel();
     return resolved();
-  });
-  const { controller } = stream;
-  return {
-    __proto__: null,
-    stream: readableHandle(stream),
-    push(bytes) { if (lengthOf(bytes) > 0) streams.byteEnqueue(controller, bytes); },
-    close() {
-      streams.byteClose(controller);
-      if (controller.pending.length > 0) streams.respond(controller, 0);
-    },
-    error(error) { streams.byteError(controller, error); },
-  };
-};
-
-// newPulled makes a stream of bytes that asks for each chunk by calling pull, and is given it by push.
-internal.newPulled = (pull, onCancel) => {
-  let pulled = null;
-  const stream = new StreamState();
-  setUpBytes(stream, undefined, () => {
+  }, pull === undefined ? resolved : () => {
     pulled = newCapability();
     pull();
     return pulled.promise;
-  }, () => {
-    onCancel();
-    return resolved();
-  }, 0, 0);
+  });
   const { controller } = stream;
-  const settle = () => {
+  const answered = () => {
     if (pulled !== null) pulled.resolve(undefined);
     pulled = null;
   };
@@ -74,21 +55,37 @@ internal.newPulled = (pull, onCancel) => {
     stream: readableHandle(stream),
     push(bytes) {
       if (lengthOf(bytes) > 0) streams.byteEnqueue(controller, bytes);
-      settle();
+      answered();
     },
     close() {
       streams.byteClose(controller);
       if (controller.pending.length > 0) streams.respond(controller, 0);
-      settle();
+      answered();
     },
     error(error) {
       streams.byteError(controller, error);
-      settle();
+      answered();
     },
   };
 };
 
-// Collector reads a stream to its end. A loop, not recursion: queued chunks arrive within the read call.
+// readOn reads the next chunk for x, which has a reader, a request that takes chunks, and the fields busy and again. A loop, not
+// recursion: queued chunks arrive within the read call.
+function readOn(x) {
+  if (x.busy) {
+    x.again = true;
+    return;
+  }
+  x.busy = true;
+  do {
+    x.again = false;
+    readerRead(x.reader, x.request);
+  } while (x.again);
+  x.busy = false;
+}
+internal.readOn = readOn;
+
+// Collector reads a stream to its end.
 class Collector {
   reader;
   limit;
@@ -105,25 +102,13 @@ class Collector {
     this.done = done;
     this.failed = failed;
   }
-  read() {
-    if (this.busy) {
-      this.again = true;
-      return;
-    }
-    this.busy = true;
-    do {
-      this.again = false;
-      readerRead(this.reader, this.request);
-    } while (this.again);
-    this.busy = false;
-  }
   take(chunk) {
     if (TypedArrayPrototypeGetTag(chunk) !== "Uint8Array") this.stop(new TypeError("a chunk of the body is not a Uint8Array"));
     else if ((this.total += lengthOf(chunk)) > this.limit) {
       this.stop(new RangeError(`the body is too large: more than ${this.limit} bytes`));
     } else {
       this.chunks[this.chunks.length] = chunk;
-      this.read();
+      readOn(this);
     }
   }
   stop(error) {
@@ -144,7 +129,7 @@ internal.readAll = (handle, limit, done, failed) => {
   }
   collector.request = new ReadRequest((chunk) => { collector.take(chunk); },
     () => { done(concatBytes(collector.chunks)); }, (error) => { failed(error); });
-  collector.read();
+  readOn(collector);
 };
 
 internal.isStreamLocked = (handle) => isLocked(readableState(handle));

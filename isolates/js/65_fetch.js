@@ -4,7 +4,7 @@
 "use strict";
 
 const {
-  Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeSet,
+  Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet,
   PromiseReject,
   StringPrototypeStartsWith, TypeError, sealedProto,
 } = primordials;
@@ -143,12 +143,7 @@ internal.fetchFailed = (id, message) => {
 };
 
 // forgetFetches drops what a past event asked for; Go has cancelled it.
-internal.forgetFetches = (run) => {
-  if (!internal.isConcurrent()) MapPrototypeClear(fetches);
-  else if (MapPrototypeGetSize(fetches) > 0) {
-    MapPrototypeForEach(fetches, (f, id) => { if (f.run === run) MapPrototypeDelete(fetches, id); });
-  }
-};
+internal.forgetFetches = (run) => internal.forgetIn(fetches, run);
 
 const operations = {
   fetch(input, init = undefined) {

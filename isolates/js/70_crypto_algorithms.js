@@ -21,6 +21,21 @@ crypto.register = (algorithm) => {
   algorithms[StringPrototypeToUpperCase(algorithm.name)] = algorithm;
 };
 
+// registerPair adds one whose keys come in pairs, with what it has beside its kin (own).
+crypto.registerPair = (name, own, privateUsages, publicUsages, use, kin) => {
+  crypto.register({
+    __proto__: null,
+    ...own,
+    ...kin,
+    name,
+    use,
+    privateUsages: crypto.listOf(privateUsages),
+    publicUsages: crypto.listOf(publicUsages),
+    pairUsages: crypto.listOf([...privateUsages, ...publicUsages]),
+    params: { __proto__: null, ...own.params, exportKey: null, ...kin.params },
+  });
+};
+
 crypto.algorithmOf = (name) => algorithms[StringPrototypeToUpperCase(name)];
 
 function notSupported(what) {

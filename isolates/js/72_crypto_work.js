@@ -4,7 +4,7 @@
 "use strict";
 
 const {
-  List, Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeGetSize,
+  List, Map, MapPrototypeDelete, MapPrototypeGet,
   MapPrototypeSet, ReflectApply, lengthOf, sealedProto,
 } = primordials;
 const { DOMException, askOps, isObject, sendOps } = internal;
@@ -141,12 +141,7 @@ function conclude(job, answer) {
 }
 
 // forgetWork drops what a past event asked for; Go has ended it.
-internal.forgetWork = (run) => {
-  if (!internal.isConcurrent()) MapPrototypeClear(jobs);
-  else if (MapPrototypeGetSize(jobs) > 0) {
-    MapPrototypeForEach(jobs, (job, id) => { if (job.run === run) MapPrototypeDelete(jobs, id); });
-  }
-};
+internal.forgetWork = (run) => internal.forgetIn(jobs, run);
 
 crypto.after = after;
 crypto.isLater = isLater;

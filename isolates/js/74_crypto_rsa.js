@@ -6,7 +6,7 @@ const { Uint8Array, lengthOf } = primordials;
 const { DOMException, subtleOps } = internal;
 const { crypto } = internal;
 const {
-  KeyState, after, badJwk, checkJwk, chosen, isLong, jwkBytes, listOf, notSupported, params, register, requireUsages, work,
+  KeyState, after, badJwk, checkJwk, chosen, isLong, jwkBytes, notSupported, params, registerPair, requireUsages, work,
 } = crypto;
 
 const hashBits = { __proto__: null, "SHA-1": "1", "SHA-256": "256", "SHA-384": "384", "SHA-512": "512" };
@@ -86,15 +86,9 @@ function requireType(key, type) {
 crypto.requireType = requireType;
 
 function registerRSA(name, own, privateUsages, publicUsages, use) {
-  register({
+  registerPair(name, own, privateUsages, publicUsages, use, {
     __proto__: null,
-    ...own,
-    name,
-    use,
-    privateUsages: listOf(privateUsages),
-    publicUsages: listOf(publicUsages),
-    pairUsages: listOf([...privateUsages, ...publicUsages]),
-    params: { __proto__: null, ...own.params, generateKey: params.rsaKey, importKey: params.hashed, exportKey: null },
+    params: { __proto__: null, generateKey: params.rsaKey, importKey: params.hashed },
     describe: (d) => ({
       name, modulusLength: d.modulusLength, publicExponent: new Uint8Array(d.publicExponent), hash: { name: d.hash },
     }),

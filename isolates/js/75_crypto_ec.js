@@ -6,7 +6,7 @@ const { TypedArrayPrototypeSet, Uint8Array, subarray } = primordials;
 const { DOMException, subtleOps } = internal;
 const { crypto } = internal;
 const {
-  KeyState, after, badJwk, checkExport, checkJwk, chosen, isLong, jwkBytes, listOf, notSupported, params, register, requireType,
+  KeyState, after, badJwk, checkExport, checkJwk, chosen, isLong, jwkBytes, notSupported, params, registerPair, requireType,
   requireUsages, work,
 } = crypto;
 
@@ -91,15 +91,9 @@ function exportKey(format, key) {
 }
 
 function registerEC(name, own, privateUsages, publicUsages, use) {
-  register({
+  registerPair(name, own, privateUsages, publicUsages, use, {
     __proto__: null,
-    ...own,
-    name,
-    use,
-    privateUsages: listOf(privateUsages),
-    publicUsages: listOf(publicUsages),
-    pairUsages: listOf([...privateUsages, ...publicUsages]),
-    params: { __proto__: null, ...own.params, generateKey: params.curve, importKey: params.curve, exportKey: null },
+    params: { __proto__: null, generateKey: params.curve, importKey: params.curve },
     describe: (d) => ({ name, namedCurve: d.namedCurve }),
     generateKey(p, extractable, usages) {
       return generate(this, p, usages);

@@ -6,7 +6,7 @@ const { Uint8Array, lengthOf, subarray } = primordials;
 const { DOMException, subtleOps } = internal;
 const { crypto } = internal;
 const {
-  KeyState, after, badJwk, checkExport, checkJwk, chosen, isLong, jwkBytes, listOf, params, register, requireType, requireUsages,
+  KeyState, after, badJwk, checkExport, checkJwk, chosen, isLong, jwkBytes, params, registerPair, requireType, requireUsages,
   work,
 } = crypto;
 
@@ -60,15 +60,9 @@ function exportKey(format, key) {
 }
 
 function registerOKP(name, own, privateUsages, publicUsages, use) {
-  register({
+  registerPair(name, own, privateUsages, publicUsages, use, {
     __proto__: null,
-    ...own,
-    name,
-    use,
-    privateUsages: listOf(privateUsages),
-    publicUsages: listOf(publicUsages),
-    pairUsages: listOf([...privateUsages, ...publicUsages]),
-    params: { __proto__: null, ...own.params, generateKey: null, importKey: null, exportKey: null },
+    params: { __proto__: null, generateKey: null, importKey: null },
     describe: () => ({ name }),
     generateKey(p, extractable, usages) {
       return generate(this, usages);

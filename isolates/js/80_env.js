@@ -3,8 +3,8 @@
 "use strict";
 
 const {
-  Error, JSONStringify, List, Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet,
-  MapPrototypeGetSize, MapPrototypeSet,
+  Error, JSONStringify, List, Map, MapPrototypeDelete, MapPrototypeGet,
+  MapPrototypeSet,
   ObjectDefineProperty, ObjectFreeze, TypeError,
 } = primordials;
 const {
@@ -41,8 +41,9 @@ class Queue {
     if (internal.eventIsOver()) throw new Error("Queue.send: the event is over");
     const id = internal.nextRequestId();
     const capability = newCapability();
-    MapPrototypeSet(waiting, id, { __proto__: null, capability, run: internal.acting() });
-    internal.speakFor(internal.acting());
+    const run = internal.acting();
+    MapPrototypeSet(waiting, id, { __proto__: null, capability, run });
+    internal.speakFor(run);
     send(sendOps.QUEUE, id, this.#worker, bytes, mimeTypes[kind], headers);
     return await capability.promise;
   }
@@ -79,12 +80,7 @@ internal.queued = (id, error) => {
   else capability.reject(new Error(error));
 };
 
-internal.forgetQueues = (run) => {
-  if (!internal.isConcurrent()) MapPrototypeClear(waiting);
-  else if (MapPrototypeGetSize(waiting) > 0) {
-    MapPrototypeForEach(waiting, (entry, id) => { if (entry.run === run) MapPrototypeDelete(waiting, id); });
-  }
-};
+internal.forgetQueues = (run) => internal.forgetIn(waiting, run);
 
 // buildEnv makes env from flat lists name, value and name, worker.
 internal.buildEnv = (vars, queues) => {

@@ -4,8 +4,8 @@
 "use strict";
 
 const { TypeError, TypedArrayPrototypeGetTag, lengthOf, sealedProto, subarray } = primordials;
-const { describe, markHandled, readableState, sendOps, streams } = internal;
-const { ReadRequest, acquireReader, readerRead, streamCancel } = streams;
+const { describe, markHandled, readOn, readableState, sendOps, streams } = internal;
+const { ReadRequest, acquireReader, streamCancel } = streams;
 const { send } = host;
 const { BODY } = sendOps;
 
@@ -31,19 +31,6 @@ class Sender {
     this.reader = reader;
     this.allowed = run.credit;
     this.done = done;
-  }
-  // read asks for the next chunk. A loop, not recursion: queued chunks arrive within the read call.
-  read() {
-    if (this.busy) {
-      this.again = true;
-      return;
-    }
-    this.busy = true;
-    do {
-      this.again = false;
-      readerRead(this.reader, this.request);
-    } while (this.again && !this.over);
-    this.busy = false;
   }
   take(chunk) {
     if (this.over) return;
@@ -71,7 +58,7 @@ class Sender {
       this.sent += n;
     }
     this.piece = null;
-    this.read();
+    readOn(this);
   }
   grant(upTo) {
     if (upTo > this.allowed) this.allowed = upTo;

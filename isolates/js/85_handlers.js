@@ -164,14 +164,14 @@ function replyInChunks(run, s, stream) {
   run.answered = true;
   run.waiting++;
   run.sender = sender;
-  sender.read();
+  internal.readOn(sender);
 }
 
 // pullParts makes the request's body a stream of the parts that Go reads one by one.
 function pullParts(run, request) {
-  run.parts = internal.newPulled(() => {
+  run.parts = internal.newFeed(() => { run.parts = null; }, () => {
     if (!run.over) send(PULL, run.id);
-  }, () => { run.parts = null; });
+  });
   internal.requestState(request).stream = run.parts.stream;
 }
 
