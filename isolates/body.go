@@ -55,7 +55,7 @@ func (t *thread) beginBody(r *run, head *events.Reply, now time.Time) {
 // takeBody takes a piece of the body: 0 = more follow, 1 = it is the end, 2 = the body broke off.
 func (t *thread) takeBody(r *run, in *v8x.Commands) {
 	c := events.Chunk{Data: slices.Clone(in.View())}
-	switch state := in.Int(); state {
+	switch in.Int() {
 	case 1:
 		c.End = true
 	case 2:

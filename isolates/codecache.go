@@ -17,18 +17,15 @@ type codeCache struct {
 	limit int // bytes; 0 = nothing is kept
 
 	mu    sync.Mutex
-	byKey map[codeKey]*list.Element
+	byKey map[release]*list.Element
 	used  list.List // of *cachedCode, the one used last first
 	bytes int
 
 	hits, made, rejected atomic.Uint64
 }
 
-// codeKey is a version of a worker. Owners share nothing, not even the time that a compilation takes.
-type codeKey struct{ owner, worker, version, hash string }
-
 type cachedCode struct {
-	key  codeKey
+	key  release
 	text string // of which it was made: V8 itself compares nothing but the length
 	data []byte
 }
@@ -37,7 +34,7 @@ type cachedCode struct {
 func (c *cachedCode) size() int { return len(c.text) + len(c.data) }
 
 func newCodeCache(limit int) *codeCache {
-	return &codeCache{limit: limit, byKey: map[codeKey]*list.Element{}}
+	return &codeCache{limit: limit, byKey: map[release]*list.Element{}}
 }
 
 // CodeStats says what is kept of compiled workers.
@@ -63,13 +60,11 @@ func (c *CodeStats) add(o CodeStats) {
 	c.Rejected += o.Rejected
 }
 
-func keyOf(w *events.Worker) codeKey { return codeKey{w.Owner, w.Name, w.Version, w.Hash} }
-
 // get returns the code of w, nil if there is none. The bytes never change.
 func (c *codeCache) get(w *events.Worker) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.byKey[keyOf(w)]
+	e := c.byKey[releaseOf(w)]
 	if e == nil {
 		return nil
 	}
@@ -91,12 +86,12 @@ func (c *codeCache) wants(w *events.Worker) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.byKey[keyOf(w)] == nil
+	return c.byKey[releaseOf(w)] == nil
 }
 
 // put keeps data for w. What was used the longest ago goes when there is too much.
 func (c *codeCache) put(w *events.Worker, data []byte) {
-	code := &cachedCode{key: keyOf(w), text: w.Code, data: data}
+	code := &cachedCode{key: releaseOf(w), text: w.Code, data: data}
 	if data == nil || code.size() > c.limit/4 {
 		return
 	}
@@ -118,7 +113,7 @@ func (c *codeCache) reject(w *events.Worker) {
 	c.rejected.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.byKey[keyOf(w)]; e != nil {
+	if e := c.byKey[releaseOf(w)]; e != nil {
 		c.remove(e)
 	}
 }

@@ -6,24 +6,19 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// home names the persistent context of a version of a worker.
-type home struct{ owner, name, version, hash string }
-
-func homeOf(w *events.Worker) home { return home{w.Owner, w.Name, w.Version, w.Hash} }
-
 // homes knows which thread has the persistent context of which worker: all its events run there.
 type homes struct {
 	mu sync.Mutex
-	at map[home]*thread
+	at map[release]*thread
 }
 
 // of is the thread that has the context, which is t when none has.
-func (s *homes) of(h home, t *thread) *thread {
+func (s *homes) of(h release, t *thread) *thread {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at[h] == nil {
 		if s.at == nil {
-			s.at = map[home]*thread{}
+			s.at = map[release]*thread{}
 		}
 		s.at[h] = t
 	}
@@ -31,7 +26,7 @@ func (s *homes) of(h home, t *thread) *thread {
 }
 
 // move makes t the home instead of gone.
-func (s *homes) move(h home, gone, t *thread) {
+func (s *homes) move(h release, gone, t *thread) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at[h] == gone {
@@ -40,7 +35,7 @@ func (s *homes) move(h home, gone, t *thread) {
 }
 
 // leave says that t has the context no more.
-func (s *homes) leave(h home, t *thread) {
+func (s *homes) leave(h release, t *thread) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at[h] == t {
@@ -49,9 +44,9 @@ func (s *homes) leave(h home, t *thread) {
 }
 
 // outdate makes the contexts of other versions of the worker go when they have had no event for a while.
-func (s *homes) outdate(latest home) {
-	s.each(latest.owner, latest.name, func(t *thread, g *guest) {
-		if g.life.home == latest || g.worker.Lifetime.Idle != 0 || len(g.runs) > 0 || g.life.idle != nil {
+func (s *homes) outdate(latest release) {
+	s.each(latest.owner, latest.worker, func(t *thread, g *guest) {
+		if g.life.of == latest || g.worker.Lifetime.Idle != 0 || len(g.runs) > 0 || g.life.idle != nil {
 			return
 		}
 		t.goIdle(g, outdated)
@@ -63,7 +58,7 @@ func (s *homes) each(owner, name string, f func(*thread, *guest)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for h, t := range s.at {
-		if h.owner == owner && h.name == name {
+		if h.owner == owner && h.worker == name {
 			t.post(func(t *thread) {
 				if g := t.lives[h]; g != nil && g.loaded {
 					f(t, g)
@@ -75,7 +70,7 @@ func (s *homes) each(owner, name string, f func(*thread, *guest)) {
 
 // handOver gives an attempt of a persistent worker to the thread that has its context, and is false when that is t.
 func (t *thread) handOver(a *events.Attempt) bool {
-	h := homeOf(a.Worker)
+	h := releaseOf(a.Worker)
 	for {
 		at := t.pool.homes.of(h, t)
 		if at == t {

@@ -34,7 +34,7 @@ const (
 
 // life is what a persistent context has beside a guest of other modes.
 type life struct {
-	home   home
+	of     release
 	ground *run // no event, but what the context does between events: timers of the module, hooks
 	phase  phase
 	why    string    // why it is discarded
@@ -47,7 +47,7 @@ type life struct {
 
 // persistent is the context of w, which is new unless the thread has it.
 func (t *thread) persistent(w *events.Worker) (*guest, error) {
-	h := homeOf(w)
+	h := releaseOf(w)
 	if g := t.lives[h]; g != nil {
 		if !g.loaded {
 			return nil, nil // the first event is loading it
@@ -63,7 +63,7 @@ func (t *thread) persistent(w *events.Worker) (*guest, error) {
 	}
 	now := time.Now()
 	ground := &run{attempt: &events.Attempt{Worker: w}, limits: t.pool.limits(w), guest: g, start: now, wall: now.Add(forever), begun: true, ground: true}
-	g.life = &life{home: h, ground: ground}
+	g.life = &life{of: h, ground: ground}
 	t.lives[h] = g
 	if ttl := w.Lifetime.TTL.Duration(); ttl > 0 {
 		g.life.ttl = t.alarms.call(now.Add(ttl), func() { t.retire(g, discardTTL) })
@@ -95,9 +95,9 @@ func (t *thread) doom(g *guest, why string) {
 
 // moveOut makes place for another context of the worker.
 func (t *thread) moveOut(g *guest) {
-	if t.lives[g.life.home] == g {
-		delete(t.lives, g.life.home)
-		t.pool.homes.leave(g.life.home, t)
+	if t.lives[g.life.of] == g {
+		delete(t.lives, g.life.of)
+		t.pool.homes.leave(g.life.of, t)
 	}
 	t.freed = true
 }

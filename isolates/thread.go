@@ -25,7 +25,7 @@ type thread struct {
 	maxIsolates int
 	isolates    map[string][]*isolate // by owner
 	count       int                   // of isolates
-	lives       map[home]*guest       // persistent contexts that take events
+	lives       map[release]*guest    // persistent contexts that take events
 	bodies      []*run                // whose replies have begun in this turn
 	touched     []*guest              // persistent contexts to be tended
 	lent        []*isolate            // shared isolates that may be given back
@@ -58,7 +58,7 @@ func newThread(p *Pool, index int) *thread {
 	return &thread{
 		index: index, pool: p, wake: make(chan struct{}, 1),
 		maxIsolates: max(1, (p.cfg.MaxIsolates-p.cfg.spares())/p.cfg.Threads),
-		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, lives: map[home]*guest{},
+		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, lives: map[release]*guest{},
 	}
 }
 

@@ -74,13 +74,12 @@ func (t *thread) module(r *run, step func() (v8x.ModuleState, v8x.Result)) {
 	}
 	switch state {
 	case v8x.Evaluated:
-		limits := r.limits
 		now := time.Now()
 		r.guest.loaded = true
 		t.freed = true // others may wait for it
 		t.alarms.clear(r.deadline)
 		r.deadline = nil
-		r.wall, r.cpuLeft = now.Add(limits.Wall.Duration()), limits.CPU.Duration()
+		r.wall, r.cpuLeft = now.Add(r.limits.Wall.Duration()), r.limits.CPU.Duration()
 		t.dispatch(r)
 	case v8x.Pending:
 		t.settleDown(r, "a top-level await of the module can never finish: nothing it waits for is pending")

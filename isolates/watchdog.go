@@ -65,17 +65,20 @@ func (w *watch) end(now time.Time) (cpu time.Duration, killed events.Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.run, w.isolate = nil, nil
-	return w.used(now), w.killed
-}
-
-func (w *watch) used(now time.Time) time.Duration {
 	if !w.sampled {
 		if wall := now.Sub(w.start); wall <= 2*tick {
-			return wall
+			return wall, w.killed
 		}
-		return w.soFar(now, threadCPU(w.tid))
 	}
-	return w.before + threadCPU(w.tid) - w.cpuThen
+	return w.used(now, threadCPU(w.tid)), w.killed
+}
+
+// used is the CPU time of the turn when the thread's clock stands at cpu.
+func (w *watch) used(now time.Time, cpu time.Duration) time.Duration {
+	if !w.sampled {
+		return w.soFar(now, cpu)
+	}
+	return w.before + cpu - w.cpuThen
 }
 
 // soFar is what a turn can have used that was not looked at yet: no more than the time since its start, and no more than
@@ -101,7 +104,7 @@ func (w *watch) look(now time.Time) {
 	}
 	if w.killed == "" {
 		switch {
-		case w.used(now) > w.cpuLeft:
+		case w.used(now, cpu) > w.cpuLeft:
 			w.killed = events.ReasonCPU
 		case now.After(w.deadline):
 			w.killed = events.ReasonTimeout
@@ -113,7 +116,7 @@ func (w *watch) look(now time.Time) {
 	}
 	if w.killed != "" {
 		if w.grace == 0 {
-			w.killedAt, w.killCPU = now, threadCPU(w.tid)
+			w.killedAt, w.killCPU = now, cpu
 		}
 		w.grace++
 	}
