@@ -32,6 +32,7 @@ type Consumer struct {
 	retries retries
 	parking parking
 	bodies  *bodies
+	parts   atomic.Pointer[jetstream.Stream]
 
 	acking   []*source // scratch of the settle goroutine: sources with acks to send
 	subjects []string  // scratch of the settle goroutine

@@ -26,13 +26,25 @@ func bodiesStream(cfg Config, maxMsg int32) jetstream.StreamConfig {
 	}
 }
 
+// storedBodies is the stream of the parts. It is looked up once: a stream that is made again has the same name.
+func (c *Consumer) storedBodies(ctx context.Context) (jetstream.Stream, error) {
+	if s := c.parts.Load(); s != nil {
+		return *s, nil
+	}
+	s, err := c.js.Stream(ctx, StreamBodies)
+	if err == nil {
+		c.parts.Store(&s)
+	}
+	return s, err
+}
+
 // withParts lets the body of e be read, if it is stored apart.
 func (c *Consumer) withParts(e *events.Event) {
 	if e.Parts == nil {
 		return
 	}
 	e.Parts.Read = func(ctx context.Context, i int) ([]byte, error) {
-		s, err := c.js.Stream(ctx, StreamBodies)
+		s, err := c.storedBodies(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("body %s: %w", e.Parts.ID, err)
 		}
@@ -55,7 +67,7 @@ func (c *Consumer) dropParts(e *events.Event) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.AckWait)
 		defer cancel()
-		s, err := c.js.Stream(ctx, StreamBodies)
+		s, err := c.storedBodies(ctx)
 		if err == nil {
 			err = s.Purge(ctx, jetstream.WithPurgeSubject(c.cfg.Prefix.BodyParts(e.Owner, e.Parts.ID)))
 		}
