@@ -31,9 +31,6 @@ func (c *Client) Open(ctx context.Context, r Request) (*events.Reply, io.ReadClo
 	if r.Kind != events.Fetch {
 		return nil, nil, fmt.Errorf("event for %s/%s: a %s has no body in chunks, only fetch does", r.Owner, r.Worker, r.Kind)
 	}
-	if deadline, ok := ctx.Deadline(); ok && r.Deadline.IsZero() {
-		r.Deadline = deadline
-	}
 	b := &body{c: c, owner: r.Owner, worker: r.Worker, more: make(chan struct{}, 1)}
 	r.credit = bodyWindow
 	call := &call{wantReply: true, done: make(chan answer, 1), body: b}

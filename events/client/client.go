@@ -104,9 +104,6 @@ func (c *Client) Publish(ctx context.Context, r Request) (*Ack, error) {
 // Replies are not stored: if the connection is away when one is sent, Call waits until ctx is done, so
 // ctx should have a deadline.
 func (c *Client) Call(ctx context.Context, r Request) (*events.Reply, error) {
-	if deadline, ok := ctx.Deadline(); ok && r.Kind == events.Fetch && r.Deadline.IsZero() {
-		r.Deadline = deadline
-	}
 	a, err := c.do(ctx, r, true)
 	if err != nil {
 		return nil, err
@@ -133,6 +130,9 @@ func (c *Client) await(ctx context.Context, r Request, call *call, subject strin
 	replyTo := ""
 	if call.wantReply {
 		replyTo = subject
+		if deadline, ok := ctx.Deadline(); ok && r.Kind == events.Fetch && r.Deadline.IsZero() {
+			r.Deadline = deadline
+		}
 	}
 	if err := c.upload(ctx, &r); err != nil {
 		return answer{}, fmt.Errorf("event for %s/%s: %w", r.Owner, r.Worker, err)
