@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// admin serves /healthz, /readyz, /metrics and /admin/pool of a process, or of several under a supervisor.
+// admin serves /healthz, /readyz, /metrics, /admin/pool and, if asked for, /debug/pprof/ of a process, or of several under a supervisor.
 type admin struct {
 	listener net.Listener
 	server   *http.Server
@@ -27,19 +28,19 @@ type observed interface {
 	poolStats(context.Context) any // for JSON
 }
 
-// openAdmin listens on addr; an empty addr is no admin at all.
-func openAdmin(addr string, o observed) (*admin, error) {
-	if addr == "" {
+// openAdmin listens where cfg says; nowhere is no admin at all.
+func openAdmin(cfg Config, o observed) (*admin, error) {
+	if cfg.AdminAddr == "" {
 		return nil, nil
 	}
-	l, err := net.Listen("tcp", addr)
+	l, err := net.Listen("tcp", cfg.AdminAddr)
 	if err != nil {
-		return nil, fmt.Errorf("PINWHEEL_ADMIN_ADDR is %q: %w", addr, err)
+		return nil, fmt.Errorf("PINWHEEL_ADMIN_ADDR is %q: %w", cfg.AdminAddr, err)
 	}
-	return newAdmin(l, o), nil
+	return newAdmin(l, o, cfg.Profiling), nil
 }
 
-func newAdmin(l net.Listener, o observed) *admin {
+func newAdmin(l net.Listener, o observed, profiling bool) *admin {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", answerHealth(o.checkHealth))
 	mux.HandleFunc("GET /readyz", answerHealth(o.checkReady))
@@ -48,6 +49,11 @@ func newAdmin(l net.Listener, o observed) *admin {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(o.poolStats(r.Context()))
 	})
+	if profiling {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index) // and by name: heap, allocs, goroutine, mutex, block
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	return &admin{l, &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}
 }
 

@@ -51,9 +51,9 @@ func serveOn(ctx context.Context, cfg Config, log zerolog.Logger, c *childProces
 	}
 	var a *admin
 	if c != nil {
-		a = newAdmin(c.listener, f)
+		a = newAdmin(c.listener, f, cfg.Profiling)
 	} else {
-		a, err = openAdmin(cfg.AdminAddr, f)
+		a, err = openAdmin(cfg, f)
 	}
 	if err != nil {
 		f.close()

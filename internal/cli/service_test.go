@@ -62,9 +62,22 @@ func ask[T any](h *house, subject string, n int) []T {
 	return list
 }
 
+func TestProfilesOnlyWhenAskedFor(t *testing.T) {
+	h := openHouse(t)
+	for profiling, status := range map[bool]int{false: http.StatusNotFound, true: http.StatusOK} {
+		a, err := openAdmin(Config{AdminAddr: "127.0.0.1:0", Profiling: profiling}, h.fleet)
+		require.NoError(t, err)
+		go func() { _ = a.run(t.Context()) }()
+		resp, err := http.Get("http://" + a.addr() + "/debug/pprof/allocs")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, status, resp.StatusCode)
+	}
+}
+
 func TestAdminPool(t *testing.T) {
 	h := openHouse(t, func(c *Config) { c.Threads, c.MaxIsolates = 2, 10 })
-	a, err := openAdmin("127.0.0.1:0", h.fleet)
+	a, err := openAdmin(Config{AdminAddr: "127.0.0.1:0"}, h.fleet)
 	require.NoError(t, err)
 	go func() { _ = a.run(t.Context()) }()
 	h.deploy("acme", "ok", `export default { fetch: () => new Response("ok") }`)

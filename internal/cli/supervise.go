@@ -76,7 +76,7 @@ func supervise(ctx context.Context, cfg Config, log zerolog.Logger, out io.Write
 		return err
 	}
 	defer s.Close()
-	a, err := openAdmin(cfg.AdminAddr, s)
+	a, err := openAdmin(cfg, s)
 	if err != nil {
 		return err
 	}
