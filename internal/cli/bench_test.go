@@ -19,7 +19,7 @@ import (
 
 // BenchmarkFleet is one fleet process, NATS and the load in another: a stream of stored events of about
 // 1 KB of JSON, each parsed, answered with JSON and acked. It reports events/s and the CPU time that the
-// fleet process took per event.
+// fleet process took per event. BENCH_ADMIN is an address at which its profiles are (/debug/pprof/).
 func BenchmarkFleet(b *testing.B) {
 	for _, owners := range []int{1, 100} {
 		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) { benchmarkFleet(b, owners) })
@@ -35,7 +35,7 @@ func benchmarkFleet(b *testing.B, owners int) {
 	srv := natstest.Start(b)
 	h := &house{t: b}
 	h.connect(srv.URL())
-	p := startProcess(b, srv.URL(), "PINWHEEL_WINDOW=4096")
+	p := startProcess(b, srv.URL(), "PINWHEEL_WINDOW=4096", "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+os.Getenv("BENCH_ADMIN"))
 	for i := range owners {
 		h.deploy(fmt.Sprintf("owner%d", i), "order", benchWorker)
 	}
