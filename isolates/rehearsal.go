@@ -27,10 +27,10 @@ func rehearse(c *v8x.Context, show func(v8x.Result)) {
 		return call.Reset(op).Number(id)
 	}
 	for _, path := range []string{"json", "text", "missing", "stream"} {
-		turn(next(opFetchEvent).String("POST").String("http://rehearsal.invalid/"+path+"?a=1&b=2").Strings(headers).Body(), body)
+		turn(next(opFetchEvent).String("POST").String("http://rehearsal.invalid/"+path+"?a=1&b=2").Strings(headers).Content(), body)
 	}
 	turn(next(opFetchEvent).String("GET").String("http://rehearsal.invalid/").Null().Null(), nil)
-	turn(next(opTaskEvent).String("1").Number(1).Strings(headers).Body(), body)
-	turn(next(opScheduledEvent).String("2").Number(1).Strings(nil).Body().Number(0).String("* * * * *"), nil)
+	turn(next(opTaskEvent).String("1").Number(1).Strings(headers).Content(), body)
+	turn(next(opScheduledEvent).String("2").Number(1).Strings(nil).Content().Number(0).String("* * * * *"), nil)
 	turn(call.Reset(opTimers).Numbers(1), nil)
 }

@@ -120,7 +120,7 @@ func (t *thread) dispatch(r *run) {
 			c.Null()
 		}
 		if len(e.Body) > 0 {
-			c.Body()
+			c.Content()
 			body = e.Body
 		} else {
 			c.Null()
@@ -133,7 +133,7 @@ func (t *thread) dispatch(r *run) {
 		if e.Kind == events.Scheduled {
 			op = opScheduledEvent
 		}
-		c.Reset(op).Number(float64(r.id)).String(e.ID).Number(float64(r.attempt.Number)).Strings(userHeaders(e)).Body()
+		c.Reset(op).Number(float64(r.id)).String(e.ID).Number(float64(r.attempt.Number)).Strings(userHeaders(e)).Content()
 		body = e.Body
 		if e.Kind == events.Scheduled {
 			c.Number(float64(e.ScheduledTime)).String(e.Cron)

@@ -11,7 +11,7 @@ const {
   DOMException, Event, TOKEN, defineInterface, illegalConstructor, illegalInvocation, isObject, listFrom,
   requireArguments, sendOps, toDictionary,
 } = internal;
-const { decode, send } = host;
+const { decode, encode, send } = host;
 
 // ---- ctx ----
 
@@ -42,7 +42,7 @@ class TaskData {
   attempt;
   rawHeaders;
   headers = null;
-  body;
+  body; // a string when it is ASCII, else bytes
   scheduledTime;
   cron;
   parsed = false;
@@ -74,22 +74,30 @@ function contentType(data) {
   return "";
 }
 
+function textOf(data) {
+  return typeof data.body === "string" ? data.body : decode(data.body, false);
+}
+
+function bytesOf(data) {
+  return typeof data.body === "string" ? encode(data.body) : new Uint8Array(data.body);
+}
+
 // payloadOf parses the body once: JSON when the content type says so or it parses, else the bytes.
 function payloadOf(data) {
   if (data.parsed) return data.payload;
   const type = contentType(data);
   const mustParse = StringPrototypeIncludes(type, "application/json") || StringPrototypeIncludes(type, "+json");
-  data.payload = data.body;
   if (!StringPrototypeIncludes(type, "application/octet-stream")) {
     try {
-      data.payload = JSONParse(decode(data.body, false));
+      data.payload = JSONParse(textOf(data));
     } catch (error) {
       if (mustParse) {
         data.run.malformed = error;
         throw error;
       }
+      data.payload = bytesOf(data);
     }
-  }
+  } else data.payload = bytesOf(data);
   data.parsed = true;
   return data.payload;
 }
@@ -107,7 +115,7 @@ function delayOf(options) {
 function defineTaskMembers(Class, dataOf, times) {
   const promised = (self, convert) => {
     try {
-      return PromiseResolve(convert(dataOf(self).body));
+      return PromiseResolve(convert(dataOf(self)));
     } catch (error) {
       return PromiseReject(error);
     }
@@ -117,9 +125,9 @@ function defineTaskMembers(Class, dataOf, times) {
     get attempt() { return dataOf(this).attempt; },
     get headers() { return headersOf(dataOf(this)); },
     get payload() { return payloadOf(dataOf(this)); },
-    text() { return promised(this, (body) => decode(body, false)); },
-    json() { return promised(this, (body) => JSONParse(decode(body, false))); },
-    bytes() { return promised(this, (body) => new Uint8Array(body)); },
+    text() { return promised(this, textOf); },
+    json() { return promised(this, (data) => JSONParse(textOf(data))); },
+    bytes() { return promised(this, bytesOf); },
     noRetry() {
       const { run } = dataOf(this);
       if (!run.over) send(sendOps.NO_RETRY, run.id);

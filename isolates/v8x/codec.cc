@@ -14,6 +14,17 @@ bool PutTag(Outbox* out, Tag tag) {
   return true;
 }
 
+bool IsAscii(const uint8_t* p, size_t n) {
+  uint64_t all = 0;
+  for (; n >= 8; p += 8, n -= 8) {
+    uint64_t word;
+    memcpy(&word, p, 8);
+    all |= word;
+  }
+  while (n-- > 0) all |= *p++;
+  return (all & 0x8080808080808080u) == 0;
+}
+
 Encoded PutNumber(Outbox* out, double d) {
   uint8_t* p = out->Reserve(9);
   if (!p) return Encoded::kTooLarge;
@@ -109,6 +120,7 @@ Local<v8::Value> Reader::Value(int depth) {
     }
     case kList: return List(Length(), depth);
     case kBody: return Bytes(body_, body_len_);
+    case kContent: return Content();
   }
   return Fail();
 }
@@ -116,8 +128,21 @@ Local<v8::Value> Reader::Value(int depth) {
 Local<v8::Value> Reader::Text(uint32_t n) {
   if (!Take(n)) return Fail();
   Local<v8::String> s;
-  const char* p = reinterpret_cast<const char*>(at_ - n);
-  if (!v8::String::NewFromUtf8(isolate_, p, v8::NewStringType::kNormal, static_cast<int>(n)).To(&s)) return Fail();
+  const uint8_t* p = at_ - n;
+  const int length = static_cast<int>(n);
+  const bool made = IsAscii(p, n)
+      ? v8::String::NewFromOneByte(isolate_, p, v8::NewStringType::kNormal, length).To(&s)
+      : v8::String::NewFromUtf8(isolate_, reinterpret_cast<const char*>(p), v8::NewStringType::kNormal, length).To(&s);
+  return made ? Local<v8::Value>(s) : Fail();
+}
+
+// A string is half the work of an ArrayBuffer to make and to free, and text() and json() need one. The bytes
+// of an ASCII string are the string's, so nothing is lost where they are wanted.
+Local<v8::Value> Reader::Content() {
+  constexpr size_t kMost = 1u << 20;  // a heap has less room than its ArrayBuffers
+  if (body_len_ > kMost || !IsAscii(body_, body_len_)) return Bytes(body_, body_len_);
+  Local<v8::String> s;
+  if (!v8::String::NewFromOneByte(isolate_, body_, v8::NewStringType::kNormal, static_cast<int>(body_len_)).To(&s)) return Fail();
   return s;
 }
 

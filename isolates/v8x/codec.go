@@ -10,14 +10,15 @@ import (
 
 // Tags of encoded values; codec.h has the format.
 const (
-	tagNull   = 0
-	tagTrue   = 1
-	tagFalse  = 2
-	tagNumber = 3
-	tagString = 4
-	tagBytes  = 5
-	tagList   = 6
-	tagBody   = 7
+	tagNull    = 0
+	tagTrue    = 1
+	tagFalse   = 2
+	tagNumber  = 3
+	tagString  = 4
+	tagBytes   = 5
+	tagList    = 6
+	tagBody    = 7
+	tagContent = 8
 )
 
 // Call is a call of the entry function being encoded, or an answer to host.ask. It may be Reset and used again.
@@ -73,6 +74,10 @@ func (c *Call) Blob(b []byte) *Call {
 
 // Body adds the body that is given to Context.Call beside the call.
 func (c *Call) Body() *Call { c.arg(tagBody); return c }
+
+// Content adds the body that is given to Context.Call beside the call: as a string where that has the same bytes (ASCII, at
+// most 1 MiB), else as a Uint8Array.
+func (c *Call) Content() *Call { c.arg(tagContent); return c }
 
 // Strings adds a list of strings.
 func (c *Call) Strings(list []string) *Call {

@@ -21,6 +21,7 @@ enum Tag : uint8_t {
   kBytes = 5,   // len:u32 bytes; a Uint8Array in JavaScript
   kList = 6,    // count:u32 value*
   kBody = 7,    // the call's body as a Uint8Array (Go → JS only)
+  kContent = 8, // the call's body as a string if it is ASCII and not long, else as kBody (Go → JS only)
 };
 
 // A buffer that keeps its memory between calls and refuses to grow past its limit.
@@ -87,6 +88,7 @@ class Reader {
     return constants_.null;
   }
   v8::Local<v8::Value> Text(uint32_t n);
+  v8::Local<v8::Value> Content();
   v8::Local<v8::Value> Bytes(const uint8_t* data, size_t n);
   v8::Local<v8::Value> List(uint32_t n, int depth);
 
