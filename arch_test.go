@@ -49,7 +49,7 @@ var house = map[string]room{
 	"events":        {pure: true},
 	"events/client": {pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/nuid"}, tests: []string{"internal/natstest"}},
 	"consumer": {
-		pure: true, rooms: []string{"events"}, libs: []string{libNATS, libBackoff, libProm, libZerolog, "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"events", "internal/assets"}, libs: []string{libNATS, libBackoff, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/natsd", "internal/natstest"},
 	},
 	"dispatch": {pure: true, rooms: []string{"events"}, libs: []string{libBackoff, libProm, libZerolog}},
@@ -63,7 +63,7 @@ var house = map[string]room{
 	"isolates/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"events", "internal/sourcemap"},
+		pure: true, rooms: []string{"events", "internal/assets", "internal/sourcemap"},
 		libs:  []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
 		tests: []string{"internal/natsd", "internal/natstest", libNATSServer},
 	},
@@ -78,7 +78,9 @@ var house = map[string]room{
 			"", "internal/natstest", "internal/fleettest", libNATSServer, "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
 		},
 	},
-	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog}, tests: []string{"internal/natstest"}},
+	// Shared by the two rooms that keep things in JetStream.
+	"internal/assets": {pure: true, libs: []string{libNATS, libZerolog}, tests: []string{"internal/natstest"}},
+	"internal/natsd":  {pure: true, libs: []string{libNATSServer, libNATS, libZerolog}, tests: []string{"internal/natstest"}},
 	// Apart from internal/cli because it must never come near V8: it outlives what V8 takes down.
 	"internal/supervisor": {
 		pure: true, libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt"},

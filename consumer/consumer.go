@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 )
 
 // Consumer takes events from JetStream and settles them. Make it with New, start it with Run.
@@ -75,7 +76,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 // work is done: what is still held then is given back too, and counts as not run.
 // It returns when all its goroutines have, with the error that kept it from starting, or nil.
 func (c *Consumer) Run(pull, work context.Context) error {
-	if err := c.createAssets(pull); err != nil {
+	if err := c.createAssets(pull, false); err != nil {
 		if pull.Err() != nil {
 			return nil
 		}
@@ -148,10 +149,10 @@ func (c *Consumer) untilEmpty(ctx context.Context) {
 }
 
 // createAssets insists until the assets are there or ctx is done: at start NATS may be away.
-func (c *Consumer) createAssets(ctx context.Context) error {
+func (c *Consumer) createAssets(ctx context.Context, onlyMissing bool) error {
 	limit, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return CreateAssets(limit, c.js, c.cfg, c.nc.MaxPayload())
+	return createAssets(limit, &assets.Keeper{JS: c.js, OnlyMissing: onlyMissing, Log: c.log}, c.cfg, c.nc.MaxPayload())
 }
 
 // recreate asks assetsLoop to make sure that the assets are there.
@@ -180,7 +181,7 @@ func (c *Consumer) assetsLoop(life context.Context) {
 		}
 		tries := newRetrier(0)
 		for life.Err() == nil {
-			err := c.createAssets(life)
+			err := c.createAssets(life, true)
 			if err == nil {
 				break
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 )
 
 // BucketOwners is the KV bucket of the owners' policies: the key is the owner.
@@ -27,9 +28,7 @@ type Policies struct {
 // OpenPolicies creates the bucket, or brings it to what cfg says. There is nothing to close.
 func OpenPolicies(ctx context.Context, js jetstream.JetStream, cfg Config) (*Policies, error) {
 	cfg = cfg.WithDefaults()
-	kv, err := openBucket(ctx, js, jetstream.KeyValueConfig{
-		Bucket: BucketOwners, Description: "What Pinwheel's owners may have", History: 5, Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
-	})
+	kv, err := (&assets.Keeper{JS: js, Log: cfg.Log}).Bucket(ctx, cfg.owners())
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", BucketOwners, err)
 	}

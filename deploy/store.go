@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 )
 
 // Names of the buckets in JetStream, unless configured otherwise.
@@ -95,17 +96,12 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 		return nil, err
 	}
 	cfg = cfg.WithDefaults()
-	kv, err := openBucket(ctx, js, jetstream.KeyValueConfig{
-		Bucket: cfg.Bucket, Description: "Pinwheel's workers: key <owner>.<name>, one revision a version",
-		History: History, Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
-	})
+	keeper := &assets.Keeper{JS: js, Log: cfg.Log}
+	kv, err := keeper.Bucket(ctx, cfg.workers())
 	if err != nil {
 		return nil, fmt.Errorf("open worker bucket %s: %w", cfg.Bucket, err)
 	}
-	objects, err := openObjects(ctx, js, jetstream.ObjectStoreConfig{
-		Bucket: cfg.Objects, Description: "Pinwheel's bundles that do not fit a record",
-		Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
-	})
+	objects, err := keeper.Objects(ctx, cfg.bundles())
 	if err != nil {
 		return nil, fmt.Errorf("open bundle store %s: %w", cfg.Objects, err)
 	}
@@ -115,28 +111,6 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 		s.inline = min(s.inline, most)
 	}
 	return s, nil
-}
-
-// openBucket makes a bucket, or brings it to what it should be. One that is that already is left alone: every process that
-// starts, and every command, comes by here.
-func openBucket(ctx context.Context, js jetstream.JetStream, want jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
-	if kv, err := js.KeyValue(ctx, want.Bucket); err == nil {
-		if s, err := kv.Status(ctx); err == nil && s.History() == int64(want.History) {
-			if b, ok := s.(*jetstream.KeyValueBucketStatus); ok && b.StreamInfo().Config.Replicas == want.Replicas {
-				return kv, nil
-			}
-		}
-	}
-	return js.CreateOrUpdateKeyValue(ctx, want)
-}
-
-func openObjects(ctx context.Context, js jetstream.JetStream, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {
-	if o, err := js.ObjectStore(ctx, want.Bucket); err == nil {
-		if s, err := o.Status(ctx); err == nil && s.Replicas() == want.Replicas {
-			return o, nil
-		}
-	}
-	return js.CreateOrUpdateObjectStore(ctx, want)
 }
 
 func key(owner, name string) string { return owner + "." + name }
