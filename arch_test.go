@@ -88,7 +88,7 @@ var house = map[string]room{
 	"internal/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"}, tests: []string{libEsbuild}},
 
 	// For tests only: no row above has them under rooms.
-	"internal/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS}, testLibs...)},
+	"internal/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/fleettest": {
 		rooms: []string{"consumer", "deploy", "dispatch", "events", "isolates", "internal/cli", "internal/natsd", "internal/natstest"},
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),

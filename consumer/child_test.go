@@ -17,6 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
 )
 
 const (
@@ -26,6 +27,7 @@ const (
 
 // TestMain lets the test binary be a NATS server, for tests that kill one.
 func TestMain(m *testing.M) {
+	natstest.BeServer()
 	dir := os.Getenv(childDir)
 	if dir == "" {
 		os.Exit(m.Run())

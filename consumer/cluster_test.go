@@ -1,0 +1,243 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+// clusterPatience is for elections, which take seconds, of all that a fleet has.
+const clusterPatience = 90 * time.Second
+
+// traffic is publishers that take no for an answer only when the test is over, and what became of what they published.
+type traffic struct {
+	t       testing.TB
+	cluster *natstest.Cluster
+	js      jetstream.JetStream
+
+	mu     sync.Mutex
+	stored map[string]bool   // ids of acknowledged publishes
+	ran    map[string]int    // runs of each
+	newest map[int]time.Time // by lane: when the event was sent that ran last
+	stop   func()            // ends the publishers, after each has its answer
+}
+
+func (tr *traffic) handle(e *events.Event) (events.Settlement, bool) {
+	id, at, _ := strings.Cut(string(e.Body), " ")
+	sent, err := time.Parse(time.RFC3339Nano, at)
+	lane, _, _, _, ok := subjects.ParseStored(e.Origin.Subject)
+	tr.mu.Lock()
+	tr.ran[id]++
+	if err == nil && ok && sent.After(tr.newest[lane]) {
+		tr.newest[lane] = sent
+	}
+	tr.mu.Unlock()
+	if strings.HasSuffix(id, "-dead") {
+		return dead(e)
+	}
+	return ack(e)
+}
+
+// begin publishes from n goroutines, 50 events a second each.
+func (tr *traffic) begin(n int) {
+	seed := rand.Uint64()
+	tr.t.Logf("seed %d", seed)
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for p := range n {
+		nc := tr.cluster.Connect(p)
+		js := jetStream(tr.t, nc)
+		random := rand.New(rand.NewPCG(seed, uint64(p)))
+		running.Go(func() {
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for i := 0; ctx.Err() == nil; i++ {
+				id := fmt.Sprintf("%d-%d", p, i)
+				if random.IntN(10) == 0 {
+					id += "-dead"
+				}
+				tr.publish(js, id, fmt.Sprintf("o%d", random.IntN(100)))
+				<-tick.C
+			}
+		})
+	}
+	tr.stop = func() { stop(); running.Wait() }
+	tr.t.Cleanup(tr.stop)
+}
+
+// publish insists on an answer.
+func (tr *traffic) publish(js jetstream.JetStream, id, owner string) {
+	deadline := time.Now().Add(clusterPatience)
+	for time.Now().Before(deadline) {
+		body := id + " " + time.Now().Format(time.RFC3339Nano)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, err := js.PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(events.Task, owner, "w"), Data: []byte(body)}, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+		cancel()
+		if err == nil {
+			tr.mu.Lock()
+			tr.stored[id] = true
+			tr.mu.Unlock()
+			return
+		}
+	}
+	tr.t.Errorf("event %s could not be published for %s", id, clusterPatience)
+}
+
+// recovered waits until every lane has run an event that was sent after now, and returns how long that took.
+func (tr *traffic) recovered(what string) time.Duration {
+	tr.t.Helper()
+	from := time.Now()
+	require.Eventually(tr.t, func() bool {
+		tr.mu.Lock()
+		defer tr.mu.Unlock()
+		for lane := range events.Lanes {
+			if !tr.newest[lane].After(from) {
+				return false
+			}
+		}
+		return true
+	}, clusterPatience, 20*time.Millisecond, "every lane runs events again after: %s", what)
+	took := time.Since(from)
+	tr.t.Logf("%s: every lane runs new events after %s", what, took.Round(time.Millisecond))
+	return took
+}
+
+// settled ends the publishing, and holds what became of every event against what should have.
+func (tr *traffic) settled() {
+	tr.t.Helper()
+	tr.stop()
+	require.Eventually(tr.t, func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		s, err := tr.js.Stream(ctx, consumer.StreamEvents)
+		return err == nil && s.CachedInfo().State.Msgs == 1 // the pin
+	}, clusterPatience, 50*time.Millisecond, "every event ends")
+	letters := map[string]int{}
+	for l, err := range consumer.NewDeadLetters(tr.js, subjects).List(context.Background(), consumer.Filter{}) {
+		require.NoError(tr.t, err)
+		id, _, _ := strings.Cut(string(l.Body), " ")
+		letters[id]++
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	again := 0
+	for id := range tr.stored {
+		require.Positive(tr.t, tr.ran[id], "event %s never ran", id)
+		again += tr.ran[id] - 1
+		want := 0
+		if strings.HasSuffix(id, "-dead") {
+			want = 1
+		}
+		require.Equal(tr.t, want, letters[id], "dead letters of event %s", id)
+	}
+	tr.t.Logf("%d events ended, %d of them dead; %d runs were repeated", len(tr.stored), len(letters), again)
+}
+
+// member starts a process of the fleet that begins at server first.
+func (tr *traffic) member(first, replicas int) *fleet {
+	cfg := testConfig()
+	cfg.Replicas = replicas
+	cfg.AckWait, cfg.Heartbeat, cfg.Window = 5*time.Second, 500*time.Millisecond, 256
+	cfg.Node = fmt.Sprintf("process %d", first)
+	return start(tr.t, tr.cluster.Connect(first), cfg, &dispatcher{handle: tr.handle, forget: true})
+}
+
+func beginTraffic(t *testing.T, c *natstest.Cluster) (*traffic, []*fleet) {
+	t.Helper()
+	tr := &traffic{t: t, cluster: c, js: jetStream(t, c.Connect(0)), stored: map[string]bool{}, ran: map[string]int{}, newest: map[int]time.Time{}}
+	fleets := []*fleet{tr.member(0, 1)}
+	tr.begin(4)
+	tr.recovered("start with one copy")
+	fleets = append(fleets, tr.member(1, 3))
+	tr.recovered("a process that wants three copies started")
+	return tr, fleets
+}
+
+// awaitReplicas waits until every stream and lane has all of its replicas, so that one server may go.
+func (tr *traffic) awaitReplicas() {
+	tr.t.Helper()
+	current := func(c *jetstream.ClusterInfo) bool {
+		return c != nil && c.Leader != "" && len(c.Replicas) == 2 && c.Replicas[0].Current && c.Replicas[1].Current
+	}
+	require.Eventually(tr.t, func() bool {
+		for _, a := range consumer.Assets(testConfig(), 1<<20) {
+			f, err := assets.Look(tr.t.Context(), tr.js, a)
+			if err != nil || f.Missing || f.Stream != nil && !current(f.Stream.Cluster) || f.Info != nil && !current(f.Info.Cluster) {
+				return false
+			}
+		}
+		return true
+	}, clusterPatience, 50*time.Millisecond, "replicas are current")
+}
+
+// replicated sees that all that the fleet has is there three times.
+func (tr *traffic) replicated() {
+	tr.t.Helper()
+	for _, a := range consumer.Assets(testConfig(), 1<<20) {
+		f, err := assets.Look(tr.t.Context(), tr.js, a)
+		require.NoError(tr.t, err)
+		if f.Info != nil {
+			require.Equal(tr.t, 3, f.Info.Config.Replicas, a)
+			require.Len(tr.t, f.Info.Cluster.Replicas, 2, a)
+		} else {
+			require.Equal(tr.t, 3, f.Stream.Config.Replicas, a)
+			require.Len(tr.t, f.Stream.Cluster.Replicas, 2, a)
+		}
+	}
+}
+
+func (tr *traffic) leader() int {
+	leader := -1
+	require.Eventually(tr.t, func() bool { leader, _ = tr.cluster.Leader(tr.js, consumer.StreamEvents); return leader >= 0 }, clusterPatience, 20*time.Millisecond)
+	return leader
+}
+
+// Three servers that keep three copies: whichever goes, nothing is lost and no lane stays behind.
+func TestCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	c := natstest.StartCluster(t, 3)
+	tr, fleets := beginTraffic(t, c)
+	tr.awaitReplicas()
+	tr.replicated()
+
+	leader := tr.leader()
+	c.Kill(leader)
+	tr.recovered("leader of the events killed")
+	c.Start(leader)
+	tr.awaitReplicas()
+
+	leader = tr.leader()
+	c.Cut(leader)
+	tr.recovered("leader cut off from the others")
+	c.Heal(leader)
+	tr.recovered("links mended")
+	tr.awaitReplicas()
+
+	for i := range 3 {
+		c.Stop(i)
+		tr.recovered(fmt.Sprintf("server %d stopped", i))
+		c.Start(i)
+		tr.awaitReplicas()
+	}
+	for i, f := range fleets {
+		tr.member(2-i, 3)
+		f.stop()
+		tr.recovered(fmt.Sprintf("process %d of the fleet replaced", i))
+	}
+	tr.settled()
+}

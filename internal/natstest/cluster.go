@@ -1,0 +1,236 @@
+package natstest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+)
+
+// memberVariable has the options of a server that the test binary is to be.
+const memberVariable = "PINWHEEL_TEST_NATS_MEMBER"
+
+// patience is how long a cluster may take for what it must do, on a busy machine.
+const patience = 60 * time.Second
+
+// member is what one server of a cluster is told.
+type member struct {
+	Name, Dir         string
+	Port, ClusterPort int
+	Routes            []string
+	SyncAlways        bool
+}
+
+// BeServer makes the test binary a NATS server if that is what it was started for, and then never returns. TestMain of a package that
+// uses StartCluster calls it first.
+func BeServer() {
+	text := os.Getenv(memberVariable)
+	if text == "" {
+		return
+	}
+	var m member
+	err := json.Unmarshal([]byte(text), &m)
+	if err == nil {
+		err = m.serve()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// serve runs until stdin ends: with the parent, or at its word.
+func (m member) serve() error {
+	o := &server.Options{
+		ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, SyncAlways: m.SyncAlways, NoSigs: true, NoLog: true,
+		Cluster:                server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, NoAdvertise: true},
+		DisableJetStreamBanner: true, LameDuckDuration: 2 * time.Second, LameDuckGracePeriod: time.Second,
+	}
+	for _, r := range m.Routes {
+		u, err := url.Parse(r)
+		if err != nil {
+			return err
+		}
+		o.Routes = append(o.Routes, u)
+	}
+	srv, err := server.NewServer(o)
+	if err != nil {
+		return err
+	}
+	srv.Start()
+	if !srv.ReadyForConnections(patience) {
+		return fmt.Errorf("server %s is not ready", m.Name)
+	}
+	fmt.Println("ready")
+	_, _ = bufio.NewReader(os.Stdin).ReadByte()
+	srv.LameDuckShutdown() // hands over what it leads
+	srv.WaitForShutdown()
+	return nil
+}
+
+// Cluster is NATS servers with JetStream, each a process of its own, and every route between two of them a link that can be cut.
+type Cluster struct {
+	t       testing.TB
+	members []member
+	cmds    []*exec.Cmd
+	stdins  []func() error
+	links   map[[2]int]*link // as i reaches j
+}
+
+// StartCluster starts n servers, and waits until they have a leader. They end with the test.
+func StartCluster(t testing.TB, n int) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t, links: map[[2]int]*link{}, cmds: make([]*exec.Cmd, n), stdins: make([]func() error, n)}
+	dir := t.TempDir()
+	for i := range n {
+		c.members = append(c.members, member{Name: fmt.Sprintf("n%d", i), Dir: filepath.Join(dir, fmt.Sprint(i)), Port: freePort(t), ClusterPort: freePort(t)})
+	}
+	for i := range n {
+		for j := range n {
+			if i != j {
+				l := openLink(t, c.members[j].ClusterPort)
+				c.links[[2]int{i, j}] = l
+				c.members[i].Routes = append(c.members[i].Routes, "nats://"+l.listener.Addr().String())
+			}
+		}
+	}
+	var ready []func()
+	for i := range n {
+		ready = append(ready, c.start(i))
+	}
+	for _, wait := range ready {
+		wait()
+	}
+	c.Await()
+	return c
+}
+
+// freePort is a port that was free a moment ago. The server must have the same one after a restart.
+func freePort(t testing.TB) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// Start starts server i, and returns when it takes connections.
+func (c *Cluster) Start(i int) {
+	c.t.Helper()
+	c.start(i)()
+}
+
+func (c *Cluster) start(i int) (wait func()) {
+	c.t.Helper()
+	text, err := json.Marshal(c.members[i])
+	require.NoError(c.t, err)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), memberVariable+"="+string(text))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	require.NoError(c.t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(c.t, err)
+	require.NoError(c.t, cmd.Start())
+	c.cmds[i], c.stdins[i] = cmd, in.Close
+	c.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // fails when it has ended
+		_ = cmd.Wait()
+	})
+	return func() {
+		line, err := bufio.NewReader(out).ReadString('\n')
+		require.NoError(c.t, err)
+		require.Equal(c.t, "ready\n", line)
+	}
+}
+
+// Kill ends server i as a power switch does, but for what the operating system has of its files.
+func (c *Cluster) Kill(i int) {
+	_ = c.cmds[i].Process.Kill()
+	_ = c.cmds[i].Wait()
+}
+
+// Stop ends server i as an operator does.
+func (c *Cluster) Stop(i int) {
+	_ = c.stdins[i]()
+	_ = c.cmds[i].Wait()
+}
+
+// Cut cuts every link of server i; clients still reach it.
+func (c *Cluster) Cut(i int) { c.each(i, (*link).cut) }
+
+// Heal mends them.
+func (c *Cluster) Heal(i int) { c.each(i, (*link).heal) }
+
+func (c *Cluster) each(i int, do func(*link)) {
+	for pair, l := range c.links {
+		if pair[0] == i || pair[1] == i {
+			do(l)
+		}
+	}
+}
+
+// URL is where server i takes clients.
+func (c *Cluster) URL(i int) string { return fmt.Sprintf("nats://127.0.0.1:%d", c.members[i].Port) }
+
+// URLs is all of them, server first in front.
+func (c *Cluster) URLs(first int) string {
+	list := make([]string, len(c.members))
+	for i := range list {
+		list[i] = c.URL((first + i) % len(list))
+	}
+	return strings.Join(list, ",")
+}
+
+// Connect opens a connection that begins at server first and finds the others. It is closed when the test ends.
+func (c *Cluster) Connect(first int) *nats.Conn {
+	c.t.Helper()
+	nc, err := nats.Connect(c.URLs(first), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0), nats.DontRandomize())
+	require.NoError(c.t, err)
+	c.t.Cleanup(nc.Close)
+	return nc
+}
+
+// Await waits until JetStream answers, and every member is a part of it.
+func (c *Cluster) Await() {
+	c.t.Helper()
+	for i := range c.members {
+		nc, err := nats.Connect(c.URL(i), nats.MaxReconnects(-1))
+		require.NoError(c.t, err)
+		js, err := jetstream.New(nc)
+		require.NoError(c.t, err)
+		require.Eventually(c.t, func() bool { _, err := js.AccountInfo(c.t.Context()); return err == nil }, patience, 20*time.Millisecond)
+		nc.Close()
+	}
+}
+
+// Leader is the server that leads a stream, and whether all of its replicas are current.
+func (c *Cluster) Leader(js jetstream.JetStream, stream string) (leader int, current bool) {
+	s, err := js.Stream(c.t.Context(), stream)
+	if err != nil || s.CachedInfo().Cluster == nil {
+		return -1, false
+	}
+	info := s.CachedInfo().Cluster
+	leader, current = -1, len(info.Replicas) > 0
+	for i, m := range c.members {
+		if m.Name == info.Leader {
+			leader = i
+		}
+	}
+	for _, r := range info.Replicas {
+		current = current && r.Current && !r.Offline
+	}
+	return leader, current
+}
