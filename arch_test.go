@@ -68,7 +68,7 @@ var house = map[string]room{
 		tests: []string{"internal/natsd", "internal/natstest", libNATSServer},
 	},
 	"internal/cli": {
-		rooms: []string{"consumer", "deploy", "dispatch", "events", "events/client", "isolates", "internal/natsd", "internal/supervisor"},
+		rooms: []string{"consumer", "deploy", "dispatch", "events", "events/client", "isolates", "internal/assets", "internal/doctor", "internal/natsd", "internal/supervisor"},
 		libs: []string{
 			libNATS, "github.com/nats-io/nuid", libProm, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty",
 			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/synadia-io/orbit.go/natscontext", "golang.org/x/time/rate", libBackoff,

@@ -1,0 +1,213 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
+)
+
+// Level is how bad something is.
+type Level string
+
+// Levels. What is Warn works and may not go on doing so, or cannot be told; what is Bad breaks a promise.
+const (
+	OK   Level = "ok"
+	Warn Level = "warn"
+	Bad  Level = "bad"
+)
+
+// Line is one thing that was looked at.
+type Line struct {
+	Level Level  `json:"level"`
+	Check string `json:"check"`        // what was looked at, a word
+	Text  string `json:"text"`         // what was found
+	Do    string `json:"do,omitempty"` // what to do about it
+}
+
+// Config says where to look and what should be there.
+type Config struct {
+	NC *nats.Conn
+	// Monitors are URLs of the servers' monitoring ports; may be empty.
+	Monitors []string
+	Subjects events.Subjects
+	// Assets are all that the fleet has in JetStream, with the event stream first.
+	Assets []assets.Asset
+	// Events, Dead and Parked are the names of the fleet's streams.
+	Events, Dead, Parked string
+	// Replicas and Fsync are what the configuration asks for.
+	Replicas int
+	Fsync    bool
+	// Version is of this binary, as its processes tell it.
+	Version string
+	// Progress is how long a lane is watched for progress.
+	Progress time.Duration
+	// Anonymous connects without credentials, or is nil.
+	Anonymous func() (*nats.Conn, error)
+}
+
+// patient looks through everything, one thing after the other.
+type patient struct {
+	Config
+	js    jetstream.JetStream
+	lines []Line
+}
+
+func (p *patient) ok(check, format string, args ...any) {
+	p.lines = append(p.lines, Line{OK, check, fmt.Sprintf(format, args...), ""})
+}
+
+func (p *patient) warn(check, do, format string, args ...any) {
+	p.lines = append(p.lines, Line{Warn, check, fmt.Sprintf(format, args...), do})
+}
+
+func (p *patient) bad(check, do, format string, args ...any) {
+	p.lines = append(p.lines, Line{Bad, check, fmt.Sprintf(format, args...), do})
+}
+
+// Examine looks at everything. What cannot be looked at because something else is missing is left out.
+func Examine(ctx context.Context, c Config) []Line {
+	p := &patient{Config: c}
+	js, err := jetstream.New(c.NC)
+	if err != nil {
+		p.bad("nats", "", "%v", err)
+		return p.lines
+	}
+	p.js = js
+	p.server()
+	if !p.account(ctx) {
+		p.anonymous(ctx)
+		return p.lines
+	}
+	found := p.assets(ctx)
+	p.durability(ctx, found)
+	p.cluster(found)
+	p.fullness(found)
+	p.clock(ctx)
+	p.processes(ctx)
+	p.progress(ctx, found)
+	p.permissions(ctx)
+	p.anonymous(ctx)
+	return p.lines
+}
+
+// Worst is the worst level of the lines.
+func Worst(lines []Line) Level {
+	worst := OK
+	for _, l := range lines {
+		if l.Level == Bad || worst == OK {
+			worst = l.Level
+		}
+	}
+	return worst
+}
+
+const minVersion = "2.14"
+
+// server looks at the server that the connection is to.
+func (p *patient) server() {
+	v := p.NC.ConnectedServerVersion()
+	var major, minor int
+	if _, err := fmt.Sscanf(v, "%d.%d", &major, &minor); err != nil {
+		p.warn("server", "", "nats-server %s: its version says nothing", v)
+		return
+	}
+	switch {
+	case major < 2 || major == 2 && minor < 12:
+		p.bad("server", "run nats-server "+minVersion+" or later", "nats-server %s has neither schedules nor atomic batches: no delayed events, no cron", v)
+	case major == 2 && minor < 14:
+		p.warn("server", "run nats-server "+minVersion+" or later", "nats-server %s has no cron schedules", v)
+	default:
+		p.ok("server", "nats-server %s", v)
+	}
+	if most := p.NC.MaxPayload(); most < 1<<20 {
+		p.warn("payload", "set max_payload of nats-server to 1MB", "a message has at most %d bytes, and so an event and a reply in one piece", most)
+	} else {
+		p.ok("payload", "a message has at most %d bytes", most)
+	}
+}
+
+// account looks at JetStream; false when there is none.
+func (p *patient) account(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	info, err := p.js.AccountInfo(ctx)
+	switch {
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
+		p.bad("jetstream", "start nats-server with JetStream, and enable it for this account", "there is no JetStream for this account")
+		return false
+	case err != nil:
+		p.bad("jetstream", "see that this user may use $JS.API, and that the cluster has a leader", "JetStream does not answer: %v", err)
+		return false
+	}
+	if info.API.Level < 2 {
+		p.warn("jetstream", "run nats-server "+minVersion+" or later on every machine of the cluster", "API level %d: no schedules, no atomic batches", info.API.Level)
+	} else {
+		p.ok("jetstream", "API level %d", info.API.Level)
+	}
+	p.limits(info)
+	return true
+}
+
+func (p *patient) limits(info *jetstream.AccountInfo) {
+	tier := info.Tier
+	if t, ok := info.Tiers[fmt.Sprintf("R%d", max(1, p.Replicas))]; ok {
+		tier = t
+	}
+	l, reserve := tier.Limits, int64(0)
+	var streams int
+	for _, a := range p.Assets {
+		if a.Consumer == nil {
+			streams++
+		}
+		if a.Stream != nil && a.Stream.MaxBytes > 0 {
+			reserve += a.Stream.MaxBytes
+		}
+	}
+	if l.MaxStreams > 0 && l.MaxStreams < streams {
+		p.bad("limits", "raise the account's limit of streams", "the account may have %d streams, and a fleet has %d", l.MaxStreams, streams)
+	}
+	if l.MaxConsumers > 0 && l.MaxConsumers < 2*events.Lanes {
+		p.warn("limits", "raise the account's limit of consumers", "the account may have %d consumers, and a fleet has %d and one for each owner with parked events", l.MaxConsumers, events.Lanes)
+	}
+	if l.MaxStore > 0 && l.MaxStore < reserve {
+		p.bad("limits", "raise the account's storage, or lower PINWHEEL_MAX_BYTES", "the account may store %s, and the fleet's streams reserve %s", size(l.MaxStore), size(reserve))
+	}
+	if l.MaxStore > 0 {
+		p.full("disk", "the account's storage", tier.Store, l.MaxStore)
+	} else {
+		p.ok("limits", "storage is limited by the server only; %s stored, %s reserved by the fleet's streams", size(int64(tier.Store)), size(reserve)) //nolint:gosec // a number of bytes
+	}
+}
+
+// full says how full something is.
+func (p *patient) full(check, what string, used uint64, of int64) {
+	part := float64(used) / float64(of)
+	text := fmt.Sprintf("%s: %s of %s (%.0f%%)", what, size(int64(used)), size(of), 100*part) //nolint:gosec // a number of bytes
+	switch {
+	case part >= 0.95:
+		p.bad(check, "make room, or raise the limit: publishers are refused when it is full", "%s", text)
+	case part >= 0.8:
+		p.warn(check, "see why it fills, or raise the limit", "%s", text)
+	default:
+		p.ok(check, "%s", text)
+	}
+}
+
+func size(n int64) string {
+	for _, u := range []struct {
+		name string
+		of   int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= u.of {
+			return fmt.Sprintf("%.1f%s", float64(n)/float64(u.of), u.name)
+		}
+	}
+	return fmt.Sprintf("%dB", n)
+}

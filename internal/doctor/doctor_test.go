@@ -1,0 +1,298 @@
+package doctor_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+const patience = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	natstest.BeServer()
+	os.Exit(m.Run())
+}
+
+func fleetConfig() consumer.Config {
+	c := consumer.DefaultConfig()
+	c.Node, c.MaxBytes, c.Heartbeat = "test", 64<<20, 200*time.Millisecond
+	return c
+}
+
+func config(nc *nats.Conn, c consumer.Config) doctor.Config {
+	return doctor.Config{
+		NC: nc, Subjects: c.Prefix, Assets: append(consumer.Assets(c, nc.MaxPayload()), deploy.Assets(deploy.Config{Replicas: c.Replicas})...),
+		Events: consumer.StreamEvents, Dead: consumer.StreamDead, Parked: consumer.StreamParked, Replicas: c.Replicas,
+		Progress:  300 * time.Millisecond,
+		Anonymous: func() (*nats.Conn, error) { return nats.Connect(nc.ConnectedUrl()) },
+	}
+}
+
+// broken starts a server that the options describe.
+func broken(t *testing.T, o *server.Options, opts ...nats.Option) *nats.Conn {
+	t.Helper()
+	o.Host, o.Port, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", -1, true, true, t.TempDir()
+	srv, err := server.NewServer(o)
+	require.NoError(t, err)
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	require.True(t, srv.ReadyForConnections(patience))
+	nc, err := nats.Connect(srv.ClientURL(), opts...)
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// make makes all assets, as processes do.
+func makeAssets(t *testing.T, nc *nats.Conn, c consumer.Config) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, c, nc.MaxPayload()))
+	k := &assets.Keeper{JS: js}
+	for _, a := range deploy.Assets(deploy.Config{Replicas: c.Replicas}) {
+		require.NoError(t, k.Make(t.Context(), a))
+	}
+	return js
+}
+
+func said(t *testing.T, lines []doctor.Line, level doctor.Level, check, text string) {
+	t.Helper()
+	for _, l := range lines {
+		if l.Level == level && l.Check == check && strings.Contains(l.Text, text) {
+			return
+		}
+	}
+	list := ""
+	for _, l := range lines {
+		list += fmt.Sprintf("%s %s: %s\n", l.Level, l.Check, l.Text)
+	}
+	t.Errorf("no line %s %s with %q in\n%s", level, check, text, list)
+}
+
+type acker struct{ settle func([]events.Settlement) }
+
+func (a *acker) Submit(batch []*events.Event) {
+	for _, e := range batch {
+		a.settle([]events.Settlement{{Event: e, Outcome: events.Outcome{Verdict: events.Ack}}})
+	}
+}
+
+// fleet runs a consumer until the test ends.
+func fleet(t *testing.T, nc *nats.Conn, c consumer.Config) {
+	t.Helper()
+	d := &acker{}
+	f, err := consumer.New(c, nc, d, zerolog.Nop(), nil)
+	require.NoError(t, err)
+	d.settle = f.Settle
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- f.Run(ctx, ctx) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-done) })
+	require.Eventually(t, func() bool { return f.Ready() == nil }, patience, time.Millisecond)
+}
+
+func TestHealthy(t *testing.T) {
+	nc := broken(t, &server.Options{JetStream: true, Username: "u", Password: "p"}, nats.UserInfo("u", "p"))
+	c := fleetConfig()
+	makeAssets(t, nc, c)
+	fleet(t, nc, c)
+	lines := doctor.Examine(t.Context(), config(nc, c))
+	for _, l := range lines {
+		if l.Check != "processes" && l.Check != "strangers" { // there is no service in this test
+			require.Equal(t, doctor.OK, l.Level, "%+v", l)
+		}
+		require.Equal(t, l.Level == doctor.OK, l.Do == "", "%+v", l)
+	}
+	said(t, lines, doctor.OK, "assets", fmt.Sprintf("%d of %[1]d streams", len(config(nc, c).Assets)))
+	said(t, lines, doctor.OK, "durability", "one copy, written to the operating system before the publisher is told, and to disk at a time that is not known here")
+	said(t, lines, doctor.OK, "clock", "differ by 0s")
+	said(t, lines, doctor.OK, "strangers", "who has no credentials is refused")
+	said(t, lines, doctor.OK, "permissions", "user u of account $G")
+	said(t, lines, doctor.Bad, "processes", "no process")
+	require.Equal(t, doctor.Bad, doctor.Worst(lines))
+}
+
+func TestNoJetStream(t *testing.T) {
+	nc := broken(t, &server.Options{MaxPayload: 1000})
+	lines := doctor.Examine(t.Context(), config(nc, fleetConfig()))
+	said(t, lines, doctor.Bad, "jetstream", "no JetStream")
+	said(t, lines, doctor.Warn, "payload", "1000 bytes")
+	require.Equal(t, doctor.Bad, doctor.Worst(lines))
+}
+
+func TestNothingIsThere(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	lines := doctor.Examine(t.Context(), config(nc, fleetConfig()))
+	said(t, lines, doctor.Bad, "assets", "nothing of a fleet is here")
+}
+
+func TestDriftIsTold(t *testing.T) {
+	nc, c := natstest.Connect(t, natstest.Start(t)), fleetConfig()
+	js := makeAssets(t, nc, c)
+	wanted := *consumer.Assets(c, nc.MaxPayload())[0].Stream
+	wanted.AllowRollup, wanted.MaxBytes, wanted.Metadata = true, 1<<20, map[string]string{assets.LevelKey: "1"}
+	_, err := js.UpdateStream(t.Context(), wanted)
+	require.NoError(t, err)
+	require.NoError(t, js.DeleteConsumer(t.Context(), consumer.StreamEvents, "lane-7"))
+	future, err := js.Stream(t.Context(), consumer.StreamDead)
+	require.NoError(t, err)
+	newer := future.CachedInfo().Config
+	newer.Metadata[assets.LevelKey] = "77"
+	_, err = js.UpdateStream(t.Context(), newer)
+	require.NoError(t, err)
+	lines := doctor.Examine(t.Context(), config(nc, c))
+	said(t, lines, doctor.Warn, "assets", "stream PINWHEEL_EVENTS: allow_rollup_hdrs is true and should be not set, max_bytes is 1048576 and should be 67108864")
+	said(t, lines, doctor.Bad, "assets", "missing: consumer lane-7 of PINWHEEL_EVENTS")
+	said(t, lines, doctor.Warn, "assets", "stream PINWHEEL_DEAD was made by a newer Pinwheel (level 77")
+}
+
+// Events that nobody takes, a stream that is nearly full, and dead letters.
+func TestEventsThatNobodyRuns(t *testing.T) {
+	nc, c := broken(t, &server.Options{JetStream: true}), fleetConfig()
+	c.MaxBytes = 1 << 20
+	js := makeAssets(t, nc, c)
+	for range 9 {
+		_, err := js.Publish(t.Context(), c.Prefix.Event(events.Task, "acme", "w"), make([]byte, 100<<10))
+		require.NoError(t, err)
+	}
+	_, err := js.Publish(t.Context(), string(c.Prefix)+".dead.a.w.task.exception.S.1", nil)
+	require.NoError(t, err)
+	_, err = js.Publish(t.Context(), string(c.Prefix)+".parked.a.task.w", nil)
+	require.NoError(t, err)
+	lines := doctor.Examine(t.Context(), config(nc, c))
+	said(t, lines, doctor.Bad, "progress", "9 events wait and none moved for 300ms; no process asks for them")
+	said(t, lines, doctor.Warn, "disk", "stream PINWHEEL_EVENTS: 900.")
+	said(t, lines, doctor.Warn, "dead", "1 dead letters")
+	said(t, lines, doctor.Warn, "parked", "1 events")
+	said(t, lines, doctor.Warn, "strangers", "may do everything; it is of this machine")
+}
+
+func TestLimitsOfTheAccount(t *testing.T) {
+	nc := broken(t, &server.Options{JetStream: true})
+	c := fleetConfig()
+	c.MaxBytes = 1 << 50
+	lines := doctor.Examine(t.Context(), config(nc, c))
+	said(t, lines, doctor.OK, "limits", "storage is limited by the server only")
+
+	// An account of its own, with little of everything.
+	conf := t.TempDir() + "/c.conf"
+	require.NoError(t, os.WriteFile(conf, []byte(`accounts { A { users [{user: a, password: a}], jetstream: { max_store: 100MB, max_streams: 2, max_consumers: 3 } } }
+jetstream: { max_file_store: 10GB }
+`), 0o600))
+	o, err := server.ProcessConfigFile(conf)
+	require.NoError(t, err)
+	nc = broken(t, o, nats.UserInfo("a", "a"))
+	lines = doctor.Examine(t.Context(), config(nc, fleetConfig()))
+	said(t, lines, doctor.Bad, "limits", "may have 2 streams")
+	said(t, lines, doctor.Warn, "limits", "may have 3 consumers")
+	said(t, lines, doctor.Bad, "limits", "may store 100.0MiB, and the fleet's streams reserve 192.0MiB")
+}
+
+// monitored starts a server with a monitoring port, and returns that port's URL.
+func monitored(t *testing.T, always bool) (*nats.Conn, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := l.Addr().(*net.TCPAddr).Port
+	require.NoError(t, l.Close())
+	nc := broken(t, &server.Options{JetStream: true, SyncAlways: always, HTTPHost: "127.0.0.1", HTTPPort: port})
+	return nc, fmt.Sprintf("http://127.0.0.1:%d/", port)
+}
+
+func TestDurabilityIsWhatTheServerDoes(t *testing.T) {
+	for _, always := range []bool{true, false} {
+		nc, url := monitored(t, always)
+		c := fleetConfig()
+		makeAssets(t, nc, c)
+		asked := config(nc, c)
+		asked.Fsync = true
+		said(t, doctor.Examine(t.Context(), asked), doctor.Warn, "durability", "whether the server does cannot be told: this user may not ask $SYS")
+		asked.Monitors, asked.Replicas = []string{url}, 3
+		lines := doctor.Examine(t.Context(), asked)
+		if always {
+			said(t, lines, doctor.OK, "durability", "one copy, on disk before the publisher is told: survives a power cut, and not the loss of that disk")
+		} else {
+			said(t, lines, doctor.Bad, "durability", "asks for fsync, and the server does not: one copy, written to the operating system before the publisher is told, and to disk at most 2m0s later")
+		}
+		said(t, lines, doctor.Bad, "durability", "asks for 3 copies, and there are streams of 1")
+		asked.Monitors = []string{"http://127.0.0.1:1"}
+		said(t, doctor.Examine(t.Context(), asked), doctor.Warn, "durability", "cannot be told: Get")
+	}
+}
+
+// A user that may ask $SYS needs no monitoring port.
+func TestDurabilityBySYS(t *testing.T) {
+	conf := t.TempDir() + "/c.conf"
+	require.NoError(t, os.WriteFile(conf, []byte(`
+accounts {
+  SYS { users [{user: s, password: s}], exports [{service: "$SYS.REQ.SERVER.PING.JSZ", response_type: stream}] }
+  A { users [{user: a, password: a}], jetstream: enabled, imports [{service: {account: SYS, subject: "$SYS.REQ.SERVER.PING.JSZ"}}] }
+}
+system_account: SYS
+jetstream { sync_interval: 10s }
+`), 0o600))
+	o, err := server.ProcessConfigFile(conf)
+	require.NoError(t, err)
+	nc := broken(t, o, nats.UserInfo("a", "a"))
+	s, err := doctor.AskSync(t.Context(), nc, nil)
+	require.NoError(t, err)
+	require.Equal(t, doctor.Sync{Known: true, Interval: 10 * time.Second, Servers: 1, From: "$SYS"}, s)
+}
+
+func TestClusterWithAServerAway(t *testing.T) {
+	cluster := natstest.StartCluster(t, 3)
+	nc, c := cluster.Connect(0), fleetConfig()
+	c.Replicas = 3
+	makeAssets(t, nc, c)
+	look := func() []doctor.Line { return doctor.Examine(t.Context(), config(nc, c)) }
+	require.Eventually(t, func() bool {
+		for _, l := range look() {
+			if l.Check == "cluster" && l.Level != doctor.OK {
+				return false
+			}
+		}
+		return true
+	}, patience, 100*time.Millisecond)
+	lines := look()
+	said(t, lines, doctor.OK, "cluster", "24 of 24 have a leader and all their copies are current")
+	said(t, lines, doctor.OK, "durability", "3 copies, most of them written to their operating systems before the publisher is told")
+	cluster.Stop(2)
+	require.Eventually(t, func() bool {
+		for _, l := range look() {
+			if l.Check == "cluster" && strings.Contains(l.Text, "stream PINWHEEL_EVENTS: n2 is") {
+				return l.Level == doctor.Warn
+			}
+		}
+		return false
+	}, patience, 100*time.Millisecond)
+}
+
+func TestCovers(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"a.>", "a.b.c", true}, {"a.>", "a", false}, {">", "a.>", true}, {"a.*", "a.b", true}, {"a.*", "a.>", false}, {"a.*.c", "a.b.*", false}, {"a.b", "a.b.c", false},
+		{"*.b", "a.b", true}, {"a.>", "a.>", true}, {"a.>", "a.*", true},
+	} {
+		require.Equal(t, c.want, doctor.Covers(c.a, c.b), "%s covers %s", c.a, c.b)
+	}
+}

@@ -1,0 +1,131 @@
+package doctor
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/internal/assets"
+)
+
+// found is an asset and what there is of it.
+type found struct {
+	assets.Asset
+	assets.Finding
+}
+
+// assets compares what is in JetStream with what this binary would make.
+func (p *patient) assets(ctx context.Context) []found {
+	var all []found
+	as := 0
+	var missing []string
+	for _, a := range p.Assets {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		f, err := assets.Look(ctx, p.js, a)
+		cancel()
+		switch {
+		case err != nil:
+			p.bad("assets", "see that this user may use $JS.API, and that the cluster has a leader", "%v", err)
+		case f.Missing:
+			missing = append(missing, a.String())
+		case f.Newer():
+			p.warn("assets", "run the doctor of the newer binary", "%s was made by a newer Pinwheel (level %d; this binary knows %d)", a, f.Level, assets.Level)
+		case len(f.Drift) > 0:
+			list := make([]string, len(f.Drift))
+			for i, d := range f.Drift {
+				list[i] = d.String()
+			}
+			p.warn("assets", "the next process that starts brings it forward, with its own configuration; this one has that of the doctor's environment", "%s: %s", a, strings.Join(list, ", "))
+		default:
+			as++
+		}
+		if err == nil && !f.Missing {
+			all = append(all, found{a, f})
+		}
+	}
+	if len(missing) == len(p.Assets) {
+		p.bad("assets", "start a process with 'pinwheel serve'", "nothing of a fleet is here")
+	} else if missing != nil {
+		p.bad("assets", "start a process: it makes what is missing", "missing: %s", strings.Join(missing, ", "))
+	}
+	if as > 0 {
+		p.ok("assets", "%d of %d streams, consumers and buckets are as this binary makes them", as, len(p.Assets))
+	}
+	return all
+}
+
+// durability says what a stored event survives.
+func (p *patient) durability(ctx context.Context, all []found) {
+	replicas := 0
+	for _, f := range all {
+		if s := f.Finding.Stream; s != nil && (replicas == 0 || s.Config.Replicas < replicas) {
+			replicas = s.Config.Replicas
+		}
+	}
+	if replicas == 0 {
+		return
+	}
+	sync, err := AskSync(ctx, p.NC, p.Monitors)
+	words := sync.Words(replicas)
+	switch {
+	case p.Fsync && sync.Known && !sync.Always:
+		p.bad("durability", "set sync_interval: always in the jetstream block of every nats-server", "PINWHEEL_DURABILITY asks for fsync, and the server does not: %s", words)
+	case p.Fsync && !sync.Known:
+		p.warn("durability", "let PINWHEEL_NATS_MONITOR name the monitoring ports of all servers", "PINWHEEL_DURABILITY asks for fsync, and whether the server does cannot be told: %v", err)
+	case !sync.Known:
+		p.ok("durability", "%s (%v)", words, err)
+	default:
+		p.ok("durability", "%s", words)
+	}
+	if replicas < p.Replicas {
+		p.bad("durability", "start a process with PINWHEEL_REPLICAS set: it raises them", "PINWHEEL_REPLICAS asks for %d copies, and there are streams of %d", p.Replicas, replicas)
+	}
+}
+
+// cluster looks at the leaders and followers of everything.
+func (p *patient) cluster(all []found) {
+	healthy, copies := 0, 0
+	for _, f := range all {
+		info := (*jetstream.ClusterInfo)(nil)
+		if f.Info != nil {
+			info = f.Info.Cluster
+		} else {
+			info = f.Finding.Stream.Cluster
+		}
+		if info == nil {
+			continue
+		}
+		copies = max(copies, 1+len(info.Replicas))
+		var late []string
+		for _, r := range info.Replicas {
+			switch {
+			case r.Offline:
+				late = append(late, r.Name+" is offline")
+			case !r.Current:
+				late = append(late, r.Name+" is behind")
+			}
+		}
+		switch {
+		case info.Leader == "":
+			p.bad("cluster", "bring back servers until most of its copies are there", "%s has no leader: nothing is stored or delivered", f.Asset)
+		case late != nil:
+			p.warn("cluster", "stop no other server before all copies are current", "%s: %s", f.Asset, strings.Join(late, ", "))
+		default:
+			healthy++
+		}
+	}
+	if healthy > 0 && copies > 1 {
+		p.ok("cluster", "%d of %d have a leader and all their copies are current", healthy, len(all))
+	}
+}
+
+// fullness looks at streams that refuse publishers when they are full.
+func (p *patient) fullness(all []found) {
+	for _, f := range all {
+		if f.Asset.Stream != nil && f.Finding.Stream.Config.MaxBytes > 0 {
+			p.full("disk", f.Asset.String(), f.Finding.Stream.State.Bytes, f.Finding.Stream.Config.MaxBytes)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+)
+
+const (
+	// skewWarn and skewBad are differences of clocks. Deadlines, delays and ticks are off by as much.
+	skewWarn = time.Second
+	skewBad  = 5 * time.Second
+	// answerWait is how long processes have to answer.
+	answerWait = 500 * time.Millisecond
+)
+
+// serverNow is how far the clock of JetStream is ahead of this machine's, to half the round trip, which it returns too.
+func (p *patient) serverNow(ctx context.Context) (ahead, give time.Duration, ok bool) {
+	best := time.Hour
+	for range 3 {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		sent := time.Now()
+		s, err := p.js.Stream(ctx, p.Events)
+		trip := time.Since(sent)
+		cancel()
+		if err != nil || s.CachedInfo().TimeStamp.IsZero() || trip >= best {
+			continue
+		}
+		best, ok = trip, true
+		ahead = s.CachedInfo().TimeStamp.Sub(sent.Add(trip / 2))
+	}
+	return ahead, best / 2, ok
+}
+
+// clock compares this machine's clock with the server's.
+func (p *patient) clock(ctx context.Context) {
+	ahead, give, ok := p.serverNow(ctx)
+	if !ok {
+		return
+	}
+	p.skew("the server's clock", ahead, give)
+}
+
+func (p *patient) skew(whose string, ahead, give time.Duration) {
+	text := fmt.Sprintf("%s and this machine's differ by %s (± %s)", whose, ahead.Round(time.Millisecond), give.Round(time.Millisecond))
+	do := "see to NTP: deadlines, delays and ticks are off by as much"
+	switch off := ahead.Abs() - give; {
+	case off >= skewBad:
+		p.bad("clock", do, "%s", text)
+	case off >= skewWarn:
+		p.warn("clock", do, "%s", text)
+	default:
+		p.ok("clock", "%s", text)
+	}
+}
+
+// processes asks the processes of the fleet who they are and what their clocks say.
+func (p *patient) processes(ctx context.Context) {
+	asked := time.Now()
+	answers, err := gather(ctx, p.NC, "$SRV.STATS.pinwheel", nil, answerWait)
+	if err != nil {
+		p.warn("processes", "", "the fleet cannot be asked: %v", err)
+		return
+	}
+	versions := map[string]int{}
+	n, notReady := 0, 0
+	for _, m := range answers {
+		var s micro.Stats
+		if json.Unmarshal(m.Data, &s) != nil || s.Metadata["prefix"] != string(p.Subjects) {
+			continue
+		}
+		n++
+		version := s.Metadata["version"]
+		if version == "" {
+			version = s.Version
+		}
+		versions[version]++
+		var data struct {
+			Now      time.Time `json:"now"`
+			Consumer *struct {
+				Ready bool `json:"ready"`
+			} `json:"consumer"`
+		}
+		for _, e := range s.Endpoints {
+			if json.Unmarshal(e.Data, &data) == nil && data.Consumer != nil {
+				break
+			}
+		}
+		if data.Consumer != nil && !data.Consumer.Ready {
+			notReady++
+		}
+		if late := data.Now.Sub(asked); !data.Now.IsZero() && (late < -skewWarn || late > answerWait+skewWarn) {
+			p.skew("the clock of process "+s.Metadata["node"], late, answerWait/2)
+		}
+	}
+	switch {
+	case n == 0:
+		p.bad("processes", "start one with 'pinwheel serve'; or this user may not ask $SRV.STATS", "no process of the fleet answers")
+		return
+	case notReady > 0:
+		p.warn("processes", "see their logs", "%d of %d processes take no events", notReady, n)
+	default:
+		p.ok("processes", "%d take events", n)
+	}
+	if len(versions) > 1 || p.Version != "" && versions[p.Version] == 0 {
+		p.warn("versions", "let all run the same, once a rolling restart is over", "the processes run %s; this is %s", counts(versions), p.Version)
+	}
+}
+
+func counts(m map[string]int) string {
+	var list []string
+	for name, n := range m {
+		list = append(list, fmt.Sprintf("%d × %s", n, name))
+	}
+	return strings.Join(list, ", ")
+}
+
+// progress looks for events that nobody runs.
+func (p *patient) progress(ctx context.Context, all []found) {
+	before := map[string]*jetstream.ConsumerInfo{}
+	busy := false
+	for _, f := range all {
+		if f.Info != nil {
+			before[f.Info.Name] = f.Info
+			busy = busy || f.Info.NumPending > 0 || f.Info.NumAckPending > 0
+		}
+	}
+	if busy {
+		select {
+		case <-ctx.Done():
+		case <-time.After(p.Progress):
+		}
+	}
+	waiting, held, again, stuck := uint64(0), 0, 0, 0
+	for _, f := range all {
+		if f.Info == nil {
+			continue
+		}
+		now := f.Info
+		if busy {
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			if c, err := p.js.Consumer(ctx, f.Of, f.Info.Name); err == nil {
+				now = c.CachedInfo()
+			}
+			cancel()
+		}
+		waiting += now.NumPending
+		held += now.NumAckPending
+		again += now.NumRedelivered
+		was := before[now.Name]
+		still := now.Delivered.Consumer == was.Delivered.Consumer && now.AckFloor.Consumer == was.AckFloor.Consumer && now.NumAckPending == was.NumAckPending
+		if now.NumPending > 0 && still {
+			stuck++
+			why := fmt.Sprintf("%d held by processes", now.NumAckPending)
+			if now.NumWaiting == 0 {
+				why = "no process asks for them"
+			}
+			p.bad("progress", "see the logs of the processes, and that they have room (pinwheel_held_events)", "%s: %d events wait and none moved for %s; %s", now.Name, now.NumPending, p.Progress, why)
+		}
+	}
+	if stuck == 0 {
+		p.ok("progress", "%d events wait, %d are held by processes", waiting, held)
+	}
+	if again > 0 {
+		p.warn("redeliveries", "expected for a while after a process died or was cut off; else see its logs", "%d of the held events have come more than once", again)
+	}
+	p.counts(all, waiting, held)
+}
+
+// counts looks at what lies about.
+func (p *patient) counts(all []found, waiting uint64, held int) {
+	for _, f := range all {
+		if f.Asset.Stream == nil {
+			continue
+		}
+		state := f.Finding.Stream.State
+		switch f.Asset.Stream.Name {
+		case p.Dead:
+			if state.Msgs > 0 {
+				p.warn("dead", "pinwheel dead ls", "%d dead letters", state.Msgs)
+			} else {
+				p.ok("dead", "no dead letters")
+			}
+		case p.Parked:
+			if state.Msgs > 0 {
+				p.warn("parked", "they run when their owners have room; pinwheel owners set OWNER raises it", "%d events over their owners' limits wait in %s", state.Msgs, p.Parked)
+			}
+		case p.Events:
+			// The figures are of several moments: only what is far off is told.
+			if left := int64(state.Msgs) - 1 - int64(waiting) - int64(held); waiting == 0 && held == 0 && left > 0 { //nolint:gosec // counts of messages
+				p.warn("leftovers", "a process removes them within five minutes; pinwheel_swept_messages_total counts", "%d acked events are still in %s", left, p.Events)
+			}
+		}
+	}
+}
