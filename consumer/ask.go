@@ -162,6 +162,17 @@ func pubAck(m *nats.Msg, err error) error {
 	return nil
 }
 
+// pubSeq is the sequence in a PubAck, 0 when there is none.
+func pubSeq(m *nats.Msg) uint64 {
+	var ack struct {
+		Seq uint64 `json:"seq"`
+	}
+	if json.Unmarshal(m.Data, &ack) != nil {
+		return 0
+	}
+	return ack.Seq
+}
+
 // isDuplicate reports whether a PubAck says that nothing was stored because the message's id was known.
 func isDuplicate(m *nats.Msg) bool {
 	var ack struct {

@@ -115,7 +115,7 @@ func streams(cfg Config, maxPayload int64) []jetstream.StreamConfig {
 		{
 			Name: StreamDead, Description: "Events that failed for good", Subjects: []string{cfg.Prefix.AllDead()},
 			Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
-			MaxAge: cfg.DeadLetterAge, AllowDirect: true,
+			MaxAge: cfg.DeadLetterAge, AllowDirect: true, AllowRollup: true, // an edit replaces a letter in one step
 		},
 		{
 			Name: StreamParked, Description: "Events over their owner's limit", Subjects: []string{cfg.Prefix.AllParked()},

@@ -1,8 +1,8 @@
 package consumer
 
 import (
-	"bytes"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -33,8 +33,26 @@ func (c *Consumer) bury(h *held, o events.Outcome) {
 	} else if attempts > 0 {
 		d.FirstAt = now
 	}
+	d.History = c.history(h, o, attempts, now)
+	if o.OnDead != nil && e.Header.Get(events.HeaderDeadOf) == "" { // else letters of letters would go on for ever
+		d.Hook = *o.OnDead
+	}
 	h.tries = newRetrier(0)
 	c.publishDead(h, d, c.deadMessage(e, d))
+}
+
+// history is the runs of h that failed, with the one that has just ended if there was one.
+func (c *Consumer) history(h *held, o events.Outcome, attempts int, now time.Time) []events.FailedRun {
+	var runs []events.FailedRun
+	if h.record != nil {
+		for _, f := range h.record.History {
+			runs = append(runs, events.FailedRun{At: f.At, Attempt: f.Attempt, Reason: f.Reason, Message: f.Message, Node: f.Node})
+		}
+	}
+	if o.Version != "" {
+		runs = append(runs, events.FailedRun{At: now, Attempt: attempts, Reason: o.Failure.Reason, Message: o.Failure.Message, Node: c.cfg.Node})
+	}
+	return runs[max(0, len(runs)-events.MaxHistory):]
 }
 
 // deadMessage encodes d so that it fits. The stream of events leaves room for what a dead letter adds; only
@@ -43,6 +61,7 @@ func (c *Consumer) deadMessage(e *events.Event, d *events.DeadLetter) *nats.Msg 
 	m := &nats.Msg{Subject: c.cfg.Prefix.Dead(e, d.Failure.Reason), Header: nats.Header(d.Encode()), Data: d.Body}
 	for _, shrink := range []func(){
 		func() { d.Failure.Stack = "" },
+		func() { d.History = nil },
 		func() { d.Header = userHeader(d.Header) },
 		func() { d.Header = nil },
 	} {
@@ -71,6 +90,8 @@ func (c *Consumer) publishDead(h *held, d *events.DeadLetter, m *nats.Msg) {
 		c.do(func() {
 			switch {
 			case err == nil:
+				d.Seq = pubSeq(answer)
+				c.metrics.dead.WithLabelValues(string(d.Failure.Reason)).Inc()
 				c.buried(h, d)
 			case isWrongLastSequence(err):
 				c.checkDead(h, d, m)
@@ -86,10 +107,18 @@ func (c *Consumer) publishDead(h *held, d *events.DeadLetter, m *nats.Msg) {
 // anyReason stands for every reason in a subject filter.
 const anyReason events.Reason = "*"
 
+// buried ends h, whose dead letter d is stored: whoever wants to know is told, and then h is acked.
 func (c *Consumer) buried(h *held, d *events.DeadLetter) {
-	c.metrics.dead.WithLabelValues(string(d.Failure.Reason)).Inc()
-	c.metrics.ended(h.event.Kind, events.Dead)
 	h.tries = nil
+	if d.Hook != (events.DeadHook{}) {
+		c.tell(h, d, func() { c.endDead(h) })
+		return
+	}
+	c.endDead(h)
+}
+
+func (c *Consumer) endDead(h *held) {
+	c.metrics.ended(h.event.Kind, events.Dead)
 	c.ack(h)
 }
 
@@ -105,9 +134,14 @@ func (c *Consumer) checkDead(h *held, d *events.DeadLetter, m *nats.Msg) {
 				return
 			}
 			seq := answer.Header.Get(jetstream.SequenceHeader)
-			old, err := events.DecodeDeadLetter(0, events.Header(answer.Header), answer.Data)
-			if seq == "" || err == nil && old.EventID == d.EventID && bytes.Equal(old.Body, d.Body) {
+			if seq == "" { // it was, and is not any more
 				c.buried(h, d)
+				return
+			}
+			number, _ := strconv.ParseUint(seq, 10, 64)
+			old, err := events.DecodeDeadLetter(number, events.Header(answer.Header), answer.Data)
+			if err == nil && isLetterOf(old, h.event) {
+				c.buried(h, old)
 				return
 			}
 			m.Header.Set(headerExpectLastSubjectSeq, seq)

@@ -153,12 +153,12 @@ func TestListFiltersAndReplay(t *testing.T) {
 	require.Equal(t, before+1, len(d.events()))
 
 	seen := 0
-	n, err := dl.ReplayAll(t.Context(), consumer.Filter{}, consumer.ReplayOptions{Rate: 1000}, func(_ *events.DeadLetter, err error) {
-		require.NoError(t, err)
+	n, err := dl.ReplayAll(t.Context(), consumer.Selection{}, consumer.ReplayOptions{Rate: 1000}, func(s consumer.Step) {
+		require.NoError(t, s.Err)
 		seen++
 	})
 	require.NoError(t, err)
-	require.Equal(t, 3, n)
+	require.Equal(t, consumer.Tally{Total: 3, Done: 3}, n)
 	require.Equal(t, 3, seen)
 	eventuallyStored(t, js, consumer.StreamEvents, 0)
 	require.Equal(t, 0, stored(t, js, consumer.StreamDead))
@@ -179,6 +179,14 @@ func TestRetriedEventsDeadLetterKnowsItsHistory(t *testing.T) {
 	d := letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{})[0]
 	require.Equal(t, 3, d.Attempts)
 	require.GreaterOrEqual(t, d.At.Sub(d.FirstAt), 200*time.Millisecond)
+	require.Len(t, d.History, 3)
+	for i, run := range d.History {
+		require.Equal(t, i+1, run.Attempt)
+		require.NotEmpty(t, run.Message)
+		require.Equal(t, "test", run.Node)
+	}
+	require.Equal(t, "boom", d.History[2].Message)
+	require.True(t, d.History[0].At.Equal(d.FirstAt), "%s %s", d.History[0].At, d.FirstAt)
 }
 
 func TestMalformedEvents(t *testing.T) {

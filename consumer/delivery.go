@@ -20,7 +20,7 @@ type delivery struct {
 	late      bool // pulling has stopped: all goes back
 	all       []*held
 	fresh     []*events.Event // delivered for the first time
-	again     []*held         // delivered before: their attempts must be looked up
+	again     []*held         // delivered before, or replayed: something must be looked up
 	malformed []malformed
 }
 
@@ -40,7 +40,7 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 	case failure != nil:
 		h.phase = settling
 		d.malformed = append(d.malformed, malformed{h, failure})
-	case o.Deliveries > 1:
+	case o.Deliveries > 1 || isReplay(e):
 		d.again = append(d.again, h)
 	default:
 		h.phase = running
@@ -62,9 +62,11 @@ func (c *Consumer) deliver(d *delivery) {
 	}
 	c.table.add(d.all)
 	c.metrics.delivered.Add(float64(len(d.all)))
-	c.metrics.redelivered.Add(float64(len(d.again)))
 	for _, h := range d.again {
-		c.load(h)
+		if h.event.Origin.Deliveries > 1 {
+			c.metrics.redelivered.Inc()
+		}
+		c.arrive(h)
 	}
 	if len(d.malformed) > 0 {
 		c.do(func() {

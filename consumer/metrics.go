@@ -11,7 +11,8 @@ type metrics struct {
 	delivered, redelivered, replies, chunks, tooLarge prometheus.Counter
 	acks, ackRetries, renewals, retries, lost         prometheus.Counter
 	stalls, callsStored, callsRefused, swept          prometheus.Counter
-	dead                                              *prometheus.CounterVec
+	replaysDropped                                    prometheus.Counter
+	dead, hooks                                       *prometheus.CounterVec
 	events                                            [4][6]prometheus.Counter // by kind and verdict
 }
 
@@ -37,13 +38,17 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 	m.swept = counter("swept_messages", "Acked messages that nats-server had not removed.")
 	m.callsStored = counter("calls_stored", "Calls that the bridge stored as events.")
 	m.callsRefused = counter("calls_refused", "Calls that the bridge answered with an error.")
+	m.replaysDropped = counter("replays_dropped", "Replays that were published twice, of which the second was not run.")
+	m.hooks = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pinwheel_dead_letters_told_total", Help: "Dead letters of which somebody was to be told, by what came of it: told, lost, refused.",
+	}, []string{"outcome"})
 	m.dead = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_dead_letters_total", Help: "Dead letters written, by reason.",
 	}, []string{"reason"})
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_events_total", Help: "Events by what became of them in this process.",
 	}, []string{"kind", "outcome"})
-	all = append(all, m.dead, ended,
+	all = append(all, m.dead, m.hooks, ended,
 		gauge("held_events", "Events this process holds.", func() float64 { return float64(c.table.len()) }),
 		gauge("pull_credits", "Events asked for and not delivered yet.", func() float64 { return float64(c.puller.credits.Load()) }),
 		gauge("window", "Most events this process may hold or ask for.", func() float64 { return float64(c.cfg.Window) }))

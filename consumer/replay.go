@@ -2,10 +2,10 @@ package consumer
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -15,124 +15,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// DeadLetters lists, shows, removes and replays dead letters. It needs no running Consumer, and may
-// be used by many goroutines at once.
-type DeadLetters struct {
-	js       jetstream.JetStream
-	subjects events.Subjects
-
-	mu     sync.Mutex
-	stream jetstream.Stream
-}
-
-// NewDeadLetters makes a DeadLetters. Nothing is asked of NATS yet.
-func NewDeadLetters(js jetstream.JetStream, s events.Subjects) *DeadLetters {
-	return &DeadLetters{js: js, subjects: s}
-}
-
-// Filter chooses dead letters. The zero Filter chooses all.
-type Filter struct {
-	Owner, Worker string        // "" = any
-	Kind          string        // "fetch", "task", "scheduled", "unknown"; "" = any
-	Reason        events.Reason // "" = any
-	Since         time.Time     // only those that became dead letters at this time or later
-	Limit         int           // at most so many; 0 = no limit
-}
-
-// Errors that callers tell apart.
-var (
-	ErrNoDeadLetter   = errors.New("no such dead letter")
-	ErrTooManyReplays = errors.New("replayed too often")
-	ErrUndecodable    = errors.New("not a dead letter")
-)
-
-func (d *DeadLetters) open(ctx context.Context) (jetstream.Stream, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.stream == nil {
-		s, err := d.js.Stream(ctx, StreamDead)
-		if err != nil {
-			return nil, fmt.Errorf("dead letters: stream %s: %w", StreamDead, err)
-		}
-		d.stream = s
-	}
-	return d.stream, nil
-}
-
-// List goes through the dead letters that f chooses, the oldest first, one at a time: they are
-// never all in memory, and those that arrive meanwhile may be seen or not. An error of one letter
-// (ErrUndecodable) leaves the rest to be seen; an error of NATS ends the list.
-func (d *DeadLetters) List(ctx context.Context, f Filter) iter.Seq2[*events.DeadLetter, error] {
-	return func(yield func(*events.DeadLetter, error) bool) {
-		stream, err := d.open(ctx)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		filter := jetstream.WithGetMsgSubject(d.subjects.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason))
-		for seq, n := uint64(1), 0; f.Limit == 0 || n < f.Limit; seq++ {
-			m, err := stream.GetMsg(ctx, seq, filter)
-			if errors.Is(err, jetstream.ErrMsgNotFound) {
-				return
-			}
-			if err != nil {
-				yield(nil, fmt.Errorf("dead letters: %w", err))
-				return
-			}
-			seq = m.Sequence
-			letter, err := decodeDead(m)
-			if err == nil && letter.At.Before(f.Since) {
-				continue
-			}
-			n++
-			if !yield(letter, err) {
-				return
-			}
-		}
-	}
-}
-
-func decodeDead(m *jetstream.RawStreamMsg) (*events.DeadLetter, error) {
-	letter, err := events.DecodeDeadLetter(m.Sequence, events.Header(m.Header), m.Data)
-	if err != nil {
-		return nil, fmt.Errorf("message %d: %w: %w", m.Sequence, ErrUndecodable, err)
-	}
-	return letter, nil
-}
-
-// Get reads one dead letter. The error is ErrNoDeadLetter when there is none of this number.
-func (d *DeadLetters) Get(ctx context.Context, seq uint64) (*events.DeadLetter, error) {
-	stream, err := d.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	m, err := stream.GetMsg(ctx, seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, fmt.Errorf("%w: %d", ErrNoDeadLetter, seq)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("dead letter %d: %w", seq, err)
-	}
-	return decodeDead(m)
-}
-
-// Remove deletes one dead letter. The error is ErrNoDeadLetter when there is none of this number.
-func (d *DeadLetters) Remove(ctx context.Context, seq uint64) error {
-	stream, err := d.open(ctx)
-	if err != nil {
-		return err
-	}
-	err = stream.DeleteMsg(ctx, seq)
-	if err == nil {
-		return nil
-	}
-	// The server tells a missing message in general words: look.
-	if _, gone := d.Get(ctx, seq); errors.Is(gone, ErrNoDeadLetter) {
-		return gone
-	}
-	return fmt.Errorf("dead letter %d: %w", seq, err)
-}
-
 // ReplayOptions say how to replay.
 type ReplayOptions struct {
 	// MaxReplays refuses events that have been replayed so often before. 0 means DefaultMaxReplays.
@@ -141,27 +23,27 @@ type ReplayOptions struct {
 	Force bool
 	// Rate is the most replays in a second, for ReplayAll. 0 means no limit.
 	Rate float64
+	// To is who runs the event: the worker it was for, in the version it asked for, unless this says otherwise.
+	To events.Target
+	// Edit is done to each letter before it is replayed. Letters that are not replayed stay as they were.
+	Edit events.Edit
+	// DryRun only finds out whether the letter could be replayed.
+	DryRun bool
 }
 
-// DefaultMaxReplays is far more than people do by hand and far less than a loop does.
-const DefaultMaxReplays = 20
+// DefaultMaxReplays is more than people do by hand and far less than a loop does.
+const DefaultMaxReplays = 10
 
-// Replay publishes the event of a dead letter again and then removes the letter. A second Replay of the
-// same letter, after a crash in between, is recognised by its message id for two minutes.
+// letterPatience is how long what was begun of one letter may take, whatever becomes of the caller's context: half a replay is no replay.
+const letterPatience = 30 * time.Second
+
+// Replay publishes the event of a dead letter again and then removes the letter. What crashes in between leaves the letter; replayed again it
+// runs no second time (docs/wire.md, "Dead letters").
 func (d *DeadLetters) Replay(ctx context.Context, letter *events.DeadLetter, o ReplayOptions) error {
-	limit := o.MaxReplays
-	if limit <= 0 {
-		limit = DefaultMaxReplays
-	}
-	if !o.Force && letter.Replays >= limit {
-		return fmt.Errorf("%w: dead letter %d has been replayed %d times, and %d is the limit", ErrTooManyReplays, letter.Seq, letter.Replays, limit)
-	}
-	subject, h, err := letter.Replay(d.subjects)
-	if err != nil {
+	m, err := d.replayMessage(letter, o)
+	if err != nil || o.DryRun {
 		return err
 	}
-	h.Set(events.HeaderMsgID, fmt.Sprintf("replay:%d:%d", letter.Seq, letter.Replays+1))
-	m := &nats.Msg{Subject: subject, Header: nats.Header(h), Data: letter.Body}
 	if _, err := d.js.PublishMsg(ctx, m, jetstream.WithExpectStream(StreamEvents)); err != nil {
 		return fmt.Errorf("replay of dead letter %d: %w", letter.Seq, err)
 	}
@@ -171,44 +53,154 @@ func (d *DeadLetters) Replay(ctx context.Context, letter *events.DeadLetter, o R
 	return nil
 }
 
-// ReplayAll replays the dead letters that f chooses and that were there when it began. each (may be
-// nil) is told of every letter; letter is nil when one could not be decoded. It goes on after an
-// error of one letter; the error returned is ctx's or that of the list.
-func (d *DeadLetters) ReplayAll(ctx context.Context, f Filter, o ReplayOptions, each func(letter *events.DeadLetter, err error)) (replayed int, err error) {
+func (d *DeadLetters) replayMessage(letter *events.DeadLetter, o ReplayOptions) (*nats.Msg, error) {
+	limit := o.MaxReplays
+	if limit <= 0 {
+		limit = DefaultMaxReplays
+	}
+	if !o.Force && letter.Replays >= limit {
+		return nil, fmt.Errorf("%w: dead letter %d has been replayed %d times, and %d is the limit; it takes force to replay it again",
+			ErrTooManyReplays, letter.Seq, letter.Replays, limit)
+	}
+	if !o.Edit.Empty() {
+		var err error
+		if letter, err = letter.Edit(o.Edit, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	subject, h, err := letter.Replay(d.subjects, o.To)
+	if err != nil {
+		return nil, err
+	}
+	h.Set(events.HeaderMsgID, letter.Owner+":replay:"+letter.ReplayID())
+	h.Set(events.HeaderReplay, letter.ReplayMark(rand.Text()))
+	return &nats.Msg{Subject: subject, Header: nats.Header(h), Data: letter.Body}, nil
+}
+
+// Selection chooses letters by number, or, without IDs, by filter.
+type Selection struct {
+	IDs    []uint64
+	Filter Filter
+}
+
+// Tally is how far something done to many letters has come.
+type Tally struct {
+	Total  int `json:"total"`  // letters there are to look at, at most
+	Done   int `json:"done"`   // to so many it was done
+	Failed int `json:"failed"` // to so many it could not be done
+}
+
+// Step is what became of one letter. Of one that could not be read only Seq is known.
+type Step struct {
+	Letter *events.DeadLetter
+	Err    error
+	Tally  Tally // with this one
+}
+
+// ReplayAll replays the letters of s; of a filter those that were there when it began, so that what fails again is not replayed for
+// ever. each (may be nil) is told of every letter. It goes on after an error of one letter; the error returned is ctx's, when it was interrupted between
+// two letters, or that of the list.
+func (d *DeadLetters) ReplayAll(ctx context.Context, s Selection, o ReplayOptions, each func(Step)) (Tally, error) {
+	r := rate.Limit(o.Rate)
+	if o.Rate <= 0 || o.DryRun {
+		r = rate.Inf
+	}
+	return d.each(ctx, s, rate.NewLimiter(r, 1), each, func(ctx context.Context, l *events.DeadLetter, err error) error {
+		if err != nil {
+			return err
+		}
+		return d.Replay(ctx, l, o)
+	})
+}
+
+// Purge removes the letters of s, likewise. One that cannot be read is removed by its number only. dryRun only tells which they are.
+func (d *DeadLetters) Purge(ctx context.Context, s Selection, dryRun bool, each func(Step)) (Tally, error) {
+	return d.each(ctx, s, rate.NewLimiter(rate.Inf, 1), each, func(ctx context.Context, l *events.DeadLetter, err error) error {
+		switch {
+		case err != nil && (s.IDs == nil || !errors.Is(err, ErrUndecodable)):
+			return err
+		case dryRun:
+			return nil
+		}
+		return d.Remove(ctx, l.Seq)
+	})
+}
+
+// each does do to every letter of s, at the given pace.
+func (d *DeadLetters) each(ctx context.Context, s Selection, pace *rate.Limiter, each func(Step),
+	do func(context.Context, *events.DeadLetter, error) error,
+) (t Tally, err error) {
+	letters, err := d.selected(ctx, s, &t)
+	if err != nil {
+		return t, err
+	}
+	for l, err := range letters {
+		if ctx.Err() == nil && l == nil {
+			return t, err
+		}
+		if err := pace.Wait(ctx); err != nil {
+			return t, interrupted(ctx, err)
+		}
+		begun, cancel := context.WithTimeout(context.WithoutCancel(ctx), letterPatience)
+		err = do(begun, l, err)
+		cancel()
+		if err == nil {
+			t.Done++
+		} else {
+			t.Failed++
+		}
+		if each != nil {
+			each(Step{l, err, t})
+		}
+	}
+	return t, ctx.Err()
+}
+
+// interrupted is ctx's error where a limiter saw before that the time would not do.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// selected are the letters of s, of a filter those that are there now; and how many to expect.
+func (d *DeadLetters) selected(ctx context.Context, s Selection, t *Tally) (iter.Seq2[*events.DeadLetter, error], error) {
+	if s.IDs != nil {
+		t.Total = len(s.IDs)
+		return d.getAll(ctx, s.IDs), nil
+	}
 	stream, err := d.open(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	info, err := stream.Info(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("dead letters: %w", err)
+		return nil, fmt.Errorf("dead letters: %w", err)
 	}
-	pace := rate.NewLimiter(rate.Inf, 1)
-	if o.Rate > 0 {
-		pace.SetLimit(rate.Limit(o.Rate))
+	if t.Total, err = d.Count(ctx, s.Filter); err != nil {
+		return nil, err
 	}
-	for letter, err := range d.List(ctx, f) {
-		if letter != nil && letter.Seq > info.State.LastSeq {
-			break // failed again meanwhile: not for ever in one go
-		}
-		if err != nil && !errors.Is(err, ErrUndecodable) {
-			return replayed, err
-		}
-		if err == nil {
-			if err := pace.Wait(ctx); err != nil {
-				return replayed, err
+	return func(yield func(*events.DeadLetter, error) bool) {
+		for l, err := range d.List(ctx, s.Filter) {
+			if l != nil && l.Seq > info.State.LastSeq || !yield(l, err) {
+				return
 			}
-			if err = d.Replay(ctx, letter, o); err == nil {
-				replayed++
-			}
-			if each != nil {
-				each(letter, err)
-			}
-			continue
 		}
-		if each != nil {
-			each(nil, err)
+	}, nil
+}
+
+// getAll reads the letters of these numbers. One that cannot be read comes as its number with the error.
+func (d *DeadLetters) getAll(ctx context.Context, ids []uint64) iter.Seq2[*events.DeadLetter, error] {
+	return func(yield func(*events.DeadLetter, error) bool) {
+		for _, id := range ids {
+			l, err := d.Get(ctx, id)
+			if l == nil {
+				l = &events.DeadLetter{Seq: id}
+			}
+			if !yield(l, err) {
+				return
+			}
 		}
 	}
-	return replayed, ctx.Err()
 }

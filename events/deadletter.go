@@ -30,6 +30,10 @@ const (
 	headerDeadAttempts = "Dead-Attempts"
 	headerDeadFirstAt  = "Dead-First-At"
 	headerDeadAt       = "Dead-At"
+	headerDeadHistory  = "Dead-History"  // JSON, see FailedRun
+	headerDeadEdited   = "Dead-Edited"   // when it was edited last
+	headerDeadImported = "Dead-Imported" // when it was imported
+	headerDeadHook     = "Dead-Hook"     // who was to be told, see DeadHook
 	// HeaderReplays on an event says how often it has been a dead letter and was replayed.
 	HeaderReplays = "Dead-Replays"
 )
@@ -48,6 +52,10 @@ type DeadLetter struct {
 	Replays       int    // replays before this
 	FirstAt       time.Time
 	At            time.Time
+	History       []FailedRun // the last runs that failed, oldest first; at most MaxHistory
+	Edited        time.Time   // when somebody changed Header or Body last, zero = never
+	Imported      time.Time   // when it was brought back from an export, zero = it was not
+	Hook          DeadHook    // who is told of it, zero = nobody
 
 	Subject   string // of the stored event
 	Stream    string
@@ -89,7 +97,7 @@ func replays(h Header) int {
 
 // Encode makes the headers of the dead letter's message; its body is DeadLetter.Body.
 func (d *DeadLetter) Encode() Header {
-	h := make(Header, len(d.Header)+15)
+	h := make(Header, len(d.Header)+19)
 	for name, values := range d.Header {
 		if serverHonoured(name) || hasPrefixFold(name, deadPrefix) {
 			name = deadOriginal + name
@@ -104,6 +112,8 @@ func (d *DeadLetter) Encode() Header {
 		headerDeadEventID: d.EventID, headerDeadVersion: d.Version, headerDeadNode: d.Node,
 		headerDeadAttempts: strconv.Itoa(d.Attempts), HeaderReplays: strconv.Itoa(d.Replays),
 		headerDeadFirstAt: formatTime(d.FirstAt), headerDeadAt: formatTime(d.At),
+		headerDeadHistory: encodeHistory(d.History), headerDeadHook: d.Hook.String(),
+		headerDeadEdited: formatMaybe(d.Edited), headerDeadImported: formatMaybe(d.Imported),
 	} {
 		if value != "" {
 			h.Set(name, value)
@@ -136,6 +146,19 @@ func DecodeDeadLetter(seq uint64, h Header, body []byte) (*DeadLetter, error) {
 			return nil, fmt.Errorf("dead letter header %s %q: it is a time in RFC 3339", name, h.Get(name))
 		}
 	}
+	for name, into := range map[string]*time.Time{headerDeadEdited: &d.Edited, headerDeadImported: &d.Imported} {
+		if v := h.Get(name); v != "" {
+			if *into, err = time.Parse(time.RFC3339Nano, v); err != nil {
+				return nil, fmt.Errorf("dead letter header %s %q: it is a time in RFC 3339", name, v)
+			}
+		}
+	}
+	if d.History, err = decodeHistory(h.Get(headerDeadHistory)); err != nil {
+		return nil, fmt.Errorf("dead letter header %s: %w", headerDeadHistory, err)
+	}
+	if d.Hook, err = parseDeadHook(h.Get(headerDeadHook)); err != nil {
+		return nil, fmt.Errorf("dead letter header %s: %w", headerDeadHook, err)
+	}
 	for name, values := range h {
 		if original, ok := strings.CutPrefix(name, deadOriginal); ok {
 			d.Header[original] = values
@@ -146,32 +169,12 @@ func DecodeDeadLetter(seq uint64, h Header, body []byte) (*DeadLetter, error) {
 	return d, nil
 }
 
-// Replay makes the event message that runs d again: the subject to publish to and its headers;
-// the body is DeadLetter.Body. The caller sets a message id of its own. The deadline is left out: it
-// has passed, or soon will, and somebody wants it to run.
-func (d *DeadLetter) Replay(s Subjects) (subject string, h Header, err error) {
-	kind, err := ParseKind(d.Kind)
-	if err != nil {
-		return "", nil, fmt.Errorf("dead letter %d cannot be replayed: %w", d.Seq, err)
-	}
-	if err := CheckName("owner", d.Owner); err != nil {
-		return "", nil, fmt.Errorf("dead letter %d cannot be replayed: %w", d.Seq, err)
-	}
-	if err := CheckName("worker", d.Worker); err != nil {
-		return "", nil, fmt.Errorf("dead letter %d cannot be replayed: %w", d.Seq, err)
-	}
-	h = make(Header, len(d.Header)+2)
-	for name, values := range d.Header {
-		if !serverHonoured(name) && !strings.EqualFold(name, HeaderReplays) && !strings.EqualFold(name, HeaderDeadline) &&
-			!strings.EqualFold(name, HeaderEventID) {
-			h[name] = values
-		}
-	}
-	if d.EventID != "" {
-		h.Set(HeaderEventID, d.EventID) // was perhaps the message id, or the sequence
-	}
-	h.Set(HeaderReplays, strconv.Itoa(d.Replays+1))
-	return s.Event(kind, d.Owner, d.Worker), h, nil
-}
-
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// formatMaybe is "" for the zero time.
+func formatMaybe(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return formatTime(t)
+}

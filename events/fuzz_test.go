@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -132,7 +133,7 @@ func FuzzDecodeDeadLetter(f *testing.F) {
 		if again.StreamSeq != d.StreamSeq || again.Replays != d.Replays || len(again.Header) != len(d.Header) {
 			t.Fatalf("%+v\n%+v", d, again)
 		}
-		if subject, h, err := d.Replay(DefaultPrefix); err == nil {
+		if subject, h, err := d.Replay(DefaultPrefix, Target{}); err == nil {
 			if _, _, _, ok := threeTokens(strings.TrimPrefix(subject, "pinwheel.events.")); !ok {
 				t.Fatal(subject)
 			}
@@ -141,6 +142,38 @@ func FuzzDecodeDeadLetter(f *testing.F) {
 					t.Fatal(name)
 				}
 			}
+		}
+	})
+}
+
+func FuzzParseLetter(f *testing.F) {
+	d := NewDeadLetter(&Event{Header: Header{"Nats-Msg-Id": {"1"}, "X": {"y\xff"}}, Origin: stored("task", "a", "b")}, f2(), "1-a", "n", 1, time.Unix(1, 0))
+	d.Hook, d.History, d.Body = DeadHook{Worker: "w"}, []FailedRun{{At: time.Unix(2, 0), Attempt: 1}}, []byte{0xff}
+	for _, l := range []*DeadLetter{d, {Failure: *f2(), Stream: "S", StreamSeq: 1, At: time.Unix(1, 0), FirstAt: time.Unix(1, 0), Body: []byte("é")}} {
+		text, err := json.Marshal(l.JSON(true))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, err := ParseLetter(text)
+		if err != nil {
+			return
+		}
+		if subject := Subjects(DefaultPrefix).DeadLetter(d, d.Failure.Reason); !validPublishSubject(subject) && len(subject) < 1024 {
+			t.Fatalf("%q", subject)
+		}
+		again, err := json.Marshal(d.JSON(true))
+		if err != nil {
+			t.Skip(err) // a year that JSON has not
+		}
+		got, err := ParseLetter(again)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, again)
+		}
+		if got.Identity() != d.Identity() || string(got.Body) != string(d.Body) || len(got.Encode()) != len(d.Encode()) {
+			t.Fatalf("%+v\n%+v", d, got)
 		}
 	})
 }

@@ -26,6 +26,7 @@ type Outcome struct {
 	Failure *Failure      // Dead: why. Retry: why the attempt failed, nil if it was interrupted. Ack: why it failed, if it did
 	Delay   time.Duration // Retry: how long to wait
 	Version string        // of the worker that ran, "" if none did
+	OnDead  *DeadHook     // Dead: who is told of the dead letter, nil = nobody
 }
 
 // Settlement is what dispatch tells consumer to do about an event: publish Reply if there is

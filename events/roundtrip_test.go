@@ -48,6 +48,15 @@ func TestDeadLetterRoundTrip(t *testing.T) {
 			FirstAt: instant(t, "first"), At: instant(t, "at"),
 			Subject: "pinwheel.events.3.task.a.b", Stream: "S", StreamSeq: rapid.Uint64().Draw(t, "streamSeq"),
 			Header: headers(t), Body: rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
+			Hook: rapid.SampledFrom([]DeadHook{{}, {Worker: "w"}, {Subject: "a.b"}, {Subject: "a:b", JetStream: true}}).Draw(t, "hook"),
+		}
+		for i := range rapid.IntRange(0, MaxHistory).Draw(t, "runs") {
+			d.History = append(d.History, FailedRun{
+				At: instant(t, "run"), Attempt: i + 1, Reason: ReasonException, Message: rapid.StringMatching(`[ -~ä☃]{0,60}`).Draw(t, "why"), Node: "n",
+			})
+		}
+		if rapid.Bool().Draw(t, "edited") {
+			d.Edited, d.Imported = instant(t, "edit"), instant(t, "import")
 		}
 		encoded := d.Encode()
 		for name := range encoded {
@@ -74,7 +83,7 @@ func TestDeadLetterReplay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, e.Header, stored.Header, "with what the server gives a meaning to")
 
-	subject, h, err := stored.Replay(DefaultPrefix)
+	subject, h, err := stored.Replay(DefaultPrefix, Target{})
 	require.NoError(t, err)
 	require.Equal(t, "pinwheel.events.task.acme.hello", subject)
 	require.Equal(t, Header{"X": {"y", "z"}, "Reply-To": {"_INBOX.a"}, "Event-Id": {"m1"}, "Dead-Replays": {"3"}}, h)
@@ -88,7 +97,7 @@ func TestDeadLetterReplay(t *testing.T) {
 	} {
 		bad := *stored
 		spoil(&bad)
-		_, _, err := bad.Replay(DefaultPrefix)
+		_, _, err := bad.Replay(DefaultPrefix, Target{})
 		require.ErrorContains(t, err, "dead letter 7 cannot be replayed")
 	}
 }

@@ -83,6 +83,8 @@ type Worker struct {
 	Retries  Retries
 	Lifetime Lifetime // of mode Persistent only
 
+	OnDead *DeadHook // who is told of its dead letters, nil = nobody
+
 	DeployedAt time.Time
 }
 

@@ -14,10 +14,10 @@ import (
 
 func newDeadCommand(e *env) *cobra.Command {
 	return group(cobra.Command{
-		Use: "dead", Short: "List, show, replay and remove dead letters",
+		Use: "dead", Short: "List, show, edit, replay, export and remove dead letters",
 		Long:    "Dead letters are the events that failed for good.",
 		Example: "  pinwheel dead replay --owner acme --worker webhook --since 2h",
-	}, newDeadLs(e), newDeadShow(e), newDeadReplay(e), newDeadRm(e))
+	}, newDeadLs(e), newDeadShow(e), newDeadEdit(e), newDeadReplay(e), newDeadRm(e), newDeadExport(e), newDeadImport(e))
 }
 
 func newDeadLs(e *env) *cobra.Command {
@@ -64,38 +64,60 @@ func newDeadShow(e *env) *cobra.Command {
 
 func newDeadReplay(e *env) *cobra.Command {
 	var s selection
-	var rate string
-	var force bool
-	c := e.command(cobra.Command{
+	var rate, to string
+	var o consumer.ReplayOptions
+	var ed editing
+	var c *cobra.Command
+	var asJSON bool
+	c = e.command(cobra.Command{
 		Use: "replay [ID...]", Short: "Run dead letters again",
 		Long: "Publishes the events of dead letters again and removes the letters. One that fails again becomes a new dead letter.\n" +
-			"Name ids, or choose by flags, or say --all.",
-		Example: "  pinwheel dead replay --owner acme --reason timeout --rate 10/s",
-	}, func(ctx context.Context, args []string) error {
-		perSecond, err := parseRate(rate)
-		if err != nil {
+			"Name ids, or choose by flags, or say --all. What --data, --patch, --set-header, --remove-header or --editor change is changed\n" +
+			"for the replay; a letter that is not replayed stays as it was. Interrupted, it ends after the letter it is at.",
+		Example: "  pinwheel dead replay --owner acme --reason timeout --rate 10/s\n  pinwheel dead replay 17 --to import@12 --patch '{\"currency\":\"EUR\"}'",
+	}, func(ctx context.Context, args []string) (err error) {
+		if o.Rate, err = parseRate(rate); err != nil {
 			return err
 		}
-		return e.act(ctx, replay(consumer.ReplayOptions{Force: force, Rate: perSecond}), &s, args)
+		if c.Flags().Changed("to") {
+			if o.To, err = events.ParseTo(to); err != nil {
+				return usage("--to %w", err)
+			}
+		}
+		if o.MaxReplays < 1 {
+			return usage("--max-replays is %d: it is 1 or more; --force replays whatever was before", o.MaxReplays)
+		}
+		if o.Edit, err = ed.edit(c, e.in); err != nil {
+			return err
+		}
+		o.DryRun = s.dryRun
+		return e.act(ctx, e.replayed(&ed, o), &s, args, asJSON)
 	})
 	s.flags(c)
 	s.actionFlags(c)
-	c.Flags().StringVar(&rate, "rate", "", "at most `N/s` replays in a second")
-	c.Flags().BoolVar(&force, "force", false, fmt.Sprintf("replay also what was replayed %d times before", consumer.DefaultMaxReplays))
+	ed.flags(c)
+	f := c.Flags()
+	f.StringVar(&rate, "rate", "", "at most `N/s` replays in a second")
+	f.StringVar(&to, "to", "", "run them by another worker of the same owner, or another version: `WORKER`, WORKER@VERSION or @VERSION")
+	f.IntVar(&o.MaxReplays, "max-replays", consumer.DefaultMaxReplays, "refuse what was replayed so often before")
+	f.BoolVar(&o.Force, "force", false, "replay also that")
+	f.BoolVar(&asJSON, "json", false, "print what becomes of each letter as one JSON object a line")
 	return c
 }
 
 func newDeadRm(e *env) *cobra.Command {
 	var s selection
+	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "rm [ID...]", Short: "Remove dead letters for good",
 		Long:    "Removes dead letters: their events are lost. Name ids, or choose by flags, or say --all.",
 		Example: "  pinwheel dead rm 17 18",
 	}, func(ctx context.Context, args []string) error {
-		return e.act(ctx, remove(), &s, args)
+		return e.act(ctx, removed(s.dryRun), &s, args, asJSON)
 	})
 	s.flags(c)
 	s.actionFlags(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print what becomes of each letter as one JSON object a line")
 	return c
 }
 
@@ -161,5 +183,5 @@ func about(l *events.DeadLetter) string {
 	if l.Failure.Reason == "" {
 		return fmt.Sprintf("%d, which cannot be read", l.Seq)
 	}
-	return fmt.Sprintf("%d %s/%s %s %s", l.Seq, l.Owner, l.Worker, l.Kind, l.Failure.Reason)
+	return printable(fmt.Sprintf("%d %s/%s %s %s", l.Seq, l.Owner, l.Worker, l.Kind, l.Failure.Reason))
 }

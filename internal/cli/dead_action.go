@@ -2,145 +2,142 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-
-	"golang.org/x/time/rate"
+	"io"
+	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
-	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // action is what replay and rm do with the letters they select.
 type action struct {
-	verb string // "replayed", "removed"
-	// broken: it can be done to a letter that cannot be decoded.
-	broken bool
-	rate   float64 // at most so many a second; 0 = no limit
-	do     func(ctx context.Context, d *consumer.DeadLetters, l *events.DeadLetter) error
+	verb   string // "replayed", "removed"
+	dryRun bool
+	do     func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Step)) (consumer.Tally, error)
 }
 
-func replay(o consumer.ReplayOptions) action {
-	return action{"replayed", false, o.Rate, func(ctx context.Context, d *consumer.DeadLetters, l *events.DeadLetter) error {
-		return d.Replay(ctx, l, o)
+// replayed has letters replayed, edited before if ed says so by an editor.
+func (e *env) replayed(ed *editing, o consumer.ReplayOptions) action {
+	return action{"replayed", o.DryRun, func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Step)) (consumer.Tally, error) {
+		if ed.editor {
+			if len(s.IDs) != 1 {
+				return consumer.Tally{}, usage("--editor edits one letter: name its id")
+			}
+			l, err := d.Get(ctx, s.IDs[0])
+			if err != nil {
+				return consumer.Tally{}, err
+			}
+			if o.Edit.Body, err = e.editBody(ctx, l.Body); err != nil {
+				return consumer.Tally{}, err
+			}
+		}
+		return d.ReplayAll(ctx, s, o, each)
 	}}
 }
 
-func remove() action {
-	return action{"removed", true, 0, func(ctx context.Context, d *consumer.DeadLetters, l *events.DeadLetter) error {
-		return d.Remove(ctx, l.Seq)
+func removed(dryRun bool) action {
+	return action{"removed", dryRun, func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Step)) (consumer.Tally, error) {
+		return d.Purge(ctx, s, dryRun, each)
 	}}
-}
-
-// tally is a run of an action: how many letters it was done to, and how many not.
-type tally struct {
-	action
-	dryRun       bool
-	pace         *rate.Limiter
-	done, failed int
 }
 
 // act does a to the letters that s and args select, and prints what became of each and how many there were.
-func (e *env) act(ctx context.Context, a action, s *selection, args []string) error {
-	ids, filter, err := s.action(args)
+func (e *env) act(ctx context.Context, a action, s *selection, args []string, asJSON bool) error {
+	sel, err := s.selected(args)
 	if err != nil {
 		return err
 	}
-	t := &tally{action: a, dryRun: s.dryRun, pace: rate.NewLimiter(rate.Inf, 1)}
-	if a.rate > 0 {
-		t.pace.SetLimit(rate.Limit(a.rate))
-	}
-	return e.withDead(ctx, func(c *remote, d *consumer.DeadLetters) error {
-		letters := getAll(ctx, d, ids)
-		if len(ids) == 0 {
-			if letters, err = c.listed(ctx, d, filter); err != nil {
-				return err
-			}
+	return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) error {
+		p := &progress{e: e, verb: a.verb, asJSON: asJSON, live: isTerminal(e.out) && !asJSON}
+		t, err := a.do(ctx, d, sel, p.step)
+		p.clear()
+		var ee *exitError
+		if errors.As(err, &ee) {
+			return err
 		}
-		err := e.actOnAll(ctx, t, d, letters)
-		e.printTally(t)
-		if err == nil && t.failed > 0 {
+		if !asJSON {
+			fmt.Fprintln(e.out, tallied(a, t))
+		}
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w after %d of at most %d letters; nothing is half done, and the same command goes on with the others", ctx.Err(), t.Done+t.Failed, t.Total)
+		case err == nil && t.Failed > 0:
 			return silent(exitFailure)
 		}
 		return err
 	})
 }
 
-func (e *env) actOnAll(ctx context.Context, t *tally, d *consumer.DeadLetters, letters iter.Seq2[*events.DeadLetter, error]) error {
-	for l, err := range letters {
-		if l == nil {
-			return err
-		}
-		if errors.Is(err, consumer.ErrUndecodable) && t.broken && l.Seq != 0 {
-			err = nil
-		}
-		if err == nil && !t.dryRun {
-			if err := t.pace.Wait(ctx); err != nil {
-				return err
-			}
-			err = t.do(ctx, d, l)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			t.failed++
-			fmt.Fprintln(e.err, "pinwheel:", err)
-		default:
-			t.done++
-			fmt.Fprintln(e.out, about(l))
-		}
-	}
-	return nil
-}
-
-func (e *env) printTally(t *tally) {
-	what := t.verb
-	if t.dryRun {
+func tallied(a action, t consumer.Tally) string {
+	what := a.verb
+	if a.dryRun {
 		what = "would be " + what
 	}
-	fmt.Fprintf(e.out, "%d %s", t.done, what)
-	if t.failed > 0 {
-		fmt.Fprintf(e.out, ", %d not", t.failed)
+	text := fmt.Sprintf("%d %s", t.Done, what)
+	if t.Failed > 0 {
+		text += fmt.Sprintf(", %d not", t.Failed)
 	}
-	fmt.Fprintln(e.out)
+	return text
 }
 
-// getAll reads the letters of these ids. One that cannot be read comes as its number with the error; a nil letter is the end.
-func getAll(ctx context.Context, d *consumer.DeadLetters, ids []uint64) iter.Seq2[*events.DeadLetter, error] {
-	return func(yield func(*events.DeadLetter, error) bool) {
-		for _, id := range ids {
-			l, err := d.Get(ctx, id)
-			if l == nil {
-				l = &events.DeadLetter{Seq: id}
-			}
-			if !yield(l, err) {
-				return
-			}
-		}
+// progress prints what becomes of letters: a line for each, or, on a terminal, also one below them that tells how far it is.
+type progress struct {
+	e            *env
+	verb         string
+	asJSON, live bool
+	shown        int // letters in the last line of all
+	last, begun  time.Time
+}
+
+func (p *progress) step(s consumer.Step) {
+	if p.asJSON {
+		p.json(s)
+		return
+	}
+	p.clear()
+	if s.Err != nil {
+		fmt.Fprintln(p.e.err, "pinwheel:", printable(s.Err.Error()))
+	} else {
+		fmt.Fprintln(p.e.out, about(s.Letter))
+	}
+	p.tell(s.Tally.Done+s.Tally.Failed, s.Tally.Total)
+}
+
+// tell writes the line of how far it is, ten times a second.
+func (p *progress) tell(n, total int) {
+	now := time.Now()
+	if p.begun.IsZero() {
+		p.begun = now
+	}
+	if !p.live || now.Sub(p.last) < 100*time.Millisecond {
+		return
+	}
+	p.last, p.shown = now, 1
+	text := fmt.Sprintf("%d of at most %d %s", n, total, p.verb)
+	if took := now.Sub(p.begun); took > time.Second {
+		text += fmt.Sprintf(", %.0f/s", float64(n)/took.Seconds())
+	}
+	_, _ = io.WriteString(p.e.out, text)
+}
+
+// clear takes that line away.
+func (p *progress) clear() {
+	if p.shown > 0 {
+		_, _ = io.WriteString(p.e.out, "\r\x1b[K")
+		p.shown = 0
 	}
 }
 
-// listed are the letters of the filter that are there now: what arrives meanwhile nobody has seen, and what
-// is replayed and fails again is not to be replayed for ever. A nil letter with an error of NATS ends them.
-func (c *remote) listed(ctx context.Context, d *consumer.DeadLetters, f consumer.Filter) (iter.Seq2[*events.DeadLetter, error], error) {
-	stream, err := c.js.Stream(ctx, consumer.StreamDead)
-	if err != nil {
-		return nil, fmt.Errorf("dead letters: stream %s: %w", consumer.StreamDead, err)
+func (p *progress) json(s consumer.Step) {
+	line := struct {
+		ID    uint64 `json:"id"`
+		OK    bool   `json:"ok"`
+		Error string `json:"error,omitempty"`
+	}{ID: s.Letter.Seq, OK: s.Err == nil}
+	if s.Err != nil {
+		line.Error = s.Err.Error()
 	}
-	last := stream.CachedInfo().State.LastSeq
-	return func(yield func(*events.DeadLetter, error) bool) {
-		for l, err := range d.List(ctx, f) {
-			if l != nil && l.Seq > last {
-				return
-			}
-			if l == nil && errors.Is(err, consumer.ErrUndecodable) {
-				l = &events.DeadLetter{} // its number is in the error
-			}
-			if !yield(l, err) {
-				return
-			}
-		}
-	}, nil
+	_ = json.NewEncoder(p.e.out).Encode(line) // a pipe that nobody reads ends the process by itself
 }

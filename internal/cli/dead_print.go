@@ -14,49 +14,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// letterJSON is a dead letter as machines read it.
-type letterJSON struct {
-	ID        uint64        `json:"id"`
-	Owner     string        `json:"owner"`
-	Worker    string        `json:"worker"`
-	Kind      string        `json:"kind"`
-	EventID   string        `json:"eventId"`
-	Reason    events.Reason `json:"reason"`
-	Message   string        `json:"message"`
-	Stack     string        `json:"stack,omitempty"`
-	Version   string        `json:"version,omitempty"`
-	Node      string        `json:"node,omitempty"`
-	Attempts  int           `json:"attempts"`
-	Replays   int           `json:"replays"`
-	FirstAt   time.Time     `json:"firstAt"`
-	At        time.Time     `json:"at"`
-	Subject   string        `json:"subject"`
-	Stream    string        `json:"stream"`
-	StreamSeq uint64        `json:"streamSeq"`
-	Headers   events.Header `json:"headers"`
-	BodyBytes int           `json:"bodyBytes"`
-
-	// One of these, when the body is asked for: text, or anything else in base64.
-	Body       *string `json:"body,omitempty"`
-	BodyBase64 []byte  `json:"bodyBase64,omitempty"`
-}
-
 func (e *env) printLetterJSON(l *events.DeadLetter, body bool) error {
-	j := letterJSON{
-		ID: l.Seq, Owner: l.Owner, Worker: l.Worker, Kind: l.Kind, EventID: l.EventID,
-		Reason: l.Failure.Reason, Message: l.Failure.Message, Stack: l.Failure.Stack, Version: l.Version, Node: l.Node,
-		Attempts: l.Attempts, Replays: l.Replays, FirstAt: l.FirstAt, At: l.At,
-		Subject: l.Subject, Stream: l.Stream, StreamSeq: l.StreamSeq, Headers: l.Header, BodyBytes: len(l.Body),
-	}
-	switch {
-	case !body:
-	case utf8.Valid(l.Body):
-		text := string(l.Body)
-		j.Body = &text
-	default:
-		j.BodyBase64 = l.Body
-	}
-	return json.NewEncoder(e.out).Encode(j)
+	enc := json.NewEncoder(e.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(l.JSON(body))
 }
 
 // letterTable prints rows in blocks, so that a long list neither waits in memory nor for its end.
@@ -70,17 +31,25 @@ const blockRows = 200
 
 func (e *env) newLetterTable() *letterTable {
 	t := &letterTable{w: e.table()}
-	fmt.Fprintln(t.w, "ID\tFAILED\tWORKER\tKIND\tREASON\tATTEMPTS\tMESSAGE")
+	fmt.Fprintln(t.w, "ID\tFAILED\tWORKER\tKIND\tREASON\tATTEMPTS\tREPLAYS\tMESSAGE")
 	return t
 }
 
 func (t *letterTable) add(l *events.DeadLetter) error {
-	fmt.Fprintf(t.w, "%d\t%s\t%s/%s\t%s\t%s\t%d\t%s\n", l.Seq, stamped(l.At), l.Owner, l.Worker, l.Kind, l.Failure.Reason, l.Attempts,
-		brief(l.Failure.Message))
+	fmt.Fprintf(t.w, "%d\t%s\t%s/%s\t%s\t%s\t%d\t%s\t%s\n", l.Seq, stamped(l.At), printable(l.Owner), printable(l.Worker), printable(l.Kind), l.Failure.Reason,
+		l.Attempts, replayed(l), brief(l.Failure.Message))
 	if t.rows++; t.rows%blockRows == 0 {
 		return t.w.Flush()
 	}
 	return nil
+}
+
+// replayed is how often, and whether the letter was edited.
+func replayed(l *events.DeadLetter) string {
+	if l.Edited.IsZero() {
+		return fmt.Sprint(l.Replays)
+	}
+	return fmt.Sprint(l.Replays, " edited")
 }
 
 func (t *letterTable) end() error { return t.w.Flush() }
@@ -126,6 +95,9 @@ func (e *env) printLetter(l *events.DeadLetter) error {
 	row("first", stamped(l.FirstAt))
 	row("last", stamped(l.At))
 	row("replays", fmt.Sprint(l.Replays))
+	row("edited", maybeStamped(l.Edited))
+	row("imported", maybeStamped(l.Imported))
+	row("told", l.Hook.String())
 	row("event id", l.EventID)
 	row("stored as", fmt.Sprintf("%s, %s:%d", l.Subject, l.Stream, l.StreamSeq))
 	row("node", l.Node)
@@ -137,10 +109,34 @@ func (e *env) printLetter(l *events.DeadLetter) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if err := e.printHistory(l.History); err != nil {
+		return err
+	}
 	if stack := strings.TrimRight(l.Failure.Stack, "\n"); stack != "" {
 		fmt.Fprintf(e.out, "\n%s\n", printable(stack))
 	}
 	return e.printBody(l.Body)
+}
+
+// maybeStamped is "" for the zero time.
+func maybeStamped(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return stamped(t)
+}
+
+// printHistory prints the runs that failed.
+func (e *env) printHistory(runs []events.FailedRun) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	t := e.table()
+	fmt.Fprintln(t, "\nRUN\tFAILED\tREASON\tNODE\tMESSAGE")
+	for _, r := range runs {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", r.Attempt, stamped(r.At), r.Reason, printable(r.Node), brief(r.Message))
+	}
+	return t.Flush()
 }
 
 // maxShownBody is the largest body that is shown, in bytes; --json prints any.

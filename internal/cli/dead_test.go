@@ -63,9 +63,9 @@ func letters(f *fleettest.Fleet, args ...string) []string {
 
 func TestDeadLetterIsShownMendedAndReplayed(t *testing.T) {
 	f := fleettest.Start(t)
-	require.Equal(t, "ID  FAILED  WORKER  KIND  REASON  ATTEMPTS  MESSAGE\n", f.Pinwheel("dead", "ls").Out)
+	require.Equal(t, "ID  FAILED  WORKER  KIND  REASON  ATTEMPTS  REPLAYS  MESSAGE\n", f.Pinwheel("dead", "ls").Out)
 	path := bury(t, f, "7")
-	require.Regexp(t, `\n1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +acme/orders +task +exception +2 +TypeError: no prices for 7\n$`, f.Pinwheel("dead", "ls").Out)
+	require.Regexp(t, `\n1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +acme/orders +task +exception +2 +0 +TypeError: no prices for 7\n$`, f.Pinwheel("dead", "ls").Out)
 
 	r := f.Pinwheel("dead", "show", "1")
 	require.Zero(t, r.Code, r.Err)
@@ -73,6 +73,7 @@ func TestDeadLetterIsShownMendedAndReplayed(t *testing.T) {
 		`id +1\n`, `owner +acme\n`, `worker +orders\n`, `version +1-[0-9a-f]{12}\n`, `kind +task\n`, `reason +exception\n`,
 		`message +TypeError: no prices for 7\n`, `attempts +2\n`, `first +\d{4}-`, `last +\d{4}-`, `replays +0\n`, `event id +\d+\n`,
 		`stored as +pinwheel.events.\d+.task.acme.orders, PINWHEEL_EVENTS:\d+\n`, `header +X-Source: shop\n`,
+		`\nRUN +FAILED +REASON +NODE +MESSAGE\n1 +\d{4}-\S+ \S+ +exception +\S+ +TypeError: no prices for 7\n2 +\d{4}-`,
 		`at total \(.*orders\.ts:4:9\)\n`, `\n\n{"id":7}\n$`,
 	} {
 		require.Regexp(t, want, r.Out)
@@ -168,13 +169,13 @@ func TestReplayThatFailsAgainIsANewLetter(t *testing.T) {
 func TestTheReplayGuardIsForcedOpen(t *testing.T) {
 	f := fleettest.Start(t)
 	bury(t, f, "1")
-	// A publisher can write the count itself, which is quicker than 20 replays.
-	require.Equal(t, 1, f.Pinwheel("send", "task", "acme/orders", "--data", `{"id":2}`, "--header", "Dead-Replays=20").Code)
+	// A publisher can write the count itself, which is quicker than 10 replays.
+	require.Equal(t, 1, f.Pinwheel("send", "task", "acme/orders", "--data", `{"id":2}`, "--header", "Dead-Replays=10").Code)
 	await(t, f, 2)
 	r := f.Pinwheel("dead", "replay", "--owner", "acme")
 	require.Equal(t, 1, r.Code)
 	require.Equal(t, "1 acme/orders task exception\n1 replayed, 1 not\n", r.Out)
-	require.Equal(t, "pinwheel: replayed too often: dead letter 2 has been replayed 20 times, and 20 is the limit\n", r.Err)
+	require.Equal(t, "pinwheel: replayed too often: dead letter 2 has been replayed 10 times, and 10 is the limit; it takes force to replay it again\n", r.Err)
 	await(t, f, 2)
 	r = f.Pinwheel("dead", "replay", "2", "--force")
 	require.Equal(t, fleettest.Result{Out: "2 acme/orders task exception\n1 replayed\n"}, r)

@@ -1,0 +1,334 @@
+package consumer_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+// lay stores a dead letter, as a process that gave up would.
+func lay(t testing.TB, js jetstream.JetStream, d *events.DeadLetter) *events.DeadLetter {
+	t.Helper()
+	if d.Failure.Reason == "" {
+		d.Failure = *events.NewFailure(events.ReasonException, "boom", "")
+	}
+	if d.At.IsZero() {
+		d.At = time.Now()
+	}
+	d.FirstAt, d.Stream, d.Kind, d.Node, d.Attempts = d.At, consumer.StreamEvents, "task", "n", 1
+	if d.Worker == "" {
+		d.Worker = "w"
+	}
+	if d.Owner == "" {
+		d.Owner = "acme"
+	}
+	ack, err := js.PublishMsg(t.Context(), &nats.Msg{
+		Subject: subjects.DeadLetter(d, d.Failure.Reason), Header: nats.Header(d.Encode()), Data: d.Body,
+	})
+	require.NoError(t, err)
+	got, err := consumer.NewDeadLetters(js, subjects).Get(t.Context(), ack.Sequence)
+	require.NoError(t, err)
+	return got
+}
+
+// house is JetStream with what a fleet makes there, and nobody who takes events.
+func house(t testing.TB) (*nats.Conn, jetstream.JetStream, *consumer.DeadLetters) {
+	t.Helper()
+	nc := connect(t)
+	js := jetStream(t, nc)
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, testConfig(), nc.MaxPayload()))
+	return nc, js, consumer.NewDeadLetters(js, subjects)
+}
+
+func numbers(t testing.TB, dl *consumer.DeadLetters, f consumer.Filter) []uint64 {
+	t.Helper()
+	list := []uint64{}
+	for _, d := range letters(t, dl, f) {
+		list = append(list, d.StreamSeq)
+	}
+	return list
+}
+
+func TestDeadLettersAreChosen(t *testing.T) {
+	_, js, dl := house(t)
+	at := time.Now().Add(-time.Hour)
+	for i := range 5 {
+		n := i + 1
+		lay(t, js, &events.DeadLetter{
+			StreamSeq: uint64(n), At: at.Add(time.Duration(i) * time.Minute), Replays: i,
+			Failure: *events.NewFailure(events.ReasonException, fmt.Sprintf("Error: no price for %d", n), ""),
+		})
+	}
+	for want, f := range map[string]consumer.Filter{
+		"[1 2 3 4 5]": {},
+		"[3 4 5]":     {Since: at.Add(2 * time.Minute)},
+		"[1 2]":       {Until: at.Add(2 * time.Minute)},
+		"[2 4]":       {Text: regexp.MustCompile("for [24]$")},
+		"[4 5]":       {MinReplays: 3},
+		"[2 3]":       {MinReplays: 1, MaxReplays: 2},
+		"[1]":         {MaxReplays: consumer.Never},
+		"[]":          {Text: regexp.MustCompile("^no price")},
+	} {
+		require.Equal(t, want, fmt.Sprint(numbers(t, dl, f)), "%+v", f)
+	}
+	require.Equal(t, []uint64{4, 5}, numbers(t, dl, consumer.Filter{After: 3}))
+	require.Equal(t, []uint64{4}, numbers(t, dl, consumer.Filter{After: 3, Limit: 1}))
+	for want, f := range map[int]consumer.Filter{5: {}, 2: {After: 3}, 3: {Limit: 3}, 0: {Owner: "globex"}} {
+		n, err := dl.Count(t.Context(), f)
+		require.NoError(t, err)
+		require.Equal(t, want, n, "%+v", f)
+	}
+	s, err := js.Stream(t.Context(), consumer.StreamDead)
+	require.NoError(t, err)
+	require.Zero(t, s.CachedInfo().State.Consumers, "counting leaves nothing behind")
+}
+
+func TestEditedLetterIsOneAndTheSame(t *testing.T) {
+	nc, js, dl := house(t)
+	old := lay(t, js, &events.DeadLetter{
+		StreamSeq: 7, EventID: "e", Header: events.Header{"X": {"1"}, "Nats-Msg-Id": {"m"}}, Body: []byte(`{"id":1}`), Replays: 2,
+		History: []events.FailedRun{{At: time.Now().UTC(), Attempt: 1, Reason: events.ReasonCPU}},
+	})
+	edited, err := dl.Edit(t.Context(), old.Seq, events.Edit{Patch: []byte(`{"id":2}`), Set: events.Header{"X": {"2"}}})
+	require.NoError(t, err)
+	all := letters(t, dl, consumer.Filter{})
+	require.Len(t, all, 1)
+	require.Equal(t, edited, all[0])
+	require.Greater(t, edited.Seq, old.Seq)
+	require.False(t, edited.Edited.IsZero())
+	want := *old
+	want.Seq, want.Edited, want.Body, want.Header = edited.Seq, edited.Edited, []byte(`{"id":2}`), events.Header{"X": {"2"}, "Nats-Msg-Id": {"m"}}
+	require.Equal(t, &want, edited)
+	require.Equal(t, old.Identity(), edited.Identity())
+
+	_, err = dl.Edit(t.Context(), old.Seq, events.Edit{Body: []byte("x")})
+	require.ErrorIs(t, err, consumer.ErrNoDeadLetter)
+	_, err = dl.Edit(t.Context(), edited.Seq, events.Edit{Set: events.Header{"Nats-Rollup": {"all"}}})
+	require.ErrorContains(t, err, "header Nats-Rollup")
+	_, err = dl.Edit(t.Context(), edited.Seq, events.Edit{Body: make([]byte, nc.MaxPayload())})
+	require.ErrorIs(t, err, nats.ErrMaxPayload)
+	require.Equal(t, []*events.DeadLetter{edited}, letters(t, dl, consumer.Filter{}), "what failed changed nothing")
+
+	// The event stream was deleted, made anew and counts from 1: another event has the same number.
+	other := lay(t, js, &events.DeadLetter{StreamSeq: 7, EventID: "other"})
+	_, err = dl.Edit(t.Context(), other.Seq, events.Edit{Body: []byte("x")})
+	require.ErrorContains(t, err, fmt.Sprintf("as the older %d", edited.Seq))
+	_, err = dl.Edit(t.Context(), edited.Seq, events.Edit{Body: []byte("x")})
+	require.ErrorIs(t, err, consumer.ErrChanged)
+	require.Len(t, letters(t, dl, consumer.Filter{}), 2)
+}
+
+// A replay that was published and whose letter is still there, as after a crash, runs once even when JetStream has forgotten
+// the message id: the claim tells.
+func TestReplayPublishedTwiceRunsOnce(t *testing.T) {
+	nc, js, dl := house(t)
+	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte("x")})
+	for range 3 { // the second and third publish are later than the window
+		subject, h, err := letter.Replay(subjects, events.Target{})
+		require.NoError(t, err)
+		h.Set(events.HeaderReplay, letter.ReplayMark(nats.NewInbox()[7:]))
+		_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subject, Header: nats.Header(h), Data: letter.Body})
+		require.NoError(t, err)
+	}
+	other := lay(t, js, &events.DeadLetter{StreamSeq: 4, EventID: "f"})
+	require.NoError(t, dl.Replay(t.Context(), other, consumer.ReplayOptions{}))
+	d := &dispatcher{handle: ack}
+	start(t, nc, testConfig(), d)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	ids := []string{}
+	for _, e := range d.events() {
+		ids = append(ids, e.ID)
+		require.Equal(t, 1, e.Attempt)
+		require.Equal(t, 1, e.Replays())
+	}
+	require.ElementsMatch(t, []string{"e", "f"}, ids)
+}
+
+// The process that claimed a replay dies: the claim is the message's, not the process's.
+func TestClaimedReplayOfACrashedProcessRunsAgain(t *testing.T) {
+	srv := natstest.Start(t)
+	nc := natstest.Connect(t, srv)
+	js := jetStream(t, nc)
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, shortLease(), nc.MaxPayload()))
+	dl := consumer.NewDeadLetters(js, subjects)
+	require.NoError(t, dl.Replay(t.Context(), lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e"}), consumer.ReplayOptions{}))
+	doomed := natstest.Connect(t, srv)
+	first := &dispatcher{handle: never}
+	start(t, doomed, shortLease(), first)
+	require.Eventually(t, func() bool { return len(first.events()) == 1 }, patience, time.Millisecond)
+	doomed.Close()
+	second := &dispatcher{handle: ack}
+	start(t, nc, shortLease(), second)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Len(t, second.events(), 1)
+	require.Equal(t, 2, second.events()[0].Attempt)
+}
+
+// A mark that a publisher made up is nobody's business.
+func TestMadeUpReplayMarks(t *testing.T) {
+	nc := connect(t)
+	d := &dispatcher{handle: ack}
+	start(t, nc, testConfig(), d)
+	for _, mark := range []string{"", "x", "*.1.>", strings.Repeat("a", 32) + ".1.n", strings.Repeat("z", 32) + ".1.n"} {
+		publish(t, nc, events.Task, "acme", nats.Header{events.HeaderReplay: {mark}}, "x")
+	}
+	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+	require.Len(t, d.events(), 5)
+}
+
+// A process that died between the dead letter and the ack has ended the event: it does not run again.
+func TestEventWithADeadLetterDoesNotRunAgain(t *testing.T) {
+	srv := natstest.Start(t)
+	nc := natstest.Connect(t, srv)
+	js := jetStream(t, nc)
+	doomed := natstest.Connect(t, srv)
+	first := &dispatcher{handle: never}
+	start(t, doomed, shortLease(), first)
+	publish(t, nc, events.Task, "acme", nil, "x")
+	require.Eventually(t, func() bool { return len(first.events()) == 1 }, patience, time.Millisecond)
+	e := first.events()[0]
+	doomed.Close()
+	d := events.NewDeadLetter(e, events.Fail(events.ReasonException, "boom"), "1-abc", "dead process", 1, time.Now())
+	d.Hook = events.DeadHook{Subject: "_INBOX.told"}
+	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException), Header: nats.Header(d.Encode()), Data: d.Body})
+	require.NoError(t, err)
+	told, err := nc.SubscribeSync("_INBOX.told")
+	require.NoError(t, err)
+	second := &dispatcher{handle: ack}
+	start(t, nc, shortLease(), second)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Empty(t, second.events())
+	require.Len(t, letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{}), 1)
+	_, err = told.NextMsg(patience)
+	require.NoError(t, err, "who is to be told is told by the next process")
+}
+
+func TestReplayElsewhereEditedAndDry(t *testing.T) {
+	nc, js, dl := house(t)
+	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte(`{"a":1}`), Replays: 3, Header: events.Header{"Worker-Version": {"1"}}})
+	o := consumer.ReplayOptions{MaxReplays: 3, DryRun: true}
+	err := dl.Replay(t.Context(), letter, o)
+	require.ErrorIs(t, err, consumer.ErrTooManyReplays)
+	require.ErrorContains(t, err, "has been replayed 3 times, and 3 is the limit")
+	o.Force = true
+	o.Edit = events.Edit{Patch: []byte("[")}
+	require.ErrorContains(t, dl.Replay(t.Context(), letter, o), "the patch is not JSON")
+	o.Edit = events.Edit{Patch: []byte(`{"a":2}`)}
+	require.NoError(t, dl.Replay(t.Context(), letter, o))
+	require.Len(t, letters(t, dl, consumer.Filter{}), 1, "a dry run changes nothing")
+	require.Zero(t, stored(t, js, consumer.StreamEvents))
+
+	o.DryRun, o.To = false, events.Target{Worker: "other", Version: "12"}
+	require.NoError(t, dl.Replay(t.Context(), letter, o))
+	d := &dispatcher{handle: ack}
+	start(t, nc, testConfig(), d)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	e := d.events()[0]
+	require.Equal(t, []string{"other", "12", `{"a":2}`, "e"}, []string{e.Worker, e.Version, string(e.Body), e.ID})
+	require.Equal(t, 4, e.Replays())
+}
+
+func TestReplayAllIsCancelledBetweenLetters(t *testing.T) {
+	_, js, dl := house(t)
+	for i := range 5 {
+		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1)})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	tally, err := dl.ReplayAll(ctx, consumer.Selection{}, consumer.ReplayOptions{Rate: 1e6}, func(s consumer.Step) {
+		if s.Tally.Done == 2 {
+			cancel()
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, consumer.Tally{Total: 5, Done: 2}, tally)
+	require.Equal(t, []uint64{3, 4, 5}, numbers(t, dl, consumer.Filter{}))
+	require.Equal(t, 2, stored(t, js, consumer.StreamEvents))
+
+	tally, err = dl.ReplayAll(t.Context(), consumer.Selection{IDs: []uint64{3, 99, 4}}, consumer.ReplayOptions{DryRun: true}, nil)
+	require.NoError(t, err)
+	require.Equal(t, consumer.Tally{Total: 3, Done: 2, Failed: 1}, tally)
+	tally, err = dl.Purge(t.Context(), consumer.Selection{Filter: consumer.Filter{Limit: 2}}, false, nil)
+	require.NoError(t, err)
+	require.Equal(t, consumer.Tally{Total: 2, Done: 2}, tally)
+	require.Equal(t, []uint64{5}, numbers(t, dl, consumer.Filter{}))
+}
+
+func TestExportedLettersComeBackOnce(t *testing.T) {
+	_, js, dl := house(t)
+	for i := range 4 {
+		lay(t, js, &events.DeadLetter{
+			StreamSeq: uint64(i + 1), EventID: fmt.Sprint(i), Body: []byte{byte(i), 0xff, '\n'}, Header: events.Header{"X": {"a", "\xff"}, "Status": {"409"}},
+			Failure: *events.NewFailure(events.ReasonTimeout, "<slow> ☃", "at a\nat b"),
+		})
+	}
+	before := letters(t, dl, consumer.Filter{})
+	var file bytes.Buffer
+	tally, err := dl.Export(t.Context(), consumer.Selection{}, &file, nil)
+	require.NoError(t, err)
+	require.Equal(t, consumer.Tally{Total: 4, Done: 4}, tally)
+
+	text := file.String()
+	got, err := dl.Import(t.Context(), strings.NewReader(text), nil)
+	require.NoError(t, err)
+	require.Equal(t, consumer.ImportTally{Line: 4, There: 4}, got)
+	for _, n := range []uint64{before[0].Seq, before[2].Seq} {
+		require.NoError(t, dl.Remove(t.Context(), n))
+	}
+	// Interrupted after one letter, and repeated; then once more.
+	ctx, cancel := context.WithCancel(t.Context())
+	got, err = dl.Import(ctx, strings.NewReader(text), func(consumer.ImportTally) { cancel() })
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, consumer.ImportTally{Line: 1, Stored: 1}, got)
+	got, err = dl.Import(t.Context(), strings.NewReader(text+"\n"), nil)
+	require.NoError(t, err)
+	require.Equal(t, consumer.ImportTally{Line: 5, Stored: 1, There: 3}, got)
+	got, err = dl.Import(t.Context(), strings.NewReader(text), nil)
+	require.NoError(t, err)
+	require.Equal(t, 4, got.There)
+
+	after := map[uint64]*events.DeadLetter{}
+	for _, d := range letters(t, dl, consumer.Filter{}) {
+		after[d.StreamSeq] = d
+	}
+	require.Len(t, after, 4)
+	for _, want := range before {
+		d := after[want.StreamSeq]
+		d.Seq, d.Imported = want.Seq, want.Imported
+		require.Equal(t, want, d)
+	}
+	lines := strings.SplitAfter(text, "\n")
+	got, err = dl.Import(t.Context(), strings.NewReader(lines[0]+"{}\n"+lines[1]), nil)
+	require.ErrorContains(t, err, "line 2: not a dead letter: reason")
+	require.Equal(t, 1, got.There)
+}
+
+// Who brings a replayed letter back wants it to run.
+func TestImportedLetterMayBeReplayedAgain(t *testing.T) {
+	nc, js, dl := house(t)
+	lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e"})
+	var file bytes.Buffer
+	_, err := dl.Export(t.Context(), consumer.Selection{}, &file, nil)
+	require.NoError(t, err)
+	d := &dispatcher{handle: ack}
+	start(t, nc, testConfig(), d)
+	for n := range 2 {
+		_, err := dl.ReplayAll(t.Context(), consumer.Selection{}, consumer.ReplayOptions{}, nil)
+		require.NoError(t, err)
+		eventuallyStored(t, js, consumer.StreamEvents, 0)
+		require.Len(t, d.events(), n+1)
+		_, err = dl.Import(t.Context(), bytes.NewReader(file.Bytes()), nil)
+		require.NoError(t, err)
+	}
+}

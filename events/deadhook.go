@@ -1,0 +1,65 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DeadHook says who is told of the dead letters of a worker: another worker of the same owner, by a task event, or whoever listens to
+// a subject. The zero DeadHook tells nobody.
+type DeadHook struct {
+	Worker  string `json:"worker,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	// JetStream says that a stream takes Subject: then the letter is told until it says that it has it. Else it is a core NATS publish.
+	JetStream bool `json:"jetStream,omitempty"`
+}
+
+// Validate returns an error that names the field that is wrong and what is allowed. Whether the fleet publishes to the subject at all
+// is its configuration's to say.
+func (h DeadHook) Validate() error {
+	switch {
+	case (h.Worker == "") == (h.Subject == ""):
+		return fmt.Errorf("onDeadLetter: it has either a worker or a subject")
+	case h.JetStream && h.Subject == "":
+		return fmt.Errorf("onDeadLetter.jetStream: it goes with a subject")
+	case h.Worker != "":
+		if err := CheckName("worker", h.Worker); err != nil {
+			return fmt.Errorf("onDeadLetter.worker: %w", err)
+		}
+	case !validPublishSubject(h.Subject) || strings.HasPrefix(h.Subject, "$"):
+		return fmt.Errorf("onDeadLetter.subject is %q: it is a subject that one can publish to, and does not begin with $", h.Subject)
+	}
+	return nil
+}
+
+// String is the hook as it stands in a dead letter's header: "worker:NAME", "subject:SUBJECT", "jetstream:SUBJECT" or "".
+func (h DeadHook) String() string {
+	switch {
+	case h.Worker != "":
+		return "worker:" + h.Worker
+	case h.JetStream:
+		return "jetstream:" + h.Subject
+	case h.Subject != "":
+		return "subject:" + h.Subject
+	}
+	return ""
+}
+
+// parseDeadHook is the inverse of String.
+func parseDeadHook(s string) (h DeadHook, err error) {
+	if s == "" {
+		return h, nil
+	}
+	what, value, _ := strings.Cut(s, ":")
+	switch what {
+	case "worker":
+		h.Worker = value
+	case "subject":
+		h.Subject = value
+	case "jetstream":
+		h.Subject, h.JetStream = value, true
+	default:
+		return h, fmt.Errorf("%q: it is worker:NAME, subject:SUBJECT or jetstream:SUBJECT", s)
+	}
+	return h, h.Validate()
+}

@@ -1,0 +1,144 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Edit says what to change of a dead letter's event. The zero Edit changes nothing.
+type Edit struct {
+	Body   []byte // not nil: the new body
+	Patch  []byte // not nil: a JSON merge patch (RFC 7396) for the body
+	Set    Header // headers to replace; names are matched without regard to case
+	Remove []string
+}
+
+// Empty reports whether e changes nothing.
+func (e Edit) Empty() bool {
+	return e.Body == nil && e.Patch == nil && len(e.Set) == 0 && len(e.Remove) == 0
+}
+
+// Validate returns an error that says what of e is not allowed.
+func (e Edit) Validate() error {
+	if e.Body != nil && e.Patch != nil {
+		return errors.New("a new body, or a patch for the old one: not both")
+	}
+	if e.Patch != nil && !json.Valid(e.Patch) {
+		return errors.New("the patch is not JSON")
+	}
+	for name, values := range e.Set {
+		if err := checkEditable(name); err != nil {
+			return err
+		}
+		for _, v := range values {
+			if err := checkHeader(name, v); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range e.Remove {
+		if err := checkEditable(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkEditable(name string) error {
+	if serverHonoured(name) || hasPrefixFold(name, deadPrefix) || strings.EqualFold(name, HeaderEventID) {
+		return fmt.Errorf("header %s: Nats-*, %s*, Status, Description and %s are not to be edited", name, deadPrefix, HeaderEventID)
+	}
+	return nil
+}
+
+// Edit is d with e done to it at the given time. d itself stays as it is; identity, history and counts are kept.
+func (d *DeadLetter) Edit(e Edit, at time.Time) (*DeadLetter, error) {
+	if err := e.Validate(); err != nil {
+		return nil, err
+	}
+	edited := *d
+	edited.Edited = at
+	edited.Header = make(Header, len(d.Header)+len(e.Set))
+	for name, values := range d.Header {
+		if !oneOfFold(name, e.Remove...) && !namesFold(e.Set, name) {
+			edited.Header[name] = values
+		}
+	}
+	for name, values := range e.Set {
+		edited.Header[name] = values
+	}
+	switch {
+	case e.Body != nil:
+		edited.Body = e.Body
+	case e.Patch != nil:
+		var err error
+		if edited.Body, err = mergePatch(d.Body, e.Patch); err != nil {
+			return nil, fmt.Errorf("dead letter %d: %w", d.Seq, err)
+		}
+	}
+	return &edited, nil
+}
+
+func namesFold(h Header, name string) bool {
+	for n := range h {
+		if strings.EqualFold(n, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// mergePatch is RFC 7396.
+func mergePatch(body, patch []byte) ([]byte, error) {
+	var target, p any
+	if err := decodeNumbers(body, &target); err != nil {
+		return nil, fmt.Errorf("its body is not JSON, so it cannot be patched: %w", err)
+	}
+	if err := decodeNumbers(patch, &p); err != nil {
+		return nil, fmt.Errorf("the patch is not JSON: %w", err)
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(merge(target, p)); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+// decodeNumbers keeps numbers as they are written.
+func decodeNumbers(text []byte, into *any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the JSON value")
+	}
+	return nil
+}
+
+func merge(target, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	object, ok := target.(map[string]any)
+	if !ok {
+		object = map[string]any{}
+	}
+	for name, v := range changes {
+		if v == nil {
+			delete(object, name)
+		} else {
+			object[name] = merge(object[name], v)
+		}
+	}
+	return object
+}

@@ -1,0 +1,193 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// LetterJSON is a dead letter as JSON: what commands print, exports hold, endpoints answer and handlers are told (docs/wire.md).
+type LetterJSON struct {
+	ID        uint64      `json:"id,omitempty"`
+	Owner     string      `json:"owner"`
+	Worker    string      `json:"worker"`
+	Kind      string      `json:"kind"`
+	EventID   string      `json:"eventId"`
+	Reason    Reason      `json:"reason"`
+	Message   string      `json:"message"`
+	Stack     string      `json:"stack,omitempty"`
+	Version   string      `json:"version,omitempty"`
+	Node      string      `json:"node,omitempty"`
+	Attempts  int         `json:"attempts"`
+	Replays   int         `json:"replays"`
+	FirstAt   time.Time   `json:"firstAt"`
+	At        time.Time   `json:"at"`
+	History   []FailedRun `json:"history,omitempty"`
+	Edited    time.Time   `json:"edited,omitzero"`
+	Imported  time.Time   `json:"imported,omitzero"`
+	Hook      *DeadHook   `json:"onDeadLetter,omitempty"`
+	Subject   string      `json:"subject"`
+	Stream    string      `json:"stream"`
+	StreamSeq uint64      `json:"streamSeq"`
+	Headers   Header      `json:"headers"`
+	BodyBytes int         `json:"bodyBytes"`
+
+	// One of these, when the body is asked for: text, or anything else in base64.
+	Body       *string `json:"body,omitempty"`
+	BodyBase64 []byte  `json:"bodyBase64,omitempty"`
+
+	// Raw has all headers of the letter's message, each as name and value, when they are not all text: JSON would change them.
+	Raw [][2][]byte `json:"raw,omitempty"`
+}
+
+// JSON is d for json.Marshal, with its body or without.
+func (d *DeadLetter) JSON(body bool) *LetterJSON {
+	j := &LetterJSON{
+		ID: d.Seq, Owner: d.Owner, Worker: d.Worker, Kind: d.Kind, EventID: d.EventID,
+		Reason: d.Failure.Reason, Message: d.Failure.Message, Stack: d.Failure.Stack, Version: d.Version, Node: d.Node,
+		Attempts: d.Attempts, Replays: d.Replays, FirstAt: d.FirstAt, At: d.At, History: d.History, Edited: d.Edited, Imported: d.Imported,
+		Subject: d.Subject, Stream: d.Stream, StreamSeq: d.StreamSeq, Headers: d.Header, BodyBytes: len(d.Body),
+	}
+	if d.Hook != (DeadHook{}) {
+		j.Hook = &d.Hook
+	}
+	encoded := d.Encode()
+	if !allText(encoded) {
+		for name, values := range encoded {
+			for _, v := range values {
+				j.Raw = append(j.Raw, [2][]byte{[]byte(name), []byte(v)})
+			}
+		}
+	}
+	switch {
+	case !body:
+	case utf8.Valid(d.Body):
+		text := string(d.Body)
+		j.Body = &text
+	default:
+		j.BodyBase64 = d.Body
+	}
+	return j
+}
+
+func allText(h Header) bool {
+	for name, values := range h {
+		for _, v := range values {
+			if !utf8.ValidString(v) {
+				return false
+			}
+		}
+		if !utf8.ValidString(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// ParseLetter reads the JSON of a dead letter with its body, as in an export. The letter is one that can be stored: the error names what
+// is not as it must be.
+func ParseLetter(text []byte) (*DeadLetter, error) {
+	var j LetterJSON
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&j); err != nil {
+		return nil, fmt.Errorf("not a dead letter: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("not a dead letter: something follows the JSON object")
+	}
+	d, err := j.letter()
+	if err == nil {
+		err = d.storable()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("not a dead letter: %w", err)
+	}
+	return d, nil
+}
+
+func (j *LetterJSON) letter() (*DeadLetter, error) {
+	body := j.BodyBase64
+	switch {
+	case j.Body != nil && j.BodyBase64 != nil:
+		return nil, errors.New("it has a body and a bodyBase64")
+	case j.Body != nil:
+		body = []byte(*j.Body)
+	}
+	if len(body) != j.BodyBytes {
+		return nil, fmt.Errorf("its body has %d bytes, and bodyBytes is %d: export prints letters with their bodies", len(body), j.BodyBytes)
+	}
+	if j.Raw != nil {
+		h := Header{}
+		for _, pair := range j.Raw {
+			h[string(pair[0])] = append(h[string(pair[0])], string(pair[1]))
+		}
+		return DecodeDeadLetter(j.ID, h, body)
+	}
+	d := &DeadLetter{
+		Seq: j.ID, Owner: j.Owner, Worker: j.Worker, Kind: j.Kind, EventID: j.EventID,
+		Failure: *NewFailure(j.Reason, j.Message, j.Stack), Version: j.Version, Node: j.Node,
+		Attempts: j.Attempts, Replays: j.Replays, FirstAt: j.FirstAt, At: j.At, History: j.History, Edited: j.Edited, Imported: j.Imported,
+		Subject: j.Subject, Stream: j.Stream, StreamSeq: j.StreamSeq, Header: j.Headers, Body: body,
+	}
+	if j.Hook != nil {
+		d.Hook = *j.Hook
+	}
+	return d, nil
+}
+
+// storable returns an error when d is no letter that Pinwheel itself could have stored.
+func (d *DeadLetter) storable() error {
+	if _, err := ParseReason(string(d.Failure.Reason)); err != nil {
+		return err
+	}
+	switch {
+	case !validStream(d.Stream) || d.StreamSeq == 0:
+		return fmt.Errorf("stream %q and streamSeq %d: they are where the event was stored", d.Stream, d.StreamSeq)
+	case d.At.IsZero() || d.FirstAt.IsZero():
+		return errors.New("at and firstAt: they are times in RFC 3339")
+	case d.Attempts < 0 || d.Replays < 0:
+		return fmt.Errorf("attempts %d and replays %d: they are 0 or more", d.Attempts, d.Replays)
+	case len(d.Failure.Reason) == 0:
+		return errors.New("it has no reason")
+	}
+	if d.Hook != (DeadHook{}) {
+		if err := d.Hook.Validate(); err != nil {
+			return err
+		}
+	}
+	for name, values := range d.Encode() {
+		for _, v := range values {
+			if err := checkHeader(name, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func validStream(s string) bool {
+	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(".*>/\\", r) })
+}
+
+// checkHeader returns an error when NATS could not carry such a header as it is.
+func checkHeader(name, value string) error {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ':' }) {
+		return fmt.Errorf("header %q: a name is not empty and has no white space, colons or control characters", name)
+	}
+	if strings.ContainsAny(value, "\r\n\x00") || strings.Trim(value, " \t") != value {
+		return fmt.Errorf("header %s %q: a value has no line breaks or NULs, and no white space around it", name, value)
+	}
+	return nil
+}
+
+// DeadLetter is the subject that d is stored under: the same as that of the event it was made of.
+func (s Subjects) DeadLetter(d *DeadLetter, r Reason) string {
+	k, _ := ParseKind(d.Kind) // the zero Kind is unknown
+	return s.Dead(&Event{Owner: d.Owner, Worker: d.Worker, Kind: k, Origin: Origin{Stream: d.Stream, Seq: d.StreamSeq}}, r)
+}

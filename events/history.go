@@ -1,0 +1,48 @@
+package events
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// FailedRun is one run of an event that failed.
+type FailedRun struct {
+	At      time.Time `json:"at"`
+	Attempt int       `json:"attempt"` // its number, 1 for the first
+	Reason  Reason    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"` // cut to MaxHistoryMessage bytes
+	Node    string    `json:"node,omitempty"`
+}
+
+// Bounds of the history that a dead letter carries.
+const (
+	MaxHistory        = 10  // runs
+	MaxHistoryMessage = 256 // bytes of each message
+)
+
+// encodeHistory is the last runs as JSON: one line, whose size is bounded. "" for none.
+func encodeHistory(runs []FailedRun) string {
+	if len(runs) == 0 {
+		return ""
+	}
+	runs = runs[max(0, len(runs)-MaxHistory):]
+	short := make([]FailedRun, len(runs))
+	for i, r := range runs {
+		r.At, r.Message, r.Node = r.At.UTC(), clip(r.Message, MaxHistoryMessage), clip(r.Node, MaxName)
+		short[i] = r
+	}
+	text, err := json.Marshal(short)
+	if err != nil {
+		return "" // a time out of JSON's range, which no clock gives
+	}
+	return string(text)
+}
+
+func decodeHistory(text string) ([]FailedRun, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var runs []FailedRun
+	err := json.Unmarshal([]byte(text), &runs)
+	return runs, err
+}

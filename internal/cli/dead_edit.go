@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// editing is the flags that change a letter.
+type editing struct {
+	data, file, patch string
+	set, remove       []string
+	editor            bool
+}
+
+func (ed *editing) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&ed.data, "data", "", "new body")
+	f.StringVar(&ed.file, "data-file", "", "file with the new body; - is stdin")
+	f.StringVar(&ed.patch, "patch", "", "`JSON` merge patch (RFC 7396) for the body: what it names is replaced, null removes")
+	f.StringArrayVar(&ed.set, "set-header", nil, "`NAME=VALUE`: header to replace; may be repeated")
+	f.StringArrayVar(&ed.remove, "remove-header", nil, "`NAME` of a header to leave out; may be repeated")
+	f.BoolVar(&ed.editor, "editor", false, "edit the body of one letter with VISUAL or EDITOR")
+}
+
+// edit reads the flags. Its error is one of usage.
+func (ed *editing) edit(c *cobra.Command, stdin io.Reader) (edit events.Edit, err error) {
+	given := 0
+	for _, flag := range []string{"data", "data-file", "patch", "editor"} {
+		if c.Flags().Changed(flag) {
+			given++
+		}
+	}
+	if given > 1 {
+		return edit, usage("--data, --data-file, --patch and --editor: choose one")
+	}
+	switch {
+	case c.Flags().Changed("data"):
+		edit.Body = []byte(ed.data)
+	case ed.file == "-":
+		if edit.Body, err = io.ReadAll(stdin); err != nil {
+			return edit, fmt.Errorf("read stdin: %w", err)
+		}
+	case ed.file != "":
+		if edit.Body, err = os.ReadFile(ed.file); err != nil {
+			return edit, usage("--data-file: %w", err)
+		}
+	case c.Flags().Changed("patch"):
+		edit.Patch = []byte(ed.patch)
+	}
+	for _, h := range ed.set {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok || name == "" {
+			return edit, usage("--set-header %q: write it as NAME=VALUE", h)
+		}
+		if edit.Set == nil {
+			edit.Set = events.Header{}
+		}
+		edit.Set[name] = append(edit.Set[name], value)
+	}
+	edit.Remove = ed.remove
+	if err := edit.Validate(); err != nil {
+		return edit, usage("%w", err)
+	}
+	return edit, nil
+}
+
+func newDeadEdit(e *env) *cobra.Command {
+	var ed editing
+	var c *cobra.Command
+	c = e.command(cobra.Command{
+		Use: "edit ID", Short: "Change the body or headers of a dead letter", Args: cobra.ExactArgs(1),
+		Long: "Changes a dead letter, so that a replay runs the changed event. The letter is stored anew and has another id then; its history and\n" +
+			"counts stay, and it is marked as edited. Without flags, VISUAL or EDITOR edits the body.",
+		Example: "  pinwheel dead edit 17 --patch '{\"currency\":\"EUR\"}'",
+	}, func(ctx context.Context, args []string) error {
+		ids, err := letterIDs(args)
+		if err != nil {
+			return err
+		}
+		edit, err := ed.edit(c, e.in)
+		if err != nil {
+			return err
+		}
+		return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) error {
+			if ed.editor || edit.Empty() {
+				l, err := d.Get(ctx, ids[0])
+				if err != nil {
+					return err
+				}
+				if edit.Body, err = e.editBody(ctx, l.Body); err != nil {
+					return err
+				}
+			}
+			l, err := d.Edit(ctx, ids[0], edit)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(e.out, "%d is %d now\n", ids[0], l.Seq)
+			return err
+		})
+	})
+	ed.flags(c)
+	return c
+}
+
+// editBody has the person's editor change body.
+func (e *env) editBody(ctx context.Context, body []byte) (edited []byte, err error) {
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
+	if editor == "" {
+		return nil, usage("VISUAL and EDITOR are empty: set one, or say by flags what to change")
+	}
+	dir, err := os.MkdirTemp("", "pinwheel-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "body")
+	if err := os.WriteFile(path, body, 0o600); err != nil {
+		return nil, err
+	}
+	// Editors are often given with arguments, as in "code --wait".
+	run := exec.CommandContext(ctx, "/bin/sh", "-c", editor+` "$1"`, "sh", path)
+	run.Stdin, run.Stdout, run.Stderr = e.in, e.out, e.err
+	if err := run.Run(); err != nil {
+		return nil, fmt.Errorf("editor %q: %w", editor, err)
+	}
+	return os.ReadFile(path)
+}

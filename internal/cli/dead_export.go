@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+)
+
+func newDeadExport(e *env) *cobra.Command {
+	var s selection
+	var file string
+	c := e.command(cobra.Command{
+		Use: "export [ID...]", Short: "Write dead letters to a file, one JSON object a line",
+		Long:    "Writes dead letters, whole, as JSON, one a line; 'pinwheel dead import' reads it. Without ids and flags that choose it writes all. Nothing is removed.",
+		Example: "  pinwheel dead export --owner acme --file acme.ndjson",
+	}, func(ctx context.Context, args []string) error {
+		s.all = len(args) == 0 && !s.narrow()
+		sel, err := s.selected(args)
+		if err != nil {
+			return err
+		}
+		return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) (err error) {
+			out := e.out
+			if file != "-" {
+				f, err := os.Create(file)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, f.Close()) }()
+				out = f
+			}
+			w := bufio.NewWriter(out)
+			p := &progress{e: e, verb: "exported", live: file != "-" && isTerminal(e.out)}
+			t, err := d.Export(ctx, sel, w, func(s consumer.Step) {
+				p.clear()
+				if s.Err != nil {
+					fmt.Fprintln(e.err, "pinwheel:", s.Err)
+				}
+				p.tell(s.Tally.Done+s.Tally.Failed, s.Tally.Total)
+			})
+			p.clear()
+			err = errors.Join(err, w.Flush())
+			fmt.Fprintln(e.err, tallied(action{verb: "exported"}, t))
+			if err == nil && t.Failed > 0 {
+				return silent(exitFailure)
+			}
+			return err
+		})
+	})
+	s.flags(c)
+	c.Flags().StringVar(&file, "file", "-", "file to write; - is stdout")
+	return c
+}
+
+func newDeadImport(e *env) *cobra.Command {
+	return e.command(cobra.Command{
+		Use: "import [FILE]", Short: "Bring exported dead letters back", Args: cobra.MaximumNArgs(1),
+		Long: "Stores the letters of an export, of stdin without FILE, but for those that are there already. It may be repeated after whatever\n" +
+			"interrupted it. A letter that was replayed or removed meanwhile comes back.",
+		Example: "  pinwheel dead import acme.ndjson",
+	}, func(ctx context.Context, args []string) error {
+		in := e.in
+		if len(args) > 0 && args[0] != "-" {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return usage("%w", err)
+			}
+			defer func() { _ = f.Close() }()
+			in = f
+		}
+		return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) error { return e.importDead(ctx, d, in) })
+	})
+}
+
+func (e *env) importDead(ctx context.Context, d *consumer.DeadLetters, in io.Reader) error {
+	t, err := d.Import(ctx, in, nil)
+	fmt.Fprintf(e.out, "%d imported, %d were there already\n", t.Stored, t.There)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w after line %d; the same command goes on with the others", ctx.Err(), t.Line)
+	}
+	return err
+}

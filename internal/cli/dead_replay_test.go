@@ -1,0 +1,134 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+)
+
+func TestLettersAreChosenByTextTimeAndReplays(t *testing.T) {
+	f := fleettest.Start(t)
+	bury(t, f, "1", "2", "3")
+	require.Zero(t, f.Pinwheel("dead", "replay", "1").Code)
+	await(t, f, 3)
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"2,3,4", nil},
+		{"3", []string{"--match", "for 3$"}},
+		{"", []string{"--until", "1h"}},
+		{"2,3,4", []string{"--until", "2999-01-01T00:00:00Z"}},
+		{"4", []string{"--replays", "1-"}},
+		{"4", []string{"--replays", "1"}},
+		{"2,3", []string{"--replays", "0"}},
+		{"2,3", []string{"--replays", "-0"}},
+		{"3,4", []string{"--after", "2"}},
+		{"3", []string{"--after", "2", "--limit", "1"}},
+	} {
+		var ids []string
+		for _, line := range letters(f, c.args...) {
+			var l struct{ ID int }
+			require.NoError(t, json.Unmarshal([]byte(line), &l))
+			ids = append(ids, fmt.Sprint(l.ID))
+		}
+		require.Equal(t, c.want, strings.Join(ids, ","), "%q", c.args)
+	}
+}
+
+// echoes acks what it is given if it has a price, and says in its log what that was.
+const echoes = `export default { async task(event) {
+  if (!event.payload.price) throw new Error("no price");
+  console.log(JSON.stringify([event.payload, event.headers.get("x-source")]));
+} };`
+
+func TestEditedLetterIsReplayedElsewhere(t *testing.T) {
+	f := fleettest.Start(t)
+	bury(t, f, "1", "2")
+	other := filepath.Join(t.TempDir(), "other.js")
+	require.NoError(t, os.WriteFile(other, []byte(echoes), 0o600))
+	f.Deploy(t, other, "--owner", "acme")
+	logs, err := f.NC.SubscribeSync("pinwheel.logs.acme.other")
+	require.NoError(t, err)
+	require.NoError(t, f.NC.Flush())
+
+	require.Equal(t, fleettest.Result{Out: "1 is 3 now\n"}, f.Pinwheel("dead", "edit", "1", "--patch", `{"price":5}`, "--set-header", "x-source=desk"))
+	require.Contains(t, f.Pinwheel("dead", "ls").Out, "0 edited")
+	require.Regexp(t, `edited +\d{4}-`, f.Pinwheel("dead", "show", "3").Out)
+	require.Equal(t, fleettest.Result{Out: "3 acme/orders task exception\n1 replayed\n"}, f.Pinwheel("dead", "replay", "3", "--to", "other"))
+	m, err := logs.NextMsg(patience)
+	require.NoError(t, err)
+	require.Contains(t, string(m.Data), `[{\"id\":1,\"price\":5},\"desk\"]`)
+
+	// For this replay only, and by hand.
+	t.Setenv("VISUAL", `sed -i s/2/7/`)
+	require.Equal(t, fleettest.Result{Code: 2, Err: "pinwheel: --editor edits one letter: name its id\npinwheel: see 'pinwheel dead replay --help'\n"},
+		f.Pinwheel("dead", "replay", "--all", "--editor"))
+	require.Zero(t, f.Pinwheel("dead", "edit", "2").Code)
+	require.Contains(t, f.Pinwheel("dead", "show", "4", "--json").Out, `"body":"{\"id\":7}"`)
+	require.Zero(t, f.Pinwheel("dead", "replay", "4", "--to", "other@1", "--patch", `{"price":1}`).Code)
+	m, err = logs.NextMsg(patience)
+	require.NoError(t, err)
+	require.Contains(t, string(m.Data), `{\"id\":7,\"price\":1}`)
+	awaitNoEvents(t, f)
+	require.Empty(t, letters(f))
+	t.Setenv("VISUAL", "")
+	t.Setenv("EDITOR", "")
+	require.Contains(t, f.Pinwheel("dead", "edit", "4").Err, "no such dead letter: 4")
+}
+
+func TestLettersGoToAFileAndComeBack(t *testing.T) {
+	f := fleettest.Start(t)
+	bury(t, f, "1", "2", "3")
+	file := filepath.Join(t.TempDir(), "letters.ndjson")
+	require.Equal(t, fleettest.Result{Err: "2 exported\n"}, f.Pinwheel("dead", "export", "1", "2", "--file", file))
+	all := f.Pinwheel("dead", "export")
+	require.Equal(t, "3 exported\n", all.Err)
+	require.Equal(t, 3, strings.Count(all.Out, "\n"))
+	require.Equal(t, fleettest.Result{Out: "0 imported, 2 were there already\n"}, f.Pinwheel("dead", "import", file))
+	require.Zero(t, f.Pinwheel("dead", "rm", "2", "3").Code)
+	require.Equal(t, fleettest.Result{Out: "2 imported, 1 were there already\n"}, f.PinwheelWith(all.Out, "dead", "import"))
+	require.Len(t, letters(f), 3)
+	require.Regexp(t, `imported +\d{4}-`, f.Pinwheel("dead", "show", "4").Out)
+	r := f.PinwheelWith("nonsense\n", "dead", "import", "-")
+	require.Equal(t, 1, r.Code)
+	require.Contains(t, r.Err, "pinwheel: line 1: not a dead letter")
+}
+
+func TestReplayTellsMachinesWhatBecameOfEach(t *testing.T) {
+	f := fleettest.Start(t)
+	bury(t, f, "1")
+	r := f.Pinwheel("dead", "replay", "1", "9", "--json", "--dry-run")
+	require.Equal(t, fleettest.Result{Code: 1, Out: `{"id":1,"ok":true}` + "\n" + `{"id":9,"ok":false,"error":"no such dead letter: 9"}` + "\n"}, r)
+}
+
+func TestInterruptedReplayEndsBetweenLetters(t *testing.T) {
+	f := fleettest.Start(t)
+	bury(t, f, "1", "2", "3")
+	require.Equal(t, 0, f.Pinwheel("dead", "rm", "--all", "--dry-run").Code)
+	replayed, err := f.NC.SubscribeSync("pinwheel.events.task.acme.orders")
+	require.NoError(t, err)
+	require.NoError(t, f.NC.Flush())
+	done := make(chan fleettest.Result)
+	go func() { done <- f.Pinwheel("dead", "replay", "--all", "--rate", "0.1") }()
+	_, err = replayed.NextMsg(patience)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(syscall.Getpid(), syscall.SIGINT)) // the command waits ten seconds for the next, and takes it
+	select {
+	case r := <-done:
+		require.Equal(t, 1, r.Code)
+		require.Equal(t, "1 acme/orders task exception\n1 replayed\n", r.Out)
+		require.Equal(t, "pinwheel: interrupted: context canceled after 1 of at most 3 letters; nothing is half done, and the same command goes on with the others\n", r.Err)
+	case <-time.After(patience):
+		t.Fatal("it does not end")
+	}
+}
