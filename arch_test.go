@@ -55,7 +55,7 @@ var house = map[string]room{
 	"dispatch": {pure: true, rooms: []string{"events"}, libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
 		rooms: []string{"events", "isolates/charset", "isolates/compression", "isolates/v8x", "isolates/webcrypto", "internal/sourcemap"},
-		libs:  []string{libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
+		libs:  []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
 		tests: []string{libEsbuild},
 	},
 	"isolates/v8x":         {libs: []string{"rogchap.com/v8go"}},

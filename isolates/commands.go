@@ -152,6 +152,8 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 		t.zipStep(r, in)
 	case cmdZipClose:
 		r.zipClose(in.Number())
+	case cmdSocketOpen, cmdSocketSend, cmdSocketEnd:
+		t.obeySocket(r, op, in)
 	}
 }
 

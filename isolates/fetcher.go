@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -16,7 +17,11 @@ import (
 // fetcher does the subrequests of all workers. What it may connect to is checked at the moment of
 // connecting, on the resolved address: neither a name that resolves to a private address nor a redirect
 // to one gets through.
-type fetcher struct{ transport *http.Transport }
+type fetcher struct {
+	transport *http.Transport
+	dial      func(ctx context.Context, network, address string) (net.Conn, error)
+	tls       *tls.Config // of WebSockets; nil = the usual
+}
 
 const (
 	maxRedirects    = 20 // Fetch standard §4.4
@@ -40,7 +45,7 @@ func newFetcher(allowed []netip.Prefix, hosts []string) *fetcher {
 		}
 		return guarded.DialContext(ctx, network, address)
 	}
-	return &fetcher{&http.Transport{
+	return &fetcher{dial: dial, transport: &http.Transport{
 		DialContext: dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConns: 256, MaxIdleConnsPerHost: 8, MaxConnsPerHost: maxConnsPerHost, IdleConnTimeout: 90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,

@@ -19,6 +19,10 @@ const (
 	opAbort          = 16
 	opPart           = 18
 	opWorked         = 30
+	opSocketOpened   = 31
+	opSocketMessage  = 32
+	opSocketSent     = 33
+	opSocketClosed   = 34
 )
 
 // JavaScript to Go.
@@ -45,6 +49,9 @@ const (
 	cmdSubtle     = 30
 	cmdZip        = 31
 	cmdZipClose   = 32
+	cmdSocketOpen = 33
+	cmdSocketSend = 34
+	cmdSocketEnd  = 35
 )
 
 // Questions of JavaScript.

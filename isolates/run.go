@@ -33,13 +33,14 @@ type run struct {
 	body    *body // of its reply, in chunks; nil while there is none
 	ground  bool  // no event, but what a persistent context does between events
 
-	timers map[float64]*alarm // pending, by id; nil until the first
-	calls  map[float64]*call  // pending subrequests and sends, by id; nil until the first
-	active int                // subrequests under way
-	queued []*call            // subrequests that wait for one of those to end
-	made   int                // subrequests so far
-	logged int                // bytes of output so far
-	zips   map[float64]*zip   // compression under way, by id; nil until the first
+	timers  map[float64]*alarm  // pending, by id; nil until the first
+	calls   map[float64]*call   // pending subrequests and sends, by id; nil until the first
+	active  int                 // subrequests under way
+	queued  []*call             // subrequests that wait for one of those to end
+	made    int                 // subrequests so far
+	logged  int                 // bytes of output so far
+	zips    map[float64]*zip    // compression under way, by id; nil until the first
+	sockets map[float64]*socket // WebSockets not closed yet, by id; nil until the first
 
 	offloads int // operations done elsewhere that are under way
 

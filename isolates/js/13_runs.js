@@ -167,6 +167,7 @@ function forget(run) {
   internal.forgetFetches(run);
   internal.forgetQueues(run);
   internal.forgetWork(run);
+  internal.forgetSockets(run);
 }
 
 // startIn calls f on behalf of run.

@@ -1,10 +1,11 @@
-// 17_event_types.js holds the events that carry something: CustomEvent, ErrorEvent, PromiseRejectionEvent.
+// 17_event_types.js holds the events that carry something: CustomEvent, ErrorEvent, PromiseRejectionEvent, CloseEvent.
 
 "use strict";
 
 const { PromiseResolve, ReflectApply, TypeError } = primordials;
 const {
-  Event, defineInterface, illegalInvocation, requireArguments, toDOMString, toDictionary, toUnsignedLong,
+  Event, defineInterface, illegalInvocation, requireArguments, toDOMString, toDictionary, toUSVString, toUnsignedLong,
+  toUnsignedShort,
 } = internal;
 
 class CustomEvent extends Event {
@@ -77,8 +78,28 @@ class PromiseRejectionEvent extends Event {
 }
 defineInterface(PromiseRejectionEvent, "PromiseRejectionEvent");
 
+class CloseEvent extends Event {
+  #wasClean = false;
+  #code = 0;
+  #reason = "";
+  constructor(type, eventInitDict = undefined) {
+    requireArguments(arguments.length, 1, "new CloseEvent");
+    super(type, eventInitDict);
+    const init = toDictionary(eventInitDict);
+    if (init === undefined) return;
+    const { code, reason, wasClean } = init;
+    if (code !== undefined) this.#code = toUnsignedShort(code);
+    if (reason !== undefined) this.#reason = toUSVString(reason);
+    this.#wasClean = !!wasClean;
+  }
+  get wasClean() { check(#reason in this, "CloseEvent"); return this.#wasClean; }
+  get code() { check(#reason in this, "CloseEvent"); return this.#code; }
+  get reason() { check(#reason in this, "CloseEvent"); return this.#reason; }
+}
+defineInterface(CloseEvent, "CloseEvent");
+
 function check(ok, name) {
   if (!ok) throw illegalInvocation(name);
 }
 
-primordials.ObjectAssign(internal, { CustomEvent, ErrorEvent, PromiseRejectionEvent });
+primordials.ObjectAssign(internal, { CloseEvent, CustomEvent, ErrorEvent, PromiseRejectionEvent });

@@ -12,8 +12,7 @@ const {
 const { send } = host;
 const {
   ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HANDLED, HOOK, MODULE, PART, QUEUED, RESPONSE,
-  SCHEDULED_EVENT, TASK_EVENT, TIMERS,
-  UNHANDLED, WORKED,
+  SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT, TIMERS, UNHANDLED, WORKED,
 } = entryOps;
 
 // ---- errors nobody caught ----
@@ -101,6 +100,10 @@ function act(op, a, b, c, d, e, f, g) {
     case FETCH_FAILED: return internal.fetchFailed(a, b);
     case QUEUED: return internal.queued(a, b);
     case WORKED: return internal.worked(a, b);
+    case SOCKET_OPENED: return internal.socketOpened(a, b);
+    case SOCKET_MESSAGE: return internal.socketMessage(a, b, c);
+    case SOCKET_SENT: return internal.socketSent(a, b, c);
+    case SOCKET_CLOSED: return internal.socketClosed(a, b, c, d, e);
     case ENV: return prepare(a, b, c);
     case MODULE: return internal.findHandlers(a);
     case UNHANDLED: return unhandled(a, b);

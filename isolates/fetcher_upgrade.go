@@ -1,0 +1,101 @@
+package isolates
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+const (
+	socketHandshake = 15 * time.Second // from the resolution of the name to the server's answer
+	maxGreeting     = 64 << 10         // bytes of a server until the connection is a WebSocket, TLS included
+)
+
+var errGreeting = fmt.Errorf("the handshake has more than %d bytes", maxGreeting)
+
+// greeting is a connection that gives no more than so many bytes, until it is told that it may.
+type greeting struct {
+	net.Conn
+	left   atomic.Int64
+	unwait func() bool // the end of the context closes it no more
+}
+
+func (g *greeting) Read(p []byte) (int, error) {
+	left := g.left.Load()
+	if left <= 0 {
+		return 0, errGreeting
+	}
+	n, err := g.Conn.Read(p[:min(int64(len(p)), left)])
+	g.left.Add(-int64(n))
+	return n, err
+}
+
+// upgrade opens a WebSocket to a ws or wss URL, under the same guard as requests. It asks for no extensions and follows no
+// redirects. protocol is the one of protocols that the server has chosen; with some given it has to choose one.
+func (f *fetcher) upgrade(ctx context.Context, address string, protocols []string) (conn *websocket.Conn, protocol string, err error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, "", err
+	}
+	header := http.Header{"User-Agent": {"Pinwheel"}}
+	if password, _ := u.User.Password(); u.User != nil {
+		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		u.User = nil
+	}
+	var g *greeting
+	dialer := websocket.Dialer{
+		HandshakeTimeout: socketHandshake, Subprotocols: protocols, TLSClientConfig: f.tls,
+		NetDialContext: func(dialing context.Context, network, address string) (net.Conn, error) {
+			c, err := f.dial(dialing, network, address)
+			if err != nil {
+				return nil, err
+			}
+			g = &greeting{Conn: c, unwait: context.AfterFunc(ctx, func() { _ = c.Close() })}
+			g.left.Store(maxGreeting)
+			return g, nil
+		},
+	}
+	conn, resp, err := dialer.DialContext(ctx, u.String(), header)
+	if g != nil {
+		g.unwait()
+	}
+	if errors.Is(err, websocket.ErrBadHandshake) {
+		err = fmt.Errorf("the server does not answer as a WebSocket server: %s", resp.Status)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if protocol, err = agreed(resp.Header, protocols); err != nil {
+		_ = conn.Close()
+		return nil, "", err
+	}
+	g.left.Store(math.MaxInt64)
+	return conn, protocol, nil
+}
+
+// agreed is the protocol that the server has chosen.
+func agreed(h http.Header, protocols []string) (string, error) {
+	if len(h.Values("Sec-Websocket-Extensions")) > 0 {
+		return "", errors.New("the server uses an extension that nobody has asked for")
+	}
+	chosen := h.Values("Sec-Websocket-Protocol")
+	switch {
+	case len(chosen) == 0 && len(protocols) == 0:
+		return "", nil
+	case len(chosen) == 0:
+		return "", errors.New("the server has chosen none of the protocols")
+	case len(chosen) > 1 || !slices.Contains(protocols, chosen[0]):
+		return "", fmt.Errorf("the server has chosen a protocol that nobody has asked for: %.100q", chosen)
+	}
+	return chosen[0], nil
+}

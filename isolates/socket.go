@@ -1,0 +1,187 @@
+package isolates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// Bounds of WebSockets. 68_websocket.js knows how much may wait to be sent.
+const (
+	maxSockets       = 16               // of a run, that are not closed
+	maxSocketMessage = 4 << 20          // bytes of a message that comes
+	socketBytes      = 64 << 10         // what one counts as, beside longer messages and what waits to be sent
+	socketFrame      = 64               // what a message that waits to be sent counts as, beside its bytes
+	socketGoodbye    = 30 * time.Second // from close() to the end, whatever the server does
+)
+
+// socket is a WebSocket of a run. One goroutine opens the connection and reads, another writes. It ends with the run.
+type socket struct {
+	t         *thread
+	r         *run
+	c         *call
+	url       string
+	protocols []string
+	conn      *websocket.Conn // set before the thread hears that it is open
+	more      chan struct{}   // capacity 1; there is something to write
+
+	mu    sync.Mutex
+	queue []frame     // to be written
+	held  int         // bytes that count as the owner's
+	over  bool        // nothing counts any more
+	why   error       // it was given up
+	late  *time.Timer // the server takes too long to answer close()
+}
+
+// frame is a message to be written, by kind: websocket.TextMessage, BinaryMessage or CloseMessage.
+type frame struct {
+	kind int
+	data []byte
+}
+
+// obeySocket carries out what JavaScript wants of a WebSocket. Commands to one that is closed come late and mean nothing.
+func (t *thread) obeySocket(r *run, op int, in *v8x.Commands) {
+	id := in.Number()
+	if op == cmdSocketOpen {
+		t.openSocket(r, id, in.Text(), in.Strings())
+		return
+	}
+	s := r.sockets[id]
+	if s == nil {
+		return
+	}
+	switch op {
+	case cmdSocketSend: // is it text, bytes
+		kind := websocket.BinaryMessage
+		if in.Bool() {
+			kind = websocket.TextMessage
+		}
+		s.enqueue(frame{kind, append([]byte(nil), in.View()...)})
+	case cmdSocketEnd: // code or 0, reason, is it to be given up
+		code, reason := int(in.Int()), in.Text()
+		if in.Bool() {
+			s.giveUp(errors.New("closed before it was open, or more was to be sent than may wait"))
+			return
+		}
+		var payload []byte
+		if code != 0 {
+			payload = websocket.FormatCloseMessage(code, reason)
+		}
+		s.enqueue(frame{websocket.CloseMessage, payload})
+		s.mu.Lock()
+		s.late = time.AfterFunc(socketGoodbye, func() { _ = s.conn.Close() })
+		s.mu.Unlock()
+	}
+}
+
+// openSocket begins to open a WebSocket, which is a subrequest.
+func (t *thread) openSocket(r *run, id float64, url string, protocols []string) {
+	s := &socket{t: t, r: r, c: r.register(id), url: url, protocols: protocols, more: make(chan struct{}, 1)}
+	r.made++
+	switch limit := r.limits.Subrequests; {
+	case r.made > limit:
+		s.tell(goodbye{failure: fmt.Errorf("too many subrequests: at most %d per event", limit)})
+		return
+	case len(r.sockets) >= maxSockets:
+		s.tell(goodbye{failure: fmt.Errorf("too many WebSockets: at most %d per event may be open", maxSockets)})
+		return
+	case !s.hold(socketBytes):
+		s.tell(goodbye{failure: errSocketBytes})
+		return
+	}
+	ctx, cancel := context.WithCancel(r.context())
+	s.c.cancel = cancel
+	if r.sockets == nil {
+		r.sockets = map[float64]*socket{}
+	}
+	r.sockets[id] = s
+	go s.live(ctx, cancel)
+}
+
+var errSocketBytes = fmt.Errorf("the owner's events hold more than %d bytes outside of their heaps", maxOffloadBytes)
+
+// hold counts n bytes as the owner's, unless that is too much.
+func (s *socket) hold(n int) bool {
+	if !s.t.pool.offload.hold(s.r.attempt.Worker.Owner, n) {
+		return false
+	}
+	s.mu.Lock()
+	late := s.over
+	if !late {
+		s.held += n
+	}
+	s.mu.Unlock()
+	if late {
+		s.t.pool.offload.drop(s.r.attempt.Worker.Owner, n)
+	}
+	return true
+}
+
+// drop takes back what hold counted.
+func (s *socket) drop(n int) {
+	s.mu.Lock()
+	if s.over {
+		n = 0
+	}
+	s.held -= n
+	s.mu.Unlock()
+	s.t.pool.offload.drop(s.r.attempt.Worker.Owner, n)
+}
+
+// dropAll takes back all of it, for good.
+func (s *socket) dropAll() {
+	s.mu.Lock()
+	n := s.held
+	s.held, s.over, s.queue = 0, true, nil
+	if s.late != nil {
+		s.late.Stop()
+	}
+	s.mu.Unlock()
+	s.t.pool.offload.drop(s.r.attempt.Worker.Owner, n)
+}
+
+// giveUp ends the connection without ceremony, from any goroutine.
+func (s *socket) giveUp(why error) {
+	s.mu.Lock()
+	if s.why == nil {
+		s.why = why
+	}
+	s.mu.Unlock()
+	s.c.cancel()
+}
+
+// enqueue has a message written after those before it.
+func (s *socket) enqueue(f frame) {
+	if !s.hold(len(f.data) + socketFrame) {
+		s.giveUp(errSocketBytes)
+		return
+	}
+	s.mu.Lock()
+	s.queue = append(s.queue, f)
+	s.mu.Unlock()
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+// next is the next message to be written.
+func (s *socket) next() (f frame, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return frame{}, false
+	}
+	f = s.queue[0]
+	s.queue[0] = frame{}
+	if s.queue = s.queue[1:]; len(s.queue) == 0 {
+		s.queue = nil
+	}
+	return f, true
+}

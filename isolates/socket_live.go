@@ -1,0 +1,209 @@
+package isolates
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// goodbye is how a WebSocket ended. With a close frame of the server's it is clean, and code and reason are that one's.
+type goodbye struct {
+	code    int
+	reason  string
+	clean   bool
+	failure error // it was this side that gave up
+}
+
+var errNotUTF8 = errors.New("a text message is not UTF-8")
+
+// live opens the connection and reads until it ends. Its own goroutine.
+func (s *socket) live(ctx context.Context, cancel context.CancelFunc) {
+	defer cancel()
+	end := s.converse(ctx)
+	s.dropAll()
+	s.tell(end)
+}
+
+func (s *socket) converse(ctx context.Context) goodbye {
+	conn, protocol, err := s.t.pool.fetcher.upgrade(ctx, s.url, s.protocols)
+	if err != nil {
+		return s.failed(err)
+	}
+	s.conn = conn
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() {
+		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, ""), time.Now().Add(time.Second))
+		_ = conn.Close()
+	})()
+	s.t.answer(s.r, s.c, false, func(call *v8x.Call) []byte {
+		call.Reset(opSocketOpened).Number(s.c.id).String(protocol)
+		return nil
+	})
+	writing, stop := context.WithCancel(ctx)
+	defer stop()
+	go s.write(writing)
+	return s.read(ctx)
+}
+
+// failed is the end because of err, or of what was wrong before.
+func (s *socket) failed(err error) goodbye {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why != nil {
+		err = s.why
+	}
+	return goodbye{code: websocket.CloseAbnormalClosure, failure: err}
+}
+
+// read passes on messages, one at a time: the next but one is not read before JavaScript has taken the one.
+func (s *socket) read(ctx context.Context) goodbye {
+	s.conn.SetReadLimit(maxSocketMessage)
+	taken := make(chan struct{}, 1)
+	taken <- struct{}{}
+	for {
+		kind, data, held, err := s.message()
+		if err != nil {
+			return s.ended(err)
+		}
+		select {
+		case <-taken:
+			s.deliver(kind, data, held, taken)
+		case <-ctx.Done():
+			return s.ended(ctx.Err())
+		}
+	}
+}
+
+// ended is the end that a reader sees as err.
+func (s *socket) ended(err error) goodbye {
+	var closed *websocket.CloseError
+	if errors.As(err, &closed) && closed.Code != websocket.CloseAbnormalClosure {
+		return goodbye{code: closed.Code, reason: closed.Text, clean: true}
+	}
+	var network net.Error
+	lost := closed != nil || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
+	end := s.failed(err)
+	if lost && end.failure == err {
+		end.failure = nil
+	}
+	return end
+}
+
+// message reads a message. held is how many bytes more than usual it counts as.
+func (s *socket) message() (kind int, data []byte, held int, err error) {
+	kind, in, err := s.conn.NextReader()
+	if err != nil {
+		return 0, nil, 0, err
+	}
+	data = make([]byte, 0, 512)
+	for err == nil {
+		if len(data) == cap(data) {
+			grown := 2 * cap(data)
+			if more := grown - held; grown > socketBytes {
+				if !s.hold(more) {
+					s.refuse(websocket.CloseTryAgainLater)
+					return 0, nil, 0, errSocketBytes
+				}
+				held += more
+			}
+			data = append(make([]byte, 0, grown), data...)
+		}
+		var n int
+		n, err = in.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+	}
+	if err != io.EOF {
+		return 0, nil, 0, err
+	}
+	if kind == websocket.TextMessage && !utf8.Valid(data) {
+		s.refuse(websocket.CloseInvalidFramePayloadData)
+		return 0, nil, 0, errNotUTF8
+	}
+	return kind, data, held, nil
+}
+
+// refuse tells the server why the connection ends.
+func (s *socket) refuse(code int) {
+	_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second))
+}
+
+// deliver brings a message into the run's JavaScript.
+func (s *socket) deliver(kind int, data []byte, held int, taken chan<- struct{}) {
+	s.t.post(func(t *thread) {
+		if !s.r.over && s.r.calls[s.c.id] == s.c {
+			t.call.Reset(opSocketMessage).Number(s.c.id).Bool(kind == websocket.BinaryMessage).Body()
+			t.turn(s.r, t.call.Bytes(), data)
+		}
+		s.drop(held)
+		taken <- struct{}{}
+	})
+}
+
+// sentAfter is how many bytes are written before JavaScript hears of it while there is more to write.
+const sentAfter = 256 << 10
+
+// write writes what is enqueued. Its own goroutine.
+func (s *socket) write(ctx context.Context) {
+	bytes, count := 0, 0
+	for {
+		f, ok := s.next()
+		if count > 0 && (!ok || bytes >= sentAfter) {
+			s.sent(bytes, count)
+			bytes, count = 0, 0
+		}
+		if !ok {
+			select {
+			case <-s.more:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		if err := s.conn.WriteMessage(f.kind, f.data); err != nil {
+			return // which the reader will see, too
+		}
+		s.drop(len(f.data) + socketFrame)
+		if f.kind != websocket.CloseMessage {
+			bytes, count = bytes+len(f.data), count+1
+		}
+	}
+}
+
+// sent tells JavaScript that messages were written.
+func (s *socket) sent(bytes, count int) {
+	s.t.answer(s.r, s.c, false, func(call *v8x.Call) []byte {
+		call.Reset(opSocketSent).Number(s.c.id).Number(float64(bytes)).Number(float64(count))
+		return nil
+	})
+}
+
+// tell tells JavaScript, and the worker's output, how it ended.
+func (s *socket) tell(end goodbye) {
+	if end.code == 0 {
+		end.code = websocket.CloseAbnormalClosure
+	}
+	s.t.answer(s.r, s.c, true, func(call *v8x.Call) []byte {
+		delete(s.r.sockets, s.c.id)
+		if end.failure != nil {
+			s.t.log(s.r, "warn", "WebSocket to "+clipped(s.url)+": "+end.failure.Error(), "")
+		}
+		call.Reset(opSocketClosed).Number(s.c.id).Number(float64(end.code)).String(end.reason).Bool(end.clean).Bool(end.failure != nil)
+		return nil
+	})
+}
+
+// clipped is the beginning of a URL, for messages.
+func clipped(url string) string {
+	const most = 200
+	if len(url) > most {
+		return url[:most] + "…"
+	}
+	return url
+}
