@@ -94,6 +94,41 @@ interface RequestInit {
   duplex?: "half";
 }
 
+// What the library lacks of the web platform; docs/web-apis.md lists all there is.
+
+interface Request {
+  readonly duplex: "half";
+  readonly isReloadNavigation: boolean;
+  readonly isHistoryNavigation: boolean;
+}
+
+interface MessagePort {
+  /** The other port was closed. */
+  onclose: ((this: MessagePort, ev: Event) => any) | null;
+}
+
+interface SubtleCrypto {
+  /** Whether two buffers of the same length hold the same bytes, in a time that does not tell where they differ. */
+  timingSafeEqual(a: BufferSource, b: BufferSource): boolean;
+}
+
+interface Scheduler {
+  /** Resolves after so many milliseconds, or rejects when the signal aborts. */
+  wait(delay: number, options?: { signal?: AbortSignal }): Promise<void>;
+}
+
+interface Navigator {
+  readonly userAgent: string;
+  readonly language: string;
+  readonly languages: ReadonlyArray<string>;
+  readonly hardwareConcurrency: number;
+}
+
+declare var Navigator: {
+  prototype: Navigator;
+  new (): Navigator;
+};
+
 /** Declare its members where you use it: `interface Shared { users?: Map<string, User> }`. */
 interface Shared {
   [name: string]: any;
