@@ -148,6 +148,9 @@ func refuseImports() api.Plugin {
 	return api.Plugin{Name: "pinwheel", Setup: func(b api.PluginBuild) {
 		b.OnResolve(api.OnResolveOptions{Filter: `^(https?:)?//`},
 			refuse("import of %q: a worker cannot import from a URL", "download the module, or install its npm package, and import that"))
+		b.OnResolve(api.OnResolveOptions{Filter: `\.wasm(\?.*)?$`},
+			refuse("import of %q: a worker has no WebAssembly, since nothing bounds the memory that a module of it takes",
+				"use JavaScript that does the same: many packages have it as a separate entry or as another package"))
 	}}
 }
 

@@ -143,6 +143,23 @@ function clip(text) {
   return text.length > MAX_MESSAGE ? StringPrototypeSlice(text, 0, MAX_MESSAGE) + "…" : text;
 }
 
+// absent are globals that others have, and why a worker has none or what it has instead.
+const absent = {
+  __proto__: null,
+  "WebAssembly is not defined": "a worker has none, since nothing bounds the memory that its modules take",
+  "SharedArrayBuffer is not defined": "a worker has none, since nothing bounds shared memory",
+  "Atomics is not defined": "a worker has none, since it has no shared memory",
+  "Buffer is not defined": "a worker has Uint8Array, TextEncoder, atob() and btoa()",
+  "process is not defined": "a worker has no process; variables come as env, the second argument of a handler",
+  "require is not defined": "a worker has import, and deploy bundles what is imported",
+};
+
+// whyAbsent explains to who reads the log; the error stays what V8 made.
+function whyAbsent(name, message) {
+  const why = name === "ReferenceError" ? absent[message] : undefined;
+  return why === undefined ? "" : ` (${why})`;
+}
+
 function describeError(error) {
   let name;
   let message;
@@ -156,7 +173,7 @@ function describeError(error) {
   }
   name = typeof name === "string" ? clip(name) : "Error";
   message = typeof message === "string" ? clip(message) : "";
-  const text = message === "" ? name : name === "" ? message : `${name}: ${message}`;
+  const text = (message === "" ? name : name === "" ? message : `${name}: ${message}`) + whyAbsent(name, message);
   // V8 writes the head of a stack when it is first read, from name and message: with getters there it is left alone.
   const readable = internal.isDOMException(error) || !(hasGetter(error, "name") || hasGetter(error, "message"));
   return new Description(name, message, text, readable ? cleanStack(rawStack(error)) : "");
