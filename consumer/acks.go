@@ -65,6 +65,7 @@ func (c *Consumer) sendGroup(g *group) {
 	c.asker.ask(&nats.Msg{Subject: subjects[last]}, c.answerWait(), time.Now(), func(_ *nats.Msg, err error) {
 		c.confirmed(g, err)
 	})
+	c.step(StepAcked)
 }
 
 // ackSubjects are the ack subjects of events. The slice is scratch of the settle goroutine.
@@ -87,6 +88,7 @@ func (c *Consumer) confirmed(g *group, err error) {
 		c.do(func() { c.unconfirmed(g) })
 		return
 	}
+	c.step(StepConfirmed)
 	for _, h := range g.events {
 		if h.record != nil {
 			c.forget(h)

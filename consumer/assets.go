@@ -120,7 +120,7 @@ func streams(cfg Config, maxPayload int64) []jetstream.StreamConfig {
 		{
 			Name: StreamParked, Description: "Events over their owner's limit", Subjects: []string{cfg.Prefix.AllParked()},
 			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
-			MaxBytes: cfg.MaxBytes, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute, AllowDirect: true,
+			MaxBytes: cfg.MaxBytes, Discard: jetstream.DiscardNew, Duplicates: cfg.parkedWindow(), AllowDirect: true,
 		},
 	}
 }

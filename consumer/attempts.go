@@ -36,7 +36,13 @@ type failed struct {
 const maxHistory = 10
 
 // crashes is how many deliveries, of the given number with the present one, ended in the middle of a run.
-func (r *record) crashes(deliveries int) int { return max(0, deliveries-1-r.Returned) }
+// A nil record is one of nothing.
+func (r *record) crashes(deliveries int) int {
+	if r != nil {
+		deliveries -= r.Returned
+	}
+	return max(0, deliveries-1)
+}
 
 // attempt is the number of the run that comes next.
 func (r *record) attempt(deliveries int) int { return r.Failed + r.crashes(deliveries) + 1 }
@@ -76,6 +82,10 @@ func (c *Consumer) load(h *held) {
 			return
 		}
 		h.tries = nil
+		if h.from.stream == StreamEvents && r.crashes(h.event.Origin.Deliveries) > 0 {
+			c.askParked(h, func() { c.loaded(h, r) })
+			return
+		}
 		c.do(func() { c.loaded(h, r) })
 	})
 }

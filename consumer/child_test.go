@@ -25,9 +25,16 @@ const (
 	childPort = "PINWHEEL_TEST_NATSD_PORT"
 )
 
-// TestMain lets the test binary be a NATS server, for tests that kill one.
+// TestMain lets the test binary be a NATS server or a Consumer, for tests that kill one.
 func TestMain(m *testing.M) {
 	natstest.BeServer()
+	if url := os.Getenv(childURL); url != "" {
+		if err := beConsumer(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	dir := os.Getenv(childDir)
 	if dir == "" {
 		os.Exit(m.Run())

@@ -35,6 +35,9 @@ type Config struct {
 	DeadLetterAge time.Duration
 	// Calls switches the call bridge on.
 	Calls bool
+	// Step, when it is not nil, is called at each Step, on the goroutine that has got there: for tests that
+	// end the process between two steps. It is nil in production, and costs nothing then.
+	Step func(Step)
 }
 
 // MinWindow is the smallest window: two credits for each lane.

@@ -109,6 +109,7 @@ const anyReason events.Reason = "*"
 
 // buried ends h, whose dead letter d is stored: whoever wants to know is told, and then h is acked.
 func (c *Consumer) buried(h *held, d *events.DeadLetter) {
+	c.step(StepDeadStored)
 	h.tries = nil
 	if d.Hook != (events.DeadHook{}) {
 		c.tell(h, d, func() { c.endDead(h) })

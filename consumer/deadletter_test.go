@@ -153,7 +153,7 @@ func TestListFiltersAndReplay(t *testing.T) {
 	require.Equal(t, before+1, len(d.events()))
 
 	seen := 0
-	n, err := dl.ReplayAll(t.Context(), consumer.Selection{}, consumer.ReplayOptions{Rate: 1000}, func(s consumer.Step) {
+	n, err := dl.ReplayAll(t.Context(), consumer.Selection{}, consumer.ReplayOptions{Rate: 1000}, func(s consumer.Progress) {
 		require.NoError(t, s.Err)
 		seen++
 	})

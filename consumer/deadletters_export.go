@@ -22,7 +22,7 @@ const maxLetterLine = 64 << 20
 
 // Export writes the letters of s to w as JSON, one a line (docs/wire.md, "As JSON"), whole: Import makes the same letters of it. It reads one at
 // a time. each (may be nil) is told of every letter; the error of one that cannot be read leaves the rest.
-func (d *DeadLetters) Export(ctx context.Context, s Selection, w io.Writer, each func(Step)) (t Tally, err error) {
+func (d *DeadLetters) Export(ctx context.Context, s Selection, w io.Writer, each func(Progress)) (t Tally, err error) {
 	letters, err := d.selected(ctx, s, &t)
 	if err != nil {
 		return t, err
@@ -42,7 +42,7 @@ func (d *DeadLetters) Export(ctx context.Context, s Selection, w io.Writer, each
 			t.Failed++
 		}
 		if each != nil {
-			each(Step{l, err, t})
+			each(Progress{l, err, t})
 		}
 	}
 	return t, ctx.Err()

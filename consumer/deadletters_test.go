@@ -246,7 +246,7 @@ func TestReplayAllIsCancelledBetweenLetters(t *testing.T) {
 		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1)})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	tally, err := dl.ReplayAll(ctx, consumer.Selection{}, consumer.ReplayOptions{Rate: 1e6}, func(s consumer.Step) {
+	tally, err := dl.ReplayAll(ctx, consumer.Selection{}, consumer.ReplayOptions{Rate: 1e6}, func(s consumer.Progress) {
 		if s.Tally.Done == 2 {
 			cancel()
 		}

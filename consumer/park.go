@@ -81,6 +81,7 @@ func (c *Consumer) publishParked(h *held, m *nats.Msg) {
 				return
 			}
 			h.tries = nil
+			c.step(StepParkStored)
 			c.ack(h)
 			c.metrics.ended(h.event.Kind, events.Park)
 			c.parking.mu.Lock()

@@ -90,8 +90,8 @@ type Tally struct {
 	Failed int `json:"failed"` // to so many it could not be done
 }
 
-// Step is what became of one letter. Of one that could not be read only Seq is known.
-type Step struct {
+// Progress is what became of one letter. Of one that could not be read only Seq is known.
+type Progress struct {
 	Letter *events.DeadLetter
 	Err    error
 	Tally  Tally // with this one
@@ -100,7 +100,7 @@ type Step struct {
 // ReplayAll replays the letters of s; of a filter those that were there when it began, so that what fails again is not replayed for
 // ever. each (may be nil) is told of every letter. It goes on after an error of one letter; the error returned is ctx's, when it was interrupted between
 // two letters, or that of the list.
-func (d *DeadLetters) ReplayAll(ctx context.Context, s Selection, o ReplayOptions, each func(Step)) (Tally, error) {
+func (d *DeadLetters) ReplayAll(ctx context.Context, s Selection, o ReplayOptions, each func(Progress)) (Tally, error) {
 	r := rate.Limit(o.Rate)
 	if o.Rate <= 0 || o.DryRun {
 		r = rate.Inf
@@ -114,7 +114,7 @@ func (d *DeadLetters) ReplayAll(ctx context.Context, s Selection, o ReplayOption
 }
 
 // Purge removes the letters of s, likewise. One that cannot be read is removed by its number only. dryRun only tells which they are.
-func (d *DeadLetters) Purge(ctx context.Context, s Selection, dryRun bool, each func(Step)) (Tally, error) {
+func (d *DeadLetters) Purge(ctx context.Context, s Selection, dryRun bool, each func(Progress)) (Tally, error) {
 	return d.each(ctx, s, rate.NewLimiter(rate.Inf, 1), each, func(ctx context.Context, l *events.DeadLetter, err error) error {
 		switch {
 		case err != nil && (s.IDs == nil || !errors.Is(err, ErrUndecodable)):
@@ -127,7 +127,7 @@ func (d *DeadLetters) Purge(ctx context.Context, s Selection, dryRun bool, each 
 }
 
 // each does do to every letter of s, at the given pace.
-func (d *DeadLetters) each(ctx context.Context, s Selection, pace *rate.Limiter, each func(Step),
+func (d *DeadLetters) each(ctx context.Context, s Selection, pace *rate.Limiter, each func(Progress),
 	do func(context.Context, *events.DeadLetter, error) error,
 ) (t Tally, err error) {
 	letters, err := d.selected(ctx, s, &t)
@@ -150,7 +150,7 @@ func (d *DeadLetters) each(ctx context.Context, s Selection, pace *rate.Limiter,
 			t.Failed++
 		}
 		if each != nil {
-			each(Step{l, err, t})
+			each(Progress{l, err, t})
 		}
 	}
 	return t, ctx.Err()

@@ -56,7 +56,7 @@ func (c *Consumer) postpone(h *held, o events.Outcome) {
 		c.store(h, func() { c.nak(h) })
 		return
 	}
-	c.store(h, nil)
+	c.store(h, func() { c.step(StepRetryStored) })
 	if c.table.move(h, waiting, settling) {
 		c.retries.push(retryItem{now.Add(o.Delay), h})
 	}
@@ -127,7 +127,7 @@ func (c *Consumer) resubmit(due []*held) {
 	batch := make([]*events.Event, 0, len(due))
 	for _, h := range due {
 		h.record.Returned--
-		c.store(h, nil)
+		c.store(h, func() { c.step(StepRetryDue) })
 		if c.table.move(h, running, waiting) {
 			batch = append(batch, h.event)
 		}

@@ -119,6 +119,7 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 			return
 		}
 		h.reply, h.tries = m, nil
+		c.step(StepReplied)
 	}
 	switch s.Outcome.Verdict {
 	case events.Ack:
@@ -174,7 +175,10 @@ func (c *Consumer) giveBack(batch []*held) {
 			h.record = &record{}
 		}
 		h.record.Returned++
-		c.store(h, func() { c.nak(h) })
+		c.store(h, func() {
+			c.step(StepReturnStored)
+			c.nak(h)
+		})
 	}
 }
 

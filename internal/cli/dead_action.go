@@ -15,12 +15,12 @@ import (
 type action struct {
 	verb   string // "replayed", "removed"
 	dryRun bool
-	do     func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Step)) (consumer.Tally, error)
+	do     func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error)
 }
 
 // replayed has letters replayed, edited before if ed says so by an editor.
 func (e *env) replayed(ed *editing, o consumer.ReplayOptions) action {
-	return action{"replayed", o.DryRun, func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Step)) (consumer.Tally, error) {
+	return action{"replayed", o.DryRun, func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error) {
 		if ed.editor {
 			if len(s.IDs) != 1 {
 				return consumer.Tally{}, usage("--editor edits one letter: name its id")
@@ -38,7 +38,7 @@ func (e *env) replayed(ed *editing, o consumer.ReplayOptions) action {
 }
 
 func removed(dryRun bool) action {
-	return action{"removed", dryRun, func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Step)) (consumer.Tally, error) {
+	return action{"removed", dryRun, func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error) {
 		return d.Purge(ctx, s, dryRun, each)
 	}}
 }
@@ -91,7 +91,7 @@ type progress struct {
 	last, begun  time.Time
 }
 
-func (p *progress) step(s consumer.Step) {
+func (p *progress) step(s consumer.Progress) {
 	if p.asJSON {
 		p.json(s)
 		return
@@ -130,7 +130,7 @@ func (p *progress) clear() {
 	}
 }
 
-func (p *progress) json(s consumer.Step) {
+func (p *progress) json(s consumer.Progress) {
 	line := struct {
 		ID    uint64 `json:"id"`
 		OK    bool   `json:"ok"`

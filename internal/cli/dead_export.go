@@ -38,7 +38,7 @@ func newDeadExport(e *env) *cobra.Command {
 			}
 			w := bufio.NewWriter(out)
 			p := &progress{e: e, verb: "exported", live: file != "-" && isTerminal(e.out)}
-			t, err := d.Export(ctx, sel, w, func(s consumer.Step) {
+			t, err := d.Export(ctx, sel, w, func(s consumer.Progress) {
 				p.clear()
 				if s.Err != nil {
 					fmt.Fprintln(e.err, "pinwheel:", s.Err)
