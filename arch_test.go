@@ -35,6 +35,7 @@ const (
 	libZerolog    = "github.com/rs/zerolog"
 	libBackoff    = "github.com/cenkalti/backoff/v4"
 	libEsbuild    = "github.com/evanw/esbuild"
+	libCron       = "github.com/netresearch/go-cron"
 )
 
 // testLibs are for the tests of every room.
@@ -49,7 +50,7 @@ var house = map[string]room{
 	"events":        {pure: true},
 	"events/client": {pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/nuid"}, tests: []string{"internal/natstest"}},
 	"consumer": {
-		pure: true, rooms: []string{"events", "internal/assets"}, libs: []string{libNATS, libBackoff, libProm, libZerolog, "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"events", "internal/assets", "internal/cron"}, libs: []string{libNATS, libBackoff, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/natsd", "internal/natstest"},
 	},
 	"dispatch": {pure: true, rooms: []string{"events"}, libs: []string{libBackoff, libProm, libZerolog}},
@@ -63,10 +64,11 @@ var house = map[string]room{
 	"isolates/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"events", "internal/assets", "internal/sourcemap"},
+		pure: true, rooms: []string{"events", "internal/assets", "internal/cron", "internal/sourcemap"},
 		libs:  []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
 		tests: []string{"internal/natsd", "internal/natstest", libNATSServer},
 	},
+	"internal/cron": {pure: true, libs: []string{libCron}},
 	"internal/cli": {
 		rooms: []string{"consumer", "deploy", "dispatch", "events", "events/client", "isolates", "internal/assets", "internal/doctor", "internal/natsd", "internal/supervisor"},
 		libs: []string{
