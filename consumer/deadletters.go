@@ -174,7 +174,7 @@ func (d *DeadLetters) Count(ctx context.Context, f Filter) (int, error) {
 	}
 	info := c.CachedInfo()
 	_ = d.js.DeleteConsumer(ctx, StreamDead, info.Name) // it would go by itself
-	n := int(min(info.NumPending, 1<<31)) //nolint:gosec // bounded in this line
+	n := int(min(info.NumPending, 1<<31))               //nolint:gosec // bounded in this line
 	if f.Limit > 0 {
 		n = min(n, f.Limit)
 	}
