@@ -53,14 +53,14 @@ func (b *bridge) close() {
 // take stores one call, or says at once why not.
 func (b *bridge) take(m *nats.Msg) {
 	c := b.c
+	kind, owner, worker, err := c.cfg.Prefix.ParseCall(m.Subject)
 	if m.Reply != "" {
-		if err := c.decoder.CheckReplyTo(m.Reply); err != nil {
+		if err := c.decoder.CheckReplyTo(m.Reply, owner); err != nil {
 			c.metrics.callsRefused.Inc()
 			c.log.Warn().Err(err).Str("subject", m.Subject).Msg("call refused, and not answered")
 			return
 		}
 	}
-	kind, owner, worker, err := c.cfg.Prefix.ParseCall(m.Subject)
 	if err != nil {
 		b.refuse(m, kind, events.Fail(events.ReasonMalformed, "%v", err))
 		return

@@ -29,7 +29,7 @@ type Config struct {
 	MaxBytes int64
 	// Replicas of every stream and consumer: 1, 3 or 5.
 	Replicas int
-	// ReplyPrefixes are what a Reply-To may begin with.
+	// ReplyPrefixes are what a Reply-To may begin with; events.OwnerInPrefix stands for the event's owner.
 	ReplyPrefixes []string
 	// DeadLetterAge is how long dead letters are kept.
 	DeadLetterAge time.Duration
@@ -78,8 +78,8 @@ func (c Config) Validate() error {
 
 func (c Config) validateReplyPrefixes() error {
 	for _, p := range c.ReplyPrefixes {
-		if p == "" || strings.HasPrefix(p, "$") || c.Prefix.Owned(p) || strings.ContainsAny(p, " \t\r\n*>") {
-			return fmt.Errorf("consumer: ReplyPrefixes has %q: a prefix is not empty, has no wildcards, and begins neither with $ nor with %s and a dot", p, c.Prefix)
+		if err := events.CheckReplyPrefix(p, c.Prefix); err != nil {
+			return fmt.Errorf("consumer: ReplyPrefixes has a %w", err)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 type Decoder struct {
 	Subjects Subjects
 	// ReplyPrefixes are what a Reply-To may begin with. The fleet publishes replies with its own
-	// rights, so a publisher must not choose freely where to.
+	// rights, so a publisher must not choose freely where to. OwnerInPrefix stands for the event's owner.
 	ReplyPrefixes []string
 }
 
@@ -121,7 +121,7 @@ func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 	var err error
 	switch name {
 	case HeaderReplyTo:
-		if reason := d.refuseReplyTo(value); reason != "" {
+		if reason := d.refuseReplyTo(value, e.Owner); reason != "" {
 			p.add("header %s %q: %s", name, value, reason)
 			return
 		}
@@ -201,7 +201,7 @@ func knownHeader(name string) int {
 }
 
 // refuseReplyTo says why the subject may not be replied to, or "".
-func (d Decoder) refuseReplyTo(subject string) string {
+func (d Decoder) refuseReplyTo(subject, owner string) string {
 	if d.Subjects.Owned(subject) || strings.HasPrefix(subject, "$") {
 		return "replies never go to subjects of NATS or Pinwheel"
 	}
@@ -209,16 +209,16 @@ func (d Decoder) refuseReplyTo(subject string) string {
 		return "it is not a subject that can be published to"
 	}
 	for _, prefix := range d.ReplyPrefixes {
-		if strings.HasPrefix(subject, prefix) {
+		if hasReplyPrefix(subject, prefix, owner) {
 			return ""
 		}
 	}
 	return "it must begin with " + strings.Join(d.ReplyPrefixes, " or ")
 }
 
-// CheckReplyTo returns an error that says why replies may not go to subject, or nil.
-func (d Decoder) CheckReplyTo(subject string) error {
-	if reason := d.refuseReplyTo(subject); reason != "" {
+// CheckReplyTo returns an error that says why replies to the owner's events may not go to subject, or nil.
+func (d Decoder) CheckReplyTo(subject, owner string) error {
+	if reason := d.refuseReplyTo(subject, owner); reason != "" {
 		return fmt.Errorf("reply subject %q: %s", subject, reason)
 	}
 	return nil

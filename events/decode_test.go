@@ -128,8 +128,8 @@ func TestDecodeMalformedKeepsReplyTo(t *testing.T) {
 }
 
 func TestCheckReplyTo(t *testing.T) {
-	require.NoError(t, testDecoder.CheckReplyTo("_INBOX.a"))
-	require.EqualError(t, testDecoder.CheckReplyTo("x"), `reply subject "x": it must begin with _INBOX.`)
+	require.NoError(t, testDecoder.CheckReplyTo("_INBOX.a", "acme"))
+	require.EqualError(t, testDecoder.CheckReplyTo("x", "acme"), `reply subject "x": it must begin with _INBOX.`)
 }
 
 func TestParseAckSubject(t *testing.T) {
@@ -202,4 +202,25 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
+}
+
+// With the owner in the prefix, nobody's event can name the inbox of another.
+func TestReplyPrefixOfTheOwner(t *testing.T) {
+	d := Decoder{Subjects: DefaultPrefix, ReplyPrefixes: []string{"_INBOX.{owner}.", "_REPLIES_{owner}."}}
+	for subject, want := range map[string]bool{
+		"_INBOX.acme.x": true, "_INBOX.acme.x.y": true, "_REPLIES_acme.1": true,
+		"_INBOX.acme": false, "_INBOX.acme2.x": false, "_INBOX.beta.x": false, "_INBOX.x": false, "_INBOX.{owner}.x": false, "_REPLIES_acme2.1": false,
+	} {
+		require.Equal(t, want, d.CheckReplyTo(subject, "acme") == nil, subject)
+		e, failure := d.Decode(Origin{Subject: "pinwheel.events.3.task.acme.w"}, Header{"Reply-To": {subject}}, nil, time.Now())
+		require.Equal(t, want, failure == nil, subject)
+		require.Equal(t, want, e.ReplyTo != "", subject)
+	}
+	require.Error(t, d.CheckReplyTo("_INBOX..x", ""), "no owner, no inbox")
+	for prefix, want := range map[string]bool{
+		"_INBOX.{owner}.": true, "_INBOX_{owner}.": true, "_INBOX.": true, "x": true,
+		"_INBOX.{owner}": false, "{owner}{owner}.": false, "": false, "a.*.": false, "$JS.": false, "pinwheel.x": false, "a{owner}.{owner}.": false,
+	} {
+		require.Equal(t, want, CheckReplyPrefix(prefix, DefaultPrefix) == nil, prefix)
+	}
 }

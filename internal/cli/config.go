@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"reflect"
 	"regexp"
@@ -33,6 +32,15 @@ type Config struct {
 	NatsPort    int    `split_words:"true" default:"4222" meaning:"Port of the embedded NATS, on loopback" allowed:"1 to 65535, or -1 for a free one"`
 	Data        string `split_words:"true" default:".pinwheel" meaning:"Directory for the data of the embedded NATS" allowed:"a path"`
 
+	NatsUser     string `split_words:"true" meaning:"User to connect as" allowed:"a name, and then no other way to say who you are; or empty"`
+	NatsPassword string `split_words:"true" meaning:"Password of PINWHEEL_NATS_USER" allowed:"only beside PINWHEEL_NATS_USER"`
+	NatsToken    string `split_words:"true" meaning:"Token to connect with" allowed:"a token, and then no other way to say who you are; or empty"`
+	NatsNkey     string `split_words:"true" meaning:"File with the nkey seed to connect with" allowed:"the path of a file that can be read, and then no other way to say who you are; or empty"`
+	NatsCA       string `split_words:"true" meaning:"File with the certificates that sign the server's, in PEM; a connection is then by TLS. Empty: those of the system" allowed:"the path of a file that can be read, or empty"`
+	NatsCert     string `split_words:"true" meaning:"File with the certificate to show to the server, in PEM" allowed:"the path of a file that can be read, beside PINWHEEL_NATS_KEY; or empty"`
+	NatsKey      string `split_words:"true" meaning:"File with the key of PINWHEEL_NATS_CERT, in PEM" allowed:"the path of a file that can be read, beside PINWHEEL_NATS_CERT; or empty"`
+	NatsMonitor  List   `split_words:"true" meaning:"Monitoring ports of all servers, where it is asked whether they fsync" allowed:"URLs like http://host:8222 with a comma between them, or empty"`
+
 	AdminAddr string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics and /admin/pool. Empty: none" allowed:"host:port, or empty"`
 	Profiling bool   `split_words:"true" default:"false" meaning:"Whether PINWHEEL_ADMIN_ADDR also serves Go profiles, at /debug/pprof/" allowed:"true or false"`
 	LogLevel  string `split_words:"true" default:"info" meaning:"Least important messages to log" allowed:"one of debug, info, warn, error"`
@@ -58,11 +66,15 @@ type Config struct {
 	AckWait      time.Duration `split_words:"true" default:"30s" meaning:"Time after which NATS gives the events of a process that died to another" allowed:"a duration from 200ms to 1h"`
 	DrainTimeout time.Duration `split_words:"true" default:"30s" meaning:"Time that running events have to finish after SIGTERM" allowed:"a duration from 0s to 1h"`
 
+	Heartbeat     time.Duration `split_words:"true" default:"2s" meaning:"How often NATS says that a lane without events lives; one that is silent for two and a half of them is asked again" allowed:"a duration from 100ms to 1m"`
+	DeadLetterAge time.Duration `split_words:"true" default:"720h" meaning:"How long dead letters are kept" allowed:"a duration from 1m"`
+	Durability    string        `split_words:"true" default:"default" meaning:"When stored events are on disk; fsync: before their publisher is told. NATS that is not embedded must be set so too" allowed:"default or fsync"`
+
 	MaxBytes Bytes  `split_words:"true" default:"2GiB" meaning:"Size of the event stream, and of the stream of parked events, each; a full stream refuses publishers" allowed:"a size from 1MiB, like 500MB or 20GiB"`
 	Replicas int    `split_words:"true" default:"1" meaning:"Copies that the NATS cluster keeps of everything stored" allowed:"1, 3 or 5"`
 	Prefix   string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
 
-	ReplyPrefixes         List `split_words:"true" default:"_INBOX." meaning:"What a Reply-To may begin with" allowed:"subject prefixes with a comma between them, without wildcards, none of them beginning with $ or with PINWHEEL_PREFIX and a dot"`
+	ReplyPrefixes         List `split_words:"true" default:"_INBOX." meaning:"What a Reply-To may begin with; {owner} stands for the owner of the event" allowed:"subject prefixes with a comma between them, without wildcards, none of them beginning with $ or with PINWHEEL_PREFIX and a dot, and a dot after {owner}"`
 	AllowPrivateAddresses List `split_words:"true" meaning:"Private, loopback and link-local addresses that fetch() in a worker may reach. Empty: none" allowed:"host names, IP addresses and CIDR ranges with a comma between them"`
 }
 
@@ -144,6 +156,14 @@ func (c Config) Validate() error {
 		{"NatsURL", c.NatsURL, validNATSURL(c.NatsURL)},
 		{"NatsContext", c.NatsContext, c.NatsContext == "" || c.NatsURL == ""},
 		{"NatsCreds", c.NatsCreds, c.NatsCreds == "" || readable(c.NatsCreds)},
+		{"NatsUser", c.NatsUser, c.NatsUser == "" || c.oneIdentity()},
+		{"NatsPassword", hidden(c.NatsPassword), c.NatsPassword == "" || c.NatsUser != ""},
+		{"NatsToken", hidden(c.NatsToken), c.NatsToken == "" || c.oneIdentity()},
+		{"NatsNkey", c.NatsNkey, c.NatsNkey == "" || c.oneIdentity() && readable(c.NatsNkey)},
+		{"NatsCA", c.NatsCA, c.NatsCA == "" || readable(c.NatsCA)},
+		{"NatsCert", c.NatsCert, c.NatsCert == "" && c.NatsKey == "" || readable(c.NatsCert)},
+		{"NatsKey", c.NatsKey, c.NatsKey == "" && c.NatsCert == "" || readable(c.NatsKey)},
+		{"NatsMonitor", c.NatsMonitor, !slices.ContainsFunc(c.NatsMonitor, notAMonitor)},
 		{"NatsPort", c.NatsPort, c.NatsPort == -1 || between(c.NatsPort, 1, 65535)},
 		{"Data", c.Data, c.Data != ""},
 		{"AdminAddr", c.AdminAddr, validAddress(c.AdminAddr)},
@@ -165,6 +185,9 @@ func (c Config) Validate() error {
 		{"OwnerMaxQueued", c.OwnerMaxQueued, between(c.OwnerMaxQueued, 1, 1_000_000)},
 		{"AckWait", c.AckWait, c.AckWait >= 200*time.Millisecond && c.AckWait <= time.Hour},
 		{"DrainTimeout", c.DrainTimeout, c.DrainTimeout >= 0 && c.DrainTimeout <= time.Hour},
+		{"Heartbeat", c.Heartbeat, c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Minute},
+		{"DeadLetterAge", c.DeadLetterAge, c.DeadLetterAge >= time.Minute},
+		{"Durability", c.Durability, c.Durability == "default" || c.Durability == "fsync"},
 		{"MaxBytes", c.MaxBytes, c.MaxBytes >= 1<<20},
 		{"Replicas", c.Replicas, c.Replicas == 1 || c.Replicas == 3 || c.Replicas == 5},
 		{"Prefix", c.Prefix, events.ValidName(c.Prefix)},
@@ -186,28 +209,6 @@ func (c Config) ClientURL() string {
 	return "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(c.NatsPort))
 }
 
-func validNATSURL(s string) bool {
-	if s == "" {
-		return true
-	}
-	for part := range strings.SplitSeq(s, ",") {
-		u, err := url.Parse(strings.TrimSpace(part))
-		if err != nil || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) || u.Hostname() == "" {
-			return false
-		}
-	}
-	return true
-}
-
-func readable(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	info, err := f.Stat()
-	return f.Close() == nil && err == nil && info.Mode().IsRegular()
-}
-
 func validAddress(s string) bool {
 	if s == "" {
 		return true
@@ -221,9 +222,7 @@ func validAddress(s string) bool {
 }
 
 func (c Config) validReplyPrefixes() bool {
-	return len(c.ReplyPrefixes) > 0 && !slices.ContainsFunc(c.ReplyPrefixes, func(p string) bool {
-		return p == "" || strings.HasPrefix(p, "$") || events.Subjects(c.Prefix).Owned(p) || strings.ContainsAny(p, " \t\r\n*>")
-	})
+	return len(c.ReplyPrefixes) > 0 && !slices.ContainsFunc(c.ReplyPrefixes, func(p string) bool { return events.CheckReplyPrefix(p, events.Subjects(c.Prefix)) != nil })
 }
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)

@@ -23,10 +23,11 @@ const connectTimeout = 5 * time.Second
 // connect opens the connection that c describes. The error says where to.
 func connect(c Config, opts ...nats.Option) (*nats.Conn, error) {
 	base := []nats.Option{nats.Name("pinwheel"), nats.Timeout(connectTimeout)}
-	if c.NatsCreds != "" {
-		base = append(base, nats.UserCredentials(c.NatsCreds))
+	own, err := c.natsOptions()
+	if err != nil {
+		return nil, err
 	}
-	opts = append(base, opts...)
+	opts = append(append(base, own...), opts...)
 	if c.NatsContext != "" {
 		nc, _, err := natscontext.Connect(c.NatsContext, opts...)
 		if err != nil {
@@ -61,12 +62,19 @@ type remote struct {
 }
 
 // connect opens a connection and sees that Pinwheel's streams are there. Close it after use.
-func (e *env) connect(ctx context.Context) (*remote, error) {
+func (e *env) connect(ctx context.Context) (*remote, error) { return e.connectFor(ctx, "") }
+
+// connectFor is connect for calls to the workers of an owner: replies may go to its inboxes.
+func (e *env) connectFor(ctx context.Context, owner string) (*remote, error) {
 	// What a server has against a message it tells later, out of order; complain prints it.
-	nc, err := connect(e.cfg, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.natsErr.Store(&err) }))
+	opts := []nats.Option{nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.natsErr.Store(&err) })}
+	if owner != "" {
+		opts = append(opts, nats.CustomInboxPrefix(e.cfg.inboxFor(owner)))
+	}
+	nc, err := connect(e.cfg, opts...)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
-		return nil, fmt.Errorf("%w; PINWHEEL_NATS_CREDS or PINWHEEL_NATS_CONTEXT say who you are", err)
+		return nil, fmt.Errorf("%w; PINWHEEL_NATS_CREDS, _USER, _TOKEN, _NKEY or _CONTEXT say who you are", err)
 	case errors.Is(err, nats.ErrNoServers) && e.cfg.NatsContext == "":
 		return nil, fmt.Errorf("no NATS answers at %s; start a fleet with 'pinwheel dev FILE' or 'pinwheel serve', or say with PINWHEEL_NATS_URL where one is",
 			redacted(e.cfg.ClientURL()))

@@ -99,7 +99,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 		fmt.Fprintln(e.err, w)
 	}
 	req.Bundle = b
-	c, err := e.connect(ctx)
+	c, err := e.connectFor(ctx, req.Owner)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
@@ -36,6 +37,7 @@ type fleet struct {
 	store    *deploy.Store
 	watcher  *deploy.Watcher
 	policies *deploy.Policies
+	sync     doctor.Sync // what is known of when NATS writes to disk
 	consumer *consumer.Consumer
 	dispatch *dispatch.Dispatcher
 	pool     *isolates.Pool
@@ -124,7 +126,7 @@ func (f *fleet) connect() (err error) {
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { f.log.Warn().Err(err).Msg("NATS") }),
 	}
 	if f.cfg.NatsURL == "" && f.cfg.NatsContext == "" {
-		f.server, err = natsd.Open(natsd.Config{StoreDir: f.cfg.Data, Port: f.cfg.NatsPort, Log: f.log})
+		f.server, err = natsd.Open(natsd.Config{StoreDir: f.cfg.Data, Port: f.cfg.NatsPort, SyncAlways: f.cfg.fsync(), Log: f.log})
 		if err != nil {
 			return err
 		}
@@ -140,6 +142,7 @@ func (f *fleet) consumerConfig() consumer.Config {
 	c.Prefix, c.Node = events.Subjects(f.cfg.Prefix), nodeName()
 	c.Window, c.AckWait, c.MaxBytes = f.cfg.Window, f.cfg.AckWait, int64(f.cfg.MaxBytes)
 	c.Replicas, c.ReplyPrefixes = f.cfg.Replicas, f.cfg.ReplyPrefixes
+	c.Heartbeat, c.DeadLetterAge = f.cfg.Heartbeat, f.cfg.DeadLetterAge
 	return c
 }
 

@@ -16,6 +16,7 @@ type ProcessStats struct {
 	isolates.Stats
 	Dispatch dispatchStats  `json:"dispatch"`
 	Consumer consumer.Stats `json:"consumer"`
+	Now      time.Time      `json:"now,omitzero"` // by the process's clock
 }
 
 type dispatchStats struct {
@@ -48,6 +49,7 @@ func (f *fleet) stats() ProcessStats {
 		Stats:    f.pool.Stats(),
 		Dispatch: dispatchStats{Queued: d.Queued, Running: d.Running, Owners: d.Owners, Draining: d.Draining},
 		Consumer: f.consumer.Stats(),
+		Now:      time.Now(),
 	}
 }
 

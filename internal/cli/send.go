@@ -180,7 +180,7 @@ func (s *sending) readBody(r *client.Request, stdin io.Reader) (err error) {
 }
 
 func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
-	conn, err := e.connect(ctx)
+	conn, err := e.connectFor(ctx, r.Owner)
 	if err != nil {
 		return err
 	}

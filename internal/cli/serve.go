@@ -49,6 +49,10 @@ func serveOn(ctx context.Context, cfg Config, log zerolog.Logger, c *childProces
 	if err != nil {
 		return err
 	}
+	if err := f.learnSync(ctx, c); err != nil {
+		f.close()
+		return err
+	}
 	var a *admin
 	if c != nil {
 		a = newAdmin(c.listener, f, cfg.Profiling)
@@ -70,6 +74,9 @@ func serveOn(ctx context.Context, cfg Config, log zerolog.Logger, c *childProces
 	running.Go(func() {
 		select {
 		case <-f.ready():
+			if c == nil || !c.embedded { // else the supervisor has told
+				f.tellDurability(life)
+			}
 			if up != nil {
 				up(f, a.addr())
 			}

@@ -15,7 +15,7 @@ const serviceName = "pinwheel"
 func (f *fleet) openService() (micro.Service, error) {
 	s, err := micro.AddService(f.nc, micro.Config{
 		Name: serviceName, Version: semanticVersion(), Description: "One process of a Pinwheel fleet",
-		Metadata:     map[string]string{"node": nodeName(), "prefix": f.cfg.Prefix},
+		Metadata:     map[string]string{"node": nodeName(), "prefix": f.cfg.Prefix, "version": version()},
 		StatsHandler: func(*micro.Endpoint) any { return f.stats() },
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) { f.log.Warn().Err(err).Msg("NATS service") },
 	})

@@ -26,6 +26,9 @@ import (
 // childVariable tells a process that it is a supervisor's child: "NUMBER:SOCKET". It is nobody else's to set.
 const childVariable = "_PINWHEEL_CHILD"
 
+// embeddedVariable tells a supervisor's child that the NATS it finds at its URL is the supervisor's own.
+const embeddedVariable = "_PINWHEEL_EMBEDDED"
+
 // stopGrace is what a child has to end after its drain timeout: consumer and pool say goodbye meanwhile.
 const stopGrace = 5 * time.Second
 
@@ -33,6 +36,7 @@ const stopGrace = 5 * time.Second
 type childProcess struct {
 	process  int
 	listener net.Listener // where the supervisor asks
+	embedded bool         // NATS is the supervisor's own
 }
 
 // asChild is nil when this process is no child.
@@ -50,7 +54,7 @@ func asChild() (*childProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &childProcess{process, l}, nil
+	return &childProcess{process, l, os.Getenv(embeddedVariable) != ""}, nil
 }
 
 // supervised is the fleet's processes on this machine, seen from above.
@@ -63,13 +67,14 @@ type supervised struct {
 // is called once all of them take events.
 func supervise(ctx context.Context, cfg Config, log zerolog.Logger, out io.Writer, up func(url, admin string)) error {
 	url := cfg.NatsURL
-	if url == "" && cfg.NatsContext == "" {
-		server, err := natsd.Open(natsd.Config{StoreDir: cfg.Data, Port: cfg.NatsPort, Log: log})
+	if cfg.embeds() {
+		server, err := natsd.Open(natsd.Config{StoreDir: cfg.Data, Port: cfg.NatsPort, SyncAlways: cfg.fsync(), Log: log})
 		if err != nil {
 			return err
 		}
 		defer server.Close()
 		url = server.URL()
+		log.Info().Str("mode", cfg.Durability).Msg("durability: " + embeddedSync(cfg).Words(1))
 	}
 	s, err := openSupervised(cfg, url, log, out)
 	if err != nil {
@@ -114,6 +119,9 @@ func openSupervised(cfg Config, url string, log zerolog.Logger, out io.Writer) (
 	c.Output = childOutput(cfg, log, out)
 	c.Command = func(process int, socket string) supervisor.Command {
 		env := append(environ[:len(environ):len(environ)], fmt.Sprintf("%s=%d:%s", childVariable, process, socket))
+		if cfg.embeds() {
+			env = append(env, embeddedVariable+"=yes")
+		}
 		return supervisor.Command{Path: executable, Args: []string{"serve"}, Env: env}
 	}
 	if s.Supervisor, err = supervisor.Open(c); err != nil {
