@@ -127,6 +127,7 @@ var sleeps = map[string]string{
 	"isolates/eventsource_test.go": "the sleep is a server's, between two writes",
 	"isolates/modes_test.go":       "the sleep is a server's, which answers later to some",
 	"dispatch/dispatcher_test.go":  "in a synctest bubble: the clock is fake",
+	"dispatch/quarantine_test.go":  "in a synctest bubble: the clock is fake",
 }
 
 // pkg is what go list says of a package.

@@ -15,10 +15,19 @@ import (
 // run. Deliveries alone do not tell attempts: a delivery may have had no run (given back), or many
 // (retries in one process).
 type record struct {
-	Failed   int       `json:"failed"`            // runs that failed
-	Returned int       `json:"returned"`          // deliveries with no run but those, or whose last run has failed
-	FirstAt  time.Time `json:"firstAt,omitzero"`  // first failure
-	History  []failed  `json:"history,omitempty"` // the last runs that failed, oldest first
+	Failed   int       `json:"failed"`           // runs that failed
+	Returned int       `json:"returned"`         // deliveries with no run but those, or whose last run has failed
+	FirstAt  time.Time `json:"firstAt,omitzero"` // first failure
+
+	// Crashes are the runs that ended with their process. Once the event is watched they are told by Running, which is
+	// stored before each run begins and when it has ended, and deliveries do not matter any more.
+	Crashes      int  `json:"crashes,omitempty"`
+	CrashedAlone bool `json:"crashedAlone,omitempty"` // one of them was while Alone
+	Watched      bool `json:"watched,omitempty"`
+	Running      bool `json:"running,omitempty"`
+	Alone        bool `json:"alone,omitempty"` // and nothing else runs in its process
+
+	History []failed `json:"history,omitempty"` // the last runs that failed, oldest first
 
 	version int // counts stores
 }
@@ -35,17 +44,31 @@ type failed struct {
 // maxHistory bounds record.History.
 const maxHistory = 10
 
-// crashes is how many deliveries, of the given number with the present one, ended in the middle of a run.
-// A nil record is one of nothing.
-func (r *record) crashes(deliveries int) int {
+// delivered counts the crash with which the delivery before may have ended; deliveries is their number with the present one.
+// It is counted again if this process dies before it stores anything, and comes to the same.
+func (r *record) delivered(deliveries int) {
+	switch {
+	case r.Watched && r.Running:
+		r.Crashes++
+		r.CrashedAlone = r.CrashedAlone || r.Alone
+	case !r.Watched && r.unexplained(deliveries):
+		// Of all deliveries that nobody explains one may have had a run: after it the event is watched before it runs.
+		r.Crashes = 1
+	}
+	r.Running, r.Alone = false, false
+}
+
+// unexplained reports whether a delivery, of the given number with the present one, ended in a way that the record does not tell. A nil
+// record tells nothing.
+func (r *record) unexplained(deliveries int) bool {
 	if r != nil {
 		deliveries -= r.Returned
 	}
-	return max(0, deliveries-1)
+	return deliveries > 1
 }
 
 // attempt is the number of the run that comes next.
-func (r *record) attempt(deliveries int) int { return r.Failed + r.crashes(deliveries) + 1 }
+func (r *record) attempt() int { return r.Failed + r.Crashes + 1 }
 
 func (r *record) fail(f failed) {
 	r.Failed++
@@ -82,7 +105,7 @@ func (c *Consumer) load(h *held) {
 			return
 		}
 		h.tries = nil
-		if h.from.stream == StreamEvents && r.crashes(h.event.Origin.Deliveries) > 0 {
+		if h.from.stream == StreamEvents && r.unexplained(h.event.Origin.Deliveries) {
 			c.askParked(h, func() { c.loaded(h, r) })
 			return
 		}
@@ -91,13 +114,15 @@ func (c *Consumer) load(h *held) {
 }
 
 func (c *Consumer) loaded(h *held, r *record) {
-	h.record = r
 	if r == nil {
 		r = &record{}
 	}
+	h.record = r
+	r.delivered(h.event.Origin.Deliveries)
 	// A parked event brings with it what it had before.
-	h.event.Attempt += r.attempt(h.event.Origin.Deliveries) - 1
-	h.event.Crashes += r.crashes(h.event.Origin.Deliveries)
+	h.event.Attempt += r.attempt() - 1
+	h.event.Crashes += r.Crashes
+	h.event.CrashedAlone = r.CrashedAlone
 	if c.draining.Load() {
 		if c.table.move(h, settling, loading) {
 			c.giveBack([]*held{h})
@@ -131,7 +156,7 @@ func parseRecord(b []byte) (*record, error) {
 		return nil, nil
 	}
 	r := &record{}
-	if err := json.Unmarshal(answer.Message.Data, r); err != nil || r.Failed < 0 || r.Returned < 0 {
+	if err := json.Unmarshal(answer.Message.Data, r); err != nil || r.Failed < 0 || r.Returned < 0 || r.Crashes < 0 {
 		return nil, nil // not ours, or broken: count by deliveries
 	}
 	return r, nil
@@ -152,7 +177,9 @@ func (c *Consumer) put(h *held, r record, tries *retrier, then func()) {
 	}
 	m := &nats.Msg{Subject: attemptsSubject(h), Data: body}
 	c.asker.ask(m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
-		err = pubAck(answer, err)
+		if err = pubAck(answer, err); err != nil {
+			c.recreate()
+		}
 		c.do(func() {
 			superseded := h.record == nil || h.record.version != r.version
 			if err != nil && !superseded && c.after(tries, func() { c.put(h, r, tries, then) }) {

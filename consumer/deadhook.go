@@ -64,7 +64,7 @@ func (c *Consumer) hookMessage(d *events.DeadLetter) (*nats.Msg, error) {
 	}}
 	if m.Subject = d.Hook.Subject; m.Subject == "" {
 		m.Subject = c.cfg.Prefix.Event(events.Task, d.Owner, d.Hook.Worker)
-	} else if err := c.decoder.CheckReplyTo(m.Subject); err != nil {
+	} else if err := c.decoder.CheckReplyTo(m.Subject, d.Owner); err != nil {
 		return nil, fmt.Errorf("onDeadLetter: %w", err)
 	}
 	j := d.JSON(true)

@@ -98,6 +98,10 @@ func (c *Consumer) settleOne(s events.Settlement) {
 		}
 		return
 	}
+	if s.Outcome.Verdict == events.Share {
+		c.share(h)
+		return
+	}
 	if !c.table.move(h, settling, running) {
 		c.log.Error().Str("event", s.Event.ID).Str("worker", s.Event.Target()).Stringer("verdict", s.Outcome.Verdict).
 			Msg("second final settlement of an event; ignored")
@@ -121,6 +125,9 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 		h.reply, h.tries = m, nil
 		c.step(StepReplied)
 	}
+	if c.unwatch(h, s) {
+		return
+	}
 	switch s.Outcome.Verdict {
 	case events.Ack:
 		c.ack(h)
@@ -133,7 +140,9 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 		c.giveBack([]*held{h})
 	case events.Park:
 		c.park(h)
-	case events.None: // settleOne has dealt with it
+	case events.Watch:
+		c.watch(h, s.Outcome.Alone)
+	case events.None, events.Share: // settleOne has dealt with them
 	}
 }
 
@@ -174,6 +183,7 @@ func (c *Consumer) giveBack(batch []*held) {
 		if h.record == nil {
 			h.record = &record{}
 		}
+		h.rest()
 		h.record.Returned++
 		c.store(h, func() {
 			c.step(StepReturnStored)

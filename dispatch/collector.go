@@ -25,6 +25,8 @@ var (
 	descThrottled = desc("dispatch_throttled_total",
 		"Times an owner with waiting events reached its limit of running ones.")
 	descParked   = desc("dispatch_parked_total", "Events set aside because their owner had too many waiting.")
+	descSuspects = desc("dispatch_suspects", "Events around which processes died, and that wait here to be run under watch or alone.")
+	descAlone    = desc("dispatch_alone_total", "Events that were run alone because processes died while they ran.")
 	descRetries  = desc("dispatch_retries_total", "Failed attempts after which the event runs again.", "reason")
 	descFailures = desc("dispatch_failures_total", "Events that failed for good.", "reason")
 	descDuration = desc("event_duration_seconds", "Time from the start of an attempt to the end of its last work.", "kind")
@@ -34,7 +36,7 @@ var (
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descQueued, descRunning, descAsleep, descOwners, descWait, descAttempts, descWakes, descThrottled,
-		descParked, descRetries, descFailures, descDuration,
+		descParked, descSuspects, descAlone, descRetries, descFailures, descDuration,
 	} {
 		ch <- d
 	}
@@ -44,6 +46,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	c.d.mu.Lock()
 	m, stats := *c.d.metrics, c.d.stats()
+	suspects, alone := c.d.quarantine.queued(), c.d.quarantine.alone
 	c.d.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n))
@@ -55,6 +58,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descRunning, stats.Running)
 	gauge(descAsleep, stats.Asleep)
 	gauge(descOwners, stats.Owners)
+	gauge(descSuspects, suspects)
+	count(descAlone, alone)
 	ch <- m.wait.metric(descWait)
 	count(descAttempts, m.warm, "warm")
 	count(descAttempts, m.cold, "cold")

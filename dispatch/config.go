@@ -28,6 +28,8 @@ const (
 	lateAfter = 2 * time.Millisecond
 	// expiryStep is how exact the deadline of a queued event is kept.
 	expiryStep = 50 * time.Millisecond
+	// ownAfter is how many runs of an event may be cut short by others in its isolate before it gets one to itself.
+	ownAfter = 2
 	// keptVersions is how many versions of a worker beside the active one Worker-Version may name.
 	keptVersions = 10
 )

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Run fails queued events whose deadline passes before they start, until ctx is done: within about 50 ms of the deadline.
+// Run fails queued events whose deadline passes before they start, within about 50 ms of the deadline, and moves the
+// quarantine on, until ctx is done.
 func (d *Dispatcher) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -16,13 +17,17 @@ func (d *Dispatcher) Run(ctx context.Context) {
 		case <-d.deadlines:
 		case <-timer.C:
 			d.expire(time.Now())
+			d.tick(time.Now())
 		}
 		d.mu.Lock()
-		soonest := d.soonest
+		soonest, due := d.soonest, d.quarantine.next()
 		d.mu.Unlock()
 		wait := time.Hour
 		if !soonest.IsZero() {
 			wait = max(time.Until(soonest), expiryStep)
+		}
+		if !due.IsZero() {
+			wait = min(wait, max(time.Until(due), time.Millisecond))
 		}
 		timer.Reset(wait)
 	}
@@ -36,13 +41,32 @@ func (d *Dispatcher) watch(o *owner, deadline time.Time) {
 	if o.soonest.IsZero() || deadline.Before(o.soonest) {
 		o.soonest = deadline
 	}
-	if d.soonest.IsZero() || deadline.Before(d.soonest) {
+	d.noteDeadline(deadline)
+}
+
+// noteDeadline sees that Run looks in time.
+func (d *Dispatcher) noteDeadline(deadline time.Time) {
+	if !deadline.IsZero() && (d.soonest.IsZero() || deadline.Before(d.soonest)) {
 		d.soonest = deadline
-		select {
-		case d.deadlines <- struct{}{}:
-		default:
-		}
+		d.lookAgain()
 	}
+}
+
+// lookAgain has Run ask anew when to look next.
+func (d *Dispatcher) lookAgain() {
+	select {
+	case d.deadlines <- struct{}{}:
+	default:
+	}
+}
+
+// tick moves the quarantine on when its time has come.
+func (d *Dispatcher) tick(now time.Time) {
+	var t tell
+	d.mu.Lock()
+	d.rouse(now, &t)
+	d.mu.Unlock()
+	d.out(&t)
 }
 
 // expire settles the queued events whose deadline is not after now. It looks at the queues of those owners only that may
@@ -63,6 +87,8 @@ func (d *Dispatcher) expire(now time.Time) {
 			d.soonest = o.soonest
 		}
 	}
+	d.expireQuarantine(now, &t)
+	d.rouse(now, &t)
 	d.mu.Unlock()
 	d.out(&t)
 }

@@ -51,6 +51,9 @@ type Dispatcher struct {
 	policies map[string]events.Policy
 	turns    turns
 	nap      nap
+
+	quarantine quarantine
+
 	runnable int           // events that could start now, limits considered
 	queued   int           // events in all queues
 	running  int           // attempts that threads have
@@ -75,6 +78,8 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		policies:  make(map[string]events.Policy),
 		onThread:  make([]int, cfg.Threads),
 		mean:      unknownCost,
+
+		quarantine: quarantine{most: firstSuspects},
 	}
 	if err := reg.Register(collector{d}); err != nil {
 		return nil, err
@@ -119,7 +124,7 @@ func (d *Dispatcher) Install(w *events.Worker) {
 	defer d.mu.Unlock()
 	o := d.owners[w.Owner]
 	if o == nil {
-		o = &owner{name: w.Owner, routes: make(map[string]*route), credit: quantum, seen: d.turns.round}
+		o = &owner{name: w.Owner, routes: make(map[string]*route), seen: d.turns.round}
 		d.applyPolicy(o)
 		o.credit = o.quantum
 		d.owners[w.Owner] = o
@@ -167,9 +172,20 @@ func (d *Dispatcher) Drain() {
 		d.changed(o)
 		d.forget(o)
 	}
+	d.emptyQuarantine(&t)
 	d.queued, d.soonest = 0, time.Time{}
 	d.mu.Unlock()
 	d.out(&t)
+}
+
+// rouse moves the quarantine on and wakes as many threads as what could start is worth. It must be called whenever something
+// has changed that could let an event start.
+func (d *Dispatcher) rouse(now time.Time, t *tell) {
+	if !d.quarantine.idle() {
+		d.step(now, t)
+	}
+	t.wake = d.nap.wake(d.startable(), d.mean, &d.turns, now)
+	d.metrics.wakes += uint64(t.wake.len())
 }
 
 func returned(e *events.Event) events.Settlement {

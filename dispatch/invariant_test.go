@@ -18,8 +18,25 @@ type machine struct {
 	held    [][]*events.Attempt // per thread
 	asleep  threadSet           // threads that got nothing and were not woken
 	settled map[*events.Event]bool
+	watched []*events.Event // that the settler has to submit again
 	sent    int
 	n       int
+}
+
+// watch submits again what was to be watched.
+func (m *machine) watch(t *rapid.T) {
+	n := rapid.IntRange(0, len(m.watched)).Draw(t, "n")
+	var batch []*events.Event
+	for _, e := range m.watched[:n] {
+		e.Watched = true
+		batch = append(batch, e)
+	}
+	m.watched = m.watched[n:]
+	m.d.Submit(batch)
+}
+
+func (m *machine) tick(t *rapid.T) {
+	m.d.tick(time.Now().Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "s")) * time.Second))
 }
 
 func (m *machine) owner(t *rapid.T) string {
@@ -44,6 +61,10 @@ func (m *machine) submit(t *rapid.T) {
 		e.Attempt = rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "attempt")
 		if rapid.IntRange(0, 5).Draw(t, "deadline") == 0 {
 			e.Deadline = time.Now().Add(time.Duration(rapid.IntRange(-1, 2).Draw(t, "in")) * time.Hour)
+		}
+		if rapid.IntRange(0, 7).Draw(t, "crashed") == 0 {
+			e.Attempt, e.Crashes = 2, rapid.IntRange(1, 4).Draw(t, "crashes")
+			e.CrashedAlone = rapid.IntRange(0, 9).Draw(t, "alone") == 0
 		}
 		batch = append(batch, e)
 		m.sent++
@@ -98,6 +119,18 @@ func (m *machine) expire(t *rapid.T) {
 	m.d.expire(time.Now().Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "hours")) * time.Hour))
 }
 
+// startOf is when an event that a thread has was started.
+func startOf(m *machine, e *events.Event) time.Time {
+	for _, h := range m.held {
+		for _, a := range h {
+			if a.Event == e {
+				return a.Start
+			}
+		}
+	}
+	return time.Time{}
+}
+
 // check holds after every step.
 func (m *machine) check(t *rapid.T) {
 	d := m.d
@@ -106,13 +139,31 @@ func (m *machine) check(t *rapid.T) {
 		m.asleep &^= 1 << thread
 	}
 	require.Equal(t, m.asleep, d.nap.asleep)
-	require.True(t, d.runnable == 0 || d.nap.asleep == 0 || d.nap.coming != 0, "something could run, and all sleep")
+	require.True(t, d.startable() == 0 || d.nap.asleep == 0 || d.nap.coming != 0, "something could run, and all sleep")
 	for _, s := range m.l.take() {
 		require.False(t, m.settled[s.Event], "settled twice")
+		switch s.Outcome.Verdict {
+		case events.Watch:
+			require.False(t, s.Event.Watched, "watched once")
+			require.True(t, !s.Outcome.Alone || d.running == 0)
+			m.watched = append(m.watched, s.Event)
+			continue
+		case events.Share:
+			require.Positive(t, d.running)
+			continue
+		}
 		m.settled[s.Event] = true
 	}
 	held, queued, running, runnable, lists := 0, 0, 0, 0, 0
+	q := &d.quarantine
+	suspects := len(m.watched) + q.ready.n
 	for i, h := range m.held {
+		for _, a := range h {
+			if a.Event.Crashes > 0 {
+				suspects++
+			}
+			require.False(t, q.started && q.event.Crashes > 0 && a.Event.Crashes == 0 && a.Start.After(startOf(m, q.event)), "nothing starts beside an event that runs alone")
+		}
 		require.Len(t, h, d.onThread[i])
 		held += len(h)
 	}
@@ -128,9 +179,13 @@ func (m *machine) check(t *rapid.T) {
 			lists++
 		}
 	}
+	require.GreaterOrEqual(t, suspects, q.watched, "each that is counted is somewhere")
+	require.Len(t, q.noted, len(m.watched)+q.ready.n, "who is about to run is with the settler or ready")
+	require.True(t, q.phase == open || q.event != nil || q.phase == clearing)
 	require.Equal(t, lists, d.turns.newcomers.n+d.turns.ring.n)
+	queued += d.quarantine.queued()
 	require.Equal(t, []int{queued, held, running, runnable}, []int{d.queued, d.running, d.running, d.runnable})
-	require.Equal(t, m.sent, queued+running+len(m.settled), "no event is lost")
+	require.Equal(t, m.sent, queued+running+len(m.settled)+len(m.watched), "no event is lost")
 }
 
 func TestInvariants(t *testing.T) {
@@ -141,7 +196,7 @@ func TestInvariants(t *testing.T) {
 			m.install(rt)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
-			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check,
+			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check, "watch": m.watch, "tick": m.tick,
 			"submit": m.submit, "submit more": m.submit,
 			"next": m.next, "next again": m.next, "next once more": m.next, "report": m.report, "report again": m.report,
 		})

@@ -43,8 +43,7 @@ func (d *Dispatcher) Next(thread, free int) []*events.Attempt {
 			d.nap.sleep(set)
 		}
 	}
-	t.wake = d.nap.wake(d.runnable, d.mean, &d.turns, now)
-	d.metrics.wakes += uint64(t.wake.len())
+	d.rouse(now, &t)
 	d.mu.Unlock()
 	d.out(&t)
 	return batch
@@ -52,6 +51,12 @@ func (d *Dispatcher) Next(thread, free int) []*events.Attempt {
 
 // fill takes events of one owner after the other until the batch is long enough.
 func (d *Dispatcher) fill(thread, free int, now time.Time, t *tell) (batch []*events.Attempt) {
+	if !d.quarantine.idle() {
+		batch := d.startWatched(thread, now, t)
+		if len(batch) > 0 || d.quarantine.phase != open {
+			return batch
+		}
+	}
 	budget := quantum
 	for budget > 0 && len(batch) < free {
 		o := d.turns.pick(1<<thread, d.nap.coming)
@@ -94,7 +99,9 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 		if len(batch) > 0 && (!v.known || v.cpu > *budget) {
 			break
 		}
-		r := d.start(o, v, thread, now)
+		r := d.start(o, o.queue.popFront(), v, thread, now)
+		o.freed++
+		d.queued--
 		*budget -= r.cost
 		if !v.known {
 			*budget = 0
@@ -109,18 +116,17 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 	return batch
 }
 
-// start pops the first event of o and makes it an attempt.
-func (d *Dispatcher) start(o *owner, v *version, thread int, now time.Time) *run {
-	it := o.queue.popFront()
+// start makes an event of o, which has left its queue, an attempt.
+func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.Time) *run {
 	r := &run{
-		Attempt: events.Attempt{Event: it.event, Worker: v.worker, Number: max(1, it.event.Attempt), Start: now},
-		owner:   o, route: it.route, version: v, since: it.since, cost: v.cpu, thread: thread,
+		Attempt: events.Attempt{
+			Event: it.event, Worker: v.worker, Number: max(1, it.event.Attempt), Start: now, Own: it.event.Interrupted >= ownAfter,
+		},
+		owner: o, route: it.route, version: v, since: it.since, cost: v.cpu, thread: thread,
 	}
 	r.Slot = r
 	o.credit -= r.cost
 	o.running++
-	o.freed++
-	d.queued--
 	d.running++
 	d.onThread[thread]++
 	d.metrics.wait.observe(now.Sub(it.since))

@@ -22,8 +22,7 @@ func (d *Dispatcher) SetPolicy(name string, p events.Policy) {
 		d.changed(o)
 		d.makeRoom(o, &t)
 	}
-	t.wake = d.nap.wake(d.runnable, d.mean, &d.turns, now)
-	d.metrics.wakes += uint64(t.wake.len())
+	d.rouse(now, &t)
 	d.mu.Unlock()
 	d.out(&t)
 }

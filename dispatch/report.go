@@ -29,11 +29,14 @@ func (d *Dispatcher) Report(thread int, reports []events.Report) {
 	}
 	for i := len(back) - 1; i >= 0; i-- { // the last one first, so that they keep their order
 		r := back[i]
+		if r.Event.Watched {
+			d.requeueWatched(r)
+			continue
+		}
 		d.owners[r.owner.name] = r.owner // it may have been forgotten with its last attempt
 		d.push(r.owner, item{r.Event, r.route, r.since}, true)
 	}
-	t.wake = d.nap.wake(d.runnable, d.mean, &d.turns, now)
-	d.metrics.wakes += uint64(t.wake.len())
+	d.rouse(now, &t)
 	d.mu.Unlock()
 	d.out(&t)
 }
@@ -58,6 +61,9 @@ func (d *Dispatcher) report(r *run, rep *events.Report, now time.Time, t *tell) 
 		return false
 	}
 	is := judge(d.ending(r, end, now))
+	if end.Interrupted && end.Started {
+		r.Event.Interrupted++
+	}
 	d.end(r, end, took)
 	if is.requeue {
 		return true

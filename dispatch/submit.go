@@ -17,17 +17,16 @@ func (d *Dispatcher) Submit(batch []*events.Event) {
 	var t tell
 	d.mu.Lock()
 	for _, e := range batch {
-		if e.Attempt <= 1 {
+		if e.Attempt <= 1 || e.Crashes > 0 {
 			d.submit(e, now, &t)
 		}
 	}
 	for i := len(batch) - 1; i >= 0; i-- { // pushed to the front, so the last one first
-		if e := batch[i]; e.Attempt > 1 {
+		if e := batch[i]; e.Attempt > 1 && e.Crashes == 0 {
 			d.submit(e, now, &t)
 		}
 	}
-	t.wake = d.nap.wake(d.runnable, d.mean, &d.turns, now)
-	d.metrics.wakes += uint64(t.wake.len())
+	d.rouse(now, &t)
 	d.mu.Unlock()
 	d.out(&t)
 }
@@ -37,14 +36,14 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, t *tell) {
 		t.settle = append(t.settle, returned(e))
 		return
 	}
-	o := d.owners[e.Owner]
-	var r *route
-	if o != nil {
-		r = o.routes[e.Worker]
-	}
+	o, r := d.owners[e.Owner], d.routeOf(e)
 	v, f := refuse(e, r, now)
 	if f != nil {
 		t.settle = append(t.settle, d.refused(e, v, f))
+		return
+	}
+	if e.Crashes > 0 {
+		d.suspect(e, now, t)
 		return
 	}
 	if e.Attempt > 1 {
@@ -60,6 +59,14 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, t *tell) {
 	d.push(o, item{e, r, now}, false)
 }
 
+// routeOf is where e goes; nil when there is no such worker.
+func (d *Dispatcher) routeOf(e *events.Event) *route {
+	if o := d.owners[e.Owner]; o != nil {
+		return o.routes[e.Worker]
+	}
+	return nil
+}
+
 func (d *Dispatcher) push(o *owner, it item, front bool) {
 	if front {
 		o.queue.pushFront(it)
@@ -71,13 +78,18 @@ func (d *Dispatcher) push(o *owner, it item, front bool) {
 	d.changed(o)
 }
 
-// refused is the settlement of an event that is not run.
+// refused is the settlement of an event that is not run. Its reply names the version that would have.
 func (d *Dispatcher) refused(e *events.Event, v *version, f *events.Failure) events.Settlement {
-	return d.settlement(e, v, refusal(e.Kind, f), 0)
+	s := d.settlement(e, v, refusal(e.Kind, f), 0)
+	s.Outcome.Version = ""
+	return s
 }
 
 // settlement completes a verdict that is not a requeue. took is the time since the attempt started.
 func (d *Dispatcher) settlement(e *events.Event, v *version, is verdict, took time.Duration) events.Settlement {
+	if e.Watched {
+		d.unwatch(e, time.Now())
+	}
 	s := events.Settlement{Event: e, Outcome: is.outcome}
 	if v != nil {
 		s.Outcome.Version = v.worker.Version

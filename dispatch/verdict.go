@@ -86,10 +86,10 @@ func askedAgain(attempt int) *events.Failure {
 	return events.Fail(events.ReasonException, "event.retry() was asked for %d times", attempt)
 }
 
-// refusal is the verdict on an event that is not run because of f.
+// refusal is the verdict on an event that is not run because of f. What kills processes is kept, whatever its kind.
 func refusal(k events.Kind, f *events.Failure) verdict {
 	v := verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}, reply: true}
-	if k == events.Fetch {
+	if k == events.Fetch && f.Reason != events.ReasonCrash {
 		v.outcome.Verdict = events.Ack
 	}
 	return v
@@ -106,6 +106,8 @@ func refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure
 			e.Target(), e.Version, r.active.worker.Version)
 	case v.handlers&(1<<e.Kind) == 0:
 		return v, events.Fail(events.ReasonNoHandler, "worker %s has no %s handler", e.Target(), e.Kind)
+	case e.CrashedAlone:
+		return v, events.Fail(events.ReasonCrash, "%d processes died while it ran, the last while nothing else ran in it", e.Crashes)
 	case expired(e, now):
 		return v, events.Fail(events.ReasonExpired, "its deadline %s passed before it could start",
 			e.Deadline.UTC().Format(time.RFC3339Nano))

@@ -8,6 +8,7 @@ type Attempt struct {
 	Worker *Worker
 	Number int       // 1 for the first
 	Start  time.Time // when a thread took it; set by dispatch
+	Own    bool      // it shall have an isolate to itself, whatever the worker's mode
 
 	// Slot is a note of whoever made the attempt, and theirs alone.
 	Slot any

@@ -31,8 +31,15 @@ type Event struct {
 	// Attempt is the number of the run that comes next, 1 for the first. It counts started
 	// runs, not deliveries.
 	Attempt int
-	// Crashes is how many of the earlier runs ended with the process they ran in.
+	// Crashes is how many of the earlier runs ended with the process they ran in. Of the first of them nobody knows: the
+	// event may only have waited there.
 	Crashes int
+	// CrashedAlone: one of them was while nothing else ran in its process.
+	CrashedAlone bool
+	// Watched: it is noted that the event runs, or is about to.
+	Watched bool
+	// Interrupted is how many of its runs in this process were cut short by another event, which took their isolate with it.
+	Interrupted int
 
 	Origin Origin
 

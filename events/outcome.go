@@ -13,11 +13,13 @@ const (
 	Retry                 // failed for now: run again after Outcome.Delay, as the next attempt
 	Return                // not run: give it back to the stream at once; no attempt was made
 	Park                  // its owner has too many waiting: set it aside until there is room
+	Watch                 // processes died around it: note that it is about to run, with Outcome.Alone, and submit it again
+	Share                 // nothing yet: its run goes on, but others run beside it from now on; note that
 )
 
 // String is the verdict as it stands in logs and metrics.
 func (v Verdict) String() string {
-	return [...]string{"none", "ack", "dead", "retry", "return", "park"}[v]
+	return [...]string{"none", "ack", "dead", "retry", "return", "park", "watch", "share"}[v]
 }
 
 // Outcome is the verdict on an event with what its execution needs.
@@ -27,6 +29,7 @@ type Outcome struct {
 	Delay   time.Duration // Retry: how long to wait
 	Version string        // of the worker that ran, "" if none did
 	OnDead  *DeadHook     // Dead: who is told of the dead letter, nil = nobody
+	Alone   bool          // Watch: nothing else will run in this process
 }
 
 // Settlement is what dispatch tells consumer to do about an event: publish Reply if there is

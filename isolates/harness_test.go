@@ -28,6 +28,7 @@ type bench struct {
 	sent []Message
 	seq  uint64
 	mode events.Mode // of workers that name none
+	own  bool        // each event gets an isolate of its own
 
 	close func() // closes the pool, once
 }
@@ -128,7 +129,7 @@ func (b *bench) start(w *events.Worker, e *events.Event) *outcome {
 		mine.Mode = b.mode
 		w = &mine
 	}
-	a := &events.Attempt{Event: e, Worker: w, Number: 1}
+	a := &events.Attempt{Event: e, Worker: w, Number: 1, Own: b.own}
 	o := &outcome{replied: make(chan struct{}), ended: make(chan struct{})}
 	b.mu.Lock()
 	b.seq++

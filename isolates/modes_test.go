@@ -126,6 +126,20 @@ func TestOneshotLeavesNothing(t *testing.T) {
 	require.EqualValues(t, 3, b.pool.Stats().ColdStarts)
 }
 
+// Whatever the mode of its worker: an event that shall have an isolate of its own gets one.
+func TestEventWithAnIsolateOfItsOwn(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		w := worker("w", `export default { fetch: () => new Response("ok") }`)
+		b.run(w, fetch("GET", "http://x/", ""))
+		before := b.pool.Stats().ColdStarts
+		b.own = true
+		for range 3 {
+			require.Nil(t, b.run(w, fetch("GET", "http://x/", "")).end.Failure)
+		}
+		require.EqualValues(t, before+3, b.pool.Stats().ColdStarts)
+	})
+}
+
 func newPersistent(t *testing.T, code string, change ...func(*Config)) (*bench, *events.Worker) {
 	b := newBench(t, change...)
 	w := worker("w", code)

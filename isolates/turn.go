@@ -12,6 +12,9 @@ import (
 // is no room for it now.
 func (t *thread) begin(a *events.Attempt) bool {
 	mode := a.Worker.Mode.OrDefault()
+	if a.Own {
+		mode = events.Oneshot
+	}
 	if a.Event == nil {
 		mode = events.Pinned // a Checker only loads it
 	}

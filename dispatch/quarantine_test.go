@@ -1,0 +1,218 @@
+package dispatch
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// crashed is an event around which so many processes died.
+func crashed(owner string, n, crashes int) *events.Event {
+	e := task(owner, "w", n)
+	e.Attempt, e.Crashes = crashes+1, crashes
+	return e
+}
+
+// watchAll submits again what the ledger was told to watch, and returns it.
+func watchAll(d *Dispatcher, l *ledger) (batch []events.Settlement) {
+	var again []*events.Event
+	for _, s := range l.take() {
+		if s.Outcome.Verdict == events.Watch {
+			s.Event.Watched = true
+			batch, again = append(batch, s), append(again, s.Event)
+		}
+	}
+	d.Submit(again)
+	return batch
+}
+
+// Suspects are watched before they run, few at once, and more as they prove to be innocent.
+func TestSuspectsAreWatchedFirst(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	d.Install(worker("o", "w"))
+	learn(t, d, 0, "o", "w", 20*time.Microsecond)
+	l.take()
+	var batch []*events.Event
+	for i := range 20 {
+		batch = append(batch, crashed("o", i, 1))
+	}
+	d.Submit(batch)
+	require.Empty(t, d.Next(0, 64), "none is watched yet")
+	for rest, most := 20, firstSuspects; rest > 0; most *= 2 {
+		seen := watchAll(d, l)
+		require.Len(t, seen, min(rest, most))
+		require.False(t, seen[0].Outcome.Alone)
+		d.Submit(tasks("o", "w", 1))
+		var run []*events.Attempt
+		for range seen {
+			run = append(run, d.Next(0, 64)...)
+		}
+		require.Len(t, run, len(seen))
+		for _, a := range run {
+			require.True(t, a.Event.Watched, "they go first")
+		}
+		report(d, 0, time.Microsecond, d.Next(0, 64)) // others go on
+		report(d, 0, time.Microsecond, run)
+		rest -= len(seen)
+	}
+	require.Equal(t, firstSuspects, d.quarantine.most, "the next crash begins anew")
+	require.True(t, d.quarantine.idle())
+}
+
+// After two crashes an event runs alone, others have more time than they were held up, and after a crash alone it is dead.
+func TestTwoCrashesRunAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newDispatcher(t, Config{Threads: 2})
+		go d.Run(t.Context())
+		d.Install(worker("o", "w"))
+		d.Submit(tasks("o", "w", 1))
+		before := d.Next(0, 1)
+		d.Submit([]*events.Event{crashed("bad", 7, 2), crashed("o", 8, 2), crashed("o", 9, 2)})
+		l.take()
+		d.Submit(tasks("o", "w", 5))
+		require.Empty(t, d.Next(0, 64), "nothing starts any more")
+		require.Empty(t, l.take(), "and what runs has time to end")
+		time.Sleep(time.Second)
+		report(d, 0, time.Millisecond, before)
+
+		seen := watchAll(d, l)
+		require.Len(t, seen, 1)
+		require.Equal(t, "8", seen[0].Event.ID)
+		require.True(t, seen[0].Outcome.Alone)
+		alone := d.Next(1, 64)
+		require.Equal(t, []string{"8"}, ids(alone))
+		require.Empty(t, d.Next(0, 64))
+		time.Sleep(time.Second)
+		l.takeWoken()
+		report(d, 1, time.Millisecond, alone)
+		require.NotEmpty(t, l.takeWoken())
+
+		held := 2 * time.Second
+		for start := time.Now(); time.Since(start) < workFor*held-time.Millisecond; time.Sleep(100 * time.Millisecond) {
+			d.Submit(tasks("o", "w", 1))
+			batch := d.Next(0, 64)
+			require.NotEmpty(t, batch, "normal work")
+			for _, a := range batch {
+				require.Zero(t, a.Event.Crashes)
+			}
+			report(d, 0, time.Millisecond, batch)
+		}
+		time.Sleep(time.Second)
+		seen = watchAll(d, l)
+		require.Equal(t, "9", seen[0].Event.ID)
+		report(d, 0, time.Millisecond, d.Next(0, 64))
+
+		e := crashed("o", 10, 3)
+		e.CrashedAlone, e.Kind = true, events.Fetch
+		l.take()
+		d.Submit([]*events.Event{e})
+		s := l.take()[0]
+		require.Equal(t, events.Dead, s.Outcome.Verdict, "a dead letter, fetch or not")
+		require.Equal(t, events.ReasonCrash, s.Outcome.Failure.Reason)
+		require.Equal(t, 503, s.Reply.Status)
+	})
+}
+
+// Others are not held up for ever by what runs long: neither by neighbours, nor by the event itself.
+func TestAloneIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newDispatcher(t, Config{Threads: 1})
+		go d.Run(t.Context())
+		d.Install(worker("o", "w"))
+		d.Submit(tasks("o", "w", 1))
+		long := d.Next(0, 1)
+		d.Submit([]*events.Event{crashed("o", 8, 3)})
+		time.Sleep(2*aloneFor - time.Millisecond)
+		synctest.Wait()
+		require.Empty(t, l.take())
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		seen := watchAll(d, l)
+		require.False(t, seen[0].Outcome.Alone, "something else runs on")
+		run := d.Next(0, 64)
+		require.Equal(t, []string{"8"}, ids(run))
+		d.Submit(tasks("o", "w", 1))
+		require.Empty(t, d.Next(0, 64))
+		time.Sleep(2*aloneFor + time.Millisecond)
+		synctest.Wait()
+		shared := l.take()
+		require.Len(t, shared, 1)
+		require.Equal(t, events.Share, shared[0].Outcome.Verdict)
+		require.Same(t, run[0].Event, shared[0].Event)
+		require.Len(t, d.Next(0, 1), 1, "others go on")
+		report(d, 0, time.Millisecond, append(run, long...))
+		require.Equal(t, 1, d.Stats().Running)
+		require.True(t, d.quarantine.idle())
+
+		// A settler that takes too long to note it: the event comes back later.
+		report(d, 0, time.Millisecond, nil)
+		time.Sleep(time.Minute)
+		late := crashed("o", 9, 2)
+		d.Submit([]*events.Event{late})
+		time.Sleep(2*aloneFor + 2*time.Millisecond)
+		synctest.Wait()
+		l.take()
+		d.Submit(tasks("o", "w", 1))
+		require.NotEmpty(t, d.Next(0, 64))
+		late.Watched = true
+		d.Submit([]*events.Event{late})
+		require.Equal(t, events.Return, l.take()[0].Outcome.Verdict)
+	})
+}
+
+func TestQuarantineDrainsAndExpires(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	d.Install(worker("o", "w"))
+	d.Submit(tasks("o", "w", 1))
+	d.Next(0, 1)
+	soon := crashed("o", 1, 2)
+	soon.Deadline = time.Now().Add(time.Millisecond)
+	d.Submit([]*events.Event{soon, crashed("o", 2, 2)})
+	l.take()
+	d.expire(time.Now().Add(aloneFor / 2))
+	s := l.take()
+	require.Equal(t, events.ReasonExpired, s[0].Outcome.Failure.Reason)
+	d.Drain()
+	for _, s := range l.take() {
+		if s.Event.ID == "2" {
+			require.Equal(t, events.Return, s.Outcome.Verdict)
+			return
+		}
+	}
+	t.Fatal("not given back")
+}
+
+// An event that others take down with their isolate again and again gets one to itself.
+func TestInterruptedEventsGetAnIsolate(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	d.Install(worker("o", "w"))
+	e := task("o", "w", 1)
+	for n := range 4 {
+		d.Submit([]*events.Event{e})
+		a := d.Next(0, 1)[0]
+		require.Equal(t, n >= ownAfter, a.Own)
+		d.Report(0, []events.Report{{Attempt: a, End: &events.End{Interrupted: true, Started: true}}})
+		require.Equal(t, events.Retry, l.take()[0].Outcome.Verdict)
+		e.Attempt++
+	}
+}
+
+// A suspect that could not start is not watched: a crash meanwhile would be taken for its own.
+func TestSuspectsThatMustWaitAreNotWatched(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1, Slots: 2, OwnerMaxRunning: 1})
+	d.Install(worker("a", "w"))
+	d.Install(worker("b", "w"))
+	d.Install(worker("c", "w"))
+	d.Submit([]*events.Event{crashed("a", 1, 1), crashed("a", 2, 1), crashed("b", 3, 1), crashed("c", 4, 1)})
+	first := watchAll(d, l)
+	require.Len(t, first, 2, "one of each owner, and as many as there are slots")
+	require.Equal(t, []string{"1", "3"}, []string{first[0].Event.ID, first[1].Event.ID})
+	run := append(d.Next(0, 1), d.Next(0, 1)...)
+	report(d, 0, time.Millisecond, run[:1])
+	require.Len(t, watchAll(d, l), 1)
+	require.Len(t, d.Next(0, 1), 1)
+}
