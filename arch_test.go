@@ -100,6 +100,13 @@ var house = map[string]room{
 	},
 
 	// Outside users: what anybody could write.
+	"loadtest": {
+		pure: true, rooms: []string{"events", "events/client"},
+		libs: []string{
+			libNATS, libNATSServer, "github.com/HdrHistogram/hdrhistogram-go", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag",
+			"golang.org/x/sys/unix",
+		},
+	},
 	"examples": {
 		rooms: []string{"events", "events/client"}, libs: []string{libNATS},
 		tests: []string{"internal/fleettest", "internal/natstest", "internal/cli", libEsbuild},

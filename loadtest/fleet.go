@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// fleet is pinwheel, of one or several processes.
+type fleet struct {
+	*child
+	url   string // of its NATS
+	admin string // host:port
+}
+
+// fleetOptions are what a fleet is told, as environment.
+type fleetOptions struct {
+	binary    string
+	natsURL   string // "": embedded
+	dir       string // for its data
+	processes int
+	replicas  int
+	env       []string // NAME=VALUE, which win
+}
+
+func (o fleetOptions) environ() []string {
+	var env []string
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "PINWHEEL_") {
+			env = append(env, e)
+		}
+	}
+	env = append(env,
+		"PINWHEEL_NATS_URL="+o.natsURL, "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+o.dir, "PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_LOG_FORMAT=json",
+		"PINWHEEL_REPLICAS="+strconv.Itoa(max(1, o.replicas)), "PINWHEEL_DRAIN_TIMEOUT=1s",
+		"PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1") // slowServer is there
+	if o.processes > 1 {
+		env = append(env, "PINWHEEL_PROCESSES="+strconv.Itoa(o.processes))
+	}
+	return append(env, o.env...)
+}
+
+// startFleet returns once the fleet takes events.
+func startFleet(ctx context.Context, o fleetOptions) (*fleet, error) {
+	type ready struct{ Message, Nats, Admin string }
+	up := make(chan ready, 1)
+	cmd := exec.Command(o.binary, "serve")
+	cmd.Env = o.environ()
+	c, err := startChild("pinwheel", cmd, func(line string) {
+		var r ready
+		if json.Unmarshal([]byte(line), &r) == nil && r.Message == "ready" && r.Admin != "" {
+			select {
+			case up <- r:
+			default:
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-up:
+		return &fleet{c, r.Nats, r.Admin}, nil
+	case <-c.done:
+		return nil, c.ended()
+	case <-time.After(time.Minute):
+		err = fmt.Errorf("pinwheel serve is not ready after a minute; it said last:\n%s", c.said())
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	c.stop(0)
+	return nil, err
+}
+
+// metric is the sum of a metric over all processes and labels.
+func (f *fleet) metric(ctx context.Context, name string) (float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.admin+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	sum := 0.0
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		line := lines.Text()
+		if rest, ok := strings.CutPrefix(line, name); ok && (rest[0] == ' ' || rest[0] == '{') {
+			v, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+			if err != nil {
+				return 0, fmt.Errorf("metric %s: %w", name, err)
+			}
+			sum += v
+		}
+	}
+	return sum, nil
+}
+
+// awaitWorkers waits until every process has taken up n workers.
+func (f *fleet) awaitWorkers(ctx context.Context, n, processes int) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	for {
+		have, err := f.metric(ctx, "pinwheel_worker_installs_total")
+		if err == nil && have >= float64(n*processes) {
+			return nil
+		}
+		if err := f.ended(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d processes have taken up %.0f workers of %d each: %v", processes, have, n, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

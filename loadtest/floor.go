@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// newFloorCommand is the least that a consumer does: it answers and acks, and looks at no body. What it costs is not JavaScript's.
+func newFloorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "floor", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return consume(cmd.Context(), func(nc *nats.Conn, m jetstream.Msg) error {
+				id, err := strconv.Atoi(m.Headers().Get(events.HeaderEventID)[1:])
+				if err != nil {
+					return err
+				}
+				if err := nc.Publish(m.Headers().Get(events.HeaderReplyTo), receipt(nil, id)); err != nil {
+					return err
+				}
+				return m.Ack()
+			})
+		},
+	}
+}
+
+// consume has handle take the events that NATS_URL, STREAM and CONSUMER name, one after the other, until ctx is done.
+func consume(ctx context.Context, handle func(*nats.Conn, jetstream.Msg) error) error {
+	nc, err := nats.Connect(os.Getenv("NATS_URL"))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	cons, err := js.Consumer(ctx, os.Getenv("STREAM"), os.Getenv("CONSUMER"))
+	if err != nil {
+		return err
+	}
+	// Short heartbeats: nats.go 1.55 can forget to ask for more, and finds out by them.
+	running, err := cons.Consume(func(m jetstream.Msg) {
+		if err := handle(nc, m); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}, jetstream.PullMaxMessages(1000), jetstream.PullExpiry(5*time.Second), jetstream.PullHeartbeat(500*time.Millisecond))
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	running.Stop()
+	return nil
+}

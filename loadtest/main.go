@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run is the command; it returns the exit code.
+func run(args []string) int {
+	// What this process spends on its own garbage, the fleet beside it does not get.
+	debug.SetGCPercent(400)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newCommand()
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "loadtest:", err)
+		return 1
+	}
+	return 0
+}
+
+func newCommand() *cobra.Command {
+	o := defaultOptions()
+	compare := false
+	c := &cobra.Command{
+		Use: "loadtest [--compare OLD.json NEW.json]", Short: "Measure a fleet from outside",
+		SilenceUsage: true, SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if compare && len(args) != 2 || !compare && len(args) != 0 {
+				return fmt.Errorf("arguments %q: there are none, or --compare and two files", args)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if compare {
+				return compareFiles(cmd.OutOrStdout(), args[0], args[1])
+			}
+			cases, err := o.cases()
+			if err != nil {
+				return err
+			}
+			return measure(cmd.Context(), cmd.OutOrStdout(), o, cases)
+		},
+	}
+	c.Flags().BoolVar(&compare, "compare", false, "compare two files that --json wrote, and measure nothing")
+	o.scenarioFlags(c.Flags())
+	o.commonFlags(c.Flags())
+	c.AddCommand(newListCommand(), newPeersCommand(), newServerCommand(), newFloorCommand())
+	return c
+}
+
+func newListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the scenarios", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return printScenarios(cmd.OutOrStdout()) },
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// The tests' binary is also the children that the program starts of itself, and bad peers.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "nats-server", "floor":
+			os.Exit(run(os.Args[1:]))
+		case "liar":
+			os.Exit(liar(os.Args[2]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// liar is a peer that does to event 3 what must be noticed.
+func liar(fault string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := consume(ctx, func(nc *nats.Conn, m jetstream.Msg) error {
+		id, err := strconv.Atoi(m.Headers().Get(events.HeaderEventID)[1:])
+		if err != nil {
+			return err
+		}
+		replyTo, text := m.Headers().Get(events.HeaderReplyTo), receipt(nil, id)
+		if id == 3 {
+			switch fault {
+			case "lost":
+				return m.Ack()
+			case "wrong":
+				text = receipt(nil, 4)
+			case "double":
+				if err := nc.Publish(replyTo, text); err != nil {
+					return err
+				}
+			case "unacked":
+				return nc.Publish(replyTo, text)
+			case "dies":
+				os.Exit(3)
+			}
+		}
+		return errors.Join(nc.Publish(replyTo, text), m.Ack())
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// pinwheelBinary builds pinwheel once for all tests.
+var pinwheelBinary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "loadtest-binary-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "pinwheel")
+	cmd := exec.Command("go", "build", "-o", path, ".")
+	cmd.Dir = ".."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// openTest is a runner for small runs. Without a fleet nothing is built.
+func openTest(t *testing.T, fleet bool) *runner {
+	t.Helper()
+	o := defaultOptions()
+	o.quiet, o.repeats, o.patience, o.duration = 0, 0, 10*time.Second, time.Second
+	o.pinwheel = "not-needed"
+	if fleet {
+		path, err := pinwheelBinary()
+		require.NoError(t, err)
+		o.pinwheel = path
+	}
+	r, err := openRunner(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(r.close)
+	return r
+}

@@ -1,0 +1,44 @@
+package main
+
+import "strings"
+
+// metric is a figure of a round: its name, as in the JSON file, ends with its unit.
+type metric struct {
+	name   string
+	higher bool // is better
+	digits int  // behind the point
+	shown  bool // in the table on the terminal
+}
+
+// metrics are all, in the order of reports. What a case does not have is left out there.
+func metrics() []metric {
+	return []metric{
+		{"events/s", true, 0, true},
+		{"all s", false, 2, false},
+		{"p50 ms", false, 2, true},
+		{"p90 ms", false, 2, true},
+		{"p99 ms", false, 2, true},
+		{"p99.9 ms", false, 2, true},
+		{"p99.99 ms", false, 2, true},
+		{"max ms", false, 2, true},
+		{"p99 alone ms", false, 2, true},
+		{"p99 beside/alone", false, 2, true},
+		{"lag p99 ms", false, 3, true},
+		{"fleet µs/event", false, 1, true},
+		{"nats µs/event", false, 1, true},
+		{"load µs/event", false, 1, true},
+		{"fleet cores", false, 2, false},
+		{"nats cores", false, 2, false},
+		{"load cores", false, 2, false},
+		{"fleet peak MB", false, 0, true},
+		{"fleet MB", false, 0, true},
+		{"nats peak MB", false, 0, false},
+		{"nats MB", false, 0, false},
+		{"foreign cores", false, 2, true},
+	}
+}
+
+// informative metrics are not compared: they tell of the measurement, not of what is measured.
+func (m metric) informative() bool {
+	return strings.HasPrefix(m.name, "load ") || strings.HasPrefix(m.name, "lag ") || strings.HasPrefix(m.name, "foreign ")
+}

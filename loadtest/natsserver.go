@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+)
+
+// urlLine begins the line in which a server says where it listens.
+const urlLine = "listening at "
+
+// newServerCommand is nats-server, as a child of this program: nothing has to be installed, and the version is go.mod's.
+func newServerCommand() *cobra.Command {
+	var opts server.Options
+	var routes string
+	c := &cobra.Command{
+		Use: "nats-server", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts.Host, opts.Port, opts.JetStream, opts.NoSigs, opts.DisableJetStreamBanner = "127.0.0.1", server.RANDOM_PORT, true, true, true
+			opts.Cluster.Host = opts.Host
+			if routes != "" {
+				opts.Routes = server.RoutesFromStr(routes)
+			}
+			s, err := server.NewServer(&opts)
+			if err != nil {
+				return err
+			}
+			s.Start()
+			if !s.ReadyForConnections(time.Minute) {
+				return errors.New("nats-server is not ready after a minute")
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), urlLine+s.ClientURL())
+			<-cmd.Context().Done()
+			s.Shutdown()
+			s.WaitForShutdown()
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&opts.ServerName, "name", "one", "")
+	f.StringVar(&opts.StoreDir, "store", "", "")
+	f.StringVar(&opts.Cluster.Name, "cluster", "", "")
+	f.IntVar(&opts.Cluster.Port, "cluster-port", 0, "")
+	f.StringVar(&routes, "routes", "", "")
+	return c
+}
+
+// startServers starts n servers, a cluster if there are more than one, and returns the URLs of all in one.
+func startServers(ctx context.Context, dir string, n int) (servers []*child, url string, err error) {
+	defer func() {
+		if err != nil {
+			stopAll(servers)
+		}
+	}()
+	var ports, routes, urls []string
+	for range n {
+		port, err := freePort()
+		if err != nil {
+			return nil, "", err
+		}
+		ports, routes = append(ports, port), append(routes, "nats://127.0.0.1:"+port)
+	}
+	for i := range n {
+		name := "n" + strconv.Itoa(i)
+		args := []string{"nats-server", "--name", name, "--store", filepath.Join(dir, name)}
+		if n > 1 {
+			args = append(args, "--cluster", "load", "--cluster-port", ports[i], "--routes", strings.Join(routes, ","))
+		}
+		c, url, err := startServer(ctx, args)
+		if err != nil {
+			return servers, "", err
+		}
+		servers, urls = append(servers, c), append(urls, url)
+	}
+	url = strings.Join(urls, ",")
+	return servers, url, awaitJetStream(ctx, url, n)
+}
+
+func startServer(ctx context.Context, args []string) (*child, string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	up := make(chan string, 1)
+	c, err := startChild("nats-server", exec.Command(self, args...), func(line string) {
+		if url, ok := strings.CutPrefix(line, urlLine); ok {
+			up <- url
+		}
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	select {
+	case url := <-up:
+		return c, url, nil
+	case <-c.done:
+		return nil, "", c.ended()
+	case <-ctx.Done():
+		c.stop(0)
+		return nil, "", ctx.Err()
+	}
+}
+
+// freePort finds a port for routes. Nothing holds it until the server does.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
+}
+
+// awaitJetStream waits until a stream with n replicas can be made: a cluster has elected its leader then, and knows its peers.
+func awaitJetStream(ctx context.Context, url string, n int) error {
+	nc, err := nats.Connect(url)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		if _, err = js.CreateStream(ctx, jetstream.StreamConfig{Name: "READY", Subjects: []string{"ready"}, Replicas: n}); err == nil {
+			return js.DeleteStream(ctx, "READY")
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("JetStream of %d servers is not ready: %w", n, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func stopAll(list []*child) {
+	for _, c := range list {
+		_ = c.cmd.Process.Signal(os.Interrupt)
+	}
+	for _, c := range list {
+		c.stop(5 * time.Second)
+	}
+}
+
+// writeFiles writes files into dir.
+func writeFiles(dir string, files map[string][]byte) error {
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), bytes.Clone(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// noisyOwner has the backlog that the others must not feel.
+const noisyOwner = "noisy"
+
+// noisy measures quiet owners alone, and then beside an owner with a backlog that outlasts them.
+func (r *runner) noisy(ctx context.Context, s *site, sc *scenario, c Case) (*Round, error) {
+	noise := spin()
+	if _, err := r.shelf.deploy(ctx, s.url, s.js, []part{noise}, func(int) string { return noisyOwner }, 1); err != nil {
+		return nil, err
+	}
+	warm, n := warming(sc, c), int(float64(c.Rate)*c.Seconds)
+	l, err := r.newLoop(s, sc, c, warm+2*n)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.warm(ctx, warm, c.Rate); err != nil {
+		return nil, err
+	}
+	alone, err := l.run(ctx, warm, n, c.Rate)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.fillNoise(s, noise, sc.noise); err != nil {
+		return nil, err
+	}
+	beside, err := l.run(ctx, warm+n, n, c.Rate)
+	if err != nil {
+		return nil, err
+	}
+	round := &Round{Metrics: map[string]float64{}, Redelivered: l.judge.again}
+	round.Curve = beside.latency.report(round.Metrics)
+	round.Metrics["lag p99 ms"] = beside.lag.at(99)
+	s.meter.report(round.Metrics, beside.from, beside.to, n)
+	round.Metrics["p99 alone ms"] = alone.latency.at(99)
+	round.Metrics["p99 beside/alone"] = beside.latency.at(99) / alone.latency.at(99)
+	return round, errors.Join(l.judge.verdict(), r.stillNoisy(ctx, s))
+}
+
+// fillNoise publishes n events that nobody waits for.
+func (r *runner) fillNoise(s *site, p part, n int) error {
+	subject := events.Subjects(events.DefaultPrefix).Event(p.kind, noisyOwner, p.name())
+	for i := range n {
+		if _, err := s.js.PublishMsgAsync(&nats.Msg{Subject: subject, Data: p.body(nil, i)}, jetstream.WithStallWait(publishPatience)); err != nil {
+			return err
+		}
+		if i%1024 == 0 {
+			r.bar.count("noise", i, n)
+		}
+	}
+	return (&publisher{js: s.js}).flush(r.o.patience)
+}
+
+// stillNoisy is an error when the backlog did not last.
+func (r *runner) stillNoisy(ctx context.Context, s *site) error {
+	left := 0
+	for _, name := range []string{stream, streamParked} {
+		n, err := s.backlog(ctx, name)
+		if err != nil {
+			return err
+		}
+		left += n
+	}
+	if dead, err := s.backlog(ctx, streamDead); err != nil || dead > 0 {
+		return errors.Join(err, fmt.Errorf("%d events became dead letters", dead))
+	}
+	if left == 0 {
+		return errors.New("the backlog was over before the quiet owners' time: ask for a shorter --duration")
+	}
+	return nil
+}

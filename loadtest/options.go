@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// options are the command line.
+type options struct {
+	scenarios  []string
+	loads      []string
+	topologies []string
+	processes  []int
+	owners     []int // of peers
+
+	rounds   int
+	repeats  int // of a run that others disturbed
+	events   int // 0: the scenario's
+	rate     int // 0: the scenario's
+	duration time.Duration
+	patience time.Duration // without any reply, until what is missing is lost
+	quiet    time.Duration // at most so long is waited for others to be quiet
+
+	pinwheel string // binary; "": built
+	env      []string
+	json     string
+	html     string
+	plots    string
+}
+
+func defaultOptions() *options {
+	return &options{
+		scenarios: []string{"echo"}, loads: []string{saturation, openLoop}, topologies: []string{topologyOne}, processes: []int{1}, owners: []int{1, 100},
+		rounds: 3, repeats: 2, duration: 10 * time.Second, patience: 20 * time.Second, quiet: 3 * time.Second,
+	}
+}
+
+func (o *options) scenarioFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.scenarios, "scenario", o.scenarios, "`NAMES` of scenarios, or all (see loadtest list)")
+	f.StringSliceVar(&o.loads, "load", o.loads, "saturation: a stream filled beforehand is drained; open: a fixed rate, whatever the replies do")
+	f.StringSliceVar(&o.topologies, "topology", o.topologies, "embedded: NATS in the fleet; one: a nats-server beside it; r3: three, everything stored thrice")
+	f.IntSliceVar(&o.processes, "processes", o.processes, "`NUMBERS` of fleet processes, as PINWHEEL_PROCESSES; 1 is without a supervisor")
+}
+
+func (o *options) commonFlags(f *pflag.FlagSet) {
+	f.IntVar(&o.rounds, "rounds", o.rounds, "rounds; every round runs all cases, one after the other")
+	f.IntVar(&o.repeats, "repeats", o.repeats, "how often a run is repeated that others disturbed (more than 0.25 cores)")
+	f.IntVar(&o.events, "events", 0, "events of a saturation run (default: the scenario's)")
+	f.IntVar(&o.rate, "rate", 0, "events per second of an open loop (default: the scenario's)")
+	f.DurationVar(&o.duration, "duration", o.duration, "length of an open loop")
+	f.DurationVar(&o.patience, "patience", o.patience, "time without a reply after which what is missing counts as lost")
+	f.DurationVar(&o.quiet, "quiet", o.quiet, "longest wait, before a run, for others on this machine to be quiet")
+	f.StringVar(&o.pinwheel, "pinwheel", "", "`PATH` of the pinwheel binary (default: built from the module of this directory)")
+	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the fleet, like PINWHEEL_THREADS=4; may be repeated")
+	f.StringVar(&o.json, "json", "", "write everything measured to `FILE`, for --compare")
+	f.StringVar(&o.html, "html", "", "write a page with plots to `FILE`")
+	f.StringVar(&o.plots, "plots", "", "write the plots as SVG files to `DIR`")
+}
+
+// check finds what is wrong with the command line before anything is started.
+func (o *options) check() error {
+	for _, c := range []struct {
+		what string
+		ok   bool
+		want string
+	}{
+		{fmt.Sprintf("--rounds %d", o.rounds), o.rounds >= 1 && o.rounds <= 1000, "1 to 1000"},
+		{fmt.Sprintf("--repeats %d", o.repeats), o.repeats >= 0 && o.repeats <= 100, "0 to 100"},
+		{fmt.Sprintf("--events %d", o.events), o.events >= 0 && o.events <= 10_000_000, "at most 10000000"},
+		{fmt.Sprintf("--rate %d", o.rate), o.rate >= 0 && o.rate <= 1_000_000, "at most 1000000"},
+		{fmt.Sprintf("--duration %s", o.duration), o.duration >= 100*time.Millisecond && o.duration <= 24*time.Hour, "100ms to 24h"},
+		{fmt.Sprintf("--patience %s", o.patience), o.patience >= time.Second && o.patience <= time.Hour, "1s to 1h"},
+	} {
+		if !c.ok {
+			return fmt.Errorf("%s: it is %s", c.what, c.want)
+		}
+	}
+	for _, e := range o.env {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+			return fmt.Errorf("--env %q: write it as NAME=VALUE", e)
+		}
+	}
+	return nil
+}
+
+// cases are all combinations that were asked for. A load that a scenario does not have is left out when both were
+// asked for, and an error when it alone was.
+func (o *options) cases() ([]Case, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	names := o.scenarios
+	if slices.Contains(names, "all") {
+		names = scenarioNames()
+	}
+	for _, load := range o.loads {
+		if load != saturation && load != openLoop {
+			return nil, fmt.Errorf("--load %q: it is %s or %s", load, saturation, openLoop)
+		}
+	}
+	var list []Case
+	for _, name := range names {
+		s, err := findScenario(name)
+		if err != nil {
+			return nil, err
+		}
+		loads := slices.DeleteFunc(slices.Clone(o.loads), func(load string) bool { return !slices.Contains(s.loads, load) })
+		if len(loads) == 0 {
+			return nil, fmt.Errorf("--load %s: scenario %s has only %s", strings.Join(o.loads, ","), name, strings.Join(s.loads, ","))
+		}
+		for _, topology := range o.topologies {
+			if !slices.Contains(topologies(), topology) {
+				return nil, fmt.Errorf("--topology %q: it is one of %s", topology, strings.Join(topologies(), ", "))
+			}
+			for _, processes := range o.processes {
+				if processes < 1 || processes > 64 {
+					return nil, fmt.Errorf("--processes %d: it is 1 to 64", processes)
+				}
+				for _, load := range loads {
+					list = append(list, o.newCase(s, load, topology, processes))
+				}
+			}
+		}
+	}
+	return list, nil
+}

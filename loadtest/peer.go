@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// peer is another way to run the same handler on the same stream.
+type peer struct {
+	name, about string
+	program     string   // of the machine, or of node_modules/.bin; "": this program
+	args        []string // a file is one of peers/
+	mode        string   // of consumer.mjs
+	needs       string   // a package
+}
+
+func peers() []peer {
+	node := func(mode string) peer {
+		return peer{name: "node-" + mode, program: "node", args: []string{"consumer.mjs"}, mode: mode, needs: "@nats-io/jetstream"}
+	}
+	denoArgs := []string{"run", "--allow-all", "--quiet", "--no-lock", "--node-modules-dir=manual", "consumer.mjs"}
+	list := []peer{
+		{name: "floor", about: "Go that reads no body and runs no JavaScript", args: []string{"floor"}},
+		node("plain"), node("fetch"), node("threads"), node("threads-fetch"), node("ivm"),
+		{name: "deno-plain", program: "deno", args: denoArgs, mode: "plain", needs: "deno"},
+		{name: "deno-fetch", program: "deno", args: denoArgs, mode: "fetch", needs: "deno"},
+		{name: "bun-plain", program: "bun", args: []string{"run", "consumer.mjs"}, mode: "plain", needs: "bun"},
+		{name: "bun-fetch", program: "bun", args: []string{"run", "consumer.mjs"}, mode: "fetch", needs: "bun"},
+	}
+	abouts := map[string]string{
+		"plain": "one thread, a function of a string, no isolation", "fetch": "one thread, Request and Response, no isolation",
+		"threads": "a worker thread for each owner", "threads-fetch": "a worker thread for each owner, Request and Response",
+		"ivm": "isolated-vm: a V8 isolate for each owner, strings in and out",
+	}
+	for i := range list {
+		if list[i].mode == "ivm" {
+			list[i].needs = "isolated-vm"
+		}
+		if list[i].mode != "" {
+			list[i].about = abouts[list[i].mode]
+		}
+	}
+	return list
+}
+
+// durable is the consumer that peers pull from.
+const durable = "workers"
+
+func newPeersCommand() *cobra.Command {
+	o := defaultOptions()
+	var names []string
+	c := &cobra.Command{
+		Use: "peers", Short: "Measure Pinwheel beside other ways to run the same handler on the same stream", Args: cobra.NoArgs,
+		Long: "Runs the handler of workers/order.mjs by Pinwheel and by each peer in turn, round by round, and prints medians and ratios.\n" +
+			"One nats-server, one process, no limits on what a process may use.\n\n" + describePeers(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			cases, err := o.peerCases(names)
+			if err != nil {
+				return err
+			}
+			return measure(cmd.Context(), cmd.OutOrStdout(), o, cases)
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&names, "peer", nil, "`NAMES` of peers, beside Pinwheel (default all)")
+	f.StringSliceVar(&o.loads, "load", []string{saturation}, "saturation, open, or both")
+	f.IntSliceVar(&o.owners, "owners", o.owners, "`NUMBERS` of owners")
+	o.commonFlags(f)
+	return c
+}
+
+func describePeers() string {
+	text := ""
+	for _, p := range peers() {
+		text += fmt.Sprintf("  %-20s %s\n", p.name, p.about)
+	}
+	return text
+}
+
+// peerCases has the systems beside each other for every load and number of owners.
+func (o *options) peerCases(names []string) ([]Case, error) {
+	if len(names) == 0 {
+		for _, p := range peers() {
+			names = append(names, p.name)
+		}
+	}
+	var list []Case
+	for _, load := range o.loads {
+		if load != saturation && load != openLoop {
+			return nil, fmt.Errorf("--load %q: it is %s or %s", load, saturation, openLoop)
+		}
+		for _, owners := range o.owners {
+			if owners < 1 || owners > warmOwners {
+				return nil, fmt.Errorf("--owners %d: it is 1 to %d", owners, warmOwners)
+			}
+			for _, name := range append([]string{ours}, names...) {
+				if name != ours && !slices.ContainsFunc(peers(), func(p peer) bool { return p.name == name }) {
+					return nil, fmt.Errorf("--peer %q: it is one of\n%s", name, describePeers())
+				}
+				sc := &scenario{name: "echo", owners: owners, events: 60_000, rate: 200, warm: true}
+				c := o.newCase(sc, load, topologyOne, 1)
+				c.System, c.Beside = name, true
+				list = append(list, c)
+			}
+		}
+	}
+	return list, nil
+}
+
+// missing says what has to be installed for peers to run, and how. It is an error: a table without a peer that was asked
+// for is another table.
+func (r *runner) missing(ctx context.Context, cases []Case) error {
+	var errs []error
+	for _, c := range cases {
+		i := slices.IndexFunc(r.peers, func(p peer) bool { return p.name == c.System })
+		if i < 0 {
+			continue
+		}
+		p := r.peers[i]
+		if p.program == "node" {
+			if _, err := exec.LookPath("node"); err != nil {
+				errs = append(errs, fmt.Errorf("%s needs node, 20 or later, on PATH", p.name))
+			}
+		}
+		if p.needs == "" {
+			continue
+		}
+		if r.peerDir == "" {
+			root, err := moduleRoot(ctx)
+			if err != nil {
+				return err
+			}
+			r.peerDir = filepath.Join(root, "loadtest", "peers")
+		}
+		for _, name := range []string{p.needs, "@nats-io/transport-node"} {
+			if _, err := os.Stat(filepath.Join(r.peerDir, "node_modules", filepath.FromSlash(name))); err != nil {
+				errs = append(errs, fmt.Errorf("%s needs the package %s", p.name, name))
+			}
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	errs = append(errs, errors.New("install them with: npm ci --prefix loadtest/peers\nor leave those peers out: --peer floor,node-plain"))
+	return errors.Join(errs...)
+}
+
+func (p peer) command(dir, self string) *exec.Cmd {
+	switch p.program {
+	case "":
+		return exec.Command(self, p.args...)
+	case "node":
+		cmd := exec.Command("node", p.args...)
+		cmd.Dir = dir
+		return cmd
+	default:
+		cmd := exec.Command(filepath.Join(dir, "node_modules", ".bin", p.program), p.args...)
+		cmd.Dir = dir
+		return cmd
+	}
+}
+
+// openPeer makes a stream like the fleet's, and starts the peer on it.
+func (r *runner) openPeer(ctx context.Context, s *site, c Case) error {
+	i := slices.IndexFunc(r.peers, func(p peer) bool { return p.name == c.System })
+	if i < 0 {
+		return fmt.Errorf("no peer %q", c.System)
+	}
+	p := r.peers[i]
+	if err := s.connect(); err != nil {
+		return err
+	}
+	if err := createStream(ctx, s.js); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := p.command(r.peerDir, self)
+	cmd.Env = append(os.Environ(), "NATS_URL="+s.url, "STREAM="+stream, "CONSUMER="+durable, "MODE="+p.mode)
+	if s.system, err = startChild(p.name, cmd, nil); err != nil {
+		return err
+	}
+	s.meter = newMeter(s.system, s.servers)
+	return s.awaitPull(ctx)
+}
+
+// createStream makes what publishers find of a fleet, with one consumer for all lanes in place of one each: a peer takes
+// events as they come.
+func createStream(ctx context.Context, js jetstream.JetStream) error {
+	subjects := events.Subjects(events.DefaultPrefix)
+	_, err := js.CreateStream(ctx, jetstream.StreamConfig{
+		Name: stream, Subjects: []string{subjects.AllEvents(), subjects.Pin()}, Retention: jetstream.WorkQueuePolicy,
+		SubjectTransform: &jetstream.SubjectTransformConfig{Source: subjects.AllEvents(), Destination: subjects.Stored()},
+		Storage:          jetstream.FileStorage, MaxBytes: 2 << 30, Discard: jetstream.DiscardNew,
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := js.PublishMsg(ctx, &nats.Msg{Subject: subjects.Pin()}); err != nil {
+		return err
+	}
+	_, err = js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+		Durable: durable, FilterSubject: string(subjects) + ".events.>", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute, MaxAckPending: 20_000,
+	})
+	return err
+}
+
+// awaitPull waits until the peer asks for events.
+func (s *site) awaitPull(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cons, err := s.js.Consumer(ctx, stream, durable)
+	if err != nil {
+		return err
+	}
+	for {
+		info, err := cons.Info(ctx)
+		if err == nil && info.NumWaiting > 0 {
+			return nil
+		}
+		if err := s.alive(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not ask for events; it said last:\n%s", s.system.name, strings.TrimSpace(s.system.said()))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// publisher makes the events of a run. Replies come to inbox and the event's number.
+type publisher struct {
+	js       jetstream.JetStream
+	scenario *scenario
+	owners   int
+	inbox    string // with the dot at its end
+}
+
+func newPublisher(s *site, sc *scenario, owners int) *publisher {
+	return &publisher{s.js, sc, owners, s.nc.NewInbox() + "."}
+}
+
+func (p *publisher) message(id int) *nats.Msg {
+	part := p.scenario.partOf(id)
+	owner := ownerName(p.scenario.ownerOf(id, p.owners))
+	m := &nats.Msg{Subject: events.Subjects(events.DefaultPrefix).Event(part.kind, owner, part.name()), Data: part.body(nil, id)}
+	m.Header = nats.Header{events.HeaderReplyTo: {p.inbox + strconv.Itoa(id)}, events.HeaderEventID: {eventID(id)}}
+	if part.kind == events.Task {
+		m.Header[events.HeaderContentType] = []string{"application/json"}
+	}
+	return m
+}
+
+// publishPatience is how long a publish waits for room among those that are not acknowledged.
+const publishPatience = 20 * time.Second
+
+// publish does not wait for the stream's acknowledgement, unless too many are missing.
+func (p *publisher) publish(id int) error {
+	_, err := p.js.PublishMsgAsync(p.message(id), jetstream.WithStallWait(publishPatience))
+	return err
+}
+
+// flush waits for all acknowledgements.
+func (p *publisher) flush(patience time.Duration) error {
+	select {
+	case <-p.js.PublishAsyncComplete():
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("%d publishes are not acknowledged after %s", p.js.PublishAsyncPending(), patience)
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// recorder keeps latencies, each within a thousandth of what it was, from a microsecond to ten minutes. One goroutine at a time.
+type recorder struct{ hist *hdrhistogram.Histogram }
+
+func newRecorder() *recorder {
+	return &recorder{hdrhistogram.New(int64(time.Microsecond), int64(10*time.Minute), 3)}
+}
+
+func (r *recorder) record(d time.Duration) {
+	// Longer than ten minutes is ten minutes; an error there is none then.
+	_ = r.hist.RecordValue(int64(min(max(d, 0), 10*time.Minute)))
+}
+
+// percentiles that are reported, and those between that make a curve.
+var percentiles = []struct {
+	name string // "": of the curve only
+	p    float64
+}{
+	{"p50 ms", 50}, {"", 75}, {"p90 ms", 90}, {"", 95}, {"", 97.5}, {"p99 ms", 99}, {"", 99.5}, {"", 99.75}, {"p99.9 ms", 99.9}, {"", 99.95}, {"p99.99 ms", 99.99}, {"max ms", 100},
+}
+
+// Point is a point of a latency curve.
+type Point struct {
+	Percentile float64 `json:"percentile"`
+	MS         float64 `json:"ms"`
+}
+
+// report adds the percentiles to metrics and returns the curve. A percentile that so few values do not have is left out:
+// p99.9 of 500 events would be their longest by another name.
+func (r *recorder) report(metrics map[string]float64) []Point {
+	var curve []Point
+	n := float64(r.hist.TotalCount())
+	for _, p := range percentiles {
+		if n == 0 || p.p < 100 && n*(1-p.p/100) < 1 {
+			continue
+		}
+		ms := r.at(p.p)
+		curve = append(curve, Point{p.p, ms})
+		if p.name != "" {
+			metrics[p.name] = ms
+		}
+	}
+	return curve
+}
+
+// at is a percentile in milliseconds.
+func (r *recorder) at(p float64) float64 {
+	return float64(r.hist.ValueAtPercentile(p)) / float64(time.Millisecond)
+}

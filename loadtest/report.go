@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Report is everything that a run of this program measured, and the JSON file.
+type Report struct {
+	Machine Machine   `json:"machine"`
+	Command []string  `json:"command"` // arguments
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended"`
+	Cases   []Result  `json:"cases"`
+}
+
+// Result are the rounds of a case.
+type Result struct {
+	Case
+	Rounds []Round `json:"rounds"`
+}
+
+// Round is one run of a case.
+type Round struct {
+	Metrics     map[string]float64 `json:"metrics"`
+	Curve       []Point            `json:"curve,omitempty"`       // latency
+	Disturbed   bool               `json:"disturbed,omitempty"`   // others used more than 0.25 cores, repeatedly
+	Redelivered int                `json:"redelivered,omitempty"` // replies of events that ran again
+}
+
+func newReport(ctx context.Context, cases []Case) *Report {
+	r := &Report{Machine: thisMachine(ctx), Command: os.Args[1:], Started: time.Now().UTC()}
+	for _, c := range cases {
+		r.Cases = append(r.Cases, Result{Case: c})
+	}
+	return r
+}
+
+// quiet are the rounds that count: the undisturbed ones, or all if there are none.
+func (r *Result) quiet() (rounds []Round, disturbed bool) {
+	for _, one := range r.Rounds {
+		if !one.Disturbed {
+			rounds = append(rounds, one)
+		}
+	}
+	if len(rounds) == 0 {
+		return r.Rounds, true
+	}
+	return rounds, false
+}
+
+// summary of a metric; false when the case does not have it. A percentile that only some rounds have is none.
+func (r *Result) summary(name string) (summary, bool) {
+	rounds, _ := r.quiet()
+	var values []float64
+	for _, one := range rounds {
+		if v, ok := one.Metrics[name]; ok {
+			values = append(values, v)
+		}
+	}
+	return summarize(values), len(values) > 0 && len(values) == len(rounds)
+}
+
+// curve is the medians of the rounds' curves.
+func (r *Result) curve() []Point {
+	rounds, _ := r.quiet()
+	var points []Point
+	for i := 0; ; i++ {
+		var values []float64
+		for _, one := range rounds {
+			if i < len(one.Curve) {
+				values = append(values, one.Curve[i].MS)
+			}
+		}
+		if len(values) == 0 || len(values) < len(rounds) {
+			return points
+		}
+		points = append(points, Point{rounds[0].Curve[i].Percentile, summarize(values).median})
+	}
+}
+
+// write writes the files that were asked for.
+func (r *Report) write(o *options) error {
+	if o.json != "" {
+		text, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(o.json, append(text, '\n'), 0o644); err != nil { //nolint:gosec // for everybody to read
+			return err
+		}
+	}
+	if o.html != "" {
+		text, err := r.page()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(o.html, text, 0o644); err != nil { //nolint:gosec // for everybody to read
+			return err
+		}
+	}
+	if o.plots != "" {
+		if err := os.MkdirAll(o.plots, 0o755); err != nil { //nolint:gosec // for everybody to read
+			return err
+		}
+		for _, p := range r.plots() {
+			if err := os.WriteFile(filepath.Join(o.plots, p.file), []byte(p.svg), 0o644); err != nil { //nolint:gosec // for everybody to read
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func readReport(path string) (*Report, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%s is no file that --json wrote: %w", path, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func testCase(t *testing.T, o *options, name, load, topology string) (*scenario, Case) {
+	t.Helper()
+	sc, err := findScenario(name)
+	require.NoError(t, err)
+	return sc, o.newCase(sc, load, topology, 1)
+}
+
+// TestWholeRun has a saturation and an open loop run through the whole program, reports included.
+func TestWholeRun(t *testing.T) {
+	path, err := pinwheelBinary()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	o := defaultOptions()
+	o.pinwheel, o.events, o.rate, o.duration, o.rounds, o.repeats, o.quiet = path, 500, 100, time.Second, 1, 0, 0
+	o.topologies = []string{topologyOne}
+	o.json, o.html, o.plots = filepath.Join(dir, "a.json"), filepath.Join(dir, "a.html"), filepath.Join(dir, "plots")
+	cases, err := o.cases()
+	require.NoError(t, err)
+	require.Len(t, cases, 2)
+	var out bytes.Buffer
+	require.NoError(t, measure(t.Context(), &out, o, cases))
+	require.Contains(t, out.String(), "echo saturation one")
+	require.Contains(t, out.String(), "p99 ms")
+
+	text, err := os.ReadFile(o.json)
+	require.NoError(t, err)
+	var report Report
+	require.NoError(t, json.Unmarshal(text, &report))
+	drained, open := report.Cases[0].Rounds[0], report.Cases[1].Rounds[0]
+	require.Positive(t, drained.Metrics["events/s"])
+	require.Positive(t, drained.Metrics["fleet peak MB"])
+	require.Contains(t, open.Metrics, "p99 ms")
+	require.NotContains(t, open.Metrics, "p99.9 ms", "100 events have none")
+	require.LessOrEqual(t, open.Metrics["p50 ms"], open.Metrics["max ms"])
+	require.NotEmpty(t, open.Curve)
+
+	var compared bytes.Buffer
+	require.NoError(t, compareFiles(&compared, o.json, o.json))
+	require.Contains(t, compared.String(), "noise")
+	require.NotContains(t, compared.String(), "better")
+}
+
+// TestScenarios runs every part and mode there is against a real fleet: every reply is checked.
+func TestScenarios(t *testing.T) {
+	r := openTest(t, true)
+	for _, tt := range []struct{ name, load, topology string }{
+		{"mixed", saturation, topologyEmbedded},
+		{"streamed", openLoop, topologyEmbedded},
+		{"cold", saturation, topologyOne},
+		{"oneshot", openLoop, topologyEmbedded},
+		{"persistent", saturation, topologyEmbedded},
+		{"shared", saturation, topologyEmbedded},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r.o.events, r.o.rate, r.o.duration = 100, 10, 500*time.Millisecond
+			_, c := testCase(t, r.o, tt.name, tt.load, tt.topology)
+			round, err := r.run(t.Context(), c)
+			require.NoError(t, err)
+			require.NotEmpty(t, round.Metrics)
+		})
+	}
+}
+
+func TestNoisyNeighbour(t *testing.T) {
+	r := openTest(t, true)
+	r.o.rate, r.o.duration = 50, 500*time.Millisecond
+	sc, c := testCase(t, r.o, "noisy", openLoop, topologyOne)
+	sc.noise, c.Owners = 2000, 5
+	round, err := r.runOf(t.Context(), sc, c)
+	require.NoError(t, err)
+	require.Positive(t, round.Metrics["p99 alone ms"])
+	require.Positive(t, round.Metrics["p99 beside/alone"])
+}
+
+// TestRefusesWhatTheFleetSaysWrong has a real fleet answer what the scenario does not expect.
+func TestRefusesWhatTheFleetSaysWrong(t *testing.T) {
+	r := openTest(t, true)
+	r.o.events = 20
+	sc, c := testCase(t, r.o, "echo", saturation, topologyOne)
+	sc.parts[0].reply = func(b []byte, id int) []byte { return receipt(b, id+id/19) } // wrong for the last
+	_, err := r.runOf(t.Context(), sc, c)
+	require.ErrorContains(t, err, `event 19: the reply is "{\"ok\":true,\"id\":19,`)
+
+	r.o.rate = 20
+	sc, c = testCase(t, r.o, "echo", openLoop, topologyOne)
+	sc.parts[0].body = func(b []byte, id int) []byte { return append(b, "no JSON"...) } // the handler throws
+	_, err = r.runOf(t.Context(), sc, c)
+	require.ErrorContains(t, err, "event 0 failed: exception: SyntaxError")
+}
+
+// TestRefusesWhatPeersDoWrong has a consumer lose an event, answer it wrongly, twice, not ack it, or die of it.
+func TestRefusesWhatPeersDoWrong(t *testing.T) {
+	r := openTest(t, false)
+	r.o.events, r.o.patience = 50, time.Second
+	for fault, want := range map[string]string{
+		"none": "", "lost": "lost: 1 of 50 events have no reply, the first are 3", "wrong": "event 3: the reply is", "double": "event 3: two replies of attempt 1",
+		"unacked": "1 events are answered and not acked", "dies": "liar-dies ended (exit status 3)",
+	} {
+		t.Run(fault, func(t *testing.T) {
+			r.peers = append(r.peers, peer{name: "liar-" + fault, args: []string{"liar", fault}})
+			sc, c := testCase(t, r.o, "echo", saturation, topologyOne)
+			c.System = "liar-" + fault
+			_, err := r.runOf(t.Context(), sc, c)
+			if want == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, want)
+			}
+		})
+	}
+}

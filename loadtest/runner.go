@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// runner runs cases. What lives as long as the program is here.
+type runner struct {
+	o        *options
+	dir      string // everything on disk is in it
+	pinwheel string // binary
+	peers    []peer // that there are
+	peerDir  string // loadtest/peers, once it is needed
+	shelf    *shelf
+	slow     *slowServer
+	bar      *bar
+}
+
+// measure runs all cases in every round, and reports.
+func measure(ctx context.Context, out io.Writer, o *options, cases []Case) error {
+	r, err := openRunner(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if err := r.missing(ctx, cases); err != nil {
+		return err
+	}
+	report := newReport(ctx, cases)
+	for round := range o.rounds {
+		for i, c := range cases {
+			r.bar.begin(round, o.rounds, i, len(cases), c.Name())
+			one, err := r.runQuietly(ctx, c)
+			if err != nil {
+				r.bar.end("")
+				return fmt.Errorf("%s, round %d: nothing is reported, because\n%w", c.Name(), round+1, err)
+			}
+			report.Cases[i].Rounds = append(report.Cases[i].Rounds, *one)
+			r.bar.end(one.line())
+		}
+	}
+	report.Ended = time.Now().UTC()
+	if err := report.print(out); err != nil {
+		return err
+	}
+	return report.write(o)
+}
+
+func openRunner(ctx context.Context, o *options) (*runner, error) {
+	dir, err := os.MkdirTemp("", "loadtest-")
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{o: o, dir: dir, bar: newBar(os.Stderr), peers: peers()}
+	if r.pinwheel, err = binary(ctx, o.pinwheel, dir); err != nil {
+		r.close()
+		return nil, err
+	}
+	if r.slow, err = openSlowServer(); err != nil {
+		r.close()
+		return nil, err
+	}
+	r.shelf = newShelf(r.pinwheel, dir, map[string]string{"SLOW_URL": r.slow.url})
+	return r, nil
+}
+
+func (r *runner) close() {
+	if r.slow != nil {
+		r.slow.close()
+	}
+	_ = os.RemoveAll(r.dir)
+}
+
+// binary is the one given, or one built of the module that this program is run in.
+func binary(ctx context.Context, path, dir string) (string, error) {
+	if path != "" {
+		return filepath.Abs(path)
+	}
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "pinwheel")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build pinwheel (or name one with --pinwheel): %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// runQuietly runs c, and again if others disturbed it. Of runs that were all disturbed it returns the least.
+func (r *runner) runQuietly(ctx context.Context, c Case) (best *Round, err error) {
+	for range r.o.repeats + 1 {
+		one, err := r.run(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if one.Disturbed = one.Metrics["foreign cores"] > foreignLimit; !one.Disturbed {
+			return one, nil
+		}
+		if best == nil || one.Metrics["foreign cores"] < best.Metrics["foreign cores"] {
+			best = one
+		}
+	}
+	return best, nil
+}
+
+// run runs c once.
+func (r *runner) run(ctx context.Context, c Case) (*Round, error) {
+	sc, err := findScenario(c.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	return r.runOf(ctx, sc, c)
+}
+
+// runOf runs c of a scenario once, on a site of its own.
+func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err error) {
+	r.bar.count("starting", 0, 1)
+	s, err := r.open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.alive())
+		}
+		s.close()
+	}()
+	if s.fleet != nil {
+		n, err := r.shelf.deploy(ctx, s.url, s.js, sc.parts, ownerName, c.Owners)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.fleet.awaitWorkers(ctx, n, c.Processes); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case c.Load == saturation:
+		return r.saturate(ctx, s, sc, c)
+	case sc.noise > 0:
+		return r.noisy(ctx, s, sc, c)
+	default:
+		return r.openLoop(ctx, s, sc, c)
+	}
+}
+
+// subscribe has the judge take every reply to the publisher's events.
+func (r *runner) subscribe(s *site, p *publisher, j *judge) error {
+	sub, err := s.nc.Subscribe(p.inbox+"*", func(m *nats.Msg) { j.take(m) })
+	if err != nil {
+		return err
+	}
+	// A reply that is dropped here would count as lost.
+	if err := sub.SetPendingLimits(-1, -1); err != nil {
+		return err
+	}
+	return s.nc.Flush()
+}
+
+var errDied = errors.New("a process died")
+
+// awaitReplies waits until n events are answered, or nothing has come for as long as patience: then verdict tells what is missing.
+func (r *runner) awaitReplies(ctx context.Context, s *site, j *judge, n int) error {
+	begin := time.Now()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		answered, last := j.progress()
+		if answered >= n {
+			return nil
+		}
+		if last.Before(begin) {
+			last = begin
+		}
+		if time.Since(last) > r.o.patience {
+			return j.verdict()
+		}
+		r.bar.count("replies", answered, n)
+		select {
+		case <-j.all:
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if s.alive() != nil {
+			return errDied // run says of what
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// scenario is what is asked of the fleet, and of how many owners.
+type scenario struct {
+	name, about string
+	parts       []part
+	owners      int
+	loads       []string
+	events      int // of a saturation run, unless the command line says otherwise
+	rate        int // events per second of an open loop
+	warm        bool
+	stream      bool // bodies go and come in chunks
+	noise       int  // events of another owner's backlog, beside
+}
+
+// part is a worker, and the events and replies that it has in a scenario.
+type part struct {
+	worker string // a file of workers/
+	mode   events.Mode
+	kind   events.Kind
+	weight int // of so many of all weights' sum
+	body   func(b []byte, id int) []byte
+	reply  func(b []byte, id int) []byte // exactly so
+}
+
+// name of the worker: a file in two modes is two workers.
+func (p part) name() string {
+	base, _, _ := strings.Cut(p.worker, ".")
+	if p.mode == "" {
+		return base
+	}
+	return base + "-" + string(p.mode)
+}
+
+func both() []string { return []string{saturation, openLoop} }
+
+func echo() part {
+	return part{worker: "order.mjs", kind: events.Fetch, weight: 1, body: order, reply: receipt}
+}
+
+func echoIn(m events.Mode) []part {
+	p := echo()
+	p.mode = m
+	return []part{p}
+}
+
+func task() part {
+	return part{worker: "order.mjs", kind: events.Task, weight: 1, body: order, reply: taskReceipt}
+}
+
+func wait() part {
+	return part{worker: "wait.mjs", kind: events.Fetch, weight: 1, body: order, reply: receipt}
+}
+
+func inout() part {
+	return part{worker: "io.mjs", kind: events.Fetch, weight: 1, body: order, reply: ioReply}
+}
+
+func spin() part {
+	return part{worker: "spin.mjs", kind: events.Fetch, weight: 1, body: spinBody, reply: spinReplies()}
+}
+
+func mirror(body func([]byte, int) []byte) part {
+	return part{worker: "mirror.mjs", kind: events.Fetch, weight: 1, body: body, reply: body}
+}
+
+func scenarios() []scenario {
+	weigh := func(weight int, p part) part { p.weight = weight; return p }
+	return []scenario{
+		{name: "echo", about: "1 KB of JSON parsed, answered with JSON, in a warm context", parts: []part{echo()}, owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "task", about: "the same as a task", parts: []part{task()}, owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "wait", about: "echo, and 50 ms of waitUntil after the reply", parts: []part{wait()}, owners: 1, loads: both(), events: 10_000, rate: 200, warm: true},
+		{name: "io", about: "a subrequest that takes 50 ms", parts: []part{inout()}, owners: 1, loads: both(), events: 8_000, rate: 200, warm: true},
+		{name: "cpu", about: "about 5 ms of computation", parts: []part{spin()}, owners: 1, loads: both(), events: 1_500, rate: 50, warm: true},
+		{name: "cold", about: "each event is the first of a worker of its own", parts: []part{echo()}, owners: 500, loads: both(), events: 500, rate: 50},
+		{name: "owners-100", about: "echo of 100 owners, an isolate each", parts: []part{echo()}, owners: 100, loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "owners-10000", about: "echo of 10 000 owners in turn, with room for 500 isolates", parts: []part{echo()}, owners: 10_000, loads: both(), events: 20_000, rate: 100, warm: true},
+		{name: "noisy", about: "50 quiet owners at 5 events/s each, alone and beside one with 100 000 events of 5 ms", parts: []part{echo()}, owners: 50, loads: []string{openLoop}, rate: 250, warm: true, noise: 100_000},
+		{name: "oneshot", about: "echo, each event in a new isolate", parts: echoIn(events.Oneshot), owners: 1, loads: both(), events: 3_000, rate: 50, warm: true},
+		{name: "persistent", about: "echo, all events in one context", parts: echoIn(events.Persistent), owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "shared", about: "echo, in isolates that any thread may take", parts: echoIn(events.Shared), owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "shared-100", about: "the same of 100 owners; owners-100 is pinned", parts: echoIn(events.Shared), owners: 100, loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "body-1k", about: "a body of 1 KB comes back", parts: []part{mirror(kilobyte)}, owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "body-64k", about: "a body of 64 KB comes back", parts: []part{mirror(sixtyFour)}, owners: 1, loads: both(), events: 8_000, rate: 100, warm: true},
+		{name: "streamed", about: "2 MB go in parts and come back in chunks", parts: []part{mirrorStream()}, owners: 1, loads: []string{openLoop}, rate: 10, warm: true, stream: true},
+		{name: "mixed", about: "of 20 events 10 echo, 5 task, 2 wait, 1 io, 1 cpu, 1 of 64 KB; 20 owners", parts: []part{
+			weigh(10, echo()), weigh(5, task()), weigh(2, wait()), weigh(1, inout()), weigh(1, spin()), weigh(1, mirror(sixtyFour)),
+		}, owners: 20, loads: both(), events: 10_000, rate: 200, warm: true},
+	}
+}
+
+func mirrorStream() part {
+	return part{worker: "stream.mjs", kind: events.Fetch, weight: 1, body: twoMegabytes, reply: twoMegabytes}
+}
+
+func scenarioNames() []string {
+	var names []string
+	for _, s := range scenarios() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func findScenario(name string) (*scenario, error) {
+	list := scenarios()
+	i := slices.IndexFunc(list, func(s scenario) bool { return s.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("--scenario %q: it is all, or of %s", name, strings.Join(scenarioNames(), ", "))
+	}
+	return &list[i], nil
+}
+
+func printScenarios(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "scenario\tloads\towners\tevents\trate/s\t")
+	for _, s := range scenarios() {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", s.name, strings.Join(s.loads, ","), s.owners, s.events, s.rate, s.about)
+	}
+	return w.Flush()
+}
+
+// partOf is which part event id belongs to. A run of as many events as there are weights has each part so often
+// as its weight says, and the parts lie mixed.
+func (s *scenario) partOf(id int) *part {
+	sum := 0
+	for i := range s.parts {
+		sum += s.parts[i].weight
+	}
+	// 7 has no divisor in common with a sum of weights that is 20; consecutive events are of different parts.
+	at := id * 7 % sum
+	for i := range s.parts {
+		if at -= s.parts[i].weight; at < 0 {
+			return &s.parts[i]
+		}
+	}
+	return nil // not reached: at < sum
+}
+
+// ownerOf is whose event id is. Owners are shifted against parts, so that each has events of all.
+func (s *scenario) ownerOf(id, owners int) int {
+	if len(s.parts) > 1 {
+		return (id + id/owners) % owners
+	}
+	return id % owners
+}
+
+func ownerName(i int) string { return fmt.Sprintf("owner-%d", i) }

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+//go:embed workers/*.mjs
+var workerFiles embed.FS
+
+// bucket is where the fleet keeps workers (docs/operations.md).
+const bucket = "PINWHEEL_WORKERS"
+
+// shelf deploys workers. The first of a kind goes through pinwheel deploy. What that stored is kept, and put into the
+// bucket for all other owners and in later runs: ten thousand deploys would be ten thousand processes with a V8 each.
+type shelf struct {
+	binary  string
+	dir     string            // for sources
+	vars    map[string]string // of all workers
+	records map[string]map[string]json.RawMessage
+}
+
+func newShelf(binary, dir string, vars map[string]string) *shelf {
+	return &shelf{binary, dir, vars, map[string]map[string]json.RawMessage{}}
+}
+
+// deploy gives a worker of every part to each of so many owners, and returns how many that are.
+func (s *shelf) deploy(ctx context.Context, url string, js jetstream.JetStream, parts []part, owner func(int) string, owners int) (int, error) {
+	total, seen := 0, map[string]bool{}
+	for _, p := range parts {
+		if seen[p.name()] {
+			continue
+		}
+		seen[p.name()] = true
+		record := s.records[p.name()]
+		if record == nil {
+			var err error
+			if record, err = s.first(ctx, url, js, p, owner(0)); err != nil {
+				return 0, err
+			}
+			s.records[p.name()] = record
+		}
+		if err := copyRecord(ctx, js, record, p.name(), owner, owners); err != nil {
+			return 0, fmt.Errorf("deploy %s: %w", p.name(), err)
+		}
+		total += owners
+	}
+	return total, nil
+}
+
+// first deploys p as anybody would, and returns what the fleet stored.
+func (s *shelf) first(ctx context.Context, url string, js jetstream.JetStream, p part, owner string) (map[string]json.RawMessage, error) {
+	text, err := workerFiles.ReadFile("workers/" + p.worker)
+	if err != nil {
+		return nil, err
+	}
+	if p.mode != "" {
+		text = append([]byte("// @mode "+string(p.mode)+"\n"), text...)
+	}
+	if err := writeFiles(s.dir, map[string][]byte{p.name() + ".mjs": text}); err != nil {
+		return nil, err
+	}
+	args := []string{"deploy", filepath.Join(s.dir, p.name()+".mjs"), "--owner", owner}
+	for name, value := range s.vars {
+		args = append(args, "--var", name+"="+value)
+	}
+	cmd := exec.CommandContext(ctx, s.binary, args...)
+	cmd.Env = append(os.Environ(), "PINWHEEL_NATS_URL="+url)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("pinwheel deploy %s: %w\n%s", p.worker, err, out)
+	}
+	kv, err := js.KeyValue(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := kv.Get(ctx, owner+"."+p.name())
+	if err != nil {
+		return nil, err
+	}
+	var record map[string]json.RawMessage
+	return record, json.Unmarshal(entry.Value(), &record)
+}
+
+// copyRecord stores the record for every owner that has it not yet.
+func copyRecord(ctx context.Context, js jetstream.JetStream, record map[string]json.RawMessage, worker string, owner func(int) string, owners int) error {
+	for i := range owners {
+		// The hash in it is over code and manifest, so it is right whoever the owner is.
+		record["owner"], _ = json.Marshal(owner(i)) // a string: no error
+		text, err := json.Marshal(record)
+		if err != nil {
+			return err
+		}
+		_, err = js.PublishAsync("$KV."+bucket+"."+owner(i)+"."+worker, text, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithStallWait(publishPatience))
+		if err != nil {
+			return err
+		}
+	}
+	select {
+	case <-js.PublishAsyncComplete():
+		return nil
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), errors.New("not all workers are stored"))
+	}
+}
