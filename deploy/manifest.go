@@ -22,6 +22,7 @@ type Manifest struct {
 	Limits   events.Limits     // zero fields = default
 	Retries  events.Retries    // zero fields = default
 	Lifetime events.Lifetime   // zero fields = no bound; of mode persistent only
+	OnDead   *events.DeadHook  // who is told of dead letters; nil = nobody
 }
 
 const (
@@ -156,6 +157,11 @@ func (m Manifest) Validate() error {
 	}
 	if err := m.Retries.Validate(); err != nil {
 		return err
+	}
+	if m.OnDead != nil {
+		if err := m.OnDead.Validate(); err != nil {
+			return err
+		}
 	}
 	if err := m.Lifetime.Validate(); err != nil {
 		return err

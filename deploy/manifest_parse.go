@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // ParseManifest reads a manifest file and validates it. The error is a *SourceError: unknown keys, doubled keys, wrong
@@ -68,6 +70,7 @@ func (p *manifestParser) manifest(m *Manifest) error {
 			"factor": p.value("a number", &r.Factor), "maxMs": p.value(aNumber, &r.Max),
 			"jitter": p.value("a number", &r.Jitter), "fetch": p.value("true or false", &r.Fetch),
 		}),
+		"onDeadLetter": p.onDeadLetter(&m.OnDead),
 		"lifetime": p.fixed(fields{
 			"idleMs": p.value(aNumber, &life.Idle), "ttlMs": p.value(aNumber, &life.TTL), "requests": p.value(aNumber, &life.Requests),
 		}),
@@ -155,6 +158,18 @@ func (p *manifestParser) value(want string, into any) field {
 			return p.fail(at, "%s is %s: it is %s", path, shorten(raw), want)
 		}
 		return nil
+	}
+}
+
+// onDeadLetter reads who is told of dead letters.
+func (p *manifestParser) onDeadLetter(into **events.DeadHook) field {
+	return func(path string) error {
+		h := &events.DeadHook{}
+		*into = h
+		return p.object(path, fields{
+			"worker": p.value("a string", &h.Worker), "subject": p.value("a string", &h.Subject),
+			"jetStream": p.value("true or false", &h.JetStream),
+		}, nil)
 	}
 }
 

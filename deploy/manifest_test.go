@@ -30,6 +30,14 @@ func TestManifestIsRead(t *testing.T) {
 		Limits:  events.Limits{CPU: ms(200), Wall: ms(5000), HeapMB: 64, Subrequests: 5, LogBytes: 1000},
 		Retries: events.Retries{MaxAttempts: 3, Initial: ms(100), Factor: 1.5, Max: ms(1000), Jitter: 0.1, Fetch: true},
 	}, m)
+	for text, want := range map[string]*events.DeadHook{
+		`{"onDeadLetter": {"worker": "undertaker"}}`:                   {Worker: "undertaker"},
+		`{"onDeadLetter": {"subject": "alerts.x", "jetStream": true}}`: {Subject: "alerts.x", JetStream: true},
+	} {
+		m, err := deploy.ParseManifest("w.pinwheel.json", []byte(text))
+		require.NoError(t, err)
+		require.Equal(t, deploy.Manifest{OnDead: want}, m)
+	}
 	m, err = deploy.ParseManifest("w.pinwheel.json", []byte("{}"))
 	require.NoError(t, err)
 	require.Zero(t, m)
@@ -43,7 +51,7 @@ func TestManifestFaultsSayWhereAndWhatIsAllowed(t *testing.T) {
 		"{}\n{}":                           "2:1: something follows the manifest's closing brace",
 		"{\"vars\": {}\n \"queues\": {}}":  "2:2: this is not JSON: invalid character '\"' after object key:value pair",
 		"{\"vars\": {},}":                  "1:13: this is not JSON",
-		"{\n  \"var\": {}}":                "2:3: unknown key \"var\": the manifest may have lifetime, limits, mode, queues, retries, vars",
+		"{\n  \"var\": {}}":                "2:3: unknown key \"var\": the manifest may have lifetime, limits, mode, onDeadLetter, queues, retries, vars",
 		"{\"Vars\": {}}":                   "1:2: unknown key \"Vars\"",
 		"{\"vars\": {}, \"vars\": {}}":     "1:14: key \"vars\" stands twice",
 		"{\"limits\": {\"cpu\": 1}}":       "1:13: unknown key \"limits.cpu\": limits may have cpuMs, heapMB, logBytes, subrequests, wallMs",
@@ -58,6 +66,10 @@ func TestManifestFaultsSayWhereAndWhatIsAllowed(t *testing.T) {
 		"{\"mode\": \"turbo\"}":            "mode \"turbo\": it is one of pinned, shared, oneshot, persistent",
 		"{\"lifetime\": {\"idleMs\": 1}}":  "1:15: lifetime.idleMs is 1: it is 10 to 2592000000",
 		"{\"mode\": \"shared\", \"lifetime\": {\"ttlMs\": 10}}":         "1:20: lifetime is for mode \"persistent\": the mode is \"shared\"",
+		"{\"onDeadLetter\": {\"worker\": \"a.b\"}}":                     "1:19: onDeadLetter.worker is no worker: worker \"a.b\": a name is 1 to 64",
+		"{\"onDeadLetter\": {}}":                                        "1:2: onDeadLetter has either a worker or a subject",
+		"{\"onDeadLetter\": {\"subject\": \"$JS.x\"}}":                  "1:19: onDeadLetter.subject is \"$JS.x\"",
+		"{\"onDeadLetter\": {\"queue\": \"x\"}}":                        "1:19: unknown key \"onDeadLetter.queue\": onDeadLetter may have jetStream, subject, worker",
 		"{\"vars\": {\"ü\": 1}}":                                        "1:16: vars.ü is 1: it is a string",
 		"{\"vars\": {\"1A\": \"x\"}}":                                   "1:11: vars.1A is no name in env: it is A-Z a-z 0-9 _, not a digit first",
 		"{\"queues\": {\"Q\": \"a.b\"}}":                                "1:13: queues.Q is no worker: worker \"a.b\": a name is 1 to 64",

@@ -13,12 +13,14 @@ import (
 
 func aWorker(t testing.TB) *events.Worker {
 	t.Helper()
-	b := Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Manifest: Manifest{Mode: events.Pinned, Vars: map[string]string{"A": "b"}}}
+	b := Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Manifest: Manifest{
+		Mode: events.Pinned, Vars: map[string]string{"A": "b"}, OnDead: &events.DeadHook{Worker: "x"},
+	}}
 	hash, err := b.Hash()
 	require.NoError(t, err)
 	return &events.Worker{
 		Owner: "acme", Name: "w", Number: 3, Version: version(3, hash), Hash: hash, Mode: events.Pinned, Handlers: []events.Kind{events.Task},
-		Code: b.Code, File: b.File, SourceMap: b.SourceMap, Vars: b.Manifest.Vars, DeployedAt: time.Now().UTC(),
+		Code: b.Code, File: b.File, SourceMap: b.SourceMap, Vars: b.Manifest.Vars, OnDead: b.Manifest.OnDead, DeployedAt: time.Now().UTC(),
 	}
 }
 

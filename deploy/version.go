@@ -45,5 +45,6 @@ func (m Manifest) canonical() ([]byte, error) {
 		Limits   events.Limits
 		Retries  events.Retries
 		Lifetime *events.Lifetime `json:",omitempty"`
-	}{m.Mode.OrDefault(), m.Vars, m.Queues, m.Limits, m.Retries, lifetime})
+		OnDead   *events.DeadHook `json:",omitempty"`
+	}{m.Mode.OrDefault(), m.Vars, m.Queues, m.Limits, m.Retries, lifetime, m.OnDead})
 }

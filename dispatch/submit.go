@@ -93,6 +93,9 @@ func (d *Dispatcher) settlement(e *events.Event, v *version, is verdict, took ti
 	s := events.Settlement{Event: e, Outcome: is.outcome}
 	if v != nil {
 		s.Outcome.Version = v.worker.Version
+		if is.outcome.Verdict == events.Dead {
+			s.Outcome.OnDead = v.worker.OnDead
+		}
 	}
 	if f := is.outcome.Failure; f != nil {
 		d.metrics.failed(f.Reason, is.outcome.Verdict)

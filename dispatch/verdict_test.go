@@ -242,3 +242,15 @@ func TestRetryDelay(t *testing.T) {
 		}
 	})
 }
+
+// Whoever a worker's manifest names is told of its dead letters, and of nothing else.
+func TestDeadSettlementsSayWhoIsTold(t *testing.T) {
+	d, _ := newDispatcher(t, Config{Threads: 1, Slots: 4, OwnerMaxQueued: 4})
+	hook := &events.DeadHook{Worker: "undertaker"}
+	v := newVersion(&events.Worker{Owner: "a", Name: "w", Version: "1-a", OnDead: hook})
+	e := &events.Event{Kind: events.Task, Owner: "a", Worker: "w"}
+	f := events.Fail(events.ReasonException, "boom")
+	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}}, 0).Outcome.OnDead)
+	require.Nil(t, d.settlement(e, v, verdict{outcome: events.Outcome{Verdict: events.Retry, Failure: f}}, 0).Outcome.OnDead)
+	require.Nil(t, d.settlement(e, nil, verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}}, 0).Outcome.OnDead)
+}

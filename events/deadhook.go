@@ -19,12 +19,12 @@ type DeadHook struct {
 func (h DeadHook) Validate() error {
 	switch {
 	case (h.Worker == "") == (h.Subject == ""):
-		return fmt.Errorf("onDeadLetter: it has either a worker or a subject")
+		return fmt.Errorf("onDeadLetter has either a worker or a subject")
 	case h.JetStream && h.Subject == "":
-		return fmt.Errorf("onDeadLetter.jetStream: it goes with a subject")
+		return fmt.Errorf("onDeadLetter.jetStream is true: it goes with a subject")
 	case h.Worker != "":
 		if err := CheckName("worker", h.Worker); err != nil {
-			return fmt.Errorf("onDeadLetter.worker: %w", err)
+			return fmt.Errorf("onDeadLetter.worker is no worker: %w", err)
 		}
 	case !validPublishSubject(h.Subject) || strings.HasPrefix(h.Subject, "$"):
 		return fmt.Errorf("onDeadLetter.subject is %q: it is a subject that one can publish to, and does not begin with $", h.Subject)

@@ -141,6 +141,9 @@ func (t *thread) dispatch(r *run) {
 		if e.Kind == events.Scheduled {
 			c.Number(float64(e.ScheduledTime)).String(e.Cron)
 		}
+		if n := e.Replays(); n > 0 {
+			c.Number(float64(n))
+		}
 	}
 	t.turn(r, c.Bytes(), body)
 }

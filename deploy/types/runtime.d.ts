@@ -39,6 +39,8 @@ interface EventInfo<Payload = any> {
   readonly id: string;
   /** From 1. */
   readonly attempt: number;
+  /** How often the event was a dead letter and was replayed. */
+  readonly replays: number;
   /** Headers of the NATS message. */
   readonly headers: Headers;
   /** The body: what its JSON says if it is JSON, else its bytes. Throws if it should be JSON and is not, which fails the event for good. */

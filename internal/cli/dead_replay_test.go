@@ -48,7 +48,7 @@ func TestLettersAreChosenByTextTimeAndReplays(t *testing.T) {
 // echoes acks what it is given if it has a price, and says in its log what that was.
 const echoes = `export default { async task(event) {
   if (!event.payload.price) throw new Error("no price");
-  console.log(JSON.stringify([event.payload, event.headers.get("x-source")]));
+  console.log(JSON.stringify([event.payload, event.headers.get("x-source"), event.replays]));
 } };`
 
 func TestEditedLetterIsReplayedElsewhere(t *testing.T) {
@@ -67,7 +67,7 @@ func TestEditedLetterIsReplayedElsewhere(t *testing.T) {
 	require.Equal(t, fleettest.Result{Out: "3 acme/orders task exception\n1 replayed\n"}, f.Pinwheel("dead", "replay", "3", "--to", "other"))
 	m, err := logs.NextMsg(patience)
 	require.NoError(t, err)
-	require.Contains(t, string(m.Data), `[{\"id\":1,\"price\":5},\"desk\"]`)
+	require.Contains(t, string(m.Data), `[{\"id\":1,\"price\":5},\"desk\",1]`)
 
 	// For this replay only, and by hand.
 	t.Setenv("VISUAL", `sed -i s/2/7/`)

@@ -40,6 +40,7 @@ class TaskData {
   type;
   id;
   attempt;
+  replays = 0;
   rawHeaders;
   headers = null;
   body; // a string when it is ASCII, else bytes
@@ -123,6 +124,7 @@ function defineTaskMembers(Class, dataOf, times) {
   const members = {
     get id() { return dataOf(this).id; },
     get attempt() { return dataOf(this).attempt; },
+    get replays() { return dataOf(this).replays; },
     get headers() { return headersOf(dataOf(this)); },
     get payload() { return payloadOf(dataOf(this)); },
     text() { return promised(this, textOf); },

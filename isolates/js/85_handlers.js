@@ -315,17 +315,19 @@ internal.startFetch = (id, method, url, headers, body, credit, inParts) => {
   });
 };
 
-internal.startTask = (id, eventId, attempt, headers, body) => {
+internal.startTask = (id, eventId, attempt, headers, body, replays = 0) => {
   internal.startIn(internal.begin(id, handlerBits.task), (run) => {
     const data = new internal.TaskData(run, "task", eventId, attempt, headers, body, 0, "");
+    data.replays = replays;
     if (handlers.task !== undefined) call(run, handlers.task, internal.newTaskInfo(data));
     else listen(run, internal.newTaskEvent(data), "task");
   });
 };
 
-internal.startScheduled = (id, eventId, attempt, headers, body, scheduledTime, cron) => {
+internal.startScheduled = (id, eventId, attempt, headers, body, scheduledTime, cron, replays = 0) => {
   internal.startIn(internal.begin(id, handlerBits.scheduled), (run) => {
     const data = new internal.TaskData(run, "scheduled", eventId, attempt, headers, body, scheduledTime, cron);
+    data.replays = replays;
     if (handlers.scheduled !== undefined) call(run, handlers.scheduled, internal.newScheduledInfo(data));
     else listen(run, internal.newScheduledEvent(data), "scheduled");
   });

@@ -80,20 +80,20 @@ function prepare(vars, queues, concurrent) {
   if (concurrent) internal.runConcurrently();
 }
 
-host.entry((op, a, b, c, d, e, f, g) => {
+host.entry((op, a, b, c, d, e, f, g, h) => {
   internal.enter(op === UNHANDLED); // which comes with the frame of the promise
   try {
-    return act(op, a, b, c, d, e, f, g);
+    return act(op, a, b, c, d, e, f, g, h);
   } finally {
     internal.leave();
   }
 });
 
-function act(op, a, b, c, d, e, f, g) {
+function act(op, a, b, c, d, e, f, g, h) {
   switch (op) {
     case FETCH_EVENT: return internal.startFetch(a, b, c, d, e, f, g);
-    case TASK_EVENT: return internal.startTask(a, b, c, d, e);
-    case SCHEDULED_EVENT: return internal.startScheduled(a, b, c, d, e, f, g);
+    case TASK_EVENT: return internal.startTask(a, b, c, d, e, f);
+    case SCHEDULED_EVENT: return internal.startScheduled(a, b, c, d, e, f, g, h);
     case TIMERS: return internal.fireTimers(a);
     case RESPONSE: return internal.fetchResponse(a, b, c, d, e, f);
     case CHUNK: return internal.fetchChunk(a, b);
