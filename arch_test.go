@@ -82,7 +82,12 @@ var house = map[string]room{
 	},
 	// Shared by the two rooms that keep things in JetStream.
 	"internal/assets": {pure: true, libs: []string{libNATS, libZerolog}, tests: []string{"internal/natstest"}},
-	"internal/natsd":  {pure: true, libs: []string{libNATSServer, libNATS, libZerolog}, tests: []string{"internal/natstest"}},
+	// It only looks: at NATS, and at what the rooms say that should be there.
+	"internal/doctor": {
+		pure: true, rooms: []string{"events", "internal/assets"}, libs: []string{libNATS},
+		tests: []string{"consumer", "deploy", "internal/natstest", libNATSServer, libZerolog},
+	},
+	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog}, tests: []string{"internal/natstest"}},
 	// Apart from internal/cli because it must never come near V8: it outlives what V8 takes down.
 	"internal/supervisor": {
 		pure: true, libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt"},
