@@ -28,7 +28,7 @@ func TestManifestIsRead(t *testing.T) {
 	require.Equal(t, deploy.Manifest{
 		Mode: events.Pinned, Vars: map[string]string{"WEBHOOK_SECRET": "s3cret"}, Queues: map[string]string{"JOBS": "csv-report"},
 		Limits:  events.Limits{CPU: ms(200), Wall: ms(5000), HeapMB: 64, Subrequests: 5, LogBytes: 1000},
-		Retries: events.Retries{MaxAttempts: 3, Initial: ms(100), Factor: 1.5, Max: ms(1000), Jitter: 0.1, Fetch: true},
+		Retries: events.Retries{MaxAttempts: 3, Initial: ms(100), Factor: 1.5, Max: ms(1000), Jitter: new(0.1), Fetch: true},
 	}, m)
 	for text, want := range map[string]*events.DeadHook{
 		`{"onDeadLetter": {"worker": "undertaker"}}`:                   {Worker: "undertaker"},

@@ -8,7 +8,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// retryDelay is how long to wait after the given attempt failed, by a policy without zero fields. It is
+// retryDelay is how long to wait after the given attempt failed, by a policy from OrDefault. It is
 // never longer than r.Max and at least a millisecond. rand gives the jitter: the delay at 0.5 is
 // the exact one.
 func retryDelay(r events.Retries, attempt int, rand func() float64) time.Duration {
@@ -16,7 +16,7 @@ func retryDelay(r events.Retries, attempt int, rand func() float64) time.Duratio
 		InitialInterval: r.Initial.Duration(),
 		Multiplier:      r.Factor,
 		// Room for jitter above the exact delay, so that many at their maximum still spread.
-		MaxInterval: time.Duration(float64(r.Max.Duration()) / (1 + r.Jitter)),
+		MaxInterval: time.Duration(float64(r.Max.Duration()) / (1 + *r.Jitter)),
 		Stop:        backoff.Stop,
 		Clock:       backoff.SystemClock,
 		// The library's own jitter (RandomizationFactor) cannot be seeded.
@@ -27,6 +27,6 @@ func retryDelay(r events.Retries, attempt int, rand func() float64) time.Duratio
 		delay = b.NextBackOff()
 	}
 	delay = min(delay, b.MaxInterval) // the library does not bound the first
-	delay = time.Duration(float64(delay) * (1 + r.Jitter*(2*rand()-1)))
+	delay = time.Duration(float64(delay) * (1 + *r.Jitter*(2*rand()-1)))
 	return max(min(delay, r.Max.Duration()), time.Millisecond)
 }

@@ -222,11 +222,14 @@ func TestRetryDelay(t *testing.T) {
 	require.Equal(t, 50*time.Second, retryDelay(r, 7, half), "the longest, less room for jitter")
 	require.Equal(t, 800*time.Millisecond, retryDelay(r, 1, func() float64 { return 0 }))
 
+	none := events.Retries{Jitter: new(0.)}.OrDefault()
+	require.Equal(t, time.Second, retryDelay(none, 1, func() float64 { return 0 }), "no jitter is not the default")
+
 	rapid.Check(t, func(t *rapid.T) {
 		r := events.Retries{
 			Initial: events.Millis(time.Duration(rapid.Int64Range(1, 3600_000).Draw(t, "initial")) * time.Millisecond),
 			Factor:  rapid.Float64Range(1, 10).Draw(t, "factor"),
-			Jitter:  rapid.Float64Range(0, 1).Draw(t, "jitter"),
+			Jitter:  new(rapid.Float64Range(0, 1).Draw(t, "jitter")),
 		}
 		r.Max = r.Initial + events.Millis(time.Duration(rapid.Int64Range(0, 82800_000).Draw(t, "more"))*time.Millisecond)
 		r = r.OrDefault()

@@ -148,19 +148,19 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// Retries is how a worker's failed events are tried again. Zero fields mean the default.
+// Retries is how a worker's failed events are tried again. Zero and nil fields mean the default.
 type Retries struct {
-	MaxAttempts int     `json:"maxAttempts,omitempty"` // runs in all; 1 = never again
-	Initial     Millis  `json:"initialMs,omitempty"`   // delay before the second run
-	Factor      float64 `json:"factor,omitempty"`      // each further delay is this much longer
-	Max         Millis  `json:"maxMs,omitempty"`       // no delay is longer
-	Jitter      float64 `json:"jitter,omitempty"`      // each delay is off by up to this part of it, either way
-	Fetch       bool    `json:"fetch,omitempty"`       // retry fetch events too; by default only task and scheduled
+	MaxAttempts int      `json:"maxAttempts,omitempty"` // runs in all; 1 = never again
+	Initial     Millis   `json:"initialMs,omitempty"`   // delay before the second run
+	Factor      float64  `json:"factor,omitempty"`      // each further delay is this much longer
+	Max         Millis   `json:"maxMs,omitempty"`       // no delay is longer
+	Jitter      *float64 `json:"jitter,omitempty"`      // each delay is off by up to this part of it, either way
+	Fetch       bool     `json:"fetch,omitempty"`       // retry fetch events too; by default only task and scheduled
 }
 
 // DefaultRetries is the policy of a worker whose manifest names none.
 var DefaultRetries = Retries{
-	MaxAttempts: 5, Initial: Millis(time.Second), Factor: 2, Max: Millis(time.Minute), Jitter: 0.2,
+	MaxAttempts: 5, Initial: Millis(time.Second), Factor: 2, Max: Millis(time.Minute), Jitter: new(0.2),
 }
 
 // OrDefault fills the fields that are zero.
@@ -178,7 +178,7 @@ func (r Retries) OrDefault() Retries {
 	if r.Max == 0 {
 		r.Max = max(d.Max, r.Initial)
 	}
-	if r.Jitter == 0 {
+	if r.Jitter == nil {
 		r.Jitter = d.Jitter
 	}
 	return r
@@ -196,8 +196,8 @@ func (r Retries) Validate() error {
 		return fmt.Errorf("retries.factor is %g: it is 1 to 10", r.Factor)
 	case r.Max < 0 || r.Max.ms() > 24*hour || r.Max != 0 && r.Max < r.Initial:
 		return fmt.Errorf("retries.maxMs is %d: it is retries.initialMs to %d", r.Max.ms(), 24*hour)
-	case r.Jitter < 0 || r.Jitter > 1:
-		return fmt.Errorf("retries.jitter is %g: it is 0 to 1", r.Jitter)
+	case r.Jitter != nil && !(*r.Jitter >= 0 && *r.Jitter <= 1):
+		return fmt.Errorf("retries.jitter is %g: it is 0 to 1", *r.Jitter)
 	}
 	return nil
 }

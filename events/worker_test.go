@@ -40,7 +40,7 @@ func TestRetries(t *testing.T) {
 		"retries.factor is 0.5: it is 1 to 10":                           {Factor: 0.5},
 		"retries.maxMs is 999: it is retries.initialMs to 86400000":      {Initial: second, Max: second - Millis(time.Millisecond)},
 		"retries.maxMs is 86400001: it is retries.initialMs to 86400000": {Max: Millis(24*time.Hour + time.Millisecond)},
-		"retries.jitter is 1.1: it is 0 to 1":                            {Jitter: 1.1},
+		"retries.jitter is 1.1: it is 0 to 1":                            {Jitter: new(1.1)},
 	} {
 		require.EqualError(t, r.Validate(), want)
 	}
