@@ -52,6 +52,7 @@ const modes = ["navigate", "same-origin", "no-cors", "cors"];
 const credentialModes = ["omit", "same-origin", "include"];
 const caches = ["default", "no-store", "reload", "no-cache", "force-cache", "only-if-cached"];
 const redirects = ["follow", "error", "manual"];
+const priorities = ["high", "low", "auto"];
 const policies = ["", "no-referrer", "no-referrer-when-downgrade", "same-origin", "origin", "strict-origin",
   "origin-when-cross-origin", "strict-origin-when-cross-origin", "unsafe-url"];
 
@@ -159,6 +160,7 @@ class RequestInit {
   referrer = undefined;
   referrerPolicy = undefined;
   signal = undefined;
+  other = false; // there was a member that changes nothing here
 }
 sealedProto(RequestInit);
 
@@ -175,6 +177,7 @@ function readInit(init) {
   out.keepalive = optional(init.keepalive, (v) => !!v);
   out.method = optional(init.method, (v) => toByteString(v, "method"));
   out.mode = optional(init.mode, (v) => toEnum(v, modes, "mode"));
+  const priority = optional(init.priority, (v) => toEnum(v, priorities, "priority"));
   out.redirect = optional(init.redirect, (v) => toEnum(v, redirects, "redirect"));
   out.referrer = optional(init.referrer, toUSVString);
   out.referrerPolicy = optional(init.referrerPolicy, (v) => toEnum(v, policies, "referrerPolicy"));
@@ -184,6 +187,7 @@ function readInit(init) {
   }
   if (window !== undefined && window !== null) throw new TypeError("new Request: window can only be null");
   out.signal = signal;
+  out.other = priority !== undefined || window !== undefined;
   return out;
 }
 
@@ -218,10 +222,12 @@ function parseRequestURL(text) {
 function applyExtras(s, init) {
   const changed = init.mode ?? init.credentials ?? init.cache ?? init.redirect ?? init.referrer ?? init.referrerPolicy ??
     init.integrity ?? init.keepalive;
-  if (changed === undefined) return;
+  if (changed === undefined && (s.extras === defaults || isEmpty(init))) return;
   const extras = new RequestExtras();
   copyExtras(s.extras, extras);
   s.extras = extras;
+  extras.referrer = defaults.referrer; // whatever is given, these two are not taken over
+  extras.referrerPolicy = defaults.referrerPolicy;
   if (init.mode === "navigate") throw new TypeError("new Request: mode cannot be navigate");
   if (init.mode !== undefined) extras.mode = init.mode;
   if (init.credentials !== undefined) extras.credentials = init.credentials;
@@ -234,6 +240,13 @@ function applyExtras(s, init) {
   if (init.referrerPolicy !== undefined) extras.referrerPolicy = init.referrerPolicy;
   if (init.integrity !== undefined) extras.integrity = init.integrity;
   if (init.keepalive !== undefined) extras.keepalive = init.keepalive;
+}
+
+// isEmpty says of an init without extras whether it has no other member either.
+function isEmpty(init) {
+  return !init.other &&
+    (init.body ?? init.duplex ?? init.headers ?? init.method ?? init.signal) === undefined &&
+    init.body !== null && init.signal !== null;
 }
 
 function referrer(text) {

@@ -98,7 +98,7 @@ test("clone", async () => {
 test("members are read in order, once", () => {
   const order = [];
   new Request("http://h/", new Proxy({}, { get(_, key) { order.push(key); return undefined; } }));
-  assert.deepEqual(order, ["body", "cache", "credentials", "duplex", "headers", "integrity", "keepalive", "method", "mode", "redirect", "referrer", "referrerPolicy", "signal", "window"]);
+  assert.deepEqual(order, ["body", "cache", "credentials", "duplex", "headers", "integrity", "keepalive", "method", "mode", "priority", "redirect", "referrer", "referrerPolicy", "signal", "window"]);
 });
 
 test("receivers and subclasses", async () => {
@@ -109,4 +109,23 @@ test("receivers and subclasses", async () => {
   const m = new Mine("http://h/x");
   assert.deepEqual([m.url, m.mine, m instanceof Request], ["http://h/x", true, true]);
   assert.ok(!(m.clone() instanceof Mine));
+});
+
+test("priority is read, and checked", () => {
+  for (const priority of ["high", "low", "auto", undefined]) assert.ok(new Request("http://h/", { priority }) instanceof Request);
+  for (const priority of ["", "HIGH", null, 5]) assert.throws(() => new Request("http://h/", { priority }), TypeError);
+});
+
+test("referrer and its policy are not taken over by a request that is changed", () => {
+  const first = new Request("http://h/", { referrer: "", referrerPolicy: "origin", cache: "no-store" });
+  assert.deepEqual([first.referrer, first.referrerPolicy], ["", "origin"]);
+  for (const init of [undefined, null, {}, { method: undefined }, { other: 1 }]) {
+    const r = new Request(first, init);
+    assert.deepEqual([r.referrer, r.referrerPolicy, r.cache], ["", "origin", "no-store"]);
+  }
+  for (const init of [{ method: "GET" }, { headers: {} }, { signal: null }, { window: null }, { priority: "low" }, { cache: "no-store" }, { duplex: "half" }, { body: null }]) {
+    const r = new Request(first, init);
+    assert.deepEqual([r.referrer, r.referrerPolicy, r.cache], ["about:client", "", "no-store"], JSON.stringify(init));
+  }
+  assert.deepEqual([new Request(first, { referrerPolicy: "unsafe-url" }).referrer, new Request(first, { referrer: "" }).referrer], ["about:client", ""]);
 });
