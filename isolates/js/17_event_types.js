@@ -2,7 +2,7 @@
 
 "use strict";
 
-const { PromiseResolve, ReflectApply, TypeError } = primordials;
+const { ReflectApply, TypeError } = primordials;
 const {
   Event, defineInterface, illegalInvocation, requireArguments, toDOMString, toDictionary, toUSVString, toUnsignedLong,
   toUnsignedShort,
@@ -69,8 +69,8 @@ class PromiseRejectionEvent extends Event {
     requireArguments(arguments.length, 2, "new PromiseRejectionEvent");
     super(type, eventInitDict);
     const { promise, reason } = toDictionary(eventInitDict) ?? { promise: undefined };
-    if (promise === undefined) throw new TypeError("new PromiseRejectionEvent: the init has no promise");
-    this.#promise = internal.isObject(promise) ? promise : PromiseResolve(promise);
+    if (!internal.isObject(promise)) throw new TypeError("new PromiseRejectionEvent: the promise of the init is not an object");
+    this.#promise = promise;
     this.#reason = reason;
   }
   get promise() { check(#promise in this, "PromiseRejectionEvent"); return this.#promise; }

@@ -223,6 +223,9 @@ test("CustomEvent, ErrorEvent, PromiseRejectionEvent", () => {
   assert.equal(new PromiseRejectionEvent("r", { promise: p, reason: 1 }).promise, p);
   assert.throws(() => new PromiseRejectionEvent("r", {}), TypeError);
   assert.throws(() => new PromiseRejectionEvent("r"), TypeError);
+  for (const promise of [null, 5, "x", undefined]) assert.throws(() => new PromiseRejectionEvent("r", { promise }), TypeError);
+  const thenable = { then() {} };
+  assert.equal(new PromiseRejectionEvent("r", { promise: thenable }).promise, thenable);
   assert.ok(e instanceof Event && c instanceof Event);
 });
 
