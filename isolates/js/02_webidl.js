@@ -259,6 +259,28 @@ function defineGlobal(name, value, enumerable = false) {
   ObjectDefineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable, configurable: true });
 }
 
+// defineAttribute puts an object on the global object as Web IDL puts a read-only attribute; a replaceable one gives way to what
+// is assigned to it.
+function defineAttribute(name, value, replaceable = false) {
+  const members = {
+    get [name]() {
+      checkGlobal(this);
+      return value;
+    },
+    set [name](given) {
+      checkGlobal(this);
+      defineGlobal(name, given, true);
+    },
+  };
+  const { get, set } = ReflectGetOwnPropertyDescriptor(members, name);
+  ObjectDefineProperty(globalThis, name,
+    { __proto__: null, get, set: replaceable ? set : undefined, enumerable: true, configurable: true });
+}
+
+function checkGlobal(self) {
+  if (self !== undefined && self !== null && self !== globalThis) throw illegalInvocation("global object");
+}
+
 // platformPrototypes knows the prototype of every interface: what inherits from one is a platform object to structuredClone.
 const platformPrototypes = new WeakSet();
 
@@ -366,7 +388,7 @@ primordials.ObjectAssign(internal, {
   toDOMString, toUSVString, toByteString, toInteger, toUnsignedShort, toLong, toUnsignedLong, toLongLong, toUnsignedLongLong,
   toUnrestrictedDouble, toEnum, isObject, toSequence, toRecord, toDictionary, toCallback, requireArguments, illegalConstructor,
   illegalInvocation, isArrayBuffer, isBufferSource, viewBytes, copyBytes, toBufferSource, noop, newCapability, markHandled, upon,
-  resolvedWith, follow, exposeMembers, defineGlobal, defineInterface, defineTag, defineConstants, defineAlias, defineOperation,
+  resolvedWith, follow, exposeMembers, checkGlobal, defineAttribute, defineGlobal, defineInterface, defineTag, defineConstants, defineAlias, defineOperation,
   definePairIterator,
 });
 

@@ -3,11 +3,7 @@
 "use strict";
 
 const { ObjectDefineProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, globalThis } = primordials;
-const { HandlerSlot, addGlobalHandler, illegalInvocation, isObject, setHandler } = internal;
-
-function check(self) {
-  if (self !== undefined && self !== null && self !== globalThis) throw illegalInvocation("global object");
-}
+const { HandlerSlot, addGlobalHandler, checkGlobal, isObject, setHandler } = internal;
 
 function define(members) {
   const name = primordials.ReflectOwnKeys(members)[0];
@@ -18,9 +14,9 @@ function define(members) {
 // onerror is an OnErrorEventHandler: for an ErrorEvent it gets five arguments, and true prevents what follows.
 const error = new HandlerSlot();
 define({
-  get onerror() { check(this); return error.value; },
+  get onerror() { checkGlobal(this); return error.value; },
   set onerror(value) {
-    check(this);
+    checkGlobal(this);
     error.value = isObject(value) ? value : null;
     if (error.value === null || error.registered) return;
     error.registered = true;
@@ -36,12 +32,12 @@ define({
 
 const unhandled = new HandlerSlot();
 define({
-  get onunhandledrejection() { check(this); return unhandled.value; },
-  set onunhandledrejection(value) { check(this); setHandler(globalThis, unhandled, "unhandledrejection", value); },
+  get onunhandledrejection() { checkGlobal(this); return unhandled.value; },
+  set onunhandledrejection(value) { checkGlobal(this); setHandler(globalThis, unhandled, "unhandledrejection", value); },
 });
 
 const handled = new HandlerSlot();
 define({
-  get onrejectionhandled() { check(this); return handled.value; },
-  set onrejectionhandled(value) { check(this); setHandler(globalThis, handled, "rejectionhandled", value); },
+  get onrejectionhandled() { checkGlobal(this); return handled.value; },
+  set onrejectionhandled(value) { checkGlobal(this); setHandler(globalThis, handled, "rejectionhandled", value); },
 });

@@ -5,7 +5,7 @@
 
 const { List, NumberIsFinite, TypeError, sealedProto } = primordials;
 const {
-  DOMException, EventTarget, TOKEN, appendArray, defineGlobal, defineInterface, illegalConstructor, illegalInvocation, isObject,
+  DOMException, EventTarget, TOKEN, appendArray, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject,
   requireArguments, toDOMString, toDictionary,
 } = internal;
 const { now } = host;
@@ -317,4 +317,4 @@ class Performance extends EventTarget {
   clearMeasures(measureName = undefined) { Performance.#check(this); clearAll(measureName, "measure"); }
 }
 defineInterface(Performance, "Performance");
-defineGlobal("performance", new Performance(TOKEN), true);
+defineAttribute("performance", new Performance(TOKEN), true);

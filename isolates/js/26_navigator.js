@@ -4,7 +4,7 @@
 
 const { ObjectFreeze, PromiseReject, TypeError } = primordials;
 const {
-  TOKEN, defineGlobal, defineInterface, illegalConstructor, illegalInvocation, isObject, newCapability, onAbort, requireArguments,
+  TOKEN, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject, newCapability, onAbort, requireArguments,
   signalState, toDictionary, toLong,
 } = internal;
 
@@ -24,7 +24,7 @@ class Navigator {
   get hardwareConcurrency() { Navigator.#check(this); return 1; } // of a worker's code, one line runs at a time
 }
 defineInterface(Navigator, "Navigator");
-defineGlobal("navigator", new Navigator(TOKEN), true);
+defineAttribute("navigator", new Navigator(TOKEN));
 
 function wait(delay, signal) {
   if (signal === undefined) {
@@ -63,4 +63,4 @@ class Scheduler {
   }
 }
 defineInterface(Scheduler, "Scheduler");
-defineGlobal("scheduler", new Scheduler(TOKEN), true);
+defineAttribute("scheduler", new Scheduler(TOKEN), true);

@@ -6,7 +6,7 @@ const {
   ArrayBufferIsView, NumberPrototypeToString, TypeError, TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetTag, Uint8Array,
 } = primordials;
 const {
-  DOMException, TOKEN, defineGlobal, defineInterface, illegalConstructor, illegalInvocation, isObject, requireArguments, viewBytes,
+  DOMException, TOKEN, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject, requireArguments, viewBytes,
 } = internal;
 const { subtle } = internal.crypto;
 const { random } = host;
@@ -54,4 +54,4 @@ class Crypto {
   }
 }
 defineInterface(Crypto, "Crypto");
-defineGlobal("crypto", new Crypto(TOKEN), true);
+defineAttribute("crypto", new Crypto(TOKEN));

@@ -7,7 +7,7 @@ const {
   globalThis,
 } = primordials;
 const {
-  ErrorEvent, PromiseRejectionEvent, defineGlobal, describe, entryOps, fire, hasListeners, sendOps,
+  ErrorEvent, PromiseRejectionEvent, defineAttribute, describe, entryOps, fire, hasListeners, sendOps,
 } = internal;
 const { send } = host;
 const {
@@ -120,4 +120,4 @@ function act(op, a, b, c, d, e, f, g, h) {
 
 // ---- the global object ----
 
-defineGlobal("self", globalThis, true);
+defineAttribute("self", globalThis, true);

@@ -174,3 +174,26 @@ test("DOMException", () => {
   for (const [name, code] of Object.entries(codes)) assert.equal(new DOMException("", name).code, code, name);
   assert.throws(() => Object.getOwnPropertyDescriptor(DOMException.prototype, "name").get.call(new Error()), TypeError);
 });
+
+test("objects of the platform are attributes of the global object", async () => {
+  for (const [name, replaceable] of [["crypto", false], ["navigator", false], ["performance", true], ["scheduler", true], ["self", true]]) {
+    const d = Object.getOwnPropertyDescriptor(globalThis, name);
+    assert.deepEqual([d.enumerable, d.configurable, d.get.name, d.get.length], [true, true, `get ${name}`, 0]);
+    assert.equal(d.get.call(undefined), globalThis[name]);
+    assert.equal(d.get.call(null), globalThis[name]);
+    assert.equal(d.get.call(globalThis), globalThis[name]);
+    assert.throws(() => d.get.call({}), TypeError);
+    if (!replaceable) {
+      assert.equal(d.set, undefined);
+      assert.throws(() => { globalThis[name] = 1; }, TypeError);
+      continue;
+    }
+    assert.deepEqual([d.set.name, d.set.length], [`set ${name}`, 1]);
+    assert.throws(() => d.set.call({}, 1), TypeError);
+    await patched(globalThis, name, d, () => {
+      globalThis[name] = 5;
+      assert.deepEqual(Object.getOwnPropertyDescriptor(globalThis, name), { value: 5, writable: true, enumerable: true, configurable: true });
+    });
+    assert.equal(typeof globalThis[name], "object");
+  }
+});

@@ -25,8 +25,8 @@ function constructs(value) {
 
 function describe(name) {
   const d = getOwnPropertyDescriptor(globalThis, name);
-  if (d.get !== undefined) return { name, kind: "attribute" };
-  const { value } = d;
+  const value = d.get === undefined ? d.value : globalThis[name];
+  if (value === null || (d.get !== undefined && value !== globalThis && value[Symbol.toStringTag] === undefined)) return { name, kind: "attribute" };
   if (typeof value === "function" && value.prototype === undefined) return { name, kind: "function", length: value.length };
   if (typeof value === "function") {
     const parent = getPrototypeOf(value);
