@@ -62,11 +62,15 @@ func createAssets(ctx context.Context, k *assets.Keeper, cfg Config, maxPayload 
 // tryAssets tries once; each request may take as long as patience.
 func tryAssets(ctx context.Context, patience time.Duration, k *assets.Keeper, cfg Config, maxPayload int64) error {
 	var lanes error // one that fails does not keep the others from working
-	for i, a := range Assets(cfg, maxPayload) {
+	for _, a := range Assets(cfg, maxPayload) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		err := k.Make(ctx, a)
-		if err == nil && i == 0 { // the event stream, which comes first
-			err = putPin(ctx, k.JS, cfg.Prefix)
+		switch {
+		case err != nil || a.Stream == nil:
+		case a.Stream.Name == StreamEvents:
+			err = putPin(ctx, k.JS, cfg.Prefix.Pin())
+		case a.Stream.Name == StreamSchedules:
+			err = putPin(ctx, k.JS, cfg.Prefix.SchedulesPin())
 		}
 		cancel()
 		switch {
@@ -91,6 +95,7 @@ func Assets(cfg Config, maxPayload int64) []assets.Asset {
 		c := laneConsumer(cfg, lane)
 		list = append(list, assets.Asset{Consumer: &c, Of: StreamEvents})
 	}
+	list = append(list, scheduleAssets(cfg)...)
 	return append(list, assets.Asset{Bucket: &jetstream.KeyValueConfig{
 		Bucket: BucketAttempts, Description: "Runs of events that were delivered more than once",
 		History: 1, TTL: attemptsTTL, LimitMarkerTTL: time.Minute, Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
@@ -135,9 +140,9 @@ func laneConsumer(cfg Config, lane int) jetstream.ConsumerConfig {
 
 func laneName(lane int) string { return "lane-" + strconv.Itoa(lane) }
 
-// putPin puts the one message that keeps the event stream from being empty.
-func putPin(ctx context.Context, js jetstream.JetStream, s events.Subjects) error {
-	_, err := js.PublishMsg(ctx, &nats.Msg{Subject: s.Pin()}, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
+// putPin puts the one message that keeps a stream from being empty.
+func putPin(ctx context.Context, js jetstream.JetStream, subject string) error {
+	_, err := js.PublishMsg(ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
 	var api *jetstream.APIError
 	if errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence {
 		return nil

@@ -28,6 +28,7 @@ type record struct {
 	Alone        bool `json:"alone,omitempty"` // and nothing else runs in its process
 
 	History []failed `json:"history,omitempty"` // the last runs that failed, oldest first
+	Moved   *moved   `json:"moved,omitempty"`   // it is being put off
 
 	version int // counts stores
 }
@@ -105,7 +106,7 @@ func (c *Consumer) load(h *held) {
 			return
 		}
 		h.tries = nil
-		if h.from.stream == StreamEvents && r.unexplained(h.event.Origin.Deliveries) {
+		if h.from.stream != StreamParked && r.unexplained(h.event.Origin.Deliveries) {
 			c.askParked(h, func() { c.loaded(h, r) })
 			return
 		}
@@ -114,6 +115,13 @@ func (c *Consumer) load(h *held) {
 }
 
 func (c *Consumer) loaded(h *held, r *record) {
+	if r != nil && r.Moved != nil {
+		c.moveAgain(h, r)
+		return
+	}
+	if r == nil && h.record != nil {
+		r = h.record // what the event has brought with it
+	}
 	if r == nil {
 		r = &record{}
 	}
@@ -122,7 +130,7 @@ func (c *Consumer) loaded(h *held, r *record) {
 	// A parked event brings with it what it had before.
 	h.event.Attempt += r.attempt() - 1
 	h.event.Crashes += r.Crashes
-	h.event.CrashedAlone = r.CrashedAlone
+	h.event.CrashedAlone = h.event.CrashedAlone || r.CrashedAlone
 	if c.draining.Load() {
 		if c.table.move(h, settling, loading) {
 			c.giveBack([]*held{h})

@@ -146,7 +146,9 @@ func TestAttemptsSurviveCrashAndDrainWhileWaiting(t *testing.T) {
 			js := jetStream(t, pub)
 			doomed := natstest.Connect(t, srv)
 			first := &dispatcher{handle: failUntil(99, time.Hour)}
-			f := start(t, doomed, shortLease(), first)
+			cfg := shortLease()
+			cfg.LongRetry = 2 * time.Hour // so that it waits here
+			f := start(t, doomed, cfg, first)
 			publish(t, pub, events.Task, "acme", nil, "x")
 			require.Eventually(t, func() bool { return f.Stats().Waiting == 1 }, patience, time.Millisecond)
 			kv, err := js.KeyValue(t.Context(), consumer.BucketAttempts)

@@ -33,6 +33,9 @@ type Config struct {
 	ReplyPrefixes []string
 	// DeadLetterAge is how long dead letters are kept.
 	DeadLetterAge time.Duration
+	// LongRetry is the longest that an event waits for its next run in the process; for longer it is put off in JetStream, where it takes
+	// no room in the window. At least 0.
+	LongRetry time.Duration
 	// Calls switches the call bridge on.
 	Calls bool
 	// Step, when it is not nil, is called at each Step, on the goroutine that has got there: for tests that
@@ -49,7 +52,7 @@ func DefaultConfig() Config {
 	return Config{
 		Prefix: events.DefaultPrefix, Window: 1024, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
 		MaxBytes: 2 << 30, Replicas: 1, ReplyPrefixes: []string{"_INBOX."},
-		DeadLetterAge: 30 * 24 * time.Hour, Calls: true,
+		DeadLetterAge: 30 * 24 * time.Hour, LongRetry: 5 * time.Second, Calls: true,
 	}
 }
 
@@ -70,6 +73,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("consumer: MaxBytes is %d: it is at least %d", c.MaxBytes, 1<<20)
 	case c.Replicas != 1 && c.Replicas != 3 && c.Replicas != 5:
 		return fmt.Errorf("consumer: Replicas is %d: it is 1, 3 or 5", c.Replicas)
+	case c.LongRetry < 0:
+		return fmt.Errorf("consumer: LongRetry is %s: it is at least 0s", c.LongRetry)
 	case c.DeadLetterAge < time.Minute:
 		return fmt.Errorf("consumer: DeadLetterAge is %s: it is at least 1m", c.DeadLetterAge)
 	}

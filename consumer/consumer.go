@@ -58,7 +58,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	}
 	c := &Consumer{
 		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log,
-		asker: asker{nc: nc}, inbox: inbox{wake: make(chan struct{}, 1)}, retries: retries{wake: make(chan struct{}, 1)},
+		asker: asker{nc: nc}, inbox: inbox{wake: make(chan struct{}, 1)}, retries: retries{wake: make(chan struct{}, 1), of: make(map[string]int)},
 		parking: parking{owners: make(map[string]*parkedOwner), look: make(chan struct{}, 1)},
 		lost:    make(chan struct{}, 1), recreated: make(chan struct{}, 1), renew: make(chan struct{}, 1), sweepNow: make(chan struct{}, 1),
 	}

@@ -20,6 +20,7 @@ type delivery struct {
 	late      bool // pulling has stopped: all goes back
 	all       []*held
 	fresh     []*events.Event // delivered for the first time
+	later     []*held         // to run later, as their publishers want
 	again     []*held         // delivered before, or replayed: something must be looked up
 	malformed []malformed
 }
@@ -34,12 +35,20 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 	h := &held{from: from, stored: stored, ack: o.AckSubject, epoch: from.epoch.Load(), renewed: d.now}
 	e, failure := c.decode(o, m, stored)
 	e.Held, h.event = h, e
+	if from.stream == StreamSchedules {
+		if h.record = carriedRecord(m.Header.Get(events.ParkedRecord)); h.record != nil {
+			e.CrashedAlone = h.record.CrashedAlone
+		}
+	}
 	c.withParts(e)
 	d.all = append(d.all, h)
 	switch {
 	case failure != nil:
 		h.phase = settling
 		d.malformed = append(d.malformed, malformed{h, failure})
+	case !e.DeliverAt.IsZero(): // however often it comes from here: it runs from where it is put
+		h.phase = settling
+		d.later = append(d.later, h)
 	case o.Deliveries > 1 || isReplay(e):
 		d.again = append(d.again, h)
 	default:
@@ -49,7 +58,7 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 }
 
 func (c *Consumer) decode(o events.Origin, m *nats.Msg, stored time.Time) (*events.Event, *events.Failure) {
-	if o.Stream == StreamParked {
+	if o.Stream == StreamParked || o.Stream == StreamSchedules {
 		return c.decoder.DecodeParked(o, events.Header(m.Header), m.Data, stored)
 	}
 	return c.decoder.Decode(o, events.Header(m.Header), m.Data, stored)
@@ -67,6 +76,13 @@ func (c *Consumer) deliver(d *delivery) {
 			c.metrics.redelivered.Inc()
 		}
 		c.arrive(h)
+	}
+	if len(d.later) > 0 {
+		c.do(func() {
+			for _, h := range d.later {
+				c.putOff(h, h.event.DeliverAt)
+			}
+		})
 	}
 	if len(d.malformed) > 0 {
 		c.do(func() {

@@ -178,7 +178,7 @@ func stored(t testing.TB, js jetstream.JetStream, stream string) int {
 	s, err := js.Stream(ctx, stream)
 	require.NoError(t, err)
 	n := int(s.CachedInfo().State.Msgs)
-	if stream == consumer.StreamEvents {
+	if stream == consumer.StreamEvents || stream == consumer.StreamSchedules {
 		n--
 	}
 	return n

@@ -1,12 +1,11 @@
 package consumer
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
-
-	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // lane is one JetStream consumer as the puller sees it. Its requests share one inbox.
@@ -18,6 +17,7 @@ type lane struct {
 
 	credits int       // asked for and neither delivered nor given back
 	target  int       // credits it may have; grows when they are used up quickly
+	most    int       // bound of target; 0 = what the reserves of the others leave
 	pending uint64    // messages that waited in the stream at the last delivery
 	heard   time.Time // last word from the server, or when it was asked after having nothing
 	asked   time.Time // last request
@@ -133,7 +133,7 @@ func (p *puller) low(l *lane, now time.Time) bool {
 		return false
 	}
 	if l.pending > uint64(l.credits) || now.Sub(l.asked) < 5*time.Millisecond { //nolint:gosec // never negative
-		l.target = min(max(2*l.target, l.target+1), p.c.cfg.Window-(events.Lanes-1)*p.reserve())
+		l.target = min(max(2*l.target, l.target+1), cmp.Or(l.most, p.c.cfg.Window-(len(p.lanes)-1)*p.reserve()))
 	}
 	return l.target > l.credits && l.target > p.reserve()
 }

@@ -11,7 +11,7 @@ type metrics struct {
 	delivered, redelivered, replies, chunks, tooLarge prometheus.Counter
 	acks, ackRetries, renewals, retries, lost         prometheus.Counter
 	stalls, callsStored, callsRefused, swept          prometheus.Counter
-	replaysDropped                                    prometheus.Counter
+	replaysDropped, putOff                            prometheus.Counter
 	dead, hooks                                       *prometheus.CounterVec
 	events                                            [4][6]prometheus.Counter // by kind and verdict
 }
@@ -33,6 +33,7 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 	m.ackRetries = counter("ack_retries", "Groups of acks sent again because they were not confirmed.")
 	m.renewals = counter("lease_renewals", "Signs of life sent for events that are still held.")
 	m.retries = counter("retries", "Failed runs after which the event is run again.")
+	m.putOff = counter("put_off", "Events stored to run later: delayed by their publishers, or waiting long for a retry.")
 	m.lost = counter("leases_lost", "Events let go because their end was not confirmed in time.")
 	m.stalls = counter("pull_stalls", "Times JetStream was silent and a lane was asked again.")
 	m.swept = counter("swept_messages", "Acked messages that nats-server had not removed.")

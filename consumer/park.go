@@ -60,6 +60,11 @@ func (p *parking) use(owner string, change func(room int) int) {
 // between parks it again, which its message id makes no difference. It runs on the settle goroutine.
 func (c *Consumer) park(h *held) {
 	e := h.event
+	if e.Overlaps() != events.OverlapAllow {
+		// The schedule's next tick must find it, so it does not leave its stream.
+		c.putOff(h, time.Now().Add(parkedLook))
+		return
+	}
 	if h.from.stream == StreamParked {
 		c.parking.use(e.Owner, func(int) int { return 0 })
 		c.giveBack([]*held{h})

@@ -90,5 +90,5 @@ func TestAnotherProcessFindsParkedEvents(t *testing.T) {
 	d := letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{Owner: "acme"})[0]
 	require.Equal(t, "x", string(d.Body))
 	require.Equal(t, "task", d.Kind)
-	require.Equal(t, consumer.StreamParked, d.Stream)
+	require.Equal(t, consumer.StreamEvents, d.Stream, "where it was stored first")
 }

@@ -56,10 +56,11 @@ func newPuller(c *Consumer) *puller {
 	for i := range events.Lanes {
 		p.lanes = append(p.lanes, newLane(StreamEvents, laneName(i), p.reserve()))
 	}
+	p.lanes = append(p.lanes, dueLanes(c.cfg, p.reserve())...)
 	return p
 }
 
-// reserve is how many credits a lane keeps while it is idle: all lanes together a quarter of the window.
+// reserve is how many credits a lane keeps while it is idle: those of all events together a quarter of the window.
 func (p *puller) reserve() int { return max(1, p.c.cfg.Window/(4*events.Lanes)) }
 
 // chunk is the smallest grant that is worth a request at once.

@@ -13,6 +13,7 @@ import (
 type retries struct {
 	mu   sync.Mutex
 	heap retryHeap
+	of   map[string]int // how many of each owner
 	wake chan struct{}
 }
 
@@ -35,14 +36,15 @@ func (h *retryHeap) Pop() any {
 	return last
 }
 
-// postpone records a failed run and sets the event aside until its delay is over. While it
-// waits, its record says that this delivery has no run going on, so that a crash of this process
+// postpone records a failed run and sets the event aside until its delay is over: for long, or when too many wait already, in
+// the stream of schedules, else here. While it waits here, its record says that this delivery has no run going on, so that a crash of this process
 // meanwhile is no attempt. It runs on the settle goroutine.
 func (c *Consumer) postpone(h *held, o events.Outcome) {
 	now := time.Now()
 	if h.record == nil {
 		h.record = &record{}
 	}
+	until := now.Add(o.Delay)
 	f := failed{At: now, Attempt: h.event.Attempt, Node: c.cfg.Node}
 	if o.Failure != nil {
 		f.Reason, f.Message = o.Failure.Reason, o.Failure.Message
@@ -52,19 +54,40 @@ func (c *Consumer) postpone(h *held, o events.Outcome) {
 	h.event.Attempt++
 	h.reply = nil
 	c.metrics.retries.Inc()
-	if c.draining.Load() {
+	switch {
+	case o.Delay > c.cfg.LongRetry, o.Delay > 0 && c.retries.crowded(h.event.Owner, c.cfg.Window):
+		h.record.Moved = &moved{until, h.event.Attempt, h.event.Crashes}
+		c.store(h, func() {
+			c.step(StepMoveNoted)
+			c.putOff(h, until)
+		})
+	case c.draining.Load():
 		c.store(h, func() { c.nak(h) })
-		return
+	default:
+		c.store(h, func() { c.step(StepRetryStored) })
+		c.wait(h, until)
 	}
-	c.store(h, func() { c.step(StepRetryStored) })
+}
+
+// wait keeps h in this process until its next run is due.
+func (c *Consumer) wait(h *held, until time.Time) {
 	if c.table.move(h, waiting, settling) {
-		c.retries.push(retryItem{now.Add(o.Delay), h})
+		c.retries.push(retryItem{until, h})
 	}
+}
+
+// crowded reports whether as many wait already as may: of an owner a quarter of the window, of all half of it. More leave the
+// process, however soon they are due.
+func (r *retries) crowded(owner string, window int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.heap) >= window/2 || r.of[owner] >= max(1, window/4)
 }
 
 func (r *retries) push(item retryItem) {
 	r.mu.Lock()
 	heap.Push(&r.heap, item)
+	r.of[item.held.event.Owner]++
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
@@ -77,7 +100,11 @@ func (r *retries) pop(now time.Time) (due []*held, next time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.heap) > 0 && !r.heap[0].due.After(now) {
-		due = append(due, heap.Pop(&r.heap).(retryItem).held)
+		h := heap.Pop(&r.heap).(retryItem).held
+		if r.of[h.event.Owner]--; r.of[h.event.Owner] <= 0 {
+			delete(r.of, h.event.Owner)
+		}
+		due = append(due, h)
 	}
 	if len(r.heap) == 0 {
 		return due, time.Hour
@@ -94,6 +121,7 @@ func (r *retries) takeAll() []*held {
 		all = append(all, item.held)
 	}
 	r.heap = nil
+	clear(r.of)
 	return all
 }
 

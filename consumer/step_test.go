@@ -38,6 +38,9 @@ func byBody(e *events.Event) (events.Settlement, bool) {
 		Verdict: events.Retry, Delay: 5 * time.Millisecond, Version: "1-abc", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
 	}}
 	switch {
+	case outcome == "later" && e.Attempt == 1:
+		again.Outcome.Delay = 300 * time.Millisecond
+		return again, true
 	case outcome == "retry" && e.Attempt == 1, outcome == "retry-dead" && e.Attempt == 1:
 		return again, true
 	case outcome == "dead", outcome == "retry-dead":
@@ -55,7 +58,7 @@ func byBody(e *events.Event) (events.Settlement, bool) {
 
 func crashConfig() consumer.Config {
 	cfg := testConfig()
-	cfg.AckWait = 400 * time.Millisecond
+	cfg.AckWait, cfg.LongRetry = 400*time.Millisecond, 100*time.Millisecond
 	return cfg
 }
 
@@ -144,6 +147,9 @@ func publishSteps(t testing.TB, nc *nats.Conn, body string) {
 	if strings.HasPrefix(body, "malformed") {
 		h.Set(events.HeaderContentType, "application/json")
 	}
+	if strings.HasPrefix(body, "delay") {
+		h.Set(events.HeaderDeliverAfter, "0.3")
+	}
 	publish(t, nc, events.Task, "o"+strconv.Itoa(len(body)%4), h, body)
 }
 
@@ -177,6 +183,15 @@ func TestCrashBetweenTwoSteps(t *testing.T) {
 		{"park", consumer.StepAcked, 1},
 		{"park", consumer.StepConfirmed, 1},
 		{"park", consumer.StepReplied, 2},
+		{"delay", consumer.StepPutOff, 1},
+		{"delay", consumer.StepAcked, 1},
+		{"delay", consumer.StepConfirmed, 1},
+		{"delay", consumer.StepReplied, 2},
+		{"later", consumer.StepMoveNoted, 2},
+		{"later", consumer.StepPutOff, 2},
+		{"later", consumer.StepAcked, 2},
+		{"later", consumer.StepConfirmed, 2},
+		{"later", consumer.StepReplied, 3},
 	} {
 		for _, flush := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/%s/flush=%t", row.outcome, row.step, flush), func(t *testing.T) {
@@ -211,13 +226,17 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 		require.Equal(t, attempt, last.Attempt)
 	}
 	checkEnd(t, js, outcome, replies)
+	if step != consumer.StepReplied && (outcome == "delay" || outcome == "later") {
+		require.Len(t, replies, 1, "it was put off when the process died, and runs once")
+	}
 	for _, e := range heir.events() {
 		require.NotEqual(t, "park", outcome+strconv.Itoa(e.Crashes), "neither twin of a parked event counts as crashed")
 		if outcome == "park" && (step == consumer.StepParkStored || step == consumer.StepAcked) {
 			require.Equal(t, consumer.StreamParked, e.Origin.Stream, "what is parked must not run from the event stream too")
 		}
 	}
-	if len(heir.events()) > 0 { // else the event had been acked, and nobody is left to remove its record before its time is over
+	gone := outcome == "later" && (step == consumer.StepAcked || step == consumer.StepConfirmed)
+	if len(heir.events()) > 0 && !gone { // else the event had been acked, and nobody is left to remove its record before its time is over
 		kv, err := js.KeyValue(t.Context(), consumer.BucketAttempts)
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { keys, _ := kv.Keys(context.Background()); return len(keys) == 0 }, patience, 5*time.Millisecond)
@@ -229,6 +248,8 @@ func ended(t testing.TB, js jetstream.JetStream, f *fleet) {
 	t.Helper()
 	eventuallyStored(t, js, consumer.StreamEvents, 0)
 	eventuallyStored(t, js, consumer.StreamParked, 0)
+	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
 	require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
 }
 
@@ -264,10 +285,11 @@ func TestCrashesAtRandomSteps(t *testing.T) {
 	js := jetStream(t, nc)
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, crashConfig(), nc.MaxPayload()))
 	book := keepReplies(t, nc)
-	outcomes := []string{"ack", "dead", "malformed", "retry", "retry-dead", "return", "park"}
+	outcomes := []string{"ack", "dead", "malformed", "retry", "retry-dead", "return", "park", "delay", "later"}
 	steps := []consumer.Step{
 		consumer.StepReplied, consumer.StepDeadStored, consumer.StepParkStored, consumer.StepReturnStored,
 		consumer.StepRetryStored, consumer.StepRetryDue, consumer.StepAcked, consumer.StepConfirmed,
+		consumer.StepMoveNoted, consumer.StepPutOff,
 	}
 	var bodies []string
 	for i := range 300 {

@@ -8,8 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/pinwheel-run/pinwheel/events"
 )
 
 const (
@@ -33,9 +31,9 @@ func (c *Consumer) sweepLoop(life context.Context) {
 		case <-timer.C:
 		}
 		timer.Reset(sweepEvery)
-		for lane := range events.Lanes {
-			if err := c.sweep(life, lane); err != nil {
-				c.log.Debug().Err(err).Str("consumer", laneName(lane)).Msg("acked messages could not be looked for")
+		for _, l := range c.puller.lanes { // which never change
+			if err := c.sweep(life, l.src.stream, l.src.consumer); err != nil {
+				c.log.Debug().Err(err).Str("consumer", l.src.consumer).Msg("acked messages could not be looked for")
 				break
 			}
 		}
@@ -44,10 +42,10 @@ func (c *Consumer) sweepLoop(life context.Context) {
 
 // sweep acks again what is below the lane's ack floor and there nevertheless: below it the server
 // itself says that all is acked. It removes nothing that was stored after the last ack.
-func (c *Consumer) sweep(ctx context.Context, lane int) error {
+func (c *Consumer) sweep(ctx context.Context, name, lane string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	consumer, err := c.js.Consumer(ctx, StreamEvents, laneName(lane))
+	consumer, err := c.js.Consumer(ctx, name, lane)
 	if err != nil {
 		return err
 	}
@@ -55,11 +53,11 @@ func (c *Consumer) sweep(ctx context.Context, lane int) error {
 	if floor.Last == nil {
 		return nil
 	}
-	stream, err := c.js.Stream(ctx, StreamEvents)
+	stream, err := c.js.Stream(ctx, name)
 	if err != nil {
 		return err
 	}
-	filter := jetstream.WithGetMsgSubject(c.cfg.Prefix.Lane(lane))
+	filter := jetstream.WithGetMsgSubject(consumer.CachedInfo().Config.FilterSubject)
 	for seq := uint64(1); ; seq++ {
 		m, err := stream.GetMsg(ctx, seq, filter)
 		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Sequence > floor.Stream {
@@ -71,7 +69,7 @@ func (c *Consumer) sweep(ctx context.Context, lane int) error {
 		if seq = m.Sequence; m.Time.After(*floor.Last) {
 			continue
 		}
-		subject := fmt.Sprintf("$JS.ACK.%s.%s.1.%d.%d.%d.0", StreamEvents, laneName(lane), seq, floor.Consumer, m.Time.UnixNano())
+		subject := fmt.Sprintf("$JS.ACK.%s.%s.1.%d.%d.%d.0", name, lane, seq, floor.Consumer, m.Time.UnixNano())
 		if _, err := c.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject}); err != nil {
 			return err
 		}

@@ -69,10 +69,11 @@ type DeadLetter struct {
 // first stored the event or the first attempt failed, at is now.
 func NewDeadLetter(e *Event, f *Failure, version, node string, attempts int, at time.Time) *DeadLetter {
 	_, kind, _, _, _ := subjectTokens(e.Origin.Subject)
+	first := e.FirstStored()
 	return &DeadLetter{
 		Owner: e.Owner, Worker: e.Worker, Kind: kind, EventID: e.ID, Failure: *f, Version: version, Node: node,
 		Attempts: attempts, Replays: replays(e.Header), FirstAt: e.Stored, At: at,
-		Subject: e.Origin.Subject, Stream: e.Origin.Stream, StreamSeq: e.Origin.Seq,
+		Subject: e.Origin.Subject, Stream: first.Stream, StreamSeq: first.Seq,
 		Header: e.Header, Body: e.Body,
 	}
 }

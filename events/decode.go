@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -81,7 +82,7 @@ func (p *problem) addErr(err error) {
 // readHeaders reads in one pass all headers that mean something to Pinwheel. Names are matched
 // without regard to case: a publisher who writes reply-to means Reply-To.
 func (d Decoder) readHeaders(e *Event, p *problem) {
-	var msgID string
+	var msgID, deliverAt, deliverAfter string
 	var seen [len(knownHeaders)]bool
 	for name, values := range e.Header {
 		if hasPrefixFold(name, HeaderHTTPPrefix) {
@@ -98,12 +99,20 @@ func (d Decoder) readHeaders(e *Event, p *problem) {
 			continue
 		}
 		seen[i] = true
-		if known == HeaderMsgID {
+		switch known {
+		case HeaderMsgID:
 			msgID = values[0]
+			continue
+		case HeaderDeliverAt:
+			deliverAt = cmp.Or(values[0], " ")
+			continue
+		case HeaderDeliverAfter:
+			deliverAfter = cmp.Or(values[0], " ")
 			continue
 		}
 		d.readHeader(e, known, values[0], p)
 	}
+	e.putOff(deliverAt, deliverAfter, p)
 	if e.ID == "" {
 		e.ID = msgID
 	}
@@ -188,6 +197,7 @@ const maxJSTime = 8.64e15
 var knownHeaders = [...]string{
 	HeaderReplyTo, HeaderEventID, HeaderDeadline, HeaderWorkerVersion,
 	HeaderMethod, HeaderURL, HeaderScheduledTime, HeaderCron, HeaderMsgID, HeaderBodyCredit, HeaderBodyID, HeaderBodyParts,
+	HeaderDeliverAt, HeaderDeliverAfter,
 }
 
 // knownHeader is the index of a header in knownHeaders, or -1.

@@ -42,6 +42,12 @@ type Event struct {
 	Interrupted int
 
 	Origin Origin
+	// First is where the event was stored first, if that is not Origin: it was set aside since.
+	First Stored
+	// Key names the event of a tick in the stream of schedules; "" for all others.
+	Key string
+	// DeliverAt is when the event shall run, as its publisher wants; zero = now. It is later than Stored.
+	DeliverAt time.Time
 
 	// Parts is not nil when the body was stored apart, and Body is empty.
 	Parts *Parts
@@ -61,6 +67,20 @@ type Origin struct {
 	Seq        uint64 // stream sequence
 	Deliveries int    // the server's count, 1 for the first
 	AckSubject string // one message there settles the delivery
+}
+
+// Stored is a message in JetStream.
+type Stored struct {
+	Stream string
+	Seq    uint64
+}
+
+// FirstStored is where the event was stored first: that stays when it is parked or put off.
+func (e *Event) FirstStored() Stored {
+	if e.First.Stream != "" {
+		return e.First
+	}
+	return Stored{e.Origin.Stream, e.Origin.Seq}
 }
 
 // Target is "owner/worker", as people name a worker.

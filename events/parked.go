@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Headers of a parked event, beside the original ones.
+// Headers of an event that was set aside, parked or put off, beside the original ones.
 const (
 	parkedPrefix = "Parked-"
 	// An original header that means something to NATS, or looks like one of ours, is kept under this prefix.
@@ -18,11 +18,17 @@ const (
 	headerParkedStored  = "Parked-Stored"
 	headerParkedAttempt = "Parked-Attempt" // of the run that comes next
 	headerParkedCrashes = "Parked-Crashes"
+	headerParkedStream  = "Parked-Stream" // where it was stored first
+	headerParkedSeq     = "Parked-Seq"
+	headerParkedKey     = "Parked-Key" // see Event.Key
+
+	// ParkedRecord is a header of consumer's own: what it knows of the runs that failed.
+	ParkedRecord = "Parked-Record"
 )
 
-// EncodeParked makes the headers under which e waits in the parked stream; the body is Event.Body.
+// EncodeParked makes the headers under which e waits among the parked events, or for its time; the body is Event.Body.
 func EncodeParked(e *Event) Header {
-	h := make(Header, len(e.Header)+5)
+	h := make(Header, len(e.Header)+8)
 	for name, values := range e.Header {
 		if serverHonoured(name) || hasPrefixFold(name, parkedPrefix) {
 			name = parkedOriginal + name
@@ -34,6 +40,13 @@ func EncodeParked(e *Event) Header {
 	h.Set(headerParkedStored, formatTime(e.Stored))
 	h.Set(headerParkedAttempt, strconv.Itoa(e.Attempt))
 	h.Set(headerParkedCrashes, strconv.Itoa(e.Crashes))
+	if first := e.FirstStored(); first.Stream != "" {
+		h.Set(headerParkedStream, first.Stream)
+		h.Set(headerParkedSeq, strconv.FormatUint(first.Seq, 10))
+	}
+	if e.Key != "" {
+		h.Set(headerParkedKey, e.Key)
+	}
 	return h
 }
 
@@ -60,7 +73,10 @@ func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored 
 		return e, Fail(ReasonMalformed, "parked message %d has not the headers of a parked event", origin.Seq)
 	}
 	e, failure := d.Decode(origin, original, body, at)
-	e.Attempt, e.Crashes = attempt, crashes
+	e.Attempt, e.Crashes, e.Key, e.DeliverAt = attempt, crashes, header.Get(headerParkedKey), time.Time{}
+	if seq, err := strconv.ParseUint(header.Get(headerParkedSeq), 10, 64); err == nil {
+		e.First = Stored{header.Get(headerParkedStream), seq}
+	}
 	if id := header.Get(headerParkedID); id != "" && len(id) <= MaxEventID {
 		e.ID = id
 	}

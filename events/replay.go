@@ -89,7 +89,7 @@ func (t Target) String() string {
 
 // Replay makes the event message that runs d again: the subject to publish to and its headers; the body is DeadLetter.Body. It goes to
 // the worker it was for, in the version it asked for, unless to says otherwise. The caller sets a message id of its own. The
-// deadline is left out: it has passed, or soon will, and somebody wants it to run.
+// deadline and the delay are left out: they have passed, or soon will, and somebody wants it to run.
 func (d *DeadLetter) Replay(s Subjects, to Target) (subject string, h Header, err error) {
 	kind, err := ParseKind(d.Kind)
 	if err == nil {
@@ -107,7 +107,7 @@ func (d *DeadLetter) Replay(s Subjects, to Target) (subject string, h Header, er
 	}
 	h = make(Header, len(d.Header)+4)
 	for name, values := range d.Header {
-		if !serverHonoured(name) && !oneOfFold(name, HeaderReplays, HeaderReplay, HeaderDeadline, HeaderEventID) &&
+		if !serverHonoured(name) && !oneOfFold(name, HeaderReplays, HeaderReplay, HeaderDeadline, HeaderEventID, HeaderDeliverAt, HeaderDeliverAfter) &&
 			(to == Target{} || !strings.EqualFold(name, HeaderWorkerVersion)) {
 			h[name] = values
 		}

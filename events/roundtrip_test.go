@@ -147,6 +147,7 @@ func TestParkedRoundTrip(t *testing.T) {
 		sortPairs(e.HTTPHeaders)
 		sortPairs(got.HTTPHeaders)
 		if f == nil { // of a malformed one it depends on the order of headers how far it was read
+			e.First, e.DeliverAt = e.FirstStored(), time.Time{}
 			require.Equal(t, e, got)
 		}
 		require.Equal(t, e.Header, got.Header)

@@ -95,9 +95,10 @@ func (s Subjects) AllDead() string { return string(s) + ".dead.>" }
 // <prefix>.dead.<owner>.<worker>.<kind>.<reason>.<stream>.<seq>. Tokens that are no valid names
 // are filed under "~", which no name can be.
 func (s Subjects) Dead(e *Event, r Reason) string {
+	first := e.FirstStored()
 	return strings.Join([]string{
 		string(s), "dead", nameOrTilde(e.Owner), nameOrTilde(e.Worker), e.Kind.String(), string(r),
-		e.Origin.Stream, strconv.FormatUint(e.Origin.Seq, 10),
+		first.Stream, strconv.FormatUint(first.Seq, 10),
 	}, ".")
 }
 

@@ -1,0 +1,186 @@
+package consumer_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+func TestDelayedEventsRunAtTheirTime(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	var mu sync.Mutex
+	ran := map[string]time.Time{}
+	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		ran[e.ID] = time.Now()
+		return echo(e)
+	}}
+	start(t, nc, testConfig(), d)
+	to, sub := inbox(t, nc)
+	began := time.Now()
+	at := began.Add(700 * time.Millisecond)
+	due := map[string]time.Time{}
+	for i := range 50 {
+		id := fmt.Sprint("at", i)
+		due[id] = at
+		publish(t, nc, events.Fetch, "acme", nats.Header{
+			"Reply-To": {to}, "Event-Id": {id}, "deliver-at": {at.UTC().Format(time.RFC3339Nano)}, "X-Y": {"z"}, "Http-Url": {"/p?q"},
+			// What NATS or Pinwheel would honour is the tenant's own and harmless.
+			"Nats-Msg-Id": {id}, "Status": {"409"}, "Parked-Key": {"forbid~x"}, "Parked-Stream": {"S"}, "Parked-Record": {"{}"},
+		}, fmt.Sprint("body", i))
+	}
+	due["after"] = began.Add(300 * time.Millisecond)
+	publish(t, nc, events.Task, "acme", nats.Header{"Reply-To": {to}, "Event-Id": {"after"}, "Deliver-After": {"0.3"}}, "b")
+	publish(t, nc, events.Task, "acme", nats.Header{"Reply-To": {to}, "Event-Id": {"past"}, "Deliver-At": {"2020-01-01T00:00:00Z"}}, "b")
+	for range 52 {
+		_, err := sub.NextMsg(patience)
+		require.NoError(t, err)
+	}
+	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Len(t, d.events(), 52)
+	worst := time.Duration(0)
+	for id, when := range due {
+		late := ran[id].Sub(when)
+		require.GreaterOrEqual(t, late, -time.Millisecond, id)
+		worst = max(worst, late)
+	}
+	t.Logf("at most %s late", worst)
+	for _, e := range d.events() {
+		require.Equal(t, 1, e.Attempt)
+		require.Zero(t, e.Crashes)
+		if e.ID != "at7" {
+			continue
+		}
+		require.Equal(t, consumer.StreamSchedules, e.Origin.Stream)
+		require.Equal(t, consumer.StreamEvents, e.FirstStored().Stream)
+		require.Equal(t, "body7", string(e.Body))
+		require.Equal(t, []string{"409"}, e.Header["Status"])
+		require.Equal(t, []string{"at7"}, e.Header["Nats-Msg-Id"])
+		require.Equal(t, []string{"forbid~x"}, e.Header["Parked-Key"])
+		require.Equal(t, []string{"z"}, e.Header["X-Y"])
+		require.Equal(t, "http://w.acme.pinwheel/p?q", e.URL)
+		require.Equal(t, to, e.ReplyTo)
+		require.Equal(t, events.OverlapAllow, e.Overlaps())
+	}
+}
+
+func TestMalformedDelays(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	start(t, nc, testConfig(), &dispatcher{handle: echo})
+	to, sub := inbox(t, nc)
+	publish(t, nc, events.Fetch, "acme", nats.Header{"Reply-To": {to}, "Deliver-After": {"-1"}}, "")
+	publish(t, nc, events.Task, "acme", nats.Header{"Deliver-At": {"soon"}}, "")
+	publish(t, nc, events.Task, "acme", nats.Header{"Deliver-At": {"2999-01-01T00:00:00Z"}}, "")
+	m, err := sub.NextMsg(patience)
+	require.NoError(t, err)
+	require.Equal(t, "400", m.Header.Get("Http-Status"))
+	require.Contains(t, m.Header.Get("Error"), "Deliver-After")
+	eventuallyStored(t, js, consumer.StreamDead, 2)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Zero(t, stored(t, js, consumer.StreamSchedules))
+}
+
+// A retry that is far away leaves the process, and comes back with all that is known of the event.
+func TestLongRetriesLeaveTheWindow(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	release := make(chan struct{})
+	d := &dispatcher{}
+	attempts := make(chan int, 10)
+	d.handle = func(e *events.Event) (events.Settlement, bool) {
+		attempts <- e.Attempt
+		if e.Attempt < 4 {
+			return events.Settlement{Event: e, Outcome: events.Outcome{
+				Verdict: events.Retry, Delay: 150 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
+			}}, true
+		}
+		<-release
+		return dead(e)
+	}
+	cfg := testConfig()
+	cfg.LongRetry = 100 * time.Millisecond
+	f := start(t, nc, cfg, d)
+	began := time.Now()
+	seq := publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {"x"}}, "x")
+	eventuallyStored(t, js, consumer.StreamSchedules, 1)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(d.events()) == 4 }, patience, time.Millisecond)
+	require.GreaterOrEqual(t, time.Since(began), 450*time.Millisecond)
+	close(release)
+	eventuallyStored(t, js, consumer.StreamDead, 1)
+	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	for i, e := range d.events() {
+		require.Equal(t, i+1, <-attempts)
+		require.Zero(t, e.Crashes)
+	}
+	l := letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{Owner: "acme"})[0]
+	require.Equal(t, 4, l.Attempts)
+	require.Equal(t, consumer.StreamEvents, l.Stream)
+	require.Equal(t, seq, l.StreamSeq)
+	require.Contains(t, l.Subject, "pinwheel.events.")
+	require.WithinDuration(t, began, l.FirstAt, time.Second)
+	require.Less(t, l.FirstAt.Sub(began), 140*time.Millisecond, "the first failure is that of the first run")
+}
+
+// However soon its retries are due: an owner keeps no more than its part of the window with them.
+func TestWaitingRetriesAreBounded(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+		if e.Owner == "noisy" && e.Attempt == 1 {
+			return events.Settlement{Event: e, Outcome: events.Outcome{
+				Verdict: events.Retry, Delay: 3 * time.Second, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
+			}}, true
+		}
+		return ack(e)
+	}}
+	f := start(t, nc, testConfig(), d)
+	const n = 200 // more than the window
+	for i := range n {
+		publish(t, nc, events.Task, "noisy", nil, fmt.Sprint(i))
+	}
+	window := testConfig().Window
+	eventuallyStored(t, js, consumer.StreamSchedules, n-window/4)
+	require.Eventually(t, func() bool { return f.Stats().Waiting == window/4 }, patience, time.Millisecond)
+	publish(t, nc, events.Task, "quiet", nil, "x")
+	eventuallyStored(t, js, consumer.StreamEvents, window/4)
+	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	count := map[string]int{}
+	for _, e := range d.events() {
+		count[string(e.Body)]++
+		require.LessOrEqual(t, e.Attempt, 2)
+	}
+	for i := range n {
+		require.Equal(t, 2, count[fmt.Sprint(i)])
+	}
+}
+
+// What waits for its time waits for any process.
+func TestAnotherProcessRunsWhatWaits(t *testing.T) {
+	srv := natstest.Start(t)
+	pub := natstest.Connect(t, srv)
+	js := jetStream(t, pub)
+	f := start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{handle: ack})
+	publish(t, pub, events.Task, "acme", nats.Header{"Deliver-After": {"500ms"}}, "x")
+	eventuallyStored(t, js, consumer.StreamSchedules, 1)
+	f.stop()
+	second := &dispatcher{handle: ack}
+	start(t, natstest.Connect(t, srv), testConfig(), second)
+	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	require.Len(t, second.events(), 1)
+	require.Equal(t, 1, second.events()[0].Attempt)
+}

@@ -1,0 +1,224 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Schedule is when a worker's scheduled handler runs by itself. Its expression is checked where schedules are computed.
+type Schedule struct {
+	// Name tells the schedules of a worker apart, over its versions too. By default the first is "1", the next "2".
+	Name string `json:"name"`
+	// Cron is an expression of 5 or 6 fields, @every DURATION, or @hourly, @daily, @weekly, @monthly, @yearly.
+	Cron string `json:"cron"`
+	// TimeZone is a name of the IANA database; "" is UTC.
+	TimeZone string  `json:"timeZone,omitempty"`
+	Overlap  Overlap `json:"overlap,omitempty"`
+	Misfire  Misfire `json:"misfire,omitempty"`
+}
+
+// MaxSchedules is how many a worker may have.
+const MaxSchedules = 100
+
+// Overlap says what becomes of a tick while the event of the tick before it has not ended.
+type Overlap string
+
+// The policies of overlap. The zero value means OverlapAllow.
+const (
+	OverlapAllow   Overlap = "allow"   // both run
+	OverlapForbid  Overlap = "forbid"  // the new tick is left out
+	OverlapReplace Overlap = "replace" // the event before it is ended, and then the new one runs
+)
+
+// OrDefault is OverlapAllow for the zero value.
+func (o Overlap) OrDefault() Overlap {
+	if o == "" {
+		return OverlapAllow
+	}
+	return o
+}
+
+// Misfire says what becomes of ticks that nobody was there to make.
+type Misfire string
+
+// The policies of misfire. The zero value means MisfireOnce.
+const (
+	MisfireSkip Misfire = "skip" // they are left out
+	MisfireOnce Misfire = "once" // the latest of them runs
+	MisfireAll  Misfire = "all"  // each of them runs, up to MaxMissed
+)
+
+// MaxMissed is how many missed ticks of a schedule are made up for at once; the earliest of more are left out.
+const MaxMissed = 1000
+
+// OrDefault is MisfireOnce for the zero value.
+func (m Misfire) OrDefault() Misfire {
+	if m == "" {
+		return MisfireOnce
+	}
+	return m
+}
+
+// Validate returns an error that names the field that is wrong and what is allowed. It does not look into the expression.
+func (s Schedule) Validate() error {
+	switch {
+	case !ValidName(s.Name):
+		return fmt.Errorf("name is %.70q: it is 1 to %d of A-Z a-z 0-9 _ -", s.Name, MaxName)
+	case s.Cron == "":
+		return fmt.Errorf("cron is missing: it is an expression like \"0 9 * * 1-5\", \"@every 90s\" or \"@daily\"")
+	}
+	switch s.Overlap {
+	case "", OverlapAllow, OverlapForbid, OverlapReplace:
+	default:
+		return fmt.Errorf("overlap is %.40q: it is one of allow, forbid, replace", string(s.Overlap))
+	}
+	switch s.Misfire {
+	case "", MisfireSkip, MisfireOnce, MisfireAll:
+	default:
+		return fmt.Errorf("misfire is %.40q: it is one of skip, once, all", string(s.Misfire))
+	}
+	return nil
+}
+
+// TickID is the id of the event of a tick: the same whoever makes it.
+func TickID(owner, worker, schedule string, tick time.Time) string {
+	return "cron:" + owner + ":" + worker + ":" + schedule + ":" + strconv.FormatInt(tick.Unix(), 10)
+}
+
+// NewTick makes the event of a tick, as it waits in the stream of schedules. With an overlap that is not OverlapAllow, the
+// events of all ticks of the schedule have the same Key.
+func NewTick(s Subjects, owner, worker string, sched Schedule, tick time.Time) *Event {
+	e := &Event{
+		Kind: Scheduled, Owner: owner, Worker: worker, ID: TickID(owner, worker, sched.Name, tick), Stored: tick, Attempt: 1,
+		Header: Header{
+			HeaderEventID:       {TickID(owner, worker, sched.Name, tick)},
+			HeaderScheduledTime: {strconv.FormatInt(tick.UnixMilli(), 10)},
+			HeaderCron:          {sched.Cron},
+		},
+		Origin: Origin{Subject: string(s) + ".events.0." + Scheduled.String() + "." + owner + "." + worker},
+	}
+	switch sched.Overlap.OrDefault() {
+	case OverlapAllow:
+		e.Key = "cron~" + sched.Name + "~" + strconv.FormatInt(tick.Unix(), 10)
+	case OverlapForbid:
+		e.Key = "forbid~" + sched.Name
+	case OverlapReplace:
+		e.Key = "replace~" + sched.Name
+	}
+	return e
+}
+
+// Overlaps is the overlap policy of the schedule that made the event; OverlapAllow of any other event.
+func (e *Event) Overlaps() Overlap {
+	switch {
+	case strings.HasPrefix(e.Key, "forbid~"):
+		return OverlapForbid
+	case strings.HasPrefix(e.Key, "replace~"):
+		return OverlapReplace
+	}
+	return OverlapAllow
+}
+
+// DueLanes is the number of partitions of events that are due in the stream of schedules. An owner is always in the same.
+const DueLanes = 4
+
+// dueLane is the lane of an owner (FNV-1a).
+func dueLane(owner string) string {
+	h := uint32(2166136261)
+	for i := range len(owner) {
+		h = (h ^ uint32(owner[i])) * 16777619
+	}
+	return strconv.Itoa(int(h % DueLanes))
+}
+
+// AllSchedules is the filter of the stream of schedules. Only the fleet may publish there.
+func (s Subjects) AllSchedules() string { return string(s) + ".schedules.>" }
+
+// SchedulesPin is the subject of the message that keeps that stream from being empty.
+func (s Subjects) SchedulesPin() string { return string(s) + ".schedules.pin" }
+
+// DueLane is the filter of the consumer of one lane, 0 <= lane < DueLanes.
+func (s Subjects) DueLane(lane int) string {
+	return string(s) + ".schedules.due." + strconv.Itoa(lane) + ".>"
+}
+
+// Waiting is where the event waits until its time:
+// <prefix>.schedules.at.<lane>.<kind>.<owner>.<worker>.<hash of its id>.<key>.
+func (s Subjects) Waiting(e *Event) string { return s.scheduled("at", e, idHash(e.ID)) }
+
+// Due is where the event is once its time has come: like Waiting, with due for at.
+func (s Subjects) Due(e *Event) string { return s.scheduled("due", e, idHash(e.ID)) }
+
+// Anywhere is the filter for the event in that stream, waiting or due. Of a schedule that forbids overlap, or replaces, it
+// is the filter for the events of all ticks.
+func (s Subjects) Anywhere(e *Event) string { return s.scheduled("*", e, "*") }
+
+func (s Subjects) scheduled(state string, e *Event, id string) string {
+	return strings.Join([]string{
+		string(s), "schedules", state, dueLane(e.Owner), e.Kind.String(), nameOrTilde(e.Owner), nameOrTilde(e.Worker), id, e.key(),
+	}, ".")
+}
+
+// WaitingEvents is the filter for events that wait. Empty strings stand for any.
+func (s Subjects) WaitingEvents(owner, worker, id string) string {
+	parts := []string{string(s), "schedules", "at", "*", "*", owner, worker, "", "*"}
+	if id != "" {
+		parts[7] = idHash(id)
+	}
+	for i, p := range parts {
+		if p == "" {
+			parts[i] = "*"
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// key names the event in the stream of schedules: the one it has, or else where it was stored first.
+func (e *Event) key() string {
+	if e.Key != "" {
+		return e.Key
+	}
+	first := e.FirstStored()
+	return first.Stream + "-" + strconv.FormatUint(first.Seq, 10)
+}
+
+// idHash is a token for an id, which may be any text.
+func idHash(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:12])
+}
+
+// ScheduleState is where a schedule's last tick is noted: <prefix>.schedules.cron.<owner>.<worker>.<name>.
+func (s Subjects) ScheduleState(owner, worker, name string) string {
+	return string(s) + ".schedules.cron." + owner + "." + worker + "." + name
+}
+
+// ScheduleStates is the filter for these; an empty string stands for any.
+func (s Subjects) ScheduleStates(owner, worker string) string {
+	if owner == "" {
+		owner = "*"
+	}
+	if worker == "" {
+		worker = "*"
+	}
+	return s.ScheduleState(owner, worker, "*")
+}
+
+// Unschedule is where anyone asks the fleet to cancel an event that waits: <prefix>.unschedule.<owner>.<worker>, the body its id.
+func (s Subjects) Unschedule(owner, worker string) string {
+	return string(s) + ".unschedule." + owner + "." + worker
+}
+
+// AllUnschedules is the filter for these.
+func (s Subjects) AllUnschedules() string { return string(s) + ".unschedule.*.*" }
+
+// ParseUnschedule takes a subject made by Unschedule apart.
+func (s Subjects) ParseUnschedule(subject string) (owner, worker string, ok bool) {
+	rest, found := strings.CutPrefix(subject, string(s)+".unschedule.")
+	owner, worker, _ = strings.Cut(rest, ".")
+	return owner, worker, found && ValidName(owner) && ValidName(worker)
+}
