@@ -33,6 +33,7 @@ type Consumer struct {
 	retries retries
 	parking parking
 	bodies  *bodies
+	ticker  *ticker
 	parts   atomic.Pointer[jetstream.Stream]
 
 	acking   []*source // scratch of the settle goroutine: sources with acks to send
@@ -64,6 +65,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	}
 	c.puller = newPuller(c)
 	c.bodies = newBodies(c)
+	c.ticker = newTicker(tickStore{nc, cfg.Prefix}, cfg.Node, time.Now, log)
 	c.table.left = func(int) { c.puller.freed() }
 	if c.metrics, err = newMetrics(reg, c); err != nil {
 		return nil, fmt.Errorf("consumer: metrics: %w", err)
@@ -94,6 +96,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	for _, loop := range []func(context.Context){c.settleLoop, c.leaseLoop, c.retryLoop, c.assetsLoop, c.parkLoop, c.sweepLoop} {
 		running.Go(func() { loop(life) })
 	}
+	running.Go(func() { c.ticker.run(pull) })
 	bridge, err := c.openCalls()
 	if err == nil {
 		c.ready.Store(true)

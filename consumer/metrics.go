@@ -34,6 +34,8 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 	m.renewals = counter("lease_renewals", "Signs of life sent for events that are still held.")
 	m.retries = counter("retries", "Failed runs after which the event is run again.")
 	m.putOff = counter("put_off", "Events stored to run later: delayed by their publishers, or waiting long for a retry.")
+	ticks := counter("ticks", "Events of schedules that this process made.")
+	c.ticker.made = func(n int) { ticks.Add(float64(n)) }
 	m.lost = counter("leases_lost", "Events let go because their end was not confirmed in time.")
 	m.stalls = counter("pull_stalls", "Times JetStream was silent and a lane was asked again.")
 	m.swept = counter("swept_messages", "Acked messages that nats-server had not removed.")

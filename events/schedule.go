@@ -148,10 +148,10 @@ func (s Subjects) DueLane(lane int) string {
 
 // Waiting is where the event waits until its time:
 // <prefix>.schedules.at.<lane>.<kind>.<owner>.<worker>.<hash of its id>.<key>.
-func (s Subjects) Waiting(e *Event) string { return s.scheduled("at", e, idHash(e.ID)) }
+func (s Subjects) Waiting(e *Event) string { return s.scheduled("at", e, e.idToken()) }
 
 // Due is where the event is once its time has come: like Waiting, with due for at.
-func (s Subjects) Due(e *Event) string { return s.scheduled("due", e, idHash(e.ID)) }
+func (s Subjects) Due(e *Event) string { return s.scheduled("due", e, e.idToken()) }
 
 // Anywhere is the filter for the event in that stream, waiting or due. Of a schedule that forbids overlap, or replaces, it
 // is the filter for the events of all ticks.
@@ -186,6 +186,14 @@ func (e *Event) key() string {
 	return first.Stream + "-" + strconv.FormatUint(first.Seq, 10)
 }
 
+// idToken is the token of its id, but for the events of a schedule that may not overlap, which share one subject.
+func (e *Event) idToken() string {
+	if e.Overlaps() != OverlapAllow {
+		return "~"
+	}
+	return idHash(e.ID)
+}
+
 // idHash is a token for an id, which may be any text.
 func idHash(id string) string {
 	sum := sha256.Sum256([]byte(id))
@@ -195,6 +203,13 @@ func idHash(id string) string {
 // ScheduleState is where a schedule's last tick is noted: <prefix>.schedules.cron.<owner>.<worker>.<name>.
 func (s Subjects) ScheduleState(owner, worker, name string) string {
 	return string(s) + ".schedules.cron." + owner + "." + worker + "." + name
+}
+
+// ParseScheduleState takes a subject made by ScheduleState apart.
+func (s Subjects) ParseScheduleState(subject string) (owner, worker, name string, ok bool) {
+	rest, found := strings.CutPrefix(subject, string(s)+".schedules.cron.")
+	owner, worker, name, ok = threeTokens(rest)
+	return owner, worker, name, found && ok
 }
 
 // ScheduleStates is the filter for these; an empty string stands for any.

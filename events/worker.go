@@ -83,6 +83,8 @@ type Worker struct {
 	Retries  Retries
 	Lifetime Lifetime // of mode Persistent only
 
+	Schedules []Schedule // when its scheduled handler runs by itself
+
 	OnDead *DeadHook // who is told of its dead letters, nil = nobody
 
 	DeployedAt time.Time

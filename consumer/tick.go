@@ -1,0 +1,106 @@
+package consumer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/cron"
+)
+
+const (
+	// tickFresh is how late a tick may be and still counts as made in time, whatever the policy of misfire: clocks differ, and a process
+	// that died is replaced.
+	tickFresh = 30 * time.Second
+	// tickStandby is how long a process leaves a tick to the one that made the last; each then waits up to as long again.
+	tickStandby = 250 * time.Millisecond
+	// tickBatch is how many ticks are stored together at most. JetStream takes 1000 messages in a batch.
+	tickBatch = 500
+)
+
+// tickState is what the stream of schedules holds of one: the last tick that was made, or left out. Its next is computed from that alone, so
+// it makes no difference whose clock is how wrong.
+type tickState struct {
+	Last     int64  `json:"last"` // seconds since the epoch
+	Cron     string `json:"cron"`
+	TimeZone string `json:"timeZone,omitempty"`
+	Deployed int64  `json:"deployed"` // of the worker's version, milliseconds since the epoch
+	Number   int    `json:"number"`   // of that version
+	Node     string `json:"node"`     // that made it
+	Paused   bool   `json:"paused,omitempty"`
+	Removed  bool   `json:"removed,omitempty"` // with its worker
+	Skipped  int64  `json:"skipped,omitempty"` // the last tick that was left out because of overlap
+}
+
+// liveSchedule is a schedule of an active version, as this process knows it. The ticker's goroutine owns all but the first lines.
+type liveSchedule struct {
+	owner, worker string
+	schedule      events.Schedule
+	spec          *cron.Schedule
+	deployed      int64
+	number        int
+
+	known bool
+	state *tickState // nil: there is none
+	seq   uint64     // of it
+	next  time.Time  // when to look again, by this process's clock
+	fails int        // in a row
+}
+
+// base is the time after which ticks are still to be made.
+func (s *liveSchedule) base() time.Time {
+	deployed := time.UnixMilli(s.deployed)
+	if s.state == nil {
+		return deployed
+	}
+	last := time.Unix(s.state.Last, 0)
+	same := s.state.Cron == s.schedule.Cron && s.state.TimeZone == s.schedule.TimeZone && !s.state.Removed
+	// Versions count from 1 again when a worker was removed in between.
+	again := s.number <= s.state.Number && s.deployed != s.state.Deployed
+	if same && !again || last.After(deployed) {
+		return last
+	}
+	return deployed
+}
+
+// newer reports whether another process knows a newer version of the worker.
+func (s *liveSchedule) newer() bool { return s.state != nil && s.state.Deployed > s.deployed }
+
+// plan is what to do now: the ticks to make, oldest first, and the last that is dealt with then; the zero time when none is due.
+func plan(spec *cron.Schedule, sched events.Schedule, base, now time.Time) (make []time.Time, last time.Time) {
+	ticks := spec.Missed(base, now, events.MaxMissed)
+	if len(ticks) == 0 {
+		return nil, time.Time{}
+	}
+	last = ticks[len(ticks)-1]
+	fresh, _ := slices.BinarySearchFunc(ticks, now.Add(-tickFresh), time.Time.Compare)
+	switch sched.Misfire.OrDefault() {
+	case events.MisfireSkip:
+		make = ticks[fresh:]
+	case events.MisfireOnce:
+		make = ticks[min(fresh, len(ticks)-1):]
+	case events.MisfireAll:
+		make = ticks
+	}
+	if sched.Overlap.OrDefault() != events.OverlapAllow && len(make) > 1 {
+		make = make[len(make)-1:]
+	}
+	return make, last
+}
+
+// after is s.state once ticks up to last are dealt with.
+func (s *liveSchedule) after(last time.Time, node string) *tickState {
+	st := &tickState{
+		Last: last.Unix(), Cron: s.schedule.Cron, TimeZone: s.schedule.TimeZone, Deployed: s.deployed, Number: s.number, Node: node,
+	}
+	if s.state != nil {
+		st.Skipped = s.state.Skipped
+	}
+	return st
+}
+
+// compareLive puts schedules in order.
+func compareLive(a, b *liveSchedule) int {
+	return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.worker, b.worker), cmp.Compare(a.schedule.Name, b.schedule.Name))
+}
