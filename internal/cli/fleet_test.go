@@ -82,8 +82,10 @@ func openHouse(t testing.TB, change ...func(*Config)) *house {
 }
 
 func (h *house) connect(url string) {
+	cfg := h.fleet.cfg
+	cfg.NatsURL = url
 	var err error
-	h.nc, err = nats.Connect(url)
+	h.nc, err = connect(cfg)
 	require.NoError(h.t, err)
 	h.t.Cleanup(h.nc.Close)
 	h.js, err = jetstream.New(h.nc)
