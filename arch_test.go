@@ -77,7 +77,7 @@ var house = map[string]room{
 			"golang.org/x/mod/semver", // the NATS service wants a semantic version
 		},
 		tests: []string{
-			"", "internal/natstest", "internal/fleettest", libNATSServer, "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
+			"", "internal/natstest", "internal/fleettest", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
 		},
 	},
 	// Shared by the two rooms that keep things in JetStream.
