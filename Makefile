@@ -3,12 +3,14 @@
 GO        ?= go
 FUZZTIME  ?= 30s
 SOAK      ?= 15m
+MINUTES   ?= 30
+SEED      ?= 0
 BENCH     ?= .
 COUNT     ?= 6
 # Where threads, callbacks and locks are.
 RACE_PKGS := ./events/... ./consumer/... ./dispatch/... ./isolates/... ./deploy/... ./internal/...
 
-.PHONY: help test race hostile soak asan lint bench bench-compare fuzz docs
+.PHONY: help test race hostile soak guarantees asan lint bench bench-compare fuzz docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-15s %s\n", $$1, $$2}'
@@ -24,6 +26,9 @@ hostile: ## every hostile script against the isolates: minutes, all cores (UPDAT
 
 soak: ## good, bad and hostile workers of 50 owners beside each other for SOAK (15m): nothing crosses, ends twice or grows
 	$(GO) test -count 1 -run '^TestSoak$$' -timeout 0 -v ./isolates -soak $(SOAK)
+
+guarantees: ## processes, nats-server and network broken at random for MINUTES (30); SEED repeats the choices
+	$(GO) test -count 1 -run '^TestGuarantees$$' -timeout 0 -v ./internal/guarantees -for $(MINUTES)m -seed $(SEED)
 
 asan: ## the tests of isolates under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 	.ci/asan ./isolates/v8x ./isolates

@@ -104,6 +104,10 @@ var house = map[string]room{
 		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/fleettest"},
 	},
 
+	"internal/guarantees": {
+		pure: true, tests: []string{"consumer", "events", "internal/cli", "internal/natsd", libNATS},
+	},
+
 	// Outside users: what anybody could write.
 	"loadtest": {
 		pure: true, rooms: []string{"events", "events/client"},

@@ -1,0 +1,220 @@
+package guarantees_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func asAPIError(err error, api **jetstream.APIError) bool { return errors.As(err, api) }
+
+// breaker breaks things, one or several at a time, each process and the server by one hand only.
+type breaker struct {
+	*house
+	random  *rand.Rand
+	running sync.WaitGroup
+	busy    []sync.Mutex // of the processes
+	serving sync.Mutex   // of the server
+}
+
+// faultKinds are what may happen, most of them more often than what takes the whole fleet's time.
+var faultKinds = []string{
+	"kill fleet", "kill fleet", "kill fleet", "drain", "drain", "pause fleet", "pause fleet", "cut", "cut", "part", "part", "stall", "stall",
+	"kill server", "kill server", "pause server", "redeploy", "redeploy", "replay", "replay", "fill", "calm", "calm",
+}
+
+// breakSomething begins a fault, which ends by itself.
+func (b *breaker) breakSomething() {
+	kind := faultKinds[b.random.IntN(len(faultKinds))]
+	who := b.random.IntN(len(b.fleet))
+	long := time.Duration(100+b.random.IntN(4000)) * time.Millisecond
+	b.count("fault: " + kind)
+	run := map[string]func(string, int, time.Duration){
+		"kill fleet": b.killFleet, "drain": b.drain, "pause fleet": b.pauseFleet, "cut": b.network, "part": b.network, "stall": b.network,
+		"kill server": b.killServer, "pause server": b.pauseServer, "redeploy": b.redeploy, "replay": b.replay, "fill": b.fill,
+	}[kind]
+	if run == nil {
+		return
+	}
+	b.running.Go(func() { run(kind, who, long) })
+}
+
+func (b *breaker) killFleet(kind string, who int, long time.Duration) {
+	if !b.busy[who].TryLock() {
+		return
+	}
+	defer b.busy[who].Unlock()
+	defer b.model.broken(kind)()
+	b.fleet[who].kill()
+	pause(long / 4)
+	b.again(who)
+}
+
+// again starts a process that has ended.
+func (b *breaker) again(who int) {
+	p := b.fleet[who]
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		p.start()
+		select {
+		case <-p.ready:
+			return
+		case <-p.ended: // NATS was away
+			b.count("starts that failed because NATS was away")
+			pause(100 * time.Millisecond)
+		case <-time.After(patience):
+			b.t.Errorf("%s does not get ready", p.name)
+			return
+		}
+	}
+}
+
+func (b *breaker) drain(kind string, who int, long time.Duration) {
+	if !b.busy[who].TryLock() {
+		return
+	}
+	defer b.busy[who].Unlock()
+	defer b.model.broken(kind)()
+	p := b.fleet[who]
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+		if p.err != nil {
+			b.t.Errorf("%s drained and ended with %v", p.name, p.err)
+		}
+	case <-time.After(patience / 2):
+		b.t.Errorf("%s does not end after SIGTERM", p.name)
+		p.signal(syscall.SIGQUIT)
+		<-p.ended
+	}
+	pause(long / 4)
+	b.again(who)
+}
+
+func (b *breaker) pauseFleet(kind string, who int, long time.Duration) {
+	if !b.busy[who].TryLock() {
+		return
+	}
+	defer b.busy[who].Unlock()
+	defer b.model.broken(kind)()
+	b.fleet[who].signal(syscall.SIGSTOP)
+	pause(long)
+	b.fleet[who].signal(syscall.SIGCONT)
+}
+
+func (b *breaker) network(kind string, who int, long time.Duration) {
+	defer b.model.broken(kind)()
+	switch p := b.proxies[who]; kind {
+	case "cut":
+		p.cut()
+		return
+	case "part":
+		p.stall() // what is said now is lost
+		pause(long / 8)
+		p.part()
+	case "stall":
+		p.stall()
+	}
+	pause(long)
+	b.proxies[who].heal()
+}
+
+func (b *breaker) killServer(kind string, _ int, long time.Duration) {
+	if !b.serving.TryLock() {
+		return
+	}
+	defer b.serving.Unlock()
+	defer b.model.broken(kind)()
+	b.server.kill()
+	pause(long / 4)
+	b.server.start()
+	select {
+	case <-b.server.ready:
+	case <-time.After(patience):
+		b.t.Error("the server does not come back")
+	}
+}
+
+func (b *breaker) pauseServer(kind string, _ int, long time.Duration) {
+	if !b.serving.TryLock() {
+		return
+	}
+	defer b.serving.Unlock()
+	defer b.model.broken(kind)()
+	b.server.signal(syscall.SIGSTOP)
+	pause(long / 2)
+	b.server.signal(syscall.SIGCONT)
+}
+
+func (b *breaker) redeploy(_ string, who int, _ time.Duration) {
+	owner := owners[who%len(owners)]
+	if !b.deploying.TryLock() {
+		return
+	}
+	defer b.deploying.Unlock()
+	if err := b.deploy(owner, workersOf(owner)[0], int(time.Now().UnixNano()%1e9)); err != nil {
+		b.count("deploys that failed because NATS was away")
+	}
+}
+
+// replay replays a few dead letters of events that will fail again.
+func (b *breaker) replay(string, int, time.Duration) {
+	dead := consumer.NewDeadLetters(b.js, subjects)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	n := 0
+	for l, err := range dead.List(ctx, consumer.Filter{Reason: events.ReasonException}) {
+		if err != nil || n == 5 {
+			return
+		}
+		b.model.mu.Lock()
+		o := b.model.orders[l.EventID]
+		b.model.mu.Unlock()
+		if o == nil || o.call {
+			continue
+		}
+		n++
+		err := dead.Replay(ctx, l, consumer.ReplayOptions{})
+		b.model.mu.Lock()
+		if o.replays++; err != nil { // it may have been stored all the same
+			o.unsure = true
+		}
+		b.model.mu.Unlock()
+		b.count("replays")
+	}
+}
+
+// fill publishes more than the stream takes.
+func (b *breaker) fill(_ string, who int, _ time.Duration) {
+	defer b.model.broken("fill")()
+	padding := strings.Repeat("x", 12<<10)
+	owner := owners[who%(len(owners)-1)]
+	for range 120 {
+		id := b.nextID()
+		o := &order{id: id, kind: events.Task, owner: owner, worker: "job", what: "ok"}
+		o.body = fmt.Sprintf(`{"id":%q,"what":"ok","padding":%q}`, id, padding)
+		b.running.Go(func() { b.publish(o) })
+	}
+}
+
+// mendAll waits until every fault is over, and sees to it that all is up.
+func (b *breaker) mendAll() {
+	b.running.Wait()
+	for _, p := range b.proxies {
+		p.heal()
+	}
+	for _, p := range append(slices.Clone(b.fleet), b.server) {
+		require.True(b.t, p.alive(), "%s has ended by itself: %v", p.name, p.err)
+	}
+}

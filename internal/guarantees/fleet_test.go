@@ -1,0 +1,278 @@
+package guarantees_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/cli"
+)
+
+const (
+	subjects = events.Subjects(events.DefaultPrefix)
+	ackWait  = 2 * time.Second
+	patience = 60 * time.Second
+	// rough is the owner whose handlers are killed for what they do; its other events suffer, and no other owner's.
+	rough = "rough"
+)
+
+// house is the fleet, its server and what the test knows of them.
+type house struct {
+	t       testing.TB
+	dir     string
+	model   *model
+	server  *process
+	port    int
+	proxies []*proxy
+	fleet   []*process
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	cfg     cli.Config // for commands
+
+	ids       atomic.Int64
+	deploying sync.Mutex
+
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (h *house) nextID() string { return fmt.Sprintf("e%d", h.ids.Add(1)) }
+
+func (h *house) count(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts[what]++
+}
+
+// openHouse starts the server, n processes, each with a network of its own, and deploys the workers.
+func openHouse(t testing.TB, n int, syncAlways bool) *house {
+	t.Helper()
+	h := &house{t: t, dir: t.TempDir(), model: newModel(), port: freePort(t), counts: map[string]int{}}
+	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		attempt, _ := strconv.Atoi(r.URL.Query().Get("attempt"))
+		h.model.ran(r.URL.Query().Get("id"), attempt, r.URL.Path == "/done")
+	}))
+	t.Cleanup(upstream.Close)
+	address := fmt.Sprintf("127.0.0.1:%d", h.port)
+	env := []string{asServer + "=" + address, serverStore + "=" + filepath.Join(h.dir, "nats")}
+	if syncAlways {
+		env = append(env, serverSync+"=1")
+	}
+	h.server = newProcess(t, h.dir, "server", nil, env...)
+	h.server.start()
+	within(t, "server", patience, h.server.ready)
+	var err error
+	h.nc, err = nats.Connect("nats://"+address, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
+	require.NoError(t, err)
+	t.Cleanup(h.nc.Close)
+	h.js, err = jetstream.New(h.nc)
+	require.NoError(t, err)
+	h.listen()
+	for i := range n {
+		p := openProxy(t, address)
+		h.proxies = append(h.proxies, p)
+		h.fleet = append(h.fleet, newProcess(t, h.dir, fmt.Sprintf("fleet-%d", i), []string{"serve"}, asPinwheel+"=1",
+			fmt.Sprintf("PINWHEEL_NATS_URL=nats://127.0.0.1:%d", p.port), "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_LOG_FORMAT=json", "PINWHEEL_ACK_WAIT="+ackWait.String(),
+			"PINWHEEL_DRAIN_TIMEOUT=3s", "PINWHEEL_THREADS=2", "PINWHEEL_SLOTS=16", "PINWHEEL_WINDOW=64", "PINWHEEL_OWNER_MAX_QUEUED=12", "PINWHEEL_MAX_BYTES=1MiB",
+			"PINWHEEL_SPARE_ISOLATES=1", "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"))
+		h.fleet[i].start()
+	}
+	for _, p := range h.fleet {
+		within(t, p.name, patience, p.ready)
+	}
+	h.cfg, err = cli.LoadConfig()
+	require.NoError(t, err)
+	h.cfg.NatsURL, h.cfg.LogLevel = "nats://"+address, "error"
+	h.writeWorkers(upstream.URL)
+	for _, owner := range owners {
+		for _, w := range workersOf(owner) {
+			require.NoError(t, h.deploy(owner, w, 0))
+		}
+	}
+	return h
+}
+
+// listen takes replies.
+func (h *house) listen() {
+	_, err := h.nc.Subscribe("_INBOX.orders.*", func(m *nats.Msg) {
+		if m.Header.Get("Status") == "503" && len(m.Data) == 0 {
+			h.count("calls that reached no process")
+			return
+		}
+		r, err := events.DecodeReply(events.Header(m.Header), m.Data)
+		if err != nil {
+			h.model.mu.Lock()
+			h.model.fail("a reply cannot be read: %v", err)
+			h.model.mu.Unlock()
+			return
+		}
+		h.model.replied(strings.TrimPrefix(m.Subject, "_INBOX.orders."), r)
+	})
+	require.NoError(h.t, err)
+	require.NoError(h.t, h.nc.Flush())
+}
+
+var owners = []string{"ada", "bob", "cyd", "dot", rough}
+
+func workersOf(owner string) []string {
+	if owner == rough {
+		return []string{"cpu", "memory", "timeout"}
+	}
+	return []string{"job"}
+}
+
+// writeWorkers writes the source of every worker with its manifest.
+func (h *house) writeWorkers(upstream string) {
+	code, err := os.ReadFile("testdata/job.js")
+	require.NoError(h.t, err)
+	for name, limits := range map[string]string{
+		"job": `"cpuMs": 5000, "wallMs": 60000`, "cpu": `"cpuMs": 50, "wallMs": 60000`, "memory": `"cpuMs": 20000, "heapMB": 16, "wallMs": 60000`, "timeout": `"cpuMs": 5000, "wallMs": 500`,
+	} {
+		manifest := fmt.Sprintf(`{"vars": {"TEST": %q}, "retries": {"maxAttempts": %d, "initialMs": 30, "maxMs": 100}, "limits": {%s}}`, upstream, maxAttempts, limits)
+		require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name+".js"), code, 0o600))
+		require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name+".pinwheel.json"), []byte(manifest), 0o600))
+	}
+}
+
+// deploy makes a version of a worker that does the same as the others.
+func (h *house) deploy(owner, worker string, n int) error {
+	path := filepath.Join(h.dir, worker+".js")
+	code, err := os.ReadFile("testdata/job.js")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, fmt.Appendf(code, "\nexport const number = %d;\n", n), 0o600); err != nil {
+		return err
+	}
+	var out strings.Builder
+	if code := cli.MainWith(h.cfg, []string{"deploy", path, "--owner", owner}, strings.NewReader(""), &out, &out); code != 0 {
+		return fmt.Errorf("deploy: exit code %d: %s", code, out.String())
+	}
+	return nil
+}
+
+// publish publishes an event, and notes it once it is acknowledged. A refusal is final; without an answer it is tried again with the same message id.
+func (h *house) publish(o *order) {
+	m := &nats.Msg{Subject: subjects.Event(o.kind, o.owner, o.worker), Data: []byte(o.body), Header: nats.Header{
+		events.HeaderEventID: {o.id}, events.HeaderReplyTo: {"_INBOX.orders." + o.id}, events.HeaderMsgID: {o.owner + ":" + o.id},
+	}}
+	switch o.what {
+	case "malformed":
+		m.Header.Set(events.HeaderDeadline, "tomorrow")
+	case "expired":
+		m.Header.Set(events.HeaderDeadline, time.Now().Add(-time.Second).UTC().Format(time.RFC3339Nano))
+	case "hurry":
+		m.Header.Set(events.HeaderDeadline, time.Now().Add(100*time.Millisecond).UTC().Format(time.RFC3339Nano))
+	}
+	h.model.add(o)
+	if o.call {
+		m.Subject = subjects.Call(o.kind, o.owner, o.worker)
+		m.Reply = m.Header.Get(events.HeaderReplyTo)
+		m.Header.Del(events.HeaderMsgID)
+		_ = h.nc.PublishMsg(m)
+		return
+	}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		_, err := h.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+		cancel()
+		h.model.mu.Lock()
+		if err == nil {
+			o.published = time.Now()
+			if o.seen.IsZero() {
+				o.seen = o.published
+			}
+			h.model.mu.Unlock()
+			return
+		}
+		var refused *jetstream.APIError
+		if asAPIError(err, &refused) {
+			h.model.mu.Unlock()
+			h.count("publishes refused: " + refused.Description)
+			return
+		}
+		o.unsure = true
+		h.model.mu.Unlock()
+		h.count("publishes without an answer")
+		pause(50 * time.Millisecond)
+	}
+}
+
+// pause lets time pass between two things that the test does.
+func pause(d time.Duration) { <-time.After(d) }
+
+// letters are the dead letters by event id.
+func (h *house) letters() map[string][]*events.DeadLetter {
+	found := map[string][]*events.DeadLetter{}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for l, err := range consumer.NewDeadLetters(h.js, subjects).List(ctx, consumer.Filter{}) {
+		require.NoError(h.t, err)
+		found[l.EventID] = append(found[l.EventID], l)
+	}
+	return found
+}
+
+// left is the number of events that have not ended.
+func (h *house) left() (events, parked int) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	of := func(name string) int {
+		s, err := h.js.Stream(ctx, name)
+		if err != nil {
+			return 1 << 20
+		}
+		return int(s.CachedInfo().State.Msgs)
+	}
+	return of(consumer.StreamEvents) - 1, of(consumer.StreamParked)
+}
+
+// randomOrder is an event that does something, more often what most events do.
+func randomOrder(random *rand.Rand, id string) *order {
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	o := &order{id: id, kind: events.Kind(random.IntN(3)) + events.Fetch, owner: owners[random.IntN(len(owners)-1)], worker: "job"}
+	switch random.IntN(20) {
+	case 0:
+		o.what = pick("missing", "malformed", "expired", "hurry")
+	case 1, 2, 3:
+		o.what = pick("throw", "flaky", "retry", "noretry")
+	case 4, 5:
+		o.what = "late"
+	case 6, 7, 8:
+		o.what = "slow"
+	case 9:
+		o.owner = rough
+		if o.worker = pick("cpu", "memory", "timeout"); random.IntN(3) > 0 {
+			o.what = "ok"
+		} else {
+			o.what = o.worker
+		}
+	default:
+		o.what = "ok"
+	}
+	if o.what == "missing" {
+		o.worker = "nobody"
+	}
+	if o.kind == events.Fetch && o.what == "noretry" {
+		o.what = "throw"
+	}
+	o.call = random.IntN(15) == 0 && o.what != "malformed"
+	o.body = fmt.Sprintf(`{"id":%q,"what":%q}`, id, o.what)
+	return o
+}

@@ -1,0 +1,141 @@
+package guarantees_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	seedFlag = flag.Uint64("seed", 0, "seed of the random choices; 0: another one each time")
+	forFlag  = flag.Duration("for", 15*time.Second, "how long things are broken")
+)
+
+// recovery is how long the fleet may take to end all events once nothing is broken any more.
+const recovery = 60 * time.Second
+
+// TestGuarantees breaks a fleet in all ways while random events come in. In the end each event that was acknowledged has ended as it may, once.
+func TestGuarantees(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	h := openHouse(t, 3, random.IntN(4) == 0)
+	b := &breaker{house: h, random: random, busy: make([]sync.Mutex, len(h.fleet))}
+
+	stop := make(chan struct{})
+	var publishing sync.WaitGroup
+	publishing.Go(func() { h.keepPublishing(rand.New(rand.NewPCG(seed, 1)), stop) })
+	pause(4 * time.Second) // of peace, for what must be exact then
+	for end := time.Now().Add(*forFlag); time.Now().Before(end); {
+		b.breakSomething()
+		pause(time.Duration(200+random.IntN(2500)) * time.Millisecond)
+	}
+	b.mendAll()
+	mended := time.Now()
+	close(stop)
+	publishing.Wait()
+	h.untilEmpty(recovery)
+	took := time.Since(mended)
+	wrong := h.model.check(h.letters())
+	h.report(took)
+	for _, w := range wrong[:min(len(wrong), 40)] {
+		t.Error(w)
+	}
+	h.drainAll()
+}
+
+// keepPublishing publishes about a hundred events a second, in bursts.
+func (h *house) keepPublishing(random *rand.Rand, stop chan struct{}) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	room := make(chan struct{}, 200) // publishes under way
+	for {
+		for range 1 + random.IntN(30) {
+			o := randomOrder(random, h.nextID())
+			room <- struct{}{}
+			running.Go(func() {
+				h.publish(o)
+				<-room
+			})
+		}
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(random.IntN(300)) * time.Millisecond):
+		}
+	}
+}
+
+// untilEmpty waits until every event has ended.
+func (h *house) untilEmpty(limit time.Duration) {
+	h.t.Helper()
+	var left, parked int
+	require.Eventually(h.t, func() bool {
+		left, parked = h.left()
+		return left == 0 && parked == 0
+	}, limit, 50*time.Millisecond, "events are stuck")
+	// What was acked a moment ago may have been replied to in the same moment.
+	require.NoError(h.t, h.nc.Flush())
+}
+
+// drainAll ends the fleet as one should.
+func (h *house) drainAll() {
+	for _, p := range h.fleet {
+		p.signal(15)
+	}
+	for _, p := range h.fleet {
+		within(h.t, p.name+" drains", patience, p.ended)
+		if p.err != nil {
+			h.t.Errorf("%s drained and ended with %v", p.name, p.err)
+		}
+	}
+}
+
+// report logs the figures.
+func (h *house) report(took time.Duration) {
+	m := h.model
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	stored, quiet, runs, extra, unsure := 0, 0, 0, 0, 0
+	var worst time.Duration
+	last := &order{}
+	for _, o := range m.list {
+		if o.published.IsZero() {
+			continue
+		}
+		stored++
+		runs += len(o.runs)
+		if o.replays == 0 && o.seen.Sub(o.published) > worst {
+			worst, last = o.seen.Sub(o.published), o
+		}
+		if want := o.quietRuns(); want >= 0 && o.replays == 0 {
+			extra += max(0, len(o.runs)-want)
+		}
+		if m.quiet(o) {
+			quiet++
+		}
+		if o.unsure {
+			unsure++
+		}
+	}
+	var lines []string
+	h.mu.Lock()
+	for _, what := range slices.Sorted(maps.Keys(h.counts)) {
+		lines = append(lines, fmt.Sprintf("  %5d %s", h.counts[what], what))
+	}
+	h.mu.Unlock()
+	h.t.Logf("%d events published, %d acknowledged (%d of them without a fault in their life, %d published twice), %d runs, %d more than without faults;\n"+
+		"worst time from acknowledgement to the last sign of an event %s (%s); all had ended %s after the last fault\n%s",
+		len(m.list), stored, quiet, unsure, runs, extra, worst.Round(time.Millisecond), last, took.Round(time.Millisecond), strings.Join(lines, "\n"))
+}
