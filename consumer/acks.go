@@ -53,6 +53,7 @@ func (c *Consumer) sendAcks() {
 // sendGroup sends the acks of a group, the last of them as a question.
 func (c *Consumer) sendGroup(g *group) {
 	g.reconnects = c.nc.Stats().Reconnects
+	c.sayAgain(g)
 	last := len(g.events) - 1
 	subjects := c.ackSubjects(g.events)
 	for _, subject := range subjects[:last] {
@@ -66,6 +67,17 @@ func (c *Consumer) sendGroup(g *group) {
 		c.confirmed(g, err)
 	})
 	c.step(StepAcked)
+}
+
+// sayAgain publishes the replies that went out on an earlier connection: what it had in its buffers is lost, and
+// publishers tell doubles by their id.
+func (c *Consumer) sayAgain(g *group) {
+	for _, h := range g.events {
+		if h.reply != nil && h.said != g.reconnects {
+			h.said = g.reconnects
+			_ = c.nc.PublishMsg(h.reply) // the connection has just gone again: then the ack is not confirmed, too
+		}
+	}
 }
 
 // ackSubjects are the ack subjects of events. The slice is scratch of the settle goroutine.
@@ -102,8 +114,7 @@ func (c *Consumer) confirmed(g *group, err error) {
 	c.table.remove(g.events...)
 }
 
-// unconfirmed sends a group again, after a while, until the leases are over. Replies go again
-// too: what the old connection had in its buffers is lost, and publishers tell doubles by their id.
+// unconfirmed sends a group again, after a while, until the leases are over, and with it the replies.
 func (c *Consumer) unconfirmed(g *group) {
 	if g.tries == nil {
 		g.tries = newRetrier(c.cfg.AckWait)
@@ -122,13 +133,6 @@ func (c *Consumer) resend(g *group) {
 		return
 	}
 	c.metrics.ackRetries.Inc()
-	if c.nc.Stats().Reconnects != g.reconnects {
-		for _, h := range g.events {
-			if h.reply != nil {
-				_ = c.nc.PublishMsg(h.reply) // the connection has just gone again: unconfirmed, too
-			}
-		}
-	}
 	if len(g.events) == 1 {
 		c.sendGroup(g)
 		return

@@ -39,6 +39,8 @@ type Consumer struct {
 	acking   []*source // scratch of the settle goroutine: sources with acks to send
 	subjects []string  // scratch of the settle goroutine
 
+	reconnects uint64 // of the connection, when the settle goroutine looked last; its own
+
 	lost      chan struct{} // assets may be missing
 	recreated chan struct{} // they are there again
 	renew     chan struct{}

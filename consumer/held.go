@@ -26,7 +26,8 @@ type held struct {
 	phase   phase     // guarded by table.mu
 
 	record *record   // nil: the bucket has none
-	reply  *nats.Msg // the final reply, kept until the ack is confirmed
+	reply  *nats.Msg // the reply, unless its body comes in chunks; kept until the ack is confirmed
+	said   uint64    // reconnects of the connection when the reply was published
 	tries  *retrier  // of whatever is being sent for it now
 }
 

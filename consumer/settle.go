@@ -69,6 +69,7 @@ func (c *Consumer) settleLoop(life context.Context) {
 			settled, c.inbox.settled = c.inbox.settled, settled[:0]
 		}
 		c.inbox.mu.Unlock()
+		c.reconnects = c.nc.Stats().Reconnects
 		for _, f := range tasks {
 			f()
 		}
@@ -91,9 +92,11 @@ func (c *Consumer) settleOne(s events.Settlement) {
 	}
 	if s.Outcome.Verdict == events.None {
 		if s.Reply != nil && s.Event.ReplyTo != "" {
-			if _, err := c.publishReply(s.Event, s.Reply); err != nil {
+			if m, err := c.publishReply(s.Event, s.Reply); err != nil {
 				c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
 				c.after(newRetrier(c.cfg.AckWait), func() { c.settleOne(s) })
+			} else if s.Reply.Stream == nil {
+				h.reply, h.said = m, c.reconnects
 			}
 		}
 		return
@@ -122,7 +125,7 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 			}
 			return
 		}
-		h.reply, h.tries = m, nil
+		h.reply, h.said, h.tries = m, c.reconnects, nil
 		c.step(StepReplied)
 	}
 	if c.unwatch(h, s) {
