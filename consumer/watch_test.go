@@ -55,7 +55,7 @@ func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 				step++
 				s := settlement(e, v, p.with)
 				if v == events.Retry {
-					s.Outcome.Delay = time.Hour
+					s.Outcome.Delay = 4 * time.Second // a longer one is kept in JetStream
 				}
 				if v == events.Share {
 					d.settle([]events.Settlement{s})
