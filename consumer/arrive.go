@@ -24,11 +24,20 @@ func (c *Consumer) arrive(h *held) {
 
 func (c *Consumer) arriveClaimed(h *held) {
 	h.tries = nil
+	if h.once {
+		c.recall(h)
+		return
+	}
+	c.arriveKnown(h)
+}
+
+// arriveKnown goes on with an event of which no earlier result is known.
+func (c *Consumer) arriveKnown(h *held) {
 	if h.event.Origin.Deliveries > 1 {
 		c.exhume(h)
 		return
 	}
-	c.do(func() { c.loaded(h, nil) })
+	c.do(func() { c.enter(h) })
 }
 
 // isReplay reports whether the event must be claimed before it runs.
@@ -118,17 +127,22 @@ type storedMsg struct {
 	Headers []byte `json:"hdrs"`
 }
 
+// header is m's headers.
+func (m *storedMsg) header() (nats.Header, error) {
+	if len(m.Headers) == 0 {
+		return nil, nil
+	}
+	return nats.DecodeHeadersMsg(m.Headers)
+}
+
 // letter is m as a dead letter; nil when there is none.
 func (m *storedMsg) letter() *events.DeadLetter {
 	if m == nil {
 		return nil
 	}
-	var h nats.Header
-	if len(m.Headers) > 0 {
-		var err error
-		if h, err = nats.DecodeHeadersMsg(m.Headers); err != nil {
-			return nil
-		}
+	h, err := m.header()
+	if err != nil {
+		return nil
 	}
 	d, err := events.DecodeDeadLetter(m.Seq, events.Header(h), m.Data)
 	if err != nil {

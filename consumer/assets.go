@@ -114,9 +114,10 @@ func streams(cfg Config, maxPayload int64) []jetstream.StreamConfig {
 			Name: StreamEvents, Description: "Events to run", Subjects: []string{cfg.Prefix.AllEvents(), cfg.Prefix.Pin()},
 			SubjectTransform: &jetstream.SubjectTransformConfig{Source: cfg.Prefix.AllEvents(), Destination: cfg.Prefix.Stored()},
 			Retention:        jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
-			MaxBytes: cfg.MaxBytes, MaxMsgSize: maxMsg, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute, AllowDirect: true,
+			MaxBytes: cfg.MaxBytes, MaxMsgSize: maxMsg, Discard: jetstream.DiscardNew, Duplicates: cfg.Duplicates, AllowDirect: true,
 		},
 		bodiesStream(cfg, maxMsg),
+		resultsStream(cfg),
 		{
 			Name: StreamDead, Description: "Events that failed for good", Subjects: []string{cfg.Prefix.AllDead()},
 			Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,

@@ -36,6 +36,13 @@ type Config struct {
 	// LongRetry is the longest that an event waits for its next run in the process; for longer it is put off in JetStream, where it takes
 	// no room in the window. At least 0.
 	LongRetry time.Duration
+	// Duplicates is for how long the event stream remembers message ids. At least 100 ms.
+	Duplicates time.Duration
+	// ResultAge is how long results of idempotent workers are kept. At least 1 s.
+	ResultAge time.Duration
+	// Idempotent reports whether a worker is: an event of it that has succeeded is not run again. It is called for each
+	// delivery, from one goroutine. nil: none is.
+	Idempotent func(owner, worker string) bool
 	// Calls switches the call bridge on.
 	Calls bool
 	// Step, when it is not nil, is called at each Step, on the goroutine that has got there: for tests that
@@ -52,7 +59,7 @@ func DefaultConfig() Config {
 	return Config{
 		Prefix: events.DefaultPrefix, Window: 1024, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
 		MaxBytes: 2 << 30, Replicas: 1, ReplyPrefixes: []string{"_INBOX."},
-		DeadLetterAge: 30 * 24 * time.Hour, LongRetry: 5 * time.Second, Calls: true,
+		DeadLetterAge: 30 * 24 * time.Hour, LongRetry: 5 * time.Second, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
 	}
 }
 
@@ -75,6 +82,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("consumer: Replicas is %d: it is 1, 3 or 5", c.Replicas)
 	case c.LongRetry < 0:
 		return fmt.Errorf("consumer: LongRetry is %s: it is at least 0s", c.LongRetry)
+	case c.Duplicates < 100*time.Millisecond || c.Duplicates > 24*time.Hour:
+		return fmt.Errorf("consumer: Duplicates is %s: it is 100ms to 24h", c.Duplicates)
+	case c.ResultAge < time.Second:
+		return fmt.Errorf("consumer: ResultAge is %s: it is at least 1s", c.ResultAge)
 	case c.DeadLetterAge < time.Minute:
 		return fmt.Errorf("consumer: DeadLetterAge is %s: it is at least 1m", c.DeadLetterAge)
 	}

@@ -40,6 +40,7 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 			e.CrashedAlone = h.record.CrashedAlone
 		}
 	}
+	h.once = failure == nil && c.once(e)
 	c.withParts(e)
 	d.all = append(d.all, h)
 	switch {
@@ -49,7 +50,7 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 	case !e.DeliverAt.IsZero(): // however often it comes from here: it runs from where it is put
 		h.phase = settling
 		d.later = append(d.later, h)
-	case o.Deliveries > 1 || isReplay(e):
+	case o.Deliveries > 1 || isReplay(e) || h.once:
 		d.again = append(d.again, h)
 	default:
 		h.phase = running

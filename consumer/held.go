@@ -29,6 +29,9 @@ type held struct {
 	reply  *nats.Msg // the reply, unless its body comes in chunks; kept until the ack is confirmed
 	said   uint64    // reconnects of the connection when the reply was published
 	tries  *retrier  // of whatever is being sent for it now
+	once   bool      // its worker is idempotent: the result is stored before the ack
+
+	answer *events.Reply // an early one, kept for the result of an idempotent worker
 }
 
 // phase is where a held event is.

@@ -11,7 +11,7 @@ type metrics struct {
 	delivered, redelivered, replies, chunks, tooLarge prometheus.Counter
 	acks, ackRetries, renewals, retries, lost         prometheus.Counter
 	stalls, callsStored, callsRefused, swept          prometheus.Counter
-	replaysDropped, putOff                            prometheus.Counter
+	replaysDropped, putOff, recalled                  prometheus.Counter
 	dead, hooks                                       *prometheus.CounterVec
 	events                                            [4][6]prometheus.Counter // by kind and verdict
 }
@@ -42,6 +42,7 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 	m.callsStored = counter("calls_stored", "Calls that the bridge stored as events.")
 	m.callsRefused = counter("calls_refused", "Calls that the bridge answered with an error.")
 	m.replaysDropped = counter("replays_dropped", "Replays that were published twice, of which the second was not run.")
+	m.recalled = counter("results_recalled", "Events of idempotent workers that were answered by a stored result and not run.")
 	m.hooks = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_dead_letters_told_total", Help: "Dead letters of which somebody was to be told, by what came of it: told, lost, refused.",
 	}, []string{"outcome"})

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -91,6 +92,9 @@ func (c *Consumer) settleOne(s events.Settlement) {
 		return
 	}
 	if s.Outcome.Verdict == events.None {
+		if h.once {
+			h.answer = s.Reply
+		}
 		if s.Reply != nil && s.Event.ReplyTo != "" {
 			if m, err := c.publishReply(s.Event, s.Reply); err != nil {
 				c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
@@ -133,7 +137,11 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 	}
 	switch s.Outcome.Verdict {
 	case events.Ack:
-		c.ack(h)
+		if h.once && s.Outcome.Failure == nil {
+			c.keep(h, cmp.Or(s.Reply, h.answer))
+		} else {
+			c.ack(h)
+		}
 		c.metrics.ended(s.Event.Kind, events.Ack)
 	case events.Dead:
 		c.bury(h, s.Outcome)

@@ -14,6 +14,7 @@ const (
 	StepRetryDue     Step = "retry-due"     // the record says that the next run has begun; it has not
 	StepMoveNoted    Step = "move-noted"    // the record says that the event is being put off; it is not
 	StepPutOff       Step = "put-off"       // the event waits for its time among the schedules; it is not acked
+	StepResultStored Step = "result-stored" // the result of an idempotent worker is stored; the event is not acked
 	StepAcked        Step = "acked"         // the acks are sent; the server has not confirmed them
 	StepConfirmed    Step = "confirmed"     // the acks are confirmed; what was stored beside the event is still there
 )

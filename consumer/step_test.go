@@ -59,6 +59,7 @@ func byBody(e *events.Event) (events.Settlement, bool) {
 func crashConfig() consumer.Config {
 	cfg := testConfig()
 	cfg.AckWait, cfg.LongRetry = 400*time.Millisecond, 100*time.Millisecond
+	cfg.Idempotent = func(owner, _ string) bool { return owner == "once" }
 	return cfg
 }
 
@@ -150,7 +151,11 @@ func publishSteps(t testing.TB, nc *nats.Conn, body string) {
 	if strings.HasPrefix(body, "delay") {
 		h.Set(events.HeaderDeliverAfter, "0.3")
 	}
-	publish(t, nc, events.Task, "o"+strconv.Itoa(len(body)%4), h, body)
+	owner := "o" + strconv.Itoa(len(body)%4)
+	if strings.HasPrefix(body, "once") {
+		owner = "once"
+	}
+	publish(t, nc, events.Task, owner, h, body)
 }
 
 // TestCrashBetweenTwoSteps kills a process at each step of each way in which an event ends. Whoever takes over ends it as promised.
@@ -163,6 +168,10 @@ func TestCrashBetweenTwoSteps(t *testing.T) {
 		{"ack", consumer.StepReplied, 2}, // the run had ended, but nobody can tell: it counts
 		{"ack", consumer.StepAcked, 1},
 		{"ack", consumer.StepConfirmed, 1},
+		{"once", consumer.StepReplied, 2}, // an idempotent worker's: nothing is stored yet
+		{"once", consumer.StepResultStored, 1},
+		{"once", consumer.StepAcked, 1},
+		{"once", consumer.StepConfirmed, 1},
 		{"dead", consumer.StepReplied, 2},
 		{"dead", consumer.StepDeadStored, 1}, // the letter is found before the event would run again
 		{"dead", consumer.StepAcked, 1},
@@ -231,6 +240,7 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 	}
 	for _, e := range heir.events() {
 		require.NotEqual(t, "park", outcome+strconv.Itoa(e.Crashes), "neither twin of a parked event counts as crashed")
+		require.False(t, outcome == "once" && step != consumer.StepReplied, "what has a result must not run again")
 		if outcome == "park" && (step == consumer.StepParkStored || step == consumer.StepAcked) {
 			require.Equal(t, consumer.StreamParked, e.Origin.Stream, "what is parked must not run from the event stream too")
 		}
@@ -285,11 +295,11 @@ func TestCrashesAtRandomSteps(t *testing.T) {
 	js := jetStream(t, nc)
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, crashConfig(), nc.MaxPayload()))
 	book := keepReplies(t, nc)
-	outcomes := []string{"ack", "dead", "malformed", "retry", "retry-dead", "return", "park", "delay", "later"}
+	outcomes := []string{"ack", "dead", "malformed", "retry", "retry-dead", "return", "park", "delay", "later", "once"}
 	steps := []consumer.Step{
 		consumer.StepReplied, consumer.StepDeadStored, consumer.StepParkStored, consumer.StepReturnStored,
 		consumer.StepRetryStored, consumer.StepRetryDue, consumer.StepAcked, consumer.StepConfirmed,
-		consumer.StepMoveNoted, consumer.StepPutOff,
+		consumer.StepMoveNoted, consumer.StepPutOff, consumer.StepResultStored,
 	}
 	var bodies []string
 	for i := range 300 {

@@ -122,7 +122,7 @@ func newWorker(ctx context.Context, req Request) (*events.Worker, error) {
 	m := final.Manifest
 	return &events.Worker{
 		Owner: req.Owner, Name: name, Hash: hash, Mode: cmp.Or(m.Mode, events.Pinned), Code: b.Code, File: b.File, SourceMap: b.SourceMap,
-		Vars: m.Vars, Queues: m.Queues, Limits: m.Limits, Retries: m.Retries, Lifetime: m.Lifetime, OnDead: m.OnDead,
+		Vars: m.Vars, Queues: m.Queues, Limits: m.Limits, Retries: m.Retries, Lifetime: m.Lifetime, OnDead: m.OnDead, Idempotent: m.Idempotent,
 	}, nil
 }
 

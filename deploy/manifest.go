@@ -23,6 +23,8 @@ type Manifest struct {
 	Retries  events.Retries    // zero fields = default
 	Lifetime events.Lifetime   // zero fields = no bound; of mode persistent only
 	OnDead   *events.DeadHook  // who is told of dead letters; nil = nobody
+
+	Idempotent bool // an event that has succeeded is not run again
 }
 
 const (

@@ -71,6 +71,7 @@ func (p *manifestParser) manifest(m *Manifest) error {
 			"jitter": p.value("a number", &r.Jitter), "fetch": p.value("true or false", &r.Fetch),
 		}),
 		"onDeadLetter": p.onDeadLetter(&m.OnDead),
+		"idempotent":   p.value("true or false", &m.Idempotent),
 		"lifetime": p.fixed(fields{
 			"idleMs": p.value(aNumber, &life.Idle), "ttlMs": p.value(aNumber, &life.TTL), "requests": p.value(aNumber, &life.Requests),
 		}),

@@ -51,7 +51,7 @@ func TestManifestFaultsSayWhereAndWhatIsAllowed(t *testing.T) {
 		"{}\n{}":                           "2:1: something follows the manifest's closing brace",
 		"{\"vars\": {}\n \"queues\": {}}":  "2:2: this is not JSON: invalid character '\"' after object key:value pair",
 		"{\"vars\": {},}":                  "1:13: this is not JSON",
-		"{\n  \"var\": {}}":                "2:3: unknown key \"var\": the manifest may have lifetime, limits, mode, onDeadLetter, queues, retries, vars",
+		"{\n  \"var\": {}}":                "2:3: unknown key \"var\": the manifest may have idempotent, lifetime, limits, mode, onDeadLetter, queues, retries, vars",
 		"{\"Vars\": {}}":                   "1:2: unknown key \"Vars\"",
 		"{\"vars\": {}, \"vars\": {}}":     "1:14: key \"vars\" stands twice",
 		"{\"limits\": {\"cpu\": 1}}":       "1:13: unknown key \"limits.cpu\": limits may have cpuMs, heapMB, logBytes, subrequests, wallMs",

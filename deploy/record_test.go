@@ -14,13 +14,13 @@ import (
 func aWorker(t testing.TB) *events.Worker {
 	t.Helper()
 	b := Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Manifest: Manifest{
-		Mode: events.Pinned, Vars: map[string]string{"A": "b"}, OnDead: &events.DeadHook{Worker: "x"},
+		Mode: events.Pinned, Vars: map[string]string{"A": "b"}, OnDead: &events.DeadHook{Worker: "x"}, Idempotent: true,
 	}}
 	hash, err := b.Hash()
 	require.NoError(t, err)
 	return &events.Worker{
 		Owner: "acme", Name: "w", Number: 3, Version: version(3, hash), Hash: hash, Mode: events.Pinned, Handlers: []events.Kind{events.Task},
-		Code: b.Code, File: b.File, SourceMap: b.SourceMap, Vars: b.Manifest.Vars, OnDead: b.Manifest.OnDead, DeployedAt: time.Now().UTC(),
+		Code: b.Code, File: b.File, SourceMap: b.SourceMap, Vars: b.Manifest.Vars, OnDead: b.Manifest.OnDead, Idempotent: b.Manifest.Idempotent, DeployedAt: time.Now().UTC(),
 	}
 }
 

@@ -46,5 +46,7 @@ func (m Manifest) canonical() ([]byte, error) {
 		Retries  events.Retries
 		Lifetime *events.Lifetime `json:",omitempty"`
 		OnDead   *events.DeadHook `json:",omitempty"`
-	}{m.Mode.OrDefault(), m.Vars, m.Queues, m.Limits, m.Retries, lifetime, m.OnDead})
+
+		Idempotent bool `json:",omitempty"`
+	}{m.Mode.OrDefault(), m.Vars, m.Queues, m.Limits, m.Retries, lifetime, m.OnDead, m.Idempotent})
 }

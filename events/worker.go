@@ -87,6 +87,8 @@ type Worker struct {
 
 	OnDead *DeadHook // who is told of its dead letters, nil = nobody
 
+	Idempotent bool // an event that has succeeded is not run again: its stored result answers
+
 	DeployedAt time.Time
 }
 

@@ -70,6 +70,9 @@ type Config struct {
 	DeadLetterAge time.Duration `split_words:"true" default:"720h" meaning:"How long dead letters are kept" allowed:"a duration from 1m"`
 	Durability    string        `split_words:"true" default:"default" meaning:"When stored events are on disk; fsync: before their publisher is told. NATS that is not embedded must be set so too" allowed:"default or fsync"`
 
+	Duplicates time.Duration `split_words:"true" default:"2m" meaning:"Time for which the event stream remembers message ids: an id again within it is stored once. Costs the server memory for each id" allowed:"a duration from 100ms to 24h"`
+	ResultAge  time.Duration `split_words:"true" default:"24h" meaning:"Time for which results of idempotent workers are kept" allowed:"a duration from 1s to 720h"`
+
 	MaxBytes Bytes  `split_words:"true" default:"2GiB" meaning:"Size of the event stream, and of the stream of parked events, each; a full stream refuses publishers" allowed:"a size from 1MiB, like 500MB or 20GiB"`
 	Replicas int    `split_words:"true" default:"1" meaning:"Copies that the NATS cluster keeps of everything stored" allowed:"1, 3 or 5"`
 	Prefix   string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
@@ -188,6 +191,8 @@ func (c Config) Validate() error {
 		{"Heartbeat", c.Heartbeat, c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Minute},
 		{"DeadLetterAge", c.DeadLetterAge, c.DeadLetterAge >= time.Minute},
 		{"Durability", c.Durability, c.Durability == "default" || c.Durability == "fsync"},
+		{"Duplicates", c.Duplicates, c.Duplicates >= 100*time.Millisecond && c.Duplicates <= 24*time.Hour},
+		{"ResultAge", c.ResultAge, c.ResultAge >= time.Second && c.ResultAge <= 720*time.Hour},
 		{"MaxBytes", c.MaxBytes, c.MaxBytes >= 1<<20},
 		{"Replicas", c.Replicas, c.Replicas == 1 || c.Replicas == 3 || c.Replicas == 5},
 		{"Prefix", c.Prefix, events.ValidName(c.Prefix)},

@@ -41,7 +41,9 @@ type fleet struct {
 	consumer *consumer.Consumer
 	dispatch *dispatch.Dispatcher
 	pool     *isolates.Pool
-	sick     func() error // why the process should be replaced, or nil
+	// idempotent is told by the watcher and asked by the consumer.
+	idempotent idempotent
+	sick       func() error // why the process should be replaced, or nil
 
 	readyOnce sync.Once
 	up        chan struct{} // closed when the fleet takes events
@@ -91,7 +93,7 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 	}
 	f.sick = f.pool.Healthy
 	f.dispatch.Wire(f.consumer, f.pool)
-	f.watcher = f.store.Watcher(installer{f.dispatch, f.pool})
+	f.watcher = f.store.Watcher(installer{f.dispatch, f.pool, &f.idempotent})
 	return f, nil
 }
 
@@ -99,9 +101,16 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 type installer struct {
 	*dispatch.Dispatcher
 	pool *isolates.Pool
+	*idempotent
+}
+
+func (i installer) Install(w *events.Worker) {
+	i.install(w)
+	i.Dispatcher.Install(w)
 }
 
 func (i installer) Remove(owner, name string) {
+	i.remove(owner, name)
 	i.Dispatcher.Remove(owner, name)
 	i.pool.Retire(owner, name)
 }
@@ -143,6 +152,7 @@ func (f *fleet) consumerConfig() consumer.Config {
 	c.Window, c.AckWait, c.MaxBytes = f.cfg.Window, f.cfg.AckWait, int64(f.cfg.MaxBytes)
 	c.Replicas, c.ReplyPrefixes = f.cfg.Replicas, f.cfg.ReplyPrefixes
 	c.Heartbeat, c.DeadLetterAge = f.cfg.Heartbeat, f.cfg.DeadLetterAge
+	c.Duplicates, c.ResultAge, c.Idempotent = f.cfg.Duplicates, f.cfg.ResultAge, f.idempotent.has
 	return c
 }
 

@@ -27,6 +27,7 @@ type workerJSON struct {
 	Retries    events.Retries    `json:"retries"`
 	Lifetime   *events.Lifetime  `json:"lifetime,omitempty"`
 	OnDead     *events.DeadHook  `json:"onDeadLetter,omitempty"`
+	Idempotent bool              `json:"idempotent,omitempty"`
 	DeployedAt time.Time         `json:"deployedAt"`
 	Versions   []versionJSON     `json:"versions,omitempty"` // oldest first; the last one is active
 }
@@ -40,7 +41,7 @@ func newWorkerJSON(w *events.Worker) workerJSON {
 	j := workerJSON{
 		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Mode: w.Mode, File: w.File, Handlers: []string{},
 		Vars: slices.AppendSeq([]string{}, maps.Keys(w.Vars)), Queues: w.Queues,
-		Limits: w.Limits.OrDefault(), Retries: w.Retries.OrDefault(), OnDead: w.OnDead, DeployedAt: w.DeployedAt,
+		Limits: w.Limits.OrDefault(), Retries: w.Retries.OrDefault(), OnDead: w.OnDead, Idempotent: w.Idempotent, DeployedAt: w.DeployedAt,
 	}
 	if w.Lifetime != (events.Lifetime{}) {
 		j.Lifetime = &w.Lifetime
@@ -105,6 +106,9 @@ func (e *env) printWorker(w *events.Worker, versions []*events.Worker) error {
 	row("retries", "%d attempts, delays from %s to %s", r.MaxAttempts, r.Initial.Duration(), r.Max.Duration())
 	if l := w.Lifetime; l != (events.Lifetime{}) {
 		row("lifetime", "idle %s, in all %s, %d requests (0 = no bound)", l.Idle.Duration(), l.TTL.Duration(), l.Requests)
+	}
+	if w.Idempotent {
+		row("idempotent", "events that succeeded are answered from their stored results")
 	}
 	if w.OnDead != nil {
 		row("dead letters", "told to %s", w.OnDead)

@@ -31,7 +31,7 @@ func Config(t testing.TB) cli.Config {
 		Threads: 2, Slots: 64, Window: 1024, MaxIsolates: 100, ContextMaxReuses: 1000, ContextKeep: 32 << 20, SpareIsolates: 2, CodeCache: 64 << 20, OwnerMaxQueued: 512,
 		AckWait: 5 * time.Second, DrainTimeout: 5 * time.Second,
 		Durability: "default", Heartbeat: 2 * time.Second, DeadLetterAge: 720 * time.Hour,
-		MaxBytes: 64 << 20, Replicas: 1, Prefix: events.DefaultPrefix, ReplyPrefixes: cli.List{"_INBOX."},
+		Duplicates: 2 * time.Minute, ResultAge: time.Hour, MaxBytes: 64 << 20, Replicas: 1, Prefix: events.DefaultPrefix, ReplyPrefixes: cli.List{"_INBOX."},
 	}
 }
 

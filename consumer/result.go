@@ -1,0 +1,108 @@
+package consumer
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// StreamResults keeps the results of idempotent workers' events.
+const StreamResults = "PINWHEEL_RESULTS"
+
+// resultHeadroom is left of a message for what is added to a stored result.
+const resultHeadroom = 1 << 10
+
+// resultsStream has one message for each result. When it is full, or one is old, the oldest goes: then the event would run again.
+func resultsStream(cfg Config) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: StreamResults, Description: "Results of idempotent workers", Subjects: []string{cfg.Prefix.AllResults()},
+		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas, MaxMsgsPerSubject: 1,
+		MaxBytes: max(1<<20, cfg.MaxBytes/8), MaxAge: cfg.ResultAge, Discard: jetstream.DiscardOld,
+	}
+}
+
+// once reports whether an event that has succeeded must not run again.
+func (c *Consumer) once(e *events.Event) bool {
+	return c.cfg.Idempotent != nil && c.cfg.Idempotent(e.Owner, e.Worker)
+}
+
+// recall looks whether h, of an idempotent worker, has succeeded before, in a run of which the ack was lost or as another publish of
+// the same id. Then it is answered by what is stored and acked, and not run.
+func (c *Consumer) recall(h *held) {
+	c.lookUp(StreamResults, c.cfg.Prefix.Result(h.event), func(m *storedMsg, err error) {
+		switch {
+		case err != nil:
+			c.arriveLater(h, err, "it could not be looked up whether an event has a result; trying again", func() { c.recall(h) })
+		case m == nil:
+			h.tries = nil
+			c.arriveKnown(h)
+		default:
+			c.do(func() { c.recalled(h, m) })
+		}
+	})
+}
+
+// recalled answers h by its stored result. It runs on the settle goroutine.
+func (c *Consumer) recalled(h *held, m *storedMsg) {
+	if !c.table.move(h, settling, loading) {
+		return
+	}
+	h.tries, h.once = nil, false // nothing new to be stored
+	header, _ := m.header()      // one that cannot be read has no reply to tell of
+	c.metrics.recalled.Inc()
+	c.carryOut(h, events.Settlement{
+		Event: h.event, Reply: events.DecodeResult(h.event, events.Header(header), m.Data), Outcome: events.Outcome{Verdict: events.Ack},
+	})
+}
+
+// enter submits an event that runs for the first time.
+func (c *Consumer) enter(h *held) {
+	if c.draining.Load() {
+		if c.table.move(h, settling, loading) {
+			c.giveBack([]*held{h})
+		}
+		return
+	}
+	if c.table.move(h, running, loading) {
+		c.dispatcher.Submit([]*events.Event{h.event})
+	}
+}
+
+// keep stores the result of h, which has succeeded, and then acks it. A result that JetStream refuses is not worth a second
+// run now: the event is acked all the same. It runs on the settle goroutine.
+func (c *Consumer) keep(h *held, r *events.Reply) {
+	m := resultMessage(c.cfg.Prefix.Result(h.event), r)
+	if int64(m.Size()) > c.nc.MaxPayload()-resultHeadroom {
+		m = resultMessage(m.Subject, nil)
+	}
+	h.answer, h.tries = nil, nil
+	c.putResult(h, m)
+}
+
+func resultMessage(subject string, r *events.Reply) *nats.Msg {
+	if r == nil || r.Stream != nil {
+		return &nats.Msg{Subject: subject, Header: nats.Header(events.EncodeResult(nil))}
+	}
+	return &nats.Msg{Subject: subject, Header: nats.Header(events.EncodeResult(r)), Data: r.Body}
+}
+
+func (c *Consumer) putResult(h *held, m *nats.Msg) {
+	c.asker.ask(m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
+		err = pubAck(answer, err)
+		c.do(func() {
+			if err != nil {
+				c.log.Warn().Err(err).Str("event", h.event.ID).Msg("result of an idempotent worker could not be stored")
+				c.recreate()
+				if c.again(h, func() { c.putResult(h, m) }) {
+					return
+				}
+			}
+			h.tries = nil
+			c.step(StepResultStored)
+			c.ack(h)
+		})
+	})
+}

@@ -1,0 +1,137 @@
+package consumer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+// A second event of the same id is answered as the first was, with its body, status and attempt, and not run.
+func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	cfg := testConfig()
+	cfg.Idempotent = func(owner, worker string) bool { return owner == "acme" && worker == "w" }
+	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+		s, ok := ack(e)
+		s.Reply = &events.Reply{
+			Status: 201, Headers: []string{"x-run", e.ID}, Body: append([]byte("first "), e.Body...), EventID: e.ID, Attempt: e.Attempt, Version: "1-abc", Duration: time.Millisecond,
+		}
+		switch string(e.Body) {
+		case "fails":
+			s.Reply = events.FailureReply(e, events.Fail(events.ReasonException, "boom"))
+			s.Outcome.Failure = s.Reply.Failure
+		case "large":
+			s.Reply.Body = make([]byte, nc.MaxPayload()-600)
+		}
+		return s, ok
+	}}
+	start(t, nc, cfg, d)
+	to, sub := inbox(t, nc)
+	send := func(kind events.Kind, owner, id, body string) *events.Reply {
+		t.Helper()
+		h := nats.Header{events.HeaderReplyTo: {to}}
+		if id != "" {
+			h.Set(events.HeaderEventID, id)
+		}
+		publish(t, nc, kind, owner, h, body)
+		m, err := sub.NextMsg(patience)
+		require.NoError(t, err)
+		eventuallyStored(t, js, consumer.StreamEvents, 0) // it has ended, not only answered
+		r, err := events.DecodeReply(events.Header(m.Header), m.Data)
+		require.NoError(t, err)
+		return r
+	}
+	ran := func() int { return len(d.events()) }
+
+	first := send(events.Task, "acme", "order-1", "a")
+	require.Equal(t, "first a", string(first.Body))
+	require.Equal(t, first, send(events.Task, "acme", "order-1", "b"), "the result of the first")
+	require.Equal(t, 1, ran())
+	require.Equal(t, "first c", string(send(events.Fetch, "acme", "order-1", "c").Body), "of another kind")
+	require.Equal(t, 201, send(events.Fetch, "acme", "order-1", "d").Status)
+	require.Equal(t, "first e", string(send(events.Task, "acme", "order-2", "e").Body))
+	require.Equal(t, 3, ran())
+
+	require.Equal(t, "first f", string(send(events.Task, "other", "order-1", "f").Body))
+	require.Equal(t, "first g", string(send(events.Task, "other", "order-1", "g").Body), "a worker that is not idempotent")
+	require.Equal(t, "first h", string(send(events.Task, "acme", "", "h").Body))
+	require.Equal(t, "first i", string(send(events.Task, "acme", "", "i").Body), "no ids")
+	require.Equal(t, 7, ran())
+
+	require.NotNil(t, send(events.Fetch, "acme", "order-3", "fails").Failure)
+	require.Equal(t, "first j", string(send(events.Fetch, "acme", "order-3", "j").Body), "what failed is no result")
+	require.Equal(t, 9, ran())
+
+	require.Greater(t, len(send(events.Fetch, "acme", "order-4", "large").Body), 1<<19)
+	again := send(events.Fetch, "acme", "order-4", "k")
+	require.Equal(t, events.ReasonTooLarge, again.Failure.Reason, "finished, but the reply is not kept")
+	require.Equal(t, 10, ran())
+}
+
+// A reply that goes out before waitUntil is the result, too; and who publishes without a Reply-To leaves one for who asks later.
+func TestIdempotentResultOfAnEarlyReply(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	cfg := testConfig()
+	cfg.Idempotent = func(string, string) bool { return true }
+	d := &dispatcher{}
+	d.handle = func(e *events.Event) (events.Settlement, bool) {
+		s, _ := echo(e)
+		d.settle([]events.Settlement{{Event: e, Reply: s.Reply}})
+		s.Reply = nil
+		return s, true
+	}
+	start(t, nc, cfg, d)
+	publish(t, nc, events.Task, "acme", nats.Header{events.HeaderEventID: {"x"}}, "early")
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	to, sub := inbox(t, nc)
+	publish(t, nc, events.Task, "acme", nats.Header{events.HeaderEventID: {"x"}, events.HeaderReplyTo: {to}}, "late")
+	m, err := sub.NextMsg(patience)
+	require.NoError(t, err)
+	require.Equal(t, "early", string(m.Data))
+	require.Len(t, d.events(), 1)
+}
+
+// Message ids count for the whole stream: calls carry their owner's name, so that no owner can take another's.
+func TestMessageIDsOfCallsAreTheOwners(t *testing.T) {
+	nc := connect(t)
+	start(t, nc, testConfig(), &dispatcher{handle: echo})
+	for i, owner := range []string{"a", "b"} {
+		m := nats.NewMsg(subjects.Call(events.Task, owner, "w"))
+		m.Header.Set(events.HeaderMsgID, "same")
+		m.Data = []byte(fmt.Sprint(i))
+		answer, err := nc.RequestMsg(m, patience)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(i), string(answer.Data))
+		require.Equal(t, "same", answer.Header.Get(events.HeaderEventID))
+	}
+}
+
+// An id that comes again after the window is another event; Config.Duplicates is the window.
+func TestDuplicatesWindow(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	js := jetStream(t, nc)
+	cfg := testConfig()
+	cfg.Duplicates = 300 * time.Millisecond
+	d := &dispatcher{handle: ack}
+	start(t, nc, cfg, d)
+	h := nats.Header{events.HeaderMsgID: {"acme:1"}}
+	publish(t, nc, events.Task, "acme", h, "first")
+	publish(t, nc, events.Task, "acme", h, "again")
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Len(t, d.events(), 1)
+	require.Eventually(t, func() bool { publish(t, nc, events.Task, "acme", h, "later"); return len(d.events()) == 2 }, patience, 50*time.Millisecond)
+
+	cfg.Duplicates = time.Millisecond
+	require.ErrorContains(t, cfg.Validate(), "Duplicates is 1ms: it is 100ms to 24h")
+	require.True(t, strings.HasPrefix(subjects.Result(d.events()[0]), "pinwheel.result.acme.w.task."))
+}

@@ -1,0 +1,55 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// headerNoReply on a stored result says that the event had succeeded, and that its reply was not kept.
+const headerNoReply = "Result-No-Reply"
+
+// AllResults is the filter of the stream of results of idempotent workers.
+func (s Subjects) AllResults() string { return string(s) + ".result.>" }
+
+// Result is where the result of e is stored if its worker is idempotent: <prefix>.result.<owner>.<worker>.<kind>.<hash>. Two events have the
+// same if their owner, worker, kind and publisher's id are the same. An event without an id of its own has a subject of its own.
+func (s Subjects) Result(e *Event) string {
+	id := "id " + e.ID
+	if !hasID(e.Header) {
+		id = "seq " + e.ID + " " + strconv.FormatInt(e.Stored.UnixNano(), 10)
+	}
+	sum := sha256.Sum256([]byte(id))
+	return strings.Join([]string{string(s), "result", e.Owner, e.Worker, e.Kind.String(), hex.EncodeToString(sum[:16])}, ".")
+}
+
+// hasID reports whether the publisher gave the event an id.
+func hasID(h Header) bool {
+	for name, values := range h {
+		if len(values) > 0 && values[0] != "" && (strings.EqualFold(name, HeaderEventID) || strings.EqualFold(name, HeaderMsgID)) {
+			return true
+		}
+	}
+	return false
+}
+
+// EncodeResult makes the headers of the stored result of an event that r answered; its body is r.Body. A nil r
+// means that the reply is not kept.
+func EncodeResult(r *Reply) Header {
+	if r == nil {
+		return Header{headerNoReply: {"true"}}
+	}
+	return r.Encode()
+}
+
+// DecodeResult makes the reply to e, which is not run, of a stored result.
+func DecodeResult(e *Event, h Header, body []byte) *Reply {
+	if h.Get(headerNoReply) == "" {
+		if r, err := DecodeReply(h, body); err == nil {
+			r.EventID = e.ID
+			return r
+		}
+	}
+	return FailureReply(e, Fail(ReasonTooLarge, "the event has succeeded before, and its reply was too large to be kept"))
+}
