@@ -23,7 +23,7 @@ let signalState;
 
 class AbortSignal extends EventTarget {
   #state = new SignalState();
-  constructor(token) {
+  constructor(token = undefined) {
     if (token !== TOKEN) throw illegalConstructor();
     super();
   }

@@ -277,7 +277,7 @@ function measure(name, from, endMark) {
 
 class Performance extends EventTarget {
   #brand;
-  constructor(token) {
+  constructor(token = undefined) {
     if (token !== TOKEN) throw illegalConstructor();
     super();
     this.#brand = true;

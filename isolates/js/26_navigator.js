@@ -12,7 +12,7 @@ const languages = ObjectFreeze(["en-US"]);
 
 class Navigator {
   #brand = true;
-  constructor(token) {
+  constructor(token = undefined) {
     if (token !== TOKEN) throw illegalConstructor();
   }
   static #check(value) {
@@ -48,7 +48,7 @@ function wait(delay, signal) {
 
 class Scheduler {
   #brand = true;
-  constructor(token) {
+  constructor(token = undefined) {
     if (token !== TOKEN) throw illegalConstructor();
   }
   wait(delay, options = undefined) {

@@ -102,7 +102,7 @@ let stateOf;
 
 class MessagePort extends EventTarget {
   #state;
-  constructor(token, home) {
+  constructor(token = undefined, home) {
     if (token !== TOKEN) throw illegalConstructor();
     super();
     this.#state = new PortState(home, this);

@@ -266,7 +266,7 @@ function readInto(reader, view, min) {
 
 class ReadableStreamDefaultController {
   #controller;
-  constructor(token, controller) {
+  constructor(token = undefined, controller) {
     if (token !== TOKEN) throw illegalConstructor();
     this.#controller = controller;
   }
@@ -294,7 +294,7 @@ defineInterface(ReadableStreamDefaultController, "ReadableStreamDefaultControlle
 class ReadableStreamBYOBRequest {
   #controller;
   #view;
-  constructor(token, controller, view) {
+  constructor(token = undefined, controller, view) {
     if (token !== TOKEN) throw illegalConstructor();
     this.#controller = controller;
     this.#view = view;
@@ -334,7 +334,7 @@ defineInterface(ReadableStreamBYOBRequest, "ReadableStreamBYOBRequest");
 
 class ReadableByteStreamController {
   #controller;
-  constructor(token, controller) {
+  constructor(token = undefined, controller) {
     if (token !== TOKEN) throw illegalConstructor();
     this.#controller = controller;
   }

@@ -137,7 +137,7 @@ defineInterface(WritableStreamDefaultWriter, "WritableStreamDefaultWriter");
 
 class WritableStreamDefaultController {
   #controller;
-  constructor(token, controller) {
+  constructor(token = undefined, controller) {
     if (token !== TOKEN) throw illegalConstructor();
     this.#controller = controller;
   }

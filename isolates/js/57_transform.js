@@ -237,7 +237,7 @@ function unblock(t) {
 
 class TransformStreamDefaultController {
   #transform;
-  constructor(token, transform) {
+  constructor(token = undefined, transform) {
     if (token !== TOKEN) throw illegalConstructor();
     this.#transform = transform;
   }

@@ -24,7 +24,7 @@ const mimeTypes = {
 
 class Queue {
   #worker;
-  constructor(token, worker) {
+  constructor(token = undefined, worker) {
     if (token !== TOKEN) throw illegalConstructor();
     this.#worker = worker;
   }

@@ -17,7 +17,7 @@ const { decode, encode, send } = host;
 
 class ExecutionContext {
   #run;
-  constructor(token, run) {
+  constructor(token = undefined, run) {
     if (token !== TOKEN) throw illegalConstructor();
     this.#run = run;
   }
@@ -160,7 +160,7 @@ function infoClass(name, times) {
   let dataOf;
   class Info {
     #data;
-    constructor(token, data) {
+    constructor(token = undefined, data) {
       if (token !== TOKEN) throw illegalConstructor();
       this.#data = data;
     }
