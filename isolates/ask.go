@@ -3,6 +3,7 @@ package isolates
 import (
 	"crypto/subtle"
 	"fmt"
+	"strings"
 
 	"golang.org/x/net/idna"
 
@@ -29,7 +30,8 @@ func answer(in []byte) ([]byte, error) {
 		a := q.View()
 		return v8x.AnswerBool(subtle.ConstantTimeCompare(a, q.View()) == 1), nil
 	case askDomainToASCII:
-		ascii, err := domain.ToASCII(q.Text())
+		// The library's tables are of a Unicode before 15.1, which maps the capital ẞ to ß and not to ss.
+		ascii, err := domain.ToASCII(strings.ReplaceAll(q.Text(), "ẞ", "ß"))
 		if err != nil {
 			ascii = ""
 		}

@@ -142,6 +142,7 @@ const parses = [
   ["http://ＧＯ.com/", null, "http://go.com/"],
   ["http://a。b/", null, "http://a.b/"],
   ["http://faß.de/", null, "http://xn--fa-hia.de/"],
+  ["http://FA\u1E9E.de/", null, "http://xn--fa-hia.de/"], // Unicode 15.1
   ["http://%C3%BC.de/", null, "http://xn--tda.de/"],
   ["http://\u00ad/", null, null],
   ["http://xn--/", null, null],
