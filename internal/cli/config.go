@@ -78,7 +78,7 @@ type Config struct {
 	Prefix   string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
 
 	ReplyPrefixes         List `split_words:"true" default:"_INBOX." meaning:"What a Reply-To may begin with; {owner} stands for the owner of the event" allowed:"subject prefixes with a comma between them, without wildcards, none of them beginning with $ or with PINWHEEL_PREFIX and a dot, and a dot after {owner}"`
-	AllowPrivateAddresses List `split_words:"true" meaning:"Private, loopback and link-local addresses that fetch() in a worker may reach. Empty: none" allowed:"host names, IP addresses and CIDR ranges with a comma between them"`
+	AllowPrivateAddresses List `split_words:"true" meaning:"Private, loopback and link-local addresses that fetch() and WebSocket in a worker may reach. Empty: none" allowed:"host names, IP addresses and CIDR ranges with a comma between them"`
 }
 
 // Variable describes a variable of the environment.
