@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -21,6 +22,7 @@ type fetcher struct {
 	transport *http.Transport
 	dial      func(ctx context.Context, network, address string) (net.Conn, error)
 	tls       *tls.Config // of WebSockets; nil = the usual
+	frames    sync.Pool   // buffers of WebSockets that write
 }
 
 const (

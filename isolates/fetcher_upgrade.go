@@ -19,6 +19,7 @@ import (
 const (
 	socketHandshake = 15 * time.Second // from the resolution of the name to the server's answer
 	maxGreeting     = 64 << 10         // bytes of a server until the connection is a WebSocket, TLS included
+	socketFragment  = 64 << 10         // a longer message is written in frames of so many bytes
 )
 
 var errGreeting = fmt.Errorf("the handshake has more than %d bytes", maxGreeting)
@@ -54,7 +55,7 @@ func (f *fetcher) upgrade(ctx context.Context, address string, protocols []strin
 	}
 	var g *greeting
 	dialer := websocket.Dialer{
-		HandshakeTimeout: socketHandshake, Subprotocols: protocols, TLSClientConfig: f.tls,
+		HandshakeTimeout: socketHandshake, Subprotocols: protocols, TLSClientConfig: f.tls, WriteBufferSize: socketFragment, WriteBufferPool: &f.frames,
 		NetDialContext: func(dialing context.Context, network, address string) (net.Conn, error) {
 			c, err := f.dial(dialing, network, address)
 			if err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/url"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -37,11 +39,14 @@ func (s *socket) converse(ctx context.Context) goodbye {
 		return s.failed(err)
 	}
 	s.conn = conn
-	defer func() { _ = conn.Close() }()
-	defer context.AfterFunc(ctx, func() {
-		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, ""), time.Now().Add(time.Second))
+	leave := sync.OnceFunc(func() {
+		if ctx.Err() != nil { // the event is over, or it was given up
+			s.refuse(websocket.CloseGoingAway)
+		}
 		_ = conn.Close()
-	})()
+	})
+	defer leave()
+	defer context.AfterFunc(ctx, leave)()
 	s.t.answer(s.r, s.c, false, func(call *v8x.Call) []byte {
 		call.Reset(opSocketOpened).Number(s.c.id).String(protocol)
 		return nil
@@ -199,11 +204,14 @@ func (s *socket) tell(end goodbye) {
 	})
 }
 
-// clipped is the beginning of a URL, for messages.
-func clipped(url string) string {
+// clipped is the beginning of a URL without its password, for messages.
+func clipped(address string) string {
 	const most = 200
-	if len(url) > most {
-		return url[:most] + "…"
+	if u, err := url.Parse(address); err == nil {
+		address = u.Redacted()
 	}
-	return url
+	if len(address) > most {
+		return address[:most] + "…"
+	}
+	return address
 }

@@ -164,6 +164,11 @@ func TestWebSocket(t *testing.T) {
 	require.Equal(t, []any{opened, failed, closed(1006, "", false)}, b.said(s, fmt.Sprintf(`return talk(base + "/bytes?n=%d")`, maxSocketMessage+1)))
 	require.Contains(t, strings.Join(b.lines(), "\n"), "/refuse: the server does not answer as a WebSocket server: 403 Forbidden")
 	require.Contains(t, strings.Join(b.lines(), "\n"), "the handshake has more than 65536 bytes")
+	b.said(s, `return talk(base.replace("//", "//me:secret@") + "/refuse")`)
+	require.Contains(t, strings.Join(b.lines(), "\n"), "WebSocket to ws://me:xxxxx@127.0.0.1:")
+	require.NotContains(t, strings.Join(b.lines(), "\n"), "secret")
+	require.Equal(t, 300_000.0, b.said(s, `return new Promise((done) => { const socket = new WebSocket(base + "/echo");
+		socket.onopen = () => socket.send("x".repeat(300000)); socket.onmessage = (e) => { done(e.data.length); socket.close() } })`))
 
 	require.Equal(t, []any{[]any{"open", 1.0, "Chat"}, closed(1005, "", true)},
 		b.said(s, `return talk(base + "/echo?choose=Chat", { open(s) { s.close() } }, ["soap", "Chat"])`))
