@@ -41,8 +41,11 @@ type Config struct {
 	NatsKey      string `split_words:"true" meaning:"File with the key of PINWHEEL_NATS_CERT, in PEM" allowed:"the path of a file that can be read, beside PINWHEEL_NATS_CERT; or empty"`
 	NatsMonitor  List   `split_words:"true" meaning:"Monitoring ports of all servers, where it is asked whether they fsync" allowed:"URLs like http://host:8222 with a comma between them, or empty"`
 
-	AdminAddr string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics and /admin/pool. Empty: none" allowed:"host:port, or empty"`
-	Profiling bool   `split_words:"true" default:"false" meaning:"Whether PINWHEEL_ADMIN_ADDR also serves Go profiles, at /debug/pprof/" allowed:"true or false"`
+	AdminAddr    string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics and /admin/pool. Empty: none" allowed:"host:port, or empty"`
+	Profiling    bool   `split_words:"true" default:"false" meaning:"Whether PINWHEEL_ADMIN_ADDR also serves Go profiles, at /debug/pprof/" allowed:"true or false"`
+	Control      string `split_words:"true" meaning:"Who may use the control endpoints that change something or show events. Empty: whoever has PINWHEEL_CONTROL_TOKEN; permissions: whoever NATS lets publish to PINWHEEL_PREFIX.control" allowed:"permissions, and only when PINWHEEL_CONTROL_TOKEN is empty, or empty"`
+	ControlToken string `split_words:"true" meaning:"Token that these control endpoints take. Empty: they are off, unless PINWHEEL_CONTROL says otherwise" allowed:"at least 16 printable characters without spaces, or empty"`
+
 	LogLevel  string `split_words:"true" default:"info" meaning:"Least important messages to log" allowed:"one of debug, info, warn, error"`
 	LogFormat string `split_words:"true" default:"auto" meaning:"How log messages are written; auto is console on a terminal and json otherwise" allowed:"one of auto, console, json"`
 
@@ -170,6 +173,8 @@ func (c Config) Validate() error {
 		{"NatsPort", c.NatsPort, c.NatsPort == -1 || between(c.NatsPort, 1, 65535)},
 		{"Data", c.Data, c.Data != ""},
 		{"AdminAddr", c.AdminAddr, validAddress(c.AdminAddr)},
+		{"Control", c.Control, c.Control == "" || c.Control == controlByPermissions && c.ControlToken == ""},
+		{"ControlToken", hidden(c.ControlToken), validToken(c.ControlToken)},
 		{"LogLevel", c.LogLevel, slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel)},
 		{"LogFormat", c.LogFormat, slices.Contains([]string{"auto", "console", "json"}, c.LogFormat)},
 		{"Processes", c.Processes, between(c.Processes, 0, supervisor.MaxProcesses)},
@@ -212,6 +217,11 @@ func (c Config) ClientURL() string {
 		return c.NatsURL
 	}
 	return "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(c.NatsPort))
+}
+
+// validToken reports whether s is a token that takes long to guess and fits a header.
+func validToken(s string) bool {
+	return s == "" || len(s) >= 16 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
 func validAddress(s string) bool {

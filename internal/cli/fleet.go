@@ -43,6 +43,7 @@ type fleet struct {
 	pool     *isolates.Pool
 	// idempotent is told by the watcher and asked by the consumer.
 	idempotent idempotent
+	control    *control     // nil when it cannot answer
 	sick       func() error // why the process should be replaced, or nil
 
 	readyOnce sync.Once
@@ -224,11 +225,11 @@ func (f *fleet) run(ctx context.Context) error {
 	}
 	running.Go(func() { f.announce(work) })
 	running.Go(func() { f.watchHealth(work, end) })
-	service, err := f.openService()
-	if err != nil {
+	var err error
+	if f.control, err = f.openControl(ctx, end); err != nil {
 		f.log.Warn().Err(err).Msg("this process does not answer on $SRV")
 	} else {
-		defer func() { _ = service.Stop() }()
+		defer f.control.close()
 	}
 	defer context.AfterFunc(ctx, func() {
 		f.log.Info().Stringer("timeout", f.cfg.DrainTimeout).Msg("draining")
