@@ -120,6 +120,10 @@ var house = map[string]room{
 		rooms: []string{"events", "events/client"}, libs: []string{libNATS},
 		tests: []string{"internal/fleettest", "internal/natstest", "internal/cli", libEsbuild},
 	},
+	"examples/authcallout": {
+		pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"},
+		tests: []string{"internal/cli", "internal/fleettest", libNATSServer},
+	},
 	"examples/clients/go": {
 		pure: true, rooms: []string{"events", "events/client"}, libs: []string{libNATS, "github.com/nats-io/nuid"},
 		tests: []string{"internal/fleettest", "internal/natstest"},

@@ -170,7 +170,7 @@ func TestUnknownVariablesAreNamed(t *testing.T) {
 // Whatever the files for operators set has to be a variable that exists.
 func TestDeploymentFilesNameKnownVariables(t *testing.T) {
 	known := Variables()
-	for _, path := range []string{"../../docker-compose.yml", "../../deploy/Dockerfile", "../../deploy/nats/nats.conf"} {
+	for _, path := range []string{"../../docker-compose.yml", "../../deploy/Dockerfile", "../../deploy/nats/nats.conf", "../../deploy/nats/users.conf", "../../deploy/nats/accounts.conf", "../../deploy/nats/callout.conf"} {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		for _, name := range regexp.MustCompile(`PINWHEEL_[A-Z_]+[A-Z]`).FindAllString(string(text), -1) {

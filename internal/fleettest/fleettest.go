@@ -59,7 +59,7 @@ func Start(t testing.TB, change ...func(*cli.Config)) *Fleet {
 	})
 	f.Config.NatsURL = f.URL
 	var err error
-	f.NC, err = nats.Connect(f.URL)
+	f.NC, err = nats.Connect(f.URL, nats.UserInfo(cfg.NatsUser, cfg.NatsPassword)) // both empty: nobody
 	require.NoError(t, err)
 	t.Cleanup(f.NC.Close)
 	return f
