@@ -49,13 +49,16 @@ func (o fleetOptions) environ() []string {
 
 // startFleet returns once the fleet takes events.
 func startFleet(ctx context.Context, o fleetOptions) (*fleet, error) {
-	type ready struct{ Message, Nats, Admin string }
+	type ready struct {
+		Message, Nats, Admin string
+		Process              *int // of a supervisor's child, which is not the whole fleet
+	}
 	up := make(chan ready, 1)
 	cmd := exec.Command(o.binary, "serve")
 	cmd.Env = o.environ()
 	c, err := startChild("pinwheel", cmd, func(line string) {
 		var r ready
-		if json.Unmarshal([]byte(line), &r) == nil && r.Message == "ready" && r.Admin != "" {
+		if json.Unmarshal([]byte(line), &r) == nil && r.Message == "ready" && r.Process == nil {
 			select {
 			case up <- r:
 			default:

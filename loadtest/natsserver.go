@@ -138,7 +138,11 @@ func awaitJetStream(ctx context.Context, url string, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for {
-		if _, err = js.CreateStream(ctx, jetstream.StreamConfig{Name: "READY", Subjects: []string{"ready"}, Replicas: n}); err == nil {
+		// Without a leader nobody answers.
+		try, cancel := context.WithTimeout(ctx, time.Second)
+		_, err = js.CreateOrUpdateStream(try, jetstream.StreamConfig{Name: "READY", Subjects: []string{"ready"}, Replicas: n})
+		cancel()
+		if err == nil {
 			return js.DeleteStream(ctx, "READY")
 		}
 		select {

@@ -9,11 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-//go:embed workers/*.mjs
+//go:embed workers/*.mjs workers/*.json
 var workerFiles embed.FS
 
 // bucket is where the fleet keeps workers (docs/operations.md).
@@ -65,7 +66,12 @@ func (s *shelf) first(ctx context.Context, url string, js jetstream.JetStream, p
 	if p.mode != "" {
 		text = append([]byte("// @mode "+string(p.mode)+"\n"), text...)
 	}
-	if err := writeFiles(s.dir, map[string][]byte{p.name() + ".mjs": text}); err != nil {
+	files := map[string][]byte{p.name() + ".mjs": text}
+	base, _, _ := strings.Cut(p.worker, ".")
+	if manifest, err := workerFiles.ReadFile("workers/" + base + ".pinwheel.json"); err == nil {
+		files[p.name()+".pinwheel.json"] = manifest
+	}
+	if err := writeFiles(s.dir, files); err != nil {
 		return nil, err
 	}
 	args := []string{"deploy", filepath.Join(s.dir, p.name()+".mjs"), "--owner", owner}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+const (
+	barLine   = 24 // pixels from one bar to the next
+	letter    = 7  // pixels of a letter, nearly
+	valueRoom = 70 // for the number behind a bar
+)
+
+// bars draws the medians of a metric, one below the other, with lines from the least to the most.
+func bars(title string, cases []*Result, name string) string {
+	longest := 0
+	top := 0.0
+	for _, c := range cases {
+		longest = max(longest, utf8.RuneCountInString(c.Name()))
+		if s, ok := c.summary(name); ok {
+			top = max(top, s.max)
+		}
+	}
+	left := float64(longest*letter + 16)
+	x := scale{0, top, left, chartWidth - left - valueRoom, false}
+	d := newDrawing(chartWidth, marginTop+barLine*len(cases)+10, title)
+	for i, c := range cases {
+		s, ok := c.summary(name)
+		if !ok {
+			continue
+		}
+		y := float64(marginTop + barLine*i)
+		fill := colour(1)
+		if c.System == ours {
+			fill = colour(0)
+		}
+		d.text(left-8, y+13, "end", c.Name())
+		fmt.Fprintf(d, `<rect x="%.1f" y="%.1f" width="%.1f" height="16" fill="%s"><title>%.4g, %.4g to %.4g</title></rect>`+"\n", left, y, x.at(s.median)-left, fill, s.median, s.min, s.max)
+		d.segment(x.at(s.min), y+8, x.at(s.max), y+8, "#000000")
+		d.text(x.at(s.max)+6, y+13, "start", fmt.Sprintf("%.*f", decimals(s.median), s.median))
+	}
+	return d.end()
+}
+
+func decimals(v float64) int {
+	if v < 100 {
+		return 1
+	}
+	return 0
+}
