@@ -56,9 +56,10 @@ const openTimeout = 30 * time.Second
 // openFleet builds the house back to front: NATS, then who settles, who judges, who runs.
 func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 	f = &fleet{cfg: cfg, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{})}
+	begun := f // f is nil when there is an error
 	defer func() {
 		if err != nil {
-			f.close()
+			begun.close()
 		}
 	}()
 	f.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

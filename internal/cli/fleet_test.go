@@ -171,3 +171,12 @@ func (h *house) dead() []*events.DeadLetter {
 	}
 	return list
 }
+
+// TestAFleetThatCannotOpenSaysWhy asks one server for three copies.
+func TestAFleetThatCannotOpenSaysWhy(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Replicas = 3
+	f, err := openFleet(cfg, zerolog.Nop())
+	require.Nil(t, f)
+	require.ErrorContains(t, err, "replicas > 1 not supported in non-clustered mode")
+}
