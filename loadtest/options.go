@@ -30,6 +30,7 @@ type options struct {
 	json     string
 	html     string
 	plots    string
+	doc      string
 }
 
 func defaultOptions() *options {
@@ -58,6 +59,7 @@ func (o *options) commonFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the fleet, like PINWHEEL_THREADS=4; may be repeated")
 	f.StringVar(&o.json, "json", "", "write everything measured to `FILE`, for --compare")
 	f.StringVar(&o.html, "html", "", "write a page with plots to `FILE`")
+	f.StringVar(&o.doc, "doc", "", "write tables and plots into a section of a Markdown page: `PAGE#SECTION`")
 	f.StringVar(&o.plots, "plots", "", "write the plots as SVG files to `DIR`")
 }
 
@@ -83,6 +85,9 @@ func (o *options) check() error {
 		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
 			return fmt.Errorf("--env %q: write it as NAME=VALUE", e)
 		}
+	}
+	if o.doc != "" {
+		return checkDocument(o.doc)
 	}
 	return nil
 }

@@ -104,13 +104,23 @@ func (r *Report) write(o *options) error {
 		}
 	}
 	if o.plots != "" {
-		if err := os.MkdirAll(o.plots, 0o755); err != nil { //nolint:gosec // for everybody to read
+		if err := r.writePlots(o.plots); err != nil {
 			return err
 		}
-		for _, p := range r.plots() {
-			if err := os.WriteFile(filepath.Join(o.plots, p.file), []byte(p.svg), 0o644); err != nil { //nolint:gosec // for everybody to read
-				return err
-			}
+	}
+	if o.doc != "" {
+		return r.document(o.doc)
+	}
+	return nil
+}
+
+func (r *Report) writePlots(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for everybody to read
+		return err
+	}
+	for _, p := range r.plots() {
+		if err := os.WriteFile(filepath.Join(dir, p.file), []byte(p.svg), 0o644); err != nil { //nolint:gosec // for everybody to read
+			return err
 		}
 	}
 	return nil

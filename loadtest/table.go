@@ -8,40 +8,35 @@ import (
 	"text/tabwriter"
 )
 
-// print writes the tables: saturation, then open loops.
-func (r *Report) print(out io.Writer) error {
-	fmt.Fprintf(out, "%s\n%s to %s\n", r.Machine, r.Started.Format("2006-01-02 15:04:05"), r.Ended.Format("15:04:05 UTC"))
+// table is cells in rows of the same length, the first row its head.
+type table [][]string
+
+// tables are those of saturation and of open loops, without those that have no rows.
+func (r *Report) tables() []table {
+	var list []table
 	for _, load := range both() {
-		var list []*Result
+		var cases []*Result
 		for i := range r.Cases {
 			if r.Cases[i].Load == load && len(r.Cases[i].Rounds) > 0 {
-				list = append(list, &r.Cases[i])
+				cases = append(cases, &r.Cases[i])
 			}
 		}
-		if len(list) == 0 {
-			continue
-		}
-		fmt.Fprintln(out)
-		if err := r.printTable(out, list); err != nil {
-			return err
+		if len(cases) > 0 {
+			list = append(list, r.table(cases))
 		}
 	}
-	fmt.Fprintln(out, "\nMedians of rounds; ± is half the range. µs/event is CPU time. MB are resident, peak and at the end.")
-	if slices.ContainsFunc(r.Cases, func(c Result) bool { _, d := c.quiet(); return d && len(c.Rounds) > 0 }) {
-		fmt.Fprintf(out, "* all rounds were disturbed: others used more than %.2g cores.\n", foreignLimit)
-	}
-	return nil
+	return list
 }
 
-func (r *Report) printTable(out io.Writer, list []*Result) error {
+// table has a row for each case, and the columns that any of them has.
+func (r *Report) table(cases []*Result) table {
 	var columns []metric
 	for _, m := range metrics() {
-		if m.shown && slices.ContainsFunc(list, func(r *Result) bool { _, ok := r.summary(m.name); return ok }) {
+		if m.shown && slices.ContainsFunc(cases, func(c *Result) bool { _, ok := c.summary(m.name); return ok }) {
 			columns = append(columns, m)
 		}
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	beside := slices.ContainsFunc(list, func(r *Result) bool { return r.Beside })
+	beside := slices.ContainsFunc(cases, func(c *Result) bool { return c.Beside })
 	head := []string{"case"}
 	if beside {
 		head = append(head, "pinwheel/it")
@@ -49,34 +44,18 @@ func (r *Report) printTable(out io.Writer, list []*Result) error {
 	for _, m := range columns {
 		head = append(head, m.name)
 	}
-	fmt.Fprintln(w, strings.Join(append(head, "±", "rounds"), "\t")+"\t")
-	for _, one := range list {
+	t := table{append(head, "±", "rounds")}
+	for _, one := range cases {
 		cells := row(one, columns)
 		if beside {
 			cells = slices.Insert(cells, 1, r.ratio(one))
 		}
-		fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
+		t = append(t, cells)
 	}
-	return w.Flush()
+	return t
 }
 
-// ratio is what Pinwheel has in the same round of the same, divided by what c has.
-func (r *Report) ratio(c *Result) string {
-	same := c.Case
-	same.System = ours
-	we := r.find(same)
-	if we == nil {
-		return "-"
-	}
-	a, ok1 := we.summary(c.headline())
-	b, ok2 := c.summary(c.headline())
-	if !ok1 || !ok2 {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f", a.median/b.median)
-}
-
-// row is a case's line. Its ± is that of its first column, which is why one looks at it.
+// row is a case's line. Its ± is that of its headline.
 func row(r *Result, columns []metric) []string {
 	rounds, disturbed := r.quiet()
 	cells := []string{r.Name()}
@@ -105,6 +84,73 @@ func (r *Result) headline() string {
 		return "events/s"
 	}
 	return "p50 ms"
+}
+
+// ratio is what Pinwheel has in the same rounds of the same, divided by what c has.
+func (r *Report) ratio(c *Result) string {
+	same := c.Case
+	same.System = ours
+	we := r.find(same)
+	if we == nil {
+		return "-"
+	}
+	a, ok1 := we.summary(c.headline())
+	b, ok2 := c.summary(c.headline())
+	if !ok1 || !ok2 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", a.median/b.median)
+}
+
+// legend explains the tables.
+func (r *Report) legend() string {
+	text := "Medians of rounds; ± is half the range of the rounds' events/s or p50. µs/event is CPU time of the fleet (or the peer), of nats-server and of the load program. " +
+		"MB are resident memory of the fleet, the most and at the end."
+	if slices.ContainsFunc(r.Cases, func(c Result) bool { return c.Beside }) {
+		text += " pinwheel/it is Pinwheel's events/s (open loop: p50) divided by that of the line."
+	}
+	if slices.ContainsFunc(r.Cases, func(c Result) bool { _, d := c.quiet(); return d && len(c.Rounds) > 0 }) {
+		text += fmt.Sprintf(" A * says that all rounds were disturbed: other programs used more than %.2g cores.", foreignLimit)
+	}
+	return text
+}
+
+// span is when it was measured.
+func (r *Report) span() string {
+	return r.Started.Format("2006-01-02 15:04:05") + " to " + r.Ended.Format("15:04:05 UTC")
+}
+
+// print writes the report for a terminal.
+func (r *Report) print(out io.Writer) error {
+	fmt.Fprintf(out, "%s\n%s\n", r.Machine, r.span())
+	for _, t := range r.tables() {
+		fmt.Fprintln(out)
+		if err := t.print(out); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", r.legend())
+	return err
+}
+
+func (t table) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, cells := range t {
+		fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
+	}
+	return w.Flush()
+}
+
+// markdown is the table for a page.
+func (t table) markdown() string {
+	var b strings.Builder
+	for i, cells := range t {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+		if i == 0 {
+			fmt.Fprintln(&b, "|---"+strings.Repeat("|--:", len(cells)-1)+"|")
+		}
+	}
+	return b.String()
 }
 
 // line is a round in short.

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// document writes the report's tables and plots into a section of a Markdown page: between "<!-- NAME: … -->" and the next
+// "<!-- end -->". where is PAGE#NAME. The plots go to img/NAME beside the page.
+func (r *Report) document(where string) error {
+	path, name, _ := strings.Cut(where, "#")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(filepath.Dir(path), "img", name)
+	if err := r.writePlots(dir); err != nil {
+		return err
+	}
+	text, err := replaceSection(string(page), name, r.section("img/"+name))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // for everybody to read
+}
+
+// checkDocument finds before anything is measured that it could not be written down.
+func checkDocument(where string) error {
+	path, name, ok := strings.Cut(where, "#")
+	if !ok || name == "" {
+		return fmt.Errorf("--doc %q: it is PAGE#SECTION", where)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("--doc: %w", err)
+	}
+	if _, err := replaceSection(string(page), name, ""); err != nil {
+		return fmt.Errorf("--doc: %s: %w", path, err)
+	}
+	return nil
+}
+
+// section is the report in Markdown.
+func (r *Report) section(images string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s; %s.\n", r.Machine, r.span())
+	for _, t := range r.tables() {
+		fmt.Fprintf(&b, "\n%s", t.markdown())
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.legend())
+	for _, p := range r.plots() {
+		fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.title, images, p.file)
+	}
+	return b.String()
+}
+
+// replaceSection puts text between the marks of a section.
+func replaceSection(page, name, text string) (string, error) {
+	before, rest, ok1 := strings.Cut(page, "<!-- "+name+":")
+	mark, rest, ok2 := strings.Cut(rest, "-->")
+	_, after, ok3 := strings.Cut(rest, "<!-- end -->")
+	if !ok1 || !ok2 || !ok3 {
+		return "", fmt.Errorf("there is no section between <!-- %s: … --> and <!-- end -->", name)
+	}
+	return before + "<!-- " + name + ":" + mark + "-->\n\n" + text + "\n<!-- end -->" + after, nil
+}
