@@ -65,6 +65,11 @@ func (b *bridge) take(m *nats.Msg) {
 		b.refuse(m, kind, events.Fail(events.ReasonMalformed, "%v", err))
 		return
 	}
+	if f := c.door.admit(owner, m.Size(), time.Now()); f != nil {
+		c.metrics.callsLimited.Inc()
+		b.refuse(m, kind, f)
+		return
+	}
 	if c.asker.waiting() > maxCalls {
 		b.refuse(m, kind, events.Fail(events.ReasonUnavailable, "too many calls wait to be stored"))
 		return
@@ -105,6 +110,9 @@ func callHeader(m *nats.Msg, owner string) nats.Header {
 func (b *bridge) refuse(m *nats.Msg, kind events.Kind, f *events.Failure) {
 	b.c.metrics.callsRefused.Inc()
 	if m.Reply == "" {
+		if f.Reason == events.ReasonRate {
+			return // there may be very many
+		}
 		b.c.log.Warn().Str("subject", m.Subject).Str("error", f.Error()).Msg("call refused; nobody waits for the answer")
 		return
 	}

@@ -34,6 +34,7 @@ type Consumer struct {
 	parking parking
 	bodies  *bodies
 	ticker  *ticker
+	door    door
 	parts   atomic.Pointer[jetstream.Stream]
 
 	acking   []*source // scratch of the settle goroutine: sources with acks to send

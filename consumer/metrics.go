@@ -11,7 +11,7 @@ type metrics struct {
 	delivered, redelivered, replies, chunks, tooLarge prometheus.Counter
 	acks, ackRetries, renewals, retries, lost         prometheus.Counter
 	stalls, callsStored, callsRefused, swept          prometheus.Counter
-	replaysDropped, putOff, recalled                  prometheus.Counter
+	replaysDropped, putOff, recalled, callsLimited    prometheus.Counter
 	dead, hooks                                       *prometheus.CounterVec
 	events                                            [4][6]prometheus.Counter // by kind and verdict
 }
@@ -40,6 +40,7 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 	m.stalls = counter("pull_stalls", "Times JetStream was silent and a lane was asked again.")
 	m.swept = counter("swept_messages", "Acked messages that nats-server had not removed.")
 	m.callsStored = counter("calls_stored", "Calls that the bridge stored as events.")
+	m.callsLimited = counter("calls_limited", "Calls refused because their owner called more often than it may.")
 	m.callsRefused = counter("calls_refused", "Calls that the bridge answered with an error.")
 	m.replaysDropped = counter("replays_dropped", "Replays that were published twice, of which the second was not run.")
 	m.recalled = counter("results_recalled", "Events of idempotent workers that were answered by a stored result and not run.")

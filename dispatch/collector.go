@@ -25,6 +25,7 @@ var (
 	descThrottled = desc("dispatch_throttled_total",
 		"Times an owner with waiting events reached its limit of running ones.")
 	descParked   = desc("dispatch_parked_total", "Events set aside because their owner had too many waiting.")
+	descFleet    = desc("fleet_processes", "Processes of the fleet that this one knows of, itself included.")
 	descSuspects = desc("dispatch_suspects", "Events around which processes died, and that wait here to be run under watch or alone.")
 	descAlone    = desc("dispatch_alone_total", "Events that were run alone because processes died while they ran.")
 	descRetries  = desc("dispatch_retries_total", "Failed attempts after which the event runs again.", "reason")
@@ -36,7 +37,7 @@ var (
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descQueued, descRunning, descAsleep, descOwners, descWait, descAttempts, descWakes, descThrottled,
-		descParked, descSuspects, descAlone, descRetries, descFailures, descDuration,
+		descParked, descFleet, descSuspects, descAlone, descRetries, descFailures, descDuration,
 	} {
 		ch <- d
 	}
@@ -46,6 +47,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	c.d.mu.Lock()
 	m, stats := *c.d.metrics, c.d.stats()
+	processes := c.d.processes
 	suspects, alone := c.d.quarantine.queued(), c.d.quarantine.alone
 	c.d.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int) {
@@ -58,6 +60,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descRunning, stats.Running)
 	gauge(descAsleep, stats.Asleep)
 	gauge(descOwners, stats.Owners)
+	gauge(descFleet, processes)
 	gauge(descSuspects, suspects)
 	count(descAlone, alone)
 	ch <- m.wait.metric(descWait)

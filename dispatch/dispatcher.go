@@ -45,12 +45,13 @@ type Dispatcher struct {
 
 	deadlines chan struct{} // tells Run that soonest moved to an earlier time
 
-	mu       sync.Mutex
-	draining bool
-	owners   map[string]*owner
-	policies map[string]events.Policy
-	turns    turns
-	nap      nap
+	mu        sync.Mutex
+	draining  bool
+	owners    map[string]*owner
+	policies  map[string]events.Policy
+	processes int // of the fleet
+	turns     turns
+	nap       nap
 
 	quarantine quarantine
 
@@ -76,6 +77,7 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		deadlines: make(chan struct{}, 1),
 		owners:    make(map[string]*owner),
 		policies:  make(map[string]events.Policy),
+		processes: 1,
 		onThread:  make([]int, cfg.Threads),
 		mean:      unknownCost,
 

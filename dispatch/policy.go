@@ -32,11 +32,39 @@ func (d *Dispatcher) applyPolicy(o *owner) {
 	p := d.policies[o.name]
 	o.quantum = quantum * time.Duration(max(1, p.Weight))
 	o.credit = min(o.credit, o.quantum)
-	o.maxRunning, o.maxQueued = d.cfg.OwnerMaxRunning, d.cfg.OwnerMaxQueued
-	if p.MaxRunning > 0 {
-		o.maxRunning = p.MaxRunning
+	o.maxRunning = d.share(p.MaxRunning, d.cfg.OwnerMaxRunning, p.FleetMaxRunning)
+	o.maxQueued = d.share(p.MaxQueued, d.cfg.OwnerMaxQueued, p.FleetMaxQueued)
+}
+
+// share is a limit here: the owner's own or the configured one, and no more than its part of what the fleet may have.
+func (d *Dispatcher) share(own, configured, fleet int) int {
+	n := configured
+	if own > 0 {
+		n = own
 	}
-	if p.MaxQueued > 0 {
-		o.maxQueued = p.MaxQueued
+	if fleet > 0 {
+		n = min(n, max(1, fleet/d.processes))
 	}
+	return n
+}
+
+// SetProcesses says how many processes the fleet has, this one included; what owners may have in all of them is shared out anew.
+func (d *Dispatcher) SetProcesses(n int) {
+	n = max(1, n)
+	var t tell
+	now := time.Now()
+	d.mu.Lock()
+	if n != d.processes {
+		d.processes = n
+		for name, p := range d.policies {
+			if o := d.owners[name]; o != nil && (p.FleetMaxRunning > 0 || p.FleetMaxQueued > 0) {
+				d.applyPolicy(o)
+				d.changed(o)
+				d.makeRoom(o, &t)
+			}
+		}
+	}
+	d.rouse(now, &t)
+	d.mu.Unlock()
+	d.out(&t)
 }

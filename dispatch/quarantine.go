@@ -104,7 +104,7 @@ func (d *Dispatcher) step(now time.Time, t *tell) {
 		d.release(now) // the settler takes too long; what comes back from it is returned
 	}
 	if q.phase == alone && !now.Before(q.due) {
-		d.share(now, t)
+		d.unhold(now, t)
 	}
 	if q.phase == open && q.waiting.n > 0 && (!now.Before(q.free) || d.running == 0 && d.queued == q.waiting.n) {
 		q.phase, q.since = clearing, now
@@ -183,8 +183,8 @@ func (d *Dispatcher) note(e *events.Event, alone bool, t *tell) {
 	t.settle = append(t.settle, events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Watch, Alone: alone}})
 }
 
-// share lets others run beside the event that was alone long enough. If it has not even started it goes back to the stream.
-func (d *Dispatcher) share(now time.Time, t *tell) {
+// unhold lets others run beside the event that was alone long enough. If it has not even started it goes back to the stream.
+func (d *Dispatcher) unhold(now time.Time, t *tell) {
 	q := &d.quarantine
 	if q.started {
 		t.settle = append(t.settle, events.Settlement{Event: q.event, Outcome: events.Outcome{Verdict: events.Share}})

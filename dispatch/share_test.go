@@ -110,3 +110,46 @@ func TestPolicyOfAnOwner(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"new": 2, "heavy": 1, "light": 1}, running)
 }
+
+// What an owner may have in the fleet is shared out among its processes, at least one each, and never more than a process may have.
+func TestFleetWideLimits(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxRunning: 20, OwnerMaxQueued: 50})
+	d.Install(worker("o", "w"))
+	d.SetPolicy("o", events.Policy{FleetMaxRunning: 12, FleetMaxQueued: 100})
+	var running []*events.Attempt
+	fill := func() int {
+		for {
+			batch := d.Next(0, 64)
+			if len(batch) == 0 {
+				return len(running)
+			}
+			running = append(running, batch...)
+		}
+	}
+	d.Submit(tasks("o", "w", 40))
+	require.Equal(t, 12, fill())
+	for _, c := range []struct{ processes, running, queued int }{{1, 12, 50}, {3, 4, 33}, {5, 2, 20}, {20, 1, 5}, {0, 12, 50}, {2, 6, 50}} {
+		report(d, 0, time.Microsecond, running)
+		running = nil
+		d.SetProcesses(c.processes)
+		l.takeWoken()
+		d.Submit(tasks("o", "w", 100))
+		require.Equal(t, c.running, fill(), "%d processes", c.processes)
+		o := d.owners["o"]
+		require.Equal(t, []int{c.running, c.queued}, []int{o.maxRunning, o.maxQueued})
+		l.take()
+	}
+	d.SetPolicy("o", events.Policy{FleetMaxRunning: 1000, MaxRunning: 7})
+	require.Equal(t, 7, d.owners["o"].maxRunning)
+
+	// More room is used at once.
+	d.SetProcesses(10)
+	d.SetPolicy("o", events.Policy{FleetMaxRunning: 20})
+	report(d, 0, time.Microsecond, running)
+	running = nil
+	fill()
+	l.takeWoken()
+	d.Next(0, 64)
+	d.SetProcesses(1)
+	require.NotEmpty(t, l.takeWoken())
+}

@@ -23,12 +23,14 @@ const (
 	ReasonTooLarge  Reason = "too-large"  // the response does not fit a NATS message
 
 	ReasonUnavailable Reason = "unavailable" // never stored: the event stream is full or away
+	ReasonRate        Reason = "rate"        // never stored: its owner calls more often than it may
 )
 
 // Reasons lists every reason.
 var Reasons = [...]Reason{
 	ReasonException, ReasonCPU, ReasonMemory, ReasonTimeout, ReasonNoWorker, ReasonNoHandler,
 	ReasonMalformed, ReasonExpired, ReasonCrash, ReasonTooLarge, ReasonUnavailable,
+	ReasonRate,
 }
 
 // ParseReason is the inverse of string(r).
@@ -46,7 +48,7 @@ func ParseReason(s string) (Reason, error) {
 // Status is the HTTP status of the reply to a fetch event that failed for this reason.
 func (r Reason) Status() int {
 	switch r {
-	case ReasonCPU, ReasonMemory:
+	case ReasonCPU, ReasonMemory, ReasonRate:
 		return 429
 	case ReasonTimeout:
 		return 504

@@ -10,6 +10,14 @@ type Policy struct {
 	// MaxRunning and MaxQueued are events of the owner that are in progress, and wait, in a process.
 	MaxRunning int `json:"maxRunning,omitempty"`
 	MaxQueued  int `json:"maxQueued,omitempty"`
+	// FleetMaxRunning and FleetMaxQueued are the same in all processes together: each has an even share, and at least one.
+	FleetMaxRunning int `json:"fleetMaxRunning,omitempty"`
+	FleetMaxQueued  int `json:"fleetMaxQueued,omitempty"`
+	// Calls, CallBurst and CallBytes are what the call bridges of all processes together store for the owner: events in a second, events at once
+	// (by default as many), and bytes of bodies and headers in a second.
+	Calls     int `json:"calls,omitempty"`
+	CallBurst int `json:"callBurst,omitempty"`
+	CallBytes int `json:"callBytes,omitempty"`
 	// MaxIsolates and HeapMB are what its isolates in a process may come to.
 	MaxIsolates int `json:"maxIsolates,omitempty"`
 	HeapMB      int `json:"heapMB,omitempty"`
@@ -19,7 +27,8 @@ type Policy struct {
 
 // MaxPolicy are the most that may be asked for.
 var MaxPolicy = Policy{
-	Weight: 100, MaxRunning: 640_000, MaxQueued: 1_000_000, MaxIsolates: 2000, HeapMB: 3584, Ceilings: MaxLimits,
+	Weight: 100, MaxRunning: 640_000, MaxQueued: 1_000_000, FleetMaxRunning: 10_000_000, FleetMaxQueued: 100_000_000,
+	Calls: 10_000_000, CallBurst: 10_000_000, CallBytes: 1 << 40, MaxIsolates: 2000, HeapMB: 3584, Ceilings: MaxLimits,
 }
 
 // Validate returns an error that names the field that is out of bounds and its bounds.
@@ -31,6 +40,11 @@ func (p Policy) Validate() error {
 		{"weight", p.Weight, MaxPolicy.Weight},
 		{"maxRunning", p.MaxRunning, MaxPolicy.MaxRunning},
 		{"maxQueued", p.MaxQueued, MaxPolicy.MaxQueued},
+		{"fleetMaxRunning", p.FleetMaxRunning, MaxPolicy.FleetMaxRunning},
+		{"fleetMaxQueued", p.FleetMaxQueued, MaxPolicy.FleetMaxQueued},
+		{"calls", p.Calls, MaxPolicy.Calls},
+		{"callBurst", p.CallBurst, MaxPolicy.CallBurst},
+		{"callBytes", p.CallBytes, MaxPolicy.CallBytes},
 		{"maxIsolates", p.MaxIsolates, MaxPolicy.MaxIsolates},
 		{"heapMB", p.HeapMB, MaxPolicy.HeapMB},
 	} {

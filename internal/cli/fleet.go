@@ -121,6 +121,7 @@ func (i installer) Remove(owner, name string) {
 func (f *fleet) setPolicy(owner string, p events.Policy) {
 	f.log.Info().Str("owner", owner).Interface("policy", p).Msg("owner's policy")
 	f.dispatch.SetPolicy(owner, p)
+	f.consumer.SetPolicy(owner, p)
 	f.pool.SetPolicy(owner, p)
 }
 
@@ -217,6 +218,11 @@ func (f *fleet) run(ctx context.Context) error {
 	running.Go(func() { f.policies.Watch(work, f.setPolicy) })
 	defer running.Wait()
 	defer stopWork()
+	members, err := f.openMembers()
+	if err != nil {
+		return err
+	}
+	running.Go(func() { members.run(work) })
 	// Workers first: an event must not find its worker missing because we have just started.
 	select {
 	case <-f.watcher.Ready():

@@ -81,6 +81,11 @@ func newOwnersSet(e *env) *cobra.Command {
 	fl.IntVar(&f.p.Weight, "weight", 0, "share of CPU time beside others")
 	fl.IntVar(&f.p.MaxRunning, "max-running", 0, "events in progress in a process")
 	fl.IntVar(&f.p.MaxQueued, "max-queued", 0, "events that wait in a process; more are parked")
+	fl.IntVar(&f.p.FleetMaxRunning, "fleet-max-running", 0, "events in progress in all processes together")
+	fl.IntVar(&f.p.FleetMaxQueued, "fleet-max-queued", 0, "events that wait in all processes together; more are parked")
+	fl.IntVar(&f.p.Calls, "calls", 0, "calls that are stored in a second; more are answered 429")
+	fl.IntVar(&f.p.CallBurst, "call-burst", 0, "calls that are stored at once; by default as many as in a second")
+	fl.IntVar(&f.p.CallBytes, "call-bytes", 0, "bytes of calls that are stored in a second")
 	fl.IntVar(&f.p.MaxIsolates, "max-isolates", 0, "isolates in a process")
 	fl.IntVar(&f.p.HeapMB, "heap", 0, "MB of all its isolates in a process")
 	fl.DurationVar(&f.cpu, "cpu", 0, "most CPU time of a run")
@@ -95,7 +100,11 @@ func newOwnersSet(e *env) *cobra.Command {
 func (f *policyFlags) apply(c *cobra.Command, p *events.Policy) {
 	for name, set := range map[string]func(){
 		"weight": func() { p.Weight = f.p.Weight }, "max-running": func() { p.MaxRunning = f.p.MaxRunning },
-		"max-queued": func() { p.MaxQueued = f.p.MaxQueued }, "max-isolates": func() { p.MaxIsolates = f.p.MaxIsolates },
+		"max-queued":        func() { p.MaxQueued = f.p.MaxQueued },
+		"fleet-max-running": func() { p.FleetMaxRunning = f.p.FleetMaxRunning },
+		"fleet-max-queued":  func() { p.FleetMaxQueued = f.p.FleetMaxQueued },
+		"calls":             func() { p.Calls = f.p.Calls }, "call-burst": func() { p.CallBurst = f.p.CallBurst },
+		"call-bytes": func() { p.CallBytes = f.p.CallBytes }, "max-isolates": func() { p.MaxIsolates = f.p.MaxIsolates },
 		"heap": func() { p.HeapMB = f.p.HeapMB }, "cpu": func() { p.Ceilings.CPU = f.p.Ceilings.CPU },
 		"wall": func() { p.Ceilings.Wall = f.p.Ceilings.Wall }, "worker-heap": func() { p.Ceilings.HeapMB = f.p.Ceilings.HeapMB },
 		"subrequests": func() { p.Ceilings.Subrequests = f.p.Ceilings.Subrequests },
@@ -152,7 +161,7 @@ func (e *env) printPoliciesJSON(all map[string]events.Policy) error {
 
 func (e *env) printPolicies(all map[string]events.Policy) error {
 	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join([]string{"OWNER", "WEIGHT", "RUNNING", "QUEUED", "ISOLATES", "HEAP MB", "CEILINGS"}, "\t"))
+	fmt.Fprintln(t, strings.Join([]string{"OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "CEILINGS"}, "\t"))
 	n := func(v int) string {
 		if v == 0 {
 			return "-"
@@ -162,27 +171,52 @@ func (e *env) printPolicies(all map[string]events.Policy) error {
 	for _, owner := range slices.Sorted(maps.Keys(all)) {
 		p := all[owner]
 		fmt.Fprintln(t, strings.Join([]string{
-			owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), n(p.MaxIsolates), n(p.HeapMB), ceilings(p.Ceilings),
+			owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), doorLimits(p), n(p.MaxIsolates), n(p.HeapMB), ceilings(p.Ceilings),
 		}, "\t"))
 	}
 	return t.Flush()
 }
 
-// ceilings are those that are set, for people.
-func ceilings(l events.Limits) string {
-	var parts []string
-	add := func(set bool, format string, args ...any) {
-		if set {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
+// fleetShare is what the owner may have in all processes together, for people.
+func fleetShare(p events.Policy) string {
+	var l list
+	l.add(p.FleetMaxRunning != 0, "%d running", p.FleetMaxRunning)
+	l.add(p.FleetMaxQueued != 0, "%d queued", p.FleetMaxQueued)
+	return l.String()
+}
+
+// doorLimits are those of the call bridge, for people.
+func doorLimits(p events.Policy) string {
+	var l list
+	l.add(p.Calls != 0, "%d/s", p.Calls)
+	l.add(p.CallBurst != 0, "%d at once", p.CallBurst)
+	l.add(p.CallBytes != 0, "%d bytes/s", p.CallBytes)
+	return l.String()
+}
+
+// list is what is set of something, for people.
+type list []string
+
+func (l *list) add(set bool, format string, args ...any) {
+	if set {
+		*l = append(*l, fmt.Sprintf(format, args...))
 	}
-	add(l.CPU != 0, "cpu %s", l.CPU.Duration())
-	add(l.Wall != 0, "wall %s", l.Wall.Duration())
-	add(l.HeapMB != 0, "heap %d MB", l.HeapMB)
-	add(l.Subrequests != 0, "%d subrequests", l.Subrequests)
-	add(l.LogBytes != 0, "%d bytes of log", l.LogBytes)
-	if parts == nil {
+}
+
+func (l list) String() string {
+	if l == nil {
 		return "-"
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(l, ", ")
+}
+
+// ceilings are those that are set, for people.
+func ceilings(l events.Limits) string {
+	var parts list
+	parts.add(l.CPU != 0, "cpu %s", l.CPU.Duration())
+	parts.add(l.Wall != 0, "wall %s", l.Wall.Duration())
+	parts.add(l.HeapMB != 0, "heap %d MB", l.HeapMB)
+	parts.add(l.Subrequests != 0, "%d subrequests", l.Subrequests)
+	parts.add(l.LogBytes != 0, "%d bytes of log", l.LogBytes)
+	return parts.String()
 }

@@ -13,13 +13,15 @@ import (
 
 func TestOwners(t *testing.T) {
 	f := fleettest.Start(t)
-	require.Equal(t, "OWNER  WEIGHT  RUNNING  QUEUED  ISOLATES  HEAP MB  CEILINGS\n", f.Pinwheel("owners", "ls").Out)
+	require.Equal(t, "OWNER  WEIGHT  RUNNING  QUEUED  FLEET  CALLS  ISOLATES  HEAP MB  CEILINGS\n", f.Pinwheel("owners", "ls").Out)
 	r := f.Pinwheel("owners", "set", "dev", "--weight", "2", "--cpu", "20ms", "--worker-heap", "64")
 	require.Zero(t, r.Code, r.Err)
-	require.Contains(t, r.Out, "dev    2       -        -       -         -        cpu 20ms, heap 64 MB\n")
+	require.Contains(t, r.Out, "dev    2       -        -       -      -      -         -        cpu 20ms, heap 64 MB\n")
 	r = f.Pinwheel("owners", "set", "dev", "--max-running", "7", "--weight", "0")
-	require.Contains(t, r.Out, "dev    -       7        -       -         -        cpu 20ms, heap 64 MB\n")
+	require.Contains(t, r.Out, "dev    -       7        -       -      -      -         -        cpu 20ms, heap 64 MB\n")
 	require.JSONEq(t, `{"owner":"dev","maxRunning":7,"ceilings":{"cpuMs":20,"heapMB":64}}`, f.Pinwheel("owners", "ls", "--json").Out)
+	r = f.Pinwheel("owners", "set", "limited", "--fleet-max-running", "40", "--fleet-max-queued", "900", "--calls", "100", "--call-burst", "300", "--call-bytes", "1000000")
+	require.Contains(t, r.Out, "40 running, 900 queued  100/s, 300 at once, 1000000 bytes/s  -")
 	for _, bad := range []string{"--weight=-1", "--weight=101", "--cpu=-1s", "--cpu=6m", "--worker-heap=4"} {
 		r := f.Pinwheel("owners", "set", "dev", bad)
 		require.Equal(t, 2, r.Code, "%s: %s", bad, r.Err)

@@ -1,0 +1,79 @@
+package consumer_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func call(t *testing.T, nc *nats.Conn, owner, body string) *events.Reply {
+	t.Helper()
+	m, err := nc.Request(subjects.Call(events.Fetch, owner, "w"), []byte(body), patience)
+	require.NoError(t, err)
+	r, err := events.DecodeReply(events.Header(m.Header), m.Data)
+	require.NoError(t, err)
+	return r
+}
+
+// Calls beyond what their owner may make are refused at once and stored nowhere; other owners are not touched, and limits change live.
+func TestDoorLimits(t *testing.T) {
+	nc := connect(t)
+	d := &dispatcher{handle: echo}
+	f := start(t, nc, testConfig(), d)
+	limited := func(owner, body string) bool {
+		r := call(t, nc, owner, body)
+		if r.Failure != nil {
+			require.Equal(t, events.ReasonRate, r.Failure.Reason)
+			require.Equal(t, 429, r.Status)
+		}
+		return r.Failure != nil
+	}
+	// In the hours that the bucket takes to fill up there are three.
+	f.SetPolicy("acme", events.Policy{Calls: 1, CallBurst: 3})
+	refused := 0
+	begin := time.Now()
+	for range 10 {
+		if limited("acme", "x") {
+			refused++
+		}
+		require.False(t, limited("other", "x"))
+	}
+	filled := int(time.Since(begin)/time.Second) + 1
+	require.GreaterOrEqual(t, refused, 7-filled)
+	require.LessOrEqual(t, refused, 7)
+	require.Len(t, d.events(), 20-refused, "what is refused is not stored")
+
+	f.SetPolicy("acme", events.Policy{CallBytes: 1000})
+	require.False(t, limited("acme", strings.Repeat("x", 5000)), "one that is larger takes all of a second")
+	require.True(t, limited("acme", strings.Repeat("x", 900)))
+	require.False(t, limited("other", strings.Repeat("x", 5000)))
+
+	f.SetPolicy("acme", events.Policy{})
+	for range 10 {
+		require.False(t, limited("acme", "x"))
+	}
+	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+}
+
+// Each process lets in its share.
+func TestDoorIsSharedByProcesses(t *testing.T) {
+	nc := connect(t)
+	f := start(t, nc, testConfig(), &dispatcher{handle: echo})
+	f.SetProcesses(4)
+	f.SetPolicy("acme", events.Policy{Calls: 1, CallBurst: 40})
+	passed := 0
+	begin := time.Now()
+	for range 20 {
+		if call(t, nc, "acme", "x").Failure == nil {
+			passed++
+		}
+	}
+	require.GreaterOrEqual(t, passed, 10)
+	require.LessOrEqual(t, passed, 10+int(time.Since(begin)/time.Second)+1)
+}
