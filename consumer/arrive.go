@@ -52,6 +52,7 @@ func (c *Consumer) claim(h *held, id, nonce string) {
 		err = pubAck(answer, err)
 		switch {
 		case err == nil:
+			c.step(StepClaimed)
 			c.arriveClaimed(h)
 		case isWrongLastSequence(err):
 			c.claimed(h, id, nonce, subject)

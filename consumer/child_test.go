@@ -28,6 +28,10 @@ const (
 // TestMain lets the test binary be a NATS server or a Consumer, for tests that kill one.
 func TestMain(m *testing.M) {
 	natstest.BeServer()
+	if url := os.Getenv(childReplay); url != "" {
+		beReplay(url)
+		return
+	}
 	if url := os.Getenv(childURL); url != "" {
 		if err := beConsumer(url); err != nil {
 			fmt.Fprintln(os.Stderr, err)

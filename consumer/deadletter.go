@@ -112,7 +112,10 @@ func (c *Consumer) buried(h *held, d *events.DeadLetter) {
 	c.step(StepDeadStored)
 	h.tries = nil
 	if d.Hook != (events.DeadHook{}) {
-		c.tell(h, d, func() { c.endDead(h) })
+		c.tell(h, d, func() {
+			c.step(StepDeadTold)
+			c.endDead(h)
+		})
 		return
 	}
 	c.endDead(h)

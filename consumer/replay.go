@@ -27,6 +27,8 @@ type ReplayOptions struct {
 	To events.Target
 	// Edit is done to each letter before it is replayed. Letters that are not replayed stay as they were.
 	Edit events.Edit
+	// Step, when it is not nil, is called at StepReplayStored: for tests that end the process there.
+	Step func(Step)
 	// DryRun only finds out whether the letter could be replayed.
 	DryRun bool
 }
@@ -46,6 +48,9 @@ func (d *DeadLetters) Replay(ctx context.Context, letter *events.DeadLetter, o R
 	}
 	if _, err := d.js.PublishMsg(ctx, m, jetstream.WithExpectStream(StreamEvents)); err != nil {
 		return fmt.Errorf("replay of dead letter %d: %w", letter.Seq, err)
+	}
+	if o.Step != nil {
+		o.Step(StepReplayStored)
 	}
 	if err := d.Remove(ctx, letter.Seq); err != nil && !errors.Is(err, ErrNoDeadLetter) {
 		return fmt.Errorf("dead letter %d was replayed, but it is still there: %w", letter.Seq, err)

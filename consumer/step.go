@@ -8,6 +8,9 @@ type Step string
 const (
 	StepReplied      Step = "replied"       // the final reply is published; the event is neither acked nor dead
 	StepDeadStored   Step = "dead-stored"   // the dead letter is stored; the event is not acked
+	StepDeadTold     Step = "dead-told"     // who is to know of the dead letter has it; the event is not acked
+	StepClaimed      Step = "claimed"       // a replay is claimed; it has not run
+	StepReplayStored Step = "replay-stored" // the event of a dead letter is stored again; the letter is still there
 	StepParkStored   Step = "park-stored"   // the parked event is stored; the event is not acked
 	StepReturnStored Step = "return-stored" // the record says that nothing ran; the event is not given back
 	StepRetryStored  Step = "retry-stored"  // the failed run is recorded; the event waits for the next

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,8 +44,11 @@ func byBody(e *events.Event) (events.Settlement, bool) {
 		return again, true
 	case outcome == "retry" && e.Attempt == 1, outcome == "retry-dead" && e.Attempt == 1:
 		return again, true
-	case outcome == "dead", outcome == "retry-dead":
+	case outcome == "dead", outcome == "retry-dead", outcome == "dead-told":
 		s, _ := dead(e)
+		if outcome == "dead-told" {
+			s.Outcome.OnDead = &events.DeadHook{Worker: "undertaker"}
+		}
 		s.Reply = events.FailureReply(e, s.Outcome.Failure)
 		s.Reply.EventID, s.Reply.Attempt = e.ID, e.Attempt
 		return s, true
@@ -151,6 +155,9 @@ func publishSteps(t testing.TB, nc *nats.Conn, body string) {
 	if strings.HasPrefix(body, "delay") {
 		h.Set(events.HeaderDeliverAfter, "0.3")
 	}
+	if strings.HasPrefix(body, "replayed") {
+		h.Set(events.HeaderReplay, (&events.DeadLetter{EventID: body}).ReplayMark("n"))
+	}
 	owner := "o" + strconv.Itoa(len(body)%4)
 	if strings.HasPrefix(body, "once") {
 		owner = "once"
@@ -176,6 +183,11 @@ func TestCrashBetweenTwoSteps(t *testing.T) {
 		{"dead", consumer.StepDeadStored, 1}, // the letter is found before the event would run again
 		{"dead", consumer.StepAcked, 1},
 		{"dead", consumer.StepConfirmed, 1},
+		{"dead-told", consumer.StepDeadStored, 1},
+		{"dead-told", consumer.StepDeadTold, 1},
+		{"dead-told", consumer.StepAcked, 1},
+		{"replayed", consumer.StepClaimed, 2},
+		{"replayed", consumer.StepAcked, 1},
 		{"malformed", consumer.StepReplied, 1},
 		{"malformed", consumer.StepDeadStored, 1},
 		{"malformed", consumer.StepAcked, 1},
@@ -238,18 +250,28 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 	if step != consumer.StepReplied && (outcome == "delay" || outcome == "later") {
 		require.Len(t, replies, 1, "it was put off when the process died, and runs once")
 	}
+	told := 0
 	for _, e := range heir.events() {
+		if e.Worker == "undertaker" {
+			told++
+		}
 		require.NotEqual(t, "park", outcome+strconv.Itoa(e.Crashes), "neither twin of a parked event counts as crashed")
 		require.False(t, outcome == "once" && step != consumer.StepReplied, "what has a result must not run again")
 		if outcome == "park" && (step == consumer.StepParkStored || step == consumer.StepAcked) {
 			require.Equal(t, consumer.StreamParked, e.Origin.Stream, "what is parked must not run from the event stream too")
 		}
 	}
+	if outcome == "dead-told" { // later than this step the process that died may have run it
+		require.True(t, told == 1 || told == 0 && step != consumer.StepDeadStored, "told %d times", told)
+	}
 	gone := outcome == "later" && (step == consumer.StepAcked || step == consumer.StepConfirmed)
 	if len(heir.events()) > 0 && !gone { // else the event had been acked, and nobody is left to remove its record before its time is over
 		kv, err := js.KeyValue(t.Context(), consumer.BucketAttempts)
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { keys, _ := kv.Keys(context.Background()); return len(keys) == 0 }, patience, 5*time.Millisecond)
+		require.Eventually(t, func() bool {
+			keys, _ := kv.Keys(context.Background())
+			return !slices.ContainsFunc(keys, func(k string) bool { return !strings.HasPrefix(k, "replay.") }) // claims stay for their time
+		}, patience, 5*time.Millisecond)
 	}
 }
 

@@ -1,0 +1,118 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+// childReplay is where a child process finds the NATS whose dead letters it replays, until it dies at the third.
+const childReplay = "PINWHEEL_TEST_REPLAY_URL"
+
+func beReplay(url string) {
+	nc, err := nats.Connect(url)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	js, _ := jetstream.New(nc)
+	n := 0
+	_, err = consumer.NewDeadLetters(js, subjects).ReplayAll(context.Background(), consumer.Selection{}, consumer.ReplayOptions{Step: func(consumer.Step) {
+		if n++; n == 3 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}}, nil)
+	fmt.Fprintln(os.Stderr, "it was to die:", err)
+}
+
+// A replay of many letters is killed when the event of one is stored again and its letter still there. Whoever goes on, now or when
+// JetStream has forgotten the message id, and whether the event has run by then or not, each event runs once.
+func TestKilledReplayGoesOn(t *testing.T) {
+	for _, window := range []time.Duration{2 * time.Minute, 100 * time.Millisecond} {
+		for _, ran := range []bool{true, false} {
+			t.Run(fmt.Sprintf("window=%s,ran=%t", window, ran), func(t *testing.T) {
+				t.Parallel()
+				killedReplayGoesOn(t, window, ran)
+			})
+		}
+	}
+}
+
+func killedReplayGoesOn(t *testing.T, window time.Duration, ran bool) {
+	srv := natstest.Start(t)
+	nc := natstest.Connect(t, srv)
+	js := jetStream(t, nc)
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, crashConfig(), nc.MaxPayload()))
+	for i := range 5 {
+		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1), EventID: fmt.Sprint("e", i)})
+	}
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childReplay+"="+srv.URL())
+	child.Stderr = os.Stderr
+	require.ErrorContains(t, child.Run(), "killed")
+	dl := consumer.NewDeadLetters(js, subjects)
+	require.Len(t, letters(t, dl, consumer.Filter{}), 3)
+	require.Equal(t, 3, stored(t, js, consumer.StreamEvents))
+
+	d := &dispatcher{handle: ack}
+	if ran {
+		start(t, natstest.Connect(t, srv), crashConfig(), d)
+		eventuallyStored(t, js, consumer.StreamEvents, 0)
+	}
+	if window < time.Minute {
+		forgotten(t, js, window)
+	}
+	tally, err := dl.ReplayAll(t.Context(), consumer.Selection{}, consumer.ReplayOptions{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, 3, tally.Done)
+	if !ran {
+		start(t, natstest.Connect(t, srv), crashConfig(), d)
+	}
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Empty(t, letters(t, dl, consumer.Filter{}))
+	ids := map[string]int{}
+	for _, e := range d.events() {
+		ids[e.ID]++
+	}
+	require.Equal(t, map[string]int{"e0": 1, "e1": 1, "e2": 1, "e3": 1, "e4": 1}, ids)
+}
+
+// forgotten waits until JetStream does not know the message ids of before any more.
+func forgotten(t *testing.T, js jetstream.JetStream, window time.Duration) {
+	t.Helper()
+	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	require.NoError(t, err)
+	cfg := s.CachedInfo().Config
+	cfg.Duplicates = window // a process that starts makes it two minutes again
+	_, err = js.UpdateStream(t.Context(), cfg)
+	require.NoError(t, err)
+	m := func() *nats.Msg {
+		return &nats.Msg{Subject: subjects.Pin(), Header: nats.Header{events.HeaderMsgID: {"probe"}}}
+	}
+	_, err = js.PublishMsg(t.Context(), m())
+	require.NoError(t, err)
+	began := time.Now()
+	require.Eventually(t, func() bool {
+		ack, err := js.PublishMsg(t.Context(), m())
+		return err == nil && !ack.Duplicate
+	}, patience, window/2)
+	require.GreaterOrEqual(t, time.Since(began), window/2)
+	s, err = js.Stream(t.Context(), consumer.StreamEvents)
+	require.NoError(t, err)
+	for _, seq := range []uint64{s.CachedInfo().State.LastSeq, s.CachedInfo().State.LastSeq - 1} {
+		require.NoError(t, s.DeleteMsg(t.Context(), seq)) // the probes
+	}
+}
