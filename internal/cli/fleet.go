@@ -232,7 +232,6 @@ func (f *fleet) run(ctx context.Context) error {
 	}
 	running.Go(func() { f.announce(work) })
 	running.Go(func() { f.watchHealth(work, end) })
-	var err error
 	if f.control, err = f.openControl(ctx, end); err != nil {
 		f.log.Warn().Err(err).Msg("this process does not answer on $SRV")
 	} else {
