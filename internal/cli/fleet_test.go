@@ -82,7 +82,10 @@ func openHouse(t testing.TB, change ...func(*Config)) *house {
 }
 
 func (h *house) connect(url string) {
-	cfg := h.fleet.cfg
+	var cfg Config // some have processes of their own for a fleet
+	if h.fleet != nil {
+		cfg = h.fleet.cfg
+	}
 	cfg.NatsURL = url
 	var err error
 	h.nc, err = connect(cfg)
