@@ -111,7 +111,7 @@ func (c *Consumer) confirmed(g *group, err error) {
 		now := time.Now()
 		c.table.remember(g.events, now, now.Add(c.cfg.AckWait))
 	}
-	c.table.remove(g.events...)
+	c.table.confirmed(g.events)
 }
 
 // unconfirmed sends a group again, after a while, until the leases are over, and with it the replies.

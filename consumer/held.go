@@ -54,11 +54,16 @@ type source struct {
 	acks  []*held // scratch of the settle goroutine
 }
 
+// ghost is an event that is held no more.
 type ghost struct {
 	stream string
 	seq    uint64
 	stored time.Time
-	until  time.Time
+	until  time.Time // it is to be known; zero: no matter
+}
+
+func (g *ghost) is(o events.Origin, stored time.Time) bool {
+	return g.seq == o.Seq && g.stream == o.Stream && g.stored.Equal(stored)
 }
 
 // table is the list of all held events.
@@ -69,6 +74,9 @@ type table struct {
 	// ghosts are events that have left after their ack had to be sent again: the server may have
 	// delivered them once more meanwhile, and that delivery may still be on its way through here.
 	ghosts []ghost
+	// recent are the events that left last, acked and confirmed: a server that is killed forgets its last moments.
+	recent [1024]ghost
+	oldest int // in recent
 	// left is called, without lock, when events have left.
 	left func(n int)
 }
@@ -132,12 +140,28 @@ func (t *table) adopt(o events.Origin, stored time.Time, epoch uint64, now time.
 			return true, false
 		}
 	}
-	for _, g := range t.ghosts {
-		if g.seq == o.Seq && g.stream == o.Stream && g.stored.Equal(stored) {
+	for i := range t.ghosts {
+		if t.ghosts[i].is(o, stored) {
+			return true, true
+		}
+	}
+	for i := range t.recent {
+		if t.recent[i].is(o, stored) {
 			return true, true
 		}
 	}
 	return false, false
+}
+
+// confirmed lets events go whose acks the server has confirmed.
+func (t *table) confirmed(batch []*held) {
+	t.mu.Lock()
+	for _, h := range batch {
+		t.recent[t.oldest] = ghost{stream: h.from.stream, seq: h.event.Origin.Seq, stored: h.stored}
+		t.oldest = (t.oldest + 1) % len(t.recent)
+	}
+	t.mu.Unlock()
+	t.remove(batch...)
 }
 
 // remember keeps events as ghosts until a time, and forgets older ones.
