@@ -63,7 +63,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	c := &Consumer{
 		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log,
 		asker: asker{nc: nc}, inbox: inbox{wake: make(chan struct{}, 1)}, retries: retries{wake: make(chan struct{}, 1), of: make(map[string]int)},
-		parking: parking{owners: make(map[string]*parkedOwner), look: make(chan struct{}, 1)},
+		parking: parking{owners: make(map[string]*parkedOwner), own: make(map[string]*ownParks), look: make(chan struct{}, 1)},
 		lost:    make(chan struct{}, 1), recreated: make(chan struct{}, 1), renew: make(chan struct{}, 1), sweepNow: make(chan struct{}, 1),
 	}
 	c.puller = newPuller(c)
@@ -229,19 +229,21 @@ func (c *Consumer) Ready() error {
 
 // Stats is a snapshot of the room, for people and control endpoints.
 type Stats struct {
-	Window   int   `json:"window"`
-	Held     int   `json:"held"`     // events held
-	Waiting  int   `json:"waiting"`  // of these, waiting to be run again
-	Settling int   `json:"settling"` // of these, being settled
-	Credits  int   `json:"credits"`  // asked for and not delivered
-	Stalls   int64 `json:"stalls"`   // times JetStream was silent
-	Ready    bool  `json:"ready"`
+	Window   int `json:"window"`
+	Held     int `json:"held"`     // events held
+	Waiting  int `json:"waiting"`  // of these, waiting to be run again
+	Settling int `json:"settling"` // of these, being settled
+	Credits  int `json:"credits"`  // asked for and not delivered
+	// ParkedLanes are owners whose parked events are pulled here.
+	ParkedLanes int   `json:"parkedLanes"`
+	Stalls      int64 `json:"stalls"` // times JetStream was silent
+	Ready       bool  `json:"ready"`
 }
 
 // Stats may be called at any time from any goroutine.
 func (c *Consumer) Stats() Stats {
 	return Stats{
 		Window: c.cfg.Window, Held: c.table.len(), Waiting: len(c.table.in(waiting)), Settling: len(c.table.in(settling)),
-		Credits: int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), Ready: c.Ready() == nil,
+		Credits: int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), ParkedLanes: int(c.puller.parking.Load()), Ready: c.Ready() == nil,
 	}
 }

@@ -23,6 +23,7 @@ type delivery struct {
 	later     []*held         // to run later, as their publishers want
 	again     []*held         // delivered before, or replayed: something must be looked up
 	malformed []malformed
+	last      []*held // parked ones after which the stream had no more of their owner
 }
 
 type malformed struct {
@@ -34,7 +35,7 @@ type malformed struct {
 func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, stored time.Time) {
 	h := &held{from: from, stored: stored, ack: o.AckSubject, epoch: from.epoch.Load(), renewed: d.now}
 	e, failure := c.decode(o, m, stored)
-	e.Held, h.event = h, e
+	e.Held, h.event, e.Parked = h, e, from.stream == StreamParked
 	if from.stream == StreamSchedules {
 		if h.record = carriedRecord(m.Header.Get(events.ParkedRecord)); h.record != nil {
 			e.CrashedAlone = h.record.CrashedAlone

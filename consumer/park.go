@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,20 +18,26 @@ const (
 	parkedLook = 3 * time.Second
 	// parkedRoom is how many parked events an owner gets of which nobody has told its room.
 	parkedRoom = 32
-	// parkedInactive is how long the consumer of an owner without parked events stays.
-	parkedInactive = time.Hour
+	// parkedPause is the least time between two looks.
+	parkedPause = 200 * time.Millisecond
+	// parkedInactive is how long the consumer of an owner stays that nobody asks and of whose events none is unacked. It is more than three looks.
+	parkedInactive = 10 * time.Second
 )
 
 // parking knows the owners that have parked events.
 type parking struct {
-	mu     sync.Mutex
-	owners map[string]*parkedOwner
-	look   chan struct{}
+	mu      sync.Mutex
+	owners  map[string]*parkedOwner // those whose events are pulled, at most parkedLanes
+	waiting []string                // those that wait for a place
+	after   string                  // the last one that got one
+	own     map[string]*ownParks
+	look    chan struct{}
 }
 
 type parkedOwner struct {
-	room int  // events the owner may take; what is asked for is taken off
-	told bool // by dispatch
+	room  int  // events the owner may take; what is asked for is taken off
+	told  bool // by dispatch
+	since time.Time
 }
 
 // Room tells that the owner can take n more events. Of owners without parked events it does nothing,
@@ -71,6 +78,7 @@ func (c *Consumer) park(h *held) {
 		return
 	}
 	h.tries = newRetrier(0)
+	c.parking.opened(e.Owner)
 	header := nats.Header(events.EncodeParked(e))
 	header.Set(events.HeaderMsgID, events.ParkedID(e))
 	c.publishParked(h, &nats.Msg{Subject: c.cfg.Prefix.Parked(e), Header: header, Data: e.Body})
@@ -89,10 +97,7 @@ func (c *Consumer) publishParked(h *held, m *nats.Msg) {
 			c.step(StepParkStored)
 			c.ack(h)
 			c.metrics.ended(h.event.Kind, events.Park)
-			c.parking.mu.Lock()
-			known := c.parking.owners[h.event.Owner] != nil
-			c.parking.mu.Unlock()
-			if !known {
+			if !c.parking.stored(h.event.Owner, answer) {
 				c.lookAgain()
 			}
 		})
@@ -118,7 +123,13 @@ func (c *Consumer) parkLoop(life context.Context) {
 		case <-life.Done():
 			return
 		case <-tick.C:
+			continue
 		case <-c.parking.look:
+		}
+		select { // what happens at once is looked at once
+		case <-life.Done():
+			return
+		case <-time.After(parkedPause):
 		}
 	}
 }
@@ -129,71 +140,85 @@ func (c *Consumer) lookForParked(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, parkedLook)
 	defer cancel()
-	stream, err := c.js.Stream(ctx, StreamParked)
+	parks := c.parking.settledParks() // before the stream is asked
+	owners, err := c.parkedOwners(ctx)
 	if err != nil {
 		return err
 	}
-	if stream.CachedInfo().State.Msgs == 0 {
-		c.forgetParked(nil)
-		return nil
-	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(c.cfg.Prefix.AllParked()))
-	if err != nil {
-		return err
-	}
-	found := make(map[string]bool)
-	for subject := range info.State.Subjects {
-		if owner, ok := c.cfg.Prefix.ParseParked(subject); ok {
-			found[owner] = true
+	for owner, n := range parks {
+		if _, there := slices.BinarySearch(owners, owner); !there {
+			c.through(owner, n)
 		}
 	}
-	c.forgetParked(found)
-	for owner := range found {
-		if err := c.openParked(ctx, owner); err != nil {
+	c.parking.found(owners, time.Now())
+	for _, owner := range c.parking.pulled() {
+		c.parking.refill(owner)
+		if err := c.pullParked(ctx, owner); err != nil {
 			return err
+		}
+	}
+	for owner := c.parking.next(); owner != ""; owner = c.parking.next() {
+		if err := c.openParked(ctx, owner); err != nil {
+			return err // the next look goes on with the next owner
 		}
 	}
 	return nil
 }
 
-// forgetParked forgets the owners that have no parked events any more.
-func (c *Consumer) forgetParked(found map[string]bool) {
-	c.parking.mu.Lock()
-	defer c.parking.mu.Unlock()
-	for owner := range c.parking.owners {
-		if !found[owner] {
-			delete(c.parking.owners, owner)
+// parkedOwners lists the owners that have parked events, sorted.
+func (c *Consumer) parkedOwners(ctx context.Context) ([]string, error) {
+	stream, err := c.js.Stream(ctx, StreamParked)
+	if err != nil || stream.CachedInfo().State.Msgs == 0 {
+		return nil, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(c.cfg.Prefix.AllParked()))
+	if err != nil {
+		return nil, err
+	}
+	var owners []string
+	for subject := range info.State.Subjects {
+		if owner, ok := c.cfg.Prefix.ParseParked(subject); ok {
+			owners = append(owners, owner)
 		}
 	}
+	slices.Sort(owners)
+	return slices.Compact(owners), nil
 }
 
-// openParked makes the consumer of an owner's parked events and a lane for it.
-func (c *Consumer) openParked(ctx context.Context, owner string) error {
-	c.parking.mu.Lock()
-	o := c.parking.owners[owner]
-	if o != nil && o.room <= 0 { // a little at a time, should dispatch have nothing to tell of
+// refill gives an owner without room a little at a time, should dispatch have nothing to tell of.
+func (p *parking) refill(owner string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o := p.owners[owner]; o != nil && o.room <= 0 {
 		if o.room = 1; !o.told {
 			o.room = parkedRoom
 		}
 	}
-	c.parking.mu.Unlock()
-	name := "parked-" + owner
-	if o == nil {
-		cfg := laneConsumer(c.cfg, 0)
-		cfg.Durable, cfg.FilterSubject, cfg.InactiveThreshold = name, c.cfg.Prefix.ParkedOwner(owner), parkedInactive
-		if _, err := c.js.CreateOrUpdateConsumer(ctx, StreamParked, cfg); err != nil {
-			return err
-		}
-		c.parking.mu.Lock()
-		c.parking.owners[owner] = &parkedOwner{room: parkedRoom}
-		c.parking.mu.Unlock()
+}
+
+func parkedConsumer(owner string) string { return "parked-" + owner }
+
+// openParked makes the consumer of an owner's parked events, and has it pulled.
+func (c *Consumer) openParked(ctx context.Context, owner string) error {
+	cfg := laneConsumer(c.cfg, 0)
+	cfg.Durable, cfg.FilterSubject, cfg.InactiveThreshold = parkedConsumer(owner), c.cfg.Prefix.ParkedOwner(owner), parkedInactive
+	if _, err := c.js.CreateOrUpdateConsumer(ctx, StreamParked, cfg); err != nil {
+		return err
 	}
-	l := newLane(StreamParked, name, 0)
+	c.parking.mu.Lock()
+	c.parking.owners[owner] = &parkedOwner{room: parkedRoom, since: time.Now()}
+	c.parking.mu.Unlock()
+	return c.pullParked(ctx, owner)
+}
+
+// pullParked sees that the puller has a lane for the owner.
+func (c *Consumer) pullParked(ctx context.Context, owner string) error {
+	l := newLane(StreamParked, parkedConsumer(owner), 0)
 	l.owner = owner
 	select {
 	case c.puller.parkedLanes <- l:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return nil
 }

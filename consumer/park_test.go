@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,6 +69,7 @@ func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
 	require.Equal(t, []string{"m7"}, e.Header["Nats-Msg-Id"])
 	require.Equal(t, []string{"y"}, e.Header["Parked-X"])
 	require.Equal(t, consumer.StreamParked, e.Origin.Stream)
+	require.True(t, e.Parked)
 	require.Equal(t, 1, e.Attempt)
 }
 
@@ -91,4 +93,41 @@ func TestAnotherProcessFindsParkedEvents(t *testing.T) {
 	require.Equal(t, "x", string(d.Body))
 	require.Equal(t, "task", d.Kind)
 	require.Equal(t, consumer.StreamEvents, d.Stream, "where it was stored first")
+}
+
+// Very many owners with parked events have them pulled some owners at a time, and leave nothing behind.
+func TestManyParkedOwners(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	const owners, each = 300, 3
+	var busy atomic.Bool
+	busy.Store(true)
+	d := &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+		if busy.Load() {
+			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+		}
+		return ack(e)
+	}}
+	f := start(t, nc, testConfig(), d)
+	for i := range each {
+		for o := range owners {
+			publish(t, nc, events.Task, fmt.Sprint("owner", o), nil, fmt.Sprint(i))
+		}
+	}
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	busy.Store(false)
+	most := 0
+	require.Eventually(t, func() bool {
+		most = max(most, f.Stats().ParkedLanes)
+		return stored(t, js, consumer.StreamParked) == 0
+	}, patience, 5*time.Millisecond)
+	require.LessOrEqual(t, most, 128, "those of owners whose place has gone stay until what they asked for has come")
+	require.Positive(t, most)
+	require.Eventually(t, func() bool { return f.Stats().ParkedLanes == 0 }, patience, 10*time.Millisecond)
+	s, err := js.Stream(t.Context(), consumer.StreamParked)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		info, err := s.Info(t.Context())
+		return err == nil && info.State.Consumers == 0
+	}, 2*patience, 100*time.Millisecond, "consumers of owners that have nothing parked vanish")
 }

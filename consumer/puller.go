@@ -32,6 +32,7 @@ type puller struct {
 	nudge   *time.Timer // fires when a grant was too small to be worth a request at once
 
 	credits atomic.Int64 // total, for Stats
+	parking atomic.Int64 // lanes of parked, for Stats
 	stalls  atomic.Int64
 }
 
@@ -97,6 +98,7 @@ func (p *puller) run(pull context.Context) {
 		case <-beat.C:
 			force = true
 			p.checkSilence(time.Now())
+			p.dropUnparked()
 		case <-status:
 			p.reconnected()
 		case <-p.c.recreated:
@@ -117,6 +119,9 @@ func (p *puller) collect(m *nats.Msg) {
 	}
 	p.credits.Store(int64(p.total))
 	p.c.deliver(&d)
+	for _, h := range d.last {
+		p.c.emptied(h.event.Owner, h.event.Origin.Seq)
+	}
 }
 
 // take sorts one message. Its reply subject alone says whether it is a delivery: headers and
@@ -156,6 +161,9 @@ func (p *puller) take(m *nats.Msg, d *delivery) {
 		}
 	}
 	d.add(p.c, l.src, m, origin, stored)
+	if l.owner != "" && pending == 0 {
+		d.last = append(d.last, d.all[len(d.all)-1])
+	}
 }
 
 func (p *puller) laneOf(o events.Origin) *lane {
@@ -182,6 +190,7 @@ func (p *puller) all(yield func(*lane) bool) {
 func (p *puller) addParked(l *lane) {
 	if p.laneOf(events.Origin{Stream: l.src.stream, Consumer: l.src.consumer}) == nil {
 		p.parked = append(p.parked, l)
+		p.parking.Store(int64(len(p.parked)))
 	}
 }
 
@@ -189,8 +198,20 @@ func (p *puller) addParked(l *lane) {
 func (p *puller) dropParked(l *lane) {
 	p.reset(l)
 	p.parked = slices.DeleteFunc(p.parked, func(other *lane) bool { return other == l })
-	p.c.forgetParked(nil)
+	p.c.parking.forget(l.owner)
 	p.c.lookAgain()
+}
+
+// dropUnparked forgets lanes of owners that are not pulled any more, when nothing that they have asked for is to come.
+func (p *puller) dropUnparked() {
+	p.parked = slices.DeleteFunc(p.parked, func(l *lane) bool {
+		if l.credits > 0 || p.c.parking.has(l.owner) {
+			return false
+		}
+		p.reset(l)
+		return true
+	})
+	p.parking.Store(int64(len(p.parked)))
 }
 
 // status reads what the server says about the requests of a lane.

@@ -30,6 +30,9 @@ const (
 	expiryStep = 50 * time.Millisecond
 	// ownAfter is how many runs of an event may be cut short by others in its isolate before it gets one to itself.
 	ownAfter = 2
+	// parkedSlack is how many parked events may wait above an owner's limit. The settler brings some before it is told of room, and
+	// none must go back and come later than those behind it.
+	parkedSlack = 64
 	// keptVersions is how many versions of a worker beside the active one Worker-Version may name.
 	keptVersions = 10
 )

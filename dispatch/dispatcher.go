@@ -49,7 +49,8 @@ type Dispatcher struct {
 	draining  bool
 	owners    map[string]*owner
 	policies  map[string]events.Policy
-	processes int // of the fleet
+	parks     map[string]uint64 // events parked of each owner of whom any were, so that word of the last one can be told from an older
+	processes int               // of the fleet
 	turns     turns
 	nap       nap
 
@@ -77,6 +78,7 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		deadlines: make(chan struct{}, 1),
 		owners:    make(map[string]*owner),
 		policies:  make(map[string]events.Policy),
+		parks:     make(map[string]uint64),
 		processes: 1,
 		onThread:  make([]int, cfg.Threads),
 		mean:      unknownCost,
@@ -219,10 +221,10 @@ func (d *Dispatcher) makeRoom(o *owner, t *tell) {
 	if !o.parked || 2*o.queue.n >= most || d.draining {
 		return
 	}
-	if !o.parking && o.queue.n > 0 && 4*o.freed < most {
+	if !o.full && o.queue.n > 0 && 4*o.freed < most {
 		return
 	}
-	o.parking, o.freed = false, 0
+	o.full, o.freed = false, 0
 	if d.roomer != nil {
 		t.room = append(t.room, room{o.name, (most+1)/2 - o.queue.n})
 	}

@@ -322,8 +322,21 @@ func TestParkAndRoom(t *testing.T) {
 	next()
 	require.Equal(t, []room{{"o", 1}, {"o", 4}}, l.rooms, "a quarter further")
 	l.take()
-	d.Submit(tasks("o", "w", 4))
+	d.Submit(tasks("o", "w", 1))
+	require.Equal(t, events.Park, l.take()[0].Outcome.Verdict, "behind those that are parked")
+	parked := tasks("o", "w", 4)
+	for _, e := range parked {
+		e.Parked = true
+	}
+	d.Submit(parked)
 	require.Empty(t, l.take())
+	d.Through("o", d.parks["o"]-1)
+	d.Submit(tasks("o", "w", 1))
+	require.Len(t, l.take(), 1, "word from before the last was parked")
+	d.Through("o", d.parks["o"])
+	d.owners["o"].parked = true // another process has some
+	d.Submit(tasks("o", "w", 1))
+	require.Empty(t, l.take(), "all are through")
 	for d.Stats().Queued > 0 {
 		report(d, 0, time.Microsecond, d.Next(0, 1))
 	}

@@ -16,8 +16,9 @@ type owner struct {
 	soonest time.Time // no queued event has a deadline before this; zero = none has one
 	running int
 	counted int  // part of Dispatcher.runnable
-	parking bool // its queue ran over: events are parked until it is half empty
-	parked  bool // it was ever so
+	parking bool // events of it are parked, and those that come go behind them
+	parked  bool // parked ones come or may come: the settler is told of room
+	full    bool // its queue ran over, and is not half empty yet
 	freed   int  // events that left the queue since the settler was told of room
 
 	// Owned by turns.

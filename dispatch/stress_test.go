@@ -102,6 +102,9 @@ func (f *fleet) unpark(owner string) []*events.Event {
 	n := min(f.room[owner], len(batch))
 	f.parked[owner] = batch[n:]
 	f.room[owner] -= n
+	for _, e := range batch[:n] {
+		e.Parked = true
+	}
 	return batch[:n:n]
 }
 

@@ -50,12 +50,15 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, t *tell) {
 		d.push(o, item{e, r, now}, true)
 		return
 	}
-	if o.parking || o.queue.n >= o.maxQueued {
-		o.parking, o.parked = true, true
-		d.metrics.parked++
-		t.settle = append(t.settle, events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}})
+	most := o.maxQueued
+	if e.Parked {
+		most += parkedSlack
+	}
+	if o.queue.n >= most || o.parking && !e.Parked {
+		d.park(o, e, t)
 		return
 	}
+	o.parked = o.parked || e.Parked // another process may have parked it
 	d.push(o, item{e, r, now}, false)
 }
 

@@ -38,6 +38,8 @@ type Event struct {
 	CrashedAlone bool
 	// Watched: it is noted that the event runs, or is about to.
 	Watched bool
+	// Parked: it was set aside, and comes from there. Events that came after it wait behind it.
+	Parked bool
 	// Interrupted is how many of its runs in this process were cut short by another event, which took their isolate with it.
 	Interrupted int
 

@@ -220,6 +220,7 @@ func (f *fleet) run(ctx context.Context) error {
 	defer stopWork()
 	members, err := f.openMembers()
 	if err != nil {
+		f.pool.Close()
 		return err
 	}
 	running.Go(func() { members.run(work) })

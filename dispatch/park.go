@@ -1,0 +1,25 @@
+package dispatch
+
+import "github.com/pinwheel-run/pinwheel/events"
+
+// park sets e aside. What comes of its owner from now on goes behind it, until the settler says that all are through.
+func (d *Dispatcher) park(o *owner, e *events.Event, t *tell) {
+	o.full = o.full || o.queue.n >= o.maxQueued
+	o.parked = true
+	if !e.Parked { // it goes back where it was
+		o.parking = true
+		d.parks[o.name]++
+	}
+	d.metrics.parked++
+	t.settle = append(t.settle, events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}})
+}
+
+// Through says that nothing of owner is parked any more, or what is left is submitted already, when parks of its events had been settled
+// with Park by this Dispatcher. If more were since, it is of the past and does nothing. It may be called from any goroutine and does not block.
+func (d *Dispatcher) Through(ownerName string, parks uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if o := d.owners[ownerName]; o != nil && d.parks[ownerName] == parks {
+		o.parking, o.parked = false, false
+	}
+}
