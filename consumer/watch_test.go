@@ -69,7 +69,9 @@ func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 			close(done)
 			return events.Settlement{}, false
 		}
-		f := start(t, nc, shortLease(), d)
+		cfg := shortLease()
+		cfg.LongRetry = 2 * time.Hour // so that it waits here
+		f := start(t, nc, cfg, d)
 		if i == 0 {
 			publish(t, pub, events.Task, "acme", nil, "x")
 		}
