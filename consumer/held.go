@@ -31,7 +31,7 @@ type held struct {
 	tries  *retrier  // of whatever is being sent for it now
 	once   bool      // its worker is idempotent: the result is stored before the ack
 
-	answer *events.Reply // an early one, kept for the result of an idempotent worker
+	answer *events.Reply // the last, of an idempotent worker: its result if it succeeds
 }
 
 // phase is where a held event is.

@@ -58,6 +58,13 @@ func (c *Consumer) recalled(h *held, m *storedMsg) {
 	})
 }
 
+// answers notes a reply that may become a result.
+func (h *held) answers(r *events.Reply) {
+	if h.once && r != nil {
+		h.answer = r
+	}
+}
+
 // enter submits an event that runs for the first time.
 func (c *Consumer) enter(h *held) {
 	if c.draining.Load() {
@@ -73,8 +80,8 @@ func (c *Consumer) enter(h *held) {
 
 // keep stores the result of h, which has succeeded, and then acks it. A result that JetStream refuses is not worth a second
 // run now: the event is acked all the same. It runs on the settle goroutine.
-func (c *Consumer) keep(h *held, r *events.Reply) {
-	m := resultMessage(c.cfg.Prefix.Result(h.event), r)
+func (c *Consumer) keep(h *held) {
+	m := resultMessage(c.cfg.Prefix.Result(h.event), h.answer)
 	if int64(m.Size()) > c.nc.MaxPayload()-resultHeadroom {
 		m = resultMessage(m.Subject, nil)
 	}

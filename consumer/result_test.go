@@ -77,12 +77,8 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 	require.Equal(t, 10, ran())
 }
 
-// A reply that goes out before waitUntil is the result, too; and who publishes without a Reply-To leaves one for who asks later.
+// A reply that goes out before waitUntil is the result, too, and that of a watched event; and who publishes without a Reply-To leaves one for who asks later.
 func TestIdempotentResultOfAnEarlyReply(t *testing.T) {
-	nc := connect(t)
-	js := jetStream(t, nc)
-	cfg := testConfig()
-	cfg.Idempotent = func(string, string) bool { return true }
 	d := &dispatcher{}
 	d.handle = func(e *events.Event) (events.Settlement, bool) {
 		s, _ := echo(e)
@@ -90,6 +86,24 @@ func TestIdempotentResultOfAnEarlyReply(t *testing.T) {
 		s.Reply = nil
 		return s, true
 	}
+	resultIsKept(t, d, 1)
+}
+
+func TestIdempotentResultOfAWatchedEvent(t *testing.T) {
+	resultIsKept(t, &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+		if !e.Watched {
+			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Watch}}, true
+		}
+		return echo(e)
+	}}, 2)
+}
+
+func resultIsKept(t *testing.T, d *dispatcher, submits int) {
+	t.Helper()
+	nc := connect(t)
+	js := jetStream(t, nc)
+	cfg := testConfig()
+	cfg.Idempotent = func(string, string) bool { return true }
 	start(t, nc, cfg, d)
 	publish(t, nc, events.Task, "acme", nats.Header{events.HeaderEventID: {"x"}}, "early")
 	eventuallyStored(t, js, consumer.StreamEvents, 0)
@@ -98,7 +112,7 @@ func TestIdempotentResultOfAnEarlyReply(t *testing.T) {
 	m, err := sub.NextMsg(patience)
 	require.NoError(t, err)
 	require.Equal(t, "early", string(m.Data))
-	require.Len(t, d.events(), 1)
+	require.Len(t, d.events(), submits)
 }
 
 // Message ids count for the whole stream: calls carry their owner's name, so that no owner can take another's.

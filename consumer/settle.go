@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -92,9 +91,7 @@ func (c *Consumer) settleOne(s events.Settlement) {
 		return
 	}
 	if s.Outcome.Verdict == events.None {
-		if h.once {
-			h.answer = s.Reply
-		}
+		h.answers(s.Reply)
 		if s.Reply != nil && s.Event.ReplyTo != "" {
 			if m, err := c.publishReply(s.Event, s.Reply); err != nil {
 				c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
@@ -120,6 +117,7 @@ func (c *Consumer) settleOne(s events.Settlement) {
 // carryOut is the one place where an event is replied to and ended. h is in phase settling. It
 // runs on the settle goroutine.
 func (c *Consumer) carryOut(h *held, s events.Settlement) {
+	h.answers(s.Reply)
 	if s.Reply != nil && s.Event.ReplyTo != "" {
 		m, err := c.publishReply(s.Event, s.Reply)
 		if err != nil {
@@ -138,7 +136,7 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 	switch s.Outcome.Verdict {
 	case events.Ack:
 		if h.once && s.Outcome.Failure == nil {
-			c.keep(h, cmp.Or(s.Reply, h.answer))
+			c.keep(h)
 		} else {
 			c.ack(h)
 		}

@@ -31,7 +31,7 @@ type breaker struct {
 
 // faultKinds are what may happen, most of them more often than what takes the whole fleet's time.
 var faultKinds = []string{
-	"kill fleet", "kill fleet", "kill fleet", "drain", "drain", "pause fleet", "pause fleet", "cut", "cut", "part", "part", "stall", "stall",
+	"kill fleet", "kill fleet", "kill fleet", "kill fleet, all", "drain", "drain", "pause fleet", "pause fleet", "cut", "cut", "part", "part", "stall", "stall",
 	"kill server", "kill server", "pause server", "redeploy", "redeploy", "replay", "replay", "fill", "calm", "calm",
 }
 
@@ -42,7 +42,7 @@ func (b *breaker) breakSomething() {
 	long := time.Duration(100+b.random.IntN(4000)) * time.Millisecond
 	b.count("fault: " + kind)
 	run := map[string]func(string, int, time.Duration){
-		"kill fleet": b.killFleet, "drain": b.drain, "pause fleet": b.pauseFleet, "cut": b.network, "part": b.network, "stall": b.network,
+		"kill fleet": b.killFleet, "kill fleet, all": b.killAll, "drain": b.drain, "pause fleet": b.pauseFleet, "cut": b.network, "part": b.network, "stall": b.network,
 		"kill server": b.killServer, "pause server": b.pauseServer, "redeploy": b.redeploy, "replay": b.replay, "fill": b.fill,
 	}[kind]
 	if run == nil {
@@ -60,6 +60,14 @@ func (b *breaker) killFleet(kind string, who int, long time.Duration) {
 	b.fleet[who].kill()
 	pause(long / 4)
 	b.again(who)
+}
+
+func (b *breaker) killAll(kind string, _ int, long time.Duration) {
+	var all sync.WaitGroup
+	for who := range b.fleet {
+		all.Go(func() { b.killFleet(kind, who, long) })
+	}
+	all.Wait()
 }
 
 // again starts a process that has ended.
@@ -163,7 +171,8 @@ func (b *breaker) redeploy(_ string, who int, _ time.Duration) {
 		return
 	}
 	defer b.deploying.Unlock()
-	if err := b.deploy(owner, workersOf(owner)[0], int(time.Now().UnixNano()%1e9)); err != nil {
+	workers := workersOf(owner)
+	if err := b.deploy(owner, workers[int(time.Now().UnixNano()/1000)%len(workers)], int(time.Now().UnixNano()%1e9)); err != nil {
 		b.count("deploys that failed because NATS was away")
 	}
 }

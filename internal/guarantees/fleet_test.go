@@ -134,7 +134,7 @@ func workersOf(owner string) []string {
 	if owner == rough {
 		return []string{"cpu", "memory", "timeout"}
 	}
-	return []string{"job"}
+	return []string{"job", "once"}
 }
 
 // writeWorkers writes the source of every worker with its manifest.
@@ -142,9 +142,9 @@ func (h *house) writeWorkers(upstream string) {
 	code, err := os.ReadFile("testdata/job.js")
 	require.NoError(h.t, err)
 	for name, limits := range map[string]string{
-		"job": `"cpuMs": 5000, "wallMs": 60000`, "cpu": `"cpuMs": 50, "wallMs": 60000`, "memory": `"cpuMs": 20000, "heapMB": 16, "wallMs": 60000`, "timeout": `"cpuMs": 5000, "wallMs": 500`,
+		"job": `"cpuMs": 5000, "wallMs": 60000`, "once": `"cpuMs": 5000, "wallMs": 60000`, "cpu": `"cpuMs": 50, "wallMs": 60000`, "memory": `"cpuMs": 20000, "heapMB": 16, "wallMs": 60000`, "timeout": `"cpuMs": 5000, "wallMs": 500`,
 	} {
-		manifest := fmt.Sprintf(`{"vars": {"TEST": %q}, "retries": {"maxAttempts": %d, "initialMs": 30, "maxMs": 100}, "limits": {%s}}`, upstream, maxAttempts, limits)
+		manifest := fmt.Sprintf(`{"idempotent": %t, "vars": {"TEST": %q}, "retries": {"maxAttempts": %d, "initialMs": 30, "maxMs": 100}, "limits": {%s}}`, name == "once", upstream, maxAttempts, limits)
 		require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name+".js"), code, 0o600))
 		require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name+".pinwheel.json"), []byte(manifest), 0o600))
 	}
@@ -180,6 +180,10 @@ func (h *house) publish(o *order) {
 	case "hurry":
 		m.Header.Set(events.HeaderDeadline, time.Now().Add(100*time.Millisecond).UTC().Format(time.RFC3339Nano))
 	}
+	if o.delay > 0 {
+		m.Header.Set(events.HeaderDeliverAfter, o.delay.String())
+	}
+	o.sent = time.Now()
 	h.model.add(o)
 	if o.call {
 		m.Subject = subjects.Call(o.kind, o.owner, o.worker)
@@ -188,16 +192,45 @@ func (h *house) publish(o *order) {
 		_ = h.nc.PublishMsg(m)
 		return
 	}
+	h.insist(o, m)
+	if o.worker == "once" {
+		h.publishAgain(o, m)
+	}
+}
+
+// publishAgain publishes an event of an idempotent worker a second time, after it was answered.
+func (h *house) publishAgain(o *order, m *nats.Msg) {
+	answered := func() bool {
+		h.model.mu.Lock()
+		defer h.model.mu.Unlock()
+		return len(o.replies) > 0
+	}
+	for deadline := time.Now().Add(3 * time.Second); !answered(); pause(20 * time.Millisecond) {
+		if o.published.IsZero() || time.Now().After(deadline) {
+			return // refused, or its reply was lost
+		}
+	}
+	pause(200 * time.Millisecond) // its result is stored after the reply
+	m.Header.Set(events.HeaderMsgID, o.owner+":"+o.id+":again")
+	h.model.mu.Lock()
+	o.twice = true
+	h.model.mu.Unlock()
+	h.count("events published again with the same id to an idempotent worker")
+	h.insist(o, m)
+}
+
+// insist publishes m until it is stored or refused.
+func (h *house) insist(o *order, m *nats.Msg) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		_, err := h.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 		cancel()
 		h.model.mu.Lock()
 		if err == nil {
-			o.published = time.Now()
-			if o.seen.IsZero() {
-				o.seen = o.published
+			if o.published.IsZero() {
+				o.published = time.Now()
 			}
+			o.seen = time.Now()
 			h.model.mu.Unlock()
 			return
 		}
@@ -230,7 +263,7 @@ func (h *house) letters() map[string][]*events.DeadLetter {
 }
 
 // left is the number of events that have not ended.
-func (h *house) left() (events, parked int) {
+func (h *house) left() (events, parked, waiting int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	of := func(name string) int {
@@ -240,7 +273,7 @@ func (h *house) left() (events, parked int) {
 		}
 		return int(s.CachedInfo().State.Msgs)
 	}
-	return of(consumer.StreamEvents) - 1, of(consumer.StreamParked)
+	return of(consumer.StreamEvents) - 1, of(consumer.StreamParked), of(consumer.StreamSchedules) - 1
 }
 
 // randomOrder is an event that does something, more often what most events do.
@@ -266,13 +299,18 @@ func randomOrder(random *rand.Rand, id string) *order {
 	default:
 		o.what = "ok"
 	}
-	if o.what == "missing" {
+	switch {
+	case o.what == "missing":
 		o.worker = "nobody"
+	case o.owner != rough && o.what == "ok" && random.IntN(6) == 0:
+		o.worker = "once"
+	case o.what != "hurry" && random.IntN(12) == 0:
+		o.delay = time.Duration(100+random.IntN(3000)) * time.Millisecond
 	}
 	if o.kind == events.Fetch && o.what == "noretry" {
 		o.what = "throw"
 	}
-	o.call = random.IntN(15) == 0 && o.what != "malformed"
+	o.call = random.IntN(15) == 0 && o.what != "malformed" && o.worker != "once"
 	o.body = fmt.Sprintf(`{"id":%q,"what":%q}`, id, o.what)
 	return o
 }

@@ -80,10 +80,10 @@ func (h *house) keepPublishing(random *rand.Rand, stop chan struct{}) {
 // untilEmpty waits until every event has ended.
 func (h *house) untilEmpty(limit time.Duration) {
 	h.t.Helper()
-	var left, parked int
+	var left, parked, waiting int
 	require.Eventually(h.t, func() bool {
-		left, parked = h.left()
-		return left == 0 && parked == 0
+		left, parked, waiting = h.left()
+		return left == 0 && parked == 0 && waiting == 0
 	}, limit, 50*time.Millisecond, "events are stuck")
 	// What was acked a moment ago may have been replied to in the same moment.
 	require.NoError(h.t, h.nc.Flush())

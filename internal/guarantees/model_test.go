@@ -16,7 +16,12 @@ type order struct {
 	kind                    events.Kind
 	call                    bool // by a plain request: nobody acknowledges it, so only what it must not do is looked at
 
+	delay time.Duration // asked for with Deliver-After
+	twice bool          // published again with the same id, once it was answered: its worker is idempotent
+
+	sent      time.Time // first try to publish it
 	published time.Time // acknowledged
+	first     time.Time // run
 	seen      time.Time // last sign of it
 	unsure    bool      // published more than once, because the server was gone before it acknowledged: it may have ended more than once
 	replays   int       // of its dead letter
@@ -136,6 +141,9 @@ func (m *model) ran(id string, attempt int, done bool) {
 		o.done++
 		return
 	}
+	if len(o.runs) == 0 {
+		o.first = o.seen
+	}
 	o.runs = append(o.runs, attempt)
 }
 
@@ -239,6 +247,9 @@ func (m *model) repliedCrash(o *order) bool {
 }
 
 func (m *model) checkRuns(o *order) {
+	if len(o.runs) > 0 && o.first.Before(o.sent.Add(o.delay)) {
+		m.fail("%s: ran %s after it was published, and wanted %s", o, o.first.Sub(o.sent), o.delay)
+	}
 	most := maxAttempts * (1 + o.replays)
 	for _, attempt := range o.runs {
 		if attempt > most+len(m.faults) && o.owner != rough {
@@ -267,6 +278,9 @@ func (m *model) checkReplies(o *order) {
 		m.fail("%s: no reply, and the server was there all the time", o)
 	}
 	for _, r := range o.replies {
+		if o.twice && m.quiet(o) && (r.Attempt != 1 || string(r.Body) != string(o.replies[0].Body) || r.Duration != o.replies[0].Duration) {
+			m.fail("%s: of two events of this id one was answered %+v and one %+v", o, o.replies[0], r)
+		}
 		if r.Failure != nil {
 			if o.kind != events.Fetch && !slices.Contains(o.ends(), string(r.Failure.Reason)) && r.Failure.Reason != events.ReasonCrash {
 				m.fail("%s: replied %s", o, r.Failure)
