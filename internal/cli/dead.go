@@ -109,7 +109,7 @@ func newDeadRm(e *env) *cobra.Command {
 	var s selection
 	var asJSON bool
 	c := e.command(cobra.Command{
-		Use: "rm [ID...]", Short: "Remove dead letters for good",
+		Use: "rm [ID...]", Aliases: []string{"purge"}, Short: "Remove dead letters for good",
 		Long:    "Removes dead letters: their events are lost. Name ids, or choose by flags, or say --all.",
 		Example: "  pinwheel dead rm 17 18",
 	}, func(ctx context.Context, args []string) error {
