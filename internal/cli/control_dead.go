@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
@@ -44,6 +46,9 @@ func (c *control) deadList(ctx context.Context, r request) (any, error) {
 	}
 	list, n, size := letterList{Letters: []*events.LetterJSON{}}, 0, 0
 	for l, err := range c.dead.List(ctx, f) {
+		if ctx.Err() != nil {
+			return nil, &controlError{http.StatusServiceUnavailable, fmt.Sprintf("looking took longer than %s: choose by owner, worker, kind or reason too", controlTimeout)}
+		}
 		if l == nil {
 			return nil, err
 		}
