@@ -332,3 +332,23 @@ func TestImportedLetterMayBeReplayedAgain(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// A fleet of before could not replace a letter in one step: the first process that can lets JetStream do it.
+func TestStreamOfBeforeLearnsToReplaceLetters(t *testing.T) {
+	nc, js, dl := house(t)
+	s, err := js.Stream(t.Context(), consumer.StreamDead)
+	require.NoError(t, err)
+	cfg := s.CachedInfo().Config
+	require.True(t, cfg.AllowRollup)
+	require.NoError(t, js.DeleteStream(t.Context(), consumer.StreamDead))
+	cfg.AllowRollup, cfg.Metadata = false, nil
+	_, err = js.CreateStream(t.Context(), cfg)
+	require.NoError(t, err)
+	letter := lay(t, js, &events.DeadLetter{StreamSeq: 1})
+	_, err = dl.Edit(t.Context(), letter.Seq, events.Edit{Body: []byte("x")})
+	require.Error(t, err)
+	require.Len(t, letters(t, dl, consumer.Filter{}), 1, "what cannot be edited stays")
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, testConfig(), nc.MaxPayload()))
+	_, err = dl.Edit(t.Context(), letter.Seq, events.Edit{Body: []byte("x")})
+	require.NoError(t, err)
+}
