@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -101,11 +102,13 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	}
 	running.Go(func() { c.ticker.run(pull) })
 	bridge, err := c.openCalls()
-	if err == nil {
+	cancels, err2 := c.openUnschedule()
+	if err = errors.Join(err, err2); err == nil {
 		c.ready.Store(true)
 		c.puller.run(pull)
 		c.ready.Store(false)
 		bridge.close()
+		_ = cancels.Drain() // not connected: nothing arrives
 		c.drain(work)
 	}
 	end()

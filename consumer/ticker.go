@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -22,6 +23,7 @@ type ticker struct {
 	now   func() time.Time
 	log   zerolog.Logger
 	made  func(n int) // counts events
+	told  atomic.Pointer[func(owner, worker, schedule string, tick time.Time)]
 
 	wake chan struct{}
 
@@ -40,6 +42,11 @@ func (c *Consumer) Install(w *events.Worker) { c.ticker.install(w) }
 
 // Remove ends the schedules of a worker. It may be called from any goroutine and does not block.
 func (c *Consumer) Remove(owner, worker string) { c.ticker.remove(owner, worker) }
+
+// OnTick has f called for every tick that this process makes from now on. f must not block.
+func (c *Consumer) OnTick(f func(owner, worker, schedule string, tick time.Time)) {
+	c.ticker.told.Store(&f)
+}
 
 func (t *ticker) install(w *events.Worker) {
 	var list []*liveSchedule
@@ -207,6 +214,11 @@ func (t *ticker) make(ctx context.Context, s *liveSchedule, ticks []time.Time, l
 			return err
 		}
 		t.made(len(part))
+		if f := t.told.Load(); f != nil {
+			for _, tick := range part {
+				(*f)(s.owner, s.worker, s.schedule.Name, tick)
+			}
+		}
 		if ticks = ticks[len(part):]; len(ticks) == 0 {
 			s.plan(last)
 			return nil

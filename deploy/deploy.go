@@ -81,6 +81,9 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (*events
 			if w.Handlers, err = load(ctx, *w, check); err != nil {
 				return nil, false, err
 			}
+			if err = checkTicked(w); err != nil {
+				return nil, false, err
+			}
 			checked = true
 		}
 		err = s.put(ctx, w, kept)
@@ -122,7 +125,7 @@ func newWorker(ctx context.Context, req Request) (*events.Worker, error) {
 	m := final.Manifest
 	return &events.Worker{
 		Owner: req.Owner, Name: name, Hash: hash, Mode: cmp.Or(m.Mode, events.Pinned), Code: b.Code, File: b.File, SourceMap: b.SourceMap,
-		Vars: m.Vars, Queues: m.Queues, Limits: m.Limits, Retries: m.Retries, Lifetime: m.Lifetime, OnDead: m.OnDead, Idempotent: m.Idempotent,
+		Vars: m.Vars, Queues: m.Queues, Limits: m.Limits, Retries: m.Retries, Lifetime: m.Lifetime, OnDead: m.OnDead, Idempotent: m.Idempotent, Schedules: m.Schedules,
 	}, nil
 }
 

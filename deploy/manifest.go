@@ -25,6 +25,8 @@ type Manifest struct {
 	OnDead   *events.DeadHook  // who is told of dead letters; nil = nobody
 
 	Idempotent bool // an event that has succeeded is not run again
+
+	Schedules []events.Schedule // when the scheduled handler runs by itself
 }
 
 const (
@@ -166,6 +168,9 @@ func (m Manifest) Validate() error {
 		}
 	}
 	if err := m.Lifetime.Validate(); err != nil {
+		return err
+	}
+	if err := checkSchedules(m.Schedules); err != nil {
 		return err
 	}
 	if err := checkMode(m.Mode); err != nil || m.Mode == "" { // a magic comment may still name the mode

@@ -70,6 +70,7 @@ func (p *manifestParser) manifest(m *Manifest) error {
 			"factor": p.value("a number", &r.Factor), "maxMs": p.value(aNumber, &r.Max),
 			"jitter": p.value("a number", &r.Jitter), "fetch": p.value("true or false", &r.Fetch),
 		}),
+		"schedules":    p.schedules(&m.Schedules),
 		"onDeadLetter": p.onDeadLetter(&m.OnDead),
 		"idempotent":   p.value("true or false", &m.Idempotent),
 		"lifetime": p.fixed(fields{

@@ -32,6 +32,7 @@ type record struct {
 	Lifetime   *events.Lifetime  `json:"lifetime,omitempty"`
 	OnDead     *events.DeadHook  `json:"onDeadLetter,omitempty"`
 	Idempotent bool              `json:"idempotent,omitempty"`
+	Schedules  []events.Schedule `json:"schedules,omitempty"`
 	DeployedAt time.Time         `json:"deployedAt"`
 
 	// Either the bundle itself, or the name of the object that holds it.
@@ -48,7 +49,7 @@ type payload struct {
 func newRecord(w *events.Worker) *record {
 	r := &record{
 		Format: recordFormat, Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, File: w.File,
-		Vars: w.Vars, Queues: w.Queues, Limits: w.Limits, Retries: w.Retries, OnDead: w.OnDead, Idempotent: w.Idempotent, DeployedAt: w.DeployedAt.UTC(),
+		Vars: w.Vars, Queues: w.Queues, Limits: w.Limits, Retries: w.Retries, OnDead: w.OnDead, Idempotent: w.Idempotent, Schedules: w.Schedules, DeployedAt: w.DeployedAt.UTC(),
 		Bundle: &payload{w.Code, string(w.SourceMap)},
 	}
 	if w.Lifetime != (events.Lifetime{}) {
@@ -172,14 +173,14 @@ func isHash(s string) bool {
 }
 
 func (r *record) manifest() Manifest {
-	return Manifest{Mode: r.Mode, Vars: r.Vars, Queues: r.Queues, Limits: r.Limits, Retries: r.Retries, Lifetime: r.lifetime(), OnDead: r.OnDead, Idempotent: r.Idempotent}
+	return Manifest{Mode: r.Mode, Vars: r.Vars, Queues: r.Queues, Limits: r.Limits, Retries: r.Retries, Lifetime: r.lifetime(), OnDead: r.OnDead, Idempotent: r.Idempotent, Schedules: r.Schedules}
 }
 
 // worker makes the worker of a validated record. Without a bundle it has no code.
 func (r *record) worker() *events.Worker {
 	w := &events.Worker{
 		Owner: r.Owner, Name: r.Name, Version: version(r.Number, r.Hash), Number: r.Number, Hash: r.Hash,
-		Mode: r.Mode, File: r.File, Vars: r.Vars, Queues: r.Queues, Limits: r.Limits, Retries: r.Retries, Lifetime: r.lifetime(), OnDead: r.OnDead, Idempotent: r.Idempotent,
+		Mode: r.Mode, File: r.File, Vars: r.Vars, Queues: r.Queues, Limits: r.Limits, Retries: r.Retries, Lifetime: r.lifetime(), OnDead: r.OnDead, Idempotent: r.Idempotent, Schedules: r.Schedules,
 		DeployedAt: r.DeployedAt,
 	}
 	for _, h := range r.Handlers {
@@ -209,5 +210,5 @@ func checkHash(w *events.Worker) error {
 }
 
 func manifestOf(w *events.Worker) Manifest {
-	return Manifest{Mode: w.Mode, Vars: w.Vars, Queues: w.Queues, Limits: w.Limits, Retries: w.Retries, Lifetime: w.Lifetime, OnDead: w.OnDead, Idempotent: w.Idempotent}
+	return Manifest{Mode: w.Mode, Vars: w.Vars, Queues: w.Queues, Limits: w.Limits, Retries: w.Retries, Lifetime: w.Lifetime, OnDead: w.OnDead, Idempotent: w.Idempotent, Schedules: w.Schedules}
 }

@@ -48,5 +48,7 @@ func (m Manifest) canonical() ([]byte, error) {
 		OnDead   *events.DeadHook `json:",omitempty"`
 
 		Idempotent bool `json:",omitempty"`
-	}{m.Mode.OrDefault(), m.Vars, m.Queues, m.Limits, m.Retries, lifetime, m.OnDead, m.Idempotent})
+
+		Schedules []events.Schedule `json:",omitempty"`
+	}{m.Mode.OrDefault(), m.Vars, m.Queues, m.Limits, m.Retries, lifetime, m.OnDead, m.Idempotent, m.Schedules})
 }

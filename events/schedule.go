@@ -237,3 +237,9 @@ func (s Subjects) ParseUnschedule(subject string) (owner, worker string, ok bool
 	owner, worker, _ = strings.Cut(rest, ".")
 	return owner, worker, found && ValidName(owner) && ValidName(worker)
 }
+
+// Unscheduled is the answer to a request on Subjects.Unschedule, as JSON.
+type Unscheduled struct {
+	Cancelled int    `json:"cancelled"` // events that waited and will not run
+	Error     string `json:"error,omitempty"`
+}

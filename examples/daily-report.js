@@ -1,6 +1,8 @@
 // A scheduled handler. Each tick makes the report of the day before it, in UTC. The report goes to the queue
 // REPORTS when the worker has one (--queue REPORTS=mailer), and is the event's result otherwise.
 //
+// It ticks at one in the morning, UTC, as its manifest says. By hand:
+//
 //   pinwheel send scheduled dev/daily-report --time 2026-01-01T01:00:00Z
 //
 // With the variable ORDERS_URL the report counts the day's orders: the URL, with ?from=…&to=…, must answer

@@ -219,6 +219,32 @@ func TestQueues(t *testing.T) {
 	})
 }
 
+func TestQueuesDelay(t *testing.T) {
+	b := newBench(t)
+	w := worker("w", `export default { async fetch(r, env) {
+		const order = [];
+		const options = Object.defineProperties({}, Object.fromEntries(["headers", "delaySeconds", "contentType"].map((name) => [name, {
+			get() { order.push(name); return { headers: { "X-A": "b" }, delaySeconds: { valueOf: () => 1.5 }, contentType: "text" }[name] },
+		}])));
+		await env.JOBS.send("x", options);
+		await env.JOBS.send("y", { delaySeconds: 31622400 });
+		await env.JOBS.send("z", { delaySeconds: undefined });
+		const errors = [];
+		for (const delaySeconds of [-1, NaN, Infinity, 31622401, "soon", null, 1n, Symbol()]) {
+			try { await env.JOBS.send("x", { delaySeconds }); errors.push("sent") } catch (e) { errors.push(e.name) }
+		}
+		return Response.json([order, errors]);
+	} }`)
+	w.Queues = map[string]string{"JOBS": "jobs"}
+	o := b.run(w, fetch("GET", "http://x/", ""))
+	require.Nil(t, o.end.Failure)
+	require.JSONEq(t, `[["contentType","delaySeconds","headers"],
+		["RangeError","RangeError","RangeError","RangeError","RangeError","sent","TypeError","TypeError"]]`, string(o.reply.Body))
+	require.Equal(t, []string{"x-a", "b", "Deliver-After", "1.5"}, b.sent[0].Headers)
+	require.Equal(t, []string{"Deliver-After", "31622400"}, b.sent[1].Headers)
+	require.Empty(t, b.sent[2].Headers)
+}
+
 func BenchmarkFetchJSON(bm *testing.B) {
 	b := newBench(bm)
 	w := worker("w", `export default { async fetch(request) { const x = await request.json(); return Response.json({ ok: true, id: x.id, user: x.user }) } }`)

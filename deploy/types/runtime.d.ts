@@ -85,6 +85,8 @@ interface Queue<Body = any> {
 
 interface QueueSendOptions {
   contentType?: "json" | "text" | "bytes";
+  /** Run the task so many seconds from now, with fractions: 0 to 31622400, which is 366 days. Default: at once. */
+  delaySeconds?: number;
   /** Headers of the NATS message: event.headers there. */
   headers?: HeadersInit;
 }

@@ -27,6 +27,9 @@ type Request struct {
 	// Deadline is when nobody waits any more: an event that has not started by then is not run. A fetch made with
 	// Call has the deadline of its context by default. Zero = none.
 	Deadline time.Time
+	// DeliverAt is when it runs, DeliverAfter how long after it was stored: at most one of them, at most events.MaxDelay from now. Zero = at once.
+	DeliverAt    time.Time
+	DeliverAfter time.Duration
 	// Header holds further headers of the message, which the handler sees as event.headers.
 	Header events.Header
 
@@ -78,6 +81,12 @@ func (r *Request) message(s events.Subjects, inbox, replyTo string) (*nats.Msg, 
 	if !r.Deadline.IsZero() {
 		h.Set(events.HeaderDeadline, r.Deadline.UTC().Format(time.RFC3339Nano))
 	}
+	if !r.DeliverAt.IsZero() {
+		h.Set(events.HeaderDeliverAt, r.DeliverAt.UTC().Format(time.RFC3339Nano))
+	}
+	if r.DeliverAfter != 0 {
+		h.Set(events.HeaderDeliverAfter, r.DeliverAfter.String())
+	}
 	switch r.Kind {
 	case events.Fetch:
 		set(events.HeaderMethod, r.Method)
@@ -110,7 +119,7 @@ func (r *Request) check(s events.Subjects, inbox string, h events.Header) error 
 	}
 	stored := events.Origin{Subject: string(s) + ".events.0." + r.Kind.String() + "." + r.Owner + "." + r.Worker}
 	d := events.Decoder{Subjects: s, ReplyPrefixes: []string{inbox}}
-	if _, failure := d.Decode(stored, h, r.Body, time.Time{}); failure != nil {
+	if _, failure := d.Decode(stored, h, r.Body, time.Now()); failure != nil {
 		return fmt.Errorf("%w: %s", ErrMalformed, failure.Message)
 	}
 	return nil

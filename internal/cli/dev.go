@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -159,6 +160,9 @@ func (d *dev) start(ctx context.Context, admin string) error {
 		return err
 	}
 	defer func() { _ = logs.Unsubscribe() }()
+	d.fleet.consumer.OnTick(func(owner, worker, schedule string, tick time.Time) {
+		fmt.Fprintf(d.out, "%s tick  %s/%s  schedule %s, %s\n", time.Now().Format("15:04:05.000"), owner, worker, schedule, tick.UTC().Format(time.RFC3339))
+	})
 	fmt.Fprintf(d.out, "Pinwheel on %s", d.fleet.url())
 	if admin != "" {
 		fmt.Fprintf(d.out, ", metrics on http://%s/metrics", admin)
@@ -224,6 +228,9 @@ func (d *dev) deploy(ctx context.Context, path string) {
 
 // show prints how to call the worker.
 func (d *dev) show(w *events.Worker) {
+	for _, s := range w.Schedules {
+		fmt.Fprintf(d.out, "    ticks by itself: %s\n", scheduleText(s))
+	}
 	port := ""
 	if p := d.fleet.cfg.NatsPort; d.fleet.server != nil && p != 4222 {
 		port = fmt.Sprintf("PINWHEEL_NATS_URL=%s ", d.fleet.url())

@@ -95,26 +95,30 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 	}
 	f.sick = f.pool.Healthy
 	f.dispatch.Wire(f.consumer, f.pool)
-	f.watcher = f.store.Watcher(installer{f.dispatch, f.pool, &f.idempotent})
+	f.watcher = f.store.Watcher(installer{f.dispatch, f.pool, &f.idempotent, f.consumer})
 	return f, nil
 }
 
-// installer is where workers are taken up: the dispatcher has their versions, the pool what lives on between events.
+// installer is where workers are taken up: the dispatcher has their versions, the pool what lives on between events, the consumer
+// their schedules.
 type installer struct {
 	*dispatch.Dispatcher
 	pool *isolates.Pool
 	*idempotent
+	consumer *consumer.Consumer
 }
 
 func (i installer) Install(w *events.Worker) {
 	i.install(w)
 	i.Dispatcher.Install(w)
+	i.consumer.Install(w)
 }
 
 func (i installer) Remove(owner, name string) {
 	i.remove(owner, name)
 	i.Dispatcher.Remove(owner, name)
 	i.pool.Retire(owner, name)
+	i.consumer.Remove(owner, name)
 }
 
 // setPolicy says what an owner may have from now on.

@@ -101,7 +101,7 @@ func newRoot(e *env) *cobra.Command {
 	root.SetErr(e.err)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newDevCommand(e), newServeCommand(e), newDeployCommand(e), newWorkersCommand(e), newOwnersCommand(e), newSendCommand(e),
-		newDeadCommand(e), newDoctorCommand(e), newTypesCommand(e), newVersionCommand(e), newEnvironmentTopic())
+		newDeadCommand(e), newSchedulesCommand(e), newDoctorCommand(e), newTypesCommand(e), newVersionCommand(e), newEnvironmentTopic())
 	return root
 }
 

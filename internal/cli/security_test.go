@@ -96,7 +96,8 @@ func mayAndMayNot(t *testing.T, h *house, acme, beta *nats.Conn) {
 	require.NoError(t, err)
 	for _, subject := range []string{
 		"pinwheel.events.task.beta.w", "pinwheel.call.task.beta.w", "pinwheel.events.3.task.beta.w", "pinwheel.body.beta.x.0", "pinwheel.cancel.beta.w", "pinwheel.credit.beta.x.y",
-		"pinwheel.pin", "pinwheel.dead.acme.w.task.exception.S.1", "pinwheel.parked.acme.task.w", "pinwheel.schedules.acme.w.x", "pinwheel.logs.beta.w",
+		"pinwheel.pin", "pinwheel.dead.acme.w.task.exception.S.1", "pinwheel.parked.acme.task.w", "pinwheel.schedules.at.0.task.acme.w.x.y", "pinwheel.schedules.due.0.task.acme.w.x.y",
+		"pinwheel.schedules.cron.acme.w.1", "pinwheel.unschedule.beta.w", "pinwheel.logs.beta.w",
 		"pinwheel.control.pool", "$SRV.PING", "$SRV.STATS.pinwheel",
 		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.PURGE.PINWHEEL_EVENTS", "$JS.API.STREAM.DELETE.PINWHEEL_EVENTS", "$JS.API.STREAM.MSG.GET.PINWHEEL_EVENTS",
 		"$JS.API.CONSUMER.MSG.NEXT.PINWHEEL_EVENTS.lane-1", "$JS.API.CONSUMER.DELETE.PINWHEEL_EVENTS.lane-1", "$JS.API.DIRECT.GET.KV_PINWHEEL_WORKERS.$KV.PINWHEEL_WORKERS.beta.w",

@@ -29,6 +29,8 @@ type sending struct {
 	id, contentType     string
 	method, path        string // fetch
 	scheduledTime, cron string // scheduled
+	at                  string
+	after               time.Duration
 }
 
 func newSendCommand(e *env) *cobra.Command {
@@ -62,6 +64,8 @@ func newSendCommand(e *env) *cobra.Command {
 	f.StringVar(&s.path, "path", "", "fetch: path with query, or a whole URL (default /)")
 	f.StringVar(&s.scheduledTime, "time", "", "scheduled: the time that the event stands for, in RFC 3339")
 	f.StringVar(&s.cron, "cron", "", "scheduled: the expression that the event stands for")
+	f.StringVar(&s.at, "at", "", "run it at this time, in RFC 3339")
+	f.DurationVar(&s.after, "after", 0, "run it so long after it is stored, like 90s or 1h30m")
 	f.StringVar(&s.id, "id", "", "id of the event: a second one with the same id is not stored")
 	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "how long to wait for the reply")
 	f.BoolVar(&s.noWait, "no-wait", false, "wait only until the event is stored, and print where")
@@ -95,6 +99,14 @@ func (s *sending) request(kind, target string) (r *client.Request, err error) {
 		if r.ScheduledTime, err = time.Parse(time.RFC3339Nano, s.scheduledTime); err != nil {
 			return nil, usage("--time %q: it is a time in RFC 3339, like 2026-01-02T15:04:05Z", s.scheduledTime)
 		}
+	}
+	if s.at != "" {
+		if r.DeliverAt, err = events.ParseDeliverAt(s.at); err != nil {
+			return nil, usage("--at %w", err)
+		}
+	}
+	if r.DeliverAfter = s.after; s.after < 0 || s.after > events.MaxDelay || s.at != "" && s.after != 0 {
+		return nil, usage("--after is %s: it is 0s to %s, and not together with --at", s.after, events.MaxDelay)
 	}
 	if s.cron != "" {
 		r.Header.Set(events.HeaderCron, s.cron)
@@ -136,6 +148,7 @@ func ownFlag(k events.Kind, name string) string {
 	for header, flag := range map[string]string{
 		events.HeaderEventID: "--id", events.HeaderMsgID: "--id", events.HeaderReplyTo: "--no-wait, or nothing",
 		events.HeaderDeadline: "--timeout", events.HeaderScheduledTime: "--time", events.HeaderCron: "--cron",
+		events.HeaderDeliverAt: "--at", events.HeaderDeliverAfter: "--after",
 		events.HeaderMethod: "--method", events.HeaderURL: "--path",
 	} {
 		if strings.EqualFold(name, header) {

@@ -28,6 +28,7 @@ type workerJSON struct {
 	Lifetime   *events.Lifetime  `json:"lifetime,omitempty"`
 	OnDead     *events.DeadHook  `json:"onDeadLetter,omitempty"`
 	Idempotent bool              `json:"idempotent,omitempty"`
+	Schedules  []events.Schedule `json:"schedules,omitempty"`
 	DeployedAt time.Time         `json:"deployedAt"`
 	Versions   []versionJSON     `json:"versions,omitempty"` // oldest first; the last one is active
 }
@@ -41,7 +42,7 @@ func newWorkerJSON(w *events.Worker) workerJSON {
 	j := workerJSON{
 		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Mode: w.Mode, File: w.File, Handlers: []string{},
 		Vars: slices.AppendSeq([]string{}, maps.Keys(w.Vars)), Queues: w.Queues,
-		Limits: w.Limits.OrDefault(), Retries: w.Retries.OrDefault(), OnDead: w.OnDead, Idempotent: w.Idempotent, DeployedAt: w.DeployedAt,
+		Limits: w.Limits.OrDefault(), Retries: w.Retries.OrDefault(), OnDead: w.OnDead, Idempotent: w.Idempotent, Schedules: w.Schedules, DeployedAt: w.DeployedAt,
 	}
 	if w.Lifetime != (events.Lifetime{}) {
 		j.Lifetime = &w.Lifetime
@@ -109,6 +110,9 @@ func (e *env) printWorker(w *events.Worker, versions []*events.Worker) error {
 	}
 	if w.Idempotent {
 		row("idempotent", "events that succeeded are answered from their stored results")
+	}
+	for _, s := range w.Schedules {
+		row("schedule", "%s: %s", s.Name, scheduleText(s))
 	}
 	if w.OnDead != nil {
 		row("dead letters", "told to %s", w.OnDead)

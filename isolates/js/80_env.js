@@ -5,11 +5,11 @@
 const {
   Error, JSONStringify, List, Map, MapPrototypeDelete, MapPrototypeGet,
   MapPrototypeSet,
-  ObjectDefineProperty, ObjectFreeze, TypeError,
+  ObjectDefineProperty, ObjectFreeze, RangeError, TypeError,
 } = primordials;
 const {
   TOKEN, defineInterface, illegalConstructor, illegalInvocation, isBufferSource, newCapability, requireArguments,
-  sendOps, toDictionary, toEnum, viewBytes,
+  sendOps, toDictionary, toEnum, toUnrestrictedDouble, viewBytes,
 } = internal;
 const { encode, send } = host;
 
@@ -21,6 +21,8 @@ const contentTypes = ["json", "text", "bytes"];
 const mimeTypes = {
   __proto__: null, json: "application/json", text: "text/plain;charset=UTF-8", bytes: "application/octet-stream",
 };
+
+const MAX_DELAY = 366 * 24 * 60 * 60; // events.MaxDelay
 
 class Queue {
   #worker;
@@ -35,8 +37,14 @@ class Queue {
     const init = toDictionary(options, "Queue.send: the options");
     const given = init === undefined ? undefined : init.contentType;
     const kind = given !== undefined ? toEnum(given, contentTypes, "Queue.send: contentType") : kindOf(body);
+    const delay = init === undefined ? undefined : init.delaySeconds;
+    const after = delay === undefined ? undefined : toDelay(delay);
     const givenHeaders = init === undefined ? undefined : init.headers;
     const headers = givenHeaders === undefined ? new List() : internal.flatHeaders(givenHeaders);
+    if (after !== undefined) {
+      headers[headers.length] = "Deliver-After";
+      headers[headers.length] = after;
+    }
     const bytes = toBytes(body, kind);
     if (internal.eventIsOver()) throw new Error("Queue.send: the event is over");
     const id = internal.nextRequestId();
@@ -49,6 +57,15 @@ class Queue {
   }
 }
 defineInterface(Queue, "Queue", true);
+
+// toDelay is a delay in seconds as a header value. Numbers too small for one are printed with an exponent, which the header takes.
+function toDelay(value) {
+  const seconds = toUnrestrictedDouble(value);
+  if (!(seconds >= 0 && seconds <= MAX_DELAY)) {
+    throw new RangeError(`Queue.send: delaySeconds is ${seconds}: it is 0 to ${MAX_DELAY}`);
+  }
+  return `${seconds}`;
+}
 
 function kindOf(body) {
   if (typeof body === "string") return "text";

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func newSchedulesCommand(e *env) *cobra.Command {
+	return group(cobra.Command{
+		Use: "schedules", Short: "Look at schedules and delayed events, pause and cancel them", Example: "  pinwheel schedules ls --owner acme",
+	}, newSchedulesLs(e), newSchedulesWaiting(e), newSchedulesCancel(e), newSchedulesPause(e), newSchedulesResume(e))
+}
+
+func newSchedulesLs(e *env) *cobra.Command {
+	var owner string
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "ls", Short: "List the schedules of all active versions, with their last and next tick", Args: cobra.NoArgs,
+		Example: "  pinwheel schedules ls --owner acme",
+	}, func(ctx context.Context, _ []string) error {
+		if owner != "" {
+			if err := events.CheckName("owner", owner); err != nil {
+				return usage("--%w", err)
+			}
+		}
+		return e.withSchedules(ctx, func(s *deploy.Store, b *consumer.Schedules) error {
+			rows, err := scheduleRows(ctx, s, b, owner)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return e.printSchedulesJSON(rows)
+			}
+			return e.printSchedules(rows)
+		})
+	})
+	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return c
+}
+
+func newSchedulesWaiting(e *env) *cobra.Command {
+	var owner, worker string
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "waiting", Short: "List the events that wait for their time: delayed ones, and those whose next run is far away", Args: cobra.NoArgs,
+		Example: "  pinwheel schedules waiting --owner acme",
+	}, func(ctx context.Context, _ []string) error {
+		for what, name := range map[string]string{"owner": owner, "worker": worker} {
+			if err := events.CheckName(what, name); name != "" && err != nil {
+				return usage("--%w", err)
+			}
+		}
+		return e.withSchedules(ctx, func(_ *deploy.Store, b *consumer.Schedules) error {
+			return e.printWaiting(b.Waiting(ctx, owner, worker), asJSON)
+		})
+	})
+	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
+	c.Flags().StringVar(&worker, "worker", "", "only those for workers of this name")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return c
+}
+
+func newSchedulesCancel(e *env) *cobra.Command {
+	return e.command(cobra.Command{
+		Use: "cancel OWNER/WORKER EVENT-ID", Short: "Cancel an event that waits for its time", Args: cobra.ExactArgs(2),
+		Long:    "Cancels an event that waits for its time: it will not run, and nobody is told. The exit code is 1 when no event of this id waits.",
+		Example: "  pinwheel schedules cancel acme/mailer reminder-17",
+	}, func(ctx context.Context, args []string) error {
+		owner, worker, err := events.ParseTarget(args[0])
+		if err != nil {
+			return usage("%w", err)
+		}
+		return e.withSchedules(ctx, func(_ *deploy.Store, b *consumer.Schedules) error {
+			n, err := b.Cancel(ctx, owner, worker, args[1])
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return fmt.Errorf("no event %q of %s waits for its time; 'pinwheel schedules waiting' lists those that do", args[1], args[0])
+			}
+			_, err = fmt.Fprintf(e.out, "cancelled %d\n", n)
+			return err
+		})
+	})
+}
+
+func newSchedulesPause(e *env) *cobra.Command {
+	return e.scheduleChange(cobra.Command{
+		Use: "pause OWNER/WORKER NAME", Short: "Keep a schedule from ticking until it is resumed",
+		Example: "  pinwheel schedules pause acme/daily-report night",
+	}, "paused", (*consumer.Schedules).Pause)
+}
+
+func newSchedulesResume(e *env) *cobra.Command {
+	return e.scheduleChange(cobra.Command{
+		Use: "resume OWNER/WORKER NAME", Short: "Let a paused schedule tick again; what it has missed is not made up for",
+		Example: "  pinwheel schedules resume acme/daily-report night",
+	}, "resumed", (*consumer.Schedules).Resume)
+}
+
+func (e *env) scheduleChange(c cobra.Command, done string, f func(*consumer.Schedules, context.Context, *events.Worker, events.Schedule) error) *cobra.Command {
+	c.Args = cobra.ExactArgs(2)
+	return e.command(c, func(ctx context.Context, args []string) error {
+		owner, name, err := events.ParseTarget(args[0])
+		if err != nil {
+			return usage("%w", err)
+		}
+		return e.withSchedules(ctx, func(s *deploy.Store, b *consumer.Schedules) error {
+			w, err := s.Get(ctx, owner, name, "")
+			if errors.Is(err, deploy.ErrNotFound) {
+				return fmt.Errorf("%w; 'pinwheel workers ls' lists them", err)
+			}
+			if err != nil {
+				return err
+			}
+			var names []string
+			for _, sched := range w.Schedules {
+				if sched.Name == args[1] {
+					if err := f(b, ctx, w, sched); err != nil {
+						return err
+					}
+					_, err := fmt.Fprintf(e.out, "%s %s of %s\n", done, args[1], args[0])
+					return err
+				}
+				names = append(names, sched.Name)
+			}
+			return fmt.Errorf("worker %s has no schedule %q: it has %s", args[0], args[1], orNone(strings.Join(names, ", ")))
+		})
+	})
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func (e *env) withSchedules(ctx context.Context, f func(*deploy.Store, *consumer.Schedules) error) error {
+	c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	s, err := c.store(ctx)
+	if err != nil {
+		return err
+	}
+	return f(s, consumer.NewSchedules(c.js, c.subjects))
+}
