@@ -2,8 +2,10 @@ package consumer_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
@@ -152,7 +155,7 @@ func (tr *traffic) member(first, replicas int) *fleet {
 	cfg.Replicas = replicas
 	cfg.AckWait, cfg.Heartbeat, cfg.Window = 5*time.Second, 500*time.Millisecond, 256
 	cfg.Node = fmt.Sprintf("process %d", first)
-	return start(tr.t, tr.cluster.Connect(first), cfg, &dispatcher{handle: tr.handle, forget: true})
+	return startWithin(tr.t, clusterPatience, tr.cluster.Connect(first), cfg, &dispatcher{handle: tr.handle, forget: true})
 }
 
 func beginTraffic(t *testing.T, c *natstest.Cluster) (*traffic, []*fleet) {
@@ -170,17 +173,37 @@ func beginTraffic(t *testing.T, c *natstest.Cluster) (*traffic, []*fleet) {
 func (tr *traffic) awaitReplicas() {
 	tr.t.Helper()
 	current := func(c *jetstream.ClusterInfo) bool {
-		return c != nil && c.Leader != "" && len(c.Replicas) == 2 && c.Replicas[0].Current && c.Replicas[1].Current
+		return c != nil && c.Leader != "" && len(c.Replicas) == 2 &&
+			!slices.ContainsFunc(c.Replicas, func(p *jetstream.PeerInfo) bool { return p.Offline || assets.Behind(p) })
 	}
-	require.Eventually(tr.t, func() bool {
-		for _, a := range consumer.Assets(testConfig(), 1<<20) {
+	for _, a := range consumer.Assets(testConfig(), 1<<20) {
+		late := ""
+		if !assert.Eventually(tr.t, func() bool {
 			f, err := assets.Look(tr.t.Context(), tr.js, a)
-			if err != nil || f.Missing || f.Stream != nil && !current(f.Stream.Cluster) || f.Info != nil && !current(f.Info.Cluster) {
+			c := (*jetstream.ClusterInfo)(nil)
+			switch {
+			case err != nil || f.Missing:
+				late = fmt.Sprint(a, " ", err)
 				return false
+			case f.Stream != nil:
+				c = f.Stream.Cluster
+			default:
+				c = f.Info.Cluster
 			}
+			late = describe(a, c)
+			return current(c)
+		}, clusterPatience, 50*time.Millisecond) {
+			tr.t.Fatalf("not all copies are current: %s", late)
 		}
-		return true
-	}, clusterPatience, 50*time.Millisecond, "replicas are current")
+	}
+}
+
+func describe(a assets.Asset, c *jetstream.ClusterInfo) string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err.Error()
+	}
+	return a.String() + " " + string(text)
 }
 
 // replicated sees that all that the fleet has is there three times.

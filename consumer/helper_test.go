@@ -103,6 +103,11 @@ func testConfig() consumer.Config {
 
 func start(t testing.TB, nc *nats.Conn, cfg consumer.Config, d *dispatcher) *fleet {
 	t.Helper()
+	return startWithin(t, patience, nc, cfg, d)
+}
+
+func startWithin(t testing.TB, patience time.Duration, nc *nats.Conn, cfg consumer.Config, d *dispatcher) *fleet {
+	t.Helper()
 	c, err := consumer.New(cfg, nc, d, testLog(t), nil)
 	require.NoError(t, err)
 	d.settle = c.Settle

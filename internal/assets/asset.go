@@ -109,3 +109,10 @@ func Look(ctx context.Context, js jetstream.JetStream, a Asset) (f Finding, err 
 	}
 	return f, nil
 }
+
+// keepsUp is how many entries a copy may be behind that keeps up: the one that is not needed for a majority always is a few behind
+// while there is traffic.
+const keepsUp = 256
+
+// Behind reports whether a copy that is not offline must catch up before another server may go.
+func Behind(p *jetstream.PeerInfo) bool { return !p.Current && (p.Lag == 0 || p.Lag > keepsUp) }

@@ -103,7 +103,7 @@ func (p *patient) cluster(all []found) {
 			switch {
 			case r.Offline:
 				late = append(late, r.Name+" is offline")
-			case !r.Current:
+			case assets.Behind(r):
 				late = append(late, r.Name+" is behind")
 			}
 		}
