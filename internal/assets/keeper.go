@@ -119,6 +119,10 @@ func (k *Keeper) Consumer(ctx context.Context, stream string, want jetstream.Con
 
 // Bucket makes a KV bucket, or brings it to what it should be.
 func (k *Keeper) Bucket(ctx context.Context, want jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
+	return patiently(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return k.bucket(ctx, want) })
+}
+
+func (k *Keeper) bucket(ctx context.Context, want jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
 	kv, err := k.JS.KeyValue(ctx, want.Bucket)
 	if err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil, err
@@ -140,6 +144,10 @@ func (k *Keeper) Bucket(ctx context.Context, want jetstream.KeyValueConfig) (jet
 
 // Objects makes an object store, or brings it to what it should be.
 func (k *Keeper) Objects(ctx context.Context, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {
+	return patiently(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) { return k.objects(ctx, want) })
+}
+
+func (k *Keeper) objects(ctx context.Context, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {
 	o, err := k.JS.ObjectStore(ctx, want.Bucket)
 	if err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil, err
