@@ -7,22 +7,22 @@ import (
 )
 
 // drain is a saturation run: the stream is filled, then its consumers are let go. What comes before a fifth of the replies
-// is there is warming up, and not counted.
+// is there is warming up, and not counted. Where nothing is to be warm, counting begins with the first reply: a consumer that was
+// paused may take a second to go on.
 type drain struct {
 	site  *site
 	judge *judge
 	meter *meter
 
-	begin   time.Time // the consumers were let go
-	from    reading   // warm from here on
-	to      reading   // the last reply
-	counted int       // events between the two
+	from    reading // warm from here on
+	to      reading // the last reply
+	counted int     // events between the two
 }
 
 func (r *runner) saturate(ctx context.Context, s *site, sc *scenario, c Case) (*Round, error) {
-	d := &drain{site: s, judge: newJudge(sc, c.Events, c.System != ours), meter: s.meter, counted: c.Events}
+	d := &drain{site: s, judge: newJudge(sc, c.Events, c.System != ours), meter: s.meter, counted: c.Events - 1}
 	if sc.warm {
-		d.counted -= c.Events / 5
+		d.counted = c.Events - c.Events/5
 	}
 	s.refused = func(err error) { d.judge.note("%v", err) }
 	d.judge.replied = func(int, time.Time) { d.watch() }
@@ -49,7 +49,6 @@ func (r *runner) saturate(ctx context.Context, s *site, sc *scenario, c Case) (*
 		return nil, fmt.Errorf("%d of %d events ran while the consumers were paused", n, c.Events)
 	}
 	s.meter.awaitQuiet(ctx, r.o.quiet)
-	d.begin, d.from = time.Now(), s.meter.read()
 	if err := s.pause(ctx, false); err != nil {
 		return nil, err
 	}
@@ -72,7 +71,7 @@ func (d *drain) watch() {
 func (d *drain) report(ctx context.Context, patience time.Duration) (*Round, error) {
 	round := &Round{Metrics: map[string]float64{}, Redelivered: d.judge.again}
 	round.Metrics["events/s"] = float64(d.counted) / d.to.at.Sub(d.from.at).Seconds()
-	round.Metrics["all s"] = d.to.at.Sub(d.begin).Seconds()
+	round.Metrics["seconds"] = d.to.at.Sub(d.from.at).Seconds()
 	d.meter.report(round.Metrics, d.from, d.to, d.counted)
 	if err := d.site.settled(ctx, patience); err != nil {
 		d.judge.note("%v", err)

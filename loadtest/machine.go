@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,8 +53,11 @@ func field(path, name string) string {
 func moduleRoot(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	path := strings.TrimSpace(string(out))
-	if err != nil || path == "" || path == os.DevNull {
-		return "", fmt.Errorf("this is not a directory of the module (go env GOMOD: %q, %w)", path, err)
+	if err != nil {
+		return "", fmt.Errorf("go env GOMOD: %w", err)
+	}
+	if path == "" || path == os.DevNull {
+		return "", errors.New("this is not a directory of the module: run it in one, or name the binary with --pinwheel")
 	}
 	return filepath.Dir(path), nil
 }

@@ -31,8 +31,18 @@ func TestMain(m *testing.M) {
 			os.Exit(liar(os.Args[2]))
 		}
 	}
-	os.Exit(m.Run())
+	dir, err := os.MkdirTemp("", "loadtest-binary-")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv(binaryDir, dir) // for pinwheelBinary
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
 }
+
+// binaryDir names where pinwheelBinary puts what it builds.
+const binaryDir = "LOADTEST_BINARY_DIR"
 
 // liar is a peer that does to event 3 what must be noticed.
 func liar(fault string) int {
@@ -71,11 +81,7 @@ func liar(fault string) int {
 
 // pinwheelBinary builds pinwheel once for all tests.
 var pinwheelBinary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "loadtest-binary-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "pinwheel")
+	path := filepath.Join(os.Getenv(binaryDir), "pinwheel")
 	cmd := exec.Command("go", "build", "-o", path, ".")
 	cmd.Dir = ".."
 	if out, err := cmd.CombinedOutput(); err != nil {

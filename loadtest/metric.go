@@ -14,7 +14,7 @@ type metric struct {
 func metrics() []metric {
 	return []metric{
 		{"events/s", true, 0, true},
-		{"all s", false, 2, false},
+		{"seconds", false, 2, false},
 		{"p50 ms", false, 2, true},
 		{"p90 ms", false, 2, true},
 		{"p99 ms", false, 2, true},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -160,14 +159,4 @@ func stopAll(list []*child) {
 	for _, c := range list {
 		c.stop(5 * time.Second)
 	}
-}
-
-// writeFiles writes files into dir.
-func writeFiles(dir string, files map[string][]byte) error {
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), bytes.Clone(text), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -71,8 +71,10 @@ func (s *shelf) first(ctx context.Context, url string, js jetstream.JetStream, p
 	if manifest, err := workerFiles.ReadFile("workers/" + base + ".pinwheel.json"); err == nil {
 		files[p.name()+".pinwheel.json"] = manifest
 	}
-	if err := writeFiles(s.dir, files); err != nil {
-		return nil, err
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(s.dir, name), text, 0o600); err != nil {
+			return nil, err
+		}
 	}
 	args := []string{"deploy", filepath.Join(s.dir, p.name()+".mjs"), "--owner", owner}
 	for name, value := range s.vars {
