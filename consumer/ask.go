@@ -92,12 +92,15 @@ func (a *asker) answer(m *nats.Msg) {
 	if !ok {
 		return
 	}
-	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+	if nobodyListens(m) {
 		q.done(nil, nats.ErrNoResponders)
 		return
 	}
 	q.done(m, nil)
 }
+
+// nobodyListens reports whether m is the server's word that nobody subscribes to what was published with m's subject for answers.
+func nobodyListens(m *nats.Msg) bool { return len(m.Data) == 0 && m.Header.Get("Status") == "503" }
 
 // expire ends the questions whose time is over.
 func (a *asker) expire(now time.Time) {

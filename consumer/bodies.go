@@ -148,7 +148,7 @@ func (s *bodies) credit(m *nats.Msg) {
 		return
 	}
 	upTo, gone, err := events.ParseCredit(m.Data)
-	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+	if nobodyListens(m) {
 		gone, err = true, nil
 	}
 	if err != nil {

@@ -36,6 +36,7 @@ type Consumer struct {
 	bodies  *bodies
 	ticker  *ticker
 	door    door
+	words   lastWords
 	parts   atomic.Pointer[jetstream.Stream]
 
 	acking   []*source // scratch of the settle goroutine: sources with acks to send

@@ -133,6 +133,7 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 	if c.unwatch(h, s) {
 		return
 	}
+	c.lastWord(s.Event, s.Outcome)
 	switch s.Outcome.Verdict {
 	case events.Ack:
 		if h.once && s.Outcome.Failure == nil {

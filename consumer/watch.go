@@ -38,6 +38,9 @@ func (c *Consumer) unwatch(h *held, s events.Settlement) bool {
 	if v := s.Outcome.Verdict; v != events.Ack && v != events.Dead {
 		return false // their records are stored anyway
 	}
+	if h.once && s.Reply != nil {
+		h.answer = s.Reply // the result is still to be kept
+	}
 	s.Reply = nil
 	c.store(h, func() { c.carryOut(h, s) })
 	return true
