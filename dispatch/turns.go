@@ -25,6 +25,7 @@ type turns struct {
 	round     int64
 	newcomers ownerList
 	ring      ownerList // in order of due
+	looks     uint64    // at owners; for tests
 }
 
 // enter lets o, which has an event to start, take part.
@@ -44,6 +45,7 @@ func (t *turns) leave(o *owner) { o.list.remove(o) }
 
 // grant gives o its credit for the rounds that began since it was last looked at.
 func (t *turns) grant(o *owner) {
+	t.looks++
 	if rounds := t.round - o.seen; rounds > 0 {
 		// Compared by division, because many rounds times quantum may overflow.
 		if rounds > int64((o.quantum-o.credit)/o.quantum) {

@@ -1,0 +1,54 @@
+package dispatch
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// However many owners have one event each, each event costs the same: about one visit of the ring of owners, and no memory that stays. Visits are
+// counted rather than time, by how often owners are looked at for their turn.
+func TestManyOwnersAreLinear(t *testing.T) {
+	visits := func(owners int) float64 {
+		d, l := newDispatcher(t, Config{Threads: 1})
+		for i := range owners {
+			d.Install(worker(fmt.Sprint("owner", i), "w"))
+		}
+		var batch []*events.Event
+		for i := range owners {
+			batch = append(batch, task(fmt.Sprint("owner", i), "w", i))
+		}
+		round := func() {
+			for at := 0; at < owners; at += 64 { // as they come from the stream
+				d.Submit(batch[at:min(owners, at+64)])
+			}
+			for d.Stats().Queued > 0 {
+				report(d, 0, 20*time.Microsecond, d.Next(0, 64))
+			}
+			require.Len(t, l.take(), owners)
+			l.takeWoken()
+		}
+		round() // costs are learnt
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		d.turns.looks = 0
+		for range 3 {
+			round()
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		grown := int64(after.HeapAlloc) - int64(before.HeapAlloc) //nolint:gosec // never so much
+		require.Less(t, grown, int64(owners*256+1<<20), "memory is flat")
+		return float64(d.turns.looks) / float64(3*owners)
+	}
+	one, many := visits(10), visits(10_000)
+	t.Logf("looks at owners per event: %.2f with 10 owners, %.2f with 10 000", one, many)
+	require.LessOrEqual(t, many, 2*lookahead+2.0)
+	require.LessOrEqual(t, many, 4*one+4)
+}
