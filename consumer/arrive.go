@@ -155,7 +155,12 @@ func (m *storedMsg) letter() *events.DeadLetter {
 // lookUp gets the last message of a subject, nil when there is none, from the stream's leader: a follower may not know yet.
 func (c *Consumer) lookUp(stream, subject string, done func(m *storedMsg, err error)) {
 	body, _ := json.Marshal(map[string]string{"last_by_subj": subject}) // two strings cannot fail
-	ask := &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + stream, Data: body}
+	c.lookUpBy(stream, body, done)
+}
+
+// lookUpBy is lookUp with the whole request.
+func (c *Consumer) lookUpBy(stream string, request []byte, done func(m *storedMsg, err error)) {
+	ask := &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + stream, Data: request}
 	c.asker.ask(ask, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
 		var a struct {
 			Message *storedMsg `json:"message"`

@@ -42,6 +42,8 @@ type Consumer struct {
 	acking   []*source // scratch of the settle goroutine: sources with acks to send
 	subjects []string  // scratch of the settle goroutine
 
+	// absences counts how often leases may have ended because the process was paused or had no connection.
+	absences   atomic.Uint64
 	reconnects uint64 // of the connection, when the settle goroutine looked last; its own
 
 	lost      chan struct{} // assets may be missing

@@ -38,6 +38,10 @@ func (c *Consumer) bury(h *held, o events.Outcome) {
 		d.Hook = *o.OnDead
 	}
 	h.tries = newRetrier(0)
+	if c.doubtful(h) {
+		c.ifThere(h, func() { c.publishDead(h, d, c.deadMessage(e, d)) })
+		return
+	}
 	c.publishDead(h, d, c.deadMessage(e, d))
 }
 

@@ -33,7 +33,7 @@ type malformed struct {
 
 // add decodes one delivery.
 func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, stored time.Time) {
-	h := &held{from: from, stored: stored, ack: o.AckSubject, epoch: from.epoch.Load(), renewed: d.now}
+	h := &held{from: from, stored: stored, ack: o.AckSubject, epoch: from.epoch.Load(), renewed: d.now, absences: c.absences.Load()}
 	e, failure := c.decode(o, m, stored)
 	e.Held, h.event, e.Parked = h, e, from.stream == StreamParked
 	if from.stream == StreamSchedules {

@@ -25,11 +25,12 @@ type held struct {
 	renewed time.Time // when the server last heard of it; guarded by table.mu
 	phase   phase     // guarded by table.mu
 
-	record *record   // nil: the bucket has none
-	reply  *nats.Msg // the reply, unless its body comes in chunks; kept until the ack is confirmed
-	said   uint64    // reconnects of the connection when the reply was published
-	tries  *retrier  // of whatever is being sent for it now
-	once   bool      // its worker is idempotent: the result is stored before the ack
+	record   *record   // nil: the bucket has none
+	reply    *nats.Msg // the reply, unless its body comes in chunks; kept until the ack is confirmed
+	absences uint64    // of the process, when it was delivered
+	said     uint64    // reconnects of the connection when the reply was published
+	tries    *retrier  // of whatever is being sent for it now
+	once     bool      // its worker is idempotent: the result is stored before the ack
 
 	answer *events.Reply // the last, of an idempotent worker: its result if it succeeds
 }

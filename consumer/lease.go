@@ -12,6 +12,7 @@ func (c *Consumer) leaseLoop(life context.Context) {
 	tick := time.NewTicker(third / 2)
 	defer tick.Stop()
 	var due []string
+	last := time.Now()
 	for {
 		before := third / 2
 		select {
@@ -25,6 +26,10 @@ func (c *Consumer) leaseLoop(life context.Context) {
 			continue
 		}
 		now := time.Now()
+		if now.Sub(last) > c.longAbsence() {
+			c.absences.Add(1)
+		}
+		last = now
 		due = c.table.due(now.Add(-before), now, due[:0])
 		for _, subject := range due {
 			if err := c.nc.Publish(subject, progressBody); err != nil {

@@ -19,6 +19,9 @@ type lossyDialer struct {
 	conn net.Conn
 	lose bool
 	lost chan []byte // what was written while it loses
+
+	blocked bool
+	refuse  chan struct{} // closed when connections can be made again after block
 }
 
 type lossyConn struct {
@@ -27,6 +30,12 @@ type lossyConn struct {
 }
 
 func (d *lossyDialer) Dial(network, address string) (net.Conn, error) {
+	d.mu.Lock()
+	blocked := d.blocked
+	d.mu.Unlock()
+	if blocked {
+		<-d.refuse
+	}
 	c, err := net.Dial(network, address)
 	if err != nil {
 		return nil, err
@@ -52,6 +61,14 @@ func (d *lossyDialer) loseFromNow() {
 	d.mu.Lock()
 	d.lose = true
 	d.mu.Unlock()
+}
+
+// block cuts and lets no connection be made until refuse is closed.
+func (d *lossyDialer) block() {
+	d.mu.Lock()
+	d.blocked = true
+	d.mu.Unlock()
+	d.cut()
 }
 
 func (d *lossyDialer) cut() {

@@ -1,0 +1,58 @@
+package consumer_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+// Two processes have an event, because the first was away for longer than a lease. When the one has acked it, the other does
+// not make a dead letter of it.
+func TestWhatWasAckedElsewhereGetsNoDeadLetter(t *testing.T) {
+	for name, lateFails := range map[string]bool{"the first comes back and fails": true, "the second fails": false} {
+		t.Run(name, func(t *testing.T) {
+			srv := natstest.Start(t)
+			pub := natstest.Connect(t, srv)
+			js := jetStream(t, pub)
+			wire := &lossyDialer{lost: make(chan []byte, 1000), refuse: make(chan struct{})}
+			nc, err := nats.Connect(srv.URL(), nats.SetCustomDialer(wire), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0))
+			require.NoError(t, err)
+			t.Cleanup(nc.Close)
+			first, second := make(chan *events.Event, 4), make(chan *events.Event, 4)
+			hold := func(into chan *events.Event) *dispatcher {
+				return &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) { into <- e; return never(e) }}
+			}
+			d1, d2 := hold(first), hold(second)
+			f1 := start(t, nc, shortLease(), d1)
+			publish(t, pub, events.Task, "acme", nil, "x")
+			e1 := <-first
+			wire.block()
+			f2 := start(t, natstest.Connect(t, srv), shortLease(), d2)
+			e2 := <-second
+			require.Equal(t, 2, e2.Origin.Deliveries)
+			close(wire.refuse)
+			require.Eventually(t, func() bool { return f1.Ready() == nil }, patience, time.Millisecond)
+
+			end := func(f *fleet, d *dispatcher, e *events.Event, how handler) {
+				s, _ := how(e)
+				d.settle([]events.Settlement{s})
+				require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
+			}
+			if lateFails {
+				end(f2, d2, e2, ack)
+				end(f1, d1, e1, dead)
+			} else {
+				end(f1, d1, e1, ack)
+				end(f2, d2, e2, dead)
+			}
+			eventuallyStored(t, js, consumer.StreamEvents, 0)
+			require.Zero(t, stored(t, js, consumer.StreamDead))
+		})
+	}
+}
