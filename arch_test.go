@@ -144,6 +144,7 @@ var sleeps = map[string]string{
 	"consumer/attempts_test.go":    "the sleep is the handler's work, longer than the lease",
 	"consumer/bench_test.go":       "the sleep is the publisher's, while the stream is full",
 	"consumer/puller_test.go":      "the sleep is the handler's work",
+	"consumer/putoff_test.go":      "the sleep is between two cancellations",
 	"isolates/eventsource_test.go": "the sleep is a server's, between two writes",
 	"isolates/modes_test.go":       "the sleep is a server's, which answers later to some",
 	"dispatch/dispatcher_test.go":  "in a synctest bubble: the clock is fake",

@@ -131,15 +131,7 @@ func (c *Consumer) loaded(h *held, r *record) {
 	h.event.Attempt += r.attempt() - 1
 	h.event.Crashes += r.Crashes
 	h.event.CrashedAlone = h.event.CrashedAlone || r.CrashedAlone
-	if c.draining.Load() {
-		if c.table.move(h, settling, loading) {
-			c.giveBack([]*held{h})
-		}
-		return
-	}
-	if c.table.move(h, running, loading) {
-		c.dispatcher.Submit([]*events.Event{h.event})
-	}
+	c.enter(h)
 }
 
 // parseRecord reads the stream's answer; a nil record means that there is none.

@@ -106,13 +106,15 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	running.Go(func() { c.ticker.run(pull) })
 	bridge, err := c.openCalls()
 	cancels, err2 := c.openUnschedule()
-	if err = errors.Join(err, err2); err == nil {
+	newer, err3 := c.openSupersede()
+	if err = errors.Join(err, err2, err3); err == nil {
 		c.ready.Store(true)
 		c.puller.run(pull)
 		c.ready.Store(false)
 		bridge.close()
 		_ = cancels.Drain() // not connected: nothing arrives
 		c.drain(work)
+		_ = newer.Unsubscribe()
 	}
 	end()
 	running.Wait()

@@ -51,7 +51,7 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 	case !e.DeliverAt.IsZero(): // however often it comes from here: it runs from where it is put
 		h.phase = settling
 		d.later = append(d.later, h)
-	case o.Deliveries > 1 || isReplay(e) || h.once:
+	case o.Deliveries > 1 || isReplay(e) || h.once || e.Overlaps() == events.OverlapReplace:
 		d.again = append(d.again, h)
 	default:
 		h.phase = running

@@ -25,6 +25,8 @@ type held struct {
 	renewed time.Time // when the server last heard of it; guarded by table.mu
 	phase   phase     // guarded by table.mu
 
+	superseded bool // the schedule's next tick is there; settle goroutine only
+
 	record   *record   // nil: the bucket has none
 	reply    *nats.Msg // the reply, unless its body comes in chunks; kept until the ack is confirmed
 	absences uint64    // of the process, when it was delivered

@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -183,4 +184,69 @@ func TestAnotherProcessRunsWhatWaits(t *testing.T) {
 	eventuallyStored(t, js, consumer.StreamSchedules, 0)
 	require.Len(t, second.events(), 1)
 	require.Equal(t, 1, second.events()[0].Attempt)
+}
+
+// An event is cancelled or runs, whatever comes first; never both, never neither.
+func TestCancelOrRun(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	nc := connect(t)
+	js := jetStream(t, nc)
+	d := &dispatcher{handle: ack}
+	start(t, nc, testConfig(), d)
+	book := consumer.NewSchedules(js, subjects)
+	const n = 150
+	for i := range n {
+		publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {fmt.Sprint(i)}, "Deliver-After": {fmt.Sprint(0.5 + 2*random.Float64())}}, "x")
+	}
+	cancelled := map[string]int{}
+	for _, i := range random.Perm(n) {
+		id := fmt.Sprint(i)
+		c, err := book.Cancel(t.Context(), "acme", "w", id)
+		require.NoError(t, err)
+		cancelled[id] = c
+		time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
+	}
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	ran := map[string]int{}
+	for _, e := range d.events() {
+		ran[e.ID]++
+	}
+	total := 0
+	for i := range n {
+		id := fmt.Sprint(i)
+		require.Equal(t, 1, cancelled[id]+ran[id], "event %s: cancelled %d, ran %d", id, cancelled[id], ran[id])
+		total += cancelled[id]
+	}
+	t.Logf("%d of %d cancelled", total, n)
+}
+
+// What steers schedules of JetStream is refused from publishers, and taken off calls.
+func TestHostileScheduleHeaders(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	d := &dispatcher{handle: echo}
+	start(t, nc, testConfig(), d)
+	at := "@at " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	for name, value := range map[string]string{"Nats-Schedule": at, "Nats-Schedule-Target": "pinwheel.events.task.b.w", "Nats-Rollup": "all", "Nats-TTL": "1s"} {
+		h := nats.Header{"Nats-Schedule": {at}, "Nats-Schedule-Target": {"pinwheel.events.task.b.w"}}
+		h.Set(name, value)
+		_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"), Header: h})
+		require.Error(t, err, name)
+		m := &nats.Msg{Subject: subjects.Call(events.Task, "acme", "w"), Header: h, Data: []byte(name)}
+		m.Header.Set("Nats-Scheduler", "pinwheel.schedules.cron.acme.w.1")
+		m.Header.Set("Nats-Schedule-Next", "purge")
+		m.Header.Set("Deliver-After", "0.1")
+		answer, err := nc.RequestMsg(m, patience)
+		require.NoError(t, err, name)
+		require.Equal(t, name, string(answer.Data))
+	}
+	require.Len(t, d.events(), 4)
+	for _, e := range d.events() {
+		require.Equal(t, "acme", e.Owner)
+		require.Empty(t, e.Header["Nats-Schedule"])
+	}
+	eventuallyStored(t, js, consumer.StreamSchedules, 0)
 }

@@ -65,12 +65,16 @@ func (h *held) answers(r *events.Reply) {
 	}
 }
 
-// enter submits an event that runs for the first time.
+// enter submits an event of which all is known. It runs on the settle goroutine.
 func (c *Consumer) enter(h *held) {
 	if c.draining.Load() {
 		if c.table.move(h, settling, loading) {
 			c.giveBack([]*held{h})
 		}
+		return
+	}
+	if h.event.Halt == nil && h.event.Overlaps() == events.OverlapReplace {
+		c.takeOver(h)
 		return
 	}
 	if c.table.move(h, running, loading) {

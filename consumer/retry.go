@@ -112,6 +112,21 @@ func (r *retries) pop(now time.Time) (due []*held, next time.Duration) {
 	return due, r.heap[0].due.Sub(now)
 }
 
+// drop takes one out.
+func (r *retries) drop(h *held) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.heap {
+		if r.heap[i].held == h {
+			heap.Remove(&r.heap, i)
+			if r.of[h.event.Owner]--; r.of[h.event.Owner] <= 0 {
+				delete(r.of, h.event.Owner)
+			}
+			return
+		}
+	}
+}
+
 // takeAll empties it.
 func (r *retries) takeAll() []*held {
 	r.mu.Lock()

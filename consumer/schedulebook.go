@@ -130,14 +130,48 @@ func (b *Schedules) Waiting(ctx context.Context, owner, worker string) iter.Seq2
 	}
 }
 
+// tooLate is how long before its time an event cannot be cancelled any more: JetStream has begun to look at what is due, and what it
+// has taken up comes even if it is removed.
+const tooLate = time.Second
+
 // Cancel ends the events of this id that wait for their time; they will not run, and nobody is told. It returns how many there were: 0
-// when there is no such event, or when its time has come.
-func (b *Schedules) Cancel(ctx context.Context, owner, worker, id string) (int, error) {
+// when there is no such event, or when its time is less than a second away, by the clock of NATS.
+func (b *Schedules) Cancel(ctx context.Context, owner, worker, id string) (cancelled int, err error) {
 	if err := checkCancel(owner, worker, id); err != nil {
 		return 0, err
 	}
-	answer, err := b.store.request(ctx, cancelRequest(b.store.subjects, owner, worker, id))
-	return cancelled(answer, err)
+	var info struct {
+		Now time.Time `json:"ts"`
+	}
+	if err := b.store.api(ctx, "STREAM.INFO", nil, &info); err != nil {
+		return 0, err
+	}
+	stream, err := b.js.Stream(ctx, StreamSchedules)
+	if err != nil {
+		return 0, fmt.Errorf("stream %s: %w", StreamSchedules, err)
+	}
+	filter := jetstream.WithGetMsgSubject(b.store.subjects.WaitingEvents(owner, worker, id))
+	for seq := uint64(1); ; seq++ {
+		m, err := stream.GetMsg(ctx, seq, filter)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return cancelled, nil
+		}
+		if err != nil {
+			return cancelled, fmt.Errorf("stream %s: %w", StreamSchedules, err)
+		}
+		seq = m.Sequence
+		at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(headerSchedule), "@at "))
+		if err != nil || at.Sub(info.Now) < tooLate {
+			continue
+		}
+		var purge struct {
+			Purged int `json:"purged"`
+		}
+		if err := b.store.api(ctx, "STREAM.PURGE", map[string]string{"filter": m.Subject}, &purge); err != nil {
+			return cancelled, err
+		}
+		cancelled += purge.Purged
+	}
 }
 
 func checkCancel(owner, worker, id string) error {
@@ -147,27 +181,26 @@ func checkCancel(owner, worker, id string) error {
 	return errors.Join(events.CheckName("owner", owner), events.CheckName("worker", worker))
 }
 
-func cancelRequest(s events.Subjects, owner, worker, id string) *nats.Msg {
-	body, _ := json.Marshal(map[string]string{"filter": s.WaitingEvents(owner, worker, id)}) // two strings cannot fail
-	return &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + StreamSchedules, Data: body}
-}
-
-// cancelled reads the answer to a cancelRequest.
-func cancelled(answer *nats.Msg, err error) (int, error) {
-	var a struct {
-		Purged int       `json:"purged"`
-		Error  *apiError `json:"error"`
+// api asks JetStream something about the stream of schedules.
+func (s tickStore) api(ctx context.Context, what string, ask, answer any) error {
+	var body []byte
+	if ask != nil {
+		body, _ = json.Marshal(ask) // maps of strings cannot fail
+	}
+	m, err := s.request(ctx, &nats.Msg{Subject: "$JS.API." + what + "." + StreamSchedules, Data: body})
+	var refused struct {
+		Error *apiError `json:"error"`
 	}
 	if err == nil {
-		err = json.Unmarshal(answer.Data, &a)
+		err = errors.Join(json.Unmarshal(m.Data, &refused), json.Unmarshal(m.Data, answer))
 	}
-	if err == nil && a.Error != nil {
-		err = a.Error
+	if err == nil && refused.Error != nil {
+		err = refused.Error
 	}
 	if err != nil {
-		return 0, fmt.Errorf("stream %s: %w", StreamSchedules, err)
+		return fmt.Errorf("stream %s: %w", StreamSchedules, err)
 	}
-	return a.Purged, nil
+	return nil
 }
 
 // openUnschedule takes requests to cancel events, which are for those who may not touch the stream.
@@ -179,27 +212,22 @@ func (c *Consumer) openUnschedule() (*nats.Subscription, error) {
 	return sub, nil
 }
 
+// unscheduleWait bounds what one request may take.
+const unscheduleWait = 10 * time.Second
+
+// unschedule answers one request, on the goroutine of the subscription: they are few.
 func (c *Consumer) unschedule(m *nats.Msg) {
-	owner, worker, ok := c.cfg.Prefix.ParseUnschedule(m.Subject)
-	id := string(m.Data)
-	reply := func(n int, err error) {
-		a := events.Unscheduled{Cancelled: n}
-		if err != nil {
-			a.Error = err.Error()
-		}
-		body, _ := json.Marshal(a) // a number and a string cannot fail
-		if m.Reply != "" {
-			_ = c.nc.Publish(m.Reply, body) // not connected: whoever asks asks again
-		}
-	}
-	if err := checkCancel(owner, worker, id); err != nil || !ok {
-		reply(0, err)
+	owner, worker, _ := c.cfg.Prefix.ParseUnschedule(m.Subject) // Cancel says what is wrong with them
+	if m.Reply == "" || c.decoder.CheckReplyTo(m.Reply, owner) != nil {
 		return
 	}
-	if m.Reply != "" && c.decoder.CheckReplyTo(m.Reply, owner) != nil || c.asker.waiting() > maxCalls {
-		return
+	ctx, cancel := context.WithTimeout(context.Background(), unscheduleWait)
+	defer cancel()
+	var a events.Unscheduled
+	var err error
+	if a.Cancelled, err = NewSchedules(c.js, c.cfg.Prefix).Cancel(ctx, owner, worker, string(m.Data)); err != nil {
+		a.Error = err.Error()
 	}
-	c.asker.ask(cancelRequest(c.cfg.Prefix, owner, worker, id), c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
-		reply(cancelled(answer, err))
-	})
+	body, _ := json.Marshal(a)      // a number and a string cannot fail
+	_ = c.nc.Publish(m.Reply, body) // not connected: whoever asks asks again
 }

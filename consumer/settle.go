@@ -111,6 +111,9 @@ func (c *Consumer) settleOne(s events.Settlement) {
 			Msg("second final settlement of an event; ignored")
 		return
 	}
+	if h.superseded { // however its run ended: it is not wanted any more
+		s.Reply, s.Outcome = nil, events.Outcome{Verdict: events.Ack, Version: s.Outcome.Version}
+	}
 	c.carryOut(h, s)
 }
 

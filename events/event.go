@@ -57,6 +57,9 @@ type Event struct {
 	// Requester is not nil when somebody waits who takes the reply's body in chunks.
 	Requester *Requester
 
+	// Halt is not nil when the run may have to end before its time: when it fires.
+	Halt *Signal
+
 	// Held is consumer's own note on the event. Nobody else reads or writes it.
 	Held any
 }

@@ -13,36 +13,15 @@ type Requester struct {
 	// Credit is how many bytes of the body it takes before it is asked again, at least 1.
 	Credit int64
 
-	mu     sync.Mutex
-	gone   bool
-	onGone func()
+	gone Signal
 }
 
 // Gone says that it does not wait any more. From any goroutine.
-func (r *Requester) Gone() {
-	r.mu.Lock()
-	f := r.onGone
-	if r.gone {
-		f = nil
-	}
-	r.gone = true
-	r.mu.Unlock()
-	if f != nil {
-		f()
-	}
-}
+func (r *Requester) Gone() { r.gone.Fire() }
 
 // OnGone has f called once when the requester has gone, at once if it has already; nil takes the last f back. f may be
 // called from any goroutine.
-func (r *Requester) OnGone(f func()) {
-	r.mu.Lock()
-	r.onGone = f
-	gone := r.gone
-	r.mu.Unlock()
-	if gone && f != nil {
-		f()
-	}
-}
+func (r *Requester) OnGone(f func()) { r.gone.On(f) }
 
 // Parts is the body of a fetch event that was stored apart, in parts (docs/wire.md, "Request bodies in parts").
 type Parts struct {

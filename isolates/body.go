@@ -182,7 +182,24 @@ func (t *thread) listen(r *run) {
 
 // deafen ends that.
 func (r *run) deafen() {
-	if e := r.attempt.Event; e != nil && e.Requester != nil {
+	e := r.attempt.Event
+	if e != nil && e.Requester != nil {
 		e.Requester.OnGone(nil)
+	}
+	if e != nil && e.Halt != nil {
+		e.Halt.On(nil)
+	}
+}
+
+// heed ends the run when its event is not to run any more: at once when it waits, else when it does.
+func (t *thread) heed(r *run) {
+	if h := r.attempt.Event.Halt; h != nil {
+		h.On(func() {
+			t.post(func(t *thread) {
+				if !r.over {
+					t.stop(r, events.ReasonTimeout, "it was told to end")
+				}
+			})
+		})
 	}
 }

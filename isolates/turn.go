@@ -111,6 +111,7 @@ func (t *thread) dispatch(r *run) {
 	if r.guest.life != nil {
 		t.countRequest(r.guest)
 	}
+	t.heed(r)
 	c := &t.call
 	var body []byte
 	switch e.Kind {

@@ -12,8 +12,8 @@ import (
 )
 
 // Cancel ends the events of this id that wait for their DeliverAt or DeliverAfter, or for their next run. They will not run, and nobody
-// is told, so a Call of one goes on until its context ends. It returns how many there were: 0 when there is no such event, or when its time has
-// come. ErrNoStream means that no process of the fleet answers.
+// is told, so a Call of one goes on until its context ends. It returns how many there were: 0 when there is no such event, or when its time is less than a
+// second away. ErrNoStream means that no process of the fleet answers.
 func (c *Client) Cancel(ctx context.Context, owner, worker, id string) (int, error) {
 	m, err := c.nc.RequestWithContext(ctx, c.subjects.Unschedule(owner, worker), []byte(id))
 	if errors.Is(err, nats.ErrNoResponders) {

@@ -1,0 +1,122 @@
+package consumer
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// supersession tells every process that the event of a newer tick is there, of a schedule that replaces.
+type supersession struct {
+	Owner  string `json:"owner"`
+	Worker string `json:"worker"`
+	Key    string `json:"key"`
+	Seq    uint64 `json:"seq"` // in the stream of schedules: all before it are to end
+}
+
+// supersedeAgain is how often the event of a newer tick looks whether those before it have ended.
+const supersedeAgain = 100 * time.Millisecond
+
+func (c *Consumer) supersedeSubject() string { return string(c.cfg.Prefix) + ".control.supersede" }
+
+// openSupersede listens for supersessions.
+func (c *Consumer) openSupersede() (*nats.Subscription, error) {
+	return c.nc.Subscribe(c.supersedeSubject(), func(m *nats.Msg) {
+		var s supersession
+		if json.Unmarshal(m.Data, &s) == nil && s.Key != "" {
+			c.do(func() { c.superseded(s) })
+		}
+	})
+}
+
+// takeOver lets h, the event of a tick of a schedule that replaces, run when those of all ticks before it have ended, whom it
+// tells to. If a newer one is there, h itself ends. h is in phase loading. It runs on the settle goroutine.
+func (c *Consumer) takeOver(h *held) {
+	e := h.event
+	filter := c.cfg.Prefix.Anywhere(e)
+	c.ends(filter, func(first, last uint64, err error) {
+		switch {
+		case err != nil:
+			c.arriveLater(h, err, "other ticks of a schedule could not be looked up; trying again", func() { c.takeOver(h) })
+		case last > e.Origin.Seq:
+			c.do(func() {
+				if c.table.move(h, settling, loading) {
+					c.endSuperseded(h)
+				}
+			})
+		case first < e.Origin.Seq:
+			body, _ := json.Marshal(supersession{e.Owner, e.Worker, e.Key, e.Origin.Seq}) // strings and a number cannot fail
+			_ = c.nc.Publish(c.supersedeSubject(), body)                                  // not connected: told again
+			time.AfterFunc(supersedeAgain, func() { c.do(func() { c.takeOver(h) }) })
+		default:
+			c.do(func() {
+				h.tries, e.Halt = nil, &events.Signal{}
+				c.enter(h)
+			})
+		}
+	})
+}
+
+// ends looks up the sequences of the first and the last message of a filter, of which there is at least one.
+func (c *Consumer) ends(filter string, done func(first, last uint64, err error)) {
+	c.lookUp(StreamSchedules, filter, func(last *storedMsg, err error) {
+		if err != nil || last == nil {
+			done(0, 0, err)
+			return
+		}
+		body, _ := json.Marshal(map[string]any{"seq": 1, "next_by_subj": filter}) // a number and a string cannot fail
+		ask := &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + StreamSchedules, Data: body}
+		c.asker.ask(ask, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
+			var a struct {
+				Message *storedMsg `json:"message"`
+				Error   *apiError  `json:"error"`
+			}
+			if err == nil {
+				err = json.Unmarshal(answer.Data, &a)
+			}
+			switch {
+			case err != nil:
+				done(0, 0, err)
+			case a.Error != nil && a.Error.ErrCode != int(jetstream.JSErrCodeMessageNotFound):
+				done(0, 0, a.Error)
+			case a.Message == nil: // it has gone meanwhile
+				done(last.Seq, last.Seq, nil)
+			default:
+				done(a.Message.Seq, last.Seq, nil)
+			}
+		})
+	})
+}
+
+// superseded ends what this process holds of the ticks before: what waits at once, what runs as soon as it can be interrupted. It runs on
+// the settle goroutine.
+func (c *Consumer) superseded(s supersession) {
+	older := func(h *held) bool {
+		e := h.event
+		return e.Key == s.Key && e.Owner == s.Owner && e.Worker == s.Worker && h.from.stream == StreamSchedules && e.Origin.Seq < s.Seq
+	}
+	for _, h := range c.table.in(waiting) {
+		if older(h) && c.table.move(h, settling, waiting) {
+			c.retries.drop(h)
+			c.endSuperseded(h)
+		}
+	}
+	for _, h := range c.table.in(running) {
+		if older(h) && h.event.Halt != nil {
+			h.superseded = true
+			h.event.Halt.Fire()
+		}
+	}
+}
+
+// endSuperseded acks an event that a newer tick replaces. Nobody is told, and it is no failure.
+func (c *Consumer) endSuperseded(h *held) {
+	c.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("event is ended: the schedule's next tick replaces it")
+	h.tries = nil
+	c.ack(h)
+	c.metrics.ended(h.event.Kind, events.Ack)
+}
