@@ -68,9 +68,9 @@ func tryAssets(ctx context.Context, patience time.Duration, k *assets.Keeper, cf
 		switch {
 		case err != nil || a.Stream == nil:
 		case a.Stream.Name == StreamEvents:
-			err = putPin(ctx, k.JS, cfg.Prefix.Pin())
+			err = putPin(ctx, k.JS, StreamEvents, cfg.Prefix.Pin())
 		case a.Stream.Name == StreamSchedules:
-			err = putPin(ctx, k.JS, cfg.Prefix.SchedulesPin())
+			err = putPin(ctx, k.JS, StreamSchedules, cfg.Prefix.SchedulesPin())
 		}
 		cancel()
 		switch {
@@ -135,18 +135,26 @@ func laneConsumer(cfg Config, lane int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: laneName(lane), FilterSubject: cfg.Prefix.Lane(lane),
 		AckPolicy: jetstream.AckExplicitPolicy, DeliverPolicy: jetstream.DeliverAllPolicy,
-		AckWait: cfg.AckWait, MaxDeliver: -1, MaxAckPending: maxAckPending, Replicas: cfg.Replicas,
+		AckWait: cfg.AckWait, MaxDeliver: -1, MaxAckPending: maxAckPending, // as many replicas as the stream has, also when it gets more
 	}
 }
 
 func laneName(lane int) string { return "lane-" + strconv.Itoa(lane) }
 
-// putPin puts the one message that keeps a stream from being empty.
-func putPin(ctx context.Context, js jetstream.JetStream, subject string) error {
-	_, err := js.PublishMsg(ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence {
+// putPin puts the one message that keeps a stream from being empty. Where it is already nothing is published: of a stream that is
+// just getting more copies such a publish may stay without an answer for long.
+func putPin(ctx context.Context, js jetstream.JetStream, stream, subject string) error {
+	s, err := js.Stream(ctx, stream)
+	if err != nil {
+		return fmt.Errorf("pin of stream %s: %w", stream, err)
+	}
+	if _, err := s.GetLastMsgForSubject(ctx, subject); err == nil {
 		return nil
 	}
-	return err
+	_, err = js.PublishMsg(ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
+	var api *jetstream.APIError
+	if err == nil || errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence {
+		return nil
+	}
+	return fmt.Errorf("pin of stream %s: %w", stream, err)
 }

@@ -213,7 +213,6 @@ func (tr *traffic) replicated() {
 		f, err := assets.Look(tr.t.Context(), tr.js, a)
 		require.NoError(tr.t, err)
 		if f.Info != nil {
-			require.Equal(tr.t, 3, f.Info.Config.Replicas, a)
 			require.Len(tr.t, f.Info.Cluster.Replicas, 2, a)
 		} else {
 			require.Equal(tr.t, 3, f.Stream.Config.Replicas, a)

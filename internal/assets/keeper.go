@@ -10,8 +10,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// codeConsumerStore is JetStream's answer when it cannot write a consumer's files.
-const codeConsumerStore = 10012
+const (
+	// codeConsumerStore is JetStream's answer when it cannot write a consumer's files.
+	codeConsumerStore = 10012
+	// codeReplicasExceedStream is its answer when the stream of a consumer has not got its copies yet.
+	codeReplicasExceedStream = 10126
+)
 
 // Keeper makes assets and brings them to what is wanted. Many processes may do so at once.
 type Keeper struct {
@@ -111,6 +115,10 @@ func (k *Keeper) Consumer(ctx context.Context, stream string, want jetstream.Con
 	}
 	_, err = k.JS.CreateOrUpdateConsumer(ctx, stream, target)
 	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == codeReplicasExceedStream && c != nil {
+		k.Log.Warn().Str("consumer", want.Durable).Str("stream", stream).Msg("the stream is still getting more copies; the consumer stays as it is until a process starts after that")
+		return nil
+	}
 	if errors.As(err, &api) && api.ErrorCode == codeConsumerStore && strings.Contains(api.Description, "no such file") {
 		return errors.Join(err, k.JS.DeleteConsumer(ctx, stream, want.Durable))
 	}
