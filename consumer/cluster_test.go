@@ -250,7 +250,11 @@ func TestCluster(t *testing.T) {
 
 	leader = tr.leader()
 	c.Cut(leader)
-	tr.recovered("leader cut off from the others")
+	others := jetStream(t, c.Connect((leader+1)%3))
+	require.Eventually(t, func() bool { // clients of the server that is cut off may have nobody to publish to meanwhile
+		now, _ := c.Leader(others, consumer.StreamEvents)
+		return now >= 0 && now != leader
+	}, clusterPatience, 50*time.Millisecond, "the others elect")
 	c.Heal(leader)
 	tr.recovered("links mended")
 	tr.awaitReplicas(false)
