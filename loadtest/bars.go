@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"unicode/utf8"
 )
 
@@ -14,15 +15,19 @@ const (
 // bars draws the medians of a metric, one below the other, with lines from the least to the most.
 func bars(title string, cases []*Result, name string) string {
 	longest := 0
-	top := 0.0
+	least, top := math.Inf(1), 0.0
 	for _, c := range cases {
 		longest = max(longest, utf8.RuneCountInString(c.Name()))
 		if s, ok := c.summary(name); ok {
-			top = max(top, s.max)
+			least, top = min(least, s.min), max(top, s.max)
 		}
 	}
 	left := float64(longest*letter + 16)
 	x := scale{0, top, left, chartWidth - left - valueRoom, false}
+	if wide(least, top) {
+		x.log, x.from = true, least/2
+		title += " (logarithmic)"
+	}
 	d := newDrawing(chartWidth, marginTop+barLine*len(cases)+10, title)
 	for i, c := range cases {
 		s, ok := c.summary(name)
@@ -41,6 +46,9 @@ func bars(title string, cases []*Result, name string) string {
 	}
 	return d.end()
 }
+
+// wide reports whether values lie so far apart that the small ones would not be seen beside the large.
+func wide(least, most float64) bool { return least > 0 && most/least > 50 }
 
 func decimals(v float64) int {
 	if v < 100 {

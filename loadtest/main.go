@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -54,7 +55,7 @@ func newCommand() *cobra.Command {
 	c.Flags().BoolVar(&compare, "compare", false, "compare two files that --json wrote, and measure nothing")
 	o.scenarioFlags(c.Flags())
 	o.commonFlags(c.Flags())
-	c.AddCommand(newListCommand(), newPeersCommand(), newServerCommand(), newFloorCommand())
+	c.AddCommand(newListCommand(), newReportCommand(), newPeersCommand(), newServerCommand(), newFloorCommand())
 	return c
 }
 
@@ -63,4 +64,24 @@ func newListCommand() *cobra.Command {
 		Use: "list", Short: "List the scenarios", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return printScenarios(cmd.OutOrStdout()) },
 	}
+}
+
+// newReportCommand makes tables, page and plots of what was measured before.
+func newReportCommand() *cobra.Command {
+	o := defaultOptions()
+	c := &cobra.Command{
+		Use: "report FILE.json", Short: "Print what --json wrote, and make a page or plots of it", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			r, err := readReport(args[0])
+			if err != nil {
+				return err
+			}
+			return errors.Join(r.print(cmd.OutOrStdout()), r.write(o))
+		},
+	}
+	o.fileFlags(c.Flags())
+	return c
 }

@@ -58,6 +58,11 @@ func (o *options) commonFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.pinwheel, "pinwheel", "", "`PATH` of the pinwheel binary (default: built from the module of this directory)")
 	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the fleet, like PINWHEEL_THREADS=4; may be repeated")
 	f.StringVar(&o.json, "json", "", "write everything measured to `FILE`, for --compare")
+	o.fileFlags(f)
+}
+
+// fileFlags are what a report is made into.
+func (o *options) fileFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.html, "html", "", "write a page with plots to `FILE`")
 	f.StringVar(&o.doc, "doc", "", "write tables and plots into a section of a Markdown page: `PAGE#SECTION`")
 	f.StringVar(&o.plots, "plots", "", "write the plots as SVG files to `DIR`")

@@ -66,15 +66,18 @@ func latencies(cases []*Result) string {
 // byRound shows how much rounds differ. Those that were disturbed are hollow.
 func byRound(cases []*Result) string {
 	c := chart{title: "events per second of each round; hollow: disturbed", xLabel: "round", yLabel: "events/s"}
-	rounds := 0
+	rounds, least, top := 0, math.Inf(1), 0.0
 	for _, one := range cases {
 		l := line{name: one.Name()}
 		for i, r := range one.Rounds {
-			l.points = append(l.points, point{float64(i + 1), r.Metrics["events/s"], r.Disturbed})
+			v := r.Metrics["events/s"]
+			least, top = min(least, v), max(top, v)
+			l.points = append(l.points, point{float64(i + 1), v, r.Disturbed})
 		}
 		rounds = max(rounds, len(one.Rounds))
 		c.lines = append(c.lines, l)
 	}
+	c.yLog = wide(least, top)
 	for i := 1; i <= rounds; i += 1 + rounds/20 {
 		c.xTicks = append(c.xTicks, mark{float64(i), fmt.Sprint(i)})
 	}

@@ -47,6 +47,12 @@ func TestWholeRun(t *testing.T) {
 	require.LessOrEqual(t, open.Metrics["p50 ms"], open.Metrics["max ms"])
 	require.NotEmpty(t, open.Curve)
 
+	require.FileExists(t, filepath.Join(o.plots, "latency.svg"))
+	page := filepath.Join(dir, "again.html")
+	require.Zero(t, run([]string{"report", o.json, "--html", page}))
+	require.FileExists(t, page)
+	require.Equal(t, 1, run([]string{"report", page}))
+
 	var compared bytes.Buffer
 	require.NoError(t, compareFiles(&compared, o.json, o.json))
 	require.Contains(t, compared.String(), "noise")
