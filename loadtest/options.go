@@ -53,7 +53,7 @@ func (o *options) commonFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.events, "events", 0, "events of a saturation run (default: the scenario's)")
 	f.IntVar(&o.rate, "rate", 0, "events per second of an open loop (default: the scenario's)")
 	f.DurationVar(&o.duration, "duration", o.duration, "length of an open loop")
-	f.DurationVar(&o.patience, "patience", o.patience, "time without a reply after which what is missing counts as lost")
+	f.DurationVar(&o.patience, "patience", o.patience, "time without a reply after which what is missing counts as lost; three times as long before the first")
 	f.DurationVar(&o.quiet, "quiet", o.quiet, "longest wait, before a run, for others on this machine to be quiet")
 	f.StringVar(&o.pinwheel, "pinwheel", "", "`PATH` of the pinwheel binary (default: built from the module of this directory)")
 	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the fleet, like PINWHEEL_THREADS=4; may be repeated")

@@ -171,6 +171,9 @@ func (r *runner) subscribe(s *site, p *publisher, j *judge) error {
 
 var errDied = errors.New("a process died")
 
+// firstPatience is how many times as long the first reply may take: a peer starts a thread for each owner before it.
+const firstPatience = 3
+
 // awaitReplies waits until n events are answered, or nothing has come for as long as patience: then verdict tells what is missing.
 func (r *runner) awaitReplies(ctx context.Context, s *site, j *judge, n int) error {
 	begin := time.Now()
@@ -184,7 +187,11 @@ func (r *runner) awaitReplies(ctx context.Context, s *site, j *judge, n int) err
 		if last.Before(begin) {
 			last = begin
 		}
-		if time.Since(last) > r.o.patience {
+		limit := r.o.patience
+		if answered == 0 {
+			limit *= firstPatience
+		}
+		if time.Since(last) > limit {
 			return j.verdict()
 		}
 		r.bar.count("replies", answered, n)
