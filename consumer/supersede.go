@@ -2,6 +2,8 @@ package consumer
 
 import (
 	"encoding/json"
+	"errors"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -15,8 +17,11 @@ type supersession struct {
 	Owner  string `json:"owner"`
 	Worker string `json:"worker"`
 	Key    string `json:"key"`
-	Seq    uint64 `json:"seq"` // in the stream of schedules: all before it are to end
+	Tick   int64  `json:"tick"` // milliseconds since the epoch: the events of all ticks before it are to end
 }
+
+// errNoEvent is what not even the event finds that looks: the stream was made anew.
+var errNoEvent = errors.New("the event is not in the stream any more")
 
 // supersedeAgain is how often the event of a newer tick looks whether those before it have ended.
 const supersedeAgain = 100 * time.Millisecond
@@ -38,34 +43,55 @@ func (c *Consumer) openSupersede() (*nats.Subscription, error) {
 func (c *Consumer) takeOver(h *held) {
 	e := h.event
 	filter := c.cfg.Prefix.Anywhere(e)
-	c.ends(filter, func(first, last uint64, err error) {
+	c.ends(filter, func(first, last *storedMsg, err error) {
 		switch {
+		case errors.Is(err, errNoEvent):
+			c.do(func() { c.takenOver(h) })
 		case err != nil:
 			c.arriveLater(h, err, "other ticks of a schedule could not be looked up; trying again", func() { c.takeOver(h) })
-		case last > e.Origin.Seq:
+		case first.tick() > e.ScheduledTime, last.tick() > e.ScheduledTime:
 			c.do(func() {
 				if c.table.move(h, settling, loading) {
 					c.endSuperseded(h)
 				}
 			})
-		case first < e.Origin.Seq:
-			body, _ := json.Marshal(supersession{e.Owner, e.Worker, e.Key, e.Origin.Seq}) // strings and a number cannot fail
-			_ = c.nc.Publish(c.supersedeSubject(), body)                                  // not connected: told again
+		case first.Seq < e.Origin.Seq, last.Seq > e.Origin.Seq: // which had waited for a retry, and came after us
+			body, _ := json.Marshal(supersession{e.Owner, e.Worker, e.Key, e.ScheduledTime}) // strings and a number cannot fail
+			_ = c.nc.Publish(c.supersedeSubject(), body)                                     // not connected: told again
 			time.AfterFunc(supersedeAgain, func() { c.do(func() { c.takeOver(h) }) })
 		default:
-			c.do(func() {
-				h.tries, e.Halt = nil, &events.Signal{}
-				c.enter(h)
-			})
+			c.do(func() { c.takenOver(h) })
 		}
 	})
 }
 
-// ends looks up the sequences of the first and the last message of a filter, of which there is at least one.
-func (c *Consumer) ends(filter string, done func(first, last uint64, err error)) {
+// takenOver lets h run, until it is halted.
+func (c *Consumer) takenOver(h *held) {
+	h.tries, h.event.Halt = nil, &events.Signal{}
+	c.enter(h)
+}
+
+// tick is the time of the tick whose event m is, in milliseconds since the epoch.
+func (m *storedMsg) tick() int64 {
+	h, err := m.header()
+	if err != nil {
+		return 0
+	}
+	tick, err := strconv.ParseInt(h.Get(events.HeaderScheduledTime), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return tick
+}
+
+// ends looks up the first and the last message of a filter, of which there is at least one.
+func (c *Consumer) ends(filter string, done func(first, last *storedMsg, err error)) {
 	c.lookUp(StreamSchedules, filter, func(last *storedMsg, err error) {
-		if err != nil || last == nil {
-			done(0, 0, err)
+		if err == nil && last == nil {
+			err = errNoEvent
+		}
+		if err != nil {
+			done(nil, nil, err)
 			return
 		}
 		body, _ := json.Marshal(map[string]any{"seq": 1, "next_by_subj": filter}) // a number and a string cannot fail
@@ -80,13 +106,13 @@ func (c *Consumer) ends(filter string, done func(first, last uint64, err error))
 			}
 			switch {
 			case err != nil:
-				done(0, 0, err)
+				done(nil, nil, err)
 			case a.Error != nil && a.Error.ErrCode != int(jetstream.JSErrCodeMessageNotFound):
-				done(0, 0, a.Error)
+				done(nil, nil, a.Error)
 			case a.Message == nil: // it has gone meanwhile
-				done(last.Seq, last.Seq, nil)
+				done(last, last, nil)
 			default:
-				done(a.Message.Seq, last.Seq, nil)
+				done(a.Message, last, nil)
 			}
 		})
 	})
@@ -97,7 +123,7 @@ func (c *Consumer) ends(filter string, done func(first, last uint64, err error))
 func (c *Consumer) superseded(s supersession) {
 	older := func(h *held) bool {
 		e := h.event
-		return e.Key == s.Key && e.Owner == s.Owner && e.Worker == s.Worker && h.from.stream == StreamSchedules && e.Origin.Seq < s.Seq
+		return e.Key == s.Key && e.Owner == s.Owner && e.Worker == s.Worker && h.from.stream == StreamSchedules && e.ScheduledTime < s.Tick
 	}
 	for _, h := range c.table.in(waiting) {
 		if older(h) && c.table.move(h, settling, waiting) {
