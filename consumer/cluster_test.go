@@ -54,14 +54,14 @@ func (tr *traffic) handle(e *events.Event) (events.Settlement, bool) {
 	return ack(e)
 }
 
-// begin publishes from n goroutines, 50 events a second each.
-func (tr *traffic) begin(n int) {
+// begin publishes from n goroutines, connected to the servers from first on, 50 events a second each.
+func (tr *traffic) begin(first, n int) {
 	seed := rand.Uint64()
 	tr.t.Logf("seed %d", seed)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for p := range n {
-		nc := tr.cluster.Connect(p)
+		nc := tr.cluster.Connect(first + p)
 		js := jetStream(tr.t, nc)
 		random := rand.New(rand.NewPCG(seed, uint64(p)))
 		running.Go(func() {
@@ -162,7 +162,7 @@ func beginTraffic(t *testing.T, c *natstest.Cluster) (*traffic, []*fleet) {
 	t.Helper()
 	tr := &traffic{t: t, cluster: c, js: jetStream(t, c.Connect(0)), stored: map[string]bool{}, ran: map[string]int{}, newest: map[int]time.Time{}}
 	fleets := []*fleet{tr.member(0, 1)}
-	tr.begin(4)
+	tr.begin(0, 4)
 	tr.recovered("start with one copy")
 	fleets = append(fleets, tr.member(1, 3))
 	tr.recovered("a process that wants three copies started")
@@ -270,5 +270,21 @@ func TestCluster(t *testing.T) {
 		f.stop()
 		tr.recovered(fmt.Sprintf("process %d of the fleet replaced", i))
 	}
+	tr.settled()
+}
+
+// A server that is cut off from the others keeps its clients, and has nothing for them. The fleet's processes go elsewhere.
+func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
+	c := natstest.StartCluster(t, 3)
+	tr := &traffic{t: t, cluster: c, js: jetStream(t, c.Connect(1)), stored: map[string]bool{}, ran: map[string]int{}, newest: map[int]time.Time{}}
+	tr.member(0, 3)
+	tr.begin(1, 1)
+	tr.recovered("start")
+	tr.awaitReplicas(true)
+	c.Cut(0)
+	tr.recovered("the server of the only process is cut off")
+	c.Heal(0)
+	tr.recovered("links mended")
+	tr.awaitReplicas(false) // before that a server may tell of what was
 	tr.settled()
 }

@@ -34,6 +34,9 @@ type puller struct {
 	credits atomic.Int64 // total, for Stats
 	parking atomic.Int64 // lanes of parked, for Stats
 	stalls  atomic.Int64
+
+	heard    time.Time     // when anything came last, on whatever lane
+	deafness time.Duration // how long nothing may come
 }
 
 const (
@@ -43,6 +46,8 @@ const (
 	nudgeAfter = time.Millisecond
 	// silence, in heartbeats, after which a lane counts as stalled.
 	silence = 2.5
+	// deafness is how long no lane at all may hear of JetStream before the process looks for another server; doubled each time.
+	deafness, maxDeafness = 10 * time.Second, 2 * time.Minute
 )
 
 func newPuller(c *Consumer) *puller {
@@ -52,7 +57,7 @@ func newPuller(c *Consumer) *puller {
 		// would be lost until its lease ends.
 		msgs: make(chan *nats.Msg, 2*c.cfg.Window+64*events.Lanes),
 		wake: make(chan struct{}, 1), subs: make(map[*nats.Subscription]*lane),
-		parkedLanes: make(chan *lane),
+		parkedLanes: make(chan *lane), heard: time.Now(), deafness: deafness,
 	}
 	for i := range events.Lanes {
 		p.lanes = append(p.lanes, newLane(StreamEvents, laneName(i), p.reserve()))
@@ -98,6 +103,7 @@ func (p *puller) run(pull context.Context) {
 		case <-beat.C:
 			force = true
 			p.checkSilence(time.Now())
+			p.checkDeafness(time.Now())
 			p.dropUnparked()
 		case <-status:
 			p.reconnected()
@@ -146,6 +152,7 @@ func (p *puller) take(m *nats.Msg, d *delivery) {
 		p.total--
 	}
 	l.heard, l.pending, l.fails = d.now, pending, 0
+	p.hears(d.now)
 	again := origin.Deliveries > 1
 	if !again {
 		again = origin.Seq <= l.maxSeq // the consumer started over
@@ -220,6 +227,7 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 	l.heard = now
 	if code == "100" {
 		l.fails = 0
+		p.hears(now)
 		return
 	}
 	if n, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && n >= 0 {
@@ -263,6 +271,28 @@ func (p *puller) checkSilence(now time.Time) {
 			p.reset(l)
 			p.c.recreate()
 		}
+	}
+}
+
+// hears notes that a consumer gives a sign of life. That a request finds nobody is none.
+func (p *puller) hears(now time.Time) { p.heard, p.deafness = now, deafness }
+
+// checkDeafness leaves a server of a cluster from which nothing of JetStream has come for long: it may be cut off from the others,
+// which take no notice of us then, while its connection to us is as good as ever.
+func (p *puller) checkDeafness(now time.Time) {
+	full := p.total == 0 && p.c.table.len() >= p.c.cfg.Window // it asks for nothing
+	if full || !p.c.nc.IsConnected() || len(p.c.nc.Servers()) < 2 {
+		p.heard = now
+		return
+	}
+	if now.Sub(p.heard) < p.deafness {
+		return
+	}
+	p.c.log.Warn().Str("server", p.c.nc.ConnectedUrlRedacted()).Dur("silent", now.Sub(p.heard)).
+		Msg("nothing of JetStream comes from this server; connecting to another")
+	p.heard, p.deafness = now, min(2*p.deafness, maxDeafness)
+	if err := p.c.nc.ForceReconnect(); err != nil {
+		p.c.log.Warn().Err(err).Msg("connecting to another server")
 	}
 }
 

@@ -77,8 +77,10 @@ func (d *DeadLetters) replayMessage(letter *events.DeadLetter, o ReplayOptions) 
 	if err != nil {
 		return nil, err
 	}
-	h.Set(events.HeaderMsgID, letter.Owner+":replay:"+letter.ReplayID())
-	h.Set(events.HeaderReplay, letter.ReplayMark(rand.Text()))
+	mark := letter.ReplayMark(rand.Text())
+	h.Set(events.HeaderReplay, mark)
+	// The id is not to be guessed: whoever published one like it before would make JetStream drop the replay.
+	h.Set(events.HeaderMsgID, letter.Owner+":replay:"+mark)
 	return &nats.Msg{Subject: subject, Header: nats.Header(h), Data: letter.Body}, nil
 }
 
