@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -77,20 +78,32 @@ func (c *Consumer) park(h *held) {
 		c.giveBack([]*held{h})
 		return
 	}
-	h.tries = newRetrier(0)
+	if h.tries == nil { // else it was refused before
+		h.tries = newRetrier(0)
+	}
 	c.parking.opened(e.Owner)
 	header := nats.Header(events.EncodeParked(e))
 	header.Set(events.HeaderMsgID, events.ParkedID(e))
-	c.publishParked(h, &nats.Msg{Subject: c.cfg.Prefix.Parked(e), Header: header, Data: e.Body})
+	c.publishParked(h, &nats.Msg{Subject: c.cfg.Prefix.Parked(e), Header: header, Data: e.Body}, true)
 }
 
-func (c *Consumer) publishParked(h *held, m *nats.Msg) {
+// publishParked stores m. absent: it is certain that it is not stored. Then a refusal lets dispatch decide anew, after a while: the stream may be
+// full of events that find no room in the window because of those that wait here to be parked.
+func (c *Consumer) publishParked(h *held, m *nats.Msg, absent bool) {
 	c.asker.ask(m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
 		err = pubAck(answer, err)
 		c.do(func() {
 			if err != nil {
 				c.log.Warn().Err(err).Str("owner", h.event.Owner).Msg("event could not be parked; trying again")
-				c.after(h.tries, func() { c.publishParked(h, m) })
+				var refused *apiError
+				absent := absent && errors.As(err, &refused)
+				c.after(h.tries, func() {
+					if !absent {
+						c.publishParked(h, m, false)
+					} else if c.table.move(h, running, settling) {
+						c.dispatcher.Submit([]*events.Event{h.event})
+					}
+				})
 				return
 			}
 			h.tries = nil

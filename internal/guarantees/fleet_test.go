@@ -78,7 +78,8 @@ func openHouse(t testing.TB, n int, syncAlways bool) *house {
 	h.server.start()
 	within(t, "server", patience, h.server.ready)
 	var err error
-	h.nc, err = nats.Connect("nats://"+address, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
+	h.nc, err = nats.Connect("nats://"+address, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { h.count("errors on the test's own connection") }))
 	require.NoError(t, err)
 	t.Cleanup(h.nc.Close)
 	h.js, err = jetstream.New(h.nc)
@@ -274,6 +275,34 @@ func (h *house) left() (events, parked, waiting int) {
 		return int(s.CachedInfo().State.Msgs)
 	}
 	return of(consumer.StreamEvents) - 1, of(consumer.StreamParked), of(consumer.StreamSchedules) - 1
+}
+
+// leftovers tells of the first n events that have not ended.
+func (h *house) leftovers(n int) (lines []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	for _, name := range []string{consumer.StreamEvents, consumer.StreamParked, consumer.StreamSchedules} {
+		s, err := h.js.Stream(ctx, name)
+		if err != nil {
+			return append(lines, err.Error())
+		}
+		for seq, i := uint64(1), 0; i < n; seq, i = seq+1, i+1 {
+			m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
+			if err != nil {
+				break
+			}
+			seq = m.Sequence
+			h.model.mu.Lock()
+			o := h.model.orders[m.Header.Get(events.HeaderEventID)]
+			line := fmt.Sprintf("  %s %d %s, stored %s ago", name, seq, m.Subject, time.Since(m.Time).Round(time.Millisecond))
+			if o != nil {
+				line += fmt.Sprintf(": %s, attempts %v, %d done, %d replies", o, o.runs, o.done, len(o.replies))
+			}
+			h.model.mu.Unlock()
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // randomOrder is an event that does something, more often what most events do.

@@ -1,0 +1,49 @@
+package consumer_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// The stream of parked events is full, and the window is full of events that were to be parked, too: as soon as there is room to run, they do.
+func TestFullParkingStopsNobodyForGood(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	cfg := testConfig()
+	cfg.MaxBytes, cfg.Window = 1<<20, consumer.MinWindow
+	var busy atomic.Bool
+	busy.Store(true)
+	d := &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+		if busy.Load() {
+			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+		}
+		return ack(e)
+	}}
+	f := start(t, nc, cfg, d)
+	body := []byte(strings.Repeat("x", 25<<10))
+	for n := 0; n < 75; {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		_, err := js.PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"), Data: body})
+		cancel()
+		if err == nil {
+			n++
+		} else {
+			require.ErrorContains(t, err, "maximum bytes")
+			require.Less(t, n+1, 90)
+			<-time.After(5 * time.Millisecond)
+		}
+	}
+	require.Eventually(t, func() bool { s := f.Stats(); return s.Settling > cfg.Window/2 && s.Settling+s.Credits == cfg.Window }, patience, time.Millisecond)
+	busy.Store(false)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, consumer.StreamParked, 0)
+}
