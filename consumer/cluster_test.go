@@ -79,6 +79,7 @@ func (tr *traffic) begin(first, n int) {
 	}
 	tr.stop = func() { stop(); running.Wait() }
 	tr.t.Cleanup(tr.stop)
+	tr.t.Cleanup(tr.tellLeaders)
 }
 
 // publish insists on an answer.
@@ -97,6 +98,33 @@ func (tr *traffic) publish(js jetstream.JetStream, id, owner string) {
 		}
 	}
 	tr.t.Errorf("event %s could not be published for %s", id, clusterPatience)
+}
+
+// tellLeaders says of a test that failed what has no leader, or a copy that is behind.
+func (tr *traffic) tellLeaders() {
+	if !tr.t.Failed() {
+		return
+	}
+	for _, a := range consumer.Assets(testConfig(), 1<<20) {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		f, err := assets.Look(ctx, tr.js, a)
+		cancel()
+		var cluster *jetstream.ClusterInfo
+		switch {
+		case err != nil || f.Missing:
+			tr.t.Logf("%v: %v, missing: %t", a, err, f.Missing)
+			continue
+		case f.Info != nil:
+			cluster = f.Info.Cluster
+		default:
+			cluster = f.Stream.Cluster
+		}
+		for _, r := range cluster.Replicas {
+			if !r.Current || cluster.Leader == "" {
+				tr.t.Logf("%v: leader %q, %s is current: %t, offline: %t, lag %d", a, cluster.Leader, r.Name, r.Current, r.Offline, r.Lag)
+			}
+		}
+	}
 }
 
 // recovered waits until every lane has run an event that was sent after now, and returns how long that took.

@@ -203,7 +203,7 @@ jetstream: { max_file_store: 10GB }
 	lines = doctor.Examine(t.Context(), config(nc, fleetConfig()))
 	said(t, lines, doctor.Bad, "limits", "may have 2 streams")
 	said(t, lines, doctor.Warn, "limits", "may have 3 consumers")
-	said(t, lines, doctor.Bad, "limits", "may store 100.0MiB, and the fleet's streams reserve 192.0MiB")
+	said(t, lines, doctor.Bad, "limits", "may store 100.0MiB, and the fleet's streams reserve 200.0MiB")
 }
 
 // monitored starts a server with a monitoring port, and returns that port's URL.
