@@ -105,7 +105,9 @@ func (c *Consumer) confirmed(g *group, err error) {
 		if h.record != nil {
 			c.forget(h)
 		}
-		c.dropParts(h.event)
+		if !h.dead { // a replay wants its body
+			c.dropParts(h.event)
+		}
 	}
 	if g.tries != nil {
 		now := time.Now()

@@ -260,7 +260,8 @@ func (tr *traffic) leader() int {
 	return leader
 }
 
-// Three servers that keep three copies: whichever goes, nothing is lost and no lane stays behind.
+// Three servers that keep three copies: whichever goes, nothing is lost and no lane stays behind. Of a partition that is mended that
+// cannot be said of nats-server 2.15.2: see docs/guarantees.md.
 func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -274,17 +275,6 @@ func TestCluster(t *testing.T) {
 	c.Kill(leader)
 	tr.recovered("leader of the events killed")
 	c.Start(leader)
-	tr.awaitReplicas(false)
-
-	leader = tr.leader()
-	c.Cut(leader)
-	others := jetStream(t, c.Connect((leader+1)%3))
-	require.Eventually(t, func() bool { // clients of the server that is cut off may have nobody to publish to meanwhile
-		now, _ := c.Leader(others, consumer.StreamEvents)
-		return now >= 0 && now != leader
-	}, clusterPatience, 50*time.Millisecond, "the others elect")
-	c.Heal(leader)
-	tr.recovered("links mended")
 	tr.awaitReplicas(false)
 
 	for i := range 3 {
@@ -304,15 +294,26 @@ func TestCluster(t *testing.T) {
 // A server that is cut off from the others keeps its clients, and has nothing for them. The fleet's processes go elsewhere.
 func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	c := natstest.StartCluster(t, 3)
-	tr := &traffic{t: t, cluster: c, js: jetStream(t, c.Connect(1)), stored: map[string]bool{}, ran: map[string]int{}, newest: map[int]time.Time{}}
-	tr.member(0, 3)
-	tr.begin(1, 1)
-	tr.recovered("start")
-	tr.awaitReplicas(true)
+	cfg := testConfig()
+	cfg.Replicas, cfg.Heartbeat, cfg.Window = 3, 500*time.Millisecond, 256
+	nc := c.Connect(0)
+	ran := make(chan string, 1<<16)
+	start(t, nc, cfg, &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+		ran <- string(e.Body)
+		return ack(e)
+	}})
+	require.Equal(t, c.URL(0), nc.ConnectedUrl())
 	c.Cut(0)
-	tr.recovered("the server of the only process is cut off")
-	c.Heal(0)
-	tr.recovered("links mended")
-	tr.awaitReplicas(false) // before that a server may tell of what was
-	tr.settled()
+	require.Eventually(t, func() bool { return nc.IsConnected() && nc.ConnectedUrl() != c.URL(0) }, clusterPatience, 10*time.Millisecond)
+
+	// All lanes are asked for events, so that whichever has a leader again gives some.
+	others := jetStream(t, c.Connect(1))
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		for i := range 50 {
+			_, _ = others.PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i), "w"), Data: []byte("after")}, jetstream.WithRetryAttempts(0))
+		}
+		return len(ran) > 0
+	}, clusterPatience, 100*time.Millisecond, "it runs events again")
 }

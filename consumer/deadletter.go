@@ -126,6 +126,7 @@ func (c *Consumer) buried(h *held, d *events.DeadLetter) {
 }
 
 func (c *Consumer) endDead(h *held) {
+	h.dead = true
 	c.metrics.ended(h.event.Kind, events.Dead)
 	c.ack(h)
 }

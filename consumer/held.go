@@ -32,6 +32,7 @@ type held struct {
 	absences uint64    // of the process, when it was delivered
 	said     uint64    // reconnects of the connection when the reply was published
 	tries    *retrier  // of whatever is being sent for it now
+	dead     bool      // it has its dead letter
 	once     bool      // its worker is idempotent: the result is stored before the ack
 
 	answer *events.Reply // the last, of an idempotent worker: its result if it succeeds

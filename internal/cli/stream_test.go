@@ -221,3 +221,31 @@ func TestLongRequestBody(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, answer.Header.Get(events.HeaderError), "part 0 of 2 of body gone is not there")
 }
+
+// The parts of an event that failed stay for its replay.
+func TestLongRequestBodyIsReplayed(t *testing.T) {
+	f := fleettest.Start(t)
+	const limits = `"limits":{"heapMB":16,"cpuMs":10000}`
+	c := deploySource(t, f, `export default { fetch(r) { if (r.method === "POST") throw new Error("not yet"); return new Response() } }`,
+		`{`+limits+`,"retries":{"fetch":true,"maxAttempts":1}}`)
+	replies, err := f.NC.SubscribeSync("_INBOX.>")
+	require.NoError(t, err)
+	body := bytes.Repeat([]byte("0123456789"), 300_000)
+	_, _, err = c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: bytes.NewReader(body)})
+	require.ErrorContains(t, err, "not yet")
+	deploySource(t, f, `export default { async fetch(r) { let n = 0; for await (const c of r.body ?? []) n += c.length; return new Response(`+"`${n} bytes`"+`) } }`,
+		`{`+limits+`}`)
+	js, err := jetstream.New(f.NC)
+	require.NoError(t, err)
+	letters := consumer.NewDeadLetters(js, "pinwheel")
+	require.Eventually(t, func() bool { n, err := letters.Count(t.Context(), consumer.Filter{}); return err == nil && n == 1 }, 20*time.Second, 10*time.Millisecond)
+	r := f.Pinwheel("dead", "replay", "--all")
+	require.Zero(t, r.Code, r.Err)
+	for {
+		m, err := replies.NextMsg(20 * time.Second)
+		require.NoError(t, err)
+		if string(m.Data) == "3000000 bytes" {
+			break
+		}
+	}
+}
