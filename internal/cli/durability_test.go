@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -15,10 +14,10 @@ import (
 // served runs a process of the fleet until it takes events or fails, and returns what it logged.
 func served(t *testing.T, cfg Config) (logged string, err error) {
 	t.Helper()
-	var out bytes.Buffer
+	var out screen
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	err = serve(ctx, cfg, zerolog.New(zerolog.SyncWriter(&out)), func(*fleet, string) { stop() })
+	err = serve(ctx, cfg, zerolog.New(&out), func(*fleet, string) { stop() })
 	return out.String(), err
 }
 
