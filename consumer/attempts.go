@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -89,23 +88,13 @@ func attemptsSubject(h *held) string {
 // load looks up the attempts of an event that was delivered before, and then submits it. The
 // question goes to the stream's leader: a follower may not know yet what was stored a moment ago.
 func (c *Consumer) load(h *held) {
-	body, _ := json.Marshal(map[string]string{"last_by_subj": attemptsSubject(h)}) // two strings cannot fail
-	m := &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET.KV_" + BucketAttempts, Data: body}
-	c.asker.ask(m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
-		var r *record
-		if err == nil {
-			r, err = parseRecord(answer.Data)
-		}
+	c.lookUp("KV_"+BucketAttempts, attemptsSubject(h), func(m *storedMsg, err error) {
 		if err != nil {
-			c.log.Warn().Err(err).Str("event", h.event.ID).Msg("attempts of a redelivered event could not be read; trying again")
-			c.recreate()
-			if h.tries == nil {
-				h.tries = newRetrier(0)
-			}
-			c.after(h.tries, func() { c.load(h) })
+			c.arriveLater(h, err, "attempts of a redelivered event could not be read; trying again", func() { c.load(h) })
 			return
 		}
 		h.tries = nil
+		r := m.record()
 		if h.from.stream != StreamParked && r.unexplained(h.event.Origin.Deliveries) {
 			c.askParked(h, func() { c.loaded(h, r) })
 			return
@@ -134,32 +123,16 @@ func (c *Consumer) loaded(h *held, r *record) {
 	c.enter(h)
 }
 
-// parseRecord reads the stream's answer; a nil record means that there is none.
-func parseRecord(b []byte) (*record, error) {
-	var answer struct {
-		Message *struct {
-			Data    []byte `json:"data"`
-			Headers []byte `json:"hdrs"`
-		} `json:"message"`
-		Error *apiError `json:"error"`
-	}
-	if err := json.Unmarshal(b, &answer); err != nil {
-		return nil, fmt.Errorf("attempts: %w", err)
-	}
-	const noMessage = 10037
-	switch {
-	case answer.Error != nil && answer.Error.ErrCode == noMessage:
-		return nil, nil
-	case answer.Error != nil:
-		return nil, answer.Error
-	case answer.Message == nil || len(answer.Message.Data) == 0: // a deletion marker
-		return nil, nil
+// record is m as a record; nil when there is none.
+func (m *storedMsg) record() *record {
+	if m == nil || len(m.Data) == 0 { // a deletion marker
+		return nil
 	}
 	r := &record{}
-	if err := json.Unmarshal(answer.Message.Data, r); err != nil || r.Failed < 0 || r.Returned < 0 || r.Crashes < 0 {
-		return nil, nil // not ours, or broken: count by deliveries
+	if err := json.Unmarshal(m.Data, r); err != nil || r.Failed < 0 || r.Returned < 0 || r.Crashes < 0 {
+		return nil // not ours, or broken: count by deliveries
 	}
-	return r, nil
+	return r
 }
 
 // store writes h's record and then runs then (may be nil) on the settle goroutine, whether or not

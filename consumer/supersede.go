@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -95,25 +94,11 @@ func (c *Consumer) ends(filter string, done func(first, last *storedMsg, err err
 			return
 		}
 		body, _ := json.Marshal(map[string]any{"seq": 1, "next_by_subj": filter}) // a number and a string cannot fail
-		ask := &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + StreamSchedules, Data: body}
-		c.asker.ask(ask, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
-			var a struct {
-				Message *storedMsg `json:"message"`
-				Error   *apiError  `json:"error"`
+		c.lookUpBy(StreamSchedules, body, func(first *storedMsg, err error) {
+			if err == nil && first == nil { // it has gone meanwhile
+				first = last
 			}
-			if err == nil {
-				err = json.Unmarshal(answer.Data, &a)
-			}
-			switch {
-			case err != nil:
-				done(nil, nil, err)
-			case a.Error != nil && a.Error.ErrCode != int(jetstream.JSErrCodeMessageNotFound):
-				done(nil, nil, a.Error)
-			case a.Message == nil: // it has gone meanwhile
-				done(last, last, nil)
-			default:
-				done(a.Message, last, nil)
-			}
+			done(first, last, err)
 		})
 	})
 }
