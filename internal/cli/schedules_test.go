@@ -29,7 +29,7 @@ func deployTicking(t *testing.T, f *fleettest.Fleet, schedules string) (lines ch
 	t.Cleanup(nc.Close)
 	lines = make(chan string, 100)
 	_, err = nc.Subscribe("pinwheel.logs.acme.w", func(m *nats.Msg) {
-		if l := string(m.Data); !strings.Contains(l, "no fetch handler") { // Deploy asks for it
+		if l := string(m.Data); !strings.Contains(l, "not run: no-") { // Deploy asks whether it is there
 			lines <- l
 		}
 	})
