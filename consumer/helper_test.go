@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,10 +35,14 @@ type dispatcher struct {
 	inline bool
 	forget bool // do not keep the events
 
+	through atomic.Uint64 // parks of which it was said last that they are
+
 	mu     sync.Mutex
 	settle func([]events.Settlement)
 	seen   []*events.Event
 }
+
+func (d *dispatcher) Through(_ string, parks uint64) { d.through.Store(parks) }
 
 func (d *dispatcher) Submit(batch []*events.Event) {
 	if !d.forget {

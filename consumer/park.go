@@ -68,20 +68,21 @@ func (p *parking) use(owner string, change func(room int) int) {
 // between parks it again, which its message id makes no difference. It runs on the settle goroutine.
 func (c *Consumer) park(h *held) {
 	e := h.event
-	if e.Overlaps() != events.OverlapAllow {
-		// The schedule's next tick must find it, so it does not leave its stream.
-		c.putOff(h, time.Now().Add(parkedLook))
-		return
-	}
 	if h.from.stream == StreamParked {
 		c.parking.use(e.Owner, func(int) int { return 0 })
 		c.giveBack([]*held{h})
 		return
 	}
+	c.parking.opened(e)
+	if e.Overlaps() != events.OverlapAllow {
+		// The schedule's next tick must find it, so it does not leave its stream.
+		c.parking.closed(e, 0)
+		c.putOff(h, time.Now().Add(parkedLook))
+		return
+	}
 	if h.tries == nil { // else it was refused before
 		h.tries = newRetrier(0)
 	}
-	c.parking.opened(e.Owner)
 	header := nats.Header(events.EncodeParked(e))
 	header.Set(events.HeaderMsgID, events.ParkedID(e))
 	c.publishParked(h, &nats.Msg{Subject: c.cfg.Prefix.Parked(e), Header: header, Data: e.Body}, true)
@@ -101,6 +102,8 @@ func (c *Consumer) publishParked(h *held, m *nats.Msg, absent bool) {
 					if !absent {
 						c.publishParked(h, m, false)
 					} else if c.table.move(h, running, settling) {
+						c.parking.closed(h.event, 0)
+						h.event.Parked = true // it need not go behind those that are: they may wait for its place
 						c.dispatcher.Submit([]*events.Event{h.event})
 					}
 				})
@@ -110,7 +113,8 @@ func (c *Consumer) publishParked(h *held, m *nats.Msg, absent bool) {
 			c.step(StepParkStored)
 			c.ack(h)
 			c.metrics.ended(h.event.Kind, events.Park)
-			if !c.parking.stored(h.event.Owner, answer) {
+			c.parking.closed(h.event, pubSeq(answer))
+			if !c.parking.has(h.event.Owner) {
 				c.lookAgain()
 			}
 		})

@@ -21,9 +21,16 @@ func TestFullParkingStopsNobodyForGood(t *testing.T) {
 	cfg := testConfig()
 	cfg.MaxBytes, cfg.Window = 1<<20, consumer.MinWindow
 	var busy atomic.Bool
+	var parks, before atomic.Uint64
 	busy.Store(true)
 	d := &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+		if e.Parked && e.Origin.Stream == consumer.StreamEvents {
+			before.Add(1)
+		}
 		if busy.Load() {
+			if !e.Parked {
+				parks.Add(1)
+			}
 			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
 		}
 		return ack(e)
@@ -46,4 +53,6 @@ func TestFullParkingStopsNobodyForGood(t *testing.T) {
 	busy.Store(false)
 	eventuallyStored(t, js, consumer.StreamEvents, 0)
 	eventuallyStored(t, js, consumer.StreamParked, 0)
+	require.Positive(t, before.Load(), "what could not be parked may run before what is")
+	require.Eventually(t, func() bool { return d.through.Load() == parks.Load() }, patience, time.Millisecond, "all that was to be parked is through")
 }

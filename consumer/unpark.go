@@ -1,11 +1,10 @@
 package consumer
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 const (
@@ -23,39 +22,40 @@ type Througher interface {
 	Through(owner string, parks uint64)
 }
 
-// ownParks are the events of an owner that this process has parked.
+// ownParks are the events of an owner that this process was to park.
 type ownParks struct {
 	open int    // being stored
-	done uint64 // stored
+	done uint64 // stored, put off, or submitted again because they could not be
 	last uint64 // stream sequence of the last one
 	told uint64 // done when it was last said that all are through
 }
 
-// opened: an event of owner is going to be parked.
-func (p *parking) opened(owner string) {
+// opened: e is going to be parked. Like dispatch it counts those only that were not parked before.
+func (p *parking) opened(e *events.Event) {
+	if e.Parked {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := p.own[owner]
+	o := p.own[e.Owner]
 	if o == nil {
 		o = &ownParks{}
-		p.own[owner] = o
+		p.own[e.Owner] = o
 	}
 	o.open++
 }
 
-// stored: it is parked, by JetStream's answer. It reports whether owner's parked events are pulled here.
-func (p *parking) stored(owner string, answer *nats.Msg) bool {
-	var ack struct {
-		Seq uint64 `json:"seq"`
+// closed: that is over. seq is where e is among the parked, 0 when it is not.
+func (p *parking) closed(e *events.Event, seq uint64) {
+	if e.Parked {
+		return
 	}
-	_ = json.Unmarshal(answer.Data, &ack) // it was read before
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := p.own[owner]
+	o := p.own[e.Owner]
 	o.open--
 	o.done++
-	o.last = max(o.last, ack.Seq)
-	return p.owners[owner] != nil
+	o.last = max(o.last, seq)
 }
 
 // settledParks is, for each owner whose parked events are not known to be through, how many were parked here; those of which one is just being
