@@ -157,7 +157,7 @@ func (d *Dispatcher) Remove(ownerName, name string) {
 
 // forget frees an owner of whom nothing is left.
 func (d *Dispatcher) forget(o *owner) {
-	if len(o.routes) == 0 && o.queue.n == 0 && o.running == 0 {
+	if len(o.routes) == 0 && o.queue.n == 0 && o.suspects == 0 && o.running == 0 {
 		delete(d.owners, o.name)
 	}
 }
@@ -218,14 +218,15 @@ func (d *Dispatcher) recount(o *owner) {
 // queue that it got through and whenever nothing of it is left. Half of the queue is kept for events that come by themselves.
 func (d *Dispatcher) makeRoom(o *owner, t *tell) {
 	most := o.maxQueued
-	if !o.parked || 2*o.queue.n >= most || d.draining {
+	waiting := o.queue.n + o.suspects
+	if !o.parked || 2*waiting >= most || d.draining {
 		return
 	}
-	if !o.full && o.queue.n > 0 && 4*o.freed < most {
+	if !o.full && waiting > 0 && 4*o.freed < most {
 		return
 	}
 	o.full, o.freed = false, 0
 	if d.roomer != nil {
-		t.room = append(t.room, room{o.name, (most+1)/2 - o.queue.n})
+		t.room = append(t.room, room{o.name, (most+1)/2 - waiting})
 	}
 }

@@ -154,7 +154,7 @@ func (m *machine) check(t *rapid.T) {
 		}
 		m.settled[s.Event] = true
 	}
-	held, queued, running, runnable, lists := 0, 0, 0, 0, 0
+	held, queued, running, runnable, waiting, lists := 0, 0, 0, 0, 0, 0
 	q := &d.quarantine
 	suspects := len(m.watched) + q.ready.n
 	for i, h := range m.held {
@@ -173,12 +173,13 @@ func (m *machine) check(t *rapid.T) {
 		require.LessOrEqual(t, o.credit, quantum)
 		require.Equal(t, o.counted > 0, o.list != nil, "who can start something has a turn")
 		require.Equal(t, max(0, min(o.queue.n, d.cfg.OwnerMaxRunning-o.running)), o.counted)
-		require.True(t, len(o.routes)+o.queue.n+o.running > 0, "who has nothing is forgotten")
-		queued, running, runnable = queued+o.queue.n, running+o.running, runnable+o.counted
+		require.True(t, len(o.routes)+o.queue.n+o.suspects+o.running > 0, "who has nothing is forgotten")
+		queued, running, runnable, waiting = queued+o.queue.n, running+o.running, runnable+o.counted, waiting+o.suspects
 		if o.list != nil {
 			lists++
 		}
 	}
+	require.Equal(t, q.suspects.n+q.waiting.n, waiting)
 	require.GreaterOrEqual(t, suspects, q.watched, "each that is counted is somewhere")
 	require.Len(t, q.noted, len(m.watched)+q.ready.n, "who is about to run is with the settler or ready")
 	require.True(t, q.phase == open || q.event != nil || q.phase == clearing)

@@ -12,14 +12,15 @@ type owner struct {
 	maxRunning int
 	maxQueued  int
 
-	queue   queue
-	soonest time.Time // no queued event has a deadline before this; zero = none has one
-	running int
-	counted int  // part of Dispatcher.runnable
-	parking bool // events of it are parked, and those that come go behind them
-	parked  bool // parked ones come or may come: the settler is told of room
-	full    bool // its queue ran over, and is not half empty yet
-	freed   int  // events that left the queue since the settler was told of room
+	queue    queue
+	suspects int       // that wait in the quarantine instead
+	soonest  time.Time // no queued event has a deadline before this; zero = none has one
+	running  int
+	counted  int  // part of Dispatcher.runnable
+	parking  bool // events of it are parked, and those that come go behind them
+	parked   bool // parked ones come or may come: the settler is told of room
+	full     bool // its queue ran over, and is not half empty yet
+	freed    int  // events that left the queue since the settler was told of room
 
 	// Owned by turns.
 	credit time.Duration // CPU time it may still start in its round; below zero is debt

@@ -14,6 +14,18 @@ func (d *Dispatcher) park(o *owner, e *events.Event, t *tell) {
 	t.settle = append(t.settle, events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}})
 }
 
+// unused: e was brought because there was room, and takes no place in the queue of its owner, who may be unknown.
+func (d *Dispatcher) unused(o *owner, e *events.Event, t *tell) {
+	switch {
+	case !e.Parked:
+	case o != nil:
+		o.freed++
+		d.makeRoom(o, t)
+	case d.roomer != nil:
+		t.room = append(t.room, room{e.Owner, parkedSlack})
+	}
+}
+
 // Through says that nothing of owner is parked any more, or what is left is submitted already, when parks of its events had been settled
 // with Park by this Dispatcher. If more were since, it is of the past and does nothing. It may be called from any goroutine and does not block.
 func (d *Dispatcher) Through(ownerName string, parks uint64) {

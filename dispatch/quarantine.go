@@ -90,8 +90,10 @@ func (d *Dispatcher) suspect(e *events.Event, now time.Time, t *tell) {
 		q.ready.pushBack(it)
 	case e.Crashes >= aloneAfter:
 		q.waiting.pushBack(it)
+		d.owners[e.Owner].suspects++
 	default:
 		q.suspects.pushBack(it)
+		d.owners[e.Owner].suspects++
 	}
 	d.queued++
 	d.noteDeadline(e.Deadline)
@@ -167,11 +169,21 @@ func (d *Dispatcher) isolate(now time.Time, t *tell) {
 func (d *Dispatcher) unqueue(from *queue, now time.Time, t *tell) *events.Event {
 	e := from.popFront().event
 	d.queued--
+	defer d.unsuspect(e, t)
 	if v, f := refuse(e, d.routeOf(e), now); f != nil {
 		t.settle = append(t.settle, d.refused(e, v, f))
 		return nil
 	}
 	return e
+}
+
+// unsuspect: e, which was not watched yet, waits in the quarantine no longer.
+func (d *Dispatcher) unsuspect(e *events.Event, t *tell) {
+	o := d.owners[e.Owner]
+	o.suspects--
+	o.freed++
+	d.makeRoom(o, t)
+	d.forget(o)
 }
 
 // note has the settler note that e is about to run, and submit it again.
@@ -296,6 +308,9 @@ func (d *Dispatcher) expireQuarantine(now time.Time, t *tell) {
 				v, f := refuse(it.event, d.routeOf(it.event), now)
 				d.queued--
 				t.settle = append(t.settle, d.refused(it.event, v, f))
+				if part != &q.ready {
+					d.unsuspect(it.event, t)
+				}
 				return false
 			}
 			d.noteDeadline(it.event.Deadline)
@@ -309,7 +324,11 @@ func (d *Dispatcher) emptyQuarantine(t *tell) {
 	q := &d.quarantine
 	for _, part := range []*queue{&q.suspects, &q.ready, &q.waiting} {
 		for part.n > 0 {
-			t.settle = append(t.settle, returned(part.popFront().event))
+			e := part.popFront().event
+			t.settle = append(t.settle, returned(e))
+			if part != &q.ready {
+				d.unsuspect(e, t)
+			}
 		}
 	}
 	q.phase, q.event = open, nil

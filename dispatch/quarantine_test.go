@@ -216,3 +216,35 @@ func TestSuspectsThatMustWaitAreNotWatched(t *testing.T) {
 	require.Len(t, watchAll(d, l), 1)
 	require.Len(t, d.Next(0, 1), 1)
 }
+
+// Parked events that come back after a crash make room as they leave, like those of the queue; so does one that is refused.
+func TestSuspectsMakeRoom(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 16})
+	d.Install(worker("o", "w"))
+	parked := func(n, crashes int) *events.Event {
+		e := crashed("o", n, crashes)
+		e.Parked = true
+		return e
+	}
+	var batch []*events.Event
+	for i := range 9 {
+		batch = append(batch, parked(i, 1))
+	}
+	d.Submit(append(batch, parked(9, 2)))
+	require.Empty(t, l.rooms, "more than half of a queue waits")
+	for d.quarantine.queued() > 0 {
+		watchAll(d, l)
+		for run := d.Next(0, 1); len(run) > 0; run = d.Next(0, 1) {
+			report(d, 0, time.Microsecond, run)
+		}
+	}
+	require.Equal(t, room{"o", 8}, l.rooms[len(l.rooms)-1], "nothing of it is left")
+
+	l.rooms = nil
+	stranger := parked(10, 1)
+	stranger.Worker = "unknown"
+	nobody := parked(11, 0)
+	nobody.Owner = "nobody"
+	d.Submit([]*events.Event{stranger, nobody})
+	require.Equal(t, []room{{"o", 8}, {"nobody", parkedSlack}}, l.rooms)
+}

@@ -37,9 +37,13 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, t *tell) {
 		return
 	}
 	o, r := d.owners[e.Owner], d.routeOf(e)
+	if e.Parked && o != nil {
+		o.parked = true // maybe by another process
+	}
 	v, f := refuse(e, r, now)
 	if f != nil {
 		t.settle = append(t.settle, d.refused(e, v, f))
+		d.unused(o, e, t)
 		return
 	}
 	if e.Crashes > 0 {
@@ -58,7 +62,6 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, t *tell) {
 		d.park(o, e, t)
 		return
 	}
-	o.parked = o.parked || e.Parked // another process may have parked it
 	d.push(o, item{e, r, now}, false)
 }
 
