@@ -3,6 +3,7 @@ package consumer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -162,24 +163,30 @@ func (c *Consumer) lookUp(stream, subject string, done func(m *storedMsg, err er
 func (c *Consumer) lookUpBy(stream string, request []byte, done func(m *storedMsg, err error)) {
 	ask := &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + stream, Data: request}
 	c.asker.ask(ask, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
-		var a struct {
-			Message *storedMsg `json:"message"`
-			Error   *apiError  `json:"error"`
-		}
-		if err == nil {
-			err = json.Unmarshal(answer.Data, &a)
-		}
-		switch {
-		case err != nil:
-		case a.Error != nil && a.Error.ErrCode == int(jetstream.JSErrCodeMessageNotFound):
-		case a.Error != nil:
-			err = a.Error
-		case a.Message == nil:
-			err = fmt.Errorf("answer of stream %s has no message", stream)
-		}
 		if err != nil {
-			a.Message = nil
+			done(nil, err)
+			return
 		}
-		done(a.Message, err)
+		done(parseStored(answer))
 	})
+}
+
+// parseStored reads the answer to a STREAM.MSG.GET; nil when there is no such message.
+func parseStored(answer *nats.Msg) (*storedMsg, error) {
+	var a struct {
+		Message *storedMsg `json:"message"`
+		Error   *apiError  `json:"error"`
+	}
+	err := json.Unmarshal(answer.Data, &a)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("answer about a stored message: %w", err)
+	case a.Error != nil && a.Error.ErrCode == int(jetstream.JSErrCodeMessageNotFound):
+		return nil, nil
+	case a.Error != nil:
+		return nil, a.Error
+	case a.Message == nil:
+		return nil, errors.New("an answer of JetStream has no message")
+	}
+	return a.Message, nil
 }

@@ -168,7 +168,7 @@ func (c *Consumer) put(h *held, r record, tries *retrier, then func()) {
 // forget removes h's record: the event has ended. The marker that is left goes after a minute.
 func (c *Consumer) forget(h *held) {
 	m := &nats.Msg{Subject: attemptsSubject(h), Header: nats.Header{
-		"KV-Operation": {"PURGE"}, "Nats-Rollup": {"sub"}, "Nats-TTL": {"60s"},
+		"KV-Operation": {"PURGE"}, headerRollup: {"sub"}, "Nats-TTL": {"60s"},
 	}}
 	if err := c.nc.PublishMsg(m); err != nil {
 		c.log.Debug().Err(err).Msg("attempts of an ended event stay until their time is over")

@@ -88,23 +88,17 @@ func (d *DeadLetters) List(ctx context.Context, f Filter) iter.Seq2[*events.Dead
 			yield(nil, err)
 			return
 		}
-		filter := jetstream.WithGetMsgSubject(d.subjects.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason))
-		for seq, n := f.After+1, 0; f.Limit == 0 || n < f.Limit; seq++ {
-			m, err := stream.GetMsg(ctx, seq, filter)
-			if errors.Is(err, jetstream.ErrMsgNotFound) {
-				return
-			}
+		n := 0
+		for m, err := range messages(ctx, stream, d.subjects.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason), f.After+1) {
 			if err != nil {
 				yield(nil, fmt.Errorf("dead letters: %w", err))
 				return
 			}
-			seq = m.Sequence
 			letter, err := decodeDead(m)
 			if err == nil && !f.passes(letter) {
 				continue
 			}
-			n++
-			if !yield(letter, err) {
+			if n++; !yield(letter, err) || n == f.Limit {
 				return
 			}
 		}

@@ -116,11 +116,7 @@ func (d *DeadLetters) put(ctx context.Context, letter *events.DeadLetter) (store
 
 // find looks for a letter under its subject, whatever its reason. last is the number of the last that there is.
 func (d *DeadLetters) find(ctx context.Context, letter *events.DeadLetter, subject string) (last uint64, there bool, err error) {
-	for {
-		m, err := d.stream.GetMsg(ctx, last+1, jetstream.WithGetMsgSubject(subject))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return last, false, nil
-		}
+	for m, err := range messages(ctx, d.stream, subject, 1) {
 		if err != nil {
 			return 0, false, err
 		}
@@ -129,4 +125,5 @@ func (d *DeadLetters) find(ctx context.Context, letter *events.DeadLetter, subje
 			return last, true, nil
 		}
 	}
+	return last, false, nil
 }

@@ -101,15 +101,20 @@ func (r *retries) pop(now time.Time) (due []*held, next time.Duration) {
 	defer r.mu.Unlock()
 	for len(r.heap) > 0 && !r.heap[0].due.After(now) {
 		h := heap.Pop(&r.heap).(retryItem).held
-		if r.of[h.event.Owner]--; r.of[h.event.Owner] <= 0 {
-			delete(r.of, h.event.Owner)
-		}
+		r.left(h.event.Owner)
 		due = append(due, h)
 	}
 	if len(r.heap) == 0 {
 		return due, time.Hour
 	}
 	return due, r.heap[0].due.Sub(now)
+}
+
+// left: one of owner's waits no longer. The lock is held.
+func (r *retries) left(owner string) {
+	if r.of[owner]--; r.of[owner] <= 0 {
+		delete(r.of, owner)
+	}
 }
 
 // drop takes one out.
@@ -119,9 +124,7 @@ func (r *retries) drop(h *held) {
 	for i := range r.heap {
 		if r.heap[i].held == h {
 			heap.Remove(&r.heap, i)
-			if r.of[h.event.Owner]--; r.of[h.event.Owner] <= 0 {
-				delete(r.of, h.event.Owner)
-			}
+			r.left(h.event.Owner)
 			return
 		}
 	}

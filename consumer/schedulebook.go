@@ -43,7 +43,7 @@ func (b *Schedules) Status(ctx context.Context, w *events.Worker, s events.Sched
 	if err != nil {
 		return ScheduleStatus{}, fmt.Errorf("schedule %s of %s: %w", s.Name, w.Target(), err)
 	}
-	live := &liveSchedule{owner: w.Owner, worker: w.Name, schedule: s, deployed: w.DeployedAt.UnixMilli(), number: w.Number}
+	live := newLiveSchedule(w, s)
 	if live.state, _, err = b.store.read(ctx, w.Owner, w.Name, s.Name); err != nil {
 		return ScheduleStatus{}, fmt.Errorf("schedule %s of %s: %w", s.Name, w.Target(), err)
 	}
@@ -75,7 +75,7 @@ func (b *Schedules) Resume(ctx context.Context, w *events.Worker, s events.Sched
 }
 
 func (b *Schedules) change(ctx context.Context, w *events.Worker, s events.Schedule, f func(*tickState)) error {
-	live := &liveSchedule{owner: w.Owner, worker: w.Name, schedule: s, deployed: w.DeployedAt.UnixMilli(), number: w.Number}
+	live := newLiveSchedule(w, s)
 	for {
 		st, seq, err := b.store.read(ctx, w.Owner, w.Name, s.Name)
 		if err != nil {
@@ -102,27 +102,16 @@ type WaitingEvent struct {
 // Waiting goes through the events that wait, the one that was put off first first. Empty strings stand for any.
 func (b *Schedules) Waiting(ctx context.Context, owner, worker string) iter.Seq2[*WaitingEvent, error] {
 	return func(yield func(*WaitingEvent, error) bool) {
-		stream, err := b.js.Stream(ctx, StreamSchedules)
-		if err != nil {
-			yield(nil, fmt.Errorf("stream %s: %w", StreamSchedules, err))
-			return
-		}
 		decoder := events.Decoder{Subjects: b.store.subjects}
-		filter := jetstream.WithGetMsgSubject(b.store.subjects.WaitingEvents(owner, worker, ""))
-		for seq := uint64(1); ; seq++ {
-			m, err := stream.GetMsg(ctx, seq, filter)
-			if errors.Is(err, jetstream.ErrMsgNotFound) {
-				return
-			}
+		for m, err := range b.messages(ctx, owner, worker, "") {
 			if err != nil {
-				yield(nil, fmt.Errorf("stream %s: %w", StreamSchedules, err))
+				yield(nil, err)
 				return
 			}
-			seq = m.Sequence
 			w := &WaitingEvent{}
 			// Whom it replies to is not for us to judge: only what it is.
-			w.Event, _ = decoder.DecodeParked(events.Origin{Stream: StreamSchedules, Seq: seq, Subject: m.Subject}, events.Header(m.Header), nil, m.Time)
-			w.At, _ = time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(headerSchedule), "@at "))
+			w.Event, _ = decoder.DecodeParked(events.Origin{Stream: StreamSchedules, Seq: m.Sequence, Subject: m.Subject}, events.Header(m.Header), nil, m.Time)
+			w.At, _ = waitsUntil(m)
 			if !yield(w, nil) {
 				return
 			}
@@ -146,21 +135,11 @@ func (b *Schedules) Cancel(ctx context.Context, owner, worker, id string) (cance
 	if err := b.store.api(ctx, "STREAM.INFO", nil, &info); err != nil {
 		return 0, err
 	}
-	stream, err := b.js.Stream(ctx, StreamSchedules)
-	if err != nil {
-		return 0, fmt.Errorf("stream %s: %w", StreamSchedules, err)
-	}
-	filter := jetstream.WithGetMsgSubject(b.store.subjects.WaitingEvents(owner, worker, id))
-	for seq := uint64(1); ; seq++ {
-		m, err := stream.GetMsg(ctx, seq, filter)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return cancelled, nil
-		}
+	for m, err := range b.messages(ctx, owner, worker, id) {
 		if err != nil {
-			return cancelled, fmt.Errorf("stream %s: %w", StreamSchedules, err)
+			return cancelled, err
 		}
-		seq = m.Sequence
-		at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(headerSchedule), "@at "))
+		at, err := waitsUntil(m)
 		if err != nil || at.Sub(info.Now) < tooLate {
 			continue
 		}
@@ -172,6 +151,24 @@ func (b *Schedules) Cancel(ctx context.Context, owner, worker, id string) (cance
 		}
 		cancelled += purge.Purged
 	}
+	return cancelled, nil
+}
+
+// messages goes through what waits, the first stored first. Empty strings stand for any.
+func (b *Schedules) messages(ctx context.Context, owner, worker, id string) iter.Seq2[*jetstream.RawStreamMsg, error] {
+	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
+		stream, err := b.js.Stream(ctx, StreamSchedules)
+		if err != nil {
+			yield(nil, fmt.Errorf("stream %s: %w", StreamSchedules, err))
+			return
+		}
+		messages(ctx, stream, b.store.subjects.WaitingEvents(owner, worker, id), 1)(yield)
+	}
+}
+
+// waitsUntil is when a waiting event is due.
+func waitsUntil(m *jetstream.RawStreamMsg) (time.Time, error) {
+	return time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(headerSchedule), "@at "))
 }
 
 func checkCancel(owner, worker, id string) error {

@@ -2,12 +2,10 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -57,22 +55,21 @@ func (c *Consumer) sweep(ctx context.Context, name, lane string) error {
 	if err != nil {
 		return err
 	}
-	filter := jetstream.WithGetMsgSubject(consumer.CachedInfo().Config.FilterSubject)
-	for seq := uint64(1); ; seq++ {
-		m, err := stream.GetMsg(ctx, seq, filter)
-		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Sequence > floor.Stream {
-			return nil
-		}
+	for m, err := range messages(ctx, stream, consumer.CachedInfo().Config.FilterSubject, 1) {
 		if err != nil {
 			return err
 		}
-		if seq = m.Sequence; m.Time.After(*floor.Last) {
+		if m.Sequence > floor.Stream {
+			return nil
+		}
+		if m.Time.After(*floor.Last) {
 			continue
 		}
-		subject := fmt.Sprintf("$JS.ACK.%s.%s.1.%d.%d.%d.0", name, lane, seq, floor.Consumer, m.Time.UnixNano())
+		subject := fmt.Sprintf("$JS.ACK.%s.%s.1.%d.%d.%d.0", name, lane, m.Sequence, floor.Consumer, m.Time.UnixNano())
 		if _, err := c.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject}); err != nil {
 			return err
 		}
 		c.metrics.swept.Inc()
 	}
+	return nil
 }

@@ -48,6 +48,11 @@ type liveSchedule struct {
 	fails int        // in a row
 }
 
+// newLiveSchedule is schedule s of w before anything is known of its state.
+func newLiveSchedule(w *events.Worker, s events.Schedule) *liveSchedule {
+	return &liveSchedule{owner: w.Owner, worker: w.Name, schedule: s, deployed: w.DeployedAt.UnixMilli(), number: w.Number}
+}
+
 // base is the time after which ticks are still to be made.
 func (s *liveSchedule) base() time.Time {
 	deployed := time.UnixMilli(s.deployed)

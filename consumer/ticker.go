@@ -56,9 +56,9 @@ func (t *ticker) install(w *events.Worker) {
 			t.log.Error().Err(err).Str("worker", w.Target()).Str("schedule", s.Name).Msg("schedule cannot be computed; it does not tick")
 			continue
 		}
-		list = append(list, &liveSchedule{
-			owner: w.Owner, worker: w.Name, schedule: s, spec: spec, deployed: w.DeployedAt.UnixMilli(), number: w.Number,
-		})
+		live := newLiveSchedule(w, s)
+		live.spec = spec
+		list = append(list, live)
 	}
 	t.replace(w.Target(), list)
 }
@@ -186,15 +186,15 @@ func (t *ticker) tick(ctx context.Context, s *liveSchedule) (err error) {
 		s.plan(base)
 		return nil
 	}
-	if patience := t.standby(s); s.state != nil && s.state.Node != t.node && now.Before(last.Add(patience)) {
+	if patience := standby(); s.state != nil && s.state.Node != t.node && now.Before(last.Add(patience)) {
 		s.known, s.next = false, last.Add(patience)
 		return nil
 	}
 	return t.make(ctx, s, ticks, last)
 }
 
-// standby is how long after a tick this process makes it, if another has made the last.
-func (t *ticker) standby(*liveSchedule) time.Duration { return tickStandby + rand.N(tickStandby) }
+// standby is how long after a tick a process makes it, if another has made the last.
+func standby() time.Duration { return tickStandby + rand.N(tickStandby) }
 
 // plan sets when the next tick is due.
 func (s *liveSchedule) plan(base time.Time) {

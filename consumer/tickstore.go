@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -36,26 +34,15 @@ func (s tickStore) read(ctx context.Context, owner, worker, name string) (*tickS
 	if err != nil {
 		return nil, 0, err
 	}
-	var a struct {
-		Message *storedMsg `json:"message"`
-		Error   *apiError  `json:"error"`
-	}
-	if err := json.Unmarshal(answer.Data, &a); err != nil {
-		return nil, 0, fmt.Errorf("state of a schedule: %w", err)
-	}
-	switch {
-	case a.Error != nil && a.Error.ErrCode == int(jetstream.JSErrCodeMessageNotFound):
-		return nil, 0, nil
-	case a.Error != nil:
-		return nil, 0, a.Error
-	case a.Message == nil:
-		return nil, 0, fmt.Errorf("answer of stream %s has no message", StreamSchedules)
+	m, err := parseStored(answer)
+	if m == nil || err != nil {
+		return nil, 0, err
 	}
 	st := &tickState{}
-	if err := json.Unmarshal(a.Message.Data, st); err != nil {
-		return nil, a.Message.Seq, nil // not ours, or broken: it is overwritten
+	if err := json.Unmarshal(m.Data, st); err != nil {
+		return nil, m.Seq, nil // not ours, or broken: it is overwritten
 	}
-	return st, a.Message.Seq, nil
+	return st, m.Seq, nil
 }
 
 // commit stores the state of a schedule in place of the one with sequence s.seq, and the events of ticks: all of it or nothing. It
@@ -66,7 +53,7 @@ func (s tickStore) commit(ctx context.Context, live *liveSchedule, st *tickState
 	if err != nil {
 		return 0, err
 	}
-	h := nats.Header{"Nats-Rollup": {"sub"}, headerExpectLastSubjectSeq: {strconv.FormatUint(live.seq, 10)}}
+	h := nats.Header{headerRollup: {"sub"}, headerExpectLastSubjectSeq: {strconv.FormatUint(live.seq, 10)}}
 	if st.Removed {
 		h.Set("Nats-TTL", removedTTL.String())
 	}
@@ -118,13 +105,7 @@ func (s tickStore) publish(ctx context.Context, batch []*nats.Msg) (uint64, erro
 		}
 		return 0, err
 	}
-	var ack struct {
-		Seq uint64 `json:"seq"`
-	}
-	if err := json.Unmarshal(answer.Data, &ack); err != nil {
-		return 0, fmt.Errorf("answer to a batch: %w", err)
-	}
-	return ack.Seq - uint64(last), nil //nolint:gosec // never negative
+	return pubSeq(answer) - uint64(last), nil //nolint:gosec // never negative
 }
 
 func (s tickStore) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {

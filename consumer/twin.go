@@ -41,12 +41,7 @@ func (c *Consumer) askParked(h *held, then func()) {
 				}
 			})
 		case err != nil && !errors.As(err, &refused):
-			c.log.Warn().Err(err).Str("event", h.event.ID).Msg("it could not be found out whether a redelivered event is parked; trying again")
-			c.recreate()
-			if h.tries == nil {
-				h.tries = newRetrier(0)
-			}
-			c.after(h.tries, func() { c.askParked(h, then) })
+			c.arriveLater(h, err, "it could not be found out whether a redelivered event is parked; trying again", func() { c.askParked(h, then) })
 		default:
 			if err != nil && refused.ErrCode != codeWrongLastMsgID {
 				c.log.Warn().Err(err).Str("event", h.event.ID).Msg("JetStream does not say whether a redelivered event is parked; running it")

@@ -18,9 +18,7 @@ func (d *Dispatcher) SetPolicy(name string, p events.Policy) {
 		d.policies[name] = p
 	}
 	if o := d.owners[name]; o != nil {
-		d.applyPolicy(o)
-		d.changed(o)
-		d.makeRoom(o, &t)
+		d.rebound(o, &t)
 	}
 	d.rouse(now, &t)
 	d.mu.Unlock()
@@ -34,6 +32,13 @@ func (d *Dispatcher) applyPolicy(o *owner) {
 	o.credit = min(o.credit, o.quantum)
 	o.maxRunning = d.share(p.MaxRunning, d.cfg.OwnerMaxRunning, p.FleetMaxRunning)
 	o.maxQueued = d.share(p.MaxQueued, d.cfg.OwnerMaxQueued, p.FleetMaxQueued)
+}
+
+// rebound applies what an owner that is there may have from now on.
+func (d *Dispatcher) rebound(o *owner, t *tell) {
+	d.applyPolicy(o)
+	d.changed(o)
+	d.makeRoom(o, t)
 }
 
 // share is a limit here: the owner's own or the configured one, and no more than its part of what the fleet may have.
@@ -58,9 +63,7 @@ func (d *Dispatcher) SetProcesses(n int) {
 		d.processes = n
 		for name, p := range d.policies {
 			if o := d.owners[name]; o != nil && (p.FleetMaxRunning > 0 || p.FleetMaxQueued > 0) {
-				d.applyPolicy(o)
-				d.changed(o)
-				d.makeRoom(o, &t)
+				d.rebound(o, &t)
 			}
 		}
 	}
