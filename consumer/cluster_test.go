@@ -306,14 +306,16 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	c.Cut(0)
 	require.Eventually(t, func() bool { return nc.IsConnected() && nc.ConnectedUrl() != c.URL(0) }, clusterPatience, 10*time.Millisecond)
 
-	// All lanes are asked for events, so that whichever has a leader again gives some.
-	others := jetStream(t, c.Connect(1))
-	require.Eventually(t, func() bool {
+	// All lanes are asked for events, so that whichever has a leader again gives some. Until one is stored the servers are at it.
+	others, stored := jetStream(t, c.Connect(1)), false
+	publish := func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		for i := range 50 {
-			_, _ = others.PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i), "w"), Data: []byte("after")}, jetstream.WithRetryAttempts(0))
+			_, err := others.PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i), "w"), Data: []byte("after")}, jetstream.WithRetryAttempts(0))
+			stored = stored || err == nil
 		}
-		return len(ran) > 0
-	}, clusterPatience, 100*time.Millisecond, "it runs events again")
+	}
+	require.Eventually(t, func() bool { publish(); return stored }, 3*clusterPatience, 100*time.Millisecond, "two servers of three store events")
+	require.Eventually(t, func() bool { publish(); return len(ran) > 0 }, clusterPatience, 100*time.Millisecond, "it runs events again")
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,10 +27,8 @@ func newSchedulesLs(e *env) *cobra.Command {
 		Use: "ls", Short: "List the schedules of all active versions, with their last and next tick", Args: cobra.NoArgs,
 		Example: "  pinwheel schedules ls --owner acme",
 	}, func(ctx context.Context, _ []string) error {
-		if owner != "" {
-			if err := events.CheckName("owner", owner); err != nil {
-				return usage("--%w", err)
-			}
+		if err := checkFilter("owner", owner); err != nil {
+			return err
 		}
 		return e.withSchedules(ctx, func(s *deploy.Store, b *consumer.Schedules) error {
 			rows, err := scheduleRows(ctx, s, b, owner)
@@ -54,10 +53,8 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 		Use: "waiting", Short: "List the events that wait for their time: delayed ones, and those whose next run is far away", Args: cobra.NoArgs,
 		Example: "  pinwheel schedules waiting --owner acme",
 	}, func(ctx context.Context, _ []string) error {
-		for what, name := range map[string]string{"owner": owner, "worker": worker} {
-			if err := events.CheckName(what, name); name != "" && err != nil {
-				return usage("--%w", err)
-			}
+		if err := cmp.Or(checkFilter("owner", owner), checkFilter("worker", worker)); err != nil {
+			return err
 		}
 		return e.withSchedules(ctx, func(_ *deploy.Store, b *consumer.Schedules) error {
 			return e.printWaiting(b.Waiting(ctx, owner, worker), asJSON)

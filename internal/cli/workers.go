@@ -23,10 +23,8 @@ func newWorkersLs(e *env) *cobra.Command {
 	c := e.command(cobra.Command{
 		Use: "ls", Short: "List workers with their active version", Args: cobra.NoArgs, Example: "  pinwheel workers ls --owner acme",
 	}, func(ctx context.Context, _ []string) error {
-		if owner != "" {
-			if err := events.CheckName("owner", owner); err != nil {
-				return usage("--%w", err)
-			}
+		if err := checkFilter("owner", owner); err != nil {
+			return err
 		}
 		return e.withStore(ctx, func(s *deploy.Store) error {
 			ws, err := s.List(ctx, owner)
@@ -42,6 +40,17 @@ func newWorkersLs(e *env) *cobra.Command {
 	c.Flags().StringVar(&owner, "owner", "", "only workers of this owner")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
+}
+
+// checkFilter checks the value of a flag that chooses by name; empty stands for any.
+func checkFilter(what, name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := events.CheckName(what, name); err != nil {
+		return usage("--%w", err)
+	}
+	return nil
 }
 
 func newWorkersShow(e *env) *cobra.Command {
