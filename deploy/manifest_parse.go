@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -62,19 +63,19 @@ func (p *manifestParser) manifest(m *Manifest) error {
 		"vars":   p.strings(&m.Vars),
 		"queues": p.strings(&m.Queues),
 		"limits": p.fixed(fields{
-			"cpuMs": p.value(aNumber, &l.CPU), "wallMs": p.value(aNumber, &l.Wall), "heapMB": p.value(aNumber, &l.HeapMB),
-			"subrequests": p.value(aNumber, &l.Subrequests), "logBytes": p.value(aNumber, &l.LogBytes),
+			"cpuMs": p.number(&l.CPU), "wallMs": p.number(&l.Wall), "heapMB": p.number(&l.HeapMB),
+			"subrequests": p.number(&l.Subrequests), "logBytes": p.number(&l.LogBytes),
 		}),
 		"retries": p.fixed(fields{
-			"maxAttempts": p.value(aNumber, &r.MaxAttempts), "initialMs": p.value(aNumber, &r.Initial),
-			"factor": p.value("a number", &r.Factor), "maxMs": p.value(aNumber, &r.Max),
+			"maxAttempts": p.number(&r.MaxAttempts), "initialMs": p.number(&r.Initial),
+			"factor": p.number(&r.Factor), "maxMs": p.number(&r.Max),
 			"jitter": p.value("a number", &r.Jitter), "fetch": p.value("true or false", &r.Fetch),
 		}),
 		"schedules":    p.schedules(&m.Schedules),
 		"onDeadLetter": p.onDeadLetter(&m.OnDead),
 		"idempotent":   p.value("true or false", &m.Idempotent),
 		"lifetime": p.fixed(fields{
-			"idleMs": p.value(aNumber, &life.Idle), "ttlMs": p.value(aNumber, &life.TTL), "requests": p.value(aNumber, &life.Requests),
+			"idleMs": p.number(&life.Idle), "ttlMs": p.number(&life.TTL), "requests": p.number(&life.Requests),
 		}),
 	}, nil)
 	if err != nil {
@@ -86,8 +87,6 @@ func (p *manifestParser) manifest(m *Manifest) error {
 	}
 	return nil
 }
-
-const aNumber = "a whole number"
 
 // field reads the value of a key; path is the key's.
 type field func(path string) error
@@ -158,6 +157,25 @@ func (p *manifestParser) value(want string, into any) field {
 		}
 		if string(raw) == "null" || json.Unmarshal(raw, into) != nil {
 			return p.fail(at, "%s is %s: it is %s", path, shorten(raw), want)
+		}
+		return nil
+	}
+}
+
+// number reads a number that is above 0: in a manifest's types 0 is what was left out.
+func (p *manifestParser) number(into any) field {
+	want := "a whole number"
+	if _, ok := into.(*float64); ok {
+		want = "a number"
+	}
+	read := p.value(want, into)
+	return func(path string) error {
+		at := p.next()
+		if err := read(path); err != nil {
+			return err
+		}
+		if reflect.ValueOf(into).Elem().IsZero() {
+			return p.fail(at, "%s is 0: it is above 0; without it the default holds", path)
 		}
 		return nil
 	}
