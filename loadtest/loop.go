@@ -66,10 +66,7 @@ func (r *runner) openLoop(ctx context.Context, s *site, sc *scenario, c Case) (*
 	if err != nil {
 		return nil, err
 	}
-	round := &Round{Metrics: map[string]float64{}, Redelivered: l.judge.again}
-	round.Curve = p.latency.report(round.Metrics)
-	round.Metrics["lag p99 ms"] = p.lag.at(99)
-	s.meter.report(round.Metrics, p.from, p.to, n)
+	round := l.report(p)
 	if err := s.settled(ctx, r.o.patience); err != nil {
 		l.judge.note("%v", err)
 	}
@@ -109,6 +106,15 @@ func (l *loop) run(ctx context.Context, first, n, rate int) (*phase, error) {
 	err = l.r.awaitReplies(ctx, l.site, l.judge, first+n)
 	p.to = l.site.meter.read()
 	return p, err
+}
+
+// report is what was measured in a phase.
+func (l *loop) report(p *phase) *Round {
+	round := &Round{Metrics: map[string]float64{}, Redelivered: l.judge.again}
+	round.Curve = p.latency.report(round.Metrics)
+	round.Metrics["lag p99 ms"] = p.lag.at(99)
+	l.site.meter.report(round.Metrics, p.from, p.to, p.events)
+	return round
 }
 
 // replied is called with the judge's lock held.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -39,10 +38,7 @@ func (r *runner) noisy(ctx context.Context, s *site, sc *scenario, c Case) (*Rou
 	if err != nil {
 		return nil, err
 	}
-	round := &Round{Metrics: map[string]float64{}, Redelivered: l.judge.again}
-	round.Curve = beside.latency.report(round.Metrics)
-	round.Metrics["lag p99 ms"] = beside.lag.at(99)
-	s.meter.report(round.Metrics, beside.from, beside.to, n)
+	round := l.report(beside)
 	round.Metrics["p99 alone ms"] = alone.latency.at(99)
 	round.Metrics["p99 beside/alone"] = beside.latency.at(99) / alone.latency.at(99)
 	return round, errors.Join(l.judge.verdict(), r.stillNoisy(ctx, s))
@@ -64,16 +60,9 @@ func (r *runner) fillNoise(s *site, p part, n int) error {
 
 // stillNoisy is an error when the backlog did not last.
 func (r *runner) stillNoisy(ctx context.Context, s *site) error {
-	left := 0
-	for _, name := range []string{stream, streamParked} {
-		n, err := s.backlog(ctx, name)
-		if err != nil {
-			return err
-		}
-		left += n
-	}
-	if dead, err := s.backlog(ctx, streamDead); err != nil || dead > 0 {
-		return errors.Join(err, fmt.Errorf("%d events became dead letters", dead))
+	left, err := s.left(ctx)
+	if err := errors.Join(err, s.dead(ctx)); err != nil {
+		return err
 	}
 	if left == 0 {
 		return errors.New("the backlog was over before the quiet owners' time: ask for a shorter --duration")

@@ -154,23 +154,29 @@ func (s *site) backlog(ctx context.Context, name string) (int, error) {
 // settled waits until every event is acked. The error says what is left, or became a dead letter.
 func (s *site) settled(ctx context.Context, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		left := 0
-		for _, name := range []string{stream, streamParked} {
-			n, err := s.backlog(ctx, name)
-			if err != nil {
-				return err
-			}
-			left += n
-		}
-		if left == 0 {
-			break
-		}
-		if time.Now().After(end) {
+		switch left, err := s.left(ctx); {
+		case err != nil:
+			return err
+		case left == 0:
+			return s.dead(ctx)
+		case time.Now().After(end):
 			return fmt.Errorf("%d events are answered and not acked", left)
 		}
 	}
-	if dead, err := s.backlog(ctx, streamDead); err != nil || dead > 0 {
-		return errors.Join(err, fmt.Errorf("%d events became dead letters", dead))
+}
+
+// left is how many events are not acked, wherever they are.
+func (s *site) left(ctx context.Context) (int, error) {
+	stored, err1 := s.backlog(ctx, stream)
+	parked, err2 := s.backlog(ctx, streamParked)
+	return stored + parked, errors.Join(err1, err2)
+}
+
+// dead is an error when events became dead letters.
+func (s *site) dead(ctx context.Context) error {
+	n, err := s.backlog(ctx, streamDead)
+	if err == nil && n > 0 {
+		err = fmt.Errorf("%d events became dead letters", n)
 	}
-	return nil
+	return err
 }
