@@ -78,6 +78,14 @@ func filled(b []byte, id, n int) []byte {
 	return b
 }
 
+// sized is filled where there is room for a number.
+func sized(b []byte, id, n int) []byte {
+	if n == 0 {
+		return b
+	}
+	return filled(b, id, n)
+}
+
 func kilobyte(b []byte, id int) []byte     { return filled(b, id, 1<<10) }
 func sixtyFour(b []byte, id int) []byte    { return filled(b, id, 64<<10) }
 func twoMegabytes(b []byte, id int) []byte { return filled(b, id, 2<<20) }

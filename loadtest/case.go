@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 )
 
 // Loads.
@@ -23,6 +24,10 @@ type Case struct {
 	Events    int     `json:"events,omitempty"` // saturation
 	Rate      int     `json:"rate,omitempty"`   // open: events per second
 	Seconds   float64 `json:"seconds,omitempty"`
+	Pending   int     `json:"pending,omitempty"` // events stored and not answered while others are counted
+	Curve     string  `json:"curve,omitempty"`   // that this is a point of
+	At        int     `json:"at,omitempty"`      // size of what the curve is over
+	Line      string  `json:"line,omitempty"`    // of a curve with several
 }
 
 // ours is the system that is not a peer.
@@ -32,6 +37,9 @@ const ours = "pinwheel"
 func (c Case) Name() string {
 	if c.Beside {
 		return fmt.Sprintf("%s %s owners=%d", c.System, c.Load, c.Owners)
+	}
+	if c.Curve != "" {
+		return strings.TrimSpace(fmt.Sprintf("%s=%d %s", c.Curve, c.At, c.Line))
 	}
 	name := fmt.Sprintf("%s %s %s", c.Scenario, c.Load, c.Topology)
 	if c.Processes > 1 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"math"
@@ -12,6 +13,7 @@ type chart struct {
 	title, xLabel, yLabel string
 	xTicks                []mark
 	yLog                  bool
+	height                int // of what is between the axes, pixels; 0: plotHeight
 	lines                 []line
 }
 
@@ -21,8 +23,9 @@ type line struct {
 }
 
 type point struct {
-	x, y   float64
-	hollow bool
+	x, y      float64
+	low, high float64 // what it may as well be; both 0: that is not known
+	hollow    bool
 }
 
 // mark is a place on an axis, and what stands there.
@@ -31,15 +34,16 @@ type mark struct {
 	text string
 }
 
-// Sizes in a chart, pixels. Below the axes is a line for each name.
+// Sizes in a chart, pixels. Below the axes are the names.
 const (
 	chartWidth  = 720
 	plotHeight  = 300
 	marginLeft  = 70
 	marginRight = 20
-	marginTop   = 34
+	marginTop   = 46
 	marginAxis  = 44
 	legendLine  = 18
+	legendNames = 3 // beside each other
 )
 
 // colours can be told apart by most who do not see all of them, on white.
@@ -68,36 +72,60 @@ func (s scale) at(v float64) float64 {
 
 // svg draws the chart.
 func (c chart) svg() string {
+	c.height = cmp.Or(c.height, plotHeight)
 	x, y, ticks := c.scales()
-	height := marginTop + plotHeight + marginAxis + legendLine*len(c.lines) + 10
-	d := newDrawing(chartWidth, height, c.title)
+	bottom := float64(marginTop + c.height)
+	d := newDrawing(chartWidth, c.allHeight(), c.title)
 	for _, t := range ticks {
 		d.segment(marginLeft, y.at(t.at), chartWidth-marginRight, y.at(t.at), "#dddddd")
 		d.text(marginLeft-6, y.at(t.at)+4, "end", t.text)
 	}
 	for _, t := range c.xTicks {
-		d.segment(x.at(t.at), marginTop, x.at(t.at), marginTop+plotHeight, "#eeeeee")
-		d.text(x.at(t.at), marginTop+plotHeight+16, "middle", t.text)
+		d.segment(x.at(t.at), marginTop, x.at(t.at), bottom, "#eeeeee")
+		d.text(x.at(t.at), bottom+16, "middle", t.text)
 	}
-	d.text(chartWidth-marginRight, marginTop+plotHeight+34, "end", c.xLabel)
-	d.text(marginLeft-6, marginTop-8, "end", c.yLabel)
+	d.text(chartWidth-marginRight, bottom+34, "end", c.xLabel)
+	d.text(marginLeft-6, marginTop-16, "end", c.yLabel)
 	for i, l := range c.lines {
 		d.line(l, x, y, colour(i))
-		at := float64(marginTop + plotHeight + marginAxis + legendLine*i)
-		d.segment(marginLeft, at, marginLeft+24, at, colour(i))
-		d.text(marginLeft+30, at+4, "start", l.name)
+		if len(c.lines) == 1 {
+			break // its name is the axis's
+		}
+		left, at := marginLeft+float64(i%legendNames*(chartWidth-marginLeft)/legendNames), bottom+marginAxis+12+float64(legendLine*(i/legendNames))
+		d.wide(left, at, left+24, at, colour(i))
+		d.text(left+30, at+4, "start", l.name)
 	}
+	return d.end()
+}
+
+// allHeight is that of the whole picture.
+func (c chart) allHeight() int {
+	return marginTop + cmp.Or(c.height, plotHeight) + marginAxis + legendLine*((len(c.lines)+legendNames-1)/legendNames) + 16
+}
+
+// stacked draws charts one below the other.
+func stacked(charts ...chart) string {
+	inner, height := "", 0
+	for _, c := range charts {
+		inner += strings.Replace(c.svg(), "<svg ", fmt.Sprintf(`<svg y="%d" `, height), 1)
+		height += c.allHeight()
+	}
+	d := newDrawing(chartWidth, height, "")
+	d.WriteString(inner)
 	return d.end()
 }
 
 // scales span all points and ticks.
 func (c chart) scales() (x, y scale, ticks []mark) {
 	x = scale{math.Inf(1), math.Inf(-1), marginLeft + 10, chartWidth - marginLeft - marginRight - 20, false}
-	y = scale{math.Inf(1), math.Inf(-1), marginTop + plotHeight, -plotHeight, c.yLog}
+	y = scale{math.Inf(1), math.Inf(-1), float64(marginTop + c.height), -float64(c.height), c.yLog}
 	for _, l := range c.lines {
 		for _, p := range l.points {
 			x.from, x.to = min(x.from, p.x), max(x.to, p.x)
-			y.from, y.to = min(y.from, p.y), max(y.to, p.y)
+			y.from, y.to = min(y.from, p.y), max(y.to, p.y, p.high)
+			if p.low > 0 {
+				y.from = min(y.from, p.low)
+			}
 		}
 	}
 	for _, t := range c.xTicks {
@@ -150,6 +178,9 @@ func logTicks(a, b float64) []mark {
 
 // number writes v as people read it.
 func number(v float64) string {
+	if v >= 1_000_000 {
+		return fmt.Sprintf("%gM", math.Round(v/1e5)/10)
+	}
 	if v >= 10_000 {
 		return fmt.Sprintf("%gk", math.Round(v/100)/10)
 	}
@@ -163,12 +194,20 @@ func newDrawing(width, height int, title string) *drawing {
 	d := &drawing{}
 	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", width, height, width, height)
 	fmt.Fprintf(d, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
+	if title == "" {
+		return d
+	}
 	fmt.Fprintf(d, `<text x="%d" y="16" text-anchor="middle" font-size="13">%s</text>`+"\n", width/2, html.EscapeString(title))
 	return d
 }
 
 func (d *drawing) segment(x1, y1, x2, y2 float64, colour string) {
 	fmt.Fprintf(d, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s"/>`+"\n", x1, y1, x2, y2, colour)
+}
+
+// wide is a segment as thick as a legend's.
+func (d *drawing) wide(x1, y1, x2, y2 float64, colour string) {
+	fmt.Fprintf(d, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="3"/>`+"\n", x1, y1, x2, y2, colour)
 }
 
 func (d *drawing) text(x, y float64, anchor, text string) {
@@ -182,6 +221,9 @@ func (d *drawing) line(l line, x, y scale, colour string) {
 	}
 	fmt.Fprintf(d, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>`+"\n", strings.Join(path, " "), colour)
 	for i, p := range l.points {
+		if p.high > 0 {
+			d.segment(x.at(p.x), y.at(max(p.low, y.from)), x.at(p.x), y.at(p.high), colour)
+		}
 		at, fill := strings.Split(path[i], ","), colour
 		if p.hollow {
 			fill = "#ffffff"

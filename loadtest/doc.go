@@ -6,6 +6,7 @@
 //	go run ./loadtest --scenario noisy,cold --rounds 5 --json new.json --html new.html
 //	go run ./loadtest --compare old.json new.json
 //	go run ./loadtest peers                               beside consumers of others
+//	go run ./loadtest curves                              over owners, workers, threads, bodies, processes, backlog
 //
 // It imports the vocabulary and the client for publishers, and no other room: what it does, anybody could do.
 package main

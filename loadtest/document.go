@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,9 @@ func (r *Report) document(where string) error {
 		return err
 	}
 	dir := filepath.Join(filepath.Dir(path), "img", name)
+	if err := removePlots(dir); err != nil {
+		return err
+	}
 	if err := r.writePlots(dir); err != nil {
 		return err
 	}
@@ -24,6 +28,15 @@ func (r *Report) document(where string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // for everybody to read
+}
+
+// removePlots removes what an earlier report may have had more of.
+func removePlots(dir string) error {
+	old, err := filepath.Glob(filepath.Join(dir, "*.svg"))
+	for _, path := range old {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
 }
 
 // checkDocument finds before anything is measured that it could not be written down.
@@ -46,13 +59,16 @@ func checkDocument(where string) error {
 func (r *Report) section(images string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s; %s.\n", r.Machine, r.span())
-	for _, t := range r.tables() {
-		fmt.Fprintf(&b, "\n%s", t.markdown())
+	for _, c := range r.chapters() {
+		if c.title != "" {
+			fmt.Fprintf(&b, "\n### %s\n\n%s.\n", c.title, strings.ToUpper(c.about[:min(1, len(c.about))])+c.about[min(1, len(c.about)):])
+		}
+		fmt.Fprintf(&b, "\n%s", c.table.markdown())
+		for _, p := range c.plots {
+			fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.title, images, p.file)
+		}
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.legend())
-	for _, p := range r.plots() {
-		fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.title, images, p.file)
-	}
 	return b.String()
 }
 

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+	"slices"
 )
 
 //go:embed page.html
@@ -13,8 +14,6 @@ var pageText string
 // page is the report as one HTML file that needs nothing else.
 func (r *Report) page() ([]byte, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"metrics": metrics,
-		"svg":     func(p plot) template.HTML { return template.HTML(p.svg) }, //nolint:gosec // made here, names escaped
 		"value": func(c Result, m metric) string {
 			if s, ok := c.summary(m.name); ok {
 				return fmt.Sprintf("%.*f", m.digits, s.median)
@@ -27,14 +26,35 @@ func (r *Report) page() ([]byte, error) {
 			}
 			return ""
 		},
-		"title":     func(p plot) string { return p.title },
 		"name":      func(m metric) string { return m.name },
 		"disturbed": func(c Result) bool { _, d := c.quiet(); return d },
 	}).Parse(pageText)
 	if err != nil {
 		return nil, err
 	}
+	used := slices.DeleteFunc(metrics(), func(m metric) bool {
+		return !slices.ContainsFunc(r.Cases, func(c Result) bool { _, ok := c.summary(m.name); return ok })
+	})
 	var out bytes.Buffer
-	err = t.Execute(&out, map[string]any{"Report": r, "Plots": r.plots(), "Limit": foreignLimit})
+	err = t.Execute(&out, map[string]any{"Report": r, "Chapters": r.pageChapters(), "Metrics": used, "Limit": foreignLimit})
 	return out.Bytes(), err
+}
+
+// pageChapter is a chapter for the page.
+type pageChapter struct {
+	Title, About string
+	Rows         table
+	Figures      []template.HTML
+}
+
+func (r *Report) pageChapters() []pageChapter {
+	var list []pageChapter
+	for _, c := range r.chapters() {
+		p := pageChapter{Title: c.title, About: c.about, Rows: c.table}
+		for _, one := range c.plots {
+			p.Figures = append(p.Figures, template.HTML(one.svg)) //nolint:gosec // made here, names escaped
+		}
+		list = append(list, p)
+	}
+	return list
 }

@@ -86,11 +86,7 @@ func (r *Result) curve() []Point {
 // write writes the files that were asked for.
 func (r *Report) write(o *options) error {
 	if o.json != "" {
-		text, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(o.json, append(text, '\n'), 0o644); err != nil { //nolint:gosec // for everybody to read
+		if err := r.writeJSON(o.json); err != nil {
 			return err
 		}
 	}
@@ -112,6 +108,27 @@ func (r *Report) write(o *options) error {
 		return r.document(o.doc)
 	}
 	return nil
+}
+
+func (r *Report) writeJSON(path string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // for everybody to read
+}
+
+// keep writes what was measured before something went wrong beside the JSON file that was asked for, and says so.
+func (r *Report) keep(path string) string {
+	if path == "" {
+		return ""
+	}
+	r.Ended = time.Now().UTC()
+	path += ".incomplete"
+	if err := r.writeJSON(path); err != nil {
+		return fmt.Sprintf(" (%v)", err)
+	}
+	return ", what was measured before is in " + path
 }
 
 func (r *Report) writePlots(dir string) error {

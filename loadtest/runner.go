@@ -42,7 +42,7 @@ func measure(ctx context.Context, out io.Writer, o *options, cases []Case) error
 			one, err := r.runQuietly(ctx, c)
 			if err != nil {
 				r.bar.end("")
-				return fmt.Errorf("%s, round %d: nothing is reported, because\n%w", c.Name(), round+1, err)
+				return fmt.Errorf("%s, round %d: nothing is reported%s, because\n%w", c.Name(), round+1, report.keep(o.json), err)
 			}
 			report.Cases[i].Rounds = append(report.Cases[i].Rounds, *one)
 			r.bar.end(one.line())
@@ -117,7 +117,7 @@ func (r *runner) runQuietly(ctx context.Context, c Case) (best *Round, err error
 
 // run runs c once.
 func (r *runner) run(ctx context.Context, c Case) (*Round, error) {
-	sc, err := findScenario(c.Scenario)
+	sc, err := scenarioOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (r *runner) run(ctx context.Context, c Case) (*Round, error) {
 // runOf runs c of a scenario once, on a site of its own.
 func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err error) {
 	r.bar.count("starting", 0, 1)
-	s, err := r.open(ctx, c)
+	s, err := r.open(ctx, sc, c)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err
 		s.close()
 	}()
 	if s.fleet != nil {
-		n, err := r.shelf.deploy(ctx, s.url, s.js, sc.parts, ownerName, c.Owners)
+		n, err := r.shelf.deploy(ctx, s.url, s.js, sc.parts, ownerName, max(c.Owners, sc.deployed))
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,12 @@ type scenario struct {
 	warm        bool
 	stream      bool // bodies go and come in chunks
 	noise       int  // events of another owner's backlog, beside
+
+	// What only curves have.
+	deployed  int      // workers, with those that have no events
+	pending   int      // see Case
+	processes int      // 0: one
+	env       []string // of the fleet
 }
 
 // part is a worker, and the events and replies that it has in a scenario.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ type site struct {
 const publishWindow = 4096
 
 // open starts what c says.
-func (r *runner) open(ctx context.Context, c Case) (s *site, err error) {
+func (r *runner) open(ctx context.Context, sc *scenario, c Case) (s *site, err error) {
 	s = &site{refused: func(error) {}}
 	defer func() {
 		if err != nil {
@@ -66,7 +67,8 @@ func (r *runner) open(ctx context.Context, c Case) (s *site, err error) {
 		return s, r.openPeer(ctx, s, c)
 	}
 	s.fleet, err = startFleet(ctx, fleetOptions{
-		binary: r.pinwheel, natsURL: s.url, dir: filepath.Join(s.dir, "data"), processes: c.Processes, replicas: servers, env: r.o.env,
+		binary: r.pinwheel, natsURL: s.url, dir: filepath.Join(s.dir, "data"), processes: c.Processes, replicas: servers,
+		env: append(slices.Clone(sc.env), r.o.env...),
 	})
 	if err != nil {
 		return s, err

@@ -11,23 +11,6 @@ import (
 // table is cells in rows of the same length, the first row its head.
 type table [][]string
 
-// tables are those of saturation and of open loops, without those that have no rows.
-func (r *Report) tables() []table {
-	var list []table
-	for _, load := range both() {
-		var cases []*Result
-		for i := range r.Cases {
-			if r.Cases[i].Load == load && len(r.Cases[i].Rounds) > 0 {
-				cases = append(cases, &r.Cases[i])
-			}
-		}
-		if len(cases) > 0 {
-			list = append(list, r.table(cases))
-		}
-	}
-	return list
-}
-
 // table has a row for each case, and the columns that any of them has.
 func (r *Report) table(cases []*Result) table {
 	var columns []metric
@@ -55,9 +38,8 @@ func (r *Report) table(cases []*Result) table {
 	return t
 }
 
-// row is a case's line. Its ± is that of its headline.
+// row is a case's line.
 func row(r *Result, columns []metric) []string {
-	rounds, disturbed := r.quiet()
 	cells := []string{r.Name()}
 	for _, m := range columns {
 		s, ok := r.summary(m.name)
@@ -67,6 +49,12 @@ func row(r *Result, columns []metric) []string {
 		}
 		cells = append(cells, fmt.Sprintf("%.*f", m.digits, s.median))
 	}
+	return append(cells, certainty(r)...)
+}
+
+// certainty is how far a case's rounds lie apart in its headline, and how many there are.
+func certainty(r *Result) []string {
+	rounds, disturbed := r.quiet()
 	spread := "-"
 	if s, ok := r.summary(r.headline()); ok {
 		spread = fmt.Sprintf("%.0f %%", 100*s.spread())
@@ -75,7 +63,7 @@ func row(r *Result, columns []metric) []string {
 	if disturbed {
 		mark = "*"
 	}
-	return append(cells, spread, fmt.Sprintf("%d%s", len(rounds), mark))
+	return []string{spread, fmt.Sprintf("%d%s", len(rounds), mark)}
 }
 
 // headline is the metric that a case is about.
@@ -123,9 +111,12 @@ func (r *Report) span() string {
 // print writes the report for a terminal.
 func (r *Report) print(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n%s\n", r.Machine, r.span())
-	for _, t := range r.tables() {
+	for _, c := range r.chapters() {
 		fmt.Fprintln(out)
-		if err := t.print(out); err != nil {
+		if c.title != "" {
+			fmt.Fprintf(out, "%s: %s\n", c.title, c.about)
+		}
+		if err := c.table.print(out); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// curveChapter is a curve's table and its picture.
+func curveChapter(name string, cases []*Result) chapter {
+	c, err := findCurve(name)
+	if err != nil { // a file of another version of this program
+		c = &curve{name: name, axis: name}
+	}
+	title := strings.ToUpper(c.axis[:1]) + c.axis[1:]
+	return chapter{title, c.about, c.table(cases), []plot{{c.name + ".svg", title, c.svg(cases)}}}
+}
+
+// curveColumns are the metrics in a curve's table. That of the cores tell whether the machine was busy.
+func curveColumns() []string {
+	return []string{"fleet µs/event", "nats µs/event", "fleet cores", "nats cores", "load cores", "foreign cores", "fleet peak MB"}
+}
+
+// table has a row for each size of each line. × is what the events/s are of those of the line's first size.
+func (c *curve) table(cases []*Result) table {
+	columns := slices.DeleteFunc(metrics(), func(m metric) bool { return !slices.Contains(curveColumns(), m.name) })
+	head := []string{c.axis, "events/s", "×"}
+	for _, m := range columns {
+		head = append(head, m.name)
+	}
+	t := table{append(head, "±", "rounds")}
+	for _, line := range lineNames(cases) {
+		var base float64
+		for _, one := range cases {
+			if one.Line != line {
+				continue
+			}
+			rate, _ := one.summary("events/s")
+			if base == 0 {
+				base = rate.median
+			}
+			cells := []string{strings.TrimSpace(c.text(one.At) + " " + line), fmt.Sprintf("%.0f", rate.median), fmt.Sprintf("%.2f", rate.median/base)}
+			for _, m := range columns {
+				s, _ := one.summary(m.name)
+				cells = append(cells, fmt.Sprintf("%.*f", m.digits, s.median))
+			}
+			t = append(t, append(cells, certainty(one)...))
+		}
+	}
+	return t
+}
+
+// lineNames are the lines of a curve, in their order.
+func lineNames(cases []*Result) []string {
+	var list []string
+	for _, c := range cases {
+		if !slices.Contains(list, c.Line) {
+			list = append(list, c.Line)
+		}
+	}
+	return list
+}
+
+// svg draws events/s above CPU time per event. Sizes lie side by side, each as far from the next.
+func (c *curve) svg(cases []*Result) string {
+	rate := c.panel(cases, []string{"events/s"})
+	rate.title, rate.yLabel = "events per second, median and range of rounds", "events/s"
+	cost := c.panel(cases, []string{"fleet µs/event", "nats µs/event"})
+	cost.title, cost.yLabel = "CPU time per event of the fleet and of nats-server, µs", "µs"
+	return stacked(rate, cost)
+}
+
+// panel has a line for each of the metrics and lines.
+func (c *curve) panel(cases []*Result, names []string) chart {
+	p := chart{xLabel: c.axis, height: plotHeight * 2 / 3}
+	var sizes []int
+	for _, one := range cases {
+		if !slices.Contains(sizes, one.At) {
+			sizes = append(sizes, one.At)
+			p.xTicks = append(p.xTicks, mark{float64(len(sizes)), c.text(one.At)})
+		}
+	}
+	least, most := math.Inf(1), 0.0
+	for _, name := range names {
+		for _, l := range lineNames(cases) {
+			drawn := line{name: strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(name, "events/s"), " µs/event") + " " + l)}
+			for _, one := range cases {
+				s, ok := one.summary(name)
+				if one.Line != l || !ok || s.median <= 0 {
+					continue
+				}
+				_, disturbed := one.quiet()
+				drawn.points = append(drawn.points, point{x: float64(slices.Index(sizes, one.At) + 1), y: s.median, low: s.min, high: s.max, hollow: disturbed})
+				least, most = min(least, s.median), max(most, s.median)
+			}
+			p.lines = append(p.lines, drawn)
+		}
+	}
+	p.yLog = wide(least, most)
+	return p
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestCurves has what is peculiar to curves run through the whole program: workers without events, several processes bound by
+// their slots, a backlog that is kept, lines of one plot, and a page's section.
+func TestCurves(t *testing.T) {
+	path, err := pinwheelBinary()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.md")
+	require.NoError(t, os.WriteFile(page, []byte("<!-- curves: x -->\n<!-- end -->\nWhat bends them.\n"), 0o600))
+	o := defaultOptions()
+	o.pinwheel, o.rounds, o.repeats, o.quiet, o.doc, o.patience = path, 1, 0, 0, page+"#curves", 30*time.Second
+	require.NoError(t, o.check())
+	all, err := o.curveCases([]string{"all"}, true)
+	require.NoError(t, err)
+	var cases []Case
+	for _, c := range all {
+		switch c.Name() {
+		case "workers=100", "threads=2 pinned", "threads=2 shared", "processes=2", "backlog=10", "body=0":
+			cases = append(cases, c)
+		}
+	}
+	require.Len(t, cases, 6)
+	var out bytes.Buffer
+	require.NoError(t, measure(t.Context(), &out, o, cases))
+	require.Regexp(t, `(?m)^ +2 shared +[1-9]`, out.String())
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "### Workers deployed\n\nEcho of one worker beside so many that have no events.\n")
+	require.Contains(t, string(text), "![Processes](img/curves/processes.svg)")
+	require.Contains(t, string(text), "What bends them.")
+	require.FileExists(t, filepath.Join(dir, "img", "curves", "backlog.svg"))
+}
+
+// TestBacklogIsJudgedToItsEnd has a wrong reply among the events that are no longer counted.
+func TestBacklogIsJudgedToItsEnd(t *testing.T) {
+	r := openTest(t, false)
+	r.peers = append(r.peers, peer{name: "liar-none", args: []string{"liar", "none"}}, peer{name: "liar-wrong", args: []string{"liar", "wrong"}})
+	c := Case{System: "liar-none", Load: saturation, Topology: topologyOne, Processes: 1, Owners: 1, Events: 20, Pending: 30}
+	sc := overBacklog(30, "")
+	round, err := r.runOf(t.Context(), &sc, c)
+	require.NoError(t, err)
+	require.Positive(t, round.Metrics["events/s"])
+	right := sc.parts[0].reply
+	sc.parts[0].reply = func(b []byte, id int) []byte { return right(b, id+id/49) }
+	_, err = r.runOf(t.Context(), &sc, c)
+	require.ErrorContains(t, err, "event 49: the reply is", "20 events count, 30 more are drained")
+}
+
+func TestCurveCases(t *testing.T) {
+	o := defaultOptions()
+	list, err := o.curveCases([]string{"all"}, false)
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, c := range list {
+		require.False(t, names[c.Name()], c.Name())
+		names[c.Name()] = true
+		sc, err := scenarioOf(c)
+		require.NoError(t, err)
+		require.NotZero(t, c.Events)
+		require.Equal(t, sc.pending, c.Pending, c.Name())
+		body := sc.parts[0].body(nil, 3)
+		require.LessOrEqual(t, len(body), biggestBody, c.Name())
+		if c.Curve == "body" {
+			require.Len(t, body, c.At)
+		}
+	}
+	for _, want := range []string{"owners=10000", "workers=10000", "threads=2 shared", "body=1000000", "processes=4", "backlog=1000000"} {
+		require.Contains(t, names, want)
+	}
+	quick, err := o.curveCases([]string{"backlog"}, true)
+	require.NoError(t, err)
+	require.Len(t, quick, 2)
+	require.Equal(t, quickEvents, quick[0].Events)
+	_, err = o.curveCases([]string{"x"}, false)
+	require.ErrorContains(t, err, `--curve "x": it is all, or of owners, workers`)
+	require.Equal(t, []int{1, 2, 4}, threadCounts(2))
+	require.Equal(t, []int{1, 2}, threadCounts(1))
+	require.Equal(t, []int{1, 2, 32, 64}, threadCounts(96))
+	require.Equal(t, []string{"0", "1 KB", "64 KB", "1 MB"}, []string{size(0), size(1 << 10), size(64 << 10), size(biggestBody)})
+	require.Equal(t, []string{"1", "1 000", "10 000", "1 000 000"}, []string{grouped(1), grouped(1000), grouped(10_000), grouped(1_000_000)})
+}
+
+// TestCurveTable has ratios to the first size of each line, and says nothing of what no round had.
+func TestCurveTable(t *testing.T) {
+	point := func(at int, line string, perSecond ...float64) Result {
+		r := resultOf(ours, perSecond...)
+		r.Curve, r.At, r.Line = "threads", at, line
+		return r
+	}
+	report := Report{Cases: []Result{point(1, "pinned", 90, 100, 110), point(1, "shared", 50), point(2, "pinned", 150, 210, 200), point(2, "shared", 25)}}
+	chapters := report.chapters()
+	require.Len(t, chapters, 1)
+	require.Equal(t, []string{"2 pinned", "200", "2.00"}, chapters[0].table[2][:3])
+	require.Equal(t, []string{"2 shared", "25", "0.50"}, chapters[0].table[4][:3])
+	require.Len(t, chapters[0].plots, 1)
+	require.NotContains(t, chapters[0].plots[0].svg, "NaN")
+	report.Cases[0].Curve = "of a later version"
+	require.Len(t, report.chapters(), 2, "it is drawn all the same")
+}
+
+func TestWhatWasMeasuredIsKept(t *testing.T) {
+	report := Report{Cases: []Result{resultOf(ours, 1)}}
+	path := filepath.Join(t.TempDir(), "a.json")
+	require.Contains(t, report.keep(path), "a.json.incomplete")
+	kept, err := readReport(path + ".incomplete")
+	require.NoError(t, err)
+	require.Len(t, kept.Cases, 1)
+	require.Empty(t, report.keep(""))
+}
+
+func TestShortNames(t *testing.T) {
+	a, b := resultOf(ours, 1), resultOf(ours, 1)
+	b.Scenario = "cold"
+	require.Equal(t, []string{"echo", "cold"}, shortNames([]*Result{&a, &b}))
+	require.Equal(t, []string{"echo saturation one"}, shortNames([]*Result{&a}))
+	require.Equal(t, []string{"echo", "echo"}, shortNames([]*Result{&a, &a}))
+}
+
+// TestPeersArePicturedTogether keeps what is to be compared in one picture.
+func TestPeersArePicturedTogether(t *testing.T) {
+	var cases []*Result
+	for _, owners := range []int{1, 100} {
+		for range 8 {
+			r := resultOf("x", 1)
+			r.Beside, r.Owners = true, owners
+			cases = append(cases, &r)
+		}
+	}
+	parts := pictures(cases)
+	require.Len(t, parts, 2)
+	require.Len(t, parts[0], 8)
+	require.Equal(t, 100, parts[1][0].Owners)
+	for _, c := range cases {
+		c.Beside = false
+	}
+	require.Len(t, pictures(cases)[0], most)
+}
