@@ -4,7 +4,10 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -39,7 +42,23 @@ func runtimeFiles() ([]v8x.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("isolates: runtime: %w", err)
 		}
-		files[i] = v8x.File{Name: runtimePrefix + e.Name(), Text: string(text)}
+		files[i] = v8x.File{Name: runtimePrefix + e.Name(), Text: ascii(string(text))}
 	}
 	return files, nil
+}
+
+// ascii writes other characters as JavaScript's escapes, which mean the same wherever the runtime has any: in strings,
+// regular expressions and comments. V8 keeps texts in ASCII outside of its heaps.
+func ascii(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if c < utf8.RuneSelf {
+			b.WriteByte(byte(c))
+		} else {
+			for _, half := range utf16.AppendRune(nil, c) {
+				fmt.Fprintf(&b, `\u%04x`, half)
+			}
+		}
+	}
+	return b.String()
 }

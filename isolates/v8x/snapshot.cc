@@ -3,6 +3,7 @@
 #include "v8x.h"
 
 #include "natives.h"
+#include "sources.h"
 #include "turn.h"
 
 #include <deque>
@@ -15,8 +16,9 @@ namespace v8x {
 namespace {
 
 // What new isolates come from: the latest snapshot, null until v8x_snapshot has made one. Those of the one before still
-// read that, so that none is ever freed.
+// read that, so that none is ever freed, nor what they refer to.
 const v8::StartupData* blob = nullptr;
+const intptr_t* references = nullptr;
 
 // Set by v8x_plain.
 thread_local bool plain = false;
@@ -60,8 +62,8 @@ bool MakeConstants(v8x_isolate* owner, Local<v8::Context> context) {
   return true;
 }
 
-// Runs the runtime's files in the current context, that of c, and keeps their functions if asked to.
-bool RunFiles(v8x_context* c, Local<v8::Context> context, const v8x_file* files, size_t n, bool keep) {
+// Runs the runtime's files in the current context, that of c, with their texts from sources. Without, it keeps their functions.
+bool RunFiles(v8x_context* c, Local<v8::Context> context, const v8x_file* files, size_t n, Sources* sources) {
   v8::Isolate* isolate = c->owner->isolate;
   Local<v8::Object> host = NewHost(isolate, context);
   Local<v8::String> parameters[kParameters];
@@ -75,13 +77,13 @@ bool RunFiles(v8x_context* c, Local<v8::Context> context, const v8x_file* files,
     Local<v8::String> text, file;
     Local<v8::Function> fn;
     Local<v8::Value> ignored;
-    if (!NewText(isolate, files[i].text, files[i].text_len, &text) ||
+    if (!(sources ? sources->Text(isolate, i, &text) : NewText(isolate, files[i].text, files[i].text_len, &text)) ||
         !NewText(isolate, files[i].name, files[i].name_len, &file) ||
         !CompileBody(context, text, file, files[i], kParameters, parameters, &fn) ||
         !fn->Call(isolate, context, fn, kParameters, argv).To(&ignored)) {
       return false;
     }
-    if (keep) c->files.push_back(NewGlobal(isolate, fn));
+    if (!sources) c->files.push_back(NewGlobal(isolate, fn));
   }
   return true;
 }
@@ -95,11 +97,11 @@ bool RunFiles(v8x_context* c, Local<v8::Context> context, const v8x_file* files,
 //
 // Nor must there be regular expressions of the same source: the data that they share is what V8 fails to write at such
 // depths (its check ends the thread; nothing here can see it coming).
-std::string Bootstrap(v8x_context* c, Local<v8::Context> context, const v8x_file* files, size_t n) {
+std::string Bootstrap(v8x_context* c, Local<v8::Context> context, const v8x_file* files, size_t n, Sources* sources) {
   v8::Isolate* isolate = c->owner->isolate;
   v8::TryCatch caught(isolate);
   int64_t buffers = isolate->AdjustAmountOfExternalAllocatedMemory(0);
-  if (!MakeConstants(c->owner, context) || !RunFiles(c, context, files, n, false)) {
+  if (!MakeConstants(c->owner, context) || !RunFiles(c, context, files, n, sources)) {
     return caught.HasCaught() ? Describe(isolate, context, caught) : "V8 does not accept the code it has compiled itself";
   }
   if (!c->entry) return "host.entry was not called";
@@ -136,7 +138,7 @@ bool ContextOfFiles(v8x_context* c, const v8x_file* files, size_t n) {
   c->context = NewGlobal(isolate, context);
   context->Enter();
   current = c;
-  bool ok = (c->owner->constants[0] || MakeConstants(c->owner, context)) && RunFiles(c, context, files, n, true) && c->entry;
+  bool ok = (c->owner->constants[0] || MakeConstants(c->owner, context)) && RunFiles(c, context, files, n, nullptr) && c->entry;
   current = nullptr;
   context->Exit();
   return ok;
@@ -162,7 +164,9 @@ void* v8x_file_cache(v8x_context* c, size_t i, const uint8_t** data, size_t* len
 
 const char* v8x_snapshot(const v8x_file* files, size_t n) {
   static std::string error;
-  v8::SnapshotCreator creator(ExternalReferences(), nullptr);
+  static std::deque<Sources> kept;
+  Sources* sources = &kept.emplace_back(files, n);
+  v8::SnapshotCreator creator(sources->References(), nullptr);
   v8x_isolate owner;
   v8x_context c;
   owner.isolate = creator.GetIsolate();
@@ -174,7 +178,7 @@ const char* v8x_snapshot(const v8x_file* files, size_t n) {
     Local<v8::Context> context = v8::Context::New(owner.isolate);
     context->Enter();
     current = &c;
-    error = Bootstrap(&c, context, files, n);
+    error = Bootstrap(&c, context, files, n, sources);
     current = nullptr;
     context->Exit();
     if (error.empty()) {
@@ -195,6 +199,7 @@ const char* v8x_snapshot(const v8x_file* files, size_t n) {
   static std::deque<v8::StartupData> all;
   all.push_back(made);
   blob = &all.back();
+  references = sources->References();
   return nullptr;
 }
 
@@ -203,7 +208,6 @@ v8::Isolate* __real__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params)
 v8::Isolate* __wrap__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params) {
   if (blob && !plain) {
     char* p = static_cast<char*>(const_cast<void*>(params));
-    const intptr_t* references = ExternalReferences();
     memcpy(p + v8::Isolate::CreateParams::kSnapshotBlob, &blob, sizeof blob);
     memcpy(p + v8::Isolate::CreateParams::kExternalReferences, &references, sizeof references);
   }

@@ -306,6 +306,30 @@ class String : public Name {
   size_t WriteUtf8V2(Isolate*, char* buffer, size_t capacity, int flags, size_t* processed) const;
   static MaybeLocal<String> NewFromUtf8(Isolate*, const char*, NewStringType, int length);
   static MaybeLocal<String> NewFromOneByte(Isolate*, const uint8_t*, NewStringType, int length);
+
+  // Characters outside of the heap. Virtual functions in V8's order.
+  class ExternalStringResourceBase {
+   public:
+    virtual ~ExternalStringResourceBase() = default;
+    virtual bool IsCacheable() const { return true; }
+    virtual void Unaccount(Isolate*) {}
+    virtual size_t EstimateMemoryUsage() const { return static_cast<size_t>(-1); }
+    virtual void EstimateSharedMemoryUsage(void* recorder) const { (void)recorder; }
+
+   protected:
+    virtual void Dispose() { delete this; }
+    virtual void Lock() const {}
+    virtual void Unlock() const {}
+  };
+  class ExternalOneByteStringResource : public ExternalStringResourceBase {
+   public:
+    virtual const char* data() const = 0;
+    virtual size_t length() const = 0;
+
+   private:
+    const char* cached_data_ = nullptr;  // V8's
+  };
+  static MaybeLocal<String> NewExternalOneByte(Isolate*, ExternalOneByteStringResource*);
 };
 
 class Object : public Value {

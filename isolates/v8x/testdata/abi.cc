@@ -117,6 +117,17 @@ int main() {
   SLOT(ArrayBuffer::Allocator::Free);
   SLOT(ArrayBuffer::Allocator::MaxAllocationSize);
   SLOT(ArrayBuffer::Allocator::GetPageAllocator);
+  SIZE(String::ExternalOneByteStringResource);
+  AT(String::ExternalOneByteStringResource, cached_data_);
+  SLOT(String::ExternalOneByteStringResource::IsCacheable);
+  SLOT(String::ExternalOneByteStringResource::Unaccount);
+  SLOT(String::ExternalOneByteStringResource::EstimateMemoryUsage);
+  SLOT(String::ExternalOneByteStringResource::EstimateSharedMemoryUsage);
+  SLOT(String::ExternalOneByteStringResource::Dispose);
+  SLOT(String::ExternalOneByteStringResource::Lock);
+  SLOT(String::ExternalOneByteStringResource::Unlock);
+  SLOT(String::ExternalOneByteStringResource::data);
+  SLOT(String::ExternalOneByteStringResource::length);
   SLOT(PageAllocator::AllocatePageSize);
   SLOT(PageAllocator::CommitPageSize);
   SLOT(PageAllocator::SetRandomMmapSeed);
