@@ -55,7 +55,7 @@ func BeServer() {
 // serve runs until stdin ends: with the parent, or at its word.
 func (m member) serve() error {
 	o := &server.Options{
-		ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, SyncAlways: m.SyncAlways, NoSigs: true, NoLog: true,
+		ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, SyncAlways: m.SyncAlways, NoSigs: true, LogFile: m.Dir + ".log", Logtime: true,
 		Cluster:                server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, NoAdvertise: true},
 		DisableJetStreamBanner: true, LameDuckDuration: 2 * time.Second, LameDuckGracePeriod: time.Second,
 	}
@@ -70,6 +70,7 @@ func (m member) serve() error {
 	if err != nil {
 		return err
 	}
+	srv.ConfigureLogger()
 	srv.Start()
 	if !srv.ReadyForConnections(patience) {
 		return fmt.Errorf("server %s is not ready", m.Name)
@@ -95,6 +96,7 @@ func StartCluster(t testing.TB, n int) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, links: map[[2]int]*link{}, cmds: make([]*exec.Cmd, n), stdins: make([]func() error, n)}
 	dir := t.TempDir()
+	t.Cleanup(c.tell)
 	for i := range n {
 		c.members = append(c.members, member{Name: fmt.Sprintf("n%d", i), Dir: filepath.Join(dir, fmt.Sprint(i)), Port: freePort(t), ClusterPort: freePort(t)})
 	}
@@ -116,6 +118,23 @@ func StartCluster(t testing.TB, n int) *Cluster {
 	}
 	c.Await()
 	return c
+}
+
+// tell shows what the servers complained of last, if the test failed.
+func (c *Cluster) tell() {
+	if !c.t.Failed() {
+		return
+	}
+	for _, m := range c.members {
+		text, _ := os.ReadFile(m.Dir + ".log")
+		var lines []string
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "[WRN]") || strings.Contains(line, "[ERR]") || strings.Contains(line, "[FTL]") {
+				lines = append(lines, line)
+			}
+		}
+		c.t.Logf("the last of what server %s complained of:\n%s", m.Name, strings.Join(lines[max(0, len(lines)-30):], ""))
+	}
 }
 
 // freePort is a port that was free a moment ago. The server must have the same one after a restart.

@@ -1,0 +1,55 @@
+package consumer_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+// To ask a cluster whether a redelivered event is parked does no harm to the stream of parked events, and is answered.
+func TestAskingAClusterForTwinsDoesNoHarm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	c := natstest.StartCluster(t, 3)
+	cfg := testConfig()
+	cfg.Replicas, cfg.AckWait = 3, 3*time.Second
+	pub := c.Connect(0)
+	js := jetStream(t, pub)
+	doomed := c.Connect(1)
+	first := &dispatcher{handle: never}
+	startWithin(t, clusterPatience, doomed, cfg, first)
+	publish(t, pub, events.Task, "acme", nil, "runs again")
+	publish(t, pub, events.Task, "acme", nil, "parked")
+	require.Eventually(t, func() bool { return len(first.events()) == 2 }, clusterPatience, time.Millisecond)
+	for _, e := range first.events() {
+		if string(e.Body) == "parked" { // as if the process had died before the ack
+			header := nats.Header(events.EncodeParked(e))
+			header.Set(events.HeaderMsgID, events.ParkedID(e))
+			_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Parked(e), Header: header, Data: e.Body})
+			require.NoError(t, err)
+		}
+	}
+	doomed.Close()
+
+	second := &dispatcher{handle: ack}
+	startWithin(t, clusterPatience, c.Connect(2), cfg, second)
+	empty := func(stream string, but uint64) bool {
+		s, err := js.Stream(t.Context(), stream)
+		return err == nil && s.CachedInfo().State.Msgs == but && s.CachedInfo().Cluster.Leader != ""
+	}
+	require.Eventually(t, func() bool { return empty(consumer.StreamEvents, 1) && empty(consumer.StreamParked, 0) }, clusterPatience, 20*time.Millisecond)
+	require.Len(t, second.events(), 2)
+	for _, e := range second.events() {
+		require.Equal(t, string(e.Body) == "parked", e.Origin.Stream == consumer.StreamParked, "%s came from %s", e.Body, e.Origin.Stream)
+	}
+	_, err := js.Publish(t.Context(), "pinwheel.parked.task.acme.w", nil, jetstream.WithMsgID("afterwards"))
+	require.NoError(t, err, "the stream still takes what is to be parked")
+}
