@@ -5,6 +5,7 @@ FUZZTIME  ?= 30s
 SOAK      ?= 15m
 MINUTES   ?= 30
 SEED      ?= 0
+SERVERS   ?= 1
 BENCH     ?= .
 COUNT     ?= 6
 # Where threads, callbacks and locks are.
@@ -27,8 +28,8 @@ hostile: ## every hostile script against the isolates: minutes, all cores (UPDAT
 soak: ## good, bad and hostile workers of 50 owners beside each other for SOAK (15m): nothing crosses, ends twice or grows
 	$(GO) test -count 1 -run '^TestSoak$$' -timeout 0 -v ./isolates -soak $(SOAK)
 
-guarantees: ## processes, nats-server and network broken at random for MINUTES (30); SEED repeats the choices
-	$(GO) test -count 1 -run '^TestGuarantees$$' -timeout 0 -v ./internal/guarantees -for $(MINUTES)m -seed $(SEED)
+guarantees: ## processes, nats-server and network broken at random for MINUTES (30); SERVERS=3: a cluster; SEED repeats the choices
+	$(GO) test -count 1 -run '^TestGuarantees$$' -timeout 0 -v ./internal/guarantees -for $(MINUTES)m -seed $(SEED) -servers $(SERVERS)
 
 asan: ## the tests of isolates under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 	.ci/asan ./isolates/v8x ./isolates

@@ -105,7 +105,7 @@ var house = map[string]room{
 	},
 
 	"internal/guarantees": {
-		pure: true, tests: []string{"consumer", "events", "internal/cli", "internal/natsd", libNATS},
+		pure: true, tests: []string{"consumer", "events", "internal/assets", "internal/cli", "internal/natsd", "internal/natstest", libNATS},
 	},
 
 	// Outside users: what anybody could write.

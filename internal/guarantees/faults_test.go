@@ -24,31 +24,50 @@ func asAPIError(err error, api **jetstream.APIError) bool { return errors.As(err
 type breaker struct {
 	*house
 	random  *rand.Rand
+	faults  []chance
 	running sync.WaitGroup
 	busy    []sync.Mutex // of the processes
-	serving sync.Mutex   // of the server
+	serving sync.Mutex   // of the servers
+	assets  int          // streams and consumers of a cluster, as far as they were seen
 }
 
-// faultKinds are what may happen, most of them more often than what takes the whole fleet's time.
-var faultKinds = []string{
-	"kill fleet", "kill fleet", "kill fleet", "kill fleet, all", "drain", "drain", "pause fleet", "pause fleet", "cut", "cut", "part", "part", "stall", "stall",
-	"kill server", "kill server", "pause server", "redeploy", "redeploy", "replay", "replay", "fill", "calm", "calm",
+// act breaks something of one process, or of all, and mends it.
+type act = func(kind string, who int, long time.Duration)
+
+// chance is how often a fault happens, beside others.
+type chance struct {
+	kind  string
+	times int
+	do    act // nil: nothing is broken
+}
+
+// ofOneServer are the faults of a fleet with one server, most of them more often than what takes the whole fleet's time.
+func (b *breaker) ofOneServer() []chance {
+	return []chance{
+		{"kill fleet", 3, b.killFleet}, {"kill fleet, all", 1, b.killAll}, {"drain", 2, b.drain}, {"pause fleet", 2, b.pauseFleet}, {"cut", 2, b.network}, {"part", 2, b.network},
+		{"stall", 2, b.network}, {"kill server", 2, b.killServer}, {"pause server", 1, b.pauseServer}, {"redeploy", 2, b.redeploy}, {"replay", 2, b.replay}, {"fill", 1, b.fill}, {"calm", 2, nil},
+	}
 }
 
 // breakSomething begins a fault, which ends by itself.
 func (b *breaker) breakSomething() {
-	kind := faultKinds[b.random.IntN(len(faultKinds))]
+	all := 0
+	for _, c := range b.faults {
+		all += c.times
+	}
+	n := b.random.IntN(all)
 	who := b.random.IntN(len(b.fleet))
 	long := time.Duration(100+b.random.IntN(4000)) * time.Millisecond
-	b.count("fault: " + kind)
-	run := map[string]func(string, int, time.Duration){
-		"kill fleet": b.killFleet, "kill fleet, all": b.killAll, "drain": b.drain, "pause fleet": b.pauseFleet, "cut": b.network, "part": b.network, "stall": b.network,
-		"kill server": b.killServer, "pause server": b.pauseServer, "redeploy": b.redeploy, "replay": b.replay, "fill": b.fill,
-	}[kind]
-	if run == nil {
+	for _, c := range b.faults {
+		if n -= c.times; n >= 0 {
+			continue
+		}
+		b.count("fault: " + c.kind)
+		if c.do != nil {
+			b.running.Go(func() { c.do(c.kind, who, long) })
+		}
 		return
 	}
-	b.running.Go(func() { run(kind, who, long) })
 }
 
 func (b *breaker) killFleet(kind string, who int, long time.Duration) {
@@ -223,7 +242,11 @@ func (b *breaker) mendAll() {
 	for _, p := range b.proxies {
 		p.heal()
 	}
-	for _, p := range append(slices.Clone(b.fleet), b.server) {
+	all := slices.Clone(b.fleet)
+	if b.server != nil {
+		all = append(all, b.server)
+	}
+	for _, p := range all {
 		require.True(b.t, p.alive(), "%s has ended by itself: %v", p.name, p.err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
 )
 
 const (
@@ -37,9 +38,9 @@ type house struct {
 	t       testing.TB
 	dir     string
 	model   *model
-	server  *process
-	port    int
-	proxies []*proxy
+	server  *process          // nil: there is a cluster
+	cluster *natstest.Cluster // nil: there is one server
+	proxies []*proxy          // of the processes, to the one server
 	fleet   []*process
 	nc      *nats.Conn
 	js      jetstream.JetStream
@@ -50,6 +51,7 @@ type house struct {
 
 	mu     sync.Mutex
 	counts map[string]int
+	times  map[string][]time.Duration
 }
 
 func (h *house) nextID() string { return fmt.Sprintf("e%d", h.ids.Add(1)) }
@@ -60,25 +62,23 @@ func (h *house) count(what string) {
 	h.counts[what]++
 }
 
-// openHouse starts the server, n processes, each with a network of its own, and deploys the workers.
-func openHouse(t testing.TB, n int, syncAlways bool) *house {
+// openHouse starts the servers and n processes, and deploys the workers.
+func openHouse(t testing.TB, n, servers int, syncAlways bool) *house {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir(), model: newModel(), port: freePort(t), counts: map[string]int{}}
+	h := &house{t: t, dir: t.TempDir(), model: newModel(), counts: map[string]int{}, times: map[string][]time.Duration{}}
 	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		attempt, _ := strconv.Atoi(r.URL.Query().Get("attempt"))
 		h.model.ran(r.URL.Query().Get("id"), attempt, r.URL.Path == "/done")
 	}))
 	t.Cleanup(upstream.Close)
-	address := fmt.Sprintf("127.0.0.1:%d", h.port)
-	env := []string{asServer + "=" + address, serverStore + "=" + filepath.Join(h.dir, "nats")}
-	if syncAlways {
-		env = append(env, serverSync+"=1")
+	var urls []string // of each process, and of the test
+	if servers > 1 {
+		urls = h.openCluster(n, servers)
+	} else {
+		urls = h.openServer(n, syncAlways)
 	}
-	h.server = newProcess(t, h.dir, "server", nil, env...)
-	h.server.start()
-	within(t, "server", patience, h.server.ready)
 	var err error
-	h.nc, err = nats.Connect("nats://"+address, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0),
+	h.nc, err = nats.Connect(urls[n], nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { h.count("errors on the test's own connection") }))
 	require.NoError(t, err)
 	t.Cleanup(h.nc.Close)
@@ -86,10 +86,8 @@ func openHouse(t testing.TB, n int, syncAlways bool) *house {
 	require.NoError(t, err)
 	h.listen()
 	for i := range n {
-		p := openProxy(t, address)
-		h.proxies = append(h.proxies, p)
 		h.fleet = append(h.fleet, newProcess(t, h.dir, fmt.Sprintf("fleet-%d", i), []string{"serve"}, asPinwheel+"=1",
-			fmt.Sprintf("PINWHEEL_NATS_URL=nats://127.0.0.1:%d", p.port), "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_LOG_FORMAT=json", "PINWHEEL_ACK_WAIT="+ackWait.String(),
+			"PINWHEEL_NATS_URL="+urls[i], fmt.Sprintf("PINWHEEL_REPLICAS=%d", servers), "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_LOG_FORMAT=json", "PINWHEEL_ACK_WAIT="+ackWait.String(),
 			"PINWHEEL_DRAIN_TIMEOUT=3s", "PINWHEEL_THREADS=2", "PINWHEEL_SLOTS=16", "PINWHEEL_WINDOW=64", "PINWHEEL_OWNER_MAX_QUEUED=12", "PINWHEEL_MAX_BYTES=1MiB",
 			"PINWHEEL_SPARE_ISOLATES=1", "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"))
 		h.fleet[i].start()
@@ -99,7 +97,7 @@ func openHouse(t testing.TB, n int, syncAlways bool) *house {
 	}
 	h.cfg, err = cli.LoadConfig()
 	require.NoError(t, err)
-	h.cfg.NatsURL, h.cfg.LogLevel = "nats://"+address, "error"
+	h.cfg.NatsURL, h.cfg.LogLevel = urls[n], "error"
 	h.writeWorkers(upstream.URL)
 	for _, owner := range owners {
 		for _, w := range workersOf(owner) {
@@ -107,6 +105,24 @@ func openHouse(t testing.TB, n int, syncAlways bool) *house {
 		}
 	}
 	return h
+}
+
+// openServer starts the one server, and gives each of n processes a network of its own.
+func (h *house) openServer(n int, syncAlways bool) (urls []string) {
+	address := fmt.Sprintf("127.0.0.1:%d", freePort(h.t))
+	env := []string{asServer + "=" + address, serverStore + "=" + filepath.Join(h.dir, "nats")}
+	if syncAlways {
+		env = append(env, serverSync+"=1")
+	}
+	h.server = newProcess(h.t, h.dir, "server", nil, env...)
+	h.server.start()
+	within(h.t, "server", patience, h.server.ready)
+	for range n {
+		p := openProxy(h.t, address)
+		h.proxies = append(h.proxies, p)
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", p.port))
+	}
+	return append(urls, "nats://"+address)
 }
 
 // listen takes replies.
@@ -220,6 +236,9 @@ func (h *house) publishAgain(o *order, m *nats.Msg) {
 	h.insist(o, m)
 }
 
+// codeDuplicateUnderWay is a cluster's answer while it does not know yet whether a message of the same id was stored.
+const codeDuplicateUnderWay = 10158
+
 // insist publishes m until it is stored or refused.
 func (h *house) insist(o *order, m *nats.Msg) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -236,7 +255,7 @@ func (h *house) insist(o *order, m *nats.Msg) {
 			return
 		}
 		var refused *jetstream.APIError
-		if asAPIError(err, &refused) {
+		if asAPIError(err, &refused) && refused.ErrorCode != codeDuplicateUnderWay {
 			h.model.mu.Unlock()
 			h.count("publishes refused: " + refused.Description)
 			return
@@ -244,6 +263,9 @@ func (h *house) insist(o *order, m *nats.Msg) {
 		o.unsure = true
 		h.model.mu.Unlock()
 		h.count("publishes without an answer")
+		if h.cluster != nil {
+			pause(200 * time.Millisecond) // an election takes seconds, and CPU time
+		}
 		pause(50 * time.Millisecond)
 	}
 }

@@ -17,6 +17,7 @@ import (
 var (
 	seedFlag = flag.Uint64("seed", 0, "seed of the random choices; 0: another one each time")
 	forFlag  = flag.Duration("for", 15*time.Second, "how long things are broken")
+	servers  = flag.Int("servers", 1, "nats-servers; 3: a cluster, with three copies of everything")
 )
 
 // recovery is how long the fleet may take to end all events once nothing is broken any more.
@@ -30,8 +31,12 @@ func TestGuarantees(t *testing.T) {
 	}
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	h := openHouse(t, 3, random.IntN(4) == 0)
+	h := openHouse(t, 3, *servers, random.IntN(4) == 0)
 	b := &breaker{house: h, random: random, busy: make([]sync.Mutex, len(h.fleet))}
+	b.faults = b.ofOneServer()
+	if h.cluster != nil {
+		b.faults = b.ofCluster()
+	}
 
 	stop := make(chan struct{})
 	var publishing sync.WaitGroup
@@ -49,6 +54,7 @@ func TestGuarantees(t *testing.T) {
 	took := time.Since(mended)
 	wrong := h.model.check(h.letters())
 	h.report(took)
+	h.reportRecovery()
 	for _, w := range wrong[:min(len(wrong), 40)] {
 		t.Error(w)
 	}

@@ -106,6 +106,7 @@ type model struct {
 	wrong  []string // what must not be
 	faults []fault
 	kills  int
+	loose  bool // there is a cluster: on a busy machine its acks may come too late without anything being broken
 }
 
 // fault is a time in which something was broken, and until when its effects may be felt.
@@ -191,7 +192,7 @@ func (m *model) broken(kind string) (mended func()) {
 
 // quiet reports whether nothing was broken while o lived.
 func (m *model) quiet(o *order) bool {
-	return !slices.ContainsFunc(m.faults, func(f fault) bool { return f.from.Before(o.seen.Add(ackWait)) && f.until.After(o.published) })
+	return !m.loose && !slices.ContainsFunc(m.faults, func(f fault) bool { return f.from.Before(o.seen.Add(ackWait)) && f.until.After(o.published) })
 }
 
 // check compares what was seen with what must be, once all has ended.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
 )
 
 // What the test binary is when it is run again: pinwheel, or a nats-server.
@@ -30,6 +31,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	natstest.BeServer()
 	switch {
 	case os.Getenv(asPinwheel) != "":
 		_ = os.Unsetenv(asPinwheel)
