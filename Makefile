@@ -42,12 +42,9 @@ lint: ## gofmt, go vet, staticcheck
 bench: ## all benchmarks, COUNT times, to bench.txt (BENCH=regexp chooses)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... | tee bench.txt
 
-bench-compare: ## benchmarks of REF and of this tree, compared: make bench-compare REF=main
+bench-compare: ## benchmarks of REF and of this tree, by turns, and what benchstat says: make bench-compare REF=main (BENCH=regexp chooses)
 	@test -n "$(REF)" || { echo 'usage: make bench-compare REF=commit'; exit 2; }
-	tree=$$(mktemp -d) && git worktree add --detach "$$tree" $(REF) && \
-	  trap 'git worktree remove --force "$$tree"' EXIT && \
-	  (cd "$$tree" && $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...) > bench-$(subst /,-,$(REF)).txt && \
-	  $(MAKE) bench && $(GO) tool benchstat bench-$(subst /,-,$(REF)).txt bench.txt
+	@COUNT=$(COUNT) $(if $(filter-out .,$(BENCH)),BENCH='$(BENCH)') .ci/bench-compare $(REF)
 
 fuzz: ## every fuzz target for FUZZTIME
 	.ci/fuzz $(FUZZTIME)
