@@ -103,3 +103,15 @@ func rss(t *testing.T) int {
 	require.NoError(t, err)
 	return pages * os.Getpagesize()
 }
+
+// v8go makes no context for itself in an isolate.
+func TestIsolatesHaveNoOtherContexts(t *testing.T) {
+	require.NoError(t, start())
+	iso := NewIsolate(roomy)
+	defer iso.Close()
+	require.Zero(t, iso.v8.GetHeapStatistics().NumberOfNativeContexts)
+	c, err := iso.NewContext(nil)
+	require.NoError(t, err)
+	defer c.Close()
+	require.EqualValues(t, 1, iso.v8.GetHeapStatistics().NumberOfNativeContexts)
+}

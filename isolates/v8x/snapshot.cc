@@ -23,6 +23,9 @@ const intptr_t* references = nullptr;
 // Set by v8x_plain.
 thread_local bool plain = false;
 
+// v8go is about to make a context for itself in the isolate that it has just made on this thread.
+thread_local bool first_context = false;
+
 // Which AddContext call, and which AddData calls in it: the entry function, then the constants.
 constexpr size_t kContext = 0, kEntry = 0, kConstants = 1;
 
@@ -211,7 +214,32 @@ v8::Isolate* __wrap__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params)
     memcpy(p + v8::Isolate::CreateParams::kSnapshotBlob, &blob, sizeof blob);
     memcpy(p + v8::Isolate::CreateParams::kExternalReferences, &references, sizeof references);
   }
+  first_context = true;
   return __real__ZN2v87Isolate3NewERKNS0_12CreateParamsE(params);
 }
 
 }  // extern "C"
+
+#define CONTEXT_NEW                                                                                                  \
+  "_ZN2v87Context3NewEPNS_7IsolateEPNS_22ExtensionConfigurationENS_10MaybeLocalINS_14ObjectTemplateEEENS5_INS_"      \
+  "5ValueEEENS_33DeserializeInternalFieldsCallbackEPNS_14MicrotaskQueueENS_30DeserializeContextDataCallbackENS_"    \
+  "29DeserializeAPIWrapperCallbackE"
+
+// The linker sends all calls here (--wrap). v8go's own context is for values that Go makes, which nobody does here, and it would
+// cost every isolate a quarter of a millisecond and 150 KB: v8go is content with the empty handle.
+Local<v8::Context> RealNew(v8::Isolate*, v8::ExtensionConfiguration*, v8::MaybeLocal<v8::ObjectTemplate>, v8::MaybeLocal<v8::Value>,
+                           v8::DeserializeInternalFieldsCallback, v8::MicrotaskQueue*, v8::DeserializeContextDataCallback,
+                           v8::DeserializeAPIWrapperCallback) __asm__("__real_" CONTEXT_NEW);
+Local<v8::Context> WrappedNew(v8::Isolate*, v8::ExtensionConfiguration*, v8::MaybeLocal<v8::ObjectTemplate>, v8::MaybeLocal<v8::Value>,
+                              v8::DeserializeInternalFieldsCallback, v8::MicrotaskQueue*, v8::DeserializeContextDataCallback,
+                              v8::DeserializeAPIWrapperCallback) __asm__("__wrap_" CONTEXT_NEW);
+
+Local<v8::Context> WrappedNew(v8::Isolate* isolate, v8::ExtensionConfiguration* extensions, v8::MaybeLocal<v8::ObjectTemplate> global,
+                              v8::MaybeLocal<v8::Value> object, v8::DeserializeInternalFieldsCallback fields, v8::MicrotaskQueue* queue,
+                              v8::DeserializeContextDataCallback data, v8::DeserializeAPIWrapperCallback wrappers) {
+  if (first_context) {
+    first_context = false;
+    return {};
+  }
+  return RealNew(isolate, extensions, global, object, fields, queue, data, wrappers);
+}

@@ -2,6 +2,7 @@ package v8x
 
 // #cgo CXXFLAGS: -std=c++20 -fno-rtti -fno-exceptions -O2 -Wall -Wextra
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v87Isolate3NewERKNS0_12CreateParamsE
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v87Context3NewEPNS_7IsolateEPNS_22ExtensionConfigurationENS_10MaybeLocalINS_14ObjectTemplateEEENS5_INS_5ValueEEENS_33DeserializeInternalFieldsCallbackEPNS_14MicrotaskQueueENS_30DeserializeContextDataCallbackENS_29DeserializeAPIWrapperCallbackE
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v88internal12IsolateGroup28GetBackingStorePageAllocatorEv
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v88internal8PagePool17ReleaseOnTearDownEPNS0_7IsolateE
 // #include <stdlib.h>
