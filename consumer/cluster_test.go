@@ -260,8 +260,7 @@ func (tr *traffic) leader() int {
 	return leader
 }
 
-// Three servers that keep three copies: whichever goes, nothing is lost and no lane stays behind. Of a partition that is mended that
-// cannot be said of nats-server 2.15.2: see docs/guarantees.md.
+// Three servers that keep three copies: whichever goes, is cut off or comes back, nothing is lost and no lane stays behind.
 func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -272,6 +271,13 @@ func TestCluster(t *testing.T) {
 	tr.replicated()
 
 	leader := tr.leader()
+	c.Cut(leader)
+	tr.recovered("leader of the events cut off")
+	c.Heal(leader)
+	tr.recovered("it is back")
+	tr.awaitReplicas(false)
+
+	leader = tr.leader()
 	c.Kill(leader)
 	tr.recovered("leader of the events killed")
 	c.Start(leader)

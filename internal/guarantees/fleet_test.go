@@ -308,6 +308,12 @@ func (h *house) leftovers(n int) (lines []string) {
 		if err != nil {
 			return append(lines, err.Error())
 		}
+		for i := range s.ListConsumers(ctx).Info() {
+			if i.Config.FilterSubject != "" && i.Delivered.Stream > 0 {
+				lines = append(lines, fmt.Sprintf("  %s %s: delivered to %d, all acked to %d, %d unacked, %d pending, %d requests", name, i.Name,
+					i.Delivered.Stream, i.AckFloor.Stream, i.NumAckPending, i.NumPending, i.NumWaiting))
+			}
+		}
 		for seq, i := uint64(1), 0; i < n; seq, i = seq+1, i+1 {
 			m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
 			if err != nil {
