@@ -77,10 +77,15 @@ func (t *thread) nudge() {
 	}
 }
 
+// threadNice is the priority of pinned threads. Where all processors are busy with handlers, what brings, parks and settles events goes
+// first: it takes a little, and else each of its steps would wait for a time slice.
+const threadNice = 5
+
 // loop is the thread's life. It ends when stop is closed, with every run that is left interrupted.
 func (t *thread) loop(stop <-chan struct{}) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	t.watch.pin(unix.Gettid())
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), threadNice) // refused: as it was
 	t.pool.dog.awake()
 	defer t.pool.dog.asleep()
 	for {
