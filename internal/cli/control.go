@@ -65,6 +65,7 @@ func endpoints() []endpoint {
 		{"stats", false, false, (*control).stats},
 		{"workers.list", false, false, (*control).workersList},
 		{"workers.versions", false, false, (*control).workersVersions},
+		{"workers.active", true, false, (*control).workersActive},
 		{"owners.list", false, false, (*control).ownersList},
 		{"owners.get", false, false, (*control).ownersGet},
 		{"owners.set", false, true, (*control).ownersSet},
@@ -141,7 +142,7 @@ func (c *control) take(e endpoint, r micro.Request) {
 		defer cancel()
 		answer, err := c.answer(e, ctx, request{r.Data(), r.Headers()})
 		if err != nil && c.life.Err() != nil {
-			err = &controlError{http.StatusServiceUnavailable, "this process is ending: ask again, and another one answers"}
+			err = &controlError{http.StatusServiceUnavailable, processEnding}
 		}
 		switch {
 		case errors.Is(err, errNotMeant):
@@ -212,6 +213,9 @@ func openEndpoints() string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// processEnding is the error of a process that drains.
+const processEnding = "this process is ending: ask again, and another one answers"
 
 // errNotMeant is the error of a request that another process answers.
 var errNotMeant = errors.New("another process is meant")

@@ -128,10 +128,11 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	if !changed {
 		what = "unchanged"
 	}
-	if err := c.await(ctx, w); err != nil {
+	taken, err := c.await(ctx, w)
+	if err != nil {
 		fmt.Fprintf(e.err, "pinwheel: %s is stored, but %v\n", w.Target(), err)
 	}
-	_, err = fmt.Fprintf(e.out, "%s %s version %s (%s)\n", what, w.Target(), w.Version, kindList(w.Handlers))
+	_, err = fmt.Fprintf(e.out, "%s %s version %s (%s), %s\n", what, w.Target(), w.Version, kindList(w.Handlers), taken)
 	return err
 }
 

@@ -54,7 +54,7 @@ func TestDeployAndWorkers(t *testing.T) {
 	source("'hi '")
 	args := []string{path, "--owner", "acme", "--var", "WHO=you=me", "--queue", "JOBS=other"}
 	first := f.Pinwheel(append([]string{"deploy"}, args...)...)
-	require.Regexp(t, `^deployed acme/greet version 1-[0-9a-f]{12} \(fetch\)\n$`, first.Out, first.Err)
+	require.Regexp(t, `^deployed acme/greet version 1-[0-9a-f]{12} \(fetch\), active in 1 of 1 process\n$`, first.Out, first.Err)
 	require.Equal(t, "info: acme/greet: loading\n", first.Err, "the author sees what the module prints")
 	require.Equal(t, strings.Replace(first.Out, "deployed", "unchanged", 1), f.Deploy(t, args...))
 	require.Equal(t, "hi you=me", f.Pinwheel("send", "fetch", "acme/greet").Out)
@@ -111,5 +111,5 @@ func TestDeployWithoutAProcessStoresAndSaysSo(t *testing.T) {
 	r := f.Pinwheel("deploy", write(t, "w.js", "export default { scheduled() {} }"), "--owner", "acme")
 	require.Zero(t, r.Code)
 	require.Equal(t, "pinwheel: acme/w is stored, but no process of the fleet is running; the next one that starts will take it up\n", r.Err)
-	require.Contains(t, r.Out, "deployed acme/w version 1-")
+	require.Regexp(t, `^deployed acme/w version 1-[0-9a-f]{12} \(scheduled\), active in 0 of 0 processes\n$`, r.Out)
 }

@@ -43,6 +43,8 @@ type fleet struct {
 	pool     *isolates.Pool
 	// idempotent is told by the watcher and asked by the consumer.
 	idempotent idempotent
+	actives    actives      // told by the watcher
+	members    *members     // of the fleet; nil before run
 	control    *control     // nil when it cannot answer
 	sick       func() error // why the process should be replaced, or nil
 
@@ -95,7 +97,7 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 	}
 	f.sick = f.pool.Healthy
 	f.dispatch.Wire(f.consumer, f.pool)
-	f.watcher = f.store.Watcher(installer{f.dispatch, f.pool, &f.idempotent, f.consumer})
+	f.watcher = f.store.Watcher(installer{f.dispatch, f.pool, &f.idempotent, f.consumer, &f.actives})
 	return f, nil
 }
 
@@ -106,15 +108,18 @@ type installer struct {
 	pool *isolates.Pool
 	*idempotent
 	consumer *consumer.Consumer
+	actives  *actives
 }
 
 func (i installer) Install(w *events.Worker) {
 	i.install(w)
 	i.Dispatcher.Install(w)
 	i.consumer.Install(w)
+	i.actives.install(w) // when an event would find it
 }
 
 func (i installer) Remove(owner, name string) {
+	i.actives.remove(owner, name)
 	i.remove(owner, name)
 	i.Dispatcher.Remove(owner, name)
 	i.pool.Retire(owner, name)
@@ -222,12 +227,12 @@ func (f *fleet) run(ctx context.Context) error {
 	running.Go(func() { f.policies.Watch(work, f.setPolicy) })
 	defer running.Wait()
 	defer stopWork()
-	members, err := f.openMembers()
-	if err != nil {
+	var err error
+	if f.members, err = f.openMembers(); err != nil {
 		f.pool.Close()
 		return err
 	}
-	running.Go(func() { members.run(work) })
+	running.Go(func() { f.members.run(work) })
 	// Workers first: an event must not find its worker missing because we have just started.
 	select {
 	case <-f.watcher.Ready():

@@ -112,7 +112,8 @@ func (h *house) deploy(owner, name, code string, manifest ...string) *events.Wor
 	w, _, err := store.Deploy(context.Background(), deploy.Request{Owner: owner, Path: path}, h.check)
 	require.NoError(h.t, err)
 	fleet := &remote{nc: h.nc, js: h.js, subjects: events.DefaultPrefix}
-	require.NoError(h.t, fleet.await(context.Background(), w))
+	_, err = fleet.await(context.Background(), w)
+	require.NoError(h.t, err)
 	return w
 }
 

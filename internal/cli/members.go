@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +24,7 @@ const (
 type members struct {
 	nc      *nats.Conn
 	subject string
-	id      string
+	id      string // and, after a space, the name of the node
 	set     func(n int)
 
 	mu   sync.Mutex
@@ -35,7 +37,7 @@ type members struct {
 // openMembers begins to listen.
 func (f *fleet) openMembers() (*members, error) {
 	m := &members{
-		nc: f.nc, subject: f.cfg.Prefix + ".control.members", id: nats.NewInbox(), seen: map[string]int64{}, told: 1,
+		nc: f.nc, subject: f.cfg.Prefix + ".control.members", id: nats.NewInbox() + " " + nodeName(), seen: map[string]int64{}, told: 1,
 		set: func(n int) {
 			f.log.Info().Int("processes", n).Msg("processes of the fleet")
 			f.dispatch.SetProcesses(n)
@@ -91,4 +93,31 @@ func (m *members) hear(msg *nats.Msg) {
 	if changed {
 		m.set(n)
 	}
+}
+
+// process is one of the fleet.
+type process struct {
+	ID   string `json:"id"`
+	Node string `json:"node"`
+}
+
+// processOf is the process that says text; of one that says no node, which is of an earlier binary, ok is false.
+func processOf(text string) (p process, ok bool) {
+	p.ID, p.Node, ok = strings.Cut(text, " ")
+	return p, ok
+}
+
+// known are this process and all that are there, as far as it knows, this one among them, by node.
+func (m *members) known() (self process, all []process) {
+	self, _ = processOf(m.id)
+	all = append(all, self)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id := range m.seen {
+		if p, ok := processOf(id); ok {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b process) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.ID, b.ID)) })
+	return self, all
 }

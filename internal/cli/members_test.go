@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,4 +50,41 @@ func TestProcessesCountEachOther(t *testing.T) {
 		h.send(events.Fetch, "acme/w", "")
 	}
 	require.Eventually(t, func() bool { return h.fleet.dispatch.Stats().Running == 6 }, patience, time.Millisecond)
+}
+
+// A deploy waits for all processes, says how many have the version, and names those that have not when the time is up.
+func TestDeployWaitsForAllProcesses(t *testing.T) {
+	srv := natstest.Start(t)
+	h := openHouse(t, func(c *Config) { c.NatsURL = srv.URL() })
+	paused, other := startProcess(t, srv.URL()), startProcess(t, srv.URL())
+	require.Eventually(t, func() bool { _, all := h.fleet.members.known(); return len(all) == 3 }, patience, time.Millisecond)
+	path := filepath.Join(t.TempDir(), "w.js")
+	deploy := func(n int) (out, errs string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "export default { fetch: () => new Response('%d') }", n), 0o600))
+		var o, e bytes.Buffer
+		cfg := h.fleet.cfg
+		require.Zero(t, MainWith(cfg, []string{"deploy", path, "--owner", "acme"}, strings.NewReader(""), &o, &e), e.String())
+		return o.String(), e.String()
+	}
+	out, errs := deploy(1)
+	require.Regexp(t, `^deployed acme/w version 1-\S+ \(fetch\), active in 3 of 3 processes\n$`, out)
+	require.Empty(t, errs)
+
+	require.NoError(t, paused.Process.Signal(syscall.SIGSTOP))
+	out, errs = deploy(2)
+	require.Regexp(t, `^deployed acme/w version 2-\S+ \(fetch\), active in 2 of 3 processes\n$`, out)
+	require.Regexp(t, fmt.Sprintf(`^pinwheel: acme/w is stored, but \S+/%d has not taken it up within 5s\n$`, paused.Process.Pid), errs)
+
+	require.NoError(t, paused.Process.Signal(syscall.SIGCONT))
+	require.Eventually(t, func() bool { _, all := h.fleet.members.known(); return len(all) == 3 }, patience, time.Millisecond)
+	out, _ = deploy(2)
+	require.Regexp(t, `^unchanged acme/w version 2-\S+ \(fetch\), active in 3 of 3 processes\n$`, out)
+
+	require.NoError(t, other.Process.Signal(os.Interrupt)) // one that drains is not waited for
+	begin := time.Now()
+	out, errs = deploy(3)
+	require.Regexp(t, `, active in 2 of [23] processes\n$`, out, errs)
+	require.Empty(t, errs)
+	require.Less(t, time.Since(begin), activationTimeout)
 }

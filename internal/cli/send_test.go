@@ -31,7 +31,7 @@ export default {
 
 func startMirror(t *testing.T) *fleettest.Fleet {
 	f := fleettest.Start(t)
-	require.Regexp(t, `^deployed acme/mirror version 1-[0-9a-f]{12} \(fetch, task, scheduled\)\n$`,
+	require.Regexp(t, `^deployed acme/mirror version 1-[0-9a-f]{12} \(fetch, task, scheduled\), active in 1 of 1 process\n$`,
 		f.Deploy(t, write(t, "mirror.js", mirror), "--owner", "acme"))
 	return f
 }
