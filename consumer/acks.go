@@ -75,7 +75,7 @@ func (c *Consumer) sayAgain(g *group) {
 	for _, h := range g.events {
 		if h.reply != nil && h.said != g.reconnects {
 			h.said = g.reconnects
-			_ = c.nc.PublishMsg(h.reply) // the connection has just gone again: then the ack is not confirmed, too
+			_ = c.nc.PublishMsg(c.replies.message(h.event, h.reply)) // the connection has just gone again: then the ack is not confirmed, too
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (b *bridge) refuse(m *nats.Msg, kind events.Kind, f *events.Failure) {
 		return
 	}
 	e := &events.Event{Kind: kind, ID: m.Header.Get(events.HeaderEventID), ReplyTo: m.Reply}
-	if _, err := b.c.publishReply(e, events.FailureReply(e, f)); err != nil {
+	if _, err := b.c.publishReply(&replier{}, e, events.FailureReply(e, f)); err != nil {
 		b.c.log.Warn().Err(err).Msg("refused call could not be answered")
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -27,13 +25,13 @@ type held struct {
 
 	superseded bool // the schedule's next tick is there; settle goroutine only
 
-	record   *record   // nil: the bucket has none
-	reply    *nats.Msg // the reply, unless its body comes in chunks; kept until the ack is confirmed
-	absences uint64    // of the process, when it was delivered
-	said     uint64    // reconnects of the connection when the reply was published
-	tries    *retrier  // of whatever is being sent for it now
-	dead     bool      // it has its dead letter
-	once     bool      // its worker is idempotent: the result is stored before the ack
+	record   *record       // nil: the bucket has none
+	reply    *events.Reply // what was said, unless its body comes in chunks; kept until the ack is confirmed
+	absences uint64        // of the process, when it was delivered
+	said     uint64        // reconnects of the connection when the reply was published
+	tries    *retrier      // of whatever is being sent for it now
+	dead     bool          // it has its dead letter
+	once     bool          // its worker is idempotent: the result is stored before the ack
 
 	answer *events.Reply // the last, of an idempotent worker: its result if it succeeds
 }

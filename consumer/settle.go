@@ -2,12 +2,10 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -93,11 +91,10 @@ func (c *Consumer) settleOne(s events.Settlement) {
 	if s.Outcome.Verdict == events.None {
 		h.answers(s.Reply)
 		if s.Reply != nil && s.Event.ReplyTo != "" {
-			if m, err := c.publishReply(s.Event, s.Reply); err != nil {
-				c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
-				c.after(newRetrier(c.cfg.AckWait), func() { c.settleOne(s) })
+			if r, err := c.publishReply(&c.replies, s.Event, s.Reply); err != nil {
+				c.settleLater(s, err)
 			} else if s.Reply.Stream == nil {
-				h.reply, h.said = m, c.reconnects
+				h.reply, h.said = r, c.reconnects
 			}
 		}
 		return
@@ -117,23 +114,26 @@ func (c *Consumer) settleOne(s events.Settlement) {
 	c.carryOut(h, s)
 }
 
+// settleLater settles again when s could not be replied. A closure in settleOne would cost every event.
+func (c *Consumer) settleLater(s events.Settlement, err error) {
+	c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
+	c.after(newRetrier(c.cfg.AckWait), func() { c.settleOne(s) })
+}
+
 // carryOut is the one place where an event is replied to and ended. h is in phase settling. It
 // runs on the settle goroutine.
 func (c *Consumer) carryOut(h *held, s events.Settlement) {
 	h.answers(s.Reply)
 	if s.Reply != nil && s.Event.ReplyTo != "" {
-		m, err := c.publishReply(s.Event, s.Reply)
+		r, err := c.publishReply(&c.replies, s.Event, s.Reply)
 		if err != nil {
-			c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
-			if !c.again(h, func() { c.carryOut(h, s) }) {
-				c.letGo(h)
-			}
+			c.carryOutLater(h, s, err)
 			return
 		}
-		h.reply, h.said, h.tries = m, c.reconnects, nil
+		h.reply, h.said, h.tries = r, c.reconnects, nil
 		c.step(StepReplied)
 	}
-	if c.unwatch(h, s) {
+	if s.Event.Watched && c.unwatch(h, s) {
 		return
 	}
 	c.lastWord(s.Event, s.Outcome)
@@ -159,34 +159,12 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 	}
 }
 
-// publishReply publishes r to where e wants it. A reply that NATS does not take for its size is
-// replaced by one that says so.
-func (c *Consumer) publishReply(e *events.Event, r *events.Reply) (*nats.Msg, error) {
-	var body *outgoing
-	if r.Stream != nil {
-		body = c.bodies.begin(e, r)
+// carryOutLater tries again when h could not be replied to.
+func (c *Consumer) carryOutLater(h *held, s events.Settlement, err error) {
+	c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
+	if !c.again(h, func() { c.carryOut(h, s) }) {
+		c.letGo(h)
 	}
-	m := &nats.Msg{Subject: e.ReplyTo, Reply: r.CreditSubject, Header: nats.Header(r.Encode()), Data: r.Body}
-	err := c.nc.PublishMsg(m)
-	if body != nil {
-		if err != nil {
-			c.bodies.forget(body)
-			return m, err
-		}
-		c.bodies.flow(body)
-	}
-	if errors.Is(err, nats.ErrMaxPayload) {
-		f := events.Fail(events.ReasonTooLarge, "the response has %d bytes and its headers; a message has at most %d", len(r.Body), c.nc.MaxPayload())
-		small := events.FailureReply(e, f)
-		small.Attempt, small.Version, small.Duration = r.Attempt, r.Version, r.Duration
-		m = &nats.Msg{Subject: e.ReplyTo, Header: nats.Header(small.Encode()), Data: small.Body}
-		c.metrics.tooLarge.Inc()
-		err = c.nc.PublishMsg(m)
-	}
-	if err == nil {
-		c.metrics.replies.Inc()
-	}
-	return m, err
 }
 
 // giveBack returns events to the stream at once: what was not run is no attempt. The record of

@@ -28,12 +28,9 @@ func (c *Consumer) share(h *held) {
 	}
 }
 
-// unwatch notes that a watched event does not run any more. If that must be stored first it is true, and the settlement comes
+// unwatch notes that h, a watched event, does not run any more. If that must be stored first it is true, and the settlement comes
 // again then, without its reply. It runs on the settle goroutine.
 func (c *Consumer) unwatch(h *held, s events.Settlement) bool {
-	if !h.event.Watched {
-		return false
-	}
 	h.rest()
 	if v := s.Outcome.Verdict; v != events.Ack && v != events.Dead {
 		return false // their records are stored anyway

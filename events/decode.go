@@ -275,7 +275,7 @@ func (e *Event) completeFetch(p *problem) {
 	}
 	switch {
 	case e.URL == "" || e.URL == "/":
-		e.URL = baseURL(e.Owner, e.Worker) + "/"
+		e.URL = "http://" + e.Worker + "." + e.Owner + ".pinwheel/" // baseURL and a slash, in one piece
 		return
 	case strings.HasPrefix(e.URL, "/"):
 		e.URL = baseURL(e.Owner, e.Worker) + e.URL

@@ -41,31 +41,7 @@ func FailureReply(e *Event, f *Failure) *Reply {
 }
 
 // Encode makes the headers of the reply's message; its body is Reply.Body.
-func (r *Reply) Encode() Header {
-	h := make(Header, 6+len(r.Headers)/2)
-	values := [5]string{r.EventID, strconv.Itoa(r.Attempt), strconv.FormatFloat(float64(r.Duration)/1e6, 'f', 3, 64), r.Version}
-	h[HeaderEventID] = values[0:1:1]
-	h[HeaderAttempt] = values[1:2:2]
-	h[HeaderDuration] = values[2:3:3]
-	if r.Version != "" {
-		h[HeaderWorkerVersion] = values[3:4:4]
-	}
-	if r.Status != 0 {
-		values[4] = strconv.Itoa(r.Status)
-		h[HeaderStatus] = values[4:5:5]
-	}
-	if r.CreditSubject != "" {
-		h[HeaderBodyCredit], h[HeaderBodySeq] = []string{r.CreditSubject}, []string{"0"}
-	}
-	if r.Failure != nil {
-		h[HeaderError] = []string{oneLine(r.Failure.Error())}
-	}
-	for i := 0; i+1 < len(r.Headers); i += 2 {
-		name := HeaderHTTPPrefix + r.Headers[i]
-		h[name] = append(h[name], oneLine(r.Headers[i+1]))
-	}
-	return h
-}
+func (r *Reply) Encode() Header { return new(ReplyEncoder).Encode(r) }
 
 // DecodeReply reads a reply message, as a publisher does. The error says what is not as the
 // contract wants it, for example because something else than Pinwheel answered.
