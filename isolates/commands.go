@@ -64,7 +64,7 @@ func (t *thread) lastWords(r *run, op int, in *v8x.Commands, now time.Time) {
 func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
 	case cmdReply:
-		reply := &events.Reply{Status: int(in.Int()), Headers: in.Strings(), Body: slices.Clone(in.View())}
+		reply := &events.Reply{Status: int(in.Int()), Headers: in.KeptStrings(&t.kept), Body: slices.Clone(in.View())}
 		drained, streamed := in.Bool(), in.Bool()
 		switch bad := checkHeaders(reply.Headers); {
 		case bad == nil && streamed:

@@ -25,7 +25,8 @@ func (t *thread) end(r *run, e events.End) {
 	e.Started = e.Started || r.begun
 	e.NoRetry, e.Retry, e.RetryDelay = r.noRetry, r.retry, r.delay
 	e.CPU, e.Warm = r.cpu, r.warm
-	t.reports = append(t.reports, events.Report{Attempt: r.attempt, End: &e})
+	r.end = e
+	t.reports = append(t.reports, events.Report{Attempt: r.attempt, End: &r.end})
 	delete(t.running, r)
 	t.forget(r)
 	g := r.guest

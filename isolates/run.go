@@ -46,6 +46,8 @@ type run struct {
 
 	ctx    context.Context // of its calls; nil until the first
 	cancel context.CancelFunc
+
+	end events.End // how it ended, as reported
 }
 
 // waits reports whether anything is pending that could call into the run's JavaScript again.

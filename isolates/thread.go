@@ -38,6 +38,7 @@ type thread struct {
 	alarms      alarms
 	lastID      uint64
 	call        v8x.Call
+	kept        v8x.Kept // names and values of replies' headers
 	reports     []events.Report
 	began       time.Time // when the latest run began, which is about now
 	flushed     time.Time // the same, at the latest flush

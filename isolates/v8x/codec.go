@@ -254,8 +254,35 @@ func (c *Commands) View() []byte {
 	return c.take(c.length())
 }
 
+// Kept are short strings that were read before: one that comes again, like the name of a header, costs no memory. The zero Kept is
+// ready, and never has more than keptStrings of them. It is for one goroutine.
+type Kept struct{ strings map[string]string }
+
+const (
+	keptStrings = 512
+	keptString  = 64 // bytes of one
+)
+
+func (k *Kept) text(b []byte) string {
+	if k == nil || len(b) > keptString {
+		return string(b)
+	}
+	if s, ok := k.strings[string(b)]; ok {
+		return s
+	}
+	if k.strings == nil || len(k.strings) == keptStrings {
+		k.strings = make(map[string]string)
+	}
+	s := string(b)
+	k.strings[s] = s
+	return s
+}
+
 // Strings reads a list of strings.
-func (c *Commands) Strings() []string {
+func (c *Commands) Strings() []string { return c.KeptStrings(nil) }
+
+// KeptStrings reads a list of strings, those of them that k has from there.
+func (c *Commands) KeptStrings(k *Kept) []string {
 	t := c.tag()
 	if t != tagList {
 		c.skip(t, 0)
@@ -271,7 +298,7 @@ func (c *Commands) Strings() []string {
 			c.fail(fmt.Errorf("v8x: list of strings has something else in it"))
 			return nil
 		}
-		list = append(list, string(c.take(c.length())))
+		list = append(list, k.text(c.take(c.length())))
 	}
 	return list
 }
