@@ -42,54 +42,76 @@ const benchWorker = `export default { async fetch(request) {
 } }`
 
 func benchmarkFleet(b *testing.B, owners int, drain bool) {
-	srv := natstest.Start(b)
-	h := &house{t: b}
+	l := startLoad(b, owners, os.Getenv("BENCH_ADMIN"))
+	l.publish(20 * owners)
+	l.receive(20 * owners)
+	if drain {
+		pauseLanes(b, l.js, time.Now().Add(time.Hour))
+		l.publish(b.N)
+	}
+	cpu := processCPU(b, l.pid)
+	b.ResetTimer()
+	if drain {
+		pauseLanes(b, l.js, time.Time{})
+	} else {
+		l.publish(b.N)
+	}
+	l.receive(b.N)
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64((processCPU(b, l.pid)-cpu).Nanoseconds())/1e3/float64(b.N), "cpu-µs/event")
+}
+
+// load is one fleet process and what publishes to it and takes its replies, in this process.
+type load struct {
+	testing.TB
+	js      jetstream.JetStream
+	pid     int
+	owners  int
+	replies chan *nats.Msg
+}
+
+// startLoad starts the process. It serves its profiles at admin.
+func startLoad(t testing.TB, owners int, admin string) *load {
+	srv := natstest.Start(t)
+	h := &house{t: t}
 	h.connect(srv.URL())
-	p := startProcess(b, srv.URL(), "PINWHEEL_WINDOW=4096", "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+os.Getenv("BENCH_ADMIN"))
+	p := startProcess(t, srv.URL(), "PINWHEEL_WINDOW=4096", "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+admin)
 	for i := range owners {
 		h.deploy(fmt.Sprintf("owner%d", i), "order", benchWorker)
 	}
 	js, err := jetstream.New(h.nc, jetstream.WithPublishAsyncMaxPending(2000))
-	require.NoError(b, err)
-	replies := make(chan *nats.Msg, 1<<16)
-	_, err = h.nc.ChanSubscribe("_INBOX.bench.*", replies)
-	require.NoError(b, err)
-	cpu := time.Duration(0)
-	round := func(n int) {
-		if drain {
-			pauseLanes(b, js, time.Now().Add(time.Hour))
-		}
-		for i := range n {
-			m := nats.NewMsg(fmt.Sprintf("pinwheel.events.fetch.owner%d.order", i%owners))
-			m.Data = benchBody(i)
-			m.Header["Reply-To"] = []string{"_INBOX.bench." + strconv.Itoa(i)}
-			_, err := js.PublishMsgAsync(m, jetstream.WithStallWait(patience))
-			require.NoError(b, err)
-		}
-		<-js.PublishAsyncComplete()
-		if drain {
-			cpu = processCPU(b, p.Process.Pid)
-			b.ResetTimer()
-			pauseLanes(b, js, time.Time{})
-		}
-		for range n {
-			m := <-replies
-			if m.Header.Get("Http-Status") != "200" {
-				b.Fatalf("%v %s", m.Header, m.Data)
-			}
+	require.NoError(t, err)
+	l := &load{TB: t, js: js, pid: p.Process.Pid, owners: owners, replies: make(chan *nats.Msg, 1<<16)}
+	_, err = h.nc.ChanSubscribe("_INBOX.bench.*", l.replies)
+	require.NoError(t, err)
+	return l
+}
+
+// publish stores n events, of the owners in turn.
+func (l *load) publish(n int) {
+	for i := range n {
+		m := nats.NewMsg(fmt.Sprintf("pinwheel.events.fetch.owner%d.order", i%l.owners))
+		m.Data = benchBody(i)
+		m.Header["Reply-To"] = []string{"_INBOX.bench." + strconv.Itoa(i)}
+		_, err := l.js.PublishMsgAsync(m, jetstream.WithStallWait(patience))
+		require.NoError(l, err)
+	}
+	<-l.js.PublishAsyncComplete()
+}
+
+// receive waits for the replies to n events.
+func (l *load) receive(n int) {
+	for range n {
+		m := <-l.replies
+		if m.Header.Get("Http-Status") != "200" {
+			l.Fatalf("%v %s", m.Header, m.Data)
 		}
 	}
-	round(20 * owners)
-	cpu = processCPU(b, p.Process.Pid)
-	b.ResetTimer()
-	round(b.N)
-	b.StopTimer()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
-	b.ReportMetric(float64((processCPU(b, p.Process.Pid)-cpu).Nanoseconds())/1e3/float64(b.N), "cpu-µs/event")
 }
 
 // pauseLanes lets the consumers of the stream of events rest until then.
-func pauseLanes(b *testing.B, js jetstream.JetStream, until time.Time) {
+func pauseLanes(b testing.TB, js jetstream.JetStream, until time.Time) {
 	for i := range events.Lanes {
 		_, err := js.PauseConsumer(b.Context(), consumer.StreamEvents, fmt.Sprintf("lane-%d", i), until)
 		require.NoError(b, err)
