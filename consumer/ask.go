@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -165,16 +166,33 @@ func pubAck(m *nats.Msg, err error) error {
 	return nil
 }
 
-// pubSeq is the sequence in a PubAck, 0 when there is none.
-func pubSeq(m *nats.Msg) uint64 {
+// storedAt is pubAck with the sequence in the stream. What nats-server usually says to a publish is read without a JSON decoder.
+func storedAt(m *nats.Msg, err error) (uint64, error) {
+	if err == nil {
+		stored, plain := bytes.CutPrefix(m.Data, storedStart)
+		name, number, ok := bytes.Cut(stored, storedSeq)
+		if number, end := bytes.CutSuffix(number, storedEnd); plain && ok && end && len(name) > 0 {
+			if seq, err := strconv.ParseUint(string(number), 10, 64); err == nil {
+				return seq, nil
+			}
+		}
+	}
+	if err := pubAck(m, err); err != nil {
+		return 0, err
+	}
 	var ack struct {
 		Seq uint64 `json:"seq"`
 	}
-	if json.Unmarshal(m.Data, &ack) != nil {
-		return 0
-	}
-	return ack.Seq
+	return ack.Seq, json.Unmarshal(m.Data, &ack)
 }
+
+// pubSeq is the sequence in a PubAck, 0 when there is none.
+func pubSeq(m *nats.Msg) uint64 {
+	seq, _ := storedAt(m, nil)
+	return seq
+}
+
+var storedStart, storedSeq, storedEnd = []byte(`{"stream":"`), []byte(`","seq":`), []byte(`}`)
 
 // isDuplicate reports whether a PubAck says that nothing was stored because the message's id was known.
 func isDuplicate(m *nats.Msg) bool {

@@ -68,13 +68,14 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	c := &Consumer{
 		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log,
 		asker: asker{nc: nc}, inbox: inbox{wake: make(chan struct{}, 1)}, retries: retries{wake: make(chan struct{}, 1), of: make(map[string]int)},
-		parking: parking{owners: make(map[string]*parkedOwner), own: make(map[string]*ownParks), look: make(chan struct{}, 1)},
+		parking: newParking(),
 		lost:    make(chan struct{}, 1), recreated: make(chan struct{}, 1), renew: make(chan struct{}, 1), sweepNow: make(chan struct{}, 1),
 	}
 	c.puller = newPuller(c)
 	c.bodies = newBodies(c)
 	c.ticker = newTicker(tickStore{nc, cfg.Prefix}, cfg.Node, time.Now, log)
 	c.table.left = func(int) { c.puller.freed() }
+	c.table.unspent = c.parking.unspent
 	if c.metrics, err = newMetrics(reg, c); err != nil {
 		return nil, fmt.Errorf("consumer: metrics: %w", err)
 	}

@@ -46,12 +46,13 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 	d.all = append(d.all, h)
 	switch {
 	case failure != nil:
-		h.phase = settling
+		h.phase, h.unspent = settling, from.owner
 		d.malformed = append(d.malformed, malformed{h, failure})
 	case !e.DeliverAt.IsZero(): // however often it comes from here: it runs from where it is put
 		h.phase = settling
 		d.later = append(d.later, h)
 	case o.Deliveries > 1 || isReplay(e) || h.once || e.Overlaps() == events.OverlapReplace:
+		h.unspent = from.owner
 		d.again = append(d.again, h)
 	default:
 		h.phase = running

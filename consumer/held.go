@@ -23,7 +23,8 @@ type held struct {
 	renewed time.Time // when the server last heard of it; guarded by table.mu
 	phase   phase     // guarded by table.mu
 
-	superseded bool // the schedule's next tick is there; settle goroutine only
+	unspent    string // whose room it takes: it was parked, and dispatch, which tells of room, has not seen it
+	superseded bool   // the schedule's next tick is there; settle goroutine only
 
 	record   *record       // nil: the bucket has none
 	reply    *events.Reply // what was said, unless its body comes in chunks; kept until the ack is confirmed
@@ -50,6 +51,7 @@ const (
 // source is one JetStream consumer.
 type source struct {
 	stream, consumer string
+	owner            string // of a lane of parked events
 	// epoch counts how often the consumer was lost and made again. Acks of deliveries of an older
 	// one are not in order with the newer, so they are not confirmed in a group.
 	epoch atomic.Uint64
@@ -81,6 +83,8 @@ type table struct {
 	oldest int // in recent
 	// left is called, without lock, when events have left.
 	left func(n int)
+	// unspent is called, with the lock held, for each owner of such an event that leaves.
+	unspent func(owner string)
 }
 
 func (t *table) add(batch []*held) {
@@ -102,6 +106,9 @@ func (t *table) remove(batch ...*held) {
 			continue
 		}
 		h.phase = gone
+		if h.unspent != "" {
+			t.unspent(h.unspent)
+		}
 		last := len(t.list) - 1
 		t.list[h.index] = t.list[last]
 		t.list[h.index].index = h.index

@@ -42,7 +42,10 @@ type dispatcher struct {
 	seen   []*events.Event
 }
 
-func (d *dispatcher) Through(_ string, parks uint64) { d.through.Store(parks) }
+func (d *dispatcher) Through(_ string, parks uint64) bool {
+	d.through.Store(parks)
+	return false
+}
 
 func (d *dispatcher) Submit(batch []*events.Event) {
 	if !d.forget {

@@ -24,6 +24,7 @@ type lane struct {
 	retryAt time.Time // no request before
 	fails   int       // in a row
 	owner   string    // of a lane of parked events
+	first   int       // bound of such a lane's next request; 0 = none
 	maxSeq  uint64    // highest stream sequence that came as a first delivery
 }
 
@@ -85,12 +86,12 @@ func (p *puller) pumpParked(free int, now time.Time) int {
 		}
 		n := 0
 		p.c.parking.use(l.owner, func(room int) int {
-			n = max(0, min(room, free/2-granted, p.chunk()))
+			n = max(0, min(room, free/2-granted, p.chunk(), cmp.Or(l.first, room)))
 			return room - n
 		})
 		if n > 0 {
 			got := p.grant(l, n, busyExpiry, now)
-			granted += got
+			granted, l.first = granted+got, 0
 			p.c.parking.use(l.owner, func(room int) int { return room + n - got })
 		}
 	}

@@ -3,12 +3,14 @@ package consumer
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/time/rate"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -21,8 +23,9 @@ const (
 	parkedRoom = 32
 	// parkedPause is the least time between two looks.
 	parkedPause = 200 * time.Millisecond
-	// parkedInactive is how long the consumer of an owner stays that nobody asks and of whose events none is unacked. It is more than three looks.
-	parkedInactive = 10 * time.Second
+	// parkedInactive is how long the consumer of an owner stays that nobody asks and of whose events none is unacked. It is short, because
+	// there is one for each of many owners; one that is needed again is made again.
+	parkedInactive = 3 * time.Second
 )
 
 // parking knows the owners that have parked events.
@@ -31,8 +34,20 @@ type parking struct {
 	owners  map[string]*parkedOwner // those whose events are pulled, at most parkedLanes
 	waiting []string                // those that wait for a place
 	after   string                  // the last one that got one
+	counts  map[string]uint64       // of parked events, by owner, at the last look
 	own     map[string]*ownParks
+	lives   uint64     // of entries of own, so far
+	telling sync.Mutex // held while dispatch is told that an owner's events are through; taken before mu
 	look    chan struct{}
+	place   chan struct{} // one is free, and somebody waits for it
+	opens   *rate.Limiter // of consumers of owners
+}
+
+func newParking() parking {
+	return parking{
+		owners: make(map[string]*parkedOwner), own: make(map[string]*ownParks), look: make(chan struct{}, 1), place: make(chan struct{}, 1),
+		opens: rate.NewLimiter(rate.Every(parkedInactive/parkedConsumers), parkedLanes),
+	}
 }
 
 type parkedOwner struct {
@@ -92,7 +107,7 @@ func (c *Consumer) park(h *held) {
 // full of events that find no room in the window because of those that wait here to be parked.
 func (c *Consumer) publishParked(h *held, m *nats.Msg, absent bool) {
 	c.asker.ask(m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
-		err = pubAck(answer, err)
+		seq, err := storedAt(answer, err)
 		c.do(func() {
 			if err != nil {
 				c.log.Warn().Err(err).Str("owner", h.event.Owner).Msg("event could not be parked; trying again")
@@ -113,17 +128,20 @@ func (c *Consumer) publishParked(h *held, m *nats.Msg, absent bool) {
 			c.step(StepParkStored)
 			c.ack(h)
 			c.metrics.ended(h.event.Kind, events.Park)
-			c.parking.closed(h.event, pubSeq(answer))
-			if !c.parking.has(h.event.Owner) {
+			c.parking.closed(h.event, seq)
+			if c.parking.wants(h.event.Owner) {
 				c.lookAgain()
 			}
 		})
 	})
 }
 
-func (c *Consumer) lookAgain() {
+func (c *Consumer) lookAgain() { signal(c.parking.look) }
+
+// signal tells whoever receives from wake, which has room for one.
+func signal(wake chan struct{}) {
 	select {
-	case c.parking.look <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }
@@ -132,14 +150,19 @@ func (c *Consumer) lookAgain() {
 func (c *Consumer) parkLoop(life context.Context) {
 	tick := time.NewTicker(parkedLook)
 	defer tick.Stop()
+	work := c.lookForParked
 	for {
-		if err := c.lookForParked(life); err != nil && life.Err() == nil {
+		if err := c.withinLook(life, work); err != nil && !errors.Is(err, context.DeadlineExceeded) && life.Err() == nil {
 			c.log.Warn().Err(err).Msg("parked events could not be looked up; trying again")
 		}
+		work = c.lookForParked
 		select {
 		case <-life.Done():
 			return
 		case <-tick.C:
+			continue
+		case <-c.parking.place:
+			work = c.openWaiting
 			continue
 		case <-c.parking.look:
 		}
@@ -151,39 +174,56 @@ func (c *Consumer) parkLoop(life context.Context) {
 	}
 }
 
-func (c *Consumer) lookForParked(ctx context.Context) error {
+// withinLook does something about parked events, unless the process or its connection is not fit for it. What is not done when it is time
+// for the next look is left to that.
+func (c *Consumer) withinLook(ctx context.Context, work func(context.Context) error) error {
 	if c.draining.Load() || !c.nc.IsConnected() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, parkedLook)
 	defer cancel()
+	return work(ctx)
+}
+
+func (c *Consumer) lookForParked(ctx context.Context) error {
 	parks := c.parking.settledParks() // before the stream is asked
-	owners, err := c.parkedOwners(ctx)
+	counts, err := c.parkedOwners(ctx)
 	if err != nil {
 		return err
 	}
-	for owner, n := range parks {
-		if _, there := slices.BinarySearch(owners, owner); !there {
-			c.through(owner, n)
+	for owner, was := range parks {
+		if counts[owner] == 0 {
+			c.through(owner, was)
 		}
 	}
-	c.parking.found(owners, time.Now())
+	c.parking.found(slices.Sorted(maps.Keys(counts)), counts, time.Now())
 	for _, owner := range c.parking.pulled() {
 		c.parking.refill(owner)
 		if err := c.pullParked(ctx, owner); err != nil {
 			return err
 		}
 	}
-	for owner := c.parking.next(); owner != ""; owner = c.parking.next() {
-		if err := c.openParked(ctx, owner); err != nil {
-			return err // the next look goes on with the next owner
+	return c.openWaiting(ctx)
+}
+
+// openWaiting gives the free places to owners that wait for one.
+func (c *Consumer) openWaiting(ctx context.Context) error {
+	for owners := c.parking.next(); len(owners) > 0; owners = c.parking.next() {
+		errs := make([]error, len(owners))
+		var all sync.WaitGroup
+		for i, owner := range owners {
+			all.Go(func() { errs[i] = c.openParked(ctx, owner) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err // the next look goes on with the next owners
 		}
 	}
 	return nil
 }
 
-// parkedOwners lists the owners that have parked events, sorted.
-func (c *Consumer) parkedOwners(ctx context.Context) ([]string, error) {
+// parkedOwners counts the parked events of each owner that has any.
+func (c *Consumer) parkedOwners(ctx context.Context) (map[string]uint64, error) {
 	stream, err := c.js.Stream(ctx, StreamParked)
 	if err != nil || stream.CachedInfo().State.Msgs == 0 {
 		return nil, err
@@ -192,14 +232,13 @@ func (c *Consumer) parkedOwners(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var owners []string
-	for subject := range info.State.Subjects {
+	counts := make(map[string]uint64)
+	for subject, n := range info.State.Subjects {
 		if owner, ok := c.cfg.Prefix.ParseParked(subject); ok {
-			owners = append(owners, owner)
+			counts[owner] += n
 		}
 	}
-	slices.Sort(owners)
-	return slices.Compact(owners), nil
+	return counts, nil
 }
 
 // refill gives an owner without room a little at a time, should dispatch have nothing to tell of.
@@ -217,6 +256,9 @@ func parkedConsumer(owner string) string { return "parked-" + owner }
 
 // openParked makes the consumer of an owner's parked events, and has it pulled.
 func (c *Consumer) openParked(ctx context.Context, owner string) error {
+	if err := c.parking.opens.Wait(ctx); err != nil {
+		return err
+	}
 	cfg := laneConsumer(c.cfg, 0)
 	cfg.Durable, cfg.FilterSubject, cfg.InactiveThreshold = parkedConsumer(owner), c.cfg.Prefix.ParkedOwner(owner), parkedInactive
 	if _, err := c.js.CreateOrUpdateConsumer(ctx, StreamParked, cfg); err != nil {
@@ -231,7 +273,7 @@ func (c *Consumer) openParked(ctx context.Context, owner string) error {
 // pullParked sees that the puller has a lane for the owner.
 func (c *Consumer) pullParked(ctx context.Context, owner string) error {
 	l := newLane(StreamParked, parkedConsumer(owner), 0)
-	l.owner = owner
+	l.owner, l.src.owner, l.first = owner, owner, c.parking.ask(owner)
 	select {
 	case c.puller.parkedLanes <- l:
 		return nil

@@ -164,6 +164,9 @@ func (p *puller) take(m *nats.Msg, d *delivery) {
 			_ = p.c.nc.Publish(origin.AckSubject, nil) // not connected: it comes again, and is acked then
 		}
 		if found {
+			if l.owner != "" {
+				p.c.parking.unspent(l.owner)
+			}
 			return
 		}
 	}

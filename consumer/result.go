@@ -78,6 +78,7 @@ func (c *Consumer) enter(h *held) {
 		return
 	}
 	if c.table.move(h, running, loading) {
+		h.unspent = ""
 		c.dispatcher.Submit([]*events.Event{h.event})
 	}
 }

@@ -109,6 +109,10 @@ func (c *Consumer) settleOne(s events.Settlement) {
 		return
 	}
 	if h.superseded { // however its run ended: it is not wanted any more
+		if s.Outcome.Verdict == events.Park { // dispatch has counted it
+			c.parking.opened(h.event)
+			c.parking.closed(h.event, 0)
+		}
 		s.Reply, s.Outcome = nil, events.Outcome{Verdict: events.Ack, Version: s.Outcome.Version}
 	}
 	c.carryOut(h, s)

@@ -49,7 +49,7 @@ type Dispatcher struct {
 	draining  bool
 	owners    map[string]*owner
 	policies  map[string]events.Policy
-	parks     map[string]uint64 // events parked of each owner of whom any were, so that word of the last one can be told from an older
+	parks     map[string]uint64 // events parked of each owner of whom not all are known to be through, so that word of the last one can be told from an older
 	processes int               // of the fleet
 	turns     turns
 	nap       nap

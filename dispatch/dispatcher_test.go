@@ -330,10 +330,11 @@ func TestParkAndRoom(t *testing.T) {
 	}
 	d.Submit(parked)
 	require.Empty(t, l.take())
-	d.Through("o", d.parks["o"]-1)
+	require.False(t, d.Through("o", d.parks["o"]-1))
 	d.Submit(tasks("o", "w", 1))
 	require.Len(t, l.take(), 1, "word from before the last was parked")
-	d.Through("o", d.parks["o"])
+	require.True(t, d.Through("o", d.parks["o"]))
+	require.Empty(t, d.parks, "nobody is remembered for ever")
 	d.owners["o"].parked = true // another process has some
 	d.Submit(tasks("o", "w", 1))
 	require.Empty(t, l.take(), "all are through")

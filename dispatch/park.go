@@ -27,11 +27,17 @@ func (d *Dispatcher) unused(o *owner, e *events.Event, t *tell) {
 }
 
 // Through says that nothing of owner is parked any more, or what is left is submitted already, when parks of its events had been settled
-// with Park by this Dispatcher. If more were since, it is of the past and does nothing. It may be called from any goroutine and does not block.
-func (d *Dispatcher) Through(ownerName string, parks uint64) {
+// with Park by this Dispatcher. If more were since, it is of the past: it does nothing and returns false. Else the count begins anew, and
+// the owner is forgotten here. It may be called from any goroutine and does not block.
+func (d *Dispatcher) Through(ownerName string, parks uint64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if o := d.owners[ownerName]; o != nil && d.parks[ownerName] == parks {
+	if d.parks[ownerName] != parks {
+		return false
+	}
+	delete(d.parks, ownerName)
+	if o := d.owners[ownerName]; o != nil {
 		o.parking, o.parked = false, false
 	}
+	return true
 }

@@ -1,0 +1,28 @@
+package consumer_test
+
+import (
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Parked events that end without dispatch, which so has no room to tell of, are no reason to bring the others a few at each look.
+func TestParkedEventsThatDispatchNeverSeesKeepNoRoom(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	cfg := testConfig()
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
+	const n = 1000
+	for range n { // not as events are parked: malformed
+		_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Parked(&events.Event{Owner: "acme", Worker: "w", Kind: events.Task})})
+		require.NoError(t, err)
+	}
+	<-js.PublishAsyncComplete()
+	start(t, nc, cfg, &dispatcher{handle: ack})
+	eventuallyStored(t, js, consumer.StreamParked, 0)
+	eventuallyStored(t, js, consumer.StreamDead, n)
+}
