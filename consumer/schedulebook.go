@@ -60,6 +60,22 @@ func (b *Schedules) Status(ctx context.Context, w *events.Worker, s events.Sched
 	return status, nil
 }
 
+// Next are the next n ticks of a schedule of w, its active version; none while it is paused.
+func (b *Schedules) Next(ctx context.Context, w *events.Worker, s events.Schedule, n int) (ticks []time.Time, paused bool, err error) {
+	status, err := b.Status(ctx, w, s)
+	if err != nil || status.Paused {
+		return nil, status.Paused, err
+	}
+	spec, err := cron.Parse(s.Cron, s.TimeZone)
+	if err != nil {
+		return nil, false, err
+	}
+	for t := status.Next; len(ticks) < n && !t.IsZero(); t = spec.Next(t) {
+		ticks = append(ticks, t)
+	}
+	return ticks, false, nil
+}
+
 // Pause keeps a schedule of w from ticking, through later versions too, until Resume.
 func (b *Schedules) Pause(ctx context.Context, w *events.Worker, s events.Schedule) error {
 	return b.change(ctx, w, s, func(st *tickState) { st.Paused = true })
@@ -101,9 +117,14 @@ type WaitingEvent struct {
 
 // Waiting goes through the events that wait, the one that was put off first first. Empty strings stand for any.
 func (b *Schedules) Waiting(ctx context.Context, owner, worker string) iter.Seq2[*WaitingEvent, error] {
+	return b.WaitingAfter(ctx, owner, worker, 0)
+}
+
+// WaitingAfter is Waiting from behind a stream sequence, which is the Origin.Seq of an event.
+func (b *Schedules) WaitingAfter(ctx context.Context, owner, worker string, after uint64) iter.Seq2[*WaitingEvent, error] {
 	return func(yield func(*WaitingEvent, error) bool) {
 		decoder := events.Decoder{Subjects: b.store.subjects}
-		for m, err := range b.messages(ctx, owner, worker, "") {
+		for m, err := range b.messages(ctx, owner, worker, "", after) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -135,7 +156,7 @@ func (b *Schedules) Cancel(ctx context.Context, owner, worker, id string) (cance
 	if err := b.store.api(ctx, "STREAM.INFO", nil, &info); err != nil {
 		return 0, err
 	}
-	for m, err := range b.messages(ctx, owner, worker, id) {
+	for m, err := range b.messages(ctx, owner, worker, id, 0) {
 		if err != nil {
 			return cancelled, err
 		}
@@ -154,15 +175,15 @@ func (b *Schedules) Cancel(ctx context.Context, owner, worker, id string) (cance
 	return cancelled, nil
 }
 
-// messages goes through what waits, the first stored first. Empty strings stand for any.
-func (b *Schedules) messages(ctx context.Context, owner, worker, id string) iter.Seq2[*jetstream.RawStreamMsg, error] {
+// messages goes through what waits behind a stream sequence, the first stored first. Empty strings stand for any.
+func (b *Schedules) messages(ctx context.Context, owner, worker, id string, after uint64) iter.Seq2[*jetstream.RawStreamMsg, error] {
 	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
 		stream, err := b.js.Stream(ctx, StreamSchedules)
 		if err != nil {
 			yield(nil, fmt.Errorf("stream %s: %w", StreamSchedules, err))
 			return
 		}
-		messages(ctx, stream, b.store.subjects.WaitingEvents(owner, worker, id), 1)(yield)
+		messages(ctx, stream, b.store.subjects.WaitingEvents(owner, worker, id), after+1)(yield)
 	}
 }
 
@@ -171,9 +192,12 @@ func waitsUntil(m *jetstream.RawStreamMsg) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(headerSchedule), "@at "))
 }
 
+// ErrEventID is the error of an id that no event can have.
+var ErrEventID = errors.New("not an event id")
+
 func checkCancel(owner, worker, id string) error {
 	if id == "" || len(id) > events.MaxEventID {
-		return fmt.Errorf("event id %.40q: it is 1 to %d bytes", id, events.MaxEventID)
+		return fmt.Errorf("%w: event id %.40q: it is 1 to %d bytes", ErrEventID, id, events.MaxEventID)
 	}
 	return errors.Join(events.CheckName("owner", owner), events.CheckName("worker", worker))
 }

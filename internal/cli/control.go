@@ -31,12 +31,13 @@ const (
 
 // control answers requests on <prefix>.control.* (docs/operations.md, "Control endpoints").
 type control struct {
-	f       *fleet
-	js      jetstream.JetStream
-	dead    *consumer.DeadLetters
-	jobs    jobs
-	service micro.Service
-	drain   func() // has this process drain and end
+	f         *fleet
+	js        jetstream.JetStream
+	dead      *consumer.DeadLetters
+	schedules *consumer.Schedules
+	jobs      jobs
+	service   micro.Service
+	drain     func() // has this process drain and end
 
 	life    context.Context //nolint:containedctx // of requests and jobs: from open to close
 	end     context.CancelFunc
@@ -71,6 +72,12 @@ func endpoints() []endpoint {
 		{"owners.set", false, true, (*control).ownersSet},
 		{"owners.rm", false, true, (*control).ownersRemove},
 		{"drain", true, true, (*control).drainProcess},
+		{"schedules.list", false, false, (*control).schedulesList},
+		{"schedules.next", false, false, (*control).schedulesNext},
+		{"schedules.waiting", false, true, (*control).schedulesWaiting},
+		{"schedules.cancel", false, true, (*control).schedulesCancel},
+		{"schedules.pause", false, true, (*control).schedulesPause},
+		{"schedules.resume", false, true, (*control).schedulesResume},
 		{"dead.list", false, true, (*control).deadList},
 		{"dead.show", false, true, (*control).deadShow},
 		{"dead.edit", false, true, (*control).deadEdit},
@@ -88,7 +95,8 @@ func (f *fleet) openControl(ctx context.Context, drain func()) (*control, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &control{f: f, js: js, dead: consumer.NewDeadLetters(js, events.Subjects(f.cfg.Prefix)), drain: drain, room: make(chan struct{}, maxControl)}
+	c := &control{f: f, js: js, drain: drain, room: make(chan struct{}, maxControl)}
+	c.dead, c.schedules = consumer.NewDeadLetters(js, events.Subjects(f.cfg.Prefix)), consumer.NewSchedules(js, events.Subjects(f.cfg.Prefix))
 	c.life, c.end = context.WithCancel(ctx)
 	if c.service, err = f.openService(); err != nil {
 		c.end()

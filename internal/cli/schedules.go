@@ -31,7 +31,11 @@ func newSchedulesLs(e *env) *cobra.Command {
 			return err
 		}
 		return e.withSchedules(ctx, func(s *deploy.Store, b *consumer.Schedules) error {
-			rows, err := scheduleRows(ctx, s, b, owner)
+			workers, err := s.List(ctx, owner)
+			if err != nil {
+				return err
+			}
+			rows, err := scheduleRows(ctx, workers, b)
 			if err != nil {
 				return err
 			}

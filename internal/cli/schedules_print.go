@@ -9,7 +9,6 @@ import (
 	_ "time/tzdata" // time zones are known wherever it runs
 
 	"github.com/pinwheel-run/pinwheel/consumer"
-	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -25,12 +24,8 @@ type scheduleJSON struct {
 	Paused  bool      `json:"paused"`
 }
 
-// scheduleRows are the schedules of the active versions.
-func scheduleRows(ctx context.Context, s *deploy.Store, b *consumer.Schedules, owner string) ([]scheduleJSON, error) {
-	workers, err := s.List(ctx, owner)
-	if err != nil {
-		return nil, err
-	}
+// scheduleRows are the schedules of workers, which are active versions.
+func scheduleRows(ctx context.Context, workers []*events.Worker, b *consumer.Schedules) ([]scheduleJSON, error) {
 	var rows []scheduleJSON
 	for _, w := range workers {
 		for _, sched := range w.Schedules {
@@ -95,6 +90,11 @@ type waitingJSON struct {
 	Stored  time.Time `json:"stored"`
 }
 
+func newWaitingJSON(w *consumer.WaitingEvent) waitingJSON {
+	v := w.Event
+	return waitingJSON{w.At, v.Owner, v.Worker, v.Kind.String(), v.ID, v.Attempt, v.Stored}
+}
+
 func (e *env) printWaiting(list iter.Seq2[*consumer.WaitingEvent, error], asJSON bool) error {
 	t := e.table()
 	if !asJSON {
@@ -107,7 +107,7 @@ func (e *env) printWaiting(list iter.Seq2[*consumer.WaitingEvent, error], asJSON
 		}
 		v := w.Event
 		if asJSON {
-			err = enc.Encode(waitingJSON{w.At, v.Owner, v.Worker, v.Kind.String(), v.ID, v.Attempt, v.Stored})
+			err = enc.Encode(newWaitingJSON(w))
 		} else {
 			_, err = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", stamped(w.At), v.Target(), v.Kind, v.Attempt, v.ID)
 		}
