@@ -29,6 +29,10 @@ type record struct {
 	History []failed `json:"history,omitempty"` // the last runs that failed, oldest first
 	Moved   *moved   `json:"moved,omitempty"`   // it is being put off
 
+	// Stored is when the event was stored, in nanoseconds: a stream that was deleted and made anew gives the same sequences to others.
+	// 0 in records of earlier binaries.
+	Stored int64 `json:"stored,omitempty"`
+
 	version int // counts stores
 }
 
@@ -94,7 +98,7 @@ func (c *Consumer) load(h *held) {
 			return
 		}
 		h.tries = nil
-		r := m.record()
+		r := m.record().of(h.event)
 		if h.from.stream != StreamParked && r.unexplained(h.event.Origin.Deliveries) {
 			c.askParked(h, func() { c.loaded(h, r) })
 			return
@@ -135,10 +139,19 @@ func (m *storedMsg) record() *record {
 	return r
 }
 
+// of is r if it is e's, and nil if it is that of an event that had e's place before.
+func (r *record) of(e *events.Event) *record {
+	if r != nil && r.Stored != 0 && r.Stored != e.Stored.UnixNano() {
+		return nil
+	}
+	return r
+}
+
 // store writes h's record and then runs then (may be nil) on the settle goroutine, whether or not
 // it was stored: a lost record only makes an attempt count too high.
 func (c *Consumer) store(h *held, then func()) {
 	h.record.version++
+	h.record.Stored = h.event.Stored.UnixNano()
 	c.put(h, *h.record, newRetrier(c.cfg.AckWait/2), then)
 }
 

@@ -135,6 +135,41 @@ func TestRetryWaitsAndCounts(t *testing.T) {
 	require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return len(keys) == 0 }, patience, time.Millisecond)
 }
 
+// A stream that is deleted and made anew counts from 1 again: what is known of the events that were there before is not theirs that are there now.
+func TestAttemptsOfADeletedStreamAreNobodys(t *testing.T) {
+	srv := natstest.Start(t)
+	pub := natstest.Connect(t, srv)
+	js := jetStream(t, pub)
+	cfg := shortLease()
+	doomed := natstest.Connect(t, srv)
+	first := &dispatcher{handle: failUntil(99, time.Hour)}
+	longRetry := cfg
+	longRetry.LongRetry = 2 * time.Hour // so that it waits here, with its record
+	f := start(t, doomed, longRetry, first)
+	before := publish(t, pub, events.Task, "acme", nil, "before")
+	kv, err := js.KeyValue(t.Context(), consumer.BucketAttempts)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return f.Stats().Waiting == 1 && len(keys) == 1 }, patience, time.Millisecond)
+	doomed.Close()
+	require.NoError(t, js.DeleteStream(t.Context(), consumer.StreamEvents))
+
+	doomed = natstest.Connect(t, srv)
+	second := &dispatcher{handle: never}
+	start(t, doomed, cfg, second)
+	require.Equal(t, before, publish(t, pub, events.Task, "acme", nil, "now"))
+	require.Eventually(t, func() bool { return len(second.events()) == 1 }, patience, time.Millisecond)
+	doomed.Close()
+
+	third := &dispatcher{handle: ack}
+	start(t, natstest.Connect(t, srv), cfg, third)
+	require.Eventually(t, func() bool { return len(third.events()) == 1 }, patience, time.Millisecond)
+	e := third.events()[0]
+	require.Equal(t, "now", string(e.Body))
+	require.Equal(t, 2, e.Attempt, "one run was started, and it did not fail before")
+	require.Equal(t, 1, e.Crashes)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+}
+
 func TestAttemptsSurviveCrashAndDrainWhileWaiting(t *testing.T) {
 	for name, end := range map[string]func(f *fleet, close func()){
 		"crash": func(_ *fleet, close func()) { close() },

@@ -83,5 +83,8 @@ func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored 
 	return e, failure
 }
 
-// ParkedID is the message id that keeps e from being parked twice.
-func ParkedID(e *Event) string { return fmt.Sprintf("%s:%d", e.Origin.Stream, e.Origin.Seq) }
+// ParkedID is the message id that keeps e from being parked twice. When e was stored is part of it: a stream that is deleted and made anew gives
+// the same sequences to other events.
+func ParkedID(e *Event) string {
+	return fmt.Sprintf("%s:%d:%d", e.Origin.Stream, e.Origin.Seq, e.Stored.UnixNano())
+}
