@@ -39,12 +39,15 @@ func contendedWork() []contended {
 
 // BenchmarkLocker compares the ways under contention, with the lock of V8 itself: every Call takes it, and in all other
 // benchmarks and in the fleet it is free. Threads here block while their event waits: those of the fleet take other events.
+//
+//	go test -run '^$' -bench Locker -benchtime 500ms -count 6 ./isolates/v8x >locker.txt
+//	go tool benchstat -col /way -row /work,/threads -filter '.unit:(events/s OR cpu-µs/event)' locker.txt
 func BenchmarkLocker(b *testing.B) {
 	require.NoError(b, start())
 	for _, work := range contendedWork() {
 		for _, threads := range []int{1, 2, 8} {
 			for _, way := range []string{pinned, locker, held, fresh} {
-				b.Run(fmt.Sprintf("%s/threads=%d/%s", work.name, threads, way), func(b *testing.B) { contend(b, work, threads, way) })
+				b.Run(fmt.Sprintf("work=%s/threads=%d/way=%s", work.name, threads, way), func(b *testing.B) { contend(b, work, threads, way) })
 			}
 		}
 	}
