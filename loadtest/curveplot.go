@@ -9,9 +9,11 @@ import (
 
 // curveChapter is a curve's table and its picture.
 func curveChapter(name string, cases []*Result) chapter {
-	c, err := findCurve(name)
-	if err != nil { // a file of another version of this program
-		c = &curve{name: name, axis: name}
+	c := &curve{name: name, axis: name} // of a file of another version of this program
+	for _, known := range append(curves(), contentions()...) {
+		if known.name == name {
+			c = &known
+		}
 	}
 	title := strings.ToUpper(c.axis[:1]) + c.axis[1:]
 	return chapter{title, c.about, c.table(cases), []plot{{c.name + ".svg", title, c.svg(cases)}}}
@@ -19,12 +21,15 @@ func curveChapter(name string, cases []*Result) chapter {
 
 // curveColumns are the metrics in a curve's table. That of the cores tell whether the machine was busy.
 func curveColumns() []string {
-	return []string{"fleet µs/event", "nats µs/event", "fleet cores", "nats cores", "load cores", "foreign cores", "fleet peak MB"}
+	return []string{"cpu µs/event", "fleet µs/event", "nats µs/event", "fleet cores", "nats cores", "load cores", "foreign cores", "fleet peak MB"}
 }
 
 // table has a row for each size of each line. × is what the events/s are of those of the line's first size.
 func (c *curve) table(cases []*Result) table {
-	columns := slices.DeleteFunc(metrics(), func(m metric) bool { return !slices.Contains(curveColumns(), m.name) })
+	columns := slices.DeleteFunc(metrics(), func(m metric) bool {
+		_, ok := cases[0].summary(m.name)
+		return !ok || !slices.Contains(curveColumns(), m.name)
+	})
 	head := []string{c.axis, "events/s", "×"}
 	for _, m := range columns {
 		head = append(head, m.name)
@@ -68,7 +73,20 @@ func (c *curve) svg(cases []*Result) string {
 	rate.title, rate.yLabel = "events per second, median and range of rounds", "events/s"
 	cost := c.panel(cases, []string{"fleet µs/event", "nats µs/event"})
 	cost.title, cost.yLabel = "CPU time per event of the fleet and of nats-server, µs", "µs"
+	if _, ok := cases[0].summary("cpu µs/event"); ok {
+		cost = c.panel(cases, []string{"cpu µs/event"})
+		cost.title, cost.yLabel = "CPU time per event, µs", "µs"
+	}
 	return stacked(rate, cost)
+}
+
+// of is whose a metric is, "" where there is but one.
+func of(name string) string {
+	who, _, _ := strings.Cut(name, " µs/event")
+	if who == "events/s" || who == "cpu" {
+		return ""
+	}
+	return who
 }
 
 // panel has a line for each of the metrics and lines.
@@ -84,7 +102,7 @@ func (c *curve) panel(cases []*Result, names []string) chart {
 	least, most := math.Inf(1), 0.0
 	for _, name := range names {
 		for _, l := range lineNames(cases) {
-			drawn := line{name: strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(name, "events/s"), " µs/event") + " " + l)}
+			drawn := line{name: strings.TrimSpace(of(name) + " " + l)}
 			for _, one := range cases {
 				s, ok := one.summary(name)
 				if one.Line != l || !ok || s.median <= 0 {

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// contentions are the works of BenchmarkLocker in isolates/v8x, drawn as curves over threads with a line for each way to come to an
+// isolate. No fleet runs: its threads never wait for V8's lock.
+func contentions() []curve {
+	about := func(work string) string {
+		return work + ", by threads with an isolate each (pinned), with one for all whose lock each call waits for (locker), with one for all that a thread keeps until its event is over (held), " +
+			"and with a new one for each event (fresh)"
+	}
+	return []curve{
+		{name: "contended-echo", axis: "threads, JSON", about: about("1 KB of JSON parsed and written")},
+		{name: "contended-cpu", axis: "threads, CPU", about: about("1 ms of computation")},
+		{name: "contended-io", axis: "threads, waiting", about: about("two calls with 5 ms between them")},
+	}
+}
+
+func newContentionCommand() *cobra.Command {
+	o := defaultOptions()
+	o.rounds, o.duration = 5, 500*time.Millisecond
+	c := &cobra.Command{
+		Use: "contention", Short: "Measure isolates pinned to threads beside isolates that threads share under V8's lock", Args: cobra.NoArgs,
+		Long: "Runs BenchmarkLocker of isolates/v8x, round by round: five rounds take four minutes on a quiet machine of two cores.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			report, err := contend(cmd.Context(), o, "BenchmarkLocker")
+			if err != nil {
+				return err
+			}
+			if err := report.print(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			return report.write(o)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&o.rounds, "rounds", o.rounds, "rounds; every round runs all")
+	f.DurationVar(&o.duration, "duration", o.duration, "length of each run")
+	f.StringVar(&o.json, "json", "", "write everything measured to `FILE`")
+	o.fileFlags(f)
+	return c
+}
+
+// contend runs the benchmarks whose names match bench in rounds.
+func contend(ctx context.Context, o *options, bench string) (*Report, error) {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "loadtest-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary := filepath.Join(dir, "v8x.test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, "./isolates/v8x")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the benchmark: %w\n%s", err, out)
+	}
+	report, bar := newReport(ctx, nil), newBar(os.Stderr)
+	for round := range o.rounds {
+		bar.begin(round, o.rounds, 0, 1, "contention")
+		cmd := exec.CommandContext(ctx, binary, "-test.run", "^$", "-test.bench", bench, "-test.benchtime", o.duration.String())
+		cmd.Dir = filepath.Join(root, "isolates", "v8x")
+		others, out, err := beside(cmd)
+		if err != nil {
+			return nil, fmt.Errorf("the benchmark failed: %w\n%s", err, out)
+		}
+		if err := report.addBenchmark(out, others); err != nil {
+			return nil, err
+		}
+		bar.end(fmt.Sprintf("%.2f cores used by others", others))
+	}
+	report.Ended = time.Now().UTC()
+	return report, nil
+}
+
+// beside runs cmd and returns, with its output, how many cores others used meanwhile.
+func beside(cmd *exec.Cmd) (others float64, out []byte, err error) {
+	start, busy, own := time.Now(), machineBusy(), usedCPU([]int{os.Getpid()})
+	out, err = cmd.CombinedOutput()
+	if err != nil {
+		return 0, out, err
+	}
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() + usedCPU([]int{os.Getpid()}) - own
+	return max(0, (machineBusy()-busy-used).Seconds()/time.Since(start).Seconds()), out, nil
+}
+
+// addBenchmark adds a round to each case that out has a line of. Every round must have the same.
+func (r *Report) addBenchmark(out []byte, others float64) error {
+	line := regexp.MustCompile(`(?m)^BenchmarkLocker/work=(\w+)/threads=(\d+)/way=(\w+?)(?:-\d+)?\s+\d+\s+(.*)$`)
+	found := line.FindAllSubmatch(out, -1)
+	if len(found) == 0 || bytes.Contains(out, []byte("--- FAIL")) || len(r.Cases) > 0 && len(r.Cases) != len(found) {
+		return fmt.Errorf("the benchmark did not say what it is to:\n%s", out)
+	}
+	for _, f := range found {
+		threads, err := strconv.Atoi(string(f[2]))
+		if err != nil {
+			return err
+		}
+		c := Case{System: ours, Scenario: "contention", Load: saturation, Processes: 1, Curve: "contended-" + string(f[1]), At: threads, Line: string(f[3])}
+		one := Round{Metrics: map[string]float64{"foreign cores": others}, Disturbed: others > foreignLimit}
+		pairs := strings.Fields(string(f[4]))
+		for pair := range slices.Chunk(pairs[:len(pairs)/2*2], 2) {
+			name := strings.Replace(pair[1], "cpu-", "cpu ", 1)
+			if one.Metrics[name], err = strconv.ParseFloat(pair[0], 64); err != nil {
+				return err
+			}
+		}
+		i := slices.IndexFunc(r.Cases, func(known Result) bool { return known.Case == c })
+		if i < 0 {
+			i, r.Cases = len(r.Cases), append(r.Cases, Result{Case: c})
+		}
+		r.Cases[i].Rounds = append(r.Cases[i].Rounds, one)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestContention(t *testing.T) {
+	r := &Report{}
+	out := func(a, b string) []byte {
+		return []byte("goos: linux\nBenchmarkLocker/work=io/threads=8/way=pinned-2 \t 300\t 8.5 cpu-µs/event\t " + a + " events/s\n" +
+			"BenchmarkLocker/work=io/threads=8/way=held \t 300\t 9.5 cpu-µs/event\t " + b + " events/s\nPASS\n")
+	}
+	require.NoError(t, r.addBenchmark(out("1300", "190"), 0))
+	require.NoError(t, r.addBenchmark(out("1500", "170"), 0.5))
+	require.NoError(t, r.addBenchmark(out("1400", "180"), 0.1))
+	require.Len(t, r.Cases, 2)
+	s, ok := r.Cases[0].summary("events/s")
+	require.True(t, ok)
+	require.Equal(t, summary{1350, 1300, 1400, 2}, s, "the second round was disturbed")
+	chapters := r.chapters()
+	require.Len(t, chapters, 1)
+	require.Equal(t, "contended-io.svg", chapters[0].plots[0].file)
+	require.Equal(t, []string{"threads, waiting", "events/s", "×", "cpu µs/event", "foreign cores", "±", "rounds"}, chapters[0].table[0])
+	require.Equal(t, []string{"8 held", "185", "1.00", "9.5", "0.05", "3 %", "2"}, chapters[0].table[2])
+	require.ErrorContains(t, r.addBenchmark([]byte("BenchmarkLocker/work=io/threads=8/way=held \t 300\t 9.5 cpu-µs/event\n"), 0), "did not say what it is to")
+	require.ErrorContains(t, r.addBenchmark(append(out("1", "2"), "--- FAIL: x"...), 0), "did not say")
+}
+
+// TestContentionOfTheBenchmark runs a few events of the real one.
+func TestContentionOfTheBenchmark(t *testing.T) {
+	o := defaultOptions()
+	o.rounds, o.duration = 1, 1
+	r, err := contend(t.Context(), o, "BenchmarkLocker/work=echo/threads=2")
+	require.NoError(t, err)
+	require.Len(t, r.Cases, 4)
+	for _, c := range r.Cases {
+		require.Positive(t, c.Rounds[0].Metrics["events/s"], c.Name())
+	}
+	_, err = contend(t.Context(), o, "BenchmarkNothing")
+	require.ErrorContains(t, err, "did not say what it is to")
+}
