@@ -78,8 +78,15 @@ func (c *codeCache) get(w *events.Worker) []byte {
 	return code.data
 }
 
+// leastCode is how long a module is whose code is worth keeping, in bytes. Compiling 1 KB takes no longer than reading what
+// was compiled, and V8's writer of code leaves tables of 86 KB behind in the isolate.
+const leastCode = 8 << 10
+
 // wants reports whether code of w would be kept.
 func (c *codeCache) wants(w *events.Worker) bool {
+	if len(w.Code) < leastCode {
+		return false
+	}
 	// One worker must not drive out all others. Bytecode is about as large as its text.
 	if len(w.Code) > c.limit/8 {
 		return false

@@ -12,7 +12,12 @@ import (
 )
 
 // counting has functions that only an event compiles, and says where it throws.
-const counting = `
+var counting = counts + long
+
+// long makes a module one whose code is kept.
+var long = "//" + strings.Repeat("-", leastCode)
+
+const counts = `
 let loads = 0;
 const greet = (name) => "hello " + name;
 loads++;
@@ -24,7 +29,7 @@ export default {
 };`
 
 // other makes the thread of b drop its only isolate.
-func other(b *bench) { b.run(owned("other", `export default { task() {} }`), task("{}")) }
+func other(b *bench) { b.run(owned("other", `export default { task() {} }`+long), task("{}")) }
 
 func owned(owner, code string) *events.Worker {
 	w := worker("w", code)
@@ -54,7 +59,7 @@ func TestCodeIsKeptWithTheVersion(t *testing.T) {
 
 func TestCodeIsKeptAcrossThreads(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Threads, c.Slots = 2, 1 })
-	w := owned("acme", `export default { task: () => new Promise((done) => setTimeout(done, 100)) }`)
+	w := owned("acme", `export default { task: () => new Promise((done) => setTimeout(done, 100)) }`+long)
 	b.run(w, task("{}"))
 	madeEventually(b, 1)
 	one, two := b.start(w, task("{}")), b.start(w, task("{}")) // each on a thread of its own
@@ -101,17 +106,17 @@ func TestBadCodeIsRejected(t *testing.T) {
 
 func TestCodeOfAnotherTextIsNotUsed(t *testing.T) {
 	c := newCodeCache(1 << 20)
-	w := owned("acme", "one")
+	w := owned("acme", "one"+long)
 	c.put(w, []byte("code of one"))
 	changed := *w
-	changed.Code = "two" // of the same length, under the same hash
+	changed.Code = "two" + long // of the same length, under the same hash
 	require.Nil(t, c.get(&changed))
 	require.Nil(t, c.get(w)) // and the entry is gone
 	require.True(t, c.wants(w))
 }
 
 func TestKeptCodeIsBounded(t *testing.T) {
-	const size = 100
+	const size = 2 * leastCode
 	c := newCodeCache(10 * size)
 	version := func(i int) *events.Worker {
 		w := owned("acme", strings.Repeat("x", size/2))
@@ -134,6 +139,8 @@ func TestKeptCodeIsBounded(t *testing.T) {
 	require.Len(t, c.get(version(5)), size/2)
 	large := owned("acme", strings.Repeat("x", 2*size))
 	require.False(t, c.wants(large))
+	small := owned("acme", strings.Repeat("x", leastCode-1))
+	require.False(t, c.wants(small))
 	none := newCodeCache(0)
 	none.put(version(0), []byte{1})
 	require.Zero(t, none.stats().Versions)
