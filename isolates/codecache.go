@@ -115,6 +115,15 @@ func (c *codeCache) put(w *events.Worker, data []byte) {
 	}
 }
 
+// clear drops all of it.
+func (c *codeCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.byKey)
+	c.used.Init()
+	c.bytes = 0
+}
+
 // reject drops the code of w, which V8 did not accept.
 func (c *codeCache) reject(w *events.Worker) {
 	c.rejected.Add(1)

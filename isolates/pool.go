@@ -107,6 +107,7 @@ func (p *Pool) Close() {
 	p.spares.close()
 	waitAtMost(&p.offload.running, p.patience)
 	p.fetcher.close()
+	p.code.clear()
 }
 
 // closeWithin is how long Close waits for its threads to end. One that V8 has parked keeps the locks that it held, and
