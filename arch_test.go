@@ -149,6 +149,8 @@ var sleeps = map[string]string{
 	"isolates/modes_test.go":       "the sleep is a server's, which answers later to some",
 	"dispatch/dispatcher_test.go":  "in a synctest bubble: the clock is fake",
 	"dispatch/quarantine_test.go":  "in a synctest bubble: the clock is fake",
+
+	"isolates/v8x/contention_bench_test.go": "the sleep is the work's, between two calls",
 }
 
 // pkg is what go list says of a package.

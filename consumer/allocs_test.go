@@ -51,9 +51,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 		}
 		return echo(e)
 	}})
-	for n.Load() < warm+counted || f.Stats().Held > 0 {
-		time.Sleep(5 * time.Millisecond)
-	}
+	require.Eventually(t, func() bool { return n.Load() == warm+counted && f.Stats().Held == 0 }, patience, 5*time.Millisecond)
 	runtime.ReadMemStats(&after)
 	per := float64(after.Mallocs-before.Mallocs) / counted
 	t.Logf("%.2f allocations, %.0f bytes an event", per, float64(after.TotalAlloc-before.TotalAlloc)/counted)

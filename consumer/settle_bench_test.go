@@ -46,9 +46,7 @@ func BenchmarkSettle(b *testing.B) {
 		for ; len(list) > 0; list = list[batch:] {
 			f.Settle(list[:batch])
 		}
-		for f.Stats().Held > 0 {
-			time.Sleep(100 * time.Microsecond)
-		}
+		require.Eventually(b, func() bool { return f.Stats().Held == 0 }, patience, 200*time.Microsecond)
 		b.StopTimer()
 		cpu += cpuTime() - before
 	}
