@@ -16,7 +16,7 @@ import (
 )
 
 // allocationsPerEvent is what an event of 1 KB may cost from the socket to its confirmed ack, with nats.go's share and without what runs it.
-const allocationsPerEvent = 23
+const allocationsPerEvent = 17
 
 // TestAllocationsPerEvent fails when the way of an event through consumer allocates more often than agreed: then its garbage, which
 // no benchmark in CI judges, has grown. Without the race detector, which allocates itself.
