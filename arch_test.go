@@ -150,6 +150,7 @@ var sleeps = map[string]string{
 	"dispatch/dispatcher_test.go":  "in a synctest bubble: the clock is fake",
 	"dispatch/quarantine_test.go":  "in a synctest bubble: the clock is fake",
 
+	"consumer/parkbench_test.go":            "a benchmark looks at a backlog now and then, so as not to disturb it",
 	"isolates/v8x/contention_bench_test.go": "the sleep is the work's, between two calls",
 }
 
