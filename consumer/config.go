@@ -36,6 +36,9 @@ type Config struct {
 	// LongRetry is the longest that an event waits for its next run in the process; for longer it is put off in JetStream, where it takes
 	// no room in the window. At least 0.
 	LongRetry time.Duration
+	// OwnerMaxWaiting is about how many events of one owner may wait in JetStream for their time: those that are to be delayed beyond that are
+	// refused. 0: any number.
+	OwnerMaxWaiting int
 	// Duplicates is for how long the event stream remembers message ids. At least 100 ms.
 	Duplicates time.Duration
 	// ResultAge is how long results of idempotent workers are kept. At least 1 s.
@@ -59,7 +62,7 @@ func DefaultConfig() Config {
 	return Config{
 		Prefix: events.DefaultPrefix, Window: 1024, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
 		MaxBytes: 2 << 30, Replicas: 1, ReplyPrefixes: []string{"_INBOX."},
-		DeadLetterAge: 30 * 24 * time.Hour, LongRetry: 5 * time.Second, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
+		DeadLetterAge: 30 * 24 * time.Hour, LongRetry: 5 * time.Second, OwnerMaxWaiting: 100_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
 	}
 }
 
@@ -82,6 +85,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("consumer: Replicas is %d: it is 1, 3 or 5", c.Replicas)
 	case c.LongRetry < 0:
 		return fmt.Errorf("consumer: LongRetry is %s: it is at least 0s", c.LongRetry)
+	case c.OwnerMaxWaiting < 0:
+		return fmt.Errorf("consumer: OwnerMaxWaiting is %d: it is at least 0", c.OwnerMaxWaiting)
 	case c.Duplicates < 100*time.Millisecond || c.Duplicates > 24*time.Hour:
 		return fmt.Errorf("consumer: Duplicates is %s: it is 100ms to 24h", c.Duplicates)
 	case c.ResultAge < time.Second:

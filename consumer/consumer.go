@@ -32,6 +32,7 @@ type Consumer struct {
 	asker   asker
 	inbox   inbox
 	retries retries
+	waits   waitingCounts
 	parking parking
 	bodies  *bodies
 	ticker  *ticker

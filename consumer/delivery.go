@@ -83,6 +83,10 @@ func (c *Consumer) deliver(d *delivery) {
 	if len(d.later) > 0 {
 		c.do(func() {
 			for _, h := range d.later {
+				if !c.mayWait(h.event.Owner) {
+					c.refuse(h, c.tooManyWait(h.event.Owner))
+					continue
+				}
 				c.putOff(h, h.event.DeliverAt)
 			}
 		})

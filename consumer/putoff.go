@@ -50,6 +50,7 @@ func (c *Consumer) publishPutOff(h *held, until time.Time) {
 				h.tries = nil
 				c.step(StepPutOff)
 				c.metrics.putOff.Inc()
+				c.nowWaits(e.Owner)
 				c.ack(h)
 			case isRefused(err):
 				c.cannotPutOff(h, until, err)

@@ -54,8 +54,9 @@ func (c *Consumer) postpone(h *held, o events.Outcome) {
 	h.event.Attempt++
 	h.reply = nil
 	c.metrics.retries.Inc()
+	crowded := o.Delay > 0 && c.retries.crowded(h.event.Owner, c.cfg.Window)
 	switch {
-	case o.Delay > c.cfg.LongRetry, o.Delay > 0 && c.retries.crowded(h.event.Owner, c.cfg.Window):
+	case crowded, o.Delay > c.cfg.LongRetry && c.mayWait(h.event.Owner):
 		h.record.Moved = &moved{until, h.event.Attempt, h.event.Crashes}
 		c.store(h, func() {
 			c.step(StepMoveNoted)

@@ -23,7 +23,7 @@ const (
 	ReasonTooLarge  Reason = "too-large"  // the response does not fit a NATS message
 
 	ReasonUnavailable Reason = "unavailable" // never stored: the event stream is full or away
-	ReasonRate        Reason = "rate"        // never stored: its owner calls more often than it may
+	ReasonRate        Reason = "rate"        // its owner calls more often than it may, or has too many events that wait for their time
 )
 
 // Reasons lists every reason.
