@@ -32,13 +32,12 @@ func (h *house) openCluster(n, servers int) (urls []string) {
 	return urls
 }
 
-// ofCluster are the faults of a fleet with a cluster of servers, of which at most one is down at a time. Partitions and pauses of servers
-// are not among them: nats-server 2.15.2 may leave lanes without a leader after them (docs/guarantees.md).
+// ofCluster are the faults of a fleet with a cluster of servers, of which at most one is down or cut off at a time.
 func (b *breaker) ofCluster() []chance {
 	b.watchElections()
 	return []chance{
 		{"kill fleet", 3, b.killFleet}, {"kill fleet, all", 1, b.killAll}, {"drain", 2, b.drain}, {"roll fleet", 1, b.rollFleet}, {"pause fleet", 1, b.pauseFleet},
-		{"kill server", 2, b.killMember}, {"kill server that leads the events", 3, b.killMember}, {"roll servers", 1, b.rollServers},
+		{"kill server", 2, b.killMember}, {"kill server that leads the events", 3, b.killMember}, {"roll servers", 1, b.rollServers}, {"cut server", 2, b.cutMember},
 		{"redeploy", 2, b.redeploy}, {"replay", 2, b.replay}, {"fill", 1, b.fill}, {"calm", 1, nil},
 	}
 }
@@ -98,6 +97,20 @@ func (b *breaker) killMember(kind string, who int, long time.Duration) {
 	b.cluster.Kill(who)
 	pause(long)
 	b.cluster.Start(who)
+	b.untilCurrent(kind)
+	mended()
+}
+
+// cutMember cuts a server off from the others, though not from its clients.
+func (b *breaker) cutMember(kind string, who int, long time.Duration) {
+	if !b.serving.TryLock() {
+		return
+	}
+	defer b.serving.Unlock()
+	mended := b.model.broken(kind)
+	b.cluster.Cut(who)
+	pause(4 * long)
+	b.cluster.Heal(who)
 	b.untilCurrent(kind)
 	mended()
 }

@@ -215,7 +215,12 @@ func (b *breaker) replay(string, int, time.Duration) {
 		n++
 		err := dead.Replay(ctx, l, consumer.ReplayOptions{})
 		b.model.mu.Lock()
-		if o.replays++; err != nil { // it may have been stored all the same
+		if l.Seq != o.letter { // else it was listed again before its end was known everywhere, and its replay is the same
+			o.replays++
+			o.letter = l.Seq
+		}
+		// The ack of its event may not be confirmed yet, and then the event runs again: docs/guarantees.md. A cluster takes its time for that.
+		if err != nil || b.model.loose { // it may have been stored all the same
 			o.unsure = true
 		}
 		b.model.mu.Unlock()

@@ -25,6 +25,7 @@ type order struct {
 	seen      time.Time // last sign of it
 	unsure    bool      // published more than once, because the server was gone before it acknowledged: it may have ended more than once
 	replays   int       // of its dead letter
+	letter    uint64    // the last one that was replayed
 	body      string
 
 	runs     []int // attempt of each; 0 of a fetch event
@@ -45,7 +46,7 @@ func (o *order) ends() []string {
 		return []string{string(reason)}
 	}
 	if o.owner == rough && o.what == "ok" { // a paused process or a busy machine may use up these short limits
-		return append(failed(events.Reason(o.worker)), "ack")
+		return append(failed(events.Reason(o.worker)), string(events.ReasonException), "ack") // its fetch may notice first
 	}
 	switch o.what {
 	case "throw", "noretry":
