@@ -1,0 +1,57 @@
+package v8x
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What C++ has used and freed in large blocks goes back to the operating system.
+func TestFreedMemoryIsGivenBack(t *testing.T) {
+	require.NoError(t, start())
+	const size = 5 << 20
+	run := func() {
+		runtime.LockOSThread() // and never unlocked: a thread, and an arena of glibc's, of its own
+		iso := NewIsolate(Limits{Heap: 256 << 20, Buffers: 64 << 20})
+		defer iso.Close()
+		c, err := iso.NewContext(nil)
+		require.NoError(t, err)
+		defer c.Close()
+		var call Call
+		text := string(bytes.Repeat([]byte("x"), size))
+		r := c.Call(call.Reset(7).String(text).Bytes(), nil)
+		require.NoError(t, r.Err)
+		require.Greater(t, len(r.Out), size)
+	}
+	inThread := func() {
+		done := make(chan struct{})
+		go func() { defer close(done); run() }()
+		<-done
+	}
+	inThread()
+	Trim()
+	before := resident(t)
+	for range 3 {
+		inThread()
+	}
+	Trim()
+	require.Less(t, resident(t), before+size/2)
+}
+
+// resident is the memory of the process that is in RAM and not of files, in bytes.
+func resident(t *testing.T) int {
+	t.Helper()
+	debug.FreeOSMemory() // the rest is of C++
+	text, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	_, rest, ok := bytes.Cut(text, []byte("RssAnon:"))
+	require.True(t, ok)
+	kb, err := strconv.Atoi(string(bytes.Fields(rest)[0]))
+	require.NoError(t, err)
+	return kb << 10
+}
