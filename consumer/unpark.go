@@ -12,8 +12,8 @@ const (
 	parkedLanes = 64
 	// parkedTurn is how long an owner keeps its place when others wait for one.
 	parkedTurn = 6 * time.Second
-	// parkedOpening is how many consumers of owners are made at once.
-	parkedOpening = 8
+	// parkedOpening is how many consumers of owners are made at once. More are no faster: nats-server makes one after the other.
+	parkedOpening = 3
 	// parkedConsumers is how many consumers of owners there may be, those included whose owner has nothing any more and that vanish after
 	// parkedInactive: a stream has 1000 at most.
 	parkedConsumers = 800
