@@ -314,6 +314,7 @@ func (h *house) leftovers(n int) (lines []string) {
 					i.Delivered.Stream, i.AckFloor.Stream, i.NumAckPending, i.NumPending, i.NumWaiting))
 			}
 		}
+		lines = append(lines, fmt.Sprintf("  %s: %+v", name, s.CachedInfo().State))
 		for seq, i := uint64(1), 0; i < n; seq, i = seq+1, i+1 {
 			m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
 			if err != nil {
