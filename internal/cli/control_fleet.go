@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -70,23 +71,28 @@ func (c *control) drainProcess(_ context.Context, r request) (any, error) {
 	return map[string]any{"node": nodeName(), "draining": true, "timeoutMs": c.f.cfg.DrainTimeout.Milliseconds()}, nil
 }
 
-func (c *control) workersList(ctx context.Context, r request) (any, error) {
+// workersAsked is the active versions of an owner, or all, that come after one, in order, and how many of them are wanted.
+func (c *control) workersAsked(ctx context.Context, r request) (ws []*events.Worker, limit int, err error) {
 	var req struct {
 		Owner string `json:"owner"`
 		After string `json:"after"`
 		Limit int    `json:"limit"`
 	}
 	if err := decodeRequest(r.data, &req); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if req.Owner != "" && !events.ValidName(req.Owner) {
-		return nil, refused("%v", events.CheckName("owner", req.Owner))
+		return nil, 0, refused("%v", events.CheckName("owner", req.Owner))
 	}
-	limit, err := listed(req.Limit)
-	if err != nil {
-		return nil, err
+	if limit, err = listed(req.Limit); err != nil {
+		return nil, 0, err
 	}
-	ws, err := c.f.store.List(ctx, req.Owner)
+	ws, err = c.f.store.List(ctx, req.Owner)
+	return slices.DeleteFunc(ws, func(w *events.Worker) bool { return w.Target() <= req.After }), limit, err
+}
+
+func (c *control) workersList(ctx context.Context, r request) (any, error) {
+	ws, limit, err := c.workersAsked(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +102,6 @@ func (c *control) workersList(ctx context.Context, r request) (any, error) {
 	}{Workers: []workerJSON{}}
 	size := 0
 	for _, w := range ws {
-		if w.Target() <= req.After {
-			continue
-		}
 		j := newWorkerJSON(w)
 		text, err := json.Marshal(j)
 		if err != nil {

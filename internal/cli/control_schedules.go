@@ -15,22 +15,7 @@ import (
 
 // schedulesList tells the schedules of the active versions, with their last and next tick.
 func (c *control) schedulesList(ctx context.Context, r request) (any, error) {
-	var req struct {
-		Owner string `json:"owner"`
-		After string `json:"after"`
-		Limit int    `json:"limit"`
-	}
-	if err := decodeRequest(r.data, &req); err != nil {
-		return nil, err
-	}
-	if req.Owner != "" && !events.ValidName(req.Owner) {
-		return nil, refused("%v", events.CheckName("owner", req.Owner))
-	}
-	limit, err := listed(req.Limit)
-	if err != nil {
-		return nil, err
-	}
-	workers, err := c.f.store.List(ctx, req.Owner)
+	workers, limit, err := c.workersAsked(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +25,7 @@ func (c *control) schedulesList(ctx context.Context, r request) (any, error) {
 	}{Schedules: []scheduleJSON{}}
 	size, last := 0, ""
 	for _, w := range workers {
-		if w.Target() <= req.After || len(w.Schedules) == 0 {
+		if len(w.Schedules) == 0 {
 			continue
 		}
 		rows, err := scheduleRows(ctx, []*events.Worker{w}, c.schedules)
