@@ -14,6 +14,10 @@ import (
 // tick is how often the watchdog looks. A limit may be overrun by this much.
 const tick = 5 * time.Millisecond
 
+// lateAtLast is how long a turn that uses next to no CPU time may go on after the wall-clock limit. A short one ends before, and then
+// its run is ended without a kill, which would take all that its context has with it.
+const lateAtLast = 50 * tick
+
 // watch is the watchdog's view of one thread: the turn it is in. A turn is one stay in V8.
 type watch struct {
 	mu       sync.Mutex
@@ -106,7 +110,7 @@ func (w *watch) look(now time.Time) {
 		switch {
 		case w.used(now, cpu) > w.cpuLeft:
 			w.killed = events.ReasonCPU
-		case now.After(w.deadline):
+		case now.After(w.deadline) && (cpu-w.cpuThen > tick || now.Sub(w.deadline) > lateAtLast):
 			w.killed = events.ReasonTimeout
 		}
 	}

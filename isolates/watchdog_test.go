@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -45,4 +46,29 @@ func TestTurnIsChargedWhatItUses(t *testing.T) {
 	w.begin(r, now)
 	cpu, _ := w.end(now.Add(tick))
 	require.Equal(t, tick, cpu, "a short turn is not worth a look at the clock of the thread")
+}
+
+// A short turn at the wall-clock limit ends by itself; one that goes on is killed, and one that hardly gets a processor some time.
+func TestShortTurnsAreNotKilledAtTheWallClockLimit(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	iso := v8x.NewIsolate(v8x.Limits{Heap: 64 << 20, Buffers: 1 << 20})
+	defer iso.Close()
+	begin := func() (w *watch, limit time.Time) {
+		w, limit = &watch{}, time.Now()
+		w.pin(unix.Gettid())
+		w.begin(&run{guest: &guest{isolate: &isolate{v8: iso}}, cpuLeft: time.Hour, wall: limit}, limit)
+		return w, limit
+	}
+	w, limit := begin()
+	burn(w.tid, 2*tick)
+	w.look(limit.Add(2 * tick))
+	require.Empty(t, w.killed, "nothing is known of it but earlier turns")
+	burn(w.tid, 2*tick)
+	w.look(limit.Add(4 * tick))
+	require.Equal(t, events.ReasonTimeout, w.killed)
+
+	w, limit = begin()
+	w.look(limit.Add(lateAtLast + 1))
+	require.Equal(t, events.ReasonTimeout, w.killed)
 }
