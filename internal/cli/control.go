@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -157,16 +158,31 @@ func (c *control) take(e endpoint, r micro.Request) {
 		case err != nil:
 			code, text := controlCode(err), err.Error()
 			c.f.log.Info().Str("endpoint", e.name).Int("code", code).Msg(text)
-			_ = r.Error(strconv.Itoa(code), strings.NewReplacer("\n", " ", "\r", " ").Replace(text), nil)
+			c.respond(r, controlRefusal(code, text), nil)
 		default:
 			if e.guarded {
 				c.f.log.Info().Str("endpoint", e.name).Msg("control request")
 			}
-			if err := r.RespondJSON(answer); err != nil {
-				_ = r.Error("500", "the answer could not be sent: "+err.Error(), nil)
+			data, err := json.Marshal(answer)
+			if err != nil {
+				c.respond(r, controlRefusal(http.StatusInternalServerError, "the answer cannot be sent: "+err.Error()), nil)
+				return
 			}
+			c.respond(r, nil, data)
 		}
 	})
+}
+
+// controlRefusal is the headers of an answer that is an error.
+func controlRefusal(code int, text string) nats.Header {
+	return nats.Header{micro.ErrorHeader: {strings.NewReplacer("\n", " ", "\r", " ").Replace(text)}, micro.ErrorCodeHeader: {strconv.Itoa(code)}}
+}
+
+// respond answers r. micro's own ways to answer are for its goroutine only.
+func (c *control) respond(r micro.Request, h nats.Header, data []byte) {
+	if err := c.f.nc.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: h, Data: data}); err != nil {
+		c.f.log.Warn().Err(err).Str("subject", r.Subject()).Msg("control request could not be answered")
+	}
 }
 
 func (c *control) answer(e endpoint, ctx context.Context, r request) (any, error) {

@@ -109,7 +109,7 @@ func openHouse(t testing.TB, n, servers int, syncAlways bool) *house {
 
 // openServer starts the one server, and gives each of n processes a network of its own.
 func (h *house) openServer(n int, syncAlways bool) (urls []string) {
-	address := fmt.Sprintf("127.0.0.1:%d", freePort(h.t))
+	address := fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(h.t))
 	env := []string{asServer + "=" + address, serverStore + "=" + filepath.Join(h.dir, "nats")}
 	if syncAlways {
 		env = append(env, serverSync+"=1")

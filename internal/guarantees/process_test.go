@@ -147,12 +147,3 @@ func newProcess(t testing.TB, dir, name string, args []string, env ...string) *p
 	})
 	return p
 }
-
-// freePort is a port that nobody listens on now.
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}

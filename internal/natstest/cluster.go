@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -98,7 +100,7 @@ func StartCluster(t testing.TB, n int) *Cluster {
 	dir := t.TempDir()
 	t.Cleanup(c.tell)
 	for i := range n {
-		c.members = append(c.members, member{Name: fmt.Sprintf("n%d", i), Dir: filepath.Join(dir, fmt.Sprint(i)), Port: freePort(t), ClusterPort: freePort(t)})
+		c.members = append(c.members, member{Name: fmt.Sprintf("n%d", i), Dir: filepath.Join(dir, fmt.Sprint(i)), Port: FreePort(t), ClusterPort: FreePort(t)})
 	}
 	for i := range n {
 		for j := range n {
@@ -137,12 +139,17 @@ func (c *Cluster) tell() {
 	}
 }
 
-// freePort is a port that was free a moment ago. The server must have the same one after a restart.
-func freePort(t testing.TB) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+// FreePort is a port that was free a moment ago, and none that connections to somewhere get. The server must have the same one after a restart.
+func FreePort(t testing.TB) int {
+	for range 1000 {
+		port := 20_000 + rand.IntN(10_000)
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return 0
 }
 
 // Start starts server i, and returns when it takes connections.
