@@ -1,3 +1,7 @@
+//go:build !asan
+
+// AddressSanitizer has an allocator of its own, which keeps what is freed.
+
 package v8x
 
 import (
