@@ -363,7 +363,10 @@ func TestSoak(t *testing.T) {
 	s.report(t, gauges)
 	require.Empty(t, s.wrong)
 	require.Empty(t, s.open, "attempts without an end")
-	require.Zero(t, s.pool.parked.Load()+s.pool.strayed.Load(), "threads lost")
+	// Collecting what fills a heap takes V8 longer now and then than a thread may stay after a kill. Then it must come back.
+	t.Logf("%d threads were replaced, and came back", s.pool.strayed.Load())
+	require.Eventually(t, func() bool { return s.pool.parked.Load() == 0 && s.pool.strayed.Load() == s.pool.back.Load() }, patience, 10*time.Millisecond, "threads lost")
+	require.LessOrEqual(t, int(s.pool.strayed.Load()), 3+int(*soakFor/(10*time.Second)), "threads replaced")
 	require.Eventually(t, func() bool { return v8x.Alive() == before }, patience, 10*time.Millisecond, "%+v, at the start %+v", v8x.Alive(), before)
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= routines+2 }, patience, 10*time.Millisecond, "%d goroutines, at the start %d", runtime.NumGoroutine(), routines)
 	if *soakFor >= 30*time.Second {
