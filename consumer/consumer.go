@@ -174,10 +174,7 @@ func (c *Consumer) createAssets(ctx context.Context, onlyMissing bool) error {
 
 // recreate asks assetsLoop to make sure that the assets are there.
 func (c *Consumer) recreate() {
-	select {
-	case c.lost <- struct{}{}:
-	default:
-	}
+	signal(c.lost)
 }
 
 // afterDeletion is how long assetsLoop waits before it makes things again.
@@ -208,20 +205,14 @@ func (c *Consumer) assetsLoop(life context.Context) {
 			case <-time.After(tries.policy.NextBackOff()):
 			}
 		}
-		select {
-		case c.recreated <- struct{}{}:
-		default:
-		}
+		signal(c.recreated)
 	}
 }
 
 // reconnected is called by the puller.
 func (c *Consumer) reconnected() {
 	for _, loop := range []chan struct{}{c.renew, c.sweepNow} {
-		select {
-		case loop <- struct{}{}:
-		default:
-		}
+		signal(loop)
 	}
 	// What the old connection was asked is not answered any more.
 	c.do(func() { c.asker.expire(time.Now().Add(time.Hour)) })
@@ -256,5 +247,13 @@ func (c *Consumer) Stats() Stats {
 	return Stats{
 		Window: c.cfg.Window, Held: c.table.len(), Waiting: len(c.table.in(waiting)), Settling: len(c.table.in(settling)),
 		Credits: int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), ParkedLanes: int(c.puller.parking.Load()), Ready: c.Ready() == nil,
+	}
+}
+
+// signal tells whoever receives from wake, which has room for one.
+func signal(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
 	}
 }

@@ -138,14 +138,6 @@ func (c *Consumer) publishParked(h *held, m *nats.Msg, absent bool) {
 
 func (c *Consumer) lookAgain() { signal(c.parking.look) }
 
-// signal tells whoever receives from wake, which has room for one.
-func signal(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
-
 // parkLoop finds the owners that have parked events, and has the puller pull them.
 func (c *Consumer) parkLoop(life context.Context) {
 	tick := time.NewTicker(parkedLook)

@@ -74,10 +74,7 @@ func (p *puller) chunk() int { return max(1, p.c.cfg.Window/16) }
 
 // freed tells that events have left the table.
 func (p *puller) freed() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	signal(p.wake)
 }
 
 // run pulls until pull is done, then takes no more and gives back what arrived too late.

@@ -90,10 +90,7 @@ func (r *retries) push(item retryItem) {
 	heap.Push(&r.heap, item)
 	r.of[item.held.event.Owner]++
 	r.mu.Unlock()
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	signal(r.wake)
 }
 
 // pop takes what is due; next is when the first of the rest is due.

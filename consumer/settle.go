@@ -19,10 +19,7 @@ type inbox struct {
 }
 
 func (q *inbox) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
+	signal(q.wake)
 }
 
 // Settle carries out settlements: publishes replies, then acts on the outcomes. It may be called from

@@ -81,10 +81,7 @@ func (t *ticker) replace(target string, list []*liveSchedule) {
 }
 
 func (t *ticker) nudge() {
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
+	signal(t.wake)
 }
 
 // run makes ticks until ctx is done.

@@ -99,13 +99,14 @@ func (s tickStore) publish(ctx context.Context, batch []*nats.Msg) (uint64, erro
 		}
 	}
 	answer, err := s.request(ctx, batch[last])
-	if err := pubAck(answer, err); err != nil {
-		if isWrongLastSequence(err) {
-			return 0, errTickTaken
-		}
+	seq, err := storedAt(answer, err)
+	switch {
+	case isWrongLastSequence(err):
+		return 0, errTickTaken
+	case err != nil:
 		return 0, err
 	}
-	return pubSeq(answer) - uint64(last), nil //nolint:gosec // never negative
+	return seq - uint64(last), nil //nolint:gosec // never negative
 }
 
 func (s tickStore) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
