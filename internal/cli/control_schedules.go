@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
@@ -90,14 +88,11 @@ func (c *control) scheduleOf(ctx context.Context, r scheduleRequest) (*events.Wo
 	if err != nil {
 		return nil, events.Schedule{}, err
 	}
-	var names []string
-	for _, s := range w.Schedules {
-		if s.Name == r.Name {
-			return w, s, nil
-		}
-		names = append(names, s.Name)
+	s, err := findSchedule(w, r.Name)
+	if err != nil {
+		return nil, events.Schedule{}, &controlError{http.StatusNotFound, err.Error()}
 	}
-	return nil, events.Schedule{}, &controlError{http.StatusNotFound, fmt.Sprintf("worker %s has no schedule %q: it has %s", r.Worker, r.Name, orNone(strings.Join(names, ", ")))}
+	return w, s, nil
 }
 
 func (c *control) schedulesPause(ctx context.Context, r request) (any, error) {

@@ -123,18 +123,15 @@ func (e *env) scheduleChange(c cobra.Command, done string, f func(*consumer.Sche
 			if err != nil {
 				return err
 			}
-			var names []string
-			for _, sched := range w.Schedules {
-				if sched.Name == args[1] {
-					if err := f(b, ctx, w, sched); err != nil {
-						return err
-					}
-					_, err := fmt.Fprintf(e.out, "%s %s of %s\n", done, args[1], args[0])
-					return err
-				}
-				names = append(names, sched.Name)
+			sched, err := findSchedule(w, args[1])
+			if err != nil {
+				return err
 			}
-			return fmt.Errorf("worker %s has no schedule %q: it has %s", args[0], args[1], orNone(strings.Join(names, ", ")))
+			if err := f(b, ctx, w, sched); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(e.out, "%s %s of %s\n", done, args[1], args[0])
+			return err
 		})
 	})
 }
@@ -157,4 +154,16 @@ func (e *env) withSchedules(ctx context.Context, f func(*deploy.Store, *consumer
 		return err
 	}
 	return f(s, consumer.NewSchedules(c.js, c.subjects))
+}
+
+// findSchedule is the schedule of w with this name. The error names those that there are.
+func findSchedule(w *events.Worker, name string) (events.Schedule, error) {
+	var names []string
+	for _, s := range w.Schedules {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return events.Schedule{}, fmt.Errorf("worker %s has no schedule %q: it has %s", w.Target(), name, orNone(strings.Join(names, ", ")))
 }
