@@ -67,9 +67,9 @@ func pictures(cases []*Result) [][]*Result {
 func latencies(cases []*Result) string {
 	c := chart{title: "latency from intended send to reply, ms", xLabel: "percentile", yLabel: "ms", yLog: true}
 	nines := func(p float64) float64 { return -math.Log10(1 - p/100) }
-	top := 50.0
+	top, labels := 50.0, shortNames(cases)
 	for i, one := range cases {
-		l := line{name: shortNames(cases)[i]}
+		l := line{name: labels[i]}
 		for _, p := range one.curve() {
 			if p.Percentile < 100 {
 				l.points = append(l.points, point{x: nines(p.Percentile), y: p.MS})
@@ -89,9 +89,9 @@ func latencies(cases []*Result) string {
 // byRound shows how much rounds differ. Those that were disturbed are hollow.
 func byRound(cases []*Result) string {
 	c := chart{title: "events per second of each round; hollow: disturbed", xLabel: "round", yLabel: "events/s"}
-	rounds, least, top := 0, math.Inf(1), 0.0
+	rounds, least, top, labels := 0, math.Inf(1), 0.0, shortNames(cases)
 	for k, one := range cases {
-		l := line{name: shortNames(cases)[k]}
+		l := line{name: labels[k]}
 		for i, r := range one.Rounds {
 			v := r.Metrics["events/s"]
 			least, top = min(least, v), max(top, v)
