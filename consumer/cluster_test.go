@@ -304,7 +304,7 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	cfg.Replicas, cfg.Heartbeat, cfg.Window = 3, 500*time.Millisecond, 256
 	nc := c.Connect(0)
 	ran := make(chan string, 1<<16)
-	start(t, nc, cfg, &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+	startWithin(t, clusterPatience, nc, cfg, &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
 		ran <- string(e.Body)
 		return ack(e)
 	}})

@@ -3,6 +3,7 @@ package natstest
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -18,11 +19,15 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // memberVariable has the options of a server that the test binary is to be.
 const memberVariable = "PINWHEEL_TEST_NATS_MEMBER"
+
+// nowhere is what servers tell each other of where they are. With their true addresses they would find ways around the links.
+const nowhere = "127.0.0.1:1"
 
 // patience is how long a cluster may take for what it must do, on a busy machine.
 const patience = 60 * time.Second
@@ -58,7 +63,7 @@ func BeServer() {
 func (m member) serve() error {
 	o := &server.Options{
 		ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, SyncAlways: m.SyncAlways, NoSigs: true, LogFile: m.Dir + ".log", Logtime: true,
-		Cluster:                server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, NoAdvertise: true},
+		Cluster:                server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, Advertise: nowhere, NoAdvertise: true},
 		DisableJetStreamBanner: true, LameDuckDuration: 2 * time.Second, LameDuckGracePeriod: time.Second,
 	}
 	for _, r := range m.Routes {
@@ -229,7 +234,7 @@ func (c *Cluster) Connect(first int) *nats.Conn {
 	return nc
 }
 
-// Await waits until JetStream answers, and every member is a part of it.
+// Await waits until JetStream answers at every member, and what has a copy on each of them finds a place.
 func (c *Cluster) Await() {
 	c.t.Helper()
 	for i := range c.members {
@@ -238,8 +243,26 @@ func (c *Cluster) Await() {
 		js, err := jetstream.New(nc)
 		require.NoError(c.t, err)
 		require.Eventually(c.t, func() bool { _, err := js.AccountInfo(c.t.Context()); return err == nil }, patience, 20*time.Millisecond)
+		if i == 0 {
+			c.place(js)
+		}
 		nc.Close()
 	}
+}
+
+// place waits until the leader knows of enough servers for a stream with a copy on each.
+func (c *Cluster) place(js jetstream.JetStream) {
+	c.t.Helper()
+	probe := jetstream.StreamConfig{Name: "probe", Storage: jetstream.MemoryStorage, Replicas: len(c.members)}
+	require.EventuallyWithT(c.t, func(t *assert.CollectT) {
+		_, err := js.CreateOrUpdateStream(c.t.Context(), probe)
+		require.NoError(t, err)
+	}, patience, 50*time.Millisecond)
+	require.EventuallyWithT(c.t, func(t *assert.CollectT) {
+		if err := js.DeleteStream(c.t.Context(), probe.Name); !errors.Is(err, jetstream.ErrStreamNotFound) {
+			require.NoError(t, err)
+		}
+	}, patience, 50*time.Millisecond)
 }
 
 // Leader is the server that leads a stream, and whether all of its replicas are current.
