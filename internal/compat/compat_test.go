@@ -64,7 +64,7 @@ func startFleet(t *testing.T) *fleet {
 func (f *fleet) deploy(t *testing.T, file string, args ...string) *worker {
 	t.Helper()
 	if f.mode != "" {
-		f.setMode(t, strings.TrimSuffix(file, filepath.Ext(file))+deploy.ManifestSuffix)
+		f.setManifest(t, strings.TrimSuffix(file, filepath.Ext(file))+deploy.ManifestSuffix)
 	}
 	f.Deploy(t, append([]string{filepath.Join(f.dir, file), "--owner", "npm"}, args...)...)
 	w := &worker{f, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))}
@@ -74,8 +74,9 @@ func (f *fleet) deploy(t *testing.T, file string, args ...string) *worker {
 	return w
 }
 
-// setMode writes the mode into the manifest, which may be there.
-func (f *fleet) setMode(t *testing.T, file string) {
+// setManifest writes the mode into the manifest, which may be there. What the package does is judged, not how long it takes: a limit of CPU time is
+// what a slow machine needs.
+func (f *fleet) setManifest(t *testing.T, file string) {
 	t.Helper()
 	manifest := map[string]any{}
 	text, err := os.ReadFile(filepath.Join(f.dir, file))
@@ -86,6 +87,9 @@ func (f *fleet) setMode(t *testing.T, file string) {
 	}
 	require.NoError(t, err)
 	manifest["mode"] = f.mode
+	if manifest["limits"] == nil {
+		manifest["limits"] = events.Limits{CPU: events.Millis(5 * time.Second)}
+	}
 	text, err = json.Marshal(manifest)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(f.dir, file), text, 0o600))
