@@ -172,12 +172,13 @@ func (d *Dispatcher) Drain() {
 		for o.queue.n > 0 {
 			it := o.queue.popFront()
 			t.settle = append(t.settle, returned(it.event))
+			d.queued--
 		}
 		d.changed(o)
 		d.forget(o)
 	}
 	d.emptyQuarantine(&t)
-	d.queued, d.soonest = 0, time.Time{}
+	d.soonest = time.Time{}
 	d.mu.Unlock()
 	d.out(&t)
 }

@@ -168,8 +168,7 @@ func (d *Dispatcher) isolate(now time.Time, t *tell) {
 // unqueue takes the first event of a queue; nil when it is not to be run after all, and settled.
 func (d *Dispatcher) unqueue(from *queue, now time.Time, t *tell) *events.Event {
 	e := from.popFront().event
-	d.queued--
-	defer d.unsuspect(e, t)
+	defer d.unsuspect(from, e, t)
 	if v, f := refuse(e, d.routeOf(e), now); f != nil {
 		t.settle = append(t.settle, d.refused(e, v, f))
 		return nil
@@ -177,8 +176,12 @@ func (d *Dispatcher) unqueue(from *queue, now time.Time, t *tell) *events.Event 
 	return e
 }
 
-// unsuspect: e, which was not watched yet, waits in the quarantine no longer.
-func (d *Dispatcher) unsuspect(e *events.Event, t *tell) {
+// unsuspect: e has left that queue of the quarantine. While it was not watched yet it took its owner's room.
+func (d *Dispatcher) unsuspect(from *queue, e *events.Event, t *tell) {
+	d.queued--
+	if from == &d.quarantine.ready {
+		return
+	}
 	o := d.owners[e.Owner]
 	o.suspects--
 	o.freed++
@@ -306,11 +309,8 @@ func (d *Dispatcher) expireQuarantine(now time.Time, t *tell) {
 		part.filter(func(it item) bool {
 			if expired(it.event, now) {
 				v, f := refuse(it.event, d.routeOf(it.event), now)
-				d.queued--
 				t.settle = append(t.settle, d.refused(it.event, v, f))
-				if part != &q.ready {
-					d.unsuspect(it.event, t)
-				}
+				d.unsuspect(part, it.event, t)
 				return false
 			}
 			d.noteDeadline(it.event.Deadline)
@@ -326,9 +326,7 @@ func (d *Dispatcher) emptyQuarantine(t *tell) {
 		for part.n > 0 {
 			e := part.popFront().event
 			t.settle = append(t.settle, returned(e))
-			if part != &q.ready {
-				d.unsuspect(e, t)
-			}
+			d.unsuspect(part, e, t)
 		}
 	}
 	q.phase, q.event = open, nil
