@@ -23,7 +23,8 @@ type outlaw struct {
 	start func() *exec.Cmd
 
 	mu      sync.Mutex
-	process *exec.Cmd
+	process *exec.Cmd // nil while the next one starts
+	early   bool      // the guilty event runs in that already
 	kills   int
 	runs    map[string]int // started runs of the others, by what they say
 }
@@ -56,11 +57,9 @@ func (o *outlaw) watch() {
 		if id, ok := strings.CutPrefix(line.Text, "run "); ok {
 			o.runs[id]++
 		}
-		if line.Text == "guilty" && o.process != nil {
-			_ = o.process.Process.Kill()
-			dead <- o.process
-			o.process = nil
-			o.kills++
+		if line.Text == "guilty" {
+			o.early = o.process == nil
+			o.kill(dead)
 		}
 	})
 	require.NoError(o.t, err)
@@ -75,6 +74,10 @@ func (o *outlaw) watch() {
 				p := o.start()
 				o.mu.Lock()
 				o.process = p
+				if o.early {
+					o.early = false
+					o.kill(dead)
+				}
 				o.mu.Unlock()
 			case <-done:
 				return
@@ -82,6 +85,17 @@ func (o *outlaw) watch() {
 		}
 	})
 	o.t.Cleanup(func() { close(done); running.Wait() })
+}
+
+// kill kills the process, if there is one, and tells dead of it. mu must be held.
+func (o *outlaw) kill(dead chan<- *exec.Cmd) {
+	if o.process == nil {
+		return
+	}
+	_ = o.process.Process.Kill()
+	dead <- o.process
+	o.process = nil
+	o.kills++
 }
 
 func (o *outlaw) counts() (kills int, runs map[string]int) {
