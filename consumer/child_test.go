@@ -2,9 +2,11 @@ package consumer_test
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -25,6 +27,9 @@ const (
 	childPort = "PINWHEEL_TEST_NATSD_PORT"
 )
 
+// atOnce is how many tests run side by side that say they may: they wait for leases and leaders more than they compute.
+const atOnce = 6
+
 // TestMain lets the test binary be a NATS server or a Consumer, for tests that kill one.
 func TestMain(m *testing.M) {
 	natstest.BeServer()
@@ -41,6 +46,10 @@ func TestMain(m *testing.M) {
 	}
 	dir := os.Getenv(childDir)
 	if dir == "" {
+		flag.Parse()
+		if err := flag.Set("test.parallel", strconv.Itoa(max(atOnce, runtime.GOMAXPROCS(0)))); err != nil {
+			panic(err)
+		}
 		os.Exit(m.Run())
 	}
 	port, _ := strconv.Atoi(os.Getenv(childPort))

@@ -265,6 +265,7 @@ func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	t.Parallel()
 	c := natstest.StartCluster(t, 3)
 	tr, fleets := beginTraffic(t, c)
 	tr.awaitReplicas(true)
@@ -299,6 +300,7 @@ func TestCluster(t *testing.T) {
 
 // A server that is cut off from the others keeps its clients, and has nothing for them. The fleet's processes go elsewhere.
 func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
+	t.Parallel()
 	c := natstest.StartCluster(t, 3)
 	cfg := testConfig()
 	cfg.Replicas, cfg.Heartbeat, cfg.Window = 3, 500*time.Millisecond, 256

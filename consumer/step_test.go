@@ -223,6 +223,14 @@ func TestCrashBetweenTwoSteps(t *testing.T) {
 	}
 }
 
+// dueBefore reports whether a delayed event came to the process that died before it came to its heir: it took long to die, and nobody knows whether
+// the event ran.
+func dueBefore(heir *dispatcher) bool {
+	return slices.ContainsFunc(heir.events(), func(e *events.Event) bool {
+		return e.Origin.Stream == consumer.StreamSchedules && e.Origin.Deliveries > 1
+	})
+}
+
 func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, flush bool) {
 	srv := natstest.Start(t)
 	nc := natstest.Connect(t, srv)
@@ -243,7 +251,7 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 	require.Eventually(t, func() bool { return len(book.of(outcome)) > 0 }, patience, time.Millisecond) // nats.go may be a moment behind
 	replies := book.of(outcome)
 	last := replies[len(replies)-1]
-	if flush && attempt > 0 {
+	if flush && attempt > 0 && !dueBefore(heir) {
 		require.Equal(t, attempt, last.Attempt)
 	}
 	checkEnd(t, js, outcome, replies)
