@@ -91,6 +91,7 @@ func (s *simulation) take(since time.Time) map[string][]int64 {
 // A day of ticks, made by four processes whose clocks are wrong by up to five seconds either way and which die at any moment: each tick
 // once. The day is one on which clocks are put forward.
 func TestADayOfTicks(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
