@@ -26,6 +26,7 @@ func (c *Consumer) ack(h *held) {
 	if len(h.from.acks) == 0 {
 		c.acking = append(c.acking, h.from)
 	}
+	h.from.flow.ended(h.brief)
 	h.from.acks = append(h.from.acks, h)
 }
 

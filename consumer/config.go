@@ -18,6 +18,9 @@ type Config struct {
 	// Window is the most events this process holds at once: asked for, queued, running, waiting
 	// for a retry, or being settled. At least MinWindow.
 	Window int
+	// LaneHeld is how many events of a lane are held, or asked for, while they end as soon as they run: more wait in the stream. It should be below
+	// what an owner may have queued, so that these are not parked, and at least a sixteenth of Window. 0: as many as there is room for.
+	LaneHeld int
 	// AckWait is how long the server waits for a sign of life before it gives an event to another
 	// process; so it is also how long the events of a crashed process wait. At least 200 ms.
 	AckWait time.Duration
@@ -83,6 +86,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("consumer: MaxBytes is %d: it is at least %d", c.MaxBytes, 1<<20)
 	case c.Replicas != 1 && c.Replicas != 3 && c.Replicas != 5:
 		return fmt.Errorf("consumer: Replicas is %d: it is 1, 3 or 5", c.Replicas)
+	case c.LaneHeld != 0 && (c.LaneHeld < c.Window/16 || c.LaneHeld > c.Window):
+		return fmt.Errorf("consumer: LaneHeld is %d: it is 0, or a sixteenth of Window (%d) to all of it", c.LaneHeld, c.Window)
 	case c.LongRetry < 0:
 		return fmt.Errorf("consumer: LongRetry is %s: it is at least 0s", c.LongRetry)
 	case c.OwnerMaxWaiting < 0:

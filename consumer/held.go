@@ -32,6 +32,7 @@ type held struct {
 	said     uint64        // reconnects of the connection when the reply was published
 	tries    *retrier      // of whatever is being sent for it now
 	dead     bool          // it has its dead letter
+	brief    bool          // its last attempt was; see events.Settlement
 	once     bool          // its worker is idempotent: the result is stored before the ack
 
 	answer *events.Reply // the last, of an idempotent worker: its result if it succeeds
@@ -56,6 +57,7 @@ type source struct {
 	// one are not in order with the newer, so they are not confirmed in a group.
 	epoch atomic.Uint64
 	acks  []*held // scratch of the settle goroutine
+	flow  flow
 }
 
 // ghost is an event that is held no more.
@@ -92,6 +94,7 @@ func (t *table) add(batch []*held) {
 	for _, h := range batch {
 		h.index = len(t.list)
 		t.list = append(t.list, h)
+		h.from.flow.held.Add(1)
 	}
 	t.n.Store(int64(len(t.list)))
 	t.mu.Unlock()
@@ -106,6 +109,7 @@ func (t *table) remove(batch ...*held) {
 			continue
 		}
 		h.phase = gone
+		h.from.flow.held.Add(-1)
 		if h.unspent != "" {
 			t.unspent(h.unspent)
 		}

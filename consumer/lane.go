@@ -25,6 +25,8 @@ type lane struct {
 	fails   int       // in a row
 	owner   string    // of a lane of parked events
 	first   int       // bound of such a lane's next request; 0 = none
+	held    int       // events of it, when it was looked at last
+	moved   time.Time // when that was another number than before
 	maxSeq  uint64    // highest stream sequence that came as a first delivery
 }
 
@@ -57,9 +59,13 @@ func (p *puller) pump(now time.Time, force bool) {
 	}
 	free := p.c.cfg.Window - p.c.table.len() - p.total
 	reserve, skipped := p.reserve(), false
+	p.full = false
 	for i := range p.lanes {
 		l := p.lanes[(p.turn+i)%len(p.lanes)]
-		if want := reserve - l.credits; free > 0 && l.credits <= reserve/2 && p.ready(l, now) {
+		if free <= 0 || l.credits > reserve/2 || !p.ready(l, now) {
+			continue
+		}
+		if want := min(reserve-l.credits, p.room(l, now)); want > 0 {
 			n := min(want, free)
 			if n < want && n < reserve/2 && !force {
 				skipped = true
@@ -71,6 +77,8 @@ func (p *puller) pump(now time.Time, force bool) {
 	free -= p.pumpParked(free, now)
 	if free > 0 && p.share(free, now, force) || skipped {
 		p.nudge.Reset(nudgeAfter)
+	} else if p.full {
+		p.nudge.Reset(stuckAfter)
 	}
 	p.turn++
 	p.credits.Store(int64(p.total))
@@ -116,7 +124,7 @@ func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
 		if free <= 0 || !p.low(l, now) {
 			continue
 		}
-		want := l.target - l.credits
+		want := min(l.target-l.credits, p.room(l, now))
 		n := min(want, part, free)
 		if n < min(want, p.chunk()) && !force {
 			skipped = true
@@ -130,7 +138,7 @@ func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
 // low reports whether a lane should have more than its reserve, and raises its target when it
 // ran through the present one and the stream has more, or it did so within milliseconds.
 func (p *puller) low(l *lane, now time.Time) bool {
-	if l.credits*2 > l.target || !p.ready(l, now) {
+	if l.credits*2 > l.target || !p.ready(l, now) || p.room(l, now) == 0 {
 		return false
 	}
 	if l.pending > uint64(l.credits) || now.Sub(l.asked) < 5*time.Millisecond { //nolint:gosec // never negative

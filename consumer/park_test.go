@@ -131,3 +131,26 @@ func TestManyParkedOwners(t *testing.T) {
 		return err == nil && info.State.Consumers == 0
 	}, 2*patience, 100*time.Millisecond, "consumers of owners that have nothing parked vanish")
 }
+
+// Events that do not end fill the window although their lane is held back, and all end when they may.
+func TestHeldBackLaneGoesOn(t *testing.T) {
+	nc := connect(t)
+	release := make(chan struct{})
+	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+		<-release
+		s, ok := ack(e)
+		s.Brief = true
+		return s, ok
+	}}
+	cfg := testConfig()
+	cfg.LaneHeld = 16
+	f := start(t, nc, cfg, d)
+	const n = 500
+	for range n {
+		publish(t, nc, events.Task, "acme", nil, "x")
+	}
+	require.Eventually(t, func() bool { return f.Stats().Held > 2*cfg.LaneHeld }, patience, time.Millisecond)
+	close(release)
+	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+	require.Len(t, d.events(), n)
+}

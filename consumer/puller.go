@@ -26,8 +26,9 @@ type puller struct {
 	parkedLanes chan *lane
 	subs        map[*nats.Subscription]*lane // current subscriptions only; others are of the past
 
-	total   int // sum of the lanes' credits
-	turn    int // lane that is first in the next round
+	full    bool // a lane waits for events of it to end before it asks for more
+	total   int  // sum of the lanes' credits
+	turn    int  // lane that is first in the next round
 	request []byte
 	nudge   *time.Timer // fires when a grant was too small to be worth a request at once
 

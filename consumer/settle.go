@@ -125,6 +125,7 @@ func (c *Consumer) settleLater(s events.Settlement, err error) {
 // runs on the settle goroutine.
 func (c *Consumer) carryOut(h *held, s events.Settlement) {
 	h.answers(s.Reply)
+	h.brief = s.Brief
 	if s.Reply != nil && s.Event.ReplyTo != "" {
 		r, err := c.publishReply(&c.replies, s.Event, s.Reply)
 		if err != nil {

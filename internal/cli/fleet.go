@@ -165,6 +165,7 @@ func (f *fleet) consumerConfig() consumer.Config {
 	c.Replicas, c.ReplyPrefixes = f.cfg.Replicas, f.cfg.ReplyPrefixes
 	c.Heartbeat, c.DeadLetterAge = f.cfg.Heartbeat, f.cfg.DeadLetterAge
 	c.OwnerMaxWaiting = f.cfg.OwnerMaxWaiting
+	c.LaneHeld = max(c.Window/8, min(c.Window*3/8, f.cfg.OwnerMaxQueued*3/4))
 	c.Duplicates, c.ResultAge, c.Idempotent = f.cfg.Duplicates, f.cfg.ResultAge, f.idempotent.has
 	return c
 }

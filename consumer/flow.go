@@ -1,0 +1,53 @@
+package consumer
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// flow is how the events of a source come and go. Those that end at once are held back in the stream: no more are asked for than are soon
+// through, so that the queue of their owner does not run over. To park them would take longer than to run them. Of what is slow, or does
+// not end at all, as many are asked for as the window has room for; what is too much for its owner is parked, and the owners behind it go on.
+type flow struct {
+	held atomic.Int64
+	slow atomic.Int32 // about how many of 65536 events that ended were not brief; written by the settle goroutine
+}
+
+const (
+	// slowFlow is how many of 65536 make a source slow: what is brief as a rule has its first runs, and collections of garbage.
+	slowFlow = 65536 / 2
+	// stuckAfter is how long nothing may leave a source of which as much is held as may be, before it counts as slow.
+	stuckAfter = 100 * time.Millisecond
+)
+
+// ended notes how an event ended. Half of the last hundred count, about.
+func (f *flow) ended(brief bool) {
+	slow := f.slow.Load()
+	if brief {
+		slow -= slow / 128
+	} else {
+		slow += (65536 - slow) / 128
+	}
+	f.slow.Store(slow)
+}
+
+// room is how many more events of l may be asked for, those included that are worth a request only. It is bounded where they are brief.
+func (p *puller) room(l *lane, now time.Time) int {
+	f := &l.src.flow
+	held := int(f.held.Load())
+	if held != l.held {
+		l.held, l.moved = held, now
+	}
+	if p.c.cfg.LaneHeld == 0 || f.slow.Load() >= slowFlow {
+		return p.c.cfg.Window
+	}
+	room := p.c.cfg.LaneHeld - held - l.credits
+	if room >= p.chunk() {
+		return room
+	}
+	if held > 0 && now.Sub(l.moved) >= stuckAfter {
+		return p.c.cfg.Window
+	}
+	p.full = true
+	return 0
+}

@@ -1,0 +1,62 @@
+package consumer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Of a lane whose events end at once no more are asked for than LaneHeld, and only what is worth a request.
+func TestBriefEventsAreHeldBack(t *testing.T) {
+	p, l, now := flowing(64)
+	require.Equal(t, 64, p.room(l, now))
+	l.credits = 30
+	l.src.flow.held.Store(10)
+	require.Equal(t, 24, p.room(l, now))
+	require.False(t, p.full)
+	l.credits = 47
+	require.Zero(t, p.room(l, now), "seven are not worth a request")
+	require.True(t, p.full)
+	l.src.flow.held.Store(0)
+	require.Equal(t, 17, p.room(l, now))
+
+	p.c.cfg.LaneHeld = 0
+	require.Equal(t, p.c.cfg.Window, p.room(l, now), "nothing is held back")
+}
+
+// What is slow is asked for until there is too much of it, which is parked: others wait behind it.
+func TestSlowEventsAreNotHeldBack(t *testing.T) {
+	p, l, now := flowing(64)
+	l.src.flow.held.Store(64)
+	for range 64 {
+		l.src.flow.ended(false)
+		l.src.flow.ended(true)
+	}
+	require.Zero(t, p.room(l, now), "a few slow ones among many are no matter")
+	for range 128 {
+		l.src.flow.ended(false)
+	}
+	require.Equal(t, p.c.cfg.Window, p.room(l, now))
+	for range 256 {
+		l.src.flow.ended(true)
+	}
+	require.Zero(t, p.room(l, now))
+}
+
+// What does not end at all is slow, too.
+func TestStuckEventsAreNotHeldBack(t *testing.T) {
+	p, l, now := flowing(64)
+	l.src.flow.held.Store(64)
+	require.Zero(t, p.room(l, now))
+	require.Zero(t, p.room(l, now.Add(stuckAfter-1)))
+	require.Equal(t, p.c.cfg.Window, p.room(l, now.Add(stuckAfter)))
+	l.src.flow.held.Store(63)
+	require.Zero(t, p.room(l, now.Add(stuckAfter)), "one has ended")
+}
+
+func flowing(laneHeld int) (*puller, *lane, time.Time) {
+	cfg := DefaultConfig()
+	cfg.Window, cfg.LaneHeld = 128, laneHeld
+	return &puller{c: &Consumer{cfg: cfg}}, newLane(StreamEvents, laneName(0), 1), time.Now()
+}
