@@ -60,3 +60,26 @@ func flowing(laneHeld int) (*puller, *lane, time.Time) {
 	cfg.Window, cfg.LaneHeld = 128, laneHeld
 	return &puller{c: &Consumer{cfg: cfg}}, newLane(StreamEvents, laneName(0), 1), time.Now()
 }
+
+// A lane of which the stream has more than it is asked for is asked for more than the reserve, although it gets that again first.
+func TestBacklogIsAskedForInLargeRequests(t *testing.T) {
+	p, l, now := flowing(0)
+	p.c.cfg.Window, p.lanes = 1024, []*lane{l}
+	l.target, l.credits, l.pending = p.reserve(), p.reserve()/2, 1000
+	l.asked = now.Add(-time.Second)
+	for most := p.c.cfg.Window; l.target < most; {
+		was := l.target
+		p.raise(l, now)
+		require.Equal(t, min(2*was, most), l.target)
+		l.credits = p.reserve()
+		require.True(t, p.low(l, now))
+	}
+	l.credits, l.pending = p.c.cfg.Window/2+1, 1
+	require.False(t, p.low(l, now))
+
+	quiet := newLane(StreamEvents, laneName(1), p.reserve())
+	quiet.asked = now.Add(-time.Second)
+	p.raise(quiet, now)
+	require.Equal(t, p.reserve(), quiet.target, "an event now and then")
+	require.False(t, p.low(quiet, now))
+}

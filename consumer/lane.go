@@ -62,6 +62,7 @@ func (p *puller) pump(now time.Time, force bool) {
 	p.full = false
 	for i := range p.lanes {
 		l := p.lanes[(p.turn+i)%len(p.lanes)]
+		p.raise(l, now)
 		if free <= 0 || l.credits > reserve/2 || !p.ready(l, now) {
 			continue
 		}
@@ -135,16 +136,20 @@ func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
 	return skipped
 }
 
-// low reports whether a lane should have more than its reserve, and raises its target when it
-// ran through the present one and the stream has more, or it did so within milliseconds.
-func (p *puller) low(l *lane, now time.Time) bool {
-	if l.credits*2 > l.target || !p.ready(l, now) || p.room(l, now) == 0 {
-		return false
+// raise doubles the target of a lane that ran through half of the present one and of which the stream has more, or that did so within
+// milliseconds. It comes before the lane gets its reserve again, or none would ever be seen to need more.
+func (p *puller) raise(l *lane, now time.Time) {
+	if l.credits*2 > l.target || !p.ready(l, now) {
+		return
 	}
 	if l.pending > uint64(l.credits) || now.Sub(l.asked) < 5*time.Millisecond { //nolint:gosec // never negative
 		l.target = min(max(2*l.target, l.target+1), cmp.Or(l.most, p.c.cfg.Window-(len(p.lanes)-1)*p.reserve()))
 	}
-	return l.target > l.credits && l.target > p.reserve()
+}
+
+// low reports whether a lane should have more than its reserve now.
+func (p *puller) low(l *lane, now time.Time) bool {
+	return l.credits*2 <= l.target && l.target > l.credits && l.target > p.reserve() && p.ready(l, now) && p.room(l, now) > 0
 }
 
 func (p *puller) ready(l *lane, now time.Time) bool { return !now.Before(l.retryAt) }
