@@ -17,7 +17,7 @@ const (
 	// slowFlow is how many of 65536 make a source slow: what is brief as a rule has its first runs, and collections of garbage.
 	slowFlow = 65536 / 2
 	// stuckAfter is how long nothing may leave a source of which as much is held as may be, before it counts as slow.
-	stuckAfter = 100 * time.Millisecond
+	stuckAfter = 300 * time.Millisecond
 )
 
 // ended notes how an event ended. Half of the last hundred count, about.

@@ -33,9 +33,8 @@ const (
 	// parkedSlack is how many parked events may wait above an owner's limit. The settler brings some before it is told of room, and
 	// none must go back and come later than those behind it.
 	parkedSlack = 64
-	// An attempt of no more than briefCPU is cheaper than to park its event, which takes about as much of us and of nats-server; briefTime leaves
-	// out those that wait for something, of which slots let only so many run at once.
-	briefCPU, briefTime = 50 * time.Microsecond, 25 * time.Millisecond
+	// briefCPU is the most that an attempt takes which is cheaper than to park its event: that takes about as much of us and of nats-server.
+	briefCPU = 50 * time.Microsecond
 	// keptVersions is how many versions of a worker beside the active one Worker-Version may name.
 	keptVersions = 10
 )

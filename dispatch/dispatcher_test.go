@@ -455,23 +455,24 @@ func TestConfig(t *testing.T) {
 	require.Equal(t, 192, Config{Threads: 4}.OrDefault().OwnerMaxRunning)
 }
 
-// A settlement says that its attempt was cheaper than parking, and did not wait for anything.
+// A settlement says that its attempt was cheaper than parking, and did not wait for anything: slots let only so many wait at once.
 func TestBriefAttempts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, l := newDispatcher(t, Config{Threads: 1})
-		d.Install(worker("acme", "w"))
-		for _, c := range []struct {
-			cpu, took time.Duration
-			brief     bool
-		}{{briefCPU, 0, true}, {briefCPU + 1, 0, false}, {0, briefTime, true}, {0, briefTime + 1, false}} {
-			d.Submit(tasks("acme", "w", 1))
-			batch := d.Next(0, 1)
-			require.Len(t, batch, 1)
-			time.Sleep(c.took) // of the bubble's clock
-			report(d, 0, c.cpu, batch)
-			settled := l.take()
-			require.Len(t, settled, 1)
-			require.Equal(t, c.brief, settled[0].Brief, "%+v", c)
-		}
-	})
+	d, l := newDispatcher(t, Config{Threads: 1})
+	d.Install(worker("acme", "w"))
+	for _, c := range []struct {
+		end   events.End
+		brief bool
+	}{
+		{events.End{Started: true, CPU: briefCPU}, true},
+		{events.End{Started: true, CPU: briefCPU + 1}, false},
+		{events.End{Started: true, Waited: true}, false},
+	} {
+		d.Submit(tasks("acme", "w", 1))
+		batch := d.Next(0, 1)
+		require.Len(t, batch, 1)
+		d.Report(0, []events.Report{{Attempt: batch[0], End: &c.end}})
+		settled := l.take()
+		require.Len(t, settled, 1)
+		require.Equal(t, c.brief, settled[0].Brief, "%+v", c)
+	}
 }

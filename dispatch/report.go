@@ -69,7 +69,7 @@ func (d *Dispatcher) report(r *run, rep *events.Report, now time.Time, t *tell) 
 		return true
 	}
 	s := d.settlement(r.Event, r.version, is, took)
-	s.Brief = end.Started && end.CPU <= briefCPU && took <= briefTime
+	s.Brief = end.Started && !end.Waited && end.CPU <= briefCPU
 	if reply != nil {
 		s.Reply = reply
 	}

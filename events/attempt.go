@@ -41,6 +41,8 @@ type End struct {
 	RetryDelay time.Duration
 	// CPU is the CPU time the attempt took on its thread.
 	CPU time.Duration
+	// Waited: it was not over when its handler had first run, but waited for something.
+	Waited bool
 	// Warm: it ran in a context that had run before.
 	Warm bool
 }

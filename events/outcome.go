@@ -38,6 +38,6 @@ type Settlement struct {
 	Event   *Event
 	Reply   *Reply
 	Outcome Outcome
-	// Brief: the attempt that ended took less of the processor than to set its event aside would, and hardly any time.
+	// Brief: the attempt that ended took less of the processor than to set its event aside would, and waited for nothing.
 	Brief bool
 }

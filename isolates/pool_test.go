@@ -270,3 +270,19 @@ func TestRejectionsAreReportedToABound(t *testing.T) {
 	require.Equal(t, "ok", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body))
 	require.Len(t, b.lines(), 100)
 }
+
+// An end says whether the run waited for anything, which promises that settle at once are not.
+func TestEndSaysWhetherTheRunWaited(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		w := worker("w", `export default { async fetch(request) {
+			const text = await request.text();
+			if (text === "wait") await new Promise((done) => setTimeout(done, 1));
+			return new Response(text);
+		} }`)
+		for _, body := range []string{"go on", "wait", "go on"} {
+			o := b.run(w, fetch("POST", "http://x/", body))
+			require.Equal(t, body, string(o.reply.Body))
+			require.Equal(t, body == "wait", o.end.Waited)
+		}
+	})
+}
