@@ -156,8 +156,9 @@ internal.endById = (ids) => {
 
 // forgetIn drops from a map of id → {run} what is of a run that is over: where events come one at a time, that is all of it.
 internal.forgetIn = (map, run) => {
+  if (MapPrototypeGetSize(map) === 0) return; // clear would allocate
   if (!concurrent) MapPrototypeClear(map);
-  else if (MapPrototypeGetSize(map) > 0) {
+  else {
     MapPrototypeForEach(map, (entry, id) => { if (entry.run === run) MapPrototypeDelete(map, id); });
   }
 };
