@@ -44,7 +44,7 @@ func (t *thread) begin(a *events.Attempt) bool {
 	t.enlist(g, r, now)
 	r.warm = g.loaded
 	if !g.loaded {
-		r.cpu += time.Since(now)
+		r.cpu += t.watch.spent(now)
 		t.load(r)
 		return true
 	}

@@ -91,6 +91,13 @@ func (w *watch) soFar(now time.Time, cpu time.Duration) time.Duration {
 	return min(now.Sub(w.start), cpu-w.seen)
 }
 
+// spent is the CPU time that the thread can have used since start, outside of a turn. Owner thread only.
+func (w *watch) spent(start time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return min(time.Since(start), threadCPU(w.tid)-w.seen)
+}
+
 // look checks the turn against its limits and terminates it when it is over one. Watchdog only.
 func (w *watch) look(now time.Time) {
 	w.mu.Lock()

@@ -48,6 +48,23 @@ func TestTurnIsChargedWhatItUses(t *testing.T) {
 	require.Equal(t, tick, cpu, "a short turn is not worth a look at the clock of the thread")
 }
 
+// So is the making of a context, which is no turn.
+func TestContextIsChargedWhatItUses(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var w watch
+	w.pin(unix.Gettid())
+	burn(w.tid, 300*time.Millisecond) // by earlier turns
+	w.look(time.Now())
+	burn(w.tid, 100*time.Millisecond)
+	cpu := w.spent(time.Now().Add(-time.Hour)) // nobody let it run for an hour
+	require.GreaterOrEqual(t, cpu, 100*time.Millisecond)
+	require.Less(t, cpu, 250*time.Millisecond)
+	since := time.Now()
+	cpu = w.spent(since)
+	require.LessOrEqual(t, cpu, time.Since(since), "no more than has passed")
+}
+
 // A short turn at the wall-clock limit ends by itself; one that goes on is killed, and one that hardly gets a processor some time.
 func TestShortTurnsAreNotKilledAtTheWallClockLimit(t *testing.T) {
 	runtime.LockOSThread()
