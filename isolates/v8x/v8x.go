@@ -35,6 +35,8 @@ var Start = sync.OnceValue(func() error {
 		// V8's top compiler drops the stack check from loops that call into C++ builtins, such as
 		// for (;;) new Array(1000).fill(1.5), and then nothing can end them (docs/adr/0005).
 		"--max-opt=2",
+		// The compiler below it is for functions that have been called this often, and for loops as ever (docs/adr/0015).
+		"--invocation-count-for-maglev=4000",
 		// Of ECMAScript 2025, and what comes after it: V8 has both ready, and gives them from its next versions on.
 		"--js-float16array", "--js-explicit-resource-management",
 	} {
