@@ -164,7 +164,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 		m := nats.NewMsg("pinwheel.events.task.acme.count")
 		m.Data = fmt.Append(nil, i)
 		m.Header.Set(events.HeaderReplyTo, fmt.Sprintf("_INBOX.test.%d", i))
-		_, err := js.PublishMsgAsync(m)
+		_, err := js.PublishMsgAsync(m, jetstream.WithStallWait(patience))
 		require.NoError(t, err)
 	}
 	<-js.PublishAsyncComplete()
