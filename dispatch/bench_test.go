@@ -39,7 +39,7 @@ func benchmark(b *testing.B, owners, batch int) {
 	}
 	reply, end := &events.Reply{}, &events.End{Started: true, CPU: 20 * time.Microsecond}
 	reports := make([]events.Report, 0, 64)
-	s.settled, d.turns.looks = 0, 0
+	s.settled, d.turns[light].looks = 0, 0
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -57,5 +57,5 @@ func benchmark(b *testing.B, owners, batch int) {
 	require.Equal(b, n, s.settled)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/event")
 	b.ReportMetric(float64(n)/float64(b.N), "events/op")
-	b.ReportMetric(float64(d.turns.looks)/float64(n), "looks/event")
+	b.ReportMetric(float64(d.turns[light].looks)/float64(n), "looks/event")
 }

@@ -18,6 +18,7 @@ var (
 	descRunning  = desc("dispatch_running", "Attempts in progress.")
 	descAsleep   = desc("dispatch_threads_asleep", "Threads that have nothing to do.")
 	descOwners   = desc("dispatch_owners", "Owners that have a worker installed.")
+	descHeavy    = desc("dispatch_heavy_owners", "Owners that take more than their share of the CPU, so that their events run on background threads.")
 	descWait     = desc("dispatch_wait_seconds", "Time from an event's arrival in this process to its start.")
 	descAttempts = desc("dispatch_attempts_total",
 		"Attempts that ended, by whether their context had run before.", "context")
@@ -36,7 +37,7 @@ var (
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descQueued, descRunning, descAsleep, descOwners, descWait, descAttempts, descWakes, descThrottled,
+		descQueued, descRunning, descAsleep, descOwners, descHeavy, descWait, descAttempts, descWakes, descThrottled,
 		descParked, descFleet, descSuspects, descAlone, descRetries, descFailures, descDuration,
 	} {
 		ch <- d
@@ -60,6 +61,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descRunning, stats.Running)
 	gauge(descAsleep, stats.Asleep)
 	gauge(descOwners, stats.Owners)
+	gauge(descHeavy, stats.Heavy)
 	gauge(descFleet, processes)
 	gauge(descSuspects, suspects)
 	count(descAlone, alone)

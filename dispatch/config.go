@@ -43,6 +43,9 @@ const (
 type Config struct {
 	// Threads is the number of pinned threads, 1 to 64: Next is called with 0 to Threads-1.
 	Threads int
+	// Background is how many threads there are beside those: Threads to Threads+Background-1, of a lower priority. They run events of
+	// owners that take more than their share. Default none: then no owner is treated so. At most 64 threads in all.
+	Background int
 	// Slots is how many events one thread may have in progress, most of them waiting for I/O. Default 64.
 	Slots int
 	// OwnerMaxRunning is how many events of one owner may be in progress in this process. Default: three
@@ -80,6 +83,7 @@ func (c Config) Validate() error {
 		value, lo, hi int
 	}{
 		{"Threads", c.Threads, 1, maxThreads},
+		{"Background", c.Background, 0, maxThreads - c.Threads},
 		{"Slots", c.Slots, 1, maxSlots},
 		{"OwnerMaxRunning", c.OwnerMaxRunning, 1, maxThreads * maxSlots},
 		{"OwnerMaxQueued", c.OwnerMaxQueued, 1, maxQueued},

@@ -51,12 +51,14 @@ type Dispatcher struct {
 	policies  map[string]events.Policy
 	parks     map[string]uint64 // events parked of each owner of whom not all are known to be through, so that word of the last one can be told from an older
 	processes int               // of the fleet
-	turns     turns
+	turns     [classes]turns
+	of        [classes]threadSet // which threads run them
+	shares    shares
 	nap       nap
 
 	quarantine quarantine
 
-	runnable int           // events that could start now, limits considered
+	runnable [classes]int  // events that could start now, limits considered
 	queued   int           // events in all queues
 	running  int           // attempts that threads have
 	onThread []int         // attempts that each thread has
@@ -80,7 +82,9 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		policies:  make(map[string]events.Policy),
 		parks:     make(map[string]uint64),
 		processes: 1,
-		onThread:  make([]int, cfg.Threads),
+		onThread:  make([]int, cfg.Threads+cfg.Background),
+		of:        cfg.threadsOf(),
+		shares:    shares{number: 2}, // owners begin with 0: neither this one nor the last
 		mean:      unknownCost,
 
 		quarantine: quarantine{most: firstSuspects},
@@ -128,7 +132,7 @@ func (d *Dispatcher) Install(w *events.Worker) {
 	defer d.mu.Unlock()
 	o := d.owners[w.Owner]
 	if o == nil {
-		o = &owner{name: w.Owner, routes: make(map[string]*route), seen: d.turns.round}
+		o = &owner{name: w.Owner, routes: make(map[string]*route), seen: d.turns[light].round}
 		d.applyPolicy(o)
 		o.credit = o.quantum
 		d.owners[w.Owner] = o
@@ -159,6 +163,9 @@ func (d *Dispatcher) Remove(ownerName, name string) {
 func (d *Dispatcher) forget(o *owner) {
 	if len(o.routes) == 0 && o.queue.n == 0 && o.suspects == 0 && o.running == 0 {
 		delete(d.owners, o.name)
+		if o.class == heavy {
+			d.lighten(o)
+		}
 	}
 }
 
@@ -189,7 +196,10 @@ func (d *Dispatcher) rouse(now time.Time, t *tell) {
 	if !d.quarantine.idle() {
 		d.step(now, t)
 	}
-	t.wake = d.nap.wake(d.startable(), d.mean, &d.turns, now)
+	d.turnWindow(now)
+	for c, n := range d.startable() {
+		t.wake |= d.nap.wake(d.of[c], n, d.mean, &d.turns[c], now)
+	}
 	d.metrics.wakes += uint64(t.wake.len())
 }
 
@@ -203,15 +213,15 @@ func (d *Dispatcher) changed(o *owner) {
 	d.recount(o)
 	switch {
 	case o.counted > 0 && o.list == nil:
-		d.turns.enter(o)
+		d.turns[o.class].enter(o)
 	case o.counted == 0 && o.list != nil:
-		d.turns.leave(o)
+		d.turns[o.class].leave(o)
 	}
 }
 
 func (d *Dispatcher) recount(o *owner) {
 	n := max(0, min(o.queue.n, o.maxRunning-o.running))
-	d.runnable += n - o.counted
+	d.runnable[o.class] += n - o.counted
 	o.counted = n
 }
 

@@ -78,11 +78,16 @@ func (m *machine) next(t *rapid.T) {
 	thread, free := m.thread(t), rapid.IntRange(0, 6).Draw(t, "free")
 	room := m.d.cfg.Slots - len(m.held[thread])
 	m.asleep &^= 1 << thread
-	batch := m.d.Next(thread, free)
+	d, were := m.d, make(map[*owner]class)
+	for _, o := range d.owners {
+		were[o] = o.class
+	}
+	batch := d.Next(thread, free)
 	require.LessOrEqual(t, len(batch), min(free, room))
 	sum := time.Duration(0)
 	for i, a := range batch {
 		r := a.Slot.(*run)
+		require.True(t, a.Event.Watched || d.of[were[r.owner]]&(1<<thread) != 0, "of an owner that this thread runs")
 		require.True(t, r.version.known || len(batch) == 1, "an unknown worker comes alone")
 		sum += r.cost
 		for _, before := range batch[:i] {
@@ -102,7 +107,7 @@ func (m *machine) report(t *rapid.T) {
 	for range rapid.IntRange(0, len(m.held[thread])).Draw(t, "n") {
 		a := m.held[thread][0]
 		m.held[thread] = m.held[thread][1:]
-		cpu := time.Duration(rapid.SampledFrom([]int{0, 10_000, 100_000, 700_000}).Draw(t, "cpu"))
+		cpu := time.Duration(rapid.SampledFrom([]int{0, 10_000, 100_000, 700_000, 900_000_000}).Draw(t, "cpu"))
 		switch rapid.IntRange(0, 3).Draw(t, "end") {
 		case 0:
 			reports = append(reports, notStarted(a))
@@ -113,6 +118,17 @@ func (m *machine) report(t *rapid.T) {
 		}
 	}
 	m.d.Report(thread, reports)
+}
+
+// window ends the time over which shares are counted.
+func (m *machine) window(*rapid.T) {
+	d := m.d
+	var t tell
+	d.mu.Lock()
+	d.shares.start = d.shares.start.Add(-shareWindow)
+	d.rouse(time.Now(), &t)
+	d.mu.Unlock()
+	d.out(&t)
 }
 
 func (m *machine) expire(t *rapid.T) {
@@ -139,7 +155,9 @@ func (m *machine) check(t *rapid.T) {
 		m.asleep &^= 1 << thread
 	}
 	require.Equal(t, m.asleep, d.nap.asleep)
-	require.True(t, d.startable() == 0 || d.nap.asleep == 0 || d.nap.coming != 0, "something could run, and all sleep")
+	for c, n := range d.startable() {
+		require.True(t, n == 0 || d.nap.asleep&d.of[c] == 0 || d.nap.coming&d.of[c] != 0, "something could run, and all sleep")
+	}
 	for _, s := range m.l.take() {
 		require.False(t, m.settled[s.Event], "settled twice")
 		switch s.Outcome.Verdict {
@@ -154,7 +172,8 @@ func (m *machine) check(t *rapid.T) {
 		}
 		m.settled[s.Event] = true
 	}
-	held, queued, running, runnable, waiting, lists := 0, 0, 0, 0, 0, 0
+	held, queued, running, waiting, heavies := 0, 0, 0, 0, 0
+	var runnable, lists [classes]int
 	q := &d.quarantine
 	suspects := len(m.watched) + q.ready.n
 	for i, h := range m.held {
@@ -174,30 +193,39 @@ func (m *machine) check(t *rapid.T) {
 		require.Equal(t, o.counted > 0, o.list != nil, "who can start something has a turn")
 		require.Equal(t, max(0, min(o.queue.n, d.cfg.OwnerMaxRunning-o.running)), o.counted)
 		require.True(t, len(o.routes)+o.queue.n+o.suspects+o.running > 0, "who has nothing is forgotten")
-		queued, running, runnable, waiting = queued+o.queue.n, running+o.running, runnable+o.counted, waiting+o.suspects
+		queued, running, waiting = queued+o.queue.n, running+o.running, waiting+o.suspects
+		runnable[o.class] += o.counted
+		if o.class == heavy {
+			heavies++
+			require.Contains(t, d.shares.heavy, o)
+		}
 		if o.list != nil {
-			lists++
+			lists[o.class]++
+			require.Contains(t, []*ownerList{&d.turns[o.class].newcomers, &d.turns[o.class].ring}, o.list)
 		}
 	}
 	require.Equal(t, q.suspects.n+q.waiting.n, waiting)
 	require.GreaterOrEqual(t, suspects, q.watched, "each that is counted is somewhere")
 	require.Len(t, q.noted, len(m.watched)+q.ready.n, "who is about to run is with the settler or ready")
 	require.True(t, q.phase == open || q.event != nil || q.phase == clearing)
-	require.Equal(t, lists, d.turns.newcomers.n+d.turns.ring.n)
+	require.Equal(t, lists, [classes]int{d.turns[light].newcomers.n + d.turns[light].ring.n, d.turns[heavy].newcomers.n + d.turns[heavy].ring.n})
+	require.Len(t, d.shares.heavy, heavies)
 	queued += d.quarantine.queued()
-	require.Equal(t, []int{queued, held, running, runnable}, []int{d.queued, d.running, d.running, d.runnable})
+	require.Equal(t, []int{queued, held, running}, []int{d.queued, d.running, d.running})
+	require.Equal(t, runnable, d.runnable)
 	require.Equal(t, m.sent, queued+running+len(m.settled)+len(m.watched), "no event is lost")
 }
 
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		d, l := newDispatcher(t, Config{Threads: 3, Slots: 4, OwnerMaxRunning: 5, OwnerMaxQueued: 8, Rand: half})
-		m := &machine{d: d, l: l, held: make([][]*events.Attempt, 3), settled: make(map[*events.Event]bool)}
+		background := rapid.IntRange(0, 4).Draw(rt, "background")
+		d, l := newDispatcher(t, Config{Threads: 3, Background: background, Slots: 4, OwnerMaxRunning: 5, OwnerMaxQueued: 8, Rand: half})
+		m := &machine{d: d, l: l, held: make([][]*events.Attempt, 3+background), settled: make(map[*events.Event]bool)}
 		for range 6 {
 			m.install(rt)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
-			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check, "watch": m.watch, "tick": m.tick,
+			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check, "watch": m.watch, "tick": m.tick, "window": m.window,
 			"submit": m.submit, "submit more": m.submit,
 			"next": m.next, "next again": m.next, "next once more": m.next, "report": m.report, "report again": m.report,
 		})

@@ -39,14 +39,14 @@ func (n *nap) sleep(thread threadSet) { n.asleep |= thread }
 
 // wake chooses the threads to wake so that, with those coming, there are as many as are worth it for
 // runnable events of a mean expected cost. Threads on which the owners that are next in
-// turn are warm come first.
-func (n *nap) wake(runnable int, mean time.Duration, t *turns, now time.Time) (woken threadSet) {
-	if runnable == 0 || n.asleep == 0 {
+// turn are warm come first. Only threads in of run them.
+func (n *nap) wake(of threadSet, runnable int, mean time.Duration, t *turns, now time.Time) (woken threadSet) {
+	if runnable == 0 || n.asleep&of == 0 {
 		return 0
 	}
 	want := worth(runnable, mean)
-	if n.coming == 0 || now.Sub(n.wokenAt) < lateAfter {
-		want -= n.coming.len()
+	if n.coming&of == 0 || now.Sub(n.wokenAt) < lateAfter {
+		want -= (n.coming & of).len()
 	}
 	if want <= 0 {
 		return 0
@@ -55,10 +55,10 @@ func (n *nap) wake(runnable int, mean time.Duration, t *turns, now time.Time) (w
 	if o == nil {
 		o = t.ring.first
 	}
-	for ; want > 0 && n.asleep != 0; want-- {
-		thread := n.asleep.any()
+	for ; want > 0 && n.asleep&of != 0; want-- {
+		thread := (n.asleep & of).any()
 		if o != nil {
-			if warm := n.asleep & o.warm(); warm != 0 {
+			if warm := n.asleep & of & o.warm(); warm != 0 {
 				thread = warm.any()
 			}
 			o = t.after(o)

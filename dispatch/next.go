@@ -59,7 +59,7 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, t *tell) (batch []*ev
 	}
 	budget := quantum
 	for budget > 0 && len(batch) < free {
-		o := d.turns.pick(1<<thread, d.nap.coming)
+		o := d.pick(thread)
 		if o == nil {
 			break
 		}
@@ -70,7 +70,7 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, t *tell) (batch []*ev
 		if len(batch) == before && o.counted > 0 {
 			break // its first event does not fit into this batch any more: it keeps its turn
 		}
-		d.turns.served(o, o.counted > 0)
+		d.turns[o.class].served(o, o.counted > 0)
 		if o.queue.n > 0 && o.counted == 0 {
 			d.metrics.throttled++
 		}

@@ -20,7 +20,10 @@ type owner struct {
 	parking  bool // events of it are parked, and those that come go behind them
 	parked   bool // parked ones come or may come: the settler is told of room
 	full     bool // its queue ran over, and is not half empty yet
-	freed    int  // events that left the queue since the settler was told of room
+	class    class
+	window   int64         // of shares, in which spent was
+	spent    time.Duration // CPU time
+	freed    int           // events that left the queue since the settler was told of room
 
 	// Owned by turns.
 	credit time.Duration // CPU time it may still start in its round; below zero is debt

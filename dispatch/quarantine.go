@@ -280,20 +280,19 @@ func (d *Dispatcher) requeueWatched(r *run) {
 	d.queued++
 }
 
-// startable is how many events could start now.
-func (d *Dispatcher) startable() int {
+// startable is how many events could start now, by the class of their owners. What is watched counts as light.
+func (d *Dispatcher) startable() (n [classes]int) {
 	q := &d.quarantine
 	if q.idle() {
 		return d.runnable
 	}
-	n := 0
 	if q.phase == open {
 		n = d.runnable
 	}
 	for i := range q.ready.n {
 		e := q.ready.at(i).event
 		if o := d.owners[e.Owner]; o == nil || o.running < o.maxRunning {
-			n++
+			n[light]++
 		}
 	}
 	return n

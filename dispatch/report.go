@@ -103,6 +103,7 @@ func (d *Dispatcher) end(r *run, end *events.End, took time.Duration) {
 	}
 	o.credit = min(o.credit+r.cost-cpu, o.quantum)
 	r.version.ended(1<<r.thread, end)
+	d.spend(o, cpu)
 	d.changed(o)
 	d.forget(o)
 }

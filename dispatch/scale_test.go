@@ -37,7 +37,7 @@ func TestManyOwnersAreLinear(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		d.turns.looks = 0
+		d.turns[light].looks = 0
 		for range 3 {
 			round()
 		}
@@ -45,7 +45,7 @@ func TestManyOwnersAreLinear(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		grown := int64(after.HeapAlloc) - int64(before.HeapAlloc) //nolint:gosec // never so much
 		require.Less(t, grown, int64(owners*256+1<<20), "memory is flat")
-		return float64(d.turns.looks) / float64(3*owners)
+		return float64(d.turns[light].looks) / float64(3*owners)
 	}
 	one, many := visits(10), visits(10_000)
 	t.Logf("looks at owners per event: %.2f with 10 owners, %.2f with 10 000", one, many)

@@ -8,6 +8,7 @@ type Stats struct {
 	Runnable int // of these, events that a free slot would start now
 	Running  int // attempts in progress
 	Owners   int // owners that have a worker installed
+	Heavy    int // of these, owners that take more than their share of the CPU
 	Asleep   int // threads that sleep
 	Draining bool
 }
@@ -29,7 +30,7 @@ func (d *Dispatcher) Stats() Stats {
 
 func (d *Dispatcher) stats() Stats {
 	return Stats{
-		Queued: d.queued, Runnable: d.runnable, Running: d.running, Owners: len(d.owners),
+		Queued: d.queued, Runnable: d.runnable[light] + d.runnable[heavy], Running: d.running, Owners: len(d.owners), Heavy: len(d.shares.heavy),
 		Asleep: d.nap.asleep.len(), Draining: d.draining,
 	}
 }

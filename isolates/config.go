@@ -10,9 +10,12 @@ import (
 type Config struct {
 	// Threads is how many pinned threads there are.
 	Threads int
+	// Background is how many there are beside those, of a lower priority: threads Threads to Threads+Background-1. Their Source gives them
+	// events of owners that take more than their share.
+	Background int
 	// Slots is how many events one thread may have in progress, most of them waiting for I/O.
 	Slots int
-	// MaxIsolates is how many isolates the process may have, shared evenly by its threads.
+	// MaxIsolates is how many isolates the process may have, shared evenly by its threads; those of Background have an eighth.
 	MaxIsolates int
 	// HeapMB is what the heaps and ArrayBuffers of all isolates may take together. Zero means as much as V8 can hold with so
 	// many threads.
@@ -61,7 +64,7 @@ func DefaultConfig(threads int) Config {
 // OrDefault fills the fields that are zero and have a default that depends on others.
 func (c Config) OrDefault() Config {
 	if c.HeapMB == 0 {
-		c.HeapMB = mostHeapMB(c.Threads)
+		c.HeapMB = mostHeapMB(c.Threads + c.Background)
 	}
 	if c.OwnerHeapMB == 0 {
 		c.OwnerHeapMB = max(c.HeapMB/2, 1)
@@ -82,8 +85,9 @@ func (c Config) Validate() error {
 	}{
 		{"Threads", c.Threads, 1, 64},
 		{"Slots", c.Slots, 1, 10_000},
-		{"MaxIsolates", c.MaxIsolates, c.Threads, 2000},
-		{"HeapMB", c.HeapMB, 64, mostHeapMB(c.Threads)},
+		{"Background", c.Background, 0, 64 - c.Threads},
+		{"MaxIsolates", c.MaxIsolates, c.Threads + c.Background, 2000},
+		{"HeapMB", c.HeapMB, 64, mostHeapMB(c.Threads + c.Background)},
 		{"OwnerMaxIsolates", c.OwnerMaxIsolates, 1, c.MaxIsolates},
 		{"OwnerHeapMB", c.OwnerHeapMB, 1, c.HeapMB},
 		{"ContextsPerIsolate", c.ContextsPerIsolate, 1, 1000},

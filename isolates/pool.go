@@ -57,7 +57,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	cfg = cfg.OrDefault()
 	p := &Pool{
 		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), spares: newSpares(cfg), fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
-		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads), stop: make(chan struct{}), dogStop: make(chan struct{}),
+		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
 		offload: newOffload(cfg.Threads), patience: closeWithin, holdAfter: holdAfter,
 	}
 	for i := range p.threads {

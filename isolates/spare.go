@@ -34,7 +34,7 @@ func newSpares(cfg Config) *spares {
 }
 
 // spares is how many isolates are kept ready. Most of the room is for those that workers are warm in.
-func (c Config) spares() int { return min(c.SpareIsolates, (c.MaxIsolates-c.Threads)/4) }
+func (c Config) spares() int { return min(c.SpareIsolates, (c.MaxIsolates-c.Threads-c.Background)/4) }
 
 // spareLimits are those with which spares are made; SetLimits changes them.
 var spareLimits = v8x.Limits{Heap: uint64(events.DefaultLimits.HeapMB) << 20, Buffers: uint64(events.DefaultLimits.HeapMB) << 20}

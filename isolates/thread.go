@@ -58,7 +58,7 @@ const flushAfter = 500 * time.Microsecond
 func newThread(p *Pool, index int) *thread {
 	return &thread{
 		index: index, pool: p, wake: make(chan struct{}, 1),
-		maxIsolates: max(1, (p.cfg.MaxIsolates-p.cfg.spares())/p.cfg.Threads),
+		maxIsolates: p.cfg.maxIsolatesOf(index),
 		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, lives: map[release]*guest{},
 	}
 }
@@ -78,15 +78,11 @@ func (t *thread) nudge() {
 	}
 }
 
-// threadNice is the priority of pinned threads. Where all processors are busy with handlers, what brings, parks and settles events goes
-// first: it takes a little, and else each of its steps would wait for a time slice.
-const threadNice = 5
-
 // loop is the thread's life. It ends when stop is closed, with every run that is left interrupted.
 func (t *thread) loop(stop <-chan struct{}) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	t.watch.pin(unix.Gettid())
-	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), threadNice) // refused: as it was
+	t.setPriority()
 	t.pool.dog.awake()
 	defer t.pool.dog.asleep()
 	for {

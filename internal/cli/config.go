@@ -49,12 +49,13 @@ type Config struct {
 	LogLevel  string `split_words:"true" default:"info" meaning:"Least important messages to log" allowed:"one of debug, info, warn, error"`
 	LogFormat string `split_words:"true" default:"auto" meaning:"How log messages are written; auto is console on a terminal and json otherwise" allowed:"one of auto, console, json"`
 
-	Processes   int   `split_words:"true" default:"0" meaning:"Processes of serve that run JavaScript, under a supervisor that replaces those that die. 0: serve runs it itself, as dev does" allowed:"0 to 64"`
-	Threads     int   `split_words:"true" default:"0" meaning:"Pinned threads that run JavaScript. 0: one for each CPU that may be used, shared out among PINWHEEL_PROCESSES" allowed:"0 to 64"`
-	Slots       int   `split_words:"true" default:"64" meaning:"Events in progress on one thread; most of them wait for I/O" allowed:"1 to 10000"`
-	Window      int   `split_words:"true" default:"1024" meaning:"Events that the process holds at once: queued, running, waiting for a retry or being settled" allowed:"32 to 1048576"`
-	MaxIsolates int   `split_words:"true" default:"500" meaning:"V8 isolates in the process" allowed:"1 to 2000"`
-	HeapMax     Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of all isolates of the process together; idle isolates are closed for it. 0: what V8 can hold, 3.5GiB less 128MiB for each thread" allowed:"0, or a size from 64MiB to that"`
+	Processes         int   `split_words:"true" default:"0" meaning:"Processes of serve that run JavaScript, under a supervisor that replaces those that die. 0: serve runs it itself, as dev does" allowed:"0 to 64"`
+	Threads           int   `split_words:"true" default:"0" meaning:"Pinned threads that run JavaScript. 0: one for each CPU that may be used, shared out among PINWHEEL_PROCESSES" allowed:"0 to 64"`
+	BackgroundThreads int   `split_words:"true" default:"-1" meaning:"Pinned threads beside those, of a lower priority, for owners that take more than their share of the CPU. -1: as many as the others up to 4, and an eighth of more" allowed:"-1 to 64"`
+	Slots             int   `split_words:"true" default:"64" meaning:"Events in progress on one thread; most of them wait for I/O" allowed:"1 to 10000"`
+	Window            int   `split_words:"true" default:"1024" meaning:"Events that the process holds at once: queued, running, waiting for a retry or being settled" allowed:"32 to 1048576"`
+	MaxIsolates       int   `split_words:"true" default:"500" meaning:"V8 isolates in the process" allowed:"1 to 2000"`
+	HeapMax           Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of all isolates of the process together; idle isolates are closed for it. 0: what V8 can hold, 3.5GiB less 128MiB for each thread" allowed:"0, or a size from 64MiB to that"`
 
 	ContextMaxReuses int   `split_words:"true" default:"1000" meaning:"Events after which it is looked whether a context is to be made anew, in the modes pinned and shared" allowed:"1 to 1000000000"`
 	ContextKeep      Bytes `split_words:"true" default:"32MiB" meaning:"Heap of an isolate up to which its contexts are kept on then. 0: none is" allowed:"0, or a size from 1MiB to 4GiB"`
@@ -179,7 +180,7 @@ func (c Config) Validate() error {
 		{"LogLevel", c.LogLevel, slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel)},
 		{"LogFormat", c.LogFormat, slices.Contains([]string{"auto", "console", "json"}, c.LogFormat)},
 		{"Processes", c.Processes, between(c.Processes, 0, supervisor.MaxProcesses)},
-		{"Threads", c.Threads, between(c.Threads, 0, 64)},
+		{"Threads", c.Threads, between(c.Threads, 0, 64)}, {"BackgroundThreads", c.BackgroundThreads, between(c.BackgroundThreads, -1, 64)},
 		{"Slots", c.Slots, between(c.Slots, 1, 10_000)},
 		{"Window", c.Window, between(c.Window, 32, 1<<20)},
 		{"MaxIsolates", c.MaxIsolates, between(c.MaxIsolates, 1, 2000)},

@@ -47,7 +47,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		"PINWHEEL_NATS_CA": creds, "PINWHEEL_NATS_CERT": creds, "PINWHEEL_NATS_KEY": creds, "PINWHEEL_NATS_MONITOR": "http://a:8222,https://b",
 		"PINWHEEL_HEARTBEAT": "1s", "PINWHEEL_DEAD_LETTER_AGE": "1h", "PINWHEEL_DURABILITY": "fsync", "PINWHEEL_PROFILING": "true",
 		"PINWHEEL_CONTROL": "", "PINWHEEL_CONTROL_TOKEN": "0123456789abcdef", "PINWHEEL_DATA": "/d", "PINWHEEL_ADMIN_ADDR": ":0", "PINWHEEL_LOG_LEVEL": "warn", "PINWHEEL_LOG_FORMAT": "json",
-		"PINWHEEL_PROCESSES": "4", "PINWHEEL_THREADS": "2", "PINWHEEL_SLOTS": "3", "PINWHEEL_WINDOW": "100", "PINWHEEL_MAX_ISOLATES": "5",
+		"PINWHEEL_PROCESSES": "4", "PINWHEEL_THREADS": "2", "PINWHEEL_BACKGROUND_THREADS": "1", "PINWHEEL_SLOTS": "3", "PINWHEEL_WINDOW": "100", "PINWHEEL_MAX_ISOLATES": "5",
 		"PINWHEEL_HEAP_MAX": "128MiB", "PINWHEEL_CONTEXT_MAX_REUSES": "9", "PINWHEEL_CONTEXT_KEEP": "2MiB", "PINWHEEL_SPARE_ISOLATES": "1", "PINWHEEL_CODE_CACHE": "0",
 		"PINWHEEL_OWNER_MAX_ISOLATES": "4", "PINWHEEL_OWNER_HEAP_MAX": "64MiB",
 		"PINWHEEL_OWNER_MAX_RUNNING": "6", "PINWHEEL_OWNER_MAX_QUEUED": "7", "PINWHEEL_OWNER_MAX_WAITING": "8", "PINWHEEL_ACK_WAIT": "1s", "PINWHEEL_DRAIN_TIMEOUT": "0s",
@@ -68,7 +68,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Config{
 		NatsURL: "nats://a:4222, tls://b", NatsCreds: creds, NatsPort: -1, Data: "/d", AdminAddr: ":0", LogLevel: "warn", LogFormat: "json",
-		Processes: 4, Threads: 2, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20, ContextMaxReuses: 9, ContextKeep: 2 << 20, SpareIsolates: 1, OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20, OwnerMaxRunning: 6, OwnerMaxQueued: 7, OwnerMaxWaiting: 8, AckWait: time.Second,
+		Processes: 4, Threads: 2, BackgroundThreads: 1, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20, ContextMaxReuses: 9, ContextKeep: 2 << 20, SpareIsolates: 1, OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20, OwnerMaxRunning: 6, OwnerMaxQueued: 7, OwnerMaxWaiting: 8, AckWait: time.Second,
 		NatsCA: creds, NatsCert: creds, NatsKey: creds, NatsMonitor: List{"http://a:8222", "https://b"}, Heartbeat: time.Second, DeadLetterAge: time.Hour, Durability: "fsync", Profiling: true, ControlToken: "0123456789abcdef",
 		Duplicates: time.Hour, ResultAge: time.Minute, MaxBytes: 500e6, Replicas: 3, Prefix: "pw", ReplyPrefixes: List{"_INBOX.", "replies."},
 		AllowPrivateAddresses: List{"10.0.0.0/8", "::1", "db.internal", "localhost"},

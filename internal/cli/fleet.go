@@ -41,6 +41,8 @@ type fleet struct {
 	consumer *consumer.Consumer
 	dispatch *dispatch.Dispatcher
 	pool     *isolates.Pool
+	// background is how many threads of a lower priority the pool has.
+	background int
 	// idempotent is told by the watcher and asked by the consumer.
 	idempotent idempotent
 	actives    actives      // told by the watcher
@@ -84,6 +86,7 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 	if threads == 0 {
 		threads = min(runtime.GOMAXPROCS(0), 64)
 	}
+	f.background = backgroundThreads(cfg, threads)
 	// Consumer, dispatcher and pool know each other in a ring; the dispatcher is closed last.
 	if f.dispatch, err = dispatch.New(f.dispatchConfig(threads), log, f.registry); err != nil {
 		return nil, err
@@ -180,13 +183,14 @@ func nodeName() string {
 
 func (f *fleet) dispatchConfig(threads int) dispatch.Config {
 	return dispatch.Config{
-		Threads: threads, Slots: f.cfg.Slots, OwnerMaxRunning: f.cfg.OwnerMaxRunning, OwnerMaxQueued: f.cfg.OwnerMaxQueued,
+		Threads: threads, Background: f.background, Slots: f.cfg.Slots, OwnerMaxRunning: f.cfg.OwnerMaxRunning, OwnerMaxQueued: f.cfg.OwnerMaxQueued,
 	}
 }
 
 func (f *fleet) isolatesConfig(threads int) isolates.Config {
 	c := isolates.DefaultConfig(threads)
-	c.Slots, c.MaxIsolates, c.ContextMaxReuses = f.cfg.Slots, max(threads, f.cfg.MaxIsolates), f.cfg.ContextMaxReuses
+	c.Background = f.background
+	c.Slots, c.MaxIsolates, c.ContextMaxReuses = f.cfg.Slots, max(threads+f.background, f.cfg.MaxIsolates), f.cfg.ContextMaxReuses
 	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(f.cfg.ContextKeep>>20), f.cfg.SpareIsolates, int(f.cfg.CodeCache)
 	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates = int(f.cfg.HeapMax>>20), int(f.cfg.OwnerHeapMax>>20), f.cfg.OwnerMaxIsolates
 	for _, a := range f.cfg.AllowPrivateAddresses {

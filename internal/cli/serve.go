@@ -58,6 +58,7 @@ func serveOn(ctx context.Context, cfg Config, log zerolog.Logger, c *childProces
 	if err != nil {
 		return err
 	}
+	defer leaveProcessors(f.background)()
 	if err := f.learnSync(ctx, c); err != nil {
 		f.close()
 		return err

@@ -1,0 +1,70 @@
+package isolates
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// idleSource never has any work.
+type idleSource struct{}
+
+func (idleSource) Next(int, int) []*events.Attempt { return nil }
+func (idleSource) Report(int, []events.Report)     {}
+
+func TestBackgroundThreadsHaveLowerPriority(t *testing.T) {
+	p, err := New(func() Config { c := DefaultConfig(2); c.Background = 2; return c }(), idleSource{}, nil, prometheus.NewRegistry())
+	require.NoError(t, err)
+	niceOf := func(tid int) int {
+		n, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
+		require.NoError(t, err)
+		return 20 - n // what the system call says
+	}
+	ours := niceOf(unix.Getpid())
+	require.NoError(t, p.Open())
+	defer p.Close()
+	var nice []int
+	for i := range p.threads {
+		w := &p.threads[i].Load().watch
+		require.Eventually(t, func() bool { return w.pinned() != 0 }, 10*time.Second, time.Millisecond)
+		want := ours
+		if i >= 2 {
+			want = backgroundNice
+		}
+		require.Eventually(t, func() bool { return niceOf(w.pinned()) == want }, 10*time.Second, time.Millisecond)
+		nice = append(nice, niceOf(w.pinned()))
+		if i >= 2 {
+			require.Eventually(t, func() bool {
+				attr, err := unix.SchedGetAttr(w.pinned(), 0)
+				return err == nil && attr.Policy == unix.SCHED_BATCH
+			}, 10*time.Second, time.Millisecond)
+		}
+	}
+	require.Less(t, nice[1], nice[2])
+}
+
+func TestIsolatesOfThreads(t *testing.T) {
+	for _, k := range []struct{ all, threads, background, each, behind int }{
+		{500, 2, 0, 249, 0}, {500, 2, 2, 218, 31}, {500, 16, 4, 27, 15}, {8, 2, 2, 2, 1}, {5, 2, 2, 1, 1}, {4, 2, 2, 1, 1},
+	} {
+		c := DefaultConfig(k.threads)
+		c.MaxIsolates, c.Background = k.all, k.background
+		require.NoError(t, c.Validate())
+		sum := c.spares()
+		for i := range k.threads + k.background {
+			n := c.maxIsolatesOf(i)
+			if i >= k.threads {
+				require.Equal(t, k.behind, n, "%+v", k)
+			} else {
+				require.Contains(t, []int{k.each, k.each + 1}, n, "%+v", k)
+			}
+			sum += n
+		}
+		require.Equal(t, k.all, sum, "%+v", k)
+	}
+}
