@@ -97,7 +97,7 @@ func TestAdminPool(t *testing.T) {
 	} {
 		require.Equal(t, want, doc[key], key)
 	}
-	require.Len(t, doc["threads"], 2)
+	require.Len(t, doc["threads"], 4, "two of them of a lower priority")
 	require.Equal(t, "acme", doc["owners"].([]any)[0].(map[string]any)["owner"])
 	require.Contains(t, doc["dispatch"], "queued")
 	require.Contains(t, doc["dispatch"], "running")
