@@ -157,7 +157,7 @@ func (r *runner) missing(ctx context.Context, cases []Case) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	errs = append(errs, errors.New("install them with: npm ci --prefix loadtest/peers\nor leave those peers out: --peer floor,node-plain"))
+	errs = append(errs, errors.New("install them with: npm install --prefix loadtest/peers\nor leave those peers out: --peer floor,node-plain"))
 	return errors.Join(errs...)
 }
 

@@ -97,7 +97,7 @@ func TestMissingPeersAreTold(t *testing.T) {
 	cases, err := r.o.peerCases([]string{"floor", "node-ivm", "bun-plain"})
 	require.NoError(t, err)
 	err = r.missing(t.Context(), cases)
-	for _, want := range []string{"node-ivm needs node", "node-ivm needs the package isolated-vm", "bun-plain needs the package bun", "npm ci --prefix loadtest/peers", "--peer"} {
+	for _, want := range []string{"node-ivm needs node", "node-ivm needs the package isolated-vm", "bun-plain needs the package bun", "npm install --prefix loadtest/peers", "--peer"} {
 		require.ErrorContains(t, err, want)
 	}
 	require.NotContains(t, err.Error(), "floor needs")
