@@ -16,6 +16,8 @@ type flow struct {
 const (
 	// slowFlow is how many of 65536 make a source slow: what is brief as a rule has its first runs, and collections of garbage.
 	slowFlow = 65536 / 2
+	// laneBytes is about what a lane may have on its way to us. nats-server drops a connection with 64 MB that were not read yet.
+	laneBytes = 4 << 20
 	// stuckAfter is how long nothing may leave a source of which as much is held as may be, before it counts as slow.
 	stuckAfter = 300 * time.Millisecond
 )
@@ -31,8 +33,29 @@ func (f *flow) ended(brief bool) {
 	f.slow.Store(slow)
 }
 
-// room is how many more events of l may be asked for, those included that are worth a request only. It is bounded where they are brief.
-func (p *puller) room(l *lane, now time.Time) int {
+// room is how many more events of l may be asked for.
+func (p *puller) room(l *lane, now time.Time) int { return min(p.flowRoom(l, now), l.byteRoom()) }
+
+// weigh takes a message into account for byteRoom: a large one soon, small ones slowly.
+func (l *lane) weigh(size int) {
+	if size > l.size {
+		l.size += (size - l.size + 3) / 4
+	} else {
+		l.size -= (l.size - size) / 64
+	}
+}
+
+// byteRoom is how many more messages of the size that they have had may be on their way; none until half of them are there.
+func (l *lane) byteRoom() int {
+	most := max(1, laneBytes/max(1, l.size))
+	if l.credits*2 > most {
+		return 0
+	}
+	return most - l.credits
+}
+
+// flowRoom is bounded where events are brief, and has what is worth a request only.
+func (p *puller) flowRoom(l *lane, now time.Time) int {
 	f := &l.src.flow
 	held := int(f.held.Load())
 	if held != l.held {

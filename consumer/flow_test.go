@@ -55,6 +55,32 @@ func TestStuckEventsAreNotHeldBack(t *testing.T) {
 	require.Zero(t, p.room(l, now.Add(stuckAfter)), "one has ended")
 }
 
+// Large messages come a few at a time: nats-server drops the connection of who has too much to read.
+func TestLargeMessagesComeAFewAtATime(t *testing.T) {
+	p, l, now := flowing(64)
+	for range 100 {
+		l.weigh(1 << 10)
+	}
+	require.Equal(t, 64, p.room(l, now), "small ones are not bounded by bytes")
+	for range 16 { // a reserve of them
+		l.weigh(1 << 20)
+	}
+	require.InDelta(t, laneBytes>>20, p.room(l, now), 1)
+	l.credits = 2
+	require.Positive(t, p.room(l, now))
+	l.credits = 3
+	require.Zero(t, p.room(l, now), "more when half of them are there")
+	l.credits = 0
+	for range 50 {
+		l.weigh(60 << 20)
+	}
+	require.Equal(t, 1, p.room(l, now), "one may always come")
+	for range 2000 {
+		l.weigh(1 << 10)
+	}
+	require.Equal(t, 64, p.room(l, now), "it is forgotten when small ones come again")
+}
+
 func flowing(laneHeld int) (*puller, *lane, time.Time) {
 	cfg := DefaultConfig()
 	cfg.Window, cfg.LaneHeld = 128, laneHeld

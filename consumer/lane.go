@@ -25,6 +25,7 @@ type lane struct {
 	fails   int       // in a row
 	owner   string    // of a lane of parked events
 	first   int       // bound of such a lane's next request; 0 = none
+	size    int       // bytes of a message, about
 	held    int       // events of it, when it was looked at last
 	moved   time.Time // when that was another number than before
 	maxSeq  uint64    // highest stream sequence that came as a first delivery
@@ -95,7 +96,7 @@ func (p *puller) pumpParked(free int, now time.Time) int {
 		}
 		n := 0
 		p.c.parking.use(l.owner, func(room int) int {
-			n = max(0, min(room, free/2-granted, p.chunk(), cmp.Or(l.first, room)))
+			n = max(0, min(room, free/2-granted, p.chunk(), l.byteRoom(), cmp.Or(l.first, room)))
 			return room - n
 		})
 		if n > 0 {

@@ -150,6 +150,7 @@ func (p *puller) take(m *nats.Msg, d *delivery) {
 		p.total--
 	}
 	l.heard, l.pending, l.fails = d.now, pending, 0
+	l.weigh(m.Size())
 	p.hears(d.now)
 	again := origin.Deliveries > 1
 	if !again {
@@ -194,9 +195,12 @@ func (p *puller) all(yield func(*lane) bool) {
 	}
 }
 
-// addParked takes up a lane, unless it is there.
+// addParked takes up a lane, unless it is there. What it brings came by one of the others.
 func (p *puller) addParked(l *lane) {
 	if p.laneOf(events.Origin{Stream: l.src.stream, Consumer: l.src.consumer}) == nil {
+		for _, other := range p.lanes {
+			l.size = max(l.size, other.size)
+		}
 		p.parked = append(p.parked, l)
 		p.parking.Store(int64(len(p.parked)))
 	}
