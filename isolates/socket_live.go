@@ -86,16 +86,18 @@ func (s *socket) read(ctx context.Context) goodbye {
 	}
 }
 
-// ended is the end that a reader sees as err.
+// ended is the end that a reader sees as err. One that was given up has failed, even where the server still answers politely.
 func (s *socket) ended(err error) goodbye {
+	end := s.failed(err)
+	if end.failure != err {
+		return end
+	}
 	var closed *websocket.CloseError
 	if errors.As(err, &closed) && closed.Code != websocket.CloseAbnormalClosure {
 		return goodbye{code: closed.Code, reason: closed.Text, clean: true}
 	}
 	var network net.Error
-	lost := closed != nil || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
-	end := s.failed(err)
-	if lost && end.failure == err {
+	if closed != nil || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
 		end.failure = nil
 	}
 	return end

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -186,6 +188,18 @@ func TestWebSocket(t *testing.T) {
 	require.Equal(t, 1.0*maxSocketMessage, b.said(s, fmt.Sprintf(`return new Promise((done) => { const socket = new WebSocket(base + "/bytes?n=%d");
 		socket.onmessage = (e) => { done(e.data.size); socket.close() } })`, maxSocketMessage)))
 	require.Zero(t, b.held(), "bytes of the owner")
+}
+
+// The server may answer the close frame that giving up sends it, before the connection is gone.
+func TestWebSocketGivenUpHasFailed(t *testing.T) {
+	why := errors.New("closed before it was open")
+	answer := &websocket.CloseError{Code: websocket.CloseGoingAway}
+	s := &socket{c: &call{cancel: func() {}}}
+	require.Equal(t, goodbye{code: 1001, clean: true}, s.ended(answer))
+	require.Equal(t, goodbye{code: 1006}, s.ended(io.EOF))
+	s.giveUp(why)
+	require.Equal(t, goodbye{code: 1006, failure: why}, s.ended(answer))
+	require.Equal(t, goodbye{code: 1006, failure: why}, s.ended(io.EOF))
 }
 
 // held is what the owner of the test's workers holds outside of heaps.
