@@ -80,22 +80,20 @@ func (w *watch) end(now time.Time) (cpu time.Duration, killed events.Reason) {
 // used is the CPU time of the turn when the thread's clock stands at cpu.
 func (w *watch) used(now time.Time, cpu time.Duration) time.Duration {
 	if !w.sampled {
-		return w.soFar(now, cpu)
+		return w.soFar(now.Sub(w.start), cpu)
 	}
 	return w.before + cpu - w.cpuThen
 }
 
-// soFar is what a turn can have used that was not looked at yet: no more than the time since its start, and no more than
-// the thread has used since the latest look. On a busy machine that is far less.
-func (w *watch) soFar(now time.Time, cpu time.Duration) time.Duration {
-	return min(now.Sub(w.start), cpu-w.seen)
-}
+// soFar is what the thread can have used in the time that passed since something began that was not looked at yet: no more
+// than that, and no more than it has used since the latest look. On a busy machine that is far less.
+func (w *watch) soFar(passed, cpu time.Duration) time.Duration { return min(passed, cpu-w.seen) }
 
 // spent is the CPU time that the thread can have used since start, outside of a turn. Owner thread only.
 func (w *watch) spent(start time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return min(time.Since(start), threadCPU(w.tid)-w.seen)
+	return w.soFar(time.Since(start), threadCPU(w.tid))
 }
 
 // look checks the turn against its limits and terminates it when it is over one. Watchdog only.
@@ -111,7 +109,7 @@ func (w *watch) look(now time.Time) {
 		return
 	}
 	if !w.sampled {
-		w.sampled, w.cpuThen, w.before = true, cpu, w.soFar(now, cpu)
+		w.sampled, w.cpuThen, w.before = true, cpu, w.soFar(now.Sub(w.start), cpu)
 	}
 	if w.killed == "" {
 		switch {
