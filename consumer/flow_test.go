@@ -98,14 +98,14 @@ func TestBacklogIsAskedForInLargeRequests(t *testing.T) {
 		p.raise(l, now)
 		require.Equal(t, min(2*was, most), l.target)
 		l.credits = p.reserve()
-		require.True(t, p.low(l, now))
+		require.Positive(t, p.more(l, now))
 	}
 	l.credits, l.pending = p.c.cfg.Window/2+1, 1
-	require.False(t, p.low(l, now))
+	require.Zero(t, p.more(l, now))
 
 	quiet := newLane(StreamEvents, laneName(1), p.reserve())
 	quiet.asked = now.Add(-time.Second)
 	p.raise(quiet, now)
 	require.Equal(t, p.reserve(), quiet.target, "an event now and then")
-	require.False(t, p.low(quiet, now))
+	require.Zero(t, p.more(quiet, now))
 }

@@ -113,7 +113,7 @@ func (p *puller) pumpParked(free int, now time.Time) int {
 func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
 	busy := 0
 	for _, l := range p.lanes {
-		if p.low(l, now) {
+		if p.more(l, now) > 0 {
 			busy++
 		}
 	}
@@ -123,10 +123,10 @@ func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
 	part := max(free/busy, p.chunk())
 	for i := range p.lanes {
 		l := p.lanes[(p.turn+i)%len(p.lanes)]
-		if free <= 0 || !p.low(l, now) {
+		want := p.more(l, now)
+		if free <= 0 || want <= 0 {
 			continue
 		}
-		want := min(l.target-l.credits, p.room(l, now))
 		n := min(want, part, free)
 		if n < min(want, p.chunk()) && !force {
 			skipped = true
@@ -148,9 +148,12 @@ func (p *puller) raise(l *lane, now time.Time) {
 	}
 }
 
-// low reports whether a lane should have more than its reserve now.
-func (p *puller) low(l *lane, now time.Time) bool {
-	return l.credits*2 <= l.target && l.target > l.credits && l.target > p.reserve() && p.ready(l, now) && p.room(l, now) > 0
+// more is how many events a lane should be asked for beyond its reserve; 0 when it is not running low, or has no room.
+func (p *puller) more(l *lane, now time.Time) int {
+	if l.credits*2 > l.target || l.target <= p.reserve() || !p.ready(l, now) {
+		return 0
+	}
+	return min(l.target-l.credits, p.room(l, now))
 }
 
 func (p *puller) ready(l *lane, now time.Time) bool { return !now.Before(l.retryAt) }
