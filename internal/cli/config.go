@@ -154,13 +154,26 @@ func wrongValue(name, value string) error {
 
 // Validate checks every field, and returns all that is wrong, one error for each variable.
 func (c Config) Validate() error {
-	between := func(v, lo, hi int) bool { return v >= lo && v <= hi }
 	var errs []error
-	for _, check := range []struct {
-		field string
-		value any
-		ok    bool
-	}{
+	for _, check := range c.checks() {
+		if !check.ok {
+			errs = append(errs, wrongValue(variableName(check.field), fmt.Sprint(check.value)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// check says whether the value of a field is one that is allowed.
+type check struct {
+	field string
+	value any
+	ok    bool
+}
+
+func between(v, lo, hi int) bool { return v >= lo && v <= hi }
+
+func (c Config) checks() []check {
+	return []check{
 		{"NatsURL", c.NatsURL, validNATSURL(c.NatsURL)},
 		{"NatsContext", c.NatsContext, c.NatsContext == "" || c.NatsURL == ""},
 		{"NatsCreds", c.NatsCreds, c.NatsCreds == "" || readable(c.NatsCreds)},
@@ -180,7 +193,8 @@ func (c Config) Validate() error {
 		{"LogLevel", c.LogLevel, slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel)},
 		{"LogFormat", c.LogFormat, slices.Contains([]string{"auto", "console", "json"}, c.LogFormat)},
 		{"Processes", c.Processes, between(c.Processes, 0, supervisor.MaxProcesses)},
-		{"Threads", c.Threads, between(c.Threads, 0, 64)}, {"BackgroundThreads", c.BackgroundThreads, between(c.BackgroundThreads, -1, 64)},
+		{"Threads", c.Threads, between(c.Threads, 0, maxThreads)},
+		{"BackgroundThreads", c.BackgroundThreads, between(c.BackgroundThreads, -1, maxThreads)},
 		{"Slots", c.Slots, between(c.Slots, 1, 10_000)},
 		{"Window", c.Window, between(c.Window, 32, 1<<20)},
 		{"MaxIsolates", c.MaxIsolates, between(c.MaxIsolates, 1, 2000)},
@@ -206,12 +220,7 @@ func (c Config) Validate() error {
 		{"Prefix", c.Prefix, events.ValidName(c.Prefix)},
 		{"ReplyPrefixes", c.ReplyPrefixes, c.validReplyPrefixes()},
 		{"AllowPrivateAddresses", c.AllowPrivateAddresses, !slices.ContainsFunc(c.AllowPrivateAddresses, notAHost)},
-	} {
-		if !check.ok {
-			errs = append(errs, wrongValue(variableName(check.field), fmt.Sprint(check.value)))
-		}
 	}
-	return errors.Join(errs...)
 }
 
 // ClientURL is where commands that embed no NATS find the fleet's.

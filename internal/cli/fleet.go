@@ -84,7 +84,7 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 	}
 	threads := cfg.Threads
 	if threads == 0 {
-		threads = min(runtime.GOMAXPROCS(0), 64)
+		threads = min(runtime.GOMAXPROCS(0), maxThreads)
 	}
 	f.background = backgroundThreads(cfg, threads)
 	// Consumer, dispatcher and pool know each other in a ring; the dispatcher is closed last.
