@@ -111,6 +111,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	cancels, err2 := c.openUnschedule()
 	newer, err3 := c.openSupersede()
 	if err = errors.Join(err, err2, err3); err == nil {
+		c.puller.expect(c.meanSize(pull))
 		c.ready.Store(true)
 		c.puller.run(pull)
 		c.ready.Store(false)
@@ -123,6 +124,16 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	running.Wait()
 	c.asker.close()
 	return err
+}
+
+// meanSize is how many bytes an event that waits has on average; 0 when that is not known.
+func (c *Consumer) meanSize(ctx context.Context) int {
+	stream, err := c.js.Stream(ctx, StreamEvents)
+	if err != nil {
+		return 0
+	}
+	state := stream.CachedInfo().State
+	return int(state.Bytes / max(1, state.Msgs)) //nolint:gosec // a message is smaller than 64 MB
 }
 
 // goodbye is how long the last messages may take after work is done.

@@ -16,8 +16,10 @@ type flow struct {
 const (
 	// slowFlow is how many of 65536 make a source slow: what is brief as a rule has its first runs, and collections of garbage.
 	slowFlow = 65536 / 2
-	// laneBytes is about what a lane may have on its way to us. nats-server drops a connection with 64 MB that were not read yet.
+	// laneBytes is about what a lane may have on its way to us, and allBytes what all may. nats-server drops a connection with 64 MB that
+	// were not read yet.
 	laneBytes = 4 << 20
+	allBytes  = 32 << 20
 	// stuckAfter is how long nothing may leave a source of which as much is held as may be, before it counts as slow.
 	stuckAfter = 300 * time.Millisecond
 )
@@ -34,7 +36,7 @@ func (f *flow) ended(brief bool) {
 }
 
 // room is how many more events of l may be asked for.
-func (p *puller) room(l *lane, now time.Time) int { return min(p.flowRoom(l, now), l.byteRoom()) }
+func (p *puller) room(l *lane, now time.Time) int { return min(p.flowRoom(l, now), p.byteRoom(l)) }
 
 // weigh takes a message into account for byteRoom: a large one soon, small ones slowly.
 func (l *lane) weigh(size int) {
@@ -45,13 +47,30 @@ func (l *lane) weigh(size int) {
 	}
 }
 
-// byteRoom is how many more messages of the size that they have had may be on their way; none until half of them are there.
-func (l *lane) byteRoom() int {
-	most := max(1, laneBytes/max(1, l.size))
+// expect tells how large the messages are that wait, so that not the first ones have to show it.
+func (p *puller) expect(size int) {
+	for _, l := range p.lanes {
+		l.size = size
+	}
+}
+
+// onTheirWay is about how many bytes the server was asked for that are not here yet.
+func (p *puller) onTheirWay() (bytes int) {
+	for l := range p.all {
+		bytes += l.credits * l.size
+	}
+	return bytes
+}
+
+// byteRoom is how many more messages of the size that they have had may be on their way; none until half of them are there. One may always
+// come.
+func (p *puller) byteRoom(l *lane) int {
+	size := max(1, l.size)
+	most := max(1, laneBytes/size)
 	if l.credits*2 > most {
 		return 0
 	}
-	return most - l.credits
+	return min(most-l.credits, max((allBytes-p.coming)/size, 1-l.credits))
 }
 
 // flowRoom is bounded where events are brief, and has what is worth a request only.

@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
 )
 
 // Of a lane whose events end at once no more are asked for than LaneHeld, and only what is worth a request.
@@ -79,6 +82,45 @@ func TestLargeMessagesComeAFewAtATime(t *testing.T) {
 		l.weigh(1 << 10)
 	}
 	require.Equal(t, 64, p.room(l, now), "it is forgotten when small ones come again")
+}
+
+// Nor do large ones of all lanes come together, though each lane may have a few. A lane that has none on its way may always ask for one.
+func TestLargeMessagesOfAllLanesAreBounded(t *testing.T) {
+	p, _, now := flowing(0)
+	for i := range 16 {
+		p.lanes = append(p.lanes, newLane(StreamEvents, laneName(i), 1000))
+	}
+	p.expect(1 << 20)
+	asked := 0
+	for _, l := range p.lanes {
+		n := p.room(l, now)
+		require.Positive(t, n)
+		l.credits += n
+		asked += n
+		p.coming = p.onTheirWay()
+	}
+	require.InDelta(t, allBytes>>20, asked, 8)
+	for _, l := range p.lanes {
+		require.Zero(t, p.room(l, now))
+	}
+	p.lanes[15].credits, p.coming = 0, p.onTheirWay()
+	require.Equal(t, 1, p.room(p.lanes[15], now))
+}
+
+// How large they are is known before the first ones come.
+func TestSizeOfWaitingEventsIsKnownAtStart(t *testing.T) {
+	js, err := jetstream.New(natstest.Connect(t, natstest.Start(t)))
+	require.NoError(t, err)
+	c := &Consumer{js: js}
+	require.Zero(t, c.meanSize(t.Context()), "no stream")
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: StreamEvents, Subjects: []string{"x"}})
+	require.NoError(t, err)
+	require.Zero(t, c.meanSize(t.Context()), "no events")
+	for _, n := range []int{100_000, 300_000} {
+		_, err = js.Publish(t.Context(), "x", make([]byte, n))
+		require.NoError(t, err)
+	}
+	require.InDelta(t, 200_000, c.meanSize(t.Context()), 1000)
 }
 
 func flowing(laneHeld int) (*puller, *lane, time.Time) {

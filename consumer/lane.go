@@ -60,7 +60,7 @@ func (p *puller) pump(now time.Time, force bool) {
 	}
 	free := p.c.cfg.Window - p.c.table.len() - p.total
 	reserve, skipped := p.reserve(), false
-	p.full = false
+	p.full, p.coming = false, p.onTheirWay()
 	for i := range p.lanes {
 		l := p.lanes[(p.turn+i)%len(p.lanes)]
 		p.raise(l, now)
@@ -96,7 +96,7 @@ func (p *puller) pumpParked(free int, now time.Time) int {
 		}
 		n := 0
 		p.c.parking.use(l.owner, func(room int) int {
-			n = max(0, min(room, free/2-granted, p.chunk(), l.byteRoom(), cmp.Or(l.first, room)))
+			n = max(0, min(room, free/2-granted, p.chunk(), p.byteRoom(l), cmp.Or(l.first, room)))
 			return room - n
 		})
 		if n > 0 {
@@ -188,5 +188,6 @@ func (p *puller) grant(l *lane, n int, expiry time.Duration, now time.Time) int 
 	l.asked = now
 	l.credits += n
 	p.total += n
+	p.coming += n * l.size
 	return n
 }

@@ -28,6 +28,7 @@ type puller struct {
 
 	full    bool // a lane waits for events of it to end before it asks for more
 	total   int  // sum of the lanes' credits
+	coming  int  // bytes that these stand for, about; pump's
 	turn    int  // lane that is first in the next round
 	request []byte
 	nudge   *time.Timer // fires when a grant was too small to be worth a request at once
