@@ -53,7 +53,7 @@ func (o *options) newCase(s *scenario, load, topology string, processes int) Cas
 	if load == saturation {
 		c.Events = cmp.Or(o.events, s.events)
 	} else {
-		c.Rate, c.Seconds = cmp.Or(o.rate, s.rate), o.duration.Seconds()
+		c.Rate, c.Seconds = cmp.Or(o.rate, s.rate), cmp.Or(o.duration, s.length, openLength).Seconds()
 	}
 	if !s.warm { // a worker of its own for each event
 		c.Owners = max(c.Events, int(float64(c.Rate)*c.Seconds))

@@ -22,8 +22,12 @@ type phase struct {
 	start         time.Time
 	interval      time.Duration
 	latency, lag  *recorder
+	early         *recorder // of events due within earlyFor
 	from, to      reading
 }
+
+// earlyFor is how long the beginning of a phase is.
+const earlyFor = 5 * time.Second
 
 // warmOwners is up to how many owners are warmed with events of their own.
 const warmOwners = 1000
@@ -88,7 +92,7 @@ func (l *loop) warm(ctx context.Context, n, rate int) error {
 // run sends n events from number first on and waits for their replies.
 func (l *loop) run(ctx context.Context, first, n, rate int) (*phase, error) {
 	l.site.meter.awaitQuiet(ctx, l.r.o.quiet)
-	p := &phase{first: first, events: n, interval: time.Second / time.Duration(rate), latency: newRecorder(), lag: newRecorder()}
+	p := &phase{first: first, events: n, interval: time.Second / time.Duration(rate), latency: newRecorder(), lag: newRecorder(), early: newRecorder()}
 	p.start = time.Now().Add(5 * time.Millisecond)
 	l.judge.mu.Lock()
 	l.phase = p
@@ -123,5 +127,9 @@ func (l *loop) replied(id int, at time.Time) {
 	if p == nil || id < p.first || id >= p.first+p.events {
 		return
 	}
-	p.latency.record(at.Sub(p.start.Add(time.Duration(id-p.first) * p.interval)))
+	due := time.Duration(id-p.first) * p.interval
+	p.latency.record(at.Sub(p.start.Add(due)))
+	if due < earlyFor {
+		p.early.record(at.Sub(p.start.Add(due)))
+	}
 }

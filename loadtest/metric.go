@@ -21,6 +21,7 @@ func metrics() []metric {
 		{"p99.9 ms", false, 2, true},
 		{"p99.99 ms", false, 2, true},
 		{"max ms", false, 2, true},
+		{"p99 first 5 s ms", false, 2, true},
 		{"p99 alone ms", false, 2, true},
 		{"p99 beside/alone", false, 2, true},
 		{"lag p99 ms", false, 3, true},

@@ -36,7 +36,7 @@ type options struct {
 func defaultOptions() *options {
 	return &options{
 		scenarios: []string{"echo"}, loads: []string{saturation, openLoop}, topologies: []string{topologyOne}, processes: []int{1}, owners: []int{1, 100},
-		rounds: 3, repeats: 2, duration: 10 * time.Second, patience: 20 * time.Second, quiet: 3 * time.Second,
+		rounds: 3, repeats: 2, patience: 20 * time.Second, quiet: 3 * time.Second,
 	}
 }
 
@@ -52,7 +52,7 @@ func (o *options) commonFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.repeats, "repeats", o.repeats, "how often a run is repeated that others disturbed (more than 0.25 cores)")
 	f.IntVar(&o.events, "events", 0, "events of a saturation run (default: the scenario's)")
 	f.IntVar(&o.rate, "rate", 0, "events per second of an open loop (default: the scenario's)")
-	f.DurationVar(&o.duration, "duration", o.duration, "length of an open loop")
+	f.DurationVar(&o.duration, "duration", o.duration, "length of an open loop (default: the scenario's, mostly 10s)")
 	f.DurationVar(&o.patience, "patience", o.patience, "time without a reply after which what is missing counts as lost; three times as long before the first")
 	f.DurationVar(&o.quiet, "quiet", o.quiet, "longest wait, before a run, for others on this machine to be quiet")
 	f.StringVar(&o.pinwheel, "pinwheel", "", "`PATH` of the pinwheel binary (default: built from the module of this directory)")
@@ -79,7 +79,7 @@ func (o *options) check() error {
 		{fmt.Sprintf("--repeats %d", o.repeats), o.repeats >= 0 && o.repeats <= 100, "0 to 100"},
 		{fmt.Sprintf("--events %d", o.events), o.events >= 0 && o.events <= 10_000_000, "at most 10000000"},
 		{fmt.Sprintf("--rate %d", o.rate), o.rate >= 0 && o.rate <= 1_000_000, "at most 1000000"},
-		{fmt.Sprintf("--duration %s", o.duration), o.duration >= 100*time.Millisecond && o.duration <= 24*time.Hour, "100ms to 24h"},
+		{fmt.Sprintf("--duration %s", o.duration), o.duration == 0 || o.duration >= 100*time.Millisecond && o.duration <= 24*time.Hour, "100ms to 24h"},
 		{fmt.Sprintf("--patience %s", o.patience), o.patience >= time.Second && o.patience <= time.Hour, "1s to 1h"},
 	} {
 		if !c.ok {

@@ -6,9 +6,13 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
+
+// openLength is how long an open loop is.
+const openLength = 10 * time.Second
 
 // scenario is what is asked of the fleet, and of how many owners.
 type scenario struct {
@@ -16,8 +20,9 @@ type scenario struct {
 	parts       []part
 	owners      int
 	loads       []string
-	events      int // of a saturation run, unless the command line says otherwise
-	rate        int // events per second of an open loop
+	events      int           // of a saturation run, unless the command line says otherwise
+	rate        int           // events per second of an open loop
+	length      time.Duration // of an open loop, unless the command line says otherwise; 0: openLength
 	warm        bool
 	stream      bool // bodies go and come in chunks
 	noise       int  // events of another owner's backlog, beside
@@ -91,7 +96,7 @@ func scenarios() []scenario {
 		{name: "cold", about: "each event is the first of a worker of its own", parts: []part{echo()}, owners: 500, loads: both(), events: 500, rate: 50},
 		{name: "owners-100", about: "echo of 100 owners, an isolate each", parts: []part{echo()}, owners: 100, loads: both(), events: 60_000, rate: 200, warm: true},
 		{name: "owners-10000", about: "echo of 10 000 owners in turn, with room for 500 isolates", parts: []part{echo()}, owners: 10_000, loads: both(), events: 5_000, rate: 100, warm: true},
-		{name: "noisy", about: "50 quiet owners at 5 events/s each, alone and beside one with 100 000 events of 5 ms", parts: []part{echo()}, owners: 50, loads: []string{openLoop}, rate: 250, warm: true, noise: 100_000},
+		{name: "noisy", about: "50 quiet owners at 5 events/s each, alone and beside one with 100 000 events of 5 ms", parts: []part{echo()}, owners: 50, loads: []string{openLoop}, rate: 250, length: time.Minute, warm: true, noise: 100_000},
 		{name: "oneshot", about: "echo, each event in a new isolate", parts: echoIn(events.Oneshot), owners: 1, loads: both(), events: 3_000, rate: 50, warm: true},
 		{name: "persistent", about: "echo, all events in one context", parts: echoIn(events.Persistent), owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
 		{name: "shared", about: "echo, in isolates that any thread may take", parts: echoIn(events.Shared), owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
