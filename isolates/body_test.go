@@ -107,9 +107,9 @@ func TestBodyInOnePiece(t *testing.T) {
 func TestChunksComeAtOnce(t *testing.T) {
 	b := newBench(t)
 	w := worker("w", source+`return new Response(chunks(8, 10, 40)) } }`)
-	began := time.Now()
 	o := b.start(w, reading("", 1<<20))
 	o.wait(t, o.replied)
+	began := time.Now()
 	var first time.Duration
 	_, failure := bodyOf(t, o.reply, 1<<20, func(n int, _ events.Chunk) {
 		if n == 0 {
