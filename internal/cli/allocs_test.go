@@ -22,9 +22,9 @@ var mallocs = regexp.MustCompile(`\ngo_memstats_mallocs_total (\S+)`)
 // would show. The number is in docs/performance.md.
 func TestAllocationsOfAnEvent(t *testing.T) {
 	if testing.Short() {
-		t.Skip("40 000 events at most")
+		t.Skip("120 000 events at most")
 	}
-	const n, rounds = 10_000, 4
+	const n, rounds = 10_000, 12
 	admin := freeAddr(t)
 	l := startLoad(t, 1, admin)
 	read := func() float64 {
@@ -41,7 +41,8 @@ func TestAllocationsOfAnEvent(t *testing.T) {
 	}
 	l.publish(2000)
 	l.receive(2000)
-	// What events that come together share depends on how fast they come, so on what else the machine does: the best of some rounds counts.
+	// What events that come together share depends on how fast they come, so on what else the machine does; and on one that lets the process
+	// stand for a third of a second now and then, some are parked. The best of some rounds counts.
 	best := math.Inf(1)
 	for range rounds {
 		before := read()
