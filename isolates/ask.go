@@ -3,18 +3,9 @@ package isolates
 import (
 	"crypto/subtle"
 	"fmt"
-	"strings"
-
-	"golang.org/x/net/idna"
 
 	"github.com/pinwheel-run/pinwheel/isolates/charset"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
-)
-
-// domain follows the URL standard's "domain to ASCII" with beStrict false: UTS 46, non-transitional.
-var domain = idna.New(
-	idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false),
-	idna.CheckHyphens(false), idna.VerifyDNSLength(false), idna.BidiRule(), idna.CheckJoiners(true),
 )
 
 // answer is the v8x.Asker of every context: pure functions that Go has and JavaScript needs at once.
@@ -30,12 +21,7 @@ func answer(in []byte) ([]byte, error) {
 		a := q.View()
 		return v8x.AnswerBool(subtle.ConstantTimeCompare(a, q.View()) == 1), nil
 	case askDomainToASCII:
-		// The library's tables are of a Unicode before 15.1, which maps the capital ẞ to ß and not to ss.
-		ascii, err := domain.ToASCII(strings.ReplaceAll(q.Text(), "ẞ", "ß"))
-		if err != nil {
-			ascii = ""
-		}
-		return v8x.AnswerString(ascii), nil
+		return v8x.AnswerString(domainToASCII(q.Text())), nil
 	}
 	return nil, fmt.Errorf("host.ask: unknown op %d", op)
 }

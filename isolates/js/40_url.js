@@ -43,9 +43,8 @@ function serializeOrigin(url) {
   return `${url.scheme}://${url.host}${url.port === null ? "" : `:${url.port}`}`;
 }
 
-// parseWithBase parses both arguments of the constructor; null when either fails.
-function parseWithBase(url, base) {
-  const text = toUSVString(url);
+// parseWithBase parses both arguments of the constructor, the first as text; null when either fails.
+function parseWithBase(text, base) {
   if (base === undefined) return parseURL(text, null);
   const baseRecord = parseURL(toUSVString(base), null);
   return baseRecord === null ? null : parseURL(text, baseRecord);
@@ -63,8 +62,9 @@ class URL {
       return;
     }
     requireArguments(arguments.length, 1, "new URL");
-    const record = parseWithBase(url, base);
-    if (record === null) throw new TypeError(`Invalid URL: ${internal.inspectBrief(toUSVString(url))}`);
+    const text = toUSVString(url);
+    const record = parseWithBase(text, base);
+    if (record === null) throw new TypeError(`Invalid URL: ${internal.inspectBrief(text)}`);
     this.#record = record;
   }
   static {
@@ -79,12 +79,12 @@ class URL {
   }
   static parse(url, base = undefined) {
     requireArguments(arguments.length, 1, "URL.parse");
-    const record = parseWithBase(url, base);
+    const record = parseWithBase(toUSVString(url), base);
     return record === null ? null : new URL(FROM_RECORD, record);
   }
   static canParse(url, base = undefined) {
     requireArguments(arguments.length, 1, "URL.canParse");
-    return parseWithBase(url, base) !== null;
+    return parseWithBase(toUSVString(url), base) !== null;
   }
   get href() { return serializeURL(recordOf(this)); }
   set href(value) {
@@ -211,6 +211,7 @@ function isPlainURL(text) {
     c = StringPrototypeCharCodeAt(text, at);
     if (c === 47) break;
     const letter = c >= 97 && c <= 122;
+    if (c === 120 && last === 48) return false; // of a hexadecimal IPv4 address, maybe
     if (!letter && !(c >= 48 && c <= 57) && !(c === 46 && last !== 46 && at > start) && c !== 45) return false;
     if (c === 45 && last === 45) return false;
   }

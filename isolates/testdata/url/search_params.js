@@ -14,6 +14,7 @@ test("construction", () => {
   assert.deepEqual(of(new Map([["m", "n"]])), [["m", "n"]]);
   assert.deepEqual(of(new URLSearchParams("p=q")), [["p", "q"]]);
   assert.deepEqual(of("\ud800=x"), [["\ufffd", "x"]]);
+  assert.deepEqual(of({ "\ud835x": "1", xx: "2", "\ud83dx": "3", "\ufffdx": "4" }), [["\ufffdx", "4"], ["xx", "2"]]);
   assert.deepEqual(of(null), [["null", ""]]);
   assert.deepEqual(of(new FormData()), []);
   for (const bad of [[["a"]], [["a", "b", "c"]], [1], ["ab", "cd"]]) assert.throws(() => new URLSearchParams(bad), TypeError, JSON.stringify(bad));

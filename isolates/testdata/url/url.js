@@ -146,6 +146,16 @@ const parses = [
   ["http://%C3%BC.de/", null, "http://xn--tda.de/"],
   ["http://\u00ad/", null, null],
   ["http://xn--/", null, null],
+  ["http://xn--.com/", null, null],
+  ["http://a.ｘn--。com/", null, null],
+  ["http://xn--xn---epa/", null, null], // xn--é in punycode
+  ["http://xn--a-yoc/", null, null],
+  ["http://a\u3164\u180e\u2063b/", null, "http://ab/"],
+  ["http://\u3164/", null, null],
+  ["http://a.\u00ad/", null, "http://a./"],
+  ["http://a.\u00ad.b/", null, "http://a..b/"],
+  ["http://a.\u00ad.xn--/", null, null],
+  ["http://\u2260/", null, "http://xn--1ch/"],
   ["ws://h:80/", null, "ws://h/"],
   ["wss://h:443/", null, "wss://h/"],
   ["ftp://h:21/", null, "ftp://h/"],
@@ -294,4 +304,21 @@ test("arguments", () => {
   assert.throws(() => URL.canParse(), TypeError);
   assert.ok(URL.parse("http://a/") instanceof URL);
   assert.throws(() => URL.prototype.toString.call({}), TypeError);
+});
+
+test("arguments are converted once, and all of them first", () => {
+  const log = [];
+  const text = (name, value) => ({ toString() { log.push(name); return value; } });
+  assert.throws(() => new URL(text("url", "nothing"), text("base", "")), TypeError);
+  assert.equal(URL.parse(text("url", "http://["), text("base", "x:")), null);
+  assert.equal(URL.canParse(text("url", "a"), text("base", "http://x")), true);
+  assert.deepEqual(log, ["url", "base", "url", "base", "url", "base"]);
+});
+
+test("what Unicode 16 and 17 map in domains", () => {
+  const host = (text) => new URL(`http://${text}/`).host;
+  const rows = [["\u2183\u04c0\u10a0\u10c5", "\u2184\u04cf\u2d00\u2d25"], ["\u2132\ua7cb\ua7d2\ua7d4\ua7dc", "\u214e\u0264\ua7d3\ua7d5\u019b"],
+    ["\u{2f868}\u{2f874}\u{2f91f}\u{2f95f}\u{2f9bf}", "\u36fc\u5f53\u{243ab}\u7aee\u45d7"], ["\u{1ccd6}\u{1ccef}\u{1ccf0}\u{1ccf9}\ua7f1", "az09s"],
+    ["\u{1ccf1}.\u{1ccf2}", "1.0.0.2"]];
+  for (const [from, to] of rows) assert.equal(host(from), host(to), escape(from));
 });

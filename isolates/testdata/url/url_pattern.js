@@ -207,7 +207,7 @@ test("random patterns: a TypeError, or a pattern that says the same again", () =
         continue;
       }
       valid++;
-      if (pattern[component].includes("xn--")) continue; // parts of a host name become ASCII one by one: together they need not be a label
+      if (/xn--|\d\.\d/.test(pattern[component])) continue; // parts of a host name become ASCII or an address one by one: together they need not be a host
       const again = new URLPattern({ [component]: pattern[component] });
       if (again[component] !== pattern[component]) throw new Error(`seed ${seed}: ${component} ${JSON.stringify([text, pattern[component], again[component]])}`);
       pattern.exec({ [component]: "/ab/x" });
