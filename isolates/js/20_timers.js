@@ -8,7 +8,7 @@ const {
   ObjectDefineProperty, Promise,
   PromisePrototypeThen, ReflectApply, TypeError, globalThis, sealedProto,
 } = primordials;
-const { defineOperation, requireArguments, sendOps, toCallback, toLong } = internal;
+const { checkGlobal, defineOperation, requireArguments, sendOps, toCallback, toLong } = internal;
 const { send } = host;
 
 const NESTING_LIMIT = 5;
@@ -120,21 +120,31 @@ internal.forgetTimers = (run) => {
 
 const operations = {
   setTimeout(handler, timeout = 0, ...args) {
+    checkGlobal(this);
     requireArguments(arguments.length, 1, "setTimeout");
     return start(handler, timeout, args, false, "setTimeout");
   },
   setInterval(handler, timeout = 0, ...args) {
+    checkGlobal(this);
     requireArguments(arguments.length, 1, "setInterval");
     return start(handler, timeout, args, true, "setInterval");
   },
-  clearTimeout(id = 0) { clear(id); },
-  clearInterval(id = 0) { clear(id); },
+  clearTimeout(id = 0) {
+    checkGlobal(this);
+    clear(id);
+  },
+  clearInterval(id = 0) {
+    checkGlobal(this);
+    clear(id);
+  },
   queueMicrotask(callback) {
+    checkGlobal(this);
     requireArguments(arguments.length, 1, "queueMicrotask");
     toCallback(callback, "queueMicrotask: the callback");
     queue(callback);
   },
   reportError(error) {
+    checkGlobal(this);
     requireArguments(arguments.length, 1, "reportError");
     internal.reportException(error);
   },

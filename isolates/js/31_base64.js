@@ -3,7 +3,7 @@
 "use strict";
 
 const { StringPrototypeCharCodeAt, Uint8Array, lengthOf } = primordials;
-const { DOMException, defineOperation, fromUnits, requireArguments, toDOMString } = internal;
+const { DOMException, checkGlobal, defineOperation, fromUnits, requireArguments, toDOMString } = internal;
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const urlAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -81,12 +81,14 @@ function decode(text, table, spaces) {
 
 const operations = {
   atob(data) {
+    checkGlobal(this);
     requireArguments(arguments.length, 1, "atob");
     const bytes = decode(toDOMString(data), values, true);
     if (bytes === null) throw new DOMException("atob: the string is not valid base64", "InvalidCharacterError");
     return fromUnits(bytes);
   },
   btoa(data) {
+    checkGlobal(this);
     requireArguments(arguments.length, 1, "btoa");
     const text = toDOMString(data);
     const bytes = new Uint8Array(text.length);

@@ -8,7 +8,7 @@ const {
   ObjectDefineProperty, ObjectPrototype, SetPrototypeAdd, SetPrototypeHas, Set, TypeError, sealedProto,
 } = primordials;
 const {
-  DOMException, defineOperation, isArrayBuffer, isObject, rawStack, requireArguments, toDictionary, toSequence,
+  DOMException, checkGlobal, defineOperation, isArrayBuffer, isObject, rawStack, requireArguments, toDictionary, toSequence,
 } = internal;
 
 // What host.clone asks; clone.cc has the same.
@@ -45,7 +45,7 @@ function copy(value, transfer) {
 
 function copyException(value) {
   const parts = internal.domExceptionParts(value);
-  const out = new DOMException(parts.message, parts.name);
+  const out = internal.copyQuotaError(value, parts.message) ?? new DOMException(parts.message, parts.name);
   ObjectDefineProperty(out, "stack",
     { __proto__: null, value: rawStack(value), writable: true, enumerable: false, configurable: true });
   return out;
@@ -117,6 +117,7 @@ internal.toObjects = (given, what, method) => toSequence(given, (item) => {
 
 const operations = {
   structuredClone(value, options = undefined) {
+    checkGlobal(this);
     requireArguments(arguments.length, 1, "structuredClone");
     const init = toDictionary(options, "structuredClone: the options");
     const given = init?.transfer;

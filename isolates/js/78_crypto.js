@@ -6,7 +6,7 @@ const {
   ArrayBufferIsView, NumberPrototypeToString, TypeError, TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetTag, Uint8Array,
 } = primordials;
 const {
-  DOMException, TOKEN, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject, requireArguments, viewBytes,
+  DOMException, QuotaExceededError, TOKEN, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject, requireArguments, viewBytes,
 } = internal;
 const { subtle } = internal.crypto;
 const { random } = host;
@@ -35,7 +35,7 @@ class Crypto {
     if (!ArrayBufferIsView(array)) throw new TypeError("getRandomValues: the argument is not a typed array");
     if (!isIntegerArray(array)) throw new DOMException("getRandomValues: the array is not one of integers", "TypeMismatchError");
     const length = TypedArrayPrototypeGetByteLength(array);
-    if (length > 65536) throw new DOMException("getRandomValues: more than 65536 bytes at once", "QuotaExceededError");
+    if (length > 65536) throw new QuotaExceededError("getRandomValues: more than 65536 bytes at once");
     if (length > 0) random(viewBytes(array));
     return array;
   }

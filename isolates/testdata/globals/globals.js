@@ -11,7 +11,7 @@ const ecmascript = ["AggregateError", "Array", "ArrayBuffer", "AsyncDisposableSt
 const interfaces = ["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CloseEvent", "CompressionStream", "CountQueuingStrategy", "Crypto", "CryptoKey",
   "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventSource", "EventTarget", "File", "FormData", "Headers", "MessageChannel", "MessageEvent", "MessagePort", "Navigator", "Performance", "PerformanceEntry", "PerformanceMark",
   "PerformanceMeasure",
-  "PromiseRejectionEvent", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader",
+  "PromiseRejectionEvent", "QuotaExceededError", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader",
   "ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response", "Scheduler",
   "SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "TransformStreamDefaultController", "URL", "URLPattern", "URLSearchParams", "WebSocket",
   "WritableStream", "WritableStreamDefaultController", "WritableStreamDefaultWriter"];
@@ -87,6 +87,15 @@ test("attributes refuse other receivers", () => {
   }
 });
 
+test("operations of the global object check their receiver", () => {
+  for (const name of ["atob", "btoa", "clearInterval", "clearTimeout", "queueMicrotask", "reportError", "setInterval", "setTimeout", "structuredClone"]) {
+    assert.throws(() => globalThis[name].call({}, () => {}), TypeError, name);
+    assert.throws(() => globalThis[name].call(1, () => {}), TypeError, name);
+  }
+  for (const self of [undefined, null, globalThis]) assert.equal(btoa.call(self, "a"), "YQ==");
+  clearTimeout.call(null, setTimeout.call(undefined, () => {}, 1000));
+});
+
 test("operations are enumerable functions", () => {
   const lengths = { addEventListener: 2, atob: 1, btoa: 1, clearInterval: 0, clearTimeout: 0, dispatchEvent: 1, fetch: 1, queueMicrotask: 1,
     removeEventListener: 2, reportError: 1, setInterval: 1, setTimeout: 1, structuredClone: 1 };
@@ -101,7 +110,7 @@ test("operations are enumerable functions", () => {
 
 test("constructors have the lengths of their required arguments", () => {
   const lengths = { AbortController: 0, AbortSignal: null, Blob: 0, ByteLengthQueuingStrategy: 1, CountQueuingStrategy: 1, CustomEvent: 1,
-    DOMException: 0, ErrorEvent: 1, Event: 1, EventSource: 1, EventTarget: 0, File: 2, FormData: 0, Headers: 0, MessageChannel: 0, MessageEvent: 1, PerformanceMark: 1, PromiseRejectionEvent: 2, ReadableStream: 0,
+    DOMException: 0, ErrorEvent: 1, Event: 1, EventSource: 1, EventTarget: 0, File: 2, FormData: 0, Headers: 0, MessageChannel: 0, MessageEvent: 1, PerformanceMark: 1, PromiseRejectionEvent: 2, QuotaExceededError: 0, ReadableStream: 0,
     ReadableStreamBYOBReader: 1, ReadableStreamDefaultReader: 1, Request: 1, Response: 0, TextDecoder: 0, TextEncoder: 0,
     TransformStream: 0, URL: 1, URLSearchParams: 0, WritableStream: 0, WritableStreamDefaultWriter: 1 };
   for (const [name, length] of Object.entries(lengths)) {
@@ -149,6 +158,23 @@ test("self, navigator, performance", () => {
   assert.ok(performance instanceof EventTarget);
   assert.deepEqual([navigator.language, navigator.languages, navigator.hardwareConcurrency], ["en-US", ["en-US"], 1]);
   assert.ok(Object.isFrozen(navigator.languages) && navigator.languages === navigator.languages);
+});
+
+test("QuotaExceededError", () => {
+  const e = new QuotaExceededError("m", { quota: 1, requested: 2.5 });
+  assert.deepEqual([e.name, e.message, e.code, e.quota, e.requested], ["QuotaExceededError", "m", 22, 1, 2.5]);
+  assert.ok(e instanceof DOMException && e instanceof Error && typeof e.stack === "string");
+  const copy = structuredClone({ e }).e;
+  assert.deepEqual([copy.constructor, copy.message, copy.quota, copy.requested], [QuotaExceededError, "m", 1, 2.5]);
+  const empty = new QuotaExceededError(undefined, null);
+  assert.deepEqual([empty.message, empty.quota, empty.requested], ["", null, null]);
+  for (const bad of [{ quota: -1 }, { requested: -0.5 }, { quota: 2, requested: 1 }]) assert.throws(() => new QuotaExceededError("", bad), RangeError);
+  for (const bad of [{ quota: NaN }, { requested: Infinity }, 5]) assert.throws(() => new QuotaExceededError("", bad), TypeError);
+  const old = new DOMException("", "QuotaExceededError");
+  assert.deepEqual([old.constructor, old.code], [DOMException, 22]);
+  let thrown;
+  try { crypto.getRandomValues(new Uint8Array(65537)); } catch (error) { thrown = error; }
+  assert.deepEqual([thrown.constructor, thrown.quota, thrown.requested], [QuotaExceededError, null, null]);
 });
 
 test("DOMException", () => {

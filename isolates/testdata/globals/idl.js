@@ -31,6 +31,7 @@ const interfaces = {
   PerformanceMark: [1, "PerformanceEntry", "", "detail"],
   PerformanceMeasure: [0, "PerformanceEntry", "", "detail"],
   PromiseRejectionEvent: [2, "Event", "", "promise reason"],
+  QuotaExceededError: [0, "DOMException", "", "quota requested"],
   ReadableByteStreamController: [0, "", "close/0 enqueue/1 error/0", "byobRequest desiredSize"],
   ReadableStream: [0, "", "cancel/0 getReader/0 pipeThrough/1 pipeTo/1 tee/0 values/0", "locked", "", "from/1"],
   ReadableStreamBYOBReader: [1, "", "read/1 releaseLock/0 cancel/0", "closed"],
