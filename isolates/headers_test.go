@@ -50,3 +50,20 @@ func TestHeadersOfSubrequestsAreBytes(t *testing.T) {
 	} }`, `"`+s.URL+`"`)
 	require.Equal(t, []any{"aéÿ", "61e9ff"}, doc["data"])
 }
+
+// The usual URL is taken as it is; what only looks like the usual one is parsed all the same.
+func TestRequestURLIsInItsNormalForm(t *testing.T) {
+	b := newBench(t)
+	w := worker("w", `export default { fetch(request) { return new Response(request.url); } };`)
+	for given, want := range map[string]string{
+		"http://example.com/a?b=c": "http://example.com/a?b=c",
+		"http://0xa/":              "http://0.0.0.10/",
+		"https://1.2.0x3.0xff/p":   "https://1.2.3.255/p",
+		"http://a10xb.c/":          "http://a10xb.c/",
+		"http://a/b/../c":          "http://a/c",
+	} {
+		o := b.run(w, fetch("GET", given, ""))
+		require.Nil(t, o.end.Failure, given)
+		require.Equal(t, want, string(o.reply.Body))
+	}
+}

@@ -94,7 +94,7 @@ function hashOf(source) {
 }
 
 function digestName(identifier) {
-  return normalize(identifier, "digest").algorithm.name;
+  return normalize(identifier, "hash").algorithm.name;
 }
 
 // ---- dictionaries; members are read in the order of their names, and only then used ----

@@ -19,14 +19,19 @@ function failed(message) {
 const hashes = ["SHA-1", "SHA-256", "SHA-384", "SHA-512"];
 const blockBits = { __proto__: null, "SHA-1": 512, "SHA-256": 512, "SHA-384": 1024, "SHA-512": 1024 };
 
-for (let i = 0; i < hashes.length; i++) {
+function registerDigest(name, own) {
   register({
     __proto__: null,
-    name: hashes[i],
-    params: { __proto__: null, digest: null },
-    digest: (p, data) => work(isLong(data), "OperationError", [subtleOps.DIGEST, hashes[i], data]),
+    name,
+    params: { __proto__: null, digest: null, ...own },
+    digest: (p, data) => work(isLong(data), "OperationError", [subtleOps.DIGEST, name, data]),
   });
 }
+
+// What is registered for "hash" may be the hash of other algorithms.
+for (let i = 0; i < hashes.length; i++) registerDigest(hashes[i], { __proto__: null, hash: null });
+const sha3 = ["SHA3-256", "SHA3-384", "SHA3-512"];
+for (let i = 0; i < sha3.length; i++) registerDigest(sha3[i], null);
 
 // ---- secret keys ----
 

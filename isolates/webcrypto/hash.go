@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	_ "crypto/sha1" // part of the Web Cryptography API
 	_ "crypto/sha256"
+	_ "crypto/sha3"
 	_ "crypto/sha512"
 	"crypto/subtle"
 	"fmt"
@@ -31,8 +32,16 @@ func sum(h crypto.Hash, data []byte) []byte {
 	return d.Sum(nil)
 }
 
-// Digest hashes data.
+// Digest hashes data, with what hashOf knows or SHA3-256, SHA3-384 or SHA3-512.
 func Digest(hash string, data []byte) ([]byte, error) {
+	switch hash {
+	case "SHA3-256":
+		return sum(crypto.SHA3_256, data), nil
+	case "SHA3-384":
+		return sum(crypto.SHA3_384, data), nil
+	case "SHA3-512":
+		return sum(crypto.SHA3_512, data), nil
+	}
 	h, err := hashOf(hash)
 	if err != nil {
 		return nil, err

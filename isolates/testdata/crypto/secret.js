@@ -17,12 +17,25 @@ test("digests: FIPS 180-4 and the empty message", async () => {
     ["SHA-256", "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"],
     ["SHA-384", long, "09330c33f71147e83d192fc782cd1b4753111b173b3b05d22fa08086e3b0f712fcc7c71a557e2db966c3e9fa91746039"],
     ["SHA-512", long, "8e959b75dae313da8cf4f72814fc143f8f7779c6eb9f7fa17299aeadb6889018501d289e4900f7e4331b99dec4b5433ac7d329eeb6dd26545e96e55b874be909"],
+    ["SHA3-256", "", "a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a"],
+    ["SHA3-256", "abc", "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532"],
+    ["SHA3-384", "", "0c63a75b845e4f7d01107d852e4c2485c51a50aaaa94fc61995e71bbee983a2ac3713831264adb47fb6bd1e058d5f004"],
+    ["SHA3-384", "abc", "ec01498288516fc926459f58e2c6ad8df9b473cb0fc08c2596da7cf0e49be4b298d88cea927ac7f539f1edf228376d25"],
+    ["SHA3-512", "", "a69f73cca23a9ac5c8b567dc185a756e97c982164fe25859e0d1dcc1475c80a615b2123af1f5f94c11e3e9402c3ac558f500199d95b6d3e301758586281dcd26"],
+    ["SHA3-512", "abc", "b751850b1a57168a5693cd924b6b096e08f621827444f70d884f5d0240d2712e10e116e9192af3c91a7ec57647e3934057340b4cf408d5a56592f8274eec53f0"],
   ];
   for (const [name, message, digest] of cases) assert.equal(hex(await subtle.digest(name, text(message))), digest, name);
   // Large enough to be done on another thread.
   const million = new Uint8Array(1e6).fill(97);
   assert.equal(hex(await subtle.digest("SHA-1", million)), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
   assert.equal(hex(await subtle.digest("SHA-256", million)), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  assert.equal(hex(await subtle.digest({ name: "sha3-256" }, million)), "5c8875ae474a3634ba4fd55ec85bffd661f32aca75c6d699d0cdcb6c115891c1");
+});
+
+test("SHA-3 is a digest and no hash of other algorithms", async () => {
+  const key = { name: "HMAC", hash: "SHA3-256" };
+  await assert.rejects(subtle.generateKey(key, false, ["sign"]), "NotSupportedError");
+  await assert.rejects(subtle.generateKey("SHA3-256", false, ["sign"]), "NotSupportedError");
 });
 
 test("digest: the data is copied when the algorithm is normalized, not later and not before", async () => {
