@@ -205,7 +205,7 @@ class ReadableStreamDefaultReader {
     });
   }
   read() {
-    if (!(#reader in this)) return PromiseReject(illegalInvocation("ReadableStreamDefaultReader"));
+    if (!isObject(this) || !(#reader in this)) return PromiseReject(illegalInvocation("ReadableStreamDefaultReader"));
     const reader = this.#reader;
     if (reader.stream === undefined) return PromiseReject(new TypeError("read: the reader was released"));
     return readPromise((request) => { readerRead(reader, request); });

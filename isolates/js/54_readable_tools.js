@@ -1,17 +1,14 @@
-// 54_readable_tools.js is what is built on readers: async iteration, ReadableStream.from and tee.
+// 54_readable_tools.js is what is built on readers: async iteration and ReadableStream.from.
 
 "use strict";
 
 const {
   AsyncIteratorPrototype, ObjectCreate, ObjectDefineProperty, ObjectSetPrototypeOf, PromiseReject, PromiseResolve,
-  ReflectApply, SymbolAsyncIterator, SymbolIterator, TypeError, Uint8Array, sealedProto,
+  ReflectApply, SymbolAsyncIterator, SymbolIterator, TypeError,
 } = primordials;
-const { defineTag, follow, illegalInvocation, isObject, newCapability, noop, readableHandle, upon } = internal;
+const { defineTag, illegalInvocation, isObject, newCapability, readableHandle, upon } = internal;
 const { streams } = internal;
-const {
-  ReadRequest, StreamState, acquireReader, controllerClose, controllerEnqueue, controllerError, newStream, readerRead,
-  releaseReader, resolved, setUpBytes, streamCancel,
-} = streams;
+const { ReadRequest, controllerClose, controllerEnqueue, newStream, readerRead, releaseReader, streamCancel } = streams;
 
 // ---- async iteration ----
 
@@ -20,7 +17,8 @@ let iteratorOf;
 class AsyncIterator {
   #reader;
   #preventCancel;
-  #ongoing = null;
+  #last = null; // promise of the newest call
+  #underWay = 0; // calls that have not settled
   #finished = false;
   constructor(reader, preventCancel) {
     this.#reader = reader;
@@ -38,33 +36,43 @@ class AsyncIterator {
   static return(self, value) {
     return self.#queue(() => self.#return(value));
   }
-  // queue runs calls of next() and return() one after the other.
+  // queue runs calls of next() and return() one after the other; one that finds none before it runs at once.
   #queue(step) {
-    const before = this.#ongoing;
-    if (before === null) return (this.#ongoing = step());
+    if (this.#underWay === 0) return (this.#last = step());
+    this.#underWay++;
     const answer = newCapability();
-    const run = () => { upon(step(), answer.resolve, answer.reject); };
-    upon(before, run, run);
-    return (this.#ongoing = answer.promise);
+    const run = () => {
+      this.#underWay--;
+      upon(step(), answer.resolve, answer.reject);
+    };
+    upon(this.#last, run, run);
+    return (this.#last = answer.promise);
   }
   #next() {
     if (this.#finished) return PromiseResolve({ value: undefined, done: true });
     const reader = this.#reader;
     if (reader.stream === undefined) return PromiseReject(new TypeError("the iterator's lock was released"));
     const answer = newCapability();
+    this.#underWay++;
     readerRead(reader, new ReadRequest(
-      (value) => { answer.resolve({ value, done: false }); },
+      (value) => {
+        this.#underWay--;
+        answer.resolve({ value, done: false });
+      },
       () => {
-        this.#finished = true;
-        releaseReader(reader);
+        this.#finish();
         answer.resolve({ value: undefined, done: true });
       },
       (error) => {
-        this.#finished = true;
-        releaseReader(reader);
+        this.#finish();
         answer.reject(error);
       }));
     return answer.promise;
+  }
+  #finish() {
+    this.#underWay--;
+    this.#finished = true;
+    releaseReader(this.#reader);
   }
   #return(value) {
     if (this.#finished) return PromiseResolve({ value, done: true });
@@ -78,7 +86,12 @@ class AsyncIterator {
     const canceled = streamCancel(reader.stream, value);
     releaseReader(reader);
     const answer = newCapability();
-    upon(canceled, () => { answer.resolve({ value, done: true }); }, (error) => { answer.reject(error); });
+    this.#underWay++;
+    const settle = (how, result) => {
+      this.#underWay--;
+      how(result);
+    };
+    upon(canceled, () => { settle(answer.resolve, { value, done: true }); }, (error) => { settle(answer.reject, error); });
     return answer.promise;
   }
 }
@@ -112,14 +125,14 @@ internal.setReadableIterator((reader, preventCancel) =>
 // ---- ReadableStream.from ----
 
 streams.fromIterable = (iterable) => {
-  if (!isObject(iterable) && typeof iterable !== "string") throw new TypeError("ReadableStream.from: the argument is not iterable");
+  if (iterable === undefined || iterable === null) throw notIterable();
   let method = iterable[SymbolAsyncIterator];
   let sync = false;
   if (method === undefined || method === null) {
     method = iterable[SymbolIterator];
     sync = true;
   }
-  if (typeof method !== "function") throw new TypeError("ReadableStream.from: the argument is not iterable");
+  if (typeof method !== "function") throw notIterable();
   const iterator = ReflectApply(method, iterable, []);
   if (!isObject(iterator)) throw new TypeError("ReadableStream.from: the iterator is not an object");
   const next = iterator.next;
@@ -127,16 +140,37 @@ streams.fromIterable = (iterable) => {
   return readableHandle(stream);
 };
 
+function notIterable() {
+  return new TypeError("ReadableStream.from: the argument is not iterable");
+}
+
 async function pullNext(stream, iterator, next, sync) {
   let step = ReflectApply(next, iterator, []);
   if (!sync) step = await step;
   if (!isObject(step)) throw new TypeError("ReadableStream.from: the iterator gave a result that is not an object");
-  if (step.done) {
-    controllerClose(stream.controller);
-    return;
+  const done = !!step.done;
+  let value;
+  if (!done || sync) value = step.value;
+  if (sync) {
+    try {
+      value = await value;
+    } catch (error) {
+      if (!done) closeIterator(iterator);
+      throw error;
+    }
   }
-  const value = sync ? await step.value : step.value;
-  controllerEnqueue(stream.controller, value);
+  if (done) controllerClose(stream.controller);
+  else controllerEnqueue(stream.controller, value);
+}
+
+// closeIterator is IteratorClose for an error, which what goes wrong here does not replace.
+function closeIterator(iterator) {
+  try {
+    const method = iterator.return;
+    if (method !== undefined && method !== null) ReflectApply(method, iterator, []);
+  } catch {
+    // the stream has the first error
+  }
 }
 
 async function returnIterator(iterator, reason, sync) {
@@ -145,119 +179,7 @@ async function returnIterator(iterator, reason, sync) {
   let result = ReflectApply(method, iterator, [reason]);
   if (!sync) result = await result;
   if (!isObject(result)) throw new TypeError("ReadableStream.from: the iterator's return() gave no object");
-}
-
-// ---- tee ----
-
-class Tee {
-  reader;
-  reading = false;
-  again = false;
-  canceled1 = false;
-  canceled2 = false;
-  reason1 = undefined;
-  reason2 = undefined;
-  branch1 = null;
-  branch2 = null;
-  done = newCapability();
-  bytes;
-  clone;
-  constructor(reader, bytes, clone) {
-    this.reader = reader;
-    this.bytes = bytes;
-    this.clone = clone;
-    internal.markHandled(this.done.promise);
-  }
-}
-sealedProto(Tee);
-
-// tee gives two states. With clone, the second branch gets structured clones, as cloning a body does.
-streams.tee = (stream, clone) => {
-  const t = new Tee(acquireReader(stream), stream.controller.bytes, clone);
-  const pull = () => pullTee(t);
-  const cancel1 = (reason) => cancelTee(t, stream, 1, reason);
-  const cancel2 = (reason) => cancelTee(t, stream, 2, reason);
-  if (t.bytes) {
-    t.branch1 = new StreamState();
-    t.branch2 = new StreamState();
-    setUpBytes(t.branch1, undefined, pull, cancel1, 0, 0);
-    setUpBytes(t.branch2, undefined, pull, cancel2, 0, 0);
-  } else {
-    t.branch1 = newStream(pull, cancel1, 1);
-    t.branch2 = newStream(pull, cancel2, 1);
-  }
-  upon(t.reader.closed.promise, noop, (error) => {
-    failBranch(t, t.branch1, error);
-    failBranch(t, t.branch2, error);
-    if (!t.canceled1 || !t.canceled2) t.done.resolve(undefined);
-  });
-  return [t.branch1, t.branch2];
-};
-
-function failBranch(t, branch, error) {
-  if (t.bytes) streams.byteError(branch.controller, error);
-  else controllerError(branch.controller, error);
-}
-
-function pullTee(t) {
-  if (t.reading) {
-    t.again = true;
-    return resolved();
-  }
-  t.reading = true;
-  readerRead(t.reader, new ReadRequest(
-    (value) => { internal.queueMicrotask(() => teeChunk(t, value)); },
-    () => {
-      t.reading = false;
-      closeBranch(t, t.branch1, t.canceled1);
-      closeBranch(t, t.branch2, t.canceled2);
-      if (!t.canceled1 || !t.canceled2) t.done.resolve(undefined);
-    },
-    () => { t.reading = false; }));
-  return resolved();
-}
-
-function teeChunk(t, value) {
-  t.again = false;
-  let second = value;
-  if (!t.canceled1 && !t.canceled2 && (t.bytes || t.clone)) {
-    try {
-      second = t.bytes ? new Uint8Array(value) : internal.structuredClone(value);
-    } catch (error) {
-      failBranch(t, t.branch1, error);
-      failBranch(t, t.branch2, error);
-      follow(t.done, streamCancel(t.reader.stream, error));
-      return;
-    }
-  }
-  if (!t.canceled1) enqueueBranch(t, t.branch1, value);
-  if (!t.canceled2) enqueueBranch(t, t.branch2, second);
-  t.reading = false;
-  if (t.again) pullTee(t);
-}
-
-function enqueueBranch(t, branch, value) {
-  if (t.bytes) streams.byteEnqueue(branch.controller, value);
-  else controllerEnqueue(branch.controller, value);
-}
-
-function closeBranch(t, branch, canceled) {
-  if (!t.bytes) {
-    if (!canceled) controllerClose(branch.controller);
-    return;
-  }
-  if (!canceled) streams.byteClose(branch.controller);
-  if (branch.controller.pending.length > 0) streams.respond(branch.controller, 0);
-}
-
-function cancelTee(t, stream, which, reason) {
-  if (which === 1) {
-    t.canceled1 = true;
-    t.reason1 = reason;
-  } else {
-    t.canceled2 = true;
-    t.reason2 = reason;
-  }
-  if (t.canceled1 && t.canceled2) follow(t.done, streamCancel(stream, [t.reason1, t.reason2]));
-  return t.done.promise;
+  if (!sync) return;
+  result.done;
+  await result.value;
 }

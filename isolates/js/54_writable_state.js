@@ -42,6 +42,7 @@ class WriterState {
   ready;
   readyPending = false;
   closed;
+  closedPending = false;
 }
 sealedProto(WriterState);
 

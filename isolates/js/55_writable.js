@@ -23,6 +23,7 @@ function acquireWriter(stream) {
   writer.stream = stream;
   stream.writer = writer;
   const { state, storedError } = stream;
+  writer.closedPending = state === WRITABLE || state === ERRORING;
   if (state === WRITABLE) {
     writer.readyPending = !closeQueuedOrInFlight(stream) && stream.backpressure;
     writer.ready = writer.readyPending ? newCapability() : settledCapability(false);
@@ -62,10 +63,11 @@ function resolveReady(writer) {
   writer.readyPending = false;
 }
 
+// ensureClosedRejected is that for the closed promise, which an errored stream settles only when its abort is over.
 function ensureClosedRejected(writer, error) {
-  const { state } = writer.stream;
-  if (state === CLOSED || state === ERRORED) writer.closed = newCapability();
-  writer.closed.reject(error);
+  if (writer.closedPending) writer.closed.reject(error);
+  else writer.closed = settledCapability(true, error);
+  writer.closedPending = false;
   markHandled(writer.closed.promise);
 }
 
@@ -127,8 +129,8 @@ function writableAbort(stream, reason) {
 }
 
 function signalAbort(controller, reason) {
+  if (!controller.aborted) controller.abortReason = reason;
   controller.aborted = true;
-  controller.abortReason = reason;
   if (controller.signal !== null) internal.signalAbort(controller.signal, reason);
 }
 
@@ -174,9 +176,11 @@ function rejectCloseAndClosed(stream) {
     stream.closeRequest.reject(stream.storedError);
     stream.closeRequest = null;
   }
-  if (stream.writer === null) return;
-  stream.writer.closed.reject(stream.storedError);
-  markHandled(stream.writer.closed.promise);
+  const { writer } = stream;
+  if (writer === null) return;
+  writer.closed.reject(stream.storedError);
+  writer.closedPending = false;
+  markHandled(writer.closed.promise);
 }
 
 function dealWithRejection(stream, error) {
@@ -288,7 +292,10 @@ function finishClose(stream) {
     }
   }
   stream.state = CLOSED;
-  if (stream.writer !== null) stream.writer.closed.resolve(undefined);
+  const { writer } = stream;
+  if (writer === null) return;
+  writer.closed.resolve(undefined);
+  writer.closedPending = false;
 }
 
 function processWrite(controller, chunk) {

@@ -111,12 +111,12 @@ class WritableStreamDefaultWriter {
       : PromiseReject(illegalInvocation("WritableStreamDefaultWriter"));
   }
   abort(reason = undefined) {
-    if (!(#writer in this)) return PromiseReject(illegalInvocation("WritableStreamDefaultWriter"));
+    if (!isObject(this) || !(#writer in this)) return PromiseReject(illegalInvocation("WritableStreamDefaultWriter"));
     const { stream } = this.#writer;
     return stream === undefined ? PromiseReject(new TypeError("abort: the writer was released")) : writableAbort(stream, reason);
   }
   close() {
-    if (!(#writer in this)) return PromiseReject(illegalInvocation("WritableStreamDefaultWriter"));
+    if (!isObject(this) || !(#writer in this)) return PromiseReject(illegalInvocation("WritableStreamDefaultWriter"));
     const { stream } = this.#writer;
     if (stream === undefined) return PromiseReject(new TypeError("close: the writer was released"));
     if (closeQueuedOrInFlight(stream)) return PromiseReject(new TypeError("close: the stream is closing already"));
@@ -128,7 +128,7 @@ class WritableStreamDefaultWriter {
     if (writer.stream !== undefined) releaseWriter(writer);
   }
   write(chunk = undefined) {
-    if (!(#writer in this)) return PromiseReject(illegalInvocation("WritableStreamDefaultWriter"));
+    if (!isObject(this) || !(#writer in this)) return PromiseReject(illegalInvocation("WritableStreamDefaultWriter"));
     if (this.#writer.stream === undefined) return PromiseReject(new TypeError("write: the writer was released"));
     return writerWrite(this.#writer, chunk);
   }

@@ -165,11 +165,11 @@ async function performTransform(t, chunk) {
   }
 }
 
-async function sinkWrite(t, chunk) {
-  if (!t.backpressure) {
-    await performTransform(t, chunk);
-    return;
-  }
+function sinkWrite(t, chunk) {
+  return t.backpressure ? whenPulled(t, chunk) : performTransform(t, chunk);
+}
+
+async function whenPulled(t, chunk) {
   await t.backpressureChange.promise;
   if (t.writable.state === WRITABLE_ERRORING) throw t.writable.storedError;
   await performTransform(t, chunk);

@@ -119,12 +119,25 @@ function step(p) {
   if (p.shuttingDown) return;
   upon(p.writer.ready.promise, () => {
     if (p.shuttingDown) return;
-    readerRead(p.reader, new ReadRequest((chunk) => {
-      p.currentWrite = writerWrite(p.writer, chunk);
-      markHandled(p.currentWrite);
-      step(p);
-    }, noop, noop));
+    const queued = p.source.controller.queue.length > 0;
+    readerRead(p.reader, new ReadRequest(queued ? (chunk) => { write(p, chunk); } : (chunk) => { writeSoon(p, chunk); }, noop, noop));
   }, noop);
+}
+
+function write(p, chunk) {
+  p.currentWrite = writerWrite(p.writer, chunk);
+  markHandled(p.currentWrite);
+  step(p);
+}
+
+// writeSoon takes a chunk that came while the pipe waited, hence from within enqueue(): no sink is to be called in there.
+function writeSoon(p, chunk) {
+  const written = newCapability();
+  p.currentWrite = written.promise;
+  internal.queueMicrotask(() => {
+    if (p.writer.stream !== undefined) write(p, chunk);
+    written.resolve(undefined);
+  });
 }
 
 // shutdown ends the pipe once: waits for writes under way, runs the action, then finalizes.

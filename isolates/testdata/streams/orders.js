@@ -1,0 +1,181 @@
+// In what order things happen, and what happens while other things are under way.
+
+const tick = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+test("enqueue() calls no sink of a pipe", async () => {
+  for (const type of [undefined, "bytes"]) {
+    let controller;
+    let within = false;
+    const written = [];
+    const source = new ReadableStream({ type, start(c) { controller = c; } });
+    const pipe = source.pipeTo(new WritableStream({ write(chunk) { written.push(within, ...chunk); } }));
+    await tick();
+    within = true;
+    controller.enqueue(new Uint8Array([1]));
+    within = false;
+    controller.close();
+    await pipe;
+    assert.deepEqual(written, [false, 1]);
+  }
+});
+
+test("a chunk that was read is written before a pipe ends", async () => {
+  for (const [end, error] of [[(c, a) => a.abort("x"), "x"], [(c) => c.error("y"), "y"]]) {
+    let controller;
+    const log = [];
+    const abort = new AbortController();
+    const source = new ReadableStream({ start(c) { controller = c; } }, { highWaterMark: 0 });
+    const pipe = source.pipeTo(new WritableStream({ write(chunk) { log.push(chunk); }, abort(reason) { log.push("abort", reason); } }), { signal: abort.signal });
+    await tick();
+    controller.enqueue("c");
+    end(controller, abort);
+    await assert.rejects(pipe, { value: error });
+    assert.deepEqual(log, ["c", "abort", error]);
+  }
+});
+
+test("a sink that fails as a chunk is read", async () => {
+  let source;
+  let sink;
+  const rs = new ReadableStream({ start(c) { source = c; } });
+  const pipe = rs.pipeTo(new WritableStream({ start(c) { sink = c; } }));
+  await tick();
+  source.enqueue(1);
+  sink.error("s");
+  await assert.rejects(pipe, { value: "s" });
+  await tick();
+  assert.equal(rs.locked, false);
+});
+
+test("releaseLock while an abort is under way rejects the closed promise that there is", async () => {
+  let release;
+  const s = new WritableStream({ abort() { return new Promise((resolve) => { release = resolve; }); } });
+  await tick();
+  const w = s.getWriter();
+  const { closed, ready } = w;
+  const aborted = w.abort("x");
+  await tick();
+  w.releaseLock();
+  assert.equal(w.closed, closed);
+  assert.notEqual(w.ready, ready);
+  await assert.rejects(closed, TypeError);
+  await assert.rejects(w.ready, TypeError);
+  release();
+  await aborted;
+  const later = s.getWriter();
+  await assert.rejects(later.closed, { value: "x" });
+  const settled = later.closed;
+  later.releaseLock();
+  assert.notEqual(later.closed, settled);
+  await assert.rejects(later.closed, TypeError);
+});
+
+test("releaseLock after close gives a new closed promise", async () => {
+  const w = new WritableStream().getWriter();
+  await w.close();
+  const { closed } = w;
+  w.releaseLock();
+  assert.notEqual(w.closed, closed);
+  await closed;
+  await assert.rejects(w.closed, TypeError);
+});
+
+test("the controller's signal has the reason of the first abort", async () => {
+  let controller;
+  const s = new WritableStream({ start(c) { controller = c; }, write: () => new Promise(() => {}) });
+  const w = s.getWriter();
+  w.write(1).catch(() => {});
+  await tick();
+  w.abort("first").catch(() => {});
+  w.abort("second").catch(() => {});
+  assert.deepEqual([controller.signal.aborted, controller.signal.reason], [true, "first"]);
+  const other = new WritableStream({ start(c) { controller = c; } });
+  const { signal } = controller;
+  const seen = [];
+  signal.addEventListener("abort", () => { seen.push(signal.reason.name, other.getWriter === undefined); });
+  await other.abort(undefined);
+  assert.deepEqual(seen, ["AbortError", false]);
+});
+
+test("an abort from within the signal's event", async () => {
+  let signal;
+  const log = [];
+  const s = new WritableStream({ start(c) { signal = c.signal; }, abort(reason) { log.push(reason); } });
+  let inner;
+  signal.addEventListener("abort", () => { inner = s.abort("inner"); });
+  await tick();
+  const outer = s.abort("outer");
+  await Promise.all([inner, outer]);
+  assert.deepEqual(log, ["inner"]);
+  assert.equal(signal.reason, "outer");
+});
+
+test("next() reads at once when no call is under way", async () => {
+  let pulls = 0;
+  const s = new ReadableStream({ pull(c) { c.enqueue(++pulls); } }, { highWaterMark: 0 });
+  await tick();
+  const it = s.values();
+  for (const n of [1, 2, 3]) {
+    const next = it.next();
+    assert.equal(pulls, n);
+    assert.deepEqual(await next, { value: n, done: false });
+  }
+  const both = [it.next(), it.next(), it.return("r"), it.next()];
+  assert.deepEqual(await Promise.all(both), [{ value: 4, done: false }, { value: 5, done: false }, { value: "r", done: true }, { value: undefined, done: true }]);
+});
+
+test("ReadableStream.from: what a sync iterator's promises become", async () => {
+  const log = [];
+  const of = (...values) => ({ [Symbol.iterator]() { return this; }, next() { return { value: values.shift(), done: values.length === 0 }; },
+    return(reason) { log.push("return", reason); return { done: true, value: Promise.resolve() }; } });
+  await assert.rejects(ReadableStream.from(of(Promise.reject("no"), 1)).getReader().read(), { value: "no" });
+  assert.deepEqual(log, ["return", undefined]);
+  const reader = ReadableStream.from(of(1, 2, 3)).getReader();
+  await reader.read();
+  await reader.cancel("why");
+  assert.deepEqual(log, ["return", undefined, "return", "why"]);
+  function* last() { return Promise.reject("end"); }
+  await assert.rejects(ReadableStream.from(last()).getReader().read(), { value: "end" });
+  const bad = of(1, 2);
+  bad.return = () => ({ done: true, value: Promise.reject("late") });
+  await assert.rejects(ReadableStream.from(bad).cancel(), { value: "late" });
+  bad.return = 5;
+  await assert.rejects(ReadableStream.from(bad).cancel(), TypeError);
+});
+
+test("ReadableStream.from takes what its argument's prototype gives, and refuses the rest", () => {
+  for (const bad of [null, undefined, 0, NaN, true, {}, Object.create(null), () => 42, Symbol(), 5n, { [Symbol.asyncIterator]: 1 },
+    { [Symbol.iterator]: () => 42 }, { [Symbol.asyncIterator]: () => 42 }]) assert.throws(() => ReadableStream.from(bad), TypeError, String(bad?.constructor));
+  const order = [];
+  const error = new Error("mine");
+  assert.throws(() => ReadableStream.from({ get [Symbol.asyncIterator]() { order.push("async"); return null; }, [Symbol.iterator]() { order.push("sync"); throw error; } }), { value: error });
+  assert.deepEqual(order, ["async", "sync"]);
+});
+
+test("a transform's sides: flush, cancel and abort run one of them only", async () => {
+  const log = [];
+  const make = () => new TransformStream({ flush() { log.push("flush"); return tick(); }, cancel(reason) { log.push("cancel", reason); return tick(); } });
+  let t = make();
+  await tick();
+  const [a, b] = [t.writable.abort("w"), t.readable.cancel("r")];
+  await Promise.all([a, b]);
+  assert.deepEqual(log.splice(0), ["cancel", "w"]);
+  t = make();
+  await tick();
+  await Promise.all([t.writable.close(), t.readable.cancel("r")]);
+  assert.deepEqual(log.splice(0), ["flush"]);
+  t = make();
+  await tick();
+  const canceled = t.readable.cancel("r");
+  const closed = t.writable.close();
+  await canceled;
+  await closed.catch(() => {});
+  assert.deepEqual(log.splice(0), ["cancel", "r"]);
+  const failing = new TransformStream({ cancel() { throw "c"; } });
+  await assert.rejects(failing.readable.cancel("r"), { value: "c" });
+  await assert.rejects(failing.writable.getWriter().closed, { value: "c" });
+  const aborting = new TransformStream({ cancel() { throw "c"; } });
+  await tick();
+  await assert.rejects(aborting.writable.abort("r"), { value: "c" });
+  await assert.rejects(aborting.readable.getReader().closed, { value: "c" });
+});
