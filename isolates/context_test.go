@@ -116,6 +116,40 @@ func TestMarksAreAnEvents(t *testing.T) {
 	})
 }
 
+// An observer, whoever made it, sees the entries of the event that called observe(), and those of no other; one that the module
+// observes with sees the module's.
+func TestObserversAreAnEvents(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		w := worker("w", `const seen = [], ofModule = [];
+			const observer = new PerformanceObserver((list) => seen.push(list.getEntries().map((e) => e.name).join()));
+			new PerformanceObserver((list) => ofModule.push(...list.getEntries().map((e) => e.name))).observe({ type: "mark" });
+			performance.mark("module");
+			export default { async fetch(request) {
+				const name = request.url.slice(9);
+				const observes = name[0] === "o";
+				if (observes) observer.observe({ type: "mark" });
+				performance.mark(name);
+				await new Promise((done) => setTimeout(done, 2));
+				return new Response(ofModule + " " + (seen.includes(name) ? "seen" : "unseen") + " " + observer.takeRecords().length);
+			} }`)
+		all := map[string]*outcome{}
+		for i := range 4 {
+			for _, kind := range []string{"o", "n"} {
+				name := fmt.Sprint(kind, i)
+				all[name] = b.start(w, fetch("GET", "http://x/"+name, ""))
+			}
+		}
+		for name, o := range all {
+			o.wait(t, o.ended)
+			want := "module seen 0"
+			if name[0] == 'n' {
+				want = "module unseen 0"
+			}
+			require.Equal(t, want, string(o.reply.Body), name)
+		}
+	})
+}
+
 // What deploy puts into bundles for node:async_hooks works in a worker.
 func TestAsyncHooksModule(t *testing.T) {
 	text, err := os.ReadFile("../deploy/builtin/async_hooks.js")

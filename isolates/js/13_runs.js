@@ -25,6 +25,7 @@ class Run {
   parts = null; // the stream of a request body in parts
   sender = null; // sends the body in chunks
   timeline = null; // its marks and measures, once there are any
+  observers = null; // its PerformanceObservers, once there are any
   console = null; // its groups, counts and clocks, once there are any
   constructor(id, kind) {
     this.id = id;

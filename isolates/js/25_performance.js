@@ -143,9 +143,17 @@ function timeline() {
 
 // keep: a class whose parent a guest has changed may have made what is no entry.
 function keep(entry) {
+  if (!internal.isPerformanceEntry(entry)) return entry;
+  internal.observeEntry(entry, partsOf(entry).type);
   const list = timeline();
-  if (list.length < MAX_ENTRIES && internal.isPerformanceEntry(entry)) list[list.length] = entry;
+  if (list.length < MAX_ENTRIES) list[list.length] = entry;
+  else list.dropped = dropped(list) + 1;
   return entry;
+}
+
+// dropped says how many entries found no room.
+function dropped(list) {
+  return list.dropped ?? 0;
 }
 
 // select gives the entries of that name and type (undefined: any) in the order of their start.
@@ -154,11 +162,31 @@ function select(name, type) {
   collect(found, shared, name, type);
   const own = timeline();
   if (own !== shared) collect(found, own, name, type);
+  return inOrder(found);
+}
+
+// inOrder is an array for a guest.
+function inOrder(list) {
   const out = [];
-  const sorted = sortByStart(found);
+  const sorted = sortByStart(list);
   for (let i = 0; i < sorted.length; i++) appendArray(out, sorted[i]);
   return out;
 }
+
+// What 25_performance_observer.js needs: the entries of the present timelines or of a list, and how many found no room.
+internal.timelines = {
+  __proto__: null,
+  collect: (found, type) => {
+    collect(found, shared, undefined, type);
+    if (timeline() !== shared) collect(found, timeline(), undefined, type);
+  },
+  dropped: () => dropped(shared) + (timeline() === shared ? 0 : dropped(timeline())),
+  select: (list, name, type) => {
+    const found = new List();
+    collect(found, list, name, type);
+    return inOrder(found);
+  },
+};
 
 function collect(found, list, name, type) {
   for (let i = 0; i < list.length; i++) {

@@ -10,7 +10,7 @@ const ecmascript = ["AggregateError", "Array", "ArrayBuffer", "AsyncDisposableSt
 
 const interfaces = ["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CloseEvent", "CompressionStream", "CountQueuingStrategy", "Crypto", "CryptoKey",
   "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventSource", "EventTarget", "File", "FormData", "Headers", "MessageChannel", "MessageEvent", "MessagePort", "Navigator", "Performance", "PerformanceEntry", "PerformanceMark",
-  "PerformanceMeasure",
+  "PerformanceMeasure", "PerformanceObserver", "PerformanceObserverEntryList",
   "PromiseRejectionEvent", "QuotaExceededError", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader",
   "ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response", "Scheduler",
   "SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "TransformStreamDefaultController", "URL", "URLPattern", "URLSearchParams", "WebSocket",

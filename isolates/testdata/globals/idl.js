@@ -30,6 +30,8 @@ const interfaces = {
   PerformanceEntry: [0, "", "toJSON/0", "name entryType startTime duration"],
   PerformanceMark: [1, "PerformanceEntry", "", "detail"],
   PerformanceMeasure: [0, "PerformanceEntry", "", "detail"],
+  PerformanceObserver: [1, "", "observe/0 disconnect/0 takeRecords/0"],
+  PerformanceObserverEntryList: [0, "", "getEntries/0 getEntriesByType/1 getEntriesByName/1"],
   PromiseRejectionEvent: [2, "Event", "", "promise reason"],
   QuotaExceededError: [0, "DOMException", "", "quota requested"],
   ReadableByteStreamController: [0, "", "close/0 enqueue/1 error/0", "byobRequest desiredSize"],
@@ -60,6 +62,8 @@ const interfaces = {
 };
 
 const words = (text = "") => text.split(" ").filter((word) => word !== "");
+
+const staticAttributes = { PerformanceObserver: "supportedEntryTypes" };
 
 // What gives promises: its TypeErrors are rejections, whatever it is called on.
 const promising = words("Blob.text Blob.arrayBuffer Blob.bytes ReadableStream.cancel ReadableStream.pipeTo ReadableStreamBYOBReader.read " +
@@ -131,7 +135,7 @@ for (const [name, [length, parent, operations, readonly, attributes, statics]] o
     }
     assert.deepEqual(Object.getOwnPropertyNames(prototype).filter((key) => !known.includes(key) && !isConstant(key)), []);
 
-    const ofClass = ["length", "name", "prototype"];
+    const ofClass = ["length", "name", "prototype", ...words(staticAttributes[name])];
     for (const [key, n] of words(statics).map((word) => word.split("/"))) {
       ofClass.push(key);
       await checkOperation(Class, key, Number(n), `static ${name}.${key}`);
