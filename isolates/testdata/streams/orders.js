@@ -179,3 +179,71 @@ test("a transform's sides: flush, cancel and abort run one of them only", async 
   await assert.rejects(aborting.writable.abort("r"), { value: "c" });
   await assert.rejects(aborting.readable.getReader().closed, { value: "c" });
 });
+
+// settled gives the names of promises in the order in which they settle; ! is a rejection.
+async function settled(promises, go) {
+  const log = [];
+  for (const [name, promise] of Object.entries(promises)) promise.then(() => log.push(name), () => log.push(`${name}!`));
+  go();
+  await tick();
+  await tick();
+  return log.join(" ");
+}
+
+test("promises of a stream settle in the standard's order", async () => {
+  const held = (method) => {
+    const held = {};
+    held.stream = new WritableStream({ [method]: () => new Promise((resolve, reject) => { held.resolve = resolve; held.reject = reject; }) });
+    return held;
+  };
+  let h = held("close");
+  await tick();
+  let w = h.stream.getWriter();
+  let close = w.close();
+  assert.equal(await settled({ closed: w.closed, close }, () => h.resolve()), "close closed");
+  for (const [end, expected] of [[(x) => x.resolve(), "close abort closed"], [(x) => x.reject(), "close! abort! closed!"]]) {
+    h = held("close");
+    await tick();
+    w = h.stream.getWriter();
+    close = w.close();
+    assert.equal(await settled({ closed: w.closed, abort: w.abort("a"), close }, () => end(h)), expected);
+  }
+  h = held("write");
+  await tick();
+  w = h.stream.getWriter();
+  const [one, two] = [w.write(1), w.write(2)];
+  close = w.close();
+  await tick();
+  assert.equal(await settled({ closed: w.closed, close, two, one, abort: w.abort("a") }, () => h.resolve()), "one two! abort close! closed!");
+  for (const [end, expected] of [[(c) => c.close(), "closed read"], [(c) => c.error(1), "closed! read!"]]) {
+    let controller;
+    const r = new ReadableStream({ start(c) { controller = c; } }).getReader();
+    assert.equal(await settled({ read: r.read(), closed: r.closed }, () => end(controller)), expected);
+  }
+});
+
+test("a released reader's buffer goes to the next reader as bytes", async () => {
+  let c;
+  const s = new ReadableStream({ type: "bytes", start(x) { c = x; } });
+  let r = s.getReader({ mode: "byob" });
+  const first = r.read(new Uint8Array(4));
+  r.releaseLock();
+  r = s.getReader({ mode: "byob" });
+  const second = r.read(new Uint16Array(4));
+  assert.equal(c.byobRequest.view.length, 4);
+  c.byobRequest.view[0] = 1;
+  c.byobRequest.respond(1);
+  c.enqueue(new Uint8Array([2, 3]));
+  await assert.rejects(first, TypeError);
+  assert.deepEqual([...(await second).value], [0x201]);
+});
+
+test("the iterator's members reject, whatever they are called on", async () => {
+  const proto = Object.getPrototypeOf(new ReadableStream().values());
+  assert.deepEqual(Object.getOwnPropertyNames(proto), ["next", "return"]);
+  assert.deepEqual([proto.next.length, proto.return.length, proto[Symbol.toStringTag]], [0, 1, "ReadableStream AsyncIterator"]);
+  for (const self of [null, undefined, 1, {}]) {
+    await assert.rejects(proto.next.call(self), TypeError);
+    await assert.rejects(proto.return.call(self), TypeError);
+  }
+});
