@@ -3,13 +3,10 @@
 "use strict";
 
 const {
-  ArrayBufferIsView, ArrayBufferPrototypeGetByteLength, DataViewPrototypeGetBuffer, DataViewPrototypeGetByteLength,
-  DataViewPrototypeGetByteOffset, List, MathFloor, MathTrunc, NumberIsFinite, NumberIsNaN, ObjectDefineProperty,
-  Promise, PromisePrototypeThen, PromiseResolve, ReflectApply, ReflectDefineProperty, ReflectGetOwnPropertyDescriptor,
-  ReflectGetPrototypeOf, ReflectOwnKeys, StringPrototypeCharCodeAt, StringPrototypeIsWellFormed,
-  StringPrototypeToWellFormed, SymbolIterator, SymbolToStringTag, TypeError, TypedArrayPrototypeGetBuffer,
-  TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetByteOffset, TypedArrayPrototypeGetTag, Uint8Array, WeakSet,
-  WeakSetPrototypeAdd, WeakSetPrototypeHas, globalThis, sealedProto,
+  List, MathFloor, MathTrunc, NumberIsFinite, NumberIsNaN, ObjectDefineProperty, Promise, PromisePrototypeThen, PromiseResolve,
+  ReflectApply, ReflectDefineProperty, ReflectGetOwnPropertyDescriptor, ReflectGetPrototypeOf, ReflectOwnKeys,
+  StringPrototypeCharCodeAt, StringPrototypeIsWellFormed, StringPrototypeToWellFormed, SymbolIterator, SymbolToStringTag, TypeError,
+  WeakSet, WeakSetPrototypeAdd, WeakSetPrototypeHas, globalThis, sealedProto,
 } = primordials;
 
 // ---- scalars ----
@@ -155,49 +152,6 @@ function illegalConstructor() {
 
 function illegalInvocation(name) {
   return new TypeError(`Illegal invocation: this is not a ${name}`);
-}
-
-// ---- buffers ----
-
-function isArrayBuffer(value) {
-  if (typeof value !== "object" || value === null) return false;
-  try {
-    ArrayBufferPrototypeGetByteLength(value);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function isBufferSource(value) {
-  return ArrayBufferIsView(value) || isArrayBuffer(value);
-}
-
-// viewBytes gives a Uint8Array over the same memory as an ArrayBuffer or view.
-function viewBytes(source) {
-  if (!ArrayBufferIsView(source)) return new Uint8Array(source);
-  if (TypedArrayPrototypeGetTag(source) !== undefined) {
-    return new Uint8Array(TypedArrayPrototypeGetBuffer(source), TypedArrayPrototypeGetByteOffset(source),
-      TypedArrayPrototypeGetByteLength(source));
-  }
-  return new Uint8Array(DataViewPrototypeGetBuffer(source), DataViewPrototypeGetByteOffset(source),
-    DataViewPrototypeGetByteLength(source));
-}
-
-// copyBytes gives a Uint8Array of its own with the bytes of an ArrayBuffer or view; a detached one reads as empty.
-function copyBytes(source) {
-  let view;
-  try {
-    view = viewBytes(source);
-  } catch {
-    return new Uint8Array(0);
-  }
-  return new Uint8Array(view);
-}
-
-function toBufferSource(value, what) {
-  if (!isBufferSource(value)) throw new TypeError(`${what} is not an ArrayBuffer or a view of one`);
-  return value;
 }
 
 // ---- promises ----
@@ -387,7 +341,7 @@ function definePairIterator(Class, name, pairs) {
 primordials.ObjectAssign(internal, {
   toDOMString, toUSVString, toByteString, toInteger, toUnsignedShort, toLong, toUnsignedLong, toLongLong, toUnsignedLongLong,
   toUnrestrictedDouble, toEnum, isObject, toSequence, toRecord, toDictionary, toCallback, requireArguments, illegalConstructor,
-  illegalInvocation, isArrayBuffer, isBufferSource, viewBytes, copyBytes, toBufferSource, noop, newCapability, markHandled, upon,
+  illegalInvocation, noop, newCapability, markHandled, upon,
   resolvedWith, follow, exposeMembers, checkGlobal, defineAttribute, defineGlobal, defineInterface, defineTag, defineConstants, defineAlias, defineOperation,
   definePairIterator,
 });

@@ -4,12 +4,13 @@
 "use strict";
 
 const {
-  ArrayBufferIsView, List, RangeError, ReflectApply, StringFromCharCode, StringPrototypeCharCodeAt,
+  List, RangeError, ReflectApply, StringFromCharCode, StringPrototypeCharCodeAt,
   StringPrototypeIsWellFormed, StringPrototypeSlice, StringPrototypeToWellFormed, TypeError, TypedArrayPrototypeGetTag, TypedArrayPrototypeSet, Uint16Array, Uint8Array,
   lengthOf, subarray,
 } = primordials;
 const {
-  askOps, defineInterface, encodingOf, illegalInvocation, isBufferSource, requireArguments, toDOMString, toDictionary, viewBytes,
+  askOps, defineInterface, encodingOf, illegalInvocation, isBufferSource, isView, requireArguments, toDOMString, toDictionary,
+  viewBytes,
 } = internal;
 const { ask, decode, encode, encodeInto } = host;
 
@@ -27,7 +28,7 @@ class TextEncoder {
     if (!(#brand in this)) throw illegalInvocation("TextEncoder");
     requireArguments(arguments.length, 2, "TextEncoder.encodeInto");
     const text = toDOMString(source);
-    if (!ArrayBufferIsView(destination) || TypedArrayPrototypeGetTag(destination) !== "Uint8Array") {
+    if (!isView(destination) || TypedArrayPrototypeGetTag(destination) !== "Uint8Array") {
       throw new TypeError("TextEncoder.encodeInto: the destination is not a Uint8Array");
     }
     const counts = encodeInto(text, destination);

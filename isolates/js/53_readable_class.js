@@ -3,11 +3,11 @@
 "use strict";
 
 const {
-  ArrayBufferIsView, ArrayBufferPrototypeGetByteLength, ArrayBufferPrototypeGetDetached, ObjectDefineProperty,
+  ArrayBufferPrototypeGetByteLength, ArrayBufferPrototypeGetDetached, ObjectDefineProperty,
   PromiseReject, RangeError, ReflectApply, SymbolAsyncIterator, TypeError,
 } = primordials;
 const {
-  TOKEN, defineAlias, defineInterface, illegalConstructor, illegalInvocation, isObject, newCapability, requireArguments,
+  TOKEN, defineAlias, defineInterface, illegalConstructor, illegalInvocation, isObject, isView, newCapability, requireArguments,
   toCallback, toDictionary, toEnum, toUnsignedLongLong,
 } = internal;
 const { streams } = internal;
@@ -236,7 +236,7 @@ class ReadableStreamBYOBReader {
     try {
       if (!(#reader in this)) throw illegalInvocation("ReadableStreamBYOBReader");
       requireArguments(arguments.length, 1, "read");
-      if (!ArrayBufferIsView(view)) throw new TypeError("read: the argument is not a view");
+      if (!isView(view)) throw new TypeError("read: the argument is not a view");
       const min = toDictionary(options, "read: the options")?.min;
       return readInto(this.#reader, view, min === undefined ? 1 : toUnsignedLongLong(min, "enforce", "read: min"));
     } catch (error) {
@@ -322,7 +322,7 @@ class ReadableStreamBYOBRequest {
   respondWithNewView(view) {
     if (!(#controller in this)) throw illegalInvocation("ReadableStreamBYOBRequest");
     requireArguments(arguments.length, 1, "respondWithNewView");
-    if (!ArrayBufferIsView(view)) throw new TypeError("respondWithNewView: the argument is not a view");
+    if (!isView(view)) throw new TypeError("respondWithNewView: the argument is not a view");
     if (this.#controller === null) throw new TypeError("respondWithNewView: this request was answered already");
     if (ArrayBufferPrototypeGetDetached(viewParts(view).buffer)) {
       throw new TypeError("respondWithNewView: the view's buffer is detached");
@@ -361,7 +361,7 @@ class ReadableByteStreamController {
   enqueue(chunk) {
     if (!(#controller in this)) throw illegalInvocation("ReadableByteStreamController");
     requireArguments(arguments.length, 1, "enqueue");
-    if (!ArrayBufferIsView(chunk)) throw new TypeError("enqueue: the chunk is not a view");
+    if (!isView(chunk)) throw new TypeError("enqueue: the chunk is not a view");
     const { buffer, length } = viewParts(chunk);
     if (length === 0 || ArrayBufferPrototypeGetByteLength(buffer) === 0) throw new TypeError("enqueue: the chunk is empty");
     const c = this.#controller;

@@ -3,10 +3,11 @@
 "use strict";
 
 const {
-  ArrayBufferIsView, NumberPrototypeToString, TypeError, TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetTag, Uint8Array,
+  NumberPrototypeToString, TypeError, TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetTag, Uint8Array,
 } = primordials;
 const {
-  DOMException, QuotaExceededError, TOKEN, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject, requireArguments, viewBytes,
+  DOMException, QuotaExceededError, TOKEN, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject, isView,
+  requireArguments, viewBytes,
 } = internal;
 const { subtle } = internal.crypto;
 const { random } = host;
@@ -32,7 +33,7 @@ class Crypto {
   getRandomValues(array) {
     if (!(#brand in this)) throw illegalInvocation("Crypto");
     requireArguments(arguments.length, 1, "getRandomValues");
-    if (!ArrayBufferIsView(array)) throw new TypeError("getRandomValues: the argument is not a typed array");
+    if (!isView(array)) throw new TypeError("getRandomValues: the argument is not a typed array");
     if (!isIntegerArray(array)) throw new DOMException("getRandomValues: the array is not one of integers", "TypeMismatchError");
     const length = TypedArrayPrototypeGetByteLength(array);
     if (length > 65536) throw new QuotaExceededError("getRandomValues: more than 65536 bytes at once");
