@@ -88,7 +88,9 @@ func (w *watch) used(now time.Time, cpu time.Duration) time.Duration {
 // soFar is what the thread can have used in the time that passed since something began that was not looked at yet: no more
 // than that, and no more than it has used since the latest look. On a busy machine that is far less. Nothing has passed where it began
 // after the watchdog had last read the time.
-func (w *watch) soFar(passed, cpu time.Duration) time.Duration { return max(0, min(passed, cpu-w.seen)) }
+func (w *watch) soFar(passed, cpu time.Duration) time.Duration {
+	return max(0, min(passed, cpu-w.seen))
+}
 
 // spent is the CPU time that the thread can have used since start, outside of a turn. Owner thread only.
 func (w *watch) spent(start time.Time) time.Duration {
