@@ -133,6 +133,22 @@ declare var Navigator: {
   new (): Navigator;
 };
 
+/** What getRandomValues() throws for more than 65536 bytes. */
+interface QuotaExceededError extends DOMException {
+  readonly quota: number | null;
+  readonly requested: number | null;
+}
+
+interface QuotaExceededErrorOptions {
+  quota?: number;
+  requested?: number;
+}
+
+declare var QuotaExceededError: {
+  prototype: QuotaExceededError;
+  new (message?: string, options?: QuotaExceededErrorOptions): QuotaExceededError;
+};
+
 /** Declare its members where you use it: `interface Shared { users?: Map<string, User> }`. */
 interface Shared {
   [name: string]: any;
