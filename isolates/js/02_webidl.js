@@ -117,15 +117,25 @@ function toRecord(value, convertKey, convertValue, what) {
   if (!isObject(value)) throw new TypeError(`${what} is not an object`);
   const keys = ReflectOwnKeys(value);
   const list = new List();
+  let changed = false; // some key became another, so that two may be the same
   for (let i = 0; i < keys.length; i++) {
     const descriptor = ReflectGetOwnPropertyDescriptor(value, keys[i]);
     if (descriptor === undefined || !descriptor.enumerable) continue;
     const key = convertKey(keys[i], what);
     const item = convertValue(value[keys[i]], what);
-    list[list.length] = key;
-    list[list.length] = item;
+    changed ||= key !== keys[i];
+    const at = changed ? indexOfKey(list, key) : list.length;
+    list[at] = key;
+    list[at + 1] = item;
   }
   return list;
+}
+
+// indexOfKey is where a key is in a flat list, or the list's length.
+function indexOfKey(list, key) {
+  let i = 0;
+  while (i < list.length && list[i] !== key) i += 2;
+  return i;
 }
 
 // toDictionary checks that a value may be read as a dictionary; undefined and null read as one without members.
@@ -280,70 +290,11 @@ function defineOperation(name, fn) {
   defineGlobal(name, fn, true);
 }
 
-const { IteratorPrototype, ObjectCreate } = primordials;
-
-// definePairIterator gives an interface keys, values, entries, forEach and Symbol.iterator over pairs.
-// pairs(object) must return a flat list key, value, … of the present moment, and throws when object is no such interface.
-function definePairIterator(Class, name, pairs) {
-  class PairIterator {
-    #target;
-    #kind;
-    #index = 0;
-    constructor(target, kind) {
-      this.#target = target;
-      this.#kind = kind;
-    }
-    static next(self) {
-      if (typeof self !== "object" || self === null || !(#target in self)) throw illegalInvocation(`${name} Iterator`);
-      const list = pairs(self.#target);
-      const at = self.#index * 2;
-      if (at >= list.length) return { value: undefined, done: true };
-      self.#index++;
-      const key = list[at];
-      const value = list[at + 1];
-      return { value: self.#kind === 0 ? key : self.#kind === 1 ? value : [key, value], done: false };
-    }
-  }
-  const next = PairIterator.next;
-  const proto = ObjectCreate(IteratorPrototype);
-  ObjectDefineProperty(proto, "next",
-    { __proto__: null, value: { next() { return next(this); } }.next, writable: true, enumerable: true, configurable: true });
-  defineTag(proto, `${name} Iterator`);
-  primordials.ObjectSetPrototypeOf(PairIterator.prototype, proto);
-  // The iterator's own class prototype is skipped, so that no constructor is reachable.
-  const create = (target, kind) => {
-    pairs(target);
-    return primordials.ObjectSetPrototypeOf(new PairIterator(target, kind), proto);
-  };
-  const members = {
-    entries() { return create(this, 2); },
-    keys() { return create(this, 0); },
-    values() { return create(this, 1); },
-    forEach(callback, thisArg = undefined) {
-      pairs(this);
-      requireArguments(arguments.length, 1, `${name}.forEach`);
-      toCallback(callback, `${name}.forEach: the callback`);
-      for (let i = 0; ; i += 2) {
-        const list = pairs(this);
-        if (i >= list.length) return;
-        ReflectApply(callback, thisArg, [list[i + 1], list[i], this]);
-      }
-    },
-  };
-  const keys = ["entries", "keys", "values", "forEach"];
-  for (let i = 0; i < keys.length; i++) {
-    ObjectDefineProperty(Class.prototype, keys[i],
-      { __proto__: null, value: members[keys[i]], writable: true, enumerable: true, configurable: true });
-  }
-  defineAlias(Class.prototype, SymbolIterator, members.entries);
-}
-
 primordials.ObjectAssign(internal, {
   toDOMString, toUSVString, toByteString, toInteger, toUnsignedShort, toLong, toUnsignedLong, toLongLong, toUnsignedLongLong,
   toUnrestrictedDouble, toEnum, isObject, toSequence, toRecord, toDictionary, toCallback, requireArguments, illegalConstructor,
   illegalInvocation, noop, newCapability, markHandled, upon,
   resolvedWith, follow, exposeMembers, checkGlobal, defineAttribute, defineGlobal, defineInterface, defineTag, defineConstants, defineAlias, defineOperation,
-  definePairIterator,
 });
 
 // appendArray adds to an array that goes to a guest, whatever the guest did to Array.prototype.

@@ -250,7 +250,7 @@ function dispatch(target, event, onThrow, onReturn) {
   s.target = s.currentTarget = target;
   s.phase = 2;
   const list = listenersOf(target);
-  invoke(list, s, event, target, true, onThrow, onReturn);
+  if (!s.stopped) invoke(list, s, event, target, true, onThrow, onReturn);
   if (!s.stopped) invoke(list, s, event, target, false, onThrow, onReturn);
   s.phase = 0;
   s.currentTarget = null;
@@ -297,40 +297,46 @@ function fire(target, event) {
 
 class HandlerSlot {
   value = null;
-  registered = false;
+  listener = null; // what calls it, while there is a value
 }
 sealedProto(HandlerSlot);
 
-// setHandler is the setter of an on<type> attribute; the slot keeps its place among the listeners.
-function setHandler(target, slot, type, value) {
+// setHandler is the setter of an on<type> attribute; process(event) says whether the event is canceled. A slot keeps its place
+// among the listeners until it is set to null.
+function setHandler(target, slot, type, value, process = undefined) {
   slot.value = isObject(value) ? value : null;
-  if (slot.value === null || slot.registered) return;
-  slot.registered = true;
+  const list = listenersOf(target);
+  if (slot.value === null) {
+    if (slot.listener !== null) remove(list, slot.listener);
+    slot.listener = null;
+    return;
+  }
+  if (slot.listener !== null) return;
   const callback = function (event) {
     if (typeof slot.value !== "function") return;
-    if (ReflectApply(slot.value, this, [event]) === false) cancel(eventState(event));
+    const canceled = process === undefined ? ReflectApply(slot.value, this, [event]) === false : process(event);
+    if (canceled) cancel(eventState(event));
   };
-  append(listenersOf(target), new Listener(type, callback, false, false, false));
+  slot.listener = new Listener(type, callback, false, false, false);
+  append(list, slot.listener);
 }
 
-// addGlobalHandler is for onerror of the global object; callback says whether the event is canceled.
-internal.addGlobalHandler = (type, callback) => {
-  append(globalListeners, new Listener(type, (event) => { if (callback(event)) cancel(eventState(event)); }, false, false, false));
-};
-
-// The global object's three operations.
+// The global object's three operations are its own, and check what they are called on.
 const operations = {
   addEventListener(type, callback, options = undefined) {
+    internal.checkGlobal(this);
     requireArguments(arguments.length, 2, "addEventListener");
     add(globalListeners, toDOMString(type), toListener(callback), options);
   },
   removeEventListener(type, callback, options = undefined) {
+    internal.checkGlobal(this);
     requireArguments(arguments.length, 2, "removeEventListener");
     const found = find(globalListeners, toDOMString(type), toListener(callback),
       isObject(options) ? !!options.capture : !!options);
     if (found !== null) remove(globalListeners, found);
   },
   dispatchEvent(event) {
+    internal.checkGlobal(this);
     requireArguments(arguments.length, 1, "dispatchEvent");
     if (!internal.isEvent(event)) throw new TypeError("dispatchEvent: the argument is not an Event");
     const s = eventState(event);

@@ -42,11 +42,14 @@ class ErrorEvent extends Event {
     super(type, eventInitDict);
     const init = toDictionary(eventInitDict);
     if (init === undefined) return;
-    const { colno, error, filename, lineno, message } = init;
+    const { colno } = init;
     if (colno !== undefined) this.#colno = toUnsignedLong(colno);
-    this.#error = error;
-    if (filename !== undefined) this.#filename = toDOMString(filename);
+    this.#error = init.error;
+    const { filename } = init;
+    if (filename !== undefined) this.#filename = toUSVString(filename);
+    const { lineno } = init;
     if (lineno !== undefined) this.#lineno = toUnsignedLong(lineno);
+    const { message } = init;
     if (message !== undefined) this.#message = toDOMString(message);
   }
   static {
@@ -87,10 +90,11 @@ class CloseEvent extends Event {
     super(type, eventInitDict);
     const init = toDictionary(eventInitDict);
     if (init === undefined) return;
-    const { code, reason, wasClean } = init;
+    const { code } = init;
     if (code !== undefined) this.#code = toUnsignedShort(code);
+    const { reason } = init;
     if (reason !== undefined) this.#reason = toUSVString(reason);
-    this.#wasClean = !!wasClean;
+    this.#wasClean = !!init.wasClean;
   }
   get wasClean() { check(#reason in this, "CloseEvent"); return this.#wasClean; }
   get code() { check(#reason in this, "CloseEvent"); return this.#code; }

@@ -3,7 +3,7 @@
 "use strict";
 
 const { ObjectDefineProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, globalThis } = primordials;
-const { HandlerSlot, addGlobalHandler, checkGlobal, isObject, setHandler } = internal;
+const { HandlerSlot, checkGlobal, setHandler } = internal;
 
 function define(members) {
   const name = primordials.ReflectOwnKeys(members)[0];
@@ -17,18 +17,16 @@ define({
   get onerror() { checkGlobal(this); return error.value; },
   set onerror(value) {
     checkGlobal(this);
-    error.value = isObject(value) ? value : null;
-    if (error.value === null || error.registered) return;
-    error.registered = true;
-    addGlobalHandler("error", (event) => {
-      if (typeof error.value !== "function") return undefined;
-      const parts = internal.errorEventParts(event);
-      if (parts === undefined) return ReflectApply(error.value, globalThis, [event]) === false;
-      const { message, filename, lineno, colno } = parts;
-      return ReflectApply(error.value, globalThis, [message, filename, lineno, colno, parts.error]) === true;
-    });
+    setHandler(globalThis, error, "error", value, onError);
   },
 });
+
+function onError(event) {
+  const parts = internal.errorEventParts(event);
+  if (parts === undefined) return ReflectApply(error.value, globalThis, [event]) === false;
+  const { message, filename, lineno, colno } = parts;
+  return ReflectApply(error.value, globalThis, [message, filename, lineno, colno, parts.error]) === true;
+}
 
 const unhandled = new HandlerSlot();
 define({

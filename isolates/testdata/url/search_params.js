@@ -75,3 +75,7 @@ test("iteration is live", () => {
   assert.deepEqual(args, [3, 1, 3, 1]);
   assert.throws(() => p.forEach(5), TypeError);
 });
+
+test("of a record: keys that become the same are one, with the place of the first and the value of the last", () => {
+  assert.deepEqual([...new URLSearchParams({ "x\udc53": "1", a: "2", "x\udc5c": "3", "x\ufffd": "4" })], [["x\ufffd", "4"], ["a", "2"]]);
+});
