@@ -20,12 +20,16 @@ function isSpace(c) {
   return c === 32 || c === 9 || c === 10 || c === 13;
 }
 
+function trimEnd(text) {
+  let end = text.length;
+  while (end > 0 && isSpace(StringPrototypeCharCodeAt(text, end - 1))) end--;
+  return StringPrototypeSlice(text, 0, end);
+}
+
 function trim(text) {
   let start = 0;
-  let end = text.length;
-  while (start < end && isSpace(StringPrototypeCharCodeAt(text, start))) start++;
-  while (end > start && isSpace(StringPrototypeCharCodeAt(text, end - 1))) end--;
-  return StringPrototypeSlice(text, start, end);
+  while (start < text.length && isSpace(StringPrototypeCharCodeAt(text, start))) start++;
+  return trimEnd(StringPrototypeSlice(text, start));
 }
 
 function isQuotable(text) {
@@ -55,18 +59,19 @@ function find(text, char, from) {
 }
 
 // parseMimeType gives {essence, params} or null.
-internal.parseMimeType = (input) => {
+function parseMimeType(input) {
   const text = trim(input);
   const slash = StringPrototypeIndexOf(text, "/");
   if (slash <= 0) return null;
   const type = StringPrototypeSlice(text, 0, slash);
   let at = find(text, ";", slash);
-  const subtype = trim(StringPrototypeSlice(text, slash + 1, at));
+  const subtype = trimEnd(StringPrototypeSlice(text, slash + 1, at));
   if (!internal.isToken(type) || !internal.isToken(subtype)) return null;
   const mime = new MimeType(StringPrototypeToLowerCase(`${type}/${subtype}`));
   while (at < text.length) at = parameter(mime, text, at + 1);
   return mime;
-};
+}
+internal.parseMimeType = parseMimeType;
 
 // parameter reads one parameter and gives the position of the semicolon after it.
 function parameter(mime, text, at) {
@@ -84,7 +89,7 @@ function parameter(mime, text, at) {
     end = find(text, ";", q.at);
   } else {
     end = find(text, ";", at);
-    value = trim(StringPrototypeSlice(text, at, end));
+    value = trimEnd(StringPrototypeSlice(text, at, end));
     if (value === "") return end;
   }
   if (internal.isToken(name) && isQuotable(value) && mimeParam(mime, name) === undefined) {
@@ -101,6 +106,38 @@ function mimeParam(mime, name) {
   return undefined;
 }
 internal.mimeParam = mimeParam;
+
+// extractMimeType is the Fetch standard's "extract a MIME type" of what content-type headers say together, or null: the last
+// that is valid, with the charset of one of the same essence before it.
+internal.extractMimeType = (input) => {
+  if (StringPrototypeIndexOf(input, ",") === -1) return notAny(parseMimeType(input));
+  let mime = null;
+  let charset;
+  for (let at = 0; at < input.length;) {
+    const end = endOfValue(input, at);
+    const next = notAny(parseMimeType(StringPrototypeSlice(input, at, end)));
+    at = end + 1;
+    if (next === null) continue;
+    const own = mimeParam(next, "charset");
+    if (mime === null || mime.essence !== next.essence) charset = own;
+    else if (own === undefined && charset !== undefined) {
+      next.params[next.params.length] = "charset";
+      next.params[next.params.length] = charset;
+    }
+    mime = next;
+  }
+  return mime;
+};
+
+function notAny(mime) {
+  return mime === null || mime.essence === "*/*" ? null : mime;
+}
+
+// endOfValue is where a value of a comma-separated list ends: at a comma outside of quotes.
+function endOfValue(text, at) {
+  while (at < text.length && text[at] !== ",") at = text[at] === '"' ? quoted(text, at).at : at + 1;
+  return at;
+}
 
 internal.serializeMimeType = (mime) => {
   let out = mime.essence;

@@ -3,7 +3,7 @@
 "use strict";
 
 const {
-  DateNow, List, PromiseReject, PromiseResolve, StringPrototypeCharCodeAt, StringPrototypeToLowerCase, TypeError,
+  DateNow, List, PromiseReject, PromiseResolve, StringPrototypeCharCodeAt, StringPrototypeToLowerCase,
   TypedArrayPrototypeGetBuffer, TypedArrayPrototypeSet, Uint8Array, lengthOf, subarray,
 } = primordials;
 const {
@@ -26,12 +26,9 @@ class Blob {
       return;
     }
     const parts = blobParts === undefined ? new List() : toSequence(blobParts, toPart, "new Blob: the parts");
-    const init = toDictionary(options, "new Blob: the options");
-    const ending = init?.endings;
-    const native = ending !== undefined && toEnum(ending, endings, "endings") === "native";
-    const type = init?.type;
-    this.#bytes = join(parts, native);
-    this.#type = type === undefined ? "" : cleanType(toDOMString(type));
+    const bag = readBag(toDictionary(options, "new Blob: the options"));
+    this.#bytes = join(parts, bag.native);
+    this.#type = bag.type;
   }
   static {
     bytesOf = (value) => {
@@ -69,6 +66,14 @@ class Blob {
   bytes() { return promised(() => new Uint8Array(bytesOf(this))); }
 }
 defineInterface(Blob, "Blob");
+
+// readBag reads a BlobPropertyBag.
+function readBag(init) {
+  const ending = init?.endings;
+  const native = ending !== undefined && toEnum(ending, endings, "endings") === "native";
+  const type = init?.type;
+  return { __proto__: null, native, type: type === undefined ? "" : cleanType(toDOMString(type)) };
+}
 
 function promised(make) {
   try {
@@ -140,10 +145,14 @@ class File extends Blob {
       return;
     }
     requireArguments(arguments.length, 2, "new File");
-    if (!isObject(fileBits)) throw new TypeError("new File: the parts are not iterable");
-    super(fileBits, options);
-    this.#name = toUSVString(fileName);
-    const modified = toDictionary(options)?.lastModified;
+    const parts = toSequence(fileBits, toPart, "new File: the parts");
+    const name = toUSVString(fileName);
+    const init = toDictionary(options, "new File: the options");
+    const bag = readBag(init);
+    const modified = init?.lastModified;
+    super();
+    fill(this, join(parts, bag.native), bag.type);
+    this.#name = name;
     this.#lastModified = modified === undefined ? DateNow() : toLongLong(modified);
   }
   static {
@@ -169,4 +178,4 @@ internal.blobView = (value) => bytesOf(value);
 internal.blobBytes = (value) => new Uint8Array(bytesOf(value));
 internal.newBlob = (bytes, type) => new Blob(TOKEN, { __proto__: null, bytes, type: cleanType(type) });
 internal.newFile = (bytes, type, name, lastModified) =>
-  new File(TOKEN, { __proto__: null, bytes, type }, { __proto__: null, name, lastModified });
+  new File(TOKEN, { __proto__: null, bytes, type: cleanType(type) }, { __proto__: null, name, lastModified });

@@ -174,7 +174,7 @@ internal.concatBytes = concat;
 // parseFormBody is what formData() promises of a Request or Response.
 internal.parseFormBody = (state, bytes) => {
   const type = internal.contentTypeOf(state);
-  const mime = type === null ? null : internal.parseMimeType(type);
+  const mime = type === null ? null : internal.extractMimeType(type);
   const form = new FormData();
   if (mime !== null && mime.essence === "application/x-www-form-urlencoded") {
     const flat = internal.parseUrlencoded(decode(bytes, false));

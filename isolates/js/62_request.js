@@ -326,7 +326,7 @@ internal.newEventRequest = (method, url, headers, body) =>
   new Request(TOKEN, new RequestState(method, url, false, headers, true, body));
 internal.bodyMimeType = (s) => {
   const type = internal.contentTypeOf(s);
-  const mime = type === null ? null : internal.parseMimeType(type);
+  const mime = type === null ? null : internal.extractMimeType(type);
   return mime === null ? "" : internal.serializeMimeType(mime);
 };
 primordials.ObjectAssign(internal, { Request, requestHeaders, requestSignal, requestState: stateOf, requestURL });

@@ -78,7 +78,7 @@ class Source {
   }
   open(response, signal) {
     const type = internal.contentTypeOf(response);
-    const mime = type === null ? null : internal.parseMimeType(type);
+    const mime = type === null ? null : internal.extractMimeType(type);
     if (response.status !== 200 || mime === null || mime.essence !== "text/event-stream") {
       this.fail();
       signalAbort(signal, undefined);

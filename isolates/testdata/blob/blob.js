@@ -78,3 +78,14 @@ test("File", async () => {
   assert.throws(() => new File("x", "n"), TypeError);
   assert.equal(f.slice() instanceof File, false);
 });
+
+test("File: arguments are converted from left to right, before the constructor of Blob runs", () => {
+  const seen = [];
+  const noted = (name, value) => ({ toString() { seen.push(name); return value; }, valueOf() { seen.push(name); return 5; } });
+  const options = { get type() { seen.push("get type"); return noted("type", "A/B"); }, get lastModified() { return noted("lastModified"); },
+    get endings() { seen.push("endings"); return undefined; } };
+  const file = new File([noted("bits", "xy")], noted("name", "n"), options);
+  assert.deepEqual(seen, ["bits", "name", "endings", "get type", "type", "lastModified"]);
+  assert.deepEqual([file.size, file.name, file.type, file.lastModified], [2, "n", "a/b", 5]);
+  for (const bits of [null, undefined, "text", 5, {}]) assert.throws(() => new File(bits, "n"), TypeError, show(bits));
+});
