@@ -109,9 +109,7 @@ func (t *thread) exchange(ctx context.Context, r *run, c *call, q request) error
 		}
 		hr.Header.Add(q.headers[i], toBytes(q.headers[i+1]))
 	}
-	if hr.Header.Get("User-Agent") == "" {
-		hr.Header.Set("User-Agent", "Pinwheel")
-	}
+	addDefaults(hr.Header)
 	resp, redirected, err := t.pool.fetcher.do(hr, q.redirect)
 	if err != nil {
 		return err
@@ -130,6 +128,15 @@ func (t *thread) exchange(ctx context.Context, r *run, c *call, q request) error
 		return nil
 	})
 	return t.passBody(r, c, resp.Body)
+}
+
+// addDefaults adds what the Fetch standard sends where the handler says nothing.
+func addDefaults(h http.Header) {
+	for _, pair := range [][2]string{{"User-Agent", "Pinwheel"}, {"Accept", "*/*"}, {"Accept-Language", "*"}} {
+		if h.Get(pair[0]) == "" {
+			h.Set(pair[0], pair[1])
+		}
+	}
 }
 
 func (t *thread) passBody(r *run, c *call, body io.Reader) error {

@@ -104,4 +104,5 @@ defineOperation("atob", operations.atob);
 defineOperation("btoa", operations.btoa);
 
 internal.toBase64url = (bytes) => encode(bytes, urlCodes, false);
+internal.fromForgivingBase64 = (text) => decode(text, values, true);
 internal.fromBase64url = (text) => decode(text, urlValues, false);

@@ -53,6 +53,7 @@ internal.newFeed = (onCancel, pull = undefined) => {
   return {
     __proto__: null,
     stream: readableHandle(stream),
+    isOpen() { return stream.state === READABLE; }, // also when it was closed, but not read to the end
     push(bytes) {
       if (lengthOf(bytes) > 0) streams.byteEnqueue(controller, bytes);
       answered();

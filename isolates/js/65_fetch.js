@@ -1,12 +1,12 @@
 // 65_fetch.js is fetch(): the request goes to Go, which dials, follows redirects and guards addresses; the head of the
-// response and the chunks of its body come back under the request's id. Ids never restart in a context.
+// response and the chunks of its body come back under the request's id. Ids never restart in a context. data: URLs are answered here.
 
 "use strict";
 
 const {
   Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet,
-  PromiseReject,
-  StringPrototypeStartsWith, TypeError, sealedProto,
+  PromiseReject, PromiseResolve,
+  StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, TypeError, sealedProto,
 } = primordials;
 const {
   Request, ResponseState, defineOperation, isNullBodyStatus, listFrom, newCapability, noop, onAbort, requestHeaders,
@@ -17,14 +17,17 @@ const { FETCH, FETCH_ABORT } = sendOps;
 
 class Fetch {
   id;
+  url;
   answer; // capability of fetch()'s promise, null once settled
+  upload = null; // the request's body, while it is read
   feed = null; // the response's body
   sent = false;
   noBody;
   run = internal.acting();
   unlisten = noop;
-  constructor(id, noBody) {
+  constructor(id, url, noBody) {
     this.id = id;
+    this.url = url;
     this.answer = newCapability();
     this.noBody = noBody;
   }
@@ -37,19 +40,28 @@ let lastId = 0;
 // nextRequestId numbers everything Go is asked for and answers later: fetches and queue sends.
 internal.nextRequestId = () => ++lastId;
 
+// throwIfAborted is the first thing a fetch does.
+function throwIfAborted(s) {
+  if (s.signal === null || !signalState(s.signal).aborted) return;
+  const { reason } = signalState(s.signal);
+  cancelUpload(s.stream, reason);
+  throw reason;
+}
+
+function cancelUpload(stream, reason) {
+  if (stream !== null) internal.markHandled(internal.cancelStream(stream, reason));
+}
+
+// begin fetches over the network.
 function begin(request) {
   const s = requestState(request);
   const url = requestURL(s);
-  if (s.signal !== null && signalState(s.signal).aborted) {
-    const { reason } = signalState(s.signal);
-    if (s.stream !== null) internal.markHandled(internal.cancelStream(s.stream, reason));
-    throw reason;
-  }
+  throwIfAborted(s);
   if (!StringPrototypeStartsWith(url, "http:") && !StringPrototypeStartsWith(url, "https:")) {
     throw new TypeError(`fetch: ${internal.inspectBrief(url)} is neither http nor https`);
   }
   if (internal.eventIsOver()) throw new TypeError("fetch: the event is over");
-  const f = new Fetch(internal.nextRequestId(), s.method === "HEAD");
+  const f = new Fetch(internal.nextRequestId(), url, s.method === "HEAD");
   const { promise } = f.answer; // taken now: failing at once takes the capability away
   MapPrototypeSet(fetches, f.id, f);
   if (s.signal !== null) f.unlisten = onAbort(s.signal, (reason) => abort(f, reason));
@@ -58,6 +70,7 @@ function begin(request) {
     if (s.source !== null) s.used = true;
     transmit(f, s, url, body);
   } else {
+    f.upload = s.stream;
     internal.readAll(s.stream, Infinity, (bytes) => transmit(f, s, url, bytes), (error) => fail(f, error));
   }
   return promise;
@@ -68,6 +81,7 @@ internal.fetch = begin;
 function transmit(f, s, url, body) {
   if (MapPrototypeGet(fetches, f.id) !== f) return;
   f.sent = true;
+  f.upload = null;
   internal.speakFor(f.run);
   try {
     send(FETCH, f.id, s.method, url, internal.headersList(requestHeaders(s)).flat, body, s.extras.redirect);
@@ -87,10 +101,15 @@ function fail(f, error) {
   } else if (f.feed !== null) f.feed.error(error);
 }
 
+// abort also takes away what has come of a body and was not read.
 function abort(f, reason) {
-  if (MapPrototypeGet(fetches, f.id) !== f) return;
+  if (MapPrototypeGet(fetches, f.id) !== f) {
+    if (f.feed !== null) f.feed.error(reason);
+    return;
+  }
   if (f.sent) sendAbort(f);
   fail(f, reason);
+  cancelUpload(f.upload, reason);
 }
 
 function sendAbort(f) {
@@ -105,7 +124,7 @@ internal.fetchResponse = (id, status, statusText, url, headers, redirected) => {
   const s = new ResponseState(status, null, null);
   s.type = "basic";
   s.statusText = statusText;
-  s.url = url;
+  s.url = withoutFragment(redirected ? url : f.url);
   s.redirected = redirected;
   s.headers = internal.newHeaders(listFrom(headers), true);
   s.immutable = true;
@@ -124,6 +143,11 @@ internal.fetchResponse = (id, status, statusText, url, headers, redirected) => {
   resolve(internal.newResponse(s));
 };
 
+function withoutFragment(url) {
+  const hash = StringPrototypeIndexOf(url, "#");
+  return hash === -1 ? url : StringPrototypeSlice(url, 0, hash);
+}
+
 // fetchChunk: a piece of a response's body, or null at its end.
 internal.fetchChunk = (id, bytes) => {
   const f = MapPrototypeGet(fetches, id);
@@ -133,8 +157,8 @@ internal.fetchChunk = (id, bytes) => {
     return;
   }
   MapPrototypeDelete(fetches, id);
-  f.unlisten();
   if (f.feed !== null) f.feed.close();
+  if (f.feed === null || !f.feed.isOpen()) f.unlisten();
 };
 
 internal.fetchFailed = (id, message) => {
@@ -145,11 +169,20 @@ internal.fetchFailed = (id, message) => {
 // forgetFetches drops what a past event asked for; Go has cancelled it.
 internal.forgetFetches = (run) => internal.forgetIn(fetches, run);
 
+function fetchData(s) {
+  throwIfAborted(s);
+  const response = internal.dataResponse(withoutFragment(requestURL(s)));
+  if (response === null) throw new TypeError("fetch: the data: URL is not well-formed");
+  if (s.method === "HEAD") response.source = null;
+  return PromiseResolve(internal.newResponse(response));
+}
+
 const operations = {
   fetch(input, init = undefined) {
     try {
       requireArguments(arguments.length, 1, "fetch");
-      return begin(new Request(input, init));
+      const request = new Request(input, init);
+      return StringPrototypeStartsWith(requestURL(requestState(request)), "data:") ? fetchData(requestState(request)) : begin(request);
     } catch (error) {
       return PromiseReject(error);
     }

@@ -39,3 +39,13 @@ test("a used request", async () => {
   await r.text();
   await assert.rejects(fetch(r), TypeError);
 });
+
+test("abort cancels the body that is being read", async () => {
+  const c = new AbortController();
+  const seen = [];
+  const body = new ReadableStream({ pull() { return new Promise(() => {}); }, cancel(reason) { seen.push(reason); } });
+  const p = fetch("http://h.invalid/", { method: "POST", body, duplex: "half", signal: c.signal });
+  c.abort("now");
+  assert.deepEqual(seen, ["now"]);
+  await assert.rejects(p, { value: "now" });
+});

@@ -1,0 +1,52 @@
+package isolates
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a handler does not say of a request is said as the Fetch standard has it; the response's URL has no fragment.
+func TestFetchDefaults(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/redirect" {
+			w.Header().Set("Location", "/to?x=|#moved")
+			w.WriteHeader(http.StatusFound)
+			return
+		}
+		_, _ = fmt.Fprintf(w, "%s %s", r.Header.Get("Accept"), r.Header.Get("Accept-Language"))
+	}))
+	t.Cleanup(s.Close)
+	b := newBench(t, loopback)
+	doc := b.task(`export default { async task(event) {
+		const plain = await fetch(event.payload + "/a?x=|#fragment");
+		const own = await fetch(event.payload + "/", { headers: { accept: "a/b", "accept-language": "de" } });
+		const redirected = await fetch(event.payload + "/redirect#fragment");
+		return [plain.url, await plain.text(), await own.text(), redirected.url, redirected.redirected];
+	} }`, `"`+s.URL+`"`)
+	require.Equal(t, []any{s.URL + "/a?x=|", "*/* *", "a/b de", s.URL + "/to?x=|", true}, doc["data"])
+}
+
+// An abort takes a body away that has come and was not read, and leaves one alone that was.
+func TestAbortAfterTheBodyHasCome(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("body")) }))
+	t.Cleanup(s.Close)
+	b := newBench(t, loopback)
+	doc := b.task(`export default { async task(event) {
+		const seen = [];
+		for (const readFirst of [false, true]) {
+			const c = new AbortController();
+			const response = await fetch(event.payload, { signal: c.signal });
+			const copy = readFirst ? await response.text() : undefined;
+			// The end of the body comes before that of a request which is sent later, over the same connection or another.
+			for (let i = 0; i < 3; i++) await (await fetch(event.payload)).text();
+			c.abort("why");
+			seen.push(copy ?? await response.text().catch((reason) => ["rejected", reason]));
+		}
+		return seen;
+	} }`, `"`+s.URL+`"`)
+	require.Equal(t, []any{[]any{"rejected", "why"}, "body"}, doc["data"])
+}
