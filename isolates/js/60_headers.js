@@ -61,8 +61,11 @@ function cleanValue(value, name) {
 // ---- the list: flat name, value, name, value ----
 
 class HeaderList {
-  flat = new List();
+  flat;
   sorted = null;
+  constructor(flat = new List()) {
+    this.flat = flat;
+  }
 }
 sealedProto(HeaderList);
 
@@ -172,9 +175,8 @@ class Headers {
       this.#immutable = immutable;
       return;
     }
-    this.#list = new HeaderList();
+    this.#list = init === undefined ? new HeaderList() : checkHeaders(toHeaderList(init));
     this.#immutable = MUTABLE;
-    if (init !== undefined) fill(this.#list, init);
   }
   static {
     stateOf = (value) => {
@@ -237,47 +239,46 @@ definePairIterator(Headers, "Headers", (value) => sortAndCombine(stateOf(value))
 defineInterface(Headers, "Headers");
 const iterate = Headers.prototype[SymbolIterator];
 
-// fill is the Fetch standard's "fill" with a HeadersInit.
-function fill(list, init) {
+// toHeaderList converts a HeadersInit. What it gives goes through checkHeaders, after the dictionary around it is converted.
+function toHeaderList(init) {
   if (!isObject(init)) throw new TypeError("the headers are neither a sequence of pairs nor a record");
   const method = init[SymbolIterator];
   if (method === iterate && internal.isHeaders(init)) {
+    const list = new HeaderList();
     const sorted = sortAndCombine(stateOf(init));
-    for (let i = 0; i < sorted.length; i++) list.flat[list.flat.length] = sorted[i];
-    list.sorted = null;
-    return;
+    for (let i = 0; i < sorted.length; i++) list.flat[i] = sorted[i];
+    return list;
   }
-  if (method === undefined || method === null) {
-    const record = toRecord(init, byteString, byteString, "the headers");
-    for (let i = 0; i < record.length; i += 2) appendChecked(list, record[i], record[i + 1]);
-    return;
-  }
+  if (method === undefined || method === null) return new HeaderList(toRecord(init, byteString, byteString, "the headers"));
   const pairs = toSequence(init, (pair) => toSequence(pair, byteString, "a header pair"), "the headers", method);
+  const list = new HeaderList();
   for (let i = 0; i < pairs.length; i++) {
     if (pairs[i].length !== 2) throw new TypeError("a header pair does not have exactly two items");
-    appendChecked(list, pairs[i][0], pairs[i][1]);
+    listAppend(list, pairs[i][0], pairs[i][1]);
   }
+  return list;
+}
+
+// checkHeaders is the Fetch standard's "fill" of what is empty: it makes what toHeaderList gave a list of valid headers.
+function checkHeaders(list) {
+  const { flat } = list;
+  for (let i = 0; i < flat.length; i += 2) {
+    flat[i] = lowerName(flat[i]);
+    flat[i + 1] = cleanValue(flat[i + 1], flat[i]);
+  }
+  return list;
 }
 
 function byteString(value) {
   return toByteString(value, "a header's name or value");
 }
 
-function appendChecked(list, name, value) {
-  const lower = lowerName(name);
-  listAppend(list, lower, cleanValue(value, lower));
-}
-
 internal.addInspector(internal.isHeaders, (value) => sortAndCombine(stateOf(value)));
 
 // flatHeaders gives a flat list of any HeadersInit, for what goes to Go.
-internal.flatHeaders = (init) => {
-  const list = new HeaderList();
-  fill(list, init);
-  return list.flat;
-};
+internal.flatHeaders = (init) => checkHeaders(toHeaderList(init)).flat;
 internal.newHeaders = (list, immutable) => new Headers(TOKEN, list, immutable);
 primordials.ObjectAssign(internal, {
-  HeaderList, Headers, cleanValue, fillHeaders: fill, headersList: stateOf, isToken, listAppend, listDelete, listFrom, listGet,
-  listHas, listSet, lowerName,
+  HeaderList, Headers, checkHeaders, cleanValue, headersList: stateOf, isToken, listAppend, listDelete, listFrom, listGet,
+  listHas, listSet, lowerName, toHeaderList,
 });

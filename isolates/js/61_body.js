@@ -65,6 +65,14 @@ function extractObject(out, value) {
   }
 }
 
+// toBody converts what is to be a body, without making one of it: whatever is no body by itself is text.
+function toBody(value) {
+  if (typeof value === "string" || value === undefined || value === null) return value;
+  const kept = typeof value === "object" && (internal.isReadableStream(value) || internal.isBlob(value) || isBufferSource(value) ||
+    internal.isFormData(value) || internal.isURLSearchParams(value));
+  return kept ? value : toDOMString(value);
+}
+
 function isUsed(state) {
   return state.stream === null ? state.used : internal.isStreamDisturbed(state.stream);
 }
@@ -187,5 +195,5 @@ function defineBody(Class, stateOf) {
 }
 
 primordials.ObjectAssign(internal, {
-  bodyStream, cloneBody, consume, defineBody, extractBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes,
+  bodyStream, cloneBody, consume, defineBody, extractBody, toBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes,
 });

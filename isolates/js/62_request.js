@@ -6,7 +6,8 @@
 const { StringPrototypeToUpperCase, TypeError, sealedProto } = primordials;
 const {
   TOKEN, cloneBody, defineBody, defineInterface, dependentSignal, extractBody, illegalInvocation, isBodyUnusable,
-  isBodyUsed, isObject, listFrom, requireArguments, toByteString, toDOMString, toDictionary, toEnum, toUSVString,
+  isBodyUsed, isObject, listFrom, requireArguments, toBody, toByteString, toDOMString, toDictionary, toEnum,
+  toUSVString,
 } = internal;
 
 // Rare fields live apart, so that the common Request is small.
@@ -168,11 +169,11 @@ sealedProto(RequestInit);
 function readInit(init) {
   const out = new RequestInit();
   if (init === undefined) return out;
-  out.body = init.body;
+  out.body = toBody(init.body);
   out.cache = optional(init.cache, (v) => toEnum(v, caches, "cache"));
   out.credentials = optional(init.credentials, (v) => toEnum(v, credentialModes, "credentials"));
   out.duplex = optional(init.duplex, (v) => toEnum(v, ["half"], "duplex"));
-  out.headers = init.headers;
+  out.headers = optional(init.headers, internal.toHeaderList);
   out.integrity = optional(init.integrity, toDOMString);
   out.keepalive = optional(init.keepalive, (v) => !!v);
   out.method = optional(init.method, (v) => toByteString(v, "method"));
@@ -206,6 +207,9 @@ function construct(input, rawInit) {
   else s.headers = internal.newHeaders(internal.headersList(s.headers), false);
   applyExtras(s, init);
   if (init.method !== undefined) s.method = checkMethod(init.method);
+  if (s.extras.mode === "no-cors" && s.method !== "GET" && s.method !== "HEAD" && s.method !== "POST") {
+    throw new TypeError(`new Request: mode no-cors does not allow method ${s.method}`);
+  }
   s.signal = requestSignalFrom(from, init);
   if (init.headers !== undefined) replaceHeaders(s, init.headers);
   applyBody(s, from, init);
@@ -232,7 +236,7 @@ function applyExtras(s, init) {
   if (init.mode !== undefined) extras.mode = init.mode;
   if (init.credentials !== undefined) extras.credentials = init.credentials;
   if (init.cache !== undefined) extras.cache = init.cache;
-  if (init.cache === "only-if-cached" && extras.mode !== "same-origin") {
+  if (extras.cache === "only-if-cached" && extras.mode !== "same-origin") {
     throw new TypeError("new Request: cache only-if-cached needs mode same-origin");
   }
   if (init.redirect !== undefined) extras.redirect = init.redirect;
@@ -275,9 +279,7 @@ function requestSignalFrom(from, init) {
 }
 
 function replaceHeaders(s, headers) {
-  const list = listFrom(null);
-  internal.fillHeaders(list, headers);
-  s.headers = internal.newHeaders(list, false);
+  s.headers = internal.newHeaders(internal.checkHeaders(headers), false);
 }
 
 function applyBody(s, from, init) {
@@ -287,13 +289,16 @@ function applyBody(s, from, init) {
     throw new TypeError(`new Request: a ${s.method} request cannot have a body`);
   }
   if (given) {
+    if (s.extras.keepalive && internal.isReadableStream(init.body)) {
+      throw new TypeError("new Request: a stream as body cannot be keepalive");
+    }
     const extracted = extractBody(init.body);
     s.source = extracted.source;
     s.stream = extracted.stream;
     if (extracted.stream !== null && init.duplex === undefined) {
       throw new TypeError("new Request: a stream as body needs duplex: \"half\"");
     }
-    if (extracted.stream !== null && init.keepalive) throw new TypeError("new Request: a stream as body cannot be keepalive");
+    if (extracted.stream !== null && s.extras.mode === "no-cors") throw new TypeError("new Request: mode no-cors does not allow a stream as body");
     const list = internal.headersList(s.headers);
     if (extracted.type !== null && !internal.listHas(list, "content-type")) {
       internal.listAppend(list, "content-type", extracted.type);

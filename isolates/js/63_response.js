@@ -125,11 +125,7 @@ function readInit(value, what) {
   const init = toDictionary(value, `${what}: the init`);
   if (init === undefined) return undefined;
   const { headers } = init;
-  let list = null;
-  if (headers !== undefined) {
-    list = listFrom(null);
-    internal.fillHeaders(list, headers);
-  }
+  const list = headers === undefined ? null : internal.toHeaderList(headers);
   const givenStatus = init.status;
   const status = givenStatus === undefined ? 200 : toUnsignedShort(givenStatus);
   const givenText = init.statusText;
@@ -156,7 +152,7 @@ function initialize(s, init, extracted) {
     if (!isReasonPhrase(init.statusText)) throw new TypeError("the statusText is not a reason phrase");
     s.status = init.status;
     s.statusText = init.statusText;
-    if (init.list !== null) s.headers = internal.newHeaders(init.list, false);
+    if (init.list !== null) s.headers = internal.newHeaders(internal.checkHeaders(init.list), false);
   }
   if (extracted === null) return;
   if (isNullBodyStatus(s.status)) throw new TypeError(`a response with status ${s.status} cannot have a body`);

@@ -129,3 +129,28 @@ test("referrer and its policy are not taken over by a request that is changed", 
   }
   assert.deepEqual([new Request(first, { referrerPolicy: "unsafe-url" }).referrer, new Request(first, { referrer: "" }).referrer], ["about:client", ""]);
 });
+
+test("mode no-cors", () => {
+  for (const method of ["PUT", "DELETE", "OPTIONS", "PATCH"]) assert.throws(() => new Request("http://a/", { mode: "no-cors", method }), TypeError, method);
+  for (const method of ["get", "HEAD", "post"]) assert.equal(new Request("http://a/", { mode: "no-cors", method }).mode, "no-cors");
+  assert.throws(() => new Request(new Request("http://a/", { method: "PUT" }), { mode: "no-cors" }), TypeError);
+  assert.throws(() => new Request("http://a/", { mode: "no-cors", method: "POST", duplex: "half", body: new ReadableStream() }), TypeError);
+});
+
+test("what a request was made with holds for those made of it", () => {
+  const cached = new Request("http://a/", { cache: "only-if-cached", mode: "same-origin" });
+  assert.equal(new Request(cached).cache, "only-if-cached");
+  assert.throws(() => new Request(cached, { mode: "cors" }), TypeError);
+  const kept = new Request("http://a/", { keepalive: true });
+  const body = new ReadableStream();
+  assert.throws(() => new Request(kept, { method: "POST", duplex: "half", body }), TypeError);
+  assert.equal(body.locked, false);
+});
+
+test("bodies and headers are converted where their members are read", () => {
+  const seen = [];
+  const noted = (name, value) => ({ toString() { seen.push(name); return value; } });
+  const request = new Request("http://a/", { method: noted("method", "POST"), headers: { a: noted("header", "1") }, body: noted("body", "b"), mode: noted("mode", "cors") });
+  assert.deepEqual(seen, ["body", "header", "method", "mode"]);
+  assert.equal(request.headers.get("a"), "1");
+});

@@ -98,3 +98,15 @@ test("subclasses and receivers", async () => {
   assert.throws(() => Object.getOwnPropertyDescriptor(Response.prototype, "status").get.call({}), TypeError);
   await assert.rejects(Response.prototype.json.call({}), TypeError);
 });
+
+test("init is converted before it is checked", () => {
+  assert.throws(() => new Response("", { status: 99, headers: { "": "" } }), RangeError);
+  assert.throws(() => new Response("", { status: 99, headers: { a: "\u0100" } }), TypeError);
+  assert.throws(() => new Response("", { status: 99, statusText: "\u0100" }), TypeError);
+  assert.throws(() => new Response("", { status: 99, statusText: "\n" }), RangeError);
+  assert.throws(() => new Response("", { status: 204, headers: { "a b": "" } }), TypeError);
+  const seen = [];
+  new Response("", { get statusText() { seen.push("statusText"); return ""; }, get status() { seen.push("status"); return { valueOf() { seen.push("number"); return 200; } }; },
+    get headers() { seen.push("headers"); return { get a() { seen.push("a"); return "1"; } }; } });
+  assert.deepEqual(seen, ["headers", "a", "status", "number", "statusText"]);
+});
