@@ -102,7 +102,16 @@ primordials.ErrorCaptureStackTrace = Error.captureStackTrace;
 // features. 90_entry.js calls it in each context, before guest code. Hence such things are read off primordials at each use.
 primordials.takeLate = () => {
   primordials.ErrorIsError = primordials.Error.isError;
+  primordials.ObjectDefineProperty(primordials.Error, "isError",
+    { __proto__: null, value: isError.isError, writable: true, enumerable: false, configurable: true });
   primordials.Float16Array = globalThis.Float16Array;
+};
+
+// isError is Error.isError for which a DOMException is an error, as Web IDL has it: to V8 it is an ordinary object.
+const isError = {
+  isError(value) {
+    return primordials.ErrorIsError(value) || primordials.isDOMException(value);
+  },
 };
 
 // V8 makes `stack` an own accessor with one shared getter; taken here, a stack can be read past what a guest puts on top.

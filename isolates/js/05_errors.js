@@ -54,6 +54,7 @@ defineConstants(DOMException, {
   QUOTA_EXCEEDED_ERR: 22, TIMEOUT_ERR: 23, INVALID_NODE_TYPE_ERR: 24, DATA_CLONE_ERR: 25,
 });
 internal.DOMException = DOMException;
+primordials.isDOMException = internal.isDOMException; // for Error.isError
 
 // ---- what a thrown value says ----
 

@@ -201,6 +201,15 @@ test("DOMException", () => {
   assert.throws(() => Object.getOwnPropertyDescriptor(DOMException.prototype, "name").get.call(new Error()), TypeError);
 });
 
+test("Error.isError knows exceptions of the platform", () => {
+  for (const error of [new Error(), new TypeError(), new DOMException(), new QuotaExceededError()]) assert.equal(Error.isError(error), true);
+  for (const other of [undefined, null, 1, "Error", {}, Object.create(DOMException.prototype), Object.create(Error.prototype), new Proxy(new Error(), {})]) {
+    assert.equal(Error.isError(other), false, show(other));
+  }
+  const d = Object.getOwnPropertyDescriptor(Error, "isError");
+  assert.deepEqual([d.value.name, d.value.length, d.writable, d.enumerable, d.configurable, "prototype" in d.value], ["isError", 1, true, false, true, false]);
+});
+
 test("objects of the platform are attributes of the global object", async () => {
   for (const [name, replaceable] of [["crypto", false], ["navigator", false], ["performance", true], ["scheduler", true], ["self", true]]) {
     const d = Object.getOwnPropertyDescriptor(globalThis, name);
