@@ -20,25 +20,30 @@ function dataCloneError(message) {
   return new DOMException(message, "DataCloneError");
 }
 
-// Transfer is a transfer list, by kinds. A port is replaced by a new one, which is made before the clone.
+// Transfer is a transfer list, by kinds. A port or stream is replaced by a new one, which is made before the clone.
 class Transfer {
+  home; // whose the new ones will be, or null
   buffers = new List();
-  ports = new List();
-  made = new List(); // what takes the place of each port
-  byPort = new Map();
+  objects = new List();
+  made = new List(); // what takes the place of each object
+  madePorts = new List();
+  byObject = new Map();
+  constructor(home) {
+    this.home = home;
+  }
 }
 sealedProto(Transfer);
 
 // isCopied: whether copy() makes the copy. Platform objects that cannot be cloned throw.
 function isCopied(value, transfer) {
   if (internal.isDOMException(value) || internal.isBlob(value) || internal.isCryptoKey(value)) return true;
-  if (transfer !== null && MapPrototypeHas(transfer.byPort, value)) return true;
+  if (transfer !== null && MapPrototypeHas(transfer.byObject, value)) return true;
   if (internal.isPlatformObject(value)) throw dataCloneError(`${internal.inspectBrief(value)} could not be cloned`);
   return false;
 }
 
 function copy(value, transfer) {
-  if (transfer !== null && MapPrototypeHas(transfer.byPort, value)) return MapPrototypeGet(transfer.byPort, value);
+  if (transfer !== null && MapPrototypeHas(transfer.byObject, value)) return MapPrototypeGet(transfer.byObject, value);
   if (internal.isCryptoKey(value)) return internal.cloneCryptoKey(value);
   return internal.isBlob(value) ? copyBlob(value) : copyException(value);
 }
@@ -83,30 +88,40 @@ function clone(value, transfer) {
     }
   });
   if (transfer !== null) {
-    for (let i = 0; i < transfer.ports.length; i++) internal.movePort(transfer.ports[i], transfer.made[i]);
+    const { home, made, objects } = transfer;
+    for (let i = 0; i < objects.length; i++) {
+      if (internal.isMessagePort(objects[i])) internal.movePort(objects[i], made[i]);
+      else internal.moveStream(objects[i], made[i], home);
+    }
   }
   return out;
 }
 
-// toTransfer checks a list of objects to transfer; home is whose the new ports will be.
+// toTransfer checks a list of objects to transfer; home is whose the new ones will be.
 function toTransfer(list, home) {
   if (list.length === 0) return null;
-  const transfer = new Transfer();
+  const transfer = new Transfer(home);
   const seen = new Set();
   for (let i = 0; i < list.length; i++) {
-    const isPort = internal.isMessagePort(list[i]);
-    if (!isPort && !isArrayBuffer(list[i])) throw dataCloneError("a value to transfer is not transferable");
-    if (SetPrototypeHas(seen, list[i])) throw dataCloneError("a value is transferred twice");
-    SetPrototypeAdd(seen, list[i]);
-    if (isPort) {
-      if (internal.isPortDetached(list[i])) throw dataCloneError("a port to transfer is detached");
-      const { made, ports } = transfer;
-      ports[ports.length] = list[i];
-      made[made.length] = internal.newPort(home ?? internal.here());
-      MapPrototypeSet(transfer.byPort, list[i], made[made.length - 1]);
-    } else transfer.buffers[transfer.buffers.length] = list[i];
+    const item = list[i];
+    const isPort = internal.isMessagePort(item);
+    if (!isPort && !internal.isStream(item) && !isArrayBuffer(item)) throw dataCloneError("a value to transfer is not transferable");
+    if (SetPrototypeHas(seen, item)) throw dataCloneError("a value is transferred twice");
+    SetPrototypeAdd(seen, item);
+    if (isArrayBuffer(item)) transfer.buffers[transfer.buffers.length] = item;
+    else addObject(transfer, item, isPort);
   }
   return transfer;
+}
+
+function addObject(transfer, item, isPort) {
+  const { byObject, home, made, madePorts, objects } = transfer;
+  if (isPort && internal.isPortDetached(item)) throw dataCloneError("a port to transfer is detached");
+  const copy = isPort ? internal.newPort(home ?? internal.here()) : internal.prepareStream(item);
+  objects[objects.length] = item;
+  made[made.length] = copy;
+  if (isPort) madePorts[madePorts.length] = copy;
+  MapPrototypeSet(byObject, item, copy);
 }
 
 // toObjects converts a sequence of objects, as transfer lists are.

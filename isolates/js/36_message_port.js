@@ -43,6 +43,7 @@ class PortState {
   queue = new Queue();
   enabled = false;
   detached = false;
+  receive = null; // what takes messages where there is no port: the end of a wire
   pumping = null; // the run for which a task is under way that delivers, once there is one
   onmessage = new HandlerSlot();
   onmessageerror = new HandlerSlot();
@@ -94,7 +95,8 @@ function deliver(s) {
   while (message !== undefined && isOver(message.run)) message = s.queue.shift();
   if (message === undefined) return;
   pump(s);
-  if (message.closes) fire(s.port, new Event("close"));
+  if (s.receive !== null) s.receive(message.data.kind, message.data.value);
+  else if (message.closes) fire(s.port, new Event("close"));
   else fire(s.port, internal.newMessageEvent("message", message.data, "", "", message.ports));
 }
 
@@ -174,8 +176,44 @@ function post(port, s, message, list) {
   }
   const transfer = internal.toTransfer(list, target === null ? null : target.home);
   const data = internal.cloneFor(message, transfer);
-  if (!doomed && !isOver(s.home.run)) enqueue(target, new Message(data, transfer === null ? [] : transfer.made, false, ownerOf(target)));
+  if (!doomed && !isOver(s.home.run)) enqueue(target, new Message(data, transfer === null ? [] : transfer.madePorts, false, ownerOf(target)));
 }
+
+// WireEnd is one end of a wire, which is two entangled ports without objects that guests could see.
+class WireEnd {
+  state;
+  constructor(home) {
+    this.state = new PortState(home, null);
+  }
+  receive(callback) {
+    this.state.receive = callback;
+    this.state.enabled = true;
+    pump(this.state);
+  }
+  // send clones the value, and throws what that throws; to an end that was closed it sends nothing.
+  send(kind, value) {
+    const data = { __proto__: null, kind, value: internal.structuredClone(value) };
+    const { home, other } = this.state;
+    if (other !== null && !isOver(home.run)) enqueue(other, new Message(data, null, false, ownerOf(other)));
+  }
+  // close leaves what was sent to arrive.
+  close() {
+    const s = this.state;
+    s.detached = true;
+    s.queue.clear();
+    if (s.other !== null) s.other = s.other.other = null;
+  }
+}
+sealedProto(WireEnd);
+
+// newWire gives two ends, the second of which is home's, or of whoever acts where that is null.
+internal.newWire = (home) => {
+  const here = new WireEnd(internal.here());
+  const there = new WireEnd(home ?? internal.here());
+  here.state.other = there.state;
+  there.state.other = here.state;
+  return { __proto__: null, here, there };
+};
 
 internal.newPort = (home) => new MessagePort(TOKEN, home);
 internal.isPortDetached = (port) => stateOf(port).detached;

@@ -31,6 +31,10 @@ let stateOf;
 class TransformStream {
   #transform;
   constructor(transformer = undefined, writableStrategy = undefined, readableStrategy = undefined) {
+    if (transformer === TOKEN) {
+      this.#transform = writableStrategy;
+      return;
+    }
     if (transformer !== undefined && !isObject(transformer)) {
       throw new TypeError("new TransformStream: the transformer is not an object");
     }
@@ -44,6 +48,7 @@ class TransformStream {
       if (!isObject(value) || !(#transform in value)) throw illegalInvocation("TransformStream");
       return value.#transform;
     };
+    internal.isTransformStream = (value) => isObject(value) && #transform in value;
   }
   get readable() { return internal.readableHandle(stateOf(this).readable); }
   get writable() { return internal.writableHandle(stateOf(this).writable); }
@@ -281,6 +286,15 @@ function promising(algorithm) {
     }
   };
 }
+
+// transformSides gives both states of a TransformStream; newTransferredTransform makes one of two, between which there is nothing.
+internal.transformSides = (value) => stateOf(value);
+internal.newTransferredTransform = (readable, writable) => {
+  const t = new TransformState();
+  t.readable = readable;
+  t.writable = writable;
+  return new TransformStream(TOKEN, t);
+};
 
 streams.transformEnqueue = enqueue;
 streams.transformReadable = (t) => internal.readableHandle(t.readable);
