@@ -4,7 +4,7 @@
 
 const {
   DateNow, List, NumberPrototypeToString, StringPrototypeIncludes, StringPrototypeIndexOf, StringPrototypeSlice,
-  StringPrototypeToLowerCase, TypeError, TypedArrayPrototypeSet, Uint8Array, lengthOf, subarray,
+  StringPrototypeToLowerCase, StringPrototypeTrim, TypeError, TypedArrayPrototypeSet, Uint8Array, lengthOf, subarray,
 } = primordials;
 const {
   appendArray, defineInterface, definePairIterator, illegalInvocation, isBlob, isFile, isObject, requireArguments,
@@ -42,7 +42,7 @@ class FormData {
   get(name) {
     const list = listOf(this);
     requireArguments(arguments.length, 1, "FormData.get");
-    const at = find(list, toUSVString(name));
+    const at = findEntry(list, toUSVString(name));
     return at === -1 ? null : list[at + 1];
   }
   getAll(name) {
@@ -56,14 +56,14 @@ class FormData {
   has(name) {
     const list = listOf(this);
     requireArguments(arguments.length, 1, "FormData.has");
-    return find(list, toUSVString(name)) !== -1;
+    return findEntry(list, toUSVString(name)) !== -1;
   }
   set(name, value, filename = undefined) {
     const list = listOf(this);
     requireArguments(arguments.length, 2, "FormData.set");
     const key = toUSVString(name);
     const entry = toEntry(value, filename, arguments.length > 2);
-    const at = find(list, key);
+    const at = findEntry(list, key);
     if (at === -1) {
       list[list.length] = key;
       list[list.length] = entry;
@@ -88,7 +88,7 @@ function toEntry(value, filename, named) {
   return internal.newFile(internal.blobView(value), internal.blobType(value), name, modified);
 }
 
-function find(list, name) {
+function findEntry(list, name) {
   for (let i = 0; i < list.length; i += 2) if (list[i] === name) return i;
   return -1;
 }
@@ -199,17 +199,29 @@ function matches(bytes, at, pattern) {
   return true;
 }
 
+function find(text, char, from) {
+  const at = StringPrototypeIndexOf(text, char, from);
+  return at === -1 ? text.length : at;
+}
+
 function isCRLF(bytes, at) {
   return bytes[at] === 13 && bytes[at + 1] === 10;
 }
 
-function parseMultipart(bytes, delimiter, list) {
+// firstDelimiter is where the first line is that begins with the delimiter; what comes before means nothing.
+function firstDelimiter(bytes, delimiter) {
   let at = 0;
-  if (isCRLF(bytes, 0)) at = 2;
+  while (at < lengthOf(bytes) && !((at === 0 || isCRLF(bytes, at - 2)) && matches(bytes, at, delimiter))) at++;
+  return at;
+}
+
+function parseMultipart(bytes, delimiter, list) {
+  let at = firstDelimiter(bytes, delimiter);
   for (;;) {
     if (!matches(bytes, at, delimiter)) throw malformed();
     at += lengthOf(delimiter);
     if (bytes[at] === 45 && bytes[at + 1] === 45) return;
+    while (bytes[at] === 32 || bytes[at] === 9) at++;
     if (!isCRLF(bytes, at)) throw malformed();
     const head = parsePartHead(bytes, at + 2);
     let end = head.at;
@@ -247,21 +259,32 @@ function partHeader(head, line) {
   const colon = StringPrototypeIndexOf(line, ":");
   if (colon === -1) throw malformed();
   const name = StringPrototypeToLowerCase(StringPrototypeSlice(line, 0, colon));
-  const value = primordials.StringPrototypeTrim(StringPrototypeSlice(line, colon + 1));
+  const value = StringPrototypeTrim(StringPrototypeSlice(line, colon + 1));
   if (name === "content-type") head.type = value;
   if (name !== "content-disposition") return;
-  if (!primordials.StringPrototypeStartsWith(value, "form-data;")) throw malformed();
-  head.name = dispositionParam(value, ' name="') ?? dispositionParam(value, ';name="');
-  head.filename = dispositionParam(value, ' filename="') ?? dispositionParam(value, ';filename="');
+  const semicolon = find(value, ";", 0);
+  if (StringPrototypeToLowerCase(StringPrototypeTrim(StringPrototypeSlice(value, 0, semicolon))) !== "form-data") throw malformed();
+  for (let at = semicolon; at < value.length;) at = dispositionParam(head, value, at + 1);
   if (head.name === null) throw malformed();
 }
 
-function dispositionParam(value, start) {
-  const at = StringPrototypeIndexOf(value, start);
-  if (at === -1) return null;
-  const end = StringPrototypeIndexOf(value, '"', at + start.length);
-  if (end === -1) throw malformed();
-  return unescapeName(StringPrototypeSlice(value, at + start.length, end));
+// dispositionParam reads the parameter after a semicolon, and gives where the next semicolon is.
+function dispositionParam(head, text, at) {
+  const equals = find(text, "=", at);
+  const semicolon = find(text, ";", at);
+  if (semicolon <= equals) return semicolon;
+  const key = StringPrototypeToLowerCase(StringPrototypeTrim(StringPrototypeSlice(text, at, equals)));
+  let end = semicolon;
+  let value;
+  if (text[equals + 1] === '"') {
+    const quote = StringPrototypeIndexOf(text, '"', equals + 2);
+    if (quote === -1) throw malformed();
+    value = unescapeName(StringPrototypeSlice(text, equals + 2, quote));
+    end = find(text, ";", quote);
+  } else value = StringPrototypeTrim(StringPrototypeSlice(text, equals + 1, end));
+  if (key === "name") head.name ??= value;
+  if (key === "filename") head.filename ??= value;
+  return end;
 }
 
 function unescapeName(text) {

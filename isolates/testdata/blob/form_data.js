@@ -97,3 +97,19 @@ test("urlencoded", async () => {
   const p = await new Response(new URLSearchParams("x=%20y")).formData();
   assert.equal(p.get("x"), " y");
 });
+
+test("multipart: what other writers make", async () => {
+  const parse = (body) => new Response(body, { headers: { "content-type": "multipart/form-data; boundary=b" } }).formData();
+  const disposition = (rest, value = "v") => `--b\r\nContent-Disposition: ${rest}\r\n\r\n${value}\r\n--b--`;
+  for (const body of [
+    disposition("form-data; name=a"), disposition("Form-Data ;name=\"a\""), disposition("form-data; x; NAME = a ; y=z"),
+    disposition("form-data; x=\" name=\"; name=\"a\""), `a preamble, --b in it\r\n${disposition("form-data; name=a")}\r\nand an epilogue`,
+    disposition("form-data; name=a").replace("--b\r\n", "--b \t\r\n"), `\r\n${disposition("form-data; name=a")}`,
+  ]) assert.equal((await parse(body)).get("a"), "v", body);
+  const file = (await parse(disposition("form-data; filename=\"; name=x;\"; name=a"))).get("a");
+  assert.equal(file.name, "; name=x;");
+  assert.equal((await parse(disposition("form-data; name=\"a=b;c\""))).get("a=b;c"), "v");
+  for (const body of [disposition("attachment; name=a"), disposition("form-data"), disposition("form-data; name=\"a"), disposition("form-data; xname=a"), "no delimiter", "x--b--"]) {
+    await assert.rejects(parse(body), TypeError, body);
+  }
+});
