@@ -50,3 +50,32 @@ func TestAbortAfterTheBodyHasCome(t *testing.T) {
 	} }`, `"`+s.URL+`"`)
 	require.Equal(t, []any{[]any{"rejected", "why"}, "body"}, doc["data"])
 }
+
+// A body that is not what integrity says is a failure, of which the handler gets nothing.
+func TestFetchIntegrity(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodHead {
+			_, _ = w.Write([]byte("hello"))
+		}
+	}))
+	t.Cleanup(s.Close)
+	b := newBench(t, loopback)
+	doc := b.task(`export default { async task(event) {
+		const hash = async (name, text) => btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.digest(name, new TextEncoder().encode(text)))));
+		const good = "sha256-" + await hash("SHA-256", "hello"), bad = "sha256-" + await hash("SHA-256", "other");
+		const strong = "sha512-" + await hash("SHA-512", "hello"), wrong = "sha384-" + await hash("SHA-384", "other");
+		const seen = [];
+		for (const [integrity, init] of [[good], [bad], [bad + " " + good + "?option"], [bad + " " + strong], [good + " " + wrong], ["md5-x"], [""],
+			["sha256-"], [good, { method: "HEAD" }], [good, { signal: AbortSignal.abort("why") }]]) {
+			for (const url of [event.payload, "data:,hello"]) {
+				try {
+					const r = await fetch(url, { ...init, integrity });
+					seen.push([await r.clone().text(), r.url === url, r.bodyUsed]);
+				} catch (error) { seen.push(error.name ?? error); }
+			}
+		}
+		return seen.map(String).filter((x, i, all) => i % 2 === 0 || x !== all[i - 1]);
+	} }`, `"`+s.URL+`/"`)
+	ok, refused := "hello,true,false", "TypeError"
+	require.Equal(t, []any{ok, refused, ok, ok, refused, ok, ok, refused, refused, "why"}, doc["data"])
+}

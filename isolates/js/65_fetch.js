@@ -10,7 +10,7 @@ const {
 } = primordials;
 const {
   Request, ResponseState, defineOperation, isNullBodyStatus, listFrom, newCapability, noop, onAbort, requestHeaders,
-  requestState, requestURL, requireArguments, sendOps, signalState, sourceBytes,
+  requestState, requestURL, requireArguments, sendOps, signalState, sourceBytes, upon,
 } = internal;
 const { send } = host;
 const { FETCH, FETCH_ABORT } = sendOps;
@@ -177,12 +177,34 @@ function fetchData(s) {
   return PromiseResolve(internal.newResponse(response));
 }
 
+// verified follows the promise of a response, which it reads whole, and rejects when the body is not what integrity says.
+function verified(answer, integrity) {
+  const { promise, reject, resolve } = newCapability();
+  upon(answer, (response) => {
+    const s = internal.responseState(response);
+    const verify = (bytes) => {
+      if (bytes === null || !internal.matchesIntegrity(integrity, bytes)) {
+        reject(new TypeError("fetch: the body is not what integrity says"));
+        return;
+      }
+      s.source = bytes;
+      s.stream = null;
+      resolve(response);
+    };
+    if (s.stream === null) verify(s.source);
+    else internal.readAll(s.stream, Infinity, verify, reject);
+  }, reject);
+  return promise;
+}
+
 const operations = {
   fetch(input, init = undefined) {
     try {
       requireArguments(arguments.length, 1, "fetch");
       const request = new Request(input, init);
-      return StringPrototypeStartsWith(requestURL(requestState(request)), "data:") ? fetchData(requestState(request)) : begin(request);
+      const s = requestState(request);
+      const answer = StringPrototypeStartsWith(requestURL(s), "data:") ? fetchData(s) : begin(request);
+      return internal.hasIntegrity(s.extras.integrity) ? verified(answer, s.extras.integrity) : answer;
     } catch (error) {
       return PromiseReject(error);
     }
