@@ -44,7 +44,7 @@ func TestFreedMemoryIsGivenBack(t *testing.T) {
 		inThread()
 	}
 	Trim()
-	require.Less(t, resident(t), before+4*size) // some of it is the race detector's; without the bounds it is 18 times as much
+	require.Less(t, resident(t), before+10*size) // the race detector keeps up to 27 MB of it; without the bounds 71 to 92 MB stay
 }
 
 // resident is the memory of the process that is in RAM and not of files, in bytes.
