@@ -60,13 +60,19 @@ function isSpace(c) {
   return c === 9 || c === 10 || c === 12 || c === 13 || c === 32;
 }
 
+// trim is "strip leading and trailing ASCII whitespace" of the Infra standard.
+function trim(text) {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isSpace(StringPrototypeCharCodeAt(text, start))) start++;
+  while (end > start && isSpace(StringPrototypeCharCodeAt(text, end - 1))) end--;
+  return StringPrototypeSlice(text, start, end);
+}
+internal.asciiSpace = { __proto__: null, isSpace, trim };
+
 // encodingOf gives the name of the encoding that a label stands for, or undefined.
 internal.encodingOf = (label) => {
-  let start = 0;
-  let end = label.length;
-  while (start < end && isSpace(StringPrototypeCharCodeAt(label, start))) start++;
-  while (end > start && isSpace(StringPrototypeCharCodeAt(label, end - 1))) end--;
-  const trimmed = StringPrototypeSlice(label, start, end);
+  const trimmed = trim(label);
   for (let i = 0; i < trimmed.length; i++) {
     if (StringPrototypeCharCodeAt(trimmed, i) > 127) return undefined;
   }

@@ -165,32 +165,13 @@ function remove(list, name, value, from) {
   list.length = to;
 }
 
-// recordList: lone surrogates make names the same that were not; the last value is theirs then.
-function recordList(init) {
-  let changed = false;
-  const list = toRecord(init, (key, what) => {
-    const name = toUSVString(key, what);
-    if (name !== key) changed = true;
-    return name;
-  }, toUSVString, "new URLSearchParams: the init");
-  if (!changed) return list;
-  const out = new List();
-  for (let i = 0; i < list.length; i += 2) {
-    let at = find(out, list[i], undefined);
-    if (at === -1) at = out.length;
-    out[at] = list[i];
-    out[at + 1] = list[i + 1];
-  }
-  return out;
-}
-
 function initialList(init) {
   if (!isObject(init)) {
     const text = toUSVString(init);
     return parseForm(text[0] === "?" ? StringPrototypeSlice(text, 1) : text);
   }
   const method = init[SymbolIterator];
-  if (method === undefined || method === null) return recordList(init);
+  if (method === undefined || method === null) return toRecord(init, toUSVString, toUSVString, "new URLSearchParams: the init");
   const pairs = toSequence(init, (pair) => toSequence(pair, toUSVString, "a pair"), "new URLSearchParams: the init", method);
   const list = new List();
   for (let i = 0; i < pairs.length; i++) {

@@ -53,10 +53,12 @@ function quoted(text, at) {
   return { __proto__: null, value: out, at };
 }
 
+// find is where a character is from a place on, or the end of the text.
 function find(text, char, from) {
   const at = StringPrototypeIndexOf(text, char, from);
   return at === -1 ? text.length : at;
 }
+internal.indexOrEnd = find;
 
 // parseMimeType gives {essence, params} or null.
 function parseMimeType(input) {

@@ -7,7 +7,7 @@ const {
   StringPrototypeToLowerCase, StringPrototypeTrim, TypeError, TypedArrayPrototypeSet, Uint8Array, lengthOf, subarray,
 } = primordials;
 const {
-  appendArray, defineInterface, definePairIterator, illegalInvocation, isBlob, isFile, isObject, requireArguments,
+  appendArray, defineInterface, definePairIterator, illegalInvocation, indexOrEnd, isBlob, isFile, isObject, requireArguments,
   toUSVString,
 } = internal;
 const { decode, encode, random } = host;
@@ -42,7 +42,7 @@ class FormData {
   get(name) {
     const list = listOf(this);
     requireArguments(arguments.length, 1, "FormData.get");
-    const at = findEntry(list, toUSVString(name));
+    const at = find(list, toUSVString(name));
     return at === -1 ? null : list[at + 1];
   }
   getAll(name) {
@@ -56,14 +56,14 @@ class FormData {
   has(name) {
     const list = listOf(this);
     requireArguments(arguments.length, 1, "FormData.has");
-    return findEntry(list, toUSVString(name)) !== -1;
+    return find(list, toUSVString(name)) !== -1;
   }
   set(name, value, filename = undefined) {
     const list = listOf(this);
     requireArguments(arguments.length, 2, "FormData.set");
     const key = toUSVString(name);
     const entry = toEntry(value, filename, arguments.length > 2);
-    const at = findEntry(list, key);
+    const at = find(list, key);
     if (at === -1) {
       list[list.length] = key;
       list[list.length] = entry;
@@ -88,7 +88,7 @@ function toEntry(value, filename, named) {
   return internal.newFile(internal.blobView(value), internal.blobType(value), name, modified);
 }
 
-function findEntry(list, name) {
+function find(list, name) {
   for (let i = 0; i < list.length; i += 2) if (list[i] === name) return i;
   return -1;
 }
@@ -199,11 +199,6 @@ function matches(bytes, at, pattern) {
   return true;
 }
 
-function find(text, char, from) {
-  const at = StringPrototypeIndexOf(text, char, from);
-  return at === -1 ? text.length : at;
-}
-
 function isCRLF(bytes, at) {
   return bytes[at] === 13 && bytes[at + 1] === 10;
 }
@@ -262,7 +257,7 @@ function partHeader(head, line) {
   const value = StringPrototypeTrim(StringPrototypeSlice(line, colon + 1));
   if (name === "content-type") head.type = value;
   if (name !== "content-disposition") return;
-  const semicolon = find(value, ";", 0);
+  const semicolon = indexOrEnd(value, ";", 0);
   if (StringPrototypeToLowerCase(StringPrototypeTrim(StringPrototypeSlice(value, 0, semicolon))) !== "form-data") throw malformed();
   for (let at = semicolon; at < value.length;) at = dispositionParam(head, value, at + 1);
   if (head.name === null) throw malformed();
@@ -270,8 +265,8 @@ function partHeader(head, line) {
 
 // dispositionParam reads the parameter after a semicolon, and gives where the next semicolon is.
 function dispositionParam(head, text, at) {
-  const equals = find(text, "=", at);
-  const semicolon = find(text, ";", at);
+  const equals = indexOrEnd(text, "=", at);
+  const semicolon = indexOrEnd(text, ";", at);
   if (semicolon <= equals) return semicolon;
   const key = StringPrototypeToLowerCase(StringPrototypeTrim(StringPrototypeSlice(text, at, equals)));
   let end = semicolon;
@@ -280,7 +275,7 @@ function dispositionParam(head, text, at) {
     const quote = StringPrototypeIndexOf(text, '"', equals + 2);
     if (quote === -1) throw malformed();
     value = unescapeName(StringPrototypeSlice(text, equals + 2, quote));
-    end = find(text, ";", quote);
+    end = indexOrEnd(text, ";", quote);
   } else value = StringPrototypeTrim(StringPrototypeSlice(text, equals + 1, end));
   if (key === "name") head.name ??= value;
   if (key === "filename") head.filename ??= value;

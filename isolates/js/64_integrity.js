@@ -4,15 +4,12 @@
 
 const { List, StringPrototypeCharCodeAt, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, lengthOf } = primordials;
 const { askOps, fromBase64url, fromForgivingBase64, subtleOps } = internal;
+const { isSpace } = internal.asciiSpace;
 const { ask } = host;
 
 // By strength; the prefixes of metadata and the names of digests.
 const prefixes = ["sha256-", "sha384-", "sha512-"];
 const digests = ["SHA-256", "SHA-384", "SHA-512"];
-
-function isSpace(c) {
-  return c === 32 || c === 9 || c === 10 || c === 12 || c === 13;
-}
 
 // strongest gives the hashes of the strongest algorithm that metadata names, as {algorithm, values}, or null where it names none.
 function strongest(metadata) {
@@ -40,10 +37,9 @@ function isSame(a, b) {
   return true;
 }
 
-// hasIntegrity says whether metadata asks for anything; matchesIntegrity whether bytes are what it says.
-internal.hasIntegrity = (metadata) => metadata !== "" && strongest(metadata) !== null;
-internal.matchesIntegrity = (metadata, bytes) => {
-  const { algorithm, values } = strongest(metadata);
+// integrityOf is what metadata asks for, or null for nothing; matchesIntegrity says whether bytes are that.
+internal.integrityOf = strongest;
+internal.matchesIntegrity = ({ algorithm, values }, bytes) => {
   const actual = ask(askOps.SUBTLE, subtleOps.DIGEST, digests[algorithm], bytes);
   for (let i = 0; i < values.length; i++) {
     if (isSame(actual, fromForgivingBase64(values[i]) ?? fromBase64url(values[i]))) return true;

@@ -204,7 +204,8 @@ const operations = {
       const request = new Request(input, init);
       const s = requestState(request);
       const answer = StringPrototypeStartsWith(requestURL(s), "data:") ? fetchData(s) : begin(request);
-      return internal.hasIntegrity(s.extras.integrity) ? verified(answer, s.extras.integrity) : answer;
+      const integrity = internal.integrityOf(s.extras.integrity);
+      return integrity === null ? answer : verified(answer, integrity);
     } catch (error) {
       return PromiseReject(error);
     }
