@@ -128,8 +128,9 @@ func (l *loop) replied(id int, at time.Time) {
 		return
 	}
 	due := time.Duration(id-p.first) * p.interval
-	p.latency.record(at.Sub(p.start.Add(due)))
+	took := at.Sub(p.start.Add(due))
+	p.latency.record(took)
 	if due < earlyFor {
-		p.early.record(at.Sub(p.start.Add(due)))
+		p.early.record(took)
 	}
 }
