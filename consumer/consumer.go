@@ -40,6 +40,7 @@ type Consumer struct {
 	words   lastWords
 	parts   atomic.Pointer[jetstream.Stream]
 
+	pace     parkPace  // of the settle goroutine
 	replies  replier   // of the settle goroutine
 	acking   []*source // scratch of the settle goroutine: sources with acks to send
 	subjects []string  // scratch of the settle goroutine

@@ -100,22 +100,26 @@ func (c *Consumer) park(h *held) {
 	}
 	header := nats.Header(events.EncodeParked(e))
 	header.Set(events.HeaderMsgID, events.ParkedID(e))
-	c.publishParked(h, &nats.Msg{Subject: c.cfg.Prefix.Parked(e), Header: header, Data: e.Body}, true)
+	c.parkInTurn(parkable{h, &nats.Msg{Subject: c.cfg.Prefix.Parked(e), Header: header, Data: e.Body}, true})
 }
 
-// publishParked stores m. absent: it is certain that it is not stored. Then a refusal lets dispatch decide anew, after a while: the stream may be
+// publishParked stores p. When it is certain that it is not stored, a refusal lets dispatch decide anew, after a while: the stream may be
 // full of events that find no room in the window because of those that wait here to be parked.
-func (c *Consumer) publishParked(h *held, m *nats.Msg, absent bool) {
-	c.asker.ask(m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
+func (c *Consumer) publishParked(p parkable, round uint64) {
+	h := p.h
+	c.asker.ask(p.m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
 		seq, err := storedAt(answer, err)
 		c.do(func() {
+			now := time.Now()
+			c.pace.answered(round, now)
+			c.parkRound(now)
 			if err != nil {
 				c.log.Warn().Err(err).Str("owner", h.event.Owner).Msg("event could not be parked; trying again")
 				var refused *apiError
-				absent := absent && errors.As(err, &refused)
+				absent := p.absent && errors.As(err, &refused)
 				c.after(h.tries, func() {
 					if !absent {
-						c.publishParked(h, m, false)
+						c.parkInTurn(parkable{h, p.m, false})
 					} else if c.table.move(h, running, settling) {
 						c.parking.closed(h.event, 0)
 						h.event.Parked = true // it need not go behind those that are: they may wait for its place

@@ -73,6 +73,36 @@ func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
 	require.Equal(t, 1, e.Attempt)
 }
 
+// However many events are to be parked, few are on their way at once: they are not in the way of what else the server has to do.
+func TestParksAtOnceAreBounded(t *testing.T) {
+	const n, round = 1500, 64
+	srv := natstest.Start(t)
+	watch, pub := natstest.Connect(t, srv), natstest.Connect(t, srv)
+	js := jetStream(t, watch)
+	var sent, done, most atomic.Int64
+	_, err := watch.Subscribe(subjects.AllParked(), func(*nats.Msg) { sent.Add(1) })
+	require.NoError(t, err)
+	require.NoError(t, watch.Flush())
+	cfg := testConfig()
+	cfg.Window = 1024
+	cfg.Step = func(s consumer.Step) {
+		if s == consumer.StepParkStored {
+			most.Store(max(most.Load(), sent.Load()-done.Add(1)+1))
+		}
+	}
+	start(t, pub, cfg, &dispatcher{handle: ack}).stop() // the streams are there
+	for i := range n {
+		publish(t, pub, events.Task, "acme", nil, fmt.Sprint(i))
+	}
+	start(t, natstest.Connect(t, srv), cfg, &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, !e.Parked
+	}})
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Equal(t, n, stored(t, js, consumer.StreamParked))
+	t.Logf("at most %d at once", most.Load())
+	require.LessOrEqual(t, most.Load(), int64(2*round), "one round, and another after an answer that took seconds")
+}
+
 func TestAnotherProcessFindsParkedEvents(t *testing.T) {
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)

@@ -56,6 +56,7 @@ func (c *Consumer) settleLoop(life context.Context) {
 		case now := <-tick.C:
 			c.asker.expire(now)
 			c.bodies.expire(now)
+			c.parkRound(now)
 		}
 		c.inbox.mu.Lock()
 		tasks, c.inbox.tasks = c.inbox.tasks, tasks[:0]
