@@ -24,6 +24,7 @@ type judge struct {
 	all     chan struct{}              // closed when every event has one
 
 	mu       sync.Mutex
+	sent     int     // how many of the events there will be: at first all
 	attempts []uint8 // by event; of its last reply, 0 = none
 	answered int
 	again    int // replies of redelivered events
@@ -37,7 +38,7 @@ type judge struct {
 const maxFaults = 5
 
 func newJudge(s *scenario, n int, bare bool) *judge {
-	return &judge{scenario: s, events: n, bare: bare, attempts: make([]uint8, n), all: make(chan struct{}), last: time.Now()}
+	return &judge{scenario: s, events: n, sent: n, bare: bare, attempts: make([]uint8, n), all: make(chan struct{}), last: time.Now()}
 }
 
 // take takes a reply that came to the subject of an event's number.
@@ -163,14 +164,14 @@ func (j *judge) verdict() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var errs []error
-	if lost := j.events - j.answered; lost > 0 {
+	if lost := j.sent - j.answered; lost > 0 {
 		var ids []string
-		for id, a := range j.attempts {
+		for id, a := range j.attempts[:j.sent] {
 			if a == 0 && len(ids) < maxFaults {
 				ids = append(ids, strconv.Itoa(id))
 			}
 		}
-		errs = append(errs, fmt.Errorf("lost: %d of %d events have no reply, the first are %s", lost, j.events, strings.Join(ids, ", ")))
+		errs = append(errs, fmt.Errorf("lost: %d of %d events have no reply, the first are %s", lost, j.sent, strings.Join(ids, ", ")))
 	}
 	for _, f := range j.faults {
 		errs = append(errs, errors.New(f))

@@ -91,6 +91,11 @@ func (l *loop) warm(ctx context.Context, n, rate int) error {
 
 // run sends n events from number first on and waits for their replies.
 func (l *loop) run(ctx context.Context, first, n, rate int) (*phase, error) {
+	return l.runWhile(ctx, ctx, first, n, rate)
+}
+
+// runWhile is run for the last n events. It sends no more of them when while is done.
+func (l *loop) runWhile(ctx, while context.Context, first, n, rate int) (*phase, error) {
 	l.site.meter.awaitQuiet(ctx, l.r.o.quiet)
 	p := &phase{first: first, events: n, interval: time.Second / time.Duration(rate), latency: newRecorder(), lag: newRecorder(), early: newRecorder()}
 	p.start = time.Now().Add(5 * time.Millisecond)
@@ -98,14 +103,22 @@ func (l *loop) run(ctx context.Context, first, n, rate int) (*phase, error) {
 	l.phase = p
 	l.judge.mu.Unlock()
 	p.from = l.site.meter.read()
-	err := pace(ctx, p.start, p.interval, n, p.lag, func(i int) error {
+	sent := 0
+	err := pace(while, p.start, p.interval, n, p.lag, func(i int) error {
 		if i%100 == 0 {
 			l.r.bar.count("running", i, n)
 		}
+		sent = i + 1
 		return l.send(first + i)
 	})
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || while.Err() == nil) {
 		return nil, fmt.Errorf("send: %w", err)
+	}
+	if sent < n {
+		n = sent
+		l.judge.mu.Lock()
+		p.events, l.judge.sent = n, first+n
+		l.judge.mu.Unlock()
 	}
 	err = l.r.awaitReplies(ctx, l.site, l.judge, first+n)
 	p.to = l.site.meter.read()
