@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
@@ -140,21 +139,3 @@ func laneConsumer(cfg Config, lane int) jetstream.ConsumerConfig {
 }
 
 func laneName(lane int) string { return "lane-" + strconv.Itoa(lane) }
-
-// putPin puts the one message that keeps a stream from being empty. Where it is already nothing is published: of a stream that is
-// just getting more copies such a publish may stay without an answer for long.
-func putPin(ctx context.Context, js jetstream.JetStream, stream, subject string) error {
-	s, err := js.Stream(ctx, stream)
-	if err != nil {
-		return fmt.Errorf("pin of stream %s: %w", stream, err)
-	}
-	if _, err := s.GetLastMsgForSubject(ctx, subject); err == nil {
-		return nil
-	}
-	_, err = js.PublishMsg(ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
-	var api *jetstream.APIError
-	if err == nil || errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence {
-		return nil
-	}
-	return fmt.Errorf("pin of stream %s: %w", stream, err)
-}

@@ -34,6 +34,7 @@ type Consumer struct {
 	retries retries
 	waits   waitingCounts
 	parking parking
+	pins    []*pin
 	bodies  *bodies
 	ticker  *ticker
 	door    door
@@ -70,8 +71,8 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	c := &Consumer{
 		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log,
 		asker: asker{nc: nc}, inbox: inbox{wake: make(chan struct{}, 1)}, retries: retries{wake: make(chan struct{}, 1), of: make(map[string]int)},
-		parking: newParking(),
-		lost:    make(chan struct{}, 1), recreated: make(chan struct{}, 1), renew: make(chan struct{}, 1), sweepNow: make(chan struct{}, 1),
+		parking: newParking(), pins: newPins(cfg),
+		lost: make(chan struct{}, 1), recreated: make(chan struct{}, 1), renew: make(chan struct{}, 1), sweepNow: make(chan struct{}, 1),
 	}
 	c.puller = newPuller(c)
 	c.bodies = newBodies(c)
@@ -104,7 +105,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	}
 	life, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, loop := range []func(context.Context){c.settleLoop, c.leaseLoop, c.retryLoop, c.assetsLoop, c.parkLoop, c.sweepLoop} {
+	for _, loop := range []func(context.Context){c.settleLoop, c.leaseLoop, c.retryLoop, c.assetsLoop, c.parkLoop, c.sweepLoop, c.pinLoop} {
 		running.Go(func() { loop(life) })
 	}
 	running.Go(func() { c.ticker.run(pull) })

@@ -183,16 +183,21 @@ func publish(t testing.TB, nc *nats.Conn, kind events.Kind, owner string, h nats
 	return ack.Sequence
 }
 
-// stored is the number of messages in a stream, the pin not counted.
+// stored is the number of messages in a stream, pins not counted: there may be two for a moment.
 func stored(t testing.TB, js jetstream.JetStream, stream string) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := js.Stream(ctx, stream)
 	require.NoError(t, err)
-	n := int(s.CachedInfo().State.Msgs)
-	if stream == consumer.StreamEvents || stream == consumer.StreamSchedules {
-		n--
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(subjects.Pin()))
+	if stream == consumer.StreamSchedules {
+		info, err = s.Info(ctx, jetstream.WithSubjectFilter(subjects.SchedulesPin()))
+	}
+	require.NoError(t, err)
+	n := int(info.State.Msgs)
+	for _, pins := range info.State.Subjects {
+		n -= int(pins)
 	}
 	return n
 }

@@ -29,6 +29,7 @@ type lane struct {
 	held    int       // events of it, when it was looked at last
 	moved   time.Time // when that was another number than before
 	maxSeq  uint64    // highest stream sequence that came as a first delivery
+	pin     *pin      // of its stream, if that has one
 }
 
 func newLane(stream, consumer string, target int) *lane {

@@ -65,6 +65,13 @@ func newPuller(c *Consumer) *puller {
 		p.lanes = append(p.lanes, newLane(StreamEvents, laneName(i), p.reserve()))
 	}
 	p.lanes = append(p.lanes, dueLanes(c.cfg, p.reserve())...)
+	for _, l := range p.lanes {
+		for _, pin := range c.pins {
+			if pin.stream == l.src.stream {
+				l.pin = pin
+			}
+		}
+	}
 	return p
 }
 
@@ -152,6 +159,9 @@ func (p *puller) take(m *nats.Msg, d *delivery) {
 	}
 	l.heard, l.pending, l.fails = d.now, pending, 0
 	l.weigh(m.Size())
+	if l.pin != nil {
+		l.pin.see(origin.Seq)
+	}
 	p.hears(d.now)
 	again := origin.Deliveries > 1
 	if !again {

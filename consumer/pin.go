@@ -1,0 +1,127 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// pinLook is how often a process looks whether a pin is far behind.
+	pinLook = time.Second
+	// pinBehind is how many messages may have been stored after a pin before it is put at the end again.
+	pinBehind = 64
+)
+
+// pin is a message that stays in a stream and that no consumer wants. nats-server keeps messages in files of some megabytes. When the last
+// file has nothing left in it, as it is whenever everything is acked, it makes a new one, and keeps many of the old ones for what they
+// say of messages removed from before: a file and 256 KB of nats-server's memory for each event that came alone (nats-server 2.15.2). A pin in the last file
+// prevents that, so it follows what is stored (ADR 0017).
+type pin struct {
+	stream, subject string
+	seen            atomic.Uint64 // stream sequence of the last event that came here; written by the puller
+	at              uint64        // that of the pin, when it was looked at last; pinLoop's
+}
+
+func newPins(cfg Config) []*pin {
+	return []*pin{{stream: StreamEvents, subject: cfg.Prefix.Pin()}, {stream: StreamSchedules, subject: cfg.Prefix.SchedulesPin()}}
+}
+
+// see notes an event of the stream.
+func (p *pin) see(seq uint64) {
+	if seq > p.seen.Load() {
+		p.seen.Store(seq)
+	}
+}
+
+func (p *pin) behind() bool { return p.seen.Load() >= p.at+pinBehind }
+
+// pinLoop has the pins follow.
+func (c *Consumer) pinLoop(life context.Context) {
+	tick := time.NewTicker(pinLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-tick.C:
+		}
+		for _, p := range c.pins {
+			if !p.behind() || !c.nc.IsConnected() {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(life, 5*time.Second)
+			if err := p.follow(ctx, c.js); err != nil && life.Err() == nil {
+				c.log.Debug().Err(err).Msg("a pin could not be put at the end of its stream; trying again")
+			}
+			cancel()
+		}
+	}
+}
+
+// follow puts the pin at the end of its stream, unless another process has, and then removes those before it: also one that a process left
+// that died in between.
+func (p *pin) follow(ctx context.Context, js jetstream.JetStream) error {
+	s, err := js.Stream(ctx, p.stream)
+	if err != nil {
+		return fmt.Errorf("pin of stream %s: %w", p.stream, err)
+	}
+	switch last, err := s.GetLastMsgForSubject(ctx, p.subject); {
+	case err == nil:
+		p.at = last.Sequence
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		p.at = 0
+	default:
+		return fmt.Errorf("pin of stream %s: %w", p.stream, err)
+	}
+	if !p.behind() {
+		return nil
+	}
+	if p.at, err = publishPin(ctx, js, p.stream, p.subject, p.at); err != nil {
+		return err
+	}
+	for m, err := range messages(ctx, s, p.subject, 1) {
+		if err != nil {
+			return err
+		}
+		if m.Sequence >= p.at {
+			return nil
+		}
+		if err := s.DeleteMsg(ctx, m.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return fmt.Errorf("pin of stream %s: %w", p.stream, err)
+		}
+	}
+	return nil
+}
+
+// putPin puts the first pin of a stream. Where there is one nothing is published: of a stream that is
+// just getting more copies such a publish may stay without an answer for long.
+func putPin(ctx context.Context, js jetstream.JetStream, stream, subject string) error {
+	s, err := js.Stream(ctx, stream)
+	if err != nil {
+		return fmt.Errorf("pin of stream %s: %w", stream, err)
+	}
+	if _, err := s.GetLastMsgForSubject(ctx, subject); err == nil {
+		return nil
+	}
+	_, err = publishPin(ctx, js, stream, subject, 0)
+	return err
+}
+
+// publishPin stores a pin when the last one is at after, 0 for none, and returns where it is: after, when another one was stored meanwhile.
+func publishPin(ctx context.Context, js jetstream.JetStream, stream, subject string, after uint64) (uint64, error) {
+	ack, err := js.PublishMsg(ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequencePerSubject(after), jetstream.WithRetryAttempts(0))
+	var api *jetstream.APIError
+	switch {
+	case err == nil:
+		return ack.Sequence, nil
+	case errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence:
+		return after, nil
+	}
+	return after, fmt.Errorf("pin of stream %s: %w", stream, err)
+}
