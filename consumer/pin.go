@@ -71,6 +71,7 @@ func (p *pin) follow(ctx context.Context, js jetstream.JetStream) error {
 	if err != nil {
 		return fmt.Errorf("pin of stream %s: %w", p.stream, err)
 	}
+	p.seen.Store(min(p.seen.Load(), s.CachedInfo().State.LastSeq)) // it may be another stream of this name than the events came from
 	switch last, err := s.GetLastMsgForSubject(ctx, p.subject); {
 	case err == nil:
 		p.at = last.Sequence
