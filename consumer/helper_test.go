@@ -190,10 +190,11 @@ func stored(t testing.TB, js jetstream.JetStream, stream string) int {
 	defer cancel()
 	s, err := js.Stream(ctx, stream)
 	require.NoError(t, err)
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(subjects.Pin()))
+	pin := subjects.Pin()
 	if stream == consumer.StreamSchedules {
-		info, err = s.Info(ctx, jetstream.WithSubjectFilter(subjects.SchedulesPin()))
+		pin = subjects.SchedulesPin()
 	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(pin))
 	require.NoError(t, err)
 	n := int(info.State.Msgs)
 	for _, pins := range info.State.Subjects {

@@ -18,10 +18,10 @@ const (
 	pinBehind = 64
 )
 
-// pin is a message that stays in a stream and that no consumer wants. nats-server keeps messages in files of some megabytes. When the last
-// file has nothing left in it, as it is whenever everything is acked, it makes a new one, and keeps many of the old ones for what they
-// say of messages removed from before: a file and 256 KB of nats-server's memory for each event that came alone (nats-server 2.15.2). A pin in the last file
-// prevents that, so it follows what is stored (ADR 0017).
+// pin is a message that stays in a stream and that no consumer wants. nats-server (2.15.2) keeps messages in files of some megabytes. When
+// the last one has nothing left in it, as it has whenever all is acked, nats-server makes another, and keeps the old one for what it says of
+// removed messages that are younger than the first of the stream: a file and up to 256 KB of memory for each event that comes alone. A pin in
+// the last file prevents that, and one in a file of the past causes it, so it follows what is stored (ADR 0017).
 type pin struct {
 	stream, subject string
 	seen            atomic.Uint64 // stream sequence of the last event that came here; written by the puller
