@@ -19,7 +19,7 @@ import (
 // Events that come one by one cost nats-server no file each, also when the first of its files is full: the pin is in the last one.
 func TestPinFollowsWhatIsStored(t *testing.T) {
 	dir := t.TempDir()
-	srv, err := natsd.Open(natsd.Config{StoreDir: dir})
+	srv, err := natsd.Open(natsd.Config{StoreDir: dir, Port: -1})
 	require.NoError(t, err)
 	t.Cleanup(srv.Close)
 	nc := natstest.Connect(t, srv)
