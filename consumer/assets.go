@@ -61,15 +61,14 @@ func createAssets(ctx context.Context, k *assets.Keeper, cfg Config, maxPayload 
 // tryAssets tries once; each request may take as long as patience.
 func tryAssets(ctx context.Context, patience time.Duration, k *assets.Keeper, cfg Config, maxPayload int64) error {
 	var lanes error // one that fails does not keep the others from working
+	pins := newPins(cfg)
 	for _, a := range Assets(cfg, maxPayload) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		err := k.Make(ctx, a)
-		switch {
-		case err != nil || a.Stream == nil:
-		case a.Stream.Name == StreamEvents:
-			err = putPin(ctx, k.JS, StreamEvents, cfg.Prefix.Pin())
-		case a.Stream.Name == StreamSchedules:
-			err = putPin(ctx, k.JS, StreamSchedules, cfg.Prefix.SchedulesPin())
+		if err == nil && a.Stream != nil {
+			if p := pinOf(pins, a.Stream.Name); p != nil {
+				err = p.put(ctx, k.JS)
+			}
 		}
 		cancel()
 		switch {

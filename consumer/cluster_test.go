@@ -153,8 +153,8 @@ func (tr *traffic) settled() {
 	require.Eventually(tr.t, func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		s, err := tr.js.Stream(ctx, consumer.StreamEvents)
-		return err == nil && s.CachedInfo().State.Msgs == 1 // the pin
+		left, err := assets.Count(ctx, tr.js, consumer.StreamEvents, subjects.Pin())
+		return err == nil && left == 0
 	}, clusterPatience, 50*time.Millisecond, "every event ends")
 	letters := map[string]int{}
 	for l, err := range consumer.NewDeadLetters(tr.js, subjects).List(context.Background(), consumer.Filter{}) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/natstest"
 )
@@ -183,24 +184,17 @@ func publish(t testing.TB, nc *nats.Conn, kind events.Kind, owner string, h nats
 	return ack.Sequence
 }
 
-// stored is the number of messages in a stream, pins not counted: there may be two for a moment.
+// stored is the number of messages in a stream, pins not counted.
 func stored(t testing.TB, js jetstream.JetStream, stream string) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := js.Stream(ctx, stream)
-	require.NoError(t, err)
-	pin := subjects.Pin()
-	if stream == consumer.StreamSchedules {
-		pin = subjects.SchedulesPin()
+	pins := map[string]string{
+		consumer.StreamEvents: subjects.Pin(), consumer.StreamSchedules: subjects.SchedulesPin(), consumer.StreamParked: subjects.ParkedPin(),
 	}
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(pin))
+	n, err := assets.Count(ctx, js, stream, pins[stream])
 	require.NoError(t, err)
-	n := int(info.State.Msgs)
-	for _, pins := range info.State.Subjects {
-		n -= int(pins)
-	}
-	return n
+	return int(n)
 }
 
 func eventuallyStored(t testing.TB, js jetstream.JetStream, stream string, n int) {

@@ -221,7 +221,7 @@ func (c *Consumer) openWaiting(ctx context.Context) error {
 // parkedOwners counts the parked events of each owner that has any.
 func (c *Consumer) parkedOwners(ctx context.Context) (map[string]uint64, error) {
 	stream, err := c.js.Stream(ctx, StreamParked)
-	if err != nil || stream.CachedInfo().State.Msgs == 0 {
+	if err != nil {
 		return nil, err
 	}
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(c.cfg.Prefix.AllParked()))
@@ -269,7 +269,7 @@ func (c *Consumer) openParked(ctx context.Context, owner string) error {
 // pullParked sees that the puller has a lane for the owner.
 func (c *Consumer) pullParked(ctx context.Context, owner string) error {
 	l := newLane(StreamParked, parkedConsumer(owner), 0)
-	l.owner, l.src.owner, l.first = owner, owner, c.parking.ask(owner)
+	l.owner, l.src.owner, l.first, l.pin = owner, owner, c.parking.ask(owner), pinOf(c.pins, StreamParked)
 	select {
 	case c.puller.parkedLanes <- l:
 		return nil

@@ -76,8 +76,6 @@ func (c *Consumer) parkRound(now time.Time) {
 	}
 	if p := &c.pace; len(p.waiting) > 0 && p.out == 0 && !p.armed {
 		p.armed = true
-		time.AfterFunc(p.next.Sub(now), func() {
-			c.do(func() { p.armed = false; c.parkRound(time.Now()) })
-		})
+		c.doIn(p.next.Sub(now), func() { p.armed = false; c.parkRound(time.Now()) })
 	}
 }

@@ -29,7 +29,20 @@ type pin struct {
 }
 
 func newPins(cfg Config) []*pin {
-	return []*pin{{stream: StreamEvents, subject: cfg.Prefix.Pin()}, {stream: StreamSchedules, subject: cfg.Prefix.SchedulesPin()}}
+	return []*pin{
+		{stream: StreamEvents, subject: cfg.Prefix.Pin()}, {stream: StreamSchedules, subject: cfg.Prefix.SchedulesPin()},
+		{stream: StreamParked, subject: cfg.Prefix.ParkedPin()},
+	}
+}
+
+// pinOf is the pin of a stream, or nil for one that has none.
+func pinOf(pins []*pin, stream string) *pin {
+	for _, p := range pins {
+		if p.stream == stream {
+			return p
+		}
+	}
+	return nil
 }
 
 // see notes an event of the stream.
@@ -83,8 +96,9 @@ func (p *pin) follow(ctx context.Context, js jetstream.JetStream) error {
 	if !p.behind() {
 		return nil
 	}
-	if p.at, err = publishPin(ctx, js, p.stream, p.subject, p.at); err != nil {
-		return err
+	before := p.at
+	if p.at, err = p.publish(ctx, js, before); err != nil || p.at == before {
+		return err // another process has, and removes what is before it
 	}
 	for m, err := range messages(ctx, s, p.subject, 1) {
 		if err != nil {
@@ -100,23 +114,23 @@ func (p *pin) follow(ctx context.Context, js jetstream.JetStream) error {
 	return nil
 }
 
-// putPin puts the first pin of a stream. Where there is one nothing is published: of a stream that is
+// put puts the first pin of a stream. Where there is one nothing is published: of a stream that is
 // just getting more copies such a publish may stay without an answer for long.
-func putPin(ctx context.Context, js jetstream.JetStream, stream, subject string) error {
-	s, err := js.Stream(ctx, stream)
+func (p *pin) put(ctx context.Context, js jetstream.JetStream) error {
+	s, err := js.Stream(ctx, p.stream)
 	if err != nil {
-		return fmt.Errorf("pin of stream %s: %w", stream, err)
+		return fmt.Errorf("pin of stream %s: %w", p.stream, err)
 	}
-	if _, err := s.GetLastMsgForSubject(ctx, subject); err == nil {
+	if _, err := s.GetLastMsgForSubject(ctx, p.subject); err == nil {
 		return nil
 	}
-	_, err = publishPin(ctx, js, stream, subject, 0)
+	_, err = p.publish(ctx, js, 0)
 	return err
 }
 
-// publishPin stores a pin when the last one is at after, 0 for none, and returns where it is: after, when another one was stored meanwhile.
-func publishPin(ctx context.Context, js jetstream.JetStream, stream, subject string, after uint64) (uint64, error) {
-	ack, err := js.PublishMsg(ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequencePerSubject(after), jetstream.WithRetryAttempts(0))
+// publish stores a pin when the last one is at after, 0 for none, and returns where it is: after, when another one was stored meanwhile.
+func (p *pin) publish(ctx context.Context, js jetstream.JetStream, after uint64) (uint64, error) {
+	ack, err := js.PublishMsg(ctx, &nats.Msg{Subject: p.subject}, jetstream.WithExpectLastSequencePerSubject(after), jetstream.WithRetryAttempts(0))
 	var api *jetstream.APIError
 	switch {
 	case err == nil:
@@ -124,5 +138,5 @@ func publishPin(ctx context.Context, js jetstream.JetStream, stream, subject str
 	case errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence:
 		return after, nil
 	}
-	return after, fmt.Errorf("pin of stream %s: %w", stream, err)
+	return after, fmt.Errorf("pin of stream %s: %w", p.stream, err)
 }

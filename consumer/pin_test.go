@@ -49,8 +49,7 @@ func TestPinFollowsWhatIsStored(t *testing.T) {
 		eventuallyStored(t, js, consumer.StreamEvents, 0)
 		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(subjects.Pin()))
 		require.NoError(t, err)
-		files, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", consumer.StreamEvents, "msgs", "*.blk"))
-		require.NoError(t, err)
+		files := files(t, dir, consumer.StreamEvents)
 		pins := info.State.Subjects[subjects.Pin()]
 		t.Logf("%d events stored, %d pins, the first message at %d, %d files", info.State.LastSeq, pins, info.State.FirstSeq, len(files))
 		if pins == 1 && info.State.FirstSeq > 200 && len(files) < 10 {
@@ -58,4 +57,56 @@ func TestPinFollowsWhatIsStored(t *testing.T) {
 		}
 		require.Less(t, time.Since(begin), patience)
 	}
+}
+
+// Nor do parked events, while one of another owner stays.
+func TestPinOfTheParkedFollows(t *testing.T) {
+	dir := t.TempDir()
+	srv, err := natsd.Open(natsd.Config{StoreDir: dir, Port: -1})
+	require.NoError(t, err)
+	t.Cleanup(srv.Close)
+	nc := natstest.Connect(t, srv)
+	js := jetStream(t, nc)
+	start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+		if e.Parked {
+			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Ack}}, e.Owner != "stays"
+		}
+		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+	}})
+	publish(t, nc, events.Task, "stays", nil, "x")
+	eventuallyStored(t, js, consumer.StreamParked, 1)
+
+	come := func(n int, body string) {
+		for range n {
+			publish(t, nc, events.Task, "acme", nil, body)
+		}
+		eventuallyStored(t, js, consumer.StreamEvents, 0)
+		eventuallyStored(t, js, consumer.StreamParked, 1)
+	}
+	come(12, strings.Repeat("x", 900<<10)) // more than nats-server has in a file
+	s, err := js.Stream(t.Context(), consumer.StreamParked)
+	require.NoError(t, err)
+	for begin := time.Now(); ; come(10, "small") {
+		pin, err := s.GetLastMsgForSubject(t.Context(), subjects.ParkedPin())
+		require.NoError(t, err)
+		if pin.Sequence > 64 {
+			break
+		}
+		require.Less(t, time.Since(begin), patience)
+	}
+	before := len(files(t, dir, consumer.StreamParked))
+	for range 10 {
+		come(1, "small")
+	}
+	after := len(files(t, dir, consumer.StreamParked))
+	t.Logf("%d files, and %d after ten more that came alone", before, after)
+	require.LessOrEqual(t, after, before+1)
+}
+
+// files are those in which a server in dir keeps the messages of a stream.
+func files(t *testing.T, dir, stream string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", stream, "msgs", "*.blk"))
+	require.NoError(t, err)
+	return all
 }

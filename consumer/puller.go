@@ -66,11 +66,7 @@ func newPuller(c *Consumer) *puller {
 	}
 	p.lanes = append(p.lanes, dueLanes(c.cfg, p.reserve())...)
 	for _, l := range p.lanes {
-		for _, pin := range c.pins {
-			if pin.stream == l.src.stream {
-				l.pin = pin
-			}
-		}
+		l.pin = pinOf(c.pins, l.src.stream)
 	}
 	return p
 }

@@ -39,6 +39,11 @@ func (c *Consumer) do(f func()) {
 	c.inbox.signal()
 }
 
+// doIn runs f on the settle goroutine after a while.
+func (c *Consumer) doIn(wait time.Duration, f func()) {
+	time.AfterFunc(wait, func() { c.do(f) })
+}
+
 // settleTick is how often questions are checked for being late.
 const settleTick = 50 * time.Millisecond
 
@@ -228,7 +233,7 @@ func (c *Consumer) after(r *retrier, f func()) bool {
 	if wait == backoff.Stop {
 		return false
 	}
-	time.AfterFunc(wait, func() { c.do(f) })
+	c.doIn(wait, f)
 	return true
 }
 

@@ -57,7 +57,7 @@ func (c *Consumer) takeOver(h *held) {
 		case first.Seq < e.Origin.Seq, last.Seq > e.Origin.Seq: // which had waited for a retry, and came after us
 			body, _ := json.Marshal(supersession{e.Owner, e.Worker, e.Key, e.ScheduledTime}) // strings and a number cannot fail
 			_ = c.nc.Publish(c.supersedeSubject(), body)                                     // not connected: told again
-			time.AfterFunc(supersedeAgain, func() { c.do(func() { c.takeOver(h) }) })
+			c.doIn(supersedeAgain, func() { c.takeOver(h) })
 		default:
 			c.do(func() { c.takenOver(h) })
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 	"github.com/pinwheel-run/pinwheel/internal/natstest"
 )
 
@@ -42,11 +43,13 @@ func TestAskingAClusterForTwinsDoesNoHarm(t *testing.T) {
 
 	second := &dispatcher{handle: ack}
 	startWithin(t, clusterPatience, c.Connect(2), cfg, second)
-	empty := func(stream string, but uint64) bool {
-		s, err := js.Stream(t.Context(), stream)
-		return err == nil && s.CachedInfo().State.Msgs == but && s.CachedInfo().Cluster.Leader != ""
+	empty := func(stream, pin string) bool {
+		n, err := assets.Count(t.Context(), js, stream, pin)
+		return err == nil && n == 0
 	}
-	require.Eventually(t, func() bool { return empty(consumer.StreamEvents, 1) && empty(consumer.StreamParked, 0) }, clusterPatience, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return empty(consumer.StreamEvents, subjects.Pin()) && empty(consumer.StreamParked, subjects.ParkedPin())
+	}, clusterPatience, 20*time.Millisecond)
 	require.Len(t, second.events(), 2)
 	for _, e := range second.events() {
 		require.Equal(t, string(e.Body) == "parked", e.Origin.Stream == consumer.StreamParked, "%s came from %s", e.Body, e.Origin.Stream)

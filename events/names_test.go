@@ -54,6 +54,7 @@ func TestSubjects(t *testing.T) {
 	require.Equal(t, "pinwheel.events.{{partition(16,2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}", s.Stored())
 	require.Equal(t, "pinwheel.events.7.>", s.Lane(7))
 	require.Equal(t, "pinwheel.pin", s.Pin())
+	require.Equal(t, "pinwheel.events.>", s.AllStored())
 	require.Equal(t, "pinwheel.call.fetch.acme.hello", s.Call(Fetch, "acme", "hello"))
 	require.Equal(t, "pinwheel.call.>", s.AllCalls())
 	require.Equal(t, "pinwheel.logs.acme.hello", s.Logs("acme", "hello"))
@@ -67,7 +68,7 @@ func TestSubjects(t *testing.T) {
 	owner, ok := s.ParseParked(s.Parked(e))
 	require.True(t, ok)
 	require.Equal(t, "acme", owner)
-	for _, bad := range []string{"pinwheel.parked.acme", "pinwheel.parked.a*b.x", "other.parked.acme.x", ""} {
+	for _, bad := range []string{"pinwheel.parked.acme", s.ParkedPin(), "pinwheel.parked.a*b.x", "other.parked.acme.x", ""} {
 		_, ok := s.ParseParked(bad)
 		require.False(t, ok, bad)
 	}

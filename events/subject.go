@@ -30,6 +30,9 @@ func (s Subjects) Stored() string {
 	return fmt.Sprintf("%s.events.{{partition(%d,2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}", string(s), Lanes)
 }
 
+// AllStored is the filter for what Stored makes of them.
+func (s Subjects) AllStored() string { return string(s) + ".events.>" }
+
 // Lane is the filter of the consumer of one lane, 0 <= lane < Lanes.
 func (s Subjects) Lane(lane int) string { return string(s) + ".events." + strconv.Itoa(lane) + ".>" }
 
@@ -132,6 +135,9 @@ func (s Subjects) ParseParked(subject string) (owner string, ok bool) {
 	owner, _, more := strings.Cut(rest, ".")
 	return owner, found && more && ValidName(owner)
 }
+
+// ParkedPin is the subject of the message that keeps that stream from being empty. It is of no owner.
+func (s Subjects) ParkedPin() string { return string(s) + ".parked.pin" }
 
 func (s Subjects) parkedOwner(owner string) string { return string(s) + ".parked." + owner + "." }
 

@@ -43,7 +43,7 @@ func (r *runner) noisy(ctx context.Context, s *site, sc *scenario, c Case) (*Rou
 	if err := r.fillNoise(s, noise, sc.noise); err != nil {
 		return nil, err
 	}
-	noisy, over := r.whileNoisy(ctx, s)
+	noisy, over := s.whileNoisy(ctx)
 	beside, err := l.runWhile(ctx, noisy, warm+quiet, n, c.Rate)
 	if err := errors.Join(err, over()); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (r *runner) noisy(ctx context.Context, s *site, sc *scenario, c Case) (*Rou
 }
 
 // whileNoisy is done when less is left than quiet owners may have on their way. over tells what kept it from looking.
-func (r *runner) whileNoisy(ctx context.Context, s *site) (noisy context.Context, over func() error) {
+func (s *site) whileNoisy(ctx context.Context) (noisy context.Context, over func() error) {
 	noisy, stop := context.WithCancel(ctx)
 	failed := make(chan error, 1)
 	go func() {

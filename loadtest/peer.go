@@ -14,8 +14,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
-
-	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // peer is another way to run the same handler on the same stream.
@@ -205,7 +203,6 @@ func (r *runner) openPeer(ctx context.Context, s *site, c Case) error {
 // createStream makes what publishers find of a fleet, with one consumer for all lanes in place of one each: a peer takes
 // events as they come.
 func createStream(ctx context.Context, js jetstream.JetStream) error {
-	subjects := events.Subjects(events.DefaultPrefix)
 	_, err := js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: stream, Subjects: []string{subjects.AllEvents(), subjects.Pin()}, Retention: jetstream.WorkQueuePolicy,
 		SubjectTransform: &jetstream.SubjectTransformConfig{Source: subjects.AllEvents(), Destination: subjects.Stored()},

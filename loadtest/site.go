@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Topologies.
@@ -28,6 +30,7 @@ const (
 	stream       = "PINWHEEL_EVENTS"
 	streamDead   = "PINWHEEL_DEAD"
 	streamParked = "PINWHEEL_PARKED"
+	subjects     = events.Subjects(events.DefaultPrefix)
 )
 
 // site is where a run takes place: NATS and what consumes, started for it alone.
@@ -134,10 +137,7 @@ func (s *site) pause(ctx context.Context, paused bool) error {
 	return names.Err()
 }
 
-// pins are messages of the event stream that are no events: the one that keeps it from being empty.
-const pins = 1
-
-// backlog is how many events are stored.
+// backlog is how many events are stored. The messages that keep the event stream from being empty are none.
 func (s *site) backlog(ctx context.Context, name string) (int, error) {
 	st, err := s.js.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) { // of a peer
@@ -146,11 +146,15 @@ func (s *site) backlog(ctx context.Context, name string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := int(st.CachedInfo().State.Msgs) //nolint:gosec // far below
-	if name == stream {
-		n -= pins
+	pin := subjects.Pin()
+	if name == streamParked {
+		pin = subjects.ParkedPin()
 	}
-	return n, nil
+	info, err := st.Info(ctx, jetstream.WithSubjectFilter(pin))
+	if err != nil {
+		return 0, err
+	}
+	return int(info.State.Msgs - info.State.Subjects[pin]), nil //nolint:gosec // far below
 }
 
 // settled waits until every event is acked. The error says what is left, or became a dead letter.

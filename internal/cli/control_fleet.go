@@ -13,6 +13,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 )
 
 // pool tells what GET /admin/pool tells. A request without sense is answered too: clients of old sent anything.
@@ -30,25 +31,42 @@ func (c *control) stats(ctx context.Context, r request) (any, error) {
 	if err := decodeRequest(r.data, &struct{}{}); err != nil {
 		return nil, err
 	}
+	subjects := events.Subjects(c.f.cfg.Prefix)
 	all := map[string]any{"node": nodeName()}
-	for name, stream := range map[string]string{"events": consumer.StreamEvents, "parked": consumer.StreamParked, "dead": consumer.StreamDead} {
-		s, err := c.js.Stream(ctx, stream)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			continue // it is being made again
+	for _, of := range []struct{ name, stream, filter, pin string }{
+		{"events", consumer.StreamEvents, subjects.AllStored(), subjects.Pin()},
+		{"parked", consumer.StreamParked, subjects.ParkedOwner("*"), subjects.ParkedPin()},
+		{"dead", consumer.StreamDead, subjects.AllDead(), ""},
+	} {
+		switch one, err := c.stored(ctx, of.stream, of.filter, of.pin); {
+		case err == nil:
+			all[of.name] = one
+		case !errors.Is(err, jetstream.ErrStreamNotFound): // else it is being made again
+			return nil, err
 		}
-		if err != nil {
-			return nil, fmt.Errorf("stream %s: %w", stream, err)
-		}
-		state := s.CachedInfo().State
-		one := streamStats{Messages: state.Msgs, Bytes: state.Bytes}
-		if stream == consumer.StreamEvents {
-			one.Messages -= min(1, one.Messages) // the pin, which is its oldest as well
-		} else if state.Msgs > 0 {
-			one.Oldest = state.FirstTime
-		}
-		all[name] = one
 	}
 	return all, nil
+}
+
+// stored tells what a stream holds under filter; all else in it is under pin.
+func (c *control) stored(ctx context.Context, stream, filter, pin string) (one streamStats, err error) {
+	s, err := c.js.Stream(ctx, stream)
+	if err != nil {
+		return one, fmt.Errorf("stream %s: %w", stream, err)
+	}
+	one.Bytes = s.CachedInfo().State.Bytes
+	if one.Messages, err = assets.Count(ctx, c.js, stream, pin); err != nil || one.Messages == 0 {
+		return one, err
+	}
+	first, err := s.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(filter))
+	if errors.Is(err, jetstream.ErrMsgNotFound) { // it has just left
+		return one, nil
+	}
+	if err != nil {
+		return one, fmt.Errorf("oldest message of stream %s: %w", stream, err)
+	}
+	one.Oldest = first.Time
+	return one, nil
 }
 
 // drainProcess has the processes that are meant drain and end.

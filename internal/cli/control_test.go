@@ -257,7 +257,10 @@ func TestControlWorkersAndOwners(t *testing.T) {
 	h.lay(2)
 	stats := h.ask("stats", "")
 	require.EqualValues(t, 2, stats["dead"].(map[string]any)["messages"])
-	require.EqualValues(t, 0, stats["events"].(map[string]any)["messages"])
+	for _, stream := range []string{"events", "parked"} {
+		require.EqualValues(t, 0, stats[stream].(map[string]any)["messages"], stream)
+		require.NotContains(t, stats[stream], "oldest", stream)
+	}
 	require.Equal(t, nodeName(), stats["node"])
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 	"github.com/pinwheel-run/pinwheel/internal/fleettest"
 )
 
@@ -106,14 +108,14 @@ func TestDeadLetterIsShownMendedAndReplayed(t *testing.T) {
 	require.Equal(t, "pinwheel: no such dead letter: 1; 'pinwheel dead ls' lists them\n", r.Err)
 }
 
-// awaitNoEvents waits until every event is settled: only the pin is left in the stream.
+// awaitNoEvents waits until every event is settled.
 func awaitNoEvents(t *testing.T, f *fleettest.Fleet) {
 	t.Helper()
 	js, err := jetstream.New(f.NC)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		s, err := js.Stream(t.Context(), "PINWHEEL_EVENTS")
-		return err == nil && s.CachedInfo().State.Msgs == 1
+		n, err := assets.Count(t.Context(), js, "PINWHEEL_EVENTS", events.Subjects(events.DefaultPrefix).Pin())
+		return err == nil && n == 0
 	}, patience, tick)
 }
 

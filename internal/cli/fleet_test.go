@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -152,12 +153,12 @@ func (h *house) reply(c <-chan *nats.Msg) *events.Reply {
 	}
 }
 
-// stored is how many events are in the stream: those that nobody has settled, and the pin.
+// unsettled is how many events nobody has settled.
 func (h *house) unsettled() uint64 {
 	h.t.Helper()
-	info, err := h.js.Stream(context.Background(), "PINWHEEL_EVENTS")
+	n, err := assets.Count(context.Background(), h.js, "PINWHEEL_EVENTS", events.Subjects(events.DefaultPrefix).Pin())
 	require.NoError(h.t, err)
-	return info.CachedInfo().State.Msgs - 1
+	return n
 }
 
 func (h *house) settled() {

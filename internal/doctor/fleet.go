@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
+
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 )
 
 const (
@@ -169,11 +171,11 @@ func (p *patient) progress(ctx context.Context, all []found) {
 	if again > 0 {
 		p.warn("redeliveries", "expected for a while after a process died or was cut off; else see its logs", "%d of the held events have come more than once", again)
 	}
-	p.counts(all, waiting, held)
+	p.counts(ctx, all, waiting, held)
 }
 
 // counts looks at what lies about.
-func (p *patient) counts(all []found, waiting uint64, held int) {
+func (p *patient) counts(ctx context.Context, all []found, waiting uint64, held int) {
 	for _, f := range all {
 		if f.Asset.Stream == nil {
 			continue
@@ -187,12 +189,15 @@ func (p *patient) counts(all []found, waiting uint64, held int) {
 				p.ok("dead", "no dead letters")
 			}
 		case p.Parked:
-			if state.Msgs > 0 {
-				p.warn("parked", "they run when their owners have room; pinwheel owners set OWNER raises it", "%d events over their owners' limits wait in %s", state.Msgs, p.Parked)
+			if n, err := assets.Count(ctx, p.js, p.Parked, p.Subjects.ParkedPin()); err == nil && n > 0 {
+				p.warn("parked", "they run when their owners have room; pinwheel owners set OWNER raises it", "%d events over their owners' limits wait in %s", n, p.Parked)
 			}
 		case p.Events:
-			// The figures are of several moments: only what is far off is told.
-			if left := int64(state.Msgs) - 1 - int64(waiting) - int64(held); waiting == 0 && held == 0 && left > 0 { //nolint:gosec // counts of messages
+			// The figures are of several moments: told is only what each of them says.
+			if waiting > 0 || held > 0 || state.Msgs <= 1 {
+				continue
+			}
+			if left, err := assets.Count(ctx, p.js, p.Events, p.Subjects.Pin()); err == nil && left > 0 {
 				p.warn("leftovers", "a process removes them within five minutes; pinwheel_swept_messages_total counts", "%d acked events are still in %s", left, p.Events)
 			}
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/natstest"
 )
@@ -289,14 +290,14 @@ func (h *house) letters() map[string][]*events.DeadLetter {
 func (h *house) left() (events, parked, waiting int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	of := func(name string) int {
-		s, err := h.js.Stream(ctx, name)
+	of := func(name, pin string) int {
+		n, err := assets.Count(ctx, h.js, name, pin)
 		if err != nil {
 			return 1 << 20
 		}
-		return int(s.CachedInfo().State.Msgs)
+		return int(n)
 	}
-	return of(consumer.StreamEvents) - 1, of(consumer.StreamParked), of(consumer.StreamSchedules) - 1
+	return of(consumer.StreamEvents, subjects.Pin()), of(consumer.StreamParked, subjects.ParkedPin()), of(consumer.StreamSchedules, subjects.SchedulesPin())
 }
 
 // leftovers tells of the first n events that have not ended.
