@@ -21,6 +21,8 @@ type Config struct {
 	// LaneHeld is how many events of a lane are held, or asked for, while they end as soon as they run: more wait in the stream. It should be below
 	// what an owner may have queued, so that these are not parked, and at least a sixteenth of Window. 0: as many as there is room for.
 	LaneHeld int
+	// Overtake is how many events of a lane must wait before those of owners that have few there are brought past them. 0: never.
+	Overtake int
 	// AckWait is how long the server waits for a sign of life before it gives an event to another
 	// process; so it is also how long the events of a crashed process wait. At least 200 ms.
 	AckWait time.Duration
@@ -65,7 +67,7 @@ func DefaultConfig() Config {
 	return Config{
 		Prefix: events.DefaultPrefix, Window: 1024, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
 		MaxBytes: 2 << 30, Replicas: 1, ReplyPrefixes: []string{"_INBOX."},
-		DeadLetterAge: 30 * 24 * time.Hour, LongRetry: 5 * time.Second, OwnerMaxWaiting: 100_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
+		DeadLetterAge: 30 * 24 * time.Hour, LongRetry: 5 * time.Second, OwnerMaxWaiting: 100_000, Overtake: 10_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
 	}
 }
 
@@ -88,6 +90,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("consumer: Replicas is %d: it is 1, 3 or 5", c.Replicas)
 	case c.LaneHeld != 0 && (c.LaneHeld < c.Window/16 || c.LaneHeld > c.Window):
 		return fmt.Errorf("consumer: LaneHeld is %d: it is 0, or a sixteenth of Window (%d) to all of it", c.LaneHeld, c.Window)
+	case c.Overtake < 0:
+		return fmt.Errorf("consumer: Overtake is %d: it is at least 0", c.Overtake)
 	case c.LongRetry < 0:
 		return fmt.Errorf("consumer: LongRetry is %s: it is at least 0s", c.LongRetry)
 	case c.OwnerMaxWaiting < 0:

@@ -105,7 +105,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	}
 	life, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, loop := range []func(context.Context){c.settleLoop, c.leaseLoop, c.retryLoop, c.assetsLoop, c.parkLoop, c.sweepLoop, c.pinLoop} {
+	for _, loop := range []func(context.Context){c.settleLoop, c.leaseLoop, c.retryLoop, c.assetsLoop, c.parkLoop, c.sweepLoop, c.pinLoop, c.overtakeLoop} {
 		running.Go(func() { loop(life) })
 	}
 	running.Go(func() { c.ticker.run(pull) })

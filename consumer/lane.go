@@ -3,6 +3,7 @@ package consumer
 import (
 	"cmp"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -15,21 +16,22 @@ type lane struct {
 	sub     *nats.Subscription
 	inbox   string
 
-	credits int       // asked for and neither delivered nor given back
-	target  int       // credits it may have; grows when they are used up quickly
-	most    int       // bound of target; 0 = what the reserves of the others leave
-	pending uint64    // messages that waited in the stream at the last delivery
-	heard   time.Time // last word from the server, or when it was asked after having nothing
-	asked   time.Time // last request
-	retryAt time.Time // no request before
-	fails   int       // in a row
-	owner   string    // of a lane of parked events
-	first   int       // bound of such a lane's next request; 0 = none
-	size    int       // bytes of a message, about
-	held    int       // events of it, when it was looked at last
-	moved   time.Time // when that was another number than before
-	maxSeq  uint64    // highest stream sequence that came as a first delivery
-	pin     *pin      // of its stream, if that has one
+	credits int         // asked for and neither delivered nor given back
+	target  int         // credits it may have; grows when they are used up quickly
+	most    int         // bound of target; 0 = what the reserves of the others leave
+	pending uint64      // messages that waited in the stream at the last delivery
+	heard   time.Time   // last word from the server, or when it was asked after having nothing
+	asked   time.Time   // last request
+	retryAt time.Time   // no request before
+	fails   int         // in a row
+	owner   string      // of a lane of parked events
+	first   int         // bound of such a lane's next request; 0 = none
+	size    int         // bytes of a message, about
+	held    int         // events of it, when it was looked at last
+	moved   time.Time   // when that was another number than before
+	maxSeq  uint64      // highest stream sequence that came as a first delivery
+	pin     *pin        // of its stream, if that has one
+	far     atomic.Bool // so many messages wait that events may overtake
 }
 
 func newLane(stream, consumer string, target int) *lane {

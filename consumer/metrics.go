@@ -12,6 +12,7 @@ type metrics struct {
 	acks, ackRetries, renewals, retries, lost         prometheus.Counter
 	stalls, callsStored, callsRefused, swept          prometheus.Counter
 	replaysDropped, putOff, recalled, callsLimited    prometheus.Counter
+	overtook                                          prometheus.Counter
 	dead, hooks                                       *prometheus.CounterVec
 	events                                            [4][6]prometheus.Counter // by kind and verdict
 }
@@ -39,6 +40,7 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 	m.lost = counter("leases_lost", "Events let go because their end was not confirmed in time.")
 	m.stalls = counter("pull_stalls", "Times JetStream was silent and a lane was asked again.")
 	m.swept = counter("swept_messages", "Acked messages that nats-server had not removed.")
+	m.overtook = counter("overtakes", "Events brought past another owner's backlog in their lane.")
 	m.callsStored = counter("calls_stored", "Calls that the bridge stored as events.")
 	m.callsLimited = counter("calls_limited", "Calls refused because their owner called more often than it may.")
 	m.callsRefused = counter("calls_refused", "Calls that the bridge answered with an error.")

@@ -98,9 +98,14 @@ func (c *Consumer) park(h *held) {
 	if h.tries == nil { // else it was refused before
 		h.tries = newRetrier(0)
 	}
+	c.parkInTurn(parkable{h, c.parkedMsg(e), true})
+}
+
+// parkedMsg is e as it waits among the parked events.
+func (c *Consumer) parkedMsg(e *events.Event) *nats.Msg {
 	header := nats.Header(events.EncodeParked(e))
 	header.Set(events.HeaderMsgID, events.ParkedID(e))
-	c.parkInTurn(parkable{h, &nats.Msg{Subject: c.cfg.Prefix.Parked(e), Header: header, Data: e.Body}, true})
+	return &nats.Msg{Subject: c.cfg.Prefix.Parked(e), Header: header, Data: e.Body}
 }
 
 // publishParked stores p. When it is certain that it is not stored, a refusal lets dispatch decide anew, after a while: the stream may be

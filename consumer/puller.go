@@ -158,6 +158,9 @@ func (p *puller) take(m *nats.Msg, d *delivery) {
 	if l.pin != nil {
 		l.pin.see(origin.Seq)
 	}
+	if far := p.c.isFar(pending); far != l.far.Load() {
+		l.far.Store(far)
+	}
 	p.hears(d.now)
 	again := origin.Deliveries > 1
 	if !again {

@@ -12,6 +12,7 @@ const (
 	StepClaimed      Step = "claimed"       // a replay is claimed; it has not run
 	StepReplayStored Step = "replay-stored" // the event of a dead letter is stored again; the letter is still there
 	StepParkStored   Step = "park-stored"   // the parked event is stored; the event is not acked
+	StepOvertaken    Step = "overtaken"     // an event that was never delivered is stored among the parked; it is in its lane, too
 	StepReturnStored Step = "return-stored" // the record says that nothing ran; the event is not given back
 	StepRetryStored  Step = "retry-stored"  // the failed run is recorded; the event waits for the next
 	StepRetryDue     Step = "retry-due"     // the record says that the next run has begun; it has not

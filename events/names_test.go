@@ -53,6 +53,7 @@ func TestSubjects(t *testing.T) {
 	require.Equal(t, "pinwheel.events.*.*.*", s.AllEvents())
 	require.Equal(t, "pinwheel.events.{{partition(16,2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}", s.Stored())
 	require.Equal(t, "pinwheel.events.7.>", s.Lane(7))
+	require.Equal(t, "pinwheel.events.7.*.acme.*", s.LaneOwner(7, "acme"))
 	require.Equal(t, "pinwheel.pin", s.Pin())
 	require.Equal(t, "pinwheel.events.>", s.AllStored())
 	require.Equal(t, "pinwheel.call.fetch.acme.hello", s.Call(Fetch, "acme", "hello"))

@@ -36,6 +36,11 @@ func (s Subjects) AllStored() string { return string(s) + ".events.>" }
 // Lane is the filter of the consumer of one lane, 0 <= lane < Lanes.
 func (s Subjects) Lane(lane int) string { return string(s) + ".events." + strconv.Itoa(lane) + ".>" }
 
+// LaneOwner is the filter for an owner's events in a lane.
+func (s Subjects) LaneOwner(lane int, owner string) string {
+	return string(s) + ".events." + strconv.Itoa(lane) + ".*." + owner + ".*"
+}
+
 // Pin is the subject of the message that keeps the event stream from ever being empty: an
 // emptied WorkQueue drops its file block and pays for a new one. No lane filters it.
 func (s Subjects) Pin() string { return string(s) + ".pin" }

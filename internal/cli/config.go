@@ -66,6 +66,7 @@ type Config struct {
 	OwnerMaxIsolates int   `split_words:"true" default:"0" meaning:"V8 isolates of one owner in this process. 0: half of PINWHEEL_MAX_ISOLATES" allowed:"0 to 2000, and not above PINWHEEL_MAX_ISOLATES"`
 	OwnerHeapMax     Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of one owner in this process. 0: half of PINWHEEL_HEAP_MAX" allowed:"0, or a size from 1MiB to PINWHEEL_HEAP_MAX"`
 	OwnerMaxWaiting  int   `split_words:"true" default:"100000" meaning:"Delayed events of one owner that wait in NATS for their time, about; more are refused. 0: any number" allowed:"0 to 100000000"`
+	Overtake         int   `split_words:"true" default:"10000" meaning:"Events of a lane that must wait before those of owners that have few there are brought past them. 0: never" allowed:"0 to 100000000"`
 	OwnerMaxQueued   int   `split_words:"true" default:"512" meaning:"Events of one owner that wait in this process; more are parked in NATS until there is room" allowed:"1 to 1000000"`
 
 	AckWait      time.Duration `split_words:"true" default:"30s" meaning:"Time after which NATS gives the events of a process that died to another" allowed:"a duration from 200ms to 1h"`
@@ -207,6 +208,7 @@ func (c Config) checks() []check {
 		{"OwnerHeapMax", c.OwnerHeapMax, c.OwnerHeapMax == 0 || c.OwnerHeapMax >= 1<<20},
 		{"OwnerMaxRunning", c.OwnerMaxRunning, between(c.OwnerMaxRunning, 0, 640_000)},
 		{"OwnerMaxWaiting", c.OwnerMaxWaiting, between(c.OwnerMaxWaiting, 0, 100_000_000)},
+		{"Overtake", c.Overtake, between(c.Overtake, 0, 100_000_000)},
 		{"OwnerMaxQueued", c.OwnerMaxQueued, between(c.OwnerMaxQueued, 1, 1_000_000)},
 		{"AckWait", c.AckWait, c.AckWait >= 200*time.Millisecond && c.AckWait <= time.Hour},
 		{"DrainTimeout", c.DrainTimeout, c.DrainTimeout >= 0 && c.DrainTimeout <= time.Hour},

@@ -167,7 +167,7 @@ func (f *fleet) consumerConfig() consumer.Config {
 	c.Window, c.AckWait, c.MaxBytes = f.cfg.Window, f.cfg.AckWait, int64(f.cfg.MaxBytes)
 	c.Replicas, c.ReplyPrefixes = f.cfg.Replicas, f.cfg.ReplyPrefixes
 	c.Heartbeat, c.DeadLetterAge = f.cfg.Heartbeat, f.cfg.DeadLetterAge
-	c.OwnerMaxWaiting = f.cfg.OwnerMaxWaiting
+	c.OwnerMaxWaiting, c.Overtake = f.cfg.OwnerMaxWaiting, f.cfg.Overtake
 	c.LaneHeld = max(c.Window/8, min(c.Window*3/8, f.cfg.OwnerMaxQueued*3/4))
 	c.Duplicates, c.ResultAge, c.Idempotent = f.cfg.Duplicates, f.cfg.ResultAge, f.idempotent.has
 	return c

@@ -1,0 +1,161 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+const (
+	// overtakeLook is how often a process looks for lanes with a backlog.
+	overtakeLook = 250 * time.Millisecond
+	// overtakeWait is how long it may take to look through one.
+	overtakeWait = 2 * time.Second
+	// overtakeStale is how long what JetStream says of the place of a lane is taken for true.
+	overtakeStale = 50 * time.Millisecond
+	// overtakeAhead is the part of Config.Overtake that must lie between the lane's place and an event: one that may be delivered at any
+	// moment stays where it is.
+	overtakeAhead = 2
+	// overtakeFew is the part of Config.Overtake that an owner may have in the lane and not be taken for one with a backlog.
+	overtakeFew = 64
+	// overtakeAtOnce is how many events of a lane are brought past its backlog at a look.
+	overtakeAtOnce = 512
+)
+
+// overtakeLoop brings events of owners that have few past the backlog of another in their lane, by way of the parked events (ADR 0018).
+func (c *Consumer) overtakeLoop(life context.Context) {
+	if c.cfg.Overtake == 0 {
+		return
+	}
+	tick := time.NewTicker(overtakeLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-tick.C:
+		}
+		for i, l := range c.puller.lanes[:events.Lanes] { // which never change
+			if !l.far.Load() || c.draining.Load() || !c.nc.IsConnected() {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(life, overtakeWait)
+			if err := c.overtake(ctx, i); err != nil && ctx.Err() == nil {
+				c.log.Debug().Err(err).Int("lane", i).Msg("events could not be brought past a backlog; trying again")
+			}
+			cancel()
+		}
+	}
+}
+
+// overtake looks through one lane. Several processes may do so at once.
+func (c *Consumer) overtake(ctx context.Context, lane int) error {
+	stream, err := c.js.Stream(ctx, StreamEvents)
+	if err != nil {
+		return err
+	}
+	at := place{lane: c.puller.lanes[lane].src.consumer}
+	if err := at.refresh(ctx, stream); err != nil || !c.isFar(at.pending) {
+		return err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(c.cfg.Prefix.Lane(lane)))
+	if err != nil {
+		return err
+	}
+	brought := 0
+	defer func() {
+		if c.metrics.overtook.Add(float64(brought)); brought > 0 {
+			c.lookAgain()
+		}
+	}()
+	for owner := range c.few(info.State.Subjects) {
+		for m, err := range messages(ctx, stream, c.cfg.Prefix.LaneOwner(lane, owner), at.delivered+c.ahead()) {
+			if err == nil {
+				err = at.refresh(ctx, stream)
+			}
+			if err != nil || brought == overtakeAtOnce {
+				return err
+			}
+			if m.Sequence < at.delivered+c.ahead() {
+				continue
+			}
+			done, err := c.bringPast(ctx, stream, m)
+			if err != nil {
+				return err
+			}
+			if done {
+				brought++
+			}
+		}
+	}
+	return nil
+}
+
+// isFar reports whether so many messages wait in a lane that events may overtake.
+func (c *Consumer) isFar(pending uint64) bool {
+	return c.cfg.Overtake > 0 && pending >= uint64(c.cfg.Overtake) //nolint:gosec // never negative
+}
+
+func (c *Consumer) ahead() uint64 { return uint64(c.cfg.Overtake / overtakeAhead) } //nolint:gosec // never negative
+
+// few are the owners that have few events, with their number, by the number of each subject.
+func (c *Consumer) few(subjects map[string]uint64) map[string]uint64 {
+	counts := make(map[string]uint64)
+	for subject, n := range subjects {
+		if _, _, owner, _, ok := c.cfg.Prefix.ParseStored(subject); ok && events.ValidName(owner) {
+			counts[owner] += n
+		}
+	}
+	for owner, n := range counts {
+		if n > uint64(max(1, c.cfg.Overtake/overtakeFew)) { //nolint:gosec // never negative
+			delete(counts, owner)
+		}
+	}
+	return counts
+}
+
+// bringPast stores an event that was never delivered among the parked, and then deletes it in its lane. Whoever dies in between leaves
+// both, until the next look of any process. What must not leave its stream, or has ended by its headers alone, stays: done is false.
+func (c *Consumer) bringPast(ctx context.Context, stream jetstream.Stream, m *jetstream.RawStreamMsg) (done bool, err error) {
+	origin := events.Origin{Stream: StreamEvents, Seq: m.Sequence, Subject: m.Subject}
+	e, failure := c.decoder.Decode(origin, events.Header(m.Header), m.Data, m.Time)
+	if failure != nil || !e.DeliverAt.IsZero() || e.Overlaps() != events.OverlapAllow {
+		return false, nil
+	}
+	if _, err := c.js.PublishMsg(ctx, c.parkedMsg(e), jetstream.WithRetryAttempts(0)); err != nil {
+		return false, fmt.Errorf("event %d of stream %s: %w", m.Sequence, StreamEvents, err)
+	}
+	c.step(StepOvertaken)
+	if err := stream.DeleteMsg(ctx, m.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, fmt.Errorf("event %d of stream %s: %w", m.Sequence, StreamEvents, err)
+	}
+	return true, nil
+}
+
+// place is how far a lane's consumer has got.
+type place struct {
+	lane      string
+	delivered uint64 // stream sequence of the last event delivered
+	pending   uint64
+	asked     time.Time
+}
+
+// refresh asks JetStream, unless it has just said.
+func (p *place) refresh(ctx context.Context, stream jetstream.Stream) error {
+	if time.Since(p.asked) < overtakeStale {
+		return nil
+	}
+	p.asked = time.Now()
+	consumer, err := stream.Consumer(ctx, p.lane)
+	if err != nil {
+		return err
+	}
+	info := consumer.CachedInfo()
+	p.delivered, p.pending = info.Delivered.Stream, info.NumPending
+	return nil
+}

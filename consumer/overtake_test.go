@@ -1,0 +1,214 @@
+package consumer_test
+
+import (
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+const backlog = 4000
+
+// jam is a fleet in whose only busy lane the events of owner noisy end one after the other, as fast as the test likes.
+type jam struct {
+	t     *testing.T
+	srv   *natsd.Server
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	held  chan *events.Event // noisy's
+	flows atomic.Bool        // noisy's events end as they come
+
+	mu  sync.Mutex
+	ran map[string][]*events.Event // the others', by body
+}
+
+func newJam(t *testing.T) *jam {
+	srv := natstest.Start(t)
+	nc := natstest.Connect(t, srv)
+	return &jam{t: t, srv: srv, nc: nc, js: jetStream(t, nc), held: make(chan *events.Event, 2*backlog), ran: map[string][]*events.Event{}}
+}
+
+func (j *jam) handle(e *events.Event) (events.Settlement, bool) {
+	if e.Owner == "noisy" {
+		if j.flows.Load() {
+			return ack(e)
+		}
+		j.held <- e
+		return events.Settlement{}, false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ran[string(e.Body)] = append(j.ran[string(e.Body)], e)
+	return ack(e)
+}
+
+// runs is how often the event with this body ran.
+func (j *jam) runs(body string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.ran[body])
+}
+
+// fill stores noisy's backlog.
+func (j *jam) fill() {
+	j.t.Helper()
+	for range backlog {
+		_, err := j.js.PublishAsync(subjects.Event(events.Task, "noisy", "w"), nil)
+		require.NoError(j.t, err)
+	}
+	select {
+	case <-j.js.PublishAsyncComplete():
+	case <-time.After(patience):
+		j.t.Fatal("the backlog could not be stored")
+	}
+}
+
+// dripUntil lets some events of noisy end every few milliseconds until what is asked for is so. It must be before the backlog is over.
+func (j *jam) dripUntil(d *dispatcher, what string, so func() bool) {
+	j.t.Helper()
+	const some = 16
+	tick := time.NewTicker(some * patience / backlog)
+	defer tick.Stop()
+	for n := 0; !so(); n += some {
+		require.Less(j.t, n, backlog/2, "%s while most of the backlog is still there", what)
+		<-tick.C
+		var done []events.Settlement
+		for range some {
+			s, _ := ack(<-j.held)
+			done = append(done, s)
+		}
+		d.settle(done)
+	}
+}
+
+// flow lets all of noisy's events end.
+func (j *jam) flow(d *dispatcher) {
+	j.flows.Store(true)
+	for {
+		select {
+		case e := <-j.held:
+			s, _ := ack(e)
+			d.settle([]events.Settlement{s})
+		default:
+			if stored(j.t, j.js, consumer.StreamEvents) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// mate is an owner in noisy's lane.
+func mate(i int) string {
+	lane := func(owner string) uint32 { // as JetStream reckons it
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(owner))
+		return h.Sum32() % events.Lanes
+	}
+	for n := 0; ; n++ {
+		if owner := fmt.Sprintf("quiet%d", n); lane(owner) == lane("noisy") {
+			if i == 0 {
+				return owner
+			}
+			i--
+		}
+	}
+}
+
+// An owner with a few events does not wait for the backlog of another one in its lane, and its events run once. Those that must not
+// leave their stream wait.
+func TestFewOvertakeABacklog(t *testing.T) {
+	t.Parallel()
+	j := newJam(t)
+	cfg := testConfig()
+	cfg.Overtake = 640
+	d := &dispatcher{forget: true, handle: j.handle}
+	start(t, natstest.Connect(t, j.srv), cfg, d)
+	j.fill()
+	stay := []uint64{
+		publish(t, j.nc, events.Task, mate(0), nats.Header{"Content-Type": {"application/json"}}, "no JSON"),
+		publish(t, j.nc, events.Task, mate(0), nats.Header{"Deliver-After": {"10ms"}}, "later"),
+	}
+	for i := range 3 {
+		publish(t, j.nc, events.Task, mate(i), nil, fmt.Sprint("few ", i))
+	}
+	for range 30 { // more than a 64th of 640
+		publish(t, j.nc, events.Task, mate(3), nil, "many")
+	}
+	j.dripUntil(d, "three owners' events run", func() bool { return j.runs("few 0")+j.runs("few 1")+j.runs("few 2") == 3 })
+	s, err := j.js.Stream(t.Context(), consumer.StreamEvents)
+	require.NoError(t, err)
+	for _, seq := range stay {
+		_, err := s.GetMsg(t.Context(), seq)
+		require.NoError(t, err)
+	}
+	require.Zero(t, j.runs("later"))
+	require.Zero(t, j.runs("many"), "that owner has a backlog itself")
+	j.flow(d)
+	require.Eventually(t, func() bool { return j.runs("later") == 1 }, patience, time.Millisecond)
+	eventuallyStored(t, j.js, consumer.StreamParked, 0)
+	eventuallyStored(t, j.js, consumer.StreamDead, 1)
+	require.Equal(t, 30, j.runs("many"))
+	for i := range 3 {
+		ran := j.ran[fmt.Sprint("few ", i)]
+		require.Len(t, ran, 1)
+		require.Equal(t, []any{mate(i), 1, consumer.StreamParked}, []any{ran[0].Owner, ran[0].Attempt, ran[0].Origin.Stream})
+	}
+}
+
+// A process dies between the copy among the parked and the deletion in the lane. Another one sees to that, and the event runs once.
+func TestOvertakingIsGoneOnWith(t *testing.T) {
+	t.Parallel()
+	j := newJam(t)
+	cfg := testConfig()
+	cfg.Overtake = 640
+	doomed := natstest.Connect(t, j.srv)
+	dying := cfg
+	died := make(chan struct{})
+	dying.Step = func(s consumer.Step) {
+		if s == consumer.StepOvertaken {
+			doomed.Close()
+			close(died)
+		}
+	}
+	first := &dispatcher{forget: true, handle: j.handle}
+	start(t, doomed, dying, first)
+	j.fill()
+	seq := publish(t, j.nc, events.Task, mate(0), nil, "few")
+	j.dripUntil(first, "the process dies", func() bool {
+		select {
+		case <-died:
+			return true
+		default:
+			return false
+		}
+	})
+	for len(j.held) > 0 {
+		<-j.held
+	}
+	s, err := j.js.Stream(t.Context(), consumer.StreamEvents)
+	require.NoError(t, err)
+	_, err = s.GetMsg(t.Context(), seq)
+	require.NoError(t, err, "it is in its lane")
+	require.Equal(t, 1, stored(t, j.js, consumer.StreamParked), "and among the parked")
+
+	second := &dispatcher{forget: true, handle: j.handle}
+	start(t, natstest.Connect(t, j.srv), cfg, second)
+	j.dripUntil(second, "it is deleted in its lane", func() bool {
+		_, err := s.GetMsg(t.Context(), seq)
+		return err != nil
+	})
+	j.flow(second)
+	eventuallyStored(t, j.js, consumer.StreamParked, 0)
+	require.Equal(t, 1, j.runs("few"))
+}
