@@ -1,9 +1,12 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -12,8 +15,8 @@ import (
 )
 
 const (
-	// overtakeLook is how often a process looks for lanes with a backlog.
-	overtakeLook = 250 * time.Millisecond
+	// overtakeLook is how often a process looks for lanes with a backlog; where that takes long, it is at most a part of the time.
+	overtakeLook, overtakePart = 250 * time.Millisecond, 4
 	// overtakeWait is how long it may take to look through one.
 	overtakeWait = 2 * time.Second
 	// overtakeStale is how long what JetStream says of the place of a lane is taken for true.
@@ -23,8 +26,9 @@ const (
 	overtakeAhead = 2
 	// overtakeFew is the part of Config.Overtake that an owner may have in the lane and not be taken for one with a backlog.
 	overtakeFew = 64
-	// overtakeAtOnce is how many events of a lane are brought past its backlog at a look.
-	overtakeAtOnce = 512
+	// overtakeAtOnce is how many events of a lane are brought past its backlog at a look, those of owners with the fewest, and
+	// overtakeOwners of how many owners: each needs a consumer of parked events.
+	overtakeAtOnce, overtakeOwners = 512, parkedLanes
 )
 
 // overtakeLoop brings events of owners that have few past the backlog of another in their lane, by way of the parked events (ADR 0018).
@@ -32,14 +36,15 @@ func (c *Consumer) overtakeLoop(life context.Context) {
 	if c.cfg.Overtake == 0 {
 		return
 	}
-	tick := time.NewTicker(overtakeLook)
-	defer tick.Stop()
+	timer := time.NewTimer(overtakeLook)
+	defer timer.Stop()
 	for {
 		select {
 		case <-life.Done():
 			return
-		case <-tick.C:
+		case <-timer.C:
 		}
+		began := time.Now()
 		for i, l := range c.puller.lanes[:events.Lanes] { // which never change
 			if !l.far.Load() || c.draining.Load() || !c.nc.IsConnected() {
 				continue
@@ -50,6 +55,7 @@ func (c *Consumer) overtakeLoop(life context.Context) {
 			}
 			cancel()
 		}
+		timer.Reset(max(overtakeLook, overtakePart*time.Since(began)))
 	}
 }
 
@@ -73,27 +79,36 @@ func (c *Consumer) overtake(ctx context.Context, lane int) error {
 			c.lookAgain()
 		}
 	}()
-	for owner := range c.few(info.State.Subjects) {
-		for m, err := range messages(ctx, stream, c.cfg.Prefix.LaneOwner(lane, owner), at.delivered+c.ahead()) {
-			if err == nil {
-				err = at.refresh(ctx, stream)
-			}
-			if err != nil || brought == overtakeAtOnce {
-				return err
-			}
-			if m.Sequence < at.delivered+c.ahead() {
-				continue
-			}
-			done, err := c.bringPast(ctx, stream, m)
-			if err != nil {
-				return err
-			}
-			if done {
-				brought++
-			}
+	for _, owner := range c.few(info.State.Subjects) {
+		n, err := c.bringOwner(ctx, stream, lane, owner, &at)
+		if brought += n; err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// bringOwner brings the events of an owner past the backlog of a lane, and returns how many those were.
+func (c *Consumer) bringOwner(ctx context.Context, stream jetstream.Stream, lane int, owner string, at *place) (n int, err error) {
+	for m, err := range messages(ctx, stream, c.cfg.Prefix.LaneOwner(lane, owner), at.delivered+c.ahead()) {
+		if err == nil {
+			err = at.refresh(ctx, stream)
+		}
+		if err != nil {
+			return n, err
+		}
+		if m.Sequence < at.delivered+c.ahead() {
+			continue
+		}
+		done, err := c.bringPast(ctx, stream, m)
+		if err != nil {
+			return n, err
+		}
+		if done {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // isFar reports whether so many messages wait in a lane that events may overtake.
@@ -103,20 +118,33 @@ func (c *Consumer) isFar(pending uint64) bool {
 
 func (c *Consumer) ahead() uint64 { return uint64(c.cfg.Overtake / overtakeAhead) } //nolint:gosec // never negative
 
-// few are the owners that have few events, with their number, by the number of each subject.
-func (c *Consumer) few(subjects map[string]uint64) map[string]uint64 {
+// few are owners that have few events in a lane, by the number of each subject, those with the fewest first. There are none where the others
+// have no backlog.
+func (c *Consumer) few(subjects map[string]uint64) []string {
 	counts := make(map[string]uint64)
 	for subject, n := range subjects {
 		if _, _, owner, _, ok := c.cfg.Prefix.ParseStored(subject); ok && events.ValidName(owner) {
 			counts[owner] += n
 		}
 	}
+	var backlog uint64
 	for owner, n := range counts {
 		if n > uint64(max(1, c.cfg.Overtake/overtakeFew)) { //nolint:gosec // never negative
+			backlog += n
 			delete(counts, owner)
 		}
 	}
-	return counts
+	if !c.isFar(backlog) {
+		return nil
+	}
+	owners := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
+	var sum uint64
+	for i, owner := range owners {
+		if sum += counts[owner]; sum > overtakeAtOnce || i == overtakeOwners {
+			return owners[:i]
+		}
+	}
+	return owners
 }
 
 // bringPast stores an event that was never delivered among the parked, and then deletes it in its lane. Whoever dies in between leaves
