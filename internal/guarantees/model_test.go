@@ -107,7 +107,7 @@ type model struct {
 	wrong  []string // what must not be
 	faults []fault
 	kills  int
-	loose  bool // there is a cluster: on a busy machine its acks may come too late without anything being broken
+	loose  bool // events may run again without anything being broken: there is a cluster, whose acks may come too late on a busy machine; or see openHouse
 }
 
 // fault is a time in which something was broken, and until when its effects may be felt.
