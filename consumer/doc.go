@@ -12,6 +12,8 @@
 // stop it). held.go is the list of all events this process answers for. lease.go renews them.
 // settle.go is the only place where an Outcome is carried out; acks.go confirms acks in groups.
 // ask.go sends any message that the server answers, without a goroutine waiting for each.
+// park.go and unpark.go set aside what an owner has no room for, and find it again; overtake.go does
+// the former for what waits behind another owner's backlog. pin.go keeps the streams' files few.
 //
 // Nothing here waits on the network for a single event: every exchange is a message out and a
 // callback in.
