@@ -143,6 +143,7 @@ var longFiles, longFunctions = map[string]string{}, map[string]string{}
 var sleeps = map[string]string{
 	"consumer/attempts_test.go":    "the sleep is the handler's work, longer than the lease",
 	"consumer/bench_test.go":       "the sleep is the publisher's, while the stream is full",
+	"consumer/overtake_test.go":    "the sleep is the handler's work",
 	"consumer/puller_test.go":      "the sleep is the handler's work",
 	"consumer/putoff_test.go":      "the sleep is between two cancellations",
 	"isolates/eventsource_test.go": "the sleep is a server's, between two writes",

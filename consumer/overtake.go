@@ -21,9 +21,11 @@ const (
 	overtakeWait = 2 * time.Second
 	// overtakeStale is how long what JetStream says of the place of a lane is taken for true.
 	overtakeStale = 50 * time.Millisecond
-	// overtakeAhead is the part of Config.Overtake that must lie between the lane's place and an event: one that may be delivered at any
-	// moment stays where it is.
-	overtakeAhead = 2
+	// overtakeForget is for how long it says anything of the lane's speed.
+	overtakeForget = 5 * time.Second
+	// overtakeAhead is the part of Config.Overtake that must lie between the lane's place and an event, and overtakeClear how long the lane
+	// must need for what does: one that may be delivered at any moment stays where it is.
+	overtakeAhead, overtakeClear = 2, 500 * time.Millisecond
 	// overtakeFew is the part of Config.Overtake that an owner may have in the lane and not be taken for one with a backlog.
 	overtakeFew = 64
 	// overtakeAtOnce is how many events of a lane are brought past its backlog at a look, those of owners with the fewest, and
@@ -36,6 +38,7 @@ func (c *Consumer) overtakeLoop(life context.Context) {
 	if c.cfg.Overtake == 0 {
 		return
 	}
+	var places [events.Lanes]place
 	timer := time.NewTimer(overtakeLook)
 	defer timer.Stop()
 	for {
@@ -50,7 +53,7 @@ func (c *Consumer) overtakeLoop(life context.Context) {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(life, overtakeWait)
-			if err := c.overtake(ctx, i); err != nil && ctx.Err() == nil {
+			if err := c.overtake(ctx, i, &places[i]); err != nil && ctx.Err() == nil {
 				c.log.Debug().Err(err).Int("lane", i).Msg("events could not be brought past a backlog; trying again")
 			}
 			cancel()
@@ -60,13 +63,13 @@ func (c *Consumer) overtakeLoop(life context.Context) {
 }
 
 // overtake looks through one lane. Several processes may do so at once.
-func (c *Consumer) overtake(ctx context.Context, lane int) error {
+func (c *Consumer) overtake(ctx context.Context, lane int, at *place) error {
 	stream, err := c.js.Stream(ctx, StreamEvents)
 	if err != nil {
 		return err
 	}
-	at := place{lane: c.puller.lanes[lane].src.consumer}
-	if err := at.refresh(ctx, stream); err != nil || !c.isFar(at.pending) {
+	at.lane = c.puller.lanes[lane].src.consumer
+	if err := at.refresh(ctx, stream); err != nil || !c.isFar(at.pending) || at.speed < 0 {
 		return err
 	}
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(c.cfg.Prefix.Lane(lane)))
@@ -80,7 +83,7 @@ func (c *Consumer) overtake(ctx context.Context, lane int) error {
 		}
 	}()
 	for _, owner := range c.few(info.State.Subjects) {
-		n, err := c.bringOwner(ctx, stream, lane, owner, &at)
+		n, err := c.bringOwner(ctx, stream, lane, owner, at)
 		if brought += n; err != nil {
 			return err
 		}
@@ -90,14 +93,14 @@ func (c *Consumer) overtake(ctx context.Context, lane int) error {
 
 // bringOwner brings the events of an owner past the backlog of a lane, and returns how many those were.
 func (c *Consumer) bringOwner(ctx context.Context, stream jetstream.Stream, lane int, owner string, at *place) (n int, err error) {
-	for m, err := range messages(ctx, stream, c.cfg.Prefix.LaneOwner(lane, owner), at.delivered+c.ahead()) {
+	for m, err := range messages(ctx, stream, c.cfg.Prefix.LaneOwner(lane, owner), c.clear(at)) {
 		if err == nil {
 			err = at.refresh(ctx, stream)
 		}
 		if err != nil {
 			return n, err
 		}
-		if m.Sequence < at.delivered+c.ahead() {
+		if m.Sequence < c.clear(at) {
 			continue
 		}
 		done, err := c.bringPast(ctx, stream, m)
@@ -116,7 +119,10 @@ func (c *Consumer) isFar(pending uint64) bool {
 	return c.cfg.Overtake > 0 && pending >= uint64(c.cfg.Overtake) //nolint:gosec // never negative
 }
 
-func (c *Consumer) ahead() uint64 { return uint64(c.cfg.Overtake / overtakeAhead) } //nolint:gosec // never negative
+// clear is the first sequence that the lane does not reach while an event is copied.
+func (c *Consumer) clear(at *place) uint64 {
+	return at.delivered + uint64(max(float64(c.cfg.Overtake)/overtakeAhead, at.speed*overtakeClear.Seconds()))
+}
 
 // few are owners that have few events in a lane, by the number of each subject, those with the fewest first. There are none where the others
 // have no backlog.
@@ -170,20 +176,28 @@ type place struct {
 	lane      string
 	delivered uint64 // stream sequence of the last event delivered
 	pending   uint64
+	speed     float64 // sequences a second, the most lately; negative: not known
 	asked     time.Time
 }
 
 // refresh asks JetStream, unless it has just said.
 func (p *place) refresh(ctx context.Context, stream jetstream.Stream) error {
-	if time.Since(p.asked) < overtakeStale {
+	now := time.Now()
+	since := now.Sub(p.asked)
+	if since < overtakeStale {
 		return nil
 	}
-	p.asked = time.Now()
 	consumer, err := stream.Consumer(ctx, p.lane)
 	if err != nil {
 		return err
 	}
 	info := consumer.CachedInfo()
-	p.delivered, p.pending = info.Delivered.Stream, info.NumPending
+	switch moved := float64(info.Delivered.Stream) - float64(p.delivered); {
+	case since > overtakeForget || moved < 0:
+		p.speed = -1
+	default:
+		p.speed = max(moved/since.Seconds(), p.speed/2)
+	}
+	p.delivered, p.pending, p.asked = info.Delivered.Stream, info.NumPending, now
 	return nil
 }

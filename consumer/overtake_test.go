@@ -61,9 +61,9 @@ func (j *jam) runs(body string) int {
 }
 
 // fill stores noisy's backlog.
-func (j *jam) fill() {
+func (j *jam) fill(n int) {
 	j.t.Helper()
-	for range backlog {
+	for range n {
 		_, err := j.js.PublishAsync(subjects.Event(events.Task, "noisy", "w"), nil)
 		require.NoError(j.t, err)
 	}
@@ -134,7 +134,7 @@ func TestFewOvertakeABacklog(t *testing.T) {
 	cfg.Overtake = 640
 	d := &dispatcher{forget: true, handle: j.handle}
 	start(t, natstest.Connect(t, j.srv), cfg, d)
-	j.fill()
+	j.fill(backlog)
 	stay := []uint64{
 		publish(t, j.nc, events.Task, mate(0), nats.Header{"Content-Type": {"application/json"}}, "no JSON"),
 		publish(t, j.nc, events.Task, mate(0), nats.Header{"Deliver-After": {"10ms"}}, "later"),
@@ -183,7 +183,7 @@ func TestOvertakingIsGoneOnWith(t *testing.T) {
 	}
 	first := &dispatcher{forget: true, handle: j.handle}
 	start(t, doomed, dying, first)
-	j.fill()
+	j.fill(backlog)
 	seq := publish(t, j.nc, events.Task, mate(0), nil, "few")
 	j.dripUntil(first, "the process dies", func() bool {
 		select {
@@ -211,4 +211,48 @@ func TestOvertakingIsGoneOnWith(t *testing.T) {
 	j.flow(second)
 	eventuallyStored(t, j.js, consumer.StreamParked, 0)
 	require.Equal(t, 1, j.runs("few"))
+}
+
+// Three processes bring events past a backlog that they park meanwhile. Each event ends, and leaves nothing.
+func TestOvertakingLosesNothing(t *testing.T) {
+	t.Parallel()
+	const mates, each = 20, 10
+	j := newJam(t)
+	cfg := testConfig()
+	cfg.Overtake = 640
+	handle := func(e *events.Event) (events.Settlement, bool) {
+		if e.Owner == "noisy" && !e.Parked {
+			time.Sleep(100 * time.Millisecond)
+			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+		}
+		return j.handle(e)
+	}
+	j.flows.Store(true)
+	start(t, natstest.Connect(t, j.srv), cfg, &dispatcher{forget: true, handle: handle}).stop() // the streams are there
+	j.fill(2 * backlog)
+	for i := range mates * each {
+		publish(t, j.nc, events.Task, mate(i%mates), nil, fmt.Sprint(i))
+	}
+	var fleets []*fleet
+	for range 3 {
+		fleets = append(fleets, start(t, natstest.Connect(t, j.srv), cfg, &dispatcher{forget: true, handle: handle}))
+	}
+	eventuallyStored(t, j.js, consumer.StreamEvents, 0)
+	require.Eventually(t, func() bool {
+		for _, f := range fleets {
+			f.Room("noisy", 64)
+		}
+		return stored(t, j.js, consumer.StreamParked) == 0
+	}, patience, 10*time.Millisecond)
+	brought, again := 0, 0
+	for i := range mates * each {
+		ran := j.ran[fmt.Sprint(i)]
+		require.NotEmpty(t, ran, "event %d", i)
+		again += len(ran) - 1
+		if ran[0].Origin.Stream == consumer.StreamParked {
+			brought++
+		}
+	}
+	t.Logf("%d of %d events were brought past the backlog; %d ran again", brought, mates*each, again)
+	require.Positive(t, brought)
 }
