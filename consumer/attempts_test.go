@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,7 +70,12 @@ func TestDrainGivesBackAndThatIsNoAttempt(t *testing.T) {
 		publish(t, pub, events.Task, "acme", nil, "return")
 	}
 	require.Eventually(t, func() bool { return running.Load() == 11 }, patience, time.Millisecond)
-	go close(release)
+	go func() {
+		defer close(release)
+		for f.Stats().Credits > 0 { // else what is given back may come here again
+			runtime.Gosched()
+		}
+	}()
 	f.stop()
 	require.Zero(t, f.Stats().Held)
 	require.Error(t, f.Ready())

@@ -97,7 +97,7 @@ func (c *Consumer) bringOwner(ctx context.Context, stream jetstream.Stream, lane
 		if err == nil {
 			err = at.refresh(ctx, stream)
 		}
-		if err != nil {
+		if err != nil || at.speed < 0 { // the consumer was made again
 			return n, err
 		}
 		if m.Sequence < c.clear(at) {
