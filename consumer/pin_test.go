@@ -18,16 +18,13 @@ import (
 
 // Events that come one by one cost nats-server no file each, also when the first of its files is full: the pin is in the last one.
 func TestPinFollowsWhatIsStored(t *testing.T) {
-	dir := t.TempDir()
-	srv, err := natsd.Open(natsd.Config{StoreDir: dir, Port: -1})
-	require.NoError(t, err)
-	t.Cleanup(srv.Close)
+	srv, dir := serverIn(t)
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)
 	for range 2 { // processes: only one of them moves it
 		start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{forget: true, handle: echo})
 	}
-	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Pin()}) // left by a process that died while it moved it
+	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Pin()}) // left by a process that died while it moved it
 	require.NoError(t, err)
 	s, err := js.Stream(t.Context(), consumer.StreamEvents)
 	require.NoError(t, err)
@@ -61,10 +58,7 @@ func TestPinFollowsWhatIsStored(t *testing.T) {
 
 // Nor do parked events, while one of another owner stays.
 func TestPinOfTheParkedFollows(t *testing.T) {
-	dir := t.TempDir()
-	srv, err := natsd.Open(natsd.Config{StoreDir: dir, Port: -1})
-	require.NoError(t, err)
-	t.Cleanup(srv.Close)
+	srv, dir := serverIn(t)
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)
 	start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
@@ -101,6 +95,16 @@ func TestPinOfTheParkedFollows(t *testing.T) {
 	after := len(files(t, dir, consumer.StreamParked))
 	t.Logf("%d files, and %d after ten more that came alone", before, after)
 	require.LessOrEqual(t, after, before+1)
+}
+
+// serverIn starts a server whose directory is known.
+func serverIn(t *testing.T) (srv *natsd.Server, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	srv, err := natsd.Open(natsd.Config{StoreDir: dir, Port: -1})
+	require.NoError(t, err)
+	t.Cleanup(srv.Close)
+	return srv, dir
 }
 
 // files are those in which a server in dir keeps the messages of a stream.
