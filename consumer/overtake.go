@@ -38,7 +38,7 @@ func (c *Consumer) overtakeLoop(life context.Context) {
 	if c.cfg.Overtake == 0 {
 		return
 	}
-	var places [events.Lanes]place
+	var places [events.Lanes]place // by lane
 	timer := time.NewTimer(overtakeLook)
 	defer timer.Stop()
 	for {
@@ -68,8 +68,7 @@ func (c *Consumer) overtake(ctx context.Context, lane int, at *place) error {
 	if err != nil {
 		return err
 	}
-	at.lane = c.puller.lanes[lane].src.consumer
-	if err := at.refresh(ctx, stream); err != nil || !c.isFar(at.pending) || at.speed < 0 {
+	if err := at.refresh(ctx, stream, lane); err != nil || !c.isFar(at.pending) || at.speed < 0 {
 		return err
 	}
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(c.cfg.Prefix.Lane(lane)))
@@ -95,7 +94,7 @@ func (c *Consumer) overtake(ctx context.Context, lane int, at *place) error {
 func (c *Consumer) bringOwner(ctx context.Context, stream jetstream.Stream, lane int, owner string, at *place) (n int, err error) {
 	for m, err := range messages(ctx, stream, c.cfg.Prefix.LaneOwner(lane, owner), c.clear(at)) {
 		if err == nil {
-			err = at.refresh(ctx, stream)
+			err = at.refresh(ctx, stream, lane)
 		}
 		if err != nil || at.speed < 0 { // the consumer was made again
 			return n, err
@@ -173,7 +172,6 @@ func (c *Consumer) bringPast(ctx context.Context, stream jetstream.Stream, m *je
 
 // place is how far a lane's consumer has got.
 type place struct {
-	lane      string
 	delivered uint64 // stream sequence of the last event delivered
 	pending   uint64
 	speed     float64 // sequences a second, the most lately; negative: not known
@@ -181,13 +179,13 @@ type place struct {
 }
 
 // refresh asks JetStream, unless it has just said.
-func (p *place) refresh(ctx context.Context, stream jetstream.Stream) error {
+func (p *place) refresh(ctx context.Context, stream jetstream.Stream, lane int) error {
 	now := time.Now()
 	since := now.Sub(p.asked)
 	if since < overtakeStale {
 		return nil
 	}
-	consumer, err := stream.Consumer(ctx, p.lane)
+	consumer, err := stream.Consumer(ctx, laneName(lane))
 	if err != nil {
 		return err
 	}

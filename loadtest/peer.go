@@ -215,7 +215,7 @@ func createStream(ctx context.Context, js jetstream.JetStream) error {
 		return err
 	}
 	_, err = js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
-		Durable: durable, FilterSubject: string(subjects) + ".events.>", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute, MaxAckPending: 20_000,
+		Durable: durable, FilterSubject: subjects.AllStored(), AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute, MaxAckPending: 20_000,
 	})
 	return err
 }
