@@ -89,6 +89,10 @@ func echo(e *events.Event) (events.Settlement, bool) {
 	return s, ok
 }
 
+func park(e *events.Event) (events.Settlement, bool) {
+	return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+}
+
 func dead(e *events.Event) (events.Settlement, bool) {
 	return events.Settlement{Event: e, Outcome: events.Outcome{
 		Verdict: events.Dead, Version: "1-abc", Failure: events.NewFailure(events.ReasonException, "boom", "Error: boom\n    at hello.js:3:7"),

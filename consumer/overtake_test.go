@@ -223,7 +223,7 @@ func TestOvertakingLosesNothing(t *testing.T) {
 	handle := func(e *events.Event) (events.Settlement, bool) {
 		if e.Owner == "noisy" && !e.Parked {
 			time.Sleep(100 * time.Millisecond)
-			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+			return park(e)
 		}
 		return j.handle(e)
 	}

@@ -25,7 +25,7 @@ func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if busy {
-			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+			return park(e)
 		}
 		ran[string(e.Body)] = e
 		return echo(e)
@@ -95,7 +95,8 @@ func TestParksAtOnceAreBounded(t *testing.T) {
 		publish(t, pub, events.Task, "acme", nil, fmt.Sprint(i))
 	}
 	start(t, natstest.Connect(t, srv), cfg, &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
-		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, !e.Parked
+		s, _ := park(e)
+		return s, !e.Parked
 	}})
 	eventuallyStored(t, js, consumer.StreamEvents, 0)
 	require.Equal(t, n, stored(t, js, consumer.StreamParked))
@@ -107,9 +108,7 @@ func TestAnotherProcessFindsParkedEvents(t *testing.T) {
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	js := jetStream(t, pub)
-	first := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
-		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
-	}}
+	first := &dispatcher{handle: park}
 	f := start(t, natstest.Connect(t, srv), testConfig(), first)
 	publish(t, pub, events.Task, "acme", nil, "x")
 	eventuallyStored(t, js, consumer.StreamParked, 1)
@@ -134,7 +133,7 @@ func TestManyParkedOwners(t *testing.T) {
 	busy.Store(true)
 	d := &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
 		if busy.Load() {
-			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+			return park(e)
 		}
 		return ack(e)
 	}}

@@ -35,7 +35,8 @@ func BenchmarkPark(b *testing.B) {
 	b.ResetTimer()
 	cpu, served := cpuTime(), cpuOf(b, srv.cmd.Process.Pid)
 	start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
-		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, !e.Parked
+		s, _ := park(e)
+		return s, !e.Parked
 	}})
 	for stored(b, js, consumer.StreamEvents) > 0 {
 		time.Sleep(5 * time.Millisecond)
@@ -65,7 +66,8 @@ func BenchmarkManyParkedOwners(b *testing.B) {
 	cfg := testConfig()
 	cfg.Window, cfg.AckWait, cfg.MaxBytes, cfg.Heartbeat = 1024, 30*time.Second, 1<<30, 2*time.Second
 	f := start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
-		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, !e.Parked
+		s, _ := park(e)
+		return s, !e.Parked
 	}})
 	for i := range 3 {
 		for o := range b.N {

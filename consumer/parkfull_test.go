@@ -31,7 +31,7 @@ func TestFullParkingStopsNobodyForGood(t *testing.T) {
 			if !e.Parked {
 				parks.Add(1)
 			}
-			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+			return park(e)
 		}
 		return ack(e)
 	}}

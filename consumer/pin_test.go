@@ -63,9 +63,10 @@ func TestPinOfTheParkedFollows(t *testing.T) {
 	js := jetStream(t, nc)
 	start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
 		if e.Parked {
-			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Ack}}, e.Owner != "stays"
+			s, _ := ack(e)
+			return s, e.Owner != "stays"
 		}
-		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+		return park(e)
 	}})
 	publish(t, nc, events.Task, "stays", nil, "x")
 	eventuallyStored(t, js, consumer.StreamParked, 1)

@@ -55,7 +55,7 @@ func byBody(e *events.Event) (events.Settlement, bool) {
 	case outcome == "return" && e.Origin.Deliveries == 1:
 		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Return}}, true
 	case outcome == "park" && e.Origin.Stream == consumer.StreamEvents && e.Attempt == 1:
-		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+		return park(e)
 	}
 	return echo(e)
 }

@@ -44,6 +44,10 @@ func TestAskingAClusterForTwinsDoesNoHarm(t *testing.T) {
 	second := &dispatcher{handle: ack}
 	startWithin(t, clusterPatience, c.Connect(2), cfg, second)
 	empty := func(stream, pin string) bool {
+		s, err := js.Stream(t.Context(), stream)
+		if err != nil || s.CachedInfo().Cluster.Leader == "" {
+			return false
+		}
 		n, err := assets.Count(t.Context(), js, stream, pin)
 		return err == nil && n == 0
 	}
