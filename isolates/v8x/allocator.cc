@@ -27,13 +27,7 @@ constexpr size_t kHeader = 16;
 // The budget of the isolate that runs on the thread, with length charged to it; ok is false when that is too much.
 Budget* ChargeCurrent(size_t length, bool* ok) {
   Budget* budget = current ? current->owner->buffers : nullptr;
-  *ok = true;
-  if (!budget) return nullptr;
-  size_t before = budget->used.fetch_add(length, std::memory_order_relaxed);
-  if (before + length > budget->limit) {
-    budget->used.fetch_sub(length, std::memory_order_relaxed);
-    *ok = false;
-  }
+  *ok = !budget || ChargeBudget(budget, length);
   return budget;
 }
 
@@ -154,6 +148,15 @@ void DropBudget(Budget* b) {
   live.budgets.fetch_sub(1, std::memory_order_relaxed);
   delete b;
 }
+
+bool ChargeBudget(Budget* b, size_t bytes) {
+  size_t before = b->used.fetch_add(bytes, std::memory_order_relaxed);
+  if (before + bytes <= b->limit) return true;
+  b->used.fetch_sub(bytes, std::memory_order_relaxed);
+  return false;
+}
+
+void UnchargeBudget(Budget* b, size_t bytes) { b->used.fetch_sub(bytes, std::memory_order_relaxed); }
 
 void LimitBudget(Budget* b, size_t limit) { b->limit = limit; }
 

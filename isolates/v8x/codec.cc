@@ -1,8 +1,34 @@
 #include "codec.h"
 
+#include "state.h"
+
+#include <cstdlib>
+
 namespace v8x {
 
 using v8::Local;
+
+bool Outbox::Grow(size_t capacity) {
+  const size_t charge = capacity > kKeep ? capacity : 0;
+  if (budget_ && charge > charged_ && !ChargeBudget(budget_, charge - charged_)) return false;
+  uint8_t* bytes = static_cast<uint8_t*>(realloc(bytes_, capacity));
+  if (!bytes) {
+    if (budget_ && charge > charged_) UnchargeBudget(budget_, charge - charged_);
+    return false;
+  }
+  bytes_ = bytes;
+  capacity_ = capacity;
+  if (budget_ && charge > charged_) charged_ = charge;
+  return true;
+}
+
+void Outbox::Free() {
+  free(bytes_);
+  bytes_ = nullptr;
+  capacity_ = size_ = 0;
+  if (charged_ > 0) UnchargeBudget(budget_, charged_);
+  charged_ = 0;
+}
 
 namespace {
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"unicode/utf8"
 )
 
 // Tags of encoded values; codec.h has the format.
@@ -244,6 +245,17 @@ func (c *Commands) Bool() bool {
 // Text reads a string; bytes count as its UTF-8, anything else is "".
 func (c *Commands) Text() string { return string(c.View()) }
 
+// Clip reads a string of which no more than most bytes are wanted.
+func (c *Commands) Clip(most int) string {
+	b := c.View()
+	if len(b) > most {
+		for b = b[:most]; len(b) > 0 && !utf8.RuneStart(b[len(b)-1]); b = b[:len(b)-1] {
+		}
+		b = b[:max(0, len(b)-1)]
+	}
+	return string(b)
+}
+
 // View reads a string's UTF-8, or bytes, without copying: valid as long as the input is. null is nil.
 func (c *Commands) View() []byte {
 	t := c.tag()
@@ -310,6 +322,22 @@ func (c *Commands) Detach() Commands {
 		c.Skip()
 	}
 	return Commands{in: bytes.Clone(from[:len(from)-len(c.in)]), args: args, err: c.err}
+}
+
+// Left is how many bytes the arguments of the current command take that are not read yet.
+func (c *Commands) Left() int {
+	rest := *c
+	for rest.args > 0 && rest.err == nil {
+		rest.Skip()
+	}
+	return len(c.in) - len(rest.in)
+}
+
+// Size is how many bytes the next argument takes.
+func (c *Commands) Size() int {
+	rest := *c
+	rest.Skip()
+	return len(c.in) - len(rest.in)
 }
 
 // Skip passes over one argument.

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <vector>
 
+struct Budget;  // allocator.cc
+
 namespace v8x {
 
 enum Tag : uint8_t {
@@ -24,32 +26,46 @@ enum Tag : uint8_t {
   kContent = 8, // the call's body as a string if it is ASCII and not long, else as kBody (Go → JS only)
 };
 
-// A buffer that keeps its memory between calls and refuses to grow past its limit.
+// A buffer that keeps its memory between calls and refuses to grow past its limit. What it has beyond kKeep is charged to the budget of its
+// isolate's ArrayBuffers.
 class Outbox {
  public:
   static constexpr size_t kLimit = 96u << 20;
   static constexpr size_t kKeep = 1u << 20;
 
-  // Room for n more bytes, or null when the limit would be passed.
+  explicit Outbox(size_t limit = kLimit) : limit_(limit) {}
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+  ~Outbox() { Free(); }
+  // Before anything else, unless nobody is to be charged.
+  void ChargeTo(Budget* budget) { budget_ = budget; }
+
+  // Room for n more bytes, or null when a limit would be passed.
   uint8_t* Reserve(size_t n) {
-    if (n > kLimit || size_ + n > kLimit) return nullptr;
-    if (size_ + n > bytes_.size()) bytes_.resize((size_ + n) * 2);
-    return bytes_.data() + size_;
+    if (n > limit_ || size_ + n > limit_) return nullptr;
+    const size_t need = size_ + n;
+    if (need > capacity_ && !Grow(need < kKeep ? 2 * need : need + need / 2) && !Grow(need)) return nullptr;
+    return bytes_ + size_;
   }
   void Commit(size_t n) { size_ += n; }
   void Truncate(size_t n) { size_ = n; }
   size_t size() const { return size_; }
-  const uint8_t* data() const { return bytes_.data(); }
-  uint8_t* at(size_t i) { return bytes_.data() + i; }
+  const uint8_t* data() const { return bytes_; }
   // Starts over. A buffer that one large answer blew up is given back.
   void Clear() {
     size_ = 0;
-    if (bytes_.size() > kKeep) std::vector<uint8_t>().swap(bytes_);
+    if (capacity_ > kKeep) Free();
   }
 
  private:
-  std::vector<uint8_t> bytes_;
-  size_t size_ = 0;
+  bool Grow(size_t capacity);
+  void Free();
+
+  size_t limit_;
+  uint8_t* bytes_ = nullptr;
+  size_t capacity_ = 0, size_ = 0;
+  Budget* budget_ = nullptr;
+  size_t charged_ = 0;
 };
 
 enum class Encoded { kOk, kTooLarge, kUnknownType, kThrew };

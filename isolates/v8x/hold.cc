@@ -1,5 +1,6 @@
 // Holding a thread that V8 does not let go: a signal whose handler sleeps. What the thread has locked stays locked for
 // as long, so it is short; whoever wants a thread held for long sends the signal again and again.
+#include "state.h"
 #include "v8x.h"
 
 #include <cerrno>
@@ -13,7 +14,10 @@ namespace {
 // No other code of the process uses it. Go has a handler for every signal, and does without this one.
 int HoldSignal() { return SIGRTMAX - 2; }
 
+// A thread that runs Go code is not held: Go stops all threads now and then, and would wait for this one.
 void Sleep(int) {
+  v8x_context* c = v8x::current;
+  if (!c || c->asking.load(std::memory_order_relaxed)) return;
   int saved = errno;
   timespec t{0, V8X_HOLD_MS * 1000 * 1000};
   nanosleep(&t, nullptr);

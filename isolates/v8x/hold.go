@@ -8,6 +8,6 @@ import "time"
 // HoldTime is how long Hold stops a thread.
 const HoldTime = C.V8X_HOLD_MS * time.Millisecond
 
-// Hold stops the thread with that id where it is, for HoldTime. Only for threads that are in V8, and that may be late:
-// one that runs Go code would stop the world with it. From any goroutine; it does not wait.
+// Hold stops the thread with that id where it is, for HoldTime, if it is in V8 then. One that runs Go code, be it for host.ask, would stop the
+// world with it: it goes on. From any goroutine; it does not wait.
 func Hold(tid int) { C.v8x_hold(C.int32_t(tid)) }

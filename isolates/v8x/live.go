@@ -18,6 +18,9 @@ func Alive() Live {
 	return Live{int(l.isolates), int(l.contexts), int(l.globals), int(l.budgets)}
 }
 
+// Allocated is how many bytes C++ has allocated and not freed, for the same tests.
+func Allocated() int { return int(C.v8x_allocated()) }
+
 // Trim gives memory that C++ has freed back to the system. It takes milliseconds, during which nobody allocates. From
 // any goroutine.
 func Trim() { C.v8x_trim() }

@@ -57,15 +57,22 @@ bool Append(const Info& info, Outbox* out) {
 
 void Send(const Info& info) { Append(info, &current->owner->out); }
 
+// What is longer is asked in portions, or as a command that is answered later.
+constexpr size_t kKeepAnswer = 64u << 10;
+constexpr size_t kMaxQuestion = 4u << 20;
+
 // Asks Go and waits: for answers that are needed at once and take microseconds.
 void Ask(const Info& info) {
   v8x_context* c = current;
   v8::Isolate* isolate = c->owner->isolate;
-  Outbox question;
+  Outbox question(kMaxQuestion);
+  question.ChargeTo(c->owner->buffers);
   if (!Append(info, &question)) return;
   c->answer.clear();
   c->answer_is_error = false;
+  c->asking.store(true, std::memory_order_relaxed);
   v8xAsk(c->handle, c, const_cast<uint8_t*>(question.data()), question.size());
+  c->asking.store(false, std::memory_order_relaxed);
   if (c->answer_is_error) {
     c->answer.push_back(0);
     ThrowType(isolate, reinterpret_cast<const char*>(c->answer.data()));
@@ -75,6 +82,7 @@ void Ask(const Info& info) {
                       Local<v8::Value>(c->owner->constants[2])};
   Reader reader(isolate, constants, c->answer.data(), c->answer.size(), nullptr, 0);
   Local<v8::Value> v = reader.Value();
+  if (c->answer.capacity() > kKeepAnswer) std::vector<uint8_t>().swap(c->answer);
   if (!reader.ok()) return ThrowRange(isolate, "host: no memory for the answer");
   info.Return(v);
 }

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-struct Budget;  // allocator.cc
-
 namespace v8x {
 constexpr size_t kConstantCount = 3;
 }
@@ -42,6 +40,7 @@ struct v8x_context {
   std::vector<Rejection> rejections;  // promises to report: that rejected and nobody has handled yet, or that are handled late
   std::vector<uint8_t> answer;
   bool answer_is_error = false;
+  std::atomic<bool> asking{false};  // Go code runs for host.ask: for the signal handler of its own thread
 };
 
 namespace v8x {
@@ -55,6 +54,10 @@ extern Counts live;
 // The context whose JavaScript runs on this thread now, or null. One at a time: contexts never
 // call each other.
 extern thread_local v8x_context* current;
+
+// threads.cc knows which isolates there are.
+void Opened(v8::Isolate*);
+void Closing(v8::Isolate*);
 
 v8::Address* NewGlobal(v8::Isolate*, v8::Local<v8::Data>);
 void DropGlobal(v8::Address** slot);
@@ -76,6 +79,9 @@ Budget* NewBudget(size_t limit);
 void DropBudget(Budget*);
 void LimitBudget(Budget*, size_t limit);
 size_t BudgetUsed(const Budget*);
+// Counts bytes that are no ArrayBuffer's among those that are; false, with nothing counted, when that is too much.
+bool ChargeBudget(Budget*, size_t bytes);
+void UnchargeBudget(Budget*, size_t bytes);
 size_t BudgetLimit(const Budget*);
 // Puts our allocator in front of the one that v8go gives to every isolate.
 void InstallAllocator();

@@ -187,6 +187,7 @@ class Isolate {
   void Enter();
   void Exit();
   void TerminateExecution();
+  void DiscardThreadSpecificMetadata();
   bool IsExecutionTerminating();
   Local<Value> ThrowException(Local<Value>);
   void AddNearHeapLimitCallback(NearHeapLimitCallback, void* data);

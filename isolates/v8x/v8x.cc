@@ -145,6 +145,8 @@ void v8x_count_live(v8x_live* l) {
 
 void v8x_trim(void) { malloc_trim(0); }
 
+size_t v8x_allocated(void) { return mallinfo2().uordblks; }
+
 const char* v8x_version(void) { return v8::V8::GetVersion(); }
 
 // glibc raises both by itself, to 32 and 64 MB, when it has given back a block as large; from then on each of its arenas, one
@@ -165,6 +167,7 @@ v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   i->isolate = static_cast<v8::Isolate*>(isolate);
   i->heap_slack = heap_slack;
   i->buffers = NewBudget(buffer_limit);
+  i->out.ChargeTo(i->buffers);
   v8::Locker locker(i->isolate);
   i->isolate->AddNearHeapLimitCallback(NearHeapLimit, i);  // V8 asks the last one added: not v8go's
   i->isolate->SetOOMErrorHandler(OnOOM);
@@ -172,6 +175,7 @@ v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   i->isolate->SetPromiseRejectCallback(OnReject);
   i->isolate->SetHostImportModuleDynamicallyCallback(RejectImport);
   i->isolate->SetHostInitializeImportMetaObjectCallback(DescribeModule);
+  Opened(i->isolate);
   return i;
 }
 
@@ -186,6 +190,7 @@ void v8x_set_limits(v8x_isolate* i, size_t heap, size_t buffer_limit) {
 }
 
 void v8x_detach(v8x_isolate* i) {
+  Closing(i->isolate);
   {
     v8::Locker locker(i->isolate);
     for (auto& k : i->constants) DropGlobal(&k);
@@ -194,9 +199,12 @@ void v8x_detach(v8x_isolate* i) {
 
 void v8x_isolate_free(v8x_isolate* i) {
   live.isolates.fetch_sub(1, std::memory_order_relaxed);
-  DropBudget(i->buffers);
-  delete i;
+  Budget* buffers = i->buffers;
+  delete i;  // and with it what is charged to them
+  DropBudget(buffers);
 }
+
+void v8x_forget(v8x_isolate* i) { i->out.Clear(); }
 
 uint32_t v8x_flags(v8x_isolate* i) { return i->flags.load(); }
 

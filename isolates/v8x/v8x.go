@@ -179,6 +179,16 @@ func (c *Context) Close() {
 	c.handle.Delete()
 }
 
+// keptOut is how many bytes of commands may stay in an isolate's memory until its next call.
+const keptOut = 256 << 10
+
+// Forget gives back the memory of r.Out, if that is much; it is not valid any more. r is of the last call in the isolate.
+func (i *Isolate) Forget(r Result) {
+	if len(r.Out) > keptOut {
+		C.v8x_forget(i.ptr)
+	}
+}
+
 // Result is what a call left behind. Out is C++ memory: valid until the next call in the same isolate.
 type Result struct {
 	Out        []byte // encoded commands

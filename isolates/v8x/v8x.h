@@ -42,11 +42,14 @@ void v8x_count_live(v8x_live*);
 
 // Gives memory that is free back to the system.
 void v8x_trim(void);
+size_t v8x_allocated(void);
 
 enum { V8X_HOLD_MS = 190 };
 // Makes a thread of this process sleep for V8X_HOLD_MS. v8x_hold_init once before.
 void v8x_hold_init(void);
 void v8x_hold(int32_t tid);
+// Has all isolates forget the calling thread.
+void v8x_forget_thread(void);
 
 const char* v8x_version(void);
 // Installs the process-wide parts. Once, after v8go has started V8.
@@ -71,6 +74,9 @@ void v8x_set_limits(v8x_isolate*, size_t heap, size_t buffer_limit);
 // Before V8 disposes of the isolate, and after: while it does, a last garbage collection may still reach the heap limit.
 void v8x_detach(v8x_isolate*);
 void v8x_isolate_free(v8x_isolate*);
+// Gives back what the commands of the last call took, if that was much. They are not valid any more.
+void v8x_forget(v8x_isolate*);
+
 uint32_t v8x_flags(v8x_isolate*);
 size_t v8x_buffer_bytes(v8x_isolate*);
 void v8x_low_memory(v8x_isolate*);

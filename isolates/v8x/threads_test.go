@@ -1,0 +1,46 @@
+//go:build !asan
+
+// AddressSanitizer has an allocator of its own, of which glibc knows nothing.
+
+package v8x
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Isolates keep nothing of threads that have said that they end.
+func TestThreadsAreForgotten(t *testing.T) {
+	iso, c := newContext(t, roomy)
+	c.Module(Source{Name: "m.js", Text: `export default () => 1`})
+	other := NewIsolate(roomy)
+	defer other.Close()
+	visit := func(n int, forget bool) int {
+		before := Allocated()
+		for range n {
+			done := make(chan error)
+			go func() {
+				runtime.LockOSThread() // the thread ends with the goroutine
+				var call Call
+				r := c.Call(call.Reset(50).Bytes(), nil)
+				if forget {
+					ForgetThread()
+				}
+				done <- r.Err
+			}()
+			require.NoError(t, <-done)
+		}
+		return Allocated() - before
+	}
+	visit(500, true) // the runtime's own tables grow first
+	kept, forgotten := visit(1000, false), visit(1000, true)
+	for range 5 { // what others allocate meanwhile, as glibc's arenas, is not in all rounds
+		kept, forgotten = min(kept, visit(1000, false)), min(forgotten, visit(1000, true))
+	}
+	t.Logf("1000 threads: %d bytes, and %d when they are forgotten", kept, forgotten)
+	require.Greater(t, kept, 1000*32)
+	require.Less(t, forgotten, kept*2/3)
+	require.Zero(t, iso.Flags())
+}
