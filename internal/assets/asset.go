@@ -69,6 +69,7 @@ type Finding struct {
 	Missing bool
 	Level   int // of who made it; 0: from before there were levels
 	Drift   []Difference
+	Foreign error                   // a *PrefixError, of a stream that belongs to a fleet of another prefix
 	Stream  *jetstream.StreamInfo   // of the asset's stream, unless it is missing
 	Info    *jetstream.ConsumerInfo // of a consumer
 }
@@ -101,7 +102,7 @@ func Look(ctx context.Context, js jetstream.JetStream, a Asset) (f Finding, err 
 	f.Level = levelOf(have.Metadata)
 	switch {
 	case a.Stream != nil:
-		f.Drift = StreamDrift(have, *a.Stream)
+		f.Drift, f.Foreign = StreamDrift(have, *a.Stream), samePrefix(have, *a.Stream)
 	case a.Bucket != nil:
 		f.Drift = BucketDrift(have, *a.Bucket)
 	case a.Objects != nil:

@@ -15,7 +15,7 @@ import (
 const (
 	// Level is the version of everything that this binary makes in JetStream. It goes up when an asset changes in a way that
 	// processes of an older binary must not take back.
-	Level = 1
+	Level = 2
 	// LevelKey is where an asset's metadata has the level of who made it.
 	LevelKey = "pinwheel.assets"
 )

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 const (
@@ -71,24 +74,45 @@ func (k *Keeper) leave(asset string, level int, drift []Difference) (bool, error
 func (k *Keeper) Stream(ctx context.Context, want jetstream.StreamConfig) error {
 	s, err := k.JS.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		want.Metadata = marked(want.Metadata)
-		_, err = k.JS.CreateStream(ctx, want)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			// Another process was here first, and has chosen otherwise. The next look brings it forward.
-			return fmt.Errorf("stream was made by another process meanwhile: %w", err)
+		if s, err = k.create(ctx, want); err == nil && s == nil {
+			return nil
 		}
-		return err
 	}
 	if err != nil {
 		return err
 	}
 	have := s.CachedInfo().Config
+	if err := samePrefix(have, want); err != nil {
+		return err
+	}
 	if left, err := k.leave("stream "+want.Name, levelOf(have.Metadata), StreamDrift(have, want)); left || err != nil {
 		return err
 	}
 	_, err = k.JS.UpdateStream(ctx, completeStream(have, want))
 	return err
 }
+
+// create makes a stream. When another process was here first, and has chosen otherwise, it returns what that has made.
+func (k *Keeper) create(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	want.Metadata = marked(want.Metadata)
+	if want.Retention == jetstream.WorkQueuePolicy && !guard.StreamLife.Off() {
+		want.FirstSeq = firstSequence(time.Now())
+	}
+	_, err := k.JS.CreateStream(ctx, want)
+	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return nil, err
+	}
+	s, err := k.JS.Stream(ctx, want.Name)
+	if err != nil {
+		return nil, fmt.Errorf("stream was made by another process meanwhile: %w", err)
+	}
+	return s, nil
+}
+
+// firstSequence is where a work queue begins that is made now. One that is made under its name later begins behind all that this one will have
+// had, unless it gets a million messages a second for all its life. So its sequences name no other message, ever: an ack, a deletion or a key
+// that was meant for an earlier stream of the name hits nothing of this one. They are below 2^53, as JavaScript needs it, until 2255.
+func firstSequence(now time.Time) uint64 { return uint64(max(1, now.UnixMicro())) } //nolint:gosec // never negative
 
 // Consumer makes a durable consumer, or brings it to what it should be. A durable that is made while its namesake is being deleted
 // can lose its directory to the deletion (nats-server 2.15.2): it works, but cannot be updated and would not

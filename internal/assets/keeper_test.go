@@ -144,3 +144,39 @@ func TestWhatCannotBeChangedInPlaceIsRefused(t *testing.T) {
 	three.Objects.Replicas = 3
 	require.ErrorContains(t, k.Make(t.Context(), three), "replicas", "one server cannot keep three copies")
 }
+
+// A stream of a fleet of another prefix stays as it is, whoever made it.
+func TestStreamsOfAnotherPrefixAreLeftAlone(t *testing.T) {
+	_, k := open(t)
+	for _, level := range []string{"", "1", "77"} {
+		have := jetstream.StreamConfig{Name: "S" + level, Subjects: []string{"blue.events" + level + ".*"}}
+		if level != "" {
+			have.Metadata = map[string]string{assets.LevelKey: level}
+		}
+		_, err := k.JS.CreateStream(t.Context(), have)
+		require.NoError(t, err)
+		want := jetstream.StreamConfig{Name: have.Name, Subjects: []string{"red.events" + level + ".*"}, MaxBytes: 1 << 20}
+		for _, onlyMissing := range []bool{false, true} {
+			k.OnlyMissing = onlyMissing
+			var foreign *assets.PrefixError
+			require.ErrorAs(t, k.Make(t.Context(), assets.Asset{Stream: &want}), &foreign)
+			require.Equal(t, assets.PrefixError{Stream: have.Name, Have: "blue", Want: "red"}, *foreign)
+		}
+		require.Equal(t, foreignOf(t, k, want), look(t, k, assets.Asset{Stream: &want}).Foreign)
+		s, err := k.JS.Stream(t.Context(), have.Name)
+		require.NoError(t, err)
+		require.Equal(t, have.Subjects, s.CachedInfo().Config.Subjects)
+	}
+	k.OnlyMissing = false
+	// One that has more than it should is brought forward as ever.
+	_, err := k.JS.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{"old.>", "red.t.*"}})
+	require.NoError(t, err)
+	want := jetstream.StreamConfig{Name: "T", Subjects: []string{"red.t.*"}}
+	require.NoError(t, assets.CheckPrefix(t.Context(), k.JS, []assets.Asset{{Stream: &want}}))
+	require.NoError(t, k.Make(t.Context(), assets.Asset{Stream: &want}))
+}
+
+func foreignOf(t *testing.T, k *assets.Keeper, want jetstream.StreamConfig) error {
+	t.Helper()
+	return assets.CheckPrefix(t.Context(), k.JS, []assets.Asset{{Bucket: &jetstream.KeyValueConfig{Bucket: "B"}}, {Stream: &want}})
+}

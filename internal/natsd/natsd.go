@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -32,13 +31,30 @@ type Config struct {
 }
 
 // Server is a running server.
-type Server struct{ srv *server.Server }
+type Server struct {
+	srv  *server.Server
+	lock *lock
+}
+
+// PortTakenError says that another program listens on the port.
+type PortTakenError struct {
+	Port int
+	Err  error
+}
+
+func (e *PortTakenError) Error() string {
+	return fmt.Sprintf("natsd: port %d is taken: %v", e.Port, e.Err)
+}
+
+// Unwrap is the error of the attempt to listen.
+func (e *PortTakenError) Unwrap() error { return e.Err }
 
 // startTimeout bounds the wait for the server to accept connections. Recovery of large streams
 // takes its time.
 const startTimeout = time.Minute
 
-// Open starts a server and waits until it takes connections.
+// Open starts a server and waits until it takes connections. The error is an *InUseError where another server has StoreDir, and a
+// *PortTakenError where another program has the port.
 func Open(c Config) (*Server, error) {
 	if c.StoreDir == "" {
 		return nil, errors.New("natsd: StoreDir is empty: name the directory for JetStream's data")
@@ -46,6 +62,22 @@ func Open(c Config) (*Server, error) {
 	if c.Host == "" {
 		c.Host = "127.0.0.1"
 	}
+	l, err := lockDir(c.StoreDir)
+	if err != nil {
+		return nil, err
+	}
+	srv, err := start(c)
+	if err == nil {
+		err = l.note(srv.ClientURL())
+	}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return &Server{srv, l}, nil
+}
+
+func start(c Config) (*server.Server, error) {
 	if err := checkPort(c.Host, c.Port); err != nil {
 		return nil, err
 	}
@@ -62,10 +94,9 @@ func Open(c Config) (*Server, error) {
 	srv.Start()
 	if !srv.ReadyForConnections(startTimeout) {
 		srv.Shutdown()
-		return nil, fmt.Errorf("natsd: server on %s is not ready after %s; is %s the data of another running server?",
-			net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), startTimeout, filepath.Clean(c.StoreDir))
+		return nil, fmt.Errorf("natsd: server on %s is not ready after %s", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), startTimeout)
 	}
-	return &Server{srv}, nil
+	return srv, nil
 }
 
 // checkPort finds a taken port before the server does, whose own way of telling is to exit.
@@ -75,7 +106,7 @@ func checkPort(host string, port int) error {
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return fmt.Errorf("natsd: port %d is taken: %w", port, err)
+		return &PortTakenError{port, err}
 	}
 	return l.Close()
 }
@@ -90,6 +121,7 @@ func (s *Server) InProcess() nats.Option { return nats.InProcessServer(s.srv) }
 func (s *Server) Close() {
 	s.srv.Shutdown()
 	s.srv.WaitForShutdown()
+	s.lock.close()
 }
 
 // logger passes on what the server has to complain about; its notices are about itself.

@@ -3,6 +3,8 @@ package natsd
 import (
 	"context"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -51,9 +53,37 @@ func TestServerRefusesATakenPortAndNoDirectory(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	_, err = Open(Config{StoreDir: t.TempDir(), Port: l.Addr().(*net.TCPAddr).Port})
-	require.ErrorContains(t, err, "is taken")
+	var taken *PortTakenError
+	require.ErrorAs(t, err, &taken)
 	_, err = Open(Config{})
 	require.ErrorContains(t, err, "StoreDir")
+}
+
+// A directory has one server. A second one is told who has it, and changes nothing.
+func TestDirectoryHasOneServer(t *testing.T) {
+	dir := t.TempDir()
+	first, err := Open(Config{StoreDir: dir, Port: -1})
+	require.NoError(t, err)
+	_, err = Open(Config{StoreDir: filepath.Join(dir, ".", ""), Port: -1})
+	var inUse *InUseError
+	require.ErrorAs(t, err, &inUse)
+	require.Equal(t, os.Getpid(), inUse.Holder.PID)
+	require.Equal(t, first.URL(), inUse.Holder.NATS)
+	require.ErrorContains(t, err, dir)
+	first.Close()
+	second, err := Open(Config{StoreDir: dir, Port: -1})
+	require.NoError(t, err)
+	second.Close()
+
+	// A server that did not start gives the directory back.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	_, err = Open(Config{StoreDir: dir, Port: l.Addr().(*net.TCPAddr).Port})
+	require.ErrorContains(t, err, "is taken")
+	third, err := Open(Config{StoreDir: dir, Port: -1})
+	require.NoError(t, err)
+	third.Close()
 }
 
 func mustHost(t *testing.T, url string) string {
