@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -28,6 +30,7 @@ var (
 	descParked   = desc("dispatch_parked_total", "Events set aside because their owner had too many waiting.")
 	descFleet    = desc("fleet_processes", "Processes of the fleet that this one knows of, itself included.")
 	descSuspects = desc("dispatch_suspects", "Events around which processes died, and that wait here to be run under watch or alone.")
+	descBars     = desc("dispatch_bars", "Workers and owners whose events are refused here because they have cost threads.")
 	descAlone    = desc("dispatch_alone_total", "Events that were run alone because processes died while they ran.")
 	descRetries  = desc("dispatch_retries_total", "Failed attempts after which the event runs again.", "reason")
 	descFailures = desc("dispatch_failures_total", "Events that failed for good.", "reason")
@@ -38,7 +41,7 @@ var (
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descQueued, descRunning, descAsleep, descOwners, descHeavy, descWait, descAttempts, descWakes, descThrottled,
-		descParked, descFleet, descSuspects, descAlone, descRetries, descFailures, descDuration,
+		descParked, descFleet, descSuspects, descAlone, descBars, descRetries, descFailures, descDuration,
 	} {
 		ch <- d
 	}
@@ -50,6 +53,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	m, stats := *c.d.metrics, c.d.stats()
 	processes := c.d.processes
 	suspects, alone := c.d.quarantine.queued(), c.d.quarantine.alone
+	holding := c.d.bars.holding(time.Now())
 	c.d.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n))
@@ -64,6 +68,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descHeavy, stats.Heavy)
 	gauge(descFleet, processes)
 	gauge(descSuspects, suspects)
+	gauge(descBars, holding)
 	count(descAlone, alone)
 	ch <- m.wait.metric(descWait)
 	count(descAttempts, m.warm, "warm")

@@ -99,7 +99,7 @@ func (d *Dispatcher) expireOwner(o *owner, now time.Time, t *tell) {
 	o.queue.filter(func(it item) bool {
 		e := it.event
 		if expired(e, now) {
-			v, f := refuse(e, it.route, now)
+			v, f := d.refuse(e, it.route, now)
 			t.settle = append(t.settle, d.refused(e, v, f))
 			return false
 		}

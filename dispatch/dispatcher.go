@@ -57,6 +57,7 @@ type Dispatcher struct {
 	nap       nap
 
 	quarantine quarantine
+	bars       bars
 
 	runnable [classes]int  // events that could start now, limits considered
 	queued   int           // events in all queues
@@ -221,6 +222,9 @@ func (d *Dispatcher) changed(o *owner) {
 
 func (d *Dispatcher) recount(o *owner) {
 	n := max(0, min(o.queue.n, o.maxRunning-o.running))
+	if o.away >= d.cfg.Threads {
+		n = 0
+	}
 	d.runnable[o.class] += n - o.counted
 	o.counted = n
 }

@@ -14,8 +14,10 @@ type run struct {
 	route   *route
 	version *version
 	since   time.Time     // when the event was submitted
-	cost    time.Duration // what the owner was charged
+	cost    time.Duration // what the owner was charged of its credit
+	spent   time.Duration // what was counted in its share
 	thread  int
+	away    bool // it runs beside its thread
 	replied bool
 	ended   bool
 }
@@ -88,7 +90,7 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 		if it.route.active == nil && o.routes[it.event.Worker] != nil {
 			it.route = o.routes[it.event.Worker] // removed and installed again
 		}
-		v, f := refuse(it.event, it.route, now)
+		v, f := d.refuse(it.event, it.route, now)
 		if f != nil {
 			t.settle = append(t.settle, d.refused(it.event, v, f))
 			o.queue.popFront()

@@ -16,6 +16,7 @@ type owner struct {
 	suspects int       // that wait in the quarantine instead
 	soonest  time.Time // no queued event has a deadline before this; zero = none has one
 	running  int
+	away     int  // of these, how many run beside their threads
 	counted  int  // part of Dispatcher.runnable
 	parking  bool // events of it are parked, and those that come go behind them
 	parked   bool // parked ones come or may come: the settler is told of room

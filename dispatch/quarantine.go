@@ -169,7 +169,7 @@ func (d *Dispatcher) isolate(now time.Time, t *tell) {
 func (d *Dispatcher) unqueue(from *queue, now time.Time, t *tell) *events.Event {
 	e := from.popFront().event
 	defer d.unsuspect(from, e, t)
-	if v, f := refuse(e, d.routeOf(e), now); f != nil {
+	if v, f := d.refuse(e, d.routeOf(e), now); f != nil {
 		t.settle = append(t.settle, d.refused(e, v, f))
 		return nil
 	}
@@ -244,7 +244,7 @@ func (d *Dispatcher) startWatched(thread int, now time.Time, t *tell) []*events.
 	for n := q.ready.n; n > 0; n-- {
 		it := q.ready.popFront()
 		d.queued--
-		v, f := refuse(it.event, d.routeOf(it.event), now)
+		v, f := d.refuse(it.event, d.routeOf(it.event), now)
 		if f != nil {
 			t.settle = append(t.settle, d.refused(it.event, v, f))
 			continue
@@ -307,7 +307,7 @@ func (d *Dispatcher) expireQuarantine(now time.Time, t *tell) {
 	for _, part := range []*queue{&q.suspects, &q.ready, &q.waiting} {
 		part.filter(func(it item) bool {
 			if expired(it.event, now) {
-				v, f := refuse(it.event, d.routeOf(it.event), now)
+				v, f := d.refuse(it.event, d.routeOf(it.event), now)
 				t.settle = append(t.settle, d.refused(it.event, v, f))
 				d.unsuspect(part, it.event, t)
 				return false

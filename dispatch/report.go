@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // Report takes what thread, which calls it, says of attempts, its own or those that another thread handed to it. Replies are completed (EventID, Attempt, Version, Duration)
@@ -84,7 +85,7 @@ func (d *Dispatcher) ending(r *run, end *events.End, now time.Time) ending {
 	}
 	return ending{
 		kind: r.Event.Kind, end: end, retries: r.version.retries, attempt: r.Number,
-		replied: r.replied, draining: d.draining, left: left, rand: d.cfg.Rand,
+		replied: r.replied, draining: d.draining, lost: end.Lost && !guard.CrashSuspects.Off(), left: left, rand: d.cfg.Rand,
 	}
 }
 
@@ -93,17 +94,18 @@ func (d *Dispatcher) end(r *run, end *events.End, took time.Duration) {
 	r.ended = true
 	o := r.owner
 	o.running--
+	d.setAway(r, false)
 	d.running--
 	d.onThread[r.thread]--
-	cpu := time.Duration(0)
+	cpu := end.CPU // of what did not start, that of loading its module
 	if end.Started {
-		cpu = max(end.CPU, leastCost)
+		cpu = max(cpu, leastCost)
 		d.mean += (cpu - d.mean) / 64
 		d.metrics.ended(r.Event.Kind, took, end.Warm)
 	}
 	o.credit = min(o.credit+r.cost-cpu, o.quantum)
 	r.version.ended(1<<r.thread, end)
-	d.spend(o, cpu)
+	d.spend(o, max(0, cpu-r.spent))
 	d.changed(o)
 	d.forget(o)
 }

@@ -40,7 +40,7 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, t *tell) {
 	if e.Parked && o != nil {
 		o.parked = true // maybe by another process
 	}
-	v, f := refuse(e, r, now)
+	v, f := d.refuse(e, r, now)
 	if f != nil {
 		t.settle = append(t.settle, d.refused(e, v, f))
 		d.unused(o, e, t)
@@ -86,7 +86,11 @@ func (d *Dispatcher) push(o *owner, it item, front bool) {
 
 // refused is the settlement of an event that is not run. Its reply names the version that would have.
 func (d *Dispatcher) refused(e *events.Event, v *version, f *events.Failure) events.Settlement {
-	s := d.settlement(e, v, refusal(e.Kind, f), 0)
+	is := refusal(e.Kind, f)
+	if e.Kind == events.Fetch && !e.CrashedAlone { // of a crash there is something to keep, of a bar there is not
+		is.outcome.Verdict = events.Ack
+	}
+	s := d.settlement(e, v, is, 0)
 	s.Outcome.Version = ""
 	return s
 }
@@ -99,7 +103,7 @@ func (d *Dispatcher) settlement(e *events.Event, v *version, is verdict, took ti
 	s := events.Settlement{Event: e, Outcome: is.outcome}
 	if v != nil {
 		s.Outcome.Version = v.worker.Version
-		if is.outcome.Verdict == events.Dead {
+		if is.outcome.Verdict == events.Dead || is.outcome.Verdict == events.Retry { // a retry for which there is no room becomes a letter
 			s.Outcome.OnDead = v.worker.OnDead
 		}
 	}

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"strings"
+
 	"math"
 	"time"
 
@@ -34,6 +36,7 @@ type ending struct {
 	attempt  int
 	replied  bool          // a reply went out
 	draining bool          // no event is started any more
+	lost     bool          // its thread is lost with it, and that counts
 	left     time.Duration // until the event's deadline, noDeadline if it has none
 	rand     func() float64
 }
@@ -50,6 +53,8 @@ func judge(c ending) verdict {
 		return verdict{requeue: true}
 	case end.Interrupted:
 		return verdict{outcome: events.Outcome{Verdict: events.Retry}}
+	case c.lost:
+		return refusal(c.kind, costAThread(end))
 	case end.Failure == nil && !end.Retry:
 		return verdict{outcome: events.Outcome{Verdict: events.Ack}}
 	}
@@ -77,6 +82,15 @@ func judgeFailure(c ending) verdict {
 		return verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}, reply: true}
 	}
 	return refusal(c.kind, f)
+}
+
+// costAThread is the failure of an event that is not run again because it took a thread with it: that is as much as to kill the process, a part at a time.
+func costAThread(end *events.End) *events.Failure {
+	why := "V8 could not go on"
+	if end.Failure != nil {
+		why = end.Failure.Error()
+	}
+	return events.Fail(events.ReasonCrash, "it cost the process a thread (%s), so it is not run again", why)
 }
 
 func askedAgain(attempt int) *events.Failure {
@@ -109,8 +123,7 @@ func refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure
 	case e.CrashedAlone:
 		return v, events.Fail(events.ReasonCrash, "%d processes died while it ran, the last while nothing else ran in it", e.Crashes)
 	case expired(e, now):
-		return v, events.Fail(events.ReasonExpired, "its deadline %s passed before it could start",
-			e.Deadline.UTC().Format(time.RFC3339Nano))
+		return v, events.Fail(events.ReasonExpired, "its deadline %s passed before it could start", strings.Join(e.Header.Fold(events.HeaderDeadline), ", "))
 	}
 	return v, nil
 }

@@ -165,7 +165,7 @@ func TestRefuse(t *testing.T) {
 		{"removed", events.Event{Kind: events.Task}, &route{}, events.ReasonNoWorker, "", "there is no worker o/w"},
 		{"no handler", events.Event{Kind: events.Scheduled}, r, events.ReasonNoHandler, "2-b", "worker o/w has no scheduled handler"},
 		{"pinned version has no handler", events.Event{Kind: events.Fetch, Version: "1-a"}, r, events.ReasonNoHandler, "1-a", "worker o/w has no fetch handler"},
-		{"deadline", events.Event{Kind: events.Task, Deadline: now}, r, events.ReasonExpired, "2-b", "its deadline 1970-01-01T00:16:40Z passed before it could start"},
+		{"deadline", events.Event{Kind: events.Task, Deadline: now, Header: events.Header{"deadline": {"1970-01-01T00:16:40Z"}}}, r, events.ReasonExpired, "2-b", "its deadline 1970-01-01T00:16:40Z passed before it could start"},
 		{"deadline to come", events.Event{Kind: events.Task, Deadline: now.Add(1)}, r, "", "2-b", ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -254,6 +254,7 @@ func TestDeadSettlementsSayWhoIsTold(t *testing.T) {
 	e := &events.Event{Kind: events.Task, Owner: "a", Worker: "w"}
 	f := events.Fail(events.ReasonException, "boom")
 	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}}, 0).Outcome.OnDead)
-	require.Nil(t, d.settlement(e, v, verdict{outcome: events.Outcome{Verdict: events.Retry, Failure: f}}, 0).Outcome.OnDead)
+	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: events.Outcome{Verdict: events.Retry, Failure: f}}, 0).Outcome.OnDead, "there may be no room for it to wait")
+	require.Nil(t, d.settlement(e, v, verdict{outcome: events.Outcome{Verdict: events.Return, Failure: f}}, 0).Outcome.OnDead)
 	require.Nil(t, d.settlement(e, nil, verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}}, 0).Outcome.OnDead)
 }

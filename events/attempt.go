@@ -45,4 +45,6 @@ type End struct {
 	Waited bool
 	// Warm: it ran in a context that had run before.
 	Warm bool
+	// Lost: the thread that ran it is lost with it, because V8 could not go on, or did not come back. So it is with no other attempt that ended then.
+	Lost bool
 }

@@ -24,6 +24,7 @@ const (
 	headerDeadSubject  = "Dead-Subject" // as stored in the event stream
 	headerDeadStream   = "Dead-Stream"
 	headerDeadSeq      = "Dead-Seq"
+	headerDeadStored   = "Dead-Stored" // when the event was stored
 	headerDeadEventID  = "Dead-Event-Id"
 	headerDeadVersion  = "Dead-Worker-Version"
 	headerDeadNode     = "Dead-Node"
@@ -60,6 +61,7 @@ type DeadLetter struct {
 	Subject   string // of the stored event
 	Stream    string
 	StreamSeq uint64
+	Stored    time.Time // when the event was stored, by the clock of the server; zero in letters of earlier binaries
 
 	Header Header // original, complete
 	Body   []byte // original
@@ -73,7 +75,7 @@ func NewDeadLetter(e *Event, f *Failure, version, node string, attempts int, at 
 	return &DeadLetter{
 		Owner: e.Owner, Worker: e.Worker, Kind: kind, EventID: e.ID, Failure: *f, Version: version, Node: node,
 		Attempts: attempts, Replays: replays(e.Header), FirstAt: e.Stored, At: at,
-		Subject: e.Origin.Subject, Stream: first.Stream, StreamSeq: first.Seq,
+		Subject: e.Origin.Subject, Stream: first.Stream, StreamSeq: first.Seq, Stored: e.Stored,
 		Header: e.Header, Body: e.Body,
 	}
 }
@@ -98,7 +100,7 @@ func replays(h Header) int {
 
 // Encode makes the headers of the dead letter's message; its body is DeadLetter.Body.
 func (d *DeadLetter) Encode() Header {
-	h := make(Header, len(d.Header)+19)
+	h := make(Header, len(d.Header)+20)
 	for name, values := range d.Header {
 		if serverHonoured(name) || hasPrefixFold(name, deadPrefix) {
 			name = deadOriginal + name
@@ -114,7 +116,7 @@ func (d *DeadLetter) Encode() Header {
 		headerDeadAttempts: strconv.Itoa(d.Attempts), HeaderReplays: strconv.Itoa(d.Replays),
 		headerDeadFirstAt: formatTime(d.FirstAt), headerDeadAt: formatTime(d.At),
 		headerDeadHistory: encodeHistory(d.History), headerDeadHook: d.Hook.String(),
-		headerDeadEdited: formatMaybe(d.Edited), headerDeadImported: formatMaybe(d.Imported),
+		headerDeadEdited: formatMaybe(d.Edited), headerDeadImported: formatMaybe(d.Imported), headerDeadStored: formatMaybe(d.Stored),
 	} {
 		if value != "" {
 			h.Set(name, value)
@@ -147,7 +149,7 @@ func DecodeDeadLetter(seq uint64, h Header, body []byte) (*DeadLetter, error) {
 			return nil, fmt.Errorf("dead letter header %s %q: it is a time in RFC 3339", name, h.Get(name))
 		}
 	}
-	for name, into := range map[string]*time.Time{headerDeadEdited: &d.Edited, headerDeadImported: &d.Imported} {
+	for name, into := range map[string]*time.Time{headerDeadEdited: &d.Edited, headerDeadImported: &d.Imported, headerDeadStored: &d.Stored} {
 		if v := h.Get(name); v != "" {
 			if *into, err = time.Parse(time.RFC3339Nano, v); err != nil {
 				return nil, fmt.Errorf("dead letter header %s %q: it is a time in RFC 3339", name, v)

@@ -34,6 +34,7 @@ type LetterJSON struct {
 	Subject   string      `json:"subject"`
 	Stream    string      `json:"stream"`
 	StreamSeq uint64      `json:"streamSeq"`
+	Stored    time.Time   `json:"stored,omitzero"`
 	Headers   Header      `json:"headers"`
 	BodyBytes int         `json:"bodyBytes"`
 
@@ -51,7 +52,7 @@ func (d *DeadLetter) JSON(body bool) *LetterJSON {
 		ID: d.Seq, Owner: d.Owner, Worker: d.Worker, Kind: d.Kind, EventID: d.EventID,
 		Reason: d.Failure.Reason, Message: d.Failure.Message, Stack: d.Failure.Stack, Version: d.Version, Node: d.Node,
 		Attempts: d.Attempts, Replays: d.Replays, FirstAt: d.FirstAt, At: d.At, History: d.History, Edited: d.Edited, Imported: d.Imported,
-		Subject: d.Subject, Stream: d.Stream, StreamSeq: d.StreamSeq, Headers: d.Header, BodyBytes: len(d.Body),
+		Subject: d.Subject, Stream: d.Stream, StreamSeq: d.StreamSeq, Stored: d.Stored, Headers: d.Header, BodyBytes: len(d.Body),
 	}
 	if d.Hook != (DeadHook{}) {
 		j.Hook = &d.Hook
@@ -133,7 +134,7 @@ func (j *LetterJSON) letter() (*DeadLetter, error) {
 		Seq: j.ID, Owner: j.Owner, Worker: j.Worker, Kind: j.Kind, EventID: j.EventID,
 		Failure: *NewFailure(j.Reason, j.Message, j.Stack), Version: j.Version, Node: j.Node,
 		Attempts: j.Attempts, Replays: j.Replays, FirstAt: j.FirstAt, At: j.At, History: j.History, Edited: j.Edited, Imported: j.Imported,
-		Subject: j.Subject, Stream: j.Stream, StreamSeq: j.StreamSeq, Header: j.Headers, Body: body,
+		Subject: j.Subject, Stream: j.Stream, StreamSeq: j.StreamSeq, Stored: j.Stored, Header: j.Headers, Body: body,
 	}
 	if j.Hook != nil {
 		d.Hook = *j.Hook

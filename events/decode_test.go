@@ -118,6 +118,30 @@ func TestDecodeMalformed(t *testing.T) {
 }
 
 // What is usable of a malformed event is used, so that its publisher can be told.
+// The id is the publisher's own, however its name is spelled; without one it is the message id, and each may stand once.
+func TestDecodeIDs(t *testing.T) {
+	for _, c := range []struct {
+		header Header
+		id     string // "" = malformed
+	}{
+		{Header{"Nats-Msg-Id": {"m"}}, "m"},
+		{Header{"nats-msg-id": {"m"}}, "m"},
+		{Header{"Nats-Msg-Id": {"m"}, "Event-Id": {"e"}}, "e"},
+		{Header{"Nats-Msg-Id": {"m"}, "event-id": {"e"}}, "e"},
+		{Header{"Nats-Msg-Id": {"m"}, "EVENT-ID": {""}}, "m"},
+		{Header{"Event-Id": {"e"}, "event-id": {"e"}}, ""},
+		{Header{"event-id": {"e", "e"}}, ""},
+		{Header{"Nats-Msg-Id": {"m"}, "nats-msg-id": {"m"}}, ""},
+		{Header{"event-id": {strings.Repeat("e", MaxEventID+1)}, "Nats-Msg-Id": {"m"}}, ""},
+	} {
+		e, f := testDecoder.Decode(stored("task", "acme", "hello"), c.header, nil, storedAt)
+		require.Equal(t, c.id == "", f != nil, "%v: %v", c.header, f)
+		if c.id != "" {
+			require.Equal(t, c.id, e.ID, c.header)
+		}
+	}
+}
+
 func TestDecodeMalformedKeepsReplyTo(t *testing.T) {
 	e, f := testDecoder.Decode(stored("fetch", "o", "w"), Header{"Reply-To": {"_INBOX.a"}, "Http-Url": {"nonsense"}}, nil, storedAt)
 	require.NotNil(t, f)

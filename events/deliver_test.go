@@ -75,9 +75,15 @@ func TestScheduleSubjects(t *testing.T) {
 	s := Subjects("pinwheel")
 	e, f := testDecoder.Decode(stored("task", "acme", "hello"), Header{"Event-Id": {"a b.>*"}}, nil, storedAt)
 	require.Nil(t, f)
-	require.Regexp(t, `^pinwheel\.schedules\.at\.[0-3]\.task\.acme\.hello\.[0-9a-f]{24}\.PINWHEEL_EVENTS-42$`, s.Waiting(e))
+	require.Regexp(t, `^pinwheel\.schedules\.at\.[0-3]\.task\.acme\.hello\.[0-9a-f]{24}\.PINWHEEL_EVENTS-42-1700000000000000000$`, s.Waiting(e))
 	require.Equal(t, strings.Replace(s.Waiting(e), ".at.", ".due.", 1), s.Due(e))
-	require.Regexp(t, `^pinwheel\.schedules\.\*\.[0-3]\.task\.acme\.hello\.\*\.PINWHEEL_EVENTS-42$`, s.Anywhere(e))
+	require.Regexp(t, `^pinwheel\.schedules\.\*\.[0-3]\.task\.acme\.hello\.\*\.PINWHEEL_EVENTS-42-1700000000000000000$`, s.Anywhere(e))
+	earlier := *e
+	earlier.Key = "PINWHEEL_EVENTS-42"
+	require.Equal(t, s.Anywhere(&earlier), s.AnywhereEarlier(e))
+	got, f := testDecoder.DecodeParked(Origin{Stream: "S", Seq: 3, Subject: s.Due(&earlier)}, EncodeParked(e), nil, storedAt)
+	require.Nil(t, f)
+	require.Equal(t, s.Waiting(&earlier), s.Waiting(got), "what an earlier binary has put off stays under its key")
 	require.Equal(t, "pinwheel.schedules.at.*.*.acme.*.*.*", s.WaitingEvents("acme", "", ""))
 	require.Contains(t, s.Waiting(e), strings.Split(s.WaitingEvents("acme", "hello", "a b.>*"), ".")[7])
 	for _, foreign := range []string{s.AllEvents(), s.AllCalls(), s.AllDead(), s.AllBodies(), s.AllCancels(), s.AllUnschedules()} {

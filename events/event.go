@@ -15,7 +15,7 @@ type Event struct {
 	ID       string    // the publisher's: header Event-Id, else Nats-Msg-Id, else the stream sequence
 	Version  string    // the version the publisher asked for; "" = the active one
 	ReplyTo  string    // where the reply goes; "" = nobody waits
-	Deadline time.Time // past it nobody waits; zero = none
+	Deadline time.Time // past it nobody waits; zero = none. By the clock of the process that has the event
 	Stored   time.Time // when the stream stored it
 
 	Header Header // as sent
@@ -46,7 +46,7 @@ type Event struct {
 	Origin Origin
 	// First is where the event was stored first, if that is not Origin: it was set aside since.
 	First Stored
-	// Key names the event of a tick in the stream of schedules; "" for all others.
+	// Key names the event in the stream of schedules; "" for one that was never there.
 	Key string
 	// DeliverAt is when the event shall run, as its publisher wants; zero = now. It is later than Stored.
 	DeliverAt time.Time

@@ -97,6 +97,18 @@ func FuzzParseCall(f *testing.F) {
 	})
 }
 
+func FuzzParseBodyPart(f *testing.F) {
+	f.Add("pinwheel.body.acme.x.0")
+	f.Add("pinwheel.body.acme.x.01")
+	f.Fuzz(func(t *testing.T, subject string) {
+		s := Subjects(DefaultPrefix)
+		owner, id, i, err := s.ParseBodyPart(subject)
+		if err == nil && s.BodyPart(owner, id, i) != subject {
+			t.Fatalf("%q is taken for part %d of %s of %s", subject, i, id, owner)
+		}
+	})
+}
+
 func FuzzDecodeReply(f *testing.F) {
 	f.Add("Attempt: 1\nDuration-Ms: 1.5\nHttp-Status: 200\nHttp-Header-A: b\nEvent-Id: x", []byte("x"))
 	f.Add("Attempt: 2\nError: exception: boom", []byte(nil))

@@ -14,6 +14,16 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
+// Fold is all values of the header of this name, in whatever case it was written: in a spelling after the other, in no order.
+func (h Header) Fold(name string) (values []string) {
+	for other, more := range h {
+		if len(other) == len(name) && strings.EqualFold(other, name) {
+			values = append(values, more...)
+		}
+	}
+	return values
+}
+
 // Set replaces all values of the header of exactly this name.
 func (h Header) Set(name, value string) { h[name] = []string{value} }
 
@@ -46,6 +56,17 @@ const (
 // name, so that it must never be copied from an event to a message that Pinwheel publishes.
 func serverHonoured(name string) bool {
 	return hasPrefixFold(name, "Nats-") || strings.EqualFold(name, "Status") || strings.EqualFold(name, "Description")
+}
+
+// WithoutSteering is h without the headers that mean something to a NATS server or client. A handler sees none of those.
+func (h Header) WithoutSteering() Header {
+	rest := make(Header, len(h))
+	for name, values := range h {
+		if !serverHonoured(name) {
+			rest[name] = values
+		}
+	}
+	return rest
 }
 
 func hasPrefixFold(s, prefix string) bool {

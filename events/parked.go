@@ -73,7 +73,7 @@ func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored 
 		return e, Fail(ReasonMalformed, "parked message %d has not the headers of a parked event", origin.Seq)
 	}
 	e, failure := d.Decode(origin, original, body, at)
-	e.Attempt, e.Crashes, e.Key, e.DeliverAt = attempt, crashes, header.Get(headerParkedKey), time.Time{}
+	e.Attempt, e.Crashes, e.Key, e.DeliverAt = attempt, crashes, d.parkedKey(parkedSubject, header), time.Time{}
 	if seq, err := strconv.ParseUint(header.Get(headerParkedSeq), 10, 64); err == nil {
 		e.First = Stored{header.Get(headerParkedStream), seq}
 	}
@@ -81,6 +81,15 @@ func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored 
 		e.ID = id
 	}
 	return e, failure
+}
+
+// parkedKey is the key of an event that was set aside: what its message says, or else, in the stream of schedules, the last token of its
+// subject. Earlier binaries put events off and did not say it.
+func (d Decoder) parkedKey(subject string, h Header) string {
+	if key := h.Get(headerParkedKey); key != "" || !strings.HasPrefix(subject, string(d.Subjects)+".schedules.") {
+		return key
+	}
+	return subject[strings.LastIndexByte(subject, '.')+1:]
 }
 
 // ParkedID is the message id that keeps e from being parked twice. When e was stored is part of it: a stream that is deleted and made anew gives

@@ -18,6 +18,10 @@ type Policy struct {
 	Calls     int `json:"calls,omitempty"`
 	CallBurst int `json:"callBurst,omitempty"`
 	CallBytes int `json:"callBytes,omitempty"`
+	// Sends and SendBytes are what all processes together store of what its workers send to each other: tasks in a second (and at once as many,
+	// or CallBurst if that is more), and bytes in a second. Zero means as many as Calls and CallBytes, beside those.
+	Sends     int `json:"sends,omitempty"`
+	SendBytes int `json:"sendBytes,omitempty"`
 	// MaxIsolates and HeapMB are what its isolates in a process may come to.
 	MaxIsolates int `json:"maxIsolates,omitempty"`
 	HeapMB      int `json:"heapMB,omitempty"`
@@ -28,7 +32,7 @@ type Policy struct {
 // MaxPolicy are the most that may be asked for.
 var MaxPolicy = Policy{
 	Weight: 100, MaxRunning: 640_000, MaxQueued: 1_000_000, FleetMaxRunning: 10_000_000, FleetMaxQueued: 100_000_000,
-	Calls: 10_000_000, CallBurst: 10_000_000, CallBytes: 1 << 40, MaxIsolates: 2000, HeapMB: 3584, Ceilings: MaxLimits,
+	Calls: 10_000_000, CallBurst: 10_000_000, CallBytes: 1 << 40, Sends: 10_000_000, SendBytes: 1 << 40, MaxIsolates: 2000, HeapMB: 3584, Ceilings: MaxLimits,
 }
 
 // Validate returns an error that names the field that is out of bounds and its bounds.
@@ -45,6 +49,8 @@ func (p Policy) Validate() error {
 		{"calls", p.Calls, MaxPolicy.Calls},
 		{"callBurst", p.CallBurst, MaxPolicy.CallBurst},
 		{"callBytes", p.CallBytes, MaxPolicy.CallBytes},
+		{"sends", p.Sends, MaxPolicy.Sends},
+		{"sendBytes", p.SendBytes, MaxPolicy.SendBytes},
 		{"maxIsolates", p.MaxIsolates, MaxPolicy.MaxIsolates},
 		{"heapMB", p.HeapMB, MaxPolicy.HeapMB},
 	} {
@@ -74,6 +80,7 @@ func (l Limits) Within(ceilings Limits) Limits {
 	}
 	lower(&l.HeapMB, ceilings.HeapMB)
 	lower(&l.Subrequests, ceilings.Subrequests)
+	lower(&l.Sends, ceilings.Sends)
 	lower(&l.LogBytes, ceilings.LogBytes)
 	return l
 }
@@ -88,6 +95,7 @@ func (p Policy) Allow(l Limits) error {
 		{"limits.wallMs", l.Wall.ms(), p.Ceilings.Wall.ms()},
 		{"limits.heapMB", int64(l.HeapMB), int64(p.Ceilings.HeapMB)},
 		{"limits.subrequests", int64(l.Subrequests), int64(p.Ceilings.Subrequests)},
+		{"limits.sends", int64(l.Sends), int64(p.Ceilings.Sends)},
 		{"limits.logBytes", int64(l.LogBytes), int64(p.Ceilings.LogBytes)},
 	} {
 		if c.most != 0 && c.asked > c.most {

@@ -12,7 +12,7 @@ func TestLimitsWithin(t *testing.T) {
 	ceilings := Limits{CPU: Millis(20 * time.Millisecond), HeapMB: 64, LogBytes: 1 << 20}
 	got := Limits{CPU: Millis(time.Second), HeapMB: 32}.Within(ceilings)
 	require.Equal(t, Limits{
-		CPU: ceilings.CPU, Wall: DefaultLimits.Wall, HeapMB: 32, Subrequests: DefaultLimits.Subrequests, LogBytes: DefaultLimits.LogBytes,
+		CPU: ceilings.CPU, Wall: DefaultLimits.Wall, HeapMB: 32, Subrequests: DefaultLimits.Subrequests, Sends: DefaultLimits.Sends, LogBytes: DefaultLimits.LogBytes,
 	}, got)
 	require.Equal(t, DefaultLimits, Limits{}.Within(Limits{}))
 }

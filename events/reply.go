@@ -15,6 +15,9 @@ type Reply struct {
 	Headers []string // fetch: name, value, name, value …
 	Body    []byte
 
+	// Dropped is how many bytes the body had, when that was more than any message holds and it was not kept: Body is empty then.
+	Dropped int
+
 	// Stream, if not nil, has the body, and Body is empty. CreditSubject is where the requester grants more of it.
 	Stream        *Stream
 	CreditSubject string

@@ -13,6 +13,9 @@ const headerNoReply = "Result-No-Reply"
 // AllResults is the filter of the stream of results of idempotent workers.
 func (s Subjects) AllResults() string { return string(s) + ".result.>" }
 
+// ResultOwner is the filter for the results of an owner.
+func (s Subjects) ResultOwner(owner string) string { return string(s) + ".result." + owner + ".>" }
+
 // Result is where the result of e is stored if its worker is idempotent: <prefix>.result.<owner>.<worker>.<kind>.<hash>. Two events have the
 // same if their owner, worker, kind and publisher's id are the same. An event without an id of its own has a subject of its own.
 func (s Subjects) Result(e *Event) string {

@@ -56,7 +56,7 @@ func TestDeadLetterRoundTrip(t *testing.T) {
 			})
 		}
 		if rapid.Bool().Draw(t, "edited") {
-			d.Edited, d.Imported = instant(t, "edit"), instant(t, "import")
+			d.Edited, d.Imported, d.Stored = instant(t, "edit"), instant(t, "import"), instant(t, "stored")
 		}
 		encoded := d.Encode()
 		for name := range encoded {

@@ -126,14 +126,8 @@ func (e *Event) Overlaps() Overlap {
 // DueLanes is the number of partitions of events that are due in the stream of schedules. An owner is always in the same.
 const DueLanes = 4
 
-// dueLane is the lane of an owner (FNV-1a).
-func dueLane(owner string) string {
-	h := uint32(2166136261)
-	for i := range len(owner) {
-		h = (h ^ uint32(owner[i])) * 16777619
-	}
-	return strconv.Itoa(int(h % DueLanes))
-}
+// dueLane is the lane of an owner.
+func dueLane(owner string) string { return strconv.Itoa(int(fnv1a(owner) % DueLanes)) }
 
 // AllSchedules is the filter of the stream of schedules. Only the fleet may publish there.
 func (s Subjects) AllSchedules() string { return string(s) + ".schedules.>" }
@@ -177,11 +171,33 @@ func (s Subjects) WaitingEvents(owner, worker, id string) string {
 	return strings.Join(parts, ".")
 }
 
-// key names the event in the stream of schedules: the one it has, or else where it was stored first.
+// ScheduledOwner are the filters for an owner's events that wait, and that are due.
+func (s Subjects) ScheduledOwner(owner string) []string {
+	tail := ".*.*." + owner + ".>"
+	return []string{string(s) + ".schedules.at" + tail, string(s) + ".schedules.due" + tail}
+}
+
+// AnywhereEarlier is Anywhere as earlier binaries had it: their keys did not say when the event was stored.
+func (s Subjects) AnywhereEarlier(e *Event) string {
+	earlier := *e
+	earlier.Key = earlier.place()
+	return s.Anywhere(&earlier)
+}
+
+// key names the event in the stream of schedules: the one it has, or else where and when it was stored first.
 func (e *Event) key() string {
 	if e.Key != "" {
 		return e.Key
 	}
+	return e.NewKey()
+}
+
+// NewKey is the key of an event that is put off for the first time. When it was stored is part of it: a stream that is deleted and made
+// again may give the same sequences to other events.
+func (e *Event) NewKey() string { return e.place() + "-" + strconv.FormatInt(e.Stored.UnixNano(), 10) }
+
+// place is where the event was stored first, as one token.
+func (e *Event) place() string {
 	first := e.FirstStored()
 	return first.Stream + "-" + strconv.FormatUint(first.Seq, 10)
 }

@@ -40,6 +40,19 @@ type Chunk struct {
 	Data    []byte
 	End     bool     // the body is complete with this
 	Failure *Failure // the body ends here, incomplete; nothing follows
+	Waits   bool     // there is more, which waits for a grant; Data is empty
+}
+
+// joined is how long chunks get that are joined because nobody has taken them yet, in bytes.
+const joined = 64 << 10
+
+// join adds c to the chunk before it, if both are plain data and short.
+func (before *Chunk) join(c Chunk) bool {
+	if c.End || c.Failure != nil || c.Waits || before.Waits || len(before.Data)+len(c.Data) > joined {
+		return false
+	}
+	before.Data = append(before.Data, c.Data...)
+	return true
 }
 
 // Stream is the rest of a reply's body: whoever makes it pushes chunks, whoever publishes it takes them and says how much may
@@ -52,26 +65,38 @@ type Stream struct {
 	mu     sync.Mutex
 	chunks []Chunk
 	notify func()
+	told   bool // that there are chunks to take
 }
 
-// Push adds a chunk. From any goroutine.
+// Push adds a chunk, whose Data is the Stream's from then on. From any goroutine. Short chunks that nobody has taken yet become one.
 func (s *Stream) Push(c Chunk) {
 	s.mu.Lock()
-	s.chunks = append(s.chunks, c)
-	f := s.notify
+	if last := len(s.chunks) - 1; last < 0 || !s.chunks[last].join(c) {
+		s.chunks = append(s.chunks, c)
+	}
+	f := s.tell()
 	s.mu.Unlock()
 	if f != nil {
 		f()
 	}
 }
 
-// OnChunks has f called whenever there are chunks to Take, at once if there are some.
+// tell is what to call because there are chunks to take; nil when whoever takes them knows. The lock is held.
+func (s *Stream) tell() func() {
+	if s.told || s.notify == nil || len(s.chunks) == 0 {
+		return nil
+	}
+	s.told = true
+	return s.notify
+}
+
+// OnChunks has f called when there are chunks to Take, at once if there are some; then not again before they are taken.
 func (s *Stream) OnChunks(f func()) {
 	s.mu.Lock()
-	s.notify = f
-	some := len(s.chunks) > 0
+	s.notify, s.told = f, false
+	f = s.tell()
 	s.mu.Unlock()
-	if some {
+	if f != nil {
 		f()
 	}
 }
@@ -81,7 +106,7 @@ func (s *Stream) Take() []Chunk {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	chunks := s.chunks
-	s.chunks = nil
+	s.chunks, s.told = nil, false
 	return chunks
 }
 
@@ -140,5 +165,5 @@ func ParseCredit(body []byte) (upTo int64, gone bool, err error) {
 	if err != nil || n < 0 {
 		return 0, false, fmt.Errorf("credit %.20q: it is a number of bytes, or %q", body, GoneCredit)
 	}
-	return n, false, nil
+	return min(n, maxCredit), false, nil // no body is longer
 }

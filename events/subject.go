@@ -33,12 +33,32 @@ func (s Subjects) Stored() string {
 // AllStored is the filter for what Stored makes of them.
 func (s Subjects) AllStored() string { return string(s) + ".events.>" }
 
+// LaneOf is the lane of an owner, as the stream's subject transform chooses it.
+func LaneOf(owner string) int { return int(fnv1a(owner) % Lanes) }
+
+// fnv1a is a hash of a name (FNV-1a), the one that NATS chooses partitions by.
+func fnv1a(name string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return h
+}
+
 // Lane is the filter of the consumer of one lane, 0 <= lane < Lanes.
 func (s Subjects) Lane(lane int) string { return string(s) + ".events." + strconv.Itoa(lane) + ".>" }
+
+// StoredOwner is the filter for an owner's events in all lanes.
+func (s Subjects) StoredOwner(owner string) string { return string(s) + ".events.*.*." + owner + ".*" }
 
 // LaneOwner is the filter for an owner's events in a lane.
 func (s Subjects) LaneOwner(lane int, owner string) string {
 	return string(s) + ".events." + strconv.Itoa(lane) + ".*." + owner + ".*"
+}
+
+// StoredFor is the filter for the stored events of a worker.
+func (s Subjects) StoredFor(owner, worker string) string {
+	return string(s) + ".events.*.*." + owner + "." + worker
 }
 
 // Pin is the subject of the message that keeps the event stream from ever being empty: an
@@ -78,7 +98,7 @@ func (s Subjects) ParseCancel(subject string) (owner, worker string, ok bool) {
 	return owner, worker, found && ValidName(owner) && ValidName(worker)
 }
 
-// BodyPart is where part i of a request body in parts is stored: <prefix>.body.<owner>.<id>.<i>.
+// BodyPart is where a requester sends part i of a request body in parts, and how it is stored: <prefix>.body.<owner>.<id>.<i>.
 func (s Subjects) BodyPart(owner, id string, i int) string {
 	return string(s) + ".body." + owner + "." + id + "." + strconv.Itoa(i)
 }
@@ -88,8 +108,44 @@ func (s Subjects) BodyParts(owner, id string) string {
 	return string(s) + ".body." + owner + "." + id + ".*"
 }
 
+// BodyOwner is the filter for all parts of an owner.
+func (s Subjects) BodyOwner(owner string) string { return string(s) + ".body." + owner + ".*.*" }
+
 // AllBodies is the filter for all of all.
 func (s Subjects) AllBodies() string { return string(s) + ".body.*.*.*" }
+
+// ParseBodyPart takes a subject made by BodyPart apart. The error names the token that is wrong and what is allowed.
+func (s Subjects) ParseBodyPart(subject string) (owner, id string, i int, err error) {
+	rest, found := strings.CutPrefix(subject, string(s)+".body.")
+	owner, id, number, ok := threeTokens(rest)
+	if !found || !ok {
+		return "", "", 0, fmt.Errorf("subject %q: it is %s.body.OWNER.ID.N", subject, string(s))
+	}
+	if err := CheckName("owner", owner); err != nil {
+		return "", "", 0, err
+	}
+	if err := CheckName("id of a body", id); err != nil {
+		return "", "", 0, err
+	}
+	i, err = strconv.Atoi(number)
+	if err != nil || i < 0 || i >= maxParts || strconv.Itoa(i) != number {
+		return "", "", 0, fmt.Errorf("part %.20q: it is a number, 0 to %d", number, maxParts-1)
+	}
+	return owner, id, i, nil
+}
+
+// StorePart is where the fleet has such a part stored: <prefix>.part.<owner>.<id>.<i>. Only the fleet may publish there.
+func (s Subjects) StorePart(owner, id string, i int) string {
+	return string(s) + ".part." + owner + "." + id + "." + strconv.Itoa(i)
+}
+
+// AllParts is the filter of the stream of parts.
+func (s Subjects) AllParts() string { return string(s) + ".part.*.*.*" }
+
+// StoredParts is the destination of that stream's subject transform: a part is stored under the subject that its requester knows.
+func (s Subjects) StoredParts() string {
+	return string(s) + ".body.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}"
+}
 
 // Logs is where console output and uncaught errors of a worker go (core NATS, not stored).
 func (s Subjects) Logs(owner, worker string) string {
@@ -122,6 +178,9 @@ func (s Subjects) DeadFilter(owner, worker, kind string, r Reason) string {
 	return strings.Join(parts, ".")
 }
 
+// DeadOwner is the filter for the dead letters of an owner.
+func (s Subjects) DeadOwner(owner string) string { return string(s) + ".dead." + owner + ".>" }
+
 // AllParked is the filter of the parked stream.
 func (s Subjects) AllParked() string { return string(s) + ".parked.>" }
 
@@ -133,6 +192,11 @@ func (s Subjects) Parked(e *Event) string {
 
 // ParkedOwner is the filter for the parked events of an owner.
 func (s Subjects) ParkedOwner(owner string) string { return s.parkedOwner(owner) + ">" }
+
+// ParkedFor is the filter for the parked events of a worker.
+func (s Subjects) ParkedFor(owner, worker string) string {
+	return s.parkedOwner(owner) + "*." + worker
+}
 
 // ParseParked is the owner of a subject made by Parked.
 func (s Subjects) ParseParked(subject string) (owner string, ok bool) {

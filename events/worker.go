@@ -101,17 +101,18 @@ type Limits struct {
 	Wall        Millis `json:"wallMs,omitempty"`      // from start to the end of waitUntil
 	HeapMB      int    `json:"heapMB,omitempty"`      // V8 heap of the isolate
 	Subrequests int    `json:"subrequests,omitempty"` // fetch() calls per attempt
+	Sends       int    `json:"sends,omitempty"`       // send() calls per attempt
 	LogBytes    int    `json:"logBytes,omitempty"`    // console output per attempt
 }
 
 // DefaultLimits are the limits of a worker whose manifest names none.
 var DefaultLimits = Limits{
-	CPU: Millis(50 * time.Millisecond), Wall: Millis(30 * time.Second), HeapMB: 128, Subrequests: 50, LogBytes: 64 << 10,
+	CPU: Millis(50 * time.Millisecond), Wall: Millis(30 * time.Second), HeapMB: 128, Subrequests: 50, Sends: 1000, LogBytes: 64 << 10,
 }
 
 // MaxLimits are the most a manifest may ask for.
 var MaxLimits = Limits{
-	CPU: Millis(5 * time.Minute), Wall: Millis(15 * time.Minute), HeapMB: 512, Subrequests: 1000, LogBytes: 1 << 20,
+	CPU: Millis(5 * time.Minute), Wall: Millis(15 * time.Minute), HeapMB: 512, Subrequests: 1000, Sends: 100_000, LogBytes: 1 << 20,
 }
 
 // OrDefault fills the limits that are zero.
@@ -129,6 +130,7 @@ func (l Limits) OrDefault() Limits {
 	}
 	fill(&l.HeapMB, DefaultLimits.HeapMB)
 	fill(&l.Subrequests, DefaultLimits.Subrequests)
+	fill(&l.Sends, DefaultLimits.Sends)
 	fill(&l.LogBytes, DefaultLimits.LogBytes)
 	return l
 }
@@ -143,6 +145,7 @@ func (l Limits) Validate() error {
 		{"limits.wallMs", l.Wall.ms(), 1, MaxLimits.Wall.ms()},
 		{"limits.heapMB", int64(l.HeapMB), 8, int64(MaxLimits.HeapMB)},
 		{"limits.subrequests", int64(l.Subrequests), 1, int64(MaxLimits.Subrequests)},
+		{"limits.sends", int64(l.Sends), 1, int64(MaxLimits.Sends)},
 		{"limits.logBytes", int64(l.LogBytes), 1, int64(MaxLimits.LogBytes)},
 	} {
 		if c.value != 0 && (c.value < c.lo || c.value > c.hi) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,6 +21,11 @@ const (
 	partSize     = 512 << 10 // bytes, unless max_payload is less than twice that
 	partsOnWay   = 8         // that are not acknowledged yet
 	maxBodyParts = 1 << 20
+	// partWait is how long the answer to a part may take, partTries how often it is sent: a process that takes it may end before it answers.
+	partWait  = 10 * time.Second
+	partTries = 6
+	// partPause comes before the second try, and doubles.
+	partPause = 100 * time.Millisecond
 )
 
 // upload stores what r.BodyFrom gives, in parts, and has the event name them.
@@ -29,60 +36,85 @@ func (c *Client) upload(ctx context.Context, r *Request) error {
 	if r.Kind != events.Fetch || len(r.Body) > 0 {
 		return fmt.Errorf("%w: BodyFrom is for a fetch event without a Body", ErrMalformed)
 	}
-	failed := make(chan error, 1) // the first part that was not stored
-	js, err := jetstream.New(c.nc, jetstream.WithPublishAsyncMaxPending(partsOnWay),
-		jetstream.WithPublishAsyncErrHandler(func(_ jetstream.JetStream, _ *nats.Msg, err error) {
-			select {
-			case failed <- err:
-			default:
-			}
-		}))
-	if err != nil {
-		return err
-	}
 	r.bodyID = nuid.Next()
-	if err := c.storeParts(ctx, js, r, failed); err != nil {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var onWay sync.WaitGroup
+	places := make(chan struct{}, partsOnWay)
+	err := c.storeParts(ctx, r, func(m *nats.Msg) {
+		places <- struct{}{}
+		onWay.Go(func() {
+			defer func() { <-places }()
+			if err := c.storePart(ctx, m); err != nil {
+				cancel(err) // the others are of no use any more
+			}
+		})
+	})
+	if err != nil {
+		cancel(err)
+	}
+	onWay.Wait()
+	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("store the body: %w", err)
 	}
-	select {
-	case <-js.PublishAsyncComplete():
-	case <-ctx.Done():
-		return fmt.Errorf("store the body: %w", ctx.Err())
-	}
-	select {
-	case err := <-failed:
-		return fmt.Errorf("store the body: %w", err)
-	default:
-		return nil
-	}
+	return nil
 }
 
-// storeParts publishes the parts, and counts them.
-func (c *Client) storeParts(ctx context.Context, js jetstream.JetStream, r *Request, failed <-chan error) error {
-	part := make([]byte, min(partSize, c.nc.MaxPayload()/2))
-	for n := 0; n == 0 || n < maxBodyParts; n++ {
-		size, err := io.ReadFull(r.BodyFrom, part)
+// storeParts reads the body, counts its parts and calls store for each.
+func (c *Client) storeParts(ctx context.Context, r *Request, store func(*nats.Msg)) error {
+	size := min(partSize, c.nc.MaxPayload()/2)
+	for n := 0; n < maxBodyParts; n++ {
+		part := make([]byte, size)
+		got, err := io.ReadFull(r.BodyFrom, part)
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if size == 0 && n > 0 {
+		if got == 0 && n > 0 || ctx.Err() != nil {
 			return nil
 		}
-		m := &nats.Msg{Subject: c.subjects.BodyPart(r.Owner, r.bodyID, n), Data: append([]byte(nil), part[:size]...)}
-		if _, err := js.PublishMsgAsync(m, jetstream.WithStallWait(time.Minute)); err != nil {
-			return err
-		}
+		store(&nats.Msg{Subject: c.subjects.BodyPart(r.Owner, r.bodyID, n), Data: part[:got]})
 		r.bodyParts = n + 1
-		select {
-		case err := <-failed:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		default:
-		}
-		if size < len(part) {
+		if got < len(part) {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: it has more than %d parts of %d bytes", ErrMalformed, maxBodyParts, len(part))
+	return fmt.Errorf("%w: it has more than %d parts of %d bytes", ErrMalformed, maxBodyParts, size)
+}
+
+// storePart sends a part until it is stored. A part that is stored twice is one.
+func (c *Client) storePart(ctx context.Context, m *nats.Msg) error {
+	for try, pause := 1, partPause; ; try, pause = try+1, 2*pause {
+		err := c.storeOnce(ctx, m)
+		if err == nil || try == partTries || ctx.Err() != nil || !passing(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (c *Client) storeOnce(ctx context.Context, m *nats.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, partWait)
+	defer cancel()
+	answer, err := c.nc.RequestMsgWithContext(ctx, m)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return ErrNoStream
+	}
+	if err != nil {
+		return err
+	}
+	_, err = serverAnswer(answer)
+	return err
+}
+
+// passing reports whether what a part was answered with may be otherwise soon.
+func passing(err error) bool {
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) {
+		return refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusServiceUnavailable && refused.ErrorCode == 0
+	}
+	return errors.Is(err, ErrNoStream) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -1,0 +1,188 @@
+package dispatch
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// lose reports that the attempts cost a thread each, as isolates does.
+func lose(d *Dispatcher, thread int, batch []*events.Attempt) {
+	for _, a := range batch {
+		d.Report(thread, []events.Report{{Attempt: a, End: &events.End{Started: true, Lost: true, Failure: events.Fail(events.ReasonCPU, "CPU time limit of 50ms")}}})
+		d.Lost(a.Worker, a.Start)
+	}
+}
+
+// one submits an event and returns what became of it: an attempt, or a settlement.
+func one(t *testing.T, d *Dispatcher, l *ledger, e *events.Event) (run []*events.Attempt, s events.Settlement) {
+	t.Helper()
+	l.take()
+	d.Submit([]*events.Event{e})
+	run = d.Next(0, 1)
+	if settled := l.take(); len(run) == 0 {
+		require.Len(t, settled, 1)
+		s = settled[0]
+	}
+	return run, s
+}
+
+// An event that cost a thread does not run again, though it may fail as often.
+func TestEventThatCostAThreadIsNotRunAgain(t *testing.T) {
+	for _, kind := range events.Kinds {
+		d, l := newDispatcher(t, Config{Threads: 1})
+		d.Install(worker("o", "w"))
+		e := task("o", "w", 1)
+		e.Kind = kind
+		run, _ := one(t, d, l, e)
+		lose(d, 0, run)
+		s := l.take()[0]
+		require.Equal(t, events.Dead, s.Outcome.Verdict, kind)
+		require.Equal(t, "crash: it cost the process a thread (cpu: CPU time limit of 50ms), so it is not run again", s.Outcome.Failure.Error())
+		require.Equal(t, events.ReasonCrash, s.Reply.Failure.Reason)
+		d.Install(worker("other", "w"))
+		run, _ = one(t, d, l, task("other", "w", 2))
+		require.Len(t, run, 1)
+	}
+	d, l := newDispatcher(t, Config{Threads: 1})
+	d.Install(worker("o", "w"))
+	run, _ := one(t, d, l, task("o", "w", 1))
+	d.Report(0, []events.Report{{Attempt: run[0], Reply: &events.Reply{}}})
+	l.take()
+	d.Report(0, []events.Report{{Attempt: run[0], End: &events.End{Started: true, Lost: true}}})
+	require.Equal(t, events.Ack, l.take()[0].Outcome.Verdict, "the reply stands")
+}
+
+// A worker that costs threads is refused for longer and longer, and then all of its owner's, whatever new versions and workers there are.
+func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newDispatcher(t, Config{Threads: 4})
+		for _, w := range []string{"a", "b", "c"} {
+			d.Install(worker("o", w))
+		}
+		d.Install(worker("other", "a"))
+		free := func(owner, w string) []*events.Attempt {
+			run, s := one(t, d, l, task(owner, w, 1))
+			require.NotEmpty(t, run, "%v", s.Outcome.Failure)
+			return run
+		}
+		refused := func(owner, w string) string {
+			run, s := one(t, d, l, task(owner, w, 1))
+			require.Empty(t, run)
+			require.Equal(t, events.Dead, s.Outcome.Verdict)
+			require.Equal(t, events.ReasonCrash, s.Outcome.Failure.Reason)
+			e := task(owner, w, 1)
+			e.Kind = events.Fetch
+			_, s = one(t, d, l, e)
+			require.Equal(t, events.Ack, s.Outcome.Verdict, "nothing is kept of it")
+			require.Equal(t, 503, s.Reply.Status)
+			return s.Outcome.Failure.Message
+		}
+		first := free("o", "a")
+		time.Sleep(time.Second)
+		lose(d, 0, first)
+		require.Equal(t, "worker o/a has cost processes threads, 1 times lately: its events are refused for 1m0s more", refused("o", "a"))
+		report(d, 0, time.Millisecond, free("o", "b"))
+		report(d, 0, time.Millisecond, free("other", "a"))
+		w := worker("o", "a")
+		w.Version = "2-def"
+		d.Install(w)
+		refused("o", "a")
+		d.Remove("o", "a")
+		d.Install(w)
+		refused("o", "a")
+		time.Sleep(firstBar)
+		again := free("o", "a")
+		time.Sleep(time.Second)
+		lose(d, 0, again)
+		require.Contains(t, refused("o", "a"), "2 times lately: its events are refused for 2m0s more")
+		require.Contains(t, refused("o", "c"), "owner o has cost")
+		report(d, 0, time.Millisecond, free("other", "a"))
+		time.Sleep(firstBar)
+		refused("o", "a")
+		report(d, 0, time.Millisecond, free("o", "c"))
+		time.Sleep(firstBar)
+		for range 20 {
+			run := free("o", "b")
+			time.Sleep(time.Second)
+			lose(d, 0, run)
+			refused("o", "c")
+			time.Sleep(longestBar)
+		}
+		time.Sleep(remembered + time.Minute)
+		run := free("o", "a")
+		time.Sleep(time.Second)
+		lose(d, 0, run)
+		require.Contains(t, refused("o", "a"), "1 times lately", "the past is forgotten")
+		report(d, 0, time.Millisecond, free("o", "c"))
+		require.LessOrEqual(t, len(d.bars), 2)
+	})
+}
+
+// Several events that were under way together are one time of their worker, and bar its owner.
+func TestThreadsLostTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newDispatcher(t, Config{Threads: 4})
+		d.Install(worker("o", "a"))
+		d.Install(worker("o", "b"))
+		d.Install(worker("other", "a"))
+		var under []*events.Attempt
+		for i := range 4 {
+			run, _ := one(t, d, l, task("o", "a", i))
+			under = append(under, run...)
+		}
+		time.Sleep(time.Second)
+		lose(d, 0, under)
+		for _, w := range []string{"a", "b"} {
+			run, s := one(t, d, l, task("o", w, 9))
+			require.Empty(t, run)
+			require.Contains(t, s.Outcome.Failure.Message, "for 1m0s more")
+		}
+		run, _ := one(t, d, l, task("other", "a", 9))
+		require.Len(t, run, 1)
+	})
+}
+
+// What waits when its worker is barred is refused when it is its turn; what runs goes on.
+func TestBarsHoldForWhatWaits(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 2})
+	d.Install(worker("o", "w"))
+	d.Submit(tasks("o", "w", 3))
+	run := d.Next(0, 1)
+	lose(d, 0, run)
+	require.Empty(t, d.Next(1, 64))
+	for _, s := range l.take() {
+		require.Equal(t, events.ReasonCrash, s.Outcome.Failure.Reason)
+	}
+	require.Zero(t, d.Stats().Queued)
+}
+
+// Processes tell each other, and what goes back and forth does not grow.
+func TestBarsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, l := newDispatcher(t, Config{Threads: 1})
+		b, m := newDispatcher(t, Config{Threads: 1})
+		a.Install(worker("o", "w"))
+		b.Install(worker("o", "w"))
+		run, _ := one(t, a, l, task("o", "w", 1))
+		lose(a, 0, run)
+		start := time.Now()
+		for time.Since(start) < firstBar-barSlack {
+			b.HearBars(a.Bars())
+			run, _ = one(t, b, m, task("o", "w", 1))
+			require.Empty(t, run)
+			time.Sleep(100 * time.Millisecond) // on its way
+			a.HearBars(b.Bars())
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(2 * barSlack)
+		run, _ = one(t, b, m, task("o", "w", 1))
+		require.Len(t, run, 1)
+		b.HearBars([]Bar{{Owner: "o", Worker: "w", Times: 0, LeftMs: 1e9}, {Owner: "o", Worker: "w", Times: 9, LeftMs: 1 << 62}})
+		require.LessOrEqual(t, b.Bars()[0].LeftMs, longestBar.Milliseconds())
+	})
+}

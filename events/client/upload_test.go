@@ -1,0 +1,100 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+// takeParts plays the fleet that stores parts: answer says what it answers to the nth message of a part, "" being nothing.
+func takeParts(t *testing.T, nc *nats.Conn, answer func(n int) string) (parts func() map[string]string) {
+	var mu sync.Mutex
+	came, stored := map[string]int{}, map[string]string{}
+	_, err := nc.Subscribe("pinwheel.body.*.*.*", func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		came[m.Subject]++
+		text := answer(came[m.Subject])
+		if strings.Contains(text, `"seq":1`) {
+			stored[m.Subject] = string(m.Data)
+		}
+		if text != "" {
+			_ = m.Respond([]byte(text))
+		}
+	})
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	return func() map[string]string {
+		mu.Lock()
+		defer mu.Unlock()
+		return stored
+	}
+}
+
+const (
+	storedPart = `{"stream":"PINWHEEL_BODIES","seq":1}`
+	laterPart  = `{"error":{"code":503,"err_code":0,"description":"the part was not stored"},"stream":"PINWHEEL_BODIES","seq":0}`
+	fullStream = `{"error":{"code":503,"err_code":10077,"description":"maximum bytes exceeded"},"stream":"PINWHEEL_BODIES","seq":0}`
+)
+
+// Parts that could not be stored at the moment are sent again, and the event names all of them.
+func TestPartsAreSentAgain(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	parts := takeParts(t, nc, func(n int) string {
+		if n < 3 {
+			return laterPart
+		}
+		return storedPart
+	})
+	got := make(chan *events.Event, 1)
+	play(t, stream(t, nc, nil), func(e *events.Event) *events.Reply {
+		got <- e
+		return &events.Reply{Status: 200}
+	}, nc)
+	body := strings.Repeat("0123456789", 200_000)
+	_, err := newClient(t, nc).Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", BodyFrom: strings.NewReader(body)})
+	require.NoError(t, err)
+	e := <-got
+	require.Equal(t, 4, e.Parts.N)
+	all := ""
+	for i := range e.Parts.N {
+		all += parts()[events.Subjects(events.DefaultPrefix).BodyPart("acme", e.Parts.ID, i)]
+	}
+	require.True(t, body == all)
+}
+
+func TestPartsThatAreNotStored(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	c := newClient(t, nc)
+	upload := func(ctx context.Context, body io.Reader) error {
+		_, err := c.Call(ctx, client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", BodyFrom: body})
+		return err
+	}
+	long := func() io.Reader { return strings.NewReader(strings.Repeat("x", 9<<20)) }
+	require.ErrorIs(t, upload(within(t, patience), long()), client.ErrNoStream)
+	text := fullStream
+	takeParts(t, nc, func(int) string { return text })
+	var refused *jetstream.APIError
+	require.ErrorAs(t, upload(within(t, patience), long()), &refused)
+	require.Equal(t, "maximum bytes exceeded", refused.Description)
+	broken := errors.New("broken")
+	require.ErrorIs(t, upload(within(t, patience), io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken))), broken)
+	text = "" // no answer
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() { failed <- upload(ctx, long()) }()
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+}
