@@ -38,7 +38,11 @@ type Bundle struct {
 
 // Build bundles the source file at path and reads the manifest next to it. The error is a
 // *SourceError when the author has something to mend. path is used as given in messages.
-func Build(ctx context.Context, path string) (*Bundle, error) {
+//
+// Files are read from the project of the source only, or, if there are any, from roots, directories: whatever is imported, named by a configuration, or
+// linked. The project is the nearest directory from the source's upwards that has a package.json, or the root of the workspaces around that; without
+// one, the source's directory. Packages are taken from node_modules in it and above it.
+func Build(ctx context.Context, path string, roots ...string) (*Bundle, error) {
 	if !IsSource(path) {
 		return nil, fmt.Errorf("%s: a worker is a file that ends in one of %s", path, strings.Join(extensions, " "))
 	}
@@ -46,12 +50,19 @@ func Build(ctx context.Context, path string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := os.ReadFile(abs)
+	project, err := openProject(abs, roots)
 	if err != nil {
 		return nil, fmt.Errorf("read worker: %w", err)
 	}
-	manifest, manifestErr := readManifest(path, source)
-	b, err := bundle(ctx, path, abs)
+	source, err := project.read(abs, maxSource)
+	if err != nil {
+		return nil, fmt.Errorf("read worker %s: %w", path, err)
+	}
+	manifest, manifestErr := readManifest(project, path, source)
+	if err := project.checkConfigs(); err != nil {
+		return nil, err
+	}
+	b, err := bundle(ctx, project, path, abs)
 	if err := joinSourceErrors(err, manifestErr); err != nil {
 		return nil, err
 	}
@@ -77,10 +88,10 @@ func joinSourceErrors(errs ...error) error {
 	return joined
 }
 
-func bundle(ctx context.Context, path, abs string) (*Bundle, error) {
-	build, ctxErr := api.Context(buildOptions(abs))
+func bundle(ctx context.Context, p *project, path, abs string) (*Bundle, error) {
+	build, ctxErr := api.Context(buildOptions(p, abs))
 	if ctxErr != nil {
-		return nil, &SourceError{diagnostics(filepath.Dir(path), path, ctxErr.Errors)}
+		return nil, &SourceError{diagnostics(filepath.Dir(path), path, p.withhold(abs, ctxErr.Errors))}
 	}
 	defer build.Dispose()
 	stop := context.AfterFunc(ctx, build.Cancel)
@@ -91,7 +102,7 @@ func bundle(ctx context.Context, path, abs string) (*Bundle, error) {
 	}
 	dir := filepath.Dir(path)
 	if len(result.Errors) > 0 {
-		return nil, &SourceError{diagnostics(dir, path, result.Errors)}
+		return nil, &SourceError{diagnostics(dir, path, p.withhold(abs, result.Errors))}
 	}
 	meta, err := parseMetafile(result.Metafile)
 	if err != nil {
@@ -99,7 +110,7 @@ func bundle(ctx context.Context, path, abs string) (*Bundle, error) {
 	}
 	b := &Bundle{
 		File: baseName(abs) + ".js", Inputs: meta.inputs(filepath.Dir(abs)),
-		Warnings: diagnostics(dir, path, result.Warnings),
+		Warnings: diagnostics(dir, path, p.withhold(abs, result.Warnings)),
 	}
 	for _, out := range result.OutputFiles {
 		switch filepath.Ext(out.Path) {
@@ -116,13 +127,18 @@ func bundle(ctx context.Context, path, abs string) (*Bundle, error) {
 	return b, nil
 }
 
-func buildOptions(abs string) api.BuildOptions {
+func buildOptions(p *project, abs string) api.BuildOptions {
 	dir := filepath.Dir(abs)
+	plugins := []api.Plugin{builtins(), refuseImports()}
+	if !p.open {
+		plugins = append(plugins, p.plugin())
+	}
 	return api.BuildOptions{
 		EntryPoints: []string{abs}, AbsWorkingDir: dir, Outfile: filepath.Join(dir, baseName(abs)+".js"),
 		Bundle: true, Metafile: true, Format: api.FormatESModule, Target: api.ES2024,
-		Platform: api.PlatformNeutral, TreeShaking: api.TreeShakingTrue,
-		// What an npm package offers to a browser or to other worker runtimes fits us best.
+		// What an npm package offers to a browser or to other worker runtimes fits us best. Only with this platform esbuild also follows
+		// the maps of files that packages have for browsers ("browser": {"./node.js": "./web.js", "fs": false}).
+		Platform: api.PlatformBrowser, TreeShaking: api.TreeShakingTrue,
 		MainFields: []string{"browser", "module", "main"},
 		Conditions: []string{"workerd", "worker", "browser"},
 		// Names stay as written (no minify), so KeepNames would only add a call to every function.
@@ -133,7 +149,7 @@ func buildOptions(abs string) api.BuildOptions {
 		Loader: map[string]api.Loader{
 			".css": api.LoaderText, ".html": api.LoaderText, ".md": api.LoaderText, ".csv": api.LoaderText, ".sql": api.LoaderText,
 		},
-		LogLevel: api.LogLevelSilent, Plugins: []api.Plugin{builtins(), refuseImports()},
+		LogLevel: api.LogLevelSilent, Plugins: plugins,
 	}
 }
 

@@ -81,6 +81,27 @@ func TestBuildTakesPackagesFromNodeModules(t *testing.T) {
 	require.Len(t, b.Inputs, 5)
 }
 
+// The maps of files that packages have for browsers are followed: a file for another, a package for another, and nothing for a module of Node.
+func TestBuildFollowsBrowserMaps(t *testing.T) {
+	dir := t.TempDir()
+	pkg := filepath.Join(dir, "node_modules", "sdk")
+	write(t, filepath.Join(pkg, "package.json"), `{"name": "sdk", "main": "index.js", "browser": {"./node.js": "./web.js", "only-node": "only-web", "fs": false, "node:http": false}}`)
+	write(t, filepath.Join(pkg, "index.js"), `const fs = require("fs"); require("node:http"); module.exports = [require("./node.js"), require("only-node"), Object.keys(fs).length];`)
+	write(t, filepath.Join(pkg, "node.js"), `module.exports = require("net");`)
+	write(t, filepath.Join(pkg, "web.js"), `module.exports = "mapped file";`)
+	write(t, filepath.Join(dir, "node_modules", "only-web", "package.json"), `{"name": "only-web", "main": "index.js"}`)
+	write(t, filepath.Join(dir, "node_modules", "only-web", "index.js"), `module.exports = "mapped package";`)
+	b, err := deploy.Build(t.Context(), write(t, filepath.Join(dir, "w.js"), `import sdk from "sdk"; export default { task: () => sdk }`))
+	require.NoError(t, err)
+	require.Contains(t, b.Code, "mapped file")
+	require.Contains(t, b.Code, "mapped package")
+	require.NotContains(t, b.Code, `"net"`)
+
+	// An import of a module of Node by the worker itself is refused as ever.
+	ds := refused(t, write(t, filepath.Join(dir, "bad.js"), `import "fs"; export default { task() {} }`))
+	require.Contains(t, ds[0].Text, `import of "fs": a worker has no node: modules`)
+}
+
 func TestBuildKeepsTopLevelAwait(t *testing.T) {
 	b, err := deploy.Build(t.Context(), "testdata/tla.mjs")
 	require.NoError(t, err)

@@ -22,6 +22,8 @@ type Request struct {
 	// Path of the source file; or Bundle, when it is built already.
 	Path   string
 	Bundle *Bundle
+	// Roots are the directories from which files are read for Path; none: its project, as Build has it.
+	Roots []string
 	// Vars and Queues are added to the manifest's, and win.
 	Vars, Queues map[string]string
 	// Policy is the owner's: a worker that asks for more than it allows is refused.
@@ -101,7 +103,7 @@ func newWorker(ctx context.Context, req Request) (*events.Worker, error) {
 	b, name := req.Bundle, req.Name
 	if b == nil {
 		var err error
-		if b, err = Build(ctx, req.Path); err != nil {
+		if b, err = Build(ctx, req.Path, req.Roots...); err != nil {
 			return nil, err
 		}
 	}
@@ -176,6 +178,12 @@ func (s *Store) Remove(ctx context.Context, owner, name string) error {
 		return err
 	}
 	if len(k.records) == 0 && k.newest == nil {
+		// A process may still have it, if its record has vanished: the marker ends it there.
+		if k.revision == 0 {
+			if err := s.kv.Purge(ctx, key(owner, name)); err != nil {
+				return fmt.Errorf("remove worker %s/%s: %w", owner, name, err)
+			}
+		}
 		return fmt.Errorf("%w: %s/%s", ErrNotFound, owner, name)
 	}
 	if err := s.kv.Purge(ctx, key(owner, name)); err != nil {

@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
@@ -130,3 +131,31 @@ func noteText(dir string, n api.Note) string {
 	}
 	return text
 }
+
+// withhold takes out of esbuild's messages what they quote of files that the bundle may not have, and says each once. abs is the source.
+func (p *project) withhold(abs string, messages []api.Message) []api.Message {
+	hidden := func(l *api.Location) bool {
+		if p.open || l == nil || l.Namespace != "" && l.Namespace != "file" {
+			return false
+		}
+		file := filepath.FromSlash(l.File)
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(filepath.Dir(abs), file)
+		}
+		real, err := filepath.EvalSymlinks(file)
+		return err == nil && p.treeOf(real) == ""
+	}
+	kept := make([]api.Message, 0, len(messages))
+	for _, m := range messages {
+		if hidden(m.Location) {
+			m = api.Message{Text: "a file that is not quoted here has a fault: " + p.outside().why}
+		}
+		m.Notes = slices.DeleteFunc(slices.Clone(m.Notes), func(n api.Note) bool { return hidden(n.Location) })
+		if !slices.ContainsFunc(kept, func(k api.Message) bool { return k.Text == m.Text && sameLocation(k.Location, m.Location) }) {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+func sameLocation(a, b *api.Location) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -2,9 +2,10 @@ package deploy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -44,15 +45,15 @@ func manifestPath(source string) string {
 }
 
 // readManifest reads what the source's magic comments and the manifest file say. No file is no error.
-func readManifest(sourcePath string, source []byte) (Manifest, error) {
+func readManifest(p *project, sourcePath string, source []byte) (Manifest, error) {
 	mode, modeErr := magicMode(sourcePath, source)
 	path := manifestPath(sourcePath)
-	text, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
+	text, err := p.read(path, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
 		return Manifest{Mode: mode}, modeErr
 	}
 	if err != nil {
-		return Manifest{}, fmt.Errorf("read manifest: %w", err)
+		return Manifest{}, fmt.Errorf("read manifest %s: %w", path, err)
 	}
 	m, err := ParseManifest(path, text)
 	if err := joinSourceErrors(modeErr, err); err != nil {

@@ -64,7 +64,7 @@ func (p *manifestParser) manifest(m *Manifest) error {
 		"queues": p.strings(&m.Queues),
 		"limits": p.fixed(fields{
 			"cpuMs": p.number(&l.CPU), "wallMs": p.number(&l.Wall), "heapMB": p.number(&l.HeapMB),
-			"subrequests": p.number(&l.Subrequests), "logBytes": p.number(&l.LogBytes),
+			"subrequests": p.number(&l.Subrequests), "sends": p.number(&l.Sends), "logBytes": p.number(&l.LogBytes),
 		}),
 		"retries": p.fixed(fields{
 			"maxAttempts": p.number(&r.MaxAttempts), "initialMs": p.number(&r.Initial),

@@ -54,7 +54,7 @@ func TestManifestFaultsSayWhereAndWhatIsAllowed(t *testing.T) {
 		"{\n  \"var\": {}}":                   "2:3: unknown key \"var\": the manifest may have idempotent, lifetime, limits, mode, onDeadLetter, queues, retries, schedules, vars",
 		"{\"Vars\": {}}":                      "1:2: unknown key \"Vars\"",
 		"{\"vars\": {}, \"vars\": {}}":        "1:14: key \"vars\" stands twice",
-		"{\"limits\": {\"cpu\": 1}}":          "1:13: unknown key \"limits.cpu\": limits may have cpuMs, heapMB, logBytes, subrequests, wallMs",
+		"{\"limits\": {\"cpu\": 1}}":          "1:13: unknown key \"limits.cpu\": limits may have cpuMs, heapMB, logBytes, sends, subrequests, wallMs",
 		"{\"limits\": 5}":                     "1:12: limits is not an object in braces",
 		"{\"limits\": {\"cpuMs\": \"5\"}}":    "1:22: limits.cpuMs is \"5\": it is a whole number",
 		"{\"limits\": {\"cpuMs\": 1.5}}":      "1:22: limits.cpuMs is 1.5: it is a whole number",

@@ -12,6 +12,7 @@ type metrics struct {
 	activation prometheus.Histogram
 	unreadable prometheus.Counter
 	restarts   prometheus.Counter
+	vanished   prometheus.Gauge
 }
 
 // newMetrics registers with reg, which may be nil.
@@ -31,6 +32,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 		unreadable: f.NewCounter(prometheus.CounterOpts{
 			Name: "pinwheel_worker_records_unreadable_total", Help: "Worker records that this process had to skip.",
+		}),
+		vanished: f.NewGauge(prometheus.GaugeOpts{
+			Name: "pinwheel_workers_vanished", Help: "Workers that run here though their records are gone and nobody has removed them.",
 		}),
 		restarts: f.NewCounter(prometheus.CounterOpts{
 			Name: "pinwheel_worker_watch_restarts_total", Help: "Times the watch on the worker bucket was begun anew.",

@@ -1,15 +1,37 @@
 package deploy_test
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 )
+
+// nats-server's own check, which also warns, finds nothing in any configuration that we ship.
+func TestNATSConfigurationsWarnOfNothing(t *testing.T) {
+	issuer, err := nkeys.CreateAccount()
+	require.NoError(t, err)
+	public, err := issuer.PublicKey()
+	require.NoError(t, err)
+	t.Setenv("CALLOUT_ISSUER", public)
+	for _, name := range []string{"FLEET", "ACME", "BETA", "CALLOUT"} {
+		t.Setenv(name+"_PASSWORD", "secret")
+	}
+	files, err := filepath.Glob("nats/*.conf")
+	require.NoError(t, err)
+	require.Len(t, files, 4)
+	for _, file := range files {
+		o := &server.Options{CheckConfig: true}
+		require.NoError(t, o.ProcessConfigFile(file), file)
+		require.Equal(t, 2*time.Minute, o.SyncInterval, file)
+	}
+}
 
 // The configuration that docker-compose.yml mounts must be one that the server takes; only paths and ports are the test's own.
 func TestNATSConfigurationRuns(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,8 @@ type Config struct {
 	InlineLimit int
 	// CheckEvery is how often a watcher compares what it has seen with what the server has. 0 = 5 s.
 	CheckEvery time.Duration
+	// KeepVanished is how long a watcher keeps a worker installed whose record is gone though nobody has removed it. 0 = 24 h.
+	KeepVanished time.Duration
 	// Log takes what a watcher has to say. The zero Logger is silent.
 	Log zerolog.Logger
 	// Metrics may be nil.
@@ -65,6 +68,9 @@ func (c Config) WithDefaults() Config {
 	if c.CheckEvery == 0 {
 		c.CheckEvery = 5 * time.Second
 	}
+	if c.KeepVanished == 0 {
+		c.KeepVanished = 24 * time.Hour
+	}
 	return c
 }
 
@@ -75,6 +81,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("deploy: Replicas is %d: it is 1 to 5", c.Replicas)
 	case c.InlineLimit < 0:
 		return fmt.Errorf("deploy: InlineLimit is %d: it is a number of bytes", c.InlineLimit)
+	case c.KeepVanished < 0:
+		return fmt.Errorf("deploy: KeepVanished is %s: it is longer than 0", c.KeepVanished)
 	case c.CheckEvery < 0:
 		return fmt.Errorf("deploy: CheckEvery is %s: it is longer than 0", c.CheckEvery)
 	}
@@ -123,7 +131,7 @@ func checkTarget(owner, name string) error {
 	return events.CheckName("worker", name)
 }
 
-// Get is one version of a worker, with its code. An empty version is the active one. The error is ErrNotFound when
+// Get is one version of a worker, with its code: whole, like 3-0123456789ab, or by its number. An empty version is the active one. The error is ErrNotFound when
 // there is none, or when it is older than the versions that are kept.
 func (s *Store) Get(ctx context.Context, owner, name, version string) (*events.Worker, error) {
 	records, err := s.records(ctx, owner, name)
@@ -132,7 +140,7 @@ func (s *Store) Get(ctx context.Context, owner, name, version string) (*events.W
 	}
 	for i := len(records) - 1; i >= 0; i-- {
 		w := records[i].worker()
-		if version == "" || version == w.Version {
+		if version == "" || version == w.Version || version == strconv.Itoa(w.Number) {
 			return s.complete(ctx, records[i])
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -31,14 +32,17 @@ type Watcher struct {
 	known   map[string]*installed // by key
 	seen    uint64                // newest revision of this pass
 	stuckAt uint64                // what was seen when check last found the pass behind; ^0 = it was not
+	lost    atomic.Int64          // workers whose records have vanished
+	workers atomic.Int64          // that are installed
 }
 
 // installed is what the Installer has of a worker.
 type installed struct {
 	versions map[string]bool
-	active   string // installed last
-	revision uint64 // newest that was taken
-	stored   string // version of the newest entry in the pass that is under way, "" if there is none
+	active   string    // installed last
+	revision uint64    // newest that was taken
+	stored   string    // version of the newest entry in the pass that is under way, "" if there is none
+	vanished time.Time // when its record was found to be gone, though nobody has removed the worker; zero = it is not
 }
 
 // Watcher returns a watcher that starts with Run.
@@ -51,7 +55,7 @@ func (w *Watcher) Ready() <-chan struct{} { return w.ready }
 
 // Run installs every kept version of every worker, in the order they were deployed, and then every change as it
 // happens, until ctx is done. A watch that dies or falls behind is begun anew, and what was
-// removed meanwhile is removed. It returns ctx's error.
+// removed meanwhile is removed. A worker whose record is gone without a removal stays for a while (vanished.go). It returns ctx's error.
 func (w *Watcher) Run(ctx context.Context) error {
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(20*time.Millisecond),
 		backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
@@ -70,7 +74,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 
 // pass watches until something goes wrong. synced is called when the store's content is installed.
 func (w *Watcher) pass(ctx context.Context, synced func()) error {
-	last, err := w.store.lastRevision(ctx)
+	last, _, err := w.store.state(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,6 +143,7 @@ func (w *Watcher) take(ctx context.Context, e jetstream.KeyValueEntry, initial b
 	}
 	version := version(r.Number, r.Hash)
 	k.stored, k.revision = version, max(k.revision, e.Revision())
+	w.returned(e.Key(), k)
 	if k.active == version || initial && k.versions[version] {
 		return nil
 	}
@@ -156,6 +161,9 @@ func (w *Watcher) install(ctx context.Context, e jetstream.KeyValueEntry, r *rec
 	}
 	w.installer.Install(worker)
 	k := w.known[e.Key()]
+	if k.active == "" {
+		w.workers.Add(1)
+	}
 	k.versions[worker.Version], k.active = true, worker.Version
 	w.store.metrics.installs.Inc()
 	w.store.metrics.activation.Observe(max(0, time.Since(e.Created()).Seconds()))
@@ -163,21 +171,26 @@ func (w *Watcher) install(ctx context.Context, e jetstream.KeyValueEntry, r *rec
 }
 
 func (w *Watcher) remove(key string) {
-	if w.known[key] == nil {
+	k := w.known[key]
+	if k == nil {
 		return
+	}
+	w.returned(key, k)
+	if k.active != "" {
+		w.workers.Add(-1)
 	}
 	delete(w.known, key)
 	owner, name, _ := strings.Cut(key, ".")
 	w.installer.Remove(owner, name)
 }
 
-// settle ends the initial part of a pass: workers that are no longer stored are removed, and where another version than
+// settle ends the initial part of a pass: workers that are no longer stored have vanished, and where another version than
 // the newest was installed last, the newest is installed again.
 func (w *Watcher) settle(ctx context.Context) error {
 	for key, k := range w.known {
 		switch {
 		case k.stored == "":
-			w.remove(key)
+			w.vanish(key, k)
 		case k.stored != k.active && k.versions[k.stored]:
 			e, err := w.store.kv.Get(ctx, key)
 			if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -199,7 +212,8 @@ func (w *Watcher) settle(ctx context.Context) error {
 // check compares what was seen with what the server has. To be behind is natural while messages
 // are under way; not to have moved since the last check means that this watch tells nothing any more.
 func (w *Watcher) check(ctx context.Context) error {
-	last, err := w.store.lastRevision(ctx)
+	w.forgetVanished(time.Now())
+	last, keys, err := w.store.state(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -210,6 +224,8 @@ func (w *Watcher) check(ctx context.Context) error {
 			k.revision = 0
 		}
 		return fmt.Errorf("the worker bucket was made anew: its last revision is %d, and %d was seen", last, w.seen)
+	case int64(keys) < int64(len(w.known))-w.lost.Load():
+		return fmt.Errorf("the worker bucket has %d keys, and %d workers were in it", keys, len(w.known))
 	case last > w.seen && w.stuckAt == w.seen:
 		return fmt.Errorf("the watch on workers stands at revision %d of %d", w.seen, last)
 	}
@@ -220,19 +236,20 @@ func (w *Watcher) check(ctx context.Context) error {
 	return nil
 }
 
-// lastRevision is the newest revision of the bucket.
-func (s *Store) lastRevision(ctx context.Context) (uint64, error) {
+// state is the newest revision of the bucket, and how many keys it has, those of removed workers among them.
+func (s *Store) state(ctx context.Context) (last, keys uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	status, err := s.kv.Status(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("state of the worker bucket: %w", err)
+		return 0, 0, fmt.Errorf("state of the worker bucket: %w", err)
 	}
 	bucket, ok := status.(*jetstream.KeyValueBucketStatus)
 	if !ok {
-		return 0, fmt.Errorf("state of the worker bucket is a %T", status)
+		return 0, 0, fmt.Errorf("state of the worker bucket is a %T", status)
 	}
-	return bucket.StreamInfo().State.LastSeq, nil
+	state := bucket.StreamInfo().State
+	return state.LastSeq, state.NumSubjects, nil
 }
 
 // stopWatch ends a watch. Its goroutine may be about to hand over an entry, so the channel is read to its end.

@@ -182,6 +182,8 @@ func TestWatcherResyncsWhenTheBucketIsMadeAnew(t *testing.T) {
 	require.Equal(t, v1, mustDeploy(t, s, "acme", "w", module(1)).Version)
 	// v1 is known, and it is active now: it has to be installed last.
 	r.await(t, "acme/w", v1, v2, v1)
+	require.NotEmpty(t, r.of("acme/goes"), "nobody has removed it")
+	require.ErrorIs(t, s.Remove(t.Context(), "acme", "goes"), deploy.ErrNotFound)
 	r.await(t, "acme/goes")
 }
 

@@ -2,7 +2,7 @@
 //
 //   pinwheel types > pinwheel.d.ts
 //
-// and in tsconfig.json (or jsconfig.json): "lib": ["ES2025", "WebWorker"], "types": [], with pinwheel.d.ts among the files.
+// and in tsconfig.json (or jsconfig.json): "lib": ["ESNext", "WebWorker"], "types": [], with pinwheel.d.ts among the files.
 // Not there, though lib.webworker.d.ts has them: SharedArrayBuffer, Atomics, WebAssembly, importScripts, postMessage, caches,
 // indexedDB and what else docs/types.md says.
 
@@ -47,7 +47,7 @@ interface EventInfo<Payload = any> {
   readonly payload: Payload;
   text(): Promise<string>;
   json(): Promise<any>;
-  bytes(): Promise<Uint8Array<ArrayBuffer>>;
+  bytes(): Promise<ReturnType<typeof Uint8Array.of>>; // Uint8Array<ArrayBuffer> since TypeScript 5.7, Uint8Array before
   /** If this attempt fails, it is the last one. */
   noRetry(): void;
   /** If this attempt fails, the next one comes after `delaySeconds`, or after the usual delay. */

@@ -38,7 +38,7 @@ func TestPackages(t *testing.T) {
 	}{
 		{"hono", testHono}, {"itty-router", testItty}, {"jose", testJose}, {"zod", testZod}, {"ids", testIDs}, {"clients", testClients},
 		{"hashes", testHashes}, {"csv", testCSV}, {"markdown", testMarkdown}, {"preact", testPreact}, {"graphql", testGraphQL}, {"yoga", testYoga},
-		{"dates", testDates},
+		{"dates", testDates}, {"browser-maps", testBrowserMaps},
 	} {
 		for _, mode := range []events.Mode{events.Pinned, events.Persistent} {
 			t.Run(test.name+"/"+string(mode), func(t *testing.T) {
