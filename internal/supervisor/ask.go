@@ -46,9 +46,14 @@ func (s *Supervisor) Ask(ctx context.Context, path, accept string) []Answer {
 }
 
 func (c *child) ask(ctx context.Context, path, accept string) Answer {
-	if c.pid.Load() == 0 {
+	p := c.current.Load()
+	if p == nil {
 		return Answer{Err: errors.New("not running")}
 	}
+	return p.ask(ctx, path, accept)
+}
+
+func (p *process) ask(ctx context.Context, path, accept string) Answer {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://process"+path, nil)
 	if err != nil {
 		return Answer{Err: err}
@@ -56,7 +61,7 @@ func (c *child) ask(ctx context.Context, path, accept string) Answer {
 	if accept != "" {
 		req.Header.Set("Accept", accept)
 	}
-	resp, err := c.client.Do(req)
+	resp, err := p.client.Do(req)
 	if err != nil {
 		return Answer{Err: err}
 	}

@@ -4,39 +4,67 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"os"
-	"os/exec"
 	"runtime"
+	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 )
 
 // child is one place for a process, and the process in it.
 type child struct {
 	index    int
 	cfg      *Config
-	socket   string
-	client   *http.Client
+	dir      string // of the sockets
 	restarts prometheus.Counter
 	up       prometheus.Gauge
-	pid      atomic.Int64 // 0: none runs
+	started  int // how many processes were
+	current  atomic.Pointer[process]
 }
 
-// run starts the child, again and again, until ctx is done and it has ended.
+// pid is that of the process, 0 when none runs.
+func (c *child) pid() int {
+	if p := c.current.Load(); p != nil {
+		return p.cmd.Process.Pid
+	}
+	return 0
+}
+
+// take makes p the process that is asked; nil: there is none.
+func (c *child) take(p *process) {
+	old := c.current.Swap(p)
+	if old != nil {
+		old.client.CloseIdleConnections()
+	}
+	if p == nil {
+		c.up.Set(0)
+	} else {
+		c.up.Set(1)
+	}
+}
+
+// run starts the child, again and again, until ctx is done and all that it started have ended.
 func (c *child) run(ctx context.Context) {
 	// The kernel takes the end of the thread that started a child for the end of its parent: this one stays.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	var leaving sync.WaitGroup // those that others have replaced
+	defer leaving.Wait()
 	log := c.cfg.Log.With().Int("process", c.index).Logger()
 	pauses := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(c.cfg.Pause), backoff.WithMaxInterval(c.cfg.MaxPause), backoff.WithMaxElapsedTime(0))
 	for {
 		started := time.Now()
-		err := c.once(ctx)
+		p, err := c.start(ctx)
+		if err == nil {
+			c.take(p)
+			p = c.keep(ctx, p, &leaving, log)
+			c.take(nil)
+			started, err = p.started, p.err
+		}
 		if ctx.Err() != nil {
 			if err != nil && !errors.Is(err, context.Canceled) {
 				log.Warn().Err(err).Msg("process ended badly")
@@ -58,36 +86,49 @@ func (c *child) run(ctx context.Context) {
 	}
 }
 
-// once runs a process until it ends. When ctx is done, it is told to end, and later made to. The error is nil
-// when it ended well after ctx was done.
-func (c *child) once(ctx context.Context) error {
-	// A socket that nobody listens on any more cannot be bound again.
-	if err := os.Remove(c.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+// keep sees to it that there is a process that is worth keeping, first p, until it ends without another to take its place. It returns the last one. A
+// process that says it should be replaced goes on until the next one is ready, and is told to end only then.
+func (c *child) keep(ctx context.Context, p *process, leaving *sync.WaitGroup, log zerolog.Logger) *process {
+	tick := time.NewTicker(c.cfg.LookEvery)
+	defer tick.Stop()
+	var next *process
+	again := time.Time{} // when another may be tried
+	for {
+		select {
+		case <-p.ended:
+			if next == nil {
+				return p
+			}
+			if ctx.Err() == nil {
+				log.Error().AnErr("error", p.err).Msg("process ended before the next one was ready")
+			}
+			p, next = next, nil
+			c.take(p)
+			c.restarts.Inc()
+			continue
+		case <-tick.C:
+		}
+		switch {
+		case ctx.Err() != nil: // they are told to end
+		case next == nil && time.Now().After(again) && p.status(ctx, "/healthz") == http.StatusServiceUnavailable:
+			log.Error().Msg("process asks to be replaced; another is started beside it")
+			var err error
+			if next, err = c.start(ctx); err != nil {
+				log.Error().Err(err).Msg("the process that shall replace another did not start")
+				next, again = nil, time.Now().Add(c.cfg.MaxPause)
+			}
+		case next == nil:
+		case next.status(ctx, "/readyz") == http.StatusOK:
+			c.take(next)
+			c.restarts.Inc()
+			old := p
+			leaving.Go(func() { old.stop(); <-old.ended })
+			p, next = next, nil
+		case next.over() || time.Since(next.started) > c.cfg.ReadyTimeout:
+			log.Error().Bool("ended", next.over()).Msg("the process that shall replace another is not ready: it is given up")
+			old := next
+			leaving.Go(func() { old.stop(); <-old.ended })
+			next, again = nil, time.Now().Add(c.cfg.MaxPause)
+		}
 	}
-	what := c.cfg.Command(c.index, c.socket)
-	cmd := exec.CommandContext(ctx, what.Path, what.Args...)
-	cmd.Env = what.Env
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = c.cfg.StopTimeout
-	// In a group of its own, so that Ctrl-C is the supervisor's to pass on and does not come twice.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	out := &lines{take: func(line []byte) { c.cfg.Output(c.index, line) }}
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	c.pid.Store(int64(cmd.Process.Pid))
-	c.up.Set(1)
-	err := cmd.Wait()
-	c.up.Set(0)
-	c.pid.Store(0)
-	out.flush()
-	switch {
-	case ctx.Err() != nil && cmd.ProcessState.Success():
-		return nil
-	case err == nil:
-		return errors.New("exit status 0, which nobody asked for")
-	}
-	return err
 }

@@ -17,13 +17,16 @@ type Config struct {
 	// /healthz, /readyz and whatever else is asked over HTTP on the unix socket. It is called for every start.
 	Command func(process int, socket string) Command
 	// Output takes what a child wrote to stdout and stderr: a line without its end, to be copied if it is kept. It is called
-	// from one goroutine for each child.
+	// from one goroutine for each process; a child may have two for a while.
 	Output func(process int, line []byte)
 	// StopTimeout is how long a child may take to end after SIGTERM. Then it is killed.
 	StopTimeout time.Duration
 	// Pause is the wait before the first restart of a child; it grows up to MaxPause with every
 	// further one, until a child has lived for Settled.
 	Pause, MaxPause, Settled time.Duration
+	// LookEvery is how often a child is asked for /healthz. One that answers 503 is replaced: another is started beside it, and when that is ready, before
+	// ReadyTimeout is over, the first one is told to end.
+	LookEvery, ReadyTimeout time.Duration
 
 	Log     zerolog.Logger
 	Metrics prometheus.Registerer
@@ -43,7 +46,7 @@ const MaxProcesses = 64
 func DefaultConfig(processes int) Config {
 	return Config{
 		Processes: processes, StopTimeout: 35 * time.Second,
-		Pause: 100 * time.Millisecond, MaxPause: 10 * time.Second, Settled: 30 * time.Second,
+		Pause: 100 * time.Millisecond, MaxPause: 10 * time.Second, Settled: 30 * time.Second, LookEvery: 500 * time.Millisecond, ReadyTimeout: time.Minute,
 	}
 }
 
@@ -58,6 +61,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("supervisor: StopTimeout is %s: it is more than 0", c.StopTimeout)
 	case c.Pause <= 0 || c.MaxPause < c.Pause || c.Settled <= 0:
 		return fmt.Errorf("supervisor: Pause is %s, MaxPause %s, Settled %s: all are more than 0, MaxPause is at least Pause", c.Pause, c.MaxPause, c.Settled)
+	case c.LookEvery <= 0 || c.ReadyTimeout <= 0:
+		return fmt.Errorf("supervisor: LookEvery is %s, ReadyTimeout %s: both are more than 0", c.LookEvery, c.ReadyTimeout)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 
@@ -31,16 +30,15 @@ func Open(cfg Config) (*Supervisor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("supervisor: directory for sockets: %w", err)
 	}
-	if longest := filepath.Join(dir, strconv.Itoa(MaxProcesses)+".sock"); len(longest) > maxSocket {
+	if longest := socketOf(dir, MaxProcesses, 1e9); len(longest) > maxSocket {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("supervisor: %s is too long for the name of a socket: at most %d bytes; TMPDIR says where it is", longest, maxSocket)
 	}
 	s := &Supervisor{cfg: cfg, dir: dir}
 	m := newMetrics()
 	for i := range cfg.Processes {
-		socket := filepath.Join(dir, strconv.Itoa(i)+".sock")
 		s.children = append(s.children, &child{
-			index: i, cfg: &s.cfg, socket: socket, client: newClient(socket),
+			index: i, cfg: &s.cfg, dir: dir,
 			restarts: m.restarts.WithLabelValues(strconv.Itoa(i)), up: m.up.WithLabelValues(strconv.Itoa(i)),
 		})
 	}
@@ -64,9 +62,6 @@ func (s *Supervisor) Run(ctx context.Context) {
 
 // Close frees what Open made.
 func (s *Supervisor) Close() {
-	for _, c := range s.children {
-		c.client.CloseIdleConnections()
-	}
 	_ = os.RemoveAll(s.dir)
 }
 
@@ -74,8 +69,8 @@ func (s *Supervisor) Close() {
 func (s *Supervisor) PIDs() map[int]int {
 	pids := map[int]int{}
 	for _, c := range s.children {
-		if pid := c.pid.Load(); pid != 0 {
-			pids[c.index] = int(pid)
+		if pid := c.pid(); pid != 0 {
+			pids[c.index] = pid
 		}
 	}
 	return pids

@@ -2,11 +2,13 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +29,9 @@ const patience = 30 * time.Second
 
 // as makes the test binary behave as a child: "KIND NUMBER SOCKET".
 const as = "SUPERVISOR_TEST_AS"
+
+// gate names a file: a child is ready when it exists.
+const gate = "SUPERVISOR_TEST_GATE"
 
 func TestMain(m *testing.M) {
 	if kind, rest, ok := strings.Cut(os.Getenv(as), " "); ok {
@@ -54,10 +59,18 @@ func beChild(kind, number, socket string) {
 	c.WithLabelValues(kind, "z").Add(float64(n + 1))
 	http.Handle("/metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	http.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if kind == "ill" && number == "0" {
+		if kind == "ill" && number == "0" || kind == "worn" && strings.HasSuffix(socket, "-1.sock") {
 			http.Error(w, "V8 has lost it", http.StatusServiceUnavailable)
 		}
 	})
+	http.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := os.Stat(os.Getenv(gate)); err != nil {
+			http.Error(w, "the gate is shut", http.StatusServiceUnavailable)
+		}
+	})
+	if kind == "worn" {
+		fmt.Println("up", socket[strings.LastIndexByte(socket, '-')+1:])
+	}
 	http.HandleFunc("/hang", func(http.ResponseWriter, *http.Request) { select {} })
 	http.HandleFunc("/end", func(http.ResponseWriter, *http.Request) { os.Exit(3) })
 	go func() { _ = http.Serve(l, nil) }()
@@ -136,6 +149,52 @@ func TestChildrenAreReplacedAndEnd(t *testing.T) {
 	require.NoDirExists(t, b.dir)
 }
 
+// A process that asks to be replaced goes on until another is ready.
+func TestWornProcessIsReplacedBeforeItEnds(t *testing.T) {
+	open := t.TempDir() + "/open"
+	t.Setenv(gate, open)
+	b := start(t, "worn", func(c *Config) { c.Processes, c.LookEvery = 1, 5*time.Millisecond })
+	said := func(line string) func() bool {
+		return func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return slices.Contains(b.said, line)
+		}
+	}
+	b.eventually(said("0 up 1.sock"))
+	old := b.PIDs()[0]
+	b.eventually(said("0 up 2.sock"))
+	for range 20 { // the new one is not ready, and so the old one is still asked
+		require.ErrorContains(t, b.All(t.Context(), "/healthz"), "V8 has lost it")
+	}
+	require.Equal(t, old, b.PIDs()[0])
+	require.NoError(t, os.WriteFile(open, nil, 0o600))
+	b.eventually(func() bool { return b.All(t.Context(), "/readyz") == nil && b.PIDs()[0] != old })
+	require.EqualValues(t, 1, b.restarts(0))
+	b.eventually(func() bool { return errors.Is(syscall.Kill(old, 0), syscall.ESRCH) })
+	require.NoError(t, b.All(t.Context(), "/healthz"))
+	b.stop()
+	require.False(t, said("0 up 3.sock")(), "the new one is well")
+}
+
+// One that is not ready in time is given up, and the old one goes on.
+func TestReplacementThatIsNeverReadyIsGivenUp(t *testing.T) {
+	t.Setenv(gate, t.TempDir()+"/shut")
+	b := start(t, "worn", func(c *Config) {
+		c.Processes, c.LookEvery, c.ReadyTimeout, c.MaxPause = 1, 5*time.Millisecond, time.Second, c.Pause
+	})
+	b.eventually(func() bool { return b.PIDs()[0] != 0 })
+	old := b.PIDs()[0]
+	b.eventually(func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return slices.ContainsFunc(b.said, func(line string) bool { return line != "0 up 1.sock" && line != "0 up 2.sock" })
+	})
+	require.Equal(t, old, b.PIDs()[0])
+	require.NoError(t, syscall.Kill(old, syscall.SIGKILL))
+	b.eventually(func() bool { p := b.PIDs()[0]; return p != 0 && p != old })
+}
+
 func TestStubbornChildIsKilled(t *testing.T) {
 	b := start(t, "stubborn", func(c *Config) { c.StopTimeout = 300 * time.Millisecond })
 	b.eventually(func() bool { return b.All(t.Context(), "/healthz") == nil })
@@ -176,7 +235,7 @@ func TestMetricsAreMerged(t *testing.T) {
 # TYPE pinwheel_test_total counter
 pinwheel_test_total{kind="serve",process="0",zone="z"} 1
 pinwheel_test_total{kind="serve",process="1",zone="z"} 2
-# HELP pinwheel_process_up 1 while the process runs, else 0. Only with PINWHEEL_PROCESSES.
+# HELP pinwheel_process_up 1 while the process runs, else 0. Not with PINWHEEL_PROCESSES=0.
 # TYPE pinwheel_process_up gauge
 pinwheel_process_up{process="0"} 1
 pinwheel_process_up{process="1"} 1
