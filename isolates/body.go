@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -22,6 +23,25 @@ type body struct {
 	size  int
 	ended bool
 	sent  bool
+
+	upTo   atomic.Int64 // bytes that were granted, from any goroutine
+	untold atomic.Bool  // the thread is to tell JavaScript so
+}
+
+// grant lets the body go on up to that many bytes in all. However often it is called, one message waits for the thread.
+func (b *body) grant(t *thread, r *run, upTo int64) {
+	for {
+		before := b.upTo.Load()
+		if upTo <= before || b.upTo.CompareAndSwap(before, upTo) {
+			break
+		}
+	}
+	if b.untold.CompareAndSwap(false, true) {
+		t.tell(r, func(c *v8x.Call) {
+			b.untold.Store(false)
+			c.Reset(opCredit).Number(float64(r.id)).Number(float64(b.upTo.Load()))
+		})
+	}
 }
 
 // waits reports whether more of the body may come.
@@ -52,7 +72,7 @@ func (t *thread) beginBody(r *run, head *events.Reply, now time.Time) {
 	t.bodies = append(t.bodies, r)
 }
 
-// takeBody takes a piece of the body: 0 = more follow, 1 = it is the end, 2 = the body broke off.
+// takeBody takes a piece of the body: 0 = more follow, 1 = it is the end, 2 = the body broke off, 3 = more is there than was granted.
 func (t *thread) takeBody(r *run, in *v8x.Commands) {
 	c := events.Chunk{Data: slices.Clone(in.View())}
 	switch in.Int() {
@@ -60,6 +80,8 @@ func (t *thread) takeBody(r *run, in *v8x.Commands) {
 		c.End = true
 	case 2:
 		c.Failure = events.NewFailure(events.ReasonException, in.Text(), "")
+	case 3:
+		c.Waits = true
 	}
 	r.body.take(c)
 }
@@ -78,9 +100,7 @@ func (t *thread) startBody(r *run) {
 		}
 	} else {
 		b.head.Stream = &events.Stream{
-			Grant: func(upTo int64) {
-				t.tell(r, func(c *v8x.Call) { c.Reset(opCredit).Number(float64(r.id)).Number(float64(upTo)) })
-			},
+			Grant:  func(upTo int64) { b.grant(t, r, upTo) },
 			Cancel: func(why string) { t.abort(r, why) },
 		}
 		for _, c := range b.parts {
@@ -144,6 +164,13 @@ func (t *thread) pullPart(r *run) {
 		if i < parts.N {
 			part, err = parts.Read(ctx, i)
 		}
+		if n := len(part); n > 0 {
+			if err = t.pool.hold(r, n); err != nil {
+				part = nil
+			} else {
+				defer t.postTo(r, func(t *thread) { t.pool.drop(r, n) }) // after the answer
+			}
+		}
 		t.answer(r, c, true, func(call *v8x.Call) []byte {
 			call.Reset(opPart).Number(float64(r.id))
 			switch {
@@ -159,7 +186,7 @@ func (t *thread) pullPart(r *run) {
 
 // tell makes a call into a run's JavaScript, from any goroutine, unless the run is over.
 func (t *thread) tell(r *run, encode func(*v8x.Call)) {
-	t.post(func(t *thread) {
+	t.postTo(r, func(t *thread) {
 		if r.over {
 			return
 		}
@@ -195,7 +222,7 @@ func (r *run) deafen() {
 func (t *thread) heed(r *run) {
 	if h := r.attempt.Event.Halt; h != nil {
 		h.On(func() {
-			t.post(func(t *thread) {
+			t.postTo(r, func(t *thread) {
 				if !r.over {
 					t.stop(r, events.ReasonTimeout, "it was told to end")
 				}

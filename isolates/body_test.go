@@ -143,29 +143,69 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	}
 }
 
-// A requester that goes away aborts the request's signal and cancels the body, before and after the head.
+// A requester that goes away aborts the request's signal and cancels the body, before and after the head. Whoever still reads sees that the
+// body is not whole, even if its author closes the stream then.
 func TestRequesterGoes(t *testing.T) {
-	b := newBench(t)
-	w := worker("w", source+`r.signal.addEventListener("abort", () => console.log("aborted: " + r.signal.reason.name));
-		if (path === "/early") await new Promise(done => { r.signal.addEventListener("abort", done); setTimeout(done, 1e6) });
-		return new Response(chunks(1e9, 1000, 1)) } }`)
-	for _, path := range []string{"early", "late"} {
-		e := reading(path, 1<<20)
-		o := b.start(w, e)
-		if path == "late" {
+	inModes(t, func(t *testing.T, b *bench) {
+		w := worker("w", source+`r.signal.addEventListener("abort", () => console.log("aborted: " + r.signal.reason.name));
+			if (path === "/early") await new Promise(done => { r.signal.addEventListener("abort", done); setTimeout(done, 1e6) });
+			if (path === "/closes") return new Response(new ReadableStream({ start(c) {
+				c.enqueue(new Uint8Array(10));
+				r.signal.addEventListener("abort", () => { console.log("cancelled: AbortError"); c.close() });
+			} }));
+			if (path === "/full") return new Response(chunks(1, 1e6, 0));
+			return new Response(chunks(1e9, 1000, 1)) } }`)
+		for _, path := range []string{"early", "late", "closes", "full"} {
+			e := reading(path, 100_000)
+			o := b.start(w, e)
+			if path == "early" {
+				require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+				e.Requester.Gone()
+			}
 			o.wait(t, o.replied)
 			o.reply.Stream.Cancel("gone")
-		} else {
-			require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
-			e.Requester.Gone()
-			o.wait(t, o.replied)
-			o.reply.Stream.Cancel("gone")
+			_, failure := bodyOf(t, o.reply, 100_000, nil)
+			require.NotNil(t, failure, path)
+			require.Contains(t, failure.Message, "gone", path)
+			o.wait(t, o.ended)
+			require.Nil(t, o.end.Failure)
+			lines := strings.Join(b.lines(), ";")
+			if path != "full" {
+				require.Contains(t, lines, "aborted: AbortError", path)
+				require.Contains(t, lines, "cancelled: AbortError", path)
+			}
 		}
+	})
+}
+
+// Who has used up its credit is told of, once, and only when there is more.
+func TestBodyThatWaitsForCredit(t *testing.T) {
+	b := newBench(t)
+	w := worker("w", source+`return new Response(chunks(3, 10, 20)) } }`)
+	for credit, waits := range map[int64]int{10: 2, 15: 1, 30: 0, 100: 0} {
+		o := b.start(w, reading("", credit))
+		o.wait(t, o.replied)
+		granted, asked := credit, 0
+		more := make(chan struct{}, 1)
+		o.reply.Stream.OnChunks(func() { more <- struct{}{} })
+		size, ended := 0, false
+		for !ended {
+			<-more
+			for _, c := range o.reply.Stream.Take() {
+				require.Nil(t, c.Failure)
+				size += len(c.Data)
+				ended = c.End
+				if c.Waits {
+					asked++
+					require.EqualValues(t, granted, size, "all that was granted came before")
+					granted += credit
+					o.reply.Stream.Grant(granted)
+				}
+			}
+		}
+		require.Equal(t, 30, size)
+		require.Equal(t, waits, asked, credit)
 		o.wait(t, o.ended)
-		require.Nil(t, o.end.Failure)
-		lines := strings.Join(b.lines(), ";")
-		require.Contains(t, lines, "aborted: AbortError")
-		require.Contains(t, lines, "cancelled: AbortError")
 	}
 }
 
@@ -232,4 +272,16 @@ func TestBodiesBothWays(t *testing.T) {
 	_, failure := bodyOf(t, o.reply, 1<<20, func(_ int, c events.Chunk) { size += len(c.Data) })
 	require.Nil(t, failure)
 	require.Equal(t, 100<<20, size)
+}
+
+// However many grants come while the thread is busy, one waits for it: the highest.
+func TestGrantsDoNotPileUp(t *testing.T) {
+	p := newBench(t).pool
+	busy := newThread(p, 0) // which does not run
+	r, b := &run{}, &body{}
+	for i := range int64(100_000) {
+		b.grant(busy, r, i%1000)
+	}
+	require.Len(t, busy.done, 1)
+	require.EqualValues(t, 999, b.upTo.Load())
 }

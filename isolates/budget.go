@@ -27,7 +27,7 @@ func mostHeapMB(threads int) int {
 	return max(cageMB-slackMB-threads*events.DefaultLimits.HeapMB, 512)
 }
 
-// ownerUse is what an owner has in the process.
+// ownerUse is what an owner has in the process: isolates, and bytes in them and held for them.
 func (p *Pool) ownerUse(owner string) (isolates, bytes int64) {
 	add := func(c *tally) {
 		c.mu.Lock()
@@ -41,7 +41,7 @@ func (p *Pool) ownerUse(owner string) (isolates, bytes int64) {
 		add(&p.threads[i].Load().tally)
 	}
 	add(&p.commons.tally)
-	return isolates, bytes
+	return isolates, bytes + p.holdings.of(owner)
 }
 
 // heapBytes is the size of all isolates, each as it was when last asked, and of those that are lost with their threads.
@@ -70,7 +70,7 @@ func (t *thread) room(w *events.Worker) bool {
 			return false
 		}
 	}
-	for int(t.pool.live.Load()) >= cfg.MaxIsolates-cfg.spares() || t.pool.heapBytes()+freshHeap > int64(cfg.HeapMB)<<20 {
+	for int(t.pool.live.Load()) >= cfg.MaxIsolates-cfg.spares() || t.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
 		if !t.evictShared("") && !t.evict() {
 			return false
 		}
@@ -95,7 +95,7 @@ func (t *thread) evictOf(owner string) bool {
 // idlest is what should go first of oldest and those in the list in which nothing runs.
 func idlest(oldest *isolate, list []*isolate) *isolate {
 	for _, iso := range list {
-		if iso.busy == 0 && (oldest == nil || iso.goesBefore(oldest)) {
+		if iso.busy == 0 && !iso.away && (oldest == nil || iso.goesBefore(oldest)) {
 			oldest = iso
 		}
 	}
@@ -123,14 +123,16 @@ func (t *thread) send(iso *isolate) bool {
 // relieve brings the heaps of the process below the budget after one has grown: idle isolates of this thread go, then what
 // runs in the largest isolate of the owner that has most. Between turns only.
 func (t *thread) relieve() {
-	for t.grown && t.pool.heapBytes() > int64(t.pool.cfg.HeapMB)<<20 {
+	going := int64(0) // held for what was ended here: it is let go of elsewhere
+	for t.grown && t.pool.inUse()-going > int64(t.pool.cfg.HeapMB)<<20 {
 		if t.evictShared("") || t.evict() {
 			continue
 		}
 		iso := t.largest()
-		if iso == nil || t.pool.heapBytes()/max(1, t.pool.live.Load()) > iso.heap {
+		if iso == nil || t.pool.inUse()/max(1, t.pool.live.Load()) > iso.size() {
 			break // others have more: their threads will see to it
 		}
+		going += iso.size() - iso.heap
 		t.expel(iso)
 	}
 	t.grown = false
@@ -140,7 +142,11 @@ func (t *thread) relieve() {
 func (t *thread) largest() (most *isolate) {
 	for _, list := range t.isolates {
 		for _, iso := range list {
-			if most == nil || cmp.Or(cmp.Compare(iso.tally.heap.Load(), most.tally.heap.Load()), cmp.Compare(iso.heap, most.heap)) > 0 {
+			if iso.away {
+				continue
+			}
+			if most == nil || cmp.Or(cmp.Compare(iso.tally.heap.Load()+t.pool.holdings.of(iso.owner), most.tally.heap.Load()+t.pool.holdings.of(most.owner)),
+				cmp.Compare(iso.size(), most.size())) > 0 {
 				most = iso
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 // Checker loads modules to see whether they load, before they are deployed. It has a pinned thread of its own.
 type Checker struct {
+	alone
 	pool *Pool
 	mu   sync.Mutex
 	next []*events.Attempt

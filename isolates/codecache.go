@@ -169,6 +169,10 @@ func (t *thread) keepCode() {
 	for len(t.unkept) > 0 {
 		g := t.unkept[0]
 		t.unkept = t.unkept[1:]
+		if g.isolate.away {
+			t.unkept = append(t.unkept, g)
+			return
+		}
 		// It may be gone by now, or another thread may have been faster.
 		if g.closed || !slices.Contains(t.isolates[g.isolate.owner], g.isolate) || !t.pool.code.wants(g.worker) {
 			continue

@@ -10,9 +10,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
+// costlyOut is from how many bytes of commands on it is measured what they take, which is the run's CPU time.
+const costlyOut = 4 << 10
+
 // obey carries out the commands that a turn of r left. In a persistent context they may be other runs'. Those that name a run
 // that is over are late and mean nothing.
 func (t *thread) obey(r *run, out []byte, now time.Time) {
+	if len(out) > costlyOut {
+		began := ownCPU()
+		defer func() { t.aside = ownCPU() - began }()
+	}
 	in := v8x.ReadCommands(out)
 	acting, g := r, r.guest
 	for n := 0; ; n++ {
@@ -64,9 +71,9 @@ func (t *thread) lastWords(r *run, op int, in *v8x.Commands, now time.Time) {
 func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
 	case cmdReply:
-		reply := &events.Reply{Status: int(in.Int()), Headers: in.KeptStrings(&t.kept), Body: slices.Clone(in.View())}
+		reply, bad := t.readReply(in)
 		drained, streamed := in.Bool(), in.Bool()
-		switch bad := checkHeaders(reply.Headers); {
+		switch {
 		case bad == nil && streamed:
 			t.beginBody(r, reply, now)
 		case bad == nil:
@@ -81,10 +88,12 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	case cmdPull:
 		t.pullPart(r)
 	case cmdResult:
-		t.reply(r, &events.Reply{Body: slices.Clone(in.View())}, in.Bool(), now)
+		reply := &events.Reply{}
+		t.readBody(in, reply)
+		t.reply(r, reply, in.Bool(), now)
 	case cmdFail:
-		reason, message, stack := events.Reason(in.Text()), in.Text(), in.Text()
-		r.failure = events.NewFailure(reason, message, t.pool.stacks.author(r.attempt.Worker, stack))
+		reason, message, stack := events.Reason(in.Text()), in.Clip(maxText), in.Clip(maxText)
+		r.failure = events.NewFailure(reason, message, t.author(r, stack))
 		if r.drained = in.Bool(); r.drained || !r.begun {
 			t.finish(r)
 		}
@@ -97,10 +106,37 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	case cmdNoRetry:
 		r.noRetry = true
 	case cmdWaitFailed:
-		message := in.Text()
+		message := in.Clip(maxText)
 		t.pool.metrics.waitUntilFailed.Inc()
-		t.log(r, "error", "waitUntil: "+message, t.pool.stacks.author(r.attempt.Worker, in.Text()))
+		t.log(r, "error", "waitUntil: "+message, t.reported(r, in.Clip(maxText)))
 	}
+}
+
+// maxText is how much is read of a line of output, or of what is told of a failure. A failure keeps less, and a line is shorter.
+const maxText = 64 << 10
+
+// readReply reads the head and the body of a response. bad says what is too much about its headers.
+func (t *thread) readReply(in *v8x.Commands) (reply *events.Reply, bad *events.Failure) {
+	reply = &events.Reply{Status: int(in.Int())}
+	if n := in.Size(); n > 4*maxHeaderBytes { // with the lengths of names and values
+		in.Skip()
+		bad = events.Fail(events.ReasonException, "the headers of the response have some %d bytes: at most %d", n, maxHeaderBytes)
+	} else {
+		reply.Headers = in.KeptStrings(&t.kept)
+		bad = checkHeaders(reply.Headers)
+	}
+	t.readBody(in, reply)
+	return reply, bad
+}
+
+// readBody reads the body of a response. One that no message has room for is not kept.
+func (t *thread) readBody(in *v8x.Commands, reply *events.Reply) {
+	body := in.View()
+	if most := t.pool.cfg.MaxReply; most > 0 && len(body) > most {
+		reply.Dropped = len(body)
+		return
+	}
+	reply.Body = slices.Clone(body)
 }
 
 // reply reports the response, together with the end when waitUntil has nothing left.
@@ -126,10 +162,10 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 		r.guest.handlers = int(in.Int())
 	case cmdLog:
 		level := levels[min(max(in.Int(), 0), int64(len(levels)-1))]
-		t.log(r, level, in.Text(), "")
+		t.log(r, level, in.Clip(maxText), "")
 	case cmdUncaught:
-		message := in.Text()
-		t.log(r, "error", "uncaught: "+message, t.pool.stacks.author(r.attempt.Worker, in.Text()))
+		message := in.Clip(maxText)
+		t.log(r, "error", "uncaught: "+message, t.reported(r, in.Clip(maxText)))
 	case cmdTimer:
 		t.setTimer(r, in.Number(), in.Number(), now)
 	case cmdClear:
@@ -139,11 +175,11 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 	case cmdFetch:
 		t.fetch(r, in)
 	case cmdFetchAbort:
-		id := in.Number()
-		if c := r.calls[id]; c != nil && c.cancel != nil {
-			c.cancel()
-		}
-		delete(r.calls, id)
+		r.abortCall(in.Number())
+	case cmdFetchMore:
+		t.more(r, in.Number())
+	case cmdUpload:
+		t.takePiece(r, in)
 	case cmdQueue:
 		t.enqueue(r, in)
 	case cmdSubtle:

@@ -39,6 +39,11 @@ type Config struct {
 	AllowAddresses []netip.Prefix
 	// AllowHosts are host names that fetch() may connect to whatever they resolve to.
 	AllowHosts []string
+	// MaxReply is how many bytes the body of a reply may have: a longer one is not kept (events.Reply.Dropped). 0 = any number.
+	MaxReply int
+	// Held is called when what Go holds for events has changed by much, with how many bytes that is now. From any goroutine. nil = nobody
+	// wants to know.
+	Held func(bytes int64)
 	// MaxParked is how many threads V8 may lose by fatal errors before Healthy says no.
 	MaxParked int
 }

@@ -2,8 +2,11 @@ package isolates
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // domain follows the URL standard's "domain to ASCII" with beStrict false: UTS 46, non-transitional.
@@ -14,8 +17,16 @@ var domain = idna.New(
 
 const acePrefix = "xn--"
 
+// maxDomain is how many code points a domain may have before it is mapped. As ASCII a host that can be reached has at most 253 letters. What is
+// mapped never has fewer code points but where up to four are composed to one, and ignored ones, which JavaScript takes out of long domains. Punycode
+// takes time that grows with the square of the length, and nothing can interrupt it here.
+const maxDomain = 1024
+
 // domainToASCII gives the ASCII form of a domain, or "" when it has none.
 func domainToASCII(name string) string {
+	if len(name) > maxDomain && utf8.RuneCountInString(name) > maxDomain && !guard.LinearWork.Off() {
+		return ""
+	}
 	name = strings.Map(mapSince15, name)
 	ascii, err := domain.ToASCII(name)
 	if err != nil || hasNestedACE(ascii) || hasEmptyLabel(ascii) && hasEmptyACE(name) {

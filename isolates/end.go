@@ -24,7 +24,7 @@ func (t *thread) end(r *run, e events.End) {
 	r.over = true
 	e.Started = e.Started || r.begun
 	e.NoRetry, e.Retry, e.RetryDelay = r.noRetry, r.retry, r.delay
-	e.CPU, e.Warm, e.Waited = r.cpu, r.warm, r.deadline != nil
+	e.CPU, e.Warm, e.Waited, e.Lost = r.cpu, r.warm, r.deadline != nil, r.lost
 	r.end = e
 	t.reports = append(t.reports, events.Report{Attempt: r.attempt, End: &r.end})
 	delete(t.running, r)

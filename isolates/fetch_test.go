@@ -79,6 +79,24 @@ func TestSubrequestsAreLimited(t *testing.T) {
 	require.Equal(t, 2, strings.Count(string(o.reply.Body), "rejected"))
 }
 
+// A run that sends more tasks than it may is told so by each of those, and what it sent before is stored.
+func TestSendsAreLimited(t *testing.T) {
+	b := newBench(t)
+	w := worker("w", `export default { async task(event, env) {
+		const all = await Promise.allSettled(Array.from({ length: 12 }, (_, i) => env.JOBS.send(i)));
+		return all.map(r => r.status + (r.reason ? ": " + r.reason.message : ""));
+	} }`)
+	w.Queues = map[string]string{"JOBS": "jobs"}
+	w.Limits.Sends = 10
+	for range 2 { // each run has its own
+		o := b.run(w, task("1"))
+		require.Nil(t, o.end.Failure)
+		require.Equal(t, 10, strings.Count(string(o.reply.Body), "fulfilled"))
+		require.Equal(t, 2, strings.Count(string(o.reply.Body), "rejected: too many sends: at most 10 per event (limits.sends)"))
+	}
+	require.Len(t, b.sent, 20)
+}
+
 // What an event leaves behind must not reach the next one in the same context.
 func TestLateAnswersReachNothing(t *testing.T) {
 	s := testServer(t)

@@ -43,7 +43,7 @@ func (g *greeting) Read(p []byte) (int, error) {
 
 // upgrade opens a WebSocket to a ws or wss URL, under the same guard as requests. It asks for no extensions and follows no
 // redirects. protocol is the one of protocols that the server has chosen; with some given it has to choose one.
-func (f *fetcher) upgrade(ctx context.Context, address string, protocols []string) (conn *websocket.Conn, protocol string, err error) {
+func (c *connections) upgrade(ctx context.Context, address string, protocols []string) (conn *websocket.Conn, protocol string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, "", err
@@ -55,13 +55,14 @@ func (f *fetcher) upgrade(ctx context.Context, address string, protocols []strin
 	}
 	var g *greeting
 	dialer := websocket.Dialer{
-		HandshakeTimeout: socketHandshake, Subprotocols: protocols, TLSClientConfig: f.tls, WriteBufferSize: socketFragment, WriteBufferPool: &f.frames,
+		HandshakeTimeout: socketHandshake, Subprotocols: protocols, TLSClientConfig: c.fetcher.tls, WriteBufferSize: socketFragment,
+		WriteBufferPool: &c.fetcher.frames,
 		NetDialContext: func(dialing context.Context, network, address string) (net.Conn, error) {
-			c, err := f.dial(dialing, network, address)
+			raw, err := c.dial(dialing, network, address)
 			if err != nil {
 				return nil, err
 			}
-			g = &greeting{Conn: c, unwait: context.AfterFunc(ctx, func() { _ = c.Close() })}
+			g = &greeting{Conn: raw, unwait: context.AfterFunc(ctx, func() { _ = raw.Close() })}
 			g.left.Store(maxGreeting)
 			return g, nil
 		},

@@ -19,6 +19,10 @@ type isolate struct {
 	busy   int // runs in it
 	used   time.Time
 	closed bool
+	away   bool           // a turn in it is beside the thread: nobody enters it
+	later  []chore        // that wait until it is back
+	lost   bool           // V8 does not let that turn go: it was given up
+	dead   []*v8x.Context // of it then, to be closed if it comes back
 
 	tally   *useTally // its owner's on this thread
 	heap    int64     // its size in bytes when last asked
@@ -33,7 +37,8 @@ type guest struct {
 	runs     []*run // under way in it: at most one, but for a persistent context
 	loader   *run   // the run that evaluates its module
 	uses     int
-	loaded   bool // its module is evaluated
+	loaded   bool            // its module is evaluated
+	state    v8x.ModuleState // after the latest step of that
 	closed   bool
 	handlers int       // bits of cmdHandlers
 	life     *life     // nil but for a persistent context
@@ -81,7 +86,7 @@ func (t *thread) reuse(w *events.Worker, mode events.Mode) (*guest, error) {
 	}
 	heapMB := t.pool.limits(w).HeapMB
 	for _, iso := range own {
-		if iso.mode != mode || iso.heapMB != heapMB {
+		if iso.mode != mode || iso.heapMB != heapMB || iso.away {
 			continue
 		}
 		if len(iso.guests) >= t.pool.cfg.ContextsPerIsolate && !t.dropIdleGuest(iso) {
@@ -94,6 +99,9 @@ func (t *thread) reuse(w *events.Worker, mode events.Mode) (*guest, error) {
 
 // warm is an idle context of that version.
 func (iso *isolate) warm(w *events.Worker) *guest {
+	if iso.away {
+		return nil
+	}
 	for _, g := range iso.guests {
 		if len(g.runs) == 0 && sameVersion(g.worker, w) {
 			return g
@@ -125,14 +133,14 @@ func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
 	return iso
 }
 
-// take and leave put an isolate into the thread's hands and out of them.
+// take and letGo put an isolate into the thread's hands and out of them.
 func (t *thread) take(iso *isolate) {
 	t.isolates[iso.owner] = append(t.isolates[iso.owner], iso)
 	t.count++
 	t.tally.isolateOpened(iso)
 }
 
-func (t *thread) leave(iso *isolate) {
+func (t *thread) letGo(iso *isolate) {
 	rest := slices.DeleteFunc(t.isolates[iso.owner], func(x *isolate) bool { return x == iso })
 	if len(rest) == 0 {
 		delete(t.isolates, iso.owner)
@@ -196,7 +204,11 @@ func (t *thread) dropGuest(g *guest) {
 	iso := g.isolate
 	iso.guests = slices.DeleteFunc(iso.guests, func(x *guest) bool { return x == g })
 	t.bury(g)
-	g.ctx.Close()
+	if iso.lost {
+		iso.dead = append(iso.dead, g.ctx)
+	} else {
+		g.ctx.Close()
+	}
 	t.freed = true
 	t.tally.contextClosed(g)
 }
@@ -219,11 +231,16 @@ func (t *thread) dropIsolate(iso *isolate) {
 		return
 	}
 	iso.closed = true
+	iso.lost = iso.lost || iso.away // nobody else may touch it
 	for len(iso.guests) > 0 {
 		t.dropGuest(iso.guests[0])
 	}
-	t.leave(iso)
-	iso.v8.Close()
+	t.letGo(iso)
+	if iso.lost {
+		t.pool.lost.Add(iso.heap)
+	} else {
+		iso.v8.Close()
+	}
 	t.pool.live.Add(-1)
 	t.pool.trimSoon()
 	if len(t.waiting) == 0 {

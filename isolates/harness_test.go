@@ -19,16 +19,21 @@ const patience = 30 * time.Second
 
 // bench is a pool with a Source that tests feed by hand.
 type bench struct {
-	t    testing.TB
-	pool *Pool
-	mu   sync.Mutex
-	next []*events.Attempt
-	seen map[*events.Attempt]*outcome
-	logs []Line
-	sent []Message
-	seq  uint64
-	mode events.Mode // of workers that name none
-	own  bool        // each event gets an isolate of its own
+	t       testing.TB
+	pool    *Pool
+	mu      sync.Mutex
+	next    []*events.Attempt
+	seen    map[*events.Attempt]*outcome
+	logs    []Line
+	sent    []Message
+	charged map[string]time.Duration          // by owner, beside events
+	told    map[*events.Attempt]time.Duration // what attempts had taken, before their end
+	away    int
+	leaves  int // how often one went away
+	seq     uint64
+	mode    events.Mode // of workers that name none
+	own     bool        // each event gets an isolate of its own
+	lost    []string    // workers whose code has cost a thread
 
 	close func() // closes the pool, once
 }
@@ -96,7 +101,48 @@ func (b *bench) Report(thread int, reports []events.Report) {
 	}
 }
 
-func (b *bench) Enqueue(_ context.Context, owner, worker string, task Message) error {
+// Running says that others wait when there is an event.
+func (b *bench) Running(thread int, a *events.Attempt, cpu time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.told == nil {
+		b.told = map[*events.Attempt]time.Duration{}
+	}
+	b.told[a] = cpu
+	return thread >= 0 && len(b.next) > 0
+}
+
+func (b *bench) Away(_ *events.Attempt, is bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if is {
+		b.away++
+		b.leaves++
+	} else {
+		b.away--
+	}
+}
+
+func (b *bench) Charge(owner string, cpu time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.charged == nil {
+		b.charged = map[string]time.Duration{}
+	}
+	b.charged[owner] += cpu
+}
+
+func (b *bench) Lost(w *events.Worker, _ time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lost = append(b.lost, w.Target())
+}
+
+func (b *bench) Enqueue(ctx context.Context, owner, worker string, task Message) error {
+	if worker == "never" {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if worker == "full" {

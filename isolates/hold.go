@@ -24,26 +24,26 @@ type strays struct {
 }
 
 type stray struct {
-	*thread
+	*watch
 	tid int
 	cpu time.Duration // of the thread when it had strayed
 }
 
 // add is for the watchdog.
-func (s *strays) add(t *thread) {
+func (s *strays) add(w *watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if tid := t.watch.pinned(); !t.back {
-		s.list = append(s.list, stray{t, tid, threadCPU(tid)})
+	if tid := w.pinned(); !w.back {
+		s.list = append(s.list, stray{w, tid, threadCPU(tid)})
 	}
 }
 
 // remove is for the thread itself when it is back, before it does anything else: nobody holds it from then on.
-func (s *strays) remove(t *thread) {
+func (s *strays) remove(w *watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.back = true
-	s.list = slices.DeleteFunc(s.list, func(x stray) bool { return x.thread == t })
+	w.back = true
+	s.list = slices.DeleteFunc(s.list, func(x stray) bool { return x.watch == w })
 }
 
 // hold holds those that have burnt enough. Watchdog only, each round.

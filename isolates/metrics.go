@@ -4,7 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics of a Pool that are counted as such. What Stats has as well is collected from there.
 type metrics struct {
-	waitUntilFailed, waitUntilCut, offloaded, offloadCPU prometheus.Counter
+	waitUntilFailed, waitUntilCut, offloaded, offloadCPU, yielded prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
@@ -15,9 +15,10 @@ func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
 		waitUntilFailed: counter("wait_until_failures_total", "waitUntil promises that rejected."),
 		waitUntilCut:    counter("wait_until_cut_total", "Events whose waitUntil work was cut short by a limit."),
 		offloaded:       counter("offloaded_total", "Operations of events done outside the pinned threads: long ones of crypto.subtle, compression."),
+		yielded:         counter("turns_yielded_total", "Times that JavaScript took long while others waited, and left its thread to them."),
 		offloadCPU:      counter("offload_cpu_seconds_total", "CPU time of those operations."),
 	}
-	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, collector{p}} {
+	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, m.yielded, collector{p}} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -39,6 +40,7 @@ var (
 	descHeapMax   = desc("isolate_heap_max_bytes", "What pinwheel_isolate_heap_bytes may be.")
 	descResets    = desc("context_resets_total", "Contexts that forgot an event to run another.")
 	descHeap      = desc("isolate_heap_bytes", "Size of all V8 heaps and ArrayBuffers, each as it was when last asked.")
+	descHeld      = desc("held_bytes", "What is held for events outside of V8: what they send, what comes for them, what is computed for them.")
 	descWarm      = desc("context_warm_hits_total", "Attempts that found a context of their version.")
 	descCold      = desc("context_cold_starts_total", "Contexts made.")
 	descDiscards  = desc("context_discards_total", "Contexts thrown away, by reason: that of a failure, or reuses, interrupted, room, idle, ttl, removed.", "reason")
@@ -54,7 +56,7 @@ var (
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descIsolates, descMost, descContexts, descHeap, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descKills,
+		descIsolates, descMost, descContexts, descHeap, descHeld, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descKills,
 		descParked, descSpare, descCode, descCodeHits, descCodeBad,
 	} {
 		ch <- d
@@ -77,6 +79,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descContexts, float64(s.Contexts))
 	gauge(descHeap, float64(s.HeapBytes))
 	gauge(descHeapMax, float64(s.HeapMax))
+	gauge(descHeld, float64(c.pool.holdings.total.Load()))
 	count(descResets, s.Resets)
 	count(descWarm, s.WarmHits)
 	count(descCold, s.ColdStarts)

@@ -10,17 +10,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/isolates/compression"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 	"github.com/pinwheel-run/pinwheel/isolates/webcrypto"
 )
 
-// Bounds of what may be elsewhere at once.
-const (
-	maxOffloads     = 256       // operations of a run
-	maxOffloadBytes = 128 << 20 // what those of an owner hold, with compression streams
-)
+// maxOffloads is how many operations of a run may be elsewhere at once.
+const maxOffloads = 256
 
 // offload runs what takes too long for a pinned thread, in goroutines: at most `free` at once for the process, and owners in
 // turn, so that one who has much to compute slows nobody but himself. Safe for use by any goroutine.
@@ -29,36 +25,13 @@ type offload struct {
 	free    int
 	jobs    map[string][]func() // by owner; none is empty
 	turns   []string            // the owners of jobs, who is next first
-	held    map[string]int      // bytes, by owner; none is 0
 	running sync.WaitGroup
 
 	compressors compression.Compressors
 }
 
 func newOffload(workers int) *offload {
-	return &offload{free: workers, jobs: map[string][]func(){}, held: map[string]int{}}
-}
-
-// hold counts n bytes as the owner's, unless that would be more than he may have.
-func (o *offload) hold(owner string, n int) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.held[owner]+n > maxOffloadBytes {
-		return false
-	}
-	if n > 0 {
-		o.held[owner] += n
-	}
-	return true
-}
-
-// drop takes back what hold counted.
-func (o *offload) drop(owner string, n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.held[owner] -= n; o.held[owner] <= 0 {
-		delete(o.held, owner)
-	}
+	return &offload{free: workers, jobs: map[string][]func(){}}
 }
 
 // submit has f run soon.
@@ -137,22 +110,28 @@ func ownCPU() time.Duration {
 type job func(goOn func() error) (product, time.Duration)
 
 // elsewhere does work that takes long for call c of r, and answers when it is done. The CPU time it took is the run's. n is
-// how many bytes the work holds; waits says that others do it, who measure themselves.
-func (t *thread) elsewhere(r *run, c *call, n int, waits bool, work job) {
+// how many bytes the work holds, with those it makes, from when begin makes it; waits says that others do it, who measure themselves.
+func (t *thread) elsewhere(r *run, c *call, n int, waits bool, begin func() job) {
 	o, owner := t.pool.offload, r.attempt.Worker.Owner
-	if r.offloads >= maxOffloads || !o.hold(owner, n) {
-		t.answer(r, c, true, worked(c, product{err: fmt.Errorf(
-			"too much at once: at most %d operations, and those of all events together with at most %d bytes", maxOffloads, maxOffloadBytes)}))
+	err := fmt.Errorf("too much at once: at most %d operations", maxOffloads)
+	if r.offloads < maxOffloads {
+		err = t.pool.hold(r, n)
+	}
+	if err != nil {
+		t.answer(r, c, true, worked(c, product{err: err}))
 		return
 	}
 	r.offloads++
+	work := begin()
 	m := meter{ctx: r.context(), budget: r.cpuLeft, waits: waits}
 	o.submit(owner, func() {
 		p, used := m.measure(work)
-		o.drop(owner, n)
 		t.pool.metrics.offloaded.Inc()
 		t.pool.metrics.offloadCPU.Add(used.Seconds())
-		t.post(func(t *thread) { t.worked(r, c, p, used) })
+		t.postTo(r, func(t *thread) {
+			t.pool.drop(r, n) // before the answer: what comes next may hold as much
+			t.worked(r, c, p, used)
+		})
 	})
 }
 
@@ -160,7 +139,7 @@ func (t *thread) elsewhere(r *run, c *call, n int, waits bool, work job) {
 func (t *thread) here(r *run, c *call, work job) {
 	r.offloads++
 	p, used := try(work, always)
-	t.post(func(t *thread) { t.worked(r, c, p, used) })
+	t.postTo(r, func(t *thread) { t.worked(r, c, p, used) })
 }
 
 // measure does the work on a thread of its own, unless its run is over already.
@@ -195,10 +174,8 @@ func (t *thread) worked(r *run, c *call, p product, used time.Duration) {
 		return
 	}
 	r.offloads--
-	r.cpu += used
-	r.cpuLeft -= used
-	if r.cpuLeft < 0 {
-		t.stop(r, events.ReasonCPU, r.cpuFailure().Message)
+	t.charge(r, used)
+	if r.over || r.cpuLeft < 0 || r.guest.closed {
 		return
 	}
 	if !time.Now().Before(r.wall) { // that the run is too late ended the work as well: the alarm that says so is about to ring
@@ -222,14 +199,17 @@ func worked(c *call, p product) func(*v8x.Call) []byte {
 // subtle begins an operation of crypto.subtle that takes long.
 func (t *thread) subtle(r *run, in *v8x.Commands) {
 	c := r.register(in.Number())
-	op, args := int(in.Int()), in.Detach()
+	op := int(in.Int())
 	if op == subtleRSAGenerate {
-		peek := args
+		peek := *in
 		if need := webcrypto.LeastToGenerate(int(peek.Int())); r.cpuLeft < need {
 			t.answer(r, c, true, worked(c, product{err: fmt.Errorf(
 				"making such a key takes %s of CPU time and more, and the event has %s left: see limits.cpuMs", need, max(0, r.cpuLeft.Round(time.Millisecond)))}))
 			return
 		}
 	}
-	t.elsewhere(r, c, args.Len(), false, func(goOn func() error) (product, time.Duration) { return subtleWork(op, &args, goOn), 0 })
+	t.elsewhere(r, c, 2*in.Left(), false, func() job {
+		args := in.Detach()
+		return func(goOn func() error) (product, time.Duration) { return subtleWork(op, &args, goOn), 0 }
+	})
 }

@@ -110,20 +110,6 @@ func TestTooManyLongOperationsAtOnceAreRefused(t *testing.T) {
 	require.Contains(t, results(t, o)[0], "OperationError: PBKDF2 with 4294967295 iterations")
 }
 
-func TestAnOwnerHoldsNoMoreThanHeMay(t *testing.T) {
-	o := newOffload(1)
-	require.True(t, o.hold("a", maxOffloadBytes))
-	require.False(t, o.hold("a", 1))
-	require.True(t, o.hold("a", 0))
-	require.True(t, o.hold("b", 1))
-	o.drop("a", 1)
-	require.True(t, o.hold("a", 1))
-	o.drop("a", maxOffloadBytes)
-	o.drop("b", 1)
-	o.drop("c", 0)
-	require.Empty(t, o.held)
-}
-
 func TestNothingIsHeldWhenAllIsOver(t *testing.T) {
 	b := newBench(t)
 	w := worker("holds", `export default { async task() {
@@ -144,7 +130,7 @@ func TestNothingIsHeldWhenAllIsOver(t *testing.T) {
 		o := b.pool.offload
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		return len(o.held) == 0 && len(o.jobs) == 0 && o.free == b.pool.cfg.Threads
+		return b.pool.holdings.total.Load() == 0 && len(o.jobs) == 0 && o.free == b.pool.cfg.Threads
 	}, patience, time.Millisecond)
 }
 

@@ -23,6 +23,8 @@ const (
 	opSocketMessage  = 32
 	opSocketSent     = 33
 	opSocketClosed   = 34
+	opUploadWanted   = 40
+	opRedirect       = 41
 )
 
 // JavaScript to Go.
@@ -52,6 +54,8 @@ const (
 	cmdSocketOpen = 33
 	cmdSocketSend = 34
 	cmdSocketEnd  = 35
+	cmdUpload     = 40
+	cmdFetchMore  = 41
 )
 
 // Questions of JavaScript.
@@ -105,4 +109,7 @@ const (
 	subtleSignEd25519
 	subtleVerifyEd25519
 	subtleX25519
+	subtleSignEd448
+	subtleVerifyEd448
+	subtleX448
 )

@@ -11,9 +11,13 @@ import (
 const (
 	hookCPU  = time.Second // of one call of onIdle or onTerminate, and of each timer or answer between events, unless the worker's limit is less
 	hookWall = 2 * time.Second
+	// farewellCPU is the same of onTerminate when the context has to go at once: others wait for its place.
+	farewellCPU = 20 * time.Millisecond
 	// outdated is how long the context of an older version stays without an event, once there is one of a newer version.
 	outdated = time.Minute
-	forever  = 100 * 365 * 24 * time.Hour
+	// groundPeriod is the time in which a persistent context may, between events, make as many subrequests and sends and write as much as one event.
+	groundPeriod = time.Second
+	forever      = 100 * 365 * 24 * time.Hour
 )
 
 // Bits of cmdHandlers and arguments of opHook.
@@ -34,23 +38,25 @@ const (
 
 // life is what a persistent context has beside a guest of other modes.
 type life struct {
-	of     release
-	ground *run // no event, but what the context does between events: timers of the module, hooks
-	phase  phase
-	why    string    // why it is discarded
-	idle   *alarm    // set while nothing runs
-	ttl    *alarm    // since it was made
-	hook   int       // the hook that runs, 0 = none
-	over   []float64 // runs that have ended and JavaScript does not know of
-	call   v8x.Call
+	of      release
+	ground  *run // no event, but what the context does between events: timers of the module, hooks
+	phase   phase
+	why     string        // why it is discarded
+	idle    *alarm        // set while nothing runs
+	ttl     *alarm        // since it was made
+	hook    int           // the hook that runs, 0 = none
+	over    []float64     // runs that have ended and JavaScript does not know of
+	owed    time.Duration // CPU time between events that the owner was not charged yet
+	counted time.Time     // since when subrequests, sends and output between events are counted
+	call    v8x.Call
 }
 
 // persistent is the context of w, which is new unless the thread has it.
 func (t *thread) persistent(w *events.Worker) (*guest, error) {
 	h := releaseOf(w)
 	if g := t.lives[h]; g != nil {
-		if !g.loaded {
-			return nil, nil // the first event is loading it
+		if !g.loaded || g.isolate.away {
+			return nil, nil // the first event is loading it, or it is in a long turn
 		}
 		t.tally.warmHit(g)
 		t.alarms.clear(g.life.idle)
@@ -121,14 +127,21 @@ func (t *thread) tend() {
 func (t *thread) tendOne(g *guest) {
 	l := g.life
 	switch {
+	case g.isolate.away: // it is looked at again when it is back
 	case l.phase == doomed:
 		t.discard(g)
 	case len(g.runs) > 0 || l.hook != 0:
 	case l.phase == retiring:
-		l.phase = leaving
-		if !t.startHook(g, hookTerminate) {
+		if l.phase = leaving; g.handlers&hookTerminate == 0 || !g.loaded {
 			t.discard(g)
+			return
 		}
+		l.hook = hookTerminate // from now on
+		t.chores.add(chore{run: l.ground, do: func(t *thread) {
+			if !g.closed && l.phase == leaving {
+				t.startHook(g, hookTerminate)
+			}
+		}})
 	case l.phase == leaving:
 		t.discard(g)
 	case l.idle == nil:
@@ -141,15 +154,19 @@ func (t *thread) tendOne(g *guest) {
 // goIdle ends a context that has no event for that long.
 func (t *thread) goIdle(g *guest, after time.Duration) {
 	g.life.idle = t.alarms.call(time.Now().Add(after), func() {
-		if len(g.runs) > 0 || g.life.phase != alive {
-			return
-		}
-		t.startHook(g, hookIdle)
-		// An event that comes while the hook runs finds the context alive, until the hook is over.
-		if g.life.hook == 0 {
-			t.retire(g, discardIdle)
-		}
+		t.chores.add(chore{run: g.life.ground, do: func(t *thread) { t.idle(g) }})
 	})
+}
+
+func (t *thread) idle(g *guest) {
+	if len(g.runs) > 0 || g.life.phase != alive || g.closed {
+		return
+	}
+	t.startHook(g, hookIdle)
+	// An event that comes while the hook runs finds the context alive, until the hook is over.
+	if g.life.hook == 0 {
+		t.retire(g, discardIdle)
+	}
 }
 
 // startHook calls onIdle or onTerminate, and is false when the worker has none. When it is over, or has taken too long,
@@ -187,7 +204,9 @@ func (t *thread) farewell(iso *isolate) {
 	}
 	g := iso.guests[0]
 	g.life.phase = leaving
+	t.farewells = true
 	t.startHook(g, hookTerminate)
+	t.farewells = false
 	t.watch.blame(t.beginning)
 }
 
@@ -228,19 +247,30 @@ func (t *thread) countRequest(g *guest) {
 	}
 }
 
-// freshen readies a persistent context for a turn: its ground starts each with its limits anew, and what has ended
-// without the knowledge of JavaScript is told.
+// freshen readies a persistent context for a turn: between events each has a limit of CPU time of its own, and each groundPeriod what one event
+// may ask of the world. What has ended without the knowledge of JavaScript is told.
 func (t *thread) freshen(g *guest, r *run) {
 	l := g.life
 	if r.ground {
-		r.made, r.logged = 0, 0
-		r.cpuLeft = min(hookCPU, t.pool.limits(g.worker).CPU.Duration())
+		if now := time.Now(); now.Sub(l.counted) >= groundPeriod {
+			l.counted, r.made, r.sent, r.logged = now, 0, 0, 0
+		}
+		r.cpuLeft = t.hookLimit(g)
 	}
 	if len(l.over) == 0 || !g.loaded {
 		return
 	}
 	ended := l.call.Reset(opEnded).Numbers(l.over...).Bytes()
 	l.over = l.over[:0]
-	l.ground.cpuLeft = hookCPU
-	t.enter(l.ground, func() v8x.Result { return g.ctx.Call(ended, nil) })
+	l.ground.cpuLeft = t.hookLimit(g)
+	t.enter(l.ground, stepEnded, func() v8x.Result { return g.ctx.Call(ended, nil) })
+}
+
+// hookLimit is the CPU time that one turn of a persistent context may take between events.
+func (t *thread) hookLimit(g *guest) time.Duration {
+	limit := min(hookCPU, t.pool.limits(g.worker).CPU.Duration())
+	if g.life.phase == leaving && t.farewells {
+		limit = min(limit, farewellCPU)
+	}
+	return limit
 }

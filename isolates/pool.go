@@ -22,6 +22,7 @@ type Pool struct {
 	stacks   stacks
 	fetcher  *fetcher
 	offload  *offload
+	holdings holdings
 	metrics  *metrics
 	dog      watchdog
 	code     *codeCache
@@ -32,6 +33,7 @@ type Pool struct {
 	live     atomic.Int64 // isolates there are
 	lost     atomic.Int64 // bytes of heaps on threads that are lost
 	homes    homes
+	budgets  budgets
 	commons  commons
 	trimSet  atomic.Bool                              // a trim is due
 	policies atomic.Pointer[map[string]events.Policy] // by owner; replaced as a whole
@@ -46,7 +48,9 @@ type Pool struct {
 
 	patience  time.Duration // closeWithin, but in tests
 	holdAfter time.Duration // the constant, but in tests
+	onStray   func(*thread) // nil but in tests: it is lost, and not yet replaced
 	strays    strays
+	away      []awayTurn // the watchdog's
 }
 
 // New makes a pool; Open starts it.
@@ -85,6 +89,11 @@ func (p *Pool) Open() error {
 
 func (p *Pool) start(t *thread) {
 	p.running.Add(1)
+	p.carry(t)
+}
+
+// carry has a new goroutine, and so another thread of the system, be t from now on.
+func (p *Pool) carry(t *thread) {
 	go func() {
 		t.loop(p.stop)
 		if !t.lost.Load() {
@@ -123,9 +132,14 @@ func waitAtMost(g *sync.WaitGroup, d time.Duration) {
 	}
 }
 
-// Healthy is nil unless V8 has lost so many threads that the process should be replaced.
+// mostLost bounds the threads that may be lost where there are many.
+const mostLost = 16
+
+// Healthy is nil unless V8 has lost so many threads that the process should be replaced: more than one owner can cost at once, when it has events on
+// each and one of them was found out before the others began, or MaxParked if that is more.
 func (p *Pool) Healthy() error {
-	if parked, stray := p.parked.Load(), p.strayed.Load()-p.back.Load(); int(parked+stray) >= p.cfg.MaxParked {
+	most := max(p.cfg.MaxParked, min(len(p.threads)+2, mostLost))
+	if parked, stray := p.parked.Load(), p.strayed.Load()-p.back.Load(); int(parked+stray) >= most {
 		return fmt.Errorf("isolates: V8 has lost %d threads to fatal errors, and %d do not come back from it", parked, stray)
 	}
 	return nil
@@ -142,7 +156,7 @@ func (p *Pool) look(now time.Time) {
 		t := p.threads[i].Load()
 		if slices.Contains(parked, t.watch.pinned()) && t.lost.CompareAndSwap(false, true) {
 			p.parked.Add(1)
-			p.replace(t, parkedFailure())
+			p.replace(t, t.watch.parked())
 			continue
 		}
 		if closing {
@@ -151,10 +165,16 @@ func (p *Pool) look(now time.Time) {
 		t.watch.look(now)
 		if why := t.watch.strayed(now, &t.lost); why != nil {
 			p.strayed.Add(1)
-			p.strays.add(t)
+			p.strays.add(t.watch)
+			if p.onStray != nil {
+				p.onStray(t)
+			}
 			p.replace(t, why)
+			continue
 		}
+		p.yield(t, now)
 	}
+	p.away = slices.DeleteFunc(p.away, func(a awayTurn) bool { return p.lookAway(a, now, parked) })
 	p.strays.hold(now, p.holdAfter)
 }
 
@@ -181,8 +201,9 @@ func (p *Pool) closing() bool {
 }
 
 // replace gives up a thread that V8 has parked or does not let go, and puts a new one in its place. The goroutine
-// is in V8, so the watchdog may read the thread's state in its stead; when it comes back it ends (abandon).
-func (p *Pool) replace(t *thread, culprit *events.Failure) {
+// is in V8, so the watchdog may read the thread's state in its stead; when it comes back it waits for this to be over, and ends (abandon).
+func (p *Pool) replace(t *thread, guilty *culprit) {
+	defer close(t.replaced)
 	reports := t.reports
 	n := newThread(p, t.index)
 	n.tally.inherit(&t.tally)
@@ -193,9 +214,9 @@ func (p *Pool) replace(t *thread, culprit *events.Failure) {
 			continue
 		}
 		e := events.End{Interrupted: true, Started: r.begun}
-		if r == t.watch.run && culprit.Reason != stopped {
-			n.tally.kills.inc(string(culprit.Reason))
-			e = events.End{Started: true, Failure: culprit}
+		if r == guilty.run && guilty.why.Reason != stopped {
+			n.tally.kills.inc(string(guilty.why.Reason))
+			e = events.End{Started: true, Failure: guilty.why, Lost: true}
 			if r.replied { // the reply stands
 				e.Failure = nil
 				p.metrics.waitUntilCut.Inc()
@@ -217,9 +238,22 @@ func (p *Pool) replace(t *thread, culprit *events.Failure) {
 	}
 	p.threads[t.index].Store(n)
 	p.source.Report(t.index, reports)
+	p.tellLost(guilty)
 	p.start(n)
 	n.nudge()
 	p.running.Done() // t's
+}
+
+// tellLost tells the Source whose code a thread is lost to.
+func (p *Pool) tellLost(guilty *culprit) {
+	r := guilty.run
+	switch {
+	case r == nil || guilty.why.Reason == stopped:
+	case r.ground:
+		p.source.Lost(r.attempt.Worker, guilty.turn)
+	case r.attempt.Event != nil: // a Checker's is nobody's yet
+		p.source.Lost(r.attempt.Worker, r.start)
+	}
 }
 
 // parkedFailure is what is told of the attempt that made V8 give up a thread.

@@ -12,7 +12,7 @@ import (
 )
 
 // idleSource never has any work.
-type idleSource struct{}
+type idleSource struct{ alone }
 
 func (idleSource) Next(int, int) []*events.Attempt { return nil }
 func (idleSource) Report(int, []events.Report)     {}
@@ -30,7 +30,7 @@ func TestBackgroundThreadsHaveLowerPriority(t *testing.T) {
 	defer p.Close()
 	var nice []int
 	for i := range p.threads {
-		w := &p.threads[i].Load().watch
+		w := p.threads[i].Load().watch
 		require.Eventually(t, func() bool { return w.pinned() != 0 }, 10*time.Second, time.Millisecond)
 		want := ours
 		if i >= 2 {

@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -20,6 +21,7 @@ type run struct {
 	wall     time.Time // when its wall-clock limit is over
 	deadline *alarm    // set once it waits for something
 	cpu      time.Duration
+	told     time.Duration // of cpu, what dispatch knows
 
 	replied bool
 	failure *events.Failure // told by FAIL, kept until waitUntil is drained
@@ -31,18 +33,23 @@ type run struct {
 	drained bool  // JavaScript knows that it is over
 	parts   int   // of the event's body that were read
 	body    *body // of its reply, in chunks; nil while there is none
+	lost    bool  // V8 does not let go the turn that it was in
 	ground  bool  // no event, but what a persistent context does between events
 
 	timers  map[float64]*alarm  // pending, by id; nil until the first
 	calls   map[float64]*call   // pending subrequests and sends, by id; nil until the first
 	active  int                 // subrequests under way
 	queued  []*call             // subrequests that wait for one of those to end
+	stalled int                 // calls whose response waits for a reader
 	made    int                 // subrequests so far
+	sent    int                 // tasks for other workers so far
 	logged  int                 // bytes of output so far
 	zips    map[float64]*zip    // compression under way, by id; nil until the first
 	sockets map[float64]*socket // WebSockets not closed yet, by id; nil until the first
 
 	offloads int // operations done elsewhere that are under way
+
+	held atomic.Int64 // bytes that Go holds for it; Pool.hold
 
 	ctx    context.Context // of its calls; nil until the first
 	cancel context.CancelFunc
@@ -50,8 +57,8 @@ type run struct {
 	end events.End // how it ended, as reported
 }
 
-// waits reports whether anything is pending that could call into the run's JavaScript again.
-func (r *run) waits() bool { return len(r.timers) > 0 || len(r.calls) > 0 || r.body.waits() }
+// waits reports whether anything is pending that could call into the run's JavaScript again. A response that waits for a reader cannot.
+func (r *run) waits() bool { return len(r.timers) > 0 || len(r.calls) > r.stalled || r.body.waits() }
 
 // mayGoOn reports whether the run can still come to an end by itself. In a persistent context another event may bring that about.
 func (r *run) mayGoOn() bool {

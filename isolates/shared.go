@@ -71,7 +71,7 @@ func (t *thread) giveBack() {
 		if iso.closed || iso.busy > 0 || !slices.Contains(t.isolates[iso.owner], iso) {
 			continue
 		}
-		t.leave(iso)
+		t.letGo(iso)
 		c.mu.Lock()
 		c.idle = append(c.idle, iso)
 		c.tally.isolateOpened(iso)

@@ -38,6 +38,7 @@ const (
 // soak is the Source and the Host of a Pool that runs a random mix of workers. Whatever it sees that is not as it must be
 // is in wrong.
 type soak struct {
+	alone
 	pool   *Pool
 	server *httptest.Server
 

@@ -33,7 +33,7 @@ type socket struct {
 
 	mu    sync.Mutex
 	queue []frame     // to be written
-	held  int         // bytes that count as the owner's
+	held  int         // bytes that count as the run's
 	over  bool        // nothing counts any more
 	why   error       // it was given up
 	late  *time.Timer // the server takes too long to answer close()
@@ -49,6 +49,10 @@ type frame struct {
 func (t *thread) obeySocket(r *run, op int, in *v8x.Commands) {
 	id := in.Number()
 	if op == cmdSocketOpen {
+		if in.Left() > maxRequestHead {
+			t.openSocket(r, id, "", nil)
+			return
+		}
 		t.openSocket(r, id, in.Text(), in.Strings())
 		return
 	}
@@ -85,14 +89,18 @@ func (t *thread) openSocket(r *run, id float64, url string, protocols []string) 
 	s := &socket{t: t, r: r, c: r.register(id), url: url, protocols: protocols, more: make(chan struct{}, 1)}
 	r.made++
 	switch limit := r.limits.Subrequests; {
+	case url == "":
+		s.tell(goodbye{failure: fmt.Errorf("the URL and the protocols are too long: at most %d bytes", maxRequestHead)})
+		return
 	case r.made > limit:
 		s.tell(goodbye{failure: fmt.Errorf("too many subrequests: at most %d per event", limit)})
 		return
 	case len(r.sockets) >= maxSockets:
 		s.tell(goodbye{failure: fmt.Errorf("too many WebSockets: at most %d per event may be open", maxSockets)})
 		return
-	case !s.hold(socketBytes):
-		s.tell(goodbye{failure: errSocketBytes})
+	}
+	if err := s.hold(socketBytes); err != nil {
+		s.tell(goodbye{failure: err})
 		return
 	}
 	ctx, cancel := context.WithCancel(r.context())
@@ -104,12 +112,10 @@ func (t *thread) openSocket(r *run, id float64, url string, protocols []string) 
 	go s.live(ctx, cancel)
 }
 
-var errSocketBytes = fmt.Errorf("the owner's events hold more than %d bytes outside of their heaps", maxOffloadBytes)
-
-// hold counts n bytes as the owner's, unless that is too much.
-func (s *socket) hold(n int) bool {
-	if !s.t.pool.offload.hold(s.r.attempt.Worker.Owner, n) {
-		return false
+// hold counts n bytes as the run's, unless that is too much.
+func (s *socket) hold(n int) error {
+	if err := s.t.pool.hold(s.r, n); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	late := s.over
@@ -118,9 +124,9 @@ func (s *socket) hold(n int) bool {
 	}
 	s.mu.Unlock()
 	if late {
-		s.t.pool.offload.drop(s.r.attempt.Worker.Owner, n)
+		s.t.pool.drop(s.r, n)
 	}
-	return true
+	return nil
 }
 
 // drop takes back what hold counted.
@@ -131,7 +137,7 @@ func (s *socket) drop(n int) {
 	}
 	s.held -= n
 	s.mu.Unlock()
-	s.t.pool.offload.drop(s.r.attempt.Worker.Owner, n)
+	s.t.pool.drop(s.r, n)
 }
 
 // dropAll takes back all of it, for good.
@@ -143,7 +149,7 @@ func (s *socket) dropAll() {
 		s.late.Stop()
 	}
 	s.mu.Unlock()
-	s.t.pool.offload.drop(s.r.attempt.Worker.Owner, n)
+	s.t.pool.drop(s.r, n)
 }
 
 // giveUp ends the connection without ceremony, from any goroutine.
@@ -158,8 +164,8 @@ func (s *socket) giveUp(why error) {
 
 // enqueue has a message written after those before it.
 func (s *socket) enqueue(f frame) {
-	if !s.hold(len(f.data) + socketFrame) {
-		s.giveUp(errSocketBytes)
+	if err := s.hold(len(f.data) + socketFrame); err != nil {
+		s.giveUp(err)
 		return
 	}
 	s.mu.Lock()

@@ -34,7 +34,9 @@ func (s *socket) live(ctx context.Context, cancel context.CancelFunc) {
 }
 
 func (s *socket) converse(ctx context.Context) goodbye {
-	conn, protocol, err := s.t.pool.fetcher.upgrade(ctx, s.url, s.protocols)
+	conns := s.t.pool.fetcher.of(s.r.attempt.Worker.Owner)
+	defer conns.release()
+	conn, protocol, err := conns.upgrade(ctx, s.url, s.protocols)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -114,9 +116,9 @@ func (s *socket) message() (kind int, data []byte, held int, err error) {
 		if len(data) == cap(data) {
 			grown := 2 * cap(data)
 			if more := grown - held; grown > socketBytes {
-				if !s.hold(more) {
+				if err := s.hold(more); err != nil {
 					s.refuse(websocket.CloseTryAgainLater)
-					return 0, nil, 0, errSocketBytes
+					return 0, nil, 0, err
 				}
 				held += more
 			}
@@ -143,13 +145,15 @@ func (s *socket) refuse(code int) {
 
 // deliver brings a message into the run's JavaScript.
 func (s *socket) deliver(kind int, data []byte, held int, taken chan<- struct{}) {
-	s.t.post(func(t *thread) {
+	s.t.postTo(s.r, func(t *thread) {
+		defer func() { // also where the turn goes on beside the thread
+			s.drop(held)
+			taken <- struct{}{}
+		}()
 		if !s.r.over && s.r.calls[s.c.id] == s.c {
 			t.call.Reset(opSocketMessage).Number(s.c.id).Bool(kind == websocket.BinaryMessage).Body()
 			t.turn(s.r, t.call.Bytes(), data)
 		}
-		s.drop(held)
-		taken <- struct{}{}
 	})
 }
 

@@ -7,12 +7,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
+
+// lowPatience is for threads of the lowest priority, which next to others hardly run.
+const lowPatience = 4 * time.Minute
 
 // Some builtins look at nothing until they are done. Another thread takes the place of the one that is in them, and
 // when V8 lets that go it ends.
@@ -26,12 +30,64 @@ func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
 	o := b.run(long, fetch("GET", "http://x/", ""))
 	require.NotNil(t, o.end.Failure)
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+	require.True(t, o.end.Lost)
 	beside.wait(t, beside.ended)
 	require.True(t, beside.end.Interrupted, "what waited on the thread runs again")
+	require.False(t, beside.end.Lost)
 	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	require.Equal(t, "ok", string(ok.reply.Body))
 	require.EqualValues(t, 1, b.pool.strayed.Load())
-	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, lowPatience, time.Millisecond)
+}
+
+// V8 may let a thread go just when it is given up. Whose fault it was is known all the same, and nothing is counted twice.
+func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
+	b := newBench(t)
+	back := make(chan struct{})
+	b.pool.onStray = func(t *thread) {
+		assert.Eventually(b.t, func() bool { // it has left V8
+			t.watch.mu.Lock()
+			defer t.watch.mu.Unlock()
+			return t.watch.isolate == nil
+		}, patience, time.Millisecond)
+		for range 1000 { // and does what it can, until it ends or waits
+			runtime.Gosched()
+		}
+		close(back)
+	}
+	long := worker("long", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 4e6))) } }`)
+	o := b.run(long, fetch("GET", "http://x/", ""))
+	<-back
+	require.False(t, o.end.Interrupted)
+	require.NotNil(t, o.end.Failure, "it is not taken for one that another event took down")
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+	require.True(t, o.end.Lost)
+	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, lowPatience, time.Millisecond)
+	require.Equal(t, []string{long.Target()}, b.lost)
+	require.EqualValues(t, 1, b.pool.Stats().Kills[string(events.ReasonCPU)])
+	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
+	require.Equal(t, "ok", string(ok.reply.Body))
+	require.NoError(t, b.pool.Healthy())
+	require.Zero(t, b.pool.lost.Load())
+	b.close()
+	require.Zero(t, b.pool.live.Load())
+}
+
+// A context that costs a thread between events is its worker's, too.
+func TestThreadThatIsLostBetweenEvents(t *testing.T) {
+	b := newBench(t)
+	w := worker("between", `export default { fetch() { return new Response("ok") } }
+		setTimeout(() => Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 4e6), 50)`)
+	w.Mode = events.Persistent
+	w.Limits.CPU = events.Millis(20 * time.Millisecond)
+	o := b.run(w, fetch("GET", "http://x/", ""))
+	require.Nil(t, o.end.Failure)
+	require.Eventually(t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.lost) == 1
+	}, patience, time.Millisecond)
+	require.Equal(t, []string{w.Target()}, b.lost)
 }
 
 // stuckSource lets no thread go.

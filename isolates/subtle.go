@@ -221,6 +221,12 @@ func subtleOKP(op int, q *v8x.Commands) product {
 		return yesOrNo(webcrypto.VerifyEd25519(q.View(), q.View(), q.View()))
 	case subtleX25519:
 		return someBytes(webcrypto.X25519(q.View(), q.View()))
+	case subtleSignEd448:
+		return someBytes(webcrypto.SignEd448(q.View(), q.View(), q.View()))
+	case subtleVerifyEd448:
+		return yesOrNo(webcrypto.VerifyEd448(q.View(), q.View(), q.View(), q.View()))
+	case subtleX448:
+		return someBytes(webcrypto.X448(q.View(), q.View()))
 	}
 	return product{err: errSubtle}
 }

@@ -191,7 +191,7 @@ const heapEvery = time.Second
 
 // sampleHeap notes the size of an isolate. Owner thread only.
 func (c *tally) sampleHeap(iso *isolate, now time.Time, every time.Duration) {
-	if now.Sub(iso.sampled) < every {
+	if now.Sub(iso.sampled) < every || iso.away || iso.lost {
 		return
 	}
 	size := int64(iso.v8.HeapBytes())

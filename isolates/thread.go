@@ -15,12 +15,12 @@ import (
 
 // thread is a pinned thread. All fields but the named ones are its own goroutine's only.
 type thread struct {
-	index int
-	pool  *Pool
-	wake  chan struct{} // capacity 1; any goroutine may send
-	watch watch         // shared with the watchdog, by its own lock
-	back  bool          // it strayed and is back; by strays.mu
-	lost  atomic.Bool   // parked in V8: replaced by another, its state is the watchdog's now
+	index    int
+	pool     *Pool
+	wake     chan struct{} // capacity 1; any goroutine may send
+	watch    *watch        // shared with the watchdog, by its own lock; which replaces it when a turn goes away
+	lost     atomic.Bool   // parked in V8: replaced by another, its state is the watchdog's now
+	replaced chan struct{} // closed when the other has taken its place
 
 	maxIsolates int
 	isolates    map[string][]*isolate // by owner
@@ -31,6 +31,7 @@ type thread struct {
 	lent        []*isolate            // shared isolates that may be given back
 	spent       []*isolate            // isolates of mode oneshot that are to be closed
 	beginning   *run                  // the run that is being begun
+	farewells   bool                  // onTerminate runs of what has to go at once
 	freed       bool                  // there may be room for what waits
 	grown       bool                  // a heap was found larger
 	running     map[*run]struct{}
@@ -40,13 +41,18 @@ type thread struct {
 	call        v8x.Call
 	kept        v8x.Kept // names and values of replies' headers
 	reports     []events.Report
-	began       time.Time // when the latest run began, which is about now
-	flushed     time.Time // the same, at the latest flush
-	tally       tally     // anybody may read it
-	unkept      []*guest  // whose code is to be kept
+	began       time.Time     // when the latest run began, which is about now
+	flushed     time.Time     // the same, at the latest flush
+	tally       tally         // anybody may read it
+	aside       time.Duration // CPU time that the commands of the turn took outside of V8, where that was looked at
+	turned      time.Duration // CPU time of all turns
+	chores      chores        // what runs are to be told
+	pending     pending       // what follows the turn under way, if that goes away
+	parted      int           // turns that are away
+	unkept      []*guest      // whose code is to be kept
 
 	mu   sync.Mutex
-	done []func(*thread) // results of calls, to be taken up by the thread
+	done []chore // results of calls, to be taken up by the thread; without a run: what the thread itself is to do
 
 	adopted []*events.Attempt // from other threads, of persistent workers at home here
 	gone    bool              // adopts no more
@@ -57,7 +63,7 @@ const flushAfter = 500 * time.Microsecond
 
 func newThread(p *Pool, index int) *thread {
 	return &thread{
-		index: index, pool: p, wake: make(chan struct{}, 1),
+		index: index, pool: p, wake: make(chan struct{}, 1), watch: &watch{}, replaced: make(chan struct{}),
 		maxIsolates: p.cfg.maxIsolatesOf(index),
 		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, lives: map[release]*guest{},
 	}
@@ -65,10 +71,7 @@ func newThread(p *Pool, index int) *thread {
 
 // post hands the thread something to do, from any goroutine.
 func (t *thread) post(f func(*thread)) {
-	t.mu.Lock()
-	t.done = append(t.done, f)
-	t.mu.Unlock()
-	t.nudge()
+	t.put(chore{do: f})
 }
 
 func (t *thread) nudge() {
@@ -94,6 +97,7 @@ func (t *thread) loop(stop <-chan struct{}) {
 		}
 		busy := t.takeUp()
 		busy = t.ring() || busy
+		busy = t.doChores() || busy
 		busy = t.startMore() || busy
 		t.relieve()
 		t.tend()
@@ -101,7 +105,7 @@ func (t *thread) loop(stop <-chan struct{}) {
 		t.flush()
 		t.keepCode()
 		t.sweep()
-		if !busy {
+		if !busy && !t.chores.forward() {
 			t.sleep(stop)
 		}
 	}
@@ -117,13 +121,17 @@ func (t *thread) takeUp() bool {
 	if len(adopted) > 0 {
 		t.freed = true
 	}
-	for _, f := range done {
-		f(t)
+	for _, c := range done {
+		if c.run != nil {
+			t.chores.add(c)
+		} else {
+			c.do(t)
+		}
 	}
 	return len(done) > 0 || len(adopted) > 0
 }
 
-// ring handles the alarms that are due.
+// ring handles the alarms that are due. Timers of JavaScript become chores: limits and the like go before all of them.
 func (t *thread) ring() bool {
 	if len(t.alarms.list) == 0 {
 		return false
@@ -132,17 +140,16 @@ func (t *thread) ring() bool {
 	rang := false
 	for n := t.alarms.due(now); n != nil; n = t.alarms.due(now) {
 		rang = true
-		if n.act != nil {
+		switch {
+		case n.act != nil:
 			n.act()
-			continue
+		case n.timer == noTimer:
+			if c := (chore{run: n.run, do: func(t *thread) { t.timeout(n.run) }}); !c.hold() {
+				t.timeout(n.run)
+			}
+		default:
+			t.chores.add(chore{run: n.run, timer: n.timer})
 		}
-		if n.timer == noTimer {
-			t.timeout(n.run)
-			continue
-		}
-		delete(n.run.timers, n.timer)
-		t.call.Reset(opTimers).Numbers(n.timer)
-		t.turn(n.run, t.call.Bytes(), nil)
 	}
 	return rang
 }
@@ -190,10 +197,11 @@ func (t *thread) beginWaiting(i, j, most int) (begun int) {
 	return begun
 }
 
-// abandon ends a thread that strayed and came back: another has taken its place and its attempts are reported.
-// What is left is to free its isolates.
+// abandon ends a thread that strayed and came back: another takes its place, which reads the state of this one and reports its attempts.
+// What is left then is to free its isolates.
 func (t *thread) abandon() {
-	t.pool.strays.remove(t)
+	t.pool.strays.remove(t.watch)
+	<-t.replaced
 	t.pool.live.Add(int64(t.count)) // Pool.replace took them off
 	t.pool.lost.Add(-t.tally.heap.Load())
 	t.dropAll()
@@ -243,17 +251,27 @@ func (t *thread) sleep(stop <-chan struct{}) {
 
 // close interrupts what is left and frees all isolates.
 func (t *thread) close() {
-	for r := range t.running {
-		t.end(r, events.End{Interrupted: true})
-	}
+	t.interruptAll()
 	for _, a := range append(t.waiting, t.goAway()...) {
 		t.reports = append(t.reports, events.Report{Attempt: a, End: &events.End{Interrupted: true}})
 	}
 	t.waiting = nil
+	t.flush()
+	t.awaitAway()
+	t.interruptAll()
 	t.flush()
 	for _, g := range t.lives {
 		t.farewell(g.isolate)
 	}
 	t.giveBack()
 	t.dropAll()
+}
+
+// interruptAll ends all runs but those that nobody may touch now.
+func (t *thread) interruptAll() {
+	for r := range t.running {
+		if r.guest == nil || !r.guest.isolate.away {
+			t.end(r, events.End{Interrupted: true})
+		}
+	}
 }

@@ -60,22 +60,35 @@ func (t *thread) load(r *run) {
 }
 
 // module takes a step of the module's evaluation and sees how far it got.
-func (t *thread) module(r *run, step func() (v8x.ModuleState, v8x.Result)) {
-	var state v8x.ModuleState
-	t.enter(r, func() v8x.Result {
-		var result v8x.Result
-		state, result = step()
-		if state == v8x.CompileError {
-			// The module's fault, not the runtime's.
-			t.fail(r, events.ReasonException, compileMessage(result.Err), "")
-			result.Err = nil
-		}
+func (t *thread) module(r *run, take func() (v8x.ModuleState, v8x.Result)) {
+	g := r.guest
+	t.enter(r, stepModule, func() (result v8x.Result) {
+		g.state, result = take()
 		return result
 	})
-	if r.over {
+	t.follow(r, stepModule)
+}
+
+// follow is what follows a turn.
+func (t *thread) follow(r *run, step step) {
+	g := r.guest
+	if r.over || g.closed {
 		return
 	}
-	switch state {
+	switch {
+	case step == stepEnded:
+	case step == stepModule:
+		t.evaluated(r)
+	case !g.loaded:
+		t.module(g.loader, g.ctx.PollModule)
+	case !r.ground:
+		t.settleDown(r, "the handler can never finish: nothing it waits for is pending")
+	}
+}
+
+// evaluated sees how far the module has got.
+func (t *thread) evaluated(r *run) {
+	switch r.guest.state {
 	case v8x.Evaluated:
 		now := time.Now()
 		r.guest.loaded = true
@@ -162,22 +175,15 @@ func (t *thread) turn(r *run, call, body []byte) {
 	}
 	g := r.guest
 	if g.life != nil {
-		if t.freshen(g, r); g.closed || g.life.phase == doomed {
+		t.pending = pending{r, call, body}
+		t.freshen(g, r)
+		t.pending = pending{}
+		if g.closed || g.life.phase == doomed {
 			return
 		}
 	}
-	t.enter(r, func() v8x.Result { return g.ctx.Call(call, body) })
-	if r.over || g.closed {
-		return
-	}
-	if !g.loaded {
-		t.module(g.loader, g.ctx.PollModule)
-		return
-	}
-	if r.ground {
-		return
-	}
-	t.settleDown(r, "the handler can never finish: nothing it waits for is pending")
+	t.enter(r, stepCall, func() v8x.Result { return g.ctx.Call(call, body) })
+	t.follow(r, stepCall)
 }
 
 // settleDown is what follows a turn that did not end its run: it waits, if there is anything to wait for.
@@ -191,42 +197,79 @@ func (t *thread) settleDown(r *run, why string) {
 	}
 }
 
-// enter goes into V8 under the watchdog's eyes, carries out the commands that come out, and ends the
-// run if a limit was passed.
-func (t *thread) enter(r *run, f func() v8x.Result) {
-	iso := r.guest.isolate
+// enter goes into V8 under the watchdog's eyes. It returns only if the turn was not away: what follows a turn is in follow.
+func (t *thread) enter(r *run, step step, f func() v8x.Result) {
+	w := t.watch
 	now := time.Now()
-	t.watch.begin(r, now)
+	w.begin(r, now, t.farewells)
 	result := f()
 	end := time.Now()
-	cpu, killed := t.watch.end(end)
+	cpu, killed := w.end(end)
+	if w.away {
+		t.comeBack(w, left{r, step, now, end, result, cpu, killed})
+	}
 	if t.lost.Load() {
 		t.abandon()
 	}
-	r.cpu += cpu
-	r.cpuLeft -= cpu
-	if end.Sub(now) > lookAfter {
-		t.tally.sampleHeap(iso, end, 0)
+	t.leave(left{r, step, now, end, result, cpu, killed})
+}
+
+// leave carries out the commands that came out of a turn, and ends the run if a limit was passed.
+func (t *thread) leave(x left) {
+	r, iso, result := x.run, x.run.guest.isolate, x.result
+	r.cpu += x.cpu
+	r.cpuLeft -= x.cpu
+	t.turned += x.cpu
+	if x.end.Sub(x.start) > lookAfter {
+		t.tally.sampleHeap(iso, x.end, 0)
 		t.grown = true
 	}
 	flags := iso.v8.Flags()
 	if !r.over {
-		t.obey(r, result.Out, end)
+		t.aside = 0
+		t.obey(r, result.Out, x.end)
+		t.charge(r, t.aside)
+	}
+	if !iso.closed {
+		iso.v8.Forget(result)
 	}
 	t.startBodies()
 	switch {
-	case killed == stopped:
+	case x.killed == stopped:
 		t.interrupt(iso)
 	case flags&v8x.HeapLimit != 0:
 		t.kill(r, r.memoryFailure())
-	case killed == events.ReasonCPU:
+	case x.killed == events.ReasonCPU:
 		t.kill(r, r.cpuFailure())
-	case killed == events.ReasonTimeout:
+	case x.killed == events.ReasonTimeout:
 		t.kill(r, r.wallFailure())
 	case result.Terminated:
 		t.kill(r, events.Fail(events.ReasonMemory, "terminated by V8"))
+	case result.Err != nil && !r.over && x.step == stepModule && r.guest.state == v8x.CompileError: // the module's fault, not the runtime's
+		t.fail(r, events.ReasonException, compileMessage(result.Err), "")
 	case result.Err != nil && !r.over:
 		t.fail(r, events.ReasonException, result.Err.Error(), "")
+	}
+	if r.ground {
+		t.between(r, x.cpu)
+	} else {
+		t.account(r)
+	}
+}
+
+// charge makes CPU time that a run used outside of V8 part of its own.
+func (t *thread) charge(r *run, cpu time.Duration) {
+	if cpu == 0 {
+		return
+	}
+	r.cpu += cpu
+	t.turned += cpu
+	r.end.CPU += cpu // which is not told before the next flush
+	if r.ground {
+		t.between(r, cpu)
+	}
+	if r.cpuLeft -= cpu; r.cpuLeft < 0 && !r.over {
+		t.stop(r, events.ReasonCPU, r.cpuFailure().Message)
 	}
 }
 

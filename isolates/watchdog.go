@@ -21,6 +21,11 @@ const lateAtLast = 50 * tick
 // watch is the watchdog's view of one thread: the turn it is in. A turn is one stay in V8.
 type watch struct {
 	mu       sync.Mutex
+	turn     uint64       // of all turns, the one that it is in or was in last
+	fixed    bool         // the turn may not go away
+	away     bool         // the turn goes on beside its thread, and is the last on this watch
+	lost     atomic.Bool  // of a turn that is away: it was given up
+	back     bool         // the thread strayed and is back; by strays.mu
 	run      *run         // for which the thread is in V8
 	isolate  *v8x.Isolate // nil between turns
 	tid      int          // of the thread
@@ -56,8 +61,10 @@ func (w *watch) pinned() int {
 }
 
 // begin opens a turn of r. Owner thread only.
-func (w *watch) begin(r *run, now time.Time) {
+func (w *watch) begin(r *run, now time.Time, fixed bool) {
 	w.mu.Lock()
+	w.turn++
+	w.fixed = fixed
 	w.run, w.isolate, w.start, w.cpuLeft, w.deadline = r, r.guest.isolate.v8, now, r.cpuLeft, r.wall
 	w.killed, w.grace, w.sampled = "", 0, false
 	w.mu.Unlock()
@@ -142,9 +149,23 @@ const (
 	strayAtLast = 5 * time.Second
 )
 
-// strayed says why the turn's attempt failed, once, when it has outlived its kill for too long, and sets lost. From
-// then on the thread's state is the watchdog's: the thread sees lost before it touches anything.
-func (w *watch) strayed(now time.Time, lost *atomic.Bool) *events.Failure {
+// culprit is the run for which a thread was in V8 when it was lost, and why that failed. run is nil when it was for none.
+type culprit struct {
+	run  *run
+	turn time.Time // when that turn began
+	why  *events.Failure
+}
+
+// parked is the culprit of a thread that V8 has parked.
+func (w *watch) parked() *culprit {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &culprit{w.run, w.start, parkedFailure()}
+}
+
+// strayed says whose fault it is, once, when the turn has outlived its kill for too long, and sets lost. From
+// then on the thread's state is the watchdog's: the thread sees lost before it touches anything, and waits until it is replaced.
+func (w *watch) strayed(now time.Time, lost *atomic.Bool) *culprit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.isolate == nil || w.grace == 0 || !w.overstays(now) || !lost.CompareAndSwap(false, true) {
@@ -154,13 +175,13 @@ func (w *watch) strayed(now time.Time, lost *atomic.Bool) *events.Failure {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, w.tid, 19)
 	switch {
 	case w.killed == stopped:
-		return &events.Failure{Reason: stopped}
+		return &culprit{w.run, w.start, &events.Failure{Reason: stopped}}
 	case w.isolate.Flags()&v8x.HeapLimit != 0:
-		return w.run.memoryFailure()
+		return &culprit{w.run, w.start, w.run.memoryFailure()}
 	case w.killed == events.ReasonTimeout:
-		return w.run.wallFailure()
+		return &culprit{w.run, w.start, w.run.wallFailure()}
 	}
-	return w.run.cpuFailure()
+	return &culprit{w.run, w.start, w.run.cpuFailure()}
 }
 
 // overstays reports whether the turn has had its time since it was killed.

@@ -29,7 +29,7 @@ func TestTurnIsChargedWhatItUses(t *testing.T) {
 		w.pin(unix.Gettid())
 		burn(w.tid, 300*time.Millisecond) // by earlier turns
 		w.look(time.Now())
-		w.begin(r, time.Now().Add(-second)) // nobody let it run for a second
+		w.begin(r, time.Now().Add(-second), false) // nobody let it run for a second
 		burn(w.tid, 50*time.Millisecond)
 		if looked {
 			w.look(time.Now())
@@ -43,11 +43,11 @@ func TestTurnIsChargedWhatItUses(t *testing.T) {
 	var w watch
 	w.pin(unix.Gettid())
 	now := time.Now()
-	w.begin(r, now)
+	w.begin(r, now, false)
 	w.look(now.Add(-second)) // by a watchdog that was not let run since it read the time
 	cpu, _ := w.end(time.Now())
 	require.GreaterOrEqual(t, cpu, time.Duration(0), "what began after the time of the look")
-	w.begin(r, now)
+	w.begin(r, now, false)
 	cpu, _ = w.end(now.Add(tick))
 	require.Equal(t, tick, cpu, "a short turn is not worth a look at the clock of the thread")
 }
@@ -78,7 +78,7 @@ func TestShortTurnsAreNotKilledAtTheWallClockLimit(t *testing.T) {
 	begin := func() (w *watch, limit time.Time) {
 		w, limit = &watch{}, time.Now()
 		w.pin(unix.Gettid())
-		w.begin(&run{guest: &guest{isolate: &isolate{v8: iso}}, cpuLeft: time.Hour, wall: limit}, limit)
+		w.begin(&run{guest: &guest{isolate: &isolate{v8: iso}}, cpuLeft: time.Hour, wall: limit}, limit, false)
 		return w, limit
 	}
 	w, limit := begin()

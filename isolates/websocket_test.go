@@ -203,14 +203,11 @@ func TestWebSocketGivenUpHasFailed(t *testing.T) {
 }
 
 // held is what the owner of the test's workers holds outside of heaps.
-func (b *bench) held() int {
-	o := b.pool.offload
-	held := -1
+func (b *bench) held() int64 {
+	held := int64(-1)
 	require.Eventually(b.t, func() bool {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		held = o.held["acme"]
-		return held == 0
+		held = b.pool.holdings.of("acme")
+		return held == 0 && b.pool.holdings.total.Load() == 0
 	}, patience, time.Millisecond)
 	return held
 }

@@ -75,33 +75,36 @@ func (t *thread) zipStep(r *run, in *v8x.Commands) {
 		t.answer(r, c, true, worked(c, product{err: err}))
 		return
 	}
-	if z.compressor != nil && in.Len() <= zipHere {
+	if z.compressor != nil && in.Left() <= zipHere {
 		t.here(r, c, func(func() error) (product, time.Duration) { return z.step(in.View(), in.Bool()) })
 		return
 	}
-	args := in.Detach()
-	t.elsewhere(r, c, args.Len(), z.decompressor != nil, func(func() error) (product, time.Duration) { return z.step(args.View(), args.Bool()) })
+	t.elsewhere(r, c, in.Left(), z.decompressor != nil, func() job {
+		args := in.Detach()
+		return func(func() error) (product, time.Duration) { return z.step(args.View(), args.Bool()) }
+	})
 }
 
 // zipHere is up to how many bytes of commands a thread compresses a piece itself.
 const zipHere = 4 << 10
 
 func (t *thread) openZip(r *run, id float64, format string, compress bool) (*zip, error) {
-	o, owner := t.pool.offload, r.attempt.Worker.Owner
-	if len(r.zips) >= maxZips || !o.hold(owner, zipBytes) {
-		return nil, fmt.Errorf("too many streams: at most %d that compress or decompress may be under way, and those of all events together with at most %d bytes",
-			maxZips, maxOffloadBytes)
+	if len(r.zips) >= maxZips {
+		return nil, fmt.Errorf("too many streams: at most %d that compress or decompress may be under way", maxZips)
 	}
-	z, err := o.newZip(format, compress)
+	if err := t.pool.hold(r, zipBytes); err != nil {
+		return nil, err
+	}
+	z, err := t.pool.offload.newZip(format, compress)
 	if err != nil {
-		o.drop(owner, zipBytes)
+		t.pool.drop(r, zipBytes)
 		return nil, err
 	}
 	end := sync.OnceFunc(func() {
 		if z.decompressor != nil {
 			z.decompressor.Close()
 		}
-		o.drop(owner, zipBytes)
+		t.pool.drop(r, zipBytes)
 	})
 	unwatch := context.AfterFunc(r.context(), end)
 	z.close = func() { unwatch(); end() }

@@ -111,9 +111,7 @@ func TestAStreamIsSharedByConcurrentEvents(t *testing.T) {
 	w.Mode = events.Persistent
 	first := b.start(w, task(`{"begin":true}`))
 	require.Eventually(t, func() bool {
-		b.pool.offload.mu.Lock()
-		defer b.pool.offload.mu.Unlock()
-		return len(b.pool.offload.held) == 1
+		return b.pool.holdings.of("acme") > 0
 	}, patience, time.Millisecond)
 	o := b.run(w, task(`{}`))
 	require.Nil(t, o.end.Failure, "%v", o.end.Failure)

@@ -103,12 +103,44 @@ function isASCII(text) {
   return true;
 }
 
+// A host has at most 253 letters as ASCII. Of what is mapped to it no letter is fewer than a quarter of one of those, but for ignored ones,
+// of which there may be any number. Those are taken out here, where a limit can end it; what is longer then is not even asked about.
+const LONG_DOMAIN = 1024;
+const MOST_ASKED = 65536;
+
+// isIgnored says whether UTS 46 ignores a code unit, or the code point that begins with it (with the unit after it).
+function isIgnored(c, next) {
+  if (c < 0x2000) {
+    return c === 0xad || c === 0x34f || c === 0x115f || c === 0x1160 || c === 0x17b4 || c === 0x17b5 || (c >= 0x180b && c <= 0x180f);
+  }
+  if (c < 0xd800) return c === 0x200b || (c >= 0x2060 && c <= 0x2064) || (c >= 0x206a && c <= 0x206f) || c === 0x3164;
+  if (c === 0xdb40) return next >= 0xdd00 && next <= 0xddef;
+  if (c === 0xd82f) return next >= 0xdca0 && next <= 0xdca3;
+  if (c === 0xd834) return next >= 0xdd73 && next <= 0xdd7a;
+  return (c >= 0xfe00 && c <= 0xfe0f) || c === 0xfeff || c === 0xffa0;
+}
+
+// withoutIgnored is a long domain without its ignored code points; "" when too much is left for a host.
+function withoutIgnored(domain) {
+  let out = "";
+  let from = 0;
+  for (let i = 0; i < domain.length; i++) {
+    const c = StringPrototypeCharCodeAt(domain, i);
+    if (c < 0xad || !isIgnored(c, i + 1 < domain.length ? StringPrototypeCharCodeAt(domain, i + 1) : 0)) continue;
+    out += StringPrototypeSlice(domain, from, i);
+    if (c >= 0xd800 && c < 0xdc00) i++;
+    from = i + 1;
+    if (out.length > MOST_ASKED) return "";
+  }
+  return domain.length - from + out.length > MOST_ASKED ? "" : out + StringPrototypeSlice(domain, from);
+}
+
 // domainToASCII is UTS 46 for what needs it; plain ASCII without punycode labels is only put in lower case.
 function domainToASCII(domain) {
   const lower = StringPrototypeToLowerCase(domain);
   if (isASCII(domain) && !StringPrototypeIncludes(lower, "xn--")) return lower;
   try {
-    return ask(askOps.DOMAIN_TO_ASCII, domain);
+    return ask(askOps.DOMAIN_TO_ASCII, domain.length > LONG_DOMAIN ? withoutIgnored(domain) : domain);
   } catch {
     return "";
   }

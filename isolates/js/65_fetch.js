@@ -1,5 +1,6 @@
-// 65_fetch.js is fetch(): the request goes to Go, which dials, follows redirects and guards addresses; the head of the
-// response and the chunks of its body come back under the request's id. Ids never restart in a context. data: URLs are answered here.
+// 65_fetch.js is fetch(): each request goes to Go, which dials and guards addresses; a redirect comes back and is followed here. The head of
+// the response and the chunks of its body come under the request's id, as fast as they are read. Ids never restart in a context. data: URLs
+// are answered here.
 
 "use strict";
 
@@ -9,27 +10,45 @@ const {
   StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, TypeError, sealedProto,
 } = primordials;
 const {
-  Request, ResponseState, defineOperation, isNullBodyStatus, listFrom, newCapability, noop, onAbort, requestHeaders,
-  requestState, requestURL, requireArguments, sendOps, signalState, sourceBytes, upon,
+  Referrer, Request, ResponseState, defineOperation, isNullBodyStatus, listFrom, newCapability, noop, onAbort, requestHeaders,
+  requestState, requestURL, requireArguments, sendOps, signalState, upon,
 } = internal;
 const { send } = host;
-const { FETCH, FETCH_ABORT } = sendOps;
+const { FETCH, FETCH_ABORT, FETCH_MORE } = sendOps;
 
 class Fetch {
   id;
   url;
+  record; // the same, parsed
+  method;
+  headers; // flat
+  mode; // of redirects
+  referrer;
+  redirects = 0; // that were followed
   answer; // capability of fetch()'s promise, null once settled
-  upload = null; // the request's body, while it is read
+  upload; // the request's body, null when there is none
   feed = null; // the response's body
   sent = false;
-  noBody;
   run = internal.acting();
   unlisten = noop;
-  constructor(id, url, noBody) {
+  constructor(id, url, s) {
     this.id = id;
     this.url = url;
+    this.record = internal.parseURL(url, null);
+    this.method = s.method;
+    this.headers = listFrom(internal.headersList(requestHeaders(s)).flat).flat;
+    this.mode = s.extras.redirect;
+    this.referrer = new Referrer(s.extras.referrer, s.extras.referrerPolicy);
     this.answer = newCapability();
-    this.noBody = noBody;
+    this.upload = internal.newUpload(this, s, (error) => {
+      if (this.sent) sendAbort(this);
+      fail(this, error);
+    });
+  }
+  // drop does away with the request's body.
+  drop(reason = undefined) {
+    if (this.upload !== null) this.upload.cancel(reason);
+    this.upload = null;
   }
 }
 sealedProto(Fetch);
@@ -61,30 +80,31 @@ function begin(request) {
     throw new TypeError(`fetch: ${internal.inspectBrief(url)} is neither http nor https`);
   }
   if (internal.eventIsOver()) throw new TypeError("fetch: the event is over");
-  const f = new Fetch(internal.nextRequestId(), url, s.method === "HEAD");
+  const f = new Fetch(internal.nextRequestId(), url, s);
   const { promise } = f.answer; // taken now: failing at once takes the capability away
   MapPrototypeSet(fetches, f.id, f);
   if (s.signal !== null) f.unlisten = onAbort(s.signal, (reason) => abort(f, reason));
-  if (s.stream === null) {
-    const body = s.source === null ? null : sourceBytes(s.source, false);
-    if (s.source !== null) s.used = true;
-    transmit(f, s, url, body);
-  } else {
-    f.upload = s.stream;
-    internal.readAll(s.stream, Infinity, (bytes) => transmit(f, s, url, bytes), (error) => fail(f, error));
-  }
+  if (f.upload === null) transmit(f);
+  else f.upload.begin(() => transmit(f));
   return promise;
 }
 
 internal.fetch = begin;
 
-function transmit(f, s, url, body) {
+function transmit(f) {
   if (MapPrototypeGet(fetches, f.id) !== f) return;
+  const headers = listFrom(f.headers).flat;
+  const referrer = f.referrer.sent(f.record);
+  if (referrer !== null) {
+    headers[headers.length] = "referer";
+    headers[headers.length] = referrer;
+  }
+  const { upload } = f;
   f.sent = true;
-  f.upload = null;
   internal.speakFor(f.run);
   try {
-    send(FETCH, f.id, s.method, url, internal.headersList(requestHeaders(s)).flat, body, s.extras.redirect);
+    send(FETCH, f.id, f.method, f.url, headers, upload === null ? null : upload.inline(), f.mode,
+      upload === null ? 0 : upload.length(), f.redirects > 0);
   } catch (error) {
     f.sent = false;
     fail(f, error);
@@ -94,6 +114,7 @@ function transmit(f, s, url, body) {
 function fail(f, error) {
   MapPrototypeDelete(fetches, f.id);
   f.unlisten();
+  f.drop(error);
   if (f.answer !== null) {
     const { reject } = f.answer;
     f.answer = null;
@@ -109,7 +130,6 @@ function abort(f, reason) {
   }
   if (f.sent) sendAbort(f);
   fail(f, reason);
-  cancelUpload(f.upload, reason);
 }
 
 function sendAbort(f) {
@@ -117,24 +137,49 @@ function sendAbort(f) {
   send(FETCH_ABORT, f.id);
 }
 
+// uploadWanted: Go writes the request's body and has no more of it.
+internal.uploadWanted = (id, offset) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f !== undefined && f.upload !== null) internal.startIn(f.run, () => { f.upload.want(offset); });
+};
+
+// fetchRedirect: the answer is a redirect that is to be followed. Its request is over.
+internal.fetchRedirect = (id, status, location, policy, careful) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f === undefined || f.answer === null) return;
+  f.sent = false;
+  try {
+    internal.redirect(f, status, location, policy, careful);
+  } catch (error) {
+    fail(f, error);
+    return;
+  }
+  MapPrototypeDelete(fetches, id);
+  f.id = internal.nextRequestId();
+  MapPrototypeSet(fetches, f.id, f);
+  transmit(f);
+};
+
 // fetchResponse: Go has the head of a response.
-internal.fetchResponse = (id, status, statusText, url, headers, redirected) => {
+internal.fetchResponse = (id, status, statusText, headers) => {
   const f = MapPrototypeGet(fetches, id);
   if (f === undefined || f.answer === null) return;
   const s = new ResponseState(status, null, null);
   s.type = "basic";
   s.statusText = statusText;
-  s.url = withoutFragment(redirected ? url : f.url);
-  s.redirected = redirected;
+  s.url = withoutFragment(f.url);
+  s.redirected = f.redirects > 0;
   s.headers = internal.newHeaders(listFrom(headers), true);
   s.immutable = true;
-  if (f.noBody || isNullBodyStatus(status)) f.noBody = true;
-  else {
+  if (f.method !== "HEAD" && !isNullBodyStatus(status)) {
     f.feed = internal.newFeed(() => {
-      if (MapPrototypeGet(fetches, id) !== f) return;
-      MapPrototypeDelete(fetches, id);
-      f.unlisten();
+      if (MapPrototypeGet(fetches, f.id) !== f) return;
       sendAbort(f);
+      over(f);
+    }, () => {
+      if (MapPrototypeGet(fetches, f.id) !== f) return;
+      internal.speakFor(f.run);
+      send(FETCH_MORE, f.id);
     });
     s.stream = f.feed.stream;
   }
@@ -142,6 +187,13 @@ internal.fetchResponse = (id, status, statusText, url, headers, redirected) => {
   f.answer = null;
   resolve(internal.newResponse(s));
 };
+
+// over forgets a fetch of which Go says nothing more. A body that it was still sending goes no further.
+function over(f) {
+  MapPrototypeDelete(fetches, f.id);
+  f.unlisten();
+  f.drop();
+}
 
 function withoutFragment(url) {
   const hash = StringPrototypeIndexOf(url, "#");
@@ -156,9 +208,11 @@ internal.fetchChunk = (id, bytes) => {
     if (f.feed !== null) f.feed.push(bytes);
     return;
   }
-  MapPrototypeDelete(fetches, id);
+  const { unlisten } = f;
+  f.unlisten = noop;
+  over(f);
   if (f.feed !== null) f.feed.close();
-  if (f.feed === null || !f.feed.isOpen()) f.unlisten();
+  if (f.feed === null || !f.feed.isOpen()) unlisten();
 };
 
 internal.fetchFailed = (id, message) => {

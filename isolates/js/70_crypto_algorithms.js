@@ -107,6 +107,10 @@ const params = {
   cbc(source) {
     return { __proto__: null, iv: copyBytes(bytesOf(source, "iv")) };
   },
+  context(source) {
+    const { context } = source;
+    return { __proto__: null, context: context === undefined ? null : copyBytes(toBufferSource(context, "context")) };
+  },
   ctr(source) {
     const counter = bytesOf(source, "counter");
     const length = octet(required(source, "length"), "length");

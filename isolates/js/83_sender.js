@@ -12,6 +12,7 @@ const { BODY } = sendOps;
 const MORE = 0;
 const END = 1;
 const BROKEN = 2;
+const WAITS = 3; // there is more than is allowed
 const MAX_CHUNK = 256 * 1024;
 
 class Sender {
@@ -26,6 +27,7 @@ class Sender {
   busy = false;
   again = false;
   over = false;
+  waits = false; // Go knows that there is more than is allowed
   constructor(run, reader, done) {
     this.run = run;
     this.reader = reader;
@@ -36,8 +38,8 @@ class Sender {
     if (this.over) return;
     if (TypedArrayPrototypeGetTag(chunk) !== "Uint8Array") {
       const error = new TypeError("a chunk of the body is not a Uint8Array");
-      markHandled(streamCancel(this.reader.stream, error));
       this.broke(error);
+      this.drop(error);
       return;
     }
     this.piece = chunk;
@@ -50,7 +52,12 @@ class Sender {
     const length = lengthOf(piece);
     while (this.at < length) {
       let n = this.allowed - this.sent;
-      if (n <= 0) return; // grant goes on
+      if (n <= 0) { // grant goes on
+        if (!this.waits) send(BODY, this.run.id, null, WAITS);
+        this.waits = true;
+        return;
+      }
+      this.waits = false;
       if (n > length - this.at) n = length - this.at;
       if (n > MAX_CHUNK) n = MAX_CHUNK;
       send(BODY, this.run.id, subarray(piece, this.at, this.at + n), MORE);
@@ -76,10 +83,10 @@ class Sender {
     send(BODY, this.run.id, null, BROKEN, describe(error).text);
     this.done();
   }
-  cancel(reason) {
-    if (this.over) return;
+  // drop cancels the source of a body that broke off. That comes last: a stream that is cancelled ends like one that is complete, and so
+  // does one whose author closes it because the request was aborted.
+  drop(reason) {
     markHandled(streamCancel(this.reader.stream, reason));
-    this.broke(reason);
   }
 }
 sealedProto(Sender);

@@ -194,8 +194,11 @@ internal.abortRun = (id, why) => {
   if (run === undefined || run.request === null) return;
   internal.startIn(run, () => {
     const reason = new DOMException(why, "AbortError");
+    const { sender } = run;
+    const cut = sender !== null && !sender.over;
+    if (cut) sender.broke(reason);
     internal.signalAbort(internal.requestSignal(internal.requestState(run.request)), reason);
-    if (run.sender !== null) run.sender.cancel(reason);
+    if (cut) sender.drop(reason);
   });
 };
 

@@ -11,8 +11,8 @@ const {
 } = internal;
 const { send } = host;
 const {
-  ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HANDLED, HOOK, MODULE, PART, QUEUED, RESPONSE,
-  SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT, TIMERS, UNHANDLED, WORKED,
+  ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HANDLED, HOOK, MODULE, PART, QUEUED, REDIRECT, RESPONSE,
+  SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WORKED,
 } = entryOps;
 
 // ---- errors nobody caught ----
@@ -95,8 +95,10 @@ function act(op, a, b, c, d, e, f, g, h) {
     case TASK_EVENT: return internal.startTask(a, b, c, d, e, f);
     case SCHEDULED_EVENT: return internal.startScheduled(a, b, c, d, e, f, g, h);
     case TIMERS: return internal.fireTimers(a);
-    case RESPONSE: return internal.fetchResponse(a, b, c, d, e, f);
+    case RESPONSE: return internal.fetchResponse(a, b, c, d);
     case CHUNK: return internal.fetchChunk(a, b);
+    case REDIRECT: return internal.fetchRedirect(a, b, c, d, e);
+    case UPLOAD_WANTED: return internal.uploadWanted(a, b);
     case FETCH_FAILED: return internal.fetchFailed(a, b);
     case QUEUED: return internal.queued(a, b);
     case WORKED: return internal.worked(a, b);

@@ -7,5 +7,5 @@
 //   - secret: its bytes
 //   - RSA: PKCS #1 in DER, private or public
 //   - elliptic curve: the uncompressed point; of a private key the scalar, of the curve's full length, and then the point
-//   - Ed25519, X25519: 32 bytes; of a private key the seed or scalar and then the 32 bytes of the public key
+//   - Ed25519, X25519: 32 bytes, Ed448: 57, X448: 56; of a private key the seed or scalar and then the public key
 package webcrypto

@@ -25,7 +25,7 @@ func FuzzImport(f *testing.F) {
 		f.Add(mustBytes(webcrypto.ExportECPKCS8(curve, private)))
 		f.Add(mustBytes(webcrypto.ExportECSPKI(curve, public)))
 	}
-	for _, name := range []string{"Ed25519", "X25519"} {
+	for _, name := range []string{"Ed25519", "X25519", "Ed448", "X448"} {
 		private, public, err := webcrypto.GenerateOKP(name)
 		require.NoError(f, err)
 		f.Add(mustBytes(webcrypto.ExportOKPPKCS8(name, private)))
@@ -56,7 +56,7 @@ func FuzzImport(f *testing.F) {
 			}
 			_, _ = webcrypto.ImportECScalar(curve, in, nil)
 		}
-		for _, name := range []string{"Ed25519", "X25519"} {
+		for _, name := range []string{"Ed25519", "X25519", "Ed448", "X448"} {
 			if k, err := webcrypto.ImportOKPSPKI(name, in); err == nil {
 				require.Equal(t, k, must(webcrypto.ImportOKPSPKI(name, must(webcrypto.ExportOKPSPKI(name, k))(t)))(t))
 			}
@@ -130,6 +130,9 @@ func FuzzVerify(f *testing.F) {
 		_, _ = webcrypto.VerifyEd25519(key, signature, data)
 		_, _ = webcrypto.SignEd25519(key, data)
 		_, _ = webcrypto.X25519(signature, key)
+		_, _ = webcrypto.VerifyEd448(key, signature, data, nil)
+		_, _ = webcrypto.SignEd448(key, data, signature)
+		_, _ = webcrypto.X448(signature, key)
 		for _, curve := range curves {
 			_, _ = webcrypto.VerifyECDSA(curve, "SHA-256", key, signature, data)
 			_, _ = webcrypto.SignECDSA(curve, "SHA-256", key, data)

@@ -18,9 +18,12 @@ const (
 
 var errOKP = errors.New("the key does not fit its algorithm")
 
-// GenerateOKP makes a key pair of Ed25519 or X25519.
+// GenerateOKP makes a key pair of Ed25519, X25519, Ed448 or X448.
 func GenerateOKP(name string) (private, public []byte, err error) {
 	seed := make([]byte, okpSize)
+	if c, ok := of448(name); ok {
+		seed = make([]byte, c.size)
+	}
 	if _, err := rand.Read(seed); err != nil {
 		return nil, nil, err
 	}
@@ -28,16 +31,19 @@ func GenerateOKP(name string) (private, public []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return private, private[okpSize:], nil
+	return private, private[len(seed):], nil
 }
 
-// ImportOKPSeed makes a private key of its 32 secret bytes; public, unless nil, must be its public key.
+// ImportOKPSeed makes a private key of its secret bytes; public, unless nil, must be its public key.
 func ImportOKPSeed(name string, seed, public []byte) (private []byte, err error) {
-	if len(seed) != okpSize {
+	c, is448 := of448(name)
+	if !is448 && len(seed) != okpSize || is448 && len(seed) != c.size {
 		return nil, errOKP
 	}
 	var own []byte
 	switch name {
+	case "Ed448", "X448":
+		own = c.own(seed)
 	case "Ed25519":
 		own = ed25519.NewKeyFromSeed(seed)[okpSize:]
 	case "X25519":
@@ -57,6 +63,9 @@ func ImportOKPSeed(name string, seed, public []byte) (private []byte, err error)
 
 // ImportOKPSPKI reads a SubjectPublicKeyInfo in DER.
 func ImportOKPSPKI(name string, der []byte) (public []byte, err error) {
+	if c, ok := of448(name); ok {
+		return c.parseSPKI(der)
+	}
 	parsed, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
 		return nil, err
@@ -76,6 +85,9 @@ func ImportOKPSPKI(name string, der []byte) (public []byte, err error) {
 
 // ImportOKPPKCS8 reads a PrivateKeyInfo in DER.
 func ImportOKPPKCS8(name string, der []byte) (private []byte, err error) {
+	if c, ok := of448(name); ok {
+		return c.parsePKCS8(der)
+	}
 	parsed, err := parsePKCS8(der)
 	if err != nil {
 		return nil, err
@@ -95,6 +107,9 @@ func ImportOKPPKCS8(name string, der []byte) (private []byte, err error) {
 
 // ExportOKPSPKI gives a public key as SubjectPublicKeyInfo.
 func ExportOKPSPKI(name string, public []byte) ([]byte, error) {
+	if c, ok := of448(name); ok && len(public) == c.size {
+		return c.spki(public)
+	}
 	if len(public) != okpSize {
 		return nil, errOKP
 	}
@@ -110,6 +125,9 @@ func ExportOKPSPKI(name string, public []byte) ([]byte, error) {
 
 // ExportOKPPKCS8 gives a private key as PrivateKeyInfo.
 func ExportOKPPKCS8(name string, private []byte) ([]byte, error) {
+	if c, ok := of448(name); ok && len(private) == 2*c.size {
+		return c.pkcs8(private[:c.size])
+	}
 	if len(private) != pairSize {
 		return nil, errOKP
 	}

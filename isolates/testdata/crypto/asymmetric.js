@@ -205,6 +205,90 @@ test("Ed25519: points of small order verify nothing", async () => {
   }
 });
 
+test("X448: RFC 7748, 6.2", async () => {
+  const alice = "9a8f4925d1519f5775cf46b04b5800d4ee9ee8bae8bc5565d498c28dd9c9baf574a9419744897391006382a6f127ab1d9ac2d8c0a598726b";
+  const aliceX = "9b08f7cc31b7e3e67d22d5aea121074a273bd2b83de09c63faa73d2c22c5d9bbc836647241d953d40c5b12da88120d53177f80e532c41fa0";
+  const bob = "1c306a7ac2a0e2e0990b294470cba339e6453772b075811d8fad0d1d6927c120bb5ee8972b0d3e21374c9c921b09d1b0366f10b65173992d";
+  const bobX = "3eb7a829b0cd20f5bcfc0b599b6feccf6da4627107bdb0d4f345b43027d8b972fc3e34fb4232a13ca706dcb57aec3dae07bdc1c67bf33609";
+  const secret = "07fff4181ac6cc95ec1c16a94a0f74d12da232ce40a77552281d282bb60c0b56fd2464c335543936521c24403085d59a449a5037514a879d";
+  const head = "3046020100300506032b656f043a0438";
+  const priv = (k) => subtle.importKey("pkcs8", un(head + k), "X448", true, ["deriveBits"]);
+  const pub = (k) => subtle.importKey("raw", un(k), "X448", true, []);
+  const [ka, kb, pa, pb] = [await priv(alice), await priv(bob), await pub(aliceX), await pub(bobX)];
+  assert.equal(hex(b64((await subtle.exportKey("jwk", ka)).x)), aliceX);
+  assert.equal(hex(await subtle.exportKey("pkcs8", kb)), head + bob);
+  assert.equal(hex(await subtle.deriveBits({ name: "X448", public: pb }, ka, 448)), secret);
+  assert.equal(hex(await subtle.deriveBits({ name: "x448", public: pa }, kb, null)), secret);
+  assert.equal(hex(await subtle.deriveBits({ name: "X448", public: pa }, kb, 8)), "07");
+  await assert.rejects(subtle.deriveBits({ name: "X448", public: pa }, kb, 456), "OperationError");
+  for (const point of ["00".repeat(56), "01" + "00".repeat(55)]) {
+    await assert.rejects(subtle.deriveBits({ name: "X448", public: await pub(point) }, ka, 448), "OperationError", "a secret of zeros");
+  }
+  const other = await subtle.generateKey("X25519", false, ["deriveBits"]);
+  await assert.rejects(subtle.deriveBits({ name: "X448", public: other.publicKey }, ka, 448), "InvalidAccessError");
+});
+
+test("Ed448: RFC 8032, 7.4", async () => {
+  const cases = [
+    ["6c82a562cb808d10d632be89c8513ebf6c929f34ddfa8c9f63c9960ef6e348a3528c8a3fcc2f044e39a3fc5b94492f8f032e7549a20098f95b",
+      "5fd7449b59b461fd2ce787ec616ad46a1da1342485a70e1f8a0ea75d80e96778edf124769b46c7061bd6783df1e50f6cd1fa1abeafe8256180", "", "",
+      "533a37f6bbe457251f023c0d88f976ae2dfb504a843e34d2074fd823d41a591f2b233f034f628281f2fd7a22ddd47d7828c59bd0a21bfd3980ff0d2028d4b18a9df63e006c5d1c2d345b925d8dc00b4104852db99ac5c7cdda8530a113a0f4dbb61149f05a7363268c71d95808ff2e652600"],
+    ["c4eab05d357007c632f3dbb48489924d552b08fe0c353a0d4a1f00acda2c463afbea67c5e8d2877c5e3bc397a659949ef8021e954e0a12274e",
+      "43ba28f430cdff456ae531545f7ecd0ac834a55d9358c0372bfa0c6c6798c0866aea01eb00742802b8438ea4cb82169c235160627b4c3a9480", "03", "",
+      "26b8f91727bd62897af15e41eb43c377efb9c610d48f2335cb0bd0087810f4352541b143c4b981b7e18f62de8ccdf633fc1bf037ab7cd779805e0dbcc0aae1cbcee1afb2e027df36bc04dcecbf154336c19f0af7e0a6472905e799f1953d2a0ff3348ab21aa4adafd1d234441cf807c03a00"],
+    ["c4eab05d357007c632f3dbb48489924d552b08fe0c353a0d4a1f00acda2c463afbea67c5e8d2877c5e3bc397a659949ef8021e954e0a12274e",
+      "43ba28f430cdff456ae531545f7ecd0ac834a55d9358c0372bfa0c6c6798c0866aea01eb00742802b8438ea4cb82169c235160627b4c3a9480", "03", "666f6f",
+      "d4f8f6131770dd46f40867d6fd5d5055de43541f8c5e35abbcd001b32a89f7d2151f7647f11d8ca2ae279fb842d607217fce6e042f6815ea000c85741de5c8da1144a6a1aba7f96de42505d7a7298524fda538fccbbb754f578c1cad10d54d0d5428407e85dcbc98a49155c13764e66c3c00"],
+  ];
+  const head = "3047020100300506032b6571043b0439";
+  for (const [seed, point, data, context, signature] of cases) {
+    const alg = context === "" ? "Ed448" : { name: "Ed448", context: un(context) };
+    const priv = await subtle.importKey("pkcs8", un(head + seed), "Ed448", true, ["sign"]);
+    const pub = await subtle.importKey("raw", un(point), { name: "ed448" }, true, ["verify"]);
+    assert.equal(hex(await subtle.sign(alg, priv, un(data))), signature);
+    assert.equal(await subtle.verify(alg, pub, un(signature), un(data)), true);
+    assert.equal(await subtle.verify({ name: "Ed448", context: un("00") }, pub, un(signature), un(data)), false);
+    for (const at of [0, 57, 113]) assert.equal(await subtle.verify(alg, pub, flip(un(signature), at), un(data)), false);
+    assert.equal(await subtle.verify(alg, pub, un(signature), un(data + "00")), false);
+    assert.equal(await subtle.verify(alg, pub, un(signature + "00"), un(data)), false);
+    await assert.rejects(subtle.sign({ name: "Ed448", context: new Uint8Array(256) }, priv, un(data)), "OperationError");
+    assert.deepEqual(await subtle.exportKey("jwk", pub), { alg: "Ed448", crv: "Ed448", ext: true, key_ops: ["verify"], kty: "OKP", x: (await subtle.exportKey("jwk", priv)).x });
+    assert.equal(hex(await subtle.exportKey("pkcs8", priv)), head + seed);
+    const spki = await subtle.exportKey("spki", pub);
+    assert.equal(hex(spki), "3043300506032b6571033a00" + point);
+    assert.equal(await subtle.verify(alg, await subtle.importKey("spki", spki, "Ed448", true, ["verify"]), un(signature), un(data)), true);
+  }
+  const p = "ff".repeat(28) + "fe" + "ff".repeat(27);
+  const small = ["00".repeat(57), "01" + "00".repeat(56), "fe" + p.slice(2) + "00", p + "00", "00".repeat(28) + "ff".repeat(28) + "80"];
+  const { publicKey } = await subtle.generateKey("Ed448", false, ["sign", "verify"]);
+  for (const point of small) {
+    const key = await subtle.importKey("raw", un(point), "Ed448", true, ["verify"]);
+    assert.equal(await subtle.verify("Ed448", key, un(point + "00".repeat(57)), text("any")), false, point);
+    assert.equal(await subtle.verify("Ed448", publicKey, un(point + "00".repeat(57)), text("any")), false, point);
+  }
+});
+
+test("Ed448 and X448: what is refused", async () => {
+  for (const [name, size, usage] of [["Ed448", 57, "sign"], ["X448", 56, "deriveBits"]]) {
+    const pair = await subtle.generateKey(name, true, name === "Ed448" ? ["sign", "verify"] : [usage]);
+    const jwk = await subtle.exportKey("jwk", pair.privateKey);
+    const other = await subtle.exportKey("jwk", (await subtle.generateKey(name, true, name === "Ed448" ? ["sign", "verify"] : [usage])).privateKey);
+    await assert.rejects(subtle.importKey("jwk", { ...jwk, x: other.x }, name, true, [usage]), "DataError", "another public key");
+    const bad = { kty: "EC", crv: "Ed25519", d: "AAAA", x: "AAAA", use: name === "Ed448" ? "enc" : "sig", key_ops: ["verify"], ext: false };
+    for (const [member, value] of Object.entries(bad)) await assert.rejects(subtle.importKey("jwk", { ...jwk, [member]: value }, name, true, [usage]), "DataError", member);
+    const publicUsages = name === "Ed448" ? ["verify"] : [];
+    for (const n of [0, 32, size - 1, size + 1]) await assert.rejects(subtle.importKey("raw", new Uint8Array(n), name, true, publicUsages), "DataError");
+    const pkcs8 = new Uint8Array(await subtle.exportKey("pkcs8", pair.privateKey));
+    const spki = new Uint8Array(await subtle.exportKey("spki", pair.publicKey));
+    for (const [format, der, usages] of [["pkcs8", pkcs8, [usage]], ["spki", spki, publicUsages]]) {
+      await assert.rejects(subtle.importKey(format, der.subarray(1), name, true, usages), "DataError");
+      await assert.rejects(subtle.importKey(format, new Uint8Array([...der, 0]), name, true, usages), "DataError", "bytes after it");
+      await assert.rejects(subtle.importKey(format, b64(fixture.ed25519[format]), name, true, usages), "DataError", "another algorithm");
+      await assert.rejects(subtle.importKey(format, new Uint8Array(0), name, true, usages), "DataError");
+    }
+  }
+});
+
 test("Ed25519 and X25519: every format, as RFC 8037 and 8410 have them", async () => {
   for (const [name, data, usage] of [["Ed25519", fixture.ed25519, "sign"], ["X25519", fixture.x25519, "deriveBits"]]) {
     const publicUsages = name === "Ed25519" ? ["verify"] : [];

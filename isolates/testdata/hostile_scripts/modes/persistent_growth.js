@@ -1,5 +1,5 @@
 // a little more kept with every event
-// outcome: ok, memory
+// outcome: ok, memory, cpu
 // mode: persistent
 // events: 40
 

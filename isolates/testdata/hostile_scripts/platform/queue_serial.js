@@ -1,4 +1,4 @@
 // sends one after the other, for ever
-// outcome: cpu
+// outcome: exception, cpu
 
 export default { async fetch(r, env, ctx) { for (let i = 0; ; i++) await env.JOBS.send({ i }); } };

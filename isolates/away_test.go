@@ -1,0 +1,194 @@
+package isolates
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// lengthy is a worker whose events take so much CPU time, and may.
+func lengthy(ms int) *events.Worker {
+	w := worker("long", `let n = 0; export default { task(event) { `+busy(ms)+`; return ++n } }`)
+	w.Limits = events.Limits{CPU: events.Millis(time.Minute), Wall: events.Millis(2 * time.Minute)}
+	return w
+}
+
+// of gives a worker to another owner.
+func of(owner string, w *events.Worker) *events.Worker {
+	mine := *w
+	mine.Owner = owner
+	return &mine
+}
+
+// runs waits until so many attempts run.
+func (b *bench) runs(n int) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool { return b.pool.Stats().Running == n }, patience, time.Millisecond)
+}
+
+// isOver reports whether the attempt has ended.
+func (o *outcome) isOver() bool {
+	select {
+	case <-o.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// With the only thread in a long event, others' events are run, their timers go off, and their limits are kept; the long one ends as ever.
+func TestOthersRunBesideALongTurn(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		stuck := of("beta", worker("stuck", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`))
+		stuck.Limits.Wall = events.Millis(500 * time.Millisecond)
+		waits := b.start(stuck, task("null"))
+		b.runs(1)
+		slow := b.start(lengthy(2000), task("null"))
+		b.runs(2)
+		for range 3 {
+			o := b.run(of("beta", worker("quick", `export default { task: async () => { await new Promise((r) => setTimeout(r, 5)); return 1 } }`)), task("null"))
+			require.Nil(t, o.end.Failure)
+		}
+		waits.wait(t, waits.ended)
+		require.Equal(t, events.ReasonTimeout, waits.end.Failure.Reason)
+		require.False(t, slow.isOver(), "they did not wait for it")
+		b.mu.Lock()
+		require.Equal(t, 1, b.away)
+		b.mu.Unlock()
+		slow.wait(t, slow.ended)
+		require.Nil(t, slow.end.Failure)
+		require.Greater(t, slow.end.CPU, 4*turnQuantum)
+		b.mu.Lock()
+		require.Zero(t, b.away)
+		var told time.Duration
+		for _, cpu := range b.told {
+			told = max(told, cpu)
+		}
+		b.mu.Unlock()
+		require.Greater(t, told, 2*turnQuantum, "it was counted while it ran")
+	})
+}
+
+// What comes to a context or an isolate while a turn of it is away waits for that, and misses nothing.
+func TestWhatComesToAnIsolateThatIsAway(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		w := worker("w", `let ticks = 0; setInterval(() => ticks++, 1);
+			export default { async task(event) {
+				if (event.payload === "long") { `+busy(300)+`; return 0 }
+				for (let i = 0; i < 3; i++) await new Promise((r) => setTimeout(r, 20));
+				return 1;
+			} }`)
+		w.Limits = events.Limits{CPU: events.Millis(time.Minute)}
+		for round := range 3 {
+			var all []*outcome
+			all = append(all, b.start(w, task(`"short"`)))
+			b.runs(1)
+			all = append(all, b.start(w, task(`"long"`)))
+			for range 3 {
+				all = append(all, b.start(w, task(`"short"`)), b.start(of("beta", w), task(`"short"`)))
+			}
+			for _, o := range all {
+				o.wait(t, o.ended)
+				require.Nil(t, o.end.Failure, "round %d", round)
+				require.False(t, o.end.Interrupted)
+			}
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		require.NotZero(t, b.leaves)
+		require.Zero(t, b.away)
+	})
+}
+
+// The limits of a turn that is away are those it had.
+func TestTurnThatIsAwayIsLimited(t *testing.T) {
+	for limit, reason := range map[events.Limits]events.Reason{
+		{CPU: events.Millis(300 * time.Millisecond)}:                                            events.ReasonCPU,
+		{CPU: events.Millis(time.Minute), Wall: events.Millis(500 * time.Millisecond)}:          events.ReasonTimeout,
+		{CPU: events.Millis(time.Minute), Wall: events.Millis(2 * time.Minute), HeapMB: 1 << 5}: events.ReasonMemory,
+	} {
+		b := newBench(t)
+		code := `for (;;);`
+		if reason == events.ReasonMemory {
+			code = busy(300) + `const keep = []; for (;;) keep.push(new Array(1000).fill(1.5))`
+		}
+		w := worker("w", `export default { task() { `+code+` } }`)
+		w.Limits = limit
+		slow := b.start(w, task("null"))
+		b.runs(1)
+		for !slow.isOver() {
+			require.Nil(t, b.run(of("beta", worker("quick", `export default { task: () => 1 }`)), task("null")).end.Failure)
+		}
+		require.Equal(t, reason, slow.end.Failure.Reason)
+		require.Equal(t, 1, b.leaves)
+		require.Nil(t, b.run(w2(), task("null")).end.Failure)
+		require.Zero(t, b.pool.strayed.Load())
+	}
+}
+
+func w2() *events.Worker { return worker("w2", `export default { task: () => 1 }`) }
+
+// A turn that V8 does not let go costs its isolate, and nobody else anything.
+func TestTurnThatIsAwayStrays(t *testing.T) {
+	b := newBench(t)
+	sleeper := of("beta", worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 1000)) }`))
+	beside := b.start(sleeper, fetch("GET", "http://x/", ""))
+	b.runs(1)
+	w := worker("w", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 4e6))) } }`)
+	slow := b.start(w, fetch("GET", "http://x/", ""))
+	b.runs(2)
+	for !slow.isOver() {
+		require.Nil(t, b.run(of("beta", worker("quick", `export default { task: () => 1 }`)), task("null")).end.Failure)
+	}
+	require.Equal(t, events.ReasonCPU, slow.end.Failure.Reason)
+	require.EqualValues(t, 1, b.pool.strayed.Load())
+	beside.wait(t, beside.ended)
+	require.Nil(t, beside.end.Failure)
+	require.False(t, beside.end.Interrupted, "the thread went on")
+	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, 6*patience, 10*time.Millisecond) // at the lowest priority
+	require.Nil(t, b.run(w2(), task("null")).end.Failure)
+	require.Zero(t, b.away)
+}
+
+// The evaluation of a module goes away as other turns do.
+func TestModuleThatLoadsForLong(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		w := worker("w", busy(300)+`; await new Promise((r) => setTimeout(r, 10)); `+busy(300)+`; export default { task: () => 1 }`)
+		slow := b.start(w, task("null"))
+		b.runs(1)
+		for !slow.isOver() {
+			require.Nil(t, b.run(of("beta", worker("quick", `export default { task: () => 1 }`)), task("null")).end.Failure)
+		}
+		require.Nil(t, slow.end.Failure)
+		require.NotZero(t, b.leaves)
+
+		broken := worker("broken", busy(100)+`; throw new Error("no")`)
+		slow = b.start(broken, task("null"))
+		for !slow.isOver() {
+			require.Nil(t, b.run(of("beta", worker("quick", `export default { task: () => 1 }`)), task("null")).end.Failure)
+		}
+		require.Equal(t, events.ReasonException, slow.end.Failure.Reason)
+	})
+}
+
+// A pool closes while turns are away, and what they ran is interrupted.
+func TestCloseWhileTurnsAreAway(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		var slow []*outcome
+		for i := range 5 {
+			w := of(fmt.Sprint("owner", i), lengthy(60_000))
+			slow = append(slow, b.start(w, task("null")))
+		}
+		require.Nil(t, b.run(of("beta", worker("quick", `export default { task: () => 1 }`)), task("null")).end.Failure)
+		b.close()
+		for _, o := range slow {
+			o.wait(t, o.ended)
+			require.True(t, o.end.Interrupted)
+		}
+		require.GreaterOrEqual(t, b.leaves, 5)
+	})
+}

@@ -1,0 +1,145 @@
+package isolates
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// busy is JavaScript that keeps a processor busy for so many ms.
+func busy(ms int) string {
+	return fmt.Sprintf(`{ const till = performance.now() + %d; while (performance.now() < till); }`, ms)
+}
+
+// intervals is a persistent worker that keeps its thread busy between events, by many timers of the module.
+func intervals(name string, ms int) *events.Worker {
+	w := worker(name, `for (let i = 0; i < 400; i++) setInterval(() => `+busy(ms)+`, 1);
+		export default { task: () => 1 }`)
+	w.Mode = events.Persistent
+	return w
+}
+
+// Timers of persistent contexts leave room for others' events, count for their owner, and end with the context when they take too much.
+func TestTimersBetweenEventsAreBounded(t *testing.T) {
+	b := newBench(t)
+	for i := range 3 {
+		require.Nil(t, b.run(intervals(fmt.Sprint("w", i), 2), task("null")).end.Failure)
+	}
+	other := worker("w", `export default { task: () => 2 }`)
+	other.Owner = "other"
+	ended := func() (n int) {
+		for _, line := range b.lines() {
+			if strings.Contains(line, "the persistent contexts of acme took more than") {
+				n++
+			}
+		}
+		return n
+	}
+	answered := 0
+	for ended() < 3 {
+		require.Nil(t, b.run(other, task("null")).end.Failure)
+		answered++
+	}
+	b.mu.Lock()
+	charged := b.charged["acme"]
+	b.mu.Unlock()
+	require.Greater(t, charged, 900*time.Millisecond)
+	require.Less(t, charged, betweenAtOnce+time.Minute/betweenShare+time.Second)
+	require.Greater(t, answered, 20, "they took turns")
+	// A new context has no new budget.
+	require.Nil(t, b.run(intervals("w0", 2), task("null")).end.Failure)
+	require.Eventually(t, func() bool { return ended() == 4 }, patience, time.Millisecond)
+}
+
+// Between events a persistent context may send no more in a second than one event may, however many timers it has.
+func TestSendsBetweenEventsAreLimited(t *testing.T) {
+	b := newBench(t)
+	w := worker("w", `let refused = 0, jobs;
+		for (let i = 0; i < 20; i++) setInterval(() => jobs && jobs.send(1).catch(() => refused++), 1);
+		export default { task(event, env) { jobs = env.JOBS; return refused } }`)
+	w.Mode, w.Queues, w.Limits.Sends = events.Persistent, map[string]string{"JOBS": "jobs"}, 10
+	began := time.Now()
+	require.Nil(t, b.run(w, task("null")).end.Failure)
+	require.Eventually(t, func() bool { return string(b.run(w, task("null")).reply.Body) != `{"success":true,"data":0}` }, patience, 5*time.Millisecond)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	require.NotEmpty(t, b.sent)
+	require.LessOrEqual(t, len(b.sent), 10*(2+int(time.Since(began)/groundPeriod)))
+}
+
+// The wall-clock limit of an event that waits is kept while another owner's timers keep the thread busy, and so are its own timers.
+func TestLimitsOfOthersAreKept(t *testing.T) {
+	b := newBench(t)
+	stuck := worker("stuck", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`)
+	stuck.Owner, stuck.Limits.Wall = "other", events.Millis(300*time.Millisecond)
+	sleeps := worker("sleeps", `export default { task: () => new Promise((r) => setTimeout(r, 30)) }`)
+	sleeps.Owner = "other"
+	waits := b.start(stuck, task("null"))
+	require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+	busy := intervals("w", 10)
+	require.Nil(t, b.run(busy, task("null")).end.Failure)
+	for range 5 {
+		require.Nil(t, b.run(sleeps, task("null")).end.Failure)
+	}
+	waits.wait(t, waits.ended)
+	require.Equal(t, events.ReasonTimeout, waits.end.Failure.Reason)
+}
+
+// Owners take turns at what their runs are to be told, by CPU time: who has a thousand long chores is not in the way of who has a few short ones.
+func TestChoresTakeTurns(t *testing.T) {
+	b := &bench{t: t}
+	th := &thread{pool: &Pool{source: b}}
+	var order []string
+	add := func(owner string, n int, cost time.Duration) {
+		r := &run{attempt: &events.Attempt{Worker: &events.Worker{Owner: owner}}}
+		for range n {
+			th.chores.add(chore{run: r, do: func(t *thread) {
+				order = append(order, owner)
+				t.turned += cost
+			}})
+		}
+	}
+	add("long", 1000, 10*time.Millisecond)
+	add("short", 100, 100*time.Microsecond)
+	rounds := 0
+	for len(th.chores.of) == 2 {
+		if !th.doChores() {
+			require.True(t, th.chores.forward())
+		}
+		rounds++
+	}
+	long := 0
+	for _, o := range order {
+		if o == "long" {
+			long++
+		}
+	}
+	require.LessOrEqual(t, long, 3, "100 short ones take as long as one long one")
+	require.GreaterOrEqual(t, rounds, 10, "new events are looked for in between")
+	for len(th.chores.of) > 0 {
+		th.doChores()
+		th.chores.forward()
+	}
+	require.Len(t, order, 1100)
+	require.Empty(t, th.chores.ring)
+	require.False(t, th.chores.forward())
+}
+
+func TestBudgetsRefill(t *testing.T) {
+	var s budgets
+	now := time.Now()
+	require.True(t, s.take("a", betweenAtOnce, now, 2))
+	require.False(t, s.take("a", time.Millisecond, now, 2))
+	require.True(t, s.take("b", time.Millisecond, now, 2))
+	require.False(t, s.take("a", time.Second, now.Add(time.Second), 2))
+	require.True(t, s.take("a", 100*time.Millisecond, now.Add(6*time.Second), 2))
+	for i := range 100 {
+		s.take(fmt.Sprint(i), 0, now.Add(time.Minute), 2)
+	}
+	require.Less(t, len(s.of), 10, "full ones are forgotten")
+}

@@ -1,0 +1,186 @@
+package isolates
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// hoarder is a server that gives and takes as much as it is asked to, and takes its time.
+func hoarder(t *testing.T) *httptest.Server {
+	mux, gone := http.NewServeMux(), make(chan struct{})
+	flood := func(w io.Writer) {
+		for range 60 << 4 {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	}
+	mux.HandleFunc("/flood", func(w http.ResponseWriter, _ *http.Request) { flood(w) })
+	mux.HandleFunc("/events", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		flood(w)
+	})
+	mux.HandleFunc("/never", func(_ http.ResponseWriter, r *http.Request) {
+		select { // of a request whose body is not read, nobody sees that it is given up
+		case <-r.Context().Done():
+		case <-gone:
+		}
+	})
+	mux.HandleFunc("/ws", func(w http.ResponseWriter, r *http.Request) {
+		c, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = c.Close() }()
+		for r.URL.RawQuery == "flood" && c.WriteMessage(websocket.BinaryMessage, make([]byte, 1<<20)) == nil {
+		}
+		<-gone
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		close(gone)
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+// Whatever a handler asks for, the process does not take much more memory than its limits: 64 MB of heap, as much of ArrayBuffers and as much
+// outside of both. Each of these took hundreds of megabytes where nothing was charged.
+func TestHostCallsAreBounded(t *testing.T) {
+	const mb, bound = 64, 450 << 20 // with what Go's collector leaves until it comes again, and V8's and the system's allocators
+	s := hoarder(t)
+	calls := map[string]string{
+		"request bodies, text":       `for (let i = 0; i < 40; i++) go(fetch(url + "/never", { method: "POST", body: "x".repeat(30e6) + i }))`,
+		"request bodies, bytes":      `for (let i = 0; i < 40; i++) { go(fetch(url + "/never", { method: "POST", body: new Uint8Array(8e6) })); await tick() }`,
+		"request bodies, streams":    `for (let i = 0; i < 40; i++) go(fetch(url + "/never", { method: "POST", duplex: "half", body: new ReadableStream({ pull(c) { c.enqueue(new Uint8Array(1e6)) } }) })), await tick()`,
+		"request bodies, Blobs":      `const b = new Blob([new Uint8Array(15e6)]); for (let i = 0; i < 40; i++) { go(fetch(url + "/never", { method: "POST", body: b })); await tick() }`,
+		"request headers":            `for (let i = 0; i < 45; i++) { go(fetch(url + "/never", { headers: { a: "x".repeat(9e6) } })); await tick() }`,
+		"request URLs":               `for (let i = 0; i < 45; i++) { go(fetch(url + "/never?" + "x".repeat(200e3))) ; await tick() }`,
+		"responses, unread":          `for (let i = 0; i < 45; i++) go(fetch(url + "/flood")); await wait(300)`,
+		"responses, a busy thread":   `for (let i = 0; i < 6; i++) go(fetch(url + "/flood")); await wait(50); spin(1500)`,
+		"responses, cloned":          `for (let i = 0; i < 6; i++) go(fetch(url + "/flood").then((r) => r.clone().text())); await wait(300)`,
+		"EventSource":                `for (let i = 0; i < 6; i++) go(new EventSource(url + "/events")); await wait(50); spin(500); await wait(100)`,
+		"WebSocket, sent":            `for (let i = 0; i < 16; i++) { const w = go(new WebSocket(url + "/ws")); w.onopen = () => { for (let j = 0; j < 7; j++) w.send(new Uint8Array(1e6)) } } await wait(800)`,
+		"WebSocket, received":        `for (let i = 0; i < 16; i++) go(new WebSocket(url + "/ws?flood")); await wait(50); spin(700); await wait(100)`,
+		"WebSocket, protocols":       `for (let i = 0; i < 40; i++) go(new WebSocket(url + "/ws", ["x".repeat(5e6)]))`,
+		"send":                       `for (let i = 0; i < 1000; i++) { go(env.NEVER.send("x".repeat(1e6))); if (i % 20 === 0) await tick() }`,
+		"send, very many":            `for (let i = 0; i < 30000; i++) { go(env.NEVER.send("x")); if (i % 5000 === 0) await tick() }`,
+		"send, headers":              `for (let i = 0; i < 100; i++) { go(env.NEVER.send("x", { headers: { a: "x".repeat(8e6) } })); await tick() }`,
+		"crypto.subtle, digests":     `const d = new Uint8Array(12e6); for (let i = 0; i < 60; i++) { go(crypto.subtle.digest("SHA-512", d)); await tick() }`,
+		"crypto.subtle, encryption":  `const k = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt"]), d = new Uint8Array(12e6); for (let i = 0; i < 60; i++) { go(crypto.subtle.encrypt({ name: "AES-GCM", iv: new Uint8Array(12) }, k, d)); await tick() }`,
+		"crypto.subtle, keys":        `for (let i = 0; i < 20; i++) { go(crypto.subtle.importKey("spki", new Uint8Array(30e6), { name: "RSA-PSS", hash: "SHA-256" }, true, ["verify"])); await tick() }`,
+		"crypto.subtle, comparisons": `const d = new Uint8Array(30e6); for (let i = 0; i < 5; i++) crypto.subtle.timingSafeEqual(d, d)`,
+		"compression":                `for (let i = 0; i < 16; i++) { const w = new CompressionStream("gzip").writable.getWriter(); for (let j = 0; j < 5; j++) go(w.write(new Uint8Array(1e6))) } await wait(200)`,
+		"decompression":              `const zeros = await new Response(new Blob([new Uint8Array(20e6)]).stream().pipeThrough(new CompressionStream("gzip"))).bytes(); for (let i = 0; i < 16; i++) { const w = new DecompressionStream("gzip").writable.getWriter(); go(w.write(zeros)) } await wait(500)`,
+		"TextDecoder, legacy":        `const d = new Uint8Array(30e6).fill(0x81); for (let i = 0; i < 4; i++) go(new TextDecoder("shift_jis").decode(d))`,
+		"TextDecoder, UTF-8":         `const d = new Uint8Array(30e6).fill(0x41); for (let i = 0; i < 10; i++) new TextDecoder().decode(d)`,
+		"TextEncoder":                `for (let i = 0; i < 10; i++) new TextEncoder().encode("x".repeat(25e6))`,
+		"structuredClone":            `const d = new Uint8Array(20e6); for (let i = 0; i < 20; i++) structuredClone(d)`,
+		"messages between ports":     `const { port1, port2 } = new MessageChannel(); port2.onmessage = () => {}; for (let i = 0; i < 100; i++) { port1.postMessage(new Uint8Array(2e6)) } await wait(50)`,
+		"console":                    `for (let i = 0; i < 30; i++) console.log("x".repeat(20e6)), console.log({ a: "x".repeat(20e6) })`,
+		"errors nobody catches":      `for (let i = 0; i < 30; i++) { go(Promise.reject(new Error("x".repeat(20e6)))); await tick() }`,
+		"reportError":                `for (let i = 0; i < 30; i++) { reportError("x".repeat(20e6)); await tick() }`,
+		"waitUntil that fails":       `for (let i = 0; i < 30; i++) { ctx.waitUntil(Promise.reject(new Error("x".repeat(20e6)))); await tick() }`,
+		"result":                     `return "x".repeat(50e6)`,
+		"failure":                    `throw new Error("x".repeat(50e6))`,
+		"names in Headers":           `for (let i = 0; i < 4; i++) new Headers({ ["x".repeat(10e6)]: "y" })`,
+		"timers":                     `for (let i = 0; i < 9000; i++) setTimeout(() => {}, 1e6, "x".repeat(100))`,
+		"randomness":                 `for (let i = 0; i < 20; i++) for (let j = 0; j < 50; j++) crypto.getRandomValues(new Uint8Array(65536))`,
+		"domains":                    `for (let i = 0; i < 10; i++) URL.canParse("http://" + "é".repeat(100) + i)`,
+		"URLs":                       `for (let i = 0; i < 5; i++) URL.canParse("http://x/" + "é".repeat(2e6))`,
+		"FormData":                   `for (let i = 0; i < 10; i++) { const f = new FormData(); f.append("a", new Blob([new Uint8Array(10e6)])); go(new Response(f).bytes()) }`,
+	}
+	for name, body := range calls {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, loopback)
+			w := worker("hoards", `const kept = [], go = (x) => { kept.push(x); if (x && typeof x.catch === "function") x.catch(() => {}); return x };
+				const wait = (ms) => scheduler.wait(ms), tick = () => wait(0), spin = (ms) => { for (const end = performance.now() + ms; performance.now() < end;); };
+				export default { async task({ payload: url }, env, ctx) { `+body+`; return kept.length } }`)
+			w.Queues = map[string]string{"NEVER": "never"}
+			w.Limits = events.Limits{HeapMB: mb, CPU: events.Millis(10 * time.Second), Wall: events.Millis(20 * time.Second)}
+			require.Nil(t, b.run(worker("warm", `export default { task() {} }`), task("1")).end.Failure)
+			debug.FreeOSMemory()
+			before := rss(t)
+			most := peak(t, func() {
+				o := b.start(w, task(fmt.Sprintf("%q", s.URL)))
+				o.wait(t, o.ended)
+			})
+			require.Less(t, most-before, bound)
+			require.Zero(t, b.held(), "what is over holds nothing")
+			t.Logf("%d MB", (most-before)>>20)
+		})
+	}
+}
+
+// peak is the most memory that the process has while f runs.
+func peak(t *testing.T, f func()) int {
+	done, most := make(chan struct{}), make(chan int)
+	go func() {
+		m := rss(t)
+		for look := time.NewTicker(tick); ; {
+			select {
+			case <-look.C:
+				m = max(m, rss(t))
+			case <-done:
+				look.Stop()
+				most <- m
+				return
+			}
+		}
+	}()
+	f()
+	close(done)
+	return <-most
+}
+
+// What a run, its owner and the process may hold.
+func TestHold(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.HeapMB, c.OwnerHeapMB = 100, 60 })
+	of := func(owner string) *run {
+		return &run{attempt: &events.Attempt{Worker: &events.Worker{Owner: owner}}, limits: events.Limits{HeapMB: 40}}
+	}
+	p, a, a2, other, third := b.pool, of("acme"), of("acme"), of("other"), of("third")
+	require.NoError(t, p.hold(a, 40<<20))
+	require.ErrorContains(t, p.hold(a, 1), "1 bytes are too much: the event holds 41943040 outside of its heap, of 41943040 at most (limits.heapMB)")
+	require.NoError(t, p.hold(a2, 20<<20))
+	require.ErrorContains(t, p.hold(a2, 1), "the owner's events hold all that they may in this process, 62914560 bytes")
+	require.NoError(t, p.hold(other, 35<<20))
+	require.ErrorContains(t, p.hold(third, 35<<20), "the process has no memory for them now")
+	p.drop(a, 40<<20)
+	require.NoError(t, p.hold(third, 35<<20))
+	p.drop(a2, 20<<20)
+	p.drop(other, 35<<20)
+	p.drop(third, 35<<20)
+	require.Empty(t, p.holdings.owners)
+	require.Zero(t, p.inUse()-p.heapBytes())
+}
+
+// What is held counts where isolates are made room for: an owner that holds its share gets no other isolate.
+func TestHeldBytesAreOfTheOwnersShare(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.OwnerHeapMB, c.ContextsPerIsolate = 150, 1 })
+	w := worker("holds", `export default { async task(e, env) { for (let i = 0; i < 30; i++) env.NEVER.send("x".repeat(1e6)).catch(() => {}); await new Promise((done) => setTimeout(done, 400)); return "held" } }`)
+	w.Queues, w.Limits.CPU = map[string]string{"NEVER": "never"}, events.Millis(time.Minute) // copying is charged, too
+	holds := b.start(w, task("1"))
+	require.Eventually(t, func() bool { return b.pool.holdings.of("acme") > 20<<20 }, patience, time.Millisecond)
+	_, use := b.pool.ownerUse("acme")
+	require.Greater(t, use, int64(20<<20))
+	stranger := worker("stranger", `export default { task: () => "ok" }`)
+	stranger.Owner = "beta"
+	require.Nil(t, b.run(stranger, task("1")).end.Failure, "others are not asked to wait")
+	holds.wait(t, holds.ended)
+	require.Nil(t, holds.end.Failure)
+	require.True(t, strings.Contains(string(holds.reply.Body), "held"))
+	require.Zero(t, b.held())
+}

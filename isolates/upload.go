@@ -1,0 +1,100 @@
+package isolates
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// upload is the body of a subrequest that stays in JavaScript until it is written: each piece is asked for when the one before is on its
+// way.
+type upload struct {
+	ctx context.Context
+	t   *thread
+	r   *run
+	c   *call
+
+	offset int64 // of what comes next
+	piece  []byte
+	last   bool // nothing comes after piece
+}
+
+// piece is a part of such a body.
+type piece struct {
+	offset int64
+	bytes  []byte
+	last   bool
+}
+
+// Read implements io.Reader.
+func (u *upload) Read(p []byte) (int, error) {
+	for len(u.piece) == 0 {
+		if u.last {
+			return 0, io.EOF
+		}
+		if err := u.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, u.piece)
+	u.piece = u.piece[n:]
+	return n, nil
+}
+
+// next waits for the next piece.
+func (u *upload) next() error {
+	from := u.offset
+	u.t.postTo(u.r, func(t *thread) {
+		if !u.r.over && u.r.calls[u.c.id] == u.c {
+			t.turn(u.r, t.call.Reset(opUploadWanted).Number(u.c.id).Number(float64(from)).Bytes(), nil)
+		}
+	})
+	for {
+		select {
+		case got := <-u.c.pieces:
+			if got.offset != from { // it was another reader's, whose connection broke
+				continue
+			}
+			u.offset += int64(len(got.bytes))
+			u.piece, u.last = got.bytes, got.last
+			return nil
+		case <-u.ctx.Done():
+			return u.ctx.Err()
+		}
+	}
+}
+
+// Close implements io.Closer.
+func (u *upload) Close() error {
+	u.piece, u.last = nil, true
+	return nil
+}
+
+var errPiece = errors.New("isolates: a piece of a request's body that is too long")
+
+// uploadPiece is the most bytes of a piece; 64_upload.js.
+const uploadPiece = 64 << 10
+
+// takePiece is JavaScript giving a piece: request, offset, bytes, is it the last. Nobody waits for another than this.
+func (t *thread) takePiece(r *run, in *v8x.Commands) {
+	c := r.calls[in.Number()]
+	if c == nil || c.pieces == nil {
+		return
+	}
+	p := piece{offset: in.Int()}
+	view := in.View()
+	p.last = in.Bool()
+	if len(view) > uploadPiece {
+		t.answer(r, c, true, fetchFailed(c, errPiece))
+		return
+	}
+	p.bytes = slices.Clone(view)
+	select {
+	case <-c.pieces:
+	default:
+	}
+	c.pieces <- p
+}
