@@ -1,6 +1,8 @@
 package consumer
 
 import (
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,10 +25,17 @@ type group struct {
 
 // ack queues the ack of h; sendAcks sends it. It runs on the settle goroutine.
 func (c *Consumer) ack(h *held) {
+	if h.lapsed {
+		return
+	}
+	h.from.flow.ended(h.brief)
+	c.queueAck(h)
+}
+
+func (c *Consumer) queueAck(h *held) {
 	if len(h.from.acks) == 0 {
 		c.acking = append(c.acking, h.from)
 	}
-	h.from.flow.ended(h.brief)
 	h.from.acks = append(h.from.acks, h)
 }
 
@@ -36,9 +45,13 @@ func (c *Consumer) sendAcks() {
 		g := &group{events: make([]*held, 0, len(s.acks))}
 		epoch := s.epoch.Load()
 		for _, h := range s.acks {
-			if h.epoch == epoch { // settle goroutine and adopt could race here: harmless, both ways are right
+			switch {
+			case h.lapsed: // since it was queued
+			case h.epoch == epoch: // settle goroutine and adopt could race here: harmless, both ways are right
 				g.events = append(g.events, h)
-			} else {
+			case c.table.unsure(h):
+				c.doIn(lifeWait, func() { c.queueAck(h) })
+			default:
 				c.sendGroup(&group{events: []*held{h}})
 			}
 		}
@@ -98,12 +111,15 @@ func (c *Consumer) answerWait() time.Duration { return min(c.cfg.AckWait/3, 5*ti
 // confirmed ends the events of a group whose acks the server has worked through.
 func (c *Consumer) confirmed(g *group, err error) {
 	if err != nil || c.nc.Stats().Reconnects != g.reconnects {
+		if errors.Is(err, nats.ErrNoResponders) { // the consumer is not there any more
+			c.recreate()
+		}
 		c.do(func() { c.unconfirmed(g) })
 		return
 	}
 	c.step(StepConfirmed)
 	for _, h := range g.events {
-		if h.record != nil {
+		if h.record != nil && c.table.holds(h) {
 			c.forget(h)
 		}
 		if !h.dead { // a replay wants its body
@@ -126,7 +142,9 @@ func (c *Consumer) unconfirmed(g *group) {
 		return
 	}
 	for _, h := range g.events {
-		c.letGo(h)
+		if !h.lapsed {
+			c.letGo(h)
+		}
 	}
 }
 
@@ -136,6 +154,7 @@ func (c *Consumer) resend(g *group) {
 		return
 	}
 	c.metrics.ackRetries.Inc()
+	g.events = slices.DeleteFunc(g.events, func(h *held) bool { return h.lapsed })
 	if len(g.events) == 1 {
 		c.sendGroup(g)
 		return

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // arrive finds out what must be known before an event may run that was replayed or delivered before. h is in phase loading.
@@ -47,17 +47,19 @@ func isReplay(e *events.Event) bool { return len(e.Header[events.HeaderReplay]) 
 // claim makes sure that of all publishes of one replay only one is run: the first that comes by here leaves its nonce. Copies of it, delivered
 // again or parked meanwhile, bring the same nonce.
 func (c *Consumer) claim(h *held, id, nonce string) {
-	subject := "$KV." + BucketAttempts + ".replay." + h.event.Owner + "." + id
+	subject := claimSubject(h.event.Owner, id)
 	m := &nats.Msg{Subject: subject, Header: nats.Header{headerExpectLastSubjectSeq: {"0"}}, Data: []byte(nonce)}
 	c.asker.ask(m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
 		err = pubAck(answer, err)
 		switch {
 		case err == nil:
 			c.step(StepClaimed)
+			c.claimMade(h.event.Owner)
 			c.arriveClaimed(h)
 		case isWrongLastSequence(err):
 			c.claimed(h, id, nonce, subject)
 		default:
+			c.noRoom(assets.BucketStream(BucketAttempts), err)
 			c.arriveLater(h, err, "replay could not be claimed; trying again", func() { c.claim(h, id, nonce) })
 		}
 	})
@@ -65,7 +67,7 @@ func (c *Consumer) claim(h *held, id, nonce string) {
 
 // claimed looks whose the claim is. A replay that runs elsewhere, or has run, is acked here.
 func (c *Consumer) claimed(h *held, id, nonce, subject string) {
-	c.lookUp("KV_"+BucketAttempts, subject, func(m *storedMsg, err error) {
+	c.lookUp(assets.BucketStream(BucketAttempts), subject, func(m *storedMsg, err error) {
 		switch {
 		case err != nil:
 			c.arriveLater(h, err, "claim of a replay could not be read; trying again", func() { c.claimed(h, id, nonce, subject) })
@@ -94,8 +96,8 @@ func (c *Consumer) exhume(h *held) {
 			c.arriveLater(h, err, "dead letter of a redelivered event could not be looked up; trying again", func() { c.exhume(h) })
 			return
 		}
-		d := m.letter()
-		if d == nil || !isLetterOf(d, h.event) || d.At.Before(h.event.Stored) {
+		d := m.letterOf(h.event)
+		if d == nil {
 			h.tries = nil
 			c.load(h)
 			return
@@ -108,11 +110,6 @@ func (c *Consumer) exhume(h *held) {
 	})
 }
 
-// isLetterOf reports whether d is of e, and not of an event that an earlier stream of the same name had under the same number.
-func isLetterOf(d *events.DeadLetter, e *events.Event) bool {
-	return d.EventID == e.ID && (bytes.Equal(d.Body, e.Body) || !d.Edited.IsZero())
-}
-
 func (c *Consumer) arriveLater(h *held, err error, why string, again func()) {
 	c.log.Warn().Err(err).Str("event", h.event.ID).Msg(why)
 	c.recreate()
@@ -123,31 +120,24 @@ func (c *Consumer) arriveLater(h *held, err error, why string, again func()) {
 }
 
 // storedMsg is a message as a stream's leader tells it.
-type storedMsg struct {
-	Seq     uint64 `json:"seq"`
-	Data    []byte `json:"data"`
-	Headers []byte `json:"hdrs"`
-}
+type storedMsg stored.Message
 
-// header is m's headers.
-func (m *storedMsg) header() (nats.Header, error) {
-	if len(m.Headers) == 0 {
-		return nil, nil
-	}
-	return nats.DecodeHeadersMsg(m.Headers)
-}
-
-// letter is m as a dead letter; nil when there is none.
-func (m *storedMsg) letter() *events.DeadLetter {
+// letterOf is m as the dead letter of e; nil when it is none, or that of an event that an earlier stream of the same name had under the same
+// number. Letters of earlier binaries do not say when their event was stored. Such a one is not older than its event, by the clock that has
+// told both times: that of the server.
+func (m *storedMsg) letterOf(e *events.Event) *events.DeadLetter {
 	if m == nil {
 		return nil
 	}
-	h, err := m.header()
-	if err != nil {
+	d, err := events.DecodeDeadLetter(m.Sequence, events.Header(m.Header), m.Data)
+	switch {
+	case err != nil || d.EventID != e.ID:
 		return nil
-	}
-	d, err := events.DecodeDeadLetter(m.Seq, events.Header(h), m.Data)
-	if err != nil {
+	case !d.Stored.IsZero():
+		if !d.Stored.Equal(e.Stored) {
+			return nil
+		}
+	case m.Time.Before(e.Stored), d.Edited.IsZero() && !bytes.Equal(d.Body, e.Body):
 		return nil
 	}
 	return d
@@ -155,13 +145,13 @@ func (m *storedMsg) letter() *events.DeadLetter {
 
 // lookUp gets the last message of a subject, nil when there is none, from the stream's leader: a follower may not know yet.
 func (c *Consumer) lookUp(stream, subject string, done func(m *storedMsg, err error)) {
-	body, _ := json.Marshal(map[string]string{"last_by_subj": subject}) // two strings cannot fail
-	c.lookUpBy(stream, body, done)
+	c.lookUpBy(stream, stored.Request{Last: subject}, done)
 }
 
 // lookUpBy is lookUp with the whole request.
-func (c *Consumer) lookUpBy(stream string, request []byte, done func(m *storedMsg, err error)) {
-	ask := &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + stream, Data: request}
+func (c *Consumer) lookUpBy(stream string, r stored.Request, done func(m *storedMsg, err error)) {
+	request, _ := json.Marshal(r) // strings and a number cannot fail
+	ask := &nats.Msg{Subject: stored.Subject(stream), Data: request}
 	c.asker.ask(ask, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
 		if err != nil {
 			done(nil, err)
@@ -171,22 +161,11 @@ func (c *Consumer) lookUpBy(stream string, request []byte, done func(m *storedMs
 	})
 }
 
-// parseStored reads the answer to a STREAM.MSG.GET; nil when there is no such message.
+// parseStored reads the answer to a request for a stored message; nil when there is none.
 func parseStored(answer *nats.Msg) (*storedMsg, error) {
-	var a struct {
-		Message *storedMsg `json:"message"`
-		Error   *apiError  `json:"error"`
-	}
-	err := json.Unmarshal(answer.Data, &a)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("answer about a stored message: %w", err)
-	case a.Error != nil && a.Error.ErrCode == int(jetstream.JSErrCodeMessageNotFound):
+	m, err := stored.Parse(answer.Data)
+	if errors.Is(err, stored.ErrNone) {
 		return nil, nil
-	case a.Error != nil:
-		return nil, a.Error
-	case a.Message == nil:
-		return nil, errors.New("an answer of JetStream has no message")
 	}
-	return a.Message, nil
+	return (*storedMsg)(m), err
 }

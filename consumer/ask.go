@@ -69,13 +69,6 @@ func (a *asker) ask(m *nats.Msg, wait time.Duration, now time.Time, done func(*n
 	}
 }
 
-// waiting is the number of questions that have no answer yet.
-func (a *asker) waiting() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.pending)
-}
-
 func (a *asker) take(token uint64) (question, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

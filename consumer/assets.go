@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // Names of what Pinwheel keeps in JetStream.
@@ -28,6 +29,8 @@ const (
 	payloadHeadroom = 32 << 10
 	// attemptsTTL outlives any retry policy's longest delay (24 h) by far.
 	attemptsTTL = 14 * 24 * time.Hour
+	// leastAttempts is the least size of the bucket of attempts: room for the records of a hundred thousand events that failed some times.
+	leastAttempts = 64 << 20
 	// maxAckPending is over all processes; each process's Window is the real bound.
 	maxAckPending = 1 << 17
 	// codeWrongLastSequence is JetStream's answer to an expectation that is not met.
@@ -37,16 +40,16 @@ const (
 // CreateAssets creates what is missing in JetStream and brings forward what differs. Many processes may
 // do it at once. maxPayload is the server's largest message in bytes. It tries a few times, from the
 // start: creation races with other processes and deletions, and a server that has just started may
-// leave a request without an answer. What cannot be changed in place is an *assets.FrozenError, at once.
+// leave a request without an answer. What cannot be changed in place is an *assets.FrozenError, at once, and streams of a fleet of another
+// prefix are an *assets.PrefixError.
 func CreateAssets(ctx context.Context, js jetstream.JetStream, cfg Config, maxPayload int64) error {
 	return createAssets(ctx, &assets.Keeper{JS: js, Log: zerolog.Nop()}, cfg, maxPayload)
 }
 
 func createAssets(ctx context.Context, k *assets.Keeper, cfg Config, maxPayload int64) error {
 	var err error
-	var frozen *assets.FrozenError
 	for try := range 5 {
-		if err = tryAssets(ctx, time.Second<<try, k, cfg, maxPayload); err == nil || ctx.Err() != nil || errors.As(err, &frozen) {
+		if err = tryAssets(ctx, time.Second<<try, k, cfg, maxPayload); err == nil || ctx.Err() != nil || assets.Final(err) {
 			return err
 		}
 		select {
@@ -56,6 +59,12 @@ func createAssets(ctx context.Context, k *assets.Keeper, cfg Config, maxPayload 
 		}
 	}
 	return err
+}
+
+// CheckPrefix returns an *assets.PrefixError when a stream that is there belongs to a fleet of another prefix. CreateAssets does, too, after it has made
+// those that come before; this is for those who must not begin.
+func CheckPrefix(ctx context.Context, js jetstream.JetStream, s events.Subjects) error {
+	return assets.CheckPrefix(ctx, js, Assets(Config{Prefix: s}, 0))
 }
 
 // tryAssets tries once; each request may take as long as patience.
@@ -96,7 +105,7 @@ func Assets(cfg Config, maxPayload int64) []assets.Asset {
 	list = append(list, scheduleAssets(cfg)...)
 	return append(list, assets.Asset{Bucket: &jetstream.KeyValueConfig{
 		Bucket: BucketAttempts, Description: "Runs of events that were delivered more than once",
-		History: 1, TTL: attemptsTTL, LimitMarkerTTL: time.Minute, Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
+		MaxBytes: max(leastAttempts, cfg.MaxBytes/8), History: 1, TTL: attemptsTTL, LimitMarkerTTL: time.Minute, Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
 	}})
 }
 
@@ -104,8 +113,11 @@ func Assets(cfg Config, maxPayload int64) []assets.Asset {
 // publish: their headers could wipe or fill the stream (notes §1.4).
 func streams(cfg Config, maxPayload int64) []jetstream.StreamConfig {
 	maxMsg := int32(-1)
-	if maxPayload > 2*payloadHeadroom {
+	switch {
+	case maxPayload > 2*payloadHeadroom:
 		maxMsg = int32(min(maxPayload-payloadHeadroom, 1<<30)) //nolint:gosec // bounded in this line
+	case maxPayload > 0:
+		maxMsg = int32(maxPayload * 3 / 4) //nolint:gosec // bounded by the case before
 	}
 	return []jetstream.StreamConfig{
 		{
@@ -119,7 +131,8 @@ func streams(cfg Config, maxPayload int64) []jetstream.StreamConfig {
 		{
 			Name: StreamDead, Description: "Events that failed for good", Subjects: []string{cfg.Prefix.AllDead()},
 			Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
-			MaxAge: cfg.DeadLetterAge, AllowDirect: true, AllowRollup: true, // an edit replaces a letter in one step
+			MaxAge: cfg.DeadLetterAge, MaxBytes: cfg.deadBytes(), Discard: jetstream.DiscardNew, // whose oldest go is for shared.go to say
+			AllowDirect: true, AllowRollup: true, // an edit replaces a letter in one step
 		},
 		{
 			Name: StreamParked, Description: "Events over their owner's limit", Subjects: []string{cfg.Prefix.AllParked()},
@@ -127,6 +140,14 @@ func streams(cfg Config, maxPayload int64) []jetstream.StreamConfig {
 			MaxBytes: cfg.MaxBytes, Discard: jetstream.DiscardNew, Duplicates: cfg.parkedWindow(), AllowDirect: true,
 		},
 	}
+}
+
+// deadBytes is the size of the stream of dead letters.
+func (c Config) deadBytes() int64 {
+	if guard.StoredShares.Off() {
+		return 0
+	}
+	return c.DeadLetterBytes
 }
 
 func laneConsumer(cfg Config, lane int) jetstream.ConsumerConfig {

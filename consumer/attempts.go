@@ -3,11 +3,13 @@ package consumer
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 )
 
 // record is what the bucket PINWHEEL_ATTEMPTS holds of an event that did not end with its first
@@ -76,6 +78,7 @@ func (r *record) attempt() int { return r.Failed + r.Crashes + 1 }
 
 func (r *record) fail(f failed) {
 	r.Failed++
+	f.Message = strings.ToValidUTF8(f.Message[:min(len(f.Message), carriedMessage)], "") // a letter keeps no more of it
 	if r.FirstAt.IsZero() {
 		r.FirstAt = f.At
 	}
@@ -92,7 +95,7 @@ func attemptsSubject(h *held) string {
 // load looks up the attempts of an event that was delivered before, and then submits it. The
 // question goes to the stream's leader: a follower may not know yet what was stored a moment ago.
 func (c *Consumer) load(h *held) {
-	c.lookUp("KV_"+BucketAttempts, attemptsSubject(h), func(m *storedMsg, err error) {
+	c.lookUp(assets.BucketStream(BucketAttempts), attemptsSubject(h), func(m *storedMsg, err error) {
 		if err != nil {
 			c.arriveLater(h, err, "attempts of a redelivered event could not be read; trying again", func() { c.load(h) })
 			return
@@ -156,6 +159,12 @@ func (c *Consumer) store(h *held, then func()) {
 }
 
 func (c *Consumer) put(h *held, r record, tries *retrier, then func()) {
+	if h.lapsed { // another event may have its place
+		if then != nil {
+			then()
+		}
+		return
+	}
 	body, err := json.Marshal(r)
 	if err != nil {
 		c.log.Error().Err(err).Msg("attempts cannot be encoded")
@@ -164,6 +173,7 @@ func (c *Consumer) put(h *held, r record, tries *retrier, then func()) {
 	m := &nats.Msg{Subject: attemptsSubject(h), Data: body}
 	c.asker.ask(m, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
 		if err = pubAck(answer, err); err != nil {
+			c.noRoom(assets.BucketStream(BucketAttempts), err)
 			c.recreate()
 		}
 		c.do(func() {

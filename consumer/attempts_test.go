@@ -157,7 +157,7 @@ func TestAttemptsOfADeletedStreamAreNobodys(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return f.Stats().Waiting == 1 && len(keys) == 1 }, patience, time.Millisecond)
 	doomed.Close()
-	require.NoError(t, js.DeleteStream(t.Context(), consumer.StreamEvents))
+	makeAgain(t, js)
 
 	doomed = natstest.Connect(t, srv)
 	second := &dispatcher{handle: never}

@@ -38,6 +38,8 @@ type Config struct {
 	ReplyPrefixes []string
 	// DeadLetterAge is how long dead letters are kept.
 	DeadLetterAge time.Duration
+	// DeadLetterBytes bounds the stream of dead letters. JetStream reserves this much disk.
+	DeadLetterBytes int64
 	// LongRetry is the longest that an event waits for its next run in the process; for longer it is put off in JetStream, where it takes
 	// no room in the window. At least 0.
 	LongRetry time.Duration
@@ -67,7 +69,7 @@ func DefaultConfig() Config {
 	return Config{
 		Prefix: events.DefaultPrefix, Window: 1024, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
 		MaxBytes: 2 << 30, Replicas: 1, ReplyPrefixes: []string{"_INBOX."},
-		DeadLetterAge: 30 * 24 * time.Hour, LongRetry: 5 * time.Second, OwnerMaxWaiting: 100_000, Overtake: 10_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
+		DeadLetterAge: 30 * 24 * time.Hour, DeadLetterBytes: 1 << 30, LongRetry: 5 * time.Second, OwnerMaxWaiting: 100_000, Overtake: 10_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
 	}
 }
 
@@ -100,6 +102,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("consumer: Duplicates is %s: it is 100ms to 24h", c.Duplicates)
 	case c.ResultAge < time.Second:
 		return fmt.Errorf("consumer: ResultAge is %s: it is at least 1s", c.ResultAge)
+	case c.DeadLetterBytes < 1<<20:
+		return fmt.Errorf("consumer: DeadLetterBytes is %d: it is at least %d", c.DeadLetterBytes, 1<<20)
 	case c.DeadLetterAge < time.Minute:
 		return fmt.Errorf("consumer: DeadLetterAge is %s: it is at least 1m", c.DeadLetterAge)
 	}

@@ -25,6 +25,7 @@ type Consumer struct {
 	dispatcher Dispatcher
 	decoder    events.Decoder
 	log        zerolog.Logger
+	seldom     zerolog.Logger // for what owners can bring about as often as they like
 	metrics    *metrics
 
 	table   table
@@ -38,8 +39,14 @@ type Consumer struct {
 	bodies  *bodies
 	ticker  *ticker
 	door    door
+	storing storing
 	words   lastWords
-	parts   atomic.Pointer[jetstream.Stream]
+	lives   lives // of assetsLoop
+	clock   clock
+	usage   *usage
+	claims  claims
+	// residents are whose events may overtake where there are too many to look at.
+	residents residents
 
 	pace     parkPace  // of the settle goroutine
 	replies  replier   // of the settle goroutine
@@ -50,13 +57,19 @@ type Consumer struct {
 	absences   atomic.Uint64
 	reconnects uint64 // of the connection, when the settle goroutine looked last; its own
 
+	processes atomic.Int64 // of the fleet; 0 counts as 1
+
 	lost      chan struct{} // assets may be missing
+	suspect   chan struct{} // a stream may be another one
 	recreated chan struct{} // they are there again
 	renew     chan struct{}
 	sweepNow  chan struct{}
 	draining  atomic.Bool
 	ready     atomic.Bool
 }
+
+// seldomLines is how many of them are written in a second.
+const seldomLines = 5
 
 // New makes a Consumer that will hand events to d. It starts nothing. reg may be nil.
 // The connection stays the caller's: it must outlive Run, and should reconnect for ever.
@@ -69,15 +82,17 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
 	c := &Consumer{
-		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log,
+		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log, seldom: log.Sample(&zerolog.BurstSampler{Burst: seldomLines, Period: time.Second}),
 		asker: asker{nc: nc}, inbox: inbox{wake: make(chan struct{}, 1)}, retries: retries{wake: make(chan struct{}, 1), of: make(map[string]int)},
-		parking: newParking(), pins: newPins(cfg),
-		lost: make(chan struct{}, 1), recreated: make(chan struct{}, 1), renew: make(chan struct{}, 1), sweepNow: make(chan struct{}, 1),
+		parking: newParking(), pins: newPins(cfg), lives: make(lives), usage: newUsage(cfg),
+		lost: make(chan struct{}, 1), suspect: make(chan struct{}, 1), recreated: make(chan struct{}, 1), renew: make(chan struct{}, 1), sweepNow: make(chan struct{}, 1),
 	}
 	c.puller = newPuller(c)
 	c.bodies = newBodies(c)
-	c.ticker = newTicker(tickStore{nc, cfg.Prefix}, cfg.Node, time.Now, log)
+	c.ticker = newTicker(tickStore{nc, cfg.Prefix}, cfg.Node, c.clock.now, log)
+	c.ticker.full = c.ticksFull
 	c.table.left = func(int) { c.puller.freed() }
+	c.table.replaced = func(h *held) { c.do(func() { c.lapse([]*held{h}) }) }
 	c.table.unspent = c.parking.unspent
 	if c.metrics, err = newMetrics(reg, c); err != nil {
 		return nil, fmt.Errorf("consumer: metrics: %w", err)
@@ -105,20 +120,22 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	}
 	life, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, loop := range []func(context.Context){c.settleLoop, c.leaseLoop, c.retryLoop, c.assetsLoop, c.parkLoop, c.sweepLoop, c.pinLoop, c.overtakeLoop} {
+	for _, loop := range []func(context.Context){c.settleLoop, c.leaseLoop, c.retryLoop, c.assetsLoop, c.parkLoop, c.sweepLoop, c.pinLoop, c.overtakeLoop, c.storedLoop} {
 		running.Go(func() { loop(life) })
 	}
 	running.Go(func() { c.ticker.run(pull) })
 	bridge, err := c.openCalls()
 	cancels, err2 := c.openUnschedule()
 	newer, err3 := c.openSupersede()
-	if err = errors.Join(err, err2, err3); err == nil {
+	parts, err4 := c.openParts()
+	if err = errors.Join(err, err2, err3, err4); err == nil {
 		c.puller.expect(c.meanSize(pull))
 		c.ready.Store(true)
 		c.puller.run(pull)
 		c.ready.Store(false)
 		bridge.close()
-		_ = cancels.Drain() // not connected: nothing arrives
+		parts.close()
+		cancels.close()
 		c.drain(work)
 		_ = newer.Unsubscribe()
 	}
@@ -155,6 +172,7 @@ func (c *Consumer) drain(work context.Context) {
 	if left := c.table.in(running); len(left) > 0 {
 		c.log.Warn().Int("events", len(left)).Msg("drain time is over; giving back what still runs")
 		c.do(func() {
+			c.bodies.breakOff(events.Fail(events.ReasonUnavailable, "the process that made the body has ended"))
 			for _, h := range left {
 				c.giveBackRunning([]*events.Event{h.event})
 			}
@@ -182,7 +200,13 @@ func (c *Consumer) untilEmpty(ctx context.Context) {
 func (c *Consumer) createAssets(ctx context.Context, onlyMissing bool) error {
 	limit, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return createAssets(limit, &assets.Keeper{JS: c.js, OnlyMissing: onlyMissing, Log: c.log}, c.cfg, c.nc.MaxPayload())
+	if err := c.noteLives(limit); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) { // before others have events of what is there now
+		c.log.Debug().Err(err).Msg("it could not be looked up since when streams are there")
+	}
+	if err := createAssets(limit, &assets.Keeper{JS: c.js, OnlyMissing: onlyMissing, Log: c.log}, c.cfg, c.nc.MaxPayload()); err != nil {
+		return err
+	}
+	return c.livesKnown(limit)
 }
 
 // recreate asks assetsLoop to make sure that the assets are there.
@@ -193,12 +217,22 @@ func (c *Consumer) recreate() {
 // afterDeletion is how long assetsLoop waits before it makes things again.
 const afterDeletion = 200 * time.Millisecond
 
-// assetsLoop makes lost streams and consumers again.
+// assetsLoop makes lost streams and consumers again, and sees when others have.
 func (c *Consumer) assetsLoop(life context.Context) {
+	tick := time.NewTicker(c.cfg.AckWait / 3)
+	defer tick.Stop()
 	for {
 		select {
 		case <-life.Done():
 			return
+		case <-tick.C:
+			if !c.looksGone(life) {
+				continue
+			}
+		case <-c.suspect:
+			if !c.looksGone(life) {
+				continue
+			}
 		case <-c.lost:
 		}
 		select { // what is being deleted should be gone before it is made again
@@ -253,12 +287,19 @@ type Stats struct {
 	ParkedLanes int   `json:"parkedLanes"`
 	Stalls      int64 `json:"stalls"` // times JetStream was silent
 	Ready       bool  `json:"ready"`
+	// Storage is why something cannot be stored; "" when all can.
+	Storage string `json:"storage,omitempty"`
 }
 
 // Stats may be called at any time from any goroutine.
 func (c *Consumer) Stats() Stats {
+	storage := ""
+	if err := c.Storage(); err != nil {
+		storage = err.Error()
+	}
 	return Stats{
-		Window: c.cfg.Window, Held: c.table.len(), Waiting: len(c.table.in(waiting)), Settling: len(c.table.in(settling)),
+		Storage: storage,
+		Window:  c.cfg.Window, Held: c.table.len(), Waiting: len(c.table.in(waiting)), Settling: len(c.table.in(settling)),
 		Credits: int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), ParkedLanes: int(c.puller.parking.Load()), Ready: c.Ready() == nil,
 	}
 }

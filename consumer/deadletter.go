@@ -3,10 +3,10 @@ package consumer
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -22,7 +22,7 @@ const (
 // only if there is none of this event yet, for any reason: so a crash in between cannot make a second one.
 // It tries until it succeeds; the lease is renewed meanwhile. It runs on the settle goroutine.
 func (c *Consumer) bury(h *held, o events.Outcome) {
-	e, now := h.event, time.Now()
+	e, now := h.event, c.clock.now()
 	attempts := e.Attempt
 	if o.Version == "" { // nothing ran this time
 		attempts--
@@ -37,12 +37,33 @@ func (c *Consumer) bury(h *held, o events.Outcome) {
 	if o.OnDead != nil && e.Header.Get(events.HeaderDeadOf) == "" { // else letters of letters would go on for ever
 		d.Hook = *o.OnDead
 	}
-	h.tries = newRetrier(0)
-	if c.doubtful(h) {
-		c.ifThere(h, func() { c.publishDead(h, d, c.deadMessage(e, d)) })
+	m := c.deadMessage(e, d)
+	if m == nil {
+		c.cannotBury(h)
 		return
 	}
-	c.publishDead(h, d, c.deadMessage(e, d))
+	h.tries = newRetrier(0)
+	if c.doubtful(h) {
+		c.ifThere(h, func() { c.publishDead(h, d, m) })
+		return
+	}
+	c.publishDead(h, d, m)
+}
+
+// buriedAgain is how long an event stays in its stream for whose letter a message has no room.
+const buriedAgain = time.Minute
+
+// cannotBury gives back an event whose body alone is as large as a message may be: the server's max_payload was larger when it was stored. It is not
+// lost, and comes again after a while, in case that was a mistake.
+func (c *Consumer) cannotBury(h *held) {
+	c.log.Error().Str("event", h.event.ID).Str("worker", h.event.Target()).Int("bytes", len(h.event.Body)).Int64("max_payload", c.nc.MaxPayload()).
+		Msg("dead letter fits no message: the event stays where it is, and runs again; raise max_payload of nats-server")
+	if h.record == nil {
+		h.record = &record{}
+	}
+	h.rest()
+	h.record.Returned++
+	c.store(h, func() { c.nakWith(h, fmt.Appendf(nil, `%s {"delay":%d}`, nakBody, buriedAgain.Nanoseconds())) })
 }
 
 // history is the runs of h that failed, with the one that has just ended if there was one.
@@ -59,8 +80,8 @@ func (c *Consumer) history(h *held, o events.Outcome, attempts int, now time.Tim
 	return runs[max(0, len(runs)-events.MaxHistory):]
 }
 
-// deadMessage encodes d so that it fits. The stream of events leaves room for what a dead letter adds; only
-// an event of very many headers that must be renamed does not fit, and loses what steered NATS.
+// deadMessage encodes d so that it fits. The stream of events leaves room in a message for what a dead letter adds, but not in its headers: an event
+// of very many, or large ones, loses those of the letter that only tell more, then what steered NATS, and at last its own. nil: not even its body fits.
 func (c *Consumer) deadMessage(e *events.Event, d *events.DeadLetter) *nats.Msg {
 	m := &nats.Msg{Subject: c.cfg.Prefix.Dead(e, d.Failure.Reason), Header: nats.Header(d.Encode()), Data: d.Body}
 	for _, shrink := range []func(){
@@ -68,13 +89,19 @@ func (c *Consumer) deadMessage(e *events.Event, d *events.DeadLetter) *nats.Msg 
 		func() { d.History = nil },
 		func() { d.Header = userHeader(d.Header) },
 		func() { d.Header = nil },
+		func() {
+			d.Failure.Message = strings.ToValidUTF8(d.Failure.Message[:min(len(d.Failure.Message), carriedMessage)], "")
+		},
 	} {
-		if int64(m.Size()) < c.nc.MaxPayload()-256 {
+		if c.fits(m) {
 			break
 		}
 		shrink()
 		m.Header = nats.Header(d.Encode())
 		c.log.Warn().Str("event", d.EventID).Msg("dead letter is too large for a message; cut")
+	}
+	if !c.fits(m) {
+		return nil
 	}
 	m.Header.Set(headerExpectLastSubjectSeq, "0")
 	m.Header.Set(headerExpectLastSubjectSubject, c.cfg.Prefix.Dead(e, anyReason))
@@ -95,11 +122,13 @@ func (c *Consumer) publishDead(h *held, d *events.DeadLetter, m *nats.Msg) {
 			switch {
 			case err == nil:
 				d.Seq = pubSeq(answer)
+				c.grew(c.usage.of(StreamDead), m.Size())
 				c.metrics.dead.WithLabelValues(string(d.Failure.Reason)).Inc()
 				c.buried(h, d)
 			case isWrongLastSequence(err):
 				c.checkDead(h, d, m)
 			default:
+				c.noRoom(StreamDead, err)
 				c.log.Warn().Err(err).Str("event", d.EventID).Str("worker", h.event.Target()).Msg("dead letter could not be written; trying again")
 				c.recreate()
 				c.after(h.tries, func() { c.publishDead(h, d, m) })
@@ -134,26 +163,21 @@ func (c *Consumer) endDead(h *held) {
 // checkDead looks at the dead letter that stands where d should go. It is d's own, written before
 // a crash; or, when the event stream was deleted and counts anew, another's: then d goes on top of it.
 func (c *Consumer) checkDead(h *held, d *events.DeadLetter, m *nats.Msg) {
-	get := &nats.Msg{Subject: "$JS.API.DIRECT.GET." + StreamDead}
-	get.Data = fmt.Appendf(nil, `{"last_by_subj":%q}`, m.Header.Get(headerExpectLastSubjectSubject))
-	c.asker.ask(get, c.answerWait(), time.Now(), func(answer *nats.Msg, err error) {
+	c.lookUp(StreamDead, m.Header.Get(headerExpectLastSubjectSubject), func(there *storedMsg, err error) {
 		c.do(func() {
 			if err != nil {
 				c.after(h.tries, func() { c.checkDead(h, d, m) })
 				return
 			}
-			seq := answer.Header.Get(jetstream.SequenceHeader)
-			if seq == "" { // it was, and is not any more
+			if there == nil { // it was, and is not any more
 				c.buried(h, d)
 				return
 			}
-			number, _ := strconv.ParseUint(seq, 10, 64)
-			old, err := events.DecodeDeadLetter(number, events.Header(answer.Header), answer.Data)
-			if err == nil && isLetterOf(old, h.event) {
+			if old := there.letterOf(h.event); old != nil {
 				c.buried(h, old)
 				return
 			}
-			m.Header.Set(headerExpectLastSubjectSeq, seq)
+			m.Header.Set(headerExpectLastSubjectSeq, strconv.FormatUint(there.Sequence, 10))
 			c.publishDead(h, d, m)
 		})
 	})

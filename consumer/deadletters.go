@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // DeadLetters lists, shows, edits, replays, removes, exports and imports dead letters. It needs no running Consumer, and may
@@ -83,13 +84,12 @@ func (d *DeadLetters) open(ctx context.Context) (jetstream.Stream, error) {
 // is ErrUndecodable and leaves the rest to be seen; an error of NATS, with a nil letter, ends the list.
 func (d *DeadLetters) List(ctx context.Context, f Filter) iter.Seq2[*events.DeadLetter, error] {
 	return func(yield func(*events.DeadLetter, error) bool) {
-		stream, err := d.open(ctx)
-		if err != nil {
+		if _, err := d.open(ctx); err != nil {
 			yield(nil, err)
 			return
 		}
 		n := 0
-		for m, err := range messages(ctx, stream, d.subjects.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason), f.After+1) {
+		for m, err := range stored.All(ctx, d.js.Conn(), StreamDead, d.subjects.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason), f.After+1) {
 			if err != nil {
 				yield(nil, fmt.Errorf("dead letters: %w", err))
 				return
@@ -106,7 +106,7 @@ func (d *DeadLetters) List(ctx context.Context, f Filter) iter.Seq2[*events.Dead
 }
 
 // decodeDead makes a letter of a stored message. Of one that is none it has the number.
-func decodeDead(m *jetstream.RawStreamMsg) (*events.DeadLetter, error) {
+func decodeDead(m *stored.Message) (*events.DeadLetter, error) {
 	letter, err := events.DecodeDeadLetter(m.Sequence, events.Header(m.Header), m.Data)
 	if err != nil {
 		return &events.DeadLetter{Seq: m.Sequence}, fmt.Errorf("message %d: %w: %w", m.Sequence, ErrUndecodable, err)
@@ -123,13 +123,9 @@ func (d *DeadLetters) Get(ctx context.Context, seq uint64) (*events.DeadLetter, 
 	return decodeDead(m)
 }
 
-func (d *DeadLetters) get(ctx context.Context, seq uint64) (*jetstream.RawStreamMsg, error) {
-	stream, err := d.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	m, err := stream.GetMsg(ctx, seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
+func (d *DeadLetters) get(ctx context.Context, seq uint64) (*stored.Message, error) {
+	m, err := stored.Get(ctx, d.js.Conn(), StreamDead, stored.Request{Seq: seq})
+	if errors.Is(err, stored.ErrNone) {
 		return nil, fmt.Errorf("%w: %d", ErrNoDeadLetter, seq)
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // ErrChanged is the error of an edit that another one, a replay or a removal came before.
@@ -35,7 +36,7 @@ func (d *DeadLetters) Edit(ctx context.Context, seq uint64, e events.Edit) (*eve
 		return nil, err
 	}
 	// Of events of an event stream that was deleted and made anew there may be two under one subject.
-	first, err := d.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(m.Subject))
+	first, err := stored.Get(ctx, d.js.Conn(), StreamDead, stored.Request{Seq: 1, Next: m.Subject})
 	if err == nil && first.Sequence < seq {
 		return nil, fmt.Errorf("dead letter %d is stored under the same subject as the older %d: replay or remove that first", seq, first.Sequence)
 	}

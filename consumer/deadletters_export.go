@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // maxLetterLine bounds a line of an import, bytes: a body of 8 MiB, and JSON may write six bytes for one.
@@ -116,7 +117,7 @@ func (d *DeadLetters) put(ctx context.Context, letter *events.DeadLetter) (store
 
 // find looks for a letter under its subject, whatever its reason. last is the number of the last that there is.
 func (d *DeadLetters) find(ctx context.Context, letter *events.DeadLetter, subject string) (last uint64, there bool, err error) {
-	for m, err := range messages(ctx, d.stream, subject, 1) {
+	for m, err := range stored.All(ctx, d.js.Conn(), StreamDead, subject, 1) {
 		if err != nil {
 			return 0, false, err
 		}

@@ -215,6 +215,40 @@ func TestEventWithADeadLetterDoesNotRunAgain(t *testing.T) {
 	require.NoError(t, err, "who is to be told is told by the next process")
 }
 
+// Whose letter it is does not depend on the clock of the process that wrote it: it says when its event was stored.
+func TestLettersAreKnownByWhenTheirEventsWereStored(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(d *events.DeadLetter)
+		runs   int
+	}{
+		"of a process whose clock is slow": {func(d *events.DeadLetter) { d.At = d.At.Add(-time.Hour) }, 0},
+		"of an earlier binary":             {func(d *events.DeadLetter) { d.At, d.Stored = d.At.Add(-time.Hour), time.Time{} }, 0},
+		"of a stream before":               {func(d *events.DeadLetter) { d.Stored = d.Stored.Add(-time.Minute) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := natstest.Start(t)
+			nc := natstest.Connect(t, srv)
+			js := jetStream(t, nc)
+			doomed := natstest.Connect(t, srv)
+			first := &dispatcher{handle: never}
+			start(t, doomed, shortLease(), first)
+			publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {"e"}}, "x")
+			require.Eventually(t, func() bool { return len(first.events()) == 1 }, patience, time.Millisecond)
+			e := first.events()[0]
+			doomed.Close()
+			d := events.NewDeadLetter(e, events.Fail(events.ReasonException, "boom"), "1-abc", "dead process", 1, time.Now())
+			test.change(d)
+			_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException), Header: nats.Header(d.Encode()), Data: d.Body})
+			require.NoError(t, err)
+			second := &dispatcher{handle: dead}
+			start(t, nc, shortLease(), second)
+			eventuallyStored(t, js, consumer.StreamEvents, 0)
+			require.Len(t, second.events(), test.runs)
+			require.Len(t, letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{}), 1+test.runs)
+		})
+	}
+}
+
 func TestReplayElsewhereEditedAndDry(t *testing.T) {
 	nc, js, dl := house(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte(`{"a":1}`), Replays: 3, Header: events.Header{"Worker-Version": {"1"}}})

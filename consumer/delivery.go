@@ -23,6 +23,7 @@ type delivery struct {
 	later     []*held         // to run later, as their publishers want
 	again     []*held         // delivered before, or replayed: something must be looked up
 	malformed []malformed
+	pubAcks   []*held // no events at all
 	last      []*held // parked ones after which the stream had no more of their owner
 }
 
@@ -42,9 +43,15 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 		}
 	}
 	h.once = failure == nil && c.once(e)
+	if !e.Deadline.IsZero() {
+		e.Deadline = c.clock.own(e.Deadline)
+	}
 	c.withParts(e)
 	d.all = append(d.all, h)
 	switch {
+	case isPubAck(m.Header, m.Data):
+		h.phase, h.unspent = settling, from.owner
+		d.pubAcks = append(d.pubAcks, h)
 	case failure != nil:
 		h.phase, h.unspent = settling, from.owner
 		d.malformed = append(d.malformed, malformed{h, failure})
@@ -90,6 +97,9 @@ func (c *Consumer) deliver(d *delivery) {
 				c.putOff(h, h.event.DeliverAt)
 			}
 		})
+	}
+	if len(d.pubAcks) > 0 {
+		c.do(func() { c.dropPubAcks(d.pubAcks) })
 	}
 	if len(d.malformed) > 0 {
 		c.do(func() {

@@ -61,6 +61,49 @@ func TestDoorLimits(t *testing.T) {
 	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
 }
 
+// Tasks that workers send have limits like calls, of their own. What a policy does not say of them it says by the limits of calls.
+func TestDoorLimitsSends(t *testing.T) {
+	nc := connect(t)
+	f := start(t, nc, testConfig(), &dispatcher{handle: echo})
+	passed := func(owner string, n, size int) (passed int, why string) {
+		for range n {
+			if failure := f.AdmitSend(owner, size); failure != nil {
+				require.Equal(t, events.ReasonRate, failure.Reason)
+				why = failure.Message
+			} else {
+				passed++
+			}
+		}
+		return passed, why
+	}
+	for _, c := range []struct {
+		policy events.Policy
+		most   int // at once
+		why    string
+	}{
+		{events.Policy{Calls: 1}, 1, "owner acme may send 1 tasks in a second"},
+		{events.Policy{Calls: 1, CallBurst: 20}, 20, "owner acme may send 1 tasks in a second"},
+		{events.Policy{Calls: 1, Sends: 30}, 30, "owner acme may send 30 tasks in a second"},
+		{events.Policy{CallBytes: 1000}, 10, "owner acme may send 1000 bytes of tasks in a second"},
+		{events.Policy{CallBytes: 1000, SendBytes: 3000}, 30, "owner acme may send 3000 bytes of tasks in a second"},
+	} {
+		f.SetPolicy("acme", events.Policy{}) // full buckets
+		f.SetPolicy("acme", c.policy)
+		begin := time.Now()
+		n, why := passed("acme", 1000, 100)
+		require.GreaterOrEqual(t, n, c.most)
+		require.LessOrEqual(t, n, c.most+int(time.Since(begin).Seconds()*30)+1, "%+v", c.policy)
+		require.Equal(t, c.why, why)
+		n, _ = passed("beta", 1000, 100)
+		require.Equal(t, 1000, n)
+	}
+	f.SetPolicy("acme", events.Policy{Calls: 1, Sends: 8})
+	for range 50 {
+		f.AdmitSend("acme", 1)
+	}
+	require.Nil(t, call(t, nc, "acme", "x").Failure, "what is sent takes nothing of what may be called")
+}
+
 // Each process lets in its share.
 func TestDoorIsSharedByProcesses(t *testing.T) {
 	nc := connect(t)

@@ -17,6 +17,7 @@ type held struct {
 	from   *source
 	stored time.Time // by from's stream
 	index  int       // in the table; guarded by table.mu
+	nth    int       // among those of its requester; guarded by table.mu
 
 	ack     string    // ack subject of the newest delivery; guarded by table.mu
 	epoch   uint64    // of from, at the newest delivery; guarded by table.mu
@@ -25,6 +26,7 @@ type held struct {
 
 	unspent    string // whose room it takes: it was parked, and dispatch, which tells of room, has not seen it
 	superseded bool   // the schedule's next tick is there; settle goroutine only
+	lapsed     bool   // its stream was deleted; settle goroutine only
 
 	record   *record       // nil: the bucket has none
 	reply    *events.Reply // what was said, unless its body comes in chunks; kept until the ack is confirmed
@@ -56,8 +58,10 @@ type source struct {
 	// epoch counts how often the consumer was lost and made again. Acks of deliveries of an older
 	// one are not in order with the newer, so they are not confirmed in a group.
 	epoch atomic.Uint64
-	acks  []*held // scratch of the settle goroutine
-	flow  flow
+	// seen is the epoch for which it was looked whether the stream is still the same. Until then nothing is said of what an older one brought.
+	seen atomic.Uint64
+	acks []*held // scratch of the settle goroutine
+	flow flow
 }
 
 // ghost is an event that is held no more.
@@ -83,10 +87,14 @@ type table struct {
 	// recent are the events that left last, acked and confirmed: a server that is killed forgets its last moments.
 	recent [1024]ghost
 	oldest int // in recent
+	// replaced is called, with the lock held, with a held event under whose number its stream has another one now.
+	replaced func(h *held)
 	// left is called, without lock, when events have left.
 	left func(n int)
 	// unspent is called, with the lock held, for each owner of such an event that leaves.
 	unspent func(owner string)
+
+	requesters requesters // made when the first is held
 }
 
 func (t *table) add(batch []*held) {
@@ -95,6 +103,12 @@ func (t *table) add(batch []*held) {
 		h.index = len(t.list)
 		t.list = append(t.list, h)
 		h.from.flow.held.Add(1)
+		if h.event.Requester != nil {
+			if t.requesters == nil {
+				t.requesters = make(requesters)
+			}
+			t.requesters.add(h)
+		}
 	}
 	t.n.Store(int64(len(t.list)))
 	t.mu.Unlock()
@@ -112,6 +126,9 @@ func (t *table) remove(batch ...*held) {
 		h.from.flow.held.Add(-1)
 		if h.unspent != "" {
 			t.unspent(h.unspent)
+		}
+		if h.event.Requester != nil {
+			t.requesters.remove(h)
 		}
 		last := len(t.list) - 1
 		t.list[h.index] = t.list[last]
@@ -148,10 +165,14 @@ func (t *table) adopt(o events.Origin, stored time.Time, epoch uint64, now time.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, h := range t.list {
-		if h.event.Origin.Seq == o.Seq && h.from.stream == o.Stream && h.stored.Equal(stored) {
+		if h.event.Origin.Seq != o.Seq || h.from.stream != o.Stream {
+			continue
+		}
+		if h.stored.Equal(stored) {
 			h.ack, h.epoch, h.renewed = o.AckSubject, epoch, now
 			return true, false
 		}
+		t.replaced(h)
 	}
 	for i := range t.ghosts {
 		if t.ghosts[i].is(o, stored) {
@@ -203,15 +224,35 @@ func (t *table) due(before, now time.Time, into []string) []string {
 
 // in lists the events in a phase.
 func (t *table) in(p phase) []*held {
+	return t.those(func(h *held) bool { return h.phase == p })
+}
+
+// those lists the events of which is is true.
+func (t *table) those(is func(h *held) bool) []*held {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var found []*held
 	for _, h := range t.list {
-		if h.phase == p {
+		if is(h) {
 			found = append(found, h)
 		}
 	}
 	return found
+}
+
+// holds reports whether h is held still.
+func (t *table) holds(h *held) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return h.phase != gone
+}
+
+// unsure reports whether the stream of h, which one of its lanes brought, may be another one by now.
+func (t *table) unsure(h *held) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	epoch := h.from.epoch.Load()
+	return h.epoch != epoch && h.from.seen.Load() != epoch && h.from.owner == ""
 }
 
 func (t *table) ackSubject(h *held) string {

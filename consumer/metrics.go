@@ -12,8 +12,9 @@ type metrics struct {
 	acks, ackRetries, renewals, retries, lost         prometheus.Counter
 	stalls, callsStored, callsRefused, swept          prometheus.Counter
 	replaysDropped, putOff, recalled, callsLimited    prometheus.Counter
-	overtook                                          prometheus.Counter
-	dead, hooks                                       *prometheus.CounterVec
+	overtook, pubAcks, unschedulesLimited             prometheus.Counter
+	sendsLimited                                      prometheus.Counter
+	dead, hooks, noRoom, dropped                      *prometheus.CounterVec
 	events                                            [4][6]prometheus.Counter // by kind and verdict
 }
 
@@ -41,8 +42,11 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 	m.stalls = counter("pull_stalls", "Times JetStream was silent and a lane was asked again.")
 	m.swept = counter("swept_messages", "Acked messages that nats-server had not removed.")
 	m.overtook = counter("overtakes", "Events brought past another owner's backlog in their lane.")
+	m.pubAcks = counter("puback_events", "Answers of JetStream to publishes that came as events, and were dropped.")
 	m.callsStored = counter("calls_stored", "Calls that the bridge stored as events.")
 	m.callsLimited = counter("calls_limited", "Calls refused because their owner called more often than it may.")
+	m.unschedulesLimited = counter("unschedules_limited", "Requests to cancel delayed events that were refused because their owner made too many.")
+	m.sendsLimited = counter("sends_limited", "Tasks of workers refused because their owner sent more often than it may, or has too much stored.")
 	m.callsRefused = counter("calls_refused", "Calls that the bridge answered with an error.")
 	m.replaysDropped = counter("replays_dropped", "Replays that were published twice, of which the second was not run.")
 	m.recalled = counter("results_recalled", "Events of idempotent workers that were answered by a stored result and not run.")
@@ -52,10 +56,11 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 	m.dead = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_dead_letters_total", Help: "Dead letters written, by reason.",
 	}, []string{"reason"})
+	m.noRoom, m.dropped = storedCounters()
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_events_total", Help: "Events by what became of them in this process.",
 	}, []string{"kind", "outcome"})
-	all = append(all, m.dead, m.hooks, ended,
+	all = append(all, m.dead, m.hooks, m.noRoom, m.dropped, ended, usageGauges{c.usage},
 		gauge("held_events", "Events this process holds.", func() float64 { return float64(c.table.len()) }),
 		gauge("pull_credits", "Events asked for and not delivered yet.", func() float64 { return float64(c.puller.credits.Load()) }),
 		gauge("window", "Most events this process may hold or ask for.", func() float64 { return float64(c.cfg.Window) }))
@@ -64,15 +69,20 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 			m.events[k][v] = ended.WithLabelValues(k.String(), v.String())
 		}
 	}
+	return m, registerAll(reg, all)
+}
+
+// registerAll registers collectors; reg may be nil.
+func registerAll(reg prometheus.Registerer, all []prometheus.Collector) error {
 	if reg == nil {
-		return m, nil
+		return nil
 	}
 	for _, collector := range all {
 		if err := reg.Register(collector); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return m, nil
+	return nil
 }
 
 func gauge(name, help string, f func() float64) prometheus.Collector {

@@ -1,17 +1,15 @@
 package consumer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 const (
@@ -26,11 +24,6 @@ const (
 	// overtakeAhead is the part of Config.Overtake that must lie between the lane's place and an event, and overtakeClear how long the lane
 	// must need for what does: one that may be delivered at any moment stays where it is.
 	overtakeAhead, overtakeClear = 2, 500 * time.Millisecond
-	// overtakeFew is the part of Config.Overtake that an owner may have in the lane and not be taken for one with a backlog.
-	overtakeFew = 64
-	// overtakeAtOnce is how many events of a lane are brought past its backlog at a look, those of owners with the fewest, and
-	// overtakeOwners of how many owners: each needs a consumer of parked events.
-	overtakeAtOnce, overtakeOwners = 512, parkedLanes
 )
 
 // overtakeLoop brings events of owners that have few past the backlog of another in their lane, by way of the parked events (ADR 0018).
@@ -71,7 +64,7 @@ func (c *Consumer) overtake(ctx context.Context, lane int, at *place) error {
 	if err := at.refresh(ctx, stream, lane); err != nil || !c.isFar(at.pending) || at.speed < 0 {
 		return err
 	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(c.cfg.Prefix.Lane(lane)))
+	few, err := c.fewIn(ctx, lane, at, stream.CachedInfo().State.NumSubjects)
 	if err != nil {
 		return err
 	}
@@ -81,8 +74,8 @@ func (c *Consumer) overtake(ctx context.Context, lane int, at *place) error {
 			c.lookAgain()
 		}
 	}()
-	for _, owner := range c.few(info.State.Subjects) {
-		n, err := c.bringOwner(ctx, stream, lane, owner, at)
+	for _, o := range few {
+		n, err := c.bringOwner(ctx, stream, lane, o, at)
 		if brought += n; err != nil {
 			return err
 		}
@@ -90,24 +83,28 @@ func (c *Consumer) overtake(ctx context.Context, lane int, at *place) error {
 	return nil
 }
 
-// bringOwner brings the events of an owner past the backlog of a lane, and returns how many those were.
-func (c *Consumer) bringOwner(ctx context.Context, stream jetstream.Stream, lane int, owner string, at *place) (n int, err error) {
-	for m, err := range messages(ctx, stream, c.cfg.Prefix.LaneOwner(lane, owner), c.clear(at)) {
-		if err == nil {
-			err = at.refresh(ctx, stream, lane)
-		}
-		if err != nil || at.speed < 0 { // the consumer was made again
-			return n, err
-		}
-		if m.Sequence < c.clear(at) {
-			continue
-		}
-		done, err := c.bringPast(ctx, stream, m)
-		if err != nil {
-			return n, err
-		}
-		if done {
-			n++
+// bringOwner brings the events of an owner past the backlog of a lane, no more than were counted, and returns how many those were.
+func (c *Consumer) bringOwner(ctx context.Context, stream jetstream.Stream, lane int, o *ownerCount, at *place) (n int, err error) {
+	looked := uint64(0)
+	for _, subject := range o.subjects {
+		for m, err := range stored.All(ctx, c.nc, StreamEvents, subject, c.clear(at)) {
+			if err == nil {
+				err = at.refresh(ctx, stream, lane)
+			}
+			if err != nil || at.speed < 0 || looked == o.n { // or the consumer was made again
+				return n, err
+			}
+			looked++
+			if m.Sequence < c.clear(at) {
+				continue
+			}
+			done, err := c.bringPast(ctx, stream, m)
+			if err != nil {
+				return n, err
+			}
+			if done {
+				n++
+			}
 		}
 	}
 	return n, nil
@@ -123,44 +120,17 @@ func (c *Consumer) clear(at *place) uint64 {
 	return at.delivered + uint64(max(float64(c.cfg.Overtake)/overtakeAhead, at.speed*overtakeClear.Seconds()))
 }
 
-// few are owners that have few events in a lane, by the number of each subject, those with the fewest first. There are none where the others
-// have no backlog.
-func (c *Consumer) few(subjects map[string]uint64) []string {
-	counts := make(map[string]uint64)
-	for subject, n := range subjects {
-		if _, _, owner, _, ok := c.cfg.Prefix.ParseStored(subject); ok && events.ValidName(owner) {
-			counts[owner] += n
-		}
-	}
-	var backlog uint64
-	for owner, n := range counts {
-		if n > uint64(max(1, c.cfg.Overtake/overtakeFew)) { //nolint:gosec // never negative
-			backlog += n
-			delete(counts, owner)
-		}
-	}
-	if !c.isFar(backlog) {
-		return nil
-	}
-	owners := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
-	var sum uint64
-	for i, owner := range owners {
-		if sum += counts[owner]; sum > overtakeAtOnce || i == overtakeOwners {
-			return owners[:i]
-		}
-	}
-	return owners
-}
-
 // bringPast stores an event that was never delivered among the parked, and then deletes it in its lane. Whoever dies in between leaves
 // both, until the next look of any process. What must not leave its stream, or has ended by its headers alone, stays: done is false.
-func (c *Consumer) bringPast(ctx context.Context, stream jetstream.Stream, m *jetstream.RawStreamMsg) (done bool, err error) {
+func (c *Consumer) bringPast(ctx context.Context, stream jetstream.Stream, m *stored.Message) (done bool, err error) {
 	origin := events.Origin{Stream: StreamEvents, Seq: m.Sequence, Subject: m.Subject}
 	e, failure := c.decoder.Decode(origin, events.Header(m.Header), m.Data, m.Time)
 	if failure != nil || !e.DeliverAt.IsZero() || e.Overlaps() != events.OverlapAllow {
 		return false, nil
 	}
-	if _, err := c.js.PublishMsg(ctx, c.parkedMsg(e), jetstream.WithRetryAttempts(0)); err != nil {
+	if _, err := c.js.PublishMsg(ctx, c.parkedMsg(e), jetstream.WithRetryAttempts(0)); isRefused(err) {
+		return false, nil // its headers leave no room for those of a parked event
+	} else if err != nil {
 		return false, fmt.Errorf("event %d of stream %s: %w", m.Sequence, StreamEvents, err)
 	}
 	c.step(StepOvertaken)
@@ -176,6 +146,7 @@ type place struct {
 	pending   uint64
 	speed     float64 // sequences a second, the most lately; negative: not known
 	asked     time.Time
+	counting  counting
 }
 
 // refresh asks JetStream, unless it has just said.

@@ -1,8 +1,10 @@
 package consumer_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,10 +65,18 @@ func (j *jam) runs(body string) int {
 // fill stores noisy's backlog.
 func (j *jam) fill(n int) {
 	j.t.Helper()
-	for range n {
+	for i := range n {
 		_, err := j.js.PublishAsync(subjects.Event(events.Task, "noisy", "w"), nil)
 		require.NoError(j.t, err)
+		if i%1000 == 999 || i == n-1 { // a slow server would fall behind by more than the client takes
+			j.published()
+		}
 	}
+}
+
+// published waits until what was published is stored.
+func (j *jam) published() {
+	j.t.Helper()
 	select {
 	case <-j.js.PublishAsyncComplete():
 	case <-time.After(patience):
@@ -166,6 +176,51 @@ func TestFewOvertakeABacklog(t *testing.T) {
 	}
 }
 
+// An owner that stores events for very many workers that it has not does not keep others from overtaking, and is hardly counted.
+func TestFewOvertakeAFloodOfSubjects(t *testing.T) {
+	t.Parallel()
+	j := newJam(t)
+	cfg := testConfig()
+	cfg.Overtake = 640
+	d := &dispatcher{forget: true, handle: j.handle}
+	f := start(t, natstest.Connect(t, j.srv), cfg, d)
+	for _, owner := range []string{"noisy", mate(0), mate(1)} {
+		f.Install(&events.Worker{Owner: owner, Name: "w"})
+	}
+	for i := range 20_000 {
+		_, err := j.js.PublishAsync(fmt.Sprintf("%sx%d", subjects.Event(events.Task, "noisy", "w"), i), nil)
+		require.NoError(t, err)
+		if i%1000 == 999 {
+			j.published()
+		}
+	}
+	var named, counted atomic.Int64 // answers that name subjects, and that only count noisy's
+	spy := natstest.Connect(t, j.srv)
+	_, err := spy.Subscribe("$JS.API.STREAM.INFO."+consumer.StreamEvents, func(m *nats.Msg) {
+		var ask struct {
+			Filter string `json:"subjects_filter"`
+			Offset int
+		}
+		if json.Unmarshal(m.Data, &ask) != nil || !strings.HasSuffix(ask.Filter, ".*") {
+			if ask.Filter == subjects.Lane(events.LaneOf("noisy")) {
+				named.Add(1)
+			}
+		} else if strings.Contains(ask.Filter, "noisy") && ask.Offset == 0 {
+			named.Add(1)
+		} else if strings.Contains(ask.Filter, "noisy") {
+			counted.Add(1)
+		}
+	})
+	require.NoError(t, err)
+	require.NoError(t, spy.Flush())
+	publish(t, j.nc, events.Task, mate(0), nil, "few 0")
+	publish(t, j.nc, events.Task, mate(1), sayings(1, "noisy"), "few 1")
+	j.dripUntil(d, "both owners' events run", func() bool { return j.runs("few 0")+j.runs("few 1") == 2 })
+	require.LessOrEqual(t, named.Load(), int64(1), "a look that began before")
+	require.LessOrEqual(t, counted.Load(), int64(1))
+	require.Equal(t, []any{mate(1), consumer.StreamParked}, []any{j.ran["few 1"][0].Owner, j.ran["few 1"][0].Origin.Stream})
+}
+
 // A process dies between the copy among the parked and the deletion in the lane. Another one sees to that, and the event runs once.
 func TestOvertakingIsGoneOnWith(t *testing.T) {
 	t.Parallel()
@@ -184,7 +239,7 @@ func TestOvertakingIsGoneOnWith(t *testing.T) {
 	first := &dispatcher{forget: true, handle: j.handle}
 	start(t, doomed, dying, first)
 	j.fill(backlog)
-	seq := publish(t, j.nc, events.Task, mate(0), nil, "few")
+	seq := publish(t, j.nc, events.Task, mate(0), sayings(1, "noisy"), "few")
 	j.dripUntil(first, "the process dies", func() bool {
 		select {
 		case <-died:
@@ -231,7 +286,11 @@ func TestOvertakingLosesNothing(t *testing.T) {
 	start(t, natstest.Connect(t, j.srv), cfg, &dispatcher{forget: true, handle: handle}).stop() // the streams are there
 	j.fill(2 * backlog)
 	for i := range mates * each {
-		publish(t, j.nc, events.Task, mate(i%mates), nil, fmt.Sprint(i))
+		var said nats.Header
+		if i%2 == 1 { // that it is the one before
+			said = sayings(uint64(2*backlog+i), mate((i-1)%mates))
+		}
+		publish(t, j.nc, events.Task, mate(i%mates), said, fmt.Sprint(i))
 	}
 	var fleets []*fleet
 	for range 3 {

@@ -92,7 +92,7 @@ func (c *Consumer) park(h *held) {
 	if e.Overlaps() != events.OverlapAllow {
 		// The schedule's next tick must find it, so it does not leave its stream.
 		c.parking.closed(e, 0)
-		c.putOff(h, time.Now().Add(parkedLook))
+		c.putOff(h, c.clock.now().Add(parkedLook))
 		return
 	}
 	if h.tries == nil { // else it was refused before
@@ -103,7 +103,7 @@ func (c *Consumer) park(h *held) {
 
 // parkedMsg is e as it waits among the parked events.
 func (c *Consumer) parkedMsg(e *events.Event) *nats.Msg {
-	header := nats.Header(events.EncodeParked(e))
+	header := c.asideHeader(e, 0)
 	header.Set(events.HeaderMsgID, events.ParkedID(e))
 	return &nats.Msg{Subject: c.cfg.Prefix.Parked(e), Header: header, Data: e.Body}
 }
@@ -119,9 +119,10 @@ func (c *Consumer) publishParked(p parkable, round uint64) {
 			c.pace.answered(round, now)
 			c.parkRound(now)
 			if err != nil {
+				c.noRoom(StreamParked, err)
 				c.log.Warn().Err(err).Str("owner", h.event.Owner).Msg("event could not be parked; trying again")
-				var refused *apiError
-				absent := p.absent && errors.As(err, &refused)
+				_, _, answered := refusal(err)
+				absent := p.absent && (answered || isRefused(err))
 				c.after(h.tries, func() {
 					if !absent {
 						c.parkInTurn(parkable{h, p.m, false})
@@ -134,6 +135,7 @@ func (c *Consumer) publishParked(p parkable, round uint64) {
 				return
 			}
 			h.tries = nil
+			c.grew(c.usage.parked, len(p.m.Data))
 			c.step(StepParkStored)
 			c.ack(h)
 			c.metrics.ended(h.event.Kind, events.Park)

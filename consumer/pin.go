@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 const (
@@ -85,10 +87,10 @@ func (p *pin) follow(ctx context.Context, js jetstream.JetStream) error {
 		return fmt.Errorf("pin of stream %s: %w", p.stream, err)
 	}
 	p.seen.Store(min(p.seen.Load(), s.CachedInfo().State.LastSeq)) // it may be another stream of this name than the events came from
-	switch last, err := s.GetLastMsgForSubject(ctx, p.subject); {
+	switch last, err := stored.Get(ctx, js.Conn(), p.stream, stored.Request{Last: p.subject}); {
 	case err == nil:
 		p.at = last.Sequence
-	case errors.Is(err, jetstream.ErrMsgNotFound):
+	case errors.Is(err, stored.ErrNone):
 		p.at = 0
 	default:
 		return fmt.Errorf("pin of stream %s: %w", p.stream, err)
@@ -100,7 +102,7 @@ func (p *pin) follow(ctx context.Context, js jetstream.JetStream) error {
 	if p.at, err = p.publish(ctx, js, before); err != nil || p.at == before {
 		return err // another process has, and removes what is before it
 	}
-	for m, err := range messages(ctx, s, p.subject, 1) {
+	for m, err := range stored.All(ctx, js.Conn(), p.stream, p.subject, 1) {
 		if err != nil {
 			return err
 		}
@@ -117,14 +119,13 @@ func (p *pin) follow(ctx context.Context, js jetstream.JetStream) error {
 // put puts the first pin of a stream. Where there is one nothing is published: of a stream that is
 // just getting more copies such a publish may stay without an answer for long.
 func (p *pin) put(ctx context.Context, js jetstream.JetStream) error {
-	s, err := js.Stream(ctx, p.stream)
-	if err != nil {
+	switch _, err := stored.Get(ctx, js.Conn(), p.stream, stored.Request{Last: p.subject}); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, stored.ErrNone):
 		return fmt.Errorf("pin of stream %s: %w", p.stream, err)
 	}
-	if _, err := s.GetLastMsgForSubject(ctx, p.subject); err == nil {
-		return nil
-	}
-	_, err = p.publish(ctx, js, 0)
+	_, err := p.publish(ctx, js, 0)
 	return err
 }
 

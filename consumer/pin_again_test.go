@@ -9,7 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/natstest"
 )
 
-// A stream that was deleted and made again counts from 1: its pin is not behind what came from the old one.
+// A stream that was deleted and made again may have lower sequences: its pin is not behind what came from the old one.
 func TestPinOfStreamMadeAgain(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	js, err := jetstream.New(nc)
@@ -18,11 +18,11 @@ func TestPinOfStreamMadeAgain(t *testing.T) {
 	cfg.MaxBytes = 64 << 20
 	require.NoError(t, CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
 	p := newPins(cfg)[0]
-	p.see(1000)
+	p.see(1 << 53)
 	require.True(t, p.behind())
 	require.NoError(t, p.follow(t.Context(), js))
 	require.False(t, p.behind())
 	s, err := js.Stream(t.Context(), StreamEvents)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, s.CachedInfo().State.LastSeq, "nothing was stored")
+	require.Equal(t, s.CachedInfo().Config.FirstSeq, s.CachedInfo().State.LastSeq, "nothing was stored")
 }

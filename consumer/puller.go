@@ -262,6 +262,9 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 	if code == "404" || code == "503" || (code == "409" && description == "Consumer Deleted") {
 		l.src.epoch.Add(1)
 		if l.owner != "" {
+			if code == "409" {
+				signal(p.c.suspect) // consumers that nobody uses go without a word
+			}
 			p.dropParked(l)
 			return
 		}

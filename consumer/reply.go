@@ -28,7 +28,10 @@ func (c *Consumer) publishReply(x *replier, e *events.Event, r *events.Reply) (*
 	if r.Stream != nil {
 		body = c.bodies.begin(e, r)
 	}
-	err := c.nc.PublishMsg(x.message(e, r))
+	err := nats.ErrMaxPayload
+	if r.Dropped == 0 {
+		err = c.nc.PublishMsg(x.message(e, r))
+	}
 	if body != nil {
 		if err != nil {
 			c.bodies.forget(body)
@@ -37,7 +40,7 @@ func (c *Consumer) publishReply(x *replier, e *events.Event, r *events.Reply) (*
 		c.bodies.flow(body)
 	}
 	if errors.Is(err, nats.ErrMaxPayload) {
-		f := events.Fail(events.ReasonTooLarge, "the response has %d bytes and its headers; a message has at most %d", len(r.Body), c.nc.MaxPayload())
+		f := events.Fail(events.ReasonTooLarge, "the response has %d bytes and its headers; a message has at most %d", max(len(r.Body), r.Dropped), c.nc.MaxPayload())
 		small := events.FailureReply(e, f)
 		small.Attempt, small.Version, small.Duration = r.Attempt, r.Version, r.Duration
 		r = small

@@ -12,10 +12,19 @@ import (
 )
 
 func TestReplyTooLargeBecomesAFailureReply(t *testing.T) {
+	t.Run("kept", func(t *testing.T) {
+		replyTooLarge(t, func(nc *nats.Conn, r *events.Reply) { r.Body = make([]byte, nc.MaxPayload()+1) })
+	})
+	t.Run("dropped", func(t *testing.T) {
+		replyTooLarge(t, func(nc *nats.Conn, r *events.Reply) { r.Body, r.Dropped = nil, int(nc.MaxPayload()+1) })
+	})
+}
+
+func replyTooLarge(t *testing.T, grow func(*nats.Conn, *events.Reply)) {
 	nc := connect(t)
 	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
 		s, ok := echo(e)
-		s.Reply.Body = make([]byte, nc.MaxPayload()+1)
+		grow(nc, s.Reply)
 		return s, ok
 	}})
 	to, sub := inbox(t, nc)
@@ -26,6 +35,7 @@ func TestReplyTooLargeBecomesAFailureReply(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 500, r.Status)
 	require.Equal(t, events.ReasonTooLarge, r.Failure.Reason)
+	require.Contains(t, r.Failure.Message, "the response has 1048577 bytes")
 	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
 }
 
@@ -137,8 +147,13 @@ func TestCallIsRefusedWhenTheStreamIsFull(t *testing.T) {
 		require.NoError(t, nc.Publish(subjects.Call(events.Task, "acme", "w"), body))
 	}
 	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 2)
-	m, err := nc.Request(subjects.Call(events.Fetch, "acme", "w"), body, patience)
-	require.NoError(t, err)
-	require.Equal(t, "503", m.Header.Get(events.HeaderStatus))
-	require.Contains(t, m.Header.Get(events.HeaderError), string(events.ReasonUnavailable))
+	for owner, want := range map[string]struct {
+		status string
+		reason events.Reason
+	}{"acme": {"429", events.ReasonRate}, "beta": {"503", events.ReasonUnavailable}} { // acme has more than is free
+		m, err := nc.Request(subjects.Call(events.Fetch, owner, "w"), body, patience)
+		require.NoError(t, err)
+		require.Equal(t, want.status, m.Header.Get(events.HeaderStatus))
+		require.Contains(t, m.Header.Get(events.HeaderError), string(want.reason))
+	}
 }

@@ -15,12 +15,13 @@ const StreamResults = "PINWHEEL_RESULTS"
 // resultHeadroom is left of a message for what is added to a stored result.
 const resultHeadroom = 1 << 10
 
-// resultsStream has one message for each result. When it is full, or one is old, the oldest goes: then the event would run again.
+// resultsStream has one message for each result. One that is old goes, and so do the oldest of an owner that has more than its share (shared.go): then the
+// event would run again. One that does not fit waits until they have.
 func resultsStream(cfg Config) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: StreamResults, Description: "Results of idempotent workers", Subjects: []string{cfg.Prefix.AllResults()},
 		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas, MaxMsgsPerSubject: 1,
-		MaxBytes: max(1<<20, cfg.MaxBytes/8), MaxAge: cfg.ResultAge, Discard: jetstream.DiscardOld,
+		MaxBytes: max(1<<20, cfg.MaxBytes/8), MaxAge: cfg.ResultAge, Discard: jetstream.DiscardNew,
 	}
 }
 
@@ -51,10 +52,9 @@ func (c *Consumer) recalled(h *held, m *storedMsg) {
 		return
 	}
 	h.tries, h.once = nil, false // nothing new to be stored
-	header, _ := m.header()      // one that cannot be read has no reply to tell of
 	c.metrics.recalled.Inc()
 	c.carryOut(h, events.Settlement{
-		Event: h.event, Reply: events.DecodeResult(h.event, events.Header(header), m.Data), Outcome: events.Outcome{Verdict: events.Ack},
+		Event: h.event, Reply: events.DecodeResult(h.event, events.Header(m.Header), m.Data), Outcome: events.Outcome{Verdict: events.Ack},
 	})
 }
 
@@ -87,7 +87,7 @@ func (c *Consumer) enter(h *held) {
 // run now: the event is acked all the same. It runs on the settle goroutine.
 func (c *Consumer) keep(h *held) {
 	m := resultMessage(c.cfg.Prefix.Result(h.event), h.answer)
-	if int64(m.Size()) > c.nc.MaxPayload()-resultHeadroom {
+	if int64(m.Size()) > c.nc.MaxPayload()-resultHeadroom || !c.fits(m) {
 		m = resultMessage(m.Subject, nil)
 	}
 	h.answer, h.tries = nil, nil
@@ -95,7 +95,7 @@ func (c *Consumer) keep(h *held) {
 }
 
 func resultMessage(subject string, r *events.Reply) *nats.Msg {
-	if r == nil || r.Stream != nil {
+	if r == nil || r.Stream != nil || r.Dropped > 0 {
 		return &nats.Msg{Subject: subject, Header: nats.Header(events.EncodeResult(nil))}
 	}
 	return &nats.Msg{Subject: subject, Header: nats.Header(events.EncodeResult(r)), Data: r.Body}
@@ -106,6 +106,7 @@ func (c *Consumer) putResult(h *held, m *nats.Msg) {
 		err = pubAck(answer, err)
 		c.do(func() {
 			if err != nil {
+				c.noRoom(StreamResults, err)
 				c.log.Warn().Err(err).Str("event", h.event.ID).Msg("result of an idempotent worker could not be stored")
 				c.recreate()
 				if c.again(h, func() { c.putResult(h, m) }) {
@@ -113,6 +114,7 @@ func (c *Consumer) putResult(h *held, m *nats.Msg) {
 				}
 			}
 			h.tries = nil
+			c.grew(c.usage.of(StreamResults), m.Size())
 			c.step(StepResultStored)
 			c.ack(h)
 		})

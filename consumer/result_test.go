@@ -130,6 +130,46 @@ func TestMessageIDsOfCallsAreTheOwners(t *testing.T) {
 	}
 }
 
+// Names of headers count without their case in calls too: an id of one's own stays, whatever it is spelled like, and each may stand once.
+func TestIDsOfCalls(t *testing.T) {
+	nc := connect(t)
+	d := &dispatcher{handle: echo}
+	start(t, nc, testConfig(), d)
+	ask := func(h nats.Header) (id, failure string) {
+		answer, err := nc.RequestMsg(&nats.Msg{Subject: subjects.Call(events.Task, "acme", "w"), Header: h, Data: []byte("1")}, patience)
+		require.NoError(t, err)
+		return answer.Header.Get(events.HeaderEventID), answer.Header.Get(events.HeaderError)
+	}
+	for i, c := range []struct {
+		header      nats.Header
+		id, failure string
+	}{
+		{nats.Header{"Nats-Msg-Id": {"m0"}}, "m0", ""},
+		{nats.Header{"nats-msg-id": {"m1"}}, "m1", ""},
+		{nats.Header{"Nats-Msg-Id": {"m2"}, "Event-Id": {"e2"}}, "e2", ""},
+		{nats.Header{"Nats-Msg-Id": {"m3"}, "event-id": {"e3"}}, "e3", ""},
+		{nats.Header{"NATS-MSG-ID": {"m4"}, "EVENT-ID": {"e4"}}, "e4", ""},
+		{nats.Header{"Nats-Msg-Id": {"m5"}, "event-id": {""}}, "m5", ""},
+		{nats.Header{"Nats-Msg-Id": {"m6"}, "nats-msg-id": {"m6"}}, "", "malformed: header Nats-Msg-Id does not appear once"},
+		{nats.Header{"Nats-Msg-Id": {"m7", "n7"}, "event-id": {"e7"}}, "e7", "malformed: header Nats-Msg-Id does not appear once"},
+		{nats.Header{"Nats-Msg-Id": {"m8"}, "event-id": {"e8"}, "Event-Id": {"e8"}}, "m8", "malformed: header Event-Id does not appear once"},
+	} {
+		id, failure := ask(c.header)
+		require.True(t, strings.HasPrefix(failure, c.failure) && (failure == "") == (c.failure == ""), "%d: %s", i, failure)
+		if c.failure == "" || c.id != "m8" {
+			require.Equal(t, c.id, id, i)
+		}
+	}
+	// A call whose id was stored is told so.
+	for _, again := range []nats.Header{{"Nats-Msg-Id": {"m0"}}, {"nats-msg-id": {"m4"}}} {
+		id, failure := ask(again)
+		require.Contains(t, failure, "malformed: header Nats-Msg-Id")
+		require.Contains(t, failure, "is stored already")
+		require.NotEmpty(t, id)
+	}
+	require.Len(t, d.events(), 6)
+}
+
 // An id that comes again after the window is another event; Config.Duplicates is the window.
 func TestDuplicatesWindow(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))

@@ -40,12 +40,18 @@ func (h *retryHeap) Pop() any {
 // the stream of schedules, else here. While it waits here, its record says that this delivery has no run going on, so that a crash of this process
 // meanwhile is no attempt. It runs on the settle goroutine.
 func (c *Consumer) postpone(h *held, o events.Outcome) {
+	crowded := o.Delay > 0 && c.retries.crowded(h.event.Owner, c.cfg.Window)
+	mayWait := (crowded || o.Delay > c.cfg.LongRetry) && c.mayWait(h.event.Owner)
+	if crowded && !mayWait {
+		c.giveUp(h, o)
+		return
+	}
 	now := time.Now()
 	if h.record == nil {
 		h.record = &record{}
 	}
 	until := now.Add(o.Delay)
-	f := failed{At: now, Attempt: h.event.Attempt, Node: c.cfg.Node}
+	f := failed{At: c.clock.at(now), Attempt: h.event.Attempt, Node: c.cfg.Node}
 	if o.Failure != nil {
 		f.Reason, f.Message = o.Failure.Reason, o.Failure.Message
 	}
@@ -54,9 +60,9 @@ func (c *Consumer) postpone(h *held, o events.Outcome) {
 	h.event.Attempt++
 	h.reply = nil
 	c.metrics.retries.Inc()
-	crowded := o.Delay > 0 && c.retries.crowded(h.event.Owner, c.cfg.Window)
 	switch {
-	case crowded, o.Delay > c.cfg.LongRetry && c.mayWait(h.event.Owner):
+	case mayWait:
+		until = c.clock.at(until)
 		h.record.Moved = &moved{until, h.event.Attempt, h.event.Crashes}
 		c.store(h, func() {
 			c.step(StepMoveNoted)
@@ -68,6 +74,23 @@ func (c *Consumer) postpone(h *held, o events.Outcome) {
 		c.store(h, func() { c.step(StepRetryStored) })
 		c.wait(h, until)
 	}
+}
+
+// giveUp ends an event that failed, and for which neither this process has room until its next run nor JetStream: its owner has too many waiting. It becomes
+// a dead letter, of which its owner has its share.
+func (c *Consumer) giveUp(h *held, o events.Outcome) {
+	f := events.Failure{}
+	if o.Failure != nil {
+		f = *o.Failure
+	}
+	f.Message += "; not run again: " + c.tooManyWait(h.event.Owner).Message
+	c.log.Warn().Str("event", h.event.ID).Str("worker", h.event.Target()).Str("error", f.Message).Msg("event is not run again")
+	o.Verdict, o.Failure = events.Dead, &f
+	s := events.Settlement{Event: h.event, Outcome: o}
+	if h.event.ReplyTo != "" {
+		s.Reply = events.FailureReply(h.event, &f)
+	}
+	c.carryOut(h, s)
 }
 
 // wait keeps h in this process until its next run is due.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/cron"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // Schedules lists, pauses and cancels what is to run at a time. It needs no running Consumer, and may be used by many goroutines at
@@ -83,11 +84,24 @@ func (b *Schedules) Pause(ctx context.Context, w *events.Worker, s events.Schedu
 
 // Resume lets a schedule tick again. What it would have ticked meanwhile is not made up for.
 func (b *Schedules) Resume(ctx context.Context, w *events.Worker, s events.Schedule) error {
+	now, err := b.now(ctx)
+	if err != nil {
+		return err
+	}
 	return b.change(ctx, w, s, func(st *tickState) {
 		if st.Paused {
-			st.Paused, st.Last = false, max(st.Last, time.Now().Unix())
+			st.Paused, st.Last = false, max(st.Last, now.Unix())
 		}
 	})
+}
+
+// now is the time by the clock of NATS.
+func (b *Schedules) now(ctx context.Context) (time.Time, error) {
+	var info struct {
+		Now time.Time `json:"ts"`
+	}
+	err := b.store.api(ctx, "STREAM.INFO", nil, &info)
+	return info.Now, err
 }
 
 func (b *Schedules) change(ctx context.Context, w *events.Worker, s events.Schedule, f func(*tickState)) error {
@@ -147,21 +161,27 @@ const tooLate = time.Second
 // Cancel ends the events of this id that wait for their time; they will not run, and nobody is told. It returns how many there were: 0
 // when there is no such event, or when its time is less than a second away, by the clock of NATS.
 func (b *Schedules) Cancel(ctx context.Context, owner, worker, id string) (cancelled int, err error) {
+	return b.cancel(ctx, owner, worker, id, func(context.Context) error { return nil })
+}
+
+// cancel is Cancel, which waits for pace before each event.
+func (b *Schedules) cancel(ctx context.Context, owner, worker, id string, pace func(context.Context) error) (cancelled int, err error) {
 	if err := checkCancel(owner, worker, id); err != nil {
 		return 0, err
 	}
-	var info struct {
-		Now time.Time `json:"ts"`
-	}
-	if err := b.store.api(ctx, "STREAM.INFO", nil, &info); err != nil {
-		return 0, err
-	}
+	var now time.Time // by the clock of NATS
 	for m, err := range b.messages(ctx, owner, worker, id, 0) {
+		if err == nil {
+			err = pace(ctx)
+		}
+		if err == nil && now.IsZero() {
+			now, err = b.now(ctx)
+		}
 		if err != nil {
 			return cancelled, err
 		}
 		at, err := waitsUntil(m)
-		if err != nil || at.Sub(info.Now) < tooLate {
+		if err != nil || at.Sub(now) < tooLate {
 			continue
 		}
 		var purge struct {
@@ -176,19 +196,12 @@ func (b *Schedules) Cancel(ctx context.Context, owner, worker, id string) (cance
 }
 
 // messages goes through what waits behind a stream sequence, the first stored first. Empty strings stand for any.
-func (b *Schedules) messages(ctx context.Context, owner, worker, id string, after uint64) iter.Seq2[*jetstream.RawStreamMsg, error] {
-	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
-		stream, err := b.js.Stream(ctx, StreamSchedules)
-		if err != nil {
-			yield(nil, fmt.Errorf("stream %s: %w", StreamSchedules, err))
-			return
-		}
-		messages(ctx, stream, b.store.subjects.WaitingEvents(owner, worker, id), after+1)(yield)
-	}
+func (b *Schedules) messages(ctx context.Context, owner, worker, id string, after uint64) iter.Seq2[*stored.Message, error] {
+	return stored.All(ctx, b.store.nc, StreamSchedules, b.store.subjects.WaitingEvents(owner, worker, id), after+1)
 }
 
 // waitsUntil is when a waiting event is due.
-func waitsUntil(m *jetstream.RawStreamMsg) (time.Time, error) {
+func waitsUntil(m *stored.Message) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(headerSchedule), "@at "))
 }
 
@@ -222,33 +235,4 @@ func (s tickStore) api(ctx context.Context, what string, ask, answer any) error 
 		return fmt.Errorf("stream %s: %w", StreamSchedules, err)
 	}
 	return nil
-}
-
-// openUnschedule takes requests to cancel events, which are for those who may not touch the stream.
-func (c *Consumer) openUnschedule() (*nats.Subscription, error) {
-	sub, err := c.nc.QueueSubscribe(c.cfg.Prefix.AllUnschedules(), callQueue, c.unschedule)
-	if err != nil {
-		return nil, fmt.Errorf("consumer: subscribe to cancellations of delayed events: %w", err)
-	}
-	return sub, nil
-}
-
-// unscheduleWait bounds what one request may take.
-const unscheduleWait = 10 * time.Second
-
-// unschedule answers one request, on the goroutine of the subscription: they are few.
-func (c *Consumer) unschedule(m *nats.Msg) {
-	owner, worker, _ := c.cfg.Prefix.ParseUnschedule(m.Subject) // Cancel says what is wrong with them
-	if m.Reply == "" || c.decoder.CheckReplyTo(m.Reply, owner) != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), unscheduleWait)
-	defer cancel()
-	var a events.Unscheduled
-	var err error
-	if a.Cancelled, err = NewSchedules(c.js, c.cfg.Prefix).Cancel(ctx, owner, worker, string(m.Data)); err != nil {
-		a.Error = err.Error()
-	}
-	body, _ := json.Marshal(a)      // a number and a string cannot fail
-	_ = c.nc.Publish(m.Reply, body) // not connected: whoever asks asks again
 }

@@ -60,7 +60,7 @@ func (c *Consumer) settleLoop(life context.Context) {
 		case <-c.inbox.wake:
 		case now := <-tick.C:
 			c.asker.expire(now)
-			c.bodies.expire(now)
+			c.bodies.tick(now)
 			c.parkRound(now)
 		}
 		c.inbox.mu.Lock()
@@ -91,6 +91,10 @@ func (c *Consumer) settleOne(s events.Settlement) {
 		c.log.Error().Str("event", s.Event.ID).Msg("settlement of an event that was never submitted; ignored")
 		return
 	}
+	if h.lapsed {
+		c.settleLapsed(s)
+		return
+	}
 	if s.Outcome.Verdict == events.None {
 		h.answers(s.Reply)
 		if s.Reply != nil && s.Event.ReplyTo != "" {
@@ -112,13 +116,28 @@ func (c *Consumer) settleOne(s events.Settlement) {
 		return
 	}
 	if h.superseded { // however its run ended: it is not wanted any more
-		if s.Outcome.Verdict == events.Park { // dispatch has counted it
-			c.parking.opened(h.event)
-			c.parking.closed(h.event, 0)
-		}
+		c.notParked(s)
 		s.Reply, s.Outcome = nil, events.Outcome{Verdict: events.Ack, Version: s.Outcome.Version}
 	}
 	c.carryOut(h, s)
+}
+
+// settleLapsed is for an event whose stream was deleted: nothing is said of it to anybody.
+func (c *Consumer) settleLapsed(s events.Settlement) {
+	if s.Outcome.Verdict != events.None && s.Outcome.Verdict != events.Share {
+		c.notParked(s)
+	}
+	if s.Reply != nil && s.Reply.Stream != nil {
+		s.Reply.Stream.Cancel("the event's stream was deleted")
+	}
+}
+
+// notParked counts an event that was to be parked, and will not be: dispatch has counted it.
+func (c *Consumer) notParked(s events.Settlement) {
+	if s.Outcome.Verdict == events.Park {
+		c.parking.opened(s.Event)
+		c.parking.closed(s.Event, 0)
+	}
 }
 
 // settleLater settles again when s could not be replied. A closure in settleOne would cost every event.
@@ -130,6 +149,10 @@ func (c *Consumer) settleLater(s events.Settlement, err error) {
 // carryOut is the one place where an event is replied to and ended. h is in phase settling. It
 // runs on the settle goroutine.
 func (c *Consumer) carryOut(h *held, s events.Settlement) {
+	if h.lapsed { // since it was tried first
+		c.settleLapsed(s)
+		return
+	}
 	h.answers(s.Reply)
 	h.brief = s.Brief
 	if s.Reply != nil && s.Event.ReplyTo != "" {
@@ -201,8 +224,17 @@ func (c *Consumer) giveBackRunning(batch []*events.Event) {
 }
 
 // nak gives h back.
-func (c *Consumer) nak(h *held) {
-	if err := c.nc.Publish(c.table.ackSubject(h), nakBody); err != nil {
+func (c *Consumer) nak(h *held) { c.nakWith(h, nakBody) }
+
+func (c *Consumer) nakWith(h *held, body []byte) {
+	if h.lapsed {
+		return
+	}
+	if c.table.unsure(h) {
+		c.doIn(lifeWait, func() { c.nakWith(h, body) })
+		return
+	}
+	if err := c.nc.Publish(c.table.ackSubject(h), body); err != nil {
 		c.log.Warn().Err(err).Str("event", h.event.ID).Msg("event could not be given back; it comes back when its lease ends")
 	}
 	c.metrics.ended(h.event.Kind, events.Return)

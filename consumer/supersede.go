@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // supersession tells every process that the event of a newer tick is there, of a schedule that replaces.
@@ -54,7 +55,7 @@ func (c *Consumer) takeOver(h *held) {
 					c.endSuperseded(h)
 				}
 			})
-		case first.Seq < e.Origin.Seq, last.Seq > e.Origin.Seq: // which had waited for a retry, and came after us
+		case first.Sequence < e.Origin.Seq, last.Sequence > e.Origin.Seq: // which had waited for a retry, and came after us
 			body, _ := json.Marshal(supersession{e.Owner, e.Worker, e.Key, e.ScheduledTime}) // strings and a number cannot fail
 			_ = c.nc.Publish(c.supersedeSubject(), body)                                     // not connected: told again
 			c.doIn(supersedeAgain, func() { c.takeOver(h) })
@@ -72,11 +73,7 @@ func (c *Consumer) takenOver(h *held) {
 
 // tick is the time of the tick whose event m is, in milliseconds since the epoch.
 func (m *storedMsg) tick() int64 {
-	h, err := m.header()
-	if err != nil {
-		return 0
-	}
-	tick, err := strconv.ParseInt(h.Get(events.HeaderScheduledTime), 10, 64)
+	tick, err := strconv.ParseInt(m.Header.Get(events.HeaderScheduledTime), 10, 64)
 	if err != nil {
 		return 0
 	}
@@ -93,8 +90,7 @@ func (c *Consumer) ends(filter string, done func(first, last *storedMsg, err err
 			done(nil, nil, err)
 			return
 		}
-		body, _ := json.Marshal(map[string]any{"seq": 1, "next_by_subj": filter}) // a number and a string cannot fail
-		c.lookUpBy(StreamSchedules, body, func(first *storedMsg, err error) {
+		c.lookUpBy(StreamSchedules, stored.Request{Seq: 1, Next: filter}, func(first *storedMsg, err error) {
 			if err == nil && first == nil { // it has gone meanwhile
 				first = last
 			}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 const (
@@ -63,11 +65,7 @@ func (c *Consumer) sweep(ctx context.Context, name, lane string) (young bool, er
 	case c.cfg.Replicas > 1:
 		return false, nil
 	}
-	stream, err := c.js.Stream(ctx, name)
-	if err != nil {
-		return false, err
-	}
-	for m, err := range messages(ctx, stream, info.Config.FilterSubject, 1) {
+	for m, err := range stored.All(ctx, c.nc, name, info.Config.FilterSubject, 1) {
 		if err != nil {
 			return young, err
 		}

@@ -22,7 +22,8 @@ type ticker struct {
 	node  string
 	now   func() time.Time
 	log   zerolog.Logger
-	made  func(n int) // counts events
+	made  func(n int)                                  // counts events
+	full  func(ctx context.Context, owner string) bool // it has so many events there that no more ticks are made for it
 	told  atomic.Pointer[func(owner, worker, schedule string, tick time.Time)]
 
 	wake chan struct{}
@@ -33,15 +34,21 @@ type ticker struct {
 }
 
 func newTicker(store tickStore, node string, now func() time.Time, log zerolog.Logger) *ticker {
-	return &ticker{store: store, node: node, now: now, log: log, made: func(int) {}, wake: make(chan struct{}, 1), live: map[string][]*liveSchedule{}}
+	return &ticker{store: store, node: node, now: now, log: log, made: func(int) {}, full: func(context.Context, string) bool { return false }, wake: make(chan struct{}, 1), live: map[string][]*liveSchedule{}}
 }
 
 // Install makes the schedules of w, the active version of its worker from now on, live in this process; those of the version before
 // are no more. It may be called from any goroutine and does not block.
-func (c *Consumer) Install(w *events.Worker) { c.ticker.install(w) }
+func (c *Consumer) Install(w *events.Worker) {
+	c.residents.add(w.Owner, w.Name)
+	c.ticker.install(w)
+}
 
 // Remove ends the schedules of a worker. It may be called from any goroutine and does not block.
-func (c *Consumer) Remove(owner, worker string) { c.ticker.remove(owner, worker) }
+func (c *Consumer) Remove(owner, worker string) {
+	c.residents.remove(owner, worker)
+	c.ticker.remove(owner, worker)
+}
 
 // OnTick has f called for every tick that this process makes from now on. f must not block.
 func (c *Consumer) OnTick(f func(owner, worker, schedule string, tick time.Time)) {
@@ -186,6 +193,11 @@ func (t *ticker) tick(ctx context.Context, s *liveSchedule) (err error) {
 	if patience := standby(); s.state != nil && s.state.Node != t.node && now.Before(last.Add(patience)) {
 		s.known, s.next = false, last.Add(patience)
 		return nil
+	}
+	if len(ticks) > 0 && t.full(ctx, s.owner) {
+		t.log.Warn().Str("worker", s.owner+"/"+s.worker).Str("schedule", s.schedule.Name).Time("tick", last).
+			Msg("tick is left out: its owner has more events waiting than its share")
+		ticks = nil
 	}
 	return t.make(ctx, s, ticks, last)
 }

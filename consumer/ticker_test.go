@@ -208,6 +208,22 @@ func TestMisfire(t *testing.T) {
 	require.Equal(t, []int64{3000, 3600}, got["all"])
 }
 
+// An owner that has too many events waiting gets no more of ticks, and those that come when it has fewer.
+func TestTicksOfAnOwnerThatHasTooMany(t *testing.T) {
+	s := newSimulation(t, "2026-01-01T00:00:00Z")
+	start := s.now
+	tick := s.ticker("a", 0)
+	full := true
+	tick.full = func(_ context.Context, owner string) bool { return full && owner == "acme" }
+	tick.install(s.worker(1, events.Schedule{Name: "s", Cron: "* * * * *"}))
+	for minute := range 6 {
+		full = minute < 3
+		s.now = start.Add(time.Duration(minute) * time.Minute)
+		s.settle(tick)
+	}
+	require.Equal(t, map[string][]int64{"s": {180, 240, 300}}, s.take(start))
+}
+
 func TestForbiddenOverlap(t *testing.T) {
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now

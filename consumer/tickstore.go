@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // tickStore is the stream of schedules as the ticker uses it.
@@ -29,20 +30,20 @@ const (
 
 // read gets a schedule's state and its sequence from the stream's leader; nil and 0 when there is none.
 func (s tickStore) read(ctx context.Context, owner, worker, name string) (*tickState, uint64, error) {
-	body, _ := json.Marshal(map[string]string{"last_by_subj": s.subjects.ScheduleState(owner, worker, name)}) // two strings cannot fail
-	answer, err := s.request(ctx, &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + StreamSchedules, Data: body})
-	if err != nil {
-		return nil, 0, err
-	}
-	m, err := parseStored(answer)
-	if m == nil || err != nil {
+	ctx, cancel := context.WithTimeout(ctx, tickWait)
+	defer cancel()
+	m, err := stored.Get(ctx, s.nc, StreamSchedules, stored.Request{Last: s.subjects.ScheduleState(owner, worker, name)})
+	switch {
+	case errors.Is(err, stored.ErrNone):
+		return nil, 0, nil
+	case err != nil:
 		return nil, 0, err
 	}
 	st := &tickState{}
 	if err := json.Unmarshal(m.Data, st); err != nil {
-		return nil, m.Seq, nil // not ours, or broken: it is overwritten
+		return nil, m.Sequence, nil // not ours, or broken: it is overwritten
 	}
-	return st, m.Seq, nil
+	return st, m.Sequence, nil
 }
 
 // commit stores the state of a schedule in place of the one with sequence s.seq, and the events of ticks: all of it or nothing. It

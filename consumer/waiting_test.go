@@ -1,6 +1,8 @@
 package consumer_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,4 +65,93 @@ func TestWaitingEventsOfAnOwnerAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Purge(t.Context(), jetstream.WithPurgeSubject(subjects.WaitingEvents("acme", "", ""))))
 	require.Eventually(t, func() bool { delayed("acme", "again"); return waiting("acme") >= 5 }, patience, 20*time.Millisecond)
+}
+
+// However few its events are, an owner may have no more bytes of them waiting than are free.
+func TestWaitingBytesOfAnOwnerAreBounded(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	cfg := testConfig()
+	cfg.MaxBytes, cfg.OwnerMaxWaiting = 4<<20, 0
+	start(t, nc, cfg, &dispatcher{handle: ack})
+	refused := func(owner string) (n int) {
+		for l, err := range consumer.NewDeadLetters(js, subjects).List(t.Context(), consumer.Filter{Owner: owner}) {
+			require.NoError(t, err)
+			require.Equal(t, events.ReasonRate, l.Failure.Reason)
+			require.Contains(t, l.Failure.Message, "bytes of events of owner acme wait for their time already")
+			n++
+		}
+		return n
+	}
+	delayed := func(owner string, size int) {
+		publish(t, nc, events.Task, owner, nats.Header{events.HeaderDeliverAfter: {"1h"}}, strings.Repeat("x", size))
+	}
+	delayed("bob", 100)
+	require.Eventually(t, func() bool {
+		delayed("acme", 100<<10)
+		return refused("acme") >= 5
+	}, patience, time.Millisecond)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Less(t, bytesOf(t, js, consumer.StreamSchedules), uint64(4<<20))
+	for range 5 {
+		delayed("bob", 100)
+	}
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Zero(t, refused("bob"))
+}
+
+// An owner that may have no more events waiting, neither in the process nor in JetStream, has a failed one end at once.
+func TestRetryForWhichThereIsNoRoom(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	cfg := testConfig()
+	cfg.OwnerMaxWaiting = 20
+	d := &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+		return events.Settlement{Event: e, Outcome: events.Outcome{
+			Verdict: events.Retry, Delay: time.Hour, Version: "1-a", Failure: events.Fail(events.ReasonException, "boom"), OnDead: &events.DeadHook{Subject: "_INBOX.told"},
+		}}, true
+	}}
+	start(t, nc, cfg, d)
+	told, err := nc.SubscribeSync("_INBOX.told")
+	require.NoError(t, err)
+	dl, n := consumer.NewDeadLetters(js, subjects), 0
+	require.Eventually(t, func() bool {
+		for range 20 {
+			n++
+			publish(t, nc, events.Task, "acme", nil, "x")
+		}
+		return len(letters(t, dl, consumer.Filter{Owner: "acme"})) >= 40
+	}, patience, time.Millisecond)
+	all := letters(t, dl, consumer.Filter{})
+	require.Equal(t, events.ReasonException, all[0].Failure.Reason)
+	require.Contains(t, all[0].Failure.Message, "boom; not run again: ")
+	require.Contains(t, all[0].Failure.Message, "of owner acme, or about as many, wait for their time already")
+	require.Equal(t, 1, all[0].Attempts)
+	require.Len(t, all[0].History, 1)
+	_, err = told.NextMsg(patience)
+	require.NoError(t, err)
+}
+
+// A publisher may say of its events that they are replays; what is noted of those does not grow without bound.
+func TestClaimsOfAnOwnerAreBounded(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	kv := func() int {
+		s, err := js.Stream(t.Context(), "KV_"+consumer.BucketAttempts)
+		require.NoError(t, err)
+		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter("$KV."+consumer.BucketAttempts+".replay.>"))
+		require.NoError(t, err)
+		return len(info.State.Subjects)
+	}
+	cfg := testConfig()
+	cfg.Window = 1024
+	start(t, nc, cfg, &dispatcher{handle: ack, inline: true, forget: true})
+	const n = 12_500
+	publish(t, nc, events.Task, "beta", nats.Header{"Dead-Replay": {fmt.Sprintf("%032x.1.nonce", 1)}}, "x")
+	for i := range n {
+		require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"), Header: nats.Header{"Dead-Replay": {fmt.Sprintf("%032x.1.nonce", i)}}}))
+	}
+	publish(t, nc, events.Task, "acme", nil, "x")
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Eventually(t, func() bool { m := kv(); return m > 10_000 && m < 11_100 }, patience, 10*time.Millisecond)
 }

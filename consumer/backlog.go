@@ -1,0 +1,49 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Backlog is how many events of one worker JetStream has that have not ended.
+type Backlog struct {
+	Stored  uint64 // in the event stream; those that run now among them
+	Parked  uint64 // until their owner has room
+	Delayed uint64 // until their time
+}
+
+// Total is all of them.
+func (b Backlog) Total() uint64 { return b.Stored + b.Parked + b.Delayed }
+
+// BacklogOf counts the events of a worker. A stream that is not there has none.
+func BacklogOf(ctx context.Context, js jetstream.JetStream, s events.Subjects, owner, worker string) (b Backlog, err error) {
+	for _, in := range []struct {
+		stream, filter string
+		into           *uint64
+	}{
+		{StreamEvents, s.StoredFor(owner, worker), &b.Stored},
+		{StreamParked, s.ParkedFor(owner, worker), &b.Parked},
+		{StreamSchedules, s.WaitingEvents(owner, worker, ""), &b.Delayed},
+	} {
+		stream, err := js.Stream(ctx, in.stream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return b, fmt.Errorf("stream %s: %w", in.stream, err)
+		}
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(in.filter))
+		if err != nil {
+			return b, fmt.Errorf("stream %s: %w", in.stream, err)
+		}
+		for _, n := range info.State.Subjects {
+			*in.into += n
+		}
+	}
+	return b, nil
+}

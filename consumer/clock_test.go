@@ -1,0 +1,90 @@
+package consumer
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+func TestClockTellsTheTimeOfTheServer(t *testing.T) {
+	var k clock
+	began := time.Now()
+	require.Equal(t, began, k.at(began), "of a server that nobody has asked nothing is known")
+	deadline := began.Add(time.Minute)
+	require.WithinDuration(t, deadline, k.own(deadline), time.Millisecond)
+
+	server := began.Add(-5 * time.Minute)
+	k.read(server, began, began.Add(200*time.Millisecond))
+	require.Equal(t, server.Add(time.Hour), k.at(began.Add(time.Hour+100*time.Millisecond)))
+	require.WithinDuration(t, deadline.Add(5*time.Minute), k.own(deadline), time.Second)
+
+	k.read(server, began, began.Add(2*time.Second))
+	k.read(time.Time{}, began, began)
+	require.Equal(t, server.Add(time.Hour), k.at(began.Add(time.Hour+100*time.Millisecond)), "what took long, and what says nothing, is not believed")
+	k.read(server.Add(time.Second), began, began)
+	require.Equal(t, server.Add(time.Second), k.at(began))
+}
+
+// wrongClock is a dispatcher of a process whose clock is wrong.
+type wrongClock struct {
+	submitted chan *events.Event
+	c         *Consumer
+}
+
+func (d *wrongClock) Submit(batch []*events.Event) {
+	for _, e := range batch {
+		d.submitted <- e
+		d.c.Settle([]events.Settlement{{Event: e, Outcome: events.Outcome{
+			Verdict: events.Retry, Delay: time.Hour, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
+		}}})
+	}
+}
+
+// A process that is ten minutes slow judges deadlines, sets times and makes ticks as one whose clock is right.
+func TestProcessGoesByTheClockOfTheServer(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	cfg := DefaultConfig()
+	cfg.Node, cfg.MaxBytes, cfg.AckWait = "n", 64<<20, time.Hour // it does not look again soon
+	d := &wrongClock{submitted: make(chan *events.Event, 1)}
+	c, err := New(cfg, nc, d, zerolog.Nop(), nil)
+	require.NoError(t, err)
+	d.c = c
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx, ctx) }()
+	defer func() {
+		stop()
+		require.NoError(t, <-done)
+	}()
+	require.Eventually(t, func() bool { return c.Ready() == nil }, 20*time.Second, time.Millisecond)
+	now := time.Now()
+	require.WithinDuration(t, now, c.clock.now(), 5*time.Second, "it has looked")
+	const slow = 10 * time.Minute
+	c.clock.read(now.Add(slow), now, now)
+	require.WithinDuration(t, now.Add(slow), c.ticker.now(), 5*time.Second)
+
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: cfg.Prefix.Event(events.Task, "acme", "w"), Header: nats.Header{
+		"Deadline": {now.Add(slow + 30*time.Second).UTC().Format(time.RFC3339Nano)},
+	}})
+	require.NoError(t, err)
+	require.WithinDuration(t, now.Add(30*time.Second), (<-d.submitted).Deadline, 5*time.Second)
+	waiting := func() (at time.Time) {
+		for w, err := range NewSchedules(js, cfg.Prefix).Waiting(t.Context(), "acme", "w") {
+			require.NoError(t, err)
+			at = w.At
+		}
+		return at
+	}
+	require.Eventually(t, func() bool { return !waiting().IsZero() }, 20*time.Second, 10*time.Millisecond)
+	require.WithinDuration(t, now.Add(slow+time.Hour), waiting(), 5*time.Second)
+}

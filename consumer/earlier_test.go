@@ -1,0 +1,94 @@
+package consumer_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+// putOffAsBefore puts an event off as earlier binaries did: under a key that does not say when it was stored.
+func putOffAsBefore(t testing.TB, js jetstream.JetStream, e *events.Event, wait time.Duration) {
+	t.Helper()
+	as := *e
+	as.Key = e.FirstStored().Stream + "-" + strconv.FormatUint(e.FirstStored().Seq, 10)
+	header := nats.Header(events.EncodeParked(e))
+	header.Set("Nats-Schedule", "@at "+time.Now().Add(wait).UTC().Format(time.RFC3339Nano))
+	header.Set("Nats-Schedule-Target", subjects.Due(&as))
+	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Waiting(&as), Header: header, Data: e.Body})
+	require.NoError(t, err)
+}
+
+func storedEvent(t testing.TB, js jetstream.JetStream, seq uint64) *events.Event {
+	t.Helper()
+	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	require.NoError(t, err)
+	m, err := s.GetMsg(t.Context(), seq)
+	require.NoError(t, err)
+	e, f := events.Decoder{Subjects: subjects}.Decode(
+		events.Origin{Stream: consumer.StreamEvents, Seq: seq, Subject: m.Subject}, events.Header(m.Header), m.Data, m.Time)
+	require.Nil(t, f)
+	return e
+}
+
+// What an earlier binary has put off runs, and may be put off again, by either.
+func TestEventsThatEarlierBinariesPutOffRun(t *testing.T) {
+	nc := connect(t)
+	js := jetStream(t, nc)
+	cfg := testConfig()
+	cfg.LongRetry = 100 * time.Millisecond
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
+	e := storedEvent(t, js, publish(t, nc, events.Task, "acme", nil, "x"))
+	putOffAsBefore(t, js, e, 500*time.Millisecond)
+	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	require.NoError(t, err)
+	require.NoError(t, s.DeleteMsg(t.Context(), e.Origin.Seq))
+
+	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+		if e.Attempt > 2 {
+			return ack(e)
+		}
+		return events.Settlement{Event: e, Outcome: events.Outcome{
+			Verdict: events.Retry, Delay: 300 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
+		}}, true
+	}}
+	start(t, nc, cfg, d)
+	require.Eventually(t, func() bool { return len(d.events()) == 3 }, patience, time.Millisecond)
+	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+}
+
+// An event that comes again after an earlier binary has put it off is not put off twice.
+func TestTwinsThatEarlierBinariesPutOffAreFound(t *testing.T) {
+	srv := natstest.Start(t)
+	pub := natstest.Connect(t, srv)
+	js := jetStream(t, pub)
+	cfg := shortLease()
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, pub.MaxPayload()))
+	at := time.Now().Add(time.Hour)
+	seq := publish(t, pub, events.Task, "acme", nats.Header{"Deliver-At": {at.UTC().Format(time.RFC3339Nano)}}, "x")
+	lane, err := js.Consumer(t.Context(), consumer.StreamEvents, "lane-"+laneOf(t, js, seq))
+	require.NoError(t, err)
+	_, err = lane.Next() // as the process that died before the ack
+	require.NoError(t, err)
+	putOffAsBefore(t, js, storedEvent(t, js, seq), time.Until(at))
+
+	d := &dispatcher{handle: ack}
+	start(t, natstest.Connect(t, srv), cfg, d)
+	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.Equal(t, 1, stored(t, js, consumer.StreamSchedules))
+	require.Empty(t, d.events())
+}
+
+func laneOf(t testing.TB, js jetstream.JetStream, seq uint64) string {
+	t.Helper()
+	lane, _, _, _, ok := subjects.ParseStored(storedEvent(t, js, seq).Origin.Subject)
+	require.True(t, ok)
+	return strconv.Itoa(lane)
+}

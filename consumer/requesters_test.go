@@ -1,0 +1,36 @@
+package consumer
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Who hangs up is found among any number of held events at the same cost, once, and by its own name only.
+func TestWhoHangsUpIsFoundByName(t *testing.T) {
+	table := table{left: func(int) {}}
+	var from source
+	hold := func(owner, worker, replyTo string) *held {
+		h := &held{from: &from, event: &events.Event{Owner: owner, Worker: worker, ReplyTo: replyTo, Requester: &events.Requester{Credit: 1}}}
+		table.add([]*held{h})
+		return h
+	}
+	var many []*held
+	for i := range 1000 {
+		many = append(many, hold("acme", "w", "_INBOX.acme.same"), hold("acme", "w", fmt.Sprint("_INBOX.acme.", i)))
+	}
+	beta := hold("beta", "w", "_INBOX.acme.same")
+	require.Empty(t, table.hangUp("beta", "v", []byte("_INBOX.acme.same")))
+	nobody := []byte("_INBOX.acme.nobody")
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { table.hangUp("acme", "w", nobody) }), 1.0, "a message lists no events")
+	require.Equal(t, []*held{beta}, table.hangUp("beta", "w", []byte("_INBOX.acme.same")))
+	require.Empty(t, table.hangUp("beta", "w", []byte("_INBOX.acme.same")), "once")
+	table.remove(many[0], many[4])
+	require.Len(t, table.hangUp("acme", "w", []byte("_INBOX.acme.same")), 998)
+	table.remove(append(many, beta)...)
+	require.Empty(t, table.requesters, "nothing is left of events that have gone")
+	require.Zero(t, table.len())
+}
