@@ -169,6 +169,9 @@ func (p *patient) limits(info *jetstream.AccountInfo) {
 		if a.Stream != nil && a.Stream.MaxBytes > 0 {
 			reserve += a.Stream.MaxBytes
 		}
+		if a.Bucket != nil && a.Bucket.MaxBytes > 0 {
+			reserve += a.Bucket.MaxBytes
+		}
 	}
 	if l.MaxStreams > 0 && l.MaxStreams < streams {
 		p.bad("limits", "raise the account's limit of streams", "the account may have %d streams, and a fleet has %d", l.MaxStreams, streams)

@@ -3,8 +3,8 @@ package doctor_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 func fleetConfig() consumer.Config {
 	c := consumer.DefaultConfig()
-	c.Node, c.MaxBytes, c.Heartbeat = "test", 64<<20, 200*time.Millisecond
+	c.Node, c.MaxBytes, c.DeadLetterBytes, c.Heartbeat = "test", 64<<20, 64<<20, 200*time.Millisecond
 	return c
 }
 
@@ -207,23 +207,19 @@ jetstream: { max_file_store: 10GB }
 	lines = doctor.Examine(t.Context(), config(nc, fleetConfig()))
 	said(t, lines, doctor.Bad, "limits", "may have 2 streams")
 	said(t, lines, doctor.Warn, "limits", "may have 3 consumers")
-	said(t, lines, doctor.Bad, "limits", "may store 100.0MiB, and the fleet's streams reserve 200.0MiB")
+	said(t, lines, doctor.Bad, "limits", "may store 100.0MiB, and the fleet's streams reserve 328.0MiB")
 }
 
 // monitored starts a server with a monitoring port, and returns that port's URL.
-func monitored(t *testing.T, always bool) (*nats.Conn, string) {
+func monitored(t *testing.T, o *server.Options) (*nats.Conn, string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
-	nc := broken(t, &server.Options{JetStream: true, SyncAlways: always, HTTPHost: "127.0.0.1", HTTPPort: port})
-	return nc, fmt.Sprintf("http://127.0.0.1:%d/", port)
+	o.HTTPHost, o.HTTPPort = "127.0.0.1", natstest.FreePort(t)
+	return broken(t, o), fmt.Sprintf("http://127.0.0.1:%d/", o.HTTPPort)
 }
 
 func TestDurabilityIsWhatTheServerDoes(t *testing.T) {
 	for _, always := range []bool{true, false} {
-		nc, url := monitored(t, always)
+		nc, url := monitored(t, &server.Options{JetStream: true, SyncAlways: always})
 		c := fleetConfig()
 		makeAssets(t, nc, c)
 		asked := config(nc, c)
@@ -258,7 +254,36 @@ jetstream { sync_interval: 10s }
 	nc := broken(t, o, nats.UserInfo("a", "a"))
 	s, err := doctor.AskSync(t.Context(), nc, nil)
 	require.NoError(t, err)
+	require.Positive(t, s.Most)
+	s.Most, s.Stored = 0, 0
 	require.Equal(t, doctor.Sync{Known: true, Interval: 10 * time.Second, Servers: 1, From: "$SYS"}, s)
+}
+
+// An interval that is longer than nats-server's own is named, and one that is long because of missing quotes is bad.
+func TestLongSyncIntervals(t *testing.T) {
+	for interval, want := range map[string]struct {
+		level doctor.Level
+		text  string
+	}{
+		"2m":     {doctor.Bad, "a power cut loses what was acknowledged in the last 555h33m20s"},
+		`"11m"`:  {doctor.Bad, "in the last 11m0s"},
+		`"150s"`: {doctor.Warn, "sync_interval is 2m30s, and nats-server's own is 2m0s"},
+		`"2m"`:   {doctor.OK, "to disk at most 2m0s later"},
+		"always": {doctor.OK, "on disk before the publisher is told"},
+	} {
+		t.Run(interval, func(t *testing.T) {
+			conf := filepath.Join(t.TempDir(), "c.conf")
+			require.NoError(t, os.WriteFile(conf, []byte("jetstream { sync_interval: "+interval+" }\n"), 0o600))
+			o, err := server.ProcessConfigFile(conf)
+			require.NoError(t, err)
+			nc, monitor := monitored(t, o)
+			c := fleetConfig()
+			makeAssets(t, nc, c)
+			asked := config(nc, c)
+			asked.Monitors = []string{monitor}
+			said(t, doctor.Examine(t.Context(), asked), want.level, "durability", want.text)
+		})
+	}
 }
 
 func TestClusterWithAServerAway(t *testing.T) {

@@ -21,6 +21,7 @@ func (p *patient) assets(ctx context.Context) []found {
 	var all []found
 	as := 0
 	var missing []string
+	foreign := map[string]bool{} // streams of another fleet
 	for _, a := range p.Assets {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		f, err := assets.Look(ctx, p.js, a)
@@ -28,6 +29,10 @@ func (p *patient) assets(ctx context.Context) []found {
 		switch {
 		case err != nil:
 			p.bad("assets", "see that this user may use $JS.API, and that the cluster has a leader", "%v", err)
+		case f.Foreign != nil:
+			foreign[a.StreamName()] = true
+			p.bad("prefix", "set PINWHEEL_PREFIX as the fleet has it", "%v", f.Foreign)
+		case a.Consumer != nil && foreign[a.Of]: // and so are its consumers
 		case f.Missing:
 			missing = append(missing, a.String())
 		case f.Newer():
@@ -56,6 +61,11 @@ func (p *patient) assets(ctx context.Context) []found {
 	return all
 }
 
+// longInterval is a sync_interval that no one sets on purpose.
+const longInterval = 10 * time.Minute
+
+const syncDo = `set sync_interval: "2m" in the jetstream block, with the quotes: nats-server reads 2m without them as 2 000 000 seconds`
+
 // durability says what a stored event survives.
 func (p *patient) durability(ctx context.Context, all []found) {
 	replicas := 0
@@ -69,6 +79,9 @@ func (p *patient) durability(ctx context.Context, all []found) {
 	}
 	sync, err := AskSync(ctx, p.NC, p.Monitors)
 	words := sync.Words(replicas)
+	if sync.Most > 0 {
+		p.full("disk", "the fullest server's storage", sync.Stored, sync.Most)
+	}
 	switch {
 	case p.Fsync && sync.Known && !sync.Always:
 		p.bad("durability", "set sync_interval: always in the jetstream block of every nats-server", "PINWHEEL_DURABILITY asks for fsync, and the server does not: %s", words)
@@ -76,6 +89,10 @@ func (p *patient) durability(ctx context.Context, all []found) {
 		p.warn("durability", "let PINWHEEL_NATS_MONITOR name the monitoring ports of all servers", "PINWHEEL_DURABILITY asks for fsync, and whether the server does cannot be told: %v", err)
 	case !sync.Known:
 		p.ok("durability", "%s (%v)", words, err)
+	case !sync.Always && sync.Interval > longInterval:
+		p.bad("durability", syncDo, "a power cut loses what was acknowledged in the last %s: %s", sync.Interval, words)
+	case !sync.Always && sync.Interval > DefaultInterval:
+		p.warn("durability", syncDo, "sync_interval is %s, and nats-server's own is %s: %s", sync.Interval, DefaultInterval, words)
 	default:
 		p.ok("durability", "%s", words)
 	}
@@ -124,7 +141,7 @@ func (p *patient) cluster(all []found) {
 // fullness looks at streams that refuse publishers when they are full.
 func (p *patient) fullness(all []found) {
 	for _, f := range all {
-		if f.Asset.Stream != nil && f.Finding.Stream.Config.MaxBytes > 0 {
+		if f.Asset.Consumer == nil && f.Finding.Stream.Config.MaxBytes > 0 {
 			p.full("disk", f.Asset.String(), f.Finding.Stream.State.Bytes, f.Finding.Stream.Config.MaxBytes)
 		}
 	}

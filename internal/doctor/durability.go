@@ -19,6 +19,8 @@ type Sync struct {
 	Interval time.Duration // or at most this much later, on the slowest of them
 	Servers  int           // that have told
 	From     string        // who has told
+	Stored   uint64        // bytes stored by the server that is fullest
+	Most     int64         // and that it may store
 }
 
 // DefaultInterval is nats-server's own.
@@ -35,6 +37,14 @@ type jsz struct {
 	Store uint64 `json:"storage"`
 }
 
+// fuller are the bytes stored, and those that may be, of s or of the server that tells z, whichever is fuller.
+func (s Sync) fuller(z jsz) (stored uint64, most int64) {
+	if most := z.Config.MaxStore; most > 0 && (s.Most == 0 || float64(z.Store)/float64(most) > float64(s.Stored)/float64(s.Most)) {
+		return z.Store, most
+	}
+	return s.Stored, s.Most
+}
+
 // sync puts what one server tells to what the others have told.
 func (s Sync) and(z jsz, from string) Sync {
 	if z.Disabled {
@@ -45,6 +55,7 @@ func (s Sync) and(z jsz, from string) Sync {
 		one.Always = one.Always && s.Always
 		one.Interval = max(one.Interval, s.Interval)
 	}
+	one.Stored, one.Most = s.fuller(z)
 	return one
 }
 

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,6 +62,16 @@ func (p *patient) skew(whose string, ahead, give time.Duration) {
 	}
 }
 
+// told is what a process says of itself on $SRV.STATS.
+type told struct {
+	Now      time.Time `json:"now"`
+	Vanished int       `json:"vanished"`
+	Consumer *struct {
+		Ready   bool   `json:"ready"`
+		Storage string `json:"storage"`
+	} `json:"consumer"`
+}
+
 // processes asks the processes of the fleet who they are and what their clocks say.
 func (p *patient) processes(ctx context.Context) {
 	asked := time.Now()
@@ -70,35 +81,23 @@ func (p *patient) processes(ctx context.Context) {
 		return
 	}
 	versions := map[string]int{}
-	n, notReady := 0, 0
+	n, notReady, vanished := 0, 0, 0
 	for _, m := range answers {
 		var s micro.Stats
 		if json.Unmarshal(m.Data, &s) != nil || s.Metadata["prefix"] != string(p.Subjects) {
 			continue
 		}
 		n++
-		version := s.Metadata["version"]
-		if version == "" {
-			version = s.Version
-		}
-		versions[version]++
-		var data struct {
-			Now      time.Time `json:"now"`
-			Consumer *struct {
-				Ready bool `json:"ready"`
-			} `json:"consumer"`
-		}
-		for _, e := range s.Endpoints {
-			if json.Unmarshal(e.Data, &data) == nil && data.Consumer != nil {
-				break
-			}
-		}
+		versions[cmp.Or(s.Metadata["version"], s.Version)]++
+		data := p.process(&s, asked)
 		if data.Consumer != nil && !data.Consumer.Ready {
 			notReady++
 		}
-		if late := data.Now.Sub(asked); !data.Now.IsZero() && (late < -skewWarn || late > answerWait+skewWarn) {
-			p.skew("the clock of process "+s.Metadata["node"], late, answerWait/2)
-		}
+		vanished = max(vanished, data.Vanished)
+	}
+	if vanished > 0 {
+		p.bad("workers", "restore the bucket of workers, or deploy them again; 'pinwheel workers rm' ends one for good",
+			"%d workers run though their records are gone and nobody has removed them: processes that start do not have them", vanished)
 	}
 	switch {
 	case n == 0:
@@ -112,6 +111,22 @@ func (p *patient) processes(ctx context.Context) {
 	if len(versions) > 1 || p.Version != "" && versions[p.Version] == 0 {
 		p.warn("versions", "let all run the same, once a rolling restart is over", "the processes run %s; this is %s", counts(versions), p.Version)
 	}
+}
+
+// process looks at what one process says of itself.
+func (p *patient) process(s *micro.Stats, asked time.Time) (data told) {
+	for _, e := range s.Endpoints {
+		if json.Unmarshal(e.Data, &data) == nil && data.Consumer != nil {
+			break
+		}
+	}
+	if data.Consumer != nil && data.Consumer.Storage != "" {
+		p.bad("disk", "make room, or raise the limit: what cannot be stored is refused, or waits", "process %s: %s", s.Metadata["node"], data.Consumer.Storage)
+	}
+	if late := data.Now.Sub(asked); !data.Now.IsZero() && (late < -skewWarn || late > answerWait+skewWarn) {
+		p.skew("the clock of process "+s.Metadata["node"], late, answerWait/2)
+	}
+	return data
 }
 
 func counts(m map[string]int) string {
