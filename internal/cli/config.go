@@ -49,13 +49,13 @@ type Config struct {
 	LogLevel  string `split_words:"true" default:"info" meaning:"Least important messages to log" allowed:"one of debug, info, warn, error"`
 	LogFormat string `split_words:"true" default:"auto" meaning:"How log messages are written; auto is console on a terminal and json otherwise" allowed:"one of auto, console, json"`
 
-	Processes         int   `split_words:"true" default:"0" meaning:"Processes of serve that run JavaScript, under a supervisor that replaces those that die. 0: serve runs it itself, as dev does" allowed:"0 to 64"`
+	Processes         int   `split_words:"true" default:"1" meaning:"Processes of serve that run JavaScript, under a supervisor that replaces those that die or should be replaced. 0: serve runs it itself, as dev does, and what takes V8 down takes serve down" allowed:"0 to 64"`
 	Threads           int   `split_words:"true" default:"0" meaning:"Pinned threads that run JavaScript. 0: one for each CPU that may be used, shared out among PINWHEEL_PROCESSES" allowed:"0 to 64"`
 	BackgroundThreads int   `split_words:"true" default:"-1" meaning:"Pinned threads beside those, of a lower priority, for owners that take more than their share of the CPU. -1: as many as the others up to 4, and an eighth of more" allowed:"-1 to 64"`
 	Slots             int   `split_words:"true" default:"64" meaning:"Events in progress on one thread; most of them wait for I/O" allowed:"1 to 10000"`
 	Window            int   `split_words:"true" default:"1024" meaning:"Events that the process holds at once: queued, running, waiting for a retry or being settled" allowed:"32 to 1048576"`
 	MaxIsolates       int   `split_words:"true" default:"500" meaning:"V8 isolates in the process" allowed:"1 to 2000"`
-	HeapMax           Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of all isolates of the process together; idle isolates are closed for it. 0: what V8 can hold, 3.5GiB less 128MiB for each thread, background threads too" allowed:"0, or a size from 64MiB to that"`
+	HeapMax           Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of all isolates of the process together, and what is held for what runs in them; idle isolates are closed for it. 0: what V8 can hold, 3.5GiB less 128MiB for each thread, background threads too" allowed:"0, or a size from 64MiB to that"`
 
 	ContextMaxReuses int   `split_words:"true" default:"1000" meaning:"Events after which it is looked whether a context is to be made anew, in the modes pinned and shared" allowed:"1 to 1000000000"`
 	ContextKeep      Bytes `split_words:"true" default:"32MiB" meaning:"Heap of an isolate up to which its contexts are kept on then. 0: none is" allowed:"0, or a size from 1MiB to 4GiB"`
@@ -64,7 +64,7 @@ type Config struct {
 
 	OwnerMaxRunning  int   `split_words:"true" default:"0" meaning:"Events of one owner in progress in this process. 0: three quarters of all slots" allowed:"0 to 640000"`
 	OwnerMaxIsolates int   `split_words:"true" default:"0" meaning:"V8 isolates of one owner in this process. 0: half of PINWHEEL_MAX_ISOLATES" allowed:"0 to 2000, and not above PINWHEEL_MAX_ISOLATES"`
-	OwnerHeapMax     Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of one owner in this process. 0: half of PINWHEEL_HEAP_MAX" allowed:"0, or a size from 1MiB to PINWHEEL_HEAP_MAX"`
+	OwnerHeapMax     Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of one owner in this process, and what is held for what runs in them. 0: half of PINWHEEL_HEAP_MAX" allowed:"0, or a size from 1MiB to PINWHEEL_HEAP_MAX"`
 	OwnerMaxWaiting  int   `split_words:"true" default:"100000" meaning:"Delayed events of one owner that wait in NATS for their time, about; more are refused. 0: any number" allowed:"0 to 100000000"`
 	Overtake         int   `split_words:"true" default:"10000" meaning:"Events of a lane that must wait before those of owners that have few there are brought past them. 0: never" allowed:"0 to 100000000"`
 	OwnerMaxQueued   int   `split_words:"true" default:"512" meaning:"Events of one owner that wait in this process; more are parked in NATS until there is room" allowed:"1 to 1000000"`
@@ -72,9 +72,10 @@ type Config struct {
 	AckWait      time.Duration `split_words:"true" default:"30s" meaning:"Time after which NATS gives the events of a process that died to another" allowed:"a duration from 200ms to 1h"`
 	DrainTimeout time.Duration `split_words:"true" default:"30s" meaning:"Time that running events have to finish after SIGTERM" allowed:"a duration from 0s to 1h"`
 
-	Heartbeat     time.Duration `split_words:"true" default:"2s" meaning:"How often NATS says that a lane without events lives; one that is silent for two and a half of them is asked again" allowed:"a duration from 100ms to 1m"`
-	DeadLetterAge time.Duration `split_words:"true" default:"720h" meaning:"How long dead letters are kept" allowed:"a duration from 1m"`
-	Durability    string        `split_words:"true" default:"default" meaning:"When stored events are on disk; fsync: before their publisher is told. NATS that is not embedded must be set so too" allowed:"default or fsync"`
+	Heartbeat       time.Duration `split_words:"true" default:"2s" meaning:"How often NATS says that a lane without events lives; one that is silent for two and a half of them is asked again" allowed:"a duration from 100ms to 1m"`
+	DeadLetterAge   time.Duration `split_words:"true" default:"720h" meaning:"How long dead letters are kept" allowed:"a duration from 1m"`
+	DeadLetterBytes Bytes         `split_words:"true" default:"1GiB" meaning:"Size of the stream of dead letters. An owner has at most as much of it as is free: beyond that its oldest letters go" allowed:"a size from 1MiB"`
+	Durability      string        `split_words:"true" default:"default" meaning:"When stored events are on disk; fsync: before their publisher is told. NATS that is not embedded must be set so too" allowed:"default or fsync"`
 
 	Duplicates time.Duration `split_words:"true" default:"2m" meaning:"Time for which the event stream remembers message ids: an id again within it is stored once. Costs the server memory for each id" allowed:"a duration from 100ms to 24h"`
 	ResultAge  time.Duration `split_words:"true" default:"24h" meaning:"Time for which results of idempotent workers are kept" allowed:"a duration from 1s to 720h"`
@@ -84,7 +85,7 @@ type Config struct {
 	Prefix   string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
 
 	ReplyPrefixes         List `split_words:"true" default:"_INBOX." meaning:"What a Reply-To may begin with; {owner} stands for the owner of the event" allowed:"subject prefixes with a comma between them, without wildcards, none of them beginning with $ or with PINWHEEL_PREFIX and a dot, and a dot after {owner}"`
-	AllowPrivateAddresses List `split_words:"true" meaning:"Private, loopback and link-local addresses that fetch() and WebSocket in a worker may reach. Empty: none" allowed:"host names, IP addresses and CIDR ranges with a comma between them"`
+	AllowPrivateAddresses List `split_words:"true" meaning:"Addresses that fetch() and WebSocket in a worker may reach although they are not public: private, loopback, link-local and other special ones. Empty: none" allowed:"host names, IP addresses and CIDR ranges with a comma between them"`
 }
 
 // Variable describes a variable of the environment.
@@ -214,6 +215,7 @@ func (c Config) checks() []check {
 		{"DrainTimeout", c.DrainTimeout, c.DrainTimeout >= 0 && c.DrainTimeout <= time.Hour},
 		{"Heartbeat", c.Heartbeat, c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Minute},
 		{"DeadLetterAge", c.DeadLetterAge, c.DeadLetterAge >= time.Minute},
+		{"DeadLetterBytes", c.DeadLetterBytes, c.DeadLetterBytes >= 1<<20},
 		{"Durability", c.Durability, c.Durability == "default" || c.Durability == "fsync"},
 		{"Duplicates", c.Duplicates, c.Duplicates >= 100*time.Millisecond && c.Duplicates <= 24*time.Hour},
 		{"ResultAge", c.ResultAge, c.ResultAge >= time.Second && c.ResultAge <= 720*time.Hour},

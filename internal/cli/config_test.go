@@ -29,9 +29,9 @@ func TestDefaultsAreValid(t *testing.T) {
 	c, err := LoadConfig()
 	require.NoError(t, err)
 	require.Equal(t, Config{
-		NatsPort: 4222, Data: ".pinwheel", AdminAddr: "127.0.0.1:8422", LogLevel: "info", LogFormat: "auto",
+		NatsPort: 4222, Data: ".pinwheel", AdminAddr: "127.0.0.1:8422", LogLevel: "info", LogFormat: "auto", Processes: 1,
 		BackgroundThreads: -1, Slots: 64, Window: 1024, MaxIsolates: 500, ContextMaxReuses: 1000, ContextKeep: 32 << 20, SpareIsolates: 2, CodeCache: 64 << 20, OwnerMaxWaiting: 100_000, Overtake: 10_000, OwnerMaxQueued: 512,
-		AckWait: 30 * time.Second, DrainTimeout: 30 * time.Second, Heartbeat: 2 * time.Second, DeadLetterAge: 720 * time.Hour, Durability: "default", Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, MaxBytes: 2 << 30, Replicas: 1, Prefix: "pinwheel",
+		AckWait: 30 * time.Second, DrainTimeout: 30 * time.Second, Heartbeat: 2 * time.Second, DeadLetterAge: 720 * time.Hour, DeadLetterBytes: 1 << 30, Durability: "default", Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, MaxBytes: 2 << 30, Replicas: 1, Prefix: "pinwheel",
 		ReplyPrefixes: List{"_INBOX."},
 	}, c)
 	require.Equal(t, "nats://127.0.0.1:4222", c.ClientURL())
@@ -45,7 +45,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		"PINWHEEL_NATS_URL": "nats://a:4222, tls://b", "PINWHEEL_NATS_CONTEXT": "", "PINWHEEL_NATS_CREDS": creds, "PINWHEEL_NATS_PORT": "-1",
 		"PINWHEEL_NATS_USER": "", "PINWHEEL_NATS_PASSWORD": "", "PINWHEEL_NATS_TOKEN": "", "PINWHEEL_NATS_NKEY": "",
 		"PINWHEEL_NATS_CA": creds, "PINWHEEL_NATS_CERT": creds, "PINWHEEL_NATS_KEY": creds, "PINWHEEL_NATS_MONITOR": "http://a:8222,https://b",
-		"PINWHEEL_HEARTBEAT": "1s", "PINWHEEL_DEAD_LETTER_AGE": "1h", "PINWHEEL_DURABILITY": "fsync", "PINWHEEL_PROFILING": "true",
+		"PINWHEEL_HEARTBEAT": "1s", "PINWHEEL_DEAD_LETTER_AGE": "1h", "PINWHEEL_DEAD_LETTER_BYTES": "2MiB", "PINWHEEL_DURABILITY": "fsync", "PINWHEEL_PROFILING": "true",
 		"PINWHEEL_CONTROL": "", "PINWHEEL_CONTROL_TOKEN": "0123456789abcdef", "PINWHEEL_DATA": "/d", "PINWHEEL_ADMIN_ADDR": ":0", "PINWHEEL_LOG_LEVEL": "warn", "PINWHEEL_LOG_FORMAT": "json",
 		"PINWHEEL_PROCESSES": "4", "PINWHEEL_THREADS": "2", "PINWHEEL_BACKGROUND_THREADS": "1", "PINWHEEL_SLOTS": "3", "PINWHEEL_WINDOW": "100", "PINWHEEL_MAX_ISOLATES": "5",
 		"PINWHEEL_HEAP_MAX": "128MiB", "PINWHEEL_CONTEXT_MAX_REUSES": "9", "PINWHEEL_CONTEXT_KEEP": "2MiB", "PINWHEEL_SPARE_ISOLATES": "1", "PINWHEEL_CODE_CACHE": "0",
@@ -69,7 +69,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 	require.Equal(t, Config{
 		NatsURL: "nats://a:4222, tls://b", NatsCreds: creds, NatsPort: -1, Data: "/d", AdminAddr: ":0", LogLevel: "warn", LogFormat: "json",
 		Processes: 4, Threads: 2, BackgroundThreads: 1, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20, ContextMaxReuses: 9, ContextKeep: 2 << 20, SpareIsolates: 1, OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20, OwnerMaxRunning: 6, OwnerMaxQueued: 7, OwnerMaxWaiting: 8, Overtake: 9, AckWait: time.Second,
-		NatsCA: creds, NatsCert: creds, NatsKey: creds, NatsMonitor: List{"http://a:8222", "https://b"}, Heartbeat: time.Second, DeadLetterAge: time.Hour, Durability: "fsync", Profiling: true, ControlToken: "0123456789abcdef",
+		NatsCA: creds, NatsCert: creds, NatsKey: creds, NatsMonitor: List{"http://a:8222", "https://b"}, Heartbeat: time.Second, DeadLetterAge: time.Hour, DeadLetterBytes: 2 << 20, Durability: "fsync", Profiling: true, ControlToken: "0123456789abcdef",
 		Duplicates: time.Hour, ResultAge: time.Minute, MaxBytes: 500e6, Replicas: 3, Prefix: "pw", ReplyPrefixes: List{"_INBOX.", "replies."},
 		AllowPrivateAddresses: List{"10.0.0.0/8", "::1", "db.internal", "localhost"},
 	}, c)
@@ -95,6 +95,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		{"NATS_CERT", "/no/such/file", "it is the path of a file that can be read"},
 		{"NATS_MONITOR", "host:8222", "it is URLs like http://host:8222"},
 		{"HEARTBEAT", "2h", "it is a duration from 100ms to 1m"},
+		{"DEAD_LETTER_BYTES", "1KiB", "it is a size from 1MiB"},
 		{"DEAD_LETTER_AGE", "1s", "it is a duration from 1m"},
 		{"DURABILITY", "full", "it is default or fsync"},
 		{"REPLY_PREFIXES", "_INBOX_{owner}", "and a dot after {owner}"},

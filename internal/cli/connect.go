@@ -11,10 +11,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/natscontext"
+	"golang.org/x/mod/semver"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assets"
 )
 
 // connectTimeout bounds the connection to one server.
@@ -66,6 +68,20 @@ func (e *env) connect(ctx context.Context) (*remote, error) { return e.connectFo
 
 // connectFor is connect for calls to the workers of an owner: replies may go to its inboxes.
 func (e *env) connectFor(ctx context.Context, owner string) (*remote, error) {
+	nc, err := e.dial(owner)
+	if err != nil {
+		return nil, err
+	}
+	c := &remote{nc: nc, subjects: events.Subjects(e.cfg.Prefix)}
+	if err := c.look(ctx); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// dial opens a connection and asks NATS for nothing more: an owner's user may not. Replies may go to the owner's inboxes.
+func (e *env) dial(owner string) (*nats.Conn, error) {
 	// What a server has against a message it tells later, out of order; complain prints it.
 	opts := []nats.Option{nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.natsErr.Store(&err) })}
 	if owner != "" {
@@ -81,12 +97,7 @@ func (e *env) connectFor(ctx context.Context, owner string) (*remote, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w; start a fleet with 'pinwheel dev FILE' or 'pinwheel serve', or say with PINWHEEL_NATS_URL where one is", err)
 	}
-	c := &remote{nc: nc, subjects: events.Subjects(e.cfg.Prefix)}
-	if err := c.look(ctx); err != nil {
-		nc.Close()
-		return nil, err
-	}
-	return c, nil
+	return nc, nil
 }
 
 // look finds the event stream, by which one knows that a fleet has been here.
@@ -106,6 +117,10 @@ func (c *remote) look(ctx context.Context) (err error) {
 	case err != nil:
 		return fmt.Errorf("stream %s at %s: %w", consumer.StreamEvents, c.nc.ConnectedUrlRedacted(), err)
 	}
+	wanted := consumer.Assets(consumer.Config{Prefix: c.subjects}, 0)
+	if err := assets.CheckPrefix(ctx, c.js, wanted[:1]); err != nil { // the event stream tells enough
+		return err
+	}
 	c.replicas = max(1, s.CachedInfo().Config.Replicas)
 	return nil
 }
@@ -123,4 +138,16 @@ func (c *remote) policies(ctx context.Context) (*deploy.Policies, error) {
 
 func (c *remote) deadLetters() *consumer.DeadLetters {
 	return consumer.NewDeadLetters(c.js, c.subjects)
+}
+
+// minServer is the oldest nats-server that a fleet works with: schedules with cron, and atomic batches.
+const minServer = "2.14"
+
+// checkServer refuses a server that lacks what the fleet needs, before anything is made on it. A version that cannot be read is let through.
+func checkServer(nc *nats.Conn) error {
+	v := nc.ConnectedServerVersion()
+	if v := "v" + v; semver.IsValid(v) && semver.Compare(semver.MajorMinor(v), "v"+minServer) < 0 {
+		return fmt.Errorf("nats-server at %s is %s: Pinwheel needs %s or later", nc.ConnectedUrlRedacted(), nc.ConnectedServerVersion(), minServer)
+	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // pool tells what GET /admin/pool tells. A request without sense is answered too: clients of old sent anything.
@@ -58,8 +59,8 @@ func (c *control) stored(ctx context.Context, stream, filter, pin string) (one s
 	if one.Messages, err = assets.Count(ctx, c.js, stream, pin); err != nil || one.Messages == 0 {
 		return one, err
 	}
-	first, err := s.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(filter))
-	if errors.Is(err, jetstream.ErrMsgNotFound) { // it has just left
+	first, err := stored.Get(ctx, c.f.nc, stream, stored.Request{Seq: 1, Next: filter})
+	if errors.Is(err, stored.ErrNone) { // it has just left
 		return one, nil
 	}
 	if err != nil {

@@ -72,7 +72,7 @@ func TestControlWaitingEvents(t *testing.T) {
 	ids, _ := waiting(`{"owner":"bob","worker":"w"}`)
 	require.Equal(t, []string{"bob e0"}, ids)
 	first, next := waiting(`{"owner":"acme","limit":2}`)
-	rest, end := waiting(fmt.Sprintf(`{"owner":"acme","limit":2,"after":%v}`, next))
+	rest, end := waiting(fmt.Sprintf(`{"owner":"acme","limit":2,"after":%.0f}`, next))
 	require.ElementsMatch(t, []string{"acme e0", "acme e1", "acme e2"}, append(first, rest...))
 	require.Len(t, rest, 1)
 	require.Nil(t, end)

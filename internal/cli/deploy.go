@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +25,9 @@ func newDeployCommand(e *env) *cobra.Command {
 	c := e.command(cobra.Command{
 		Use: "deploy PATH --owner OWNER", Short: "Make a source file the active version of a worker", Args: cobra.ExactArgs(1),
 		Long: "Bundles the JavaScript or TypeScript file with all it imports, loads it in an isolate to see that it works, and stores\n" +
-			"it; every process of the fleet activates it at once. NAME.pinwheel.json next to the file sets limits, retries and more.",
+			"it; every process of the fleet activates it at once. NAME.pinwheel.json next to the file sets limits, retries and more.\n\n" +
+			"Files are read from the file's project only: the nearest directory above it with a package.json, or the root of its\n" +
+			"workspaces, and node_modules above that. --root names other directories, and then no others are read.",
 		Example: "  pinwheel deploy examples/webhook.js --owner acme --var WEBHOOK_SECRET=s3cret --queue JOBS=webhook",
 	}, func(ctx context.Context, args []string) (err error) {
 		req.Path = args[0]
@@ -38,6 +42,7 @@ func newDeployCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&req.Owner, "owner", "", "owner of the worker (required)")
 	f.StringVar(&req.Name, "name", "", "name of the worker (default: the file's, without extension)")
+	f.StringArrayVar(&req.Roots, "root", nil, "`DIR` from which files may be read, in place of the file's project; may be repeated")
 	f.StringArrayVar(&vars, "var", nil, "`NAME=VALUE`: env.NAME is the string VALUE; may be repeated")
 	f.StringArrayVar(&queues, "queue", nil, "`NAME=WORKER`: env.NAME.send() makes a task of that worker; may be repeated")
 	return c
@@ -87,7 +92,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
-	b, err := deploy.Build(ctx, req.Path)
+	b, err := deploy.Build(ctx, req.Path, req.Roots...)
 	if errors.Is(err, fs.ErrNotExist) {
 		return usage("%s: no such file", req.Path)
 	}
@@ -127,6 +132,8 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	what := "deployed"
 	if !changed {
 		what = "unchanged"
+	} else if err := e.tellDropped(ctx, store, w); err != nil {
+		return err
 	}
 	taken, err := c.await(ctx, w)
 	if err != nil {
@@ -134,6 +141,30 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	}
 	_, err = fmt.Fprintf(e.out, "%s %s version %s (%s), %s\n", what, w.Target(), w.Version, kindList(w.Handlers), taken)
 	return err
+}
+
+// tellDropped warns of bindings that the version before w had and w has not.
+func (e *env) tellDropped(ctx context.Context, store *deploy.Store, w *events.Worker) error {
+	versions, err := store.Versions(ctx, w.Owner, w.Name)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(versions, func(v *events.Worker) bool { return v.Version == w.Version })
+	if i < 1 {
+		return nil
+	}
+	before := versions[i-1]
+	for _, b := range []struct {
+		flag      string
+		had, have map[string]string
+	}{{"--var", before.Vars, w.Vars}, {"--queue", before.Queues, w.Queues}} {
+		for _, name := range slices.Sorted(maps.Keys(b.had)) {
+			if _, ok := b.have[name]; !ok {
+				fmt.Fprintf(e.err, "warning: env.%s of version %s is gone: name it with %s at each deploy, or in the manifest\n", name, before.Version, b.flag)
+			}
+		}
+	}
+	return nil
 }
 
 // refused prints what the author has to mend as it is, so that editors find file, line and column at the beginning of a line.

@@ -88,7 +88,7 @@ func TestDeployAndWorkers(t *testing.T) {
 	require.Len(t, shown.Versions, 2)
 	require.Len(t, strings.Split(strings.TrimSpace(f.Pinwheel("workers", "ls", "--json").Out), "\n"), 2)
 
-	require.Equal(t, "removed acme/greet\n", f.Pinwheel("workers", "rm", "acme/greet").Out)
+	require.Equal(t, "removed acme/greet; no events wait for it\n", f.Pinwheel("workers", "rm", "acme/greet").Out)
 	for _, args := range [][]string{{"rm"}, {"show"}} {
 		r = f.Pinwheel("workers", args[0], "acme/greet")
 		require.Equal(t, 1, r.Code)

@@ -29,12 +29,13 @@ const devOwner = "dev"
 
 func newDevCommand(e *env) *cobra.Command {
 	port := 0
+	var vars, roots []string
 	c := e.command(cobra.Command{
 		Use: "dev PATH…", Short: "Run workers on this machine, and again whenever they are saved", Args: cobra.MinimumNArgs(1),
 		Long: "Runs a fleet with its own NATS (data in PINWHEEL_DATA, by default .pinwheel) and deploys the given files, or\n" +
 			"all .js and .ts files of the given directories, as workers of the owner dev. A saved file is\n" +
-			"deployed again. Console output of the workers is printed.",
-		Example: "  pinwheel dev examples/hello.js",
+			"deployed again, and one that is deleted stops to run. Prints a line for each event, and the workers' console output.",
+		Example: "  pinwheel dev examples/hello.js\n  pinwheel dev src --var WEBHOOK_SECRET=s3cret",
 	}, func(ctx context.Context, paths []string) error {
 		cfg := e.cfg
 		cfg.NatsURL, cfg.NatsContext = "", ""
@@ -52,8 +53,14 @@ func newDevCommand(e *env) *cobra.Command {
 		if cfg.LogLevel == "info" {
 			log = log.Level(zerolog.WarnLevel)
 		}
-		return runDev(ctx, cfg, log, &lockedWriter{w: e.out}, paths)
+		given, err := pairs("--var", vars)
+		if err != nil {
+			return err
+		}
+		return runDev(ctx, cfg, log, &lockedWriter{w: e.out}, paths, given, roots...)
 	})
+	c.Flags().StringArrayVar(&vars, "var", nil, "`NAME=VALUE`: env.NAME is the string VALUE in all of them; may be repeated")
+	c.Flags().StringArrayVar(&roots, "root", nil, "`DIR` from which files may be read, in place of each file's project; may be repeated")
 	c.Flags().IntVar(&port, "nats-port", 0, "port of the embedded NATS (default PINWHEEL_NATS_PORT, 4222)")
 	return c
 }
@@ -77,14 +84,17 @@ type dev struct {
 	check  *isolates.Checker
 	watch  *deploy.FileWatcher
 	files  []string // sources named or found
+	roots  []string // from which files are read, if any are named
 	dirs   []string
 	inputs map[string][]string // per source: the files that went into its bundle
-	shown  map[string]bool     // sources whose call was printed
+	vars   map[string]string
+	shown  map[string]*events.Worker // what runs of each source
+	broken map[string]bool           // sources with a fault that was printed last
 }
 
-// runDev runs the fleet with everything in paths deployed, and again whenever it is saved.
-func runDev(ctx context.Context, cfg Config, log zerolog.Logger, out io.Writer, paths []string) error {
-	d := &dev{out: out, inputs: map[string][]string{}, shown: map[string]bool{}}
+// runDev runs the fleet with everything in paths deployed, and again whenever it is saved. vars are added to each worker's.
+func runDev(ctx context.Context, cfg Config, log zerolog.Logger, out io.Writer, paths []string, vars map[string]string, roots ...string) error {
+	d := &dev{out: out, vars: vars, roots: roots, inputs: map[string][]string{}, shown: map[string]*events.Worker{}, broken: map[string]bool{}}
 	if err := d.find(paths); err != nil {
 		return err
 	}
@@ -160,6 +170,8 @@ func (d *dev) start(ctx context.Context, admin string) error {
 		return err
 	}
 	defer func() { _ = logs.Unsubscribe() }()
+	d.fleet.reports.observe(func(r *events.Report) { eventLine(d.out, r) })
+	defer context.AfterFunc(ctx, d.tellDrain)()
 	d.fleet.consumer.OnTick(func(owner, worker, schedule string, tick time.Time) {
 		fmt.Fprintf(d.out, "%s tick  %s/%s  schedule %s, %s\n", time.Now().Format("15:04:05.000"), owner, worker, schedule, tick.UTC().Format(time.RFC3339))
 	})
@@ -176,14 +188,60 @@ func (d *dev) start(ctx context.Context, admin string) error {
 	}
 	return d.watch.Run(ctx, func(changed []string) {
 		for _, p := range d.sources() {
-			if d.concerns(p, changed) {
+			if d.concerns(p, changed) && exists(p) {
 				d.deploy(ctx, p)
 			}
 		}
+		d.removeGone(ctx)
 		if err := d.follow(); err != nil {
 			fmt.Fprintln(d.out, err)
 		}
 	})
+}
+
+// tellDrain says what still runs when one wants to end.
+func (d *dev) tellDrain() {
+	if n := d.fleet.stats().Dispatch.Running; n > 0 {
+		fmt.Fprintf(d.out, "ending: waits for %s, at most %s; another Ctrl-C ends at once\n", counted(n, "event"), d.fleet.cfg.DrainTimeout)
+	}
+}
+
+// goneAfter is how long a source must be away: editors that save by renaming take it away for a moment.
+const goneAfter = 300 * time.Millisecond
+
+// removeGone removes the workers whose sources were deleted.
+func (d *dev) removeGone(ctx context.Context) {
+	gone := func() (list []string) {
+		for p := range d.shown {
+			if !exists(p) {
+				list = append(list, p)
+			}
+		}
+		return list
+	}
+	if len(gone()) == 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(goneAfter):
+	}
+	for _, p := range gone() {
+		w := d.shown[p]
+		if err := d.fleet.store.Remove(ctx, w.Owner, w.Name); err != nil && !errors.Is(err, deploy.ErrNotFound) {
+			fmt.Fprintf(d.out, "✗ %s is gone, and %s could not be removed: %v\n", p, w.Target(), err)
+			continue
+		}
+		fmt.Fprintf(d.out, "– %s is gone: %s runs no more\n", p, w.Target())
+		delete(d.shown, p)
+		delete(d.inputs, p)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // concerns reports whether a change of those files changes the worker of source.
@@ -205,25 +263,32 @@ func (d *dev) follow() error {
 
 // deploy makes the file at path the worker of its name. What is wrong with it is the author's to read.
 func (d *dev) deploy(ctx context.Context, path string) {
-	bundle, err := deploy.Build(ctx, path)
+	w, changed, err := d.deployed(ctx, path)
 	if err != nil {
+		d.broken[path] = true
 		fmt.Fprintf(d.out, "✗ %s\n%s\n", path, indent(err.Error()))
 		return
+	}
+	first := d.shown[path] == nil
+	if changed || first || d.broken[path] {
+		fmt.Fprintf(d.out, "✓ %s is %s, version %s\n", path, w.Target(), w.Version)
+	}
+	if first {
+		d.show(w)
+	}
+	d.shown[path] = w
+	delete(d.broken, path)
+}
+
+func (d *dev) deployed(ctx context.Context, path string) (w *events.Worker, changed bool, err error) {
+	bundle, err := deploy.Build(ctx, path, d.roots...)
+	if err != nil {
+		return nil, false, err
 	}
 	d.inputs[path] = bundle.Inputs
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
-	w, changed, err := d.fleet.store.Deploy(ctx, deploy.Request{Owner: devOwner, Name: workerName(path), Bundle: bundle}, d.check)
-	switch {
-	case err != nil:
-		fmt.Fprintf(d.out, "✗ %s\n%s\n", path, indent(err.Error()))
-	case changed || !d.shown[path]:
-		fmt.Fprintf(d.out, "✓ %s is %s, version %s\n", path, w.Target(), w.Version)
-		if !d.shown[path] {
-			d.show(w)
-		}
-		d.shown[path] = true
-	}
+	return d.fleet.store.Deploy(ctx, deploy.Request{Owner: devOwner, Name: workerName(path), Bundle: bundle, Vars: d.vars}, d.check)
 }
 
 // show prints how to call the worker.
@@ -237,7 +302,7 @@ func (d *dev) show(w *events.Worker) {
 	}
 	for _, k := range w.Handlers {
 		fmt.Fprintf(d.out, "    %spinwheel send %s %s --data '{}'\n", port, k, w.Target())
-		fmt.Fprintf(d.out, "    nats req %s '{}'\n", events.Subjects(d.fleet.cfg.Prefix).Call(k, w.Owner, w.Name))
+		fmt.Fprintf(d.out, "    nats req -s %s %s '{}'\n", d.fleet.url(), events.Subjects(d.fleet.cfg.Prefix).Call(k, w.Owner, w.Name))
 	}
 }
 
@@ -248,10 +313,13 @@ func (d *dev) printLine(m *nats.Msg) {
 		return
 	}
 	text := l.Text
+	if l.EventID != "" {
+		text += fmt.Sprintf("  (event %s, attempt %d)", l.EventID, l.Attempt)
+	}
 	if l.Stack != "" {
 		text += "\n" + l.Stack
 	}
-	fmt.Fprintf(d.out, "%s %-5s %s/%s  %s\n", l.Time.Format("15:04:05.000"), l.Level, l.Owner, l.Worker, text)
+	fmt.Fprintf(d.out, "%s %-5s %s/%s  %s\n", l.Time.Format("15:04:05.000"), l.Level, l.Owner, l.Worker, printable(text))
 }
 
 // workerName is the base name of a source without its extension.

@@ -38,14 +38,22 @@ func (s *screen) shows(t *testing.T, what string) {
 	require.Eventually(t, func() bool { return strings.Contains(s.String(), what) }, patience, 5*time.Millisecond, "waiting for %q in:\n%s", what, s)
 }
 
+func (s *screen) showsTimes(t *testing.T, what string, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Count(s.String(), what) == n }, patience, 5*time.Millisecond, "waiting for %d times %q in:\n%s", n, what, s)
+}
+
 func TestDevDeploysOnSave(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "greet.js")
 	save := func(code string) { require.NoError(t, os.WriteFile(path, []byte(code), 0o600)) }
-	save(`export default { fetch() { console.log("called", { n: 1 }); return new Response("one") } }`)
+	const first = `export default { fetch() { console.log("called", { n: 1 }); return new Response("one") } }`
+	save(first)
 	ctx, cancel := context.WithCancel(context.Background())
 	out := &screen{}
 	done := make(chan error, 1)
-	go func() { done <- runDev(ctx, testConfig(t), zerolog.Nop(), out, []string{path}) }()
+	go func() {
+		done <- runDev(ctx, testConfig(t), zerolog.Nop(), out, []string{path}, map[string]string{"WHO": "Ada"})
+	}()
 	defer func() {
 		cancel()
 		require.NoError(t, <-done)
@@ -53,7 +61,6 @@ func TestDevDeploysOnSave(t *testing.T) {
 
 	out.shows(t, "is dev/greet, version 1-")
 	out.shows(t, "pinwheel send fetch dev/greet")
-	out.shows(t, "nats req pinwheel.call.fetch.dev.greet")
 	url := strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0]
 	nc, err := nats.Connect(strings.TrimSuffix(url, ","))
 	require.NoError(t, err)
@@ -64,21 +71,32 @@ func TestDevDeploysOnSave(t *testing.T) {
 		return string(m.Data)
 	}
 	require.Eventually(t, func() bool { return call() == "one" }, patience, 5*time.Millisecond)
-	out.shows(t, "called { n: 1 }")
+	out.shows(t, "called { n: 1 }  (event ")
+	require.Regexp(t, `event dev/greet  GET http://\S+/  200  \S+s  event \d+, attempt 1\n`, out.String())
+	out.shows(t, "nats req -s "+strings.TrimSuffix(url, ",")+" pinwheel.call.fetch.dev.greet")
 
 	save("export default {\n  fetch() { return new Response(; }\n}")
 	out.shows(t, "✗")
 	out.shows(t, "greet.js:2:33")
 	require.Equal(t, "one", call(), "what worked goes on working")
 
-	save(`export default { fetch: () => new Response("two") }`)
+	save(first)
+	out.showsTimes(t, "is dev/greet, version 1-", 2)
+
+	save(`export default { fetch: (request, env) => new Response("two " + env.WHO) }`)
 	out.shows(t, "version 2-")
-	require.Eventually(t, func() bool { return call() == "two" }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return call() == "two Ada" }, patience, 5*time.Millisecond)
+
+	require.NoError(t, os.Remove(path))
+	out.shows(t, "greet.js is gone: dev/greet runs no more")
+	require.Eventually(t, func() bool { return strings.Contains(call(), "no-worker") }, patience, 5*time.Millisecond)
+	save(first)
+	out.showsTimes(t, "is dev/greet, version 1-", 3)
 }
 
 func TestDevRefusesWhatIsNotThere(t *testing.T) {
-	err := runDev(context.Background(), testConfig(t), zerolog.Nop(), &screen{}, []string{filepath.Join(t.TempDir(), "none.js")})
+	err := runDev(context.Background(), testConfig(t), zerolog.Nop(), &screen{}, []string{filepath.Join(t.TempDir(), "none.js")}, nil)
 	require.ErrorContains(t, err, "no such file")
 	require.Equal(t, exitUsage, exitCode(err))
-	require.ErrorContains(t, runDev(context.Background(), testConfig(t), zerolog.Nop(), &screen{}, []string{t.TempDir()}), "no .js or .ts files")
+	require.ErrorContains(t, runDev(context.Background(), testConfig(t), zerolog.Nop(), &screen{}, []string{t.TempDir()}, nil), "no .js or .ts files")
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -40,6 +41,7 @@ type fleet struct {
 	sync     doctor.Sync // what is known of when NATS writes to disk
 	consumer *consumer.Consumer
 	dispatch *dispatch.Dispatcher
+	reports  *watchedSource // of dispatch, for the pool
 	pool     *isolates.Pool
 	// background is how many threads of a lower priority the pool has.
 	background int
@@ -48,7 +50,11 @@ type fleet struct {
 	actives    actives      // told by the watcher
 	members    *members     // of the fleet; nil before run
 	control    *control     // nil when it cannot answer
+	pulse      *pulse       // of the NATS server
 	sick       func() error // why the process should be replaced, or nil
+	supervised bool         // a supervisor sees to that
+
+	missing atomic.Pointer[error] // why the process takes no events yet, if the bucket has lost workers
 
 	readyOnce sync.Once
 	up        chan struct{} // closed when the fleet takes events
@@ -70,12 +76,19 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 	if err := f.connect(); err != nil {
 		return nil, err
 	}
+	if err := checkServer(f.nc); err != nil {
+		return nil, err
+	}
+	f.pulse = &pulse{nc: f.nc}
 	js, err := jetstream.New(f.nc)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
+	if err := consumer.CheckPrefix(ctx, js, events.Subjects(cfg.Prefix)); err != nil {
+		return nil, err
+	}
 	if f.store, err = deploy.Open(ctx, js, deploy.Config{Replicas: cfg.Replicas, Log: log, Metrics: f.registry}); err != nil {
 		return nil, err
 	}
@@ -94,8 +107,9 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 	if f.consumer, err = consumer.New(f.consumerConfig(), f.nc, f.dispatch, log, f.registry); err != nil {
 		return nil, err
 	}
-	h := &host{nc: f.nc, js: js, subjects: events.Subjects(cfg.Prefix), log: log}
-	if f.pool, err = isolates.New(f.isolatesConfig(threads), f.dispatch, h, f.registry); err != nil {
+	h := &host{nc: f.nc, js: js, subjects: events.Subjects(cfg.Prefix), admit: f.consumer.AdmitSend, log: log}
+	f.reports = &watchedSource{Source: f.dispatch}
+	if f.pool, err = isolates.New(f.isolatesConfig(threads), f.reports, h, f.registry); err != nil {
 		return nil, err
 	}
 	f.sick = f.pool.Healthy
@@ -150,7 +164,7 @@ func (f *fleet) connect() (err error) {
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { f.log.Warn().Err(err).Msg("NATS") }),
 	}
 	if f.cfg.NatsURL == "" && f.cfg.NatsContext == "" {
-		f.server, err = natsd.Open(natsd.Config{StoreDir: f.cfg.Data, Port: f.cfg.NatsPort, SyncAlways: f.cfg.fsync(), Log: f.log})
+		f.server, err = openEmbedded(f.cfg, f.log)
 		if err != nil {
 			return err
 		}
@@ -166,7 +180,7 @@ func (f *fleet) consumerConfig() consumer.Config {
 	c.Prefix, c.Node = events.Subjects(f.cfg.Prefix), nodeName()
 	c.Window, c.AckWait, c.MaxBytes = f.cfg.Window, f.cfg.AckWait, int64(f.cfg.MaxBytes)
 	c.Replicas, c.ReplyPrefixes = f.cfg.Replicas, f.cfg.ReplyPrefixes
-	c.Heartbeat, c.DeadLetterAge = f.cfg.Heartbeat, f.cfg.DeadLetterAge
+	c.Heartbeat, c.DeadLetterAge, c.DeadLetterBytes = f.cfg.Heartbeat, f.cfg.DeadLetterAge, int64(f.cfg.DeadLetterBytes)
 	c.OwnerMaxWaiting, c.Overtake = f.cfg.OwnerMaxWaiting, f.cfg.Overtake
 	c.LaneHeld = max(c.Window/8, min(c.Window*3/8, f.cfg.OwnerMaxQueued*3/4))
 	c.Duplicates, c.ResultAge, c.Idempotent = f.cfg.Duplicates, f.cfg.ResultAge, f.idempotent.has
@@ -193,6 +207,7 @@ func (f *fleet) isolatesConfig(threads int) isolates.Config {
 	c.Slots, c.MaxIsolates, c.ContextMaxReuses = f.cfg.Slots, max(threads+f.background, f.cfg.MaxIsolates), f.cfg.ContextMaxReuses
 	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(f.cfg.ContextKeep>>20), f.cfg.SpareIsolates, int(f.cfg.CodeCache)
 	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates = int(f.cfg.HeapMax>>20), int(f.cfg.OwnerHeapMax>>20), f.cfg.OwnerMaxIsolates
+	c.MaxReply, c.Held = int(f.nc.MaxPayload()), collectMore
 	for _, a := range f.cfg.AllowPrivateAddresses {
 		if p, err := netip.ParsePrefix(a); err == nil {
 			c.AllowAddresses = append(c.AllowAddresses, p.Masked())
@@ -239,6 +254,7 @@ func (f *fleet) run(ctx context.Context) error {
 		return err
 	}
 	running.Go(func() { f.members.run(work) })
+	running.Go(func() { f.tellBars(work) })
 	// Workers first: an event must not find its worker missing because we have just started.
 	select {
 	case <-f.watcher.Ready():
@@ -246,8 +262,11 @@ func (f *fleet) run(ctx context.Context) error {
 		f.pool.Close()
 		return nil
 	}
+	f.awaitWorkers(ctx)
+	running.Go(func() { f.tellInstalled(work) })
 	running.Go(func() { f.announce(work) })
 	running.Go(func() { f.watchHealth(work, end) })
+	running.Go(func() { f.pulse.run(work) })
 	if f.control, err = f.openControl(ctx, end); err != nil {
 		f.log.Warn().Err(err).Msg("this process does not answer on $SRV")
 	} else {

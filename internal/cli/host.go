@@ -19,7 +19,9 @@ type host struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
 	subjects events.Subjects
-	log      zerolog.Logger
+	// admit says why a task of so many bytes is not to be stored, or nil.
+	admit func(owner string, size int) *events.Failure
+	log   zerolog.Logger
 }
 
 // Enqueue publishes a task and waits until the stream has it.
@@ -35,6 +37,9 @@ func (h *host) Enqueue(ctx context.Context, owner, worker string, task isolates.
 			return fmt.Errorf("header %s: a handler may not set it", name)
 		}
 		m.Header[name] = append(m.Header[name], value)
+	}
+	if f := h.admit(owner, m.Size()); f != nil {
+		return fmt.Errorf("the task was not stored: %s", f.Message)
 	}
 	if _, err := h.js.PublishMsg(ctx, m); err != nil {
 		return fmt.Errorf("the task was not stored: %w", err)

@@ -86,12 +86,15 @@ func newOwnersSet(e *env) *cobra.Command {
 	fl.IntVar(&f.p.Calls, "calls", 0, "calls that are stored in a second; more are answered 429")
 	fl.IntVar(&f.p.CallBurst, "call-burst", 0, "calls that are stored at once; by default as many as in a second")
 	fl.IntVar(&f.p.CallBytes, "call-bytes", 0, "bytes of calls that are stored in a second")
+	fl.IntVar(&f.p.Sends, "sends", 0, "tasks that its workers send in a second; more are refused. By default as many as calls")
+	fl.IntVar(&f.p.SendBytes, "send-bytes", 0, "bytes that its workers send in a second; by default as many as of calls")
 	fl.IntVar(&f.p.MaxIsolates, "max-isolates", 0, "isolates in a process")
 	fl.IntVar(&f.p.HeapMB, "heap", 0, "MB of all its isolates in a process")
 	fl.DurationVar(&f.cpu, "cpu", 0, "most CPU time of a run")
 	fl.DurationVar(&f.wall, "wall", 0, "most time of a run")
 	fl.IntVar(&f.p.Ceilings.HeapMB, "worker-heap", 0, "most MB of an isolate")
 	fl.IntVar(&f.p.Ceilings.Subrequests, "subrequests", 0, "most subrequests of a run")
+	fl.IntVar(&f.p.Ceilings.Sends, "worker-sends", 0, "most tasks that a run sends")
 	fl.IntVar(&f.p.Ceilings.LogBytes, "log-bytes", 0, "most console output of a run")
 	return c
 }
@@ -104,7 +107,9 @@ func (f *policyFlags) apply(c *cobra.Command, p *events.Policy) {
 		"fleet-max-running": func() { p.FleetMaxRunning = f.p.FleetMaxRunning },
 		"fleet-max-queued":  func() { p.FleetMaxQueued = f.p.FleetMaxQueued },
 		"calls":             func() { p.Calls = f.p.Calls }, "call-burst": func() { p.CallBurst = f.p.CallBurst },
-		"call-bytes": func() { p.CallBytes = f.p.CallBytes }, "max-isolates": func() { p.MaxIsolates = f.p.MaxIsolates },
+		"call-bytes": func() { p.CallBytes = f.p.CallBytes },
+		"sends":      func() { p.Sends = f.p.Sends }, "send-bytes": func() { p.SendBytes = f.p.SendBytes },
+		"worker-sends": func() { p.Ceilings.Sends = f.p.Ceilings.Sends }, "max-isolates": func() { p.MaxIsolates = f.p.MaxIsolates },
 		"heap": func() { p.HeapMB = f.p.HeapMB }, "cpu": func() { p.Ceilings.CPU = f.p.Ceilings.CPU },
 		"wall": func() { p.Ceilings.Wall = f.p.Ceilings.Wall }, "worker-heap": func() { p.Ceilings.HeapMB = f.p.Ceilings.HeapMB },
 		"subrequests": func() { p.Ceilings.Subrequests = f.p.Ceilings.Subrequests },
@@ -191,6 +196,8 @@ func doorLimits(p events.Policy) string {
 	l.add(p.Calls != 0, "%d/s", p.Calls)
 	l.add(p.CallBurst != 0, "%d at once", p.CallBurst)
 	l.add(p.CallBytes != 0, "%d bytes/s", p.CallBytes)
+	l.add(p.Sends != 0, "%d sends/s", p.Sends)
+	l.add(p.SendBytes != 0, "%d bytes of sends/s", p.SendBytes)
 	return l.String()
 }
 
@@ -217,6 +224,7 @@ func ceilings(l events.Limits) string {
 	parts.add(l.Wall != 0, "wall %s", l.Wall.Duration())
 	parts.add(l.HeapMB != 0, "heap %d MB", l.HeapMB)
 	parts.add(l.Subrequests != 0, "%d subrequests", l.Subrequests)
+	parts.add(l.Sends != 0, "%d sends", l.Sends)
 	parts.add(l.LogBytes != 0, "%d bytes of log", l.LogBytes)
 	return parts.String()
 }

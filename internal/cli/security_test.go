@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +84,11 @@ func mayAndMayNot(t *testing.T, h *house, acme, beta *nats.Conn) {
 	r, err := c.Call(t.Context(), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", Method: "POST", Body: []byte("event")})
 	require.NoError(t, err)
 	require.Equal(t, "hello event", string(r.Body))
+	_, body, err := c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", BodyFrom: strings.NewReader(strings.Repeat("x", 2<<20))})
+	require.NoError(t, err)
+	long, err := io.ReadAll(body)
+	require.NoError(t, err)
+	require.Len(t, long, len("hello ")+(2<<20), "parts in, chunks out")
 	h.settled()
 
 	// What it must not: nothing of it has an effect, and nothing is answered.
@@ -182,8 +188,24 @@ func TestUsersConfiguration(t *testing.T) {
 func TestAccountsConfiguration(t *testing.T) {
 	url := shipped(t, "accounts.conf")
 	h := openSecured(t, url, "_INBOX.{owner}.", "_R_.")
-	mayAndMayNot(t, h, as(t, url, "acme"), as(t, url, "beta"))
+	acme := as(t, url, "acme")
+	mayAndMayNot(t, h, acme, as(t, url, "beta"))
 	secured(t, h.fleet.cfg)
+
+	// A reply subject is one of the owner's account: JetStream's answers to its events reach nothing of the fleet's.
+	before, n := h.streams(), uint64(0)
+	for _, to := range []string{
+		"pinwheel.events.task.beta.w", "pinwheel.call.task.beta.w", "pinwheel.parked.beta.task.w", "pinwheel.schedules.x", "pinwheel.dead.beta.w.task.exception.S.1",
+		"$KV.PINWHEEL_WORKERS.beta.w", "$O.PINWHEEL_BUNDLES.M.x", "pinwheel.part.beta.x.0",
+	} {
+		require.NoError(t, acme.PublishRequest("pinwheel.events.task.acme.w", to, []byte("{}")))
+		n++
+	}
+	require.NoError(t, acme.Flush())
+	before["PINWHEEL_EVENTS"] += n
+	require.Eventually(t, func() bool { return h.streams()["PINWHEEL_EVENTS"] == before["PINWHEEL_EVENTS"] }, patience, 5*time.Millisecond)
+	h.settled()
+	require.Equal(t, before, h.streams())
 }
 
 // secured has the doctor look: all is well, but for the letter that the test left.

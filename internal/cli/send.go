@@ -30,6 +30,7 @@ type sending struct {
 	method, path        string // fetch
 	scheduledTime, cron string // scheduled
 	at                  string
+	version             string
 	after               time.Duration
 }
 
@@ -66,6 +67,7 @@ func newSendCommand(e *env) *cobra.Command {
 	f.StringVar(&s.cron, "cron", "", "scheduled: the expression that the event stands for")
 	f.StringVar(&s.at, "at", "", "run it at this time, in RFC 3339")
 	f.DurationVar(&s.after, "after", 0, "run it so long after it is stored, like 90s or 1h30m")
+	f.StringVar(&s.version, "version", "", "run it by this version of the worker, whole or its number (default: the active one)")
 	f.StringVar(&s.id, "id", "", "id of the event: a second one with the same id is not stored")
 	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "how long to wait for the reply")
 	f.BoolVar(&s.noWait, "no-wait", false, "wait only until the event is stored, and print where")
@@ -74,7 +76,7 @@ func newSendCommand(e *env) *cobra.Command {
 
 // request is the event without its body. Its error is one of usage.
 func (s *sending) request(kind, target string) (r *client.Request, err error) {
-	r = &client.Request{ID: s.id, Method: s.method, URL: s.path, Header: events.Header{}, HTTPHeader: http.Header{}}
+	r = &client.Request{ID: s.id, Version: s.version, Method: s.method, URL: s.path, Header: events.Header{}, HTTPHeader: http.Header{}}
 	if r.Kind, err = events.ParseKind(kind); err != nil {
 		return nil, usage("%w", err)
 	}
@@ -148,7 +150,7 @@ func ownFlag(k events.Kind, name string) string {
 	for header, flag := range map[string]string{
 		events.HeaderEventID: "--id", events.HeaderMsgID: "--id", events.HeaderReplyTo: "--no-wait, or nothing",
 		events.HeaderDeadline: "--timeout", events.HeaderScheduledTime: "--time", events.HeaderCron: "--cron",
-		events.HeaderDeliverAt: "--at", events.HeaderDeliverAfter: "--after",
+		events.HeaderWorkerVersion: "--version", events.HeaderDeliverAt: "--at", events.HeaderDeliverAfter: "--after",
 		events.HeaderMethod: "--method", events.HeaderURL: "--path",
 	} {
 		if strings.EqualFold(name, header) {
@@ -193,17 +195,17 @@ func (s *sending) readBody(r *client.Request, stdin io.Reader) (err error) {
 }
 
 func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
-	conn, err := e.connectFor(ctx, r.Owner)
+	nc, err := e.dial(r.Owner)
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	if most := conn.nc.MaxPayload(); int64(len(r.Body)) > most/2 && r.Kind == events.Fetch {
+	defer nc.Close()
+	if most := nc.MaxPayload(); int64(len(r.Body)) > most/2 && r.Kind == events.Fetch {
 		r.BodyFrom, r.Body = bytes.NewReader(r.Body), nil
 	} else if int64(len(r.Body)) > most {
 		return usage("the body has %d bytes: this NATS takes at most %d for a %s", len(r.Body), most, r.Kind)
 	}
-	c, err := client.New(conn.nc, client.Prefix(e.cfg.Prefix))
+	c, err := client.New(nc, client.Prefix(e.cfg.Prefix))
 	if err != nil {
 		return err
 	}

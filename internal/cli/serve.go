@@ -13,8 +13,8 @@ import (
 func newServeCommand(e *env) *cobra.Command {
 	return e.command(cobra.Command{
 		Use: "serve", Short: "Run one process of the fleet, or several", Args: cobra.NoArgs,
-		Long: "Runs one process of the fleet until SIGINT or SIGTERM, then drains it. With PINWHEEL_PROCESSES it runs\n" +
-			"so many, and replaces those that die.\n\n" +
+		Long: "Runs a process of the fleet, or PINWHEEL_PROCESSES of them, until SIGINT or SIGTERM, then drains them. Processes\n" +
+			"that die, or that have lost too much to V8, are replaced. With PINWHEEL_PROCESSES=0 it is itself the process.\n\n" +
 			"With PINWHEEL_NATS_URL it joins that NATS; start as many processes as you like. Without, NATS is\n" +
 			"embedded: it listens on loopback at PINWHEEL_NATS_PORT and keeps its data in PINWHEEL_DATA.",
 		Example: "  PINWHEEL_NATS_URL=nats://nats.example:4222 pinwheel serve",
@@ -59,6 +59,7 @@ func serveOn(ctx context.Context, cfg Config, log zerolog.Logger, c *childProces
 		return err
 	}
 	defer leaveProcessors(f.background)()
+	f.supervised = c != nil
 	if err := f.learnSync(ctx, c); err != nil {
 		f.close()
 		return err

@@ -171,6 +171,38 @@ func TestBodyThatBreaksOff(t *testing.T) {
 	require.Equal(t, 1, r.Code)
 }
 
+// Whoever hangs up, or is told that it has, and reads on all the same sees that the body is not whole.
+func TestBodyThatIsCutShortSaysSo(t *testing.T) {
+	f, _ := openFleet(t)
+	for name, hangUp := range map[string]func(m *nats.Msg, to string) (subject, text string){
+		"credit": func(m *nats.Msg, _ string) (subject, text string) { return m.Reply, events.GoneCredit },
+		"cancel": func(_ *nats.Msg, to string) (subject, text string) { return "pinwheel.cancel.dev.stream", to },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sub, err := f.NC.SubscribeSync(nats.NewInbox())
+			require.NoError(t, err)
+			call := nats.NewMsg("pinwheel.call.fetch.dev.stream")
+			call.Reply = sub.Subject
+			call.Header = nats.Header{"Http-Url": {"/?n=10&size=100000"}, "Body-Credit": {"50000"}}
+			require.NoError(t, f.NC.PublishMsg(call))
+			for size := 0; ; {
+				m, err := sub.NextMsg(20 * time.Second)
+				require.NoError(t, err)
+				require.Empty(t, m.Header.Get(events.HeaderBodyEnd), "it is not whole")
+				if size += len(m.Data); m.Header.Get(events.HeaderBodyError) != "" {
+					require.Contains(t, m.Header.Get(events.HeaderBodyError), "the requester has gone")
+					require.Equal(t, 50_000, size)
+					return
+				}
+				if size == 50_000 && len(m.Data) > 0 {
+					subject, text := hangUp(m, sub.Subject)
+					require.NoError(t, f.NC.Publish(subject, []byte(text)))
+				}
+			}
+		})
+	}
+}
+
 // The command prints a long body as it comes.
 func TestSendPrintsLongBodies(t *testing.T) {
 	f, _ := openFleet(t)

@@ -18,7 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
 
-	"github.com/pinwheel-run/pinwheel/internal/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/supervisor"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
@@ -68,7 +67,7 @@ type supervised struct {
 func supervise(ctx context.Context, cfg Config, log zerolog.Logger, out io.Writer, up func(url, admin string)) error {
 	url := cfg.NatsURL
 	if cfg.embeds() {
-		server, err := natsd.Open(natsd.Config{StoreDir: cfg.Data, Port: cfg.NatsPort, SyncAlways: cfg.fsync(), Log: log})
+		server, err := openEmbedded(cfg, log)
 		if err != nil {
 			return err
 		}

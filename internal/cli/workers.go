@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -84,25 +87,80 @@ func newWorkersShow(e *env) *cobra.Command {
 		})
 	})
 	c.Flags().BoolVar(&code, "code", false, "print the bundled code and nothing else")
-	c.Flags().StringVar(&version, "version", "", "this version (default: the active one)")
+	c.Flags().StringVar(&version, "version", "", "this version, whole or its number (default: the active one)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
 }
 
 func newWorkersRm(e *env) *cobra.Command {
-	return e.command(cobra.Command{
+	var yes bool
+	c := e.command(cobra.Command{
 		Use: "rm OWNER/WORKER", Short: "Remove a worker with all its versions", Args: cobra.ExactArgs(1),
-		Long:    "Removes a worker with all its versions. Fetch events for it are answered 404 from then on; tasks become dead letters.",
+		Long: "Removes a worker with all its versions. Fetch events for it are answered 404 from then on; tasks become dead letters.\n" +
+			"On a terminal it asks first, and says how many events wait for the worker.",
 		Example: "  pinwheel workers rm acme/webhook",
 	}, func(ctx context.Context, args []string) error {
-		return e.withWorker(ctx, args[0], func(s *deploy.Store, owner, name string) error {
-			if err := s.Remove(ctx, owner, name); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintf(e.out, "removed %s/%s\n", owner, name)
-			return err
-		})
+		owner, name, err := events.ParseTarget(args[0])
+		if err != nil {
+			return usage("%w", err)
+		}
+		return e.removeWorker(ctx, owner, name, yes)
 	})
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
+}
+
+func (e *env) removeWorker(ctx context.Context, owner, name string, yes bool) error {
+	c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	s, err := c.store(ctx)
+	if err != nil {
+		return err
+	}
+	versions, err := s.Versions(ctx, owner, name)
+	if err != nil && !errors.Is(err, deploy.ErrNotFound) { // Remove knows whether there is one that cannot be read
+		return err
+	}
+	waiting, err := consumer.BacklogOf(ctx, c.js, c.subjects, owner, name)
+	if err != nil {
+		return err
+	}
+	if !yes && isTerminal(e.in) && !e.asks(fmt.Sprintf("remove %s/%s with %s? %s", owner, name, counted(len(versions), "version"), waitingText(waiting))) {
+		return errors.New("nothing is removed")
+	}
+	if err := s.Remove(ctx, owner, name); err != nil {
+		return listsThem(err)
+	}
+	_, err = fmt.Fprintf(e.out, "removed %s/%s; %s\n", owner, name, waitingText(waiting))
+	return err
+}
+
+// waitingText says what becomes of events when their worker is removed.
+func waitingText(b consumer.Backlog) string {
+	if b.Total() == 0 {
+		return "no events wait for it"
+	}
+	return fmt.Sprintf("waiting for it: %d stored, %d parked, %d delayed; fetch events will be answered 404, tasks and scheduled events become dead letters",
+		b.Stored, b.Parked, b.Delayed)
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// asks prints a question and reports whether the answer is yes.
+func (e *env) asks(question string) bool {
+	fmt.Fprint(e.err, question+" [y/N] ")
+	answer, _ := bufio.NewReader(e.in).ReadString('\n')
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }
 
 func (e *env) withStore(ctx context.Context, f func(*deploy.Store) error) error {
@@ -124,10 +182,14 @@ func (e *env) withWorker(ctx context.Context, target string, f func(s *deploy.St
 		return usage("%w", err)
 	}
 	return e.withStore(ctx, func(s *deploy.Store) error {
-		err := f(s, owner, name)
-		if errors.Is(err, deploy.ErrNotFound) {
-			return fmt.Errorf("%w; 'pinwheel workers ls' lists them", err)
-		}
-		return err
+		return listsThem(f(s, owner, name))
 	})
+}
+
+// listsThem adds to an error of a worker that is not there how to find those that are.
+func listsThem(err error) error {
+	if errors.Is(err, deploy.ErrNotFound) {
+		return fmt.Errorf("%w; 'pinwheel workers ls' lists them", err)
+	}
+	return err
 }

@@ -103,7 +103,7 @@ func (e *env) printWorker(w *events.Worker, versions []*events.Worker) error {
 		row("queue", "%s to %s/%s", name, w.Owner, w.Queues[name])
 	}
 	l, r := w.Limits.OrDefault(), w.Retries.OrDefault()
-	row("limits", "cpu %s, wall %s, heap %d MB, %d subrequests, %d bytes of log", l.CPU.Duration(), l.Wall.Duration(), l.HeapMB, l.Subrequests, l.LogBytes)
+	row("limits", "cpu %s, wall %s, heap %d MB, %d subrequests, %d sends, %d bytes of log", l.CPU.Duration(), l.Wall.Duration(), l.HeapMB, l.Subrequests, l.Sends, l.LogBytes)
 	row("retries", "%d attempts, delays from %s to %s", r.MaxAttempts, r.Initial.Duration(), r.Max.Duration())
 	if l := w.Lifetime; l != (events.Lifetime{}) {
 		row("lifetime", "idle %s, in all %s, %d requests (0 = no bound)", l.Idle.Duration(), l.TTL.Duration(), l.Requests)

@@ -30,7 +30,7 @@ func Config(t testing.TB) cli.Config {
 		NatsPort: -1, Data: t.TempDir(), LogLevel: "info", LogFormat: "json",
 		Threads: 2, BackgroundThreads: -1, Slots: 64, Window: 1024, MaxIsolates: 100, ContextMaxReuses: 1000, ContextKeep: 32 << 20, SpareIsolates: 2, CodeCache: 64 << 20, OwnerMaxQueued: 512,
 		AckWait: 5 * time.Second, DrainTimeout: 5 * time.Second,
-		Durability: "default", Heartbeat: 2 * time.Second, DeadLetterAge: 720 * time.Hour,
+		Durability: "default", Heartbeat: 2 * time.Second, DeadLetterAge: 720 * time.Hour, DeadLetterBytes: 64 << 20,
 		Duplicates: 2 * time.Minute, ResultAge: time.Hour, MaxBytes: 64 << 20, Replicas: 1, Prefix: events.DefaultPrefix, ReplyPrefixes: cli.List{"_INBOX."},
 	}
 }

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
+)
+
+// beginFleet opens a fleet's process on a server and runs it. It need not take events.
+func beginFleet(t *testing.T, url string) *fleet {
+	t.Helper()
+	cfg := testConfig(t)
+	cfg.NatsURL = url
+	f, err := openFleet(cfg, zerolog.Nop())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- f.run(ctx) }()
+	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	return f
+}
+
+// Somebody empties the bucket of workers. Events go on in the processes that run, and one that starts takes none for want of workers, so that none
+// becomes a dead letter.
+func TestEmptiedBucketHarmsNoEvent(t *testing.T) {
+	for name, empty := range map[string]func(t *testing.T, js jetstream.JetStream){
+		"purged": func(t *testing.T, js jetstream.JetStream) {
+			s, err := js.Stream(t.Context(), "KV_"+deploy.DefaultBucket)
+			require.NoError(t, err)
+			require.NoError(t, s.Purge(t.Context()))
+		},
+		"deleted": func(t *testing.T, js jetstream.JetStream) {
+			require.NoError(t, js.DeleteKeyValue(t.Context(), deploy.DefaultBucket))
+			_, err := deploy.Open(t.Context(), js, deploy.Config{})
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := natstest.Start(t)
+			f := beginFleet(t, srv.URL())
+			<-f.ready()
+			h := &house{t: t, fleet: f}
+			h.connect(srv.URL())
+			const echo = `export default { fetch: async r => new Response(await r.text()) }`
+			h.deploy("acme", "echo", echo)
+			stop := h.keepFlowing("acme/echo")
+			empty(t, h.js)
+			require.Eventually(t, func() bool { return f.watcher.Vanished() == 1 }, patience, 10*time.Millisecond)
+			require.Equal(t, 1, f.stats().Vanished)
+			var doctor bytes.Buffer
+			require.NotZero(t, MainWith(f.cfg, []string{"doctor"}, strings.NewReader(""), &doctor, &doctor))
+			require.Contains(t, doctor.String(), "1 workers run though their records are gone")
+			late := beginFleet(t, srv.URL())
+			require.Eventually(t, func() bool { m := late.missing.Load(); return m != nil && *m != nil }, patience, 10*time.Millisecond)
+			require.Error(t, late.checkReady(t.Context()))
+			h.deploy("acme", "echo", echo)
+			select {
+			case <-late.ready():
+			case <-time.After(patience):
+				t.Fatal("it takes no events though the worker is there again")
+			}
+			require.NoError(t, late.checkReady(t.Context()))
+			stop()
+			require.Empty(t, h.dead())
+			require.Equal(t, "x", string(h.reply(h.send(events.Fetch, "acme/echo", "x")).Body))
+		})
+	}
+}
+
+// A fleet that never had workers, and one whose workers were all removed, start at once.
+func TestProcessesStartWithoutWorkers(t *testing.T) {
+	srv := natstest.Start(t)
+	f := beginFleet(t, srv.URL())
+	<-f.ready()
+	h := &house{t: t, fleet: f}
+	h.connect(srv.URL())
+	h.deploy("acme", "echo", `export default { fetch: async r => new Response(await r.text()) }`)
+	require.NoError(t, f.store.Remove(t.Context(), "acme", "echo"))
+	late := beginFleet(t, srv.URL())
+	select {
+	case <-late.ready():
+	case <-time.After(patience):
+		t.Fatal("it does not start")
+	}
+}
