@@ -11,7 +11,7 @@ COUNT     ?= 6
 # Where threads, callbacks and locks are.
 RACE_PKGS := ./events/... ./consumer/... ./dispatch/... ./isolates/... ./deploy/... ./internal/...
 
-.PHONY: help test race hostile soak guarantees asan lint bench bench-compare fuzz docs
+.PHONY: help test race hostile hostile-owners soak guarantees asan lint bench bench-compare fuzz docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-15s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ race: ## tests of the rooms under the race detector
 
 hostile: ## every hostile script against the isolates: minutes, all cores (UPDATE=1 writes docs/hostile.md)
 	$(GO) test -tags hostile -run TestHostile$$ -timeout 30m -v ./isolates $(if $(UPDATE),-update)
+
+hostile-owners: ## the attacks of hostile owners on a real fleet, with their guards and without
+	$(GO) test -count 1 -tags unguarded -v ./internal/test/hostileowners
 
 soak: ## good, bad and hostile workers of 50 owners beside each other for SOAK (15m): nothing crosses, ends twice or grows
 	$(GO) test -count 1 -run '^TestSoak$$' -timeout 0 -v ./isolates -soak $(SOAK)

@@ -41,9 +41,11 @@ func (o fleetOptions) environ() []string {
 		"PINWHEEL_NATS_URL="+o.natsURL, "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+o.dir, "PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_LOG_FORMAT=json",
 		"PINWHEEL_REPLICAS="+strconv.Itoa(max(1, o.replicas)), "PINWHEEL_DRAIN_TIMEOUT=1s",
 		"PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1") // slowServer is there
-	if o.processes > 1 {
-		env = append(env, "PINWHEEL_PROCESSES="+strconv.Itoa(o.processes))
+	processes := o.processes
+	if processes <= 1 {
+		processes = 0 // without a supervisor: what is measured is the process
 	}
+	env = append(env, "PINWHEEL_PROCESSES="+strconv.Itoa(processes))
 	return append(env, o.env...)
 }
 

@@ -122,12 +122,13 @@ func (s *service) answer(question string) (string, error) {
 	return a.Encode(s.issuer)
 }
 
-// user is what a client of owner may do: the same as in deploy/nats/users.conf.
+// user is what a client of owner may do: the same as in deploy/nats/users.conf. For owners who mean harm leave pinwheel.events out
+// (docs/security.md, "Calls only").
 func (s *service) user(nkey, owner string) (string, error) {
 	u := jwt.NewUserClaims(nkey)
 	u.Name, u.Audience, u.Expires = owner, account, time.Now().Add(validFor).Unix()
 	u.Pub.Allow.Add("pinwheel.events.*."+owner+".*", "pinwheel.call.*."+owner+".*", "pinwheel.body."+owner+".*.*",
-		"pinwheel.credit."+owner+".*.*", "pinwheel.cancel."+owner+".*")
+		"pinwheel.credit."+owner+".*.*", "pinwheel.cancel."+owner+".*", "pinwheel.unschedule."+owner+".*")
 	u.Sub.Allow.Add("_INBOX."+owner+".>", "pinwheel.logs."+owner+".*")
 	return u.Encode(s.issuer)
 }

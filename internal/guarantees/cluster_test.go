@@ -38,7 +38,8 @@ func (b *breaker) ofCluster() []chance {
 	return []chance{
 		{"kill fleet", 3, b.killFleet}, {"kill fleet, all", 1, b.killAll}, {"drain", 2, b.drain}, {"roll fleet", 1, b.rollFleet}, {"pause fleet", 1, b.pauseFleet},
 		{"kill server", 2, b.killMember}, {"kill server that leads the events", 3, b.killMember}, {"roll servers", 1, b.rollServers}, {"cut server", 2, b.cutMember},
-		{"redeploy", 2, b.redeploy}, {"replay", 2, b.replay}, {"fill", 1, b.fill}, {"calm", 1, nil},
+		{"redeploy", 2, b.redeploy}, {"replay", 2, b.replay}, {"fill", 1, b.fill}, {"step clock", 2, b.stepClock},
+		{"remake events", 1, b.remake}, {"remake schedules", 1, b.remake}, {"calm", 1, nil},
 	}
 }
 

@@ -23,12 +23,13 @@ func asAPIError(err error, api **jetstream.APIError) bool { return errors.As(err
 // breaker breaks things, one or several at a time, each process and the server by one hand only.
 type breaker struct {
 	*house
-	random  *rand.Rand
-	faults  []chance
-	running sync.WaitGroup
-	busy    []sync.Mutex // of the processes
-	serving sync.Mutex   // of the servers
-	assets  int          // streams and consumers of a cluster, as far as they were seen
+	random    *rand.Rand
+	faults    []chance
+	running   sync.WaitGroup
+	busy      []sync.Mutex // of the processes
+	serving   sync.Mutex   // of the servers
+	replaying sync.Mutex   // of dead letters
+	assets    int          // streams and consumers of a cluster, as far as they were seen
 }
 
 // act breaks something of one process, or of all, and mends it.
@@ -43,10 +44,10 @@ type chance struct {
 
 // ofOneServer are the faults of a fleet with one server, most of them more often than what takes the whole fleet's time.
 func (b *breaker) ofOneServer() []chance {
-	return []chance{
+	return append(b.remakes(), []chance{
 		{"kill fleet", 3, b.killFleet}, {"kill fleet, all", 1, b.killAll}, {"drain", 2, b.drain}, {"pause fleet", 2, b.pauseFleet}, {"cut", 2, b.network}, {"part", 2, b.network},
-		{"stall", 2, b.network}, {"kill server", 2, b.killServer}, {"pause server", 1, b.pauseServer}, {"redeploy", 2, b.redeploy}, {"replay", 2, b.replay}, {"fill", 1, b.fill}, {"calm", 2, nil},
-	}
+		{"stall", 2, b.network}, {"kill server", 2, b.killServer}, {"pause server", 1, b.pauseServer}, {"redeploy", 2, b.redeploy}, {"replay", 2, b.replay}, {"fill", 1, b.fill}, {"step clock", 3, b.stepClock}, {"calm", 2, nil},
+	}...)
 }
 
 // breakSomething begins a fault, which ends by itself.
@@ -198,6 +199,8 @@ func (b *breaker) redeploy(_ string, who int, _ time.Duration) {
 
 // replay replays a few dead letters of events that will fail again.
 func (b *breaker) replay(string, int, time.Duration) {
+	b.replaying.Lock()
+	defer b.replaying.Unlock()
 	dead := consumer.NewDeadLetters(b.js, subjects)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

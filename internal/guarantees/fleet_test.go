@@ -63,10 +63,11 @@ func (h *house) count(what string) {
 	h.counts[what]++
 }
 
-// openHouse starts the servers and n processes, and deploys the workers. With overtake events are brought past the shortest backlogs, also those
-// that are about to be delivered, which may run twice then.
-func openHouse(t testing.TB, n, servers int, syncAlways, overtake bool) *house {
+// openHouse starts the servers and n processes, whose clocks may be wrong, and deploys the workers. With overtake events are brought past the
+// shortest backlogs, also those that are about to be delivered, which may run twice then.
+func openHouse(t testing.TB, n, servers int, random *rand.Rand) *house {
 	t.Helper()
+	syncAlways, overtake := random.IntN(4) == 0, random.IntN(3) == 0
 	h := &house{t: t, dir: t.TempDir(), model: newModel(), counts: map[string]int{}, times: map[string][]time.Duration{}}
 	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		attempt, _ := strconv.Atoi(r.URL.Query().Get("attempt"))
@@ -93,7 +94,9 @@ func openHouse(t testing.TB, n, servers int, syncAlways, overtake bool) *house {
 	}
 	t.Logf("a backlog is %d events", backlog)
 	for i := range n {
-		h.fleet = append(h.fleet, newProcess(t, h.dir, fmt.Sprintf("fleet-%d", i), []string{"serve"}, asPinwheel+"=1",
+		name, fast := fmt.Sprintf("fleet-%d", i), randomClock(random)
+		t.Logf("the clock of %s is %d seconds fast", name, fast)
+		h.fleet = append(h.fleet, newProcess(t, h.dir, name, []string{"serve"}, asPinwheel+"=1", "PINWHEEL_PROCESSES=0", ownClock+"="+setClock(t, h.dir, name, fast),
 			"PINWHEEL_NATS_URL="+urls[i], fmt.Sprintf("PINWHEEL_REPLICAS=%d", servers), "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_LOG_FORMAT=json", "PINWHEEL_ACK_WAIT="+ackWait.String(),
 			"PINWHEEL_DRAIN_TIMEOUT=3s", "PINWHEEL_THREADS=2", "PINWHEEL_SLOTS=16", "PINWHEEL_WINDOW=64", "PINWHEEL_OWNER_MAX_QUEUED=12", "PINWHEEL_MAX_BYTES=1MiB",
 			"PINWHEEL_SPARE_ISOLATES=1", fmt.Sprintf("PINWHEEL_OVERTAKE=%d", backlog), "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"))
@@ -194,6 +197,17 @@ func (h *house) deploy(owner, worker string, n int) error {
 	return nil
 }
 
+// asForwarded adds the headers of a message that somebody has read from a stream and forwards with all that it had. Here they fit one that is, or was,
+// another's.
+func asForwarded(m *nats.Msg) {
+	for name, value := range map[string]string{
+		"Nats-Stream": consumer.StreamEvents, "Nats-Subject": string(subjects) + ".events.0.task.other.job", "Nats-Sequence": "3", "Nats-Time-Stamp": "2026-01-01T00:00:00Z",
+		"Nats-Last-Sequence": "2", "Nats-Num-Pending": "1",
+	} {
+		m.Header.Set(name, value)
+	}
+}
+
 // publish publishes an event, and notes it once it is acknowledged. A refusal is final; without an answer it is tried again with the same message id.
 func (h *house) publish(o *order) {
 	m := &nats.Msg{Subject: subjects.Event(o.kind, o.owner, o.worker), Data: []byte(o.body), Header: nats.Header{
@@ -209,6 +223,9 @@ func (h *house) publish(o *order) {
 	}
 	if o.delay > 0 {
 		m.Header.Set(events.HeaderDeliverAfter, o.delay.String())
+	}
+	if len(o.id+o.body)%3 == 0 {
+		asForwarded(m)
 	}
 	o.sent = time.Now()
 	h.model.add(o)

@@ -31,7 +31,7 @@ func TestGuarantees(t *testing.T) {
 	}
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	h := openHouse(t, 3, *servers, random.IntN(4) == 0, random.IntN(3) == 0)
+	h := openHouse(t, 3, *servers, random)
 	b := &breaker{house: h, random: random, busy: make([]sync.Mutex, len(h.fleet))}
 	b.faults = b.ofOneServer()
 	if h.cluster != nil {

@@ -28,11 +28,25 @@ const (
 	asServer    = "PINWHEEL_GUARANTEES_SERVER" // host:port
 	serverStore = "PINWHEEL_GUARANTEES_STORE"
 	serverSync  = "PINWHEEL_GUARANTEES_SYNC"
+	asClock     = "PINWHEEL_GUARANTEES_TIME"
+	ownClock    = "PINWHEEL_GUARANTEES_CLOCK" // file that says how fast the clock of a process is
 )
 
 func TestMain(m *testing.M) {
 	natstest.BeServer()
+	var clock error
+	if path := os.Getenv(ownClock); path != "" {
+		_ = os.Unsetenv(ownClock)
+		if clock = moveClock(path); clock != nil {
+			fmt.Fprintf(os.Stderr, "the clock of a process cannot be set here: %v\n", clock)
+		}
+	}
 	switch {
+	case os.Getenv(asClock) != "":
+		if clock == nil {
+			tellTime()
+		}
+		return
 	case os.Getenv(asPinwheel) != "":
 		_ = os.Unsetenv(asPinwheel)
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

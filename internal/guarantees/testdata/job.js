@@ -7,6 +7,7 @@ async function act(env, ctx, { id, what }, attempt, event) {
   switch (what) {
     case "ok": break;
     case "slow": await sleep(50 + 250 * Math.random()); break;
+    case "long": await sleep(1500); break;
     case "late": ctx.waitUntil(sleep(150).then(() => tell("done"))); return;
     case "throw": throw new Error("no");
     case "flaky": if (attempt < 2) throw new Error("not yet"); break;

@@ -1,0 +1,78 @@
+package hostileowners
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/guard"
+)
+
+// attack is something that an owner does to others. docs/security.md lists them by name.
+type attack struct {
+	name  string
+	guard guard.Guard // stands against it
+	env   []string    // of the fleet's process, where the default makes the attack slow
+	// run carries it out, as acme. harm says what it did to others, and is empty where it did nothing.
+	run func(t *testing.T, f *fleet) (harm string)
+}
+
+var attacks = []attack{
+	{name: "forged overtakes", guard: guard.StoredHeaders, env: []string{"PINWHEEL_OVERTAKE=640", "PINWHEEL_WINDOW=256", "PINWHEEL_OWNER_MAX_QUEUED=10000"}, run: overtakes},
+	{name: "endless sweep", guard: guard.StoredHeaders, run: sweeps},
+	{name: "another prefix", guard: guard.FleetPrefix, run: prefix},
+	{name: "foreign credits", guard: guard.BodyOwner, run: foreignCredits},
+	{name: "pubacks as events", guard: guard.PubAckEvents, run: pubAcksAsEvents},
+	{name: "unschedule flood", guard: guard.RequestRates, run: unscheduleFlood},
+	{name: "sends", guard: guard.SendRates, env: []string{"PINWHEEL_MAX_BYTES=8MiB"}, run: sends},
+	{name: "full streams", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=8MiB"}, run: fullStreams},
+	{name: "dead letters", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB", "PINWHEEL_DEAD_LETTER_BYTES=16MiB", store160MiB}, run: deadLetters},
+	{name: "delayed events", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB", "PINWHEEL_DEAD_LETTER_BYTES=8MiB", store160MiB}, run: delayedEvents},
+	{name: "results", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=64MiB", "PINWHEEL_ACK_WAIT=3s"}, run: results},
+	{name: "body parts", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB"}, run: bodyParts},
+	{name: "timers", guard: guard.TimerBudget, env: []string{"PINWHEEL_THREADS=1"}, run: timers},
+	{name: "long turn", guard: guard.CPUWhileRunning, env: []string{"PINWHEEL_THREADS=1"}, run: longTurn},
+	{name: "long domains", guard: guard.LinearWork, run: longDomains},
+	{name: "lost threads", guard: guard.CrashSuspects, env: []string{"PINWHEEL_THREADS=2", "PINWHEEL_BACKGROUND_THREADS=2"}, run: costThreads},
+	{name: "held responses", guard: guard.RunMemory, env: []string{allowLoopback}, run: heldResponses},
+	{name: "all connections", guard: guard.HostConnections, env: []string{allowLoopback}, run: allConnections},
+	{name: "redirects", guard: guard.Redirects, env: []string{allowLoopback}, run: redirects},
+	{name: "private addresses", guard: guard.PublicAddresses, run: privateAddresses},
+	{name: "deploy files", guard: guard.DeployFiles, run: readDeployingMachine},
+}
+
+const (
+	// allowLoopback lets workers reach the servers of a test.
+	allowLoopback = "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"
+	// store160MiB gives the server less storage than its streams may grow to.
+	store160MiB = storeVariable + "=167772160"
+)
+
+// docs/security.md lists every attack, and no others.
+func TestAttacksAreListed(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "security.md"))
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "| attack | what stands against it |")
+	require.True(t, found)
+	var listed, tried []string
+	for _, m := range regexp.MustCompile(`(?m)^\| \*\*([a-z ]+)\*\*: `).FindAllStringSubmatch(table, -1) {
+		listed = append(listed, m[1])
+	}
+	for _, a := range attacks {
+		tried = append(tried, a.name)
+	}
+	require.Equal(t, tried, listed)
+}
+
+// With its guard on, an attack does no harm.
+func TestAttacks(t *testing.T) {
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			require.Empty(t, a.run(t, openFleet(t, a.env...)), "harm")
+		})
+	}
+}

@@ -1,0 +1,22 @@
+//go:build unguarded
+
+package hostileowners
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/guard"
+)
+
+// Without its guard, an attack does the harm that TestAttacks would have seen.
+func TestControls(t *testing.T) {
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			harm := a.run(t, openFleet(t, append(a.env, guard.Variable+"="+string(a.guard))...))
+			require.NotEmpty(t, harm, "harm without its guard")
+			t.Log(harm)
+		})
+	}
+}

@@ -1,0 +1,33 @@
+package hostileowners
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// longDomains has Go map hosts of URLs that are far longer than a host can be.
+func longDomains(t *testing.T, f *fleet) (harm string) {
+	f.deploy("acme", "url", `const host = Array.from({ length: 60000 }, (_, i) => String.fromCodePoint(0x4e00 + i % 20000)).join("");
+		export default { task() { for (;;) URL.canParse("http://" + host + "/") } }`, `{"retries": {"maxAttempts": 1}}`)
+	f.deploy("beta", "w", `export default { task: () => 1 }`, "")
+	p, acme, beta := f.processes[0], f.as("acme"), f.as("beta")
+	require.True(t, answered(t, beta, "w"), "before the attack")
+	for range 3 {
+		r := call(t, acme, events.Task, "acme", "url", []byte("null"))
+		require.NotNil(t, r.Failure)
+		if r.Failure.Reason != events.ReasonCPU { // a limit of CPU time that is kept costs nobody a thread
+			return fmt.Sprintf("a run could not be ended by its limit: %s", r.Failure)
+		}
+		if !answered(t, beta, "w") {
+			return "beta is not answered"
+		}
+	}
+	if status, body := p.get("/healthz"); status != 200 {
+		return fmt.Sprintf("the process is to be replaced: %s", body)
+	}
+	return ""
+}

@@ -1,0 +1,24 @@
+package hostileowners
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// What the attacks rest on: owners reach their own workers, with the permissions of users.conf.
+func TestOwnersReachTheirWorkers(t *testing.T) {
+	f := openFleet(t)
+	f.deploy("acme", "echo", `export default { task: event => event.payload }`, `{"limits": {"cpuMs": 100}}`)
+	require.Equal(t, []int{1, 2}, data[[]int](t, call(t, f.as("acme"), events.Task, "acme", "echo", []byte("[1,2]"))))
+	p := f.processes[0]
+	status, _ := p.get("/readyz")
+	require.Equal(t, 200, status)
+	require.InDelta(t, 1, p.metric("pinwheel_events_total", "kind", "task"), 0)
+	now, most := p.rss()
+	require.Positive(t, now)
+	require.GreaterOrEqual(t, most, now)
+	require.True(t, p.alive())
+}
