@@ -47,30 +47,32 @@ var house = map[string]room{
 		rooms: []string{"internal/cli"},
 		tests: []string{"consumer", "deploy", "dispatch", "events", "isolates", "internal/natstest", "internal/supervisor", libProm, libZerolog, "github.com/nats-io/"},
 	},
-	"events":        {pure: true},
+	"events":        {pure: true, rooms: []string{"internal/guard"}},
 	"events/client": {pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/nuid"}, tests: []string{"internal/natstest"}},
 	"consumer": {
-		pure: true, rooms: []string{"events", "internal/assets", "internal/cron"}, libs: []string{libNATS, libBackoff, libProm, libZerolog, "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"events", "internal/guard", "internal/assets", "internal/cron", "internal/stored"}, libs: []string{libNATS, libBackoff, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/natsd", "internal/natstest"},
 	},
-	"dispatch": {pure: true, rooms: []string{"events"}, libs: []string{libBackoff, libProm, libZerolog}},
+	"dispatch": {pure: true, rooms: []string{"events", "internal/guard"}, libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
-		rooms: []string{"events", "isolates/charset", "isolates/compression", "isolates/v8x", "isolates/webcrypto", "internal/sourcemap"},
+		rooms: []string{"events", "internal/guard", "isolates/charset", "isolates/compression", "isolates/v8x", "isolates/webcrypto", "internal/sourcemap"},
 		libs:  []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
 		tests: []string{libEsbuild},
 	},
 	"isolates/v8x":         {libs: []string{"rogchap.com/v8go"}},
-	"isolates/webcrypto":   {pure: true},
+	"isolates/webcrypto":   {pure: true, libs: []string{"github.com/cloudflare/circl"}},
 	"isolates/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"events", "internal/assets", "internal/cron", "internal/sourcemap"},
+		pure: true, rooms: []string{"events", "internal/guard", "internal/assets", "internal/cron", "internal/sourcemap"},
 		libs:  []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
-		tests: []string{"internal/natsd", "internal/natstest", libNATSServer},
+		tests: []string{"internal/natsd", "internal/natstest", libNATSServer, "github.com/nats-io/nkeys"},
 	},
 	"internal/cron": {pure: true, libs: []string{libCron}},
+	// What a test can switch off: any room may ask it.
+	"internal/guard": {pure: true},
 	"internal/cli": {
-		rooms: []string{"consumer", "deploy", "dispatch", "events", "events/client", "isolates", "internal/assets", "internal/doctor", "internal/natsd", "internal/supervisor"},
+		rooms: []string{"consumer", "deploy", "dispatch", "events", "events/client", "isolates", "internal/assets", "internal/doctor", "internal/guard", "internal/natsd", "internal/stored", "internal/supervisor"},
 		libs: []string{
 			libNATS, "github.com/nats-io/nuid", libProm, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty",
 			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/synadia-io/orbit.go/natscontext", "golang.org/x/time/rate", libBackoff,
@@ -81,13 +83,15 @@ var house = map[string]room{
 		},
 	},
 	// Shared by the two rooms that keep things in JetStream.
-	"internal/assets": {pure: true, libs: []string{libNATS, libZerolog}, tests: []string{"internal/natstest"}},
+	"internal/assets": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/natstest"}},
+	// The one reader of stored messages.
+	"internal/stored": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS}, tests: []string{"internal/natstest"}},
 	// It only looks: at NATS, and at what the rooms say that should be there.
 	"internal/doctor": {
 		pure: true, rooms: []string{"events", "internal/assets"}, libs: []string{libNATS},
 		tests: []string{"consumer", "deploy", "internal/natstest", libNATSServer, libZerolog},
 	},
-	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog}, tests: []string{"internal/natstest"}},
+	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog, "golang.org/x/sys/unix"}, tests: []string{"internal/natstest"}},
 	// Apart from internal/cli because it must never come near V8: it outlives what V8 takes down.
 	"internal/supervisor": {
 		pure: true, libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt"},
@@ -106,6 +110,10 @@ var house = map[string]room{
 
 	"internal/guarantees": {
 		pure: true, tests: []string{"consumer", "events", "internal/assets", "internal/cli", "internal/natsd", "internal/natstest", libNATS},
+	},
+
+	"internal/test/hostileowners": {
+		tests: []string{"consumer", "events", "internal/cli", "internal/guard", "internal/natstest", libNATS, libNATSServer, "github.com/prometheus/common"},
 	},
 
 	// Outside users: what anybody could write.
@@ -149,6 +157,7 @@ var sleeps = map[string]string{
 	"isolates/eventsource_test.go": "the sleep is a server's, between two writes",
 	"isolates/modes_test.go":       "the sleep is a server's, which answers later to some",
 	"dispatch/dispatcher_test.go":  "in a synctest bubble: the clock is fake",
+	"dispatch/bars_test.go":        "in a synctest bubble: the clock is fake",
 	"dispatch/quarantine_test.go":  "in a synctest bubble: the clock is fake",
 
 	"consumer/parkbench_test.go":            "a benchmark looks at a backlog now and then, so as not to disturb it",
