@@ -46,6 +46,8 @@ type activeJSON struct {
 	Number  int    `json:"number,omitempty"` // of the version; a later one has a higher one
 	// Processes are all of the fleet that this one knows of, itself among them.
 	Processes []process `json:"processes"`
+	// Left are the ids of the last that said that they go.
+	Left []string `json:"left,omitempty"`
 }
 
 // workersActive tells which version of a worker this process runs, and what other processes there are to ask.
@@ -61,5 +63,5 @@ func (c *control) workersActive(_ context.Context, r request) (any, error) {
 	}
 	v := c.f.actives.get(req.Worker)
 	self, all := c.f.members.known()
-	return activeJSON{self, v.version, v.number, all}, nil
+	return activeJSON{self, v.version, v.number, all, c.f.members.gone()}, nil
 }

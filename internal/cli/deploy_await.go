@@ -30,6 +30,7 @@ var errNobody = errors.New("no process of the fleet is running; the next one tha
 type activation struct {
 	known map[string]process // all that are or were there meanwhile, by id
 	have  map[string]bool    // those that run the version, or a later one
+	gone  map[string]bool    // those that have said that they go: another may not know it yet
 }
 
 // String is "active in 2 of 3 processes".
@@ -52,10 +53,10 @@ func (a *activation) missing() (nodes []string) {
 }
 
 // left forgets a process that has said that it goes.
-func (a *activation) left(text string) {
-	p, _ := processOf(text)
-	delete(a.known, p.ID)
-	delete(a.have, p.ID)
+func (a *activation) left(id string) {
+	a.gone[id] = true
+	delete(a.known, id)
+	delete(a.have, id)
 }
 
 // await returns once every process of the fleet has activated w, so that an event sent next finds it wherever it comes. Those that it asks
@@ -63,7 +64,7 @@ func (a *activation) left(text string) {
 func (c *remote) await(ctx context.Context, w *events.Worker) (*activation, error) {
 	ctx, cancel := context.WithTimeout(ctx, activationTimeout)
 	defer cancel()
-	a := &activation{map[string]process{}, map[string]bool{}}
+	a := &activation{map[string]process{}, map[string]bool{}, map[string]bool{}}
 	control := string(c.subjects) + ".control."
 	inbox := c.nc.NewInbox()
 	answers, err := c.nc.SubscribeSync(inbox + ".*")
@@ -112,7 +113,8 @@ func (a *activation) take(ctx context.Context, subject string, answers, members 
 		for n, _, _ := members.Pending(); n > 0; n, _, _ = members.Pending() {
 			if m, err := members.NextMsg(time.Millisecond); err == nil {
 				if text, gone := strings.CutPrefix(string(m.Data), memberBye); gone {
-					a.left(text)
+					p, _ := processOf(text)
+					a.left(p.ID)
 				}
 			}
 		}
@@ -126,10 +128,15 @@ func (a *activation) take(ctx context.Context, subject string, answers, members 
 		if err := json.Unmarshal(m.Data, &answer); err != nil {
 			return backoff.Permanent(fmt.Errorf("an answer to workers.active cannot be read: %w", err))
 		}
-		for _, p := range answer.Processes {
-			a.known[p.ID] = p
+		for _, id := range answer.Left {
+			a.left(id)
 		}
-		if answer.Version == w.Version || answer.Number > w.Number {
+		for _, p := range answer.Processes {
+			if !a.gone[p.ID] {
+				a.known[p.ID] = p
+			}
+		}
+		if !a.gone[answer.ID] && (answer.Version == w.Version || answer.Number > w.Number) {
 			a.have[answer.ID] = true
 		}
 	}

@@ -18,6 +18,8 @@ const (
 	// that, a NATS that is away or slow makes nobody disappear.
 	memberMisses = 3
 	memberBye    = "bye "
+	// membersLeft is how many of those that said that they go are remembered.
+	membersLeft = 64
 )
 
 // members counts the processes of the fleet by what they say on core NATS.
@@ -31,6 +33,7 @@ type members struct {
 	sub  *nats.Subscription
 	beat int64            // of our own that came back
 	seen map[string]int64 // others, and the beat at which they were last heard
+	left []string         // the last that said that they go, by id
 	told int
 }
 
@@ -73,6 +76,9 @@ func (m *members) hear(msg *nats.Msg) {
 	switch {
 	case gone:
 		delete(m.seen, id)
+		p, _ := processOf(id)
+		m.left = append(m.left, p.ID)
+		m.left = m.left[max(0, len(m.left)-membersLeft):]
 	case id == m.id:
 		m.beat++
 		for other, beat := range m.seen {
@@ -105,6 +111,13 @@ type process struct {
 func processOf(text string) (p process, ok bool) {
 	p.ID, p.Node, ok = strings.Cut(text, " ")
 	return p, ok
+}
+
+// gone are the last processes that said that they go, by id.
+func (m *members) gone() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.left)
 }
 
 // known are this process and all that are there, as far as it knows, this one among them, by node.

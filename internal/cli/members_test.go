@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -87,4 +89,33 @@ func TestDeployWaitsForAllProcesses(t *testing.T) {
 	require.Regexp(t, `, active in [23] of [23] processes\n$`, out, errs)
 	require.Empty(t, errs)
 	require.Less(t, time.Since(begin), activationTimeout)
+}
+
+// A process that has said that it goes is not waited for, although another that answers later has not heard so: the two come by ways of their own.
+func TestProcessThatLeftIsNotWaitedFor(t *testing.T) {
+	srv := natstest.Start(t)
+	nc := natstest.Connect(t, srv)
+	say := func(version string, number int, left []string, known ...process) *nats.Msg {
+		body, err := json.Marshal(activeJSON{known[0], version, number, known, left})
+		require.NoError(t, err)
+		return &nats.Msg{Data: body}
+	}
+	stays, leaves := process{"a", "node/1"}, process{"b", "node/2"}
+	question := 0
+	sub, err := nc.Subscribe("pinwheel.control.workers.active", func(m *nats.Msg) {
+		question++
+		switch question {
+		case 1: // of before; its bye is on its way, or was said before anybody listened
+			require.NoError(t, m.RespondMsg(say("2-b", 2, nil, stays, leaves)))
+		default:
+			require.NoError(t, m.RespondMsg(say("2-b", 2, []string{"b"}, stays, leaves)))
+		}
+	})
+	require.NoError(t, err)
+	defer func() { _ = sub.Unsubscribe() }()
+	require.NoError(t, nc.Flush())
+	c := &remote{nc: nc, subjects: "pinwheel"}
+	a, err := c.await(t.Context(), &events.Worker{Owner: "acme", Name: "w", Version: "2-b", Number: 2})
+	require.NoError(t, err)
+	require.Equal(t, "active in 1 of 1 process", a.String())
 }

@@ -192,9 +192,9 @@ func (m *model) broken(kind string) (mended func()) {
 	}
 }
 
-// quiet reports whether nothing was broken while o lived.
+// quiet reports whether nothing was broken while o lived. One that was lost was not seen to its end.
 func (m *model) quiet(o *order) bool {
-	return !m.loose && !slices.ContainsFunc(m.faults, func(f fault) bool { return f.from.Before(o.seen.Add(ackWait)) && f.until.After(o.published) })
+	return !m.loose && !o.lost && !slices.ContainsFunc(m.faults, func(f fault) bool { return f.from.Before(o.seen.Add(ackWait)) && f.until.After(o.published) })
 }
 
 // check compares what was seen with what must be, once all has ended.
