@@ -149,7 +149,7 @@ func firstGrant(e *events.Event) float64 {
 // part at a time.
 const pullID = -1
 
-// pullPart reads the next part of the event's body.
+// pullPart reads the next part of the event's body that has bytes.
 func (t *thread) pullPart(r *run) {
 	parts := r.attempt.Event.Parts
 	if parts == nil || r.calls[pullID] != nil {
@@ -157,14 +157,15 @@ func (t *thread) pullPart(r *run) {
 	}
 	c := r.register(pullID)
 	i, ctx := r.parts, r.context()
-	r.parts++
 	go func() {
 		var part []byte
 		var err error
-		if i < parts.N {
+		// An empty part is no answer: the stream asks once, and waits until it is given bytes, the end or an error.
+		for ; i < parts.N && len(part) == 0 && err == nil; i++ {
 			part, err = parts.Read(ctx, i)
 		}
-		if n := len(part); n > 0 {
+		n := len(part)
+		if n > 0 {
 			if err = t.pool.hold(r, n); err != nil {
 				part = nil
 			} else {
@@ -172,11 +173,12 @@ func (t *thread) pullPart(r *run) {
 			}
 		}
 		t.answer(r, c, true, func(call *v8x.Call) []byte {
+			r.parts = i
 			call.Reset(opPart).Number(float64(r.id))
 			switch {
 			case err != nil:
 				call.Null().String(err.Error())
-			case i < parts.N:
+			case n > 0:
 				call.Body()
 			}
 			return part

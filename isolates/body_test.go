@@ -222,11 +222,14 @@ func TestBodyLargerThanTheHeap(t *testing.T) {
 	require.Equal(t, 2000*65536, size)
 }
 
-// partly is a fetch event whose body is stored in parts of that size.
+// missing is a part that is not there.
+const missing = "\x00"
+
+// partly is a fetch event whose body is stored in these parts.
 func partly(parts ...string) *events.Event {
 	e := fetch("POST", "http://x/", "")
 	e.Parts = &events.Parts{ID: "b", N: len(parts), Read: func(_ context.Context, i int) ([]byte, error) {
-		if parts[i] == "" {
+		if parts[i] == missing {
 			return nil, errors.New("part is not there")
 		}
 		return []byte(parts[i]), nil
@@ -249,9 +252,56 @@ func TestRequestBodyInParts(t *testing.T) {
 			require.Nil(t, o.end.Failure, "%s: %v", code, b.lines())
 			require.Equal(t, want, string(o.reply.Body), code)
 		}
-		o := b.run(worker("w", `export default { async fetch(r) { try { await r.text() } catch (e) { return new Response(e.name + ": " + e.message) } } }`), partly("one", ""))
+		o := b.run(worker("w", `export default { async fetch(r) { try { await r.text() } catch (e) { return new Response(e.name + ": " + e.message) } } }`), partly("one", missing))
 		require.Equal(t, "TypeError: part is not there", string(o.reply.Body))
 	})
+}
+
+// A part without bytes, wherever it is, is as good as none: any publisher may store one.
+func TestEmptyPartsOfRequestBodies(t *testing.T) {
+	b := newBench(t)
+	var bodies [][]string
+	for n := 1; n <= 5; n++ {
+		for full := range 1 << n { // which of the n parts have bytes
+			parts := make([]string, n)
+			for i := range parts {
+				parts[i] = strings.Repeat(string(rune('a'+i)), full>>i&1*(i+1))
+			}
+			bodies = append(bodies, parts)
+		}
+	}
+	w := worker("w", `export default { async fetch(r) {
+		switch (new URL(r.url).pathname) {
+		case "/text": return new Response(await r.text());
+		case "/echo": return new Response(r.body);
+		case "/clone": { const c = r.clone(); const [a, b] = await Promise.all([r.text(), c.text()]); return new Response(a === b ? a : a + "|" + b) }
+		case "/byob": {
+			const reader = r.body.getReader({ mode: "byob" });
+			for (let out = ""; ;) {
+				const { value, done } = await reader.read(new Uint8Array(2));
+				if (done) return new Response(out);
+				if (value.length === 0) return new Response("an empty chunk");
+				out += new TextDecoder().decode(value);
+			}
+		}
+		default: {
+			let out = "";
+			for await (const chunk of r.body) out += chunk.length === 0 ? "an empty chunk" : new TextDecoder().decode(chunk);
+			return new Response(out);
+		}
+		}
+	} }`)
+	for _, parts := range bodies {
+		for _, how := range []string{"text", "echo", "clone", "byob", "chunks"} {
+			e := partly(parts...)
+			e.URL = "http://x/" + how
+			o := b.run(w, e)
+			require.Nil(t, o.end.Failure, "%s %q: %v", how, parts, b.lines())
+			require.Equal(t, strings.Join(parts, ""), string(o.reply.Body), "%s %q", how, parts)
+		}
+	}
+	o := b.run(worker("v", `export default { async fetch(r) { try { await r.text() } catch (e) { return new Response(e.message) } } }`), partly("", "one", "", missing))
+	require.Equal(t, "part is not there", string(o.reply.Body))
 }
 
 // The whole of a request in parts passes through a heap that could not hold it, and comes out in chunks.

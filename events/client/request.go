@@ -39,7 +39,7 @@ type Request struct {
 	Body        []byte
 	ContentType string // of Body: a Task whose type is JSON is checked to be so. For Fetch the header of the request.
 
-	Method     string      // Fetch: "" = GET, or POST when there is a Body
+	Method     string      // Fetch: "" = GET, or POST when there is a Body or BodyFrom
 	URL        string      // Fetch: a path that begins with /, or absolute. "" = /
 	HTTPHeader http.Header // Fetch: headers of the request
 

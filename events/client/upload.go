@@ -36,6 +36,9 @@ func (c *Client) upload(ctx context.Context, r *Request) error {
 	if r.Kind != events.Fetch || len(r.Body) > 0 {
 		return fmt.Errorf("%w: BodyFrom is for a fetch event without a Body", ErrMalformed)
 	}
+	if r.Method == "" {
+		r.Method = http.MethodPost // also when there is nothing to read
+	}
 	r.bodyID = nuid.Next()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -60,7 +63,7 @@ func (c *Client) upload(ctx context.Context, r *Request) error {
 	return nil
 }
 
-// storeParts reads the body, counts its parts and calls store for each.
+// storeParts reads the body, counts its parts and calls store for each. A body without bytes has no part: the event has an empty body then.
 func (c *Client) storeParts(ctx context.Context, r *Request, store func(*nats.Msg)) error {
 	size := min(partSize, c.nc.MaxPayload()/2)
 	for n := 0; n < maxBodyParts; n++ {
@@ -69,7 +72,7 @@ func (c *Client) storeParts(ctx context.Context, r *Request, store func(*nats.Ms
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if got == 0 && n > 0 || ctx.Err() != nil {
+		if got == 0 || ctx.Err() != nil {
 			return nil
 		}
 		store(&nats.Msg{Subject: c.subjects.BodyPart(r.Owner, r.bodyID, n), Data: part[:got]})

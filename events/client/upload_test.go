@@ -1,9 +1,11 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +75,37 @@ func TestPartsAreSentAgain(t *testing.T) {
 		all += parts()[events.Subjects(events.DefaultPrefix).BodyPart("acme", e.Parts.ID, i)]
 	}
 	require.True(t, body == all)
+}
+
+// A BodyFrom without bytes is an empty body: nothing is stored, and nothing is to be read. It is a POST all the same.
+func TestEmptyBodyFrom(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	parts := takeParts(t, nc, func(int) string { return storedPart })
+	got := make(chan *events.Event, 1)
+	play(t, stream(t, nc, nil), func(e *events.Event) *events.Reply {
+		got <- e
+		return &events.Reply{Status: 200}
+	}, nc)
+	c := newClient(t, nc)
+	call := func(method string, body io.Reader) *events.Event {
+		_, err := c.Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", Method: method, BodyFrom: body})
+		require.NoError(t, err)
+		return <-got
+	}
+	for _, empty := range []io.Reader{bytes.NewReader(nil), strings.NewReader(""), iotest.DataErrReader(strings.NewReader("")), http.NoBody} {
+		e := call("", empty)
+		require.Nil(t, e.Parts)
+		require.Empty(t, e.Body)
+		require.Equal(t, "POST", e.Method)
+	}
+	require.Equal(t, "PUT", call("PUT", http.NoBody).Method)
+	require.Empty(t, parts())
+	// One whose last part is full has no empty one behind it.
+	e := call("", strings.NewReader(strings.Repeat("x", 1<<20)))
+	require.Equal(t, 2, e.Parts.N)
+	require.Len(t, parts(), 2)
+	e = call("", iotest.OneByteReader(strings.NewReader("x")))
+	require.Equal(t, 1, e.Parts.N)
 }
 
 func TestPartsThatAreNotStored(t *testing.T) {

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -252,6 +254,38 @@ func TestLongRequestBody(t *testing.T) {
 	answer, err := f.NC.RequestMsg(m, 20*time.Second)
 	require.NoError(t, err)
 	require.Contains(t, answer.Header.Get(events.HeaderError), "part 0 of 2 of body gone is not there")
+}
+
+// Bodies of which a part is empty, or all are, are read to their end.
+func TestEmptyPartsOfLongRequestBodies(t *testing.T) {
+	f := fleettest.Start(t)
+	c := deploySource(t, f, `export default { async fetch(r) { return new Response(r.method + " " + await r.text()) } }`, `{}`)
+	_, body, err := c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: bytes.NewReader(nil)})
+	require.NoError(t, err)
+	text, err := io.ReadAll(body)
+	require.NoError(t, err)
+	require.Equal(t, "POST ", string(text))
+	for i, parts := range [][]string{{""}, {"", "a", "", "b"}, {"a", ""}, {"", ""}} {
+		id := fmt.Sprintf("body-%d", i)
+		for n, part := range parts {
+			answer, err := f.NC.Request(fmt.Sprintf("pinwheel.body.dev.%s.%d", id, n), []byte(part), 20*time.Second)
+			require.NoError(t, err)
+			require.NotContains(t, string(answer.Data), "error")
+		}
+		m := nats.NewMsg("pinwheel.call.fetch.dev.stream")
+		m.Header.Set(events.HeaderBodyID, id)
+		m.Header.Set(events.HeaderBodyParts, strconv.Itoa(len(parts)))
+		answer, err := f.NC.RequestMsg(m, 20*time.Second)
+		require.NoError(t, err)
+		require.Equal(t, "POST "+strings.Join(parts, ""), string(answer.Data), "%q", parts)
+	}
+	m := nats.NewMsg("pinwheel.call.fetch.dev.stream")
+	m.Header.Set(events.HeaderBodyID, "none")
+	m.Header.Set(events.HeaderBodyParts, "0")
+	answer, err := f.NC.RequestMsg(m, 20*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "400", answer.Header.Get(events.HeaderStatus))
+	require.Contains(t, answer.Header.Get(events.HeaderError), "1 to 1048576")
 }
 
 // The parts of an event that failed stay for its replay.
