@@ -73,18 +73,31 @@ func (c *Consumer) claimed(h *held, id, nonce, subject string) {
 			c.arriveLater(h, err, "claim of a replay could not be read; trying again", func() { c.claimed(h, id, nonce, subject) })
 		case m == nil: // gone since
 			c.claim(h, id, nonce)
-		case string(m.Data) == nonce:
-			c.arriveClaimed(h)
 		default:
-			c.do(func() {
-				if c.table.move(h, settling, loading) {
-					c.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("replay was published twice; this one is not run")
-					c.metrics.replaysDropped.Inc()
-					h.tries = nil
-					c.ack(h)
-				}
-			})
+			c.claimedBefore(h, nonce, m)
 		}
+	})
+}
+
+// claimedBefore goes on with a replay whose claim is there: it runs, unless the claim is another's, or says that the replay has ended.
+func (c *Consumer) claimedBefore(h *held, nonce string, m *storedMsg) {
+	by, end := parseClaim(m.Data)
+	if by == nonce && end == nil {
+		c.arriveClaimed(h)
+		return
+	}
+	c.do(func() {
+		if !c.table.move(h, settling, loading) {
+			return
+		}
+		h.tries = nil
+		if by == nonce {
+			c.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("replay has ended before, and its ack was lost; it is not run again")
+		} else {
+			c.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("replay was published twice; this one is not run")
+			c.metrics.replaysDropped.Inc()
+		}
+		c.ack(h)
 	})
 }
 

@@ -147,17 +147,17 @@ func (c *Consumer) buried(h *held, d *events.DeadLetter) {
 	if d.Hook != (events.DeadHook{}) {
 		c.tell(h, d, func() {
 			c.step(StepDeadTold)
-			c.endDead(h)
+			c.endDead(h, d)
 		})
 		return
 	}
-	c.endDead(h)
+	c.endDead(h, d)
 }
 
-func (c *Consumer) endDead(h *held) {
+func (c *Consumer) endDead(h *held, d *events.DeadLetter) {
 	h.dead = true
 	c.metrics.ended(h.event.Kind, events.Dead)
-	c.ack(h)
+	c.ackReplay(h, ReplayDead, &d.Failure, d.Seq)
 }
 
 // checkDead looks at the dead letter that stands where d should go. It is d's own, written before

@@ -23,6 +23,7 @@ type DeadLetters struct {
 
 	mu     sync.Mutex
 	stream jetstream.Stream
+	untold bool // replays could not be noted
 }
 
 // NewDeadLetters makes a DeadLetters. Nothing is asked of NATS yet.

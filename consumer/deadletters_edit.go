@@ -21,7 +21,7 @@ var ErrChanged = errors.New("it was changed meanwhile")
 const headerRollup = "Nats-Rollup"
 
 // Edit changes a dead letter where it is stored, and returns it with its new number; a crash leaves the old one or the new one, never both or
-// none. Its identity, history and counts stay. The error is ErrNoDeadLetter, ErrChanged, or says what of the edit is not allowed.
+// none. Its identity, history and counts stay. One of which nothing is changed keeps its number, too. The error is ErrNoDeadLetter, ErrChanged, or says what of the edit is not allowed.
 func (d *DeadLetters) Edit(ctx context.Context, seq uint64, e events.Edit) (*events.DeadLetter, error) {
 	m, err := d.get(ctx, seq)
 	if err != nil {
@@ -34,6 +34,9 @@ func (d *DeadLetters) Edit(ctx context.Context, seq uint64, e events.Edit) (*eve
 	edited, err := letter.Edit(e, time.Now().UTC())
 	if err != nil {
 		return nil, err
+	}
+	if edited.SameEvent(letter) {
+		return letter, nil
 	}
 	// Of events of an event stream that was deleted and made anew there may be two under one subject.
 	first, err := stored.Get(ctx, d.js.Conn(), StreamDead, stored.Request{Seq: 1, Next: m.Subject})

@@ -113,6 +113,15 @@ func TestEditedLetterIsOneAndTheSame(t *testing.T) {
 	require.Equal(t, &want, edited)
 	require.Equal(t, old.Identity(), edited.Identity())
 
+	for _, same := range []events.Edit{
+		{}, {Body: []byte(`{"id":2}`)}, {Patch: []byte(`{ "id": 2 }`)}, {Patch: []byte(`{}`)}, {Patch: []byte(`{"gone":null}`)}, {Set: events.Header{"X": {"2"}}}, {Remove: []string{"Y"}},
+	} {
+		unchanged, err := dl.Edit(t.Context(), edited.Seq, same)
+		require.NoError(t, err)
+		require.Equal(t, edited, unchanged, "nothing is changed, so it keeps its number")
+	}
+	require.Equal(t, []*events.DeadLetter{edited}, letters(t, dl, consumer.Filter{}))
+
 	_, err = dl.Edit(t.Context(), old.Seq, events.Edit{Body: []byte("x")})
 	require.ErrorIs(t, err, consumer.ErrNoDeadLetter)
 	_, err = dl.Edit(t.Context(), edited.Seq, events.Edit{Set: events.Header{"Nats-Rollup": {"all"}}})

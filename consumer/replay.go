@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,6 +30,11 @@ type ReplayOptions struct {
 	Edit events.Edit
 	// Step, when it is not nil, is called at StepReplayStored: for tests that end the process there.
 	Step func(Step)
+	// Runs, when it is not nil, says why no process would run a replay for that worker and version (empty: the active one), or nil. It is asked
+	// before anything is published.
+	Runs func(ctx context.Context, owner, worker, version string) error
+	// Untold, when it is not nil, is told once why it will not be known how replays end. They are published all the same.
+	Untold func(error)
 	// DryRun only finds out whether the letter could be replayed.
 	DryRun bool
 }
@@ -39,23 +45,59 @@ const DefaultMaxReplays = 10
 // letterPatience is how long what was begun of one letter may take, whatever becomes of the caller's context: half a replay is no replay.
 const letterPatience = 30 * time.Second
 
+// rememberPatience is how long it may take to note that a letter was replayed.
+const rememberPatience = 5 * time.Second
+
 // Replay publishes the event of a dead letter again and then removes the letter. What crashes in between leaves the letter; replayed again it
 // runs no second time (docs/wire.md, "Dead letters").
 func (d *DeadLetters) Replay(ctx context.Context, letter *events.DeadLetter, o ReplayOptions) error {
 	m, err := d.replayMessage(letter, o)
-	if err != nil || o.DryRun {
+	if err != nil {
 		return err
 	}
-	if _, err := d.js.PublishMsg(ctx, m, jetstream.WithExpectStream(StreamEvents)); err != nil {
+	worker, version := cmp.Or(o.To.Worker, letter.Worker), m.Header.Get(events.HeaderWorkerVersion)
+	if o.Runs != nil {
+		if err := o.Runs(ctx, letter.Owner, worker, version); err != nil {
+			return fmt.Errorf("dead letter %d is not replayed: %w", letter.Seq, err)
+		}
+	}
+	if o.DryRun {
+		return nil
+	}
+	ack, err := d.js.PublishMsg(ctx, m, jetstream.WithExpectStream(StreamEvents))
+	if err != nil {
 		return fmt.Errorf("replay of dead letter %d: %w", letter.Seq, err)
 	}
 	if o.Step != nil {
 		o.Step(StepReplayStored)
 	}
+	d.remember(ctx, letter, worker, version, ack.Sequence, o)
 	if err := d.Remove(ctx, letter.Seq); err != nil && !errors.Is(err, ErrNoDeadLetter) {
 		return fmt.Errorf("dead letter %d was replayed, but it is still there: %w", letter.Seq, err)
 	}
 	return nil
+}
+
+// remember notes that a letter was replayed. When that fails once it is not tried again: who may not do it would wait at each letter.
+func (d *DeadLetters) remember(ctx context.Context, letter *events.DeadLetter, worker, version string, seq uint64, o ReplayOptions) {
+	d.mu.Lock()
+	untold := d.untold
+	d.mu.Unlock()
+	if untold {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, rememberPatience)
+	defer cancel()
+	err := d.note(ctx, letter, worker, version, seq)
+	if err == nil {
+		return
+	}
+	d.mu.Lock()
+	d.untold = true
+	d.mu.Unlock()
+	if o.Untold != nil {
+		o.Untold(fmt.Errorf("how replays end will not be known: %w", err))
+	}
 }
 
 func (d *DeadLetters) replayMessage(letter *events.DeadLetter, o ReplayOptions) (*nats.Msg, error) {
@@ -112,12 +154,25 @@ func (d *DeadLetters) ReplayAll(ctx context.Context, s Selection, o ReplayOption
 	if o.Rate <= 0 || o.DryRun {
 		r = rate.Inf
 	}
-	return d.each(ctx, s, rate.NewLimiter(r, 1), each, func(ctx context.Context, l *events.DeadLetter, err error) error {
+	d.mu.Lock()
+	d.untold = false
+	d.mu.Unlock()
+	owners := map[string]int{}
+	t, err := d.each(ctx, s, rate.NewLimiter(r, 1), each, func(ctx context.Context, l *events.DeadLetter, err error) error {
 		if err != nil {
 			return err
 		}
+		if owners[l.Owner]++; owners[l.Owner]%maxReplayRecords == 0 {
+			_ = d.forgetReplays(ctx, map[string]int{l.Owner: 0}) // what stays too long now goes later
+		}
 		return d.Replay(ctx, l, o)
 	})
+	if !o.DryRun {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), letterPatience)
+		defer cancel()
+		_ = d.forgetReplays(ctx, owners) // they go with time in any case
+	}
+	return t, err
 }
 
 // Purge removes the letters of s, likewise. One that cannot be read is removed by its number only. dryRun only tells which they are.

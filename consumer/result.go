@@ -116,7 +116,7 @@ func (c *Consumer) putResult(h *held, m *nats.Msg) {
 			h.tries = nil
 			c.grew(c.usage.of(StreamResults), m.Size())
 			c.step(StepResultStored)
-			c.ack(h)
+			c.ackReplay(h, ReplaySucceeded, nil, 0)
 		})
 	})
 }

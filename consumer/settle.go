@@ -172,8 +172,10 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 	case events.Ack:
 		if h.once && s.Outcome.Failure == nil {
 			c.keep(h)
+		} else if s.Outcome.Failure != nil {
+			c.ackReplay(h, ReplayFailed, s.Outcome.Failure, 0)
 		} else {
-			c.ack(h)
+			c.ackReplay(h, ReplaySucceeded, nil, 0)
 		}
 		c.metrics.ended(s.Event.Kind, events.Ack)
 	case events.Dead:

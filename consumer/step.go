@@ -10,6 +10,7 @@ const (
 	StepDeadStored   Step = "dead-stored"   // the dead letter is stored; the event is not acked
 	StepDeadTold     Step = "dead-told"     // who is to know of the dead letter has it; the event is not acked
 	StepClaimed      Step = "claimed"       // a replay is claimed; it has not run
+	StepEndStored    Step = "end-stored"    // how a replay ended is stored; its event is not acked
 	StepReplayStored Step = "replay-stored" // the event of a dead letter is stored again; the letter is still there
 	StepParkStored   Step = "park-stored"   // the parked event is stored; the event is not acked
 	StepOvertaken    Step = "overtaken"     // an event that was never delivered is stored among the parked; it is in its lane, too

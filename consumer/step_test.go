@@ -187,6 +187,7 @@ func TestCrashBetweenTwoSteps(t *testing.T) {
 		{"dead-told", consumer.StepDeadTold, 1},
 		{"dead-told", consumer.StepAcked, 1},
 		{"replayed", consumer.StepClaimed, 2},
+		{"replayed", consumer.StepEndStored, 1},
 		{"replayed", consumer.StepAcked, 1},
 		{"malformed", consumer.StepReplied, 1},
 		{"malformed", consumer.StepDeadStored, 1},

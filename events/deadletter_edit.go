@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -84,6 +87,11 @@ func (d *DeadLetter) Edit(e Edit, at time.Time) (*DeadLetter, error) {
 	return &edited, nil
 }
 
+// SameEvent reports whether d and other have the same headers and body: an edit from one to the other changed nothing.
+func (d *DeadLetter) SameEvent(other *DeadLetter) bool {
+	return bytes.Equal(d.Body, other.Body) && maps.EqualFunc(d.Header, other.Header, slices.Equal)
+}
+
 func namesFold(h Header, name string) bool {
 	for n := range h {
 		if strings.EqualFold(n, name) {
@@ -93,19 +101,24 @@ func namesFold(h Header, name string) bool {
 	return false
 }
 
-// mergePatch is RFC 7396.
+// mergePatch is RFC 7396. A patch that changes nothing leaves the body as it is written.
 func mergePatch(body, patch []byte) ([]byte, error) {
-	var target, p any
+	var target, p, before any
 	if err := decodeNumbers(body, &target); err != nil {
 		return nil, fmt.Errorf("its body is not JSON, so it cannot be patched: %w", err)
 	}
+	_ = decodeNumbers(body, &before) // merge changes target
 	if err := decodeNumbers(patch, &p); err != nil {
 		return nil, fmt.Errorf("the patch is not JSON: %w", err)
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(merge(target, p)); err != nil {
+	after := merge(target, p)
+	if reflect.DeepEqual(before, after) {
+		return body, nil
+	}
+	if err := enc.Encode(after); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil

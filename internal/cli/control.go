@@ -83,6 +83,7 @@ func endpoints() []endpoint {
 		{"dead.show", false, true, (*control).deadShow},
 		{"dead.edit", false, true, (*control).deadEdit},
 		{"dead.replay", false, true, (*control).deadReplay},
+		{"dead.replays", false, true, (*control).deadReplays},
 		{"dead.purge", false, true, (*control).deadPurge},
 		{"dead.job", false, true, (*control).deadJob},
 		{"dead.cancel", false, true, (*control).deadCancel},

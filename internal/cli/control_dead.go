@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -147,6 +148,8 @@ func (c *control) deadReplay(_ context.Context, r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Runs = whoRuns(func(context.Context) (*deploy.Store, error) { return c.f.store, nil })
+	o.Untold = func(err error) { c.f.log.Warn().Err(err).Msg("replays could not be noted") }
 	return c.begin("replay", o.DryRun, func(ctx context.Context, each func(consumer.Progress)) (consumer.Tally, error) {
 		return c.dead.ReplayAll(ctx, s, o, each)
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
@@ -132,6 +133,9 @@ func (c *control) schedulesWaiting(ctx context.Context, r request) (any, error) 
 	}
 	if err := decodeRequest(r.data, &req); err != nil {
 		return nil, err
+	}
+	if err := splitWorker(&req.Owner, &req.Worker); err != nil {
+		return nil, refused("%s", strings.TrimPrefix(err.Error(), "--"))
 	}
 	for what, name := range map[string]string{"owner": req.Owner, "worker": req.Worker} {
 		if err := events.CheckName(what, name); name != "" && err != nil {

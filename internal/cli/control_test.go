@@ -85,7 +85,7 @@ func TestControlIsGuarded(t *testing.T) {
 		guarded++
 		require.Contains(t, failure, "403 "+e.name+" is off: this fleet has no PINWHEEL_CONTROL_TOKEN, nor PINWHEEL_CONTROL=permissions; open are pool, stats, workers.list")
 	}
-	require.Equal(t, []int{9, 15}, []int{open, guarded})
+	require.Equal(t, []int{9, 16}, []int{open, guarded})
 
 	h = openHouse(t, withToken)
 	_, failure := h.control("dead.list", "", "Authorization", "")
@@ -146,6 +146,9 @@ func TestControlRequestsThatAreWrong(t *testing.T) {
 		{"dead.replay", `{"all":true,"force":1}`, `400 field "force" is a JSON number: it is true or false`},
 		{"dead.purge", `{"limit":3}`, "400 which dead letters?"},
 		{"dead.purge", `{"all":true,"force":true}`, `400 unknown field "force": a request may have ids, all, owner`},
+		{"dead.replays", `{"state":"x"}`, `400 state "x": it is one of`},
+		{"dead.replays", `{"worker":"a/b","owner":"c"}`, `400 worker "a/b" is of owner a, and not of c`},
+		{"dead.replays", `{"limit":1001}`, "400 limit is 1001"},
 		{"dead.job", `{"job":"x"}`, `400 job "x": it is what dead.replay and dead.purge answer as job`},
 		{"dead.job", `{"job":"a.>.1"}`, `400 job`},
 		{"dead.cancel", `{"job":"nobody.1"}`, "404 job nobody.1: its process has ended"},
@@ -189,6 +192,12 @@ func TestControlDeadLetters(t *testing.T) {
 	require.Equal(t, []any{"replay", "done", 3.0, 2.0, 1.0}, []any{state["does"], state["state"], state["total"], state["done"], state["failed"]})
 	require.Equal(t, []any{map[string]any{"id": 99.0, "error": "no such dead letter: 99"}}, state["errors"])
 	h.settled()
+	require.Eventually(t, func() bool { return len(h.ask("dead.replays", `{"state":"succeeded"}`)["replays"].([]any)) == 2 }, patience, 5*time.Millisecond)
+	one := h.ask("dead.replays", `{"ids":[6],"worker":"acme/mended"}`)["replays"].([]any)[0].(map[string]any)
+	require.Equal(t, []any{6.0, "e4", "succeeded"}, []any{one["id"], one["eventId"], one["state"]})
+	state = h.ended(h.ask("dead.replay", `{"ids":[1,2],"to":"nobody"}`)["job"])
+	require.Equal(t, []any{0.0, 2.0}, []any{state["done"], state["failed"]})
+	require.Contains(t, fmt.Sprint(state["errors"]), "dead letter 2 is not replayed: no such worker: acme/nobody")
 
 	// Any process tells of it, that which has it or another; and each of its own.
 	for range 10 {

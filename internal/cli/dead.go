@@ -14,10 +14,10 @@ import (
 
 func newDeadCommand(e *env) *cobra.Command {
 	return group(cobra.Command{
-		Use: "dead", Short: "List, show, edit, replay, export and remove dead letters",
+		Use: "dead", Short: "List, show, edit, replay, export and remove dead letters; tell how replays ended",
 		Long:    "Dead letters are the events that failed for good.",
 		Example: "  pinwheel dead replay --owner acme --worker webhook --since 2h",
-	}, newDeadLs(e), newDeadShow(e), newDeadEdit(e), newDeadReplay(e), newDeadRm(e), newDeadExport(e), newDeadImport(e))
+	}, newDeadLs(e), newDeadShow(e), newDeadEdit(e), newDeadReplay(e), newDeadReplays(e), newDeadRm(e), newDeadExport(e), newDeadImport(e))
 }
 
 func newDeadLs(e *env) *cobra.Command {
@@ -73,7 +73,8 @@ func newDeadReplay(e *env) *cobra.Command {
 		Use: "replay [ID...]", Short: "Run dead letters again",
 		Long: "Publishes the events of dead letters again and removes the letters. One that fails again becomes a new dead letter.\n" +
 			"Name ids, or choose by flags, or say --all. What --data, --patch, --set-header, --remove-header or --editor change is changed\n" +
-			"for the replay; a letter that is not replayed stays as it was. Interrupted, it ends after the letter it is at.",
+			"for the replay; a letter that is not replayed stays as it was. One whose worker or version is not there is refused.\n" +
+			"Interrupted, it ends after the letter it is at. 'pinwheel dead replays' says how they end.",
 		Example: "  pinwheel dead replay --owner acme --reason timeout --rate 10/s\n  pinwheel dead replay 17 --to import@12 --patch '{\"currency\":\"EUR\"}'",
 	}, func(ctx context.Context, args []string) (err error) {
 		if o.Rate, err = parseRate(rate); err != nil {
@@ -129,7 +130,7 @@ func (e *env) withDead(ctx context.Context, f func(*remote, *consumer.DeadLetter
 	defer c.close()
 	err = f(c, c.deadLetters())
 	if errors.Is(err, consumer.ErrNoDeadLetter) {
-		return fmt.Errorf("%w; 'pinwheel dead ls' lists them", err)
+		return fmt.Errorf("%w; 'pinwheel dead ls' lists them, 'pinwheel dead replays ID' says how the replay of one ended", err)
 	}
 	return err
 }

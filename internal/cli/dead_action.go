@@ -15,12 +15,12 @@ import (
 type action struct {
 	verb   string // "replayed", "removed"
 	dryRun bool
-	do     func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error)
+	do     func(ctx context.Context, c *remote, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error)
 }
 
 // replayed has letters replayed, edited before if ed says so by an editor.
 func (e *env) replayed(ed *editing, o consumer.ReplayOptions) action {
-	return action{"replayed", o.DryRun, func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error) {
+	return action{"replayed", o.DryRun, func(ctx context.Context, c *remote, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error) {
 		if ed.editor {
 			if len(s.IDs) != 1 {
 				return consumer.Tally{}, usage("--editor edits one letter: name its id")
@@ -33,12 +33,14 @@ func (e *env) replayed(ed *editing, o consumer.ReplayOptions) action {
 				return consumer.Tally{}, err
 			}
 		}
+		o.Runs = whoRuns(c.store)
+		o.Untold = func(err error) { fmt.Fprintln(e.err, "pinwheel:", err) }
 		return d.ReplayAll(ctx, s, o, each)
 	}}
 }
 
 func removed(dryRun bool) action {
-	return action{"removed", dryRun, func(ctx context.Context, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error) {
+	return action{"removed", dryRun, func(ctx context.Context, _ *remote, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error) {
 		return d.Purge(ctx, s, dryRun, each)
 	}}
 }
@@ -49,9 +51,9 @@ func (e *env) act(ctx context.Context, a action, s *selection, args []string, as
 	if err != nil {
 		return err
 	}
-	return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) error {
+	return e.withDead(ctx, func(c *remote, d *consumer.DeadLetters) error {
 		p := &progress{e: e, verb: a.verb, asJSON: asJSON, live: isTerminal(e.out) && !asJSON}
-		t, err := a.do(ctx, d, sel, p.step)
+		t, err := a.do(ctx, c, d, sel, p.step)
 		p.clear()
 		var ee *exitError
 		if errors.As(err, &ee) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -82,7 +83,7 @@ func newDeadEdit(e *env) *cobra.Command {
 	c = e.command(cobra.Command{
 		Use: "edit ID", Short: "Change the body or headers of a dead letter", Args: cobra.ExactArgs(1),
 		Long: "Changes a dead letter, so that a replay runs the changed event. The letter is stored anew and has another id then; its history and\n" +
-			"counts stay, and it is marked as edited. Without flags, VISUAL or EDITOR edits the body.",
+			"counts stay, and it is marked as edited. One of which nothing changes keeps its id. Without flags, VISUAL or EDITOR edits the body.",
 		Example: "  pinwheel dead edit 17 --patch '{\"currency\":\"EUR\"}'",
 	}, func(ctx context.Context, args []string) error {
 		ids, err := letterIDs(args)
@@ -105,6 +106,10 @@ func newDeadEdit(e *env) *cobra.Command {
 			}
 			l, err := d.Edit(ctx, ids[0], edit)
 			if err != nil {
+				return err
+			}
+			if l.Seq == ids[0] {
+				_, err = fmt.Fprintf(e.out, "%d stays as it is: nothing was changed\n", ids[0])
 				return err
 			}
 			_, err = fmt.Fprintf(e.out, "%d is %d now\n", ids[0], l.Seq)
@@ -136,5 +141,9 @@ func (e *env) editBody(ctx context.Context, body []byte) (edited []byte, err err
 	if err := run.Run(); err != nil {
 		return nil, fmt.Errorf("editor %q: %w", editor, err)
 	}
-	return os.ReadFile(path)
+	edited, err = os.ReadFile(path)
+	if !bytes.HasSuffix(body, []byte("\n")) { // editors end a file with a line break
+		edited = bytes.TrimSuffix(edited, []byte("\n"))
+	}
+	return edited, err
 }

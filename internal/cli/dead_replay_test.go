@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/fleettest"
@@ -84,6 +85,98 @@ func TestEditedLetterIsReplayedElsewhere(t *testing.T) {
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", "")
 	require.Contains(t, f.Pinwheel("dead", "edit", "4").Err, "no such dead letter: 4")
+}
+
+// A replay that nobody would run is refused before anything is published.
+func TestReplayForWhatIsNotThereIsRefused(t *testing.T) {
+	f := fleettest.Start(t)
+	bury(t, f, "1", "2")
+	published, err := f.NC.SubscribeSync("pinwheel.events.>")
+	require.NoError(t, err)
+	require.NoError(t, f.NC.Flush())
+	for to, want := range map[string]string{
+		"orders@99": `dead letter 1 is not replayed: no such worker: acme/orders has no version 99; it has 1-`,
+		"@99":       `dead letter 1 is not replayed: no such worker: acme/orders has no version 99; it has 1-`,
+		"ordres":    `dead letter 1 is not replayed: no such worker: acme/ordres; 'pinwheel workers ls --owner acme' lists those there are`,
+	} {
+		for _, more := range []string{"--force", "--dry-run"} {
+			r := f.Pinwheel("dead", "replay", "1", "--to", to, more)
+			require.Equal(t, 1, r.Code, to)
+			require.Contains(t, r.Err, want)
+		}
+	}
+	require.Len(t, letters(f), 2)
+	require.Zero(t, f.Pinwheel("workers", "rm", "acme/orders", "--yes").Code)
+	r := f.Pinwheel("dead", "replay", "--all")
+	require.Equal(t, 1, r.Code)
+	require.Equal(t, "0 replayed, 2 not\n", r.Out)
+	require.Contains(t, r.Err, "dead letter 2 is not replayed: no such worker: acme/orders")
+	require.Len(t, letters(f), 2)
+	_, err = published.NextMsg(tick)
+	require.ErrorIs(t, err, nats.ErrTimeout, "nothing was published")
+}
+
+func TestHowReplaysEndedIsTold(t *testing.T) {
+	f := fleettest.Start(t)
+	bury(t, f, "1", "2", "3")
+	other := filepath.Join(t.TempDir(), "other.js")
+	require.NoError(t, os.WriteFile(other, []byte(mended), 0o600))
+	f.Deploy(t, other, "--owner", "acme")
+	require.Contains(t, f.Pinwheel("dead", "replays").Out, "REPLAYED")
+	require.Zero(t, f.Pinwheel("dead", "replay", "1").Code)
+	require.Zero(t, f.Pinwheel("dead", "replay", "2", "--to", "other@1").Code)
+	require.Eventually(t, func() bool {
+		return strings.Count(f.Pinwheel("dead", "replays", "--state", "dead").Out, "\n") == 2 &&
+			strings.Count(f.Pinwheel("dead", "replays", "--state", "succeeded").Out, "\n") == 2
+	}, patience, tick)
+	r := f.Pinwheel("dead", "replays", "--worker", "acme/orders")
+	require.Zero(t, r.Code, r.Err)
+	require.Regexp(t, `(?m)^1 +\d{4}-\S+ \S+ +acme/orders +task +\d+ +dead as 4 +\d{4}-\S+ \S+ +TypeError: no prices for 1$`, r.Out)
+	require.NotContains(t, r.Out, "other")
+	r = f.Pinwheel("dead", "replays", "2", "--json")
+	require.Regexp(t, `^{"id":2,"owner":"acme","worker":"other","version":"1","kind":"task","eventId":"\d+","replay":1,"at":"[^"]+","state":"succeeded","ended":"[^"]+"}\n$`, r.Out)
+	r = f.Pinwheel("dead", "replays", "3", "77", "1")
+	require.Equal(t, 1, r.Code)
+	require.Equal(t, "pinwheel: no replay of dead letter 3 is known: the letter is there\npinwheel: no replay of dead letter 77 is known\n", r.Err)
+	require.Contains(t, r.Out, "dead as 4")
+	require.Contains(t, f.Pinwheel("dead", "show", "1").Err, "no such dead letter: 1; 'pinwheel dead ls' lists them, 'pinwheel dead replays ID' says how the replay of one ended")
+	r = f.Pinwheel("dead", "replays", "--state", "done")
+	require.Equal(t, 2, r.Code)
+	require.Contains(t, r.Err, `--state "done": it is one of waiting, running, put-off, succeeded, failed, dead, unknown`)
+}
+
+// A worker may be named as lists show it.
+func TestWorkersAreNamedAsListsShowThem(t *testing.T) {
+	f := fleettest.Start(t)
+	bury(t, f, "1")
+	require.Len(t, letters(f, "--worker", "acme/orders"), 1)
+	require.Len(t, letters(f, "--worker", "acme/orders", "--owner", "acme"), 1)
+	require.Empty(t, letters(f, "--worker", "beta/orders"))
+	require.Equal(t, "1 exported\n", f.Pinwheel("dead", "export", "--worker", "acme/orders").Err)
+	require.Contains(t, f.Pinwheel("dead", "replay", "--worker", "acme/orders", "--dry-run").Out, "1 would be replayed")
+	require.Contains(t, f.Pinwheel("dead", "rm", "--worker", "acme/orders", "--dry-run").Out, "1 would be removed")
+	require.Zero(t, f.Pinwheel("send", "task", "acme/orders", "--after", "1h", "--no-wait").Code)
+	require.Eventually(t, func() bool {
+		return strings.Contains(f.Pinwheel("schedules", "waiting", "--worker", "acme/orders").Out, "acme/orders")
+	}, patience, tick)
+	require.NotContains(t, f.Pinwheel("schedules", "waiting", "--worker", "beta/orders").Out, "acme/orders")
+	r := f.Pinwheel("dead", "ls", "--worker", "acme/orders", "--owner", "beta")
+	require.Equal(t, 2, r.Code)
+	require.Contains(t, r.Err, `--worker "acme/orders" is of owner acme, and not of beta`)
+	require.Equal(t, 2, f.Pinwheel("dead", "ls", "--worker", "acme/or/ders").Code)
+}
+
+func TestEditWithoutChangesKeepsItsNumber(t *testing.T) {
+	f := fleettest.Start(t)
+	bury(t, f, "1")
+	stays := fleettest.Result{Out: "1 stays as it is: nothing was changed\n"}
+	t.Setenv("EDITOR", "true")
+	t.Setenv("VISUAL", "")
+	require.Equal(t, stays, f.Pinwheel("dead", "edit", "1"))
+	t.Setenv("EDITOR", "echo >>") // a line break at the end, as editors leave it
+	require.Equal(t, stays, f.Pinwheel("dead", "edit", "1"))
+	require.Equal(t, stays, f.Pinwheel("dead", "edit", "1", "--patch", `{"id": 1}`))
+	require.Equal(t, fleettest.Result{Out: "1 is 2 now\n"}, f.Pinwheel("dead", "edit", "1", "--patch", `{"id": 2}`))
 }
 
 func TestLettersGoToAFileAndComeBack(t *testing.T) {

@@ -26,7 +26,7 @@ type selection struct {
 func (s *selection) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.owner, "owner", "", "only of this owner")
-	f.StringVar(&s.worker, "worker", "", "only of workers of this name")
+	f.StringVar(&s.worker, "worker", "", "only of workers of this name, or of OWNER/WORKER")
 	f.StringVar(&s.kind, "kind", "", "only events of this kind: fetch, task, scheduled or unknown")
 	f.StringVar(&s.reason, "reason", "", "only those that failed for this reason")
 	f.StringVar(&s.since, "since", "", "only those that failed at this time or later: RFC 3339, or a duration like 2h before now")
@@ -47,6 +47,9 @@ const nobody = "~"
 
 // filter reads the flags. Its error is one of usage.
 func (s *selection) filter() (consumer.Filter, error) {
+	if err := splitWorker(&s.owner, &s.worker); err != nil {
+		return consumer.Filter{}, err
+	}
 	f := consumer.Filter{Owner: s.owner, Worker: s.worker, Kind: s.kind, Limit: s.limit, After: s.after}
 	for what, name := range map[string]string{"owner": s.owner, "worker": s.worker} {
 		if name != "" && name != nobody && !events.ValidName(name) {

@@ -105,7 +105,7 @@ func TestDeadLetterIsShownMendedAndReplayed(t *testing.T) {
 
 	r = f.Pinwheel("dead", "show", "1")
 	require.Equal(t, 1, r.Code)
-	require.Equal(t, "pinwheel: no such dead letter: 1; 'pinwheel dead ls' lists them\n", r.Err)
+	require.Equal(t, "pinwheel: no such dead letter: 1; 'pinwheel dead ls' lists them, 'pinwheel dead replays ID' says how the replay of one ended\n", r.Err)
 }
 
 // awaitNoEvents waits until every event is settled.

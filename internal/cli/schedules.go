@@ -57,6 +57,9 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 		Use: "waiting", Short: "List the events that wait for their time: delayed ones, and those whose next run is far away", Args: cobra.NoArgs,
 		Example: "  pinwheel schedules waiting --owner acme",
 	}, func(ctx context.Context, _ []string) error {
+		if err := splitWorker(&owner, &worker); err != nil {
+			return err
+		}
 		if err := cmp.Or(checkFilter("owner", owner), checkFilter("worker", worker)); err != nil {
 			return err
 		}
@@ -65,7 +68,7 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
-	c.Flags().StringVar(&worker, "worker", "", "only those for workers of this name")
+	c.Flags().StringVar(&worker, "worker", "", "only those for workers of this name, or for OWNER/WORKER")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
 }
