@@ -28,6 +28,7 @@ func (c *Consumer) ack(h *held) {
 	if h.lapsed {
 		return
 	}
+	h.ended = true
 	h.from.flow.ended(h.brief)
 	c.queueAck(h)
 }

@@ -9,8 +9,10 @@ import (
 // through, so that the queue of their owner does not run over. To park them would take longer than to run them. Of what is slow, or does
 // not end at all, as many are asked for as the window has room for; what is too much for its owner is parked, and the owners behind it go on.
 type flow struct {
-	held atomic.Int64
-	slow atomic.Int32 // about how many of 65536 events that ended were not brief; written by the settle goroutine
+	held    atomic.Int64
+	acking  atomic.Int64  // of these: they have ended, and NATS is to confirm it
+	changes atomic.Uint64 // events that came, ended or left, so far
+	slow    atomic.Int32  // about how many of 65536 events that ended were not brief; written by the settle goroutine
 }
 
 const (
@@ -20,9 +22,25 @@ const (
 	// were not read yet.
 	laneBytes = 4 << 20
 	allBytes  = 32 << 20
-	// stuckAfter is how long nothing may leave a source of which as much is held as may be, before it counts as slow.
+	// stuckAfter is how long no event of a source may end of which as much is held as may be, before it counts as slow: in time in which
+	// this process could have run events.
 	stuckAfter = 300 * time.Millisecond
 )
+
+// comes notes that one event more is held.
+func (f *flow) comes() {
+	f.held.Add(1)
+	f.changes.Add(1)
+}
+
+// leaves notes that an event is held no more, and whether it had ended before.
+func (f *flow) leaves(ended bool) {
+	f.held.Add(-1)
+	if ended {
+		f.acking.Add(-1)
+	}
+	f.changes.Add(1)
+}
 
 // ended notes how an event ended. Half of the last hundred count, about.
 func (f *flow) ended(brief bool) {
@@ -33,10 +51,12 @@ func (f *flow) ended(brief bool) {
 		slow += (65536 - slow) / 128
 	}
 	f.slow.Store(slow)
+	f.acking.Add(1)
+	f.changes.Add(1)
 }
 
 // room is how many more events of l may be asked for.
-func (p *puller) room(l *lane, now time.Time) int { return min(p.flowRoom(l, now), p.byteRoom(l)) }
+func (p *puller) room(l *lane) int { return min(p.flowRoom(l), p.byteRoom(l)) }
 
 // weigh takes a message into account for byteRoom: a large one soon, small ones slowly.
 func (l *lane) weigh(size int) {
@@ -74,11 +94,11 @@ func (p *puller) byteRoom(l *lane) int {
 }
 
 // flowRoom is bounded where events are brief, and has what is worth a request only.
-func (p *puller) flowRoom(l *lane, now time.Time) int {
+func (p *puller) flowRoom(l *lane) int {
 	f := &l.src.flow
 	held := int(f.held.Load())
-	if held != l.held {
-		l.held, l.moved = held, now
+	if changes := f.changes.Load(); changes != l.changes {
+		l.changes, l.moved = changes, p.able.passed
 	}
 	if p.c.cfg.LaneHeld == 0 || f.slow.Load() >= slowFlow {
 		return p.c.cfg.Window
@@ -87,7 +107,8 @@ func (p *puller) flowRoom(l *lane, now time.Time) int {
 	if room >= p.chunk() {
 		return room
 	}
-	if held > 0 && now.Sub(l.moved) >= stuckAfter {
+	// What has ended and waits for NATS keeps nobody's queue full.
+	if held > int(f.acking.Load()) && p.able.passed-l.moved >= stuckAfter {
 		return p.c.cfg.Window
 	}
 	p.full = true

@@ -12,88 +12,148 @@ import (
 
 // Of a lane whose events end at once no more are asked for than LaneHeld, and only what is worth a request.
 func TestBriefEventsAreHeldBack(t *testing.T) {
-	p, l, now := flowing(64)
-	require.Equal(t, 64, p.room(l, now))
+	p, l := flowing(64)
+	require.Equal(t, 64, p.room(l))
 	l.credits = 30
 	l.src.flow.held.Store(10)
-	require.Equal(t, 24, p.room(l, now))
+	require.Equal(t, 24, p.room(l))
 	require.False(t, p.full)
 	l.credits = 47
-	require.Zero(t, p.room(l, now), "seven are not worth a request")
+	require.Zero(t, p.room(l), "seven are not worth a request")
 	require.True(t, p.full)
 	l.src.flow.held.Store(0)
-	require.Equal(t, 17, p.room(l, now))
+	require.Equal(t, 17, p.room(l))
 
 	p.c.cfg.LaneHeld = 0
-	require.Equal(t, p.c.cfg.Window, p.room(l, now), "nothing is held back")
+	require.Equal(t, p.c.cfg.Window, p.room(l), "nothing is held back")
 }
 
 // What is slow is asked for until there is too much of it, which is parked: others wait behind it.
 func TestSlowEventsAreNotHeldBack(t *testing.T) {
-	p, l, now := flowing(64)
+	p, l := flowing(64)
 	l.src.flow.held.Store(64)
 	for range 64 {
 		l.src.flow.ended(false)
 		l.src.flow.ended(true)
 	}
-	require.Zero(t, p.room(l, now), "a few slow ones among many are no matter")
+	require.Zero(t, p.room(l), "a few slow ones among many are no matter")
 	for range 128 {
 		l.src.flow.ended(false)
 	}
-	require.Equal(t, p.c.cfg.Window, p.room(l, now))
+	require.Equal(t, p.c.cfg.Window, p.room(l))
 	for range 256 {
 		l.src.flow.ended(true)
 	}
-	require.Zero(t, p.room(l, now))
+	require.Zero(t, p.room(l))
 }
 
 // What does not end at all is slow, too.
 func TestStuckEventsAreNotHeldBack(t *testing.T) {
-	p, l, now := flowing(64)
-	l.src.flow.held.Store(64)
-	require.Zero(t, p.room(l, now))
-	require.Zero(t, p.room(l, now.Add(stuckAfter-1)))
-	require.Equal(t, p.c.cfg.Window, p.room(l, now.Add(stuckAfter)))
-	l.src.flow.held.Store(63)
-	require.Zero(t, p.room(l, now.Add(stuckAfter)), "one has ended")
+	p, l := flowing(64)
+	f := &l.src.flow
+	hold(f, 64)
+	require.Zero(t, p.room(l))
+	p.able.passed = stuckAfter - 1
+	require.Zero(t, p.room(l))
+	p.able.passed = stuckAfter
+	require.Equal(t, p.c.cfg.Window, p.room(l))
+	f.ended(true)
+	require.Zero(t, p.room(l), "one has ended")
+	f.leaves(true)
+	f.leaves(false)
+	p.able.passed += stuckAfter
+	require.Zero(t, p.room(l), "one has left, and two are not worth a request")
+	for range 62 {
+		f.ended(true)
+	}
+	require.Zero(t, p.room(l))
+	p.able.passed += stuckAfter
+	require.Zero(t, p.room(l), "all that is missing is the word of NATS")
+	for range 62 {
+		f.leaves(true)
+	}
+	require.Zero(t, f.acking.Load())
+	require.Zero(t, f.held.Load())
+	require.Equal(t, 64, p.room(l))
+	p.able.passed += time.Hour
+	hold(f, 64)
+	require.Zero(t, p.room(l), "they have just come")
+}
+
+func hold(f *flow, n int) {
+	for range n {
+		f.comes()
+	}
+}
+
+// Nor do events that end late because this process could not run them count as slow: it stood still, or the threads that run events waited
+// for a processor.
+func TestStarvedProcessTakesNobodyForStuck(t *testing.T) {
+	begin := time.Now()
+	passed := func(delays ...[]time.Duration) time.Duration {
+		a := able{}
+		now := begin
+		a.look(now)
+		zero := a.passed
+		i := 0
+		a.delays = func(into []time.Duration) []time.Duration { return append(into, delays[i]...) }
+		for i = range delays {
+			now = now.Add(ableLook)
+			a.look(now)
+		}
+		return a.passed - zero
+	}
+	const ms = time.Millisecond
+	require.Equal(t, 2*ableLook, passed([]time.Duration{0, 0}, []time.Duration{0, 0}))
+	require.Equal(t, 2*ableLook-60*ms, passed([]time.Duration{time.Hour, time.Minute}, []time.Duration{time.Hour + 60*ms, time.Minute + 70*ms}),
+		"all have waited")
+	require.Equal(t, 2*ableLook, passed([]time.Duration{0, 0}, []time.Duration{0, 70 * ms}), "one slept, or ran")
+	require.Equal(t, 2*ableLook, passed([]time.Duration{time.Hour}, []time.Duration{0}), "a thread was replaced")
+	require.Equal(t, 2*ableLook, passed(nil, nil), "it is not known")
+
+	stopped := able{looked: begin}
+	stopped.look(begin.Add(10 * time.Second))
+	require.Equal(t, ableMost, stopped.passed)
+	stopped.look(begin.Add(10*time.Second + ableLook/2 - 1))
+	require.Equal(t, ableMost, stopped.passed, "it was looked a moment ago")
 }
 
 // Large messages come a few at a time: nats-server drops the connection of who has too much to read.
 func TestLargeMessagesComeAFewAtATime(t *testing.T) {
-	p, l, now := flowing(64)
+	p, l := flowing(64)
 	for range 100 {
 		l.weigh(1 << 10)
 	}
-	require.Equal(t, 64, p.room(l, now), "small ones are not bounded by bytes")
+	require.Equal(t, 64, p.room(l), "small ones are not bounded by bytes")
 	for range 16 { // a reserve of them
 		l.weigh(1 << 20)
 	}
-	require.InDelta(t, laneBytes>>20, p.room(l, now), 1)
+	require.InDelta(t, laneBytes>>20, p.room(l), 1)
 	l.credits = 2
-	require.Positive(t, p.room(l, now))
+	require.Positive(t, p.room(l))
 	l.credits = 3
-	require.Zero(t, p.room(l, now), "more when half of them are there")
+	require.Zero(t, p.room(l), "more when half of them are there")
 	l.credits = 0
 	for range 50 {
 		l.weigh(60 << 20)
 	}
-	require.Equal(t, 1, p.room(l, now), "one may always come")
+	require.Equal(t, 1, p.room(l), "one may always come")
 	for range 2000 {
 		l.weigh(1 << 10)
 	}
-	require.Equal(t, 64, p.room(l, now), "it is forgotten when small ones come again")
+	require.Equal(t, 64, p.room(l), "it is forgotten when small ones come again")
 }
 
 // Nor do large ones of all lanes come together, though each lane may have a few. A lane that has none on its way may always ask for one.
 func TestLargeMessagesOfAllLanesAreBounded(t *testing.T) {
-	p, _, now := flowing(0)
+	p, _ := flowing(0)
 	for i := range 16 {
 		p.lanes = append(p.lanes, newLane(StreamEvents, laneName(i), 1000))
 	}
 	p.expect(1 << 20)
 	asked := 0
 	for _, l := range p.lanes {
-		n := p.room(l, now)
+		n := p.room(l)
 		require.Positive(t, n)
 		l.credits += n
 		asked += n
@@ -101,10 +161,10 @@ func TestLargeMessagesOfAllLanesAreBounded(t *testing.T) {
 	}
 	require.InDelta(t, allBytes>>20, asked, 8)
 	for _, l := range p.lanes {
-		require.Zero(t, p.room(l, now))
+		require.Zero(t, p.room(l))
 	}
 	p.lanes[15].credits, p.coming = 0, p.onTheirWay()
-	require.Equal(t, 1, p.room(p.lanes[15], now))
+	require.Equal(t, 1, p.room(p.lanes[15]))
 }
 
 // How large they are is known before the first ones come.
@@ -123,17 +183,18 @@ func TestSizeOfWaitingEventsIsKnownAtStart(t *testing.T) {
 	require.InDelta(t, 200_000, c.meanSize(t.Context()), 1000)
 }
 
-func flowing(laneHeld int) (*puller, *lane, time.Time) {
+func flowing(laneHeld int) (*puller, *lane) {
 	cfg := DefaultConfig()
 	cfg.Window, cfg.LaneHeld = 128, laneHeld
-	return &puller{c: &Consumer{cfg: cfg}}, newLane(StreamEvents, laneName(0), 1), time.Now()
+	return &puller{c: &Consumer{cfg: cfg}}, newLane(StreamEvents, laneName(0), 1)
 }
 
 // A lane of which the stream has more than it is asked for is asked for more than the reserve, although it gets that again first.
 func TestBacklogIsAskedForInLargeRequests(t *testing.T) {
-	p, l, now := flowing(0)
+	p, l := flowing(0)
 	p.c.cfg.Window, p.lanes = 1024, []*lane{l}
 	l.target, l.credits, l.pending = p.reserve(), p.reserve()/2, 1000
+	now := time.Now()
 	l.asked = now.Add(-time.Second)
 	for most := p.c.cfg.Window; l.target < most; {
 		was := l.target

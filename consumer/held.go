@@ -27,6 +27,7 @@ type held struct {
 	unspent    string // whose room it takes: it was parked, and dispatch, which tells of room, has not seen it
 	superseded bool   // the schedule's next tick is there; settle goroutine only
 	lapsed     bool   // its stream was deleted; settle goroutine only
+	ended      bool   // its ack is being sent; settle goroutine only, until it leaves
 
 	record   *record       // nil: the bucket has none
 	reply    *events.Reply // what was said, unless its body comes in chunks; kept until the ack is confirmed
@@ -102,7 +103,7 @@ func (t *table) add(batch []*held) {
 	for _, h := range batch {
 		h.index = len(t.list)
 		t.list = append(t.list, h)
-		h.from.flow.held.Add(1)
+		h.from.flow.comes()
 		if h.event.Requester != nil {
 			if t.requesters == nil {
 				t.requesters = make(requesters)
@@ -123,7 +124,7 @@ func (t *table) remove(batch ...*held) {
 			continue
 		}
 		h.phase = gone
-		h.from.flow.held.Add(-1)
+		h.from.flow.leaves(h.ended)
 		if h.unspent != "" {
 			t.unspent(h.unspent)
 		}

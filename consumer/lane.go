@@ -16,22 +16,22 @@ type lane struct {
 	sub     *nats.Subscription
 	inbox   string
 
-	credits int         // asked for and neither delivered nor given back
-	target  int         // credits it may have; grows when they are used up quickly
-	most    int         // bound of target; 0 = what the reserves of the others leave
-	pending uint64      // messages that waited in the stream at the last delivery
-	heard   time.Time   // last word from the server, or when it was asked after having nothing
-	asked   time.Time   // last request
-	retryAt time.Time   // no request before
-	fails   int         // in a row
-	owner   string      // of a lane of parked events
-	first   int         // bound of such a lane's next request; 0 = none
-	size    int         // bytes of a message, about
-	held    int         // events of it, when it was looked at last
-	moved   time.Time   // when that was another number than before
-	maxSeq  uint64      // highest stream sequence that came as a first delivery
-	pin     *pin        // of its stream, if that has one
-	far     atomic.Bool // so many messages wait that events may overtake
+	credits int           // asked for and neither delivered nor given back
+	target  int           // credits it may have; grows when they are used up quickly
+	most    int           // bound of target; 0 = what the reserves of the others leave
+	pending uint64        // messages that waited in the stream at the last delivery
+	heard   time.Time     // last word from the server, or when it was asked after having nothing
+	asked   time.Time     // last request
+	retryAt time.Time     // no request before
+	fails   int           // in a row
+	owner   string        // of a lane of parked events
+	first   int           // bound of such a lane's next request; 0 = none
+	size    int           // bytes of a message, about
+	changes uint64        // of its events, when it was looked at last
+	moved   time.Duration // by puller.able, when that was another number than before
+	maxSeq  uint64        // highest stream sequence that came as a first delivery
+	pin     *pin          // of its stream, if that has one
+	far     atomic.Bool   // so many messages wait that events may overtake
 }
 
 func newLane(stream, consumer string, target int) *lane {
@@ -61,6 +61,7 @@ func (p *puller) pump(now time.Time, force bool) {
 	if !p.c.nc.IsConnected() {
 		return
 	}
+	p.able.look(now)
 	free := p.c.cfg.Window - p.c.table.len() - p.total
 	reserve, skipped := p.reserve(), false
 	p.full, p.coming = false, p.onTheirWay()
@@ -70,7 +71,7 @@ func (p *puller) pump(now time.Time, force bool) {
 		if free <= 0 || l.credits > reserve/2 || !p.ready(l, now) {
 			continue
 		}
-		if want := min(reserve-l.credits, p.room(l, now)); want > 0 {
+		if want := min(reserve-l.credits, p.room(l)); want > 0 {
 			n := min(want, free)
 			if n < want && n < reserve/2 && !force {
 				skipped = true
@@ -83,7 +84,7 @@ func (p *puller) pump(now time.Time, force bool) {
 	if free > 0 && p.share(free, now, force) || skipped {
 		p.nudge.Reset(nudgeAfter)
 	} else if p.full {
-		p.nudge.Reset(stuckAfter)
+		p.nudge.Reset(ableLook)
 	}
 	p.turn++
 	p.credits.Store(int64(p.total))
@@ -156,7 +157,7 @@ func (p *puller) more(l *lane, now time.Time) int {
 	if l.credits*2 > l.target || l.target <= p.reserve() || !p.ready(l, now) {
 		return 0
 	}
-	return min(l.target-l.credits, p.room(l, now))
+	return min(l.target-l.credits, p.room(l))
 }
 
 func (p *puller) ready(l *lane, now time.Time) bool { return !now.Before(l.retryAt) }

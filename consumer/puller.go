@@ -26,6 +26,7 @@ type puller struct {
 	parkedLanes chan *lane
 	subs        map[*nats.Subscription]*lane // current subscriptions only; others are of the past
 
+	able    able // how long events could be run
 	full    bool // a lane waits for events of it to end before it asks for more
 	total   int  // sum of the lanes' credits
 	coming  int  // bytes that these stand for, about; pump's

@@ -19,6 +19,7 @@ type thread struct {
 	pool     *Pool
 	wake     chan struct{} // capacity 1; any goroutine may send
 	watch    *watch        // shared with the watchdog, by its own lock; which replaces it when a turn goes away
+	tid      atomic.Int32  // of the system's thread; 0 before it has started
 	lost     atomic.Bool   // parked in V8: replaced by another, its state is the watchdog's now
 	replaced chan struct{} // closed when the other has taken its place
 
@@ -84,7 +85,7 @@ func (t *thread) nudge() {
 // loop is the thread's life. It ends when stop is closed, with every run that is left interrupted.
 func (t *thread) loop(stop <-chan struct{}) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-	t.watch.pin(unix.Gettid())
+	t.pin()
 	t.setPriority()
 	t.pool.dog.awake()
 	defer t.pool.dog.asleep()
@@ -109,6 +110,13 @@ func (t *thread) loop(stop <-chan struct{}) {
 			t.sleep(stop)
 		}
 	}
+}
+
+// pin notes which thread of the system this is now.
+func (t *thread) pin() {
+	tid := unix.Gettid()
+	t.tid.Store(int32(tid)) //nolint:gosec // at most 4 million
+	t.watch.pin(tid)
 }
 
 // takeUp does what was posted.

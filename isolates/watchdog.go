@@ -1,6 +1,9 @@
 package isolates
 
 import (
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -216,6 +219,33 @@ func threadCPU(tid int) time.Duration {
 		return 0
 	}
 	return time.Duration(ts.Nano())
+}
+
+// RunDelays appends how long each pinned thread, those of Background left out, has waited for a processor so far: runnable, and not let run.
+// It may be called from any goroutine. A thread that cannot be asked has waited for 0.
+// https://docs.kernel.org/scheduler/sched-stats.html#proc-pid-schedstat
+func (p *Pool) RunDelays(into []time.Duration) []time.Duration {
+	for i := range p.cfg.Threads {
+		into = append(into, runDelay(p.threads[i].Load().tid.Load()))
+	}
+	return into
+}
+
+// runDelay is the second number of a thread's schedstat, in nanoseconds.
+func runDelay(tid int32) time.Duration {
+	var buffer [64]byte
+	file, err := os.Open("/proc/self/task/" + strconv.Itoa(int(tid)) + "/schedstat")
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	n, _ := file.Read(buffer[:])
+	fields := strings.Fields(string(buffer[:n]))
+	if len(fields) < 2 {
+		return 0
+	}
+	waited, _ := strconv.ParseInt(fields[1], 10, 64)
+	return time.Duration(waited)
 }
 
 // watchdog runs while any thread has work.

@@ -113,6 +113,7 @@ func openFleet(cfg Config, log zerolog.Logger) (f *fleet, err error) {
 		return nil, err
 	}
 	f.sick = f.pool.Healthy
+	f.consumer.SetRunDelays(f.pool.RunDelays)
 	f.dispatch.Wire(f.consumer, f.pool)
 	f.watcher = f.store.Watcher(installer{f.dispatch, f.pool, &f.idempotent, f.consumer, &f.actives})
 	return f, nil
