@@ -154,6 +154,7 @@ var sleeps = map[string]string{
 	"consumer/overtake_test.go":    "the sleep is the handler's work",
 	"consumer/puller_test.go":      "the sleep is the handler's work",
 	"consumer/putoff_test.go":      "the sleep is between two cancellations",
+	"internal/cli/starved_test.go": "the sleep is the fault: so long the process stands still",
 	"isolates/eventsource_test.go": "the sleep is a server's, between two writes",
 	"isolates/modes_test.go":       "the sleep is a server's, which answers later to some",
 	"dispatch/dispatcher_test.go":  "in a synctest bubble: the clock is fake",

@@ -43,6 +43,8 @@ type Config struct {
 	// LongRetry is the longest that an event waits for its next run in the process; for longer it is put off in JetStream, where it takes
 	// no room in the window. At least 0.
 	LongRetry time.Duration
+	// PartPatience is how long the handler of a live body waits for the next part.
+	PartPatience time.Duration
 	// OwnerMaxWaiting is about how many events of one owner may wait in JetStream for their time: those that are to be delayed beyond that are
 	// refused. 0: any number.
 	OwnerMaxWaiting int
@@ -69,7 +71,7 @@ func DefaultConfig() Config {
 	return Config{
 		Prefix: events.DefaultPrefix, Window: 1024, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
 		MaxBytes: 2 << 30, Replicas: 1, ReplyPrefixes: []string{"_INBOX."},
-		DeadLetterAge: 30 * 24 * time.Hour, DeadLetterBytes: 1 << 30, LongRetry: 5 * time.Second, OwnerMaxWaiting: 100_000, Overtake: 10_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
+		DeadLetterAge: 30 * 24 * time.Hour, DeadLetterBytes: 1 << 30, LongRetry: 5 * time.Second, PartPatience: 30 * time.Second, OwnerMaxWaiting: 100_000, Overtake: 10_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
 	}
 }
 
@@ -94,6 +96,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("consumer: LaneHeld is %d: it is 0, or a sixteenth of Window (%d) to all of it", c.LaneHeld, c.Window)
 	case c.Overtake < 0:
 		return fmt.Errorf("consumer: Overtake is %d: it is at least 0", c.Overtake)
+	case c.PartPatience <= 0:
+		return fmt.Errorf("consumer: PartPatience is %s: it is more than 0s", c.PartPatience)
 	case c.LongRetry < 0:
 		return fmt.Errorf("consumer: LongRetry is %s: it is at least 0s", c.LongRetry)
 	case c.OwnerMaxWaiting < 0:

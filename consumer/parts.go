@@ -36,6 +36,10 @@ func (c *Consumer) withParts(e *events.Event) {
 	if e.Parts == nil {
 		return
 	}
+	if e.Parts.Live {
+		e.Parts.Read = (&liveBody{c: c, event: e, n: unknownParts}).read
+		return
+	}
 	e.Parts.Read = func(ctx context.Context, i int) ([]byte, error) {
 		data, err := stored.LastData(ctx, c.nc, StreamBodies, c.cfg.Prefix.BodyPart(e.Owner, e.Parts.ID, i))
 		if errors.Is(err, stored.ErrNone) {
@@ -78,6 +82,12 @@ func (c *Consumer) takePart(m *nats.Msg) {
 	if replyTo == "" || c.decoder.CheckReplyTo(replyTo, owner) != nil {
 		return
 	}
+	if err == nil && i == events.EndPart {
+		_, err = events.DecodeEnd(m.Data)
+		if errors.Is(err, events.ErrGivenUp) {
+			err = nil
+		}
+	}
 	if err != nil {
 		c.refusePart(replyTo, http.StatusBadRequest, err.Error())
 		return
@@ -94,6 +104,7 @@ func (c *Consumer) takePart(m *nats.Msg) {
 			return
 		}
 		_ = c.nc.Publish(replyTo, answer.Data) // not connected: whoever waits sends the part again
+		_ = c.nc.Publish(c.cfg.Prefix.PartCame(owner, id), nil)
 	})
 }
 

@@ -171,9 +171,13 @@ func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 		}
 		e.parts().ID = value
 	case HeaderBodyParts:
+		if value == LiveParts {
+			e.parts().Live = true
+			return
+		}
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > maxParts {
-			p.add("header %s %q: it is a number of parts, 1 to %d", name, value, maxParts)
+			p.add("header %s %q: it is a number of parts, 1 to %d, or %s for a body that comes while the event runs", name, value, maxParts, LiveParts)
 			return
 		}
 		e.parts().N = n
@@ -264,7 +268,7 @@ func (e *Event) completeFetch(p *problem) {
 			e.Method = "POST"
 		}
 	}
-	if b := e.Parts; b != nil && (b.ID == "" || b.N == 0 || len(e.Body) > 0) {
+	if b := e.Parts; b != nil && (b.ID == "" || b.N == 0 && !b.Live || len(e.Body) > 0) {
 		p.add("headers %s and %s: a body in parts has both, and the event itself no body", HeaderBodyID, HeaderBodyParts)
 	}
 	if (e.Method == "GET" || e.Method == "HEAD") && e.Parts != nil {

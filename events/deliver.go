@@ -70,6 +70,9 @@ func (e *Event) putOff(at, after string, p *problem) {
 	if !e.DeliverAt.After(e.Stored) {
 		e.DeliverAt = time.Time{} // now
 	}
+	if e.Parts != nil && e.Parts.Live && !e.DeliverAt.IsZero() {
+		p.add("header %s %s: a body that comes while the event runs is of an event that runs at once, not of one that is put off", HeaderBodyParts, LiveParts)
+	}
 	if e.Parts != nil && e.DeliverAt.Sub(e.Stored) > MaxPartsDelay {
 		p.add("header %s: a body in parts is kept for a day, so its event is put off by at most %s", HeaderBodyID, MaxPartsDelay)
 	}

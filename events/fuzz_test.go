@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -100,11 +101,30 @@ func FuzzParseCall(f *testing.F) {
 func FuzzParseBodyPart(f *testing.F) {
 	f.Add("pinwheel.body.acme.x.0")
 	f.Add("pinwheel.body.acme.x.01")
+	f.Add("pinwheel.body.acme.x.end")
 	f.Fuzz(func(t *testing.T, subject string) {
 		s := Subjects(DefaultPrefix)
 		owner, id, i, err := s.ParseBodyPart(subject)
 		if err == nil && s.BodyPart(owner, id, i) != subject {
 			t.Fatalf("%q is taken for part %d of %s of %s", subject, i, id, owner)
+		}
+	})
+}
+
+func FuzzDecodeEnd(f *testing.F) {
+	for _, end := range []string{"3", "!gone", "!\xff", "-1", "1048577", ""} {
+		f.Add([]byte(end))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := DecodeEnd(data)
+		if err == nil && !bytes.Equal(EncodeEnd(n), data) {
+			t.Fatalf("%q is taken for %d", data, n)
+		}
+		if err != nil && (len(err.Error()) > 2*maxEnd+200 || !utf8.ValidString(err.Error())) {
+			t.Fatalf("%q: %q", data, err)
+		}
+		if _, err := DecodeEnd(EncodeBreak(string(data))); !errors.Is(err, ErrGivenUp) {
+			t.Fatalf("%q: %v", data, err)
 		}
 	})
 }

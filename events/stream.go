@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,10 +27,50 @@ func (r *Requester) OnGone(f func()) { r.gone.On(f) }
 // Parts is the body of a fetch event that was stored apart, in parts (docs/wire.md, "Request bodies in parts").
 type Parts struct {
 	ID string
-	N  int // parts, at least 1
+	N  int // parts, at least 1; 0 when the body is Live
+	// Live: parts come while the event runs, and how many they are is known when the last is there.
+	Live bool
 
-	// Read gets part i, 0 <= i < N. It blocks; from any goroutine.
+	// Read gets part i, 0 <= i < N; of a live body that part once it has come, or io.EOF when there are no more than i. It blocks; from any goroutine.
 	Read func(ctx context.Context, i int) ([]byte, error)
+}
+
+// LiveParts is the value of HeaderBodyParts of a live body.
+const LiveParts = "*"
+
+// EndPart is the number of the part of a live body that says how many there are.
+const EndPart = -1
+
+// ErrGivenUp is the error of a live body of which its sender has said that it will not be complete.
+var ErrGivenUp = errors.New("its sender gave it up")
+
+// maxEnd is the longest reason, in bytes, that the end of a live body may give.
+const maxEnd = 256
+
+// EncodeEnd makes the body of the end of a live body that has n parts.
+func EncodeEnd(n int) []byte { return strconv.AppendInt(nil, int64(n), 10) }
+
+// EncodeBreak makes the body of the end of a live body that is not complete: it says why.
+func EncodeBreak(why string) []byte {
+	return []byte("!" + strings.ToValidUTF8(why[:min(len(why), maxEnd-1)], ""))
+}
+
+// DecodeEnd reads the body of the end of a live body. The error says why it is not complete, or that this cannot be known.
+func DecodeEnd(data []byte) (n int, err error) {
+	text := string(data[:min(len(data), maxEnd)])
+	if why, broken := strings.CutPrefix(text, "!"); broken {
+		return 0, fmt.Errorf("%w: %s", ErrGivenUp, strings.ToValidUTF8(why, ""))
+	}
+	n, err = strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxParts || strconv.Itoa(n) != text {
+		return 0, fmt.Errorf("its end says %.20q: it is the number of parts, 0 to %d, or ! and why there are no more", data, maxParts)
+	}
+	return n, nil
+}
+
+// BodyRead is the message to an event's Reply-To that tells the sender of a live body that the handler has taken n parts so far.
+func BodyRead(eventID string, n int) Header {
+	return Header{HeaderEventID: {eventID}, HeaderBodyRead: {strconv.Itoa(n)}}
 }
 
 // maxParts is the most parts a body may have.
@@ -117,7 +158,8 @@ const (
 	HeaderBodyEnd    = "Body-End"    // on the last chunk: bytes of the whole body
 	HeaderBodyError  = "Body-Error"  // on the last chunk of a body that broke off: "reason: message"
 	HeaderBodyID     = "Body-Id"     // request: name of the body's parts
-	HeaderBodyParts  = "Body-Parts"  // request: how many there are
+	HeaderBodyParts  = "Body-Parts"  // request: how many there are; LiveParts: they come while the event runs
+	HeaderBodyRead   = "Body-Read"   // to Reply-To, no reply: how many parts of a live body the handler has taken
 )
 
 // EncodeChunk makes the headers of the message of a chunk, whose body is c.Data. total is the bytes of the body with it.

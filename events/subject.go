@@ -98,9 +98,24 @@ func (s Subjects) ParseCancel(subject string) (owner, worker string, ok bool) {
 	return owner, worker, found && ValidName(owner) && ValidName(worker)
 }
 
-// BodyPart is where a requester sends part i of a request body in parts, and how it is stored: <prefix>.body.<owner>.<id>.<i>.
+// BodyPart is where a requester sends part i of a request body in parts, and how it is stored: <prefix>.body.<owner>.<id>.<i>; for EndPart
+// the last token is "end".
 func (s Subjects) BodyPart(owner, id string, i int) string {
-	return string(s) + ".body." + owner + "." + id + "." + strconv.Itoa(i)
+	return string(s) + ".body." + owner + "." + id + "." + partToken(i)
+}
+
+func partToken(i int) string {
+	if i == EndPart {
+		return endToken
+	}
+	return strconv.Itoa(i)
+}
+
+const endToken = "end"
+
+// PartCame is where the fleet says that a part of a body was stored: <prefix>.control.parts.<owner>.<id>. Only the fleet listens there.
+func (s Subjects) PartCame(owner, id string) string {
+	return string(s) + ".control.parts." + owner + "." + id
 }
 
 // BodyParts is the filter for all parts of a body.
@@ -127,16 +142,19 @@ func (s Subjects) ParseBodyPart(subject string) (owner, id string, i int, err er
 	if err := CheckName("id of a body", id); err != nil {
 		return "", "", 0, err
 	}
+	if number == endToken {
+		return owner, id, EndPart, nil
+	}
 	i, err = strconv.Atoi(number)
 	if err != nil || i < 0 || i >= maxParts || strconv.Itoa(i) != number {
-		return "", "", 0, fmt.Errorf("part %.20q: it is a number, 0 to %d", number, maxParts-1)
+		return "", "", 0, fmt.Errorf("part %.20q: it is a number, 0 to %d, or %s", number, maxParts-1, endToken)
 	}
 	return owner, id, i, nil
 }
 
 // StorePart is where the fleet has such a part stored: <prefix>.part.<owner>.<id>.<i>. Only the fleet may publish there.
 func (s Subjects) StorePart(owner, id string, i int) string {
-	return string(s) + ".part." + owner + "." + id + "." + strconv.Itoa(i)
+	return string(s) + ".part." + owner + "." + id + "." + partToken(i)
 }
 
 // AllParts is the filter of the stream of parts.

@@ -1,6 +1,8 @@
 package isolates
 
 import (
+	"errors"
+	"io"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -161,8 +163,13 @@ func (t *thread) pullPart(r *run) {
 		var part []byte
 		var err error
 		// An empty part is no answer: the stream asks once, and waits until it is given bytes, the end or an error.
-		for ; i < parts.N && len(part) == 0 && err == nil; i++ {
-			part, err = parts.Read(ctx, i)
+		for len(part) == 0 && err == nil && (parts.Live || i < parts.N) {
+			if part, err = parts.Read(ctx, i); err == nil {
+				i++
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
 		}
 		n := len(part)
 		if n > 0 {

@@ -40,13 +40,16 @@ func (c *Client) Open(ctx context.Context, r Request) (*events.Reply, io.ReadClo
 	}
 	b.token, b.subject = token, c.inbox+token
 	a, err := c.await(ctx, r, call, b.subject)
+	b.feed = call.feed
 	if err != nil {
+		b.feed.over()
 		b.cancel()
 		c.forget(token)
 		return nil, nil, err
 	}
 	reply := a.reply
 	if reply.CreditSubject == "" { // all of it came with the head
+		b.feed.over()
 		c.forget(token)
 		b.data, b.err = reply.Body, io.EOF
 		if reply.Failure != nil {
@@ -69,6 +72,7 @@ type body struct {
 	subject       string // where the reply came, which names the call to the fleet
 	credit        string // where more is granted
 	stop          func() bool
+	feed          *feed // of the request's body, which may go on while the reply's comes
 
 	mu      sync.Mutex
 	from    string // the credit subject of the reply that is read: another run's chunks have another
@@ -183,6 +187,7 @@ func (b *body) Close() error {
 	if closed {
 		return nil
 	}
+	b.feed.over()
 	if b.stop != nil {
 		b.stop()
 	}

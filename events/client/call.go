@@ -17,7 +17,11 @@ type call struct {
 	done      chan answer // takes one
 	stored    atomic.Pointer[Ack]
 	body      *body // of a reply in chunks; nil when that is not wanted
+	feed      *feed // of a live body; else nil
 }
+
+// over ends what goes on for the call.
+func (c *call) over() { c.feed.over() }
 
 // answer is how a call ended: with an error, or with what was waited for.
 type answer struct {
@@ -50,6 +54,10 @@ func (c *call) take(m *nats.Msg) {
 			return // of another run: the first one's is read
 		}
 		c.end(answer{reply: reply, err: err})
+		return
+	}
+	if len(m.Header[events.HeaderBodyRead]) > 0 {
+		c.feed.take(m)
 		return
 	}
 	if c.body != nil && len(m.Header[events.HeaderBodySeq]) > 0 {

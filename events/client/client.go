@@ -122,6 +122,7 @@ func (c *Client) do(ctx context.Context, r Request, wantReply bool) (answer, err
 		return answer{}, err
 	}
 	defer c.forget(token)
+	defer call.over()
 	return c.await(ctx, r, call, c.inbox+token)
 }
 
@@ -134,7 +135,11 @@ func (c *Client) await(ctx context.Context, r Request, call *call, subject strin
 			r.Deadline = deadline
 		}
 	}
-	if err := c.upload(ctx, &r); err != nil {
+	err := c.live(&r, call)
+	if err == nil {
+		err = c.upload(ctx, &r)
+	}
+	if err != nil {
 		return answer{}, fmt.Errorf("event for %s/%s: %w", r.Owner, r.Worker, err)
 	}
 	m, err := r.message(c.subjects, c.inbox, replyTo)
@@ -145,6 +150,7 @@ func (c *Client) await(ctx context.Context, r Request, call *call, subject strin
 	if err := c.nc.PublishMsg(m); err != nil {
 		return answer{}, fmt.Errorf("event for %s/%s: %w", r.Owner, r.Worker, err)
 	}
+	call.feed.start(ctx, &r)
 	select {
 	case a := <-call.done:
 		if a.err != nil {

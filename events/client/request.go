@@ -35,7 +35,10 @@ type Request struct {
 
 	// BodyFrom, if not nil, is read to its end before the event is published, and stored in parts: for bodies of fetch events
 	// that are larger than a message. Body must be empty then.
-	BodyFrom    io.Reader
+	BodyFrom io.Reader
+	// BodyLive has BodyFrom sent while the event runs, a part for each Read, at the pace at which the handler takes it. It is for Call and Open: what
+	// is not sent when the reply is complete, or its body closed, is not sent any more. A Read that is under way then goes on until it returns.
+	BodyLive    bool
 	Body        []byte
 	ContentType string // of Body: a Task whose type is JSON is checked to be so. For Fetch the header of the request.
 
@@ -71,6 +74,10 @@ func (r *Request) message(s events.Subjects, inbox, replyTo string) (*nats.Msg, 
 		h.Set(events.HeaderMsgID, r.Owner+":"+r.ID)
 	}
 	set(events.HeaderWorkerVersion, r.Version)
+	if r.BodyLive {
+		h.Set(events.HeaderBodyID, r.bodyID)
+		h.Set(events.HeaderBodyParts, events.LiveParts)
+	}
 	if r.bodyParts > 0 {
 		h.Set(events.HeaderBodyID, r.bodyID)
 		h.Set(events.HeaderBodyParts, strconv.Itoa(r.bodyParts))

@@ -30,7 +30,7 @@ const (
 
 // upload stores what r.BodyFrom gives, in parts, and has the event name them.
 func (c *Client) upload(ctx context.Context, r *Request) error {
-	if r.BodyFrom == nil {
+	if r.BodyFrom == nil || r.BodyLive {
 		return nil
 	}
 	if r.Kind != events.Fetch || len(r.Body) > 0 {

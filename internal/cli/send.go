@@ -26,6 +26,7 @@ type sending struct {
 	headers             []string
 	timeout             time.Duration
 	noWait              bool
+	stream              bool // fetch
 	id, contentType     string
 	method, path        string // fetch
 	scheduledTime, cron string // scheduled
@@ -59,6 +60,7 @@ func newSendCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&s.data, "data", "", "body of the event")
 	f.StringVar(&s.file, "data-file", "", "file with the body; - is stdin")
+	f.BoolVar(&s.stream, "stream", false, "fetch: send the body while the event runs, as fast as the handler takes it; with --data-file")
 	f.StringArrayVar(&s.headers, "header", nil, "`NAME=VALUE`: header of the request (fetch) or of the event; may be repeated")
 	f.StringVar(&s.contentType, "content-type", "", "type of the body (default for tasks: application/json if it is JSON)")
 	f.StringVar(&s.method, "method", "", "fetch: HTTP method (default GET, or POST with a body)")
@@ -177,6 +179,15 @@ func (s *sending) readBody(r *client.Request, stdin io.Reader) (err error) {
 	switch {
 	case s.hasData && s.hasFile:
 		return usage("--data and --data-file: choose one")
+	case s.stream && (!s.hasFile || r.Kind != events.Fetch || s.noWait):
+		return usage("--stream is for a fetch event with --data-file, whose reply is waited for")
+	case s.stream && s.file == "-":
+		r.BodyFrom, r.BodyLive = stdin, true
+	case s.stream:
+		if r.BodyFrom, err = os.Open(s.file); err != nil { // open until the command ends
+			return usage("--data-file: %w", err)
+		}
+		r.BodyLive = true
 	case s.hasFile && s.file == "-":
 		if r.Body, err = io.ReadAll(stdin); err != nil {
 			return fmt.Errorf("read stdin: %w", err)
