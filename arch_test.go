@@ -88,7 +88,7 @@ var house = map[string]room{
 	"internal/stored": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS}, tests: []string{"internal/natstest"}},
 	// It only looks: at NATS, and at what the rooms say that should be there.
 	"internal/doctor": {
-		pure: true, rooms: []string{"events", "internal/assets"}, libs: []string{libNATS},
+		pure: true, rooms: []string{"events", "internal/assets", "internal/stored"}, libs: []string{libNATS},
 		tests: []string{"consumer", "deploy", "internal/natstest", libNATSServer, libZerolog},
 	},
 	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog, "golang.org/x/sys/unix"}, tests: []string{"internal/natstest"}},

@@ -69,6 +69,10 @@ func (b *bridge) take(m *nats.Msg) {
 		b.refuse(from, events.Fail(events.ReasonMalformed, "%v", err))
 		return
 	}
+	if failed := c.usage.events.failure(c.nc); failed != nil {
+		b.refuse(from, notStored(failed))
+		return
+	}
 	f := c.door.admit(owner, m.Size(), time.Now())
 	if f == nil {
 		f = c.admitStored(owner, m.Size())
@@ -92,7 +96,10 @@ func (b *bridge) take(m *nats.Msg) {
 		c.storing.end(owner)
 		if err := pubAck(answer, err); err != nil {
 			c.noRoom(StreamEvents, err)
-			b.refuse(from, events.Fail(events.ReasonUnavailable, "the event was not stored: %v", err))
+			if failed := c.usage.events.failure(c.nc); failed != nil {
+				err = failed
+			}
+			b.refuse(from, notStored(err))
 			return
 		}
 		if isDuplicate(answer) { // whoever sent it first gets the reply
@@ -102,6 +109,10 @@ func (b *bridge) take(m *nats.Msg) {
 		}
 		c.metrics.callsStored.Inc()
 	})
+}
+
+func notStored(err error) *events.Failure {
+	return events.Fail(events.ReasonUnavailable, "the event was not stored: %v", err)
 }
 
 // callHeader is the headers of a call's event: what the caller sent, but for what steers NATS. A message id is made the owner's: JetStream takes it

@@ -258,6 +258,7 @@ func (c *Consumer) assetsLoop(life context.Context) {
 
 // reconnected is called by the puller.
 func (c *Consumer) reconnected() {
+	signal(c.usage.now) // it may be another server, or one that was started again
 	for _, loop := range []chan struct{}{c.renew, c.sweepNow} {
 		signal(loop)
 	}

@@ -40,6 +40,9 @@ func (c *Consumer) SetProcesses(n int) {
 
 // AdmitSend says why a task of so many bytes that a worker of owner sends is not to be stored, or nil. It may be called from any goroutine.
 func (c *Consumer) AdmitSend(owner string, size int) *events.Failure {
+	if failed := c.usage.events.failure(c.nc); failed != nil {
+		return notStored(failed)
+	}
 	f := c.door.admitSend(owner, size, time.Now())
 	if f == nil {
 		f = c.admitStored(owner, size)

@@ -60,7 +60,7 @@ func newMetrics(reg prometheus.Registerer, c *Consumer) (*metrics, error) {
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_events_total", Help: "Events by what became of them in this process.",
 	}, []string{"kind", "outcome"})
-	all = append(all, m.dead, m.hooks, m.noRoom, m.dropped, ended, usageGauges{c.usage},
+	all = append(all, m.dead, m.hooks, m.noRoom, m.dropped, ended, usageGauges{c.usage, c.nc},
 		gauge("held_events", "Events this process holds.", func() float64 { return float64(c.table.len()) }),
 		gauge("pull_credits", "Events asked for and not delivered yet.", func() float64 { return float64(c.puller.credits.Load()) }),
 		gauge("window", "Most events this process may hold or ask for.", func() float64 { return float64(c.cfg.Window) }))

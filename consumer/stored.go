@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 const (
@@ -25,6 +26,8 @@ const (
 	storedSoon = 32
 	// refusedFor is how long it counts that JetStream had no room for a message.
 	refusedFor = 15 * time.Second
+	// probeWait is how long the answer to a message may take that is stored to find out, and silentFor for how long there may be none.
+	probeWait, silentFor = 5 * time.Second, 12 * time.Second
 	// accountStorage stands for all streams of the account together, and whatever the server stores.
 	accountStorage = "account"
 )
@@ -42,6 +45,8 @@ type usage struct {
 
 	mu      sync.Mutex
 	refused map[string]noRoomAt // by stream
+	silent  time.Time           // since when nothing that was stored to find out has been answered; zero: it was
+	unheard error               // why
 }
 
 // fullness is how full a stream is.
@@ -50,6 +55,7 @@ type fullness struct {
 	bytes, limit atomic.Uint64
 	messages     atomic.Uint64
 	added        atomic.Uint64 // bytes that this process stored since it looked last
+	broken       atomic.Pointer[broken]
 }
 
 // noRoomAt is when JetStream had no room for a message last.
@@ -140,6 +146,7 @@ func (c *Consumer) lookAtStored(ctx context.Context) error {
 		}
 		infos[f.name] = s.CachedInfo()
 		f.looked(infos[f.name], added, c.cfg)
+		errs = append(errs, c.lookAtWrites(ctx, f, s.CachedInfo()))
 	}
 	errs = append(errs, c.lookAtAccount(ctx), c.probe(ctx))
 	for _, s := range c.usage.shared {
@@ -194,18 +201,21 @@ func (c *Consumer) lookAtAccount(ctx context.Context) error {
 // probe stores a message of a few bytes, the same for all processes, which is no key of the bucket. Nobody is told the limits of the server but who stores.
 func (c *Consumer) probe(ctx context.Context) error {
 	m := &nats.Msg{Subject: "$KV." + BucketAttempts + ".probe", Header: nats.Header{"KV-Operation": {"DEL"}}, Data: []byte(c.cfg.Node)}
+	ctx, cancel := context.WithTimeout(ctx, probeWait)
+	defer cancel()
+	asked := time.Now()
 	_, err := c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 	c.noRoom(accountStorage, err)
-	if err == nil {
-		c.usage.mu.Lock()
-		delete(c.usage.refused, accountStorage)
-		c.usage.mu.Unlock()
-	}
+	c.usage.probed(asked, err)
 	return err
 }
 
-// noRoom notes that JetStream had no room in a stream for a message, if that is what err says. It may be called from any goroutine.
+// noRoom notes that JetStream had no room in a stream for a message, if that is what err says. When JetStream said nothing it is looked why. It may
+// be called from any goroutine.
 func (c *Consumer) noRoom(stream string, err error) {
+	if errors.Is(err, errNoAnswer) && c.usage.of(stream).failure(c.nc) == nil {
+		signal(c.usage.now)
+	}
 	if !isFull(err) {
 		return
 	}
@@ -234,12 +244,15 @@ func (c *Consumer) Storage() error {
 		s.mu.Lock()
 		r, refused := s.refused[f.name]
 		s.mu.Unlock()
+		failed := f.failure(c.nc)
 		switch {
+		case failed != nil:
+			errs = append(errs, fmt.Errorf("storage: %w; %s", failed, stored.Advice))
 		case f.full():
 			errs = append(errs, fmt.Errorf("storage: %s is full, %d of %d bytes", f.name, f.bytes.Load(), f.limit.Load()))
 		case refused && time.Since(r.at) < refusedFor:
 			errs = append(errs, fmt.Errorf("storage: %s has no room: %w", f.name, r.err))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.unanswered())...)
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 const (
@@ -32,6 +34,12 @@ func (c *Consumer) mayTell(what string) bool {
 
 // tellStored tells people of streams that are nearly full.
 func (c *Consumer) tellStored(ctx context.Context) {
+	for _, f := range c.usage.streams {
+		failed := f.failure(c.nc)
+		if failed != nil && c.mayTell("writes of "+f.name) {
+			c.log.Error().Str("stream", f.name).Str("error", failed.Detail).Str("do", stored.Advice).Msg("nats-server stores nothing there any more")
+		}
+	}
 	for _, f := range c.usage.all() {
 		bytes, limit := f.bytes.Load(), f.limit.Load()
 		if limit == 0 || bytes < limit/100*nearlyFull || !c.mayTell(f.name) {
@@ -89,20 +97,35 @@ func storedCounters() (noRoom, dropped *prometheus.CounterVec) {
 }
 
 // usageGauges tells how full the streams were when it was looked last.
-type usageGauges struct{ *usage }
+type usageGauges struct {
+	*usage
+	nc *nats.Conn
+}
 
 var (
 	storedBytes = prometheus.NewDesc("pinwheel_stored_bytes", "Bytes in each stream; account: in all of the account.", []string{"stream"}, nil)
+	storedFails = prometheus.NewDesc("pinwheel_storage_failed", "1 while nats-server stores nothing in the stream because a write failed, as on a full disk, else 0.", []string{"stream"}, nil)
 	storedLimit = prometheus.NewDesc("pinwheel_stored_bytes_limit", "What pinwheel_stored_bytes may be. Nothing is told of an account that is limited by the server only.", []string{"stream"}, nil)
 )
 
 // Describe is prometheus.Collector's.
-func (g usageGauges) Describe(to chan<- *prometheus.Desc) { to <- storedBytes; to <- storedLimit }
+func (g usageGauges) Describe(to chan<- *prometheus.Desc) {
+	to <- storedBytes
+	to <- storedLimit
+	to <- storedFails
+}
 
 // Collect is prometheus.Collector's.
 func (g usageGauges) Collect(to chan<- prometheus.Metric) {
 	for _, f := range g.all() {
 		to <- prometheus.MustNewConstMetric(storedBytes, prometheus.GaugeValue, float64(f.bytes.Load()), f.name)
+		if f != g.account {
+			failed := 0.0
+			if f.failure(g.nc) != nil {
+				failed = 1
+			}
+			to <- prometheus.MustNewConstMetric(storedFails, prometheus.GaugeValue, failed, f.name)
+		}
 		if limit := f.limit.Load(); limit > 0 {
 			to <- prometheus.MustNewConstMetric(storedLimit, prometheus.GaugeValue, float64(limit), f.name)
 		}

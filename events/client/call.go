@@ -39,11 +39,11 @@ func (c *call) end(a answer) {
 }
 
 // progress is for an error: how far the call came.
-func (c *call) progress() string {
+func (c *call) progress() error {
 	if a := c.stored.Load(); a != nil {
-		return fmt.Sprintf("stored as %s:%d and not answered yet", a.Stream, a.Seq)
+		return fmt.Errorf("stored as %s:%d and not answered yet", a.Stream, a.Seq)
 	}
-	return "not known to be stored"
+	return ErrNotAcknowledged
 }
 
 // take handles a message that came for the call: the worker's reply, which always says its attempt, or an answer of the server.

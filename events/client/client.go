@@ -23,6 +23,8 @@ var (
 	ErrNoStream = errors.New("no stream takes events here")
 	// ErrDuplicate: an event of this id was stored before. Its reply goes to who published that one.
 	ErrDuplicate = errors.New("an event of this id was published before")
+	// ErrNotAcknowledged: beside the error of a context, it says that JetStream has not said that the event is stored. It may be all the same.
+	ErrNotAcknowledged = errors.New("not known to be stored")
 	// ErrClosed: the Client was closed.
 	ErrClosed = errors.New("client is closed")
 )
@@ -158,7 +160,7 @@ func (c *Client) await(ctx context.Context, r Request, call *call, subject strin
 		}
 		return a, nil
 	case <-ctx.Done():
-		return answer{}, fmt.Errorf("event for %s/%s, %s: %w", r.Owner, r.Worker, call.progress(), ctx.Err())
+		return answer{}, fmt.Errorf("event for %s/%s, %w: %w", r.Owner, r.Worker, call.progress(), ctx.Err())
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/natstest"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -26,6 +27,7 @@ const patience = 60 * time.Second
 const asMain = "PINWHEEL_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
+	natstest.BeServer()
 	if os.Getenv(asMain) != "" || os.Getenv(childVariable) != "" {
 		_ = os.Unsetenv(asMain)
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

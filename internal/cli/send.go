@@ -15,8 +15,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // sending is what the command line of send says.
@@ -226,23 +228,23 @@ func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
 	if s.noWait {
 		ack, err := c.Publish(limited, *r)
 		if err != nil {
-			return s.failed(ctx, err)
+			return s.failed(ctx, nc, err)
 		}
 		return e.printAck(r, ack)
 	}
 	if r.Kind == events.Fetch {
-		return e.open(ctx, s, r, c)
+		return e.open(ctx, s, r, nc, c)
 	}
 	reply, err := c.Call(limited, *r)
 	var failure *events.Failure
 	if err != nil && !errors.As(err, &failure) {
-		return s.failed(ctx, err)
+		return s.failed(ctx, nc, err)
 	}
 	return e.printReply(r.Kind, reply)
 }
 
 // open sends a fetch event and prints its response as it comes. The time limit is for its head.
-func (e *env) open(ctx context.Context, s *sending, r *client.Request, c *client.Client) error {
+func (e *env) open(ctx context.Context, s *sending, r *client.Request, nc *nats.Conn, c *client.Client) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.Deadline = time.Now().Add(s.timeout)
@@ -252,32 +254,58 @@ func (e *env) open(ctx context.Context, s *sending, r *client.Request, c *client
 	if errors.As(err, &failure) {
 		return e.printReply(r.Kind, reply)
 	}
+	acknowledged := !errors.Is(err, client.ErrNotAcknowledged)
 	if err != nil {
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			return s.failed(context.Background(), context.DeadlineExceeded)
+			if err = context.DeadlineExceeded; !acknowledged {
+				err = fmt.Errorf("%w: %w", client.ErrNotAcknowledged, err)
+			}
+			return s.failed(context.Background(), nc, err)
 		}
-		return s.failed(ctx, err)
+		return s.failed(ctx, nc, err)
 	}
 	defer func() { _ = body.Close() }()
 	if !late.Stop() {
-		return s.failed(context.Background(), context.DeadlineExceeded)
+		return s.failed(context.Background(), nc, context.DeadlineExceeded)
 	}
 	return e.printStream(reply, body)
 }
 
-// failed finds the exit code for an event that has no reply.
-func (s *sending) failed(ctx context.Context, err error) error {
+// failed finds the words and the exit code for an event that has no reply. ctx is done when it was the command that was ended.
+func (s *sending) failed(ctx context.Context, nc *nats.Conn, err error) error {
 	switch {
 	case errors.Is(err, client.ErrMalformed):
 		return usage("%w", err)
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && s.noWait:
-		return timedOut("not known to be stored within %s: %w", s.timeout, err)
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return timedOut("no reply within %s: %w", s.timeout, err)
 	case errors.Is(err, nats.ErrMaxPayload):
 		return usage("body and headers do not fit a message of this NATS: %w", err)
+	case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
+		return err
 	}
-	return err
+	failure, unheard := unwritten(ctx, nc), errors.Is(err, client.ErrNotAcknowledged)
+	switch {
+	case failure != nil && unheard:
+		return fmt.Errorf("the event is not known to be stored: %w; %s", failure, stored.Advice)
+	case failure != nil:
+		return timedOut("no reply within %s: %w; %s", s.timeout, failure, stored.Advice)
+	case s.noWait:
+		return timedOut("not known to be stored within %s: %w", s.timeout, err)
+	case unheard:
+		return timedOut("JetStream has not said within %s that the event is stored ('pinwheel doctor' may tell why): %w", s.timeout, err)
+	}
+	return timedOut("no reply within %s: %w", s.timeout, err)
+}
+
+// unwritten says which stream that an event needs nats-server does not write any more, or nil. Users of owners may not ask that.
+func unwritten(ctx context.Context, nc *nats.Conn) *stored.Failure {
+	for _, stream := range []string{consumer.StreamEvents, consumer.StreamBodies} {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		failure, err := stored.Failed(ctx, nc, stream)
+		cancel()
+		if err != nil || failure != nil {
+			return failure
+		}
+	}
+	return nil
 }
 
 func timedOut(format string, args ...any) error {

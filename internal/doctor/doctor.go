@@ -89,6 +89,8 @@ func Examine(ctx context.Context, c Config) []Line {
 	p.durability(ctx, found)
 	p.cluster(found)
 	p.fullness(found)
+	p.writes(ctx, found)
+	p.health(ctx)
 	p.clock(ctx)
 	p.processes(ctx)
 	p.progress(ctx, found)
@@ -140,7 +142,8 @@ func (p *patient) account(ctx context.Context) bool {
 	info, err := p.js.AccountInfo(ctx)
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
-		p.bad("jetstream", "start nats-server with JetStream, and enable it for this account", "there is no JetStream for this account")
+		p.bad("jetstream", "start nats-server with JetStream, and enable it for this account; if it was there, see nats-server's log: a full disk may end it",
+			"there is no JetStream for this account")
 		return false
 	case err != nil:
 		p.bad("jetstream", "see that this user may use $JS.API, and that the cluster has a leader", "JetStream does not answer: %v", err)

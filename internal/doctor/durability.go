@@ -94,27 +94,34 @@ func AskSync(ctx context.Context, nc *nats.Conn, monitors []string) (s Sync, err
 }
 
 func askMonitor(ctx context.Context, url string) (z jsz, err error) {
+	name, err := getMonitor(ctx, url, "/jsz", http.StatusOK, &z)
+	if err == nil && z.Disabled {
+		err = fmt.Errorf("%s: that server has no JetStream", name)
+	}
+	return z, err
+}
+
+// getMonitor reads what a page of a monitoring port says, which may be the one other status too. name is the page's, for messages.
+func getMonitor(ctx context.Context, url, page string, also int, into any) (name string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/jsz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+page, nil)
 	if err != nil {
-		return z, err
+		return url, err
 	}
+	name = req.URL.Redacted()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return z, err
+		return name, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return z, fmt.Errorf("%s answers %s", req.URL.Redacted(), resp.Status)
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != also {
+		return name, fmt.Errorf("%s answers %s", name, resp.Status)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&z); err != nil {
-		return z, fmt.Errorf("%s: %w", req.URL.Redacted(), err)
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return name, fmt.Errorf("%s: %w", name, err)
 	}
-	if z.Disabled {
-		return z, fmt.Errorf("%s: that server has no JetStream", req.URL.Redacted())
-	}
-	return z, nil
+	return name, nil
 }
 
 // gather sends a request and returns the answers that come in time: all that can, of those who answer for themselves.

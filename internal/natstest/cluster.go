@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,14 +35,15 @@ const patience = 60 * time.Second
 
 // member is what one server of a cluster is told.
 type member struct {
-	Name, Dir         string
+	Name, Dir, Log    string // Log is of a server without a cluster; Dir may be where it cannot be written
 	Port, ClusterPort int
 	Routes            []string
 	SyncAlways        bool
+	MaxFile           uint64 // bytes that a file may have; 0: as many as it likes
 }
 
 // BeServer makes the test binary a NATS server if that is what it was started for, and then never returns. TestMain of a package that
-// uses StartCluster calls it first.
+// uses StartCluster or StartAlone calls it first.
 func BeServer() {
 	text := os.Getenv(memberVariable)
 	if text == "" {
@@ -63,8 +65,17 @@ func BeServer() {
 func (m member) serve() error {
 	o := &server.Options{
 		ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, SyncAlways: m.SyncAlways, NoSigs: true, LogFile: m.Dir + ".log", Logtime: true,
-		Cluster:                server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, Advertise: nowhere, NoAdvertise: true},
 		DisableJetStreamBanner: true, LameDuckDuration: 2 * time.Second, LameDuckGracePeriod: time.Second,
+	}
+	if m.ClusterPort != 0 {
+		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, Advertise: nowhere, NoAdvertise: true}
+	} else {
+		o.LogFile, o.JetStreamMaxStore = m.Log, 100<<30 // what the disk has is not looked at
+	}
+	if m.MaxFile > 0 {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: m.MaxFile, Max: m.MaxFile}); err != nil {
+			return err
+		}
 	}
 	for _, r := range m.Routes {
 		u, err := url.Parse(r)
@@ -165,25 +176,32 @@ func (c *Cluster) Start(i int) {
 
 func (c *Cluster) start(i int) (wait func()) {
 	c.t.Helper()
-	text, err := json.Marshal(c.members[i])
-	require.NoError(c.t, err)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), memberVariable+"="+string(text))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	require.NoError(c.t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(c.t, err)
-	require.NoError(c.t, cmd.Start())
-	c.cmds[i], c.stdins[i] = cmd, in.Close
+	cmd, stop, wait := c.members[i].start(c.t)
+	c.cmds[i], c.stdins[i] = cmd, stop
 	c.t.Cleanup(func() {
 		_ = cmd.Process.Kill() // fails when it has ended
 		_ = cmd.Wait()
 	})
-	return func() {
+	return wait
+}
+
+// start starts the process of a server, which ends when it is told to stop, or with its parent. wait returns when it takes connections.
+func (m member) start(t testing.TB) (cmd *exec.Cmd, stop func() error, wait func()) {
+	t.Helper()
+	text, err := json.Marshal(m)
+	require.NoError(t, err)
+	cmd = exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), memberVariable+"="+string(text))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	return cmd, in.Close, func() {
 		line, err := bufio.NewReader(out).ReadString('\n')
-		require.NoError(c.t, err)
-		require.Equal(c.t, "ready\n", line)
+		require.NoError(t, err)
+		require.Equal(t, "ready\n", line)
 	}
 }
 

@@ -1,0 +1,49 @@
+package natstest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Alone is a NATS server with JetStream that is a process of its own.
+type Alone struct {
+	t   testing.TB
+	m   member
+	cmd *exec.Cmd
+}
+
+// StartAlone starts a server with its data in dir, whose files may have so many bytes; 0: any number. It ends with the test.
+func StartAlone(t testing.TB, dir string, maxFile uint64) *Alone {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "server.log")
+	a := &Alone{t: t, m: member{Name: "alone", Dir: dir, Log: log, Port: FreePort(t)}}
+	t.Cleanup(func() {
+		if text, _ := os.ReadFile(log); t.Failed() {
+			t.Logf("the last of what the server wrote:\n%s", text[max(0, len(text)-6000):])
+		}
+	})
+	t.Cleanup(func() { a.Kill() })
+	a.Start(maxFile)
+	return a
+}
+
+// Start starts it again, at the same port and with the same data, and returns when it takes connections.
+func (a *Alone) Start(maxFile uint64) {
+	a.t.Helper()
+	a.m.MaxFile = maxFile
+	cmd, _, wait := a.m.start(a.t)
+	a.cmd = cmd
+	wait()
+}
+
+// Kill ends it at once.
+func (a *Alone) Kill() {
+	_ = a.cmd.Process.Kill()
+	_ = a.cmd.Wait()
+}
+
+// URL is where it takes clients.
+func (a *Alone) URL() string { return fmt.Sprintf("nats://127.0.0.1:%d", a.m.Port) }

@@ -1,0 +1,58 @@
+package stored
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Failure says that nats-server failed to write a stream. From then on it stores nothing there, does not answer publishers, and removes nothing:
+// also when the disk has room again, until it is started again (nats-server 2.14 and 2.15, with one copy).
+type Failure struct {
+	Stream string
+	Cause  string // what the operating system said, like "no space left on device"
+	Detail string // what nats-server says, with a path of its machine: not for owners
+}
+
+// Error says it in words that anybody may read.
+func (f *Failure) Error() string {
+	return fmt.Sprintf("nats-server has stopped to store anything in %s, because a write failed: %s", f.Stream, f.Cause)
+}
+
+// Advice is what to do about a Failure.
+const Advice = "free space on nats-server's disk, then restart nats-server, or pinwheel where it is embedded: before that it stores nothing there"
+
+// causes are what operating systems say of a write that failed; what else JetStream answers is nothing of the kind.
+var causes = []string{
+	"no space left on device", "disk quota exceeded", "file too large", "input/output error", "read-only file system", "too many open files",
+	"permission denied", "stale NFS file handle", "There is not enough space on the disk",
+}
+
+// Failed asks whether nats-server has failed to write a stream: nil when it has not. Nothing but the removal of a message tells that without
+// changing anything, of a message that cannot be there. Replicas of a cluster would have to agree on it, so it is not for a stream of several
+// copies. The error says why it is not known.
+func Failed(ctx context.Context, nc *nats.Conn, stream string) (*Failure, error) {
+	ctx, cancel := within(ctx)
+	defer cancel()
+	m, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.DELETE."+stream, []byte(`{"seq":18446744073709551615,"no_erase":true}`))
+	if err != nil {
+		return nil, fmt.Errorf("whether %s can be written: %w", stream, err)
+	}
+	var a struct {
+		Error struct {
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		return nil, fmt.Errorf("whether %s can be written: %w", stream, err)
+	}
+	for _, cause := range causes {
+		if strings.Contains(a.Error.Description, cause) {
+			return &Failure{stream, cause, a.Error.Description}, nil
+		}
+	}
+	return nil, nil
+}
