@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -149,27 +148,4 @@ func newEnvironmentTopic() *cobra.Command {
 		}
 	}
 	return &cobra.Command{Use: "environment", Short: "The variables that configure Pinwheel", Long: b.String()}
-}
-
-// version is what the Go toolchain knows of this build.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	text := info.Main.Version
-	if text == "" {
-		text = "(devel)"
-	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	if r := settings["vcs.revision"]; len(r) >= 12 && !strings.Contains(text, r[:12]) {
-		text += " " + r[:12]
-	}
-	if settings["vcs.modified"] == "true" && !strings.HasSuffix(text, "+dirty") {
-		text += " with changes"
-	}
-	return text + " " + info.GoVersion
 }
