@@ -126,7 +126,7 @@ var house = map[string]room{
 	},
 	"examples": {
 		rooms: []string{"events", "events/client"}, libs: []string{libNATS},
-		tests: []string{"internal/fleettest", "internal/natstest", "internal/cli", libEsbuild},
+		tests: []string{"internal/fleettest", "internal/natstest", "internal/cli", libEsbuild, libNATSServer, "github.com/nats-io/nkeys"},
 	},
 	"examples/authcallout": {
 		pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"},

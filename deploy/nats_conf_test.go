@@ -20,7 +20,7 @@ func TestNATSConfigurationsWarnOfNothing(t *testing.T) {
 	public, err := issuer.PublicKey()
 	require.NoError(t, err)
 	t.Setenv("CALLOUT_ISSUER", public)
-	for _, name := range []string{"FLEET", "ACME", "BETA", "CALLOUT"} {
+	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA", "CALLOUT"} {
 		t.Setenv(name+"_PASSWORD", "secret")
 	}
 	files, err := filepath.Glob("nats/*.conf")

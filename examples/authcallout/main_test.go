@@ -32,6 +32,7 @@ func start(t *testing.T, owners map[string]string) string {
 	t.Setenv("CALLOUT_ISSUER", public)
 	t.Setenv("CALLOUT_PASSWORD", "callout-secret")
 	t.Setenv("FLEET_PASSWORD", "fleet-secret")
+	t.Setenv("BACKUP_PASSWORD", "backup-secret")
 	o, err := server.ProcessConfigFile("../../deploy/nats/callout.conf")
 	require.NoError(t, err)
 	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.StoreDir, o.NoLog, o.NoSigs = "127.0.0.1", -1, "127.0.0.1", -1, t.TempDir(), true, true

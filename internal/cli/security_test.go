@@ -20,7 +20,7 @@ import (
 // shipped starts a server with one of the configurations of deploy/nats, and returns its URL.
 func shipped(t *testing.T, file string) string {
 	t.Helper()
-	for _, name := range []string{"FLEET", "ACME", "BETA"} {
+	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA"} {
 		t.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret")
 	}
 	o, err := server.ProcessConfigFile(filepath.Join("../../deploy/nats", file))

@@ -44,7 +44,8 @@ func run(ctx context.Context, url, target, name string, stdout, stderr io.Writer
 	if err != nil {
 		return err
 	}
-	nc, err := nats.Connect(url)
+	// Inboxes of the owner's own: with users of NATS it may read no others.
+	nc, err := nats.Connect(url, nats.CustomInboxPrefix("_INBOX."+owner))
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", url, err)
 	}

@@ -7,7 +7,15 @@ import { connect, headers } from "@nats-io/transport-node";
 const [target = "dev/hello", name = "Ada"] = process.argv.slice(2);
 const [owner, worker] = target.split("/");
 
-const nc = await connect({ servers: process.env.NATS_URL ?? "nats://127.0.0.1:4222" });
+// The library takes a server without credentials, so they are taken out of a URL that has some: nats://USER:PASSWORD@HOST or nats://TOKEN@HOST.
+const url = new URL(process.env.NATS_URL ?? "nats://127.0.0.1:4222");
+const [user, pass] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
+const nc = await connect({
+  servers: url.host,
+  ...(pass !== "" ? { user, pass } : user !== "" ? { token: user } : {}),
+  // Inboxes of the owner's own: with users of NATS it may read no others.
+  inboxPrefix: `_INBOX.${owner}`,
+});
 try {
   const h = headers();
   h.set("Http-Method", "POST");

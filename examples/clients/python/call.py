@@ -20,7 +20,13 @@ async def main() -> None:
     name = sys.argv[2] if len(sys.argv) > 2 else "Ada"
     owner, worker = target.split("/")
 
-    nc = await nats.connect(os.environ.get("NATS_URL", "nats://127.0.0.1:4222"))
+    nc = await nats.connect(
+        os.environ.get("NATS_URL", "nats://127.0.0.1:4222"),
+        # Inboxes of the owner's own: with users of NATS it may read no others.
+        inbox_prefix=f"_INBOX.{owner}",
+        # Without NATS this program ends, rather than trying for two minutes.
+        max_reconnect_attempts=1,
+    )
     try:
         deadline = datetime.now(timezone.utc) + timedelta(seconds=TIMEOUT)
         reply = await nc.request(

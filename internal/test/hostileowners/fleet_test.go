@@ -79,7 +79,7 @@ func maxStore(t *testing.T, env []string) (bytes int64, rest []string) {
 func openFleet(t *testing.T, env ...string) *fleet {
 	t.Helper()
 	most, env := maxStore(t, env)
-	for _, name := range []string{"FLEET", "ACME", "BETA"} {
+	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA"} {
 		t.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret")
 	}
 	o, err := server.ProcessConfigFile(filepath.Join("..", "..", "..", "deploy", "nats", "users.conf"))

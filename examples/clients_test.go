@@ -1,0 +1,255 @@
+package examples_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/cli"
+	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+)
+
+const patience = time.Minute
+
+// Each example client calls a worker under each configuration that we ship, and a backup of all streams can be restored there.
+func TestClientsUnderTheShippedConfigurations(t *testing.T) {
+	clients := exampleClients(t)
+	for _, c := range []struct {
+		file    string
+		replies cli.List
+		acme    *url.Userinfo // how acme says who it is
+	}{
+		{"users.conf", cli.List{"_INBOX.{owner}."}, url.UserPassword("acme", "acme-secret")},
+		{"accounts.conf", cli.List{"_INBOX.{owner}.", "_R_."}, url.UserPassword("acme", "acme-secret")},
+		{"callout.conf", cli.List{"_INBOX.{owner}."}, url.User("token-of-acme")},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			address := shipped(t, c.file)
+			f := fleettest.Start(t, func(cfg *cli.Config) {
+				cfg.NatsURL, cfg.NatsUser, cfg.NatsPassword, cfg.ReplyPrefixes = "nats://"+address, "fleet", "fleet-secret", c.replies
+			})
+			f.Deploy(t, "hello.js", "--owner", "acme")
+			for name, client := range clients {
+				out, err := client((&url.URL{Scheme: "nats", User: c.acme, Host: address}).String(), "acme/hello", "Ada")
+				require.NoError(t, err, "%s: %s", name, out)
+				require.Contains(t, out, `{"hello":"Ada"}`, name)
+				out, err = client((&url.URL{Scheme: "nats", User: c.acme, Host: address}).String(), "acme/nobody", "Ada")
+				require.Error(t, err, name)
+				require.Contains(t, out, "no-worker: ", name)
+			}
+			backUpAndRestore(t, address)
+		})
+	}
+}
+
+// shipped runs a server with one of the configurations of deploy/nats, and the service that it asks, if it does. It returns host and port.
+func shipped(t *testing.T, file string) string {
+	t.Helper()
+	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA", "CALLOUT"} {
+		t.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret")
+	}
+	issuer, err := nkeys.CreateAccount()
+	require.NoError(t, err)
+	public, err := issuer.PublicKey()
+	require.NoError(t, err)
+	seed, err := issuer.Seed()
+	require.NoError(t, err)
+	t.Setenv("CALLOUT_ISSUER", public)
+	o, err := server.ProcessConfigFile(filepath.Join("../deploy/nats", file))
+	require.NoError(t, err)
+	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.StoreDir, o.NoLog, o.NoSigs = "127.0.0.1", -1, "127.0.0.1", -1, t.TempDir(), true, true
+	srv, err := server.NewServer(o)
+	require.NoError(t, err)
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	require.True(t, srv.ReadyForConnections(patience))
+	u, err := url.Parse(srv.ClientURL())
+	require.NoError(t, err)
+	if file == "callout.conf" {
+		startCallout(t, srv.ClientURL(), string(seed))
+	}
+	return u.Host
+}
+
+// startCallout runs examples/authcallout until it answers.
+func startCallout(t *testing.T, address, seed string) {
+	t.Helper()
+	hash := sha256.Sum256([]byte("token-of-acme"))
+	text, err := json.Marshal(map[string]string{hex.EncodeToString(hash[:]): "acme"})
+	require.NoError(t, err)
+	tokens := filepath.Join(t.TempDir(), "tokens.json")
+	require.NoError(t, os.WriteFile(tokens, text, 0o600))
+	cmd := exec.Command(filepath.Join(programs(t), "authcallout"), address, tokens)
+	cmd.Env, cmd.Stderr = append(os.Environ(), "CALLOUT_SEED="+seed), os.Stderr
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	require.Eventually(t, func() bool {
+		nc, err := nats.Connect(address, nats.Token("token-of-acme"))
+		if err == nil {
+			nc.Close()
+		}
+		return err == nil
+	}, patience, 50*time.Millisecond)
+}
+
+var built string
+
+// programs is where the programs in Go are, which are built once.
+func programs(t *testing.T) string {
+	t.Helper()
+	if built == "" {
+		dir, err := os.MkdirTemp("", "pinwheel-examples-")
+		require.NoError(t, err)
+		run(t, ".", "go", "build", "-o", dir, "./authcallout", "./clients/go")
+		built = dir
+	}
+	return built
+}
+
+func run(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s %s: %s", name, strings.Join(args, " "), out)
+}
+
+// exampleClients are the programs of examples/clients that can be run here. The others are told.
+func exampleClients(t *testing.T) map[string]func(address, target, name string) (string, error) {
+	t.Helper()
+	client := func(name string, args ...string) func(address, target, who string) (string, error) {
+		return func(address, target, who string) (string, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, name, append(args, target, who)...)
+			cmd.Env = append(os.Environ(), "NATS_URL="+address)
+			out, err := cmd.CombinedOutput()
+			return string(out), err
+		}
+	}
+	all := map[string]func(address, target, who string) (string, error){"go": client(filepath.Join(programs(t), "go"))}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(built)) })
+	node := t.TempDir()
+	require.NoError(t, os.CopyFS(node, os.DirFS("clients/node")))
+	if runnable(t, "node", "COMPAT_NPM", func() error {
+		return command(node, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	}) {
+		all["node"] = client("node", filepath.Join(node, "call.js"))
+	}
+	python := filepath.Join("clients", "python", "call.py")
+	if runnable(t, "python", "CLIENTS_PYTHON", func() error {
+		return errors.Join(command(".", "python3", "-c", "import ast; ast.parse(open('"+python+"').read())"), command(".", "python3", "-c", "import nats"))
+	}) {
+		all["python"] = client("python3", python)
+	}
+	return all
+}
+
+func command(dir, name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// runnable prepares a client, and reports whether it can be run. If it cannot, the test fails where variable is "required", and else says so.
+func runnable(t *testing.T, name, variable string, prepare func() error) bool {
+	t.Helper()
+	err := prepare()
+	if err == nil {
+		return true
+	}
+	require.NotEqual(t, "required", os.Getenv(variable), "the client of %s cannot be run: %v", name, err)
+	fmt.Fprintf(os.Stderr, "NOT TESTED: the client of %s cannot be run here: %v\n", name, err)
+	return false
+}
+
+// backUpAndRestore backs up a stream as the user for it, removes it, and restores it, as the nats command does. The fleet's user cannot restore it.
+func backUpAndRestore(t *testing.T, address string) {
+	t.Helper()
+	as := func(user string) *nats.Conn {
+		nc, err := nats.Connect("nats://"+address, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix("_INBOX."+user),
+			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		require.NoError(t, err)
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	backup, fleet := as("backup"), as("fleet")
+	js, err := jetstream.New(fleet)
+	require.NoError(t, err)
+	const stream = "KV_PINWHEEL_WORKERS"
+	before, err := js.Stream(t.Context(), stream)
+	require.NoError(t, err)
+
+	inbox := backup.NewInbox()
+	chunks, err := backup.SubscribeSync(inbox)
+	require.NoError(t, err)
+	answer := ask(t, backup, "$JS.API.STREAM.SNAPSHOT."+stream, map[string]any{"deliver_subject": inbox, "chunk_size": 1024})
+	var parts [][]byte
+	for {
+		m, err := chunks.NextMsg(patience)
+		require.NoError(t, err)
+		if len(m.Data) == 0 {
+			break
+		}
+		parts = append(parts, m.Data)
+		if m.Reply != "" {
+			require.NoError(t, m.Respond(nil)) // the server goes on when it has been told
+		}
+	}
+	require.Greater(t, len(parts), 1)
+	_, err = backup.Request("$JS.API.STREAM.DELETE."+stream, nil, 100*time.Millisecond)
+	require.Error(t, err, "it removes nothing")
+	require.NoError(t, js.DeleteStream(t.Context(), stream))
+
+	// The fleet's user may not send the parts: nobody says that nobody takes them.
+	_, err = fleet.Request("$JS.SNAPSHOT.RESTORE."+stream+".x", nil, 100*time.Millisecond)
+	require.ErrorIs(t, err, nats.ErrTimeout)
+	var to string
+	answer = ask(t, backup, "$JS.API.STREAM.RESTORE."+stream, map[string]json.RawMessage{"config": answer["config"], "state": answer["state"]})
+	require.NoError(t, json.Unmarshal(answer["deliver_subject"], &to))
+	var last *nats.Msg
+	for _, part := range append(parts, nil) {
+		last, err = backup.Request(to, part, patience)
+		require.NoError(t, err)
+	}
+	require.NotContains(t, string(last.Data), `"error"`)
+	after, err := js.Stream(t.Context(), stream)
+	require.NoError(t, err)
+	require.Equal(t, before.CachedInfo().State.Msgs, after.CachedInfo().State.Msgs)
+	require.Equal(t, before.CachedInfo().State.LastSeq, after.CachedInfo().State.LastSeq)
+}
+
+// ask makes a request of JetStream's API.
+func ask(t *testing.T, nc *nats.Conn, subject string, request any) map[string]json.RawMessage {
+	t.Helper()
+	body, err := json.Marshal(request)
+	require.NoError(t, err)
+	m, err := nc.Request(subject, body, patience)
+	require.NoError(t, err)
+	var answer map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(m.Data, &answer))
+	require.NotContains(t, answer, "error", string(m.Data))
+	return answer
+}
