@@ -39,7 +39,7 @@ type Config struct {
 	NatsCA       string `split_words:"true" meaning:"File with the certificates that sign the server's, in PEM; a connection is then by TLS. Empty: those of the system" allowed:"the path of a file that can be read, or empty"`
 	NatsCert     string `split_words:"true" meaning:"File with the certificate to show to the server, in PEM" allowed:"the path of a file that can be read, beside PINWHEEL_NATS_KEY; or empty"`
 	NatsKey      string `split_words:"true" meaning:"File with the key of PINWHEEL_NATS_CERT, in PEM" allowed:"the path of a file that can be read, beside PINWHEEL_NATS_CERT; or empty"`
-	NatsMonitor  List   `split_words:"true" meaning:"Monitoring ports of all servers, where it is asked whether they fsync" allowed:"URLs like http://host:8222 with a comma between them, or empty"`
+	NatsMonitor  List   `split_words:"true" meaning:"Monitoring ports of all servers, where it is asked whether they fsync, and by doctor whether they are well" allowed:"URLs like http://host:8222 with a comma between them, or empty"`
 
 	AdminAddr    string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics and /admin/pool. Empty: none" allowed:"host:port, or empty"`
 	Profiling    bool   `split_words:"true" default:"false" meaning:"Whether PINWHEEL_ADMIN_ADDR also serves Go profiles, at /debug/pprof/" allowed:"true or false"`

@@ -39,7 +39,7 @@ func TestDiskThatIsFull(t *testing.T) {
 func testDiskThatIsFull(t *testing.T, dir string, maxFile uint64, cause string, fill, free func()) {
 	t.Parallel()
 	server := natstest.StartAlone(t, dir, maxFile)
-	h := openHouse(t, func(c *Config) { c.NatsURL = server.URL() })
+	h := openHouse(t, func(c *Config) { c.NatsURL, c.NatsMonitor = server.URL(), List{server.Monitor()} })
 	h.deploy("acme", "w", `export default { fetch: () => new Response("done") }`)
 	send := func(args ...string) (code int, out string) {
 		var b bytes.Buffer
@@ -74,6 +74,7 @@ func testDiskThatIsFull(t *testing.T, dir string, maxFile uint64, cause string, 
 	require.Equal(t, exitBad, code)
 	require.Contains(t, out, says)
 	require.Contains(t, out, "→ "+stored.Advice)
+	require.Contains(t, out, "/healthz: JetStream stream '$G > PINWHEEL_EVENTS' write error: ")
 
 	free()
 	f, err := stored.Failed(t.Context(), h.nc, "PINWHEEL_EVENTS")

@@ -19,7 +19,7 @@ type Alone struct {
 func StartAlone(t testing.TB, dir string, maxFile uint64) *Alone {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "server.log")
-	a := &Alone{t: t, m: member{Name: "alone", Dir: dir, Log: log, Port: FreePort(t)}}
+	a := &Alone{t: t, m: member{Name: "alone", Dir: dir, Log: log, Port: FreePort(t), Monitor: FreePort(t)}}
 	t.Cleanup(func() {
 		if text, _ := os.ReadFile(log); t.Failed() {
 			t.Logf("the last of what the server wrote:\n%s", text[max(0, len(text)-6000):])
@@ -47,3 +47,6 @@ func (a *Alone) Kill() {
 
 // URL is where it takes clients.
 func (a *Alone) URL() string { return fmt.Sprintf("nats://127.0.0.1:%d", a.m.Port) }
+
+// Monitor is the URL of its monitoring port.
+func (a *Alone) Monitor() string { return fmt.Sprintf("http://127.0.0.1:%d", a.m.Monitor) }

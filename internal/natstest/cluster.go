@@ -37,6 +37,7 @@ const patience = 60 * time.Second
 type member struct {
 	Name, Dir, Log    string // Log is of a server without a cluster; Dir may be where it cannot be written
 	Port, ClusterPort int
+	Monitor           int // port for monitoring of a server without a cluster
 	Routes            []string
 	SyncAlways        bool
 	MaxFile           uint64 // bytes that a file may have; 0: as many as it likes
@@ -71,6 +72,7 @@ func (m member) serve() error {
 		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, Advertise: nowhere, NoAdvertise: true}
 	} else {
 		o.LogFile, o.JetStreamMaxStore = m.Log, 100<<30 // what the disk has is not looked at
+		o.HTTPHost, o.HTTPPort = "127.0.0.1", m.Monitor
 	}
 	if m.MaxFile > 0 {
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: m.MaxFile, Max: m.MaxFile}); err != nil {
