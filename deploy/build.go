@@ -102,7 +102,10 @@ func bundle(ctx context.Context, p *project, path, abs string) (*Bundle, error) 
 	}
 	dir := filepath.Dir(path)
 	if len(result.Errors) > 0 {
-		return nil, &SourceError{diagnostics(dir, path, p.withhold(abs, result.Errors))}
+		messages := p.withhold(abs, result.Errors)
+		ds := diagnostics(dir, path, messages)
+		p.explain(ctx, dir, abs, ds, messages)
+		return nil, &SourceError{ds}
 	}
 	meta, err := parseMetafile(result.Metafile)
 	if err != nil {

@@ -22,6 +22,46 @@ func nodeModule(text string, notes []string) (name string, ok bool) {
 	return name, prefixed
 }
 
+// platforms are what schemes of modules belong to that another runtime has built in, or fetches.
+var platforms = map[string]string{
+	"cloudflare": "Cloudflare's runtime", "bun": "Bun", "deno": "Deno", "npm": "Deno", "jsr": "Deno", "workerd": "Cloudflare's runtime",
+}
+
+// platformModule is the scheme and the name of a module of another runtime that a message of esbuild says is missing.
+func platformModule(text string) (scheme, name string, ok bool) {
+	m := unresolved.FindStringSubmatch(text)
+	if m == nil {
+		return "", "", false
+	}
+	scheme, name, ok = strings.Cut(m[1], ":")
+	return scheme, name, ok && platforms[scheme] != ""
+}
+
+// refusePlatform is the message for an import of one of those.
+func refusePlatform(scheme, name string) (string, []string) {
+	advice := "use the web API, or an npm package that does without it"
+	switch {
+	case scheme == "npm" || scheme == "jsr":
+		advice = "install the package into node_modules next to the source, and import it by its name"
+	case scheme == "cloudflare":
+		switch name {
+		case "workers":
+			advice = "export default an object with fetch, task or scheduled; env is their second argument, and what outlives an event is behind fetch()"
+		case "sockets":
+			advice = "use fetch() or WebSocket; a worker opens no other connections"
+		case "email":
+			advice = "send mail by the HTTP API of a mail service, with fetch()"
+		case "workflows":
+			advice = "use tasks: env.QUEUE.send() has another event run, and task() is retried when it throws"
+		case "test":
+			advice = "use 'pinwheel dev' with 'pinwheel send', or a test runner of your own around the handlers"
+		case "node":
+			advice = "export default an object with fetch(request, env, ctx)"
+		}
+	}
+	return fmt.Sprintf("import of %q: it is a module of %s, which a worker has not", scheme+":"+name, platforms[scheme]), []string{advice}
+}
+
 // refuseNode is the message for an import of one of Node's own modules, as the author or a package wrote it.
 func refuseNode(text, name string) (string, []string) {
 	written := unresolved.FindStringSubmatch(text)[1]

@@ -24,7 +24,8 @@ func TestBuildRefusesWebAssembly(t *testing.T) {
 		ds := refused(t, write(t, dir+"/app.js", form))
 		require.Len(t, ds, 1, form)
 		require.Equal(t, fmt.Sprintf("import of %q: a worker has no WebAssembly, since nothing bounds the memory that a module of it takes", path), ds[0].Text)
-		require.Equal(t, []string{"use JavaScript that does the same: many packages have it as a separate entry or as another package"}, ds[0].Notes)
+		require.Equal(t, []string{"use JavaScript that does the same: many packages have it as a separate entry or as another package"}, ds[0].Notes[:1])
+		require.Equal(t, path == "./fast_bg.wasm", len(ds[0].Notes) == 2, "who imports it is told when that is not the source")
 	}
 	_, err := deploy.Build(t.Context(), write(t, dir+"/app.js", `export default { task: () => typeof WebAssembly };`))
 	require.NoError(t, err)

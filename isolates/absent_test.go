@@ -8,12 +8,38 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
+const noEval = "a worker runs only the code of its bundle, and neither eval(text) nor new Function(text): import the code, use a closure, or compile templates and schemas before deploy"
+
+// absentNames are globals that others have and workers lack. What looks for them by typeof finds none, and so takes another way.
+var absentNames = []string{
+	"WebAssembly", "SharedArrayBuffer", "Atomics", "Buffer", "process", "require", "setImmediate", "clearImmediate", "caches", "HTMLRewriter", "WebSocketPair", "Worker",
+	"SharedWorker", "importScripts", "XMLHttpRequest", "FileReader", "localStorage", "sessionStorage", "indexedDB", "document", "window", "global", "module", "exports",
+	"__dirname", "__filename", "Deno", "Bun", "Temporal",
+}
+
+func TestAbsentGlobalsAreAbsent(t *testing.T) {
+	b := newBench(t)
+	for _, name := range absentNames {
+		got := b.task(`export default { task() { try { `+name+` } catch (e) { return [typeof `+name+`, "`+name+`" in globalThis, e.name + ": " + e.message] } } }`, "1")["data"]
+		require.Equal(t, []any{"undefined", false, "ReferenceError: " + name + " is not defined"}, got)
+		f := b.run(worker("w", `export default { task() { `+name+` } }`), task("1")).end.Failure
+		require.NotNil(t, f, name)
+		require.Regexp(t, "^ReferenceError: "+name+` is not defined \(.+\)$`, f.Message)
+	}
+}
+
 // Who names a global that others have and workers lack is told why, in what is reported; the error itself stays what V8 makes.
 func TestAbsentGlobalsAreExplained(t *testing.T) {
 	b := newBench(t)
 	for code, want := range map[string]string{
 		`new WebAssembly.Memory({ initial: 1 })`: "ReferenceError: WebAssembly is not defined (a worker has none, since nothing bounds the memory that its modules take)",
 		`process.env.HOME`:                       "ReferenceError: process is not defined (a worker has no process; variables come as env, the second argument of a handler)",
+		`caches.default`:                         "ReferenceError: caches is not defined (a worker has no cache; what is kept in a variable of the module lasts as long as its context)",
+		`new HTMLRewriter()`:                     "ReferenceError: HTMLRewriter is not defined (a worker has none; an npm package that parses HTML in JavaScript does its work)",
+		`new WebSocketPair()`:                    "ReferenceError: WebSocketPair is not defined (a worker answers no WebSockets; it can open them, with new WebSocket(url))",
+		`setImmediate(f => f)`:                   "ReferenceError: setImmediate is not defined (a worker has queueMicrotask() and setTimeout(f, 0))",
+		`eval("1")`:                              "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
+		`new Function("1")`:                      "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
 		`nonesuch()`:                             "ReferenceError: nonesuch is not defined",
 	} {
 		for _, source := range []string{`export default { task() { ` + code + ` } }`, code + `; export default { task() {} }`} {

@@ -80,6 +80,9 @@ var (
 
 var errAddress = errors.New("address is not allowed")
 
+// exceptions says who can allow an address: whoever runs the fleet.
+const exceptions = "the fleet's PINWHEEL_ALLOW_PRIVATE_ADDRESSES can allow it"
+
 // checkAddress refuses what is not a public address, unless it is allowed by configuration. address is what is about to be connected to.
 func checkAddress(address string, allowed []netip.Prefix) error {
 	ap, err := netip.ParseAddrPort(address)
@@ -106,11 +109,11 @@ func checkPublic(ip netip.Addr) error {
 	}
 	for i := range specialNetworks {
 		if n := &specialNetworks[i]; n.prefix.Contains(ip) {
-			return fmt.Errorf("%w: it is in %s: %s (%s)", errAddress, n.prefix, n.name, n.rfc)
+			return fmt.Errorf("%w: it is in %s: %s (%s); %s", errAddress, n.prefix, n.name, n.rfc, exceptions)
 		}
 	}
 	if ip.Is6() && !global.Contains(ip) {
-		return fmt.Errorf("%w: it is outside of %s, which is all of IPv6 that is in use", errAddress, global)
+		return fmt.Errorf("%w: it is outside of %s, which is all of IPv6 that is in use; %s", errAddress, global, exceptions)
 	}
 	return nil
 }

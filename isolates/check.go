@@ -3,7 +3,9 @@ package isolates
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -14,16 +16,18 @@ import (
 type Checker struct {
 	alone
 	pool *Pool
+	host Host
 	mu   sync.Mutex
 	next []*events.Attempt
 	ends map[*events.Attempt]chan *events.End
 }
 
-// OpenChecker starts a checker.
-func OpenChecker(host Host) (*Checker, error) {
-	c := &Checker{ends: map[*events.Attempt]chan *events.End{}}
+// OpenChecker starts a checker. Modules may reach addresses and hosts as those of a pool with this Config.AllowAddresses and Config.AllowHosts.
+func OpenChecker(host Host, addresses []netip.Prefix, hosts []string) (*Checker, error) {
+	c := &Checker{host: host, ends: map[*events.Attempt]chan *events.End{}}
 	cfg := DefaultConfig(1)
 	cfg.ContextMaxReuses, cfg.ContextKeepMB, cfg.SpareIsolates = 1, 0, 0
+	cfg.AllowAddresses, cfg.AllowHosts = addresses, hosts
 	var err error
 	if c.pool, err = New(cfg, c, host, prometheus.NewRegistry()); err != nil {
 		return nil, err
@@ -46,9 +50,47 @@ func (c *Checker) Check(ctx context.Context, w *events.Worker) ([]events.Kind, e
 	c.pool.Wake(0)
 	select {
 	case e := <-end:
+		c.warn(a, e)
 		return handlers(a, e)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("check of %s: %w", w.Target(), ctx.Err())
+	}
+}
+
+// uncalled are functions that a module may export as other runtimes have them and that nothing calls here, by the bit that 85_handlers.js sets.
+var uncalled = [...]struct {
+	bit          int
+	name, advice string
+}{
+	{32, "queue", "what env.QUEUE.send() and publishers send comes to task(event, env, ctx), one at a time"},
+	{64, "email", noSuchEvents},
+	{128, "tail", "a worker's output is on the NATS subject pinwheel.logs.OWNER.WORKER"},
+	{256, "tailStream", "a worker's output is on the NATS subject pinwheel.logs.OWNER.WORKER"},
+	{512, "trace", "a worker's output is on the NATS subject pinwheel.logs.OWNER.WORKER"},
+	{1024, "connect", noSuchEvents},
+	{2048, "alarm", "a schedule in the manifest calls scheduled(event, env, ctx)"},
+	{4096, "onIdle", "the mode persistent calls it: say \"mode\": \"persistent\" in the manifest"},
+	{8192, "onTerminate", "the mode persistent calls it: say \"mode\": \"persistent\" in the manifest"},
+}
+
+// hooksUncalled is the first bit of those that the mode persistent calls.
+const hooksUncalled = 4096
+
+const noSuchEvents = "a worker gets fetch, task and scheduled events"
+
+// warn tells the author of functions that look like handlers and that nothing calls.
+func (c *Checker) warn(a *events.Attempt, e *events.End) {
+	bits, _ := a.Slot.(int)
+	if c.host == nil || e.Failure != nil {
+		return
+	}
+	for _, u := range uncalled {
+		if bits&u.bit != 0 && (u.bit < hooksUncalled || a.Worker.Mode != events.Persistent) { // which a module is not checked in
+			c.host.Log(Line{
+				Time: time.Now(), Owner: a.Worker.Owner, Worker: a.Worker.Name, Version: a.Worker.Version, Level: "warn",
+				Text: fmt.Sprintf("nothing calls %s(), which the default export has: %s", u.name, u.advice),
+			})
+		}
 	}
 }
 

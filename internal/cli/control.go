@@ -65,6 +65,7 @@ func endpoints() []endpoint {
 	return []endpoint{
 		{"pool", true, false, (*control).pool},
 		{"stats", false, false, (*control).stats},
+		{"settings", false, false, (*control).settings},
 		{"workers.list", false, false, (*control).workersList},
 		{"workers.versions", false, false, (*control).workersVersions},
 		{"workers.active", true, false, (*control).workersActive},

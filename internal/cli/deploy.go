@@ -120,7 +120,8 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	if req.Policy, err = policies.Get(ctx, req.Owner); err != nil {
 		return err
 	}
-	checker, err := isolates.OpenChecker(checkHost{e.err})
+	addresses, hosts := reach(c.allowed(ctx, e.cfg.AllowPrivateAddresses))
+	checker, err := isolates.OpenChecker(checkHost{e.err}, addresses, hosts)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/natstest"
 )
@@ -42,6 +45,33 @@ func TestDeployRefusesWithThePlaceInTheAuthorsFile(t *testing.T) {
 	require.Equal(t, 1, r.Code)
 	require.Contains(t, r.Err, filepath.Join(dir, "ok.pinwheel.json")+":1:")
 	require.Equal(t, "WORKER  VERSION  HANDLERS  DEPLOYED\n", f.Pinwheel("workers", "ls").Out, "nothing was stored")
+}
+
+func TestDeployWarnsOfHandlersThatNothingCalls(t *testing.T) {
+	f := fleettest.Start(t)
+	path := filepath.Join(t.TempDir(), "w.js")
+	require.NoError(t, os.WriteFile(path, []byte(`export default { task() {}, queue() {} }`), 0o600))
+	r := f.Pinwheel("deploy", path, "--owner", "acme")
+	require.Zero(t, r.Code, r.Err)
+	require.Contains(t, r.Err, "warn: acme/w: nothing calls queue(), which the default export has: ")
+	require.Contains(t, r.Out, "(task)")
+}
+
+// While it is checked a module reaches what workers of the fleet reach: its processes say what that is, and this command's setting counts for nothing.
+func TestDeployChecksWithTheFleetsAddresses(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("config")) }))
+	t.Cleanup(s.Close)
+	path := filepath.Join(t.TempDir(), "w.js")
+	require.NoError(t, os.WriteFile(path, []byte(`const config = await (await fetch("`+s.URL+`")).text(); export default { task: () => config }`), 0o600))
+	f := fleettest.Start(t)
+	f.Config.AllowPrivateAddresses = cli.List{"127.0.0.1"}
+	r := f.Pinwheel("deploy", path, "--owner", "acme")
+	require.Equal(t, 1, r.Code)
+	require.Contains(t, r.Err, "the fleet's PINWHEEL_ALLOW_PRIVATE_ADDRESSES can allow it")
+	f = fleettest.Start(t, func(c *cli.Config) { c.AllowPrivateAddresses = cli.List{"127.0.0.1"} })
+	f.Config.AllowPrivateAddresses = nil
+	r = f.Pinwheel("deploy", path, "--owner", "acme")
+	require.Zero(t, r.Code, r.Err)
 }
 
 func TestDeployAndWorkers(t *testing.T) {

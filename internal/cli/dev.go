@@ -161,7 +161,8 @@ func (d *dev) sources() []string {
 func (d *dev) start(ctx context.Context, admin string) error {
 	h := &host{nc: d.fleet.nc, subjects: events.Subjects(d.fleet.cfg.Prefix), log: d.fleet.log}
 	var err error
-	if d.check, err = isolates.OpenChecker(h); err != nil {
+	addresses, hosts := reach(d.fleet.cfg.AllowPrivateAddresses)
+	if d.check, err = isolates.OpenChecker(h, addresses, hosts); err != nil {
 		return err
 	}
 	defer d.check.Close()

@@ -209,16 +209,22 @@ func (f *fleet) isolatesConfig(threads int) isolates.Config {
 	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(f.cfg.ContextKeep>>20), f.cfg.SpareIsolates, int(f.cfg.CodeCache)
 	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates = int(f.cfg.HeapMax>>20), int(f.cfg.OwnerHeapMax>>20), f.cfg.OwnerMaxIsolates
 	c.MaxReply, c.Held = int(f.nc.MaxPayload()), collectMore
-	for _, a := range f.cfg.AllowPrivateAddresses {
+	c.AllowAddresses, c.AllowHosts = reach(f.cfg.AllowPrivateAddresses)
+	return c
+}
+
+// reach takes the setting AllowPrivateAddresses apart.
+func reach(allowed []string) (addresses []netip.Prefix, hosts []string) {
+	for _, a := range allowed {
 		if p, err := netip.ParsePrefix(a); err == nil {
-			c.AllowAddresses = append(c.AllowAddresses, p.Masked())
+			addresses = append(addresses, p.Masked())
 		} else if ip, err := netip.ParseAddr(strings.Trim(a, "[]")); err == nil {
-			c.AllowAddresses = append(c.AllowAddresses, netip.PrefixFrom(ip, ip.BitLen()))
+			addresses = append(addresses, netip.PrefixFrom(ip, ip.BitLen()))
 		} else {
-			c.AllowHosts = append(c.AllowHosts, a)
+			hosts = append(hosts, a)
 		}
 	}
-	return c
+	return addresses, hosts
 }
 
 // url is where clients connect.

@@ -96,7 +96,7 @@ func (h *house) connect(url string) {
 	h.t.Cleanup(h.nc.Close)
 	h.js, err = jetstream.New(h.nc)
 	require.NoError(h.t, err)
-	h.check, err = isolates.OpenChecker(&host{nc: h.nc})
+	h.check, err = isolates.OpenChecker(&host{nc: h.nc}, nil, nil)
 	require.NoError(h.t, err)
 	h.t.Cleanup(h.check.Close)
 }

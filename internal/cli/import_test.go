@@ -44,7 +44,7 @@ func TestImportsOfABundle(t *testing.T) {
 	}
 	b, err := deploy.Build(context.Background(), filepath.Join(dir, "worker.js"))
 	require.NoError(t, err)
-	check, err := isolates.OpenChecker(nil)
+	check, err := isolates.OpenChecker(nil, nil, nil)
 	require.NoError(t, err)
 	defer check.Close()
 	kinds, err := check.Check(context.Background(), &events.Worker{Owner: "acme", Name: "bundled", Code: b.Code, File: b.File})

@@ -42,6 +42,10 @@ internal.subtleOps = {
 };
 
 // Bits of HANDLERS.
+// uncalled are handlers that other runtimes call, and those of the mode persistent in another mode; see uncalled in check.go.
+internal.uncalled = {
+  __proto__: null, queue: 32, email: 64, tail: 128, tailStream: 256, trace: 512, connect: 1024, alarm: 2048, onIdle: 4096, onTerminate: 8192,
+};
 internal.handlerBits = { __proto__: null, fetch: 1, task: 2, scheduled: 4, onIdle: 8, onTerminate: 16 };
 
 // TOKEN as first argument lets the runtime, and nobody else, construct what guests may not or may only the long way.

@@ -151,13 +151,43 @@ const absent = {
   "SharedArrayBuffer is not defined": "a worker has none, since nothing bounds shared memory",
   "Atomics is not defined": "a worker has none, since it has no shared memory",
   "Buffer is not defined": "a worker has Uint8Array, TextEncoder, atob() and btoa()",
+  "setImmediate is not defined": "a worker has queueMicrotask() and setTimeout(f, 0)",
+  "clearImmediate is not defined": "a worker has queueMicrotask() and setTimeout(f, 0)",
+  "caches is not defined": "a worker has no cache; what is kept in a variable of the module lasts as long as its context",
+  "HTMLRewriter is not defined": "a worker has none; an npm package that parses HTML in JavaScript does its work",
+  "WebSocketPair is not defined": "a worker answers no WebSockets; it can open them, with new WebSocket(url)",
+  "Worker is not defined": "a worker starts no threads; env.QUEUE.send() has another event run",
+  "SharedWorker is not defined": "a worker starts no threads; env.QUEUE.send() has another event run",
+  "importScripts is not defined": "a worker has import, and deploy bundles what is imported",
+  "XMLHttpRequest is not defined": "a worker has fetch()",
+  "FileReader is not defined": "a worker has the methods of Blob: text(), arrayBuffer(), bytes() and stream()",
+  "localStorage is not defined": "a worker stores nothing; what lasts is behind fetch()",
+  "sessionStorage is not defined": "a worker stores nothing; what lasts is behind fetch()",
+  "indexedDB is not defined": "a worker stores nothing; what lasts is behind fetch()",
+  "document is not defined": "a worker has no document",
+  "window is not defined": "a worker has no window; globalThis and self are the global object",
+  "global is not defined": "a worker has globalThis and self",
+  "module is not defined": "a worker is an ES module: export what others import",
+  "exports is not defined": "a worker is an ES module: export what others import",
+  "__dirname is not defined": "a worker has no files",
+  "__filename is not defined": "a worker has no files",
+  "Deno is not defined": "a worker has web APIs only; variables come as env, the second argument of a handler",
+  "Bun is not defined": "a worker has web APIs only; variables come as env, the second argument of a handler",
+  "Temporal is not defined": "this V8 has none; the npm packages temporal-polyfill and @js-temporal/polyfill do its work",
   "process is not defined": "a worker has no process; variables come as env, the second argument of a handler",
   "require is not defined": "a worker has import, and deploy bundles what is imported",
 };
 
+// generated explains what V8 says of eval(text) and new Function(text).
+const generated = {
+  __proto__: null,
+  "Code generation from strings disallowed for this context":
+    "a worker runs only the code of its bundle, and neither eval(text) nor new Function(text): import the code, use a closure, or compile templates and schemas before deploy",
+};
+
 // whyAbsent explains to who reads the log; the error stays what V8 made.
 function whyAbsent(name, message) {
-  const why = name === "ReferenceError" ? absent[message] : undefined;
+  const why = name === "ReferenceError" ? absent[message] : name === "EvalError" ? generated[message] : undefined;
   return why === undefined ? "" : ` (${why})`;
 }
 

@@ -8,7 +8,7 @@ const {
 } = primordials;
 const {
   DOMException, describe, handlerBits, hasListeners, isBodyUnusable, isError, isObject, peekResponse, queueMicrotask,
-  sendOps,
+  sendOps, uncalled,
 } = internal;
 const { send } = host;
 const { DRAINED, FAIL, HANDLERS, HOOK_DONE, PULL, REPLY, RESULT, WAIT_FAILED } = sendOps;
@@ -29,6 +29,21 @@ class Handlers {
 sealedProto(Handlers);
 const handlers = new Handlers();
 
+// uncalledOf tells which functions of the exported object nothing calls, though another runtime, or another mode, would.
+function uncalledOf(exported) {
+  let bits = 0;
+  if (handlerOf(exported.queue) !== undefined) bits |= uncalled.queue;
+  if (handlerOf(exported.email) !== undefined) bits |= uncalled.email;
+  if (handlerOf(exported.tail) !== undefined) bits |= uncalled.tail;
+  if (handlerOf(exported.tailStream) !== undefined) bits |= uncalled.tailStream;
+  if (handlerOf(exported.trace) !== undefined) bits |= uncalled.trace;
+  if (handlerOf(exported.connect) !== undefined) bits |= uncalled.connect;
+  if (handlerOf(exported.alarm) !== undefined) bits |= uncalled.alarm;
+  if (handlerOf(exported.onIdle) !== undefined) bits |= uncalled.onIdle;
+  if (handlerOf(exported.onTerminate) !== undefined) bits |= uncalled.onTerminate;
+  return bits;
+}
+
 // findHandlers looks once at what the module exports and tells Go which kinds of events it takes.
 internal.findHandlers = (namespace) => {
   let exported;
@@ -43,7 +58,7 @@ internal.findHandlers = (namespace) => {
       handlers.onTerminate = handlerOf(exported.onTerminate);
     }
   }
-  let bits = 0;
+  let bits = isObject(exported) ? uncalledOf(exported) : 0;
   if (handlers.fetch !== undefined || hasListeners(globalThis, "fetch")) bits |= handlerBits.fetch;
   if (handlers.task !== undefined || hasListeners(globalThis, "task")) bits |= handlerBits.task;
   if (handlers.scheduled !== undefined || hasListeners(globalThis, "scheduled")) bits |= handlerBits.scheduled;

@@ -1,0 +1,115 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// importer is a file that imports another, as the other's first.
+type importer struct {
+	path string // absolute
+	text string // the specifier, as it is written
+}
+
+// importers finds out which file imports which. It builds a second time, which is worth it only when there is something to explain.
+func importers(ctx context.Context, p *project, abs string) map[string]importer {
+	var mu sync.Mutex
+	found := map[string]importer{}
+	note := api.Plugin{Name: "pinwheel importers", Setup: func(b api.PluginBuild) {
+		type seen struct{}
+		b.OnResolve(api.OnResolveOptions{Filter: `.`}, func(a api.OnResolveArgs) (r api.OnResolveResult, err error) {
+			if _, again := a.PluginData.(seen); again || a.Importer == "" || a.Namespace != "file" {
+				return r, nil
+			}
+			to := b.Resolve(a.Path, api.ResolveOptions{
+				Importer: a.Importer, Namespace: a.Namespace, ResolveDir: a.ResolveDir, Kind: a.Kind, With: a.With, PluginData: seen{},
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			if _, known := found[to.Path]; !known && len(to.Errors) == 0 && !to.External && to.Namespace == "file" && to.Path != abs {
+				found[to.Path] = importer{a.Importer, a.Path}
+			}
+			return r, nil
+		})
+	}}
+	o := buildOptions(p, abs)
+	o.Plugins = append([]api.Plugin{note}, o.Plugins...)
+	build, err := api.Context(o)
+	if err != nil {
+		return nil
+	}
+	defer build.Dispose()
+	defer context.AfterFunc(ctx, build.Cancel)()
+	build.Rebuild()
+	return found
+}
+
+// maxImporters is how many importers are named of one file.
+const maxImporters = 10
+
+// chain says how the source at abs comes to import the file at path: a note for each importer, the nearest first. dir is the source's directory as the
+// author named it.
+func (p *project) chain(found map[string]importer, dir, abs, path string) (notes []string) {
+	for path != abs {
+		by, ok := found[path]
+		if !ok {
+			return nil // it is not known how
+		}
+		if len(notes) == maxImporters {
+			return append(notes, "and so on")
+		}
+		notes = append(notes, "imported by "+p.place(by, dir, abs))
+		path = by.path
+	}
+	return notes
+}
+
+// place is where by imports, as "file:line:column" if that can be seen in its text.
+func (p *project) place(by importer, dir, abs string) string {
+	name := by.path
+	if rel, err := filepath.Rel(filepath.Dir(abs), by.path); err == nil {
+		name = filepath.Join(dir, rel)
+	}
+	file, inside := physical(by.path)
+	if inside != "" {
+		return name
+	}
+	text, err := p.read(file, maxSource)
+	if err != nil {
+		return name
+	}
+	for _, quote := range []string{`"`, `'`, "`"} {
+		if i := bytes.Index(text, []byte(quote+by.text+quote)); i >= 0 {
+			line, column, _ := locate(text, int64(i))
+			return fmt.Sprintf("%s:%d:%d", name, line, column)
+		}
+	}
+	return name
+}
+
+// explain adds to each of ds that is about another file than the source how that comes to be imported.
+func (p *project) explain(ctx context.Context, dir, abs string, ds []Diagnostic, messages []api.Message) {
+	var found map[string]importer
+	for i, m := range messages {
+		if m.Location == nil || m.Location.Namespace != "" && m.Location.Namespace != "file" {
+			continue
+		}
+		path := filepath.FromSlash(m.Location.File)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(abs), path)
+		}
+		if path == abs || strings.Contains(path, "\x00") {
+			continue
+		}
+		if found == nil {
+			found = importers(ctx, p, abs)
+		}
+		ds[i].Notes = append(ds[i].Notes, p.chain(found, dir, abs, path)...)
+	}
+}

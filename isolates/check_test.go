@@ -1,0 +1,93 @@
+package isolates
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// lines is a host that keeps what is logged.
+type lines struct {
+	Host
+	mu   sync.Mutex
+	text []string
+}
+
+func (l *lines) Log(line Line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, line.Level+" "+line.Owner+"/"+line.Worker+" "+line.Text)
+}
+
+// Functions that other runtimes call as handlers, and nothing here, are told to who deploys.
+func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
+	h := &lines{}
+	c, err := OpenChecker(h, nil, nil)
+	require.NoError(t, err)
+	defer c.Close()
+	check := func(code string, mode events.Mode) ([]events.Kind, error) {
+		h.text = nil
+		w := worker("w", code)
+		w.Mode = mode
+		return c.Check(t.Context(), w)
+	}
+	kinds, err := check(`export default { task() {}, queue() {}, async email() {}, tail() {}, connect: 1, helper() {}, onIdle() {} }`, events.Pinned)
+	require.NoError(t, err)
+	require.Equal(t, []events.Kind{events.Task}, kinds)
+	require.Equal(t, []string{
+		"warn acme/w nothing calls queue(), which the default export has: what env.QUEUE.send() and publishers send comes to task(event, env, ctx), one at a time",
+		"warn acme/w nothing calls email(), which the default export has: a worker gets fetch, task and scheduled events",
+		"warn acme/w nothing calls tail(), which the default export has: a worker's output is on the NATS subject pinwheel.logs.OWNER.WORKER",
+		`warn acme/w nothing calls onIdle(), which the default export has: the mode persistent calls it: say "mode": "persistent" in the manifest`,
+	}, h.text)
+	_, err = check(`export default { queue() {} }`, events.Pinned)
+	require.ErrorContains(t, err, "no handler")
+	require.Len(t, h.text, 1, "it says why that is none")
+	for code, mode := range map[string]events.Mode{
+		`export default { task() {}, onIdle() {}, onTerminate() {} }`: events.Persistent, `export default { task() {} }`: events.Pinned,
+	} {
+		_, err = check(code, mode)
+		require.NoError(t, err)
+		require.Empty(t, h.text, code)
+	}
+	for _, u := range uncalled {
+		_, err = check(`class X { fetch() {} `+u.name+`() {} } export default new X()`, events.Pinned)
+		require.NoError(t, err)
+		require.Len(t, h.text, 1, u.name)
+		require.Contains(t, h.text[0], "nothing calls "+u.name+"()")
+	}
+}
+
+// A module that is checked reaches what it would reach in the fleet, and the error for what it does not names the setting.
+func TestCheckReachesWhatTheFleetAllows(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("config")) }))
+	t.Cleanup(s.Close)
+	for _, row := range []struct {
+		addresses []netip.Prefix
+		hosts     []string
+		url       string
+		want      string
+	}{
+		{nil, nil, s.URL, "it is in 127.0.0.0/8: loopback (RFC 1122); the fleet's PINWHEEL_ALLOW_PRIVATE_ADDRESSES can allow it"},
+		{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, []string{"localhost"}, s.URL, "PINWHEEL_ALLOW_PRIVATE_ADDRESSES can allow it"},
+		{[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, s.URL, ""},
+		{nil, []string{"localhost"}, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), ""},
+	} {
+		c, err := OpenChecker(&lines{}, row.addresses, row.hosts)
+		require.NoError(t, err)
+		_, err = c.Check(t.Context(), worker("w", `const r = await fetch("`+row.url+`"); if (await r.text() !== "config") throw 1; export default { task() {} }`))
+		c.Close()
+		if row.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, row.want)
+		}
+	}
+}
