@@ -50,7 +50,10 @@ func (b *Schedules) Status(ctx context.Context, w *events.Worker, s events.Sched
 	}
 	status := ScheduleStatus{Next: spec.Next(live.base())}
 	if st := live.state; st != nil {
-		status.Last, status.Node, status.Paused = time.Unix(st.Last, 0).UTC(), st.Node, st.Paused
+		status.Node, status.Paused = st.Node, st.Paused
+		if tick := st.ticked(); tick > 0 {
+			status.Last = time.Unix(tick, 0).UTC()
+		}
 		if st.Skipped > 0 {
 			status.Skipped = time.Unix(st.Skipped, 0).UTC()
 		}
@@ -115,6 +118,7 @@ func (b *Schedules) change(ctx context.Context, w *events.Worker, s events.Sched
 		if st == nil {
 			st = live.after(live.base(), "")
 		}
+		st.Ticked = st.ticked()
 		f(st)
 		_, err = b.store.commit(ctx, live, st, nil)
 		if err == nil || !errors.Is(err, errTickTaken) {

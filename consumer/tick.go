@@ -19,10 +19,11 @@ const (
 	tickBatch = 500
 )
 
-// tickState is what the stream of schedules holds of one: the last tick that was made, or left out. Its next is computed from that alone, so
-// it makes no difference whose clock is how wrong.
+// tickState is what the stream of schedules holds of one: the last tick that was made, or left out, or after it the moment from which on there are ticks
+// again. Its next is computed from that alone, so it makes no difference whose clock is how wrong.
 type tickState struct {
-	Last     int64  `json:"last"` // seconds since the epoch
+	Last     int64  `json:"last"`             // seconds since the epoch
+	Ticked   int64  `json:"ticked,omitempty"` // the last tick itself; 0 = none yet, or in states of earlier binaries
 	Cron     string `json:"cron"`
 	TimeZone string `json:"timeZone,omitempty"`
 	Deployed int64  `json:"deployed"` // of the worker's version, milliseconds since the epoch
@@ -92,6 +93,14 @@ func plan(spec *cron.Schedule, sched events.Schedule, base, now time.Time) (make
 		make = make[len(make)-1:]
 	}
 	return make, last
+}
+
+// ticked is the last tick that was made or left out; 0 = none yet.
+func (st *tickState) ticked() int64 {
+	if st.Ticked == 0 && st.Node != "" { // which a process has made that did not note it
+		return st.Last
+	}
+	return st.Ticked
 }
 
 // after is s.state once ticks up to last are dealt with.

@@ -238,6 +238,7 @@ func (t *ticker) make(ctx context.Context, s *liveSchedule, ticks []time.Time, l
 // commit stores a state and events. When that fails although the state stands, it is the event of an earlier tick that is in the way.
 func (t *ticker) commit(ctx context.Context, s *liveSchedule, ticks []time.Time, last time.Time) error {
 	st := s.after(last, t.node)
+	st.Ticked = last.Unix()
 	seq, err := t.store.commit(ctx, s, st, ticks)
 	if errors.Is(err, errTickTaken) && len(ticks) > 0 && s.schedule.Overlap == events.OverlapForbid {
 		_, now, err2 := t.store.read(ctx, s.owner, s.worker, s.schedule.Name)

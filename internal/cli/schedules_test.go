@@ -66,6 +66,10 @@ func TestSchedulesTickByThemselves(t *testing.T) {
 	r := f.Pinwheel("schedules", "ls", "--owner", "acme")
 	require.Regexp(t, `(?m)^acme/w +often +@every 1s, overlap forbid, misfire once +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +\d{4}-.*$`, r.Out)
 	require.Regexp(t, `(?m)^acme/w +2 +0 9 \* \* 1-5 Europe/Berlin, overlap allow, misfire once +- +\d{4}-`, r.Out)
+	for _, change := range []string{"pause", "resume"} { // are no ticks
+		require.Zero(t, f.Pinwheel("schedules", change, "acme/w", "2").Code)
+		require.Regexp(t, `(?m)^acme/w +2 +0 9 \* \* 1-5 Europe/Berlin, overlap allow, misfire once +- +`, f.Pinwheel("schedules", "ls").Out)
+	}
 	require.Contains(t, f.Pinwheel("schedules", "ls", "--json").Out, `"name":"often","cron":"@every 1s","overlap":"forbid","misfire":"once"`)
 	require.Contains(t, f.Pinwheel("workers", "show", "acme/w").Out, "often: @every 1s")
 
