@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// wordsPerSecond and wordsAtOnce bound what is told of events that ended without a run, of an owner.
+	// wordsPerSecond and wordsAtOnce bound what is told of an owner's events.
 	wordsPerSecond = 5
 	wordsAtOnce    = 20
 )
 
-// lastWords tells in a worker's output of events that ended without a run, as isolates does of those that failed in one. Owners share a fixed
+// lastWords tells in a worker's output of events that ended without a run, or whose reply was too large, as isolates does of those that failed in a run. Owners share a fixed
 // number of limits. It belongs to the settle goroutine.
 type lastWords struct {
 	limits [64]*rate.Limiter
@@ -41,6 +41,16 @@ func (c *Consumer) lastWord(e *events.Event, o events.Outcome) {
 	if o.Failure == nil || o.Version != "" || o.Verdict != events.Ack && o.Verdict != events.Dead {
 		return
 	}
+	c.say(e, "", "not run: "+o.Failure.Error())
+}
+
+// tooLarge tells of a reply that was replaced by r, which says so. The run itself has not failed, and nothing else tells its author.
+func (c *Consumer) tooLarge(e *events.Event, r *events.Reply) {
+	c.say(e, r.Version, "failed: "+r.Failure.Error()+"; whoever waits was told that in its place, and the event is not run again")
+}
+
+// say puts a line into the output of e's worker, at the level error, unless its owner has too many of them.
+func (c *Consumer) say(e *events.Event, version, text string) {
 	if !events.ValidName(e.Owner) || !events.ValidName(e.Worker) {
 		return // nobody's output
 	}
@@ -54,12 +64,11 @@ func (c *Consumer) lastWord(e *events.Event, o events.Outcome) {
 		w.untold[i]++
 		return
 	}
-	text := "not run: " + o.Failure.Error()
 	if w.untold[i] > 0 {
 		text += fmt.Sprintf(" (%d such lines before were left out)", w.untold[i])
 		w.untold[i] = 0
 	}
-	line, err := json.Marshal(word{Time: now, Owner: e.Owner, Worker: e.Worker, EventID: e.ID, Attempt: e.Attempt, Level: "error", Text: text})
+	line, err := json.Marshal(word{Time: now, Owner: e.Owner, Worker: e.Worker, Version: version, EventID: e.ID, Attempt: e.Attempt, Level: "error", Text: text})
 	if err == nil {
 		err = c.nc.Publish(c.cfg.Prefix.Logs(e.Owner, e.Worker), line)
 	}

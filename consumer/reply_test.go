@@ -27,8 +27,10 @@ func replyTooLarge(t *testing.T, grow func(*nats.Conn, *events.Reply)) {
 		grow(nc, s.Reply)
 		return s, ok
 	}})
+	lines, err := nc.SubscribeSync("pinwheel.logs.acme.w")
+	require.NoError(t, err)
 	to, sub := inbox(t, nc)
-	publish(t, nc, events.Fetch, "acme", nats.Header{"Reply-To": {to}}, "x")
+	publish(t, nc, events.Fetch, "acme", nats.Header{"Reply-To": {to}, "Event-Id": {"e1"}}, "x")
 	m, err := sub.NextMsg(patience)
 	require.NoError(t, err)
 	r, err := events.DecodeReply(events.Header(m.Header), m.Data)
@@ -36,6 +38,9 @@ func replyTooLarge(t *testing.T, grow func(*nats.Conn, *events.Reply)) {
 	require.Equal(t, 500, r.Status)
 	require.Equal(t, events.ReasonTooLarge, r.Failure.Reason)
 	require.Contains(t, r.Failure.Message, "the response has 1048577 bytes")
+	line, err := lines.NextMsg(patience)
+	require.NoError(t, err)
+	require.Contains(t, string(line.Data), `"eventId":"e1","attempt":1,"level":"error","text":"failed: too-large: the response has 1048577 bytes and its headers; a message has at most 1048576; whoever waits was told that in its place`)
 	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
 }
 

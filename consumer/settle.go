@@ -98,7 +98,7 @@ func (c *Consumer) settleOne(s events.Settlement) {
 	if s.Outcome.Verdict == events.None {
 		h.answers(s.Reply)
 		if s.Reply != nil && s.Event.ReplyTo != "" {
-			if r, err := c.publishReply(&c.replies, s.Event, s.Reply); err != nil {
+			if r, err := c.answer(s.Event, s.Reply); err != nil {
 				c.settleLater(s, err)
 			} else if s.Reply.Stream == nil {
 				h.reply, h.said = r, c.reconnects
@@ -156,7 +156,7 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 	h.answers(s.Reply)
 	h.brief = s.Brief
 	if s.Reply != nil && s.Event.ReplyTo != "" {
-		r, err := c.publishReply(&c.replies, s.Event, s.Reply)
+		r, err := c.answer(s.Event, s.Reply)
 		if err != nil {
 			c.carryOutLater(h, s, err)
 			return
@@ -190,6 +190,15 @@ func (c *Consumer) carryOut(h *held, s events.Settlement) {
 		c.watch(h, s.Outcome.Alone)
 	case events.None, events.Share: // settleOne has dealt with them
 	}
+}
+
+// answer publishes the reply to e, and tells its worker's author when it had to be replaced. It runs on the settle goroutine.
+func (c *Consumer) answer(e *events.Event, reply *events.Reply) (*events.Reply, error) {
+	r, err := c.publishReply(&c.replies, e, reply)
+	if err == nil && r != reply {
+		c.tooLarge(e, r)
+	}
+	return r, err
 }
 
 // carryOutLater tries again when h could not be replied to.

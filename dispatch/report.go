@@ -85,7 +85,7 @@ func (d *Dispatcher) ending(r *run, end *events.End, now time.Time) ending {
 	}
 	return ending{
 		kind: r.Event.Kind, end: end, retries: r.version.retries, attempt: r.Number,
-		replied: r.replied, draining: d.draining, lost: end.Lost && !guard.CrashSuspects.Off(), left: left, rand: d.cfg.Rand,
+		waits: r.Event.ReplyTo != "", replied: r.replied, draining: d.draining, lost: end.Lost && !guard.CrashSuspects.Off(), left: left, rand: d.cfg.Rand,
 	}
 }
 

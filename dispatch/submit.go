@@ -86,8 +86,8 @@ func (d *Dispatcher) push(o *owner, it item, front bool) {
 
 // refused is the settlement of an event that is not run. Its reply names the version that would have.
 func (d *Dispatcher) refused(e *events.Event, v *version, f *events.Failure) events.Settlement {
-	is := refusal(e.Kind, f)
-	if e.Kind == events.Fetch && !e.CrashedAlone { // of a crash there is something to keep, of a bar there is not
+	is := refusal(e.Kind, e.ReplyTo != "", f)
+	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone { // of a crash there is something to keep, of a bar there is not
 		is.outcome.Verdict = events.Ack
 	}
 	s := d.settlement(e, v, is, 0)

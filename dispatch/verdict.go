@@ -34,6 +34,7 @@ type ending struct {
 	end      *events.End
 	retries  events.Retries // no zero fields
 	attempt  int
+	waits    bool          // somebody waits for the reply
 	replied  bool          // a reply went out
 	draining bool          // no event is started any more
 	lost     bool          // its thread is lost with it, and that counts
@@ -54,7 +55,7 @@ func judge(c ending) verdict {
 	case end.Interrupted:
 		return verdict{outcome: events.Outcome{Verdict: events.Retry}}
 	case c.lost:
-		return refusal(c.kind, costAThread(end))
+		return refusal(c.kind, c.waits, costAThread(end))
 	case end.Failure == nil && !end.Retry:
 		return verdict{outcome: events.Outcome{Verdict: events.Ack}}
 	}
@@ -81,7 +82,7 @@ func judgeFailure(c ending) verdict {
 	if again && f.Reason.Transient() {
 		return verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}, reply: true}
 	}
-	return refusal(c.kind, f)
+	return refusal(c.kind, c.waits, f)
 }
 
 // costAThread is the failure of an event that is not run again because it took a thread with it: that is as much as to kill the process, a part at a time.
@@ -100,10 +101,11 @@ func askedAgain(attempt int) *events.Failure {
 	return events.Fail(events.ReasonException, "event.retry() was asked for %d times", attempt)
 }
 
-// refusal is the verdict on an event that is not run because of f. What kills processes is kept, whatever its kind.
-func refusal(k events.Kind, f *events.Failure) verdict {
+// refusal is the verdict on an event that is not run, or not again, because of f. A fetch event's failure is told to whoever waits for its reply; if nobody
+// does, the event is kept like any other. What kills processes is kept in any case.
+func refusal(k events.Kind, waits bool, f *events.Failure) verdict {
 	v := verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}, reply: true}
-	if k == events.Fetch && f.Reason != events.ReasonCrash {
+	if k == events.Fetch && waits && f.Reason != events.ReasonCrash {
 		v.outcome.Verdict = events.Ack
 	}
 	return v

@@ -39,6 +39,7 @@ func TestJudge(t *testing.T) {
 		delay   time.Duration
 		reply   bool
 		requeue bool
+		alone   bool // nobody waits for the reply
 	}{
 		{what: "handler returns", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true}}, verdict: events.Ack},
 		{what: "reply out, then it ends", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true}, replied: true}, verdict: events.Ack},
@@ -50,6 +51,10 @@ func TestJudge(t *testing.T) {
 		{what: "fetch over memory", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonMemory)}, verdict: events.Ack, reason: events.ReasonMemory, reply: true},
 		{what: "fetch over wall clock", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonTimeout)}, verdict: events.Ack, reason: events.ReasonTimeout, reply: true},
 		{what: "fetch has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler)}, verdict: events.Ack, reason: events.ReasonNoHandler, reply: true},
+		{what: "fetch that nobody waits for throws", alone: true, kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException)}, verdict: events.Dead, reason: events.ReasonException, reply: true},
+		{what: "fetch that nobody waits for has no handler", alone: true, kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler)}, verdict: events.Dead, reason: events.ReasonNoHandler, reply: true},
+		{what: "nobody waits, and it returns", alone: true, kinds: events.Kinds[:], c: ending{end: &events.End{Started: true}}, verdict: events.Ack},
+		{what: "nobody waits, and a waitUntil fails after the response", alone: true, kinds: events.Kinds[:], c: ending{end: failed(events.ReasonException), replied: true}, verdict: events.Ack},
 		{what: "fetch opted into retries throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries}, verdict: events.Retry, reason: events.ReasonException, delay: time.Second},
 		{what: "fetch opted into retries throws for the last time", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries, attempt: 5}, verdict: events.Dead, reason: events.ReasonException, reply: true},
 		{what: "fetch opted into retries has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler), retries: fetchRetries}, verdict: events.Ack, reason: events.ReasonNoHandler, reply: true},
@@ -88,6 +93,7 @@ func TestJudge(t *testing.T) {
 		for _, k := range kinds {
 			t.Run(fmt.Sprintf("%s %s", k, c.what), func(t *testing.T) {
 				in := c.c
+				in.waits = !c.alone
 				in.kind, in.rand, in.retries = k, half, in.retries.OrDefault()
 				in.attempt = max(1, in.attempt)
 				if in.left == 0 {
@@ -123,7 +129,7 @@ func TestJudgeIsTotal(t *testing.T) {
 			},
 			retries: events.Retries{MaxAttempts: rapid.IntRange(0, 100).Draw(t, "max"), Fetch: rapid.Bool().Draw(t, "fetch")}.OrDefault(),
 			attempt: rapid.IntRange(1, 200).Draw(t, "attempt"),
-			replied: rapid.Bool().Draw(t, "replied"), draining: rapid.Bool().Draw(t, "draining"),
+			waits:   rapid.Bool().Draw(t, "waits"), replied: rapid.Bool().Draw(t, "replied"), draining: rapid.Bool().Draw(t, "draining"),
 			left: time.Duration(rapid.Int64().Draw(t, "left")), rand: half,
 		}
 		if rapid.Bool().Draw(t, "fails") {
@@ -187,9 +193,10 @@ func TestRefuse(t *testing.T) {
 		if k == events.Fetch {
 			want = events.Ack
 		}
-		v := refusal(k, events.Fail(events.ReasonNoWorker, "x"))
+		v := refusal(k, true, events.Fail(events.ReasonNoWorker, "x"))
 		require.Equal(t, want, v.outcome.Verdict)
 		require.True(t, v.reply)
+		require.Equal(t, events.Dead, refusal(k, false, events.Fail(events.ReasonNoWorker, "x")).outcome.Verdict, "nobody would know")
 	}
 }
 
