@@ -32,6 +32,7 @@ func OpenChecker(host Host, addresses []netip.Prefix, hosts []string) (*Checker,
 	if c.pool, err = New(cfg, c, host, prometheus.NewRegistry()); err != nil {
 		return nil, err
 	}
+	c.pool.checks = true
 	return c, c.pool.Open()
 }
 

@@ -57,6 +57,13 @@ func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, h.text, code)
 	}
+	// What is none of ours may be anything; and workers that run are not asked for it.
+	odd := `export default new Proxy({ task() { return "ok" } }, { get(o, name) { if (name in o || ["fetch", "scheduled"].includes(name)) return o[name]; throw new Error(name) } })`
+	kinds, err = check(odd, events.Pinned)
+	require.NoError(t, err)
+	require.Equal(t, []events.Kind{events.Task}, kinds)
+	require.Empty(t, h.text)
+	require.Equal(t, "ok", newBench(t).task(odd, "1")["data"])
 	for _, u := range uncalled {
 		_, err = check(`class X { fetch() {} `+u.name+`() {} } export default new X()`, events.Pinned)
 		require.NoError(t, err)

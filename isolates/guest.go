@@ -169,7 +169,7 @@ func (t *thread) newGuest(iso *isolate, w *events.Worker) (*guest, error) {
 	for name, worker := range w.Queues {
 		queues = append(queues, name, worker)
 	}
-	t.call.Reset(opEnv).Strings(vars).Strings(queues).Bool(iso.mode == events.Persistent)
+	t.call.Reset(opEnv).Strings(vars).Strings(queues).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)
 	if r := ctx.Call(t.call.Bytes(), nil); r.Err != nil {
 		t.dropGuest(g)
 		return nil, fmt.Errorf("isolates: env: %w", r.Err)

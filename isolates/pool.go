@@ -19,6 +19,7 @@ type Pool struct {
 	cfg      Config
 	source   Source
 	host     Host
+	checks   bool // it is a Checker's
 	stacks   stacks
 	fetcher  *fetcher
 	offload  *offload

@@ -96,7 +96,8 @@ func newWorkersRm(e *env) *cobra.Command {
 	var yes bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER/WORKER", Short: "Remove a worker with all its versions", Args: cobra.ExactArgs(1),
-		Long: "Removes a worker with all its versions. Fetch events for it are answered 404 from then on; tasks become dead letters.\n" +
+		Long: "Removes a worker with all its versions. Fetch events for it are answered 404 from then on; others, and those that nobody waits for,\n" +
+			"become dead letters.\n" +
 			"On a terminal it asks first, and says how many events wait for the worker.",
 		Example: "  pinwheel workers rm acme/webhook",
 	}, func(ctx context.Context, args []string) error {

@@ -29,7 +29,11 @@ class Handlers {
 sealedProto(Handlers);
 const handlers = new Handlers();
 
-// uncalledOf tells which functions of the exported object nothing calls, though another runtime, or another mode, would.
+let checked = false; // whether the module is only loaded, for a Checker
+internal.checkModule = () => { checked = true; };
+
+// uncalledOf tells which functions of the exported object nothing calls, though another runtime, or another mode, would. Only a Checker wants to know:
+// else nothing looks at them, and no getter of a guest's runs for it.
 function uncalledOf(exported) {
   let bits = 0;
   if (handlerOf(exported.queue) !== undefined) bits |= uncalled.queue;
@@ -58,12 +62,18 @@ internal.findHandlers = (namespace) => {
       handlers.onTerminate = handlerOf(exported.onTerminate);
     }
   }
-  let bits = isObject(exported) ? uncalledOf(exported) : 0;
+  let bits = 0;
   if (handlers.fetch !== undefined || hasListeners(globalThis, "fetch")) bits |= handlerBits.fetch;
   if (handlers.task !== undefined || hasListeners(globalThis, "task")) bits |= handlerBits.task;
   if (handlers.scheduled !== undefined || hasListeners(globalThis, "scheduled")) bits |= handlerBits.scheduled;
   if (handlers.onIdle !== undefined) bits |= handlerBits.onIdle;
   if (handlers.onTerminate !== undefined) bits |= handlerBits.onTerminate;
+  if (checked && isObject(exported)) {
+    try {
+      bits |= uncalledOf(exported);
+    } catch { // what is none of ours may throw
+    }
+  }
   send(HANDLERS, bits);
 };
 

@@ -71,13 +71,14 @@ function describeFailure(error) {
 
 // prepare is the first call into a context. Shared memory and WebAssembly are bounded by no limit we have; V8 adds
 // them to a context that comes from a snapshot, so they cannot be removed before.
-function prepare(vars, queues, concurrent) {
+function prepare(vars, queues, concurrent, checked) {
   primordials.takeLate();
   ReflectDeleteProperty(globalThis, "SharedArrayBuffer");
   ReflectDeleteProperty(globalThis, "Atomics");
   ReflectDeleteProperty(globalThis, "WebAssembly");
   internal.buildEnv(vars, queues);
   if (concurrent) internal.runConcurrently();
+  if (checked) internal.checkModule();
 }
 
 host.entry((op, a, b, c, d, e, f, g, h) => {
@@ -106,7 +107,7 @@ function act(op, a, b, c, d, e, f, g, h) {
     case SOCKET_MESSAGE: return internal.socketMessage(a, b, c);
     case SOCKET_SENT: return internal.socketSent(a, b, c);
     case SOCKET_CLOSED: return internal.socketClosed(a, b, c, d, e);
-    case ENV: return prepare(a, b, c);
+    case ENV: return prepare(a, b, c, d);
     case MODULE: return internal.findHandlers(a);
     case UNHANDLED: return unhandled(a, b);
     case HANDLED: return handledLate(a);
