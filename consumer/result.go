@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -88,6 +89,7 @@ func (c *Consumer) enter(h *held) {
 func (c *Consumer) keep(h *held) {
 	m := resultMessage(c.cfg.Prefix.Result(h.event), h.answer)
 	if int64(m.Size()) > c.nc.MaxPayload()-resultHeadroom || !c.fits(m) {
+		c.say(h.event, h.answer.Version, fmt.Sprintf("the result has %d bytes and is too large to be kept: whoever asks for it again gets a failure, %s", len(m.Data), events.ReasonTooLarge))
 		m = resultMessage(m.Subject, nil)
 	}
 	h.answer, h.tries = nil, nil

@@ -71,7 +71,12 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 	require.Equal(t, "first j", string(send(events.Fetch, "acme", "order-3", "j").Body), "what failed is no result")
 	require.Equal(t, 9, ran())
 
+	lines, err := nc.SubscribeSync("pinwheel.logs.acme.w")
+	require.NoError(t, err)
 	require.Greater(t, len(send(events.Fetch, "acme", "order-4", "large").Body), 1<<19)
+	line, err := lines.NextMsg(patience)
+	require.NoError(t, err)
+	require.Contains(t, string(line.Data), fmt.Sprintf(`"text":"the result has %d bytes and is too large to be kept: whoever asks for it again gets a failure, too-large"`, nc.MaxPayload()-600))
 	again := send(events.Fetch, "acme", "order-4", "k")
 	require.Equal(t, events.ReasonTooLarge, again.Failure.Reason, "finished, but the reply is not kept")
 	require.Equal(t, 10, ran())
