@@ -156,6 +156,24 @@ func (d *DeadLetters) replaysOf(ctx context.Context, f ReplayFilter) ([]*Replaye
 	return all, nil
 }
 
+// CameOf finds the replay that letter is the end of: of an event that failed again. It is nil when the letter's event is no replay, or one of which nothing is
+// known any more.
+func (d *DeadLetters) CameOf(ctx context.Context, letter *events.DeadLetter) (*Replayed, error) {
+	id, _, ok := events.ParseReplayMark(letter.Header.Get(events.HeaderReplay))
+	if !ok || !events.ValidName(letter.Owner) {
+		return nil, nil
+	}
+	m, err := stored.Get(ctx, d.js.Conn(), assets.BucketStream(BucketAttempts), stored.Request{Last: replayedSubject(letter.Owner, id)})
+	if errors.Is(err, stored.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("replay that dead letter %d came of: %w", letter.Seq, err)
+	}
+	r, _ := decodeReplayed(m)
+	return r, nil
+}
+
 // decodeReplayed reads a record, and the id of its replay; nil when it is none.
 func decodeReplayed(m *stored.Message) (r *Replayed, id string) {
 	rest, ok := strings.CutPrefix(m.Subject, "$KV."+BucketAttempts+".replayed.")

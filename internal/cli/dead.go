@@ -55,7 +55,11 @@ func newDeadShow(e *env) *cobra.Command {
 			if asJSON {
 				return e.printLetterJSON(letter, true)
 			}
-			return e.printLetter(letter)
+			from, err := d.CameOf(ctx, letter)
+			if err != nil { // the letter tells the rest
+				fmt.Fprintln(e.err, "pinwheel:", err)
+			}
+			return e.printLetter(letter, from)
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object, with the body")

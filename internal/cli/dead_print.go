@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -77,7 +78,8 @@ func printable(s string) string {
 	}, s)
 }
 
-func (e *env) printLetter(l *events.DeadLetter) error {
+// printLetter prints l, and of which replay it came, if that is known.
+func (e *env) printLetter(l *events.DeadLetter, from *consumer.Replayed) error {
 	t := e.table()
 	row := func(name, value string) {
 		if value != "" {
@@ -95,6 +97,9 @@ func (e *env) printLetter(l *events.DeadLetter) error {
 	row("first", stamped(l.FirstAt))
 	row("last", stamped(l.At))
 	row("replays", fmt.Sprint(l.Replays))
+	if from != nil {
+		row("came of", fmt.Sprintf("the replay of %d, %s", from.Letter, stamped(from.At)))
+	}
 	row("edited", maybeStamped(l.Edited))
 	row("imported", maybeStamped(l.Imported))
 	row("told", l.Hook.String())

@@ -133,6 +133,8 @@ func TestHowReplaysEndedIsTold(t *testing.T) {
 	require.Zero(t, r.Code, r.Err)
 	require.Regexp(t, `(?m)^1 +\d{4}-\S+ \S+ +acme/orders +task +\d+ +dead as 4 +\d{4}-\S+ \S+ +TypeError: no prices for 1$`, r.Out)
 	require.NotContains(t, r.Out, "other")
+	require.Regexp(t, `(?m)^came of +the replay of 1, \d{4}-`, f.Pinwheel("dead", "show", "4").Out)
+	require.NotContains(t, f.Pinwheel("dead", "show", "3").Out, "came of")
 	r = f.Pinwheel("dead", "replays", "2", "--json")
 	require.Regexp(t, `^{"id":2,"owner":"acme","worker":"other","version":"1","kind":"task","eventId":"\d+","replay":1,"at":"[^"]+","state":"succeeded","ended":"[^"]+"}\n$`, r.Out)
 	r = f.Pinwheel("dead", "replays", "3", "77", "1")
