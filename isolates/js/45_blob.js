@@ -176,6 +176,9 @@ internal.addInspector((value) => internal.isBlob(value), (value) => internal.isF
   : ["size", lengthOf(bytesOf(value)), "type", internal.blobType(value)]);
 internal.blobView = (value) => bytesOf(value);
 internal.blobBytes = (value) => new Uint8Array(bytesOf(value));
-internal.newBlob = (bytes, type) => new Blob(TOKEN, { __proto__: null, bytes, type: cleanType(type) });
+// What the runtime gives as a type is kept as it is: that of a body is a MIME type in its serialised form, which may have capitals and
+// characters beyond ASCII in its parameters.
+internal.newBlob = (bytes, type) => new Blob(TOKEN, { __proto__: null, bytes, type });
 internal.newFile = (bytes, type, name, lastModified) =>
-  new File(TOKEN, { __proto__: null, bytes, type: cleanType(type) }, { __proto__: null, name, lastModified });
+  new File(TOKEN, { __proto__: null, bytes, type }, { __proto__: null, name, lastModified });
+internal.cleanType = cleanType;

@@ -225,7 +225,7 @@ function parseMultipart(bytes, delimiter, list) {
     const body = subarray(bytes, head.at, end);
     list[list.length] = head.name;
     list[list.length] = head.filename === null ? decode(withoutBOM(body), false)
-      : internal.newFile(new Uint8Array(body), head.type, head.filename, DateNow());
+      : internal.newFile(new Uint8Array(body), internal.cleanType(head.type), head.filename, DateNow());
     at = end + 2;
   }
 }

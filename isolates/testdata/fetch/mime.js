@@ -15,7 +15,9 @@ async function check(cases) {
 
 test("one type", () => check([
   ["text/html;charset=gbk", "text/html;charset=gbk"],
-  ["text/html;charset=gbk", "TEXT/HTML;CHARSET=GBK"],
+  ["text/html;charset=GBK", "TEXT/HTML;CHARSET=GBK"],
+  ["multipart/form-data;boundary=AbC", "multipart/form-data; Boundary=AbC"],
+  ["text/html;test=\"\u00ffE\";charset=gbk", "text/html;test=\u00ffE;charset=gbk"],
   ["text/html;charset=gbk", "\t text/html ;charset=gbk\t"],
   ["text/html;charset=gbk", "text/html;charset=gbk;charset=windows-1255"],
   ["text/html;charset=\"\"", "text/html;charset=\"\""],
@@ -66,4 +68,19 @@ test("a part's file has its type in lower case, as every Blob", async () => {
   const body = "--b\r\nContent-Disposition: form-data; filename=\"f\"; name=\"a\"\r\nContent-Type: Text/X; charset=UTF-8\r\n\r\nv\r\n--b--";
   const file = (await new Response(body, { headers: { "content-type": "multipart/form-data; boundary=b" } }).formData()).get("a");
   assert.deepEqual([file.name, file.type], ["f", "text/x; charset=utf-8"]);
+});
+
+test("a type keeps its case and what is beyond ASCII on its way", async () => {
+  const type = "text/html;test=\"\u00ffE\"";
+  const blob = await new Response("x", { headers: { "content-type": type } }).blob();
+  assert.equal(structuredClone(blob).type, type);
+  assert.equal(new Response(blob).headers.get("content-type"), type);
+  assert.equal((await new Response(blob).blob()).type, type);
+  const form = new FormData();
+  form.append("f", blob, "n");
+  assert.equal(form.get("f").type, type);
+  assert.equal(new Blob([], { type: "A/B;C=D" }).type, "a/b;c=d");
+  // Of a part of a form nothing goes on that could not stand in a header.
+  const part = (t) => new Response(`--B\r\nContent-Disposition: form-data; name="a"; filename="b"\r\nContent-Type: ${t}\r\n\r\nx\r\n--B--`, { headers: { "content-type": "multipart/form-data; boundary=B" } }).formData();
+  assert.equal((await part("a/b;c=\u010d\u010ax: y")).get("a").type, "");
 });
