@@ -123,7 +123,9 @@ func (t *thread) readReply(in *v8x.Commands) (reply *events.Reply, bad *events.F
 		bad = events.Fail(events.ReasonException, "the headers of the response have some %d bytes: at most %d", n, maxHeaderBytes)
 	} else {
 		reply.Headers = in.KeptStrings(&t.kept)
-		bad = checkHeaders(reply.Headers)
+		if bad = checkHeaders(reply.Headers); bad == nil {
+			reply.Headers = withoutConnection(reply.Headers)
+		}
 	}
 	t.readBody(in, reply)
 	return reply, bad

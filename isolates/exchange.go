@@ -62,10 +62,10 @@ func (t *thread) httpRequest(ctx context.Context, r *run, c *call, q *request) (
 		hr.GetBody = func() (io.ReadCloser, error) { return &upload{ctx: ctx, t: t, r: r, c: c}, nil }
 	}
 	for i := 0; i+1 < len(q.headers); i += 2 {
-		if strings.EqualFold(q.headers[i], "host") {
-			continue
+		name := sentName(q.headers[i])
+		if name != "Host" {
+			hr.Header[name] = append(hr.Header[name], toBytes(q.headers[i+1]))
 		}
-		hr.Header.Add(q.headers[i], toBytes(q.headers[i+1]))
 	}
 	if user := hr.URL.User; user != nil && hr.Header.Get("Authorization") == "" {
 		password, _ := user.Password()
@@ -73,6 +73,17 @@ func (t *thread) httpRequest(ctx context.Context, r *run, c *call, q *request) (
 	}
 	addDefaults(hr.Header)
 	return hr, nil
+}
+
+// sentName is how the name of a header is sent over HTTP/1: as the handler spelled it, but for those that net/http itself looks for.
+func sentName(name string) string {
+	canonical := http.CanonicalHeaderKey(name)
+	switch canonical {
+	case "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Connection", "Content-Length", "Expect", "Host", "Idempotency-Key",
+		"Proxy-Authorization", "Range", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent", "X-Idempotency-Key":
+		return canonical
+	}
+	return name
 }
 
 // addDefaults adds what the Fetch standard sends where the handler says nothing.
@@ -99,9 +110,7 @@ const redirectRest = 4 << 10
 // redirect tells JavaScript where the request is to go instead. The call is over with that.
 func (t *thread) redirect(r *run, c *call, resp *http.Response, location string) {
 	_, _ = io.CopyN(io.Discard, resp.Body, redirectRest)
-	if !utf8.ValidString(location) {
-		location = fromBytes(location)
-	}
+	location = escapeBytes(location)
 	policies := strings.Join(resp.Header.Values("Referrer-Policy"), ",")
 	t.answer(r, c, true, func(call *v8x.Call) []byte {
 		call.Reset(opRedirect).Number(c.id).Number(float64(resp.StatusCode)).String(location)
@@ -113,6 +122,23 @@ func (t *thread) redirect(r *run, c *call, resp *http.Response, location string)
 		call.Bool(!guard.Redirects.Off())
 		return nil
 	})
+}
+
+// escapeBytes percent-encodes what is beyond ASCII in a Location, byte by byte: as UTF-8 the parser would do the same, and what is none keeps
+// its bytes.
+func escapeBytes(location string) string {
+	if isASCII(location) {
+		return location
+	}
+	var out strings.Builder
+	for i := range len(location) {
+		if b := location[i]; b < utf8.RuneSelf {
+			out.WriteByte(b)
+		} else {
+			fmt.Fprintf(&out, "%%%02X", b)
+		}
+	}
+	return out.String()
 }
 
 // passHead brings the head of a response into JavaScript.

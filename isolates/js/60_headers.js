@@ -1,11 +1,12 @@
-// 60_headers.js is Headers of the Fetch standard. Names are kept in lower case, as HTTP/2 sends and iteration shows them.
+// 60_headers.js is Headers of the Fetch standard. Names are kept in lower case, as HTTP/2 sends and iteration shows them; how a handler
+// spelled them is kept beside, for what fetch() sends.
 // There are no forbidden names: a server's code must set cookies and hosts. Only the immutable guard refuses.
 
 "use strict";
 
 const {
-  ArrayPrototypeSort, List, Map, MapPrototypeGet, MapPrototypeSet, StringPrototypeCharCodeAt, StringPrototypeSlice,
-  StringPrototypeToLowerCase, SymbolIterator, TypeError, sealedProto,
+  ArrayPrototypeSort, List, Map, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeHas, MapPrototypeSet,
+  StringPrototypeCharCodeAt, StringPrototypeSlice, StringPrototypeToLowerCase, SymbolIterator, TypeError, sealedProto,
 } = primordials;
 const {
   TOKEN, defineInterface, definePairIterator, illegalInvocation, isObject, requireArguments, toByteString, toRecord,
@@ -63,6 +64,7 @@ function cleanValue(value, name) {
 class HeaderList {
   flat;
   sorted = null;
+  spelled = null; // of names that a handler gave with capitals: how. fetch() sends them so
   constructor(flat = new List()) {
     this.flat = flat;
   }
@@ -74,6 +76,13 @@ function listAppend(list, name, value) {
   flat[flat.length] = name;
   flat[flat.length] = value;
   list.sorted = null;
+}
+
+// spell keeps how a name was written, as the first has written it.
+function spell(list, name, written) {
+  if (name === written) return;
+  list.spelled ??= new Map();
+  if (!MapPrototypeHas(list.spelled, name)) MapPrototypeSet(list.spelled, name, written);
 }
 
 function listGet(list, name) {
@@ -105,6 +114,7 @@ function listDelete(list, name, from = 0) {
   }
   flat.length = to;
   list.sorted = null;
+  if (from === 0 && list.spelled !== null) MapPrototypeDelete(list.spelled, name);
 }
 
 function listSet(list, name, value) {
@@ -152,6 +162,35 @@ function sortAndCombine(list) {
   return (list.sorted = out);
 }
 
+// copyList gives a list of its own with what is in another.
+function copyList(from) {
+  const list = new HeaderList();
+  for (let i = 0; i < from.flat.length; i++) list.flat[i] = from.flat[i];
+  if (from.spelled !== null) {
+    const spelled = (list.spelled = new Map());
+    MapPrototypeForEach(from.spelled, (written, name) => { MapPrototypeSet(spelled, name, written); });
+  }
+  return list;
+}
+
+// sentHeaders is a flat list as it is sent: each name once, as it was spelled, with its values together; set-cookie apart.
+function sentHeaders(flat, spelled) {
+  const out = new List();
+  const places = new Map();
+  for (let i = 0; i < flat.length; i += 2) {
+    const name = flat[i];
+    const place = name === "set-cookie" ? undefined : MapPrototypeGet(places, name);
+    if (place !== undefined) {
+      out[place] += `${name === "cookie" ? "; " : ", "}${flat[i + 1]}`;
+      continue;
+    }
+    MapPrototypeSet(places, name, out.length + 1);
+    out[out.length] = (spelled === null ? undefined : MapPrototypeGet(spelled, name)) ?? name;
+    out[out.length] = flat[i + 1];
+  }
+  return out;
+}
+
 // listFrom makes a list of a flat array that Go or the runtime gave.
 function listFrom(flat) {
   const list = new HeaderList();
@@ -195,6 +234,7 @@ class Headers {
     const clean = cleanValue(text, lower);
     this.#refuseImmutable();
     listAppend(list, lower, clean);
+    spell(list, lower, key);
   }
   delete(name) {
     const list = stateOf(this);
@@ -230,6 +270,7 @@ class Headers {
     const clean = cleanValue(text, lower);
     this.#refuseImmutable();
     listSet(list, lower, clean);
+    spell(list, lower, key);
   }
   #refuseImmutable() {
     if (this.#immutable) throw new TypeError("these headers cannot be changed: copy them with new Headers(headers)");
@@ -263,7 +304,9 @@ function toHeaderList(init) {
 function checkHeaders(list) {
   const { flat } = list;
   for (let i = 0; i < flat.length; i += 2) {
-    flat[i] = lowerName(flat[i]);
+    const written = flat[i];
+    flat[i] = lowerName(written);
+    spell(list, flat[i], written);
     flat[i + 1] = cleanValue(flat[i + 1], flat[i]);
   }
   return list;
@@ -279,6 +322,6 @@ internal.addInspector(internal.isHeaders, (value) => sortAndCombine(stateOf(valu
 internal.flatHeaders = (init) => checkHeaders(toHeaderList(init)).flat;
 internal.newHeaders = (list, immutable) => new Headers(TOKEN, list, immutable);
 primordials.ObjectAssign(internal, {
-  HeaderList, Headers, checkHeaders, cleanValue, headersList: stateOf, isToken, listAppend, listDelete, listFrom, listGet,
-  listHas, listSet, lowerName, toHeaderList,
+  HeaderList, Headers, checkHeaders, cleanValue, copyList, headersList: stateOf, isToken, listAppend, listDelete, listFrom, listGet,
+  listHas, listSet, lowerName, sentHeaders, toHeaderList,
 });

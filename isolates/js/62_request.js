@@ -127,8 +127,7 @@ function requestSignal(s) {
 // copyState copies all but the body and the signal; headers become mutable as the spec's "request" guard is.
 function copyState(s) {
   const copy = new RequestState(s.method, requestURL(s), true, null, false, null);
-  const list = listFrom(internal.headersList(requestHeaders(s)).flat);
-  copy.headers = internal.newHeaders(list, s.immutable);
+  copy.headers = internal.newHeaders(internal.copyList(internal.headersList(requestHeaders(s))), s.immutable);
   if (s.extras !== defaults) {
     copy.extras = new RequestExtras();
     copyExtras(s.extras, copy.extras);
@@ -295,9 +294,6 @@ function applyBody(s, from, init) {
     const extracted = extractBody(init.body);
     s.source = extracted.source;
     s.stream = extracted.stream;
-    if (extracted.stream !== null && init.duplex === undefined) {
-      throw new TypeError("new Request: a stream as body needs duplex: \"half\"");
-    }
     if (extracted.stream !== null && s.extras.mode === "no-cors") throw new TypeError("new Request: mode no-cors does not allow a stream as body");
     const list = internal.headersList(s.headers);
     if (extracted.type !== null && !internal.listHas(list, "content-type")) {

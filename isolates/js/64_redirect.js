@@ -23,6 +23,14 @@ function without(flat, names) {
   return out;
 }
 
+// taint makes the Origin that a handler has set "null", unless it is the origin that redirects: who is sent on by another cannot be told
+// from who sends it.
+function taint(flat, from) {
+  for (let i = 0; i < flat.length; i += 2) {
+    if (flat[i] === "origin" && flat[i + 1] !== from) flat[i + 1] = "null";
+  }
+}
+
 function isRedirectable(record) {
   return record.scheme === "http" || record.scheme === "https";
 }
@@ -43,7 +51,11 @@ internal.redirect = (f, status, location, policy, careful) => {
     f.drop();
     f.headers = without(f.headers, ofBody);
   }
-  if (careful && serializeOrigin(record) !== serializeOrigin(f.record)) f.headers = without(f.headers, ofOrigin);
+  const from = serializeOrigin(f.record);
+  if (serializeOrigin(record) !== from) {
+    if (careful) f.headers = without(f.headers, ofOrigin);
+    taint(f.headers, from);
+  }
   if (policy !== null) f.referrer.redirected(policy);
   record.fragment ??= f.record.fragment;
   f.record = record;

@@ -22,6 +22,7 @@ class Fetch {
   record; // the same, parsed
   method;
   headers; // flat
+  spelled; // a Map of names to how they are sent, or null
   mode; // of redirects
   referrer;
   redirects = 0; // that were followed
@@ -36,7 +37,9 @@ class Fetch {
     this.url = url;
     this.record = internal.parseURL(url, null);
     this.method = s.method;
-    this.headers = listFrom(internal.headersList(requestHeaders(s)).flat).flat;
+    const list = internal.copyList(internal.headersList(requestHeaders(s)));
+    this.headers = list.flat;
+    this.spelled = list.spelled;
     this.mode = s.extras.redirect;
     this.referrer = new Referrer(s.extras.referrer, s.extras.referrerPolicy);
     this.answer = newCapability();
@@ -93,7 +96,7 @@ internal.fetch = begin;
 
 function transmit(f) {
   if (MapPrototypeGet(fetches, f.id) !== f) return;
-  const headers = listFrom(f.headers).flat;
+  const headers = internal.sentHeaders(f.headers, f.spelled);
   const referrer = f.referrer.sent(f.record);
   if (referrer !== null) {
     headers[headers.length] = "referer";
