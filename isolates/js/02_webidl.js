@@ -195,8 +195,15 @@ function upon(promise, fulfilled, rejected) {
   PromisePrototypeThen(promise, fulfilled, rejected);
 }
 
-// resolvedWith is "a promise resolved with", but a promise stays the same one: resolving with a promise would call its then.
-const resolvedWith = PromiseResolve;
+// resolvedWith is Web IDL's "a promise resolved with". A promise is followed by another, which settles two microtasks later, as resolving with
+// it would have it; that would look up a then which guests can replace.
+function resolvedWith(value) {
+  const promise = PromiseResolve(value);
+  if (promise !== value) return promise;
+  const c = newCapability();
+  upon(PromiseResolve(undefined), () => { upon(promise, c.resolve, c.reject); });
+  return c.promise;
+}
 
 // follow settles a capability as another promise does.
 function follow(capability, promise) {

@@ -312,7 +312,7 @@ function guestAlgorithm(method, self, fixed) {
   if (method === undefined) return resolved;
   return (argument) => {
     try {
-      return PromiseResolve(ReflectApply(method, self, fixed === undefined ? [argument] : fixed(argument)));
+      return resolvedWith(ReflectApply(method, self, fixed === undefined ? [argument] : fixed(argument)));
     } catch (error) {
       return PromiseReject(error);
     }

@@ -6,7 +6,7 @@ const {
   AsyncIteratorPrototype, ObjectCreate, ObjectDefineProperty, ObjectSetPrototypeOf, PromiseReject, PromiseResolve,
   ReflectApply, SymbolAsyncIterator, SymbolIterator, TypeError,
 } = primordials;
-const { defineTag, illegalInvocation, isObject, newCapability, readableHandle, upon } = internal;
+const { defineTag, illegalInvocation, isObject, newCapability, readableHandle, resolvedWith, upon } = internal;
 const { streams } = internal;
 const { ReadRequest, controllerClose, controllerEnqueue, newStream, readerRead, releaseReader, streamCancel } = streams;
 
@@ -145,22 +145,28 @@ function notIterable() {
 }
 
 async function pullNext(stream, iterator, next, sync) {
-  let step = ReflectApply(next, iterator, []);
-  if (!sync) step = await step;
-  if (!isObject(step)) throw new TypeError("ReadableStream.from: the iterator gave a result that is not an object");
+  const step = await resolvedWith(sync ? nextOfSync(iterator, next) : ReflectApply(next, iterator, []));
+  if (!isObject(step)) throw notAResult();
+  if (step.done) controllerClose(stream.controller);
+  else controllerEnqueue(stream.controller, step.value);
+}
+
+// nextOfSync is the next() that ECMAScript makes of a sync iterator's for those who want an async one.
+async function nextOfSync(iterator, next) {
+  const step = ReflectApply(next, iterator, []);
+  if (!isObject(step)) throw notAResult();
   const done = !!step.done;
-  let value;
-  if (!done || sync) value = step.value;
-  if (sync) {
-    try {
-      value = await value;
-    } catch (error) {
-      if (!done) closeIterator(iterator);
-      throw error;
-    }
+  const { value } = step;
+  try {
+    return { __proto__: null, done, value: await value };
+  } catch (error) {
+    if (!done) closeIterator(iterator);
+    throw error;
   }
-  if (done) controllerClose(stream.controller);
-  else controllerEnqueue(stream.controller, value);
+}
+
+function notAResult() {
+  return new TypeError("ReadableStream.from: the iterator gave a result that is not an object");
 }
 
 // closeIterator is IteratorClose for an error, which what goes wrong here does not replace.
@@ -177,7 +183,7 @@ async function returnIterator(iterator, reason, sync) {
   const method = iterator.return;
   if (method === undefined || method === null) return;
   let result = ReflectApply(method, iterator, [reason]);
-  if (!sync) result = await result;
+  if (!sync) result = await resolvedWith(result);
   if (!isObject(result)) throw new TypeError("ReadableStream.from: the iterator's return() gave no object");
   if (!sync) return;
   result.done;

@@ -247,3 +247,59 @@ test("the iterator's members reject, whatever they are called on", async () => {
     await assert.rejects(proto.return.call(self), TypeError);
   }
 });
+
+// turns gives what f logs, with the number of the microtask in which it did.
+async function turns(f) {
+  const log = [];
+  let n = 0;
+  let over = false;
+  (async () => { while (!over && n < 40) { await null; n++; } })();
+  await f((what) => log.push(`${what}@${n}`));
+  await tick();
+  over = true;
+  return log.join(" ");
+}
+
+test("what callbacks return becomes a promise as Web IDL has it: another that follows it", async () => {
+  const p = () => Promise.resolve();
+  const pulls = (l, source, mark) => new ReadableStream({ ...source, pull(c) { l("p"); c.enqueue(source.type ? new Uint8Array(1) : 1); return source.wait && p(); } }, { highWaterMark: mark });
+  const cases = [
+    ["p@1", (l) => pulls(l, { start() {} }, 1)], ["p@3", (l) => pulls(l, { start: p }, 1)], ["p@3", (l) => pulls(l, { async start() {} }, 1)],
+    ["p@2", (l) => pulls(l, { start: () => ({ then(f) { f(); } }) }, 1)],
+    ["p@1 p@2 p@3", (l) => pulls(l, {}, 3)], ["p@1 p@4 p@7", (l) => pulls(l, { wait: true }, 3)],
+    ["p@3 p@4", (l) => pulls(l, { type: "bytes", start: p }, 2)], ["p@1 p@4 p@7", (l) => pulls(l, { type: "bytes", wait: true }, 3)],
+    ["c@2", (l) => { new ReadableStream({ cancel() {} }).cancel().then(() => l("c")); }], ["c@4", (l) => { new ReadableStream({ cancel: p }).cancel().then(() => l("c")); }],
+    ["w1@1 w2@4 d1@5 d2@8 c@9", (l) => writes(l, new WritableStream({ write(c) { l(`w${c}`); return p(); } }), 2)],
+    ["w1@1 w2@2 d1@3 d2@4 c@5", (l) => writes(l, new WritableStream({ write(c) { l(`w${c}`); } }), 2)],
+    ["w1@3 d1@5 c@6", (l) => writes(l, new WritableStream({ start: p, write(c) { l(`w${c}`); } }), 1)],
+    ["c@5", (l) => writes(l, new WritableStream({ close: p }), 0)], ["a@5", (l) => { new WritableStream({ abort: p }).abort().then(() => l("a")); }],
+    ["t1@4 r@5 f@9 d1@10 c@14", (l) => { const t = new TransformStream({ transform(c, k) { l(`t${c}`); k.enqueue(c); return p(); }, flush() { l("f"); return p(); } }); reads(l, t.readable, 1); writes(l, t.writable, 1); }],
+    ["t1@5 r@6 d1@9 c@11", (l) => { const t = new TransformStream({ start: p, transform(c, k) { l(`t${c}`); k.enqueue(c); } }); reads(l, t.readable, 1); writes(l, t.writable, 1); }],
+    ["r@5 r@9", (l) => reads(l, ReadableStream.from([1, 2]), 2)], ["r@5", (l) => reads(l, ReadableStream.from((async function* () { yield 1; })()), 1)],
+  ];
+  for (const [expected, f] of cases) assert.equal(await turns(f), expected, String(f));
+});
+
+function writes(l, stream, n) {
+  const w = stream.getWriter();
+  for (let i = 1; i <= n; i++) w.write(i).then(() => l(`d${i}`));
+  w.close().then(() => l("c"));
+}
+
+function reads(l, stream, n) {
+  const r = stream.getReader();
+  for (let i = 0; i < n; i++) r.read().then(() => l("r"));
+}
+
+test("a then that a guest has put in place is not called for the promises of its callbacks", async () => {
+  const then = Promise.prototype.then;
+  let called = 0;
+  const log = [];
+  const made = Promise.resolve();
+  await patched(Promise.prototype, "then", { value(...args) { called++; return Reflect.apply(then, this, args); }, writable: true }, () => {
+    new ReadableStream({ start: () => made, pull(c) { log.push("pull"); c.close(); return made; } });
+    new WritableStream({ start: () => made });
+    return new Promise((resolve) => { setTimeout(resolve, 5); });
+  });
+  assert.deepEqual([log.join(), called], ["pull", 0]);
+});
