@@ -13,12 +13,17 @@ import (
 
 var names = []string{"gbk", "gb18030", "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr", "ibm866", "windows-1255", "iso-8859-3", "koi8-u"}
 
+// replacementOfGB18030 is U+FFFD: well-formed, unlike what becomes U+FFFD.
+const replacementOfGB18030 = "\x84\x31\xa4\x37"
+
 func decode(t testing.TB, name string, in string) string {
 	t.Helper()
 	r, err := charset.Decode(name, 0, []byte(in), true)
 	require.NoError(t, err)
 	require.Zero(t, r.Rest)
-	require.Equal(t, r.Wrong, bytes.ContainsRune(r.Text, utf8.RuneError))
+	if !strings.Contains(in, replacementOfGB18030) {
+		require.Equal(t, r.Wrong, bytes.ContainsRune(r.Text, utf8.RuneError))
+	}
 	return string(r.Text)
 }
 
@@ -48,6 +53,15 @@ func TestFourBytesOfGB18030(t *testing.T) {
 		"\x81\x30\x81 ": "\ufffd0\ufffd ", "\x81\x30a": "\ufffd0a", "\x81\x30": "\ufffd", "\x81\x30\x81": "\ufffd", "\x81\x20": "\ufffd ",
 	} {
 		require.Equal(t, want, decode(t, "gb18030", in), "% x", in)
+	}
+}
+
+func TestTheReplacementCharacterOfGB18030IsNoMistake(t *testing.T) {
+	for _, name := range []string{"gbk", "gb18030"} {
+		r, err := charset.Decode(name, 0, []byte(replacementOfGB18030), true)
+		require.NoError(t, err)
+		require.Equal(t, "\ufffd", string(r.Text))
+		require.False(t, r.Wrong)
 	}
 }
 

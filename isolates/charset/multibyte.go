@@ -173,6 +173,8 @@ func (d *decoder) gb18030Four() bool {
 	switch {
 	case pointer == 7457:
 		return d.put(0xe7c7, 4)
+	case pointer == 39417: // U+FFFD itself, which is no mistake
+		return d.put(utf8.RuneError, 4)
 	case pointer > 39419 && pointer < 189000 || pointer > 1237575:
 		return d.wrong(4)
 	case pointer >= 189000:

@@ -97,6 +97,15 @@ test("many bytes", () => {
   }
 });
 
+test("U+FFFD in GB 18030 is no mistake, and what is one leaves the bytes after it", () => {
+  for (const name of ["gbk", "gb18030"]) {
+    const fatal = new TextDecoder(name, { fatal: true });
+    assert.equal(fatal.decode(un("8431a437")), "\ufffd");
+    assert.equal(points(new TextDecoder(name).decode(un("8431a437 8130ff30 81ff41 817f fe39fe39 8431823a ff80"))), "fffd fffd 30 fffd 30 fffd 41 fffd 7f fffd fffd 31 fffd 3a fffd 20ac");
+    for (const wrong of ["8130", "813081", "8130ff30", "81ff", "8120", "817f", "fe39fe39", "8431a530", "8f39fe39", "e3329a36", "ff"]) assert.throws(() => fatal.decode(un(wrong)), TypeError, wrong);
+  }
+});
+
 test("what a stream left is forgotten by the next one", () => {
   const d = new TextDecoder("iso-2022-jp");
   assert.equal(d.decode(un("1b2442467c"), { stream: true }), "\u65e5");
