@@ -4,7 +4,7 @@
 "use strict";
 
 const {
-  ObjectDefineProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, TypeError, globalThis, sealedProto,
+  ObjectCreate, ObjectDefineProperty, ObjectSetPrototypeOf, ReflectApply, ReflectGetOwnPropertyDescriptor, TypeError, globalThis, sealedProto,
 } = primordials;
 const {
   DOMException, defineConstants, defineInterface, defineOperation, illegalInvocation, isObject, requireArguments,
@@ -348,5 +348,10 @@ const operations = {
 defineOperation("addEventListener", operations.addEventListener);
 defineOperation("removeEventListener", operations.removeEventListener);
 defineOperation("dispatchEvent", operations.dispatchEvent);
+
+// The global object inherits from EventTarget, as every global scope does.
+const scope = ObjectCreate(EventTarget.prototype);
+internal.defineTag(scope, "global");
+ObjectSetPrototypeOf(globalThis, scope);
 
 primordials.ObjectAssign(internal, { Event, EventTarget, dispatch, fire, hasListeners, setHandler, HandlerSlot, eventState });

@@ -25,11 +25,12 @@ internal.streamOfBytes = (bytes) => {
   return readableHandle(stream);
 };
 
-// usedStream is what body shows when text() or the like has read it: closed and disturbed.
+// usedStream is what body shows when text() or the like has read it: closed, disturbed, and locked by who has read it.
 internal.usedStream = () => {
   const stream = newByteStream();
   streams.byteClose(stream.controller);
   stream.disturbed = true;
+  acquireReader(stream);
   return readableHandle(stream);
 };
 

@@ -242,3 +242,16 @@ test("reportError dispatches to the global object", () => {
   assert.ok(got.cancelable);
   assert.throws(() => reportError(), TypeError);
 });
+
+test("the global object is an EventTarget", () => {
+  assert.ok(globalThis instanceof EventTarget && self instanceof EventTarget);
+  assert.ok(EventTarget.prototype.isPrototypeOf(globalThis));
+  assert.equal(Object.prototype.toString.call(globalThis), "[object global]");
+  const seen = [];
+  const listener = (event) => { seen.push(event.type, event.target === globalThis, event.currentTarget === globalThis); };
+  EventTarget.prototype.addEventListener.call(globalThis, "mine", listener, { once: true });
+  EventTarget.prototype.dispatchEvent.call(globalThis, new Event("mine"));
+  dispatchEvent(new Event("mine"));
+  assert.deepEqual(seen, ["mine", true, true]);
+  assert.ok(Object.hasOwn(globalThis, "addEventListener"));
+});

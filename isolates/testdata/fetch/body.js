@@ -34,10 +34,19 @@ test("a body is read once", async () => {
     assert.equal(r.bodyUsed, false, name);
     const first = r.text();
     assert.equal(r.bodyUsed, true, name);
+    const { body } = r;
+    assert.equal(body.locked, true, name);
     await first;
     for (const method of ["text", "json", "bytes", "arrayBuffer", "blob", "formData"]) await assert.rejects(r[method](), TypeError, `${name} ${method}`);
     assert.ok(r.body instanceof ReadableStream, name);
-    assert.equal(r.body.locked, name === "stream" || name === "touched" || r.body.locked, name);
+    assert.equal(r.body, body, name);
+    assert.equal(body.locked, true, name);
+    assert.throws(() => body.getReader(), TypeError, name);
+    await assert.rejects(body.cancel(), TypeError, name);
+    const late = make();
+    await late.text();
+    assert.deepEqual([late.body.locked, late.bodyUsed], [true, true], name);
+    assert.throws(() => late.body.getReader(), TypeError, name);
   }
 });
 
