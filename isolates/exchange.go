@@ -26,7 +26,7 @@ func (t *thread) exchange(ctx context.Context, r *run, c *call, q request) error
 	defer conns.release()
 	resp, err := conns.transport.RoundTrip(hr)
 	if err != nil {
-		return err
+		return inWords(err, server(hr.URL), false)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if isRedirect(resp.StatusCode) {
@@ -41,7 +41,7 @@ func (t *thread) exchange(ctx context.Context, r *run, c *call, q request) error
 		}
 	}
 	t.passHead(r, c, resp)
-	return t.passBody(ctx, r, c, resp.Body)
+	return t.passBody(ctx, r, c, resp.Body, server(hr.URL))
 }
 
 // httpRequest is q as net/http has it.
@@ -55,7 +55,7 @@ func (t *thread) httpRequest(ctx context.Context, r *run, c *call, q *request) (
 	}
 	hr, err := http.NewRequestWithContext(ctx, q.method, q.url, body)
 	if err != nil {
-		return nil, err
+		return nil, errors.New("the method or the URL cannot be sent")
 	}
 	if q.body == nil && q.length > 0 {
 		hr.ContentLength = q.length
@@ -163,7 +163,7 @@ const (
 
 // passBody brings a response's body into JavaScript, chunk by chunk: the next is read when the thread has taken the one, and no more
 // than unreadBytes ahead of whoever reads there.
-func (t *thread) passBody(ctx context.Context, r *run, c *call, body io.Reader) error {
+func (t *thread) passBody(ctx context.Context, r *run, c *call, body io.Reader, from string) error {
 	buffer := make([]byte, chunkBytes)
 	for total := 0; ; {
 		n, err := body.Read(buffer)
@@ -185,7 +185,7 @@ func (t *thread) passBody(ctx context.Context, r *run, c *call, body io.Reader) 
 			return nil
 		}
 		if err != nil {
-			return err
+			return inWords(err, from, true)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (g *greeting) Read(p []byte) (int, error) {
 func (c *connections) upgrade(ctx context.Context, address string, protocols []string) (conn *websocket.Conn, protocol string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, "", err
+		return nil, "", errors.New("the URL cannot be sent")
 	}
 	header := http.Header{"User-Agent": {"Pinwheel"}}
 	if password, _ := u.User.Password(); u.User != nil {
@@ -71,11 +71,14 @@ func (c *connections) upgrade(ctx context.Context, address string, protocols []s
 	if g != nil {
 		g.unwait()
 	}
-	if errors.Is(err, websocket.ErrBadHandshake) {
-		err = fmt.Errorf("the server does not answer as a WebSocket server: %s", resp.Status)
-	}
-	if err != nil {
-		return nil, "", err
+	switch {
+	case err == nil:
+	case errors.Is(err, websocket.ErrBadHandshake):
+		return nil, "", fmt.Errorf("the server does not answer as a WebSocket server: %s", resp.Status)
+	case errors.Is(err, errGreeting):
+		return nil, "", errGreeting
+	default:
+		return nil, "", inWords(err, server(u), false)
 	}
 	if protocol, err = agreed(resp.Header, protocols); err != nil {
 		_ = conn.Close()

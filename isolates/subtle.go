@@ -37,7 +37,7 @@ func severalBytes(err error, list ...[]byte) product {
 func (p product) answer() []byte {
 	switch {
 	case p.err != nil:
-		return v8x.AnswerString(p.err.Error())
+		return v8x.AnswerString(ofWork(p.err))
 	case p.kind == productList:
 		return v8x.AnswerList(p.list...)
 	case p.kind == productBool:

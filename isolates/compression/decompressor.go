@@ -180,7 +180,15 @@ func (d *Decompressor) wrong(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrTruncated
 	}
-	return err
+	switch {
+	case errors.Is(err, gzip.ErrHeader) || errors.Is(err, zlib.ErrHeader):
+		return fmt.Errorf("the compressed data does not begin as %s does", d.format)
+	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, zlib.ErrChecksum):
+		return errors.New("the checksum or the length of the compressed data is wrong")
+	case errors.Is(err, zlib.ErrDictionary):
+		return errors.New("the compressed data needs a dictionary")
+	}
+	return fmt.Errorf("the compressed data is not valid %s", d.format)
 }
 
 // give ends a step and begins the next; false when the stream is closed.

@@ -86,7 +86,7 @@ function toEnum(value, allowed, what) {
   for (let i = 0; i < allowed.length; i++) {
     if (allowed[i] === s) return s;
   }
-  throw new TypeError(`${what} is "${s}", which is not one of its allowed values`);
+  throw new TypeError(`${what} is ${internal.inspectBrief(s)}, which is not one of its allowed values`);
 }
 
 function isObject(value) {

@@ -5,7 +5,8 @@
 
 const {
   ArrayBufferPrototypeGetDetached, ArrayBufferPrototypeTransfer, List, Map, MapPrototypeGet, MapPrototypeHas, MapPrototypeSet,
-  ObjectDefineProperty, ObjectPrototype, SetPrototypeAdd, SetPrototypeHas, Set, TypeError, sealedProto,
+  ObjectDefineProperty, ObjectPrototype, SetPrototypeAdd, SetPrototypeHas, Set, StringPrototypeEndsWith, StringPrototypeStartsWith,
+  TypeError, sealedProto,
 } = primordials;
 const {
   DOMException, checkGlobal, defineOperation, isArrayBuffer, isObject, rawStack, requireArguments, toDictionary, toSequence,
@@ -74,6 +75,14 @@ function move(transfer) {
 }
 
 const nothing = new List();
+const UNCLONED = " could not be cloned.";
+
+// withoutSource is V8's message without the source of a function, which it names functions by.
+function withoutSource(message) {
+  if (!StringPrototypeEndsWith(message, UNCLONED)) return message;
+  const named = StringPrototypeStartsWith(message, "#<") || StringPrototypeStartsWith(message, "[object ") || StringPrototypeStartsWith(message, "Symbol(");
+  return named ? message : `a function${UNCLONED}`;
+}
 
 // clone takes a Transfer or null.
 function clone(value, transfer) {
@@ -81,7 +90,7 @@ function clone(value, transfer) {
   const buffers = transfer === null ? nothing : transfer.buffers;
   const out = host.clone(value, buffers, ObjectPrototype, (question, about) => {
     switch (question) {
-      case ERROR: return dataCloneError(about);
+      case ERROR: return dataCloneError(withoutSource(about));
       case IS_HOST: return isCopied(about, transfer);
       case COPY: return copy(about, transfer);
       default: return move(buffers);

@@ -58,7 +58,7 @@ func (c curve448) parseSPKI(der []byte) ([]byte, error) {
 	var k spki448
 	rest, err := asn1.Unmarshal(der, &k)
 	if err != nil || len(rest) > 0 || !c.is(k.Algorithm) || k.PublicKey.BitLength != 8*c.size {
-		return nil, errors.Join(errOKP, err)
+		return nil, errOKP
 	}
 	return k.PublicKey.Bytes, nil
 }
@@ -67,11 +67,11 @@ func (c curve448) parsePKCS8(der []byte) ([]byte, error) {
 	var k pkcs8For448
 	rest, err := asn1.Unmarshal(der, &k)
 	if err != nil || len(rest) > 0 || !c.is(k.Algorithm) || k.Version < 0 || k.Version > 1 {
-		return nil, errors.Join(errOKP, err)
+		return nil, errOKP
 	}
 	var secret []byte
 	if rest, err = asn1.Unmarshal(k.PrivateKey, &secret); err != nil || len(rest) > 0 || len(secret) != c.size {
-		return nil, errors.Join(errOKP, err)
+		return nil, errOKP
 	}
 	return append(secret, c.own(secret)...), nil
 }

@@ -1,0 +1,123 @@
+package isolates
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// foreign are the words of libraries, of which a handler hears nothing.
+var foreign = []string{"dial tcp", "lookup ", "net/http", "http:", "x509", "tls:", "EOF", "asn1", "crypto/", "flate:", "gzip:", "zlib:", "runtime error", "goroutine",
+	"context canceled", "context deadline", "#state", "class Request", "<nil>"}
+
+func requirePlain(t *testing.T, text string) {
+	t.Helper()
+	require.NotEmpty(t, text)
+	for _, word := range foreign {
+		require.NotContains(t, strings.ReplaceAll(text, "http://", ""), word)
+	}
+}
+
+func TestErrorsOfExchangesAreInPlainWords(t *testing.T) {
+	dial := func(err error) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 80}, Err: err}
+	}
+	for text, err := range map[string]error{
+		"connection refused by a:1":                              dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+		"connection reset by a:1":                                &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)},
+		"a:1 cannot be reached":                                  dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)),
+		"no connection to a:1 in time":                           dial(os.ErrDeadlineExceeded),
+		"no connection to a:1":                                   dial(errors.New("whatever")),
+		"10.0.0.1:80: address is not allowed: why":               dial(fmt.Errorf("%w: why", errAddress)),
+		"no such host: b":                                        dial(&net.DNSError{Name: "b", IsNotFound: true, Server: "10.9.9.9:53"}),
+		"the name b was not resolved in time":                    dial(&net.DNSError{Name: "b", IsTimeout: true}),
+		"the name b could not be resolved":                       dial(&net.DNSError{Name: "b", Err: "server misbehaving"}),
+		"the certificate of a:1 is for another name":             &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}}},
+		"the certificate of a:1 has expired or is not valid yet": x509.CertificateInvalidError{Reason: x509.Expired},
+		"the certificate of a:1 is not valid":                    x509.CertificateInvalidError{Reason: x509.TooManyIntermediates},
+		"a:1 does not speak TLS":                                 tls.RecordHeaderError{},
+		"no TLS with a:1 came about":                             tls.AlertError(40),
+		"it was given up":                                        context.Canceled,
+		"a:1 did not answer in time":                             context.DeadlineExceeded,
+		"a:1 closed the connection without a response":           io.EOF,
+		"the exchange with a:1 broke off":                        errors.New("http2: whatever"),
+	} {
+		require.EqualError(t, inWords(err, "a:1", false), text)
+	}
+	require.EqualError(t, inWords(io.ErrUnexpectedEOF, "a:1", true), "a:1 ended the response before it was complete")
+}
+
+func TestErrorsAreInPlainWords(t *testing.T) {
+	base := wire(t, map[string]string{
+		"/garbage": "hello world\r\n\r\n", "/status": "HTTP/1.1 abc OK\r\n\r\n", "/header": "HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
+		"/length": "HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\n", "/lengths": "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
+		"/chunk": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "/coding": "HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\nzz\r\n",
+		"/gzip": "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\nhello, hello", "/short": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc",
+		"/empty": "", "/long": "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("a", 2*maxResponseHead) + "\r\n\r\n",
+	})
+	secure, plain := httptest.NewTLSServer(http.NotFoundHandler()), httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	t.Cleanup(plain.Close)
+	b := newBench(t, loopback)
+	doc := b.task(`export default { async task(event) {
+		const { base, plain, secure } = event.payload, out = {};
+		const text = async (url) => (await fetch(url)).text();
+		const failed = async (name, f) => { try { await f(); out[name] = "did not fail" } catch (error) { out[name] = error.message } };
+		for (const path of ["garbage", "status", "header", "length", "lengths", "chunk", "coding", "gzip", "short", "empty", "long"]) await failed(path, () => text(base + "/" + path));
+		await failed("untrusted", () => text(secure));
+		await failed("no TLS", () => text(plain.replace("http:", "https:")));
+		await failed("refused", () => text("http://127.0.0.1:1/"));
+		await failed("private", () => text("http://10.0.0.1/"));
+		await failed("value", () => fetch(base, { headers: { x: "a\x7fb" } }));
+		for (const format of ["gzip", "deflate", "deflate-raw"]) for (const data of [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], [0x78, 0x9c, 1, 2, 3, 4, 5, 6], [0x78, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0], [255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255]]) {
+			await failed(format + data, () => new Response(new Blob([new Uint8Array(data)]).stream().pipeThrough(new DecompressionStream(format))).text());
+		}
+		for (const [format, i] of [["gzip", 8], ["gzip", 1], ["deflate", 1]]) await failed("sum " + format + i, async () => {
+			const bytes = await new Response(new Blob(["hello"]).stream().pipeThrough(new CompressionStream(format))).bytes();
+			bytes[bytes.length - i] ^= 1;
+			await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format))).text();
+		});
+		const s = crypto.subtle, u = (...bytes) => new Uint8Array(bytes);
+		for (const format of ["pkcs8", "spki"]) for (const [name, more] of [["RSA-PSS", { hash: "SHA-256" }], ["ECDSA", { namedCurve: "P-256" }], ["Ed25519"], ["X25519"], ["Ed448"], ["X448"]]) {
+			for (const data of [u(), u(0x30, 3, 2, 1, 5), u(0x30, 0x82, 0xff, 0xff), u(0x30, 0)]) await failed(format + name + data, () => s.importKey(format, data, { name, ...more }, true, name[0] === "X" ? [] : format === "spki" ? ["verify"] : ["sign"]));
+		}
+		const jwk = { kty: "RSA", n: "AQAB", e: "AQAB", d: "AQAB", p: "AQAB", q: "AQAB", dp: "AQAB", dq: "AQAB", qi: "AQAB" };
+		await failed("jwk", () => s.importKey("jwk", jwk, { name: "RSA-PSS", hash: "SHA-256" }, true, ["sign"]));
+		const rsa = await s.generateKey({ name: "RSA-OAEP", modulusLength: 1024, publicExponent: u(1, 0, 1), hash: "SHA-256" }, true, ["encrypt", "decrypt"]);
+		await failed("too long", () => s.encrypt("RSA-OAEP", rsa.publicKey, new Uint8Array(200)));
+		const x = await s.generateKey("X25519", true, ["deriveBits"]);
+		await failed("zero", async () => s.deriveBits({ name: "X25519", public: await s.importKey("raw", new Uint8Array(32), "X25519", true, []) }, x.privateKey, 256));
+		class Mine { secret() { return "class Request" } }
+		await failed("clone", () => structuredClone(Mine));
+		await failed("clone within", () => structuredClone({ a: [Request] }));
+		await failed("post", () => new MessageChannel().port1.postMessage(() => "class Request"));
+		await failed("enum", () => new Request(base, { mode: "m".repeat(100000) }));
+		return out;
+	} }`, fmt.Sprintf(`{"base": %q, "plain": %q, "secure": %q}`, base, plain.URL, secure.URL))["data"].(map[string]any)
+	require.Greater(t, len(doc), 70)
+	for name, text := range doc {
+		require.NotEqual(t, "did not fail", text, name)
+		require.Less(t, len(text.(string)), 600, name)
+		requirePlain(t, text.(string))
+	}
+	require.Equal(t, "fetch failed: connection refused by 127.0.0.1:1", doc["refused"])
+	require.Contains(t, doc["private"], "fetch failed: 10.0.0.1:80: address is not allowed")
+	require.Contains(t, doc["untrusted"], "is not from an authority that is trusted")
+	require.Contains(t, doc["no TLS"], "does not speak TLS")
+	require.Contains(t, doc["short"], "ended the response before it was complete")
+	require.Contains(t, doc["gzip"], "is not the gzip that it is said to be")
+	require.Contains(t, doc["long"], "has more than 65536 bytes")
+	require.Equal(t, "the data is too long for the key", doc["too long"])
+}
