@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +15,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // foreign are the words of libraries, of which a handler hears nothing.
@@ -71,7 +75,7 @@ func TestErrorsAreInPlainWords(t *testing.T) {
 	t.Cleanup(secure.Close)
 	t.Cleanup(plain.Close)
 	b := newBench(t, loopback)
-	doc := b.task(`export default { async task(event) {
+	w := worker("w", `export default { async task(event) {
 		const { base, plain, secure } = event.payload, out = {};
 		const text = async (url) => (await fetch(url)).text();
 		const failed = async (name, f) => { try { await f(); out[name] = "did not fail" } catch (error) { out[name] = error.message } };
@@ -105,12 +109,18 @@ func TestErrorsAreInPlainWords(t *testing.T) {
 		await failed("post", () => new MessageChannel().port1.postMessage(() => "class Request"));
 		await failed("enum", () => new Request(base, { mode: "m".repeat(100000) }));
 		return out;
-	} }`, fmt.Sprintf(`{"base": %q, "plain": %q, "secure": %q}`, base, plain.URL, secure.URL))["data"].(map[string]any)
+	} }`)
+	w.Limits = events.Limits{CPU: events.Millis(20 * time.Second)}
+	o := b.run(w, task(fmt.Sprintf(`{"base": %q, "plain": %q, "secure": %q}`, base, plain.URL, secure.URL)))
+	require.Nil(t, o.end.Failure)
+	var all struct{ Data map[string]string }
+	require.NoError(t, json.Unmarshal(o.reply.Body, &all))
+	doc := all.Data
 	require.Greater(t, len(doc), 70)
 	for name, text := range doc {
 		require.NotEqual(t, "did not fail", text, name)
-		require.Less(t, len(text.(string)), 600, name)
-		requirePlain(t, text.(string))
+		require.Less(t, len(text), 600, name)
+		requirePlain(t, text)
 	}
 	require.Equal(t, "fetch failed: connection refused by 127.0.0.1:1", doc["refused"])
 	require.Contains(t, doc["private"], "fetch failed: 10.0.0.1:80: address is not allowed")

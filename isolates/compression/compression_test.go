@@ -5,8 +5,10 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,6 +114,74 @@ func TestWhatGoesInComesOut(t *testing.T) {
 			out, err = inflate(t, open(t, format), cut(r, packed)...)
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(data, out))
+		}
+	}
+}
+
+// compress gives the pieces to a Compressor.
+func compress(t testing.TB, format string, pieces ...[]byte) (out []byte) {
+	t.Helper()
+	var compressors compression.Compressors
+	c, err := compressors.New(format)
+	require.NoError(t, err)
+	for i, piece := range append(pieces, nil) {
+		part, err := c.Step(piece, i == len(pieces))
+		require.NoError(t, err)
+		out = append(out, part...)
+	}
+	return out
+}
+
+// What is compressed is not longer than what zlib makes of it at its usual level, but for a byte and one in a hundred. The numbers are zlib's, of
+// deflate-raw.
+func TestCompressedIsAsShortAsByZlib(t *testing.T) {
+	for _, c := range []struct {
+		data string
+		zlib int
+	}{
+		{"", 2}, {"a", 3}, {"hello world", 13}, {strings.Repeat("abc", 30_000), 107}, {strings.Repeat("\x00", 100_000), 114}, {records(10), 148}, {records(2000), 14159},
+		{noise(16), 18}, {noise(200), 205}, {noise(1000), 1005}, {noise(16_000), 16005}, {noise(100_000), 100035},
+	} {
+		for format, more := range map[string]int{compression.DeflateRaw: 0, compression.Deflate: 6, compression.Gzip: 18} {
+			for _, pieces := range [][][]byte{{[]byte(c.data)}, cut(rand.New(rand.NewPCG(1, 2)), []byte(c.data))} {
+				out := compress(t, format, pieces...)
+				require.LessOrEqual(t, len(out), c.zlib+more+1+c.zlib/100, "%.20q", c.data)
+				back, err := inflate(t, open(t, format), out)
+				require.NoError(t, err)
+				require.Equal(t, c.data, string(back))
+			}
+		}
+	}
+}
+
+// records is JSON, and noise what nothing compresses.
+func records(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, `{"id":%d,"name":"worker %d","tags":["a","b%d"],"score":%d.5},`, i, i*7%13, i%5, i*i%1009)
+	}
+	return out.String()
+}
+
+func noise(n int) string {
+	r, out := rand.NewChaCha8([32]byte{}), make([]byte, n)
+	_, _ = r.Read(out)
+	return string(out)
+}
+
+// However long the data is, the block that ends it does.
+func TestTheLastBlockOfLittle(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := range 300 {
+		data := make([]byte, n*n/3)
+		for i := range data {
+			data[i] = byte(r.IntN(1 + n%60))
+		}
+		for _, format := range formats {
+			out := compress(t, format, data)
+			want, err := reference(format, out)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(data, want), n)
 		}
 	}
 }

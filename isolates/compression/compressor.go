@@ -2,13 +2,13 @@ package compression
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
 	"fmt"
 	"io"
+	"math/bits"
 	"sync"
-
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
 )
 
 // The formats of the Compression standard.
@@ -37,16 +37,23 @@ type Compressor struct {
 	out  bytes.Buffer
 	w    resetter // nil when the stream is over
 	home *sync.Pool
+
+	head, tail int // bytes of the format before and after the deflate stream, the first without what was given
+	total      int // bytes taken, while they are one block
 }
+
+// oneBlock is how many bytes are surely one block of a deflate stream: the library begins another with so many tokens, and a byte is at most
+// one of them.
+const oneBlock = 1<<14 - 1
 
 // New begins a stream.
 func (p *Compressors) New(format string) (*Compressor, error) {
 	c := &Compressor{}
 	switch format {
 	case Gzip:
-		c.home = &p.gzip
+		c.home, c.head, c.tail = &p.gzip, 10, 8
 	case Deflate:
-		c.home = &p.zlib
+		c.home, c.head, c.tail = &p.zlib, 2, 4
 	case DeflateRaw:
 		c.home = &p.flate
 	default:
@@ -84,12 +91,43 @@ func (c *Compressor) Step(in []byte, last bool) (out []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
+	c.total = min(c.total+len(in), oneBlock+1)
 	out = bytes.Clone(c.out.Bytes())
 	c.out.Reset()
-	if last {
-		c.w.Reset(io.Discard)
-		c.home.Put(c.w)
-		c.w = nil
+	if !last {
+		c.head = max(0, c.head-len(out))
+		return out, nil
 	}
-	return out, nil
+	c.w.Reset(io.Discard)
+	c.home.Put(c.w)
+	c.w = nil
+	return c.ended(out), nil
+}
+
+// ended is the end of a stream, with another last block: the library ends a stream with an empty block of seven bytes at most, which zlib does
+// not. For a few bytes that is much.
+func (c *Compressor) ended(out []byte) []byte {
+	stream, tail := out[:len(out)-c.tail], out[len(out)-c.tail:]
+	// The empty block: the bit BFINAL, the kind 00, zeros up to a byte, its length, and that complemented. The bit is the last one that is set
+	// before the length.
+	end := len(stream) - 4
+	for stream[end-1] == 0 {
+		end--
+	}
+	bit := bits.Len8(stream[end-1]) - 1
+	if c.total > 0 && c.total <= oneBlock { // the block before is the first, and becomes the last
+		stream[c.head] |= 1
+		if stream[end-1] &^= 1 << bit; bit == 0 {
+			end--
+		}
+		return append(stream[:end:end], tail...)
+	}
+	// The kind 01 instead, of which an empty block has ten bits.
+	stream = append(stream[:end:end], 0, 0)
+	if bit < 7 {
+		stream[end-1] |= 2 << bit
+	} else {
+		stream[end] = 1
+	}
+	return append(stream[:end-1+(bit+10+7)/8], tail...)
 }
