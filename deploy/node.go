@@ -103,7 +103,7 @@ func insteadOf(module string) (string, bool) {
 	case "process", "os", "child_process", "cluster", "module", "vm", "v8":
 		return "a worker has no process of its own; variables come as env, the second argument of a handler", true
 	case "worker_threads":
-		return "use env.QUEUE.send(), which has another event run; structuredClone() and MessageChannel in this one", true
+		return "use env.QUEUE.send(), which has another event run; structuredClone(), MessageChannel and BroadcastChannel in this one", true
 	}
 	return "", false
 }

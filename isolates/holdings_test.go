@@ -89,6 +89,8 @@ func TestHostCallsAreBounded(t *testing.T) {
 		"TextEncoder":                `for (let i = 0; i < 10; i++) new TextEncoder().encode("x".repeat(25e6))`,
 		"structuredClone":            `const d = new Uint8Array(20e6); for (let i = 0; i < 20; i++) structuredClone(d)`,
 		"messages between ports":     `const { port1, port2 } = new MessageChannel(); port2.onmessage = () => {}; for (let i = 0; i < 100; i++) { port1.postMessage(new Uint8Array(2e6)) } await wait(50)`,
+		"messages of channels":       `const from = new BroadcastChannel("x"); for (let i = 0; i < 20; i++) new BroadcastChannel("x").onmessage = () => {}; for (let i = 0; i < 10; i++) from.postMessage(new Uint8Array(1e6)); await wait(50)`,
+		"object URLs":                `for (let i = 0; i < 100; i++) URL.createObjectURL(new Blob([new Uint8Array(2e6)])); await wait(1)`,
 		"console":                    `for (let i = 0; i < 30; i++) console.log("x".repeat(20e6)), console.log({ a: "x".repeat(20e6) })`,
 		"errors nobody catches":      `for (let i = 0; i < 30; i++) { go(Promise.reject(new Error("x".repeat(20e6)))); await tick() }`,
 		"reportError":                `for (let i = 0; i < 30; i++) { reportError("x".repeat(20e6)); await tick() }`,

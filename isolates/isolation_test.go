@@ -84,6 +84,8 @@ func crossings() map[string]crossing {
 		"request":       {`globalThis.request = request`, `return globalThis.request?.clone().text()`, true, true},
 		"ctx":           {`globalThis.ctx = ctx`, `try { globalThis.ctx?.waitUntil(1); return globalThis.ctx && "taken" } catch (e) { return e.name === "InvalidStateError" ? "" : String(e) }`, false, true},
 		"ports":         {`const { port1, port2 } = globalThis.channel = new MessageChannel(); port2.onmessage = () => { globalThis.mail = env.WHO }; port1.postMessage(1)`, `globalThis.channel?.port1.postMessage(2); await sleep(15); return globalThis.mail`, false, true},
+		"broadcast":     {`const c = new BroadcastChannel("mark"); c.onmessage = () => c.postMessage(env.WHO)`, `const c = new BroadcastChannel("mark"), got = new Promise((done) => { c.onmessage = (e) => done(e.data) }); c.postMessage("who?"); return Promise.race([got, sleep(15)])`, false, true},
+		"object URLs":   {`globalThis.object = URL.createObjectURL(new Blob([env.WHO]))`, `return globalThis.object && fetch(globalThis.object).then((r) => r.text(), () => "")`, false, true},
 		"timers":        {`setTimeout(() => { globalThis.late = 1; console.log("LINE " + line) }, 3); setInterval(() => { globalThis.late = 2 }, 2)`, `await sleep(15); return globalThis.late`, false, true},
 		"timers reject": {`setTimeout(() => { Promise.reject(new Error("LINE " + line)); globalThis.late = 1; throw new Error("LINE " + line) }, 3)`, `await sleep(15); return globalThis.late`, false, true},
 		"waitUntil":     {`ctx.waitUntil(sleep(3).then(() => { globalThis.waited = 1; console.log("LINE " + line) }))`, `await sleep(15); return globalThis.waited`, true, true},

@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,6 +33,38 @@ func TestPortsBelongToWhoMadeThem(t *testing.T) {
 			o := b.run(w, fetch("GET", "http://x/"+me, ""))
 			require.Nil(t, o.end.Failure, "%v", b.lines())
 			require.JSONEq(t, `["re: `+me+`", ["`+me+` first"]]`, string(o.reply.Body))
+		}
+	})
+}
+
+// Channels and object URLs that an event has made end with it; those of the module are every event's. Other workers have none of them.
+func TestChannelsBelongToWhoMadeThem(t *testing.T) {
+	inModes(t, func(t *testing.T, b *bench) {
+		code := `
+			const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+			const own = new BroadcastChannel("asks"), url = URL.createObjectURL(new Blob(["module"]));
+			own.onmessage = (e) => own.postMessage("re: " + e.data);
+			let old;
+			export default { async fetch(r) {
+				const me = r.url.slice(-3), mine = new BroadcastChannel("asks"), heard = [];
+				mine.onmessage = (e) => heard.push(e.data);
+				mine.postMessage(me);
+				while (heard.length < 1) await sleep(1);
+				await sleep(3);
+				old = globalThis.left;
+				globalThis.left = URL.createObjectURL(new Blob([me]));
+				const text = async (url) => { try { return await (await fetch(url)).text() } catch (e) { return e.name } };
+				return Response.json([heard, await text(url), await text(globalThis.left), old === undefined ? "" : await text(old)]);
+			} }`
+		for _, me := range []string{"one", "two", "six"} {
+			for _, name := range []string{"w", "v"} {
+				o := b.run(worker(name, code), fetch("GET", "http://x/"+me, ""))
+				require.Nil(t, o.end.Failure, "%v", b.lines())
+				var got []any
+				require.NoError(t, json.Unmarshal(o.reply.Body, &got))
+				require.Equal(t, []any{[]any{"re: " + me}, "module", me}, got[:3])
+				require.Contains(t, []any{"", "TypeError"}, got[3]) // there is none where each event has a context of its own
+			}
 		}
 	})
 }

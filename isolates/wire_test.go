@@ -47,6 +47,7 @@ func wire(t *testing.T, answers map[string]string) string {
 // Each header is sent once, as the handler has spelled it, with its values together.
 func TestHeadersAreSentAsSpelled(t *testing.T) {
 	b := newBench(t, loopback)
+	base := wire(t, nil) + "/sent"
 	doc := b.task(`export default { async task(event) {
 		const sent = async (...args) => (await (await fetch(...args)).text()).trim().split("\n").filter((line) => !/^(host|connection|accept|accept-language|accept-encoding|user-agent|content-length):/i.test(line));
 		const request = new Request(event.payload, { headers: { "DNT": "1", "x-A_b": "2", "cookie": "a=1" } });
@@ -58,14 +59,16 @@ func TestHeadersAreSentAsSpelled(t *testing.T) {
 		gone.headers.set("x-one", "2");
 		gone.headers.set("x-two", "2");
 		return [await sent(request), await sent(request.clone()), await sent(event.payload, { headers: h }), await sent(gone),
-			await sent(event.payload, { headers: { "AUTHORIZATION": "a", "user-agent": "me", "X-MINE": "v" } })];
-	} }`, fmt.Sprintf("%q", wire(t, nil)+"/sent"))
+			await sent(event.payload, { headers: { "AUTHORIZATION": "a", "user-agent": "me", "X-MINE": "v" } }),
+			await sent(event.payload, { referrer: event.payload + "?own", headers: { Referer: "http://other/" } })];
+	} }`, fmt.Sprintf("%q", base))
 	require.Equal(t, []any{
 		[]any{"Cookie: a=1; b=2", "DNT: 1, 3", "x-A_b: 2"},
 		[]any{"Cookie: a=1; b=2", "DNT: 1, 3", "x-A_b: 2"},
 		[]any{"set-cookie: a=1", "set-cookie: b=2", "x-one: 1, 2"},
 		[]any{"X-TWO: 2", "x-one: 2"},
 		[]any{"Authorization: a", "X-MINE: v"},
+		[]any{"referer: " + base + "?own"},
 	}, doc["data"])
 }
 

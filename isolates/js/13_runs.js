@@ -170,6 +170,8 @@ function forget(run) {
   internal.forgetQueues(run);
   internal.forgetWork(run);
   internal.forgetSockets(run);
+  internal.forgetChannels(run);
+  internal.forgetBlobURLs(run);
 }
 
 // startIn calls f on behalf of run.

@@ -215,6 +215,8 @@ internal.newWire = (home) => {
   return { __proto__: null, here, there };
 };
 
+primordials.ObjectAssign(internal, { Message, PortState, enqueueMessage: enqueue, messageOwner: ownerOf });
+
 internal.newPort = (home) => new MessagePort(TOKEN, home);
 internal.isPortDetached = (port) => stateOf(port).detached;
 

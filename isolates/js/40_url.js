@@ -86,6 +86,14 @@ class URL {
     requireArguments(arguments.length, 1, "URL.canParse");
     return parseWithBase(toUSVString(url), base) !== null;
   }
+  static createObjectURL(obj) {
+    requireArguments(arguments.length, 1, "URL.createObjectURL");
+    return internal.createBlobURL(obj);
+  }
+  static revokeObjectURL(url) {
+    requireArguments(arguments.length, 1, "URL.revokeObjectURL");
+    internal.revokeBlobURL(toUSVString(url));
+  }
   get href() { return serializeURL(recordOf(this)); }
   set href(value) {
     recordOf(this);

@@ -107,7 +107,7 @@ function remove(list, name, from) {
 // ---- to multipart/form-data ----
 
 function newBoundary() {
-  const bytes = new Uint8Array(16);
+  const bytes = new Uint8Array(new primordials.ArrayBuffer(16));
   random(bytes);
   let out = "----PinwheelFormBoundary";
   for (let i = 0; i < 16; i++) out += (bytes[i] < 16 ? "0" : "") + NumberPrototypeToString(bytes[i], 16);

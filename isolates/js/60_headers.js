@@ -173,12 +173,14 @@ function copyList(from) {
   return list;
 }
 
-// sentHeaders is a flat list as it is sent: each name once, as it was spelled, with its values together; set-cookie apart.
-function sentHeaders(flat, spelled) {
+// sentHeaders is a flat list as it is sent: each name once, as it was spelled, with its values together; set-cookie apart. A referrer, unless
+// it is null, stands for what there may be of one.
+function sentHeaders(flat, spelled, referrer) {
   const out = new List();
   const places = new Map();
   for (let i = 0; i < flat.length; i += 2) {
     const name = flat[i];
+    if (referrer !== null && name === "referer") continue;
     const place = name === "set-cookie" ? undefined : MapPrototypeGet(places, name);
     if (place !== undefined) {
       out[place] += `${name === "cookie" ? "; " : ", "}${flat[i + 1]}`;
@@ -187,6 +189,10 @@ function sentHeaders(flat, spelled) {
     MapPrototypeSet(places, name, out.length + 1);
     out[out.length] = (spelled === null ? undefined : MapPrototypeGet(spelled, name)) ?? name;
     out[out.length] = flat[i + 1];
+  }
+  if (referrer !== null) {
+    out[out.length] = "referer";
+    out[out.length] = referrer;
   }
   return out;
 }

@@ -3,7 +3,7 @@
 
 "use strict";
 
-const { StringPrototypeToUpperCase, TypeError, sealedProto } = primordials;
+const { StringPrototypeStartsWith, StringPrototypeToUpperCase, TypeError, sealedProto } = primordials;
 const {
   TOKEN, cloneBody, defineBody, defineInterface, dependentSignal, extractBody, illegalInvocation, isBodyUnusable,
   isBodyUsed, isObject, listFrom, requireArguments, toBody, toByteString, toDOMString, toDictionary, toEnum,
@@ -37,6 +37,7 @@ class RequestState {
   used = false;
   shared = false;
   signal = null;
+  blob = null; // what the URL, of the scheme blob, stood for when the request was made
   extras = defaults;
   constructor(method, url, urlReady, rawHeaders, immutable, source) {
     this.method = method;
@@ -127,6 +128,7 @@ function requestSignal(s) {
 // copyState copies all but the body and the signal; headers become mutable as the spec's "request" guard is.
 function copyState(s) {
   const copy = new RequestState(s.method, requestURL(s), true, null, false, null);
+  copy.blob = s.blob;
   copy.headers = internal.newHeaders(internal.copyList(internal.headersList(requestHeaders(s))), s.immutable);
   if (s.extras !== defaults) {
     copy.extras = new RequestExtras();
@@ -202,6 +204,7 @@ function construct(input, rawInit) {
   const init = readInit(rawInit);
   const s = from === null ? new RequestState("GET", parseRequestURL(url), true, null, false, null) : copyState(from);
   s.immutable = false;
+  if (from === null && StringPrototypeStartsWith(s.url, "blob:")) s.blob = internal.blobOf(internal.withoutFragment(s.url));
   if (from === null) s.headers = internal.newHeaders(listFrom(null), false);
   else s.headers = internal.newHeaders(internal.headersList(s.headers), false);
   applyExtras(s, init);

@@ -1,6 +1,6 @@
 // 65_fetch.js is fetch(): each request goes to Go, which dials and guards addresses; a redirect comes back and is followed here. The head of
-// the response and the chunks of its body come under the request's id, as fast as they are read. Ids never restart in a context. data: URLs
-// are answered here.
+// the response and the chunks of its body come under the request's id, as fast as they are read. Ids never restart in a context. data: and
+// blob: URLs are answered here.
 
 "use strict";
 
@@ -96,12 +96,7 @@ internal.fetch = begin;
 
 function transmit(f) {
   if (MapPrototypeGet(fetches, f.id) !== f) return;
-  const headers = internal.sentHeaders(f.headers, f.spelled);
-  const referrer = f.referrer.sent(f.record);
-  if (referrer !== null) {
-    headers[headers.length] = "referer";
-    headers[headers.length] = referrer;
-  }
+  const headers = internal.sentHeaders(f.headers, f.spelled, f.referrer.sent(f.record));
   const { upload } = f;
   f.sent = true;
   internal.speakFor(f.run);
@@ -202,6 +197,7 @@ function withoutFragment(url) {
   const hash = StringPrototypeIndexOf(url, "#");
   return hash === -1 ? url : StringPrototypeSlice(url, 0, hash);
 }
+internal.withoutFragment = withoutFragment;
 
 // fetchChunk: a piece of a response's body, or null at its end.
 internal.fetchChunk = (id, bytes) => {
@@ -234,6 +230,20 @@ function fetchData(s) {
   return PromiseResolve(internal.newResponse(response));
 }
 
+function fetchBlob(s) {
+  throwIfAborted(s);
+  if (s.method !== "GET") throw new TypeError("fetch: a blob: URL is only for GET");
+  if (s.blob === null) throw new TypeError("fetch: the blob: URL is not known here, or was revoked");
+  return PromiseResolve(internal.newResponse(internal.blobResponse(s.blob, withoutFragment(requestURL(s)))));
+}
+
+// answerHere is the promise of a response that needs no network, or null.
+function answerHere(s) {
+  const url = requestURL(s);
+  if (StringPrototypeStartsWith(url, "data:")) return fetchData(s);
+  return StringPrototypeStartsWith(url, "blob:") ? fetchBlob(s) : null;
+}
+
 // verified follows the promise of a response, which it reads whole, and rejects when the body is not what integrity says.
 function verified(answer, integrity) {
   const { promise, reject, resolve } = newCapability();
@@ -260,7 +270,7 @@ const operations = {
       requireArguments(arguments.length, 1, "fetch");
       const request = new Request(input, init);
       const s = requestState(request);
-      const answer = StringPrototypeStartsWith(requestURL(s), "data:") ? fetchData(s) : begin(request);
+      const answer = answerHere(s) ?? begin(request);
       const integrity = internal.integrityOf(s.extras.integrity);
       return integrity === null ? answer : verified(answer, integrity);
     } catch (error) {

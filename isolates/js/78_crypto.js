@@ -3,7 +3,7 @@
 "use strict";
 
 const {
-  NumberPrototypeToString, TypeError, TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetTag, Uint8Array,
+  ArrayBuffer, NumberPrototypeToString, TypeError, TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetTag, Uint8Array,
 } = primordials;
 const {
   DOMException, QuotaExceededError, TOKEN, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject, isView,
@@ -20,6 +20,21 @@ function isIntegerArray(value) {
   for (let i = 0; i < integerArrays.length; i++) if (integerArrays[i] === tag) return true;
   return false;
 }
+
+// randomUUID makes its buffer itself: V8 makes that of a small array when it is first asked for, and gives up where there is no room.
+function randomUUID() {
+  const bytes = new Uint8Array(new ArrayBuffer(16));
+  random(bytes);
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  let out = "";
+  for (let i = 0; i < 16; i++) {
+    if (i === 4 || i === 6 || i === 8 || i === 10) out += "-";
+    out += (bytes[i] < 16 ? "0" : "") + NumberPrototypeToString(bytes[i], 16);
+  }
+  return out;
+}
+internal.randomUUID = randomUUID;
 
 class Crypto {
   #brand = true;
@@ -42,16 +57,7 @@ class Crypto {
   }
   randomUUID() {
     if (!(#brand in this)) throw illegalInvocation("Crypto");
-    const bytes = new Uint8Array(16);
-    random(bytes);
-    bytes[6] = (bytes[6] & 0x0f) | 0x40;
-    bytes[8] = (bytes[8] & 0x3f) | 0x80;
-    let out = "";
-    for (let i = 0; i < 16; i++) {
-      if (i === 4 || i === 6 || i === 8 || i === 10) out += "-";
-      out += (bytes[i] < 16 ? "0" : "") + NumberPrototypeToString(bytes[i], 16);
-    }
-    return out;
+    return randomUUID();
   }
 }
 defineInterface(Crypto, "Crypto");

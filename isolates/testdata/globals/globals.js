@@ -8,7 +8,7 @@ const ecmascript = ["AggregateError", "Array", "ArrayBuffer", "AsyncDisposableSt
   "WeakRef", "WeakSet", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape", "eval", "globalThis",
   "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape"];
 
-const interfaces = ["AbortController", "AbortSignal", "Blob", "ByteLengthQueuingStrategy", "CloseEvent", "CompressionStream", "CountQueuingStrategy", "Crypto", "CryptoKey",
+const interfaces = ["AbortController", "AbortSignal", "Blob", "BroadcastChannel", "ByteLengthQueuingStrategy", "CloseEvent", "CompressionStream", "CountQueuingStrategy", "Crypto", "CryptoKey",
   "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventSource", "EventTarget", "File", "FormData", "Headers", "MessageChannel", "MessageEvent", "MessagePort", "Navigator", "Performance", "PerformanceEntry", "PerformanceMark",
   "PerformanceMeasure", "PerformanceObserver", "PerformanceObserverEntryList",
   "PromiseRejectionEvent", "QuotaExceededError", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader",
@@ -109,7 +109,7 @@ test("operations are enumerable functions", () => {
 });
 
 test("constructors have the lengths of their required arguments", () => {
-  const lengths = { AbortController: 0, AbortSignal: null, Blob: 0, ByteLengthQueuingStrategy: 1, CountQueuingStrategy: 1, CustomEvent: 1,
+  const lengths = { AbortController: 0, AbortSignal: null, Blob: 0, BroadcastChannel: 1, ByteLengthQueuingStrategy: 1, CountQueuingStrategy: 1, CustomEvent: 1,
     DOMException: 0, ErrorEvent: 1, Event: 1, EventSource: 1, EventTarget: 0, File: 2, FormData: 0, Headers: 0, MessageChannel: 0, MessageEvent: 1, PerformanceMark: 1, PromiseRejectionEvent: 2, QuotaExceededError: 0, ReadableStream: 0,
     ReadableStreamBYOBReader: 1, ReadableStreamDefaultReader: 1, Request: 1, Response: 0, TextDecoder: 0, TextEncoder: 0,
     TransformStream: 0, URL: 1, URLSearchParams: 0, WritableStream: 0, WritableStreamDefaultWriter: 1 };
