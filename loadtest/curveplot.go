@@ -21,19 +21,20 @@ func curveChapter(name string, cases []*Result) chapter {
 
 // curveColumns are the metrics in a curve's table. That of the cores tell whether the machine was busy.
 func curveColumns() []string {
-	return []string{"cpu µs/event", "fleet µs/event", "nats µs/event", "fleet cores", "nats cores", "load cores", "foreign cores", "fleet peak MB"}
+	return []string{"p99 ms", "warm %", "cpu µs/event", "fleet µs/event", "nats µs/event", "fleet cores", "nats cores", "load cores", "foreign cores", "fleet peak MB"}
 }
 
-// table has a row for each size of each line. × is what the events/s are of those of the line's first size.
+// table has a row for each size of each line. × is what the events/s, or p50, are of those of the line's first size.
 func (c *curve) table(cases []*Result) table {
 	columns := slices.DeleteFunc(metrics(), func(m metric) bool {
 		_, ok := cases[0].summary(m.name)
 		return !ok || !slices.Contains(curveColumns(), m.name)
 	})
-	head := []string{c.axis, "events/s", "×"}
+	head := []string{c.axis, c.headline(), "×"}
 	for _, m := range columns {
 		head = append(head, m.name)
 	}
+	digits := metrics()[slices.IndexFunc(metrics(), func(m metric) bool { return m.name == c.headline() })].digits
 	t := table{append(head, "±", "rounds")}
 	for _, line := range lineNames(cases) {
 		var base float64
@@ -41,11 +42,11 @@ func (c *curve) table(cases []*Result) table {
 			if one.Line != line {
 				continue
 			}
-			rate, _ := one.summary("events/s")
+			rate, _ := one.summary(c.headline())
 			if base == 0 {
 				base = rate.median
 			}
-			cells := []string{strings.TrimSpace(c.text(one.At) + " " + line), fmt.Sprintf("%.0f", rate.median), fmt.Sprintf("%.2f", rate.median/base)}
+			cells := []string{strings.TrimSpace(c.text(one.At) + " " + line), fmt.Sprintf("%.*f", digits, rate.median), fmt.Sprintf("%.2f", rate.median/base)}
 			for _, m := range columns {
 				s, _ := one.summary(m.name)
 				cells = append(cells, fmt.Sprintf("%.*f", m.digits, s.median))
@@ -69,8 +70,11 @@ func lineNames(cases []*Result) []string {
 
 // svg draws events/s above CPU time per event. Sizes lie side by side, each as far from the next.
 func (c *curve) svg(cases []*Result) string {
-	rate := c.panel(cases, []string{"events/s"})
+	rate := c.panel(cases, []string{c.headline()})
 	rate.title, rate.yLabel = "events per second, median and range of rounds", "events/s"
+	if c.loadOf() == openLoop {
+		rate.title, rate.yLabel = "p50, ms, median and range of rounds", "ms"
+	}
 	cost := c.panel(cases, []string{"fleet µs/event", "nats µs/event"})
 	cost.title, cost.yLabel = "CPU time per event of the fleet and of nats-server, µs", "µs"
 	if _, ok := cases[0].summary("cpu µs/event"); ok {
@@ -83,7 +87,7 @@ func (c *curve) svg(cases []*Result) string {
 // of is whose a metric is, "" where there is but one.
 func of(name string) string {
 	who, _, _ := strings.Cut(name, " µs/event")
-	if who == "events/s" || who == "cpu" {
+	if who == "events/s" || who == "p50 ms" || who == "cpu" {
 		return ""
 	}
 	return who

@@ -1,24 +1,27 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// curve is a scenario over the size of something. It is measured at saturation, beside one nats-server.
+// curve is a scenario over the size of something. It is measured beside one nats-server.
 type curve struct {
 	name, about string
 	axis        string   // what the size is of
 	at          []int    // sizes
 	lines       []string // of one plot; a single "" when there is but one
+	load        string   // "": saturation
 	scenario    func(at int, line string) scenario
 	label       func(at int) string // nil: the number
 }
@@ -41,6 +44,8 @@ func curves() []curve {
 	return []curve{
 		{name: "owners", axis: "owners", at: []int{1, 10, 100, 1000, 10_000}, about: "echo of so many owners in turn; there is room for 500 isolates", scenario: overOwners},
 		{name: "workers", axis: "workers deployed", at: []int{1, 100, 1000, 10_000}, about: "echo of one worker beside so many that have no events", scenario: overWorkers},
+		{name: "active", axis: "workers of one owner", at: []int{1, 8, 9, 50, 500}, load: openLoop, scenario: overActive,
+			about: "echo of so many workers of one owner in turn, 200 events/s; warm is the share of events that found a context of their worker"},
 		{name: "threads", axis: "threads", at: threadCounts(runtime.NumCPU()), about: "echo of one owner on so many threads: isolates pinned to threads, and isolates that threads share",
 			lines: []string{string(events.Pinned), string(events.Shared)}, scenario: overThreads},
 		{name: "body", axis: "body", at: []int{0, 1 << 10, 16 << 10, 64 << 10, biggestBody}, about: "a body of that size goes in and comes back", scenario: overBodies, label: size},
@@ -59,6 +64,10 @@ func overOwners(at int, _ string) scenario {
 
 func overWorkers(at int, _ string) scenario {
 	return scenario{name: "echo", parts: []part{echo()}, owners: 1, deployed: at, events: curveEvents, warm: true}
+}
+
+func overActive(at int, _ string) scenario {
+	return scenario{name: "echo", parts: copies(echo(), at), owners: 1, rate: 200, warm: true}
 }
 
 func overThreads(at int, line string) scenario {
@@ -114,6 +123,16 @@ func grouped(n int) string {
 	return text
 }
 
+func (c *curve) loadOf() string { return cmp.Or(c.load, saturation) }
+
+// headline is the metric that the curve is of first.
+func (c *curve) headline() string {
+	if c.loadOf() == openLoop {
+		return "p50 ms"
+	}
+	return "events/s"
+}
+
 func (c *curve) text(at int) string {
 	if c.label != nil {
 		return c.label(at)
@@ -156,7 +175,7 @@ func newCurvesCommand() *cobra.Command {
 	o.repeats = 1
 	names, quick := []string{"all"}, false
 	c := &cobra.Command{
-		Use: "curves", Short: "Measure events/s and CPU per event over owners, workers, threads, bodies, processes and backlog", Args: cobra.NoArgs,
+		Use: "curves", Short: "Measure events/s, p50 and CPU per event over owners, workers, threads, bodies, processes and backlog", Args: cobra.NoArgs,
 		Long: "Measures each curve at each of its sizes, round by round. Three rounds of all take about 15 minutes on a quiet machine of two cores.\n\n" + describeCurves(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
@@ -206,7 +225,10 @@ func (o *options) curveCases(names []string, quick bool) ([]Case, error) {
 			for _, line := range append(c.lines, "")[:max(1, len(c.lines))] {
 				sc := c.scenario(at, line)
 				sc.events = min(sc.events, most)
-				one := o.newCase(&sc, saturation, topologyOne, max(1, sc.processes))
+				if quick {
+					sc.length = time.Second
+				}
+				one := o.newCase(&sc, c.loadOf(), topologyOne, max(1, sc.processes))
 				one.Curve, one.At, one.Line, one.Pending = c.name, at, line, min(sc.pending, most)
 				list = append(list, one)
 			}

@@ -26,17 +26,18 @@ func TestCurves(t *testing.T) {
 	var cases []Case
 	for _, c := range all {
 		switch c.Name() {
-		case "workers=100", "threads=2 pinned", "threads=2 shared", "processes=2", "backlog=10", "body=0":
+		case "workers=100", "active=8", "threads=2 pinned", "threads=2 shared", "processes=2", "backlog=10", "body=0":
 			cases = append(cases, c)
 		}
 	}
-	require.Len(t, cases, 6)
+	require.Len(t, cases, 7)
 	var out bytes.Buffer
 	require.NoError(t, measure(t.Context(), &out, o, cases))
 	require.Regexp(t, `(?m)^ +2 shared +[1-9]`, out.String())
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "### Workers deployed\n\nEcho of one worker beside so many that have no events.\n")
+	require.Regexp(t, `(?m)^\| 8 \| [0-9.]+ \| 1.00 \| [0-9.]+ \| (9[0-9]|100)\.[0-9]`, string(text), "eight workers of one owner are warm")
 	require.Contains(t, string(text), "![Processes](img/curves/processes.svg)")
 	require.Contains(t, string(text), "What bends them.")
 	require.FileExists(t, filepath.Join(dir, "img", "curves", "backlog.svg"))
@@ -67,7 +68,7 @@ func TestCurveCases(t *testing.T) {
 		names[c.Name()] = true
 		sc, err := scenarioOf(c)
 		require.NoError(t, err)
-		require.NotZero(t, c.Events)
+		require.NotZero(t, c.Events+c.Rate, c.Name())
 		require.Equal(t, sc.pending, c.Pending, c.Name())
 		body := sc.parts[0].body(nil, 3)
 		require.LessOrEqual(t, len(body), biggestBody, c.Name())
@@ -75,7 +76,7 @@ func TestCurveCases(t *testing.T) {
 			require.Len(t, body, c.At)
 		}
 	}
-	for _, want := range []string{"owners=10000", "workers=10000", "threads=2 shared", "body=1000000", "processes=4", "backlog=1000000"} {
+	for _, want := range []string{"owners=10000", "workers=10000", "active=500", "threads=2 shared", "body=1000000", "processes=4", "backlog=1000000"} {
 		require.Contains(t, names, want)
 	}
 	quick, err := o.curveCases([]string{"backlog"}, true)

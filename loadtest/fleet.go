@@ -109,6 +109,23 @@ func (f *fleet) metric(ctx context.Context, name string) (float64, error) {
 	return sum, nil
 }
 
+// warmth is how many events have found a context of their worker, and how many contexts were made.
+type warmth struct{ hits, made float64 }
+
+func (f *fleet) warmth(ctx context.Context) (w warmth, err error) {
+	if w.hits, err = f.metric(ctx, "pinwheel_context_warm_hits_total"); err != nil {
+		return w, err
+	}
+	w.made, err = f.metric(ctx, "pinwheel_context_cold_starts_total")
+	return w, err
+}
+
+// since is the share of warm events since before, in percent.
+func (w warmth) since(before warmth) float64 {
+	hits, made := w.hits-before.hits, w.made-before.made
+	return 100 * hits / max(1, hits+made)
+}
+
 // awaitWorkers waits until every process has taken up n workers.
 func (f *fleet) awaitWorkers(ctx context.Context, n, processes int) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)

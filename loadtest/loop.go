@@ -66,11 +66,23 @@ func (r *runner) openLoop(ctx context.Context, s *site, sc *scenario, c Case) (*
 	if err := l.warm(ctx, warm, c.Rate); err != nil {
 		return nil, err
 	}
+	var before, after warmth
+	if c.Curve != "" {
+		if before, err = s.fleet.warmth(ctx); err != nil {
+			return nil, err
+		}
+	}
 	p, err := l.run(ctx, warm, n, c.Rate)
 	if err != nil {
 		return nil, err
 	}
 	round := l.report(p)
+	if c.Curve != "" {
+		if after, err = s.fleet.warmth(ctx); err != nil {
+			return nil, err
+		}
+		round.Metrics["warm %"] = after.since(before)
+	}
 	if err := s.settled(ctx, r.o.patience); err != nil {
 		l.judge.note("%v", err)
 	}

@@ -24,6 +24,7 @@ func metrics() []metric {
 		{"p99 first 5 s ms", false, 2, true},
 		{"p99 alone ms", false, 2, true},
 		{"p99 beside/alone", false, 2, true},
+		{"warm %", true, 1, true},
 		{"lag p99 ms", false, 3, true},
 		{"cpu µs/event", false, 1, true}, // of a benchmark's process
 		{"fleet µs/event", false, 1, true},

@@ -40,17 +40,36 @@ type part struct {
 	mode   events.Mode
 	kind   events.Kind
 	weight int // of so many of all weights' sum
+	copy   int // 0, or the number of one of several workers with the same code
 	body   func(b []byte, id int) []byte
 	reply  func(b []byte, id int) []byte // exactly so
 }
 
 // name of the worker: a file in two modes is two workers.
 func (p part) name() string {
+	if p.copy > 0 {
+		return fmt.Sprintf("%s-%d", p.deployed(), p.copy)
+	}
+	return p.deployed()
+}
+
+// deployed is the worker that all copies are of.
+func (p part) deployed() string {
 	base, _, _ := strings.Cut(p.worker, ".")
 	if p.mode == "" {
 		return base
 	}
 	return base + "-" + string(p.mode)
+}
+
+// copies are n workers that are p.
+func copies(p part, n int) []part {
+	list := make([]part, n)
+	for i := range list {
+		list[i] = p
+		list[i].copy = i + 1
+	}
+	return list
 }
 
 func both() []string { return []string{saturation, openLoop} }

@@ -41,13 +41,13 @@ func (s *shelf) deploy(ctx context.Context, url string, js jetstream.JetStream, 
 			continue
 		}
 		seen[p.name()] = true
-		record := s.records[p.name()]
+		record := s.records[p.deployed()]
 		if record == nil {
 			var err error
 			if record, err = s.first(ctx, url, js, p, owner(0)); err != nil {
 				return 0, err
 			}
-			s.records[p.name()] = record
+			s.records[p.deployed()] = record
 		}
 		if err := copyRecord(ctx, js, record, p.name(), owner, owners); err != nil {
 			return 0, fmt.Errorf("deploy %s: %w", p.name(), err)
@@ -66,17 +66,17 @@ func (s *shelf) first(ctx context.Context, url string, js jetstream.JetStream, p
 	if p.mode != "" {
 		text = append([]byte("// @mode "+string(p.mode)+"\n"), text...)
 	}
-	files := map[string][]byte{p.name() + ".mjs": text}
+	files := map[string][]byte{p.deployed() + ".mjs": text}
 	base, _, _ := strings.Cut(p.worker, ".")
 	if manifest, err := workerFiles.ReadFile("workers/" + base + ".pinwheel.json"); err == nil {
-		files[p.name()+".pinwheel.json"] = manifest
+		files[p.deployed()+".pinwheel.json"] = manifest
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), text, 0o600); err != nil {
 			return nil, err
 		}
 	}
-	args := []string{"deploy", filepath.Join(s.dir, p.name()+".mjs"), "--owner", owner}
+	args := []string{"deploy", filepath.Join(s.dir, p.deployed()+".mjs"), "--owner", owner}
 	for name, value := range s.vars {
 		args = append(args, "--var", name+"="+value)
 	}
@@ -89,7 +89,7 @@ func (s *shelf) first(ctx context.Context, url string, js jetstream.JetStream, p
 	if err != nil {
 		return nil, err
 	}
-	entry, err := kv.Get(ctx, owner+"."+p.name())
+	entry, err := kv.Get(ctx, owner+"."+p.deployed())
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +102,7 @@ func copyRecord(ctx context.Context, js jetstream.JetStream, record map[string]j
 	for i := range owners {
 		// The hash in it is over code and manifest, so it is right whoever the owner is.
 		record["owner"], _ = json.Marshal(owner(i)) // a string: no error
+		record["name"], _ = json.Marshal(worker)
 		text, err := json.Marshal(record)
 		if err != nil {
 			return err
