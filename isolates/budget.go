@@ -22,9 +22,9 @@ const (
 )
 
 // mostHeapMB is the largest budget for so many threads: beside the slack, each may be in an isolate that is about to grow to
-// its limit.
+// its limit, and by as much beyond as others in it may have.
 func mostHeapMB(threads int) int {
-	return max(cageMB-slackMB-threads*events.DefaultLimits.HeapMB, 512)
+	return max(cageMB-slackMB-threads*(events.DefaultLimits.HeapMB+crowdBytes>>20), 512)
 }
 
 // ownerUse is what an owner has in the process: isolates, and bytes in them and held for them.
@@ -71,11 +71,20 @@ func (t *thread) room(w *events.Worker) bool {
 		}
 	}
 	for int(t.pool.live.Load()) >= cfg.MaxIsolates-cfg.spares() || t.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
-		if !t.evictShared("") && !t.evict() {
+		if !t.evictFor(w.Owner) {
 			return false
 		}
 	}
-	return t.count < t.maxIsolates || t.evict()
+	return t.count < t.maxIsolates || t.evictFor(w.Owner)
+}
+
+// vacant reports whether there is room for one isolate more of w as things are.
+func (t *thread) vacant(w *events.Worker) bool {
+	cfg := &t.pool.cfg
+	n, bytes := t.pool.ownerUse(w.Owner)
+	mostN, mostBytes := t.pool.share(w.Owner)
+	return n < mostN && bytes+freshHeap <= mostBytes && t.count < t.maxIsolates &&
+		int(t.pool.live.Load()) < cfg.MaxIsolates-cfg.spares() && t.pool.inUse()+freshHeap <= int64(cfg.HeapMB)<<20
 }
 
 // evict closes the isolate that has been idle the longest; those of persistent workers come last.

@@ -75,10 +75,10 @@ func TestOwnersShare(t *testing.T) {
 }
 
 func TestConfigBudgets(t *testing.T) {
-	require.Equal(t, 4096-512-2*128, DefaultConfig(2).OrDefault().HeapMB)
+	require.Equal(t, 4096-512-2*144, DefaultConfig(2).OrDefault().HeapMB)
 	c := DefaultConfig(4)
 	c.HeapMB = 4000
-	require.EqualError(t, c.Validate(), "isolates: HeapMB is 4000: it is 64 to 3072")
+	require.EqualError(t, c.Validate(), "isolates: HeapMB is 4000: it is 64 to 3008")
 }
 
 // What isolates took goes back to the operating system when they are closed.

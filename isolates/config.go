@@ -23,7 +23,7 @@ type Config struct {
 	// OwnerMaxIsolates and OwnerHeapMB are the most that one owner may have of both. Zero means half.
 	OwnerMaxIsolates int
 	OwnerHeapMB      int
-	// ContextsPerIsolate is how many contexts of one owner share an isolate.
+	// ContextsPerIsolate is how many contexts of one owner share an isolate at most. Fewer do when they are not small (crowdBytes).
 	ContextsPerIsolate int
 	// ContextMaxReuses is after how many events it is looked whether a context is to be made anew, so that what a guest
 	// keeps cannot grow for ever: it is when its isolate takes more than ContextKeepMB (docs/adr/0010).
@@ -61,7 +61,7 @@ const (
 // DefaultConfig is what a process has that was told nothing.
 func DefaultConfig(threads int) Config {
 	return Config{
-		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 8, ContextMaxReuses: 1000, ContextKeepMB: 32, MaxParked: 4,
+		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 64, ContextMaxReuses: 1000, ContextKeepMB: 32, MaxParked: 4,
 		SpareIsolates: 2, CodeCacheBytes: 64 << 20,
 	}
 }

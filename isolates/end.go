@@ -43,14 +43,14 @@ func (t *thread) end(r *run, e events.End) {
 	switch {
 	case iso.mode == events.Persistent:
 		t.leftPersistent(g, r)
-		t.tally.sampleHeap(iso, iso.used, heapEvery)
+		t.look(iso, g, iso.used, heapEvery)
 	case iso.mode == events.Oneshot:
 		t.spent = append(t.spent, iso)
 	case !clean:
 		t.tally.discards.inc(discardReason(r, e))
 		t.dropGuest(g)
 	default:
-		t.tally.sampleHeap(iso, iso.used, heapEvery)
+		t.look(iso, g, iso.used, heapEvery)
 	}
 	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
 		t.lent = append(t.lent, iso)
@@ -74,7 +74,7 @@ func (t *thread) worn(g *guest) bool {
 	if g.life != nil || g.uses == 0 || g.uses%cfg.ContextMaxReuses != 0 {
 		return false
 	}
-	t.tally.sampleHeap(g.isolate, time.Now(), 0)
+	t.look(g.isolate, g, time.Now(), 0)
 	return g.isolate.heap > int64(cfg.ContextKeepMB)<<20
 }
 

@@ -27,6 +27,10 @@ type isolate struct {
 	tally   *useTally // its owner's on this thread
 	heap    int64     // its size in bytes when last asked
 	sampled time.Time // when that was
+
+	unlooked  time.Duration // that turns have taken since
+	collected int64         // its size when garbage was collected last between runs
+	others    int64         // what V8 was told to be of others than the one that runs
 }
 
 // guest is a context with one worker's module in it. Between events it is idle and warm.
@@ -37,6 +41,8 @@ type guest struct {
 	runs     []*run // under way in it: at most one, but for a persistent context
 	loader   *run   // the run that evaluates its module
 	uses     int
+	used     time.Time       // when a run in it began last
+	size     int64           // bytes of the isolate that are taken to be its own
 	loaded   bool            // its module is evaluated
 	state    v8x.ModuleState // after the latest step of that
 	closed   bool
@@ -71,30 +77,56 @@ func (t *thread) acquire(w *events.Worker, mode events.Mode) (*guest, error) {
 	return t.reuse(w, mode)
 }
 
-// reuse takes a warm context of that version, else makes a new one in an isolate of the owner, else in a new isolate,
-// for which the one idle the longest may have to go.
+// reuse takes a warm context of that version, else makes a new one.
 func (t *thread) reuse(w *events.Worker, mode events.Mode) (*guest, error) {
-	own := t.isolates[w.Owner]
-	for _, iso := range own {
+	for _, iso := range t.isolates[w.Owner] {
 		if iso.mode != mode {
 			continue
 		}
-		if g := iso.warm(w); g != nil {
+		g := iso.warm(w)
+		if g == nil {
+			continue
+		}
+		if t.stays(g) {
 			t.tally.warmHit(g)
 			return g, nil
 		}
+		// It goes to where it has room. What is left has the more.
+		t.tally.discards.inc(discardRoom)
+		t.dropGuest(g)
+		break
 	}
+	return t.settle(w, mode)
+}
+
+// settle makes a context in an isolate of the owner that has room, else in a new one for which nobody has to go; else in place of the one of the owner's
+// that was used the longest ago, or in a new isolate for which idle ones go.
+func (t *thread) settle(w *events.Worker, mode events.Mode) (*guest, error) {
+	t.dropOutdated(w, time.Now())
 	heapMB := t.pool.limits(w).HeapMB
-	for _, iso := range own {
-		if iso.mode != mode || iso.heapMB != heapMB || iso.away {
-			continue
-		}
-		if len(iso.guests) >= t.pool.cfg.ContextsPerIsolate && !t.dropIdleGuest(iso) {
-			continue
-		}
-		return t.newGuest(iso, w)
+	own := slices.DeleteFunc(slices.Clone(t.isolates[w.Owner]), func(iso *isolate) bool {
+		return iso.mode != mode || iso.heapMB != heapMB || iso.away
+	})
+	if i := slices.IndexFunc(own, t.hasRoom); i >= 0 {
+		return t.newGuest(own[i], w)
 	}
-	return t.fresh(w, mode)
+	if t.vacant(w) {
+		return t.newGuest(t.newIsolate(w, mode), w)
+	}
+	if g := t.idlestGuest(own); g != nil {
+		t.tally.discards.inc(discardRoom)
+		t.dropGuest(g)
+		return t.newGuest(g.isolate, w)
+	}
+	if t.room(w) {
+		return t.newGuest(t.newIsolate(w, mode), w)
+	}
+	for _, iso := range own {
+		if !iso.closed && t.thin(iso) && (t.hasRoom(iso) || t.collect(iso) && t.hasRoom(iso)) {
+			return t.newGuest(iso, w)
+		}
+	}
+	return nil, nil
 }
 
 // warm is an idle context of that version.
@@ -161,6 +193,7 @@ func (t *thread) newGuest(iso *isolate, w *events.Worker) (*guest, error) {
 	g := &guest{isolate: iso, worker: w, ctx: ctx}
 	iso.guests = append(iso.guests, g)
 	t.tally.contextMade(g)
+	t.look(iso, g, time.Now(), 0)
 	vars := make([]string, 0, 2*len(w.Vars))
 	for name, value := range w.Vars {
 		vars = append(vars, name, value)
@@ -180,6 +213,7 @@ func (t *thread) newGuest(iso *isolate, w *events.Worker) (*guest, error) {
 // enlist and delist keep count of the runs in a context.
 func (t *thread) enlist(g *guest, r *run, now time.Time) {
 	g.runs = append(g.runs, r)
+	g.used = now
 	g.isolate.busy++
 	g.isolate.used = now
 	t.tally.entered(g, g.isolate.busy)
@@ -211,18 +245,6 @@ func (t *thread) dropGuest(g *guest) {
 	}
 	t.freed = true
 	t.tally.contextClosed(g)
-}
-
-// dropIdleGuest makes room in an isolate by closing an idle context of another worker or version.
-func (t *thread) dropIdleGuest(iso *isolate) bool {
-	for _, g := range iso.guests {
-		if len(g.runs) == 0 {
-			t.tally.discards.inc(discardRoom)
-			t.dropGuest(g)
-			return true
-		}
-	}
-	return false
 }
 
 // dropIsolate closes an isolate and all its contexts, in which nothing runs.

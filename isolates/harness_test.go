@@ -169,13 +169,16 @@ func (b *bench) lines() []string {
 }
 
 // start hands over an event.
-func (b *bench) start(w *events.Worker, e *events.Event) *outcome {
+func (b *bench) start(w *events.Worker, e *events.Event) *outcome { return b.startIn(w, e, b.own) }
+
+// startIn says whether the event gets an isolate of its own.
+func (b *bench) startIn(w *events.Worker, e *events.Event, own bool) *outcome {
 	if w.Mode == "" && b.mode != "" {
 		mine := *w
 		mine.Mode = b.mode
 		w = &mine
 	}
-	a := &events.Attempt{Event: e, Worker: w, Number: 1, Own: b.own}
+	a := &events.Attempt{Event: e, Worker: w, Number: 1, Own: own}
 	o := &outcome{replied: make(chan struct{}), ended: make(chan struct{})}
 	b.mu.Lock()
 	b.seq++

@@ -172,16 +172,26 @@ type ordeal struct {
 func (a arena) suffer(s *script) (r ordeal, err error) {
 	parked, strayed := a.pool.parked.Load(), a.pool.strayed.Load()
 	stop := a.watchNeighbours()
-	w, start := s.worker(), time.Now()
+	start := time.Now()
+	workers := make([]*events.Worker, s.workers)
+	for i := range workers {
+		workers[i] = s.worker()
+		workers[i].Name = fmt.Sprint("w", i)
+	}
 	if r.Limit = hostileCPU; s.load {
 		r.Limit = loadCPU
 	}
-	for range s.events {
-		o := a.start(w, s.event())
-		select {
-		case <-o.ended:
-		case <-time.After(patience):
-			return r, fmt.Errorf("it does not end")
+	begun := make([]*outcome, s.workers)
+	for n := range s.events * s.workers {
+		i := n % s.workers
+		if i == 0 {
+			for i, w := range workers {
+				begun[i] = a.start(w, s.event())
+			}
+		}
+		o, err := a.outcome(begun[i], workers[i], s)
+		if err != nil {
+			return r, err
 		}
 		r.Outcomes = append(r.Outcomes, outcomeOf(s, o))
 		r.EndedBy = limitOf(s, o)
@@ -209,6 +219,22 @@ func (a arena) suffer(s *script) (r ordeal, err error) {
 	r.Log = r.Log[max(0, len(r.Log)-10):]
 	r.Parked, r.Strayed = int(a.pool.parked.Load()-parked), int(a.pool.strayed.Load()-strayed)
 	return r, nil
+}
+
+// outcome waits for the end of an event. One that others in its isolate have cut short runs again, as dispatch has it: in the end in an isolate of its own.
+func (a arena) outcome(o *outcome, w *events.Worker, s *script) (*outcome, error) {
+	for range 3 {
+		select {
+		case <-o.ended:
+		case <-time.After(patience):
+			return nil, fmt.Errorf("it does not end")
+		}
+		if !o.end.Interrupted || s.workers == 1 {
+			break
+		}
+		o = a.startIn(w, s.event(), true)
+	}
+	return o, nil
 }
 
 // outcomeOf is how an attempt ended, in a word.

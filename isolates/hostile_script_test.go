@@ -28,6 +28,7 @@ type script struct {
 	kind             events.Kind
 	mode             events.Mode // "" is pinned
 	events           int         // how many one after the other
+	workers          int         // so many workers have its code, and an event at once
 	parks            bool        // V8 gives up its thread, by a fatal error
 	endless          bool        // a builtin that looks at nothing keeps its thread
 	strays           bool        // the same, but it comes to an end
@@ -44,7 +45,7 @@ func readScripts(t *testing.T) []script {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		name := strings.TrimSuffix(strings.TrimPrefix(path, "testdata/hostile_scripts/"), ".js")
-		s := script{name: name, code: string(text), kind: events.Fetch, events: 1}
+		s := script{name: name, code: string(text), kind: events.Fetch, events: 1, workers: 1}
 		for i, line := range strings.Split(s.code, "\n") {
 			if !strings.HasPrefix(line, "// ") {
 				break
@@ -72,6 +73,10 @@ func (s *script) header(t *testing.T, i int, line string) {
 		n, err := strconv.Atoi(value)
 		require.NoError(t, err)
 		s.events = n
+	case key == "workers":
+		n, err := strconv.Atoi(value)
+		require.NoError(t, err)
+		s.workers = n
 	case key == "many":
 		n, template, _ := strings.Cut(value, " ")
 		times, err := strconv.Atoi(n)

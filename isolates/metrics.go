@@ -45,6 +45,7 @@ var (
 	descCold      = desc("context_cold_starts_total", "Contexts made.")
 	descDiscards  = desc("context_discards_total", "Contexts thrown away, by reason: that of a failure, or reuses, interrupted, room, idle, ttl, removed.", "reason")
 	descEvictions = desc("isolate_evictions_total", "Idle isolates closed to make room for another.")
+	descCollected = desc("isolate_collections_total", "Collections of garbage in isolates before a run, which is not charged for them.")
 	descKills     = desc("isolate_kills_total", "Isolates closed because an event in them passed a limit.", "reason")
 	descSpare     = desc("isolate_spares_total", "Isolates that were needed, by whether one had been made in advance: used, missed.", "outcome")
 	descCode      = desc("code_cache_bytes", "Memory taken by what V8 compiled of workers, kept for later contexts.")
@@ -56,7 +57,7 @@ var (
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descIsolates, descMost, descContexts, descHeap, descHeld, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descKills,
+		descIsolates, descMost, descContexts, descHeap, descHeld, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descCollected, descKills,
 		descParked, descSpare, descCode, descCodeHits, descCodeBad,
 	} {
 		ch <- d
@@ -84,6 +85,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count(descWarm, s.WarmHits)
 	count(descCold, s.ColdStarts)
 	count(descEvictions, s.Evictions)
+	count(descCollected, s.Collections)
 	count(descParked, uint64(s.Parked))
 	count(descSpare, s.Spares.Used, "used")
 	count(descSpare, s.Spares.Missed, "missed")

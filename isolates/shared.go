@@ -25,7 +25,7 @@ func (t *thread) borrow(w *events.Worker) {
 	}
 	c := &t.pool.commons
 	c.mu.Lock()
-	i := c.find(w, t.pool.limits(w).HeapMB)
+	i := c.find(w, t.pool.limits(w).HeapMB, t.pool.cfg.ContextsPerIsolate)
 	if i < 0 || t.count >= t.maxIsolates {
 		c.mu.Unlock()
 		return
@@ -33,10 +33,11 @@ func (t *thread) borrow(w *events.Worker) {
 	iso := c.remove(i)
 	c.mu.Unlock()
 	t.take(iso)
+	t.lent = append(t.lent, iso) // should it not be used after all
 }
 
-// find is the index of the best idle isolate for w, -1 when none will do.
-func (c *commons) find(w *events.Worker, heapMB int) int {
+// find is the index of the best idle isolate for w, -1 when none will do. most is how many contexts one has at most.
+func (c *commons) find(w *events.Worker, heapMB, most int) int {
 	fits := -1
 	for i, iso := range slices.Backward(c.idle) {
 		if iso.owner != w.Owner {
@@ -45,8 +46,7 @@ func (c *commons) find(w *events.Worker, heapMB int) int {
 		if iso.warm(w) != nil {
 			return i
 		}
-		// An idle isolate that is full has contexts that may go.
-		if fits < 0 && iso.heapMB == heapMB {
+		if fits < 0 && iso.heapMB == heapMB && len(iso.guests) < most && iso.heap <= iso.crowd() {
 			fits = i
 		}
 	}

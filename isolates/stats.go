@@ -27,13 +27,14 @@ type Counts struct {
 	Contexts int `json:"contexts"`
 	Running  int `json:"running"` // attempts in a context
 
-	HitRate    float64 `json:"hit_rate"`    // WarmHits / (WarmHits + ColdStarts), 0 of none
-	WarmHits   uint64  `json:"warm_hits"`   // attempts that found a context of their version
-	ColdStarts uint64  `json:"cold_starts"` // contexts made
-	Resets     uint64  `json:"resets"`      // contexts that forgot an event to run another
-	Evictions  uint64  `json:"evictions"`   // idle isolates closed to make room for another
-	HeapBytes  int64   `json:"heap_bytes"`  // of all isolates, each as large as it was when last asked: an estimate
-	HeapMax    int64   `json:"heap_max"`    // what HeapBytes may be; of a thread 0, since all threads share it
+	HitRate     float64 `json:"hit_rate"`    // WarmHits / (WarmHits + ColdStarts), 0 of none
+	WarmHits    uint64  `json:"warm_hits"`   // attempts that found a context of their version
+	ColdStarts  uint64  `json:"cold_starts"` // contexts made
+	Resets      uint64  `json:"resets"`      // contexts that forgot an event to run another
+	Evictions   uint64  `json:"evictions"`   // idle isolates closed to make room for another
+	Collections uint64  `json:"collections"` // of garbage in isolates, before runs
+	HeapBytes   int64   `json:"heap_bytes"`  // of all isolates, each as large as it was when last asked: an estimate
+	HeapMax     int64   `json:"heap_max"`    // what HeapBytes may be; of a thread 0, since all threads share it
 }
 
 // ThreadStats are the figures of a pinned thread.
@@ -79,6 +80,7 @@ func (c *Counts) add(o Counts) {
 	c.Resets += o.Resets
 	c.HeapMax += o.HeapMax
 	c.Evictions += o.Evictions
+	c.Collections += o.Collections
 	c.HeapBytes += o.HeapBytes
 	c.derive()
 }
@@ -118,7 +120,7 @@ func (t *thread) counts() Counts {
 	busy := int(n.busy.Load())
 	c := Counts{
 		Total: t.maxIsolates, Busy: busy, Cached: max(0, int(n.isolates.Load())-busy), Contexts: int(n.contexts.Load()), Running: int(n.running.Load()),
-		WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(), Resets: n.resets.Load(), Evictions: n.evictions.Load(), HeapBytes: n.heap.Load(),
+		WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(), Resets: n.resets.Load(), Evictions: n.evictions.Load(), Collections: n.collections.Load(), HeapBytes: n.heap.Load(),
 	}
 	c.derive()
 	return c

@@ -56,6 +56,7 @@ func (c *reasonCounts) add(m map[string]uint64) {
 type tally struct {
 	isolates, busy, contexts, running, heap atomic.Int64
 	warm, cold, resets, evictions           atomic.Uint64
+	collections                             atomic.Uint64 // of garbage, between runs
 	discards, kills                         reasonCounts
 
 	mu      sync.Mutex // taken when an isolate or context is made, closed or handed on, and by readers
@@ -72,7 +73,7 @@ type useTally struct {
 // inherit takes over what the thread before had counted. What it had is lost with it.
 func (c *tally) inherit(old *tally) {
 	for _, p := range [...]struct{ to, from *atomic.Uint64 }{
-		{&c.warm, &old.warm}, {&c.cold, &old.cold}, {&c.resets, &old.resets}, {&c.evictions, &old.evictions},
+		{&c.warm, &old.warm}, {&c.cold, &old.cold}, {&c.resets, &old.resets}, {&c.evictions, &old.evictions}, {&c.collections, &old.collections},
 	} {
 		p.to.Store(p.from.Load())
 	}

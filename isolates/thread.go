@@ -50,6 +50,7 @@ type thread struct {
 	chores      chores        // what runs are to be told
 	pending     pending       // what follows the turn under way, if that goes away
 	parted      int           // turns that are away
+	collecting  time.Duration // CPU time for garbage that was collected to begin the run
 	unkept      []*guest      // whose code is to be kept
 
 	mu   sync.Mutex

@@ -28,10 +28,14 @@ func (t *thread) begin(a *events.Attempt) bool {
 	r := &run{attempt: a, id: t.lastID, start: now, limits: limits, wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration()}
 	t.running[r] = struct{}{}
 	t.beginning = r
+	t.collecting = 0
 	t.watch.blame(r)
 	g, err := t.acquire(a.Worker, mode)
 	t.watch.blame(nil)
 	t.beginning = nil
+	if t.collecting > 0 { // no run's, and its owner's
+		t.pool.source.Charge(a.Worker.Owner, t.collecting)
+	}
 	if g == nil && err == nil {
 		delete(t.running, r)
 		return false
@@ -44,7 +48,7 @@ func (t *thread) begin(a *events.Attempt) bool {
 	t.enlist(g, r, now)
 	r.warm = g.loaded
 	if !g.loaded {
-		r.cpu += t.watch.spent(now)
+		r.cpu += max(0, t.watch.spent(now)-t.collecting)
 		t.load(r)
 		return true
 	}
@@ -92,6 +96,7 @@ func (t *thread) evaluated(r *run) {
 	case v8x.Evaluated:
 		now := time.Now()
 		r.guest.loaded = true
+		t.look(r.guest.isolate, r.guest, now, 0)
 		t.freed = true // others may wait for it
 		t.alarms.clear(r.deadline)
 		r.deadline = nil
@@ -201,6 +206,7 @@ func (t *thread) settleDown(r *run, why string) {
 func (t *thread) enter(r *run, step step, f func() v8x.Result) {
 	w := t.watch
 	now := time.Now()
+	r.guest.isolate.tellOthers(r.guest)
 	w.begin(r, now, t.farewells)
 	result := f()
 	end := time.Now()
@@ -220,11 +226,15 @@ func (t *thread) leave(x left) {
 	r.cpu += x.cpu
 	r.cpuLeft -= x.cpu
 	t.turned += x.cpu
-	if x.end.Sub(x.start) > lookAfter {
-		t.tally.sampleHeap(iso, x.end, 0)
+	if iso.unlooked += x.end.Sub(x.start); iso.unlooked > lookAfter {
+		iso.unlooked = 0
+		t.look(iso, r.guest, x.end, 0)
 		t.grown = true
 	}
 	flags := iso.v8.Flags()
+	if flags&v8x.HeapLimit != 0 {
+		t.look(iso, r.guest, x.end, 0)
+	}
 	if !r.over {
 		t.aside = 0
 		t.obey(r, result.Out, x.end)
@@ -236,6 +246,8 @@ func (t *thread) leave(x left) {
 	t.startBodies()
 	switch {
 	case x.killed == stopped:
+		t.interrupt(iso)
+	case flags&v8x.HeapLimit != 0 && r.crowdedOut():
 		t.interrupt(iso)
 	case flags&v8x.HeapLimit != 0:
 		t.kill(r, r.memoryFailure())

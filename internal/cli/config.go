@@ -55,7 +55,7 @@ type Config struct {
 	Slots             int   `split_words:"true" default:"64" meaning:"Events in progress on one thread; most of them wait for I/O" allowed:"1 to 10000"`
 	Window            int   `split_words:"true" default:"1024" meaning:"Events that the process holds at once: queued, running, waiting for a retry or being settled" allowed:"32 to 1048576"`
 	MaxIsolates       int   `split_words:"true" default:"500" meaning:"V8 isolates in the process" allowed:"1 to 2000"`
-	HeapMax           Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of all isolates of the process together, and what is held for what runs in them; idle isolates are closed for it. 0: what V8 can hold, 3.5GiB less 128MiB for each thread, background threads too" allowed:"0, or a size from 64MiB to that"`
+	HeapMax           Bytes `split_words:"true" default:"0" meaning:"Heaps and ArrayBuffers of all isolates of the process together, and what is held for what runs in them; idle isolates are closed for it. 0: what V8 can hold, 3.5GiB less 144MiB for each thread, background threads too" allowed:"0, or a size from 64MiB to that"`
 
 	ContextMaxReuses int   `split_words:"true" default:"1000" meaning:"Events after which it is looked whether a context is to be made anew, in the modes pinned and shared" allowed:"1 to 1000000000"`
 	ContextKeep      Bytes `split_words:"true" default:"32MiB" meaning:"Heap of an isolate up to which its contexts are kept on then. 0: none is" allowed:"0, or a size from 1MiB to 4GiB"`

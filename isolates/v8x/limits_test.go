@@ -114,3 +114,42 @@ func TestSetLimitsForLargeValues(t *testing.T) {
 	require.Zero(t, iso.Flags())
 	require.Greater(t, iso.HeapBytes(), uint64(200<<20))
 }
+
+// What is not of whoever runs comes on top of the limit, once, and not more because it is said again.
+func TestSetOthers(t *testing.T) {
+	runtime.LockOSThread()
+	require.NoError(t, start())
+	made := NewIsolate(Limits{Heap: 80 << 20, Buffers: 1 << 20})
+	defer made.Close()
+	want := endOf(t, made)
+	for _, spare := range []bool{false, true} {
+		iso := NewIsolate(Limits{Heap: 64 << 20, Buffers: 1 << 20})
+		if spare {
+			iso.Close()
+			iso = NewIsolate(Limits{Heap: 128 << 20, Buffers: 1 << 20})
+			iso.SetLimits(Limits{Heap: 64 << 20, Buffers: 1 << 20})
+		}
+		for _, mb := range []uint64{16, 2, 16} {
+			iso.SetOthers(mb << 20)
+		}
+		require.InDelta(t, want, endOf(t, iso), 6)
+		iso.Close()
+	}
+}
+
+func TestSetOthersOfBuffers(t *testing.T) {
+	runtime.LockOSThread()
+	require.NoError(t, start())
+	iso := NewIsolate(Limits{Heap: 64 << 20, Buffers: 2 << 20})
+	defer iso.Close()
+	c, err := iso.NewContext(nil)
+	require.NoError(t, err)
+	defer c.Close()
+	c.Module(Source{Name: "m.js", Text: `export default (mb) => new Uint8Array(mb << 20)`})
+	var call Call
+	require.ErrorContains(t, c.Call(call.Reset(50).Number(3).Bytes(), nil).Err, "Array buffer allocation failed")
+	iso.SetOthers(2 << 20)
+	require.NoError(t, c.Call(call.Reset(50).Number(3).Bytes(), nil).Err)
+	iso.SetOthers(0)
+	require.ErrorContains(t, c.Call(call.Reset(50).Number(3).Bytes(), nil).Err, "Array buffer allocation failed")
+}

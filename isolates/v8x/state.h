@@ -14,7 +14,9 @@ struct v8x_isolate {
   v8::Isolate* isolate = nullptr;
   std::atomic<uint32_t> flags{0};
   size_t heap_slack = 0;
-  size_t old_limit = 0;  // of the old generation, when v8x_set_limits asked for more than V8 knows yet
+  size_t old_limit = 0;  // of the old generation: what v8x_set_limits asked for, else what V8 says at its first call
+  size_t buffer_limit = 0;
+  size_t others = 0;  // bytes by which both limits may be passed: v8x_set_others
   Budget* buffers = nullptr;
   size_t scratch = 0;  // bytes that clones under way have serialised: clone.cc
   v8x::Outbox out;

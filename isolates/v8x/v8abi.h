@@ -145,6 +145,7 @@ struct OOMDetails {
 using FatalErrorCallback = void (*)(const char* location, const char* message);
 using OOMErrorCallback = void (*)(const char* location, const OOMDetails&);
 using V8FatalErrorCallback = void (*)(const char* file, int line, const char* message);
+enum class MemoryPressureLevel { kNone, kModerate, kCritical };
 using NearHeapLimitCallback = size_t (*)(void* data, size_t current, size_t initial);
 
 enum PromiseRejectEvent {
@@ -198,6 +199,7 @@ class Isolate {
   static Isolate* GetCurrent();
   void SetHostImportModuleDynamicallyCallback(HostImportModuleDynamicallyCallback);
   void SetHostInitializeImportMetaObjectCallback(HostInitializeImportMetaObjectCallback);
+  void MemoryPressureNotification(MemoryPressureLevel);
   void LowMemoryNotification();
   int64_t AdjustAmountOfExternalAllocatedMemory(int64_t);
   // What every promise reaction takes along from where it was made (AsyncContext).

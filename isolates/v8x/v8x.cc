@@ -73,7 +73,9 @@ constexpr size_t kYoungGeneration = 1536 << 10;
 
 size_t NearHeapLimit(void* data, size_t current_limit, size_t) {
   v8x_isolate* i = static_cast<v8x_isolate*>(data);
-  if (current_limit < i->old_limit) return i->old_limit;
+  if (!i->old_limit) i->old_limit = current_limit;
+  size_t limit = i->old_limit + i->others;
+  if (current_limit < limit) return limit;
   i->flags.fetch_or(V8X_HEAP_LIMIT);
   i->isolate->TerminateExecution();
   return current_limit + i->heap_slack;
@@ -167,6 +169,7 @@ v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   i->isolate = static_cast<v8::Isolate*>(isolate);
   i->heap_slack = heap_slack;
   i->buffers = NewBudget(buffer_limit);
+  i->buffer_limit = buffer_limit;
   i->out.ChargeTo(i->buffers);
   v8::Locker locker(i->isolate);
   i->isolate->AddNearHeapLimitCallback(NearHeapLimit, i);  // V8 asks the last one added: not v8go's
@@ -180,6 +183,7 @@ v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
 }
 
 void v8x_set_limits(v8x_isolate* i, size_t heap, size_t buffer_limit) {
+  i->buffer_limit = buffer_limit;
   LimitBudget(i->buffers, buffer_limit);
   // V8 lowers the limit of an isolate when a callback is removed, to restore what the callback had raised. It never
   // raises it but by a callback: NearHeapLimit does that, when the limit of birth is reached.
@@ -187,6 +191,11 @@ void v8x_set_limits(v8x_isolate* i, size_t heap, size_t buffer_limit) {
   v8::Locker locker(i->isolate);
   i->isolate->RemoveNearHeapLimitCallback(NearHeapLimit, i->old_limit);
   i->isolate->AddNearHeapLimitCallback(NearHeapLimit, i);
+}
+
+void v8x_set_others(v8x_isolate* i, size_t bytes) {
+  i->others = bytes;
+  LimitBudget(i->buffers, i->buffer_limit + bytes);
 }
 
 void v8x_detach(v8x_isolate* i) {
@@ -214,6 +223,14 @@ void v8x_low_memory(v8x_isolate* i) {
   v8::Locker locker(i->isolate);
   i->isolate->Enter();
   i->isolate->LowMemoryNotification();
+  i->isolate->Exit();
+}
+
+void v8x_collect(v8x_isolate* i) {
+  v8::Locker locker(i->isolate);
+  i->isolate->Enter();
+  // One round, and a second where much is left; LowMemoryNotification makes up to seven.
+  i->isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kCritical);
   i->isolate->Exit();
 }
 

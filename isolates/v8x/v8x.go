@@ -130,7 +130,14 @@ func (i *Isolate) HeapBytes() uint64 {
 	return i.v8.GetHeapStatistics().TotalHeapSize + uint64(C.v8x_buffer_bytes(i.ptr))
 }
 
-// CollectGarbage frees what can be freed. It takes milliseconds.
+// SetOthers says how many bytes in the isolate are not of the context that is called next: its heap and its ArrayBuffers may be so much larger
+// than their limits. Owner thread only, between calls.
+func (i *Isolate) SetOthers(bytes uint64) { C.v8x_set_others(i.ptr, C.size_t(bytes)) }
+
+// Collect frees most of what can be freed. It takes about a millisecond for each MB that lives. Owner thread only, between calls.
+func (i *Isolate) Collect() { C.v8x_collect(i.ptr) }
+
+// CollectGarbage frees all that can be freed. It takes several times as long as Collect.
 func (i *Isolate) CollectGarbage() { C.v8x_low_memory(i.ptr) }
 
 // Close frees the isolate. Its contexts must be closed before.

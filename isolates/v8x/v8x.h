@@ -71,6 +71,9 @@ const char* v8x_snapshot(const v8x_file* files, size_t n);
 v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit);
 // Changes the limits of an isolate that has run nothing yet.
 void v8x_set_limits(v8x_isolate*, size_t heap, size_t buffer_limit);
+// Says how much of the heap, and of the ArrayBuffers, is not of whoever runs next: both limits are so much higher. What V8 has
+// raised its limit to it keeps. Between calls only.
+void v8x_set_others(v8x_isolate*, size_t bytes);
 // Before V8 disposes of the isolate, and after: while it does, a last garbage collection may still reach the heap limit.
 void v8x_detach(v8x_isolate*);
 void v8x_isolate_free(v8x_isolate*);
@@ -80,6 +83,7 @@ void v8x_forget(v8x_isolate*);
 uint32_t v8x_flags(v8x_isolate*);
 size_t v8x_buffer_bytes(v8x_isolate*);
 void v8x_low_memory(v8x_isolate*);
+void v8x_collect(v8x_isolate*);
 
 v8x_context* v8x_context_new(v8x_isolate*, uintptr_t handle);
 // Whether isolates that this thread makes from now on come from V8's own snapshot, as the creator of ours does: V8 takes

@@ -101,6 +101,7 @@ int main() {
   VALUE(Promise::kPending);
   VALUE(Promise::kFulfilled);
   VALUE(Promise::kRejected);
+  VALUE(MemoryPressureLevel::kCritical);
   VALUE(kPromiseRejectWithNoHandler);
   VALUE(kPromiseHandlerAddedAfterReject);
   VALUE(kPromiseRejectAfterResolved);

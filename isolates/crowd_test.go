@@ -1,0 +1,233 @@
+package isolates
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// turnsOf runs an event of each of n workers of one owner, in turn, and returns how many found a warm context.
+func turnsOf(b *bench, n int, code string) (warm int) {
+	b.t.Helper()
+	for i := range n {
+		w := worker(fmt.Sprint("w", i), code)
+		w.Limits.CPU = events.Millis(10 * time.Second)
+		o := b.run(w, fetch("GET", "http://x/", ""))
+		require.Nil(b.t, o.end.Failure)
+		if o.end.Warm {
+			warm++
+		}
+	}
+	return warm
+}
+
+// Workers of one owner in turn stay warm, however many they are, and whatever their modules hold.
+func TestWorkersInTurnAreWarm(t *testing.T) {
+	for _, mode := range []events.Mode{events.Pinned, events.Shared} {
+		for name, code := range map[string]string{
+			"small": `export default { fetch: () => new Response("ok") }`,
+			"large": `const kept = []; for (let i = 0; i < 10; i++) kept.push(new Array(131072).fill(i + 0.5)); export default { fetch: () => new Response("ok") }`,
+		} {
+			for _, n := range []int{9, 50} {
+				t.Run(fmt.Sprint(mode, " ", name, " ", n), func(t *testing.T) {
+					b := newBench(t)
+					b.mode = mode
+					require.Zero(t, turnsOf(b, n, code))
+					for range 2 {
+						require.Equal(t, n, turnsOf(b, n, code))
+					}
+					s := b.pool.Stats()
+					t.Logf("%d contexts in %d isolates, %d MB", s.Contexts, s.Cached, s.HeapBytes>>20)
+					require.EqualValues(t, n, s.ColdStarts)
+					require.Zero(t, s.Evictions)
+				})
+			}
+		}
+	}
+}
+
+// holds is a module that keeps so many MB in its state; an event for /N holds N more while it waits for the gate, /keep/N ever after.
+func holds(mb int) string {
+	return fmt.Sprintf(`const fill = (mb) => Array.from({ length: mb * 8 }, (_, i) => new Array(16384).fill(i + 0.5));
+		const kept = fill(%d);
+		export default { async fetch(request) {
+			const [, way, mb, gate] = new URL(request.url).pathname.split("/");
+			if (way === "keep") kept.push(fill(+mb));
+			if (way === "wait") await fetch("http://127.0.0.1:" + gate + "/before");
+			const mine = way === "keep" ? [] : fill(+mb);
+			if (way === "hold") await fetch("http://127.0.0.1:" + gate + "/hold");
+			return new Response("ok " + mine.length);
+		} }`, mb)
+}
+
+func patient(name string, mb int) *events.Worker {
+	w := worker(name, holds(mb))
+	w.Limits.CPU = events.Millis(10 * time.Second)
+	return w
+}
+
+func asked(format string, args ...any) *events.Event {
+	return fetch("GET", "http://x"+fmt.Sprintf(format, args...), "")
+}
+
+// A small worker is never ended for the memory of its neighbours: at its first call, while they hold 115 of 128 MB,
+func TestFirstCallBesideLargeNeighbours(t *testing.T) {
+	b := newBench(t)
+	for i := range 7 {
+		require.Nil(t, b.run(patient(fmt.Sprint("large", i), 16), asked("/own/0")).end.Failure)
+	}
+	for i := range 60 {
+		w := patient("small", 0)
+		w.Version, w.Number = fmt.Sprint(i, "-test"), i
+		o := b.run(w, asked("/own/20"))
+		require.Nil(t, o.end.Failure)
+		require.False(t, o.end.Warm)
+	}
+	require.Empty(t, b.pool.Stats().Kills)
+}
+
+// when they grew since it began to be warm,
+func TestWarmCallBesideNeighboursThatGrew(t *testing.T) {
+	b := newBench(t)
+	small, large := patient("small", 0), patient("large", 0)
+	for _, w := range []*events.Worker{small, large} {
+		require.Nil(t, b.run(w, asked("/own/0")).end.Failure)
+	}
+	require.Equal(t, 1, b.pool.Stats().Cached)
+	require.Nil(t, b.run(large, asked("/keep/110")).end.Failure)
+	for range 10 {
+		require.Nil(t, b.run(small, asked("/own/40")).end.Failure)
+	}
+	o := b.run(large, asked("/own/0"))
+	require.Nil(t, o.end.Failure)
+	require.True(t, o.end.Warm, "what is large stays where it is")
+	require.Empty(t, b.pool.Stats().Kills)
+	require.Equal(t, 2, b.pool.Stats().Cached)
+}
+
+// and when they grow while it waits. Then it may have to run again; so may they.
+func TestRunBesideNeighboursThatGrow(t *testing.T) {
+	reached, open := make(chan string, 10), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		reached <- r.URL.Path
+		if r.URL.Path == "/before" {
+			<-open
+		} else {
+			<-r.Context().Done()
+		}
+	}))
+	defer server.Close()
+	b := newBench(t, loopback)
+	port := server.Listener.Addr().(*net.TCPAddr).Port
+	small, large := patient("small", 0), patient("large", 0)
+	for _, w := range []*events.Worker{small, large} {
+		require.Nil(t, b.run(w, asked("/own/0")).end.Failure)
+	}
+	waits := b.start(small, asked("/wait/60/%d", port))
+	require.Equal(t, "/before", <-reached)
+	holding := b.start(large, asked("/hold/110/%d", port))
+	require.Equal(t, "/hold", <-reached)
+	close(open)
+	waits.wait(t, waits.ended)
+	require.Nil(t, waits.end.Failure)
+	if waits.end.Interrupted { // as dispatch does after two of these
+		b.own = true
+		o := b.run(small, asked("/own/60"))
+		require.Nil(t, o.end.Failure)
+	}
+	require.Empty(t, b.pool.Stats().Kills)
+	b.close()
+	holding.wait(t, holding.ended)
+	require.Nil(t, holding.end.Failure)
+}
+
+// Who takes too much by itself is ended as ever, with whatever is beside it.
+func TestLargeRunBesideSmallNeighbours(t *testing.T) {
+	b := newBench(t)
+	turnsOf(b, 20, `export default { fetch: () => new Response("ok") }`)
+	o := b.run(patient("large", 0), asked("/own/160"))
+	require.NotNil(t, o.end.Failure)
+	require.Equal(t, events.ReasonMemory, o.end.Failure.Reason)
+	require.EqualValues(t, 1, b.pool.Stats().Kills["memory"])
+}
+
+// The garbage of neighbours is collected before a run, at the cost of the owner and not of the run.
+func TestGarbageOfNeighboursIsCollectedBefore(t *testing.T) {
+	b := newBench(t)
+	tidy, messy := patient("tidy", 0), patient("messy", 0)
+	for i := 0; b.pool.Stats().Collections == 0; i++ {
+		require.Less(t, i, 100)
+		for _, w := range []*events.Worker{tidy, messy} {
+			o := b.run(w, asked("/own/%d", map[string]int{"messy": 24}[w.Name]))
+			require.Nil(t, o.end.Failure)
+			require.Equal(t, i > 0, o.end.Warm, "who has garbage only goes nowhere")
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	require.Positive(t, b.charged["acme"])
+}
+
+// An owner of many workers makes room for them among its own isolates, not among those of others.
+func TestManyWorkersLeaveOthersWarm(t *testing.T) {
+	inModes := []events.Mode{events.Pinned, events.Shared}
+	for _, mode := range inModes {
+		t.Run(string(mode), func(t *testing.T) {
+			b := newBench(t, func(c *Config) {
+				c.MaxIsolates, c.OwnerMaxIsolates, c.ContextsPerIsolate, c.SpareIsolates = 12, 12, 2, 0
+			})
+			b.mode = mode
+			quiet := func() (warm int) {
+				for i := range 3 {
+					o := b.run(of(fmt.Sprint("quiet", i), worker("w", `export default { fetch: () => new Response("ok") }`)), fetch("GET", "http://x/", ""))
+					require.Nil(t, o.end.Failure)
+					if o.end.Warm {
+						warm++
+					}
+				}
+				return warm
+			}
+			quiet()
+			for range 2 {
+				turnsOf(b, 100, `export default { fetch: () => new Response("ok") }`)
+			}
+			require.Equal(t, 3, quiet())
+			n, _ := b.pool.ownerUse("acme")
+			require.EqualValues(t, 9, n, "all that was left")
+		})
+	}
+}
+
+// Versions that have had no event for a while make place for the next one.
+func TestOutdatedContextsGo(t *testing.T) {
+	b := newBench(t)
+	deploy := func(n int) {
+		w := worker("w", `export default { fetch: () => new Response("ok") }`)
+		w.Version, w.Number = fmt.Sprint(n, "-test"), n
+		require.Nil(t, b.run(w, fetch("GET", "http://x/", "")).end.Failure)
+	}
+	for n := range 10 {
+		deploy(n)
+	}
+	require.Equal(t, 10, b.pool.Stats().Contexts)
+	aged := make(chan struct{})
+	b.pool.threads[0].Load().post(func(t *thread) {
+		for _, iso := range t.isolates["acme"] {
+			for _, g := range iso.guests {
+				g.used = g.used.Add(-outdated)
+			}
+		}
+		close(aged)
+	})
+	b.pool.Wake(0)
+	<-aged
+	deploy(10)
+	require.Equal(t, 1, b.pool.Stats().Contexts)
+}
