@@ -71,7 +71,7 @@ func (t *thread) room(w *events.Worker) bool {
 		}
 	}
 	for int(t.pool.live.Load()) >= cfg.MaxIsolates-cfg.spares() || t.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
-		if !t.evictFor(w.Owner) {
+		if !t.evictAnyFor(w.Owner) {
 			return false
 		}
 	}
@@ -134,7 +134,7 @@ func (t *thread) send(iso *isolate) bool {
 func (t *thread) relieve() {
 	going := int64(0) // held for what was ended here: it is let go of elsewhere
 	for t.grown && t.pool.inUse()-going > int64(t.pool.cfg.HeapMB)<<20 {
-		if t.evictShared("") || t.evict() {
+		if t.evictShared("") || t.evictGreedy() {
 			continue
 		}
 		iso := t.largest()

@@ -84,15 +84,18 @@ func (t *thread) collect(iso *isolate) bool {
 	return true
 }
 
-// thin closes the idle contexts of an isolate that were used the longest ago, half of them, and is false when there is none.
+// thin closes the idle contexts of an isolate that were used the longest ago, half of them, and is false when there is none, or it would be in vain.
 func (t *thread) thin(iso *isolate) bool {
+	if iso.heap > mostCollected {
+		return false
+	}
 	idle := slices.DeleteFunc(slices.Clone(iso.guests), func(g *guest) bool { return len(g.runs) > 0 })
 	slices.SortFunc(idle, func(a, b *guest) int { return a.used.Compare(b.used) })
 	for _, g := range idle[:(len(idle)+1)/2] {
+		iso.collected = max(0, iso.collected-g.size) // there is as much to collect
 		t.tally.discards.inc(discardRoom)
 		t.dropGuest(g)
 	}
-	iso.collected = 0 // there is something new to collect
 	return len(idle) > 0
 }
 
@@ -111,15 +114,33 @@ func (t *thread) idlestGuest(isolates []*isolate) (oldest *guest) {
 	return oldest
 }
 
+// leastCrowded is where a context goes that has room nowhere, so that an owner at its share does not wait for what it has under way: a run in it may have to
+// run again. It is nil where there are as many contexts as there may be.
+func (t *thread) leastCrowded(isolates []*isolate) (least *isolate) {
+	for _, iso := range isolates {
+		if !iso.closed && len(iso.guests) < t.pool.cfg.ContextsPerIsolate && (least == nil || iso.heap < least.heap) {
+			least = iso
+		}
+	}
+	return least
+}
+
 // dropOutdated closes contexts of other versions of w that have had no event for a while: contexts are many, and these will hardly have another.
 func (t *thread) dropOutdated(w *events.Worker, now time.Time) {
-	for _, iso := range t.isolates[w.Owner] {
+	t.dropContexts(w.Owner, discardRoom, func(g *guest) bool {
+		return g.worker.Name == w.Name && !sameVersion(g.worker, w) && now.Sub(g.used) > outdated
+	})
+}
+
+// dropContexts closes those idle contexts of an owner, but for persistent ones, of which which is true.
+func (t *thread) dropContexts(owner, why string, which func(*guest) bool) {
+	for _, iso := range t.isolates[owner] {
 		if iso.away || iso.mode == events.Persistent {
 			continue
 		}
 		for _, g := range slices.Clone(iso.guests) {
-			if g.worker.Name == w.Name && !sameVersion(g.worker, w) && len(g.runs) == 0 && now.Sub(g.used) > outdated {
-				t.tally.discards.inc(discardRoom)
+			if len(g.runs) == 0 && which(g) {
+				t.tally.discards.inc(why)
 				t.dropGuest(g)
 			}
 		}
@@ -164,18 +185,22 @@ func (p *Pool) owners() (most int64) {
 	return most
 }
 
-// evictFor closes an idle isolate to make room for one of owner. One that has its even share loses one of its own, if it has an idle one; else that
-// goes which has been idle the longest, of those who have more than that first.
+// evictFor closes an idle isolate of this thread to make room for one of owner. One that has its even share loses one of its own, if it has an idle one.
 func (t *thread) evictFor(owner string) bool {
-	if t.evens(owner) && t.evictOf(owner) {
-		return true
-	}
-	if t.evictShared("") {
-		return true
-	}
+	return t.evens(owner) && t.send(idlest(nil, t.isolates[owner])) || t.evictGreedy()
+}
+
+// evictAnyFor is evictFor where one of those will do, too, that no thread has.
+func (t *thread) evictAnyFor(owner string) bool {
+	return t.evens(owner) && t.evictOf(owner) || t.evictShared("") || t.evictGreedy()
+}
+
+// evictGreedy closes the isolate that has been idle the longest of those owners who have more than one and their even share of this thread, else of all.
+func (t *thread) evictGreedy() bool {
 	var oldest *isolate
+	owners, heap := len(t.isolates), int64(t.pool.cfg.HeapMB)<<20/int64(len(t.pool.threads))
 	for _, list := range t.isolates {
-		if len(list) > 1 && len(list)*len(t.isolates) >= t.maxIsolates {
+		if len(list) > 1 && (len(list)*owners >= t.maxIsolates || list[0].tally.heap.Load()*int64(owners) >= heap) {
 			oldest = idlest(oldest, list)
 		}
 	}

@@ -114,18 +114,8 @@ func TestWarmCallBesideNeighboursThatGrew(t *testing.T) {
 
 // and when they grow while it waits. Then it may have to run again; so may they.
 func TestRunBesideNeighboursThatGrow(t *testing.T) {
-	reached, open := make(chan string, 10), make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		reached <- r.URL.Path
-		if r.URL.Path == "/before" {
-			<-open
-		} else {
-			<-r.Context().Done()
-		}
-	}))
-	defer server.Close()
 	b := newBench(t, loopback)
-	port := server.Listener.Addr().(*net.TCPAddr).Port
+	port, reached, open := gate(t)
 	small, large := patient("small", 0), patient("large", 0)
 	for _, w := range []*events.Worker{small, large} {
 		require.Nil(t, b.run(w, asked("/own/0")).end.Failure)
@@ -177,8 +167,8 @@ func TestGarbageOfNeighboursIsCollectedBefore(t *testing.T) {
 
 // An owner of many workers makes room for them among its own isolates, not among those of others.
 func TestManyWorkersLeaveOthersWarm(t *testing.T) {
-	inModes := []events.Mode{events.Pinned, events.Shared}
-	for _, mode := range inModes {
+	small := `export default { fetch: () => new Response("ok") }`
+	for mode, code := range map[events.Mode]string{events.Pinned: holds(17), events.Shared: small} { // of the large ones each has an isolate
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBench(t, func(c *Config) {
 				c.MaxIsolates, c.OwnerMaxIsolates, c.ContextsPerIsolate, c.SpareIsolates = 12, 12, 2, 0
@@ -186,7 +176,7 @@ func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 			b.mode = mode
 			quiet := func() (warm int) {
 				for i := range 3 {
-					o := b.run(of(fmt.Sprint("quiet", i), worker("w", `export default { fetch: () => new Response("ok") }`)), fetch("GET", "http://x/", ""))
+					o := b.run(of(fmt.Sprint("quiet", i), worker("w", small)), fetch("GET", "http://x/", ""))
 					require.Nil(t, o.end.Failure)
 					if o.end.Warm {
 						warm++
@@ -196,7 +186,7 @@ func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 			}
 			quiet()
 			for range 2 {
-				turnsOf(b, 100, `export default { fetch: () => new Response("ok") }`)
+				turnsOf(b, 30, code)
 			}
 			require.Equal(t, 3, quiet())
 			n, _ := b.pool.ownerUse("acme")
@@ -230,4 +220,49 @@ func TestOutdatedContextsGo(t *testing.T) {
 	<-aged
 	deploy(10)
 	require.Equal(t, 1, b.pool.Stats().Contexts)
+}
+
+// gate is a server that says what has reached it and answers when it is opened, or never where the path says hold.
+func gate(t *testing.T) (port int, reached chan string, open chan struct{}) {
+	reached, open = make(chan string, 10), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		reached <- r.URL.Path
+		if r.URL.Path == "/before" {
+			<-open
+		} else {
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().(*net.TCPAddr).Port, reached, open
+}
+
+// An owner at its share does not wait for a large run that waits.
+func TestOwnerAtItsShareGoesOn(t *testing.T) {
+	b := newBench(t, loopback, func(c *Config) { c.OwnerMaxIsolates = 1 })
+	port, reached, _ := gate(t)
+	holding := b.start(patient("large", 0), asked("/hold/60/%d", port))
+	require.Equal(t, "/hold", <-reached)
+	for range 2 {
+		o := b.run(patient("small", 0), asked("/own/1"))
+		require.Nil(t, o.end.Failure)
+		require.False(t, o.end.Interrupted)
+	}
+	require.False(t, holding.isOver())
+	b.close()
+}
+
+// Of a worker that was removed nothing stays, whatever else its owner has.
+func TestRemovedWorkersLeaveNothing(t *testing.T) {
+	for _, mode := range []events.Mode{events.Pinned, events.Shared} {
+		b := newBench(t)
+		b.mode = mode
+		turnsOf(b, 3, `export default { fetch: () => new Response("ok") }`)
+		for i, left := range []int{2, 1, 0} {
+			b.pool.Retire("acme", fmt.Sprint("w", i))
+			require.Eventually(t, func() bool { return b.pool.Stats().Contexts == left }, patience, time.Millisecond)
+		}
+		require.Eventually(t, func() bool { return b.pool.Stats().Cached == 0 }, patience, time.Millisecond)
+		require.EqualValues(t, 3, b.pool.Stats().Discards["removed"])
+	}
 }

@@ -91,42 +91,65 @@ func (t *thread) reuse(w *events.Worker, mode events.Mode) (*guest, error) {
 			t.tally.warmHit(g)
 			return g, nil
 		}
-		// It goes to where it has room. What is left has the more.
-		t.tally.discards.inc(discardRoom)
-		t.dropGuest(g)
-		break
+		// It goes to where it has room, if it has any. What is left has the more.
+		iso := t.place(w, mode)
+		if !g.closed && (iso == nil || iso == g.isolate) {
+			t.tally.warmHit(g)
+			return g, nil
+		}
+		if !g.closed {
+			t.tally.discards.inc(discardRoom)
+			t.dropGuest(g)
+		}
+		return t.settle(iso, w, mode)
 	}
-	return t.settle(w, mode)
+	t.dropOutdated(w, time.Now())
+	return t.settle(t.place(w, mode), w, mode)
 }
 
-// settle makes a context in an isolate of the owner that has room, else in a new one for which nobody has to go; else in place of the one of the owner's
-// that was used the longest ago, or in a new isolate for which idle ones go.
-func (t *thread) settle(w *events.Worker, mode events.Mode) (*guest, error) {
-	t.dropOutdated(w, time.Now())
+// settle makes a context in the isolate, or where it is least in the way if that is nil.
+func (t *thread) settle(iso *isolate, w *events.Worker, mode events.Mode) (*guest, error) {
+	if iso == nil {
+		iso = t.leastCrowded(t.own(w, mode))
+	}
+	if iso == nil {
+		return nil, nil
+	}
+	return t.newGuest(iso, w)
+}
+
+// own are the isolates in which w may have a context.
+func (t *thread) own(w *events.Worker, mode events.Mode) []*isolate {
 	heapMB := t.pool.limits(w).HeapMB
-	own := slices.DeleteFunc(slices.Clone(t.isolates[w.Owner]), func(iso *isolate) bool {
+	return slices.DeleteFunc(slices.Clone(t.isolates[w.Owner]), func(iso *isolate) bool {
 		return iso.mode != mode || iso.heapMB != heapMB || iso.away
 	})
+}
+
+// place is an isolate of the owner that has room for a context of w, else a new one for which nobody has to go; else the one with the context of the
+// owner's that was used the longest ago, which goes, or a new one for which idle ones go. It is nil where all there is runs something.
+func (t *thread) place(w *events.Worker, mode events.Mode) *isolate {
+	own := t.own(w, mode)
 	if i := slices.IndexFunc(own, t.hasRoom); i >= 0 {
-		return t.newGuest(own[i], w)
+		return own[i]
 	}
 	if t.vacant(w) {
-		return t.newGuest(t.newIsolate(w, mode), w)
+		return t.newIsolate(w, mode)
 	}
 	if g := t.idlestGuest(own); g != nil {
 		t.tally.discards.inc(discardRoom)
 		t.dropGuest(g)
-		return t.newGuest(g.isolate, w)
+		return g.isolate
 	}
 	if t.room(w) {
-		return t.newGuest(t.newIsolate(w, mode), w)
+		return t.newIsolate(w, mode)
 	}
 	for _, iso := range own {
 		if !iso.closed && t.thin(iso) && (t.hasRoom(iso) || t.collect(iso) && t.hasRoom(iso)) {
-			return t.newGuest(iso, w)
+			return iso
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // warm is an idle context of that version.

@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -105,7 +106,21 @@ func (t *thread) goAway() []*events.Attempt {
 	return left
 }
 
-// Retire ends the persistent contexts of a worker that was removed, as soon as nothing runs in them. From any goroutine.
+// Retire ends the contexts of a worker that was removed: persistent ones as soon as nothing runs in them, others if nothing runs in them now. From any
+// goroutine.
 func (p *Pool) Retire(owner, name string) {
 	p.homes.each(owner, name, func(t *thread, g *guest) { t.retire(g, discardRemoved) })
+	for i := range p.threads {
+		p.threads[i].Load().post(func(t *thread) {
+			if i == 0 {
+				t.borrowAll(owner)
+			}
+			t.dropContexts(owner, discardRemoved, func(g *guest) bool { return g.worker.Name == name })
+			for _, iso := range slices.Clone(t.isolates[owner]) {
+				if len(iso.guests) == 0 && !iso.away {
+					t.dropIsolate(iso)
+				}
+			}
+		})
+	}
 }

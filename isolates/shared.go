@@ -53,6 +53,23 @@ func (c *commons) find(w *events.Worker, heapMB, most int) int {
 	return fits
 }
 
+// borrowAll takes all idle isolates of an owner into the thread's hands, for the rest of the round.
+func (t *thread) borrowAll(owner string) {
+	c := &t.pool.commons
+	c.mu.Lock()
+	var list []*isolate
+	for i, iso := range slices.Backward(c.idle) {
+		if iso.owner == owner {
+			list = append(list, c.remove(i))
+		}
+	}
+	c.mu.Unlock()
+	for _, iso := range list {
+		t.take(iso)
+	}
+	t.lent = append(t.lent, list...)
+}
+
 func (c *commons) remove(i int) *isolate {
 	iso := c.idle[i]
 	c.idle = slices.Delete(c.idle, i, i+1)

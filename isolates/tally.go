@@ -16,7 +16,7 @@ const (
 	discardRoom        = "room"        // it was idle, and another context of its owner needed its place
 	discardIdle        = "idle"        // a persistent one that had no event for Lifetime.Idle
 	discardTTL         = "ttl"         // a persistent one that is older than Lifetime.TTL
-	discardRemoved     = "removed"     // a persistent one whose worker was removed
+	discardRemoved     = "removed"     // its worker was removed
 	discardOther       = "other"       // no reason of this list
 )
 

@@ -248,6 +248,7 @@ func (t *thread) leave(x left) {
 	case x.killed == stopped:
 		t.interrupt(iso)
 	case flags&v8x.HeapLimit != 0 && r.crowdedOut():
+		t.end(r, events.End{Interrupted: true, Started: true}) // while its module loads, too: it shall not run so again and again
 		t.interrupt(iso)
 	case flags&v8x.HeapLimit != 0:
 		t.kill(r, r.memoryFailure())
