@@ -35,7 +35,7 @@ func TestWorkersInTurnAreWarm(t *testing.T) {
 			"small": `export default { fetch: () => new Response("ok") }`,
 			"large": `const kept = []; for (let i = 0; i < 10; i++) kept.push(new Array(131072).fill(i + 0.5)); export default { fetch: () => new Response("ok") }`,
 		} {
-			for _, n := range []int{9, 50} {
+			for _, n := range map[string][]int{"small": {9, 50}, "large": {9, 20}}[name] {
 				t.Run(fmt.Sprint(mode, " ", name, " ", n), func(t *testing.T) {
 					b := newBench(t)
 					b.mode = mode
