@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
@@ -130,29 +128,39 @@ const behindAll = 1 << 30
 
 // countMessages counts the messages of a filter that has few subjects, at most a hundred thousand behind an offset, and one for each of the others.
 func (c *Consumer) countMessages(ctx context.Context, stream, filter string, offset int) (int, error) {
-	ask, _ := json.Marshal(map[string]any{"subjects_filter": filter, "offset": offset}) // a string and a number cannot fail
 	ctx, cancel := context.WithTimeout(ctx, tickWait)
 	defer cancel()
-	answer, err := c.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "$JS.API.STREAM.INFO." + stream, Data: ask})
+	subjects, total, err := c.countSubjects(ctx, stream, filter, offset)
 	if err != nil {
-		return 0, fmt.Errorf("stream %s: %w", stream, err)
+		return 0, err
+	}
+	n := max(0, int(total)-len(subjects)) //nolint:gosec // subjects of a stream
+	for _, of := range subjects {
+		n += int(of) //nolint:gosec // messages of a subject
+	}
+	return n, nil
+}
+
+// countSubjects asks how many messages each subject of a filter has. nats-server names so many at a time, from offset on; total is how many
+// subjects there are.
+func (c *Consumer) countSubjects(ctx context.Context, stream, filter string, offset int) (counts map[string]uint64, total uint64, err error) {
+	ask, _ := json.Marshal(map[string]any{"subjects_filter": filter, "offset": offset}) // a string and a number cannot fail
+	m, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+stream, ask)
+	if err != nil {
+		return nil, 0, fmt.Errorf("stream %s: %w", stream, err)
 	}
 	var a struct {
 		Error *apiError `json:"error"`
-		Total int       `json:"total"` // subjects
+		Total uint64    `json:"total"` // absent when there is none
 		State struct {
-			Subjects map[string]int `json:"subjects"`
+			Subjects map[string]uint64 `json:"subjects"`
 		} `json:"state"`
 	}
-	if err := json.Unmarshal(answer.Data, &a); err != nil {
-		return 0, fmt.Errorf("stream %s: %w", stream, err)
+	if err = json.Unmarshal(m.Data, &a); err == nil && a.Error != nil {
+		err = a.Error
 	}
-	if a.Error != nil {
-		return 0, fmt.Errorf("stream %s: %w", stream, a.Error)
+	if err != nil {
+		return nil, 0, fmt.Errorf("stream %s: %w", stream, err)
 	}
-	n := max(0, a.Total-len(a.State.Subjects))
-	for _, of := range a.State.Subjects {
-		n += of
-	}
-	return n, nil
+	return a.State.Subjects, a.Total, nil
 }

@@ -3,7 +3,6 @@ package consumer
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -41,7 +40,7 @@ type counting struct {
 // the stream has very many subjects they are looked for among the owners that have workers, some at each look.
 func (c *Consumer) fewIn(ctx context.Context, lane int, at *place, subjects uint64) ([]*ownerCount, error) {
 	if subjects <= overtakeSubjects {
-		counts, _, err := c.countSubjects(ctx, c.cfg.Prefix.Lane(lane), 0)
+		counts, _, err := c.countSubjects(ctx, StreamEvents, c.cfg.Prefix.Lane(lane), 0)
 		return c.few(counts, 0), err
 	}
 	counts := make(map[string]uint64)
@@ -83,11 +82,10 @@ func (t *counting) crowded(owner string, now time.Time) {
 // countOwner counts what an owner has in a lane, by subject, unless that are more subjects than an owner with few events can have.
 func (c *Consumer) countOwner(ctx context.Context, lane int, owner string) (counts map[string]uint64, n uint64, err error) {
 	filter := c.cfg.Prefix.LaneOwner(lane, owner)
-	// Behind the last subject: the answer has how many there are, and names none.
-	if _, n, err = c.countSubjects(ctx, filter, 1<<30); err != nil || n == 0 || n > c.fewAtMost() {
+	if _, n, err = c.countSubjects(ctx, StreamEvents, filter, behindAll); err != nil || n == 0 || n > c.fewAtMost() {
 		return nil, n, err
 	}
-	if counts, n, err = c.countSubjects(ctx, filter, 0); err != nil || n > c.fewAtMost() {
+	if counts, n, err = c.countSubjects(ctx, StreamEvents, filter, 0); err != nil || n > c.fewAtMost() {
 		return nil, n, err
 	}
 	n = 0
@@ -95,27 +93,6 @@ func (c *Consumer) countOwner(ctx context.Context, lane int, owner string) (coun
 		n += more
 	}
 	return counts, n, nil
-}
-
-// countSubjects asks how many events of each subject there are that filter matches, in one page from an offset on, and how many such
-// subjects in all.
-func (c *Consumer) countSubjects(ctx context.Context, filter string, offset int) (counts map[string]uint64, total uint64, err error) {
-	ask, _ := json.Marshal(map[string]any{"subjects_filter": filter, "offset": offset}) // cannot fail
-	m, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+StreamEvents, ask)
-	if err != nil {
-		return nil, 0, err
-	}
-	var a struct {
-		Error *apiError `json:"error"`
-		Total uint64    `json:"total"` // absent when there is none
-		State struct {
-			Subjects map[string]uint64 `json:"subjects"`
-		} `json:"state"`
-	}
-	if err = json.Unmarshal(m.Data, &a); err == nil && a.Error != nil {
-		err = a.Error
-	}
-	return a.State.Subjects, a.Total, err
 }
 
 // fewAtMost is how many events are few.
