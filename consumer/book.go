@@ -25,8 +25,13 @@ type book struct {
 // entry is one owner's.
 type entry struct {
 	bytes, messages float64
+	since           float64 // of bytes, those that were entered after it was counted
 	counted         time.Time
 }
+
+// all is about how many bytes the owner has. Calls come to each of so many processes alike, and of what came to the others since it was counted this one
+// knows nothing.
+func (e *entry) all(processes int64) float64 { return e.bytes + e.since*float64(max(1, processes)-1) }
 
 const (
 	// bookOwners is how many owners are in the book at most, and bookCounts of how many of them it is counted at a look what they have: those with the most.
@@ -38,9 +43,9 @@ const (
 )
 
 // room is how many bytes an owner may have waiting: as many as there are free in each of both streams. used is how many all have.
-func (s *usage) room() (room, used uint64) {
+func (s *usage) room(processes int64) (room, used uint64) {
 	stream, parked := s.events, s.parked
-	return min(stream.free(), parked.free()), stream.bytes.Load() + stream.added.Load() + parked.bytes.Load() + parked.added.Load()
+	return min(stream.free(processes), parked.free(processes)), stream.used(processes) + parked.used(processes)
 }
 
 // admitStored says why a message of so many bytes that owner wants to have stored is not, or nil: then it is entered in the book.
@@ -49,16 +54,16 @@ func (c *Consumer) admitStored(owner string, size int) *events.Failure {
 		return nil
 	}
 	size += bookOverhead
-	s := c.usage
+	s, processes := c.usage, c.processes.Load()
 	b := &s.book
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.owners[owner]
-	if room, used := s.room(); used > room/2 && e != nil && e.bytes > float64(max(room, s.events.limit.Load()/bookPart)) {
+	if room, used := s.room(processes); used > room/2 && e != nil && e.all(processes) > float64(max(room, s.events.limit.Load()/bookPart)) {
 		if time.Since(e.counted) > storedPause {
 			signal(s.now)
 		}
-		return events.Fail(events.ReasonRate, "owner %s has about %.0f bytes of events waiting, and may have as many as are free: %d", owner, e.bytes, room)
+		return events.Fail(events.ReasonRate, "owner %s has about %.0f bytes of events waiting, and may have as many as are free: %d", owner, e.all(processes), room)
 	}
 	if e == nil {
 		if len(b.owners) >= bookOwners {
@@ -70,7 +75,7 @@ func (c *Consumer) admitStored(owner string, size int) *events.Failure {
 		e = &entry{}
 		b.owners[owner] = e
 	}
-	e.bytes, e.messages = e.bytes+float64(size), e.messages+1
+	e.bytes, e.since, e.messages = e.bytes+float64(size), e.since+float64(size), e.messages+1
 	c.grew(s.events, size)
 	return nil
 }
@@ -78,7 +83,7 @@ func (c *Consumer) admitStored(owner string, size int) *events.Failure {
 // countBooked compares the book with what the streams have.
 func (c *Consumer) countBooked(ctx context.Context) error {
 	s := c.usage
-	room, used := s.room()
+	room, used := s.room(c.processes.Load())
 	b := &s.book
 	b.mu.Lock()
 	if used < s.events.limit.Load()/bookPart {
@@ -118,6 +123,7 @@ func (b *book) counted(owner string, before entry, n float64) {
 	}
 	e.bytes += before.bytes * (n/before.messages - 1)
 	e.messages += n - before.messages
+	e.since -= before.since
 	if e.counted = time.Now(); e.messages <= 0 {
 		delete(b.owners, owner)
 	}

@@ -64,9 +64,15 @@ type noRoomAt struct {
 	err error
 }
 
+// used is about how many bytes there are: as many as when it was looked last, and what was stored since, of which each of so many processes takes
+// the others to have stored as much as itself.
+func (f *fullness) used(processes int64) uint64 {
+	return f.bytes.Load() + f.added.Load()*uint64(max(1, processes)) //nolint:gosec // not negative
+}
+
 // free is how many bytes there are free; of a stream without a limit that is as good as any number.
-func (f *fullness) free() uint64 {
-	limit, used := f.limit.Load(), f.bytes.Load()+f.added.Load()
+func (f *fullness) free(processes int64) uint64 {
+	limit, used := f.limit.Load(), f.used(processes)
 	if limit == 0 {
 		return 1 << 62
 	}

@@ -202,7 +202,7 @@ func (c *Consumer) tooManyWait(owner string) *events.Failure {
 // schedules are made then. It asks only when half of the stream is taken.
 func (c *Consumer) ticksFull(ctx context.Context, owner string) bool {
 	f := c.usage.of(StreamSchedules)
-	if guard.StoredShares.Off() || f.bytes.Load()+f.added.Load() <= f.free() {
+	if guard.StoredShares.Off() || f.used(1) <= f.free(1) {
 		return false
 	}
 	n := 0
@@ -213,5 +213,5 @@ func (c *Consumer) ticksFull(ctx context.Context, owner string) bool {
 		}
 		n += of
 	}
-	return float64(n)*float64(f.bytes.Load())/float64(max(1, f.messages.Load())) > float64(f.free())
+	return float64(n)*float64(f.bytes.Load())/float64(max(1, f.messages.Load())) > float64(f.free(1))
 }
