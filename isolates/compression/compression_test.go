@@ -316,3 +316,15 @@ func BenchmarkStep(b *testing.B) {
 		}
 	})
 }
+
+// A stream that is closed while a step is on its way ends quietly: nobody would take what it says.
+func TestCloseIsNoFaultOfTheData(t *testing.T) {
+	for _, format := range formats {
+		some := standard(t, format, []byte(noise(1000)))[:500] // it wants more
+		for range 1000 {
+			d := open(t, format)
+			go d.Close()
+			d.Step(some, false)
+		}
+	}
+}

@@ -181,6 +181,8 @@ func (d *Decompressor) wrong(err error) error {
 		return ErrTruncated
 	}
 	switch {
+	case errors.Is(err, ErrClosed):
+		return err
 	case errors.Is(err, gzip.ErrHeader) || errors.Is(err, zlib.ErrHeader):
 		return fmt.Errorf("the compressed data does not begin as %s does", d.format)
 	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, zlib.ErrChecksum):
