@@ -33,7 +33,7 @@ func TestRunDelay(t *testing.T) {
 			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 			_ = unix.SchedSetaffinity(0, &one)
 			tids <- int32(unix.Gettid()) //nolint:gosec // small
-			for !enough.Load() { // so it never sleeps
+			for !enough.Load() {         // so it never sleeps
 			}
 		}()
 	}
