@@ -24,6 +24,19 @@ namespace {
 // Every buffer is preceded by its budget.
 constexpr size_t kHeader = 16;
 
+// V8 has small typed arrays in its heap, and makes their buffers when they are asked for. It takes a refusal then for the end of the process
+// (JSTypedArray::GetBuffer), so these are not refused. All together may pass the limit by kSmallSlack, behind which the run is over.
+constexpr size_t kSmall = 64;  // V8_TYPED_ARRAY_MAX_SIZE_IN_HEAP
+constexpr size_t kSmallSlack = 1 << 20;
+
+// Charges a small buffer to the isolate that runs on the thread, for which its budget has no room.
+void ChargeSmall(Budget* budget, size_t length) {
+  size_t used = budget->used.fetch_add(length, std::memory_order_relaxed) + length;
+  if (used <= budget->limit + kSmallSlack) return;
+  current->owner->flags.fetch_or(V8X_HEAP_LIMIT);
+  current->owner->isolate->TerminateExecution();
+}
+
 // The budget of the isolate that runs on the thread, with length charged to it; ok is false when that is too much.
 Budget* ChargeCurrent(size_t length, bool* ok) {
   Budget* budget = current ? current->owner->buffers : nullptr;
@@ -120,7 +133,8 @@ class LimitingAllocator final : public v8::ArrayBuffer::Allocator {
   void* Charge(size_t length, bool zero) {
     bool ok;
     Budget* budget = ChargeCurrent(length, &ok);
-    if (!ok) return nullptr;
+    if (!ok && length > kSmall) return nullptr;
+    if (!ok) ChargeSmall(budget, length);
     void* start = zero ? real_->Allocate(length + kHeader) : real_->AllocateUninitialized(length + kHeader);
     if (!start) {
       if (budget) budget->used.fetch_sub(length, std::memory_order_relaxed);

@@ -55,7 +55,7 @@ test("a port waits for start or onmessage", async () => {
   b.start();
   b.start();
   a.postMessage("late");
-  await sleep(5);
+  while (seen.length < 2) await sleep(1);
   assert.deepEqual(seen, ["early", "late"]);
   const [c, d] = pair();
   c.postMessage(1);
@@ -171,7 +171,7 @@ test("close", async () => {
   a.close();
   a.postMessage("lost");
   assert.deepEqual(seen, []);
-  await sleep(5);
+  while (seen.length < 3) await sleep(1);
   assert.deepEqual(seen, ["last", "close", true]);
   b.postMessage("to nobody");
   assert.throws(() => b.postMessage(() => {}), "DataCloneError", "still cloned");
@@ -202,7 +202,7 @@ test("errors of listeners are reported, and the next message comes", async () =>
   b.onmessage = (e) => { throw new Error(e.data); };
   a.postMessage("one");
   a.postMessage("two");
-  await sleep(5);
+  while (seen.length < 2) await sleep(1);
   removeEventListener("error", onerror);
   assert.deepEqual(seen, ["one", "two"]);
 });
@@ -213,7 +213,7 @@ test("listeners run in the context that made the port", async () => {
   const seen = [];
   b.onmessage = () => seen.push(als.getStore());
   als.run("poster", () => a.postMessage(1));
-  await sleep(3);
+  while (seen.length < 1) await sleep(1);
   assert.deepEqual(seen, ["maker"]);
 });
 
