@@ -61,7 +61,7 @@ func TestOthersRunBesideALongTurn(t *testing.T) {
 		b.mu.Unlock()
 		slow.wait(t, slow.ended)
 		require.Nil(t, slow.end.Failure)
-		require.Greater(t, slow.end.CPU, 4*turnQuantum)
+		require.Greater(t, slow.end.CPU, 2*turnQuantum)
 		b.mu.Lock()
 		require.Zero(t, b.away)
 		var told time.Duration
@@ -69,7 +69,7 @@ func TestOthersRunBesideALongTurn(t *testing.T) {
 			told = max(told, cpu)
 		}
 		b.mu.Unlock()
-		require.Greater(t, told, 2*turnQuantum, "it was counted while it ran")
+		require.Greater(t, told, turnQuantum, "it was counted while it ran, however little a busy machine let it run")
 	})
 }
 
