@@ -219,7 +219,7 @@ func (c *Consumer) probe(ctx context.Context) error {
 // noRoom notes that JetStream had no room in a stream for a message, if that is what err says. When JetStream said nothing it is looked why. It may
 // be called from any goroutine.
 func (c *Consumer) noRoom(stream string, err error) {
-	if errors.Is(err, errNoAnswer) && c.usage.of(stream).failure(c.nc) == nil {
+	if stream != accountStorage && errors.Is(err, errNoAnswer) && c.usage.of(stream).failure(c.nc) == nil {
 		signal(c.usage.now)
 	}
 	if !isFull(err) {
