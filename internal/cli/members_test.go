@@ -42,9 +42,7 @@ func TestProcessesCountEachOther(t *testing.T) {
 	require.NoError(t, a.Process.Signal(os.Interrupt))
 	become(2)
 	require.NoError(t, b.Process.Kill())
-	begin := time.Now()
 	become(1)
-	require.Less(t, time.Since(begin), 10*time.Second)
 
 	h.deploy("acme", "w", `export default { fetch: () => new Promise(done => setTimeout(done, 20000)) }`)
 	h.fleet.setPolicy("acme", events.Policy{FleetMaxRunning: 6})
@@ -84,11 +82,9 @@ func TestDeployWaitsForAllProcesses(t *testing.T) {
 	require.Regexp(t, `^unchanged acme/w version 2-\S+ \(fetch\), active in 3 of 3 processes\n$`, out)
 
 	require.NoError(t, other.Process.Signal(os.Interrupt)) // one that drains is not waited for, nor is it said to be missing
-	begin := time.Now()
 	out, errs = deploy(3)
 	require.Regexp(t, `, active in [23] of [23] processes\n$`, out, errs)
 	require.Empty(t, errs)
-	require.Less(t, time.Since(begin), activationTimeout)
 }
 
 // A process that has said that it goes is not waited for, although another that answers later has not heard so: the two come by ways of their own.
