@@ -232,6 +232,15 @@ func dueBefore(heir *dispatcher) bool {
 	})
 }
 
+// cameAgain reports whether the event was delivered again to the process that died, which was slow to: a run of that delivery cannot be excluded then.
+func cameAgain(heir *dispatcher, outcome string) bool {
+	most := 2
+	if outcome == "return" {
+		most++ // it gave the event back before
+	}
+	return slices.ContainsFunc(heir.events(), func(e *events.Event) bool { return e.Origin.Deliveries > most })
+}
+
 func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, flush bool) {
 	srv := natstest.Start(t)
 	nc := natstest.Connect(t, srv)
@@ -252,7 +261,7 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 	require.Eventually(t, func() bool { return len(book.of(outcome)) > 0 }, patience, time.Millisecond) // nats.go may be a moment behind
 	replies := book.of(outcome)
 	last := replies[len(replies)-1]
-	if flush && attempt > 0 && !dueBefore(heir) {
+	if flush && attempt > 0 && !dueBefore(heir) && !cameAgain(heir, outcome) {
 		require.Equal(t, attempt, last.Attempt)
 	}
 	checkEnd(t, js, outcome, replies)
