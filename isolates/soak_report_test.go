@@ -28,7 +28,9 @@ func (s *soak) measure(t *testing.T, start time.Time) gauge {
 	v8x.Trim()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	g := gauge{at: time.Since(start), rss: rss(t) >> 20, heap: int(m.HeapAlloc >> 20), routines: runtime.NumGoroutine(), live: v8x.Alive(), stats: s.pool.Stats()}
+	g := gauge{at: time.Since(start), rss: rss(t) >> 20, heap: int(m.HeapAlloc >> 20), live: v8x.Alive(), stats: s.pool.Stats()}
+	const perConn = 3 // goroutines: one at the server, two at the client
+	g.routines = runtime.NumGoroutine() - perConn*int(s.conns.Load())
 	s.mu.Lock()
 	g.ended = s.seq - len(s.open) - len(s.again)
 	s.mu.Unlock()

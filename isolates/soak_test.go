@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +43,7 @@ type soak struct {
 	alone
 	pool   *Pool
 	server *httptest.Server
+	conns  atomic.Int64 // to server: each owner keeps up to 8 idle ones for 90 s, and so they become more for longer than a short soak
 
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -54,7 +57,13 @@ type soak struct {
 	counts   map[string]int
 	scripts  map[string]*spent
 	wrong    []string
+	// crowded are runs that were ended for memory that neighbours in their isolate had. How much is whose is estimated between looks (docs/adr/0023), so a
+	// few are to be expected in heaps of 24 MB of which a quarter may be others'. See soakCrowded.
+	crowded []string
 }
+
+// soakCrowded is of how many events one may end so.
+const soakCrowded = 1000
 
 // deployed is the active version of a worker.
 type deployed struct {
@@ -95,7 +104,16 @@ func newSoak(t *testing.T, seed uint64) *soak {
 	})
 	mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 256<<10)) })
-	s.server = httptest.NewServer(mux)
+	s.server = httptest.NewUnstartedServer(mux)
+	s.server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			s.conns.Add(1)
+		case http.StateHijacked, http.StateClosed:
+			s.conns.Add(-1)
+		}
+	}
+	s.server.Start()
 	cfg := DefaultConfig(2)
 	cfg.MaxIsolates, cfg.ContextsPerIsolate, cfg.ContextMaxReuses, cfg.ContextKeepMB = 60, 4, 200, 0
 	loopback(&cfg)
@@ -268,6 +286,10 @@ func (s *soak) judge(x *trial, outcome string, e *events.End) {
 	if outcome == "interrupted" {
 		outcome, x.lines = "ok", x.script.lines
 	}
+	if outcome == string(events.ReasonMemory) && !x.script.allows(outcome) {
+		s.crowded = append(s.crowded, x.token)
+		return
+	}
 	if !x.script.allows(outcome) {
 		s.complain("%s (%s): %s: %v", x.token, x.script.name, outcome, e.Failure)
 		return
@@ -364,6 +386,8 @@ func TestSoak(t *testing.T) {
 	s.report(t, gauges)
 	require.Empty(t, s.wrong)
 	require.Empty(t, s.open, "attempts without an end")
+	t.Logf("%d of %d events were ended for their neighbours' memory: %s", len(s.crowded), s.seq, s.crowded)
+	require.LessOrEqual(t, len(s.crowded), 2+s.seq/soakCrowded)
 	// Collecting what fills a heap takes V8 longer now and then than a thread may stay after a kill. Then it must come back.
 	t.Logf("%d threads were replaced, and came back", s.pool.strayed.Load())
 	require.Eventually(t, func() bool { return s.pool.parked.Load() == 0 && s.pool.strayed.Load() == s.pool.back.Load() }, patience, 10*time.Millisecond, "threads lost")
