@@ -22,7 +22,7 @@ test: ## all tests
 race: ## tests of the rooms under the race detector
 	$(GO) test -race $(RACE_PKGS)
 
-hostile: ## every hostile script against the isolates: minutes, all cores (UPDATE=1 writes docs/hostile.md)
+hostile: ## every hostile script against the isolates: minutes, all cores (UPDATE=1 writes docs/development/hostile.md)
 	$(GO) test -tags hostile -run TestHostile$$ -timeout 30m -v ./isolates $(if $(UPDATE),-update)
 
 hostile-owners: ## the attacks of hostile owners on a real fleet, with their guards and without
@@ -32,15 +32,15 @@ soak: ## good, bad and hostile workers of 50 owners beside each other for SOAK (
 	$(GO) test -count 1 -run '^TestSoak$$' -timeout 0 -v ./isolates -soak $(SOAK)
 
 guarantees: ## processes, nats-server and network broken at random for MINUTES (30); SERVERS=3: a cluster; SEED repeats the choices
-	$(GO) test -count 1 -run '^TestGuarantees$$' -timeout 0 -v ./internal/guarantees -for $(MINUTES)m -seed $(SEED) -servers $(SERVERS)
+	$(GO) test -count 1 -run '^TestGuarantees$$' -timeout 0 -v ./internal/test/guarantees -for $(MINUTES)m -seed $(SEED) -servers $(SERVERS)
 
 asan: ## the tests of isolates under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 	.ci/asan ./isolates/v8x ./isolates
 
-lint: ## gofmt, go vet, staticcheck
+lint: ## gofmt, go vet, golangci-lint
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'gofmt -w these files'; exit 1; }
 	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(GO) tool -modfile=.ci/tools/go.mod golangci-lint run ./...
 
 bench: ## all benchmarks, COUNT times, to bench.txt (BENCH=regexp chooses)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... | tee bench.txt
@@ -52,5 +52,5 @@ bench-compare: ## benchmarks of REF and of this tree, by turns, and what benchst
 fuzz: ## every fuzz target for FUZZTIME
 	.ci/fuzz $(FUZZTIME)
 
-docs: ## write the tables of docs/operations.md anew
-	UPDATE_DOCS=1 $(GO) test -count 1 -run TestOperations .
+docs: ## write the tables of docs/reference from the code
+	UPDATE_DOCS=1 $(GO) test -count 1 -run TestReference .

@@ -20,7 +20,7 @@ import (
 
 const module = "github.com/pinwheel-run/pinwheel"
 
-// room is a row of the table of docs/adr/0001: what a package may import beside the standard library.
+// room is a row of the table in docs/development/adr/0001: what a package may import beside the standard library.
 type room struct {
 	rooms []string // of this module
 	libs  []string // modules or packages of others, by prefix
@@ -38,107 +38,167 @@ const (
 	libCron       = "github.com/netresearch/go-cron"
 )
 
-// testLibs are for the tests of every room.
+// testLibs are allowed in the tests of every room.
 var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go.uber.org/goleak"}
 
-// house lists every package. What is not in it is not a room of the house.
+// house lists every package. A package that is not listed is not allowed.
 var house = map[string]room{
 	"": {
 		rooms: []string{"internal/cli"},
-		tests: []string{"consumer", "deploy", "dispatch", "events", "isolates", "internal/natstest", "internal/supervisor", libProm, libZerolog, "github.com/nats-io/"},
+		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/config", "internal/test/natstest", "internal/supervisor", libProm, libZerolog, "github.com/nats-io/"},
 	},
-	"events":        {pure: true, rooms: []string{"internal/guard"}},
-	"events/client": {pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/nuid"}, tests: []string{"internal/natstest"}},
+	"events": {pure: true, rooms: []string{"internal/guard"}},
+	// Types that rooms share about an event. They are not part of the contract with publishers.
+	"events/lifecycle": {pure: true, rooms: []string{"events"}},
+	"events/client":    {pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/nuid"}, tests: []string{"internal/natsd", "internal/test/natstest"}},
 	"consumer": {
-		pure: true, rooms: []string{"events", "internal/guard", "internal/assets", "internal/cron", "internal/stored"}, libs: []string{libNATS, libBackoff, libProm, libZerolog, "golang.org/x/time/rate"},
-		tests: []string{"internal/natsd", "internal/natstest"},
+		pure: true,
+		rooms: []string{
+			"consumer/attempts", "consumer/bodies", "consumer/bridge", "consumer/deadletter", "consumer/janitor", "consumer/jsapi", "consumer/limit",
+			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle", "internal/guard", "internal/resources", "internal/stored",
+		},
+		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+		tests: []string{"internal/natsd", "internal/test/natstest"},
 	},
-	"dispatch": {pure: true, rooms: []string{"events", "internal/guard"}, libs: []string{libBackoff, libProm, libZerolog}},
+	// Parts of consumer that store, find and park. None of them knows an event in flight.
+	"consumer/jsapi":   {pure: true, rooms: []string{"events", "internal/guard", "internal/stored"}, libs: []string{libNATS, libBackoff}},
+	"consumer/limit":   {pure: true, rooms: []string{"events", "internal/guard"}, libs: []string{"golang.org/x/time/rate"}},
+	"consumer/janitor": {pure: true, rooms: []string{"consumer/jsapi", "events", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog}, tests: []string{"internal/test/natstest"}},
+	"consumer/storage": {
+		pure: true, rooms: []string{"consumer/jsapi", "events", "internal/guard", "internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
+	},
+	"consumer/attempts": {pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}},
+	"consumer/results":  {pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"}, libs: []string{libNATS}},
+	"consumer/bodies": {
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/guard", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
+	},
+	"consumer/bridge": {pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events"}, libs: []string{libNATS, libProm, libZerolog}},
+	"consumer/deadletter": {
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/guard", "internal/resources", "internal/stored"},
+		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+	},
+	"consumer/parking": {
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+	},
+	"consumer/schedule": {
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events", "internal/cron", "internal/guard", "internal/stored"},
+		libs:  []string{libNATS, libProm, libZerolog},
+		tests: []string{"consumer", "events/lifecycle", "internal/natsd", "internal/test/natstest"},
+	},
+	"dispatch": {pure: true, rooms: []string{"events", "events/lifecycle", "internal/guard"}, libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
-		rooms: []string{"events", "internal/guard", "isolates/charset", "isolates/compression", "isolates/v8x", "isolates/webcrypto", "internal/sourcemap"},
+		rooms: []string{"events", "events/lifecycle", "internal/guard", "isolates/bindings", "isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/v8x", "internal/sourcemap"},
 		libs:  []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
 		tests: []string{libEsbuild},
 	},
-	"isolates/v8x":         {libs: []string{"rogchap.com/v8go"}},
-	"isolates/webcrypto":   {pure: true, libs: []string{"github.com/cloudflare/circl"}},
-	"isolates/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
-	"isolates/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
+	// Go halves of the bindings in env.
+	"isolates/bindings": {rooms: []string{"events", "isolates/v8x"}},
+	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
+	"isolates/egress": {pure: true, rooms: []string{"internal/guard"}, libs: []string{"github.com/gorilla/websocket"}},
+	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}},
+	// Long operations beside the pinned threads.
+	"isolates/offload":             {rooms: []string{"isolates/offload/compression", "isolates/v8x"}, libs: []string{"golang.org/x/sys/unix"}},
+	"isolates/offload/subtle":      {rooms: []string{"isolates/offload", "isolates/offload/webcrypto", "isolates/v8x"}},
+	"isolates/offload/webcrypto":   {pure: true, libs: []string{"github.com/cloudflare/circl"}},
+	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
+	"isolates/offload/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"events", "internal/guard", "internal/assets", "internal/cron", "internal/sourcemap"},
+		pure: true, rooms: []string{"events", "internal/guard", "internal/resources", "internal/cron", "internal/sourcemap"},
 		libs:  []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
-		tests: []string{"internal/natsd", "internal/natstest", libNATSServer, "github.com/nats-io/nkeys"},
+		tests: []string{"internal/natsd", "internal/test/natstest", libNATSServer, "github.com/nats-io/nkeys"},
 	},
 	"internal/cron": {pure: true, libs: []string{libCron}},
-	// What a test can switch off: any room may ask it.
+	// Guards that a test can switch off. Any room may import it.
 	"internal/guard": {pure: true},
-	"internal/cli": {
-		rooms: []string{"consumer", "deploy", "dispatch", "events", "events/client", "isolates", "internal/assets", "internal/doctor", "internal/guard", "internal/natsd", "internal/stored", "internal/supervisor"},
-		libs: []string{
-			libNATS, "github.com/nats-io/nuid", libProm, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty",
-			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/synadia-io/orbit.go/natscontext", "golang.org/x/time/rate", libBackoff,
-			"golang.org/x/mod/semver", // the NATS service wants a semantic version
+	// The only reader of PINWHEEL_* variables.
+	"internal/config": {
+		pure: true, rooms: []string{"events", "internal/supervisor"},
+		libs: []string{libNATS, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty", "github.com/synadia-io/orbit.go/natscontext"},
+	},
+	// Shared by commands, endpoints and all other code that controls a fleet. It has no V8, and no command line.
+	"internal/control": {
+		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "events", "internal/resources", "internal/stored"},
+		// the NATS service requires a semantic version
+		libs: []string{libNATS, libZerolog, libBackoff, "golang.org/x/mod/semver"},
+	},
+	"internal/admin": {pure: true, libs: []string{libProm}},
+	// Connects the rooms of an event.
+	"internal/fleet": {
+		rooms: []string{
+			"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/admin", "internal/config", "internal/control", "internal/doctor",
+			"internal/natsd", "internal/resources", "internal/supervisor",
 		},
+		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
-			"", "internal/natstest", "internal/fleettest", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
+			"consumer/deadletter", "events/client", "internal/cli", "internal/fleet", "internal/stored", "internal/test/natstest", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
+			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
 		},
 	},
-	// Shared by the two rooms that keep things in JetStream.
-	"internal/assets": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/natstest"}},
-	// The one reader of stored messages.
-	"internal/stored": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS}, tests: []string{"internal/natstest"}},
-	// It only looks: at NATS, and at what the rooms say that should be there.
-	"internal/doctor": {
-		pure: true, rooms: []string{"events", "internal/assets", "internal/stored"}, libs: []string{libNATS},
-		tests: []string{"consumer", "deploy", "internal/natstest", libNATSServer, libZerolog},
+	"internal/cli": {
+		rooms: []string{
+			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "events", "events/client", "events/lifecycle", "isolates", "internal/config", "internal/control", "internal/doctor", "internal/fleet", "internal/stored",
+		},
+		libs:  []string{libNATS, libZerolog, "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag"},
+		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/fleettest"},
 	},
-	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog, "golang.org/x/sys/unix"}, tests: []string{"internal/natstest"}},
-	// Apart from internal/cli because it must never come near V8: it outlives what V8 takes down.
+	// Shared by the two rooms that store data in JetStream.
+	"internal/resources": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
+	// The only reader of stored messages.
+	"internal/stored": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS}, tests: []string{"internal/test/natstest"}},
+	// It only reads: NATS, and the resources that the rooms declare.
+	"internal/doctor": {
+		pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS},
+		tests: []string{"consumer", "deploy", "events/lifecycle", "internal/test/natstest", libNATSServer, libZerolog},
+	},
+	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog, "golang.org/x/sys/unix"}, tests: []string{"internal/test/natstest"}},
+	// Separate from internal/fleet because it must never depend on V8: it survives crashes of V8.
 	"internal/supervisor": {
 		pure: true, libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt"},
 	},
 	"internal/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"}, tests: []string{libEsbuild}},
 
-	// For tests only: no row above has them under rooms.
-	"internal/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS, libNATSServer}, testLibs...)},
-	"internal/fleettest": {
-		rooms: []string{"consumer", "deploy", "dispatch", "events", "isolates", "internal/cli", "internal/natsd", "internal/natstest"},
+	// For tests only: no row above lists them under rooms.
+	"internal/test/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS, libNATSServer}, testLibs...)},
+	"internal/test/fleettest": {
+		rooms: []string{"internal/cli", "internal/config", "internal/fleet"},
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
-	"internal/compat": {
-		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/fleettest"},
+	"internal/test/compat": {
+		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/test/fleettest"},
 	},
 
-	"internal/guarantees": {
-		pure: true, tests: []string{"consumer", "events", "internal/assets", "internal/cli", "internal/natsd", "internal/natstest", libNATS},
+	"internal/test/guarantees": {
+		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/resources", "internal/cli", "internal/config", "internal/natsd", "internal/test/natstest", libNATS},
 	},
 
 	"internal/test/hostileowners": {
-		tests: []string{"consumer", "events", "internal/cli", "internal/guard", "internal/natstest", libNATS, libNATSServer, "github.com/prometheus/common"},
+		tests: []string{"consumer", "consumer/deadletter", "events", "internal/cli", "internal/config", "internal/guard", "internal/test/natstest", libNATS, libNATSServer, "github.com/prometheus/common"},
 	},
 
-	// Outside users: what anybody could write.
+	// External users: code that anyone could write.
 	"loadtest": {
-		pure: true, rooms: []string{"events", "events/client"},
+		pure: true, rooms: []string{"events", "events/client", "loadtest/chart"},
 		libs: []string{
 			libNATS, libNATSServer, "github.com/HdrHistogram/hdrhistogram-go", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag",
 			"golang.org/x/sys/unix",
 		},
 	},
+	"loadtest/chart": {pure: true},
 	"examples": {
 		rooms: []string{"events", "events/client"}, libs: []string{libNATS},
-		tests: []string{"internal/fleettest", "internal/natstest", "internal/cli", libEsbuild, libNATSServer, "github.com/nats-io/nkeys"},
+		tests: []string{"internal/test/fleettest", "internal/test/natstest", "internal/cli", "internal/config", libEsbuild, libNATSServer, "github.com/nats-io/nkeys"},
 	},
 	"examples/authcallout": {
 		pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"},
-		tests: []string{"internal/cli", "internal/fleettest", libNATSServer},
+		tests: []string{"internal/config", "internal/test/fleettest", libNATSServer},
 	},
 	"examples/clients/go": {
 		pure: true, rooms: []string{"events", "events/client"}, libs: []string{libNATS, "github.com/nats-io/nuid"},
-		tests: []string{"internal/fleettest", "internal/natstest"},
+		tests: []string{"internal/test/fleettest", "internal/test/natstest"},
 	},
 }
 
-// Budgets of CONTRIBUTING.md, for Go that is no test.
+// Budgets of CONTRIBUTING.md, for Go code except tests.
 const (
 	maxFileLines     = 400
 	maxFunctionLines = 60
@@ -147,25 +207,25 @@ const (
 // Exceptions to the budgets, with the reason: "path" or "path:function".
 var longFiles, longFunctions = map[string]string{}, map[string]string{}
 
-// sleeps are the tests that may call time.Sleep: never to wait for something to happen.
+// sleeps are the tests that may call time.Sleep. They must not use it to wait for something to happen.
 var sleeps = map[string]string{
-	"consumer/attempts_test.go":    "the sleep is the handler's work, longer than the lease",
-	"consumer/bench_test.go":       "the sleep is the publisher's, while the stream is full",
-	"consumer/overtake_test.go":    "the sleep is the handler's work",
-	"consumer/puller_test.go":      "the sleep is the handler's work",
-	"consumer/putoff_test.go":      "the sleep is between two cancellations",
-	"internal/cli/starved_test.go": "the sleep is the fault: so long the process stands still",
-	"isolates/eventsource_test.go": "the sleep is a server's, between two writes",
-	"isolates/modes_test.go":       "the sleep is a server's, which answers later to some",
-	"dispatch/dispatcher_test.go":  "in a synctest bubble: the clock is fake",
-	"dispatch/bars_test.go":        "in a synctest bubble: the clock is fake",
-	"dispatch/quarantine_test.go":  "in a synctest bubble: the clock is fake",
+	"consumer/attempts_test.go":      "the sleep is the handler's work, longer than the lease",
+	"consumer/bench_test.go":         "the sleep is the publisher's, while the stream is full",
+	"consumer/overtake_test.go":      "the sleep is the handler's work",
+	"consumer/puller_test.go":        "the sleep is the handler's work",
+	"consumer/putoff_test.go":        "the sleep is between two cancellations",
+	"internal/fleet/starved_test.go": "the sleep is the fault: so long the process stands still",
+	"isolates/eventsource_test.go":   "the sleep is a server's, between two writes",
+	"isolates/modes_test.go":         "the sleep is a server's, which answers later to some",
+	"dispatch/dispatcher_test.go":    "in a synctest bubble: the clock is fake",
+	"dispatch/bars_test.go":          "in a synctest bubble: the clock is fake",
+	"dispatch/quarantine_test.go":    "in a synctest bubble: the clock is fake",
 
 	"consumer/parkbench_test.go":            "a benchmark looks at a backlog now and then, so as not to disturb it",
 	"isolates/v8x/contention_bench_test.go": "the sleep is the work's, between two calls",
 }
 
-// pkg is what go list says of a package.
+// pkg is the output of go list for a package.
 type pkg struct {
 	ImportPath, Dir, Doc               string
 	Imports, TestImports, XTestImports []string
@@ -227,7 +287,7 @@ func allowed(importPath string, rooms, libs []string) bool {
 	}
 	first, _, _ := strings.Cut(importPath, "/")
 	if !strings.Contains(first, ".") {
-		return true // standard library; TestOnlyV8xUsesCgo looks at "C"
+		return true // standard library; TestOnlyV8xUsesCgo checks "C"
 	}
 	return slices.ContainsFunc(libs, func(lib string) bool { return lib != "" && strings.HasPrefix(importPath, lib) })
 }
@@ -289,7 +349,7 @@ func goFiles(t *testing.T) []goFile {
 	return files
 }
 
-// ourFiles are the paths of all files but those that tools make.
+// ourFiles returns the paths of all files except generated ones.
 func ourFiles(t *testing.T) []string {
 	t.Helper()
 	var paths []string
@@ -324,6 +384,33 @@ func TestFilesAndFunctionsStayShort(t *testing.T) {
 			}
 		}
 	}
+}
+
+// ends are the methods that end an event, or publish its reply.
+var ends = []string{"ack", "nak", "reply"}
+
+func TestEventsEndInOneFile(t *testing.T) {
+	calls := 0
+	for _, f := range goFiles(t) {
+		if f.test() || filepath.Dir(f.path) != "consumer" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || !slices.Contains(ends, sel.Sel.Name) {
+				return true
+			}
+			if calls++; f.path != "consumer/settle.go" {
+				t.Errorf("%s:%d: %s is called: only consumer/settle.go ends events and publishes replies", f.path, f.line(call.Pos()), sel.Sel.Name)
+			}
+			return true
+		})
+	}
+	require.Positive(t, calls)
 }
 
 func TestNothingHappensByItself(t *testing.T) {
@@ -369,8 +456,8 @@ func TestTheVocabularyIsDocumented(t *testing.T) {
 	}
 }
 
-// exported are the exported names that a declaration makes, with what documents them. The comment of
-// a const or var block stands for its members, and so does one at the end of their line.
+// exported returns the exported names of a declaration, with their comments. The comment of a const or var block counts
+// for its members, and so does a comment at the end of a member's line.
 func exported(d ast.Decl) map[string]string {
 	names := map[string]string{}
 	switch d := d.(type) {
@@ -397,7 +484,7 @@ func exported(d ast.Decl) map[string]string {
 	return names
 }
 
-// machine matches paths that only mean something on the machine somebody worked on.
+// machine matches paths that are valid only on a developer's machine.
 var machine = regexp.MustCompile(`/(home|root|Users|work)/[A-Za-z0-9._-]+`)
 
 func TestNoNamesOfMachines(t *testing.T) {

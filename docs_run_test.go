@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/cli"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // asPinwheel makes the test binary the pinwheel command, so that the pages need no build.
@@ -27,8 +28,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// block is a block of a page that is marked to be run: "sh runnable", with words behind it. background: it goes on, and what follows it waits until
-// it can be done. needs NAME: another command, without which the block is not tested. stopped: the fleet is stopped before.
+// block is a block of a page that is marked as runnable: "sh runnable", followed by words. background: the command
+// keeps running, and the blocks after it are retried until they succeed. needs NAME: without the command NAME the block
+// is not tested. stopped: the fleet is stopped before the block.
 type block struct {
 	words, script string
 	line          int
@@ -45,7 +47,7 @@ func runnable(t *testing.T, page string) (list []block) {
 	return list
 }
 
-// site is where the blocks of pages run: a directory with the examples, and the commands that they name.
+// site is the environment of the blocks: a directory with the examples, and the commands that the blocks use.
 type site struct {
 	dir string
 	env []string
@@ -82,10 +84,10 @@ func (s *site) bash(ctx context.Context, script string) *exec.Cmd {
 	return cmd
 }
 
-// begin starts a script that goes on, and returns what ends it and waits.
+// begin starts a script that keeps running. It returns a function that ends the script and waits for its end.
 func (s *site) begin(t *testing.T, script string) (stop func()) {
 	t.Helper()
-	cmd := s.bash(context.Background(), "exec "+script) // a signal is then the command's
+	cmd := s.bash(context.Background(), "exec "+script) // so a signal reaches the command
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	require.NoError(t, cmd.Start())
@@ -104,7 +106,7 @@ func (s *site) begin(t *testing.T, script string) (stop func()) {
 	return stop
 }
 
-// run runs a script; with retry until it succeeds.
+// run runs a script. With retry it repeats the script until it succeeds.
 func (s *site) run(t *testing.T, what, script string, retry bool) (out string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -120,7 +122,7 @@ func (s *site) run(t *testing.T, what, script string, retry bool) (out string) {
 	}
 }
 
-// page runs the blocks of a page, one after the other. It returns what they printed.
+// page runs the blocks of a page, one after the other. It returns their output.
 func (s *site) page(t *testing.T, page string, stop func()) (out string) {
 	t.Helper()
 	blocks := runnable(t, page)
@@ -153,35 +155,43 @@ func (s *site) page(t *testing.T, page string, stop func()) (out string) {
 	return out
 }
 
-// The blocks of the pages that are marked as runnable do what they say, against a real server and a fleet.
+// The runnable blocks of the pages work as described, against a real server and a fleet.
 func TestPagesRun(t *testing.T) {
 	t.Run("README.md", func(t *testing.T) {
 		s := openSite(t, fmt.Sprint("PINWHEEL_NATS_PORT=", natstest.FreePort(t)), "PINWHEEL_DATA="+t.TempDir())
 		require.Contains(t, s.page(t, "README.md", nil), `{"hello":"Ada"}`)
+	})
+	t.Run("docs/tutorial.md", func(t *testing.T) {
+		s := openSite(t, fmt.Sprint("PINWHEEL_NATS_PORT=", natstest.FreePort(t)), "PINWHEEL_DATA="+t.TempDir())
+		out := s.page(t, "docs/tutorial.md", nil)
+		for _, printed := range []string{`{"accepted":"o-1"}`, `{"success":true,"data":{"id":"o-2","cents":1250}}`, "exception", "12,50", "succeeded"} {
+			require.Contains(t, out, printed)
+		}
 	})
 	srv := natstest.Start(t)
 	s := openSite(t, "PINWHEEL_NATS_URL="+srv.URL(), "NATS_URL="+srv.URL())
 	stop := s.begin(t, "pinwheel serve")
 	s.run(t, "the fleet", `(pinwheel doctor --json || true) | grep -q '"check":"processes","text":"1 take events"'`, true)
 	before := map[string]string{
-		"docs/schedules.md": `cp examples/hello.js mailer.js
+		"docs/guides/schedule.md": `cp examples/hello.js mailer.js
 cp examples/daily-report.js examples/daily-report.pinwheel.json .
 pinwheel deploy mailer.js --owner acme
 pinwheel deploy daily-report.js --owner acme`,
-		"docs/wire.md": `pinwheel deploy examples/hello.js --owner dev
+		"docs/reference/wire.md": `pinwheel deploy examples/hello.js --owner dev
 pinwheel deploy examples/csv-report.js --owner dev
 printf 'item,amount\na,1\n' > sales.csv`,
-		"docs/operations.md": "",
-		"docs/types.md":      "",
-		"docs/runbook.md":    "pinwheel send task acme/nobody --timeout 10s || test $? = 1",
+		"docs/guides/many-owners.md":  "",
+		"docs/guides/troubleshoot.md": "",
+		"docs/guides/types.md":        "",
+		"docs/guides/operate.md":      "pinwheel send task acme/nobody --timeout 10s || test $? = 1",
 	}
 	done := 0
-	for _, p := range append(pages(t), "docs/runbook.md") { // the last one stops the fleet
+	for _, p := range append(pages(t), "docs/guides/operate.md") { // the last one stops the fleet
 		setup, known := before[p]
-		if blocks := runnable(t, p); len(blocks) > 0 {
+		if blocks := runnable(t, p); len(blocks) > 0 && p != "docs/tutorial.md" {
 			require.True(t, known, "%s has blocks to run, and TestPagesRun does not know what they need", p)
 		}
-		if !known || p == "docs/runbook.md" && done < len(before)-1 {
+		if !known || p == "docs/guides/operate.md" && done < len(before)-1 {
 			continue
 		}
 		done++
@@ -191,10 +201,20 @@ printf 'item,amount\na,1\n' > sales.csv`,
 	require.Equal(t, len(before), done)
 }
 
-// Alerts name metrics that exist: those of docs/operations.md, which TestOperationsListsTheMetrics holds against the code.
+// The fleet reports its control endpoints.
+func TestReferenceControl(t *testing.T) {
+	srv := natstest.Start(t)
+	const token = "0123456789abcdef"
+	s := openSite(t, "PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_CONTROL_TOKEN="+token)
+	s.begin(t, "pinwheel serve")
+	s.run(t, "the fleet", `(pinwheel doctor --json || true) | grep -q '"check":"processes","text":"1 take events"'`, true)
+	referenceControl(t, natstest.Connect(t, srv), token)
+}
+
+// Alerts use existing metrics: those of docs/reference/metrics.md, which TestReferenceMetrics compares with the code.
 func TestAlertsNameMetrics(t *testing.T) {
 	known := map[string]bool{}
-	for _, row := range rows(read(t, "docs/operations.md"), 3) {
+	for _, row := range rows(read(t, "docs/reference/metrics.md"), 3) {
 		name := strings.Trim(row[0], "`")
 		if !strings.HasPrefix(name, "pinwheel_") {
 			continue
@@ -206,18 +226,18 @@ func TestAlertsNameMetrics(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(known), 50)
-	text, runbook := read(t, "deploy/prometheus/alerts.yml"), read(t, "docs/runbook.md")
+	text, page := read(t, "deploy/prometheus/alerts.yml"), read(t, "docs/guides/troubleshoot.md")
 	for _, m := range regexp.MustCompile(`pinwheel_\w+`).FindAllString(text, -1) {
 		require.True(t, known[m], "deploy/prometheus/alerts.yml names %s, which does not exist", m)
 	}
 	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(text, -1)
 	require.Len(t, regexp.MustCompile(`(?m)^        expr: \S`).FindAllString(text, -1), len(alerts))
 	for _, a := range alerts {
-		require.Contains(t, runbook, "`"+a[1]+"`", "docs/runbook.md does not say what to do")
+		require.Contains(t, page, "`"+a[1]+"`", "docs/guides/troubleshoot.md does not say what to do")
 	}
 }
 
-// systemd waits longer than a drain takes, and its files are not fewer than a busy process has.
+// systemd waits longer than the drain timeout, and its file limit is at least the number that a busy process needs.
 func TestUnits(t *testing.T) {
 	value := func(unit, name string) string {
 		m := regexp.MustCompile(`(?m)^` + name + `=(.*)$`).FindStringSubmatch(read(t, "deploy/systemd/"+unit+".service"))
@@ -225,7 +245,7 @@ func TestUnits(t *testing.T) {
 		return m[1]
 	}
 	drain := time.Duration(0)
-	for _, v := range cli.Variables() {
+	for _, v := range config.Variables() {
 		if v.Name == "PINWHEEL_DRAIN_TIMEOUT" {
 			var err error
 			drain, err = time.ParseDuration(v.Default)

@@ -1,32 +1,36 @@
 package consumer
 
-import "time"
+import (
+	"time"
+)
 
 const (
-	// ableLook is how often it is looked how long this process was able to run events, while a lane waits for some to end.
+	// ableLook is how often the puller checks how long this process could run events, while a lane waits for events to
+	// end.
 	ableLook = stuckAfter / 4
-	// ableMost is the most that counts of the time between two looks: of a process that stood still no more than that passed.
+	// ableMost is the maximum that counts of the time between two checks. It limits what counts when the process stood
+	// still.
 	ableMost = ableLook + ableLook/3
 )
 
-// able counts the time in which this process could run events: neither stood it still, nor did all threads that run events wait for a
-// processor. It belongs to the puller.
+// able counts the time in which this process could run events: the process did not stand still, and not all threads
+// that run events waited for a processor. It belongs to the puller.
 type able struct {
 	passed time.Duration // so far
 	looked time.Time
-	delays func(into []time.Duration) []time.Duration // see SetRunDelays; nil: not known
-	were   []time.Duration                            // at the latest look
+	delays func(into []time.Duration) []time.Duration // see SetRunDelays; nil when not known
+	were   []time.Duration                            // at the latest check
 	are    []time.Duration                            // scratch
 }
 
-// SetRunDelays says how to read how long each pinned thread has waited for a processor so far, always in the same order. It is called before
-// Start. A process that other programs keep from running its events does not take their owners for slow then, and parks none of their
-// events for it.
+// SetRunDelays sets how to read how long each pinned thread has waited for a processor so far, always in the same
+// order. Call it before Start. With it, a process that other programs keep from running events does not count the
+// owners as slow, and so does not park their events.
 func (c *Consumer) SetRunDelays(read func(into []time.Duration) []time.Duration) {
 	c.puller.able.delays = read
 }
 
-// look counts the time since the latest look, if that is a while ago.
+// look counts the time since the latest check, if that was at least half of ableLook ago.
 func (a *able) look(now time.Time) {
 	since := now.Sub(a.looked)
 	if since < ableLook/2 {
@@ -36,7 +40,8 @@ func (a *able) look(now time.Time) {
 	a.passed += max(0, min(since, ableMost)-a.delayed())
 }
 
-// delayed is how long the thread that waited least for a processor has waited for one since the latest look: who sleeps waits for none.
+// delayed is how long the thread that waited least for a processor has waited since the latest check. A sleeping thread
+// does not wait for a processor.
 func (a *able) delayed() time.Duration {
 	if a.delays == nil {
 		return 0
@@ -45,7 +50,7 @@ func (a *able) delayed() time.Duration {
 	least := time.Duration(0)
 	for i, is := range a.are {
 		if i == len(a.were) {
-			least = 0 // the first look
+			least = 0 // the first check
 			break
 		}
 		if waited := max(0, is-a.were[i]); i == 0 || waited < least {

@@ -6,162 +6,169 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/consumer/attempts"
+	"github.com/pinwheel-run/pinwheel/consumer/bodies"
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 )
 
-// What a message to an ack subject says. An empty one acks.
+// Bodies of messages to an ack subject. An empty body acks.
 var (
 	nakBody      = []byte("-NAK")
 	progressBody = []byte("+WPI")
 )
 
-// group is acks of one source that are confirmed together: the server works through the acks of one
-// connection to one consumer in order, so its confirmation of the last stands for all.
-// That holds only within one connection and one life of the consumer; see confirmed and sendAcks.
+// group is acks of one source that are confirmed together. The server handles the acks of one connection to one
+// consumer in order, so its confirmation of the last ack confirms all. That holds only within one connection and one
+// life of the consumer; see confirmed and send.
 type group struct {
-	events     []*held
+	events     []*entry
 	reconnects uint64 // of the connection when it was sent
-	tries      *retrier
+	tries      *jsapi.Retrier
 }
 
-// ack queues the ack of h; sendAcks sends it. It runs on the settle goroutine.
-func (c *Consumer) ack(h *held) {
-	if h.lapsed {
-		return
-	}
-	h.ended = true
-	h.from.flow.ended(h.brief)
-	c.queueAck(h)
+// acks sends acks, and asks the server to confirm them. Its methods run on the settle goroutine, except confirmed.
+type acks struct {
+	api      *jsapi.Client
+	inflight *inflight
+	metrics  *metrics
+	cfg      Config
+	attempts *attempts.Store
+	parts    *bodies.Parts
+	resay    func(h *entry) // publishes the reply to h again
+	lost     func(h *entry) // the lease of h is over
+	step     func(Step)
+	sources  []*source // scratch: sources with acks to send
+	subjects []string  // scratch
 }
 
-func (c *Consumer) queueAck(h *held) {
+// queue queues the ack of h; send sends it.
+func (a *acks) queue(h *entry) {
 	if len(h.from.acks) == 0 {
-		c.acking = append(c.acking, h.from)
+		a.sources = append(a.sources, h.from)
 	}
 	h.from.acks = append(h.from.acks, h)
 }
 
-// sendAcks sends what ack has queued.
-func (c *Consumer) sendAcks() {
-	for _, s := range c.acking {
-		g := &group{events: make([]*held, 0, len(s.acks))}
+// send sends the queued acks.
+func (a *acks) send() {
+	for _, s := range a.sources {
+		g := &group{events: make([]*entry, 0, len(s.acks))}
 		epoch := s.epoch.Load()
 		for _, h := range s.acks {
 			switch {
-			case h.lapsed: // since it was queued
-			case h.epoch == epoch: // settle goroutine and adopt could race here: harmless, both ways are right
+			case h.is(lapsed): // since it was queued
+			case h.epoch == epoch: // may race with adopt: harmless, either order is correct
 				g.events = append(g.events, h)
-			case c.table.unsure(h):
-				c.doIn(lifeWait, func() { c.queueAck(h) })
+			case a.inflight.unsure(h):
+				a.api.DoIn(lifeWait, func() { a.queue(h) })
 			default:
-				c.sendGroup(&group{events: []*held{h}})
+				a.sendGroup(&group{events: []*entry{h}})
 			}
 		}
 		if len(g.events) > 0 {
-			c.sendGroup(g)
+			a.sendGroup(g)
 		}
 		clear(s.acks)
 		s.acks = s.acks[:0]
 	}
-	c.acking = c.acking[:0]
+	a.sources = a.sources[:0]
 }
 
-// sendGroup sends the acks of a group, the last of them as a question.
-func (c *Consumer) sendGroup(g *group) {
-	g.reconnects = c.nc.Stats().Reconnects
-	c.sayAgain(g)
+// sendGroup sends the acks of a group, the last of them as a request.
+func (a *acks) sendGroup(g *group) {
+	g.reconnects = a.api.NC.Stats().Reconnects
+	a.sayAgain(g)
 	last := len(g.events) - 1
-	subjects := c.ackSubjects(g.events)
+	subjects := a.ackSubjects(g.events)
 	for _, subject := range subjects[:last] {
-		if err := c.nc.Publish(subject, nil); err != nil {
-			c.unconfirmed(g)
+		if err := a.api.NC.Publish(subject, nil); err != nil {
+			a.unconfirmed(g)
 			return
 		}
 	}
-	c.metrics.acks.Add(float64(len(g.events)))
-	c.asker.ask(&nats.Msg{Subject: subjects[last]}, c.answerWait(), time.Now(), func(_ *nats.Msg, err error) {
-		c.confirmed(g, err)
+	a.metrics.acks.Add(float64(len(g.events)))
+	a.api.Request(&nats.Msg{Subject: subjects[last]}, func(_ *nats.Msg, err error) {
+		a.confirmed(g, err)
 	})
-	c.step(StepAcked)
+	a.step(StepAcked)
 }
 
-// sayAgain publishes the replies that went out on an earlier connection: what it had in its buffers is lost, and
-// publishers tell doubles by their id.
-func (c *Consumer) sayAgain(g *group) {
+// sayAgain publishes again the replies that were sent on an earlier connection: its buffers are lost. Publishers
+// recognize duplicates by their id.
+func (a *acks) sayAgain(g *group) {
 	for _, h := range g.events {
 		if h.reply != nil && h.said != g.reconnects {
 			h.said = g.reconnects
-			_ = c.nc.PublishMsg(c.replies.message(h.event, h.reply)) // the connection has just gone again: then the ack is not confirmed, too
+			a.resay(h)
 		}
 	}
 }
 
-// ackSubjects are the ack subjects of events. The slice is scratch of the settle goroutine.
-func (c *Consumer) ackSubjects(batch []*held) []string {
-	c.subjects = c.subjects[:0]
-	c.table.mu.Lock()
+// ackSubjects returns the ack subjects of events. The settle goroutine reuses the slice.
+func (a *acks) ackSubjects(batch []*entry) []string {
+	a.subjects = a.subjects[:0]
+	a.inflight.mu.Lock()
 	for _, h := range batch {
-		c.subjects = append(c.subjects, h.ack)
+		a.subjects = append(a.subjects, h.ack)
 	}
-	c.table.mu.Unlock()
-	return c.subjects
+	a.inflight.mu.Unlock()
+	return a.subjects
 }
 
-// answerWait is how long the server may take to answer before it is asked again.
-func (c *Consumer) answerWait() time.Duration { return min(c.cfg.AckWait/3, 5*time.Second) }
-
-// confirmed ends the events of a group whose acks the server has worked through.
-func (c *Consumer) confirmed(g *group, err error) {
-	if err != nil || c.nc.Stats().Reconnects != g.reconnects {
-		if errors.Is(err, nats.ErrNoResponders) { // the consumer is not there any more
-			c.recreate()
+// confirmed ends the events of a group whose acks the server has handled.
+func (a *acks) confirmed(g *group, err error) {
+	if err != nil || a.api.NC.Stats().Reconnects != g.reconnects {
+		if errors.Is(err, nats.ErrNoResponders) { // the consumer no longer exists
+			a.api.Missing()
 		}
-		c.do(func() { c.unconfirmed(g) })
+		a.api.Do(func() { a.unconfirmed(g) })
 		return
 	}
-	c.step(StepConfirmed)
+	a.step(StepConfirmed)
 	for _, h := range g.events {
-		if h.record != nil && c.table.holds(h) {
-			c.forget(h)
+		if h.record != nil && h.is(acking) {
+			a.attempts.Forget(h.event)
 		}
-		if !h.dead { // a replay wants its body
-			c.dropParts(h.event)
+		if !h.dead { // a replay needs its body
+			a.parts.Drop(h.event)
 		}
 	}
 	if g.tries != nil {
 		now := time.Now()
-		c.table.remember(g.events, now, now.Add(c.cfg.AckWait))
+		a.inflight.remember(g.events, now, now.Add(a.cfg.AckWait))
 	}
-	c.table.confirmed(g.events)
+	a.inflight.confirmed(g.events)
 }
 
-// unconfirmed sends a group again, after a while, until the leases are over, and with it the replies.
-func (c *Consumer) unconfirmed(g *group) {
+// unconfirmed sends a group again after a while, with its replies, until the leases are over.
+func (a *acks) unconfirmed(g *group) {
 	if g.tries == nil {
-		g.tries = newRetrier(c.cfg.AckWait)
+		g.tries = jsapi.NewRetrier(a.cfg.AckWait)
 	}
-	if c.after(g.tries, func() { c.resend(g) }) {
+	if a.api.Retry(g.tries, func() { a.resend(g) }) {
 		return
 	}
 	for _, h := range g.events {
-		if !h.lapsed {
-			c.letGo(h)
+		if !h.is(lapsed) {
+			a.lost(h)
 		}
 	}
 }
 
-func (c *Consumer) resend(g *group) {
-	if !c.nc.IsConnected() {
-		c.unconfirmed(g)
+func (a *acks) resend(g *group) {
+	if !a.api.NC.IsConnected() {
+		a.unconfirmed(g)
 		return
 	}
-	c.metrics.ackRetries.Inc()
-	g.events = slices.DeleteFunc(g.events, func(h *held) bool { return h.lapsed })
+	a.metrics.ackRetries.Inc()
+	g.events = slices.DeleteFunc(g.events, func(h *entry) bool { return h.is(lapsed) })
 	if len(g.events) == 1 {
-		c.sendGroup(g)
+		a.sendGroup(g)
 		return
 	}
 	// One by one: an ack that the server refuses must not hold up the others.
 	for _, h := range g.events {
-		c.sendGroup(&group{events: []*held{h}, tries: g.tries})
+		a.sendGroup(&group{events: []*entry{h}, tries: g.tries})
 	}
 }

@@ -12,30 +12,32 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// makeAgain deletes the stream of events and makes it again as an operator does, from its configuration: so it has the sequences again that it had.
+// makeAgain deletes the stream of events and creates it again from its configuration, as an operator does. So the
+// stream uses its old sequences again.
 func makeAgain(t testing.TB, js jetstream.JetStream) {
 	t.Helper()
-	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
-	require.NoError(t, js.DeleteStream(t.Context(), consumer.StreamEvents))
+	require.NoError(t, js.DeleteStream(t.Context(), events.StreamEvents))
 	again, err := js.CreateStream(t.Context(), s.CachedInfo().Config)
 	require.NoError(t, err)
-	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Pin()}, jetstream.WithExpectLastSequencePerSubject(0))
+	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Anchor()}, jetstream.WithExpectLastSequencePerSubject(0))
 	if err != nil { // a process was here first
-		_, err = again.GetLastMsgForSubject(t.Context(), subjects.Pin())
+		_, err = again.GetLastMsgForSubject(t.Context(), subjects.Anchor())
 	}
 	require.NoError(t, err)
 }
 
-// A stream that a fleet makes again has no sequence that it had before.
+// A stream that a fleet creates again uses no earlier sequence again.
 func TestStreamsMadeAgainHaveOtherSequences(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
-	for _, name := range []string{consumer.StreamEvents, consumer.StreamParked, consumer.StreamSchedules} {
+	for _, name := range []string{events.StreamEvents, events.StreamParked, events.StreamSchedules} {
 		var last uint64
 		for range 3 {
 			require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
@@ -49,7 +51,7 @@ func TestStreamsMadeAgainHaveOtherSequences(t *testing.T) {
 	}
 }
 
-// Several processes that make a stream at once agree on where it begins.
+// Several processes that create a stream at once agree on its first sequence.
 func TestProcessesMakeAStreamAtOnce(t *testing.T) {
 	srv := natstest.Start(t)
 	var all sync.WaitGroup
@@ -68,7 +70,7 @@ func TestProcessesMakeAStreamAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// What waits for its time does not keep others from doing so that have its place in a stream that was made again.
+// A delayed event of a deleted stream does not prevent the delay of an event with the same number in the new stream.
 func TestDelayedEventsOfAStreamMadeAgainRun(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -84,11 +86,11 @@ func TestDelayedEventsOfAStreamMadeAgainRun(t *testing.T) {
 		return sequences
 	}
 	before := delayed("6")
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	makeAgain(t, js)
 	require.Equal(t, before, delayed("2"))
 	require.Eventually(t, func() bool { return len(d.events()) == 2*n }, patience, 10*time.Millisecond)
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
 	require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
 	bodies := map[string]bool{}
 	for _, e := range d.events() {
@@ -97,14 +99,14 @@ func TestDelayedEventsOfAStreamMadeAgainRun(t *testing.T) {
 	require.Len(t, bodies, 2*n)
 }
 
-// Nor do those that wait for their next run.
+// Nor do events that wait for their next run.
 func TestLongRetriesOfAStreamMadeAgainRun(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
 	cfg.LongRetry = 100 * time.Millisecond
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if e.Attempt > 2 {
 			return ack(e)
 		}
@@ -112,11 +114,11 @@ func TestLongRetriesOfAStreamMadeAgainRun(t *testing.T) {
 		if e.Attempt == 1 && string(e.Body) == "before" {
 			wait = 3 * time.Second
 		}
-		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Retry, Delay: wait, Version: "1-a", Failure: events.Fail(events.ReasonException, "x")}}, true
+		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Delay: wait, Version: "1-a", Failure: events.Fail(events.ReasonException, "x")}}, true
 	}}
 	start(t, nc, cfg, d)
 	before := publish(t, nc, events.Task, "acme", nil, "before")
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	makeAgain(t, js)
 	require.Equal(t, before, publish(t, nc, events.Task, "acme", nil, "now"))
 	runs := func(body string) (attempts []int) {
@@ -128,10 +130,11 @@ func TestLongRetriesOfAStreamMadeAgainRun(t *testing.T) {
 		return attempts
 	}
 	require.Eventually(t, func() bool { return len(runs("before")) == 3 && len(runs("now")) == 3 }, patience, 10*time.Millisecond)
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
 }
 
-// An ack names a sequence only. That of an event of a stream that was deleted hits nothing in the one that the fleet makes in its place.
+// An ack names only a sequence. The ack of an event of a deleted stream acks nothing in the stream that the fleet
+// creates in its place.
 func TestAckOfADeletedStreamHitsNothing(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -139,7 +142,7 @@ func TestAckOfADeletedStreamHitsNothing(t *testing.T) {
 	next := func(body string) jetstream.Msg {
 		require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
 		seq := publish(t, nc, events.Task, "acme", nil, body)
-		lane, err := js.Consumer(t.Context(), consumer.StreamEvents, "lane-"+laneOf(t, js, seq))
+		lane, err := js.Consumer(t.Context(), events.StreamEvents, "lane-"+laneOf(t, js, seq))
 		require.NoError(t, err)
 		m, err := lane.Next()
 		require.NoError(t, err)
@@ -149,11 +152,11 @@ func TestAckOfADeletedStreamHitsNothing(t *testing.T) {
 	makeAgain(t, js)
 	now := next("now")
 	require.NoError(t, before.DoubleAck(t.Context()))
-	require.Zero(t, stored(t, js, consumer.StreamEvents), "what an operator makes again has the sequences again")
+	require.Zero(t, stored(t, js, events.StreamEvents), "what an operator makes again has the sequences again")
 	require.NoError(t, now.Ack())
 
-	require.NoError(t, js.DeleteStream(t.Context(), consumer.StreamEvents))
+	require.NoError(t, js.DeleteStream(t.Context(), events.StreamEvents))
 	next("now")
-	_ = now.DoubleAck(t.Context()) // nobody answers, or the server does
-	require.Equal(t, 1, stored(t, js, consumer.StreamEvents), "what the fleet makes again has others")
+	_ = now.DoubleAck(t.Context()) // no one answers, or the server does
+	require.Equal(t, 1, stored(t, js, events.StreamEvents), "what the fleet makes again has others")
 }

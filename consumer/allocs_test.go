@@ -13,13 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// allocationsPerEvent is what an event of 1 KB may cost from the socket to its confirmed ack, with nats.go's share and without what runs it.
+// allocationsPerEvent is what an event of 1 KB may cost from the socket to its confirmed ack, with nats.go's share and
+// without what runs it.
 const allocationsPerEvent = 17
 
-// TestAllocationsPerEvent fails when the way of an event through consumer allocates more often than agreed: then its garbage, which
-// no benchmark in CI judges, has grown. Without the race detector, which allocates itself.
+// TestAllocationsPerEvent fails when an event's way through consumer allocates more often than agreed. No benchmark in
+// CI checks its garbage. It is skipped with the race detector, which allocates itself.
 func TestAllocationsPerEvent(t *testing.T) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -45,7 +47,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 	<-js.PublishAsyncComplete()
 	var n atomic.Int64
 	var before, after runtime.MemStats
-	f := start(t, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+	f := start(t, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if n.Add(1) == warm {
 			runtime.ReadMemStats(&before)
 		}

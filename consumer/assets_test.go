@@ -10,7 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 func TestAssetsAreCreatedByManyAtOnceAndStayAsTheyAre(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAssetsAreCreatedByManyAtOnceAndStayAsTheyAre(t *testing.T) {
 	js := jetStream(t, nc)
 	require.NoError(t, consumer.CreateAssets(ctx, js, testConfig(), nc.MaxPayload()))
 
-	s, err := js.Stream(ctx, consumer.StreamEvents)
+	s, err := js.Stream(ctx, events.StreamEvents)
 	require.NoError(t, err)
 	info := s.CachedInfo()
 	require.EqualValues(t, 1, info.State.Msgs, "the pin message")
@@ -44,7 +44,7 @@ func TestAssetsAreCreatedByManyAtOnceAndStayAsTheyAre(t *testing.T) {
 	changed := testConfig()
 	changed.MaxBytes *= 2
 	require.NoError(t, consumer.CreateAssets(ctx, js, changed, nc.MaxPayload()))
-	s, err = js.Stream(ctx, consumer.StreamEvents)
+	s, err = js.Stream(ctx, events.StreamEvents)
 	require.NoError(t, err)
 	require.Equal(t, changed.MaxBytes, s.CachedInfo().Config.MaxBytes)
 	require.EqualValues(t, 1, s.CachedInfo().State.Msgs)
@@ -69,7 +69,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A process that starts leaves alone what is as it should be, and mends what is not.
+// A process that starts does not change correct assets, and repairs the others.
 func TestAssetsThatAreRightAreLeftAlone(t *testing.T) {
 	srv := natstest.Start(t)
 	nc := natstest.Connect(t, srv)
@@ -84,7 +84,7 @@ func TestAssetsThatAreRightAreLeftAlone(t *testing.T) {
 	require.Zero(t, n, "nothing to update")
 	cfg.MaxBytes *= 2
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
-	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	require.Equal(t, cfg.MaxBytes, s.CachedInfo().Config.MaxBytes)
 }

@@ -10,10 +10,11 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-func never(*events.Event) (events.Settlement, bool) { return events.Settlement{}, false }
+func never(*events.Event) (lifecycle.Settlement, bool) { return lifecycle.Settlement{}, false }
 
 func shortLease() consumer.Config {
 	cfg := testConfig()
@@ -24,10 +25,10 @@ func shortLease() consumer.Config {
 func TestLeaseOfALongRunIsRenewed(t *testing.T) {
 	nc := connect(t)
 	cfg := shortLease()
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) { time.Sleep(4 * cfg.AckWait); return ack(e) }}
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) { time.Sleep(4 * cfg.AckWait); return ack(e) }}
 	start(t, nc, cfg, d)
 	publish(t, nc, events.Task, "acme", nil, "long")
-	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
 	require.Len(t, d.events(), 1)
 }
 
@@ -39,7 +40,7 @@ func TestEventOfACrashedProcessRunsAgainAsTheNextAttempt(t *testing.T) {
 	start(t, doomed, shortLease(), first)
 	publish(t, pub, events.Task, "acme", nil, "x")
 	require.Eventually(t, func() bool { return len(first.events()) == 1 }, patience, time.Millisecond)
-	doomed.Close() // as good as kill -9: nothing more is heard of it
+	doomed.Close() // the same as kill -9: it sends nothing more
 
 	second := &dispatcher{handle: ack}
 	start(t, natstest.Connect(t, srv), shortLease(), second)
@@ -47,7 +48,7 @@ func TestEventOfACrashedProcessRunsAgainAsTheNextAttempt(t *testing.T) {
 	e := second.events()[0]
 	require.Equal(t, 2, e.Attempt)
 	require.Equal(t, 1, e.Crashes)
-	eventuallyStored(t, jetStream(t, pub), consumer.StreamEvents, 0)
+	eventuallyStored(t, jetStream(t, pub), events.StreamEvents, 0)
 }
 
 func TestDrainGivesBackAndThatIsNoAttempt(t *testing.T) {
@@ -56,13 +57,13 @@ func TestDrainGivesBackAndThatIsNoAttempt(t *testing.T) {
 	var running atomic.Int64
 	first := &dispatcher{}
 	release := make(chan struct{})
-	first.handle = func(e *events.Event) (events.Settlement, bool) {
+	first.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
 		running.Add(1)
 		<-release
 		if string(e.Body) == "finish" {
 			return ack(e)
 		}
-		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Return}}, true
+		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}, true
 	}
 	f := start(t, natstest.Connect(t, srv), testConfig(), first)
 	publish(t, pub, events.Task, "acme", nil, "finish")
@@ -72,7 +73,7 @@ func TestDrainGivesBackAndThatIsNoAttempt(t *testing.T) {
 	require.Eventually(t, func() bool { return running.Load() == 11 }, patience, time.Millisecond)
 	go func() {
 		defer close(release)
-		for f.Stats().Credits > 0 { // else what is given back may come here again
+		for f.Stats().Credits > 0 { // otherwise returned events may come here again
 			runtime.Gosched()
 		}
 	}()
@@ -89,7 +90,7 @@ func TestDrainGivesBackAndThatIsNoAttempt(t *testing.T) {
 		require.Equal(t, 2, e.Origin.Deliveries)
 		require.Zero(t, e.Crashes)
 	}
-	eventuallyStored(t, jetStream(t, pub), consumer.StreamEvents, 0)
+	eventuallyStored(t, jetStream(t, pub), events.StreamEvents, 0)
 }
 
 func TestWhatRunsWhenDrainTimeIsOverIsGivenBack(t *testing.T) {
@@ -108,12 +109,12 @@ func TestWhatRunsWhenDrainTimeIsOverIsGivenBack(t *testing.T) {
 
 // failUntil fails each event's attempts before the given one, with a delay.
 func failUntil(attempt int, delay time.Duration) handler {
-	return func(e *events.Event) (events.Settlement, bool) {
+	return func(e *events.Event) (lifecycle.Settlement, bool) {
 		if e.Attempt >= attempt {
 			return ack(e)
 		}
-		return events.Settlement{Event: e, Outcome: events.Outcome{
-			Verdict: events.Retry, Delay: delay, Version: "1-abc", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
+		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
+			Verdict: lifecycle.Retry, Delay: delay, Version: "1-abc", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
 		}}, true
 	}
 }
@@ -124,24 +125,25 @@ func TestRetryWaitsAndCounts(t *testing.T) {
 	var starts []time.Time
 	d := &dispatcher{inline: true}
 	run := failUntil(3, 300*time.Millisecond)
-	d.handle = func(e *events.Event) (events.Settlement, bool) {
+	d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
 		starts = append(starts, time.Now())
 		return run(e)
 	}
 	f := start(t, nc, shortLease(), d)
 	publish(t, nc, events.Task, "acme", nil, "x")
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
 	require.Len(t, starts, 3)
 	require.GreaterOrEqual(t, starts[1].Sub(starts[0]), 300*time.Millisecond)
 	require.GreaterOrEqual(t, starts[2].Sub(starts[1]), 300*time.Millisecond)
 	require.Equal(t, 3, d.events()[0].Attempt)
-	kv, err := js.KeyValue(t.Context(), consumer.BucketAttempts)
+	kv, err := js.KeyValue(t.Context(), events.BucketAttempts)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return len(keys) == 0 }, patience, time.Millisecond)
 }
 
-// A stream that is deleted and made anew counts from 1 again: what is known of the events that were there before is not theirs that are there now.
+// A stream that is deleted and created again counts from 1 again. The records of the earlier events do not apply to the
+// new ones.
 func TestAttemptsOfADeletedStreamAreNobodys(t *testing.T) {
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
@@ -153,7 +155,7 @@ func TestAttemptsOfADeletedStreamAreNobodys(t *testing.T) {
 	longRetry.LongRetry = 2 * time.Hour // so that it waits here, with its record
 	f := start(t, doomed, longRetry, first)
 	before := publish(t, pub, events.Task, "acme", nil, "before")
-	kv, err := js.KeyValue(t.Context(), consumer.BucketAttempts)
+	kv, err := js.KeyValue(t.Context(), events.BucketAttempts)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return f.Stats().Waiting == 1 && len(keys) == 1 }, patience, time.Millisecond)
 	doomed.Close()
@@ -173,7 +175,7 @@ func TestAttemptsOfADeletedStreamAreNobodys(t *testing.T) {
 	require.Equal(t, "now", string(e.Body))
 	require.Equal(t, 2, e.Attempt, "one run was started, and it did not fail before")
 	require.Equal(t, 1, e.Crashes)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 }
 
 func TestAttemptsSurviveCrashAndDrainWhileWaiting(t *testing.T) {
@@ -192,7 +194,7 @@ func TestAttemptsSurviveCrashAndDrainWhileWaiting(t *testing.T) {
 			f := start(t, doomed, cfg, first)
 			publish(t, pub, events.Task, "acme", nil, "x")
 			require.Eventually(t, func() bool { return f.Stats().Waiting == 1 }, patience, time.Millisecond)
-			kv, err := js.KeyValue(t.Context(), consumer.BucketAttempts)
+			kv, err := js.KeyValue(t.Context(), events.BucketAttempts)
 			require.NoError(t, err)
 			require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return len(keys) == 1 }, patience, time.Millisecond)
 			end(f, doomed.Close)
@@ -202,7 +204,7 @@ func TestAttemptsSurviveCrashAndDrainWhileWaiting(t *testing.T) {
 			require.Eventually(t, func() bool { return len(second.events()) == 1 }, patience, time.Millisecond)
 			require.Equal(t, 2, second.events()[0].Attempt, "one run was started before")
 			require.Zero(t, second.events()[0].Crashes)
-			eventuallyStored(t, js, consumer.StreamEvents, 0)
+			eventuallyStored(t, js, events.StreamEvents, 0)
 		})
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Backlog is how many events of one worker JetStream has that have not ended.
+// Backlog is how many events of one worker are in JetStream and have not ended.
 type Backlog struct {
-	Stored  uint64 // in the event stream; those that run now among them
+	Stored  uint64 // in the event stream, including those that run now
 	Parked  uint64 // until their owner has room
 	Delayed uint64 // until their time
 }
 
-// Total is all of them.
+// Total is the sum of all.
 func (b Backlog) Total() uint64 { return b.Stored + b.Parked + b.Delayed }
 
 // BacklogOf counts the events of a worker. A stream that is not there has none.
@@ -26,9 +26,9 @@ func BacklogOf(ctx context.Context, js jetstream.JetStream, s events.Subjects, o
 		stream, filter string
 		into           *uint64
 	}{
-		{StreamEvents, s.StoredFor(owner, worker), &b.Stored},
-		{StreamParked, s.ParkedFor(owner, worker), &b.Parked},
-		{StreamSchedules, s.WaitingEvents(owner, worker, ""), &b.Delayed},
+		{events.StreamEvents, s.StoredFor(owner, worker), &b.Stored},
+		{events.StreamParked, s.ParkedFor(owner, worker), &b.Parked},
+		{events.StreamSchedules, s.WaitingEvents(owner, worker, ""), &b.Delayed},
 	} {
 		stream, err := js.Stream(ctx, in.stream)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {

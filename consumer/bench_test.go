@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -53,7 +52,7 @@ func BenchmarkEcho(b *testing.B) {
 			}
 			b.ReportMetric(float64(cpuTime()-cpu)/float64(time.Microsecond)/float64(b.N), "cpu-us/op")
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
-			require.Zero(b, stored(b, js, consumer.StreamEvents))
+			require.Zero(b, stored(b, js, events.StreamEvents))
 		})
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// makers answers each event with a body in chunks, and keeps what the makers of the bodies are told.
+// makers answers each event with a body in chunks, and records what the makers of the bodies are notified of.
 type makers struct {
 	d  *dispatcher
 	mu sync.Mutex
@@ -32,18 +33,18 @@ func newMakers() *makers {
 	return m
 }
 
-func (m *makers) handle(e *events.Event) (events.Settlement, bool) {
+func (m *makers) handle(e *events.Event) (lifecycle.Settlement, bool) {
 	b := &maker{stream: &events.Stream{}}
 	b.stream.Grant = func(upTo int64) { m.mu.Lock(); b.grants = append(b.grants, upTo); m.mu.Unlock() }
 	b.stream.Cancel = func(why string) { m.mu.Lock(); b.cancels = append(b.cancels, why); m.mu.Unlock() }
 	m.mu.Lock()
 	m.of[e.Owner] = b
 	m.mu.Unlock()
-	m.d.settle([]events.Settlement{{Event: e, Reply: &events.Reply{Status: 200, EventID: e.ID, Attempt: e.Attempt, Stream: b.stream}}})
-	return events.Settlement{}, false
+	m.d.settle([]lifecycle.Settlement{{Event: e, Reply: &events.Reply{Status: 200, EventID: e.ID, Attempt: e.Attempt, Stream: b.stream}}})
+	return lifecycle.Settlement{}, false
 }
 
-// told is what the maker of an owner's body has been told so far.
+// told is what the maker of an owner's body has been notified of so far.
 func (m *makers) told(owner string) (grants []int64, cancels []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,7 +62,7 @@ func (m *makers) ask(t *testing.T, nc *nats.Conn, owner string) (credit string, 
 	return head.Header.Get("Body-Credit"), sub
 }
 
-// A credit counts only on the subject of the body's own owner, even if another owner knows all the rest of it.
+// A credit counts only on the subject of the body's own owner, even if another owner knows the rest of it.
 func TestCreditsOfAnotherOwnerMeanNothing(t *testing.T) {
 	nc := connect(t)
 	m := newMakers()
@@ -87,7 +88,7 @@ func TestCreditsOfAnotherOwnerMeanNothing(t *testing.T) {
 	require.LessOrEqual(t, grants[len(grants)-1], int64(1<<20), "and no more is made than may be on the way")
 }
 
-// The last token of a credit subject tells nothing of the next.
+// The last token of a credit subject does not reveal the next one.
 func TestCreditSubjectsCannotBeGuessed(t *testing.T) {
 	nc := connect(t)
 	m := newMakers()
@@ -154,7 +155,7 @@ func TestShortChunksAreJoined(t *testing.T) {
 	}
 }
 
-// A process that ends before a body is complete tells its reader so.
+// A process that ends before a body is complete notifies its reader.
 func TestDrainTellsTheReadersOfBodies(t *testing.T) {
 	nc := connect(t)
 	m := newMakers()

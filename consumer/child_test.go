@@ -18,8 +18,9 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 	childPort = "PINWHEEL_TEST_NATSD_PORT"
 )
 
-// atOnce is how many tests run side by side that say they may: they wait for leases and leaders more than they compute.
+// atOnce is how many parallel tests run at once: they wait for leases and leaders more than they compute.
 const atOnce = 6
 
 // TestMain lets the test binary be a NATS server or a Consumer, for tests that kill one.
@@ -98,7 +99,7 @@ func dial(t testing.TB, url string) *nats.Conn {
 	return nc
 }
 
-// What was confirmed stays acked, and what was published is not lost, when the server is killed.
+// When the server is killed, confirmed acks stay, and published events are not lost.
 func TestServerKilledUnderLoad(t *testing.T) {
 	dir := t.TempDir()
 	srv := startChild(t, dir, -1)
@@ -110,7 +111,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	ran := map[string]int{}
 	half := make(chan struct{})
 	const n = 6000
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		ran[string(e.Body)]++
@@ -133,7 +134,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	srv.kill()
 	startChild(t, dir, port)
 	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(ran) == n }, patience, time.Millisecond)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
 	mu.Lock()
 	defer mu.Unlock()

@@ -10,28 +10,11 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
-
-func TestClockTellsTheTimeOfTheServer(t *testing.T) {
-	var k clock
-	began := time.Now()
-	require.Equal(t, began, k.at(began), "of a server that nobody has asked nothing is known")
-	deadline := began.Add(time.Minute)
-	require.WithinDuration(t, deadline, k.own(deadline), time.Millisecond)
-
-	server := began.Add(-5 * time.Minute)
-	k.read(server, began, began.Add(200*time.Millisecond))
-	require.Equal(t, server.Add(time.Hour), k.at(began.Add(time.Hour+100*time.Millisecond)))
-	require.WithinDuration(t, deadline.Add(5*time.Minute), k.own(deadline), time.Second)
-
-	k.read(server, began, began.Add(2*time.Second))
-	k.read(time.Time{}, began, began)
-	require.Equal(t, server.Add(time.Hour), k.at(began.Add(time.Hour+100*time.Millisecond)), "what took long, and what says nothing, is not believed")
-	k.read(server.Add(time.Second), began, began)
-	require.Equal(t, server.Add(time.Second), k.at(began))
-}
 
 // wrongClock is a dispatcher of a process whose clock is wrong.
 type wrongClock struct {
@@ -39,11 +22,13 @@ type wrongClock struct {
 	c         *Consumer
 }
 
+func (*wrongClock) Through(string, uint64) bool { return false }
+
 func (d *wrongClock) Submit(batch []*events.Event) {
 	for _, e := range batch {
 		d.submitted <- e
-		d.c.Settle([]events.Settlement{{Event: e, Outcome: events.Outcome{
-			Verdict: events.Retry, Delay: time.Hour, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
+		d.c.Settle([]lifecycle.Settlement{{Event: e, Outcome: lifecycle.Outcome{
+			Verdict: lifecycle.Retry, Delay: time.Hour, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
 		}}})
 	}
 }
@@ -66,10 +51,10 @@ func TestProcessGoesByTheClockOfTheServer(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return c.Ready() == nil }, 20*time.Second, time.Millisecond)
 	now := time.Now()
-	require.WithinDuration(t, now, c.clock.now(), 5*time.Second, "it has looked")
+	require.WithinDuration(t, now, c.clock.Now(), 5*time.Second, "it has looked")
 	const slow = 10 * time.Minute
-	c.clock.read(now.Add(slow), now, now)
-	require.WithinDuration(t, now.Add(slow), c.ticker.now(), 5*time.Second)
+	c.clock.Read(now.Add(slow), now, now)
+	require.WithinDuration(t, now.Add(slow), c.clock.Now(), 5*time.Second)
 
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
@@ -79,7 +64,7 @@ func TestProcessGoesByTheClockOfTheServer(t *testing.T) {
 	require.NoError(t, err)
 	require.WithinDuration(t, now.Add(30*time.Second), (<-d.submitted).Deadline, 5*time.Second)
 	waiting := func() (at time.Time) {
-		for w, err := range NewSchedules(js, cfg.Prefix).Waiting(t.Context(), "acme", "w") {
+		for w, err := range schedule.NewStore(js, cfg.Prefix).Waiting(t.Context(), "acme", "w") {
 			require.NoError(t, err)
 			at = w.At
 		}

@@ -17,15 +17,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assets"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// clusterPatience is for elections, which take seconds, of all that a fleet has.
+// clusterPatience is for the elections of all assets of a fleet, which take seconds.
 const clusterPatience = 90 * time.Second
 
-// traffic is publishers that take no for an answer only when the test is over, and what became of what they published.
+// traffic is publishers that try again until the test is over, and the results of their events.
 type traffic struct {
 	t       testing.TB
 	cluster *natstest.Cluster
@@ -38,7 +40,7 @@ type traffic struct {
 	stop   func()            // ends the publishers, after each has its answer
 }
 
-func (tr *traffic) handle(e *events.Event) (events.Settlement, bool) {
+func (tr *traffic) handle(e *events.Event) (lifecycle.Settlement, bool) {
 	id, at, _ := strings.Cut(string(e.Body), " ")
 	sent, err := time.Parse(time.RFC3339Nano, at)
 	lane, _, _, _, ok := subjects.ParseStored(e.Origin.Subject)
@@ -82,7 +84,7 @@ func (tr *traffic) begin(first, n int) {
 	tr.t.Cleanup(tr.tellLeaders)
 }
 
-// publish insists on an answer.
+// publish tries until it gets an answer.
 func (tr *traffic) publish(js jetstream.JetStream, id, owner string) {
 	deadline := time.Now().Add(clusterPatience)
 	for time.Now().Before(deadline) {
@@ -100,14 +102,14 @@ func (tr *traffic) publish(js jetstream.JetStream, id, owner string) {
 	tr.t.Errorf("event %s could not be published for %s", id, clusterPatience)
 }
 
-// tellLeaders says of a test that failed what has no leader, or a copy that is behind.
+// tellLeaders logs, for a failed test, which assets have no leader or a replica that is behind.
 func (tr *traffic) tellLeaders() {
 	if !tr.t.Failed() {
 		return
 	}
 	for _, a := range consumer.Assets(testConfig(), 1<<20) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		f, err := assets.Look(ctx, tr.js, a)
+		f, err := resources.Look(ctx, tr.js, a)
 		cancel()
 		var cluster *jetstream.ClusterInfo
 		switch {
@@ -146,18 +148,18 @@ func (tr *traffic) recovered(what string) time.Duration {
 	return took
 }
 
-// settled ends the publishing, and holds what became of every event against what should have.
+// settled ends the publishing, and compares the result of every event with the expected one.
 func (tr *traffic) settled() {
 	tr.t.Helper()
 	tr.stop()
 	require.Eventually(tr.t, func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		left, err := assets.Count(ctx, tr.js, consumer.StreamEvents, subjects.Pin())
+		left, err := resources.Count(ctx, tr.js, events.StreamEvents, subjects.Anchor())
 		return err == nil && left == 0
 	}, clusterPatience, 50*time.Millisecond, "every event ends")
 	letters := map[string]int{}
-	for l, err := range consumer.NewDeadLetters(tr.js, subjects).List(context.Background(), consumer.Filter{}) {
+	for l, err := range deadletter.NewStore(tr.js, subjects).List(context.Background(), deadletter.Filter{}) {
 		require.NoError(tr.t, err)
 		id, _, _ := strings.Cut(string(l.Body), " ")
 		letters[id]++
@@ -197,22 +199,22 @@ func beginTraffic(t *testing.T, c *natstest.Cluster) (*traffic, []*fleet) {
 	return tr, fleets
 }
 
-// awaitReplicas waits until what the traffic goes through has all of its replicas, so that one server may go; until everything
-// has, when that is asked for. nats-server 2.15.2 on a machine that is short of CPU time has left a stream without traffic without a leader after
-// a partition.
+// awaitReplicas waits until the assets that the traffic uses have all their replicas, so that one server may stop. If
+// asked, it waits for all assets. nats-server 2.15.2 on a machine that is short of CPU time has left a stream without
+// traffic without a leader after a partition.
 func (tr *traffic) awaitReplicas(everything bool) {
 	tr.t.Helper()
 	current := func(c *jetstream.ClusterInfo) bool {
 		return c != nil && c.Leader != "" && len(c.Replicas) == 2 &&
-			!slices.ContainsFunc(c.Replicas, func(p *jetstream.PeerInfo) bool { return p.Offline || assets.Behind(p) })
+			!slices.ContainsFunc(c.Replicas, func(p *jetstream.PeerInfo) bool { return p.Offline || resources.Behind(p) })
 	}
 	for _, a := range consumer.Assets(testConfig(), 1<<20) {
-		if of := a.StreamName(); !everything && of != consumer.StreamEvents && of != consumer.StreamDead {
+		if of := a.StreamName(); !everything && of != events.StreamEvents && of != events.StreamDead {
 			continue
 		}
 		late := ""
 		if !assert.Eventually(tr.t, func() bool {
-			f, err := assets.Look(tr.t.Context(), tr.js, a)
+			f, err := resources.Look(tr.t.Context(), tr.js, a)
 			c := (*jetstream.ClusterInfo)(nil)
 			switch {
 			case err != nil || f.Missing:
@@ -231,7 +233,7 @@ func (tr *traffic) awaitReplicas(everything bool) {
 	}
 }
 
-func describe(a assets.Asset, c *jetstream.ClusterInfo) string {
+func describe(a resources.Resource, c *jetstream.ClusterInfo) string {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err.Error()
@@ -239,11 +241,11 @@ func describe(a assets.Asset, c *jetstream.ClusterInfo) string {
 	return a.String() + " " + string(text)
 }
 
-// replicated sees that all that the fleet has is there three times.
+// replicated checks that all assets of the fleet have three replicas.
 func (tr *traffic) replicated() {
 	tr.t.Helper()
 	for _, a := range consumer.Assets(testConfig(), 1<<20) {
-		f, err := assets.Look(tr.t.Context(), tr.js, a)
+		f, err := resources.Look(tr.t.Context(), tr.js, a)
 		require.NoError(tr.t, err)
 		if f.Info != nil {
 			require.Len(tr.t, f.Info.Cluster.Replicas, 2, a)
@@ -256,11 +258,12 @@ func (tr *traffic) replicated() {
 
 func (tr *traffic) leader() int {
 	leader := -1
-	require.Eventually(tr.t, func() bool { leader, _ = tr.cluster.Leader(tr.js, consumer.StreamEvents); return leader >= 0 }, clusterPatience, 20*time.Millisecond)
+	require.Eventually(tr.t, func() bool { leader, _ = tr.cluster.Leader(tr.js, events.StreamEvents); return leader >= 0 }, clusterPatience, 20*time.Millisecond)
 	return leader
 }
 
-// Three servers that keep three copies: whichever goes, is cut off or comes back, nothing is lost and no lane stays behind.
+// Three servers keep three replicas. Whichever server stops, is cut off or comes back, no event is lost and no lane
+// stays behind.
 func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -298,7 +301,8 @@ func TestCluster(t *testing.T) {
 	tr.settled()
 }
 
-// A server that is cut off from the others keeps its clients, and has nothing for them. The fleet's processes go elsewhere.
+// A server that is cut off from the others keeps its clients, but delivers nothing to them. The fleet's processes
+// connect to another server.
 func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	c := natstest.StartCluster(t, 3)
@@ -306,7 +310,7 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	cfg.Replicas, cfg.Heartbeat, cfg.Window = 3, 500*time.Millisecond, 256
 	nc := c.Connect(0)
 	ran := make(chan string, 1<<16)
-	startWithin(t, clusterPatience, nc, cfg, &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+	startWithin(t, clusterPatience, nc, cfg, &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		ran <- string(e.Body)
 		return ack(e)
 	}})
@@ -314,7 +318,8 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	c.Cut(0)
 	require.Eventually(t, func() bool { return nc.IsConnected() && nc.ConnectedUrl() != c.URL(0) }, clusterPatience, 10*time.Millisecond)
 
-	// All lanes are asked for events, so that whichever has a leader again gives some. Until one is stored the servers are at it.
+	// Ask all lanes for events, so that each lane that has a leader again delivers some. It takes the servers a while to
+	// store one.
 	others, stored := jetStream(t, c.Connect(1)), false
 	publish := func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

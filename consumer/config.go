@@ -8,64 +8,66 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Config of a Consumer. Take DefaultConfig and change what differs.
+// Config is the configuration of a Consumer. Start from DefaultConfig.
 type Config struct {
 	// Prefix is the first token of every subject. Streams and buckets have fixed names, so two
 	// fleets in one NATS account are not supported.
 	Prefix events.Subjects
 	// Node names this process in dead letters and logs.
 	Node string
-	// Window is the most events this process holds at once: asked for, queued, running, waiting
-	// for a retry, or being settled. At least MinWindow.
+	// Window is the maximum number of events that this process holds at once: asked for, queued, running, waiting for a
+	// retry, or being settled. At least MinWindow.
 	Window int
-	// LaneHeld is how many events of a lane are held, or asked for, while they end as soon as they run: more wait in the stream. It should be below
-	// what an owner may have queued, so that these are not parked, and at least a sixteenth of Window. 0: as many as there is room for.
+	// LaneHeld is how many events of a lane may be in flight or asked for while the lane's events end as soon as they run.
+	// The others wait in the stream. It should be below what an owner may have queued, so that the events are not parked,
+	// and at least a sixteenth of Window. 0: as many as there is room for.
 	LaneHeld int
-	// Overtake is how many events of a lane must wait before those of owners that have few there are brought past them. 0: never.
+	// Overtake is how many events must wait in a lane before the events of owners that have few there are brought past
+	// them. 0: never.
 	Overtake int
-	// AckWait is how long the server waits for a sign of life before it gives an event to another
-	// process; so it is also how long the events of a crashed process wait. At least 200 ms.
+	// AckWait is how long the server waits for the renewal of an event's lease before it delivers the event to another
+	// process. So it is also how long the events of a crashed process wait. At least 200 ms.
 	AckWait time.Duration
-	// Heartbeat is how often the server says that a lane without traffic lives. A lane that is
-	// silent for two and a half of them is asked again. At least 100 ms.
+	// Heartbeat is the interval of the server's heartbeats on a lane without traffic. A lane that is silent for two and a
+	// half of them is asked again. At least 100 ms.
 	Heartbeat time.Duration
-	// MaxBytes bounds the event stream and the stream of parked events, each; publishers are refused
-	// when it is full. JetStream reserves this much disk.
+	// MaxBytes limits the event stream and the stream of parked events, each. Publishers are refused when the event stream
+	// is full. JetStream reserves this much disk.
 	MaxBytes int64
-	// Replicas of every stream and consumer: 1, 3 or 5.
+	// Replicas is the number of replicas of every stream and consumer: 1, 3 or 5.
 	Replicas int
-	// ReplyPrefixes are what a Reply-To may begin with; events.OwnerInPrefix stands for the event's owner.
+	// ReplyPrefixes are the prefixes that a Reply-To may have. events.OwnerInPrefix stands for the event's owner.
 	ReplyPrefixes []string
 	// DeadLetterAge is how long dead letters are kept.
 	DeadLetterAge time.Duration
-	// DeadLetterBytes bounds the stream of dead letters. JetStream reserves this much disk.
+	// DeadLetterBytes limits the stream of dead letters. JetStream reserves this much disk.
 	DeadLetterBytes int64
-	// LongRetry is the longest that an event waits for its next run in the process; for longer it is put off in JetStream, where it takes
-	// no room in the window. At least 0.
+	// LongRetry is the longest time that an event waits in the process for its next run. For longer waits it is delayed in
+	// JetStream, where it takes no room in the window. At least 0.
 	LongRetry time.Duration
 	// PartPatience is how long the handler of a live body waits for the next part.
 	PartPatience time.Duration
-	// OwnerMaxWaiting is about how many events of one owner may wait in JetStream for their time: those that are to be delayed beyond that are
-	// refused. 0: any number.
+	// OwnerMaxWaiting is about how many events of one owner may wait in JetStream for their time. Further delayed events
+	// are refused. 0: any number.
 	OwnerMaxWaiting int
 	// Duplicates is for how long the event stream remembers message ids. At least 100 ms.
 	Duplicates time.Duration
 	// ResultAge is how long results of idempotent workers are kept. At least 1 s.
 	ResultAge time.Duration
-	// Idempotent reports whether a worker is: an event of it that has succeeded is not run again. It is called for each
-	// delivery, from one goroutine. nil: none is.
+	// Idempotent reports whether a worker is idempotent: its events that have succeeded are not run again. It is called
+	// for each delivery, from one goroutine. nil: no worker is idempotent.
 	Idempotent func(owner, worker string) bool
-	// Calls switches the call bridge on.
+	// Calls enables the call bridge.
 	Calls bool
-	// Step, when it is not nil, is called at each Step, on the goroutine that has got there: for tests that
-	// end the process between two steps. It is nil in production, and costs nothing then.
+	// Step, when it is not nil, is called at each Step, on the goroutine that reaches it. Tests use it to end the process
+	// between two steps. In production it is nil and costs nothing.
 	Step func(Step)
 }
 
 // MinWindow is the smallest window: two credits for each lane.
 const MinWindow = 2 * events.Lanes
 
-// DefaultConfig is what a process has that was told nothing. MaxBytes is 2 GiB: about two million
+// DefaultConfig is the configuration of a process without settings. MaxBytes is 2 GiB: about two million
 // events of 1 KB, and small enough for JetStream's default share of a laptop's disk, twice.
 func DefaultConfig() Config {
 	return Config{
@@ -126,3 +128,24 @@ func (c Config) validateReplyPrefixes() error {
 func (c Config) decoder() events.Decoder {
 	return events.Decoder{Subjects: c.Prefix, ReplyPrefixes: c.ReplyPrefixes}
 }
+
+// answerWait is how long the server may take to answer before this process asks again.
+func (c Config) answerWait() time.Duration { return min(c.AckWait/3, 5*time.Second) }
+
+// longAbsence is the time without renewals after which leases may be over.
+func (c Config) longAbsence() time.Duration { return c.AckWait * 2 / 3 }
+
+// parkedWindow is how long JetStream remembers the ids of parked events. A process that dies between parking an event
+// and its ack leaves both. The process that gets the event then asks within this time, if the fleet is alive.
+func (c Config) parkedWindow() time.Duration { return max(2*time.Minute, 4*c.AckWait) }
+
+// movedWindow is how long JetStream remembers the ids of delayed events.
+func (c Config) movedWindow() time.Duration { return max(5*time.Minute, 4*c.AckWait) }
+
+// isFar reports whether enough messages wait in a lane for events to bypass them.
+func (c Config) isFar(pending uint64) bool {
+	return c.Overtake > 0 && pending >= uint64(c.Overtake)
+}
+
+// chunk is the smallest grant that is worth a request at once.
+func (c Config) chunk() int { return max(1, c.Window/16) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,66 +14,58 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/pinwheel-run/pinwheel/consumer/attempts"
+	"github.com/pinwheel-run/pinwheel/consumer/bodies"
+	"github.com/pinwheel-run/pinwheel/consumer/bridge"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/consumer/janitor"
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/consumer/limit"
+	"github.com/pinwheel-run/pinwheel/consumer/parking"
+	"github.com/pinwheel-run/pinwheel/consumer/results"
+	"github.com/pinwheel-run/pinwheel/consumer/schedule"
+	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // Consumer takes events from JetStream and settles them. Make it with New, start it with Run.
 type Consumer struct {
+	rooms
 	cfg        Config
 	nc         *nats.Conn
 	js         jetstream.JetStream
 	dispatcher Dispatcher
 	decoder    events.Decoder
 	log        zerolog.Logger
-	seldom     zerolog.Logger // for what owners can bring about as often as they like
 	metrics    *metrics
 
-	table   table
-	puller  *puller
-	asker   asker
-	inbox   inbox
-	retries retries
-	waits   waitingCounts
-	parking parking
-	pins    []*pin
-	bodies  *bodies
-	ticker  *ticker
-	door    door
-	storing storing
-	words   lastWords
-	lives   lives // of assetsLoop
-	clock   clock
-	usage   *usage
-	claims  claims
-	// residents are whose events may overtake where there are too many to look at.
-	residents residents
+	api      *jsapi.Client
+	clock    jsapi.Clock
+	inflight inflight
+	retries  *retries
+	puller   *puller
+	settler  *settler
+	leases   *leases
+	upkeep   *upkeep
+	anchors  []*janitor.Anchor
+	janitor  *janitor.Janitor
+	usage    *storage.Usage
+	pending  limit.Pending
+	bridge   *bridge.Bridge
+	cancels  *schedule.Cancels
+	ticker   *schedule.Ticker
+	bypass   *parking.Bypass
 
-	pace     parkPace  // of the settle goroutine
-	replies  replier   // of the settle goroutine
-	acking   []*source // scratch of the settle goroutine: sources with acks to send
-	subjects []string  // scratch of the settle goroutine
-
-	// absences counts how often leases may have ended because the process was paused or had no connection.
-	absences   atomic.Uint64
-	reconnects uint64 // of the connection, when the settle goroutine looked last; its own
-
-	processes atomic.Int64 // of the fleet; 0 counts as 1
-
-	lost      chan struct{} // assets may be missing
-	suspect   chan struct{} // a stream may be another one
-	recreated chan struct{} // they are there again
-	renew     chan struct{}
-	sweepNow  chan struct{}
-	draining  atomic.Bool
-	ready     atomic.Bool
+	draining atomic.Bool
+	ready    atomic.Bool
 }
 
-// seldomLines is how many of them are written in a second.
+// seldomLines is the maximum number of log lines per second about events that owners can cause any number of times.
 const seldomLines = 5
 
-// New makes a Consumer that will hand events to d. It starts nothing. reg may be nil.
-// The connection stays the caller's: it must outlive Run, and should reconnect for ever.
+// New makes a Consumer that passes events to d. It starts nothing. reg may be nil. The caller owns the connection,
+// which must outlive Run and should reconnect forever.
 func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg prometheus.Registerer) (*Consumer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -82,111 +75,161 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
 	c := &Consumer{
-		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log, seldom: log.Sample(&zerolog.BurstSampler{Burst: seldomLines, Period: time.Second}),
-		asker: asker{nc: nc}, inbox: inbox{wake: make(chan struct{}, 1)}, retries: retries{wake: make(chan struct{}, 1), of: make(map[string]int)},
-		parking: newParking(), pins: newPins(cfg), lives: make(lives), usage: newUsage(cfg),
-		lost: make(chan struct{}, 1), suspect: make(chan struct{}, 1), recreated: make(chan struct{}, 1), renew: make(chan struct{}, 1), sweepNow: make(chan struct{}, 1),
+		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log,
+		retries: newRetries(), anchors: janitor.Anchors(cfg.Prefix),
 	}
+	c.metrics = newMetrics(c)
+	c.api = &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: cfg.answerWait(), Missing: func() { c.upkeep.recreate() }}
+	c.usage = storage.New(storage.Config{Prefix: cfg.Prefix, Node: cfg.Node, MaxBytes: cfg.MaxBytes, Replicas: cfg.Replicas}, nc, js, log)
 	c.puller = newPuller(c)
-	c.bodies = newBodies(c)
-	c.ticker = newTicker(tickStore{nc, cfg.Prefix}, cfg.Node, c.clock.now, log)
-	c.ticker.full = c.ticksFull
-	c.table.left = func(int) { c.puller.freed() }
-	c.table.replaced = func(h *held) { c.do(func() { c.lapse([]*held{h}) }) }
-	c.table.unspent = c.parking.unspent
-	if c.metrics, err = newMetrics(reg, c); err != nil {
+	c.furnish()
+	c.leases = &leases{nc: nc, cfg: cfg, log: log, inflight: &c.inflight, now: make(chan struct{}, 1), renewals: c.metrics.renewals}
+	c.settler = c.newSettler()
+	c.upkeep = newUpkeep(c)
+	c.inflight.left = func(int) { c.puller.freed() }
+	c.inflight.replaced = func(h *entry) { c.api.Do(func() { c.settler.lapse([]*entry{h}) }) }
+	c.inflight.unspent = c.lot.Unspent
+	if err := registerAll(reg, c.collectors()); err != nil {
 		return nil, fmt.Errorf("consumer: metrics: %w", err)
 	}
 	return c, nil
 }
 
-// Run creates what is missing in JetStream and then takes events until pull is done. Then it gives
-// back what waits for a retry, and waits until all held events are settled, or until
-// work is done: what is still held then is given back too, and counts as not run.
-// It returns when all its goroutines have, with the error that kept it from starting, or nil.
+// furnish makes what the packages under consumer provide.
+func (c *Consumer) furnish() {
+	cfg, prefix := c.cfg, c.cfg.Prefix
+	c.attempts = attempts.NewStore(c.api, c.usage, c.log)
+	c.claims = deadletter.NewClaims(c.api, c.usage, c.log)
+	c.letters = deadletter.NewWriter(c.api, c.usage, prefix, c.log)
+	c.notifier = deadletter.NewNotifier(c.api, c.decoder, c.log)
+	c.results = results.NewStore(c.api, c.usage, prefix)
+	c.waiting = schedule.NewWaiting(c.api, c.usage, prefix, cfg.OwnerMaxWaiting, int(cfg.MaxBytes), c.log)
+	c.delays = schedule.NewDelays(c.api, c.usage, c.waiting, c.decoder, c.log)
+	c.replacer = schedule.NewReplacer(c.api, prefix)
+	c.cancels = schedule.NewCancels(c.js, c.decoder)
+	c.ticker = schedule.NewTicker(c.nc, prefix, cfg.Node, c.clock.Now, c.waiting.Full, c.log)
+	c.lot = parking.New(parking.Config{
+		Prefix: prefix, Consumer: laneConsumer(cfg, 0), Pull: c.puller.pullParked, Freed: c.puller.freed, Draining: c.draining.Load, Through: c.dispatcher.Through,
+	}, c.js, c.log)
+	c.parker = parking.NewParker(c.lot, c.api, c.usage, c.log)
+	c.bypass = parking.NewBypass(bypassConfig(c), c.lot, c.js, c.log)
+	c.parts = bodies.NewParts(bodies.Config{Prefix: prefix, Decoder: c.decoder, Patience: cfg.PartPatience}, c.api, &c.pending, c.log)
+	c.chunks = bodies.NewChunks(c.api, prefix, c.log, c.inflight.hangUp)
+	c.janitor = janitor.New(janitor.Config{Anchors: c.anchors, Lanes: sweptLanes(c.puller.lanes), Replicas: cfg.Replicas}, c.js, c.log)
+	c.bridge = bridge.New(bridge.Config{
+		Prefix: prefix, Decoder: c.decoder, Calls: cfg.Calls, Replies: c.metrics.replies, PubAck: c.metrics.pubAckDropped,
+	}, c.api, c.usage, &c.pending, c.log, c.metrics.seldom)
+}
+
+func (c *Consumer) newSettler() *settler {
+	s := &settler{
+		dispatcher: c.dispatcher, retries: c.retries, draining: &c.draining, recorder: recorder{c.attempts, c.cfg.AckWait},
+		ender: ender{
+			rooms: c.rooms, cfg: c.cfg, api: c.api, log: c.log, metrics: c.metrics, inflight: &c.inflight, clock: &c.clock,
+			replies: replier{nc: c.nc, chunks: c.chunks, metrics: c.metrics}, output: workerLog{nc: c.nc, prefix: c.cfg.Prefix, log: c.log},
+			absences: &c.leases.absences,
+		},
+	}
+	s.acks = &acks{
+		api: c.api, inflight: &c.inflight, metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
+		resay: s.replyAgain, lost: s.leaseLost, step: s.step,
+	}
+	return s
+}
+
+// collectors returns the metrics of all packages under consumer.
+func (c *Consumer) collectors() []prometheus.Collector {
+	return slices.Concat(c.metrics.all, []prometheus.Collector{c.usage}, c.bridge.Collectors(), c.janitor.Collectors(), c.letters.Collectors(), c.notifier.Collectors(),
+		c.chunks.Collectors(), c.cancels.Collectors(), c.delays.Collectors(), c.ticker.Collectors(), c.bypass.Collectors())
+}
+
+// Run creates what is missing in JetStream and then takes events until pull is done. Then it gives back the events that
+// wait for a retry, and waits until all events in flight are settled or work is done. Events that are then still in
+// flight are given back too, and count as not run. Run returns when all its goroutines have ended, with the error that
+// kept it from starting, or nil.
 func (c *Consumer) Run(pull, work context.Context) error {
-	if err := c.createAssets(pull, false); err != nil {
+	if err := c.upkeep.create(pull, false); err != nil {
 		if pull.Err() != nil {
 			return nil
 		}
 		return err
 	}
-	if err := c.asker.open(); err != nil {
+	if err := c.api.Open(); err != nil {
 		return err
 	}
-	defer c.bodies.close()
-	if err := c.bodies.run(); err != nil {
+	defer c.chunks.Close()
+	if err := c.chunks.Open(); err != nil {
 		return err
 	}
 	life, end := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	for _, loop := range []func(context.Context){c.settleLoop, c.leaseLoop, c.retryLoop, c.assetsLoop, c.parkLoop, c.sweepLoop, c.pinLoop, c.overtakeLoop, c.storedLoop} {
-		running.Go(func() { loop(life) })
+	var loops sync.WaitGroup
+	for _, loop := range []func(context.Context){
+		c.settler.run, c.leases.run, c.upkeep.run, c.lot.Run, c.janitor.Sweep, c.janitor.KeepAnchors, c.bypass.Run, c.usage.Run,
+	} {
+		loops.Go(func() { loop(life) })
 	}
-	running.Go(func() { c.ticker.run(pull) })
-	bridge, err := c.openCalls()
-	cancels, err2 := c.openUnschedule()
-	newer, err3 := c.openSupersede()
-	parts, err4 := c.openParts()
-	if err = errors.Join(err, err2, err3, err4); err == nil {
+	loops.Go(func() { c.retries.run(life, func(due []*entry) { c.api.Do(func() { c.settler.resubmit(due) }) }) })
+	loops.Go(func() { c.ticker.Run(pull) })
+	err := errors.Join(c.bridge.Open(), c.cancels.Open(), c.replacer.Open(c.settler.replace), c.parts.Open())
+	if err == nil {
 		c.puller.expect(c.meanSize(pull))
 		c.ready.Store(true)
 		c.puller.run(pull)
 		c.ready.Store(false)
-		bridge.close()
-		parts.close()
-		cancels.close()
+		c.bridge.Close()
+		c.parts.Close()
+		c.cancels.Close()
 		c.drain(work)
-		_ = newer.Unsubscribe()
+		c.replacer.Close()
 	}
 	end()
-	running.Wait()
-	c.asker.close()
+	loops.Wait()
+	c.api.Close()
 	return err
 }
 
-// meanSize is how many bytes an event that waits has on average; 0 when that is not known.
+// meanSize is the average size of the events in the stream, in bytes; 0 when it is not known.
 func (c *Consumer) meanSize(ctx context.Context) int {
-	stream, err := c.js.Stream(ctx, StreamEvents)
+	stream, err := c.js.Stream(ctx, events.StreamEvents)
 	if err != nil {
 		return 0
 	}
 	state := stream.CachedInfo().State
-	return int(state.Bytes / max(1, state.Msgs)) //nolint:gosec // a message is smaller than 64 MB
+	return int(state.Bytes / max(1, state.Msgs))
 }
 
-// goodbye is how long the last messages may take after work is done.
+// goodbye is the maximum time for the last messages after work is done.
 const goodbye = 2 * time.Second
 
-// drain waits for held events to end.
+// drain waits for the events in flight to end.
 func (c *Consumer) drain(work context.Context) {
 	c.draining.Store(true)
-	c.do(func() {
+	c.api.Do(func() {
 		for _, h := range c.retries.takeAll() {
-			c.nakWaiting(h)
+			c.settler.giveBackWaiting(h)
 		}
 	})
 	c.untilEmpty(work)
 	late, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
-	if left := c.table.in(running); len(left) > 0 {
+	if left := c.inflight.in(running); len(left) > 0 {
 		c.log.Warn().Int("events", len(left)).Msg("drain time is over; giving back what still runs")
-		c.do(func() {
-			c.bodies.breakOff(events.Fail(events.ReasonUnavailable, "the process that made the body has ended"))
+		c.api.Do(func() {
+			c.chunks.BreakOff(events.Fail(events.ReasonUnavailable, "the process that made the body has ended"))
 			for _, h := range left {
-				c.giveBackRunning([]*events.Event{h.event})
+				c.settler.giveBackRunning(h)
 			}
 		})
 	}
 	c.untilEmpty(late)
-	_ = c.nc.FlushWithContext(late) // the last naks; without them leases end by themselves
+	_ = c.nc.FlushWithContext(late) // sends the last naks; without them the leases end by themselves
 }
 
-// untilEmpty waits until nothing is held or ctx is done.
+// untilEmpty waits until nothing is in flight or ctx is done.
 func (c *Consumer) untilEmpty(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Millisecond) // only while draining
 	defer tick.Stop()
-	for c.table.len() > 0 {
+	for c.inflight.len() > 0 {
 		select {
 		case <-ctx.Done():
 			return
@@ -196,77 +239,16 @@ func (c *Consumer) untilEmpty(ctx context.Context) {
 	}
 }
 
-// createAssets insists until the assets are there or ctx is done: at start NATS may be away.
-func (c *Consumer) createAssets(ctx context.Context, onlyMissing bool) error {
-	limit, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	if err := c.noteLives(limit); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) { // before others have events of what is there now
-		c.log.Debug().Err(err).Msg("it could not be looked up since when streams are there")
-	}
-	if err := createAssets(limit, &assets.Keeper{JS: c.js, OnlyMissing: onlyMissing, Log: c.log}, c.cfg, c.nc.MaxPayload()); err != nil {
-		return err
-	}
-	return c.livesKnown(limit)
-}
-
-// recreate asks assetsLoop to make sure that the assets are there.
-func (c *Consumer) recreate() {
-	signal(c.lost)
-}
-
-// afterDeletion is how long assetsLoop waits before it makes things again.
-const afterDeletion = 200 * time.Millisecond
-
-// assetsLoop makes lost streams and consumers again, and sees when others have.
-func (c *Consumer) assetsLoop(life context.Context) {
-	tick := time.NewTicker(c.cfg.AckWait / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-life.Done():
-			return
-		case <-tick.C:
-			if !c.looksGone(life) {
-				continue
-			}
-		case <-c.suspect:
-			if !c.looksGone(life) {
-				continue
-			}
-		case <-c.lost:
-		}
-		select { // what is being deleted should be gone before it is made again
-		case <-life.Done():
-			return
-		case <-time.After(afterDeletion):
-		}
-		tries := newRetrier(0)
-		for life.Err() == nil {
-			err := c.createAssets(life, true)
-			if err == nil {
-				break
-			}
-			c.log.Warn().Err(err).Msg("streams and consumers could not be checked; trying again")
-			select {
-			case <-life.Done():
-			case <-time.After(tries.policy.NextBackOff()):
-			}
-		}
-		signal(c.recreated)
-	}
-}
-
 // reconnected is called by the puller.
 func (c *Consumer) reconnected() {
-	signal(c.usage.now) // it may be another server, or one that was started again
-	for _, loop := range []chan struct{}{c.renew, c.sweepNow} {
-		signal(loop)
-	}
-	// What the old connection was asked is not answered any more.
-	c.do(func() { c.asker.expire(time.Now().Add(time.Hour)) })
+	c.usage.LookNow() // it may be another server, or the same one restarted
+	jsapi.Signal(c.leases.now)
+	c.janitor.SweepSoon()
+	// Requests of the old connection are no longer answered.
+	c.api.Do(func() { c.api.Expire(time.Now().Add(time.Hour)) })
 }
 
-// Ready says why the process cannot take events, or nil: what /readyz answers.
+// Ready returns why the process cannot take events, or nil. /readyz answers with it.
 func (c *Consumer) Ready() error {
 	switch {
 	case !c.nc.IsConnected():
@@ -277,38 +259,73 @@ func (c *Consumer) Ready() error {
 	return nil
 }
 
-// Stats is a snapshot of the room, for people and control endpoints.
+// Settle carries out settlements: it publishes replies, then carries out the outcomes. It may be called from any
+// goroutine, copies the batch, and does not access the network. It keeps the order within a batch.
+func (c *Consumer) Settle(batch []lifecycle.Settlement) { c.settler.add(batch) }
+
+// Room sets how many more events the owner can take. For owners without parked events it does nothing, so it may be
+// called often. It may be called from any goroutine and does not block.
+func (c *Consumer) Room(owner string, n int) { c.lot.Room(owner, n) }
+
+// Install starts the schedules of w in this process, and ends those of the version before. w is the active version of
+// its worker from now on. It may be called from any goroutine and does not block.
+func (c *Consumer) Install(w *events.Worker) {
+	c.bypass.Install(w.Owner, w.Name)
+	c.ticker.Install(w)
+}
+
+// Remove ends the schedules of a worker. It may be called from any goroutine and does not block.
+func (c *Consumer) Remove(owner, worker string) {
+	c.bypass.Remove(owner, worker)
+	c.ticker.Remove(owner, worker)
+}
+
+// OnTick sets f, which is called for every tick that this process makes from now on. f must not block.
+func (c *Consumer) OnTick(f func(owner, worker, schedule string, tick time.Time)) { c.ticker.OnTick(f) }
+
+// SetPolicy sets how much an owner may call and send from now on. It may be called from any goroutine.
+func (c *Consumer) SetPolicy(owner string, p events.Policy) { c.bridge.SetPolicy(owner, p) }
+
+// SetProcesses sets how many processes the fleet has. Calls are spread evenly over them. It may be called from any
+// goroutine.
+func (c *Consumer) SetProcesses(n int) {
+	c.usage.SetProcesses(n)
+	c.bridge.SetProcesses(n)
+}
+
+// AdmitSend returns why a task of size bytes that a worker of owner sends must not be stored, or nil. It may be called
+// from any goroutine.
+func (c *Consumer) AdmitSend(owner string, size int) *events.Failure {
+	return c.bridge.AdmitSend(owner, size)
+}
+
+// Storage returns why something of the fleet cannot be stored now, or nil. It may be called from any goroutine.
+func (c *Consumer) Storage() error { return c.usage.Err() }
+
+// Stats is a snapshot of a Consumer, for people and control endpoints.
 type Stats struct {
 	Window   int `json:"window"`
 	Held     int `json:"held"`     // events held
-	Waiting  int `json:"waiting"`  // of these, waiting to be run again
-	Settling int `json:"settling"` // of these, being settled
+	Waiting  int `json:"waiting"`  // of held, waiting to be run again
+	Settling int `json:"settling"` // of held, being settled
 	Credits  int `json:"credits"`  // asked for and not delivered
 	// ParkedLanes are owners whose parked events are pulled here.
 	ParkedLanes int   `json:"parkedLanes"`
 	Stalls      int64 `json:"stalls"` // times JetStream was silent
 	Ready       bool  `json:"ready"`
-	// Storage is why something cannot be stored; "" when all can.
+	// Storage is why something cannot be stored; "" when everything can.
 	Storage string `json:"storage,omitempty"`
 }
 
 // Stats may be called at any time from any goroutine.
 func (c *Consumer) Stats() Stats {
-	storage := ""
+	full := ""
 	if err := c.Storage(); err != nil {
-		storage = err.Error()
+		full = err.Error()
 	}
 	return Stats{
-		Storage: storage,
-		Window:  c.cfg.Window, Held: c.table.len(), Waiting: len(c.table.in(waiting)), Settling: len(c.table.in(settling)),
+		Storage: full,
+		Window:  c.cfg.Window, Held: c.inflight.len(), Waiting: len(c.inflight.in(waiting)), Settling: len(c.inflight.those(func(h *entry) bool { return h.is(replying) || h.is(storing) || h.is(acking) })),
 		Credits: int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), ParkedLanes: int(c.puller.parking.Load()), Ready: c.Ready() == nil,
-	}
-}
-
-// signal tells whoever receives from wake, which has room for one.
-func signal(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -24,7 +23,7 @@ func TestEventIsRepliedToAndAcked(t *testing.T) {
 	require.Equal(t, "hi", string(r.Body))
 	require.Equal(t, "one", r.EventID)
 	require.Equal(t, 1, r.Attempt)
-	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
 	require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
 	e := f.d.events()[0]
 	require.Equal(t, seq, e.Origin.Seq)

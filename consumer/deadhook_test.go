@@ -10,13 +10,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// deadTo is dead with somebody who is told.
+// deadTo is dead, with a worker or subject that is notified.
 func deadTo(h events.DeadHook) handler {
-	return func(e *events.Event) (events.Settlement, bool) {
+	return func(e *events.Event) (lifecycle.Settlement, bool) {
 		s, _ := dead(e)
 		s.Outcome.OnDead = &h
 		return s, true
@@ -26,13 +27,13 @@ func deadTo(h events.DeadHook) handler {
 func TestWorkerIsToldOfDeadLetters(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
-	// The one that is told fails, too, and has somebody who is told: nobody is.
+	// The notified worker fails too, and names a worker to notify: it is not notified.
 	d := &dispatcher{handle: deadTo(events.DeadHook{Worker: "undertaker"})}
 	start(t, nc, testConfig(), d)
 	publish(t, nc, events.Task, "acme", nats.Header{"X": {"y"}}, `{"id":1}`)
-	eventuallyStored(t, js, consumer.StreamDead, 2)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	all := letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{})
+	eventuallyStored(t, js, events.StreamDead, 2)
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	all := letters(t, deadletter.NewStore(js, subjects), deadletter.Filter{})
 	require.Equal(t, events.DeadHook{Worker: "undertaker"}, all[0].Hook)
 	require.Zero(t, all[1].Hook)
 	require.Len(t, d.events(), 2)
@@ -56,7 +57,7 @@ func TestSubjectIsToldOfDeadLetters(t *testing.T) {
 	cfg := testConfig()
 	cfg.ReplyPrefixes = []string{"_INBOX.", "alerts."}
 	hook := make(chan events.DeadHook, 1)
-	start(t, nc, cfg, &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) { return deadTo(<-hook)(e) }})
+	start(t, nc, cfg, &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) { return deadTo(<-hook)(e) }})
 	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ALERTS", Subjects: []string{"alerts.kept"}})
 	require.NoError(t, err)
 	sub, err := nc.SubscribeSync("alerts.heard")
@@ -81,8 +82,8 @@ func TestSubjectIsToldOfDeadLetters(t *testing.T) {
 		hook <- events.DeadHook{Subject: subject}
 		publish(t, nc, events.Task, "acme", nil, "x")
 	}
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	eventuallyStored(t, js, consumer.StreamDead, 5)
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamDead, 5)
 	_, err = all.NextMsg(50 * time.Millisecond)
 	require.ErrorIs(t, err, nats.ErrTimeout, "the fleet publishes where its configuration allows only")
 }

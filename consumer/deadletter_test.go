@@ -10,12 +10,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-func letters(t testing.TB, dl *consumer.DeadLetters, f consumer.Filter) []*events.DeadLetter {
+func letters(t testing.TB, dl *deadletter.Store, f deadletter.Filter) []*events.DeadLetter {
 	t.Helper()
 	var all []*events.DeadLetter
 	for d, err := range dl.List(context.Background(), f) {
@@ -39,20 +40,20 @@ func TestDeadLetterKeepsEverything(t *testing.T) {
 		h["Nats-Msg-Id"] = []string{name}
 		before := time.Now().Add(-time.Second)
 		seq := publish(t, nc, events.Task, "acme", h, body)
-		dl := consumer.NewDeadLetters(js, subjects)
-		eventuallyStored(t, js, consumer.StreamDead, 1)
-		eventuallyStored(t, js, consumer.StreamEvents, 0)
-		d := letters(t, dl, consumer.Filter{})[0]
+		dl := deadletter.NewStore(js, subjects)
+		eventuallyStored(t, js, events.StreamDead, 1)
+		eventuallyStored(t, js, events.StreamEvents, 0)
+		d := letters(t, dl, deadletter.Filter{})[0]
 		require.Equal(t, events.Header(h), d.Header)
 		require.True(t, bytes.Equal([]byte(body), d.Body))
 		require.Equal(t, seq, d.StreamSeq)
-		require.Equal(t, consumer.StreamEvents, d.Stream)
+		require.Equal(t, events.StreamEvents, d.Stream)
 		require.Equal(t, []string{"acme", "w", "task", "e1", "1-abc", "test"}, []string{d.Owner, d.Worker, d.Kind, d.EventID, d.Version, d.Node})
 		require.Equal(t, "Error: boom\n    at hello.js:3:7", d.Failure.Stack)
 		require.Equal(t, 1, d.Attempts)
 		require.True(t, d.At.After(before) && !d.FirstAt.After(d.At))
 		require.NoError(t, dl.Remove(t.Context(), d.Seq))
-		require.ErrorIs(t, dl.Remove(t.Context(), d.Seq), consumer.ErrNoDeadLetter)
+		require.ErrorIs(t, dl.Remove(t.Context(), d.Seq), deadletter.ErrNoDeadLetter)
 	}
 }
 
@@ -83,35 +84,35 @@ func deadLetterIsWrittenOnce(t *testing.T, reason events.Reason) {
 	require.NoError(t, err)
 
 	start(t, natstest.Connect(t, srv), shortLease(), &dispatcher{handle: dead})
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	all := letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{})
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	all := letters(t, deadletter.NewStore(js, subjects), deadletter.Filter{})
 	require.Len(t, all, 1)
 	require.Equal(t, "dead process", all[0].Node)
 }
 
-// An event stream that an operator made anew may count as before, and so meets the subjects of old letters.
+// An event stream that an operator created again may use the same numbers again, and so the subjects of old letters.
 func TestDeadLetterOfAnotherEventIsNotMistakenForOurs(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	start(t, nc, testConfig(), &dispatcher{handle: dead})
-	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	next := s.CachedInfo().State.LastSeq + 1
 	e := &events.Event{Kind: events.Task, Owner: "acme", Worker: "w", ID: "old", Stored: time.Now(), Body: []byte("old"),
-		Origin: events.Origin{Stream: consumer.StreamEvents, Seq: next, Subject: "pinwheel.events.0.task.acme.w"}}
+		Origin: events.Origin{Stream: events.StreamEvents, Seq: next, Subject: "pinwheel.events.0.task.acme.w"}}
 	old := events.NewDeadLetter(e, events.Fail(events.ReasonException, "old"), "1", "n", 1, time.Now())
 	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException), Header: nats.Header(old.Encode()), Data: e.Body})
 	require.NoError(t, err)
 	require.Equal(t, next, publish(t, nc, events.Task, "acme", nil, "new"))
-	eventuallyStored(t, js, consumer.StreamDead, 2)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamDead, 2)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 }
 
 func TestListFiltersAndReplay(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	fixed := make(chan struct{})
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		select {
 		case <-fixed:
 			return ack(e)
@@ -123,63 +124,63 @@ func TestListFiltersAndReplay(t *testing.T) {
 	for _, owner := range []string{"a", "a", "b", "a"} {
 		publish(t, nc, events.Task, owner, nats.Header{"X-Owner": {owner}}, "body of "+owner)
 	}
-	eventuallyStored(t, js, consumer.StreamDead, 4)
-	dl := consumer.NewDeadLetters(js, subjects)
-	all := letters(t, dl, consumer.Filter{})
+	eventuallyStored(t, js, events.StreamDead, 4)
+	dl := deadletter.NewStore(js, subjects)
+	all := letters(t, dl, deadletter.Filter{})
 	require.Len(t, all, 4)
-	require.Len(t, letters(t, dl, consumer.Filter{Owner: "a"}), 3)
-	require.Len(t, letters(t, dl, consumer.Filter{Owner: "a", Limit: 2}), 2)
-	require.Len(t, letters(t, dl, consumer.Filter{Reason: events.ReasonTimeout}), 0)
-	require.Len(t, letters(t, dl, consumer.Filter{Kind: "task", Worker: "w", Reason: events.ReasonException}), 4)
-	require.Len(t, letters(t, dl, consumer.Filter{Since: all[2].At}), 4-2)
-	require.Empty(t, letters(t, dl, consumer.Filter{Since: time.Now().Add(time.Hour)}))
+	require.Len(t, letters(t, dl, deadletter.Filter{Owner: "a"}), 3)
+	require.Len(t, letters(t, dl, deadletter.Filter{Owner: "a", Limit: 2}), 2)
+	require.Len(t, letters(t, dl, deadletter.Filter{Reason: events.ReasonTimeout}), 0)
+	require.Len(t, letters(t, dl, deadletter.Filter{Kind: "task", Worker: "w", Reason: events.ReasonException}), 4)
+	require.Len(t, letters(t, dl, deadletter.Filter{Since: all[2].At}), 4-2)
+	require.Empty(t, letters(t, dl, deadletter.Filter{Since: time.Now().Add(time.Hour)}))
 	_, err := dl.Get(t.Context(), 99)
-	require.ErrorIs(t, err, consumer.ErrNoDeadLetter)
+	require.ErrorIs(t, err, deadletter.ErrNoDeadLetter)
 
 	// Fails again: comes back with a count.
-	require.NoError(t, dl.Replay(t.Context(), all[0], consumer.ReplayOptions{}))
+	require.NoError(t, dl.Replay(t.Context(), all[0], deadletter.ReplayOptions{}))
 	require.Eventually(t, func() bool {
-		now := letters(t, dl, consumer.Filter{})
+		now := letters(t, dl, deadletter.Filter{})
 		return len(now) == 4 && now[3].Replays == 1 && now[3].EventID == all[0].EventID
 	}, patience, 5*time.Millisecond)
-	again := letters(t, dl, consumer.Filter{})[3]
+	again := letters(t, dl, deadletter.Filter{})[3]
 	require.Equal(t, string(all[0].Body), string(again.Body))
-	require.ErrorIs(t, dl.Replay(t.Context(), again, consumer.ReplayOptions{MaxReplays: 1}), consumer.ErrTooManyReplays)
+	require.ErrorIs(t, dl.Replay(t.Context(), again, deadletter.ReplayOptions{MaxReplays: 1}), deadletter.ErrTooManyReplays)
 
 	// Two replays of one letter, as after a crash before the letter was removed: one run.
 	close(fixed)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	before := len(d.events())
-	require.NoError(t, dl.Replay(t.Context(), again, consumer.ReplayOptions{MaxReplays: 1, Force: true}))
-	require.NoError(t, dl.Replay(t.Context(), again, consumer.ReplayOptions{Force: true}))
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	require.NoError(t, dl.Replay(t.Context(), again, deadletter.ReplayOptions{MaxReplays: 1, Force: true}))
+	require.NoError(t, dl.Replay(t.Context(), again, deadletter.ReplayOptions{Force: true}))
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Equal(t, before+1, len(d.events()))
 
 	seen := 0
-	n, err := dl.ReplayAll(t.Context(), consumer.Selection{}, consumer.ReplayOptions{Rate: 1000}, func(s consumer.Progress) {
+	n, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{Rate: 1000}, func(s deadletter.Progress) {
 		require.NoError(t, s.Err)
 		seen++
 	})
 	require.NoError(t, err)
-	require.Equal(t, consumer.Tally{Total: 3, Done: 3}, n)
+	require.Equal(t, deadletter.Tally{Total: 3, Done: 3}, n)
 	require.Equal(t, 3, seen)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	require.Equal(t, 0, stored(t, js, consumer.StreamDead))
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Equal(t, 0, stored(t, js, events.StreamDead))
 }
 
 func TestRetriedEventsDeadLetterKnowsItsHistory(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	run := failUntil(3, 100*time.Millisecond)
-	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if e.Attempt == 3 {
 			return dead(e)
 		}
 		return run(e)
 	}})
 	publish(t, nc, events.Task, "acme", nil, "x")
-	eventuallyStored(t, js, consumer.StreamDead, 1)
-	d := letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{})[0]
+	eventuallyStored(t, js, events.StreamDead, 1)
+	d := letters(t, deadletter.NewStore(js, subjects), deadletter.Filter{})[0]
 	require.Equal(t, 3, d.Attempts)
 	require.GreaterOrEqual(t, d.At.Sub(d.FirstAt), 100*time.Millisecond)
 	require.Len(t, d.History, 3)
@@ -204,8 +205,8 @@ func TestMalformedEvents(t *testing.T) {
 	m, err := sub.NextMsg(patience)
 	require.NoError(t, err)
 	require.Equal(t, "400", m.Header.Get(events.HeaderStatus))
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	require.Zero(t, stored(t, js, consumer.StreamDead), "the requester knows")
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Zero(t, stored(t, js, events.StreamDead), "the requester knows")
 
 	publish(t, nc, events.Task, "acme", bad, "")
 	m, err = sub.NextMsg(patience)
@@ -216,8 +217,8 @@ func TestMalformedEvents(t *testing.T) {
 		_, err := js.Publish(t.Context(), subject, nil)
 		require.NoError(t, err)
 	}
-	eventuallyStored(t, js, consumer.StreamDead, 4)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	require.Len(t, letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{Reason: events.ReasonMalformed}), 4)
+	eventuallyStored(t, js, events.StreamDead, 4)
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Len(t, letters(t, deadletter.NewStore(js, subjects), deadletter.Filter{Reason: events.ReasonMalformed}), 4)
 	require.Empty(t, d.events())
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // lay stores a dead letter, as a process that gave up would.
@@ -27,7 +28,7 @@ func lay(t testing.TB, js jetstream.JetStream, d *events.DeadLetter) *events.Dea
 	if d.At.IsZero() {
 		d.At = time.Now()
 	}
-	d.FirstAt, d.Stream, d.Kind, d.Node, d.Attempts = d.At, consumer.StreamEvents, "task", "n", 1
+	d.FirstAt, d.Stream, d.Kind, d.Node, d.Attempts = d.At, events.StreamEvents, "task", "n", 1
 	if d.Worker == "" {
 		d.Worker = "w"
 	}
@@ -38,21 +39,21 @@ func lay(t testing.TB, js jetstream.JetStream, d *events.DeadLetter) *events.Dea
 		Subject: subjects.DeadLetter(d, d.Failure.Reason), Header: nats.Header(d.Encode()), Data: d.Body,
 	})
 	require.NoError(t, err)
-	got, err := consumer.NewDeadLetters(js, subjects).Get(t.Context(), ack.Sequence)
+	got, err := deadletter.NewStore(js, subjects).Get(t.Context(), ack.Sequence)
 	require.NoError(t, err)
 	return got
 }
 
-// house is JetStream with what a fleet makes there, and nobody who takes events.
-func house(t testing.TB) (*nats.Conn, jetstream.JetStream, *consumer.DeadLetters) {
+// house is JetStream with the assets of a fleet, and no process that takes events.
+func house(t testing.TB) (*nats.Conn, jetstream.JetStream, *deadletter.Store) {
 	t.Helper()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, testConfig(), nc.MaxPayload()))
-	return nc, js, consumer.NewDeadLetters(js, subjects)
+	return nc, js, deadletter.NewStore(js, subjects)
 }
 
-func numbers(t testing.TB, dl *consumer.DeadLetters, f consumer.Filter) []uint64 {
+func numbers(t testing.TB, dl *deadletter.Store, f deadletter.Filter) []uint64 {
 	t.Helper()
 	list := []uint64{}
 	for _, d := range letters(t, dl, f) {
@@ -71,26 +72,26 @@ func TestDeadLettersAreChosen(t *testing.T) {
 			Failure: *events.NewFailure(events.ReasonException, fmt.Sprintf("Error: no price for %d", n), ""),
 		})
 	}
-	for want, f := range map[string]consumer.Filter{
+	for want, f := range map[string]deadletter.Filter{
 		"[1 2 3 4 5]": {},
 		"[3 4 5]":     {Since: at.Add(2 * time.Minute)},
 		"[1 2]":       {Until: at.Add(2 * time.Minute)},
 		"[2 4]":       {Text: regexp.MustCompile("for [24]$")},
 		"[4 5]":       {MinReplays: 3},
 		"[2 3]":       {MinReplays: 1, MaxReplays: 2},
-		"[1]":         {MaxReplays: consumer.Never},
+		"[1]":         {MaxReplays: deadletter.Never},
 		"[]":          {Text: regexp.MustCompile("^no price")},
 	} {
 		require.Equal(t, want, fmt.Sprint(numbers(t, dl, f)), "%+v", f)
 	}
-	require.Equal(t, []uint64{4, 5}, numbers(t, dl, consumer.Filter{After: 3}))
-	require.Equal(t, []uint64{4}, numbers(t, dl, consumer.Filter{After: 3, Limit: 1}))
-	for want, f := range map[int]consumer.Filter{5: {}, 2: {After: 3}, 3: {Limit: 3}, 0: {Owner: "globex"}} {
+	require.Equal(t, []uint64{4, 5}, numbers(t, dl, deadletter.Filter{After: 3}))
+	require.Equal(t, []uint64{4}, numbers(t, dl, deadletter.Filter{After: 3, Limit: 1}))
+	for want, f := range map[int]deadletter.Filter{5: {}, 2: {After: 3}, 3: {Limit: 3}, 0: {Owner: "globex"}} {
 		n, err := dl.Count(t.Context(), f)
 		require.NoError(t, err)
 		require.Equal(t, want, n, "%+v", f)
 	}
-	s, err := js.Stream(t.Context(), consumer.StreamDead)
+	s, err := js.Stream(t.Context(), events.StreamDead)
 	require.NoError(t, err)
 	require.Zero(t, s.CachedInfo().State.Consumers, "counting leaves nothing behind")
 }
@@ -103,7 +104,7 @@ func TestEditedLetterIsOneAndTheSame(t *testing.T) {
 	})
 	edited, err := dl.Edit(t.Context(), old.Seq, events.Edit{Patch: []byte(`{"id":2}`), Set: events.Header{"X": {"2"}}})
 	require.NoError(t, err)
-	all := letters(t, dl, consumer.Filter{})
+	all := letters(t, dl, deadletter.Filter{})
 	require.Len(t, all, 1)
 	require.Equal(t, edited, all[0])
 	require.Greater(t, edited.Seq, old.Seq)
@@ -120,27 +121,27 @@ func TestEditedLetterIsOneAndTheSame(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, edited, unchanged, "nothing is changed, so it keeps its number")
 	}
-	require.Equal(t, []*events.DeadLetter{edited}, letters(t, dl, consumer.Filter{}))
+	require.Equal(t, []*events.DeadLetter{edited}, letters(t, dl, deadletter.Filter{}))
 
 	_, err = dl.Edit(t.Context(), old.Seq, events.Edit{Body: []byte("x")})
-	require.ErrorIs(t, err, consumer.ErrNoDeadLetter)
+	require.ErrorIs(t, err, deadletter.ErrNoDeadLetter)
 	_, err = dl.Edit(t.Context(), edited.Seq, events.Edit{Set: events.Header{"Nats-Rollup": {"all"}}})
 	require.ErrorContains(t, err, "header Nats-Rollup")
 	_, err = dl.Edit(t.Context(), edited.Seq, events.Edit{Body: make([]byte, nc.MaxPayload())})
 	require.ErrorIs(t, err, nats.ErrMaxPayload)
-	require.Equal(t, []*events.DeadLetter{edited}, letters(t, dl, consumer.Filter{}), "what failed changed nothing")
+	require.Equal(t, []*events.DeadLetter{edited}, letters(t, dl, deadletter.Filter{}), "what failed changed nothing")
 
-	// The event stream was deleted, made anew and counts from 1: another event has the same number.
+	// The event stream was deleted and created again, and counts from 1: another event has the same number.
 	other := lay(t, js, &events.DeadLetter{StreamSeq: 7, EventID: "other"})
 	_, err = dl.Edit(t.Context(), other.Seq, events.Edit{Body: []byte("x")})
 	require.ErrorContains(t, err, fmt.Sprintf("as the older %d", edited.Seq))
 	_, err = dl.Edit(t.Context(), edited.Seq, events.Edit{Body: []byte("x")})
-	require.ErrorIs(t, err, consumer.ErrChanged)
-	require.Len(t, letters(t, dl, consumer.Filter{}), 2)
+	require.ErrorIs(t, err, deadletter.ErrChanged)
+	require.Len(t, letters(t, dl, deadletter.Filter{}), 2)
 }
 
-// A replay that was published and whose letter is still there, as after a crash, runs once even when JetStream has forgotten
-// the message id: the claim tells.
+// A replay that was published and whose letter is still there, as after a crash, runs once even when JetStream has
+// forgotten the message id, because of the claim.
 func TestReplayPublishedTwiceRunsOnce(t *testing.T) {
 	nc, js, dl := house(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte("x")})
@@ -152,10 +153,10 @@ func TestReplayPublishedTwiceRunsOnce(t *testing.T) {
 		require.NoError(t, err)
 	}
 	other := lay(t, js, &events.DeadLetter{StreamSeq: 4, EventID: "f"})
-	require.NoError(t, dl.Replay(t.Context(), other, consumer.ReplayOptions{}))
+	require.NoError(t, dl.Replay(t.Context(), other, deadletter.ReplayOptions{}))
 	d := &dispatcher{handle: ack}
 	start(t, nc, testConfig(), d)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	ids := []string{}
 	for _, e := range d.events() {
 		ids = append(ids, e.ID)
@@ -171,8 +172,8 @@ func TestClaimedReplayOfACrashedProcessRunsAgain(t *testing.T) {
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, shortLease(), nc.MaxPayload()))
-	dl := consumer.NewDeadLetters(js, subjects)
-	require.NoError(t, dl.Replay(t.Context(), lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e"}), consumer.ReplayOptions{}))
+	dl := deadletter.NewStore(js, subjects)
+	require.NoError(t, dl.Replay(t.Context(), lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e"}), deadletter.ReplayOptions{}))
 	doomed := natstest.Connect(t, srv)
 	first := &dispatcher{handle: never}
 	start(t, doomed, shortLease(), first)
@@ -180,12 +181,12 @@ func TestClaimedReplayOfACrashedProcessRunsAgain(t *testing.T) {
 	doomed.Close()
 	second := &dispatcher{handle: ack}
 	start(t, nc, shortLease(), second)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Len(t, second.events(), 1)
 	require.Equal(t, 2, second.events()[0].Attempt)
 }
 
-// A mark that a publisher made up is nobody's business.
+// A replay mark that a publisher invented has no effect.
 func TestMadeUpReplayMarks(t *testing.T) {
 	nc := connect(t)
 	d := &dispatcher{handle: ack}
@@ -193,7 +194,7 @@ func TestMadeUpReplayMarks(t *testing.T) {
 	for _, mark := range []string{"", "x", "*.1.>", strings.Repeat("a", 32) + ".1.n", strings.Repeat("z", 32) + ".1.n"} {
 		publish(t, nc, events.Task, "acme", nats.Header{events.HeaderReplay: {mark}}, "x")
 	}
-	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
 	require.Len(t, d.events(), 5)
 }
 
@@ -217,9 +218,9 @@ func TestEventWithADeadLetterDoesNotRunAgain(t *testing.T) {
 	require.NoError(t, err)
 	second := &dispatcher{handle: ack}
 	start(t, nc, shortLease(), second)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Empty(t, second.events())
-	require.Len(t, letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{}), 1)
+	require.Len(t, letters(t, deadletter.NewStore(js, subjects), deadletter.Filter{}), 1)
 	_, err = told.NextMsg(patience)
 	require.NoError(t, err, "who is to be told is told by the next process")
 }
@@ -251,9 +252,9 @@ func TestLettersAreKnownByWhenTheirEventsWereStored(t *testing.T) {
 			require.NoError(t, err)
 			second := &dispatcher{handle: dead}
 			start(t, nc, shortLease(), second)
-			eventuallyStored(t, js, consumer.StreamEvents, 0)
+			eventuallyStored(t, js, events.StreamEvents, 0)
 			require.Len(t, second.events(), test.runs)
-			require.Len(t, letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{}), 1+test.runs)
+			require.Len(t, letters(t, deadletter.NewStore(js, subjects), deadletter.Filter{}), 1+test.runs)
 		})
 	}
 }
@@ -261,23 +262,23 @@ func TestLettersAreKnownByWhenTheirEventsWereStored(t *testing.T) {
 func TestReplayElsewhereEditedAndDry(t *testing.T) {
 	nc, js, dl := house(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte(`{"a":1}`), Replays: 3, Header: events.Header{"Worker-Version": {"1"}}})
-	o := consumer.ReplayOptions{MaxReplays: 3, DryRun: true}
+	o := deadletter.ReplayOptions{MaxReplays: 3, DryRun: true}
 	err := dl.Replay(t.Context(), letter, o)
-	require.ErrorIs(t, err, consumer.ErrTooManyReplays)
+	require.ErrorIs(t, err, deadletter.ErrTooManyReplays)
 	require.ErrorContains(t, err, "has been replayed 3 times, and 3 is the limit")
 	o.Force = true
 	o.Edit = events.Edit{Patch: []byte("[")}
 	require.ErrorContains(t, dl.Replay(t.Context(), letter, o), "the patch is not JSON")
 	o.Edit = events.Edit{Patch: []byte(`{"a":2}`)}
 	require.NoError(t, dl.Replay(t.Context(), letter, o))
-	require.Len(t, letters(t, dl, consumer.Filter{}), 1, "a dry run changes nothing")
-	require.Zero(t, stored(t, js, consumer.StreamEvents))
+	require.Len(t, letters(t, dl, deadletter.Filter{}), 1, "a dry run changes nothing")
+	require.Zero(t, stored(t, js, events.StreamEvents))
 
 	o.DryRun, o.To = false, events.Target{Worker: "other", Version: "12"}
 	require.NoError(t, dl.Replay(t.Context(), letter, o))
 	d := &dispatcher{handle: ack}
 	start(t, nc, testConfig(), d)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	e := d.events()[0]
 	require.Equal(t, []string{"other", "12", `{"a":2}`, "e"}, []string{e.Worker, e.Version, string(e.Body), e.ID})
 	require.Equal(t, 4, e.Replays())
@@ -289,23 +290,23 @@ func TestReplayAllIsCancelledBetweenLetters(t *testing.T) {
 		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1)})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	tally, err := dl.ReplayAll(ctx, consumer.Selection{}, consumer.ReplayOptions{Rate: 1e6}, func(s consumer.Progress) {
+	tally, err := dl.ReplayAll(ctx, deadletter.Selection{}, deadletter.ReplayOptions{Rate: 1e6}, func(s deadletter.Progress) {
 		if s.Tally.Done == 2 {
 			cancel()
 		}
 	})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, consumer.Tally{Total: 5, Done: 2}, tally)
-	require.Equal(t, []uint64{3, 4, 5}, numbers(t, dl, consumer.Filter{}))
-	require.Equal(t, 2, stored(t, js, consumer.StreamEvents))
+	require.Equal(t, deadletter.Tally{Total: 5, Done: 2}, tally)
+	require.Equal(t, []uint64{3, 4, 5}, numbers(t, dl, deadletter.Filter{}))
+	require.Equal(t, 2, stored(t, js, events.StreamEvents))
 
-	tally, err = dl.ReplayAll(t.Context(), consumer.Selection{IDs: []uint64{3, 99, 4}}, consumer.ReplayOptions{DryRun: true}, nil)
+	tally, err = dl.ReplayAll(t.Context(), deadletter.Selection{IDs: []uint64{3, 99, 4}}, deadletter.ReplayOptions{DryRun: true}, nil)
 	require.NoError(t, err)
-	require.Equal(t, consumer.Tally{Total: 3, Done: 2, Failed: 1}, tally)
-	tally, err = dl.Purge(t.Context(), consumer.Selection{Filter: consumer.Filter{Limit: 2}}, false, nil)
+	require.Equal(t, deadletter.Tally{Total: 3, Done: 2, Failed: 1}, tally)
+	tally, err = dl.Purge(t.Context(), deadletter.Selection{Filter: deadletter.Filter{Limit: 2}}, false, nil)
 	require.NoError(t, err)
-	require.Equal(t, consumer.Tally{Total: 2, Done: 2}, tally)
-	require.Equal(t, []uint64{5}, numbers(t, dl, consumer.Filter{}))
+	require.Equal(t, deadletter.Tally{Total: 2, Done: 2}, tally)
+	require.Equal(t, []uint64{5}, numbers(t, dl, deadletter.Filter{}))
 }
 
 func TestExportedLettersComeBackOnce(t *testing.T) {
@@ -316,33 +317,33 @@ func TestExportedLettersComeBackOnce(t *testing.T) {
 			Failure: *events.NewFailure(events.ReasonTimeout, "<slow> ☃", "at a\nat b"),
 		})
 	}
-	before := letters(t, dl, consumer.Filter{})
+	before := letters(t, dl, deadletter.Filter{})
 	var file bytes.Buffer
-	tally, err := dl.Export(t.Context(), consumer.Selection{}, &file, nil)
+	tally, err := dl.Export(t.Context(), deadletter.Selection{}, &file, nil)
 	require.NoError(t, err)
-	require.Equal(t, consumer.Tally{Total: 4, Done: 4}, tally)
+	require.Equal(t, deadletter.Tally{Total: 4, Done: 4}, tally)
 
 	text := file.String()
 	got, err := dl.Import(t.Context(), strings.NewReader(text), nil)
 	require.NoError(t, err)
-	require.Equal(t, consumer.ImportTally{Line: 4, There: 4}, got)
+	require.Equal(t, deadletter.ImportTally{Line: 4, There: 4}, got)
 	for _, n := range []uint64{before[0].Seq, before[2].Seq} {
 		require.NoError(t, dl.Remove(t.Context(), n))
 	}
 	// Interrupted after one letter, and repeated; then once more.
 	ctx, cancel := context.WithCancel(t.Context())
-	got, err = dl.Import(ctx, strings.NewReader(text), func(consumer.ImportTally) { cancel() })
+	got, err = dl.Import(ctx, strings.NewReader(text), func(deadletter.ImportTally) { cancel() })
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, consumer.ImportTally{Line: 1, Stored: 1}, got)
+	require.Equal(t, deadletter.ImportTally{Line: 1, Stored: 1}, got)
 	got, err = dl.Import(t.Context(), strings.NewReader(text+"\n"), nil)
 	require.NoError(t, err)
-	require.Equal(t, consumer.ImportTally{Line: 5, Stored: 1, There: 3}, got)
+	require.Equal(t, deadletter.ImportTally{Line: 5, Stored: 1, There: 3}, got)
 	got, err = dl.Import(t.Context(), strings.NewReader(text), nil)
 	require.NoError(t, err)
 	require.Equal(t, 4, got.There)
 
 	after := map[uint64]*events.DeadLetter{}
-	for _, d := range letters(t, dl, consumer.Filter{}) {
+	for _, d := range letters(t, dl, deadletter.Filter{}) {
 		after[d.StreamSeq] = d
 	}
 	require.Len(t, after, 4)
@@ -357,40 +358,41 @@ func TestExportedLettersComeBackOnce(t *testing.T) {
 	require.Equal(t, 1, got.There)
 }
 
-// Who brings a replayed letter back wants it to run.
+// A replayed letter that is imported again can be replayed again.
 func TestImportedLetterMayBeReplayedAgain(t *testing.T) {
 	nc, js, dl := house(t)
 	lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e"})
 	var file bytes.Buffer
-	_, err := dl.Export(t.Context(), consumer.Selection{}, &file, nil)
+	_, err := dl.Export(t.Context(), deadletter.Selection{}, &file, nil)
 	require.NoError(t, err)
 	d := &dispatcher{handle: ack}
 	start(t, nc, testConfig(), d)
 	for n := range 2 {
-		_, err := dl.ReplayAll(t.Context(), consumer.Selection{}, consumer.ReplayOptions{}, nil)
+		_, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{}, nil)
 		require.NoError(t, err)
-		eventuallyStored(t, js, consumer.StreamEvents, 0)
+		eventuallyStored(t, js, events.StreamEvents, 0)
 		require.Len(t, d.events(), n+1)
 		_, err = dl.Import(t.Context(), bytes.NewReader(file.Bytes()), nil)
 		require.NoError(t, err)
 	}
 }
 
-// A fleet of before could not replace a letter in one step: the first process that can lets JetStream do it.
+// The stream of an earlier version does not allow to replace a letter in one step. The first process of this version
+// allows it.
 func TestStreamOfBeforeLearnsToReplaceLetters(t *testing.T) {
 	nc, js, dl := house(t)
-	s, err := js.Stream(t.Context(), consumer.StreamDead)
+	s, err := js.Stream(t.Context(), events.StreamDead)
 	require.NoError(t, err)
 	cfg := s.CachedInfo().Config
 	require.True(t, cfg.AllowRollup)
-	require.NoError(t, js.DeleteStream(t.Context(), consumer.StreamDead))
+	require.NoError(t, js.DeleteStream(t.Context(), events.StreamDead))
 	cfg.AllowRollup, cfg.Metadata = false, nil
 	_, err = js.CreateStream(t.Context(), cfg)
 	require.NoError(t, err)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 1})
 	_, err = dl.Edit(t.Context(), letter.Seq, events.Edit{Body: []byte("x")})
 	require.Error(t, err)
-	require.Len(t, letters(t, dl, consumer.Filter{}), 1, "what cannot be edited stays")
+	require.Len(t, letters(t, dl, deadletter.Filter{}), 1, "what cannot be edited stays")
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, testConfig(), nc.MaxPayload()))
 	_, err = dl.Edit(t.Context(), letter.Seq, events.Edit{Body: []byte("x")})
 	require.NoError(t, err)

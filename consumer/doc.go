@@ -1,20 +1,22 @@
-// Package consumer is where events come in from JetStream and where what became of each is
-// carried out: it pulls messages, decodes them, hands them to a Dispatcher in batches, keeps
-// their leases, and settles them: publishes the reply, acks, retries, writes dead letters,
-// gives back, parks. It also runs the call bridge and reads and replays dead letters.
+// Package consumer takes events from JetStream and carries out their outcomes. It pulls messages, decodes them, passes
+// them to a Dispatcher in batches, and renews their leases. To settle an event it publishes the reply, and acks,
+// retries or gives back the event.
 //
-// It knows nothing of JavaScript, of threads, or of which event runs next.
+// It knows nothing about JavaScript, threads, or which event runs next.
 //
 // # How it fits together
 //
-// puller.go asks the server for exactly as many messages as the Window has room for (the credit
-// scheme of notes "own credit puller"; nats.go's Consume can stall, and a message header can
-// stop it). held.go is the list of all events this process answers for. lease.go renews them.
-// settle.go is the only place where an Outcome is carried out; acks.go confirms acks in groups.
-// ask.go sends any message that the server answers, without a goroutine waiting for each.
-// park.go and unpark.go set aside what an owner has no room for, and find it again; overtake.go does
-// the former for what waits behind another owner's backlog. pin.go keeps the streams' files few.
+// puller.go asks the server for exactly as many messages as the Window has room for (ADR 0003). deliver.go makes an
+// entry of each. inflight.go has the list of all events that this process is responsible for, and the state of each.
+// One function changes that state. check.go looks up what must be known before a redelivered event may run. lease.go
+// renews leases. settle.go is the only file that ends events: it alone acks, gives back and publishes replies. acks.go
+// confirms acks in groups. retries.go keeps events that wait for their next run. upkeep.go creates missing streams.
 //
-// Nothing here waits on the network for a single event: every exchange is a message out and a
-// callback in.
+// The packages below store, find and park events. They know JetStream, but not the events in flight: they take an event
+// and a function that they call when they are done. Imports go one way: jsapi and limit import none of the others;
+// storage and janitor import jsapi; attempts, results, bodies, bridge, deadletter, parking and schedule import these;
+// and consumer imports all.
+//
+// No goroutine waits on the network for a single event: every exchange is a message sent and a callback when its answer
+// arrives.
 package consumer

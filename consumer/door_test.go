@@ -8,7 +8,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -21,7 +20,8 @@ func call(t *testing.T, nc *nats.Conn, owner, body string) *events.Reply {
 	return r
 }
 
-// Calls beyond what their owner may make are refused at once and stored nowhere; other owners are not touched, and limits change live.
+// Calls beyond their owner's limit are refused at once and not stored. Other owners are not affected, and limits can
+// change at any time.
 func TestDoorLimits(t *testing.T) {
 	nc := connect(t)
 	d := &dispatcher{handle: echo}
@@ -58,10 +58,10 @@ func TestDoorLimits(t *testing.T) {
 	for range 10 {
 		require.False(t, limited("acme", "x"))
 	}
-	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
 }
 
-// Tasks that workers send have limits like calls, of their own. What a policy does not say of them it says by the limits of calls.
+// Tasks that workers send have limits of their own. Without them in a policy, the limits of calls apply.
 func TestDoorLimitsSends(t *testing.T) {
 	nc := connect(t)
 	f := start(t, nc, testConfig(), &dispatcher{handle: echo})
@@ -104,7 +104,7 @@ func TestDoorLimitsSends(t *testing.T) {
 	require.Nil(t, call(t, nc, "acme", "x").Failure, "what is sent takes nothing of what may be called")
 }
 
-// Each process lets in its share.
+// Each process admits its share.
 func TestDoorIsSharedByProcesses(t *testing.T) {
 	nc := connect(t)
 	f := start(t, nc, testConfig(), &dispatcher{handle: echo})

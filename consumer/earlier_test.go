@@ -11,10 +11,11 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// putOffAsBefore puts an event off as earlier binaries did: under a key that does not say when it was stored.
+// putOffAsBefore delays an event as earlier versions did: under a key without the time when it was stored.
 func putOffAsBefore(t testing.TB, js jetstream.JetStream, e *events.Event, wait time.Duration) {
 	t.Helper()
 	as := *e
@@ -28,17 +29,17 @@ func putOffAsBefore(t testing.TB, js jetstream.JetStream, e *events.Event, wait 
 
 func storedEvent(t testing.TB, js jetstream.JetStream, seq uint64) *events.Event {
 	t.Helper()
-	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	m, err := s.GetMsg(t.Context(), seq)
 	require.NoError(t, err)
 	e, f := events.Decoder{Subjects: subjects}.Decode(
-		events.Origin{Stream: consumer.StreamEvents, Seq: seq, Subject: m.Subject}, events.Header(m.Header), m.Data, m.Time)
+		events.Origin{Stream: events.StreamEvents, Seq: seq, Subject: m.Subject}, events.Header(m.Header), m.Data, m.Time)
 	require.Nil(t, f)
 	return e
 }
 
-// What an earlier binary has put off runs, and may be put off again, by either.
+// An event that an earlier version delayed runs, and either version may delay it again.
 func TestEventsThatEarlierBinariesPutOffRun(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -47,24 +48,24 @@ func TestEventsThatEarlierBinariesPutOffRun(t *testing.T) {
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
 	e := storedEvent(t, js, publish(t, nc, events.Task, "acme", nil, "x"))
 	putOffAsBefore(t, js, e, 500*time.Millisecond)
-	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	require.NoError(t, s.DeleteMsg(t.Context(), e.Origin.Seq))
 
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if e.Attempt > 2 {
 			return ack(e)
 		}
-		return events.Settlement{Event: e, Outcome: events.Outcome{
-			Verdict: events.Retry, Delay: 300 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
+		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
+			Verdict: lifecycle.Retry, Delay: 300 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
 		}}, true
 	}}
 	start(t, nc, cfg, d)
 	require.Eventually(t, func() bool { return len(d.events()) == 3 }, patience, time.Millisecond)
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
 }
 
-// An event that comes again after an earlier binary has put it off is not put off twice.
+// An event that is redelivered after an earlier version has delayed it is not delayed twice.
 func TestTwinsThatEarlierBinariesPutOffAreFound(t *testing.T) {
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
@@ -73,7 +74,7 @@ func TestTwinsThatEarlierBinariesPutOffAreFound(t *testing.T) {
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, pub.MaxPayload()))
 	at := time.Now().Add(time.Hour)
 	seq := publish(t, pub, events.Task, "acme", nats.Header{"Deliver-At": {at.UTC().Format(time.RFC3339Nano)}}, "x")
-	lane, err := js.Consumer(t.Context(), consumer.StreamEvents, "lane-"+laneOf(t, js, seq))
+	lane, err := js.Consumer(t.Context(), events.StreamEvents, "lane-"+laneOf(t, js, seq))
 	require.NoError(t, err)
 	_, err = lane.Next() // as the process that died before the ack
 	require.NoError(t, err)
@@ -81,8 +82,8 @@ func TestTwinsThatEarlierBinariesPutOffAreFound(t *testing.T) {
 
 	d := &dispatcher{handle: ack}
 	start(t, natstest.Connect(t, srv), cfg, d)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	require.Equal(t, 1, stored(t, js, consumer.StreamSchedules))
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Equal(t, 1, stored(t, js, events.StreamSchedules))
 	require.Empty(t, d.events())
 }
 

@@ -7,13 +7,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// Two processes have an event, because the first was away for longer than a lease. When the one has acked it, the other does
-// not make a dead letter of it.
+// Two processes have an event, because the first was paused for longer than a lease. When one has acked it, the other
+// makes no dead letter of it.
 func TestWhatWasAckedElsewhereGetsNoDeadLetter(t *testing.T) {
 	for name, lateFails := range map[string]bool{"the first comes back and fails": true, "the second fails": false} {
 		t.Run(name, func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestWhatWasAckedElsewhereGetsNoDeadLetter(t *testing.T) {
 			t.Cleanup(nc.Close)
 			first, second := make(chan *events.Event, 4), make(chan *events.Event, 4)
 			hold := func(into chan *events.Event) *dispatcher {
-				return &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) { into <- e; return never(e) }}
+				return &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) { into <- e; return never(e) }}
 			}
 			d1, d2 := hold(first), hold(second)
 			f1 := start(t, nc, shortLease(), d1)
@@ -41,7 +41,7 @@ func TestWhatWasAckedElsewhereGetsNoDeadLetter(t *testing.T) {
 
 			end := func(f *fleet, d *dispatcher, e *events.Event, how handler) {
 				s, _ := how(e)
-				d.settle([]events.Settlement{s})
+				d.settle([]lifecycle.Settlement{s})
 				require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
 			}
 			if lateFails {
@@ -51,8 +51,8 @@ func TestWhatWasAckedElsewhereGetsNoDeadLetter(t *testing.T) {
 				end(f1, d1, e1, ack)
 				end(f2, d2, e2, dead)
 			}
-			eventuallyStored(t, js, consumer.StreamEvents, 0)
-			require.Zero(t, stored(t, js, consumer.StreamDead))
+			eventuallyStored(t, js, events.StreamEvents, 0)
+			require.Zero(t, stored(t, js, events.StreamDead))
 		})
 	}
 }

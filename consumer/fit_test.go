@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // full are headers that come to about as much as JetStream stores: 64 KiB.
@@ -26,7 +28,8 @@ func full(name string, each int) nats.Header {
 	}
 }
 
-// An event whose headers leave no room for those of a letter, of a parked or of a delayed event ends all the same, and its body is kept.
+// An event whose headers leave no room for those of a letter, of a parked or of a delayed event ends all the same, and
+// its body is kept.
 func TestEventsOfManyHeadersEnd(t *testing.T) {
 	for name, h := range map[string]nats.Header{"large": full("X-", 8000), "many": full("X", 1), "steering": full("Nats-X", 1), "dead": full("Dead-X", 1), "parked": full("Parked-X", 1)} {
 		t.Run(name, func(t *testing.T) {
@@ -34,27 +37,27 @@ func TestEventsOfManyHeadersEnd(t *testing.T) {
 			js := jetStream(t, nc)
 			failure := events.NewFailure(events.ReasonException, strings.Repeat("m", 3000), strings.Repeat("\n", 8000))
 			attempts := map[string]int{}
-			d := &dispatcher{inline: true, handle: func(e *events.Event) (events.Settlement, bool) {
-				o := events.Outcome{Verdict: events.Dead, Version: "1-abc", Failure: failure}
+			d := &dispatcher{inline: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+				o := lifecycle.Outcome{Verdict: lifecycle.Dead, Version: "1-abc", Failure: failure}
 				attempts[string(e.Body)]++
 				switch body := string(e.Body); {
 				case body == "park" && !e.Parked:
 					return park(e)
 				case body == "later" && attempts[body] == 1:
-					o.Verdict, o.Delay = events.Retry, 10*time.Millisecond
+					o.Verdict, o.Delay = lifecycle.Retry, 10*time.Millisecond
 				}
-				return events.Settlement{Event: e, Outcome: o}, true
+				return lifecycle.Settlement{Event: e, Outcome: o}, true
 			}}
 			cfg := testConfig()
 			cfg.LongRetry = 0
 			start(t, nc, cfg, d)
 			for i, body := range []string{"dies", "park", "later"} {
 				publish(t, nc, events.Task, "acme", h, body)
-				eventuallyStored(t, js, consumer.StreamDead, i+1)
+				eventuallyStored(t, js, events.StreamDead, i+1)
 			}
-			eventuallyStored(t, js, consumer.StreamEvents, 0)
-			eventuallyStored(t, js, consumer.StreamParked, 0)
-			all := letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{})
+			eventuallyStored(t, js, events.StreamEvents, 0)
+			eventuallyStored(t, js, events.StreamParked, 0)
+			all := letters(t, deadletter.NewStore(js, subjects), deadletter.Filter{})
 			require.Len(t, all, 3)
 			for i, body := range []string{"dies", "park", "later"} {
 				require.Equal(t, body, string(all[i].Body))
@@ -64,14 +67,15 @@ func TestEventsOfManyHeadersEnd(t *testing.T) {
 	}
 }
 
-// The server takes smaller messages than when the event was stored: it stays, it is given back and not tried over and over, and has its letter once it fits.
+// The server takes smaller messages than when the event was stored. The event stays in its stream: it is given back
+// with a delay. Its dead letter is written once it fits.
 func TestLetterThatFitsNoMessageIsNotLost(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
 	publish(t, nc, events.Task, "acme", nil, strings.Repeat("b", 900<<10))
-	stream, err := js.Stream(t.Context(), consumer.StreamEvents)
+	stream, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	wider := stream.CachedInfo().Config
 	wider.MaxMsgSize = -1
@@ -79,18 +83,18 @@ func TestLetterThatFitsNoMessageIsNotLost(t *testing.T) {
 	require.NoError(t, err)
 	publish(t, nc, events.Task, "acme", nil, strings.Repeat("b", 1<<20-200)) // as before the limit was lowered
 	start(t, nc, cfg, &dispatcher{handle: dead})
-	eventuallyStored(t, js, consumer.StreamDead, 1)
+	eventuallyStored(t, js, events.StreamDead, 1)
 	require.Eventually(t, func() bool {
-		lane, err := js.Consumer(t.Context(), consumer.StreamEvents, firstLane(t, js))
+		lane, err := js.Consumer(t.Context(), events.StreamEvents, firstLane(t, js))
 		return err == nil && lane.CachedInfo().NumAckPending == 1 && lane.CachedInfo().NumRedelivered == 0
 	}, patience, 10*time.Millisecond)
-	eventuallyStored(t, js, consumer.StreamEvents, 1)
+	eventuallyStored(t, js, events.StreamEvents, 1)
 }
 
 // laneOf is the consumer of the lane that something is in.
 func firstLane(t *testing.T, js jetstream.JetStream) string {
 	t.Helper()
-	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	m, err := s.GetMsg(t.Context(), 1, jetstream.WithGetMsgSubject(subjects.AllStored()))
 	require.NoError(t, err)

@@ -5,35 +5,37 @@ import (
 	"time"
 )
 
-// flow is how the events of a source come and go. Those that end at once are held back in the stream: no more are asked for than are soon
-// through, so that the queue of their owner does not run over. To park them would take longer than to run them. Of what is slow, or does
-// not end at all, as many are asked for as the window has room for; what is too much for its owner is parked, and the owners behind it go on.
+// flow counts the events of a source that come and go. When a source's events are brief, the rest is held back in the
+// stream: the lane asks only for as many as will end soon, so that their owner's queue does not overflow. Parking such
+// events would take longer than running them. When a source's events are slow or do not end, the lane asks for as many
+// as fit in the window. Events that are too many for their owner are parked, and the owners behind it go on.
 type flow struct {
 	held    atomic.Int64
-	acking  atomic.Int64  // of these: they have ended, and NATS is to confirm it
+	acking  atomic.Int64  // of held: events that have ended, and whose ack NATS has not confirmed
 	changes atomic.Uint64 // events that came, ended or left, so far
 	slow    atomic.Int32  // about how many of 65536 events that ended were not brief; written by the settle goroutine
 }
 
 const (
-	// slowFlow is how many of 65536 make a source slow: what is brief as a rule has its first runs, and collections of garbage.
+	// slowFlow is how many of 65536 events must be slow for a source to count as slow. A worker whose events are usually
+	// brief has slow first runs and garbage collections too.
 	slowFlow = 65536 / 2
-	// laneBytes is about what a lane may have on its way to us, and allBytes what all may. nats-server drops a connection with 64 MB that
-	// were not read yet.
+	// laneBytes is about how many bytes of one lane may be on their way to this process, and allBytes how many of all
+	// lanes. nats-server closes a connection with 64 MB of unread data.
 	laneBytes = 4 << 20
 	allBytes  = 32 << 20
-	// stuckAfter is how long no event of a source may end of which as much is held as may be, before it counts as slow: in time in which
-	// this process could have run events.
+	// stuckAfter is after how long a source counts as slow when it holds as many events as it may and none of them ends.
+	// Only time in which this process could run events counts.
 	stuckAfter = 300 * time.Millisecond
 )
 
-// comes notes that one event more is held.
+// comes notes that one more event is in flight.
 func (f *flow) comes() {
 	f.held.Add(1)
 	f.changes.Add(1)
 }
 
-// leaves notes that an event is held no more, and whether it had ended before.
+// leaves notes that an event is no longer in flight. ended is whether it has ended.
 func (f *flow) leaves(ended bool) {
 	f.held.Add(-1)
 	if ended {
@@ -42,7 +44,7 @@ func (f *flow) leaves(ended bool) {
 	f.changes.Add(1)
 }
 
-// ended notes how an event ended. Half of the last hundred count, about.
+// ended notes how an event ended. About the last hundred events make up half of the average.
 func (f *flow) ended(brief bool) {
 	slow := f.slow.Load()
 	if brief {
@@ -58,7 +60,7 @@ func (f *flow) ended(brief bool) {
 // room is how many more events of l may be asked for.
 func (p *puller) room(l *lane) int { return min(p.flowRoom(l), p.byteRoom(l)) }
 
-// weigh takes a message into account for byteRoom: a large one soon, small ones slowly.
+// weigh adjusts the message size that byteRoom uses: quickly for large messages, slowly for small ones.
 func (l *lane) weigh(size int) {
 	if size > l.size {
 		l.size += (size - l.size + 3) / 4
@@ -67,14 +69,15 @@ func (l *lane) weigh(size int) {
 	}
 }
 
-// expect tells how large the messages are that wait, so that not the first ones have to show it.
+// expect sets the size of the messages that wait in the stream, so that the lanes need not learn it from the first
+// ones.
 func (p *puller) expect(size int) {
 	for _, l := range p.lanes {
 		l.size = size
 	}
 }
 
-// onTheirWay is about how many bytes the server was asked for that are not here yet.
+// onTheirWay is about how many bytes were asked for and have not arrived.
 func (p *puller) onTheirWay() (bytes int) {
 	for l := range p.all {
 		bytes += l.credits * l.size
@@ -82,8 +85,8 @@ func (p *puller) onTheirWay() (bytes int) {
 	return bytes
 }
 
-// byteRoom is how many more messages of the size that they have had may be on their way; none until half of them are there. One may always
-// come.
+// byteRoom is how many more messages may be on their way, if they have the size of the earlier ones. It is 0 until half
+// of them have arrived. One message is always allowed.
 func (p *puller) byteRoom(l *lane) int {
 	size := max(1, l.size)
 	most := max(1, laneBytes/size)
@@ -93,7 +96,8 @@ func (p *puller) byteRoom(l *lane) int {
 	return min(most-l.credits, max((allBytes-p.coming)/size, 1-l.credits))
 }
 
-// flowRoom is bounded where events are brief, and has what is worth a request only.
+// flowRoom is how many more events may be asked for. It is limited while events are brief, and then 0 or enough to be
+// worth a request.
 func (p *puller) flowRoom(l *lane) int {
 	f := &l.src.flow
 	held := int(f.held.Load())
@@ -104,10 +108,10 @@ func (p *puller) flowRoom(l *lane) int {
 		return p.c.cfg.Window
 	}
 	room := p.c.cfg.LaneHeld - held - l.credits
-	if room >= p.chunk() {
+	if room >= p.c.cfg.chunk() {
 		return room
 	}
-	// What has ended and waits for NATS keeps nobody's queue full.
+	// Events that have ended and wait for NATS fill no owner's queue.
 	if held > int(f.acking.Load()) && p.able.passed-l.moved >= stuckAfter {
 		return p.c.cfg.Window
 	}

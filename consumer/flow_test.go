@@ -7,10 +7,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// Of a lane whose events end at once no more are asked for than LaneHeld, and only what is worth a request.
+// A lane whose events end at once asks for at most LaneHeld events, and only for as many as are worth a request.
 func TestBriefEventsAreHeldBack(t *testing.T) {
 	p, l := flowing(64)
 	require.Equal(t, 64, p.room(l))
@@ -28,7 +29,7 @@ func TestBriefEventsAreHeldBack(t *testing.T) {
 	require.Equal(t, p.c.cfg.Window, p.room(l), "nothing is held back")
 }
 
-// What is slow is asked for until there is too much of it, which is parked: others wait behind it.
+// A lane with slow events asks for them until there are too many, which are parked: others wait behind them.
 func TestSlowEventsAreNotHeldBack(t *testing.T) {
 	p, l := flowing(64)
 	l.src.flow.held.Store(64)
@@ -47,7 +48,7 @@ func TestSlowEventsAreNotHeldBack(t *testing.T) {
 	require.Zero(t, p.room(l))
 }
 
-// What does not end at all is slow, too.
+// Events that do not end count as slow, too.
 func TestStuckEventsAreNotHeldBack(t *testing.T) {
 	p, l := flowing(64)
 	f := &l.src.flow
@@ -86,8 +87,8 @@ func hold(f *flow, n int) {
 	}
 }
 
-// Nor do events that end late because this process could not run them count as slow: it stood still, or the threads that run events waited
-// for a processor.
+// Events that end late because this process could not run them do not count as slow: it stood still, or the threads
+// that run events waited for a processor.
 func TestStarvedProcessTakesNobodyForStuck(t *testing.T) {
 	begin := time.Now()
 	passed := func(delays ...[]time.Duration) time.Duration {
@@ -118,7 +119,7 @@ func TestStarvedProcessTakesNobodyForStuck(t *testing.T) {
 	require.Equal(t, ableMost, stopped.passed, "it was looked a moment ago")
 }
 
-// Large messages come a few at a time: nats-server drops the connection of who has too much to read.
+// Large messages come a few at a time: nats-server closes a connection with too much unread data.
 func TestLargeMessagesComeAFewAtATime(t *testing.T) {
 	p, l := flowing(64)
 	for range 100 {
@@ -144,11 +145,12 @@ func TestLargeMessagesComeAFewAtATime(t *testing.T) {
 	require.Equal(t, 64, p.room(l), "it is forgotten when small ones come again")
 }
 
-// Nor do large ones of all lanes come together, though each lane may have a few. A lane that has none on its way may always ask for one.
+// Large messages of all lanes together are limited too, though each lane may have a few. A lane that has none on its
+// way may always ask for one.
 func TestLargeMessagesOfAllLanesAreBounded(t *testing.T) {
 	p, _ := flowing(0)
 	for i := range 16 {
-		p.lanes = append(p.lanes, newLane(StreamEvents, laneName(i), 1000))
+		p.lanes = append(p.lanes, newLane(events.StreamEvents, laneName(i), 1000))
 	}
 	p.expect(1 << 20)
 	asked := 0
@@ -167,13 +169,13 @@ func TestLargeMessagesOfAllLanesAreBounded(t *testing.T) {
 	require.Equal(t, 1, p.room(p.lanes[15]))
 }
 
-// How large they are is known before the first ones come.
+// Their size is known before the first ones come.
 func TestSizeOfWaitingEventsIsKnownAtStart(t *testing.T) {
 	js, err := jetstream.New(natstest.Connect(t, natstest.Start(t)))
 	require.NoError(t, err)
 	c := &Consumer{js: js}
 	require.Zero(t, c.meanSize(t.Context()), "no stream")
-	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: StreamEvents, Subjects: []string{"x"}})
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: events.StreamEvents, Subjects: []string{"x"}})
 	require.NoError(t, err)
 	require.Zero(t, c.meanSize(t.Context()), "no events")
 	for _, n := range []int{100_000, 300_000} {
@@ -186,10 +188,11 @@ func TestSizeOfWaitingEventsIsKnownAtStart(t *testing.T) {
 func flowing(laneHeld int) (*puller, *lane) {
 	cfg := DefaultConfig()
 	cfg.Window, cfg.LaneHeld = 128, laneHeld
-	return &puller{c: &Consumer{cfg: cfg}}, newLane(StreamEvents, laneName(0), 1)
+	return &puller{c: &Consumer{cfg: cfg}}, newLane(events.StreamEvents, laneName(0), 1)
 }
 
-// A lane of which the stream has more than it is asked for is asked for more than the reserve, although it gets that again first.
+// A lane with more messages in the stream than it asked for gets more than the reserve, although it first gets the
+// reserve again.
 func TestBacklogIsAskedForInLargeRequests(t *testing.T) {
 	p, l := flowing(0)
 	p.c.cfg.Window, p.lanes = 1024, []*lane{l}
@@ -206,7 +209,7 @@ func TestBacklogIsAskedForInLargeRequests(t *testing.T) {
 	l.credits, l.pending = p.c.cfg.Window/2+1, 1
 	require.Zero(t, p.more(l, now))
 
-	quiet := newLane(StreamEvents, laneName(1), p.reserve())
+	quiet := newLane(events.StreamEvents, laneName(1), p.reserve())
 	quiet.asked = now.Add(-time.Second)
 	p.raise(quiet, now)
 	require.Equal(t, p.reserve(), quiet.target, "an event now and then")

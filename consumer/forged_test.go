@@ -12,20 +12,23 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// sayings are what a publisher may say of its event that is JetStream's to say: that it is another's, stored before.
+// sayings are headers with which a publisher pretends to be JetStream: that its event is another owner's, stored
+// before.
 func sayings(seq uint64, owner string) nats.Header {
 	return nats.Header{
-		"Nats-Stream": {consumer.StreamEvents}, "Nats-Sequence": {fmt.Sprint(seq)}, "Nats-Time-Stamp": {"2001-01-01T00:00:00Z"},
+		"Nats-Stream": {events.StreamEvents}, "Nats-Sequence": {fmt.Sprint(seq)}, "Nats-Time-Stamp": {"2001-01-01T00:00:00Z"},
 		"Nats-Subject": {fmt.Sprintf("%s.events.%d.task.%s.w", subjects, events.LaneOf(owner), owner)},
 	}
 }
 
-// Events that say that they are another owner's overtake a backlog as what they are, and that owner's events stay.
+// Events that claim to be another owner's bypass a backlog as their real owner's, and the other owner's events stay.
 func TestForgedHeadersTakeNobodysEvents(t *testing.T) {
 	t.Parallel()
 	j := newJam(t)
@@ -58,13 +61,13 @@ func TestForgedHeadersTakeNobodysEvents(t *testing.T) {
 		for owner, body := range map[string]string{victim: fmt.Sprint("victim ", i), forger: fmt.Sprint("forger ", i)} {
 			require.Len(t, j.ran[body], 1, body)
 			e := j.ran[body][0]
-			require.Equal(t, []any{owner, consumer.StreamParked}, []any{e.Owner, e.Origin.Stream})
+			require.Equal(t, []any{owner, events.StreamParked}, []any{e.Owner, e.Origin.Stream})
 			require.WithinDuration(t, time.Now(), e.Stored, time.Hour)
 		}
 	}
 }
 
-// An event that says that it is the first of the stream does not have the sweep look at it again and again.
+// An event that claims to be the first of the stream does not make the sweep read it again and again.
 func TestSweepLooksAtAMessageOnce(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
@@ -87,12 +90,12 @@ func TestSweepLooksAtAMessageOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, spy.Flush())
 	held := make(chan *events.Event, 2)
-	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if string(e.Body) == "first" {
 			return ack(e)
 		}
 		held <- e
-		return events.Settlement{}, false
+		return lifecycle.Settlement{}, false
 	}})
 	publish(t, nc, events.Task, "acme", nil, "first")
 	publish(t, nc, events.Task, "acme", sayings(1, "acme"), "waits")
@@ -111,7 +114,8 @@ func TestSweepLooksAtAMessageOnce(t *testing.T) {
 	}
 }
 
-// What is known of dead letters and of delayed events is what the fleet and JetStream have noted, whatever their events say.
+// The properties of dead letters and of delayed events come from the fleet and JetStream, regardless of their events'
+// headers.
 func TestForgedHeadersOfLettersAndWaitingEvents(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
@@ -126,15 +130,15 @@ func TestForgedHeadersOfLettersAndWaitingEvents(t *testing.T) {
 		hostile[name] = []string{value}
 	}
 	seq := publish(t, nc, events.Task, "forger", hostile, "")
-	letters := consumer.NewDeadLetters(js, subjects)
-	eventuallyStored(t, js, consumer.StreamDead, 2)
+	letters := deadletter.NewStore(js, subjects)
+	eventuallyStored(t, js, events.StreamDead, 2)
 	found := 0
-	for l, err := range letters.List(t.Context(), consumer.Filter{Owner: "forger"}) {
+	for l, err := range letters.List(t.Context(), deadletter.Filter{Owner: "forger"}) {
 		require.NoError(t, err)
 		found++
 		one, err := letters.Get(t.Context(), l.Seq)
 		require.NoError(t, err)
-		require.Equal(t, []any{"forger", "forged", consumer.StreamEvents, seq, 1, events.DeadHook{}}, []any{one.Owner, one.EventID, one.Stream, one.StreamSeq, one.Attempts, one.Hook})
+		require.Equal(t, []any{"forger", "forged", events.StreamEvents, seq, 1, events.DeadHook{}}, []any{one.Owner, one.EventID, one.Stream, one.StreamSeq, one.Attempts, one.Hook})
 		for name, values := range hostile {
 			require.Equal(t, values, one.Header[name], name)
 		}
@@ -143,8 +147,8 @@ func TestForgedHeadersOfLettersAndWaitingEvents(t *testing.T) {
 
 	hostile["Deliver-After"] = []string{"1h"}
 	publish(t, nc, events.Task, "forger", hostile, "")
-	eventuallyStored(t, js, consumer.StreamSchedules, 1)
-	book := consumer.NewSchedules(js, subjects)
+	eventuallyStored(t, js, events.StreamSchedules, 1)
+	book := schedule.NewStore(js, subjects)
 	for w, err := range book.Waiting(t.Context(), "", "") {
 		require.NoError(t, err)
 		require.Equal(t, []any{"forger", "forged", 1}, []any{w.Event.Owner, w.Event.ID, w.Event.Attempt})

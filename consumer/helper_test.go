@@ -17,9 +17,10 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const (
@@ -27,8 +28,8 @@ const (
 	subjects = events.Subjects(events.DefaultPrefix)
 )
 
-// handler says what becomes of an event; ok false = nothing yet, the handler settles it itself.
-type handler func(e *events.Event) (s events.Settlement, ok bool)
+// handler returns the settlement of an event. With ok false, the handler settles it itself later.
+type handler func(e *events.Event) (s lifecycle.Settlement, ok bool)
 
 // dispatcher runs a Go function for each event, one goroutine for each unless inline.
 type dispatcher struct {
@@ -36,10 +37,10 @@ type dispatcher struct {
 	inline bool
 	forget bool // do not keep the events
 
-	through atomic.Uint64 // parks of which it was said last that they are
+	through atomic.Uint64 // parks of the latest call of Through
 
 	mu     sync.Mutex
-	settle func([]events.Settlement)
+	settle func([]lifecycle.Settlement)
 	seen   []*events.Event
 }
 
@@ -55,7 +56,7 @@ func (d *dispatcher) Submit(batch []*events.Event) {
 		d.mu.Unlock()
 	}
 	if d.inline {
-		var done []events.Settlement
+		var done []lifecycle.Settlement
 		for _, e := range batch {
 			if s, ok := d.handle(e); ok {
 				done = append(done, s)
@@ -67,7 +68,7 @@ func (d *dispatcher) Submit(batch []*events.Event) {
 	for _, e := range batch {
 		go func() {
 			if s, ok := d.handle(e); ok {
-				d.settle([]events.Settlement{s})
+				d.settle([]lifecycle.Settlement{s})
 			}
 		}()
 	}
@@ -79,23 +80,23 @@ func (d *dispatcher) events() []*events.Event {
 	return append([]*events.Event(nil), d.seen...)
 }
 
-func ack(e *events.Event) (events.Settlement, bool) {
-	return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Ack, Version: "1-abc"}}, true
+func ack(e *events.Event) (lifecycle.Settlement, bool) {
+	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack, Version: "1-abc"}}, true
 }
 
-func echo(e *events.Event) (events.Settlement, bool) {
+func echo(e *events.Event) (lifecycle.Settlement, bool) {
 	s, ok := ack(e)
 	s.Reply = &events.Reply{Status: 200, Body: e.Body, EventID: e.ID, Attempt: e.Attempt, Version: "1-abc"}
 	return s, ok
 }
 
-func park(e *events.Event) (events.Settlement, bool) {
-	return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}}, true
+func park(e *events.Event) (lifecycle.Settlement, bool) {
+	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Park}}, true
 }
 
-func dead(e *events.Event) (events.Settlement, bool) {
-	return events.Settlement{Event: e, Outcome: events.Outcome{
-		Verdict: events.Dead, Version: "1-abc", Failure: events.NewFailure(events.ReasonException, "boom", "Error: boom\n    at hello.js:3:7"),
+func dead(e *events.Event) (lifecycle.Settlement, bool) {
+	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
+		Verdict: lifecycle.Dead, Version: "1-abc", Failure: events.NewFailure(events.ReasonException, "boom", "Error: boom\n    at hello.js:3:7"),
 	}}, true
 }
 
@@ -144,7 +145,7 @@ func startWithin(t testing.TB, patience time.Duration, nc *nats.Conn, cfg consum
 	return f
 }
 
-// explain tells the state of things when a test failed.
+// explain logs the state when a test has failed.
 func explain(t testing.TB, nc *nats.Conn, c *consumer.Consumer) {
 	if !t.Failed() || !nc.IsConnected() {
 		return
@@ -152,7 +153,7 @@ func explain(t testing.TB, nc *nats.Conn, c *consumer.Consumer) {
 	t.Logf("consumer: %+v", c.Stats())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := jetStream(t, nc).Stream(ctx, consumer.StreamEvents)
+	s, err := jetStream(t, nc).Stream(ctx, events.StreamEvents)
 	if err != nil {
 		t.Log(err)
 		return
@@ -194,9 +195,9 @@ func stored(t testing.TB, js jetstream.JetStream, stream string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	pins := map[string]string{
-		consumer.StreamEvents: subjects.Pin(), consumer.StreamSchedules: subjects.SchedulesPin(), consumer.StreamParked: subjects.ParkedPin(),
+		events.StreamEvents: subjects.Anchor(), events.StreamSchedules: subjects.SchedulesAnchor(), events.StreamParked: subjects.ParkedAnchor(),
 	}
-	n, err := assets.Count(ctx, js, stream, pins[stream])
+	n, err := resources.Count(ctx, js, stream, pins[stream])
 	require.NoError(t, err)
 	return int(n)
 }

@@ -2,36 +2,41 @@ package consumer
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/consumer/janitor"
+	"github.com/pinwheel-run/pinwheel/consumer/parking"
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // lane is one JetStream consumer as the puller sees it. Its requests share one inbox.
 type lane struct {
 	src     *source
-	subject string // that requests go to
+	subject string // of its requests
 	sub     *nats.Subscription
 	inbox   string
 
-	credits int           // asked for and neither delivered nor given back
-	target  int           // credits it may have; grows when they are used up quickly
-	most    int           // bound of target; 0 = what the reserves of the others leave
-	pending uint64        // messages that waited in the stream at the last delivery
-	heard   time.Time     // last word from the server, or when it was asked after having nothing
-	asked   time.Time     // last request
-	retryAt time.Time     // no request before
-	fails   int           // in a row
-	owner   string        // of a lane of parked events
-	first   int           // bound of such a lane's next request; 0 = none
-	size    int           // bytes of a message, about
-	changes uint64        // of its events, when it was looked at last
-	moved   time.Duration // by puller.able, when that was another number than before
-	maxSeq  uint64        // highest stream sequence that came as a first delivery
-	pin     *pin          // of its stream, if that has one
-	far     atomic.Bool   // so many messages wait that events may overtake
+	credits int             // messages asked for that were neither delivered nor given back
+	target  int             // maximum of credits; grows when they are used up quickly
+	most    int             // maximum of target; 0 = what the reserves of the others leave
+	pending uint64          // messages that waited in the stream at the last delivery
+	heard   time.Time       // last message from the server, or the first request after credits were 0
+	asked   time.Time       // last request
+	retryAt time.Time       // no request before
+	fails   int             // in a row
+	owner   string          // for a lane of parked events
+	first   int             // for a lane of parked events: maximum of its next request; 0 = none
+	size    int             // about the bytes of a message
+	changes uint64          // its flow's changes at the last check
+	moved   time.Duration   // by puller.able, when changes last differed
+	maxSeq  uint64          // highest stream sequence that came as a first delivery
+	anchor  *janitor.Anchor // of its stream, if the stream has one
+	far     atomic.Bool     // enough messages wait that events may bypass them
 }
 
 func newLane(stream, consumer string, target int) *lane {
@@ -42,33 +47,33 @@ func newLane(stream, consumer string, target int) *lane {
 	}
 }
 
-// putOff sets when a lane that was refused may ask again: 20 ms after the first refusal, doubling to 2.5 s.
+// putOff sets when a lane whose request failed may ask again: 20 ms after the first failure, doubling to 2.5 s.
 func (l *lane) putOff(now time.Time) {
 	l.retryAt = now.Add(20 * time.Millisecond << min(l.fails, 7))
 	l.fails++
 }
 
-// Requests of idle lanes live long; those of busy ones give back soon what they did not use,
-// should the lane fall idle and another need it.
+// Requests of idle lanes live long. Requests of busy lanes soon give back their unused credits, in case the lane
+// becomes idle and another lane needs them.
 const (
 	idleExpiry = 15 // heartbeats
-	busyExpiry = 2  // the server allows no less
+	busyExpiry = 2  // the minimum that the server allows
 )
 
-// pump grants free slots to lanes: first each its reserve, then the rest to those that use theirs up.
-// Without force it leaves out grants that are too small to be worth a request.
+// pump grants free slots to lanes. First each lane gets its reserve. Then the lanes that use up their credits get the
+// rest. Without force it skips grants that are too small to be worth a request.
 func (p *puller) pump(now time.Time, force bool) {
 	if !p.c.nc.IsConnected() {
 		return
 	}
 	p.able.look(now)
-	free := p.c.cfg.Window - p.c.table.len() - p.total
+	free := p.c.cfg.Window - p.c.inflight.len() - p.total
 	reserve, skipped := p.reserve(), false
 	p.full, p.coming = false, p.onTheirWay()
 	for i := range p.lanes {
 		l := p.lanes[(p.turn+i)%len(p.lanes)]
 		p.raise(l, now)
-		if free <= 0 || l.credits > reserve/2 || !p.ready(l, now) {
+		if free <= 0 || l.credits > reserve/2 || !l.ready(now) {
 			continue
 		}
 		if want := min(reserve-l.credits, p.room(l)); want > 0 {
@@ -90,30 +95,30 @@ func (p *puller) pump(now time.Time, force bool) {
 	p.credits.Store(int64(p.total))
 }
 
-// pumpParked grants free slots for parked events, as many as their owners have room for, and at most
-// half of what is free to all. It returns how many it granted.
+// pumpParked grants free slots for parked events: as many as their owners have room for, and at most half of the free
+// slots. It returns how many it granted.
 func (p *puller) pumpParked(free int, now time.Time) int {
 	granted := 0
 	for _, l := range p.parked {
-		if l.credits > 0 || !p.ready(l, now) {
+		if l.credits > 0 || !l.ready(now) {
 			continue
 		}
 		n := 0
-		p.c.parking.use(l.owner, func(room int) int {
-			n = max(0, min(room, free/2-granted, p.chunk(), p.byteRoom(l), cmp.Or(l.first, room)))
+		p.c.lot.Use(l.owner, func(room int) int {
+			n = max(0, min(room, free/2-granted, p.c.cfg.chunk(), p.byteRoom(l), cmp.Or(l.first, room)))
 			return room - n
 		})
 		if n > 0 {
 			got := p.grant(l, n, busyExpiry, now)
 			granted, l.first = granted+got, 0
-			p.c.parking.use(l.owner, func(room int) int { return room + n - got })
+			p.c.lot.Use(l.owner, func(room int) int { return room + n - got })
 		}
 	}
 	return granted
 }
 
-// share grants free slots in equal parts to the lanes that are running low; true when it left
-// any out because the grant was too small.
+// share grants free slots in equal parts to the lanes that are running low; it returns true when it skipped a grant
+// because it was too small.
 func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
 	busy := 0
 	for _, l := range p.lanes {
@@ -124,7 +129,7 @@ func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
 	if busy == 0 {
 		return false
 	}
-	part := max(free/busy, p.chunk())
+	part := max(free/busy, p.c.cfg.chunk())
 	for i := range p.lanes {
 		l := p.lanes[(p.turn+i)%len(p.lanes)]
 		want := p.more(l, now)
@@ -132,7 +137,7 @@ func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
 			continue
 		}
 		n := min(want, part, free)
-		if n < min(want, p.chunk()) && !force {
+		if n < min(want, p.c.cfg.chunk()) && !force {
 			skipped = true
 			continue
 		}
@@ -141,26 +146,26 @@ func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
 	return skipped
 }
 
-// raise doubles the target of a lane that ran through half of the present one and of which the stream has more, or that did so within
-// milliseconds. It comes before the lane gets its reserve again, or none would ever be seen to need more.
+// raise doubles the target of a lane that has used up half of it, if more messages wait in the stream or the lane asked
+// less than 5 ms ago. Call it before the lane gets its reserve again; after that, no lane would seem to need more.
 func (p *puller) raise(l *lane, now time.Time) {
-	if l.credits*2 > l.target || !p.ready(l, now) {
+	if l.credits*2 > l.target || !l.ready(now) {
 		return
 	}
-	if l.pending > uint64(l.credits) || now.Sub(l.asked) < 5*time.Millisecond { //nolint:gosec // never negative
+	if l.pending > uint64(l.credits) || now.Sub(l.asked) < 5*time.Millisecond {
 		l.target = min(max(2*l.target, l.target+1), cmp.Or(l.most, p.c.cfg.Window-(len(p.lanes)-1)*p.reserve()))
 	}
 }
 
 // more is how many events a lane should be asked for beyond its reserve; 0 when it is not running low, or has no room.
 func (p *puller) more(l *lane, now time.Time) int {
-	if l.credits*2 > l.target || l.target <= p.reserve() || !p.ready(l, now) {
+	if l.credits*2 > l.target || l.target <= p.reserve() || !l.ready(now) {
 		return 0
 	}
 	return min(l.target-l.credits, p.room(l))
 }
 
-func (p *puller) ready(l *lane, now time.Time) bool { return !now.Before(l.retryAt) }
+func (l *lane) ready(now time.Time) bool { return !now.Before(l.retryAt) }
 
 // grant asks for n messages and returns how many it asked for.
 func (p *puller) grant(l *lane, n int, expiry time.Duration, now time.Time) int {
@@ -194,4 +199,51 @@ func (p *puller) grant(l *lane, n int, expiry time.Duration, now time.Time) int 
 	p.total += n
 	p.coming += n * l.size
 	return n
+}
+
+// sweptLanes lists the lanes whose acked messages the janitor sweeps.
+func sweptLanes(lanes []*lane) (swept []janitor.Lane) {
+	for _, l := range lanes { // the list never changes
+		swept = append(swept, janitor.Lane{Stream: l.src.stream, Consumer: l.src.consumer})
+	}
+	return swept
+}
+
+// dueLanes returns the puller's lanes for events that are due. Each owner uses one of these lanes. Its events that run
+// for the second time or later are never parked, so each lane takes at most its part of the window.
+func dueLanes(cfg Config, reserve int) []*lane {
+	var lanes []*lane
+	for i := range events.DueLanes {
+		l := newLane(events.StreamSchedules, dueName(i), reserve)
+		l.most = max(reserve, cfg.Window/events.DueLanes)
+		lanes = append(lanes, l)
+	}
+	return lanes
+}
+
+// pullParked is parking.Config.Pull.
+func (p *puller) pullParked(ctx context.Context, owner string, first int) error {
+	l := newLane(events.StreamParked, parking.ConsumerName(owner), 0)
+	l.owner, l.src.owner, l.first, l.anchor = owner, owner, first, janitor.AnchorOf(p.c.anchors, events.StreamParked)
+	select {
+	case p.parkedLanes <- l:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// bypassConfig returns the settings for bypassing the backlog of a lane.
+func bypassConfig(c *Consumer) parking.BypassConfig {
+	cfg := parking.BypassConfig{
+		Prefix: c.cfg.Prefix, Decoder: c.decoder, Least: c.cfg.Overtake,
+		Far: func(lane int) bool { return c.puller.lanes[lane].far.Load() }, // lanes never change
+	}
+	for lane := range events.Lanes {
+		cfg.Lanes = append(cfg.Lanes, laneName(lane))
+	}
+	if step := c.cfg.Step; step != nil {
+		cfg.Copied = func() { step(StepOvertaken) }
+	}
+	return cfg
 }

@@ -9,25 +9,26 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// What ends without a run is told in the worker's output; of a flood only some is, and that there was more.
+// Events that end without a run are reported in the worker's output. Of very many, only some are, and the number of the
+// others.
 func TestEventsThatDoNotRunAreTold(t *testing.T) {
 	nc := connect(t)
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if string(e.Body) == "ran" {
 			return dead(e)
 		}
-		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Dead, Failure: events.Fail(events.ReasonNoWorker, "there is none")}}, true
+		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: events.Fail(events.ReasonNoWorker, "there is none")}}, true
 	}}
 	start(t, nc, testConfig(), d)
 	lines, err := nc.SubscribeSync("pinwheel.logs.>")
 	require.NoError(t, err)
 	js := jetStream(t, nc)
 	publish(t, nc, events.Task, "acme", nil, "ran")
-	eventuallyStored(t, js, consumer.StreamDead, 1)
+	eventuallyStored(t, js, events.StreamDead, 1)
 	publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {"e1"}}, "x")
 	publish(t, nc, events.Fetch, "acme", nats.Header{"Http-Url": {"ftp://x"}, "Event-Id": {"e2"}}, "x")
 	told := map[string]string{}
@@ -45,7 +46,7 @@ func TestEventsThatDoNotRunAreTold(t *testing.T) {
 	for range 100 {
 		publish(t, nc, events.Task, "acme", nil, "x")
 	}
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.NoError(t, nc.Flush())
 	n, _, err := lines.Pending()
 	require.NoError(t, err)

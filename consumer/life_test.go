@@ -8,33 +8,33 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// TestEndsOfADeletedStreamGoNowhere has an event run while its stream is deleted and made again, by the fleet or as an operator does, and
-// while another event gets its place. However the first one ends, that does nothing to the second.
+// TestEndsOfADeletedStreamGoNowhere has an event run while its stream is deleted and made again, by the fleet or as an
+// operator does, and while another event gets its place. However the first one ends, that does nothing to the second.
 func TestEndsOfADeletedStreamGoNowhere(t *testing.T) {
 	for name, end := range map[string]handler{
 		"ack": echo, "dead": dead, "park": park,
-		"give back": func(e *events.Event) (events.Settlement, bool) {
-			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Return}}, true
+		"give back": func(e *events.Event) (lifecycle.Settlement, bool) {
+			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}, true
 		},
-		"retry": func(e *events.Event) (events.Settlement, bool) {
-			return events.Settlement{Event: e, Outcome: events.Outcome{
-				Verdict: events.Retry, Delay: 10 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
+		"retry": func(e *events.Event) (lifecycle.Settlement, bool) {
+			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
+				Verdict: lifecycle.Retry, Delay: 10 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
 			}}, true
 		},
-		"early reply": func(e *events.Event) (events.Settlement, bool) {
+		"early reply": func(e *events.Event) (lifecycle.Settlement, bool) {
 			s, ok := echo(e)
-			s.Outcome.Verdict = events.None
+			s.Outcome.Verdict = lifecycle.None
 			return s, ok
 		},
 	} {
 		t.Run(name+" by the fleet", func(t *testing.T) {
 			t.Parallel()
-			endsGoNowhere(t, end, func(js jetstream.JetStream) { require.NoError(t, js.DeleteStream(t.Context(), consumer.StreamEvents)) })
+			endsGoNowhere(t, end, func(js jetstream.JetStream) { require.NoError(t, js.DeleteStream(t.Context(), events.StreamEvents)) })
 		})
 		t.Run(name+" by an operator", func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func endsGoNowhere(t *testing.T, end handler, again func(js jetstream.JetStream)
 	js := jetStream(t, pub)
 	to, replies := inbox(t, pub)
 	goOn, began := make(chan struct{}), make(chan string, 10)
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		began <- string(e.Body)
 		if string(e.Body) == "now" {
 			return never(e)
@@ -78,27 +78,27 @@ func endsGoNowhere(t *testing.T, end handler, again func(js jetstream.JetStream)
 	_, err := replies.NextMsg(2 * cfg.AckWait)
 	require.ErrorIs(t, err, nats.ErrTimeout, "nothing is said to whoever asked")
 	require.Equal(t, 1, f.Stats().Held)
-	require.Equal(t, 1, stored(t, js, consumer.StreamEvents), "the event that has its place is still there")
-	for _, name := range []string{consumer.StreamParked, consumer.StreamDead, consumer.StreamSchedules} {
+	require.Equal(t, 1, stored(t, js, events.StreamEvents), "the event that has its place is still there")
+	for _, name := range []string{events.StreamParked, events.StreamDead, events.StreamSchedules} {
 		require.Zero(t, stored(t, js, name), name)
 	}
 
 	doomed.Close()
 	third := &dispatcher{handle: ack}
 	start(t, natstest.Connect(t, srv), cfg, third)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	e := third.events()[0]
 	require.Equal(t, "now", string(e.Body))
 	require.Equal(t, 2, e.Attempt, "one run was started, and it did not fail before")
 }
 
-// So is what waits here for its next run, and the room that it takes.
+// The same holds for an event that waits here for its next run, and for the room that it takes.
 func TestWaitingRetriesOfADeletedStreamAreForgotten(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := shortLease()
 	cfg.LongRetry = 2 * time.Hour // so that they wait here
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if string(e.Body) == "now" {
 			return ack(e)
 		}
@@ -115,7 +115,7 @@ func TestWaitingRetriesOfADeletedStreamAreForgotten(t *testing.T) {
 	for range n {
 		publish(t, nc, events.Task, "acme", nil, "now")
 	}
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	for _, e := range d.events()[n:] {
 		require.Equal(t, 1, e.Attempt, "it has not the count of the one that had its place")
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// bodyRead is what came of a live body.
+// bodyRead is the result of reading a live body.
 type bodyRead struct {
 	text string
 	err  error
@@ -38,12 +38,13 @@ func readLive(e *events.Event, came func(part string)) (r bodyRead) {
 
 var live = nats.Header{"Body-Id": {"a"}, "Body-Parts": {"*"}}
 
-// The parts of a live body are read as they come, also when nobody tells that one has; its sender is told what was read; and they go with their event.
+// The parts of a live body are read as they come, also without a notice. The sender is notified of the parts that were
+// read. The parts are removed with their event.
 func TestLiveBodiesAreReadAsTheyCome(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	got, came := make(chan bodyRead, 1), make(chan string, 10)
-	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		got <- readLive(e, func(part string) { came <- part })
 		return ack(e)
 	}})
@@ -61,7 +62,7 @@ func TestLiveBodiesAreReadAsTheyCome(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "one", <-came)
 	told("1")
-	_, err = js.Publish(t.Context(), subjects.StorePart("acme", "a", 1), []byte("two")) // stored, and nobody tells
+	_, err = js.Publish(t.Context(), subjects.StorePart("acme", "a", 1), []byte("two")) // stored without a notice
 	require.NoError(t, err)
 	require.Equal(t, "two", <-came)
 	told("2")
@@ -72,7 +73,7 @@ func TestLiveBodiesAreReadAsTheyCome(t *testing.T) {
 	_, err = sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 2), Data: []byte("three")})
 	require.NoError(t, err)
 	require.Equal(t, bodyRead{text: "onetwothree"}, <-got)
-	eventuallyStored(t, js, consumer.StreamBodies, 1)
+	eventuallyStored(t, js, events.StreamBodies, 1)
 }
 
 func TestLiveBodyThatDoesNotCome(t *testing.T) {
@@ -80,7 +81,7 @@ func TestLiveBodyThatDoesNotCome(t *testing.T) {
 	cfg := testConfig()
 	cfg.PartPatience = 50 * time.Millisecond
 	got := make(chan bodyRead, 1)
-	start(t, nc, cfg, &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	start(t, nc, cfg, &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		got <- readLive(e, func(string) {})
 		return ack(e)
 	}})
@@ -96,7 +97,7 @@ func TestLiveBodyOfAProcessThatDies(t *testing.T) {
 	doomed := natstest.Connect(t, srv)
 	began, stuck := make(chan string, 10), make(chan struct{})
 	defer close(stuck)
-	start(t, doomed, shortLease(), &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	start(t, doomed, shortLease(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		part, err := e.Parts.Read(context.Background(), 0)
 		require.NoError(t, err)
 		began <- string(part)
@@ -109,7 +110,7 @@ func TestLiveBodyOfAProcessThatDies(t *testing.T) {
 	require.Equal(t, "one", <-began)
 	doomed.Close()
 	got := make(chan bodyRead, 1)
-	start(t, natstest.Connect(t, srv), shortLease(), &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	start(t, natstest.Connect(t, srv), shortLease(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		got <- readLive(e, func(part string) { began <- part })
 		return ack(e)
 	}})
@@ -119,5 +120,5 @@ func TestLiveBodyOfAProcessThatDies(t *testing.T) {
 	_, err = sendPart(t, pub, &nats.Msg{Subject: subjects.BodyPart("acme", "a", events.EndPart), Data: events.EncodeEnd(2)})
 	require.NoError(t, err)
 	require.Equal(t, bodyRead{text: "onetwo"}, <-got)
-	eventuallyStored(t, js, consumer.StreamBodies, 0)
+	eventuallyStored(t, js, events.StreamBodies, 0)
 }

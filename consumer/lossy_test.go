@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // lossyDialer makes connections that can be broken with what was written to them last.
@@ -77,7 +78,8 @@ func (d *lossyDialer) cut() {
 	d.mu.Unlock()
 }
 
-// A reply that was in the buffers of a connection when it broke is sent again before the ack, however long before the ack it was made.
+// A reply that was in the buffers of a connection when it broke is sent again before the ack, however long before the
+// ack it was made.
 func TestRepliesSurviveABrokenConnection(t *testing.T) {
 	for name, early := range map[string]bool{"reply before waitUntil": true, "reply with the verdict": false} {
 		t.Run(name, func(t *testing.T) {
@@ -89,15 +91,15 @@ func TestRepliesSurviveABrokenConnection(t *testing.T) {
 			t.Cleanup(nc.Close)
 			cut := make(chan struct{})
 			d := &dispatcher{}
-			d.handle = func(e *events.Event) (events.Settlement, bool) {
+			d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
 				s, _ := echo(e)
 				wire.loseFromNow()
 				if early {
-					d.settle([]events.Settlement{{Event: e, Reply: s.Reply}})
+					d.settle([]lifecycle.Settlement{{Event: e, Reply: s.Reply}})
 					s.Reply = nil
 				} else {
-					s.Outcome.Verdict, s.Outcome.Failure = events.Dead, events.Fail(events.ReasonException, "boom")
-					d.settle([]events.Settlement{s})
+					s.Outcome.Verdict, s.Outcome.Failure = lifecycle.Dead, events.Fail(events.ReasonException, "boom")
+					d.settle([]lifecycle.Settlement{s})
 				}
 				<-cut
 				return s, early

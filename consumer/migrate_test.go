@@ -12,8 +12,8 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assets"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // unmarked makes the assets what a binary from before there were levels has made.
@@ -34,7 +34,7 @@ func unmarked(t *testing.T, js jetstream.JetStream, cfg consumer.Config, maxPayl
 
 func streamConfig(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
 	t.Helper()
-	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	return s.CachedInfo().Config
 }
@@ -67,21 +67,21 @@ func TestAssetsMoveForwardUnderLoad(t *testing.T) {
 	start(t, natstest.Connect(t, srv), newer, second)
 	require.NoError(t, <-published)
 	require.Equal(t, newer.MaxBytes, streamConfig(t, js).MaxBytes)
-	require.Equal(t, fmt.Sprint(assets.Level), streamConfig(t, js).Metadata[assets.LevelKey])
+	require.Equal(t, fmt.Sprint(resources.Level), streamConfig(t, js).Metadata[resources.LevelKey])
 
-	require.NoError(t, js.DeleteConsumer(t.Context(), consumer.StreamEvents, "lane-3"))
+	require.NoError(t, js.DeleteConsumer(t.Context(), events.StreamEvents, "lane-3"))
 	require.Eventually(t, func() bool {
-		_, err := js.Consumer(t.Context(), consumer.StreamEvents, "lane-3")
+		_, err := js.Consumer(t.Context(), events.StreamEvents, "lane-3")
 		return err == nil
 	}, patience, 10*time.Millisecond)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	ran := map[string]bool{}
 	for _, e := range append(old.events(), second.events()...) {
 		ran[string(e.Body)] = true
 	}
 	require.Len(t, ran, n)
 	require.Equal(t, newer.MaxBytes, streamConfig(t, js).MaxBytes)
-	c, err := js.Consumer(t.Context(), consumer.StreamEvents, "lane-4")
+	c, err := js.Consumer(t.Context(), events.StreamEvents, "lane-4")
 	require.NoError(t, err)
 	require.Equal(t, newer.AckWait, c.CachedInfo().Config.AckWait)
 }
@@ -92,13 +92,13 @@ func TestOlderProcessesLeaveNewerAssetsAlone(t *testing.T) {
 	js, cfg := jetStream(t, nc), testConfig()
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
 	future := streamConfig(t, js)
-	future.Metadata[assets.LevelKey], future.MaxBytes, future.Description = "99", 4*cfg.MaxBytes, "from the future"
+	future.Metadata[resources.LevelKey], future.MaxBytes, future.Description = "99", 4*cfg.MaxBytes, "from the future"
 	_, err := js.UpdateStream(t.Context(), future)
 	require.NoError(t, err)
 	d := &dispatcher{handle: ack}
 	start(t, nc, cfg, d)
 	publish(t, nc, events.Task, "acme", nil, "x")
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Equal(t, future.MaxBytes, streamConfig(t, js).MaxBytes)
 	require.Equal(t, "from the future", streamConfig(t, js).Description)
 }
@@ -107,7 +107,7 @@ func TestOlderProcessesLeaveNewerAssetsAlone(t *testing.T) {
 func TestAssetsThatCannotBeMendedKeepAProcessFromStarting(t *testing.T) {
 	nc := connect(t)
 	js, cfg := jetStream(t, nc), testConfig()
-	wrong := jetstream.StreamConfig{Name: consumer.StreamEvents, Subjects: []string{subjects.AllEvents(), subjects.Pin()}, AllowMsgTTL: true}
+	wrong := jetstream.StreamConfig{Name: events.StreamEvents, Subjects: []string{subjects.AllEvents(), subjects.Anchor()}, AllowMsgTTL: true}
 	_, err := js.CreateStream(t.Context(), wrong)
 	require.NoError(t, err)
 	c, err := consumer.New(cfg, nc, &dispatcher{handle: ack}, testLog(t), nil)

@@ -16,8 +16,9 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const backlog = 4000
@@ -41,13 +42,13 @@ func newJam(t *testing.T) *jam {
 	return &jam{t: t, srv: srv, nc: nc, js: jetStream(t, nc), held: make(chan *events.Event, 2*backlog), ran: map[string][]*events.Event{}}
 }
 
-func (j *jam) handle(e *events.Event) (events.Settlement, bool) {
+func (j *jam) handle(e *events.Event) (lifecycle.Settlement, bool) {
 	if e.Owner == "noisy" {
 		if j.flows.Load() {
 			return ack(e)
 		}
 		j.held <- e
-		return events.Settlement{}, false
+		return lifecycle.Settlement{}, false
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -84,7 +85,8 @@ func (j *jam) published() {
 	}
 }
 
-// dripUntil lets some events of noisy end every few milliseconds until what is asked for is so. It must be before the backlog is over.
+// dripUntil lets some events of noisy end every few milliseconds until the condition holds. That must be before the
+// backlog is over.
 func (j *jam) dripUntil(d *dispatcher, what string, so func() bool) {
 	j.t.Helper()
 	const some = 16
@@ -93,7 +95,7 @@ func (j *jam) dripUntil(d *dispatcher, what string, so func() bool) {
 	for n := 0; !so(); n += some {
 		require.Less(j.t, n, backlog/2, "%s while most of the backlog is still there", what)
 		<-tick.C
-		var done []events.Settlement
+		var done []lifecycle.Settlement
 		for range some {
 			s, _ := ack(<-j.held)
 			done = append(done, s)
@@ -109,9 +111,9 @@ func (j *jam) flow(d *dispatcher) {
 		select {
 		case e := <-j.held:
 			s, _ := ack(e)
-			d.settle([]events.Settlement{s})
+			d.settle([]lifecycle.Settlement{s})
 		default:
-			if stored(j.t, j.js, consumer.StreamEvents) == 0 {
+			if stored(j.t, j.js, events.StreamEvents) == 0 {
 				return
 			}
 		}
@@ -120,7 +122,7 @@ func (j *jam) flow(d *dispatcher) {
 
 // mate is an owner in noisy's lane.
 func mate(i int) string {
-	lane := func(owner string) uint32 { // as JetStream reckons it
+	lane := func(owner string) uint32 { // as JetStream computes it
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(owner))
 		return h.Sum32() % events.Lanes
@@ -135,8 +137,8 @@ func mate(i int) string {
 	}
 }
 
-// An owner with a few events does not wait for the backlog of another one in its lane, and its events run once. Those that must not
-// leave their stream wait.
+// An owner with a few events does not wait for the backlog of another one in its lane, and its events run once. Those
+// that must not leave their stream wait.
 func TestFewOvertakeABacklog(t *testing.T) {
 	t.Parallel()
 	j := newJam(t)
@@ -156,7 +158,7 @@ func TestFewOvertakeABacklog(t *testing.T) {
 		publish(t, j.nc, events.Task, mate(3), nil, "many")
 	}
 	j.dripUntil(d, "three owners' events run", func() bool { return j.runs("few 0")+j.runs("few 1")+j.runs("few 2") == 3 })
-	s, err := j.js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := j.js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	for _, seq := range stay {
 		_, err := s.GetMsg(t.Context(), seq)
@@ -166,17 +168,18 @@ func TestFewOvertakeABacklog(t *testing.T) {
 	require.Zero(t, j.runs("many"), "that owner has a backlog itself")
 	j.flow(d)
 	require.Eventually(t, func() bool { return j.runs("later") == 1 }, patience, time.Millisecond)
-	eventuallyStored(t, j.js, consumer.StreamParked, 0)
-	eventuallyStored(t, j.js, consumer.StreamDead, 1)
+	eventuallyStored(t, j.js, events.StreamParked, 0)
+	eventuallyStored(t, j.js, events.StreamDead, 1)
 	require.Equal(t, 30, j.runs("many"))
 	for i := range 3 {
 		ran := j.ran[fmt.Sprint("few ", i)]
 		require.Len(t, ran, 1)
-		require.Equal(t, []any{mate(i), 1, consumer.StreamParked}, []any{ran[0].Owner, ran[0].Attempt, ran[0].Origin.Stream})
+		require.Equal(t, []any{mate(i), 1, events.StreamParked}, []any{ran[0].Owner, ran[0].Attempt, ran[0].Origin.Stream})
 	}
 }
 
-// An owner that stores events for very many workers that it has not does not keep others from overtaking, and is hardly counted.
+// An owner that stores events for very many workers that do not exist does not keep others from bypassing, and is
+// counted rarely.
 func TestFewOvertakeAFloodOfSubjects(t *testing.T) {
 	t.Parallel()
 	j := newJam(t)
@@ -196,7 +199,7 @@ func TestFewOvertakeAFloodOfSubjects(t *testing.T) {
 	}
 	var named, counted atomic.Int64 // answers that name subjects, and that only count noisy's
 	spy := natstest.Connect(t, j.srv)
-	_, err := spy.Subscribe("$JS.API.STREAM.INFO."+consumer.StreamEvents, func(m *nats.Msg) {
+	_, err := spy.Subscribe("$JS.API.STREAM.INFO."+events.StreamEvents, func(m *nats.Msg) {
 		var ask struct {
 			Filter string `json:"subjects_filter"`
 			Offset int
@@ -218,10 +221,11 @@ func TestFewOvertakeAFloodOfSubjects(t *testing.T) {
 	j.dripUntil(d, "both owners' events run", func() bool { return j.runs("few 0")+j.runs("few 1") == 2 })
 	require.LessOrEqual(t, named.Load(), int64(1), "a look that began before")
 	require.LessOrEqual(t, counted.Load(), int64(1))
-	require.Equal(t, []any{mate(1), consumer.StreamParked}, []any{j.ran["few 1"][0].Owner, j.ran["few 1"][0].Origin.Stream})
+	require.Equal(t, []any{mate(1), events.StreamParked}, []any{j.ran["few 1"][0].Owner, j.ran["few 1"][0].Origin.Stream})
 }
 
-// A process dies between the copy among the parked and the deletion in the lane. Another one sees to that, and the event runs once.
+// A process dies after it parked a copy and before it deleted the event in the lane. Another process completes that,
+// and the event runs once.
 func TestOvertakingIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	j := newJam(t)
@@ -251,11 +255,11 @@ func TestOvertakingIsGoneOnWith(t *testing.T) {
 	for len(j.held) > 0 {
 		<-j.held
 	}
-	s, err := j.js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := j.js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	_, err = s.GetMsg(t.Context(), seq)
 	require.NoError(t, err, "it is in its lane")
-	require.Equal(t, 1, stored(t, j.js, consumer.StreamParked), "and among the parked")
+	require.Equal(t, 1, stored(t, j.js, events.StreamParked), "and among the parked")
 
 	second := &dispatcher{forget: true, handle: j.handle}
 	start(t, natstest.Connect(t, j.srv), cfg, second)
@@ -264,7 +268,7 @@ func TestOvertakingIsGoneOnWith(t *testing.T) {
 		return err != nil
 	})
 	j.flow(second)
-	eventuallyStored(t, j.js, consumer.StreamParked, 0)
+	eventuallyStored(t, j.js, events.StreamParked, 0)
 	require.Equal(t, 1, j.runs("few"))
 }
 
@@ -275,7 +279,7 @@ func TestOvertakingLosesNothing(t *testing.T) {
 	j := newJam(t)
 	cfg := testConfig()
 	cfg.Overtake = 640
-	handle := func(e *events.Event) (events.Settlement, bool) {
+	handle := func(e *events.Event) (lifecycle.Settlement, bool) {
 		if e.Owner == "noisy" && !e.Parked {
 			time.Sleep(100 * time.Millisecond)
 			return park(e)
@@ -296,19 +300,19 @@ func TestOvertakingLosesNothing(t *testing.T) {
 	for range 3 {
 		fleets = append(fleets, start(t, natstest.Connect(t, j.srv), cfg, &dispatcher{forget: true, handle: handle}))
 	}
-	eventuallyStored(t, j.js, consumer.StreamEvents, 0)
+	eventuallyStored(t, j.js, events.StreamEvents, 0)
 	require.Eventually(t, func() bool {
 		for _, f := range fleets {
 			f.Room("noisy", 64)
 		}
-		return stored(t, j.js, consumer.StreamParked) == 0
+		return stored(t, j.js, events.StreamParked) == 0
 	}, patience, 10*time.Millisecond)
 	brought, again := 0, 0
 	for i := range mates * each {
 		ran := j.ran[fmt.Sprint(i)]
 		require.NotEmpty(t, ran, "event %d", i)
 		again += len(ran) - 1
-		if ran[0].Origin.Stream == consumer.StreamParked {
+		if ran[0].Origin.Stream == events.StreamParked {
 			brought++
 		}
 	}

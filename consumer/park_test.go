@@ -11,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
@@ -21,7 +23,7 @@ func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
 	var mu sync.Mutex
 	busy := true
 	ran := map[string]*events.Event{}
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		if busy {
@@ -38,8 +40,8 @@ func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
 			"Reply-To": {to}, "Event-Id": {fmt.Sprint("id", i)}, "Status": {"409"}, "Nats-Msg-Id": {fmt.Sprint("m", i)}, "Parked-X": {"y"},
 		}, fmt.Sprint(i))
 	}
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	require.Equal(t, n, stored(t, js, consumer.StreamParked))
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Equal(t, n, stored(t, js, events.StreamParked))
 	mu.Lock()
 	busy = false
 	mu.Unlock()
@@ -55,7 +57,7 @@ func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
 			}
 		}
 	}()
-	eventuallyStored(t, js, consumer.StreamParked, 0)
+	eventuallyStored(t, js, events.StreamParked, 0)
 	for range n {
 		_, err := sub.NextMsg(patience)
 		require.NoError(t, err)
@@ -68,12 +70,12 @@ func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
 	require.Equal(t, []string{"409"}, e.Header["Status"])
 	require.Equal(t, []string{"m7"}, e.Header["Nats-Msg-Id"])
 	require.Equal(t, []string{"y"}, e.Header["Parked-X"])
-	require.Equal(t, consumer.StreamParked, e.Origin.Stream)
+	require.Equal(t, events.StreamParked, e.Origin.Stream)
 	require.True(t, e.Parked)
 	require.Equal(t, 1, e.Attempt)
 }
 
-// However many events are to be parked, few are on their way at once: they are not in the way of what else the server has to do.
+// However many events have to be parked, few are on their way at once, so they do not block the server's other work.
 func TestParksAtOnceAreBounded(t *testing.T) {
 	const n, round = 1500, 64
 	srv := natstest.Start(t)
@@ -94,12 +96,12 @@ func TestParksAtOnceAreBounded(t *testing.T) {
 	for i := range n {
 		publish(t, pub, events.Task, "acme", nil, fmt.Sprint(i))
 	}
-	start(t, natstest.Connect(t, srv), cfg, &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+	start(t, natstest.Connect(t, srv), cfg, &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		s, _ := park(e)
 		return s, !e.Parked
 	}})
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	require.Equal(t, n, stored(t, js, consumer.StreamParked))
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Equal(t, n, stored(t, js, events.StreamParked))
 	t.Logf("at most %d at once", most.Load())
 	require.LessOrEqual(t, most.Load(), int64(2*round), "one round, and another after an answer that took seconds")
 }
@@ -111,17 +113,17 @@ func TestAnotherProcessFindsParkedEvents(t *testing.T) {
 	first := &dispatcher{handle: park}
 	f := start(t, natstest.Connect(t, srv), testConfig(), first)
 	publish(t, pub, events.Task, "acme", nil, "x")
-	eventuallyStored(t, js, consumer.StreamParked, 1)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamParked, 1)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	f.stop()
 	second := &dispatcher{handle: dead}
 	start(t, natstest.Connect(t, srv), testConfig(), second)
-	eventuallyStored(t, js, consumer.StreamDead, 1)
-	eventuallyStored(t, js, consumer.StreamParked, 0)
-	d := letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{Owner: "acme"})[0]
+	eventuallyStored(t, js, events.StreamDead, 1)
+	eventuallyStored(t, js, events.StreamParked, 0)
+	d := letters(t, deadletter.NewStore(js, subjects), deadletter.Filter{Owner: "acme"})[0]
 	require.Equal(t, "x", string(d.Body))
 	require.Equal(t, "task", d.Kind)
-	require.Equal(t, consumer.StreamEvents, d.Stream, "where it was stored first")
+	require.Equal(t, events.StreamEvents, d.Stream, "where it was stored first")
 }
 
 // Very many owners with parked events have them pulled some owners at a time, and leave nothing behind.
@@ -131,7 +133,7 @@ func TestManyParkedOwners(t *testing.T) {
 	const owners, each = 300, 3
 	var busy atomic.Bool
 	busy.Store(true)
-	d := &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if busy.Load() {
 			return park(e)
 		}
@@ -143,17 +145,17 @@ func TestManyParkedOwners(t *testing.T) {
 			publish(t, nc, events.Task, fmt.Sprint("owner", o), nil, fmt.Sprint(i))
 		}
 	}
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	busy.Store(false)
 	most := 0
 	require.Eventually(t, func() bool {
 		most = max(most, f.Stats().ParkedLanes)
-		return stored(t, js, consumer.StreamParked) == 0
+		return stored(t, js, events.StreamParked) == 0
 	}, patience, 5*time.Millisecond)
 	require.Less(t, most, owners*2/3, "64 at a time, and those whose place has gone stay until what they asked for has come")
 	require.Positive(t, most)
 	require.Eventually(t, func() bool { return f.Stats().ParkedLanes == 0 }, patience, 10*time.Millisecond)
-	s, err := js.Stream(t.Context(), consumer.StreamParked)
+	s, err := js.Stream(t.Context(), events.StreamParked)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		info, err := s.Info(t.Context())
@@ -165,7 +167,7 @@ func TestManyParkedOwners(t *testing.T) {
 func TestHeldBackLaneGoesOn(t *testing.T) {
 	nc := connect(t)
 	release := make(chan struct{})
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		<-release
 		s, ok := ack(e)
 		s.Brief = true
@@ -180,6 +182,6 @@ func TestHeldBackLaneGoesOn(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return f.Stats().Held > 2*cfg.LaneHeld }, patience, time.Millisecond)
 	close(release)
-	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
 	require.Len(t, d.events(), n)
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// BenchmarkPark parks the backlog of one owner: pull, decode, store, ack, confirm. cpu-us/op is the process's without the server.
+// BenchmarkPark parks the backlog of one owner: pull, decode, store, ack, confirm. cpu-us/op is the process's without
+// the server.
 func BenchmarkPark(b *testing.B) {
 	srv := startChild(b, b.TempDir(), -1)
 	url := srv.url
@@ -34,18 +35,18 @@ func BenchmarkPark(b *testing.B) {
 	<-js.PublishAsyncComplete()
 	b.ResetTimer()
 	cpu, served := cpuTime(), cpuOf(b, srv.cmd.Process.Pid)
-	start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+	start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		s, _ := park(e)
 		return s, !e.Parked
 	}})
-	for stored(b, js, consumer.StreamEvents) > 0 {
+	for stored(b, js, events.StreamEvents) > 0 {
 		time.Sleep(5 * time.Millisecond)
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(cpuTime()-cpu)/float64(time.Microsecond)/float64(b.N), "cpu-us/op")
 	b.ReportMetric(float64(cpuOf(b, srv.cmd.Process.Pid)-served)/float64(time.Microsecond)/float64(b.N), "server-us/op")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
-	require.GreaterOrEqual(b, stored(b, js, consumer.StreamParked), b.N-1024)
+	require.GreaterOrEqual(b, stored(b, js, events.StreamParked), b.N-1024)
 }
 
 // cpuOf is the CPU time that a process has used, in steps of 10 ms.
@@ -65,7 +66,7 @@ func BenchmarkManyParkedOwners(b *testing.B) {
 	js := jetStream(b, pub)
 	cfg := testConfig()
 	cfg.Window, cfg.AckWait, cfg.MaxBytes, cfg.Heartbeat = 1024, 30*time.Second, 1<<30, 2*time.Second
-	f := start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+	f := start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		s, _ := park(e)
 		return s, !e.Parked
 	}})
@@ -76,7 +77,7 @@ func BenchmarkManyParkedOwners(b *testing.B) {
 		}
 	}
 	<-js.PublishAsyncComplete()
-	for stored(b, js, consumer.StreamEvents) > 0 {
+	for stored(b, js, events.StreamEvents) > 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
 	f.halt()
@@ -86,11 +87,11 @@ func BenchmarkManyParkedOwners(b *testing.B) {
 	runtime.ReadMemStats(&before)
 	b.ResetTimer()
 	cpu := cpuTime()
-	start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+	start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		ran.Add(1)
 		return ack(e)
 	}})
-	for stored(b, js, consumer.StreamParked) > 0 {
+	for stored(b, js, events.StreamParked) > 0 {
 		time.Sleep(50 * time.Millisecond)
 	}
 	b.StopTimer()

@@ -12,9 +12,11 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// The stream of parked events is full, and the window is full of events that were to be parked, too: as soon as there is room to run, they do.
+// The stream of parked events is full, and the window is full of events that were to be parked, too: as soon as there
+// is room to run, they do.
 func TestFullParkingStopsNobodyForGood(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -23,8 +25,8 @@ func TestFullParkingStopsNobodyForGood(t *testing.T) {
 	var busy atomic.Bool
 	var parks, before atomic.Uint64
 	busy.Store(true)
-	d := &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
-		if e.Parked && e.Origin.Stream == consumer.StreamEvents {
+	d := &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		if e.Parked && e.Origin.Stream == events.StreamEvents {
 			before.Add(1)
 		}
 		if busy.Load() {
@@ -51,8 +53,8 @@ func TestFullParkingStopsNobodyForGood(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { s := f.Stats(); return s.Settling > cfg.Window/2 && s.Settling+s.Credits == cfg.Window }, patience, time.Millisecond)
 	busy.Store(false)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	eventuallyStored(t, js, consumer.StreamParked, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamParked, 0)
 	require.Positive(t, before.Load(), "what could not be parked may run before what is")
 	require.Eventually(t, func() bool { return d.through.Load() == parks.Load() }, patience, time.Millisecond, "all that was to be parked is through")
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // sendPart sends a part as a requester does, and returns the error that it is answered with.
@@ -25,11 +25,11 @@ func sendPart(t *testing.T, nc *nats.Conn, m *nats.Msg) (seq uint64, err error) 
 	if err != nil {
 		return 0, err
 	}
-	require.Equal(t, consumer.StreamBodies, ack.Stream)
+	require.Equal(t, events.StreamBodies, ack.Stream)
 	return ack.Sequence, nil
 }
 
-// Parts reach JetStream by the fleet only: without headers, and if somebody waits for the answer.
+// Parts reach JetStream only through the fleet: without headers, and only if a client waits for the answer.
 func TestPartsOfBodiesAreStoredByTheFleet(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -41,7 +41,7 @@ func TestPartsOfBodiesAreStoredByTheFleet(t *testing.T) {
 	} {
 		seq, err := sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 0), Header: nats.Header{name: {value}}, Data: []byte(name)})
 		require.NoError(t, err, name)
-		answer, err := nc.Request("$JS.API.STREAM.MSG.GET."+consumer.StreamBodies, fmt.Appendf(nil, `{"seq":%d}`, seq), patience)
+		answer, err := nc.Request("$JS.API.STREAM.MSG.GET."+events.StreamBodies, fmt.Appendf(nil, `{"seq":%d}`, seq), patience)
 		require.NoError(t, err)
 		var m struct {
 			Message struct {
@@ -54,7 +54,7 @@ func TestPartsOfBodiesAreStoredByTheFleet(t *testing.T) {
 		require.Equal(t, subjects.BodyPart("acme", "a", 0), m.Message.Subject, "where it was read from before the fleet stored it, too")
 		require.Empty(t, m.Message.Hdrs)
 	}
-	n := stored(t, js, consumer.StreamBodies)
+	n := stored(t, js, events.StreamBodies)
 	for _, subject := range []string{"pinwheel.body.acme.a.x", "pinwheel.body.acme.a.-1", "pinwheel.body.acme.a.01", "pinwheel.body.acme.a.1048576", "pinwheel.body.acme.a!b.0"} {
 		_, err := sendPart(t, nc, &nats.Msg{Subject: subject})
 		var refused *jetstream.APIError
@@ -67,17 +67,17 @@ func TestPartsOfBodiesAreStoredByTheFleet(t *testing.T) {
 	require.NoError(t, nc.PublishRequest(subjects.BodyPart("acme", "a", 3), "pinwheel.events.task.beta.w", []byte("an event of beta?")))
 	_, err = sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 4), Data: []byte("last")})
 	require.NoError(t, err)
-	require.Equal(t, n+1, stored(t, js, consumer.StreamBodies))
-	require.Zero(t, stored(t, js, consumer.StreamEvents))
+	require.Equal(t, n+1, stored(t, js, events.StreamBodies))
+	require.Zero(t, stored(t, js, events.StreamEvents))
 	require.Empty(t, d.events())
 }
 
-// Parts that requesters stored themselves, with an older binary, are read and removed like others.
+// Parts that requesters of an earlier version stored themselves are read and removed like others.
 func TestPartsOfBeforeAreRead(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
-		Name: consumer.StreamBodies, Subjects: []string{subjects.AllBodies()}, Discard: jetstream.DiscardNew, AllowDirect: true, MaxAge: 24 * time.Hour,
+		Name: events.StreamBodies, Subjects: []string{subjects.AllBodies()}, Discard: jetstream.DiscardNew, AllowDirect: true, MaxAge: 24 * time.Hour,
 	})
 	require.NoError(t, err)
 	_, err = sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 0), Data: []byte("before")})
@@ -87,7 +87,7 @@ func TestPartsOfBeforeAreRead(t *testing.T) {
 		err   error
 	}
 	got := make(chan read, 2)
-	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		var r read
 		for i := range e.Parts.N {
 			part, err := e.Parts.Read(context.Background(), i)
@@ -106,7 +106,7 @@ func TestPartsOfBeforeAreRead(t *testing.T) {
 	require.NoError(t, err)
 	publish(t, nc, events.Fetch, "acme", nats.Header{"Body-Id": {"a"}, "Body-Parts": {"2"}}, "")
 	require.Equal(t, read{parts: []string{"before", "after"}}, <-got)
-	eventuallyStored(t, js, consumer.StreamBodies, 1)
+	eventuallyStored(t, js, events.StreamBodies, 1)
 	publish(t, nc, events.Fetch, "acme", nats.Header{"Body-Id": {"a"}, "Body-Parts": {"2"}}, "")
 	require.ErrorContains(t, (<-got).err, "part 0 of 2 of body a is not there")
 }
@@ -123,7 +123,7 @@ func TestPartsThatCannotBeStored(t *testing.T) {
 		_, err = sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", i), Data: make([]byte, 300<<10)})
 	}
 	require.ErrorContains(t, err, "maximum bytes exceeded")
-	require.NoError(t, js.DeleteStream(t.Context(), consumer.StreamBodies))
+	require.NoError(t, js.DeleteStream(t.Context(), events.StreamBodies))
 	to, sub := inbox(t, nc)
 	require.NoError(t, nc.PublishRequest(subjects.BodyPart("acme", "b", 0), to, []byte("x")))
 	m, err := sub.NextMsg(patience)
@@ -136,7 +136,7 @@ func TestPartsThatCannotBeStored(t *testing.T) {
 	require.Equal(t, 503, answer.Error.Code)
 }
 
-// A header for which nats-server 2.15.2 gives a replicated stream up stays with the fleet: parts are stored as before.
+// A header that makes nats-server 2.15.2 give up a replicated stream does not reach it: parts are stored as before.
 func TestHeadersOfPartsStallNoCluster(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -10,13 +10,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// Events that come one by one cost nats-server no file each, also when the first of its files is full: the pin is in the last one.
+// Events that come one by one cost nats-server no file each, also when the first of its files is full: the pin is in
+// the last one.
 func TestPinFollowsWhatIsStored(t *testing.T) {
 	srv, dir := serverIn(t)
 	nc := natstest.Connect(t, srv)
@@ -24,9 +25,9 @@ func TestPinFollowsWhatIsStored(t *testing.T) {
 	for range 2 { // processes: only one of them moves it
 		start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{forget: true, handle: echo})
 	}
-	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Pin()}) // left by a process that died while it moved it
+	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Anchor()}) // left by a process that died while it moved it
 	require.NoError(t, err)
-	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 
 	big := strings.Repeat("x", 900<<10)
@@ -43,11 +44,11 @@ func TestPinFollowsWhatIsStored(t *testing.T) {
 		for range 200 {
 			run("small")
 		}
-		eventuallyStored(t, js, consumer.StreamEvents, 0)
-		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(subjects.Pin()))
+		eventuallyStored(t, js, events.StreamEvents, 0)
+		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(subjects.Anchor()))
 		require.NoError(t, err)
-		files := files(t, dir, consumer.StreamEvents)
-		pins := info.State.Subjects[subjects.Pin()]
+		files := files(t, dir, events.StreamEvents)
+		pins := info.State.Subjects[subjects.Anchor()]
 		t.Logf("%d events stored, %d pins, the first message at %d, %d files", info.State.LastSeq, pins, info.State.FirstSeq, len(files))
 		if pins == 1 && info.State.FirstSeq > info.Config.FirstSeq+200 && len(files) < 10 {
 			return
@@ -61,7 +62,7 @@ func TestPinOfTheParkedFollows(t *testing.T) {
 	srv, dir := serverIn(t)
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)
-	start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+	start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if e.Parked {
 			s, _ := ack(e)
 			return s, e.Owner != "stays"
@@ -69,31 +70,31 @@ func TestPinOfTheParkedFollows(t *testing.T) {
 		return park(e)
 	}})
 	publish(t, nc, events.Task, "stays", nil, "x")
-	eventuallyStored(t, js, consumer.StreamParked, 1)
+	eventuallyStored(t, js, events.StreamParked, 1)
 
 	come := func(n int, body string) {
 		for range n {
 			publish(t, nc, events.Task, "acme", nil, body)
 		}
-		eventuallyStored(t, js, consumer.StreamEvents, 0)
-		eventuallyStored(t, js, consumer.StreamParked, 1)
+		eventuallyStored(t, js, events.StreamEvents, 0)
+		eventuallyStored(t, js, events.StreamParked, 1)
 	}
 	come(12, strings.Repeat("x", 900<<10)) // more than nats-server has in a file
-	s, err := js.Stream(t.Context(), consumer.StreamParked)
+	s, err := js.Stream(t.Context(), events.StreamParked)
 	require.NoError(t, err)
 	for begin := time.Now(); ; come(10, "small") {
-		pin, err := s.GetLastMsgForSubject(t.Context(), subjects.ParkedPin())
+		pin, err := s.GetLastMsgForSubject(t.Context(), subjects.ParkedAnchor())
 		require.NoError(t, err)
 		if pin.Sequence > s.CachedInfo().Config.FirstSeq+64 {
 			break
 		}
 		require.Less(t, time.Since(begin), patience)
 	}
-	before := len(files(t, dir, consumer.StreamParked))
+	before := len(files(t, dir, events.StreamParked))
 	for range 10 {
 		come(1, "small")
 	}
-	after := len(files(t, dir, consumer.StreamParked))
+	after := len(files(t, dir, events.StreamParked))
 	t.Logf("%d files, and %d after ten more that came alone", before, after)
 	require.LessOrEqual(t, after, before+1)
 }

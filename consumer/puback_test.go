@@ -6,11 +6,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// JetStream's answers to a publish are no events, whatever subject the publisher has them sent to: stored, refused and known ones.
+// JetStream's answers to a publish are no events, whichever reply subject the publisher uses: answers that a message is
+// stored, refused or a duplicate.
 func TestPubAcksAreNoEvents(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -42,10 +42,10 @@ func TestPubAcksAreNoEvents(t *testing.T) {
 	}
 	publish(t, nc, events.Task, "gamma", nats.Header{"X": {"y"}}, `{"stream":"PINWHEEL_EVENTS","seq":5}`)
 	require.Eventually(t, func() bool { return len(d.events()) >= 5+1+6 }, patience, 1e6)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	eventuallyStored(t, js, consumer.StreamParked, 0)
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
-	require.Zero(t, stored(t, js, consumer.StreamDead))
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamParked, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
+	require.Zero(t, stored(t, js, events.StreamDead))
 	ran := map[string]int{}
 	for _, e := range d.events() {
 		ran[e.Owner]++

@@ -9,27 +9,29 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/pinwheel-run/pinwheel/consumer/janitor"
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// puller asks the server for messages. One goroutine owns it, but for wake and the atomics.
+// puller asks the server for messages. One goroutine owns it, except wake and the atomics.
 //
 // Slots before pulls: credits that the server has not used plus held events never exceed the
 // window. A credit is spent by a delivery, or given back once by the server's status message.
 type puller struct {
 	c     *Consumer
-	msgs  chan *nats.Msg // what arrives for all lanes
+	msgs  chan *nats.Msg // messages for all lanes
 	wake  chan struct{}
 	lanes []*lane
-	// parked are lanes of owners with parked events; they come from parkLoop.
+	// parked are the lanes of owners with parked events. They come from parking.Lot, which calls pullParked.
 	parked      []*lane
 	parkedLanes chan *lane
-	subs        map[*nats.Subscription]*lane // current subscriptions only; others are of the past
+	subs        map[*nats.Subscription]*lane // current subscriptions only, no earlier ones
 
-	able    able // how long events could be run
-	full    bool // a lane waits for events of it to end before it asks for more
+	able    able // how long this process could run events
+	full    bool // a lane waits until some of its events end before it asks for more
 	total   int  // sum of the lanes' credits
-	coming  int  // bytes that these stand for, about; pump's
+	coming  int  // about how many bytes these are; set and read by pump
 	turn    int  // lane that is first in the next round
 	request []byte
 	nudge   *time.Timer // fires when a grant was too small to be worth a request at once
@@ -38,52 +40,51 @@ type puller struct {
 	parking atomic.Int64 // lanes of parked, for Stats
 	stalls  atomic.Int64
 
-	heard    time.Time     // when anything came last, on whatever lane
-	deafness time.Duration // how long nothing may come
+	heard    time.Time     // when any lane last received something
+	deafness time.Duration // how long the lanes may receive nothing
 }
 
 const (
-	// batch is the most messages taken from the channel before they are handed on.
+	// batch is the maximum number of messages that collect takes from the channel before it passes them on.
 	batch = 256
-	// nudgeAfter is how long a grant that is too small to be worth a request is put off.
+	// nudgeAfter is how long a grant waits when it is too small to be worth a request.
 	nudgeAfter = time.Millisecond
-	// silence, in heartbeats, after which a lane counts as stalled.
+	// silence is after how many heartbeats without a message a lane counts as stalled.
 	silence = 2.5
-	// deafness is how long no lane at all may hear of JetStream before the process looks for another server; doubled each time.
+	// deafness is how long all lanes may receive nothing from JetStream before the process connects to another server. It
+	// doubles each time, up to maxDeafness.
 	deafness, maxDeafness = 10 * time.Second, 2 * time.Minute
 )
 
 func newPuller(c *Consumer) *puller {
 	p := &puller{
 		c: c,
-		// Room for the window and what the server says besides; a message that finds no room
-		// would be lost until its lease ends.
+		// Room for the window and for the server's status messages. A message that finds no room would be lost until its
+		// lease ends.
 		msgs: make(chan *nats.Msg, 2*c.cfg.Window+64*events.Lanes),
 		wake: make(chan struct{}, 1), subs: make(map[*nats.Subscription]*lane),
 		parkedLanes: make(chan *lane), heard: time.Now(), deafness: deafness,
 	}
 	for i := range events.Lanes {
-		p.lanes = append(p.lanes, newLane(StreamEvents, laneName(i), p.reserve()))
+		p.lanes = append(p.lanes, newLane(events.StreamEvents, laneName(i), p.reserve()))
 	}
 	p.lanes = append(p.lanes, dueLanes(c.cfg, p.reserve())...)
 	for _, l := range p.lanes {
-		l.pin = pinOf(c.pins, l.src.stream)
+		l.anchor = janitor.AnchorOf(c.anchors, l.src.stream)
 	}
 	return p
 }
 
-// reserve is how many credits a lane keeps while it is idle: those of all events together a quarter of the window.
+// reserve is how many credits a lane keeps while it is idle. The reserves of all lanes of events together are a quarter
+// of the window.
 func (p *puller) reserve() int { return max(1, p.c.cfg.Window/(4*events.Lanes)) }
 
-// chunk is the smallest grant that is worth a request at once.
-func (p *puller) chunk() int { return max(1, p.c.cfg.Window/16) }
-
-// freed tells that events have left the table.
+// freed notes that events have left.
 func (p *puller) freed() {
-	signal(p.wake)
+	jsapi.Signal(p.wake)
 }
 
-// run pulls until pull is done, then takes no more and gives back what arrived too late.
+// run pulls until pull is done. Then it takes no more messages, and gives back those that arrived too late.
 func (p *puller) run(pull context.Context) {
 	status := p.c.nc.StatusChanged(nats.CONNECTED)
 	defer p.c.nc.RemoveStatusListener(status)
@@ -110,7 +111,7 @@ func (p *puller) run(pull context.Context) {
 			p.dropUnparked()
 		case <-status:
 			p.reconnected()
-		case <-p.c.recreated:
+		case <-p.c.upkeep.recreated:
 			p.resume()
 		case l := <-p.parkedLanes:
 			p.addParked(l)
@@ -119,22 +120,22 @@ func (p *puller) run(pull context.Context) {
 	}
 }
 
-// collect takes m and what else has arrived, and hands the events on.
+// collect takes m and the other messages that have arrived, and passes the events on.
 func (p *puller) collect(m *nats.Msg) {
 	d := delivery{now: time.Now()}
 	p.take(m, &d)
-	for range min(len(p.msgs), batch-1) { // nobody else takes from it
+	for range min(len(p.msgs), batch-1) { // no other goroutine takes from it
 		p.take(<-p.msgs, &d)
 	}
 	p.credits.Store(int64(p.total))
 	p.c.deliver(&d)
 	for _, h := range d.last {
-		p.c.emptied(h.event.Owner, h.event.Origin.Seq)
+		p.c.lot.Emptied(h.event.Owner, h.event.Origin.Seq)
 	}
 }
 
-// take sorts one message. Its reply subject alone says whether it is a delivery: headers and
-// body are the publisher's.
+// take sorts one message. Only its reply subject says whether it is a delivery, because the publisher sets the headers
+// and the body.
 func (p *puller) take(m *nats.Msg, d *delivery) {
 	l := p.subs[m.Sub]
 	origin, stored, pending, err := events.ParseAckSubject(m.Reply)
@@ -146,9 +147,9 @@ func (p *puller) take(m *nats.Msg, d *delivery) {
 	}
 	origin.Subject = m.Subject
 	if l == nil {
-		// Asked for by a request that was given up. It may not fit the window any more.
-		if l = p.laneOf(origin); l == nil || p.total+p.c.table.len()+len(d.all) >= p.c.cfg.Window {
-			return // its lease ends some time; nothing is lost
+		// A request that was given up asked for it. It may no longer fit the window.
+		if l = p.laneOf(origin); l == nil || p.total+p.c.inflight.len()+len(d.all) >= p.c.cfg.Window {
+			return // its lease will end; nothing is lost
 		}
 	} else if l.credits > 0 {
 		l.credits--
@@ -156,10 +157,10 @@ func (p *puller) take(m *nats.Msg, d *delivery) {
 	}
 	l.heard, l.pending, l.fails = d.now, pending, 0
 	l.weigh(m.Size())
-	if l.pin != nil {
-		l.pin.see(origin.Seq)
+	if l.anchor != nil {
+		l.anchor.See(origin.Seq)
 	}
-	if far := p.c.isFar(pending); far != l.far.Load() {
+	if far := p.c.cfg.isFar(pending); far != l.far.Load() {
 		l.far.Store(far)
 	}
 	p.hears(d.now)
@@ -169,13 +170,13 @@ func (p *puller) take(m *nats.Msg, d *delivery) {
 		l.maxSeq = max(l.maxSeq, origin.Seq)
 	}
 	if again {
-		found, acked := p.c.table.adopt(origin, stored, l.src.epoch.Load(), d.now)
+		found, acked := p.c.inflight.adopt(origin, stored, l.src.epoch.Load(), d.now)
 		if acked {
-			_ = p.c.nc.Publish(origin.AckSubject, nil) // not connected: it comes again, and is acked then
+			_ = p.c.nc.Publish(origin.AckSubject, nil) // not connected: it is redelivered, and acked then
 		}
 		if found {
 			if l.owner != "" {
-				p.c.parking.unspent(l.owner)
+				p.c.lot.Unspent(l.owner)
 			}
 			return
 		}
@@ -195,7 +196,7 @@ func (p *puller) laneOf(o events.Origin) *lane {
 	return nil
 }
 
-// all goes through the lanes, those of parked events last.
+// all iterates over the lanes. The lanes of parked events come last.
 func (p *puller) all(yield func(*lane) bool) {
 	for _, lanes := range [...][]*lane{p.lanes, p.parked} {
 		for _, l := range lanes {
@@ -206,7 +207,8 @@ func (p *puller) all(yield func(*lane) bool) {
 	}
 }
 
-// addParked takes up a lane, unless it is there. What it brings came by one of the others.
+// addParked adds a lane, unless it is there already. Its first message size is the largest of the other lanes, because
+// its events came through one of them.
 func (p *puller) addParked(l *lane) {
 	if p.laneOf(events.Origin{Stream: l.src.stream, Consumer: l.src.consumer}) == nil {
 		for _, other := range p.lanes {
@@ -217,18 +219,17 @@ func (p *puller) addParked(l *lane) {
 	}
 }
 
-// dropParked forgets a lane whose consumer is gone; parkLoop makes it again if there is need.
+// dropParked forgets a lane whose consumer is gone. parking.Lot creates it again if it is needed.
 func (p *puller) dropParked(l *lane) {
 	p.reset(l)
 	p.parked = slices.DeleteFunc(p.parked, func(other *lane) bool { return other == l })
-	p.c.parking.forget(l.owner)
-	p.c.lookAgain()
+	p.c.lot.Forget(l.owner)
 }
 
-// dropUnparked forgets lanes of owners that are not pulled any more, when nothing that they have asked for is to come.
+// dropUnparked forgets the lanes of owners that are no longer pulled, once they have no credits left.
 func (p *puller) dropUnparked() {
 	p.parked = slices.DeleteFunc(p.parked, func(l *lane) bool {
-		if l.credits > 0 || p.c.parking.has(l.owner) {
+		if l.credits > 0 || p.c.lot.Pulled(l.owner) {
 			return false
 		}
 		p.reset(l)
@@ -237,7 +238,7 @@ func (p *puller) dropUnparked() {
 	p.parking.Store(int64(len(p.parked)))
 }
 
-// status reads what the server says about the requests of a lane.
+// status handles a status message of the server about a lane's requests.
 func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 	code, description := m.Header.Get("Status"), m.Header.Get("Description")
 	l.heard = now
@@ -247,12 +248,12 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 		return
 	}
 	if n, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && n >= 0 {
-		// A request ended and gives back what it had left.
+		// A request ended, and gives back its unused credits.
 		n = min(n, l.credits)
 		l.credits -= n
 		p.total -= n
 		if l.owner != "" {
-			p.c.parking.use(l.owner, func(room int) int { return room + n })
+			p.c.lot.Use(l.owner, func(room int) int { return room + n })
 		} else if n*2 > l.target {
 			l.target = max(p.reserve(), l.target/2)
 		}
@@ -264,18 +265,18 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 		l.src.epoch.Add(1)
 		if l.owner != "" {
 			if code == "409" {
-				signal(p.c.suspect) // consumers that nobody uses go without a word
+				jsapi.Signal(p.c.upkeep.suspect) // the server removes unused consumers without a message
 			}
 			p.dropParked(l)
 			return
 		}
-		p.c.recreate()
+		p.c.upkeep.recreate()
 	}
 	p.reset(l)
 	l.putOff(now)
 }
 
-// checkSilence asks again where the server should have said something and has not.
+// checkSilence asks again on each lane on which the server should have sent something and has not.
 func (p *puller) checkSilence(now time.Time) {
 	if !p.c.nc.IsConnected() {
 		return
@@ -288,18 +289,19 @@ func (p *puller) checkSilence(now time.Time) {
 			p.c.log.Warn().Str("consumer", l.src.consumer).Dur("silent", now.Sub(l.heard)).
 				Msg("JetStream is silent; asking again, and making sure that the consumer is there")
 			p.reset(l)
-			p.c.recreate()
+			p.c.upkeep.recreate()
 		}
 	}
 }
 
-// hears notes that a consumer gives a sign of life. That a request finds nobody is none.
+// hears notes that a consumer responds. A status that a request has no responders does not count.
 func (p *puller) hears(now time.Time) { p.heard, p.deafness = now, deafness }
 
-// checkDeafness leaves a server of a cluster from which nothing of JetStream has come for long: it may be cut off from the others,
-// which take no notice of us then, while its connection to us is as good as ever.
+// checkDeafness connects to another server of the cluster when nothing has come from JetStream for long. This server
+// may be cut off from the others: then JetStream does not see our requests, although our connection to the server is
+// fine.
 func (p *puller) checkDeafness(now time.Time) {
-	full := p.total == 0 && p.c.table.len() >= p.c.cfg.Window // it asks for nothing
+	full := p.total == 0 && p.c.inflight.len() >= p.c.cfg.Window // this process asks for nothing
 	if full || !p.c.nc.IsConnected() || len(p.c.nc.Servers()) < 2 {
 		p.heard = now
 		return
@@ -315,7 +317,7 @@ func (p *puller) checkDeafness(now time.Time) {
 	}
 }
 
-// reconnected forgets all requests: the server we talk to now may know none of them.
+// reconnected forgets all requests: the new server may know none of them.
 func (p *puller) reconnected() {
 	for l := range p.all {
 		p.reset(l)
@@ -324,27 +326,27 @@ func (p *puller) reconnected() {
 	p.c.reconnected()
 }
 
-// resume asks at once for what was put off: all consumers are there again.
+// resume lets all lanes ask again at once: all consumers exist again.
 func (p *puller) resume() {
 	for _, l := range p.lanes {
 		l.retryAt = time.Time{}
 	}
 }
 
-// reset gives up a lane's requests. The server drops them when it sees that nobody listens to their
-// inbox; what it has sent by then is still taken, while there is room.
+// reset gives up a lane's requests. The server drops them when it sees that no client listens to their inbox. Messages
+// that it has sent by then are still taken while there is room.
 func (p *puller) reset(l *lane) {
 	p.total -= l.credits
 	l.credits, l.pending = 0, 0
 	if l.sub != nil {
 		delete(p.subs, l.sub)
-		_ = l.sub.Drain() // fails when the connection is closed: as good
+		_ = l.sub.Drain() // fails when the connection is closed, which has the same effect
 		l.sub = nil
 	}
 	p.credits.Store(int64(p.total))
 }
 
-// stop ends all requests, waits for what the server sent before it knew, and gives that back.
+// stop ends all requests. It waits for the messages that the server sent before it noticed, and gives them back.
 func (p *puller) stop() {
 	p.c.draining.Store(true)
 	for l := range p.all {

@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 func TestWindowIsNeverExceeded(t *testing.T) {
@@ -22,7 +22,7 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 	var mu sync.Mutex
 	held, most := 0, 0
 	release := make(chan struct{})
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		mu.Lock()
 		held++
 		most = max(most, held)
@@ -46,12 +46,12 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 		require.LessOrEqual(t, s.Held, cfg.Window)
 		release <- struct{}{}
 	}
-	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
 	require.LessOrEqual(t, most, cfg.Window)
 	require.Len(t, d.events(), n)
 }
 
-// What a publisher writes in headers never decides what a message is.
+// A publisher's headers never decide what kind of message it is.
 func TestHostileHeadersAreEventsLikeOthers(t *testing.T) {
 	nc := connect(t)
 	d := &dispatcher{handle: ack}
@@ -75,7 +75,7 @@ func TestHostileHeadersAreEventsLikeOthers(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool { return len(d.events()) == each*len(hostile) }, patience, time.Millisecond)
-	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
 	require.Zero(t, f.Stats().Stalls)
 	publish(t, nc, events.Task, "o1", nil, "after")
 	require.Eventually(t, func() bool { return len(d.events()) == each*len(hostile)+1 }, patience, time.Millisecond)
@@ -89,7 +89,7 @@ func TestServerRestartUnderLoadLosesNothing(t *testing.T) {
 	nc, pub := r.connect(), r.connect()
 	var mu sync.Mutex
 	ran := map[string]int{}
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		mu.Lock()
 		ran[string(e.Body)]++
 		mu.Unlock()
@@ -113,7 +113,7 @@ func TestServerRestartUnderLoadLosesNothing(t *testing.T) {
 		}
 	}
 	<-js.PublishAsyncComplete()
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	mu.Lock()
 	defer mu.Unlock()
 	require.Len(t, ran, n)
@@ -133,14 +133,14 @@ func TestConsumersAndStreamDeletedUnderUsAreMadeAgain(t *testing.T) {
 	publish(t, nc, events.Task, "acme", nil, "before")
 	require.Eventually(t, func() bool { return len(d.events()) == 1 }, patience, time.Millisecond)
 	for lane := range events.Lanes {
-		require.NoError(t, js.DeleteConsumer(t.Context(), consumer.StreamEvents, fmt.Sprintf("lane-%d", lane)))
+		require.NoError(t, js.DeleteConsumer(t.Context(), events.StreamEvents, fmt.Sprintf("lane-%d", lane)))
 	}
 	for i := range 30 {
 		publish(t, nc, events.Task, fmt.Sprintf("o%d", i), nil, "after")
 	}
 	require.Eventually(t, func() bool { return len(d.events()) == 31 }, patience, time.Millisecond)
 
-	require.NoError(t, js.DeleteStream(t.Context(), consumer.StreamEvents))
+	require.NoError(t, js.DeleteStream(t.Context(), events.StreamEvents))
 	// A publish that meets the stream while it goes is never answered: short waits, and one id.
 	require.Eventually(t, func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -155,20 +155,20 @@ func TestEventHeldWhenItsConsumerIsDeletedIsNotRunTwice(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	release := make(chan struct{})
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) { <-release; return ack(e) }}
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) { <-release; return ack(e) }}
 	f := start(t, nc, testConfig(), d)
 	for i := range 20 {
 		publish(t, nc, events.Task, "acme", nil, fmt.Sprint(i))
 	}
 	require.Eventually(t, func() bool { return len(d.events()) == 20 }, patience, time.Millisecond)
 	lane := d.events()[0].Origin.Consumer
-	require.NoError(t, js.DeleteConsumer(t.Context(), consumer.StreamEvents, lane))
+	require.NoError(t, js.DeleteConsumer(t.Context(), events.StreamEvents, lane))
 	require.Eventually(t, func() bool {
-		c, err := js.Consumer(t.Context(), consumer.StreamEvents, lane)
+		c, err := js.Consumer(t.Context(), events.StreamEvents, lane)
 		return err == nil && c.CachedInfo().NumAckPending == 20
 	}, patience, time.Millisecond, "all delivered again")
 	close(release)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
 	require.Len(t, d.events(), 20)
 }
@@ -176,7 +176,7 @@ func TestEventHeldWhenItsConsumerIsDeletedIsNotRunTwice(t *testing.T) {
 func TestTwoConsumersShare(t *testing.T) {
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
-	slow := func(e *events.Event) (events.Settlement, bool) { time.Sleep(time.Millisecond); return ack(e) }
+	slow := func(e *events.Event) (lifecycle.Settlement, bool) { time.Sleep(time.Millisecond); return ack(e) }
 	a, b := &dispatcher{handle: slow}, &dispatcher{handle: slow}
 	start(t, natstest.Connect(t, srv), testConfig(), a)
 	start(t, natstest.Connect(t, srv), testConfig(), b)
@@ -186,7 +186,7 @@ func TestTwoConsumersShare(t *testing.T) {
 		_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"), Data: []byte(strings.Repeat("x", i%50))}, jetstream.WithStallWait(patience))
 		require.NoError(t, err)
 	}
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Len(t, append(a.events(), b.events()...), n)
 	require.Greater(t, len(a.events()), n/5)
 	require.Greater(t, len(b.events()), n/5)

@@ -10,9 +10,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 func TestDelayedEventsRunAtTheirTime(t *testing.T) {
@@ -20,7 +22,7 @@ func TestDelayedEventsRunAtTheirTime(t *testing.T) {
 	js := jetStream(t, nc)
 	var mu sync.Mutex
 	ran := map[string]time.Time{}
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		ran[e.ID] = time.Now()
@@ -36,7 +38,7 @@ func TestDelayedEventsRunAtTheirTime(t *testing.T) {
 		due[id] = at
 		publish(t, nc, events.Fetch, "acme", nats.Header{
 			"Reply-To": {to}, "Event-Id": {id}, "deliver-at": {at.UTC().Format(time.RFC3339Nano)}, "X-Y": {"z"}, "Http-Url": {"/p?q"},
-			// What NATS or Pinwheel would honour is the tenant's own and harmless.
+			// Headers that NATS or Pinwheel would act on are the owner's own, and harmless.
 			"Nats-Msg-Id": {id}, "Status": {"409"}, "Parked-Key": {"forbid~x"}, "Parked-Stream": {"S"}, "Parked-Record": {"{}"},
 		}, fmt.Sprint("body", i))
 	}
@@ -47,8 +49,8 @@ func TestDelayedEventsRunAtTheirTime(t *testing.T) {
 		_, err := sub.NextMsg(patience)
 		require.NoError(t, err)
 	}
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Len(t, d.events(), 52)
 	worst := time.Duration(0)
 	for id, when := range due {
@@ -63,8 +65,8 @@ func TestDelayedEventsRunAtTheirTime(t *testing.T) {
 		if e.ID != "at7" {
 			continue
 		}
-		require.Equal(t, consumer.StreamSchedules, e.Origin.Stream)
-		require.Equal(t, consumer.StreamEvents, e.FirstStored().Stream)
+		require.Equal(t, events.StreamSchedules, e.Origin.Stream)
+		require.Equal(t, events.StreamEvents, e.FirstStored().Stream)
 		require.Equal(t, "body7", string(e.Body))
 		require.Equal(t, []string{"409"}, e.Header["Status"])
 		require.Equal(t, []string{"at7"}, e.Header["Nats-Msg-Id"])
@@ -88,23 +90,23 @@ func TestMalformedDelays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "400", m.Header.Get("Http-Status"))
 	require.Contains(t, m.Header.Get("Error"), "Deliver-After")
-	eventuallyStored(t, js, consumer.StreamDead, 2)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	require.Zero(t, stored(t, js, consumer.StreamSchedules))
+	eventuallyStored(t, js, events.StreamDead, 2)
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Zero(t, stored(t, js, events.StreamSchedules))
 }
 
-// A retry that is far away leaves the process, and comes back with all that is known of the event.
+// A retry with a long delay leaves the process, and comes back with the event's record.
 func TestLongRetriesLeaveTheWindow(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	release := make(chan struct{})
 	d := &dispatcher{}
 	attempts := make(chan int, 10)
-	d.handle = func(e *events.Event) (events.Settlement, bool) {
+	d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
 		attempts <- e.Attempt
 		if e.Attempt < 4 {
-			return events.Settlement{Event: e, Outcome: events.Outcome{
-				Verdict: events.Retry, Delay: 150 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
+			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
+				Verdict: lifecycle.Retry, Delay: 150 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
 			}}, true
 		}
 		<-release
@@ -115,35 +117,35 @@ func TestLongRetriesLeaveTheWindow(t *testing.T) {
 	f := start(t, nc, cfg, d)
 	began := time.Now()
 	seq := publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {"x"}}, "x")
-	eventuallyStored(t, js, consumer.StreamSchedules, 1)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 1)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
 	require.Eventually(t, func() bool { return len(d.events()) == 4 }, patience, time.Millisecond)
 	require.GreaterOrEqual(t, time.Since(began), 300*time.Millisecond, "three delays, by a clock that is known up to the way to NATS")
 	close(release)
-	eventuallyStored(t, js, consumer.StreamDead, 1)
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamDead, 1)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
 	for i, e := range d.events() {
 		require.Equal(t, i+1, <-attempts)
 		require.Zero(t, e.Crashes)
 	}
-	l := letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{Owner: "acme"})[0]
+	l := letters(t, deadletter.NewStore(js, subjects), deadletter.Filter{Owner: "acme"})[0]
 	require.Equal(t, 4, l.Attempts)
-	require.Equal(t, consumer.StreamEvents, l.Stream)
+	require.Equal(t, events.StreamEvents, l.Stream)
 	require.Equal(t, seq, l.StreamSeq)
 	require.Contains(t, l.Subject, "pinwheel.events.")
 	require.Equal(t, 1, l.History[0].Attempt)
 	require.Equal(t, l.History[0].At, l.FirstAt, "the first failure is that of the first run")
 }
 
-// However soon its retries are due: an owner keeps no more than its part of the window with them.
+// An owner's retries take at most its part of the window, however soon they are due.
 func TestWaitingRetriesAreBounded(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if e.Owner == "noisy" && e.Attempt == 1 {
-			return events.Settlement{Event: e, Outcome: events.Outcome{
-				Verdict: events.Retry, Delay: 3 * time.Second, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
+			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
+				Verdict: lifecycle.Retry, Delay: 3 * time.Second, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
 			}}, true
 		}
 		return ack(e)
@@ -154,12 +156,12 @@ func TestWaitingRetriesAreBounded(t *testing.T) {
 		publish(t, nc, events.Task, "noisy", nil, fmt.Sprint(i))
 	}
 	window := testConfig().Window
-	eventuallyStored(t, js, consumer.StreamSchedules, n-window/4)
+	eventuallyStored(t, js, events.StreamSchedules, n-window/4)
 	require.Eventually(t, func() bool { return f.Stats().Waiting == window/4 }, patience, time.Millisecond)
 	publish(t, nc, events.Task, "quiet", nil, "x")
-	eventuallyStored(t, js, consumer.StreamEvents, window/4)
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, window/4)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	count := map[string]int{}
 	for _, e := range d.events() {
 		count[string(e.Body)]++
@@ -170,23 +172,23 @@ func TestWaitingRetriesAreBounded(t *testing.T) {
 	}
 }
 
-// What waits for its time waits for any process.
+// A delayed event can be run by any process.
 func TestAnotherProcessRunsWhatWaits(t *testing.T) {
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	js := jetStream(t, pub)
 	f := start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{handle: ack})
 	publish(t, pub, events.Task, "acme", nats.Header{"Deliver-After": {"500ms"}}, "x")
-	eventuallyStored(t, js, consumer.StreamSchedules, 1)
+	eventuallyStored(t, js, events.StreamSchedules, 1)
 	f.stop()
 	second := &dispatcher{handle: ack}
 	start(t, natstest.Connect(t, srv), testConfig(), second)
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
 	require.Len(t, second.events(), 1)
 	require.Equal(t, 1, second.events()[0].Attempt)
 }
 
-// An event is cancelled or runs, whatever comes first; never both, never neither.
+// An event is either cancelled or run, whichever comes first: never both, never neither.
 func TestCancelOrRun(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -195,7 +197,7 @@ func TestCancelOrRun(t *testing.T) {
 	js := jetStream(t, nc)
 	d := &dispatcher{handle: ack}
 	start(t, nc, testConfig(), d)
-	book := consumer.NewSchedules(js, subjects)
+	book := schedule.NewStore(js, subjects)
 	const n = 150
 	for i := range n {
 		publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {fmt.Sprint(i)}, "Deliver-After": {fmt.Sprint(0.5 + 2*random.Float64())}}, "x")
@@ -208,8 +210,8 @@ func TestCancelOrRun(t *testing.T) {
 		cancelled[id] = c
 		time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
 	}
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
 	ran := map[string]int{}
 	for _, e := range d.events() {
 		ran[e.ID]++
@@ -223,7 +225,7 @@ func TestCancelOrRun(t *testing.T) {
 	t.Logf("%d of %d cancelled", total, n)
 }
 
-// What steers schedules of JetStream is refused from publishers, and taken off calls.
+// Headers that steer JetStream's schedules are refused from publishers, and removed from calls.
 func TestHostileScheduleHeaders(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -248,5 +250,5 @@ func TestHostileScheduleHeaders(t *testing.T) {
 		require.Equal(t, "acme", e.Owner)
 		require.Empty(t, e.Header["Nats-Schedule"])
 	}
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
 }

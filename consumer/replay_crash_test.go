@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // childReplay is where a child process finds the NATS whose dead letters it replays, until it dies at the third.
@@ -28,7 +29,7 @@ func beReplay(url string) {
 	}
 	js, _ := jetstream.New(nc)
 	n := 0
-	_, err = consumer.NewDeadLetters(js, subjects).ReplayAll(context.Background(), consumer.Selection{}, consumer.ReplayOptions{Step: func(consumer.Step) {
+	_, err = deadletter.NewStore(js, subjects).ReplayAll(context.Background(), deadletter.Selection{}, deadletter.ReplayOptions{Stored: func() {
 		if n++; n == 3 {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
@@ -37,8 +38,9 @@ func beReplay(url string) {
 	fmt.Fprintln(os.Stderr, "it was to die:", err)
 }
 
-// A replay of many letters is killed when the event of one is stored again and its letter still there. Whoever goes on, and
-// whether the event has run by then or not, each event runs once: JetStream's deduplication has no part in it, since the message ids differ.
+// A replay of many letters is killed when the event of one is stored again and its letter still exists. Whichever
+// process continues, and whether the event has run by then or not, each event runs once: JetStream's deduplication has
+// no part in it, since the message ids differ.
 func TestKilledReplayGoesOn(t *testing.T) {
 	for _, ran := range []bool{true, false} {
 		t.Run(fmt.Sprintf("ran=%t", ran), func(t *testing.T) {
@@ -60,23 +62,23 @@ func killedReplayGoesOn(t *testing.T, ran bool) {
 	child.Env = append(os.Environ(), childReplay+"="+srv.URL())
 	child.Stderr = os.Stderr
 	require.ErrorContains(t, child.Run(), "killed")
-	dl := consumer.NewDeadLetters(js, subjects)
-	require.Len(t, letters(t, dl, consumer.Filter{}), 3)
-	require.Equal(t, 3, stored(t, js, consumer.StreamEvents))
+	dl := deadletter.NewStore(js, subjects)
+	require.Len(t, letters(t, dl, deadletter.Filter{}), 3)
+	require.Equal(t, 3, stored(t, js, events.StreamEvents))
 
 	d := &dispatcher{handle: ack}
 	if ran {
 		start(t, natstest.Connect(t, srv), crashConfig(), d)
-		eventuallyStored(t, js, consumer.StreamEvents, 0)
+		eventuallyStored(t, js, events.StreamEvents, 0)
 	}
-	tally, err := dl.ReplayAll(t.Context(), consumer.Selection{}, consumer.ReplayOptions{}, nil)
+	tally, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, 3, tally.Done)
 	if !ran {
 		start(t, natstest.Connect(t, srv), crashConfig(), d)
 	}
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	require.Empty(t, letters(t, dl, consumer.Filter{}))
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Empty(t, letters(t, dl, deadletter.Filter{}))
 	ids := map[string]int{}
 	for _, e := range d.events() {
 		ids[e.ID]++

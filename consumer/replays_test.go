@@ -11,13 +11,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-func replays(t testing.TB, dl *consumer.DeadLetters, f consumer.ReplayFilter) []*consumer.Replayed {
+func replays(t testing.TB, dl *deadletter.Store, f deadletter.ReplayFilter) []*deadletter.Replayed {
 	t.Helper()
-	var all []*consumer.Replayed
+	var all []*deadletter.Replayed
 	for r, err := range dl.Replays(t.Context(), f) {
 		require.NoError(t, err)
 		all = append(all, r)
@@ -25,7 +26,7 @@ func replays(t testing.TB, dl *consumer.DeadLetters, f consumer.ReplayFilter) []
 	return all
 }
 
-// Of each replay it is known whether it waits, runs, or how it ended.
+// For each replay it is known whether it waits, runs, or how it ended.
 func TestHowReplaysEnd(t *testing.T) {
 	nc, js, dl := house(t)
 	letters := map[string]*events.DeadLetter{}
@@ -37,32 +38,32 @@ func TestHowReplaysEnd(t *testing.T) {
 		letters[body] = lay(t, js, &events.DeadLetter{Owner: owner, StreamSeq: uint64(i + 1), EventID: body, Body: []byte(body), Replays: i})
 	}
 	stay := lay(t, js, &events.DeadLetter{StreamSeq: 50, EventID: "stay"})
-	state := func(body string) *consumer.Replayed {
-		all := replays(t, dl, consumer.ReplayFilter{Letters: []uint64{letters[body].Seq}})
+	state := func(body string) *deadletter.Replayed {
+		all := replays(t, dl, deadletter.ReplayFilter{Letters: []uint64{letters[body].Seq}})
 		require.Len(t, all, 1, body)
 		return all[0]
 	}
 	for body, l := range letters {
-		require.NoError(t, dl.Replay(t.Context(), l, consumer.ReplayOptions{}))
+		require.NoError(t, dl.Replay(t.Context(), l, deadletter.ReplayOptions{}))
 		r := state(body)
-		require.Equal(t, consumer.ReplayWaiting, r.State)
+		require.Equal(t, deadletter.ReplayWaiting, r.State)
 		require.Equal(t, []any{l.Seq, l.Owner, "w", "", "task", body, l.Replays + 1}, []any{r.Letter, r.Owner, r.Worker, r.Version, r.Kind, r.EventID, r.Replay})
 		require.Zero(t, r.Ended)
 	}
-	require.Empty(t, replays(t, dl, consumer.ReplayFilter{Letters: []uint64{stay.Seq}}))
+	require.Empty(t, replays(t, dl, deadletter.ReplayFilter{Letters: []uint64{stay.Seq}}))
 
 	cfg := testConfig()
 	cfg.LongRetry = time.Second
 	cfg.Idempotent = func(owner, _ string) bool { return owner == "once" }
-	start(t, nc, cfg, &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
-		s := events.Settlement{Event: e, Outcome: events.Outcome{Version: "1-a", Failure: events.Fail(events.ReasonException, "no prices")}}
+	start(t, nc, cfg, &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		s := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Version: "1-a", Failure: events.Fail(events.ReasonException, "no prices")}}
 		switch string(e.Body) {
 		case "error":
-			s.Outcome.Verdict = events.Ack
+			s.Outcome.Verdict = lifecycle.Ack
 		case "again":
-			s.Outcome.Verdict = events.Dead
+			s.Outcome.Verdict = lifecycle.Dead
 		case "late":
-			s.Outcome.Verdict, s.Outcome.Delay = events.Retry, time.Hour
+			s.Outcome.Verdict, s.Outcome.Delay = lifecycle.Retry, time.Hour
 		case "never":
 			return never(e)
 		default:
@@ -70,9 +71,9 @@ func TestHowReplaysEnd(t *testing.T) {
 		}
 		return s, true
 	}})
-	for body, want := range map[string]consumer.ReplayState{
-		"ok": consumer.ReplaySucceeded, "once": consumer.ReplaySucceeded, "error": consumer.ReplayFailed, "again": consumer.ReplayDead,
-		"never": consumer.ReplayRunning, "late": consumer.ReplayPutOff,
+	for body, want := range map[string]deadletter.ReplayState{
+		"ok": deadletter.ReplaySucceeded, "once": deadletter.ReplaySucceeded, "error": deadletter.ReplayFailed, "again": deadletter.ReplayDead,
+		"never": deadletter.ReplayRunning, "late": deadletter.ReplayPutOff,
 	} {
 		require.Eventually(t, func() bool { return state(body).State == want }, patience, 5*time.Millisecond, "%s: %s", body, want)
 	}
@@ -84,29 +85,29 @@ func TestHowReplaysEnd(t *testing.T) {
 	require.Equal(t, "again", letter.EventID)
 	require.Equal(t, dead.Replay, letter.Replays)
 
-	require.Len(t, replays(t, dl, consumer.ReplayFilter{}), 6)
-	require.Len(t, replays(t, dl, consumer.ReplayFilter{Owner: "acme", Worker: "w"}), 5)
-	require.Empty(t, replays(t, dl, consumer.ReplayFilter{Worker: "other"}))
-	require.Len(t, replays(t, dl, consumer.ReplayFilter{State: consumer.ReplaySucceeded}), 2)
-	all := replays(t, dl, consumer.ReplayFilter{})
-	require.Equal(t, all[4:], replays(t, dl, consumer.ReplayFilter{Limit: 2}))
-	require.True(t, slices.IsSortedFunc(all, func(a, b *consumer.Replayed) int { return a.At.Compare(b.At) }))
+	require.Len(t, replays(t, dl, deadletter.ReplayFilter{}), 6)
+	require.Len(t, replays(t, dl, deadletter.ReplayFilter{Owner: "acme", Worker: "w"}), 5)
+	require.Empty(t, replays(t, dl, deadletter.ReplayFilter{Worker: "other"}))
+	require.Len(t, replays(t, dl, deadletter.ReplayFilter{State: deadletter.ReplaySucceeded}), 2)
+	all := replays(t, dl, deadletter.ReplayFilter{})
+	require.Equal(t, all[4:], replays(t, dl, deadletter.ReplayFilter{Limit: 2}))
+	require.True(t, slices.IsSortedFunc(all, func(a, b *deadletter.Replayed) int { return a.At.Compare(b.At) }))
 
-	// Whose event nobody knows: an operator removed it.
-	require.NoError(t, dl.Replay(t.Context(), stay, consumer.ReplayOptions{To: events.Target{Worker: "other", Version: "3"}}))
-	r := replays(t, dl, consumer.ReplayFilter{Letters: []uint64{stay.Seq}})[0]
+	// Its event is unknown: an operator removed it.
+	require.NoError(t, dl.Replay(t.Context(), stay, deadletter.ReplayOptions{To: events.Target{Worker: "other", Version: "3"}}))
+	r := replays(t, dl, deadletter.ReplayFilter{Letters: []uint64{stay.Seq}})[0]
 	require.Equal(t, []any{"other", "3"}, []any{r.Worker, r.Version})
 }
 
-// A replay whose event was removed before anybody took it is unknown.
+// A replay whose event was removed before a process took it is unknown.
 func TestReplayOfWhichNothingIsLeft(t *testing.T) {
 	_, js, dl := house(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e"})
-	require.NoError(t, dl.Replay(t.Context(), letter, consumer.ReplayOptions{}))
-	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	require.NoError(t, dl.Replay(t.Context(), letter, deadletter.ReplayOptions{}))
+	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	require.NoError(t, s.Purge(t.Context(), jetstream.WithPurgeSubject(subjects.StoredOwner("acme"))))
-	require.Equal(t, consumer.ReplayUnknown, replays(t, dl, consumer.ReplayFilter{})[0].State)
+	require.Equal(t, deadletter.ReplayUnknown, replays(t, dl, deadletter.ReplayFilter{})[0].State)
 }
 
 // A letter whose worker or version is not there is not replayed, and nothing is published.
@@ -114,7 +115,7 @@ func TestReplayForNobodyIsRefused(t *testing.T) {
 	_, js, dl := house(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e", Header: events.Header{events.HeaderWorkerVersion: {"7"}}})
 	var asked []string
-	o := consumer.ReplayOptions{Runs: func(_ context.Context, owner, worker, version string) error {
+	o := deadletter.ReplayOptions{Runs: func(_ context.Context, owner, worker, version string) error {
 		asked = append(asked, owner+"/"+worker+"@"+version)
 		return fmt.Errorf("nobody runs it")
 	}}
@@ -125,35 +126,35 @@ func TestReplayForNobodyIsRefused(t *testing.T) {
 	o.To = events.Target{Version: "9"}
 	require.Error(t, dl.Replay(t.Context(), letter, o))
 	require.Equal(t, []string{"acme/w@7", "acme/other@", "acme/w@9"}, asked)
-	require.Zero(t, stored(t, js, consumer.StreamEvents))
-	require.Len(t, letters(t, dl, consumer.Filter{}), 1)
-	require.Empty(t, replays(t, dl, consumer.ReplayFilter{}))
+	require.Zero(t, stored(t, js, events.StreamEvents))
+	require.Len(t, letters(t, dl, deadletter.Filter{}), 1)
+	require.Empty(t, replays(t, dl, deadletter.ReplayFilter{}))
 }
 
-// Whoever may not note a replay replays all the same, and waits once.
+// A client without the permission to note replays can replay, and waits only once.
 func TestReplaysThatCannotBeNoted(t *testing.T) {
 	_, js, dl := house(t)
-	require.NoError(t, js.DeleteKeyValue(t.Context(), consumer.BucketAttempts))
+	require.NoError(t, js.DeleteKeyValue(t.Context(), events.BucketAttempts))
 	for i := range 3 {
 		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1), EventID: fmt.Sprint(i)})
 	}
 	var told []error
-	tally, err := dl.ReplayAll(t.Context(), consumer.Selection{}, consumer.ReplayOptions{Untold: func(err error) { told = append(told, err) }}, nil)
+	tally, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{Unnoted: func(err error) { told = append(told, err) }}, nil)
 	require.NoError(t, err)
 	require.Equal(t, 3, tally.Done)
 	require.Len(t, told, 1)
 	require.ErrorContains(t, told[0], "how replays end will not be known")
-	require.Equal(t, 3, stored(t, js, consumer.StreamEvents))
+	require.Equal(t, 3, stored(t, js, events.StreamEvents))
 }
 
-// Of an owner as many replays are remembered as are claimed.
+// As many replays of an owner are remembered as claims.
 func TestReplaysOfAnOwnerAreBounded(t *testing.T) {
 	_, js, dl := house(t)
 	const most = 10_000
 	var last jetstream.PubAckFuture
 	for i := range most + 5 {
 		var err error
-		last, err = js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprintf("$KV.%s.replayed.acme.x.%d", consumer.BucketAttempts, i), Data: []byte("{}")})
+		last, err = js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprintf("$KV.%s.replayed.acme.x.%d", events.BucketAttempts, i), Data: []byte("{}")})
 		require.NoError(t, err)
 	}
 	select {
@@ -163,12 +164,12 @@ func TestReplaysOfAnOwnerAreBounded(t *testing.T) {
 	}
 	<-last.Ok()
 	lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e"})
-	_, err := dl.ReplayAll(t.Context(), consumer.Selection{}, consumer.ReplayOptions{}, nil)
+	_, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{}, nil)
 	require.NoError(t, err)
-	s, err := js.Stream(t.Context(), "KV_"+consumer.BucketAttempts)
+	s, err := js.Stream(t.Context(), "KV_"+events.BucketAttempts)
 	require.NoError(t, err)
-	info, err := s.Info(t.Context(), jetstream.WithSubjectFilter("$KV."+consumer.BucketAttempts+".replayed.acme.>"))
+	info, err := s.Info(t.Context(), jetstream.WithSubjectFilter("$KV."+events.BucketAttempts+".replayed.acme.>"))
 	require.NoError(t, err)
 	require.Len(t, info.State.Subjects, most)
-	require.Len(t, replays(t, dl, consumer.ReplayFilter{}), 1, "the new one is among them, and what is no record is not shown")
+	require.Len(t, replays(t, dl, deadletter.ReplayFilter{}), 1, "the new one is among them, and what is no record is not shown")
 }

@@ -5,50 +5,57 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/pinwheel-run/pinwheel/consumer/bodies"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// replier publishes replies, one after the other, in memory that it uses again. Its zero value is ready. It is for one goroutine.
+// replier publishes replies, one after the other, and reuses its memory. It belongs to the settle goroutine.
 type replier struct {
+	nc      *nats.Conn
+	chunks  *bodies.Chunks
+	metrics *metrics
 	encoder events.ReplyEncoder
 	msg     nats.Msg
 }
 
-// message is the message of r. It is valid until the next.
+// message is the message of r. It is valid until the next call.
 func (x *replier) message(e *events.Event, r *events.Reply) *nats.Msg {
 	x.msg.Subject, x.msg.Reply, x.msg.Data = e.ReplyTo, r.CreditSubject, r.Body
 	x.msg.Header = nats.Header(x.encoder.Encode(r))
 	return &x.msg
 }
 
-// publishReply publishes r to where e wants it, and returns what it published. A reply that NATS does not take for its size is
-// replaced by one that says so.
-func (c *Consumer) publishReply(x *replier, e *events.Event, r *events.Reply) (*events.Reply, error) {
-	var body *outgoing
+// again publishes r again. It ignores the error: when the reply cannot be published, the ack is not confirmed either.
+func (x *replier) again(e *events.Event, r *events.Reply) { _ = x.nc.PublishMsg(x.message(e, r)) }
+
+// publish publishes r to the Reply-To of e, and returns what it published. A reply that is too large for NATS is
+// replaced by a failure that says so.
+func (x *replier) publish(e *events.Event, r *events.Reply) (*events.Reply, error) {
+	var body *bodies.Body
 	if r.Stream != nil {
-		body = c.bodies.begin(e, r)
+		body = x.chunks.Begin(e, r)
 	}
 	err := nats.ErrMaxPayload
 	if r.Dropped == 0 {
-		err = c.nc.PublishMsg(x.message(e, r))
+		err = x.nc.PublishMsg(x.message(e, r))
 	}
 	if body != nil {
 		if err != nil {
-			c.bodies.forget(body)
+			x.chunks.Forget(body)
 			return r, err
 		}
-		c.bodies.flow(body)
+		x.chunks.Flow(body)
 	}
 	if errors.Is(err, nats.ErrMaxPayload) {
-		f := events.Fail(events.ReasonTooLarge, "the response has %d bytes and its headers; a message has at most %d", max(len(r.Body), r.Dropped), c.nc.MaxPayload())
+		f := events.Fail(events.ReasonTooLarge, "the response has %d bytes and its headers; a message has at most %d", max(len(r.Body), r.Dropped), x.nc.MaxPayload())
 		small := events.FailureReply(e, f)
 		small.Attempt, small.Version, small.Duration = r.Attempt, r.Version, r.Duration
 		r = small
-		c.metrics.tooLarge.Inc()
-		err = c.nc.PublishMsg(x.message(e, r))
+		x.metrics.tooLarge.Inc()
+		err = x.nc.PublishMsg(x.message(e, r))
 	}
 	if err == nil {
-		c.metrics.replies.Inc()
+		x.metrics.replies.Inc()
 	}
 	return r, err
 }

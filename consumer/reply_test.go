@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 func TestReplyTooLargeBecomesAFailureReply(t *testing.T) {
@@ -22,7 +22,7 @@ func TestReplyTooLargeBecomesAFailureReply(t *testing.T) {
 
 func replyTooLarge(t *testing.T, grow func(*nats.Conn, *events.Reply)) {
 	nc := connect(t)
-	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		s, ok := echo(e)
 		grow(nc, s.Reply)
 		return s, ok
@@ -40,8 +40,8 @@ func replyTooLarge(t *testing.T, grow func(*nats.Conn, *events.Reply)) {
 	require.Contains(t, r.Failure.Message, "the response has 1048577 bytes")
 	line, err := lines.NextMsg(patience)
 	require.NoError(t, err)
-	require.Contains(t, string(line.Data), `"eventId":"e1","attempt":1,"level":"error","text":"failed: too-large: the response has 1048577 bytes and its headers; a message has at most 1048576; whoever waits was told that in its place`)
-	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 0)
+	require.Contains(t, string(line.Data), `"eventId":"e1","attempt":1,"level":"error","text":"failed: too-large: the response has 1048577 bytes and its headers; a message has at most 1048576; the requester got that in its place`)
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
 }
 
 func TestRepliesGoOnlyWhereTheyMay(t *testing.T) {
@@ -54,8 +54,8 @@ func TestRepliesGoOnlyWhereTheyMay(t *testing.T) {
 	for _, to := range []string{"private.x", "$JS.API.STREAM.DELETE.PINWHEEL_EVENTS", "pinwheel.events.task.b.w", "_INBOX.*", "_INBOX.>"} {
 		publish(t, nc, events.Task, "acme", nats.Header{"Reply-To": {to}}, "x")
 	}
-	eventuallyStored(t, js, consumer.StreamDead, 5)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamDead, 5)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.NoError(t, nc.Flush())
 	n, _, err := spy.Pending()
 	require.NoError(t, err)
@@ -68,10 +68,10 @@ func TestEarlyReplyLeavesTheEventHeld(t *testing.T) {
 	js := jetStream(t, nc)
 	finish := make(chan struct{})
 	d := &dispatcher{}
-	d.handle = func(e *events.Event) (events.Settlement, bool) {
+	d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
 		s, _ := echo(e)
-		s.Outcome = events.Outcome{}
-		d.settle([]events.Settlement{s})
+		s.Outcome = lifecycle.Outcome{}
+		d.settle([]lifecycle.Settlement{s})
 		<-finish
 		return ack(e)
 	}
@@ -80,9 +80,9 @@ func TestEarlyReplyLeavesTheEventHeld(t *testing.T) {
 	publish(t, nc, events.Fetch, "acme", nats.Header{"Reply-To": {to}}, "x")
 	_, err := sub.NextMsg(patience)
 	require.NoError(t, err)
-	require.Equal(t, 1, stored(t, js, consumer.StreamEvents))
+	require.Equal(t, 1, stored(t, js, events.StreamEvents))
 	close(finish)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 }
 
 func TestCallBridge(t *testing.T) {
@@ -124,10 +124,10 @@ func TestCallBridge(t *testing.T) {
 	require.NoError(t, nc.Publish(subjects.Call(events.Task, "acme", "w"), []byte("last")))
 	require.Eventually(t, func() bool { return len(d.events()) == 3 }, patience, time.Millisecond)
 	require.Equal(t, "last", string(d.events()[2].Body))
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 }
 
-// JetStream stores a message id once. Whoever repeats it must not wait for a reply that nobody will send.
+// JetStream stores a message id once. A client that repeats it must not wait for a reply that is never sent.
 func TestRepeatedCallIsAnswered(t *testing.T) {
 	nc := connect(t)
 	d := &dispatcher{handle: echo}
@@ -151,7 +151,7 @@ func TestCallIsRefusedWhenTheStreamIsFull(t *testing.T) {
 	for range 2 {
 		require.NoError(t, nc.Publish(subjects.Call(events.Task, "acme", "w"), body))
 	}
-	eventuallyStored(t, jetStream(t, nc), consumer.StreamEvents, 2)
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 2)
 	for owner, want := range map[string]struct {
 		status string
 		reason events.Reason

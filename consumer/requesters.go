@@ -1,23 +1,26 @@
 package consumer
 
-// requesters finds held events by whoever waits for them, of those whose requester takes the body in chunks and can hang up. To find them,
-// and to forget one, costs the same however many are held. Its zero value is ready; the table's lock guards it.
-type requesters map[requester][]*held
+// requesters finds events in flight by the requester that waits for them. It has only events whose requester takes the
+// body in chunks and can hang up. Finding and removing take the same time for any number of events. Its zero value is
+// ready to use. inflight's lock guards it.
+type requesters map[requester][]*entry
 
-// requester is what a requester that hangs up says of itself.
+// requester identifies a requester, by what it sends when it hangs up.
 type requester struct{ owner, worker, replyTo string }
 
-func requesterOf(h *held) requester { return requester{h.event.Owner, h.event.Worker, h.event.ReplyTo} }
+func requesterOf(h *entry) requester {
+	return requester{h.event.Owner, h.event.Worker, h.event.ReplyTo}
+}
 
-// add notes a held event that has a Requester.
-func (r requesters) add(h *held) {
+// add notes an event that has a Requester.
+func (r requesters) add(h *entry) {
 	who := requesterOf(h)
 	h.nth = len(r[who])
 	r[who] = append(r[who], h)
 }
 
-// remove forgets one.
-func (r requesters) remove(h *held) {
+// remove forgets an event.
+func (r requesters) remove(h *entry) {
 	who := requesterOf(h)
 	list := r[who]
 	if h.nth >= len(list) || list[h.nth] != h { // its requester has hung up
@@ -34,8 +37,15 @@ func (r requesters) remove(h *held) {
 	r[who] = list[:last]
 }
 
-// hangUp takes out the events of a requester, so that each is found once.
-func (t *table) hangUp(owner, worker string, replyTo []byte) []*held {
+// hangUp notifies each event of a requester, once, that the requester is gone.
+func (t *inflight) hangUp(owner, worker string, replyTo []byte) {
+	for _, h := range t.takeRequester(owner, worker, replyTo) {
+		h.event.Requester.Gone()
+	}
+}
+
+// takeRequester removes and returns the events of a requester, so that each is found once.
+func (t *inflight) takeRequester(owner, worker string, replyTo []byte) []*entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	who := requester{owner, worker, string(replyTo)}

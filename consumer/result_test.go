@@ -9,9 +9,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // A second event of the same id is answered as the first was, with its body, status and attempt, and not run.
@@ -20,7 +20,7 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 	js := jetStream(t, nc)
 	cfg := testConfig()
 	cfg.Idempotent = func(owner, worker string) bool { return owner == "acme" && worker == "w" }
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		s, ok := ack(e)
 		s.Reply = &events.Reply{
 			Status: 201, Headers: []string{"x-run", e.ID}, Body: append([]byte("first "), e.Body...), EventID: e.ID, Attempt: e.Attempt, Version: "1-abc", Duration: time.Millisecond,
@@ -45,7 +45,7 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 		publish(t, nc, kind, owner, h, body)
 		m, err := sub.NextMsg(patience)
 		require.NoError(t, err)
-		eventuallyStored(t, js, consumer.StreamEvents, 0) // it has ended, not only answered
+		eventuallyStored(t, js, events.StreamEvents, 0) // it has ended, not only answered
 		r, err := events.DecodeReply(events.Header(m.Header), m.Data)
 		require.NoError(t, err)
 		return r
@@ -76,18 +76,19 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 	require.Greater(t, len(send(events.Fetch, "acme", "order-4", "large").Body), 1<<19)
 	line, err := lines.NextMsg(patience)
 	require.NoError(t, err)
-	require.Contains(t, string(line.Data), fmt.Sprintf(`"text":"the result has %d bytes and is too large to be kept: whoever asks for it again gets a failure, too-large"`, nc.MaxPayload()-600))
+	require.Contains(t, string(line.Data), fmt.Sprintf(`"text":"the result has %d bytes and is too large to be kept: a client that asks for it again gets a failure, too-large"`, nc.MaxPayload()-600))
 	again := send(events.Fetch, "acme", "order-4", "k")
 	require.Equal(t, events.ReasonTooLarge, again.Failure.Reason, "finished, but the reply is not kept")
 	require.Equal(t, 10, ran())
 }
 
-// A reply that goes out before waitUntil is the result, too, and that of a watched event; and who publishes without a Reply-To leaves one for who asks later.
+// A reply that is sent before waitUntil is the result, too, and so is the reply of a watched event. An event without a
+// Reply-To leaves a result for clients that ask later.
 func TestIdempotentResultOfAnEarlyReply(t *testing.T) {
 	d := &dispatcher{}
-	d.handle = func(e *events.Event) (events.Settlement, bool) {
+	d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
 		s, _ := echo(e)
-		d.settle([]events.Settlement{{Event: e, Reply: s.Reply}})
+		d.settle([]lifecycle.Settlement{{Event: e, Reply: s.Reply}})
 		s.Reply = nil
 		return s, true
 	}
@@ -95,9 +96,9 @@ func TestIdempotentResultOfAnEarlyReply(t *testing.T) {
 }
 
 func TestIdempotentResultOfAWatchedEvent(t *testing.T) {
-	resultIsKept(t, &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
+	resultIsKept(t, &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if !e.Watched {
-			return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Watch}}, true
+			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Watch}}, true
 		}
 		return echo(e)
 	}}, 2)
@@ -111,7 +112,7 @@ func resultIsKept(t *testing.T, d *dispatcher, submits int) {
 	cfg.Idempotent = func(string, string) bool { return true }
 	start(t, nc, cfg, d)
 	publish(t, nc, events.Task, "acme", nats.Header{events.HeaderEventID: {"x"}}, "early")
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	to, sub := inbox(t, nc)
 	publish(t, nc, events.Task, "acme", nats.Header{events.HeaderEventID: {"x"}, events.HeaderReplyTo: {to}}, "late")
 	m, err := sub.NextMsg(patience)
@@ -135,7 +136,8 @@ func TestMessageIDsOfCallsAreTheOwners(t *testing.T) {
 	}
 }
 
-// Names of headers count without their case in calls too: an id of one's own stays, whatever it is spelled like, and each may stand once.
+// Header names are case-insensitive in calls, too: an id that the caller sets stays, in any case, and each header may
+// appear once.
 func TestIDsOfCalls(t *testing.T) {
 	nc := connect(t)
 	d := &dispatcher{handle: echo}
@@ -165,7 +167,7 @@ func TestIDsOfCalls(t *testing.T) {
 			require.Equal(t, c.id, id, i)
 		}
 	}
-	// A call whose id was stored is told so.
+	// A call whose id was stored already is answered so.
 	for _, again := range []nats.Header{{"Nats-Msg-Id": {"m0"}}, {"nats-msg-id": {"m4"}}} {
 		id, failure := ask(again)
 		require.Contains(t, failure, "malformed: header Nats-Msg-Id")
@@ -186,7 +188,7 @@ func TestDuplicatesWindow(t *testing.T) {
 	h := nats.Header{events.HeaderMsgID: {"acme:1"}}
 	publish(t, nc, events.Task, "acme", h, "first")
 	publish(t, nc, events.Task, "acme", h, "again")
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Len(t, d.events(), 1)
 	require.Eventually(t, func() bool { publish(t, nc, events.Task, "acme", h, "later"); return len(d.events()) == 2 }, patience, 50*time.Millisecond)
 

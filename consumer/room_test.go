@@ -10,7 +10,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Parked events that end without dispatch, which so has no room to tell of, are no reason to bring the others a few at each look.
+// Parked events may end without dispatch, which then reports no room. The other parked events must still come faster
+// than a few at each look.
 func TestParkedEventsThatDispatchNeverSeesKeepNoRoom(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -23,6 +24,6 @@ func TestParkedEventsThatDispatchNeverSeesKeepNoRoom(t *testing.T) {
 	}
 	<-js.PublishAsyncComplete()
 	start(t, nc, cfg, &dispatcher{handle: ack})
-	eventuallyStored(t, js, consumer.StreamParked, 0)
-	eventuallyStored(t, js, consumer.StreamDead, n)
+	eventuallyStored(t, js, events.StreamParked, 0)
+	eventuallyStored(t, js, events.StreamDead, n)
 }

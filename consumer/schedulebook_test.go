@@ -7,16 +7,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // The last tick of a schedule is a tick: neither the moment of its deploy nor that of a pause or of its end.
 func TestPausesAreNoTicks(t *testing.T) {
 	_, js, _ := house(t)
-	book := consumer.NewSchedules(js, subjects)
+	book := schedule.NewStore(js, subjects)
 	s := events.Schedule{Name: "night", Cron: "@every 1h"}
-	w := &events.Worker{Owner: "acme", Name: "w", Number: 1, DeployedAt: time.Now().Add(-time.Minute), Schedules: []events.Schedule{s}}
+	w := &events.Worker{Owner: "acme", Name: "w", Number: 1, DeployedAt: time.Now().Add(-time.Minute), Spec: events.Spec{Schedules: []events.Schedule{s}}}
 	last := func() time.Time {
 		st, err := book.Status(t.Context(), w, s)
 		require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestPausesAreNoTicks(t *testing.T) {
 	for _, ticked := range []int64{0, tick.Unix()} {
 		state, err := json.Marshal(map[string]any{"last": tick.Unix(), "ticked": ticked, "cron": s.Cron, "deployed": w.DeployedAt.UnixMilli(), "number": 1, "node": "n"})
 		require.NoError(t, err)
-		st, err := js.Stream(t.Context(), consumer.StreamSchedules)
+		st, err := js.Stream(t.Context(), events.StreamSchedules)
 		require.NoError(t, err)
 		require.NoError(t, st.Purge(t.Context()))
 		_, err = js.Publish(t.Context(), subjects.ScheduleState("acme", "w", "night"), state)

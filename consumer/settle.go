@@ -1,289 +1,392 @@
 package consumer
 
 import (
-	"context"
-	"sync"
+	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
+	"github.com/nats-io/nats.go"
 
+	"github.com/pinwheel-run/pinwheel/consumer/attempts"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/consumer/parking"
+	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// inbox is what the settle goroutine has to do.
-type inbox struct {
-	mu      sync.Mutex
-	settled []events.Settlement
-	tasks   []func()
-	wake    chan struct{}
+// This file is the only one that ends events: it publishes replies, acks and gives back. All of it runs on the settle
+// goroutine. Other packages store what must be stored first, and call back.
+
+// settle carries out a settlement that came from dispatch.
+func (s *settler) settle(x lifecycle.Settlement) {
+	h, ok := x.Event.Held.(*entry)
+	switch {
+	case !ok:
+		s.log.Error().Str("event", x.Event.ID).Msg("settlement of an event that was never submitted; ignored")
+	case h.is(lapsed):
+		s.drop(x)
+	case x.Outcome.Verdict == lifecycle.None:
+		s.early(h, x)
+	case x.Outcome.Verdict == lifecycle.Share:
+		s.share(h)
+	case !s.inflight.move(h, replying, running):
+		s.log.Error().Str("event", x.Event.ID).Str("worker", x.Event.Target()).Stringer("verdict", x.Outcome.Verdict).
+			Msg("second final settlement of an event; ignored")
+	case h.replaced: // however its run ended, the event is replaced
+		if x.Outcome.Verdict == lifecycle.Park {
+			s.lot.NotParked(x.Event)
+		}
+		x.Reply, x.Outcome = nil, lifecycle.Outcome{Verdict: lifecycle.Ack, Version: x.Outcome.Version}
+		s.carryOut(h, x)
+	default:
+		s.carryOut(h, x)
+	}
 }
 
-func (q *inbox) signal() {
-	signal(q.wake)
+// drop handles an event whose stream was deleted: nothing is published for it.
+func (s *ender) drop(x lifecycle.Settlement) {
+	if x.Outcome.Verdict == lifecycle.Park {
+		s.lot.NotParked(x.Event)
+	}
+	if x.Reply != nil && x.Reply.Stream != nil {
+		x.Reply.Stream.Cancel("the event's stream was deleted")
+	}
 }
 
-// Settle carries out settlements: publishes replies, then acts on the outcomes. It may be called from
-// any goroutine, copies the batch, and does not touch the network. Order within a batch is kept.
-func (c *Consumer) Settle(batch []events.Settlement) {
-	c.inbox.mu.Lock()
-	c.inbox.settled = append(c.inbox.settled, batch...)
-	c.inbox.mu.Unlock()
-	c.inbox.signal()
+// early publishes a reply that is ready before the run has ended.
+func (s *settler) early(h *entry, x lifecycle.Settlement) {
+	h.noteAnswer(x.Reply)
+	if x.Reply == nil || x.Event.ReplyTo == "" {
+		return
+	}
+	r, err := s.reply(x.Event, x.Reply)
+	if err != nil {
+		s.settleLater(x, err)
+	} else if x.Reply.Stream == nil {
+		h.reply, h.said = r, s.reconnects
+	}
 }
 
-// do runs f on the settle goroutine.
-func (c *Consumer) do(f func()) {
-	c.inbox.mu.Lock()
-	c.inbox.tasks = append(c.inbox.tasks, f)
-	c.inbox.mu.Unlock()
-	c.inbox.signal()
+// settleLater settles again when a reply could not be published. It is a function of its own because a closure in
+// settle would cost an allocation for every event.
+func (s *settler) settleLater(x lifecycle.Settlement, err error) {
+	s.log.Warn().Err(err).Str("event", x.Event.ID).Msg("reply could not be published; trying again")
+	s.api.Retry(jsapi.NewRetrier(s.cfg.AckWait), func() { s.settle(x) })
 }
 
-// doIn runs f on the settle goroutine after a while.
-func (c *Consumer) doIn(wait time.Duration, f func()) {
-	time.AfterFunc(wait, func() { c.do(f) })
-}
-
-// settleTick is how often questions are checked for being late.
-const settleTick = 50 * time.Millisecond
-
-// settleLoop is the settle goroutine.
-func (c *Consumer) settleLoop(life context.Context) {
-	tick := time.NewTicker(settleTick)
-	defer tick.Stop()
-	var settled []events.Settlement
-	var tasks []func()
-	for {
-		select {
-		case <-life.Done():
+// carryOut publishes the reply to an event, and then carries out the outcome. h is in the state replying.
+func (s *settler) carryOut(h *entry, x lifecycle.Settlement) {
+	if h.is(lapsed) { // since it was tried first
+		s.drop(x)
+		return
+	}
+	h.noteAnswer(x.Reply)
+	h.brief = x.Brief
+	if x.Reply != nil && x.Event.ReplyTo != "" {
+		r, err := s.reply(x.Event, x.Reply)
+		if err != nil {
+			s.carryOutLater(h, x, err)
 			return
-		case <-c.inbox.wake:
-		case now := <-tick.C:
-			c.asker.expire(now)
-			c.bodies.tick(now)
-			c.parkRound(now)
 		}
-		c.inbox.mu.Lock()
-		tasks, c.inbox.tasks = c.inbox.tasks, tasks[:0]
-		// Without a connection a reply could be lost in a dead socket's buffer; settlements wait.
-		if c.nc.IsConnected() {
-			settled, c.inbox.settled = c.inbox.settled, settled[:0]
-		}
-		c.inbox.mu.Unlock()
-		c.reconnects = c.nc.Stats().Reconnects
-		for _, f := range tasks {
-			f()
-		}
-		for i := range settled {
-			c.settleOne(settled[i])
-		}
-		c.sendAcks()
-		clear(tasks)
-		clear(settled)
-		tasks, settled = tasks[:0], settled[:0]
+		h.reply, h.said, h.tries = r, s.reconnects, nil
+		s.step(StepReplied)
+	}
+	if x.Event.Watched && s.unwatch(h, x) {
+		return
+	}
+	s.output.ended(x.Event, x.Outcome)
+	switch x.Outcome.Verdict {
+	case lifecycle.Ack:
+		s.succeed(h, x.Outcome)
+	case lifecycle.Dead:
+		s.die(h, x.Outcome)
+	case lifecycle.Retry:
+		s.postpone(h, x.Outcome)
+	case lifecycle.Return:
+		s.giveBack(h)
+	case lifecycle.Park:
+		s.parkEvent(h)
+	case lifecycle.Watch:
+		s.watch(h, x.Outcome.Alone)
+	case lifecycle.None, lifecycle.Share: // settle has handled them
 	}
 }
 
-// settleOne carries out a settlement that came from dispatch.
-func (c *Consumer) settleOne(s events.Settlement) {
-	h, ok := s.Event.Held.(*held)
-	if !ok {
-		c.log.Error().Str("event", s.Event.ID).Msg("settlement of an event that was never submitted; ignored")
-		return
+// carryOutLater tries again when the reply to h could not be published.
+func (s *settler) carryOutLater(h *entry, x lifecycle.Settlement, err error) {
+	s.log.Warn().Err(err).Str("event", x.Event.ID).Msg("reply could not be published; trying again")
+	if !s.again(h, func() { s.carryOut(h, x) }) {
+		s.leaseLost(h)
 	}
-	if h.lapsed {
-		c.settleLapsed(s)
-		return
+}
+
+// succeed acks an event that ran successfully. The result of an idempotent worker is stored first. If JetStream refuses
+// the result, the event is acked anyway: that is not worth a second run.
+func (s *settler) succeed(h *entry, o lifecycle.Outcome) {
+	switch {
+	case o.Failure != nil:
+		s.end(h, deadletter.ReplayFailed, o.Failure, 0)
+	case h.once:
+		m, tooLarge := s.results.Message(h.event, h.answer)
+		if tooLarge > 0 {
+			s.output.write(h.event, h.answer.Version, fmt.Sprintf("the result has %d bytes and is too large to be kept: a client that asks for it again gets a failure, %s", tooLarge, events.ReasonTooLarge))
+		}
+		h.answer, h.tries = nil, nil
+		s.inflight.move(h, storing)
+		s.putResult(h, m)
+	default:
+		s.end(h, deadletter.ReplaySucceeded, nil, 0)
 	}
-	if s.Outcome.Verdict == events.None {
-		h.answers(s.Reply)
-		if s.Reply != nil && s.Event.ReplyTo != "" {
-			if r, err := c.answer(s.Event, s.Reply); err != nil {
-				c.settleLater(s, err)
-			} else if s.Reply.Stream == nil {
-				h.reply, h.said = r, c.reconnects
+	s.metrics.ended(h.event.Kind, lifecycle.Ack)
+}
+
+func (s *ender) putResult(h *entry, m *nats.Msg) {
+	s.results.Put(m, func(err error) {
+		if err != nil {
+			s.log.Warn().Err(err).Str("event", h.event.ID).Msg("result of an idempotent worker could not be stored")
+			if s.again(h, func() { s.putResult(h, m) }) {
+				return
 			}
 		}
-		return
-	}
-	if s.Outcome.Verdict == events.Share {
-		c.share(h)
-		return
-	}
-	if !c.table.move(h, settling, running) {
-		c.log.Error().Str("event", s.Event.ID).Str("worker", s.Event.Target()).Stringer("verdict", s.Outcome.Verdict).
-			Msg("second final settlement of an event; ignored")
-		return
-	}
-	if h.superseded { // however its run ended: it is not wanted any more
-		c.notParked(s)
-		s.Reply, s.Outcome = nil, events.Outcome{Verdict: events.Ack, Version: s.Outcome.Version}
-	}
-	c.carryOut(h, s)
+		h.tries = nil
+		s.step(StepResultStored)
+		s.end(h, deadletter.ReplaySucceeded, nil, 0)
+	})
 }
 
-// settleLapsed is for an event whose stream was deleted: nothing is said of it to anybody.
-func (c *Consumer) settleLapsed(s events.Settlement) {
-	if s.Outcome.Verdict != events.None && s.Outcome.Verdict != events.Share {
-		c.notParked(s)
-	}
-	if s.Reply != nil && s.Reply.Stream != nil {
-		s.Reply.Stream.Cancel("the event's stream was deleted")
-	}
+// cannotDie gives back an event whose body alone is as large as a message may be: the server's max_payload was larger
+// when the event was stored. The event is not lost. It is redelivered after a while, in case the smaller max_payload
+// was a mistake.
+func (s *settler) cannotDie(h *entry) {
+	s.log.Error().Str("event", h.event.ID).Str("worker", h.event.Target()).Int("bytes", len(h.event.Body)).Int64("max_payload", s.api.NC.MaxPayload()).
+		Msg("dead letter fits no message: the event stays where it is, and runs again; raise max_payload of nats-server")
+	h.noteReturned()
+	s.save(h, func() { s.nak(h, fmt.Appendf(nil, `%s {"delay":%d}`, nakBody, unfitAgain.Nanoseconds())) })
 }
 
-// notParked counts an event that was to be parked, and will not be: dispatch has counted it.
-func (c *Consumer) notParked(s events.Settlement) {
-	if s.Outcome.Verdict == events.Park {
-		c.parking.opened(s.Event)
-		c.parking.closed(s.Event, 0)
-	}
-}
-
-// settleLater settles again when s could not be replied. A closure in settleOne would cost every event.
-func (c *Consumer) settleLater(s events.Settlement, err error) {
-	c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
-	c.after(newRetrier(c.cfg.AckWait), func() { c.settleOne(s) })
-}
-
-// carryOut is the one place where an event is replied to and ended. h is in phase settling. It
-// runs on the settle goroutine.
-func (c *Consumer) carryOut(h *held, s events.Settlement) {
-	if h.lapsed { // since it was tried first
-		c.settleLapsed(s)
+// deadLetterStored ends h, whose dead letter is d: its notice is published, and then h is acked.
+func (s *ender) deadLetterStored(h *entry, d *events.DeadLetter) {
+	s.step(StepDeadStored)
+	if d.Hook == (events.DeadHook{}) {
+		s.endDead(h, d)
 		return
 	}
-	h.answers(s.Reply)
-	h.brief = s.Brief
-	if s.Reply != nil && s.Event.ReplyTo != "" {
-		r, err := c.answer(s.Event, s.Reply)
+	s.notifier.Notify(d, func() {
+		s.step(StepDeadTold)
+		s.endDead(h, d)
+	})
+}
+
+// endFound ends a redelivered event whose dead letter was found.
+func (s *ender) endFound(h *entry, d *events.DeadLetter) {
+	s.inflight.move(h, storing)
+	s.deadLetterStored(h, d)
+}
+
+func (s *ender) endDead(h *entry, d *events.DeadLetter) {
+	h.dead = true
+	s.metrics.ended(h.event.Kind, lifecycle.Dead)
+	s.end(h, deadletter.ReplayDead, &d.Failure, d.Seq)
+}
+
+// end acks h, and so ends it. For a replay, end first stores how it ended. If there is no room for that, the replay is
+// acked anyway, and its end is not known.
+func (s *ender) end(h *entry, how deadletter.ReplayState, f *events.Failure, letter uint64) {
+	r, ok := deadletter.ReplayOf(h.event)
+	if !ok {
+		s.ack(h)
+		return
+	}
+	if h.replaced {
+		how, f = deadletter.ReplayFailed, events.Fail(events.ReasonUnavailable, "the schedule's next tick replaced it")
+	}
+	s.inflight.move(h, storing)
+	h.tries = nil
+	s.endReplay(h, func(done func(error)) { s.claims.End(r, how, f, letter, s.clock.Now(), done) })
+}
+
+func (s *ender) endReplay(h *entry, put func(done func(error))) {
+	put(func(err error) {
 		if err != nil {
-			c.carryOutLater(h, s, err)
-			return
+			s.log.Warn().Err(err).Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("how a replay ended could not be stored")
+			if s.again(h, func() { s.endReplay(h, put) }) {
+				return
+			}
 		}
-		h.reply, h.said, h.tries = r, c.reconnects, nil
-		c.step(StepReplied)
-	}
-	if s.Event.Watched && c.unwatch(h, s) {
-		return
-	}
-	c.lastWord(s.Event, s.Outcome)
-	switch s.Outcome.Verdict {
-	case events.Ack:
-		if h.once && s.Outcome.Failure == nil {
-			c.keep(h)
-		} else if s.Outcome.Failure != nil {
-			c.ackReplay(h, ReplayFailed, s.Outcome.Failure, 0)
-		} else {
-			c.ackReplay(h, ReplaySucceeded, nil, 0)
-		}
-		c.metrics.ended(s.Event.Kind, events.Ack)
-	case events.Dead:
-		c.bury(h, s.Outcome)
-	case events.Retry:
-		c.postpone(h, s.Outcome)
-	case events.Return:
-		c.giveBack([]*held{h})
-	case events.Park:
-		c.park(h)
-	case events.Watch:
-		c.watch(h, s.Outcome.Alone)
-	case events.None, events.Share: // settleOne has dealt with them
-	}
+		h.tries = nil
+		s.step(StepEndStored)
+		s.ack(h)
+	})
 }
 
-// answer publishes the reply to e, and tells its worker's author when it had to be replaced. It runs on the settle goroutine.
-func (c *Consumer) answer(e *events.Event, reply *events.Reply) (*events.Reply, error) {
-	r, err := c.publishReply(&c.replies, e, reply)
-	if err == nil && r != reply {
-		c.tooLarge(e, r)
-	}
-	return r, err
-}
-
-// carryOutLater tries again when h could not be replied to.
-func (c *Consumer) carryOutLater(h *held, s events.Settlement, err error) {
-	c.log.Warn().Err(err).Str("event", s.Event.ID).Msg("reply could not be published; trying again")
-	if !c.again(h, func() { c.carryOut(h, s) }) {
-		c.letGo(h)
-	}
-}
-
-// giveBack returns events to the stream at once: what was not run is no attempt. The record of
-// that is stored before the event can come to another process.
-func (c *Consumer) giveBack(batch []*held) {
-	for _, h := range batch {
-		if h.record == nil {
-			h.record = &record{}
-		}
-		h.rest()
-		h.record.Returned++
-		c.store(h, func() {
-			c.step(StepReturnStored)
-			c.nak(h)
+// parkEvent sets an event aside until its owner has room. An event that was parked before is given back. An event of a
+// schedule that does not overlap is delayed instead: the schedule's next tick must find it, so it stays in its stream.
+func (s *settler) parkEvent(h *entry) {
+	e := h.event
+	switch {
+	case h.from.stream == events.StreamParked:
+		s.lot.Use(e.Owner, func(int) int { return 0 })
+		s.giveBack(h)
+	case e.Overlaps() != events.OverlapAllow:
+		s.lot.NotParked(e)
+		s.delay(h, s.clock.Now().Add(parking.LookEvery))
+	default:
+		s.inflight.move(h, storing)
+		s.parker.Park(e, &h.park, func(isStored bool) {
+			if !isStored {
+				s.unpark(h)
+				return
+			}
+			h.park = parking.Try{}
+			s.step(StepParkStored)
+			s.ack(h)
+			s.metrics.ended(e.Kind, lifecycle.Park)
 		})
 	}
 }
 
-// giveBackRunning returns those of the events that have no final settlement yet.
-func (c *Consumer) giveBackRunning(batch []*events.Event) {
-	for _, e := range batch {
-		if h := e.Held.(*held); c.table.move(h, settling, running) {
-			c.giveBack([]*held{h})
+// delay moves h, with its record, to the stream of schedules. It is delivered from there when it is due.
+func (s *settler) delay(h *entry, until time.Time) {
+	if h.is(lapsed) {
+		return
+	}
+	s.inflight.move(h, storing)
+	s.delays.Delay(h.event, attempts.Carry(h.record), until, func(became schedule.Delayed, err error) {
+		switch became {
+		case schedule.DelayStored:
+			s.step(StepPutOff)
+			s.ack(h)
+		case schedule.DelayReplaced:
+			s.endReplaced(h)
+		case schedule.DelayGone:
+			s.inflight.remove(h)
+		case schedule.DelayRefused:
+			s.cannotDelay(h, until, err)
 		}
+	})
+}
+
+// refuse settles an event that breaks the wire contract, or that finds no room. Dispatch never sees it.
+func (s *settler) refuse(h *entry, f *events.Failure) {
+	e := h.event
+	x := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}
+	if e.ReplyTo != "" {
+		x.Reply = events.FailureReply(e, f)
+		if e.Kind == events.Fetch {
+			x.Outcome.Verdict = lifecycle.Ack
+		}
+	}
+	s.inflight.move(h, replying)
+	s.carryOut(h, x)
+}
+
+// giveBack returns an event to the stream at once. It was not run, so this delivery is no attempt. That is recorded
+// before the event can be delivered to another process.
+func (s *settler) giveBack(h *entry) {
+	s.inflight.move(h, storing)
+	h.noteReturned()
+	s.save(h, func() {
+		s.step(StepReturnStored)
+		s.nak(h, nakBody)
+	})
+}
+
+// giveBackRunning returns an event if it has no final settlement yet.
+func (s *settler) giveBackRunning(h *entry) {
+	if s.inflight.move(h, storing, running) {
+		s.giveBack(h)
+	}
+}
+
+// giveBackWaiting returns an event whose record already says that it does not run.
+func (s *settler) giveBackWaiting(h *entry) {
+	if s.inflight.move(h, storing, waiting) {
+		s.nak(h, nakBody)
+	}
+}
+
+// giveBackRecorded returns an event whose failed run is recorded.
+func (s *settler) giveBackRecorded(h *entry) {
+	s.inflight.move(h, storing)
+	s.save(h, func() { s.nak(h, nakBody) })
+}
+
+// endReplaced acks an event that a newer tick replaces. No one is notified, and it does not count as a failure.
+func (s *ender) endReplaced(h *entry) {
+	s.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("event is ended: the schedule's next tick replaces it")
+	h.tries = nil
+	s.ack(h)
+	s.metrics.ended(h.event.Kind, lifecycle.Ack)
+}
+
+// endClaimed acks a replay that does not run.
+func (s *ender) endClaimed(h *entry, c deadletter.Claim) {
+	if c == deadletter.ClaimEnded {
+		s.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("replay has ended before, and its ack was lost; it is not run again")
+	} else {
+		s.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("replay was published twice; this one is not run")
+		s.metrics.replaysDropped.Inc()
+	}
+	s.ack(h)
+}
+
+// endParked acks an event that was parked before.
+func (s *ender) endParked(h *entry) {
+	s.ack(h)
+	s.metrics.ended(h.event.Kind, lifecycle.Park)
+}
+
+// endRecalled answers h with its stored result.
+func (s *settler) endRecalled(h *entry, r *events.Reply) {
+	if !s.inflight.move(h, replying, checking) {
+		return
+	}
+	h.once = false // there is nothing new to store
+	s.metrics.recalled.Inc()
+	s.carryOut(h, lifecycle.Settlement{Event: h.event, Reply: r, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}})
+}
+
+// endPubAcks acks answers of JetStream that were stored as events. No one is notified: they belong to no owner.
+func (s *ender) endPubAcks(batch []*entry) {
+	for _, h := range batch {
+		s.metrics.pubAckDropped(h.event.Origin.Subject)
+		s.ack(h)
+	}
+}
+
+// reply publishes the reply to e, and writes to its worker's output when it had to be replaced.
+func (s *ender) reply(e *events.Event, reply *events.Reply) (*events.Reply, error) {
+	r, err := s.replies.publish(e, reply)
+	if err == nil && r != reply {
+		s.output.tooLarge(e, r)
+	}
+	return r, err
+}
+
+// replyAgain publishes again a reply that was sent on a lost connection.
+func (s *ender) replyAgain(h *entry) { s.replies.again(h.event, h.reply) }
+
+// ack queues the ack of h.
+func (s *ender) ack(h *entry) {
+	if s.inflight.move(h, acking) {
+		h.from.flow.ended(h.brief)
+		s.acks.queue(h)
 	}
 }
 
 // nak gives h back.
-func (c *Consumer) nak(h *held) { c.nakWith(h, nakBody) }
-
-func (c *Consumer) nakWith(h *held, body []byte) {
-	if h.lapsed {
+func (s *ender) nak(h *entry, body []byte) {
+	if h.is(lapsed) {
 		return
 	}
-	if c.table.unsure(h) {
-		c.doIn(lifeWait, func() { c.nakWith(h, body) })
+	if s.inflight.unsure(h) {
+		s.api.DoIn(lifeWait, func() { s.nak(h, body) })
 		return
 	}
-	if err := c.nc.Publish(c.table.ackSubject(h), body); err != nil {
-		c.log.Warn().Err(err).Str("event", h.event.ID).Msg("event could not be given back; it comes back when its lease ends")
+	if err := s.api.NC.Publish(s.inflight.ackSubject(h), body); err != nil {
+		s.log.Warn().Err(err).Str("event", h.event.ID).Msg("event could not be given back; it comes back when its lease ends")
 	}
-	c.metrics.ended(h.event.Kind, events.Return)
-	c.table.remove(h)
-}
-
-// letGo forgets an event whose end could not be confirmed: it will be delivered again.
-func (c *Consumer) letGo(h *held) {
-	c.log.Warn().Str("event", h.event.ID).Str("worker", h.event.Target()).Uint64("seq", h.event.Origin.Seq).
-		Msg("end of an event was not confirmed before its lease ended; it will be delivered again")
-	c.metrics.lost.Inc()
-	c.table.remove(h)
-}
-
-// retrier spaces the tries of one thing that failed.
-type retrier struct{ policy *backoff.ExponentialBackOff }
-
-// newRetrier gives up after limit; 0 = never.
-func newRetrier(limit time.Duration) *retrier {
-	return &retrier{backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(limit),
-	)}
-}
-
-// after runs f on the settle goroutine when r says; false when it has given up.
-func (c *Consumer) after(r *retrier, f func()) bool {
-	wait := r.policy.NextBackOff()
-	if wait == backoff.Stop {
-		return false
-	}
-	c.doIn(wait, f)
-	return true
-}
-
-// again tries f again for h later; false when h's lease is over.
-func (c *Consumer) again(h *held, f func()) bool {
-	if h.tries == nil {
-		h.tries = newRetrier(c.cfg.AckWait)
-	}
-	return c.after(h.tries, f)
+	s.metrics.ended(h.event.Kind, lifecycle.Return)
+	s.inflight.remove(h)
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// BenchmarkSettle is the end of events alone: 1024 that the process holds are settled in batches of 64, each with a reply, until
-// the server has confirmed all acks. It reports this process's CPU time; nats-server is another.
+// BenchmarkSettle is the end of events alone: 1024 that the process holds are settled in batches of 64, each with a
+// reply, until the server has confirmed all acks. It reports this process's CPU time; nats-server is another.
 func BenchmarkSettle(b *testing.B) {
 	const round, batch = 1024, 64
 	url := startChild(b, b.TempDir(), -1).url
@@ -22,9 +23,9 @@ func BenchmarkSettle(b *testing.B) {
 	cfg := testConfig()
 	cfg.Window, cfg.AckWait, cfg.MaxBytes, cfg.Heartbeat = 4*round, 30*time.Second, 1<<30, 2*time.Second
 	got := make(chan *events.Event, round)
-	f := start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
+	f := start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		got <- e
-		return events.Settlement{}, false
+		return lifecycle.Settlement{}, false
 	}})
 	body := make([]byte, 1024)
 	var cpu time.Duration
@@ -37,7 +38,7 @@ func BenchmarkSettle(b *testing.B) {
 			}, jetstream.WithStallWait(patience))
 			require.NoError(b, err)
 		}
-		list := make([]events.Settlement, round)
+		list := make([]lifecycle.Settlement, round)
 		for i := range list {
 			list[i], _ = echo(<-got)
 		}

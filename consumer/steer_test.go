@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // steering are the headers with which Pinwheel itself tells NATS what to do.
@@ -19,19 +19,19 @@ var steering = []string{
 	"Nats-Schedule", "Nats-Schedule-Target", "Nats-Schedule-TTL", "Nats-Schedule-Time-Zone", "Nats-TTL", "Nats-Required-Api-Level",
 }
 
-// Whatever headers an owner sends, none that means something to NATS is in what the fleet publishes: replies, dead letters, parked and
-// delayed events, stored calls.
+// Whichever headers an owner sends, the fleet publishes none that has a meaning to NATS: replies, dead letters, parked
+// and delayed events, stored calls.
 func TestHeadersOfOwnersSteerNothing(t *testing.T) {
 	nc := connect(t)
-	d := &dispatcher{handle: func(e *events.Event) (events.Settlement, bool) {
-		s := events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Ack, Version: "1-abc"}}
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		s := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack, Version: "1-abc"}}
 		switch body := string(e.Body); {
 		case body == "dead":
 			return dead(e)
-		case body == "park" && e.Origin.Stream != consumer.StreamParked:
-			s.Outcome.Verdict = events.Park
+		case body == "park" && e.Origin.Stream != events.StreamParked:
+			s.Outcome.Verdict = lifecycle.Park
 		case body == "later" && e.Attempt == 1:
-			s.Outcome = events.Outcome{Verdict: events.Retry, Version: "1-abc", Delay: time.Hour, Failure: events.NewFailure(events.ReasonException, "x", "")}
+			s.Outcome = lifecycle.Outcome{Verdict: lifecycle.Retry, Version: "1-abc", Delay: time.Hour, Failure: events.NewFailure(events.ReasonException, "x", "")}
 		default:
 			return echo(e)
 		}

@@ -21,8 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // Where a child process that is a Consumer finds NATS, and how it dies: "step:n:flush" ends it at the n-th
@@ -32,11 +34,12 @@ const (
 	childDie = "PINWHEEL_TEST_CONSUMER_DIE"
 )
 
-// byBody handles an event as its body says. What it decides depends on nothing but the event, so that it is known how each must end.
-func byBody(e *events.Event) (events.Settlement, bool) {
+// byBody handles an event as its body says. What it decides depends on nothing but the event, so that it is known how
+// each must end.
+func byBody(e *events.Event) (lifecycle.Settlement, bool) {
 	outcome, _, _ := strings.Cut(string(e.Body), " ")
-	again := events.Settlement{Event: e, Outcome: events.Outcome{
-		Verdict: events.Retry, Delay: 5 * time.Millisecond, Version: "1-abc", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
+	again := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
+		Verdict: lifecycle.Retry, Delay: 5 * time.Millisecond, Version: "1-abc", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
 	}}
 	switch {
 	case outcome == "later" && e.Attempt == 1:
@@ -53,8 +56,8 @@ func byBody(e *events.Event) (events.Settlement, bool) {
 		s.Reply.EventID, s.Reply.Attempt = e.ID, e.Attempt
 		return s, true
 	case outcome == "return" && e.Origin.Deliveries == 1:
-		return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Return}}, true
-	case outcome == "park" && e.Origin.Stream == consumer.StreamEvents && e.Attempt == 1:
+		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}, true
+	case outcome == "park" && e.Origin.Stream == events.StreamEvents && e.Attempt == 1:
 		return park(e)
 	}
 	return echo(e)
@@ -165,14 +168,15 @@ func publishSteps(t testing.TB, nc *nats.Conn, body string) {
 	publish(t, nc, events.Task, owner, h, body)
 }
 
-// TestCrashBetweenTwoSteps kills a process at each step of each way in which an event ends. Whoever takes over ends it as promised.
+// TestCrashBetweenTwoSteps kills a process at each step of each way in which an event ends. The process that takes over
+// ends it as documented.
 func TestCrashBetweenTwoSteps(t *testing.T) {
 	for _, row := range []struct {
 		outcome string
 		step    consumer.Step
 		attempt int // of the last reply, when what the dying process published was sent
 	}{
-		{"ack", consumer.StepReplied, 2}, // the run had ended, but nobody can tell: it counts
+		{"ack", consumer.StepReplied, 2}, // the run had ended, but that is not recorded: it counts
 		{"ack", consumer.StepAcked, 1},
 		{"ack", consumer.StepConfirmed, 1},
 		{"once", consumer.StepReplied, 2}, // an idempotent worker's: nothing is stored yet
@@ -224,15 +228,16 @@ func TestCrashBetweenTwoSteps(t *testing.T) {
 	}
 }
 
-// dueBefore reports whether a delayed event came to the process that died before it came to its heir: it took long to die, and nobody knows whether
-// the event ran.
+// dueBefore reports whether a delayed event came to the process that died before it came to its heir: it took long to
+// die, and whether the event ran is not known.
 func dueBefore(heir *dispatcher) bool {
 	return slices.ContainsFunc(heir.events(), func(e *events.Event) bool {
-		return e.Origin.Stream == consumer.StreamSchedules && e.Origin.Deliveries > 1
+		return e.Origin.Stream == events.StreamSchedules && e.Origin.Deliveries > 1
 	})
 }
 
-// cameAgain reports whether the event was delivered again to the process that died, which was slow to: a run of that delivery cannot be excluded then.
+// cameAgain reports whether the event was delivered again to the process that died, which was slow to: a run of that
+// delivery cannot be excluded then.
 func cameAgain(heir *dispatcher, outcome string) bool {
 	most := 2
 	if outcome == "return" {
@@ -276,15 +281,15 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 		require.NotEqual(t, "park", outcome+strconv.Itoa(e.Crashes), "neither twin of a parked event counts as crashed")
 		require.False(t, outcome == "once" && step != consumer.StepReplied, "what has a result must not run again")
 		if outcome == "park" && (step == consumer.StepParkStored || step == consumer.StepAcked) {
-			require.Equal(t, consumer.StreamParked, e.Origin.Stream, "what is parked must not run from the event stream too")
+			require.Equal(t, events.StreamParked, e.Origin.Stream, "what is parked must not run from the event stream too")
 		}
 	}
 	if outcome == "dead-told" { // later than this step the process that died may have run it
 		require.True(t, told == 1 || told == 0 && step != consumer.StepDeadStored, "told %d times", told)
 	}
 	gone := outcome == "later" && (step == consumer.StepAcked || step == consumer.StepConfirmed)
-	if len(heir.events()) > 0 && !gone { // else the event had been acked, and nobody is left to remove its record before its time is over
-		kv, err := js.KeyValue(t.Context(), consumer.BucketAttempts)
+	if len(heir.events()) > 0 && !gone { // otherwise the event was acked, and its record expires
+		kv, err := js.KeyValue(t.Context(), events.BucketAttempts)
 		require.NoError(t, err)
 		require.Eventually(t, func() bool {
 			keys, _ := kv.Keys(context.Background())
@@ -296,10 +301,10 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 // ended waits until no event is left anywhere.
 func ended(t testing.TB, js jetstream.JetStream, f *fleet) {
 	t.Helper()
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	eventuallyStored(t, js, consumer.StreamParked, 0)
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamParked, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
 }
 
@@ -308,7 +313,7 @@ func checkEnd(t testing.TB, js jetstream.JetStream, body string, replies []*even
 	t.Helper()
 	failed := strings.Contains(body, "dead") || strings.HasPrefix(body, "malformed")
 	n := 0
-	for _, l := range letters(t, consumer.NewDeadLetters(js, subjects), consumer.Filter{}) {
+	for _, l := range letters(t, deadletter.NewStore(js, subjects), deadletter.Filter{}) {
 		if l.EventID == body {
 			n++
 			require.Equal(t, body, string(l.Body))
@@ -325,7 +330,7 @@ func checkEnd(t testing.TB, js jetstream.JetStream, body string, replies []*even
 	}
 }
 
-// TestCrashesAtRandomSteps has one process after the other die at some step in the middle of many events.
+// TestCrashesAtRandomSteps lets one process after the other die at some step in the middle of many events.
 func TestCrashesAtRandomSteps(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

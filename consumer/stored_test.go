@@ -11,8 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // bytesOf is how many bytes a stream has.
@@ -23,30 +24,31 @@ func bytesOf(t *testing.T, js jetstream.JetStream, stream string) uint64 {
 	return s.CachedInfo().State.Bytes
 }
 
-// An owner whose dead letters take more than is free loses its oldest, and nobody else any.
+// An owner whose dead letters take more than is free loses its oldest. No other owner loses any.
 func TestDeadLettersOfAnOwnerAreBounded(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
 	cfg.DeadLetterBytes = 4 << 20
 	start(t, nc, cfg, &dispatcher{handle: dead, inline: true, forget: true})
-	dl := consumer.NewDeadLetters(js, subjects)
+	dl := deadletter.NewStore(js, subjects)
 	for i := range 5 {
 		publish(t, nc, events.Task, "beta", nats.Header{"Event-Id": {fmt.Sprint("beta", i)}}, "small")
 	}
-	eventuallyStored(t, js, consumer.StreamDead, 5)
+	eventuallyStored(t, js, events.StreamDead, 5)
 	body := strings.Repeat("x", 100<<10)
 	const n = 100 // 10 MB
 	for i := range n {
 		publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {fmt.Sprint("acme", i)}}, body)
 	}
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	require.Eventually(t, func() bool { return bytesOf(t, js, consumer.StreamDead) <= 2<<20 }, patience, 10*time.Millisecond)
-	require.Len(t, letters(t, dl, consumer.Filter{Owner: "beta"}), 5)
-	require.Greater(t, len(letters(t, dl, consumer.Filter{Owner: "acme"})), 5, "it has about half of the stream")
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Eventually(t, func() bool { return bytesOf(t, js, events.StreamDead) <= 2<<20 }, patience, 10*time.Millisecond)
+	require.Len(t, letters(t, dl, deadletter.Filter{Owner: "beta"}), 5)
+	require.Greater(t, len(letters(t, dl, deadletter.Filter{Owner: "acme"})), 5, "it has about half of the stream")
 }
 
-// Results of one owner do not drive out those of another, nor do the parts of its bodies keep others' from being stored.
+// Results of one owner do not displace those of another, and parts of its bodies do not prevent others' from being
+// stored.
 func TestResultsAndBodiesOfAnOwnerAreBounded(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -57,15 +59,15 @@ func TestResultsAndBodiesOfAnOwnerAreBounded(t *testing.T) {
 	publish(t, nc, events.Task, "beta", nats.Header{"Event-Id": {"b"}}, "first")
 	for i := range 200 {
 		publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {fmt.Sprint(i)}}, strings.Repeat("x", 100<<10))
-		eventuallyStored(t, js, consumer.StreamEvents, 0)
+		eventuallyStored(t, js, events.StreamEvents, 0)
 	}
-	require.Eventually(t, func() bool { return bytesOf(t, js, consumer.StreamResults) <= 4<<20 }, patience, 10*time.Millisecond)
-	results, err := js.Stream(t.Context(), consumer.StreamResults)
+	require.Eventually(t, func() bool { return bytesOf(t, js, events.StreamResults) <= 4<<20 }, patience, 10*time.Millisecond)
+	results, err := js.Stream(t.Context(), events.StreamResults)
 	require.NoError(t, err)
 	_, err = results.GetMsg(t.Context(), 1, jetstream.WithGetMsgSubject(subjects.ResultOwner("beta")))
 	require.NoError(t, err, "beta's result is there")
 
-	// Parts that their owner publishes itself, of which it cannot make believe that they are small.
+	// Parts that their owner publishes itself. It cannot pretend that they are small.
 	_, err = js.Publish(t.Context(), subjects.BodyPart("beta", "id", 0), []byte("part"))
 	require.NoError(t, err)
 	hostile := nats.Header{"Nats-Msg-Size": {"1"}}
@@ -75,22 +77,23 @@ func TestResultsAndBodiesOfAnOwnerAreBounded(t *testing.T) {
 			require.ErrorContains(t, err, "maximum bytes")
 		}
 	}
-	require.Eventually(t, func() bool { return bytesOf(t, js, consumer.StreamBodies) <= 32<<20 }, patience, 10*time.Millisecond)
-	parts, err := js.Stream(t.Context(), consumer.StreamBodies)
+	require.Eventually(t, func() bool { return bytesOf(t, js, events.StreamBodies) <= 32<<20 }, patience, 10*time.Millisecond)
+	parts, err := js.Stream(t.Context(), events.StreamBodies)
 	require.NoError(t, err)
 	_, err = parts.GetMsg(t.Context(), 1, jetstream.WithGetMsgSubject(subjects.BodyOwner("beta")))
 	require.NoError(t, err)
 }
 
-// An owner whose events wait may have as many bytes of them stored by calls and sends as are free. Others' are stored all the while.
+// An owner whose events wait may have as many bytes of them stored by calls and sends as are free. Others' are stored
+// all the while.
 func TestStoredShareOfTheDoor(t *testing.T) {
 	nc := connect(t)
 	cfg := testConfig()
 	cfg.MaxBytes = 8 << 20
 	js := jetStream(t, nc)
-	slow := func(e *events.Event) (events.Settlement, bool) {
+	slow := func(e *events.Event) (lifecycle.Settlement, bool) {
 		if e.Owner == "acme" {
-			return events.Settlement{}, false // it never ends
+			return lifecycle.Settlement{}, false // it never ends
 		}
 		return echo(e)
 	}
@@ -111,17 +114,17 @@ func TestStoredShareOfTheDoor(t *testing.T) {
 	}
 	require.Positive(t, refused)
 	require.Nil(t, call(t, nc, "beta", "x").Failure)
-	require.Less(t, bytesOf(t, js, consumer.StreamEvents), uint64(6<<20))
+	require.Less(t, bytesOf(t, js, events.StreamEvents), uint64(6<<20))
 	require.NoError(t, f.Storage())
 }
 
-// Owners that take all they can together, with the smallest events, and processes that begin anew, leave room all the same.
+// Owners that together take all they can, with the smallest events, still leave room, also when processes restart.
 func TestStoredSharesOfManyOwners(t *testing.T) {
 	nc := connect(t)
 	cfg := testConfig()
 	cfg.MaxBytes = 8 << 20
 	js := jetStream(t, nc)
-	busy := func(e *events.Event) (events.Settlement, bool) {
+	busy := func(e *events.Event) (lifecycle.Settlement, bool) {
 		if e.Owner != "beta" {
 			return park(e)
 		}
@@ -139,13 +142,13 @@ func TestStoredSharesOfManyOwners(t *testing.T) {
 			}
 		}
 		require.Nil(t, call(t, nc, "beta", strings.Repeat("x", 100<<10)).Failure)
-		t.Logf("%d bytes of events, %d parked", bytesOf(t, js, consumer.StreamEvents), bytesOf(t, js, consumer.StreamParked))
+		t.Logf("%d bytes of events, %d parked", bytesOf(t, js, events.StreamEvents), bytesOf(t, js, events.StreamParked))
 		f.halt()
 		g.halt()
 	}
 }
 
-// A process says what cannot be stored, and why, and that it can again.
+// A process reports what cannot be stored, and why, and when it can be stored again.
 func TestStorageThatIsUsedUpIsTold(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -162,7 +165,7 @@ func TestStorageThatIsUsedUpIsTold(t *testing.T) {
 	require.ErrorContains(t, f.Storage(), "storage: PINWHEEL_EVENTS is full")
 	require.NotEmpty(t, f.Stats().Storage)
 	require.NoError(t, f.Ready(), "it takes events all the same")
-	events, err := js.Stream(t.Context(), consumer.StreamEvents)
+	events, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	require.NoError(t, events.Purge(t.Context()))
 	require.Eventually(t, func() bool { return f.Storage() == nil }, patience, 10*time.Millisecond)

@@ -16,7 +16,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
 )
 
-// A server that is killed may know of an ack and have the message again; if nothing else comes the stream would keep it for good.
+// A server that is killed may count an ack and still have the message. If no other message comes, the stream would keep
+// it forever.
 func TestAckedMessagesThatComeBackAreSwept(t *testing.T) {
 	dir := t.TempDir()
 	open := func() (*nats.Conn, jetstream.JetStream, func()) {
@@ -34,13 +35,13 @@ func TestAckedMessagesThatComeBackAreSwept(t *testing.T) {
 		publish(t, nc, events.Task, fmt.Sprintf("o%d", i%5), nil, "x")
 	}
 	stop()
-	msgs := messagesOf(t, dir, consumer.StreamEvents)
+	msgs := messagesOf(t, dir, events.StreamEvents)
 	require.NoError(t, os.CopyFS(dir+"-then", os.DirFS(msgs)))
 	t.Cleanup(func() { _ = os.RemoveAll(dir + "-then") })
 
 	nc, js, stop = open()
 	f := start(t, nc, cfg, &dispatcher{handle: ack})
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)
 	f.stop()
 	stop()
@@ -48,16 +49,16 @@ func TestAckedMessagesThatComeBackAreSwept(t *testing.T) {
 	require.NoError(t, os.Rename(dir+"-then", msgs))
 
 	nc, js, _ = open()
-	s, err := js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	require.EqualValues(t, n+1, s.CachedInfo().State.Msgs, "they are there again")
 	again := &dispatcher{handle: ack}
 	start(t, nc, cfg, again)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Empty(t, again.events(), "none runs again")
 }
 
-// messagesOf is where a server with this directory keeps what a stream has.
+// messagesOf is the directory in which a server with this directory keeps the messages of a stream.
 func messagesOf(t *testing.T, dir, stream string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "*", "*", "streams", stream, "msgs"))

@@ -8,13 +8,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assets"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// To ask a cluster whether a redelivered event is parked does no harm to the stream of parked events, and is answered.
+// Asking a cluster whether a redelivered event is parked does no harm to the stream of parked events, and is answered.
 func TestAskingAClusterForTwinsDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -48,15 +47,15 @@ func TestAskingAClusterForTwinsDoesNoHarm(t *testing.T) {
 		if err != nil || s.CachedInfo().Cluster.Leader == "" {
 			return false
 		}
-		n, err := assets.Count(t.Context(), js, stream, pin)
+		n, err := resources.Count(t.Context(), js, stream, pin)
 		return err == nil && n == 0
 	}
 	require.Eventually(t, func() bool {
-		return empty(consumer.StreamEvents, subjects.Pin()) && empty(consumer.StreamParked, subjects.ParkedPin())
+		return empty(events.StreamEvents, subjects.Anchor()) && empty(events.StreamParked, subjects.ParkedAnchor())
 	}, clusterPatience, 20*time.Millisecond)
 	require.Len(t, second.events(), 2)
 	for _, e := range second.events() {
-		require.Equal(t, string(e.Body) == "parked", e.Origin.Stream == consumer.StreamParked, "%s came from %s", e.Body, e.Origin.Stream)
+		require.Equal(t, string(e.Body) == "parked", e.Origin.Stream == events.StreamParked, "%s came from %s", e.Body, e.Origin.Stream)
 	}
 	_, err := js.Publish(t.Context(), "pinwheel.parked.task.acme.w", nil, jetstream.WithMsgID("afterwards"))
 	require.NoError(t, err, "the stream still takes what is to be parked")

@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -19,11 +18,11 @@ func unscheduled(t *testing.T, m *nats.Msg) (a events.Unscheduled) {
 	return a
 }
 
-// What an owner asks of JetStream by cancelling is bounded, and takes nothing of what others may.
+// The work that an owner causes in JetStream by cancelling is limited, and does not reduce other owners' limits.
 func TestCancellationsOfDelayedEventsAreBounded(t *testing.T) {
 	nc := connect(t)
 	start(t, nc, testConfig(), &dispatcher{handle: ack})
-	for range 1000 { // nobody waits for their answers: they may be JetStream's own
+	for range 1000 { // no client waits for their answers: they may be JetStream's own
 		require.NoError(t, nc.Publish(subjects.Unschedule("beta", "w"), []byte("x")))
 	}
 	to, sub := inbox(t, nc)
@@ -60,17 +59,17 @@ func TestManyEventsOfOneIDHoldUpNobody(t *testing.T) {
 		publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {"same"}, "Deliver-After": {"1h"}}, "")
 	}
 	publish(t, nc, events.Task, "beta", nats.Header{"Event-Id": {"one"}, "Deliver-After": {"1h"}}, "")
-	eventuallyStored(t, js, consumer.StreamSchedules, n+1)
+	eventuallyStored(t, js, events.StreamSchedules, n+1)
 	to, sub := inbox(t, nc)
 	require.NoError(t, nc.PublishRequest(subjects.Unschedule("acme", "w"), to, []byte("same")))
 	m, err := nc.Request(subjects.Unschedule("beta", "w"), []byte("one"), patience)
 	require.NoError(t, err)
 	require.Equal(t, events.Unscheduled{Cancelled: 1}, unscheduled(t, m))
-	require.Positive(t, stored(t, js, consumer.StreamSchedules), "acme's are not through: beta did not wait for them")
+	require.Positive(t, stored(t, js, events.StreamSchedules), "acme's are not through: beta did not wait for them")
 	m, err = sub.NextMsg(patience)
 	require.NoError(t, err)
 	require.Equal(t, events.Unscheduled{Cancelled: n}, unscheduled(t, m))
-	eventuallyStored(t, js, consumer.StreamSchedules, 0)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
 }
 
 // Requests that are under way when a process drains are answered.
@@ -81,12 +80,12 @@ func TestCancellationsEndWithTheProcess(t *testing.T) {
 	for range 300 {
 		publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {"same"}, "Deliver-After": {"1h"}}, "")
 	}
-	eventuallyStored(t, js, consumer.StreamSchedules, 300)
+	eventuallyStored(t, js, events.StreamSchedules, 300)
 	to, sub := inbox(t, nc)
 	for range 3 {
 		require.NoError(t, nc.PublishRequest(subjects.Unschedule("acme", "w"), to, []byte("same")))
 	}
-	require.Eventually(t, func() bool { return stored(t, js, consumer.StreamSchedules) < 300 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return stored(t, js, events.StreamSchedules) < 300 }, patience, time.Millisecond)
 	f.stop()
 	for range 3 {
 		_, err := sub.NextMsg(patience)

@@ -10,12 +10,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// Who has as many events waiting as it may gets a clear end of those that come then, and room again when they are gone. Others are not held up,
-// and retries are not lost.
+// An owner that has the maximum number of events waiting gets a clear failure for further ones, and room again when the
+// others are gone. Other owners are not delayed, and retries are not lost.
 func TestWaitingEventsOfAnOwnerAreBounded(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -27,7 +29,7 @@ func TestWaitingEventsOfAnOwnerAreBounded(t *testing.T) {
 		publish(t, nc, events.Task, owner, nats.Header{events.HeaderDeliverAfter: {"1h"}}, body)
 	}
 	letters := func(owner string) (n int) {
-		for l, err := range consumer.NewDeadLetters(js, subjects).List(t.Context(), consumer.Filter{Owner: owner}) {
+		for l, err := range deadletter.NewStore(js, subjects).List(t.Context(), deadletter.Filter{Owner: owner}) {
 			require.NoError(t, err)
 			require.Equal(t, events.ReasonRate, l.Failure.Reason)
 			require.Contains(t, l.Failure.Message, "40 events of owner acme")
@@ -41,9 +43,9 @@ func TestWaitingEventsOfAnOwnerAreBounded(t *testing.T) {
 		sent++
 		return letters("acme") >= 20
 	}, patience, time.Millisecond)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	waiting := func(owner string) (n int) {
-		for _, err := range consumer.NewSchedules(js, subjects).Waiting(t.Context(), owner, "") {
+		for _, err := range schedule.NewStore(js, subjects).Waiting(t.Context(), owner, "") {
 			require.NoError(t, err)
 			n++
 		}
@@ -61,13 +63,13 @@ func TestWaitingEventsOfAnOwnerAreBounded(t *testing.T) {
 	require.Eventually(t, func() bool { return f.Stats().Waiting == 1 }, patience, time.Millisecond, "its retry waits in the process")
 	require.Eventually(t, func() bool { return len(d.events()) == 2 }, patience, time.Millisecond)
 
-	s, err := js.Stream(t.Context(), consumer.StreamSchedules)
+	s, err := js.Stream(t.Context(), events.StreamSchedules)
 	require.NoError(t, err)
 	require.NoError(t, s.Purge(t.Context(), jetstream.WithPurgeSubject(subjects.WaitingEvents("acme", "", ""))))
 	require.Eventually(t, func() bool { delayed("acme", "again"); return waiting("acme") >= 5 }, patience, 20*time.Millisecond)
 }
 
-// However few its events are, an owner may have no more bytes of them waiting than are free.
+// However few events an owner has waiting, it may not have more bytes waiting than are free.
 func TestWaitingBytesOfAnOwnerAreBounded(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -75,7 +77,7 @@ func TestWaitingBytesOfAnOwnerAreBounded(t *testing.T) {
 	cfg.MaxBytes, cfg.OwnerMaxWaiting = 4<<20, 0
 	start(t, nc, cfg, &dispatcher{handle: ack})
 	refused := func(owner string) (n int) {
-		for l, err := range consumer.NewDeadLetters(js, subjects).List(t.Context(), consumer.Filter{Owner: owner}) {
+		for l, err := range deadletter.NewStore(js, subjects).List(t.Context(), deadletter.Filter{Owner: owner}) {
 			require.NoError(t, err)
 			require.Equal(t, events.ReasonRate, l.Failure.Reason)
 			require.Contains(t, l.Failure.Message, "bytes of events of owner acme wait for their time already")
@@ -91,38 +93,39 @@ func TestWaitingBytesOfAnOwnerAreBounded(t *testing.T) {
 		delayed("acme", 100<<10)
 		return refused("acme") >= 5
 	}, patience, time.Millisecond)
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
-	require.Less(t, bytesOf(t, js, consumer.StreamSchedules), uint64(4<<20))
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Less(t, bytesOf(t, js, events.StreamSchedules), uint64(4<<20))
 	for range 5 {
 		delayed("bob", 100)
 	}
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Zero(t, refused("bob"))
 }
 
-// An owner that may have no more events waiting, neither in the process nor in JetStream, has a failed one end at once.
+// When an owner may have no more events waiting, neither in the process nor in JetStream, its failed event ends at
+// once.
 func TestRetryForWhichThereIsNoRoom(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
 	cfg.OwnerMaxWaiting = 20
-	d := &dispatcher{forget: true, handle: func(e *events.Event) (events.Settlement, bool) {
-		return events.Settlement{Event: e, Outcome: events.Outcome{
-			Verdict: events.Retry, Delay: time.Hour, Version: "1-a", Failure: events.Fail(events.ReasonException, "boom"), OnDead: &events.DeadHook{Subject: "_INBOX.told"},
+	d := &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
+			Verdict: lifecycle.Retry, Delay: time.Hour, Version: "1-a", Failure: events.Fail(events.ReasonException, "boom"), OnDead: &events.DeadHook{Subject: "_INBOX.told"},
 		}}, true
 	}}
 	start(t, nc, cfg, d)
 	told, err := nc.SubscribeSync("_INBOX.told")
 	require.NoError(t, err)
-	dl, n := consumer.NewDeadLetters(js, subjects), 0
+	dl, n := deadletter.NewStore(js, subjects), 0
 	require.Eventually(t, func() bool {
 		for range 20 {
 			n++
 			publish(t, nc, events.Task, "acme", nil, "x")
 		}
-		return len(letters(t, dl, consumer.Filter{Owner: "acme"})) >= 40
+		return len(letters(t, dl, deadletter.Filter{Owner: "acme"})) >= 40
 	}, patience, time.Millisecond)
-	all := letters(t, dl, consumer.Filter{})
+	all := letters(t, dl, deadletter.Filter{})
 	require.Equal(t, events.ReasonException, all[0].Failure.Reason)
 	require.Contains(t, all[0].Failure.Message, "boom; not run again: ")
 	require.Contains(t, all[0].Failure.Message, "of owner acme, or about as many, wait for their time already")
@@ -132,14 +135,14 @@ func TestRetryForWhichThereIsNoRoom(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A publisher may say of its events that they are replays; what is noted of those does not grow without bound.
+// A publisher may claim that its events are replays. The number of their records is limited.
 func TestClaimsOfAnOwnerAreBounded(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	kv := func() int {
-		s, err := js.Stream(t.Context(), "KV_"+consumer.BucketAttempts)
+		s, err := js.Stream(t.Context(), "KV_"+events.BucketAttempts)
 		require.NoError(t, err)
-		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter("$KV."+consumer.BucketAttempts+".replay.>"))
+		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter("$KV."+events.BucketAttempts+".replay.>"))
 		require.NoError(t, err)
 		return len(info.State.Subjects)
 	}
@@ -152,6 +155,6 @@ func TestClaimsOfAnOwnerAreBounded(t *testing.T) {
 		require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"), Header: nats.Header{"Dead-Replay": {fmt.Sprintf("%032x.1.nonce", i)}}}))
 	}
 	publish(t, nc, events.Task, "acme", nil, "x")
-	eventuallyStored(t, js, consumer.StreamEvents, 0)
+	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Eventually(t, func() bool { m := kv(); return m > 10_000 && m < 11_100 }, patience, 10*time.Millisecond)
 }

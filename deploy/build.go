@@ -11,37 +11,41 @@ import (
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// MaxBundle is the largest bundle, in bytes of code.
+// MaxBundle is the largest bundle, bytes of code.
 const MaxBundle = 10 << 20
 
 // extensions are the file name extensions of sources.
 var extensions = []string{".js", ".mjs", ".ts", ".mts", ".jsx", ".tsx"}
 
-// IsSource reports whether path has the extension of a source file: .js, .mjs, .ts, .mts, .jsx or .tsx, and no .d.ts.
+// IsSource reports whether path has the extension of a source file: .js, .mjs, .ts, .mts, .jsx or .tsx, but not .d.ts.
 func IsSource(path string) bool {
 	return slices.Contains(extensions, filepath.Ext(path)) &&
 		!strings.HasSuffix(path, ".d.ts") && !strings.HasSuffix(path, ".d.mts")
 }
 
-// Bundle is a source file with everything it imports, as one ES module, and its manifest.
+// Bundle is a source file with all its imports, as one ES module, and its manifest.
 type Bundle struct {
 	Code      string // ES2024 module without imports, ASCII
-	File      string // what stacks call the code: the source's base name with .js
-	SourceMap []byte // version 3 JSON with the sources' text; names are relative to the source's directory
+	File      string // its name in stack traces: the source's base name with .js
+	SourceMap []byte // version 3 JSON with the text of the sources; names are relative to the source's directory
 
-	Manifest Manifest
-	Inputs   []string     // absolute paths of all files that went in, the manifest's too, whether it exists or not
-	Warnings []Diagnostic // what esbuild thinks is a mistake, though it bundles
+	events.Spec // what the manifest and the magic comments say
+
+	Inputs   []string     // absolute paths of all files of the bundle, and of the manifest even if it does not exist
+	Warnings []Diagnostic // likely mistakes that esbuild found
 }
 
-// Build bundles the source file at path and reads the manifest next to it. The error is a
-// *SourceError when the author has something to mend. path is used as given in messages.
+// Build bundles the source file at path and reads the manifest next to it. The error is a *SourceError when the author
+// must correct something. Messages have path as it is given.
 //
-// Files are read from the project of the source only, or, if there are any, from roots, directories: whatever is imported, named by a configuration, or
-// linked. The project is the nearest directory from the source's upwards that has a package.json, or the root of the workspaces around that; without
-// one, the source's directory. Packages are taken from node_modules in it and above it.
+// Build reads files only from the project of the source or, if roots are given, from these directories. The same holds
+// for files that are imported, named by a configuration, or linked. The project is the nearest directory upwards from
+// the source that has a package.json, or the root of the workspaces around it. Without a package.json, it is the
+// directory of the source. Packages come from node_modules in the project and above it.
 func Build(ctx context.Context, path string, roots ...string) (*Bundle, error) {
 	if !IsSource(path) {
 		return nil, fmt.Errorf("%s: a worker is a file that ends in one of %s", path, strings.Join(extensions, " "))
@@ -58,7 +62,7 @@ func Build(ctx context.Context, path string, roots ...string) (*Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read worker %s: %w", path, err)
 	}
-	manifest, manifestErr := readManifest(project, path, source)
+	spec, manifestErr := readManifest(project, path, source)
 	if err := project.checkConfigs(); err != nil {
 		return nil, err
 	}
@@ -66,12 +70,12 @@ func Build(ctx context.Context, path string, roots ...string) (*Bundle, error) {
 	if err := joinSourceErrors(err, manifestErr); err != nil {
 		return nil, err
 	}
-	b.Manifest = manifest
+	b.Spec = spec
 	b.Inputs = append(b.Inputs, manifestPath(abs))
 	return b, nil
 }
 
-// joinSourceErrors makes one list of what several steps found wrong; an error that is about anything else wins.
+// joinSourceErrors makes one list of the faults that several steps found. An error of another kind is returned instead.
 func joinSourceErrors(errs ...error) error {
 	joined := &SourceError{}
 	for _, err := range errs {
@@ -139,15 +143,16 @@ func buildOptions(p *project, abs string) api.BuildOptions {
 	return api.BuildOptions{
 		EntryPoints: []string{abs}, AbsWorkingDir: dir, Outfile: filepath.Join(dir, baseName(abs)+".js"),
 		Bundle: true, Metafile: true, Format: api.FormatESModule, Target: api.ES2024,
-		// What an npm package offers to a browser or to other worker runtimes fits us best. Only with this platform esbuild also follows
-		// the maps of files that packages have for browsers ("browser": {"./node.js": "./web.js", "fs": false}).
+		// The files of an npm package for browsers and for other worker runtimes fit best. Only with this platform
+		// esbuild also follows the maps of files that packages have for browsers ("browser": {"./node.js": "./web.js",
+		// "fs": false}).
 		Platform: api.PlatformBrowser, TreeShaking: api.TreeShakingTrue,
 		MainFields: []string{"browser", "module", "main"},
 		Conditions: []string{"workerd", "worker", "browser"},
-		// Names stay as written (no minify), so KeepNames would only add a call to every function.
-		// Output is ASCII (the default), which V8 keeps in one byte a character.
+		// Names stay as written, because nothing is minified. KeepNames would only add a call to every function. The
+		// output is ASCII (the default), which V8 keeps in one byte per character.
 		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentInclude, LegalComments: api.LegalCommentsNone,
-		// Bundlers define it, and many packages do not load without it.
+		// Bundlers define this, and many packages do not load without it.
 		Define: map[string]string{"process.env.NODE_ENV": `"production"`},
 		Loader: map[string]api.Loader{
 			".css": api.LoaderText, ".html": api.LoaderText, ".md": api.LoaderText, ".csv": api.LoaderText, ".sql": api.LoaderText,
@@ -156,7 +161,7 @@ func buildOptions(p *project, abs string) api.BuildOptions {
 	}
 }
 
-// refuseImports refuses what esbuild would leave in the code to be imported at run time, where nothing can be.
+// refuseImports refuses imports that esbuild would leave in the code. A worker cannot import at run time.
 func refuseImports() api.Plugin {
 	refuse := func(text, note string) func(api.OnResolveArgs) (api.OnResolveResult, error) {
 		return func(a api.OnResolveArgs) (api.OnResolveResult, error) {
@@ -168,12 +173,12 @@ func refuseImports() api.Plugin {
 		b.OnResolve(api.OnResolveOptions{Filter: `^(https?:)?//`},
 			refuse("import of %q: a worker cannot import from a URL", "download the module, or install its npm package, and import that"))
 		b.OnResolve(api.OnResolveOptions{Filter: `\.wasm(\?.*)?$`},
-			refuse("import of %q: a worker has no WebAssembly, since nothing bounds the memory that a module of it takes",
+			refuse("import of %q: a worker has no WebAssembly, because nothing limits the memory of a WebAssembly module",
 				"use JavaScript that does the same: many packages have it as a separate entry or as another package"))
 	}}
 }
 
-// metafile is the part of esbuild's description of a build that we read.
+// metafile is the part of esbuild's description of a build that is read here.
 type metafile struct {
 	Inputs map[string]struct {
 		Bytes int `json:"bytes"`
@@ -188,7 +193,7 @@ func parseMetafile(text string) (*metafile, error) {
 	return m, nil
 }
 
-// inputs are the absolute paths of the input files. Names with a namespace ("data:…") are no files.
+// inputs are the absolute paths of the input files. Names with a namespace ("data:…") are not files.
 func (m *metafile) inputs(dir string) []string {
 	paths := make([]string, 0, len(m.Inputs)+1)
 	for name := range m.Inputs {
@@ -217,7 +222,7 @@ func (m *metafile) largest(n int) string {
 	return strings.Join(names[:min(n, len(names))], ", ")
 }
 
-// baseName is the file's name without directory and extension: the worker's name unless another is given.
+// baseName is the file's name without directory and extension. It is the default name of the worker.
 func baseName(path string) string {
 	base := filepath.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))

@@ -34,14 +34,15 @@ func refused(t *testing.T, path string) []deploy.Diagnostic {
 }
 
 func TestBuildTypeScriptWithImports(t *testing.T) {
+	t.Parallel()
 	b, err := deploy.Build(t.Context(), "testdata/hello.ts")
 	require.NoError(t, err)
 	require.Equal(t, "hello.js", b.File)
-	require.Equal(t, events.Pinned, b.Manifest.Mode)
+	require.Equal(t, events.Pinned, b.Mode)
 	require.Contains(t, b.Code, "name.trim()")
 	require.NotContains(t, b.Code, "interface")
 	require.NotContains(t, b.Code, "import ")
-	require.NotContains(t, b.Code, "unused", "what nobody uses is shaken off")
+	require.NotContains(t, b.Code, "unused", "unused code is removed")
 	require.Empty(t, b.Warnings)
 
 	abs := func(p string) string { a, err := filepath.Abs(p); require.NoError(t, err); return a }
@@ -62,6 +63,7 @@ func TestBuildTypeScriptWithImports(t *testing.T) {
 }
 
 func TestBuildTakesPackagesFromNodeModules(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir+"/node_modules/shapes/package.json",
 		`{"name":"shapes","version":"1.0.0","exports":{".":{"node":"./node.js","worker":"./worker.js","default":"./node.js"}}}`)
@@ -81,8 +83,10 @@ func TestBuildTakesPackagesFromNodeModules(t *testing.T) {
 	require.Len(t, b.Inputs, 5)
 }
 
-// The maps of files that packages have for browsers are followed: a file for another, a package for another, and nothing for a module of Node.
+// The maps of files that packages have for browsers are followed: a file for another, a package for another, and
+// nothing for a module of Node.
 func TestBuildFollowsBrowserMaps(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pkg := filepath.Join(dir, "node_modules", "sdk")
 	write(t, filepath.Join(pkg, "package.json"), `{"name": "sdk", "main": "index.js", "browser": {"./node.js": "./web.js", "only-node": "only-web", "fs": false, "node:http": false}}`)
@@ -103,6 +107,7 @@ func TestBuildFollowsBrowserMaps(t *testing.T) {
 }
 
 func TestBuildKeepsTopLevelAwait(t *testing.T) {
+	t.Parallel()
 	b, err := deploy.Build(t.Context(), "testdata/tla.mjs")
 	require.NoError(t, err)
 	require.Contains(t, b.Code, "await Promise.resolve")
@@ -110,6 +115,7 @@ func TestBuildKeepsTopLevelAwait(t *testing.T) {
 }
 
 func TestBuildIsReproducible(t *testing.T) {
+	t.Parallel()
 	hash := func(dir string) string {
 		write(t, dir+"/lib/greet.ts", "export const greet = (n: string) => n;")
 		b, err := deploy.Build(t.Context(), write(t, dir+"/w.ts", `import { greet } from "./lib/greet"; export default { task: greet };`))
@@ -122,6 +128,7 @@ func TestBuildIsReproducible(t *testing.T) {
 }
 
 func TestBuildNamesTheSyntaxError(t *testing.T) {
+	t.Parallel()
 	ds := refused(t, "testdata/syntax.js")
 	require.Len(t, ds, 1)
 	require.Equal(t, "testdata/syntax.js:2:36: Expected \")\" but found \"oops\"\n"+
@@ -130,6 +137,7 @@ func TestBuildNamesTheSyntaxError(t *testing.T) {
 }
 
 func TestBuildListsEveryImportThatCannotBe(t *testing.T) {
+	t.Parallel()
 	ds := refused(t, "testdata/imports.ts")
 	texts := make([]string, len(ds))
 	for i, d := range ds {
@@ -148,6 +156,7 @@ func TestBuildListsEveryImportThatCannotBe(t *testing.T) {
 }
 
 func TestBuildRefusesWhatIsNoSource(t *testing.T) {
+	t.Parallel()
 	_, err := deploy.Build(t.Context(), "testdata")
 	require.EqualError(t, err, "testdata: a worker is a file that ends in one of .js .mjs .ts .mts .jsx .tsx")
 	_, err = deploy.Build(t.Context(), "testdata/gone.js")
@@ -156,6 +165,7 @@ func TestBuildRefusesWhatIsNoSource(t *testing.T) {
 }
 
 func TestBuildRefusesABundleThatIsTooLarge(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir+"/data.js", "export default '"+strings.Repeat("x", deploy.MaxBundle)+"';")
 	_, err := deploy.Build(t.Context(), write(t, dir+"/big.js", `import d from "./data.js"; export default { task: () => d };`))
@@ -163,6 +173,7 @@ func TestBuildRefusesABundleThatIsTooLarge(t *testing.T) {
 }
 
 func TestBuildStopsWithItsContext(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := deploy.Build(ctx, "testdata/hello.ts")
@@ -170,6 +181,7 @@ func TestBuildStopsWithItsContext(t *testing.T) {
 }
 
 func TestBuildListsFaultsOfSourceAndManifestTogether(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir+"/w.pinwheel.json", `{"var": {}}`)
 	path := write(t, dir+"/w.js", "let a a;")
@@ -180,6 +192,7 @@ func TestBuildListsFaultsOfSourceAndManifestTogether(t *testing.T) {
 }
 
 func TestMagicComment(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for source, want := range map[string]string{
 		"// @mode pinned\nexport default {};":                                     "",

@@ -9,9 +9,9 @@ import (
 //go:embed builtin/async_hooks.js
 var asyncHooks string
 
-// builtins gives the modules of Node that a worker may import; they are put into the bundle like any other.
+// builtins provides the modules of Node that a worker may import. They are bundled like any other module.
 func builtins() api.Plugin {
-	const space = "node" // as in node:async_hooks, which messages call it
+	const space = "node" // as in node:async_hooks: messages use this name
 	return api.Plugin{Name: "pinwheel builtins", Setup: func(b api.PluginBuild) {
 		b.OnResolve(api.OnResolveOptions{Filter: `^(node:)?async_hooks$`}, func(api.OnResolveArgs) (api.OnResolveResult, error) {
 			return api.OnResolveResult{Path: "async_hooks", Namespace: space, SideEffects: api.SideEffectsFalse}, nil

@@ -9,6 +9,7 @@ import (
 )
 
 func TestBuildGivesAsyncHooks(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"node:async_hooks", "async_hooks"} {
 		dir := t.TempDir()
 		b, err := deploy.Build(t.Context(), write(t, dir+"/app.js",
@@ -23,6 +24,7 @@ func TestBuildGivesAsyncHooks(t *testing.T) {
 }
 
 func TestBuildSaysWhatAsyncHooksLacks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, err := deploy.Build(t.Context(), write(t, dir+"/app.js", `import { createHook } from "node:async_hooks"; export default { task: createHook };`))
 	require.ErrorContains(t, err, `No matching export in "node:async_hooks" for import "createHook"`)

@@ -4,26 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/sourcemap"
 )
 
-// Checker loads a worker's module in a real isolate and says which handlers it has. An error that
-// is the author's is a *events.Failure with a stack in the author's files; the context's error is
-// for a check that could not be made.
+// Checker loads a worker's module in a real isolate and reports which handlers it has. A fault in the module is an
+// *events.Failure with a stack in the author's files. The error of the context means that there was no check.
 type Checker interface {
 	Check(ctx context.Context, w *events.Worker) ([]events.Kind, error)
 }
 
-// RefusedError says that a worker was not deployed because its module does not load or has no handler.
+// RefusedError says that a worker was not deployed because its module does not load or lacks a handler.
 type RefusedError struct {
 	Target  string // "owner/name"
 	Failure *events.Failure
 }
 
-// Error is the failure with its stack: the first frame is where.
+// Error is the failure with its stack. The first frame is the place of the fault.
 func (e *RefusedError) Error() string {
 	text := e.Target + " is refused: " + e.Failure.Message
 	if stack := strings.TrimRight(e.Failure.Stack, "\n"); stack != "" {
@@ -35,12 +35,12 @@ func (e *RefusedError) Error() string {
 // Unwrap is the failure.
 func (e *RefusedError) Unwrap() error { return e.Failure }
 
-// load asks check for the worker's handlers. It gets a copy, so that it may keep it.
+// load asks check for the worker's handlers. check gets a copy of the worker, which it may keep.
 func load(ctx context.Context, w events.Worker, check Checker) ([]events.Kind, error) {
 	kinds, err := check.Check(ctx, &w)
 	var failure *events.Failure
 	if errors.As(err, &failure) && failure.Reason == events.ReasonNoHandler && failure.Stack == "" {
-		kinds, err = nil, nil // where handlers were looked for is known here
+		kinds, err = nil, nil // handlerPosition is a better place
 	}
 	switch {
 	case errors.As(err, &failure):
@@ -55,7 +55,16 @@ func load(ctx context.Context, w events.Worker, check Checker) ([]events.Kind, e
 	return kinds, nil
 }
 
-// handlerPosition is where handlers are looked for: what the module exports, or else its beginning.
+// checkScheduled refuses schedules without a scheduled handler.
+func checkScheduled(w *events.Worker) error {
+	if len(w.Schedules) == 0 || slices.Contains(w.Handlers, events.Scheduled) {
+		return nil
+	}
+	return &RefusedError{w.Target(), events.NewFailure(events.ReasonNoHandler,
+		"the manifest has schedules, and the module has no scheduled handler", "    at "+handlerPosition(w))}
+}
+
+// handlerPosition is where handlers are expected: the default export of the module, or else its beginning.
 func handlerPosition(w *events.Worker) string {
 	m, err := sourcemap.Parse(w.SourceMap)
 	if err != nil {
@@ -72,7 +81,7 @@ func handlerPosition(w *events.Worker) string {
 			}
 		}
 	}
-	// The source stands last in its bundle.
+	// The source comes last in its bundle.
 	for i := len(lines); i > 0; i-- {
 		if p, ok := m.Position(i, 1); ok {
 			return p.File + ":1:1"
@@ -81,7 +90,7 @@ func handlerPosition(w *events.Worker) string {
 	return w.File + ":1:1"
 }
 
-// defaultExport finds NAME in esbuild's "export { NAME as default };", which stands at the end.
+// defaultExport finds NAME in esbuild's "export { NAME as default };", which comes at the end.
 func defaultExport(code string) string {
 	i := strings.LastIndex(code, "\nexport {")
 	if i < 0 {

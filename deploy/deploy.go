@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,29 +13,29 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Request says what to deploy as what.
+// Request says what to deploy, and as which worker.
 type Request struct {
 	Owner string
-	// Name of the worker. Empty: the source file's base name.
+	// Name of the worker. Empty: the base name of the source file.
 	Name string
-	// Path of the source file; or Bundle, when it is built already.
+	// Path of the source file, or a Bundle that is built already.
 	Path   string
 	Bundle *Bundle
-	// Roots are the directories from which files are read for Path; none: its project, as Build has it.
+	// Roots are the directories from which files are read for Path. None: its project (see Build).
 	Roots []string
-	// Vars and Queues are added to the manifest's, and win.
-	Vars, Queues map[string]string
-	// Policy is the owner's: a worker that asks for more than it allows is refused.
+	// Bindings are added to those of the manifest, and replace them.
+	events.Bindings
+	// Policy of the owner: a worker that asks for more than it allows is refused.
 	Policy events.Policy
 }
 
-// conflictTries is how often a deploy that another one overtook is tried again.
+// conflictTries is the most retries of a deploy because another deploy was faster.
 const conflictTries = 20
 
-// Deploy bundles, checks and stores a worker, so that every process that watches activates it. It returns the active
-// version; changed is false when it had the same code and manifest already, and nothing was stored.
+// Deploy bundles, checks and stores a worker, so that each process that watches activates it. It returns the active
+// version. changed is false when the active version has the same code and manifest already, so that nothing was stored.
 //
-// The error is a *SourceError or a *RefusedError when the author has something to mend.
+// The error is a *SourceError or a *RefusedError when the author must correct something.
 func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (w *events.Worker, changed bool, err error) {
 	w, changed, err = s.deploy(ctx, req, check)
 	result := "unchanged"
@@ -67,7 +66,7 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (*events
 			return nil, false, err
 		}
 		if active := kept.active(); active != nil && active.Hash == w.Hash {
-			// Damaged code is mended by storing it again.
+			// Damaged code is repaired by storing it again.
 			if current, err := s.complete(ctx, active); !errors.Is(err, errDamaged) {
 				return current, false, err
 			}
@@ -83,7 +82,7 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (*events
 			if w.Handlers, err = load(ctx, *w, check); err != nil {
 				return nil, false, err
 			}
-			if err = checkTicked(w); err != nil {
+			if err = checkScheduled(w); err != nil {
 				return nil, false, err
 			}
 			checked = true
@@ -98,7 +97,7 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (*events
 	}
 }
 
-// newWorker builds what req asks for. It has no number yet.
+// newWorker builds the worker that req asks for. It has no number yet.
 func newWorker(ctx context.Context, req Request) (*events.Worker, error) {
 	b, name := req.Bundle, req.Name
 	if b == nil {
@@ -116,29 +115,28 @@ func newWorker(ctx context.Context, req Request) (*events.Worker, error) {
 		return nil, err
 	}
 	final := *b
-	final.Manifest = b.Manifest.with(req.Vars, req.Queues)
-	if err := final.Manifest.Validate(); err != nil {
+	final.Bindings = b.Bindings.With(req.Bindings)
+	if err := validate(final.Spec); err != nil {
 		return nil, err
 	}
+	final.Mode = final.Mode.OrDefault()
 	hash, err := final.Hash()
 	if err != nil {
 		return nil, err
 	}
-	m := final.Manifest
 	return &events.Worker{
-		Owner: req.Owner, Name: name, Hash: hash, Mode: cmp.Or(m.Mode, events.Pinned), Code: b.Code, File: b.File, SourceMap: b.SourceMap,
-		Vars: m.Vars, Queues: m.Queues, Limits: m.Limits, Retries: m.Retries, Lifetime: m.Lifetime, OnDead: m.OnDead, Idempotent: m.Idempotent, Schedules: m.Schedules,
+		Owner: req.Owner, Name: name, Hash: hash, Spec: final.Spec, Code: b.Code, File: b.File, SourceMap: b.SourceMap,
 	}, nil
 }
 
-// put stores w if k is still what the bucket has.
+// put stores w, if the bucket still has k.
 func (s *Store) put(ctx context.Context, w *events.Worker, k kept) error {
 	r := newRecord(w)
 	text, object, err := r.encode(s.inline)
 	if err != nil {
 		return err
 	}
-	// The object first: a record must never refer to what is not there yet.
+	// The object comes first: a record must never refer to a missing object.
 	if object != nil {
 		if _, err := s.objects.PutBytes(ctx, objectName(w.Owner, w.Name, w.Hash), object); err != nil {
 			return fmt.Errorf("store bundle: %w", err)
@@ -154,8 +152,8 @@ func (s *Store) put(ctx context.Context, w *events.Worker, k kept) error {
 	return nil
 }
 
-// deleteObjects deletes the objects of records that are gone, unless one that stays has the same.
-// One that cannot be deleted costs space and nothing else.
+// deleteObjects deletes the objects of records that are gone, unless a record that stays has the same object. An object
+// that cannot be deleted only costs space.
 func (s *Store) deleteObjects(ctx context.Context, gone, stay []*record) {
 	for _, r := range gone {
 		if r.Object == "" || slices.ContainsFunc(stay, func(o *record) bool { return o.Hash == r.Hash }) {
@@ -167,8 +165,8 @@ func (s *Store) deleteObjects(ctx context.Context, gone, stay []*record) {
 	}
 }
 
-// Remove deletes a worker with all its versions, code and vars. Every process that watches forgets
-// it. The error is ErrNotFound when there is none. A later deploy counts from 1 again.
+// Remove deletes a worker with all its versions, code and vars. Each process that watches removes it. The error is
+// ErrNotFound when there is no such worker. A later deploy counts from 1 again.
 func (s *Store) Remove(ctx context.Context, owner, name string) error {
 	if err := checkTarget(owner, name); err != nil {
 		return err
@@ -178,7 +176,7 @@ func (s *Store) Remove(ctx context.Context, owner, name string) error {
 		return err
 	}
 	if len(k.records) == 0 && k.newest == nil {
-		// A process may still have it, if its record has vanished: the marker ends it there.
+		// A process may still run it, if its record has vanished. The marker ends it there.
 		if k.revision == 0 {
 			if err := s.kv.Purge(ctx, key(owner, name)); err != nil {
 				return fmt.Errorf("remove worker %s/%s: %w", owner, name, err)
@@ -193,7 +191,7 @@ func (s *Store) Remove(ctx context.Context, owner, name string) error {
 	return nil
 }
 
-// isConflict reports whether another deployer was first.
+// isConflict reports whether another deploy was first.
 func isConflict(err error) bool { return errors.Is(err, jetstream.ErrKeyRevisionMismatch) }
 
 // sleep waits for d, and reports whether ctx let it.

@@ -10,13 +10,13 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// Diagnostic is one thing wrong in a file that the author wrote.
+// Diagnostic is one fault in a file of the author.
 type Diagnostic struct {
-	File     string // as the author named it, relative where the path given was
+	File     string // as the author named it: relative if the given path was
 	Line     int    // from 1; 0 = the file as a whole
 	Column   int    // from 1, in UTF-16 units, as JavaScript counts
 	LineText string // the line, without its end
-	Text     string // what is wrong, and what is allowed
+	Text     string // what is wrong and what is allowed
 	Notes    []string
 }
 
@@ -40,7 +40,7 @@ func (d Diagnostic) String() string {
 // maxLineText keeps lines of minified files out of messages, bytes.
 const maxLineText = 300
 
-// pad is white space as wide as what stands before column on the line: tabs stay tabs.
+// pad is white space as wide as the text before column on the line. Tabs stay tabs.
 func pad(line string, column int) string {
 	var b strings.Builder
 	units := 1
@@ -57,7 +57,7 @@ func pad(line string, column int) string {
 	return b.String()
 }
 
-// SourceError is everything wrong with a source file, its imports and its manifest. It has at least one diagnostic.
+// SourceError has all faults of a source file, its imports and its manifest. It has at least one diagnostic.
 type SourceError struct{ Diagnostics []Diagnostic }
 
 // Error lists all diagnostics, one after the other.
@@ -78,7 +78,7 @@ func sourceError(file string, text []byte, offset int64, format string, args ...
 	return &SourceError{[]Diagnostic{d}}
 }
 
-// locate turns an offset in bytes to line and column.
+// locate converts an offset in bytes to line and column.
 func locate(text []byte, offset int64) (line, column int, lineText string) {
 	n := min(int(offset), len(text))
 	before := string(text[:n])
@@ -95,8 +95,8 @@ func utf16Len(s string) int {
 	return n
 }
 
-// diagnostics turns esbuild's messages to ours. dir is the directory of the source as the author
-// gave it, which esbuild's file names are relative to.
+// diagnostics converts esbuild's messages. dir is the directory of the source as the author gave it. esbuild's file
+// names are relative to it.
 func diagnostics(dir, file string, messages []api.Message) []Diagnostic {
 	ds := make([]Diagnostic, len(messages))
 	for i, m := range messages {
@@ -120,12 +120,12 @@ func diagnostics(dir, file string, messages []api.Message) []Diagnostic {
 	return ds
 }
 
-// noteText is one line. Advice on esbuild's own options is replaced: nobody here can set them.
+// noteText is one line. It replaces advice on esbuild's own options, which an author cannot set.
 func noteText(dir string, n api.Note) string {
 	text := strings.ReplaceAll(n.Text, "\n", " ")
 	switch {
 	case strings.Contains(text, "built into node"):
-		return text // nodeModule looks for it
+		return text // nodeModule searches for it
 	case strings.Contains(text, "mark the path"):
 		return "import a file by a path that begins with ./ or ../, or install the npm package next to the source"
 	}
@@ -135,7 +135,8 @@ func noteText(dir string, n api.Note) string {
 	return text
 }
 
-// withhold takes out of esbuild's messages what they quote of files that the bundle may not have, and says each once. abs is the source.
+// withhold removes from esbuild's messages what they quote of files that the bundle may not have, and removes repeated
+// messages. abs is the source.
 func (p *project) withhold(abs string, messages []api.Message) []api.Message {
 	hidden := func(l *api.Location) bool {
 		if p.open || l == nil || l.Namespace != "" && l.Namespace != "file" {

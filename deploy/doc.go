@@ -1,15 +1,16 @@
-// Package deploy takes a source file to every process of the fleet: it is bundled to one ES module,
-// checked in a real isolate, given a version, stored in JetStream, and activated by whoever watches.
+// Package deploy brings a source file to every process of the fleet: it bundles it to one ES module, checks it in a
+// real isolate, gives it a version and stores it in JetStream. Each process that watches activates it.
 //
 //	Build                 source file and manifest → Bundle       (esbuild; every error as file:line:column)
 //	Store.Deploy          Bundle → events.Worker → KV record      (compare-and-swap: no number is given twice)
 //	Watcher.Run           KV records → Installer                  (all kept versions, then every change)
+//	Policies.Watch        KV policies → a callback                (what each owner may use)
 //	FileWatcher.Run       saved files → a callback                (pinwheel dev)
 //
-// A version never changes once stored. Records are small JSON documents in one KV bucket, key
-// "<owner>.<name>", whose history is the list of versions; code that does not fit a record lies in an
-// object store beside it. The package runs no handlers: loading a module to see what it exports is
-// done by a Checker that the caller supplies.
+// A stored version never changes. Records are small JSON documents in one KV bucket with the key "<owner>.<name>". The
+// history of a key is the list of versions. Code that does not fit a record is in an object store. The package runs no
+// handlers: the caller supplies a Checker that loads a module and reports what it exports.
 //
-// The files beside the Go code are for operators: Dockerfile, nats/nats.conf, and docker-compose.yml at the root.
+// The files beside the Go code are for operators: Dockerfile, nats, prometheus, systemd, and docker-compose.yml at the
+// root of the repository.
 package deploy

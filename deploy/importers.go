@@ -11,13 +11,13 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// importer is a file that imports another, as the other's first.
+// importer is the first file that imports another file.
 type importer struct {
 	path string // absolute
-	text string // the specifier, as it is written
+	text string // the specifier as written
 }
 
-// importers finds out which file imports which. It builds a second time, which is worth it only when there is something to explain.
+// importers finds out which file imports which. It builds a second time, so call it only when a message needs it.
 func importers(ctx context.Context, p *project, abs string) map[string]importer {
 	var mu sync.Mutex
 	found := map[string]importer{}
@@ -50,16 +50,16 @@ func importers(ctx context.Context, p *project, abs string) map[string]importer 
 	return found
 }
 
-// maxImporters is how many importers are named of one file.
+// maxImporters is the most importers in the notes on one file.
 const maxImporters = 10
 
-// chain says how the source at abs comes to import the file at path: a note for each importer, the nearest first. dir is the source's directory as the
-// author named it.
+// chain explains how the source at abs imports the file at path: a note for each importer, the nearest first. dir is
+// the source's directory as the author named it.
 func (p *project) chain(found map[string]importer, dir, abs, path string) (notes []string) {
 	for path != abs {
 		by, ok := found[path]
 		if !ok {
-			return nil // it is not known how
+			return nil // unknown
 		}
 		if len(notes) == maxImporters {
 			return append(notes, "and so on")
@@ -70,7 +70,7 @@ func (p *project) chain(found map[string]importer, dir, abs, path string) (notes
 	return notes
 }
 
-// place is where by imports, as "file:line:column" if that can be seen in its text.
+// place is where by imports the file, as "file:line:column" if the text of by shows it.
 func (p *project) place(by importer, dir, abs string) string {
 	name := by.path
 	if rel, err := filepath.Rel(filepath.Dir(abs), by.path); err == nil {
@@ -93,7 +93,7 @@ func (p *project) place(by importer, dir, abs string) string {
 	return name
 }
 
-// explain adds to each of ds that is about another file than the source how that comes to be imported.
+// explain adds to each of ds that is about another file than the source how that file is imported.
 func (p *project) explain(ctx context.Context, dir, abs string, ds []Diagnostic, messages []api.Message) {
 	var found map[string]importer
 	for i, m := range messages {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// mapComment is what names the source map of a file. It may stand in a string, too.
+// mapComment names the source map of a file. It may also be in a string.
 var mapComment = regexp.MustCompile(`(?://|/\*)[#@] sourceMappingURL=(\S+)`)
 
-// withMap keeps esbuild from reading the source map that a file names, and the sources that the map names: what may be read of them is put into the
-// file. The comment that comes last counts, so ours is put behind all others.
+// withMap keeps esbuild from reading the source map that a file names, and the sources that the map names. Instead it
+// puts those of them that may be read into the file. The last comment counts, so withMap adds one at the end.
 func (l *loading) withMap(path string, text []byte) []byte {
 	all := mapComment.FindAllSubmatch(text, -1)
 	if len(all) == 0 {
@@ -26,7 +26,7 @@ func (l *loading) withMap(path string, text []byte) []byte {
 	return append(append([]byte{}, text...), "\n//# sourceMappingURL="+comment+"\n"...)
 }
 
-// inputMap is a source map as far as it is read.
+// inputMap is the part of a source map that is read.
 type inputMap struct {
 	Version        int               `json:"version"`
 	SourceRoot     string            `json:"sourceRoot,omitempty"`
@@ -37,7 +37,8 @@ type inputMap struct {
 	Sections       []json.RawMessage `json:"sections,omitempty"`
 }
 
-// readMap is the source map at the address that the file at path names, with the text of all its sources; nil when there is none.
+// readMap is the source map at the address that the file at path names, with the text of all its sources; nil = there
+// is none.
 func (l *loading) readMap(path, address string) []byte {
 	text, from := l.mapAt(path, address)
 	var m inputMap
@@ -60,7 +61,7 @@ func (l *loading) readMap(path, address string) []byte {
 		if contents[i] != nil {
 			continue
 		}
-		contents[i] = new(string) // or esbuild would look for it
+		contents[i] = new(string) // without it, esbuild would search for the file
 		if at.Scheme != "file" || at.Host != "" {
 			continue
 		}
@@ -76,7 +77,7 @@ func (l *loading) readMap(path, address string) []byte {
 	return text
 }
 
-// mapAt is the text at an address, and the file that names in it are relative to.
+// mapAt is the text at an address, and the file to which names in the text are relative.
 func (l *loading) mapAt(path, address string) (text []byte, from string) {
 	if data, ok := strings.CutPrefix(address, "data:"); ok {
 		head, body, _ := strings.Cut(data, ",")

@@ -8,10 +8,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// kept is what the bucket has of a worker.
+// kept is what the bucket has for a worker.
 type kept struct {
 	records  []*record // readable, oldest first
-	revision uint64    // of the newest entry, whatever it is; 0 = there is none
+	revision uint64    // of the newest entry of any kind; 0 = there is none
 	newest   error     // why the newest entry cannot be read
 }
 
@@ -35,7 +35,7 @@ func (s *Store) kept(ctx context.Context, owner, name string) (kept, error) {
 	return k, nil
 }
 
-// active is the newest version, nil if there is none or it cannot be read.
+// active is the newest version; nil = there is none, or it cannot be read.
 func (k kept) active() *record {
 	if len(k.records) == 0 || k.newest != nil {
 		return nil
@@ -43,10 +43,11 @@ func (k kept) active() *record {
 	return k.records[len(k.records)-1]
 }
 
-// nextNumber counts on. A newest record that cannot be read may have any number.
+// nextNumber is the number of the next version. A newest record that cannot be read may have any number.
 func (k kept) nextNumber() (int, error) {
 	if k.newest != nil {
-		return 0, fmt.Errorf("the active version cannot be read: %w; remove the worker, or deploy with the Pinwheel that stored it", k.newest)
+		return 0, fmt.Errorf("the active version cannot be read: %w; "+
+			"remove the worker, or deploy with the Pinwheel that stored it", k.newest)
 	}
 	if a := k.active(); a != nil {
 		return a.Number + 1, nil

@@ -22,13 +22,15 @@ const manifest = `{
 `
 
 func TestManifestIsRead(t *testing.T) {
+	t.Parallel()
 	m, err := deploy.ParseManifest("w.pinwheel.json", []byte(manifest))
 	require.NoError(t, err)
 	ms := func(n int) events.Millis { return events.Millis(time.Duration(n) * time.Millisecond) }
-	require.Equal(t, deploy.Manifest{
-		Mode: events.Pinned, Vars: map[string]string{"WEBHOOK_SECRET": "s3cret"}, Queues: map[string]string{"JOBS": "csv-report"},
-		Limits:  events.Limits{CPU: ms(200), Wall: ms(5000), HeapMB: 64, Subrequests: 5, LogBytes: 1000},
-		Retries: events.Retries{MaxAttempts: 3, Initial: ms(100), Factor: 1.5, Max: ms(1000), Jitter: new(0.1), Fetch: true},
+	require.Equal(t, events.Spec{
+		Mode:     events.Pinned,
+		Bindings: events.Bindings{Vars: map[string]string{"WEBHOOK_SECRET": "s3cret"}, Queues: map[string]string{"JOBS": "csv-report"}},
+		Limits:   events.Limits{CPU: ms(200), Wall: ms(5000), HeapMB: 64, Subrequests: 5, LogBytes: 1000},
+		Retries:  events.Retries{MaxAttempts: 3, Initial: ms(100), Factor: 1.5, Max: ms(1000), Jitter: new(0.1), Fetch: true},
 	}, m)
 	for text, want := range map[string]*events.DeadHook{
 		`{"onDeadLetter": {"worker": "undertaker"}}`:                   {Worker: "undertaker"},
@@ -36,7 +38,7 @@ func TestManifestIsRead(t *testing.T) {
 	} {
 		m, err := deploy.ParseManifest("w.pinwheel.json", []byte(text))
 		require.NoError(t, err)
-		require.Equal(t, deploy.Manifest{OnDead: want}, m)
+		require.Equal(t, events.Spec{OnDead: want}, m)
 	}
 	m, err = deploy.ParseManifest("w.pinwheel.json", []byte("{}"))
 	require.NoError(t, err)
@@ -44,6 +46,7 @@ func TestManifestIsRead(t *testing.T) {
 }
 
 func TestManifestFaultsSayWhereAndWhatIsAllowed(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"":                                    "1:1: the manifest ends too early",
 		"{":                                   "1:2: the manifest ends too early",

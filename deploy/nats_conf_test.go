@@ -33,8 +33,10 @@ func TestNATSConfigurationsWarnOfNothing(t *testing.T) {
 	}
 }
 
-// The configuration that docker-compose.yml mounts must be one that the server takes; only paths and ports are the test's own.
+// The configuration that docker-compose.yml mounts must be one that the server takes; only paths and ports are the
+// test's own.
 func TestNATSConfigurationRuns(t *testing.T) {
+	t.Parallel()
 	opts, err := server.ProcessConfigFile("nats/nats.conf")
 	require.NoError(t, err)
 	require.True(t, opts.JetStream)

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// unresolved is what esbuild says of an import that leads nowhere.
+// unresolved is esbuild's message for an import that leads nowhere.
 var unresolved = regexp.MustCompile(`^Could not resolve "([^"]+)"$`)
 
-// nodeModule is the module of Node without its prefix that a message of esbuild says is missing; notes are the message's.
+// nodeModule is the module of Node, without its prefix, that is missing according to a message of esbuild with these
+// notes.
 func nodeModule(text string, notes []string) (name string, ok bool) {
 	m := unresolved.FindStringSubmatch(text)
 	if m == nil {
@@ -22,12 +23,13 @@ func nodeModule(text string, notes []string) (name string, ok bool) {
 	return name, prefixed
 }
 
-// platforms are what schemes of modules belong to that another runtime has built in, or fetches.
+// platforms are the runtimes that have modules with these schemes.
 var platforms = map[string]string{
 	"cloudflare": "Cloudflare's runtime", "bun": "Bun", "deno": "Deno", "npm": "Deno", "jsr": "Deno", "workerd": "Cloudflare's runtime",
 }
 
-// platformModule is the scheme and the name of a module of another runtime that a message of esbuild says is missing.
+// platformModule is the scheme and the name of a module of another runtime that is missing according to a message of
+// esbuild.
 func platformModule(text string) (scheme, name string, ok bool) {
 	m := unresolved.FindStringSubmatch(text)
 	if m == nil {
@@ -37,9 +39,9 @@ func platformModule(text string) (scheme, name string, ok bool) {
 	return scheme, name, ok && platforms[scheme] != ""
 }
 
-// refusePlatform is the message for an import of one of those.
+// refusePlatform is the message for an import of such a module.
 func refusePlatform(scheme, name string) (string, []string) {
-	advice := "use the web API, or an npm package that does without it"
+	advice := "use the web API, or an npm package that does not need it"
 	switch {
 	case scheme == "npm" || scheme == "jsr":
 		advice = "install the package into node_modules next to the source, and import it by its name"
@@ -59,21 +61,21 @@ func refusePlatform(scheme, name string) (string, []string) {
 			advice = "export default an object with fetch(request, env, ctx)"
 		}
 	}
-	return fmt.Sprintf("import of %q: it is a module of %s, which a worker has not", scheme+":"+name, platforms[scheme]), []string{advice}
+	return fmt.Sprintf("import of %q: it is a module of %s, which a worker does not have", scheme+":"+name, platforms[scheme]), []string{advice}
 }
 
-// refuseNode is the message for an import of one of Node's own modules, as the author or a package wrote it.
+// refuseNode is the message for an import of a module of Node, as the author or a package wrote it.
 func refuseNode(text, name string) (string, []string) {
 	written := unresolved.FindStringSubmatch(text)[1]
 	top, _, _ := strings.Cut(name, "/")
-	advice := "use the web API, or an npm package that does without it"
+	advice := "use the web API, or an npm package that does not need it"
 	if a, ok := insteadOf(top); ok {
 		advice = a
 	}
 	return fmt.Sprintf("import of %q: a worker has no node: modules but node:async_hooks", written), []string{advice}
 }
 
-// insteadOf says what does the work of a module of Node in a worker.
+// insteadOf says what a worker uses instead of a module of Node.
 func insteadOf(module string) (string, bool) {
 	switch module {
 	case "buffer":

@@ -11,6 +11,7 @@ import (
 )
 
 func TestBuildNamesModulesOfNodeAndWhatDoesTheirWork(t *testing.T) {
+	t.Parallel()
 	for module, advice := range map[string]string{
 		"node:buffer": "use Uint8Array", "buffer": "use Uint8Array", "node:crypto": "use the global crypto", "crypto": "use the global crypto",
 		"fs/promises": "a worker has no files", "node:fs": "a worker has no files", "events": "use EventTarget", "node:zlib": "use CompressionStream",
@@ -28,6 +29,7 @@ func TestBuildNamesModulesOfNodeAndWhatDoesTheirWork(t *testing.T) {
 }
 
 func TestBuildNamesModulesOfOtherRuntimesAndWhatDoesTheirWork(t *testing.T) {
+	t.Parallel()
 	for module, want := range map[string]string{
 		"cloudflare:workers": "export default an object with fetch, task or scheduled", "cloudflare:sockets": "use fetch() or WebSocket", "cloudflare:email": "send mail by the HTTP API",
 		"cloudflare:workflows": "use tasks", "cloudflare:test": "use 'pinwheel dev'", "cloudflare:nonesuch": "use the web API",
@@ -36,7 +38,7 @@ func TestBuildNamesModulesOfOtherRuntimesAndWhatDoesTheirWork(t *testing.T) {
 		for _, form := range []string{`import * as m from "%"; export default m;`, `export default require("%");`, `export default await import("%");`} {
 			ds := refused(t, write(t, t.TempDir()+"/app.js", strings.ReplaceAll(form, "%", module)))
 			require.Len(t, ds, 1, module)
-			require.Regexp(t, `^import of "`+module+`": it is a module of (Cloudflare's runtime|Bun|Deno), which a worker has not$`, ds[0].Text)
+			require.Regexp(t, `^import of "`+module+`": it is a module of (Cloudflare's runtime|Bun|Deno), which a worker does not have$`, ds[0].Text)
 			require.Len(t, ds[0].Notes, 1)
 			require.True(t, strings.HasPrefix(ds[0].Notes[0], want), ds[0].Notes[0])
 		}
@@ -49,6 +51,7 @@ func TestBuildNamesModulesOfOtherRuntimesAndWhatDoesTheirWork(t *testing.T) {
 
 // A refused import of a package says how the source comes to need it.
 func TestBuildTellsWhoImportsWhatIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir+"/node_modules/deep/package.json", `{"name":"deep","version":"1.0.0","main":"lib/index.js"}`)
 	write(t, dir+"/node_modules/deep/lib/index.js", "exports.a = 1;\n  exports.read = require('./read');\n")
@@ -92,6 +95,7 @@ func TestBuildTellsWhoImportsWhatIsRefused(t *testing.T) {
 
 // Packages that have a way of their own for platforms without a module are left to take it.
 func TestBuildLetsPackagesTryModulesOfNode(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir+"/node_modules/careful/package.json", `{"name":"careful","version":"1.0.0","main":"index.js"}`)
 	write(t, dir+"/node_modules/careful/index.js",
@@ -104,6 +108,7 @@ func TestBuildLetsPackagesTryModulesOfNode(t *testing.T) {
 }
 
 func TestBuildTakesPackagesCalledLikeModulesOfNode(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir+"/node_modules/events/package.json", `{"name":"events","version":"3.0.0","main":"index.js"}`)
 	write(t, dir+"/node_modules/events/index.js", `exports.EventEmitter = class EventEmitter {};`)

@@ -6,36 +6,35 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
-// BucketOwners is the KV bucket of the owners' policies: the key is the owner.
+// BucketOwners is the KV bucket of the owners' policies. The key is the owner.
 const BucketOwners = "PINWHEEL_OWNERS"
 
-// Policies holds what each owner may have, in JetStream. Any number of goroutines and processes may use it at once.
+// Policies has the policy of each owner, in JetStream. Any number of goroutines and processes may use it at once.
 type Policies struct {
 	kv  jetstream.KeyValue
 	cfg Config
 }
 
-// OpenPolicies creates the bucket, or brings it to what cfg says. There is nothing to close.
+// OpenPolicies creates the bucket, or updates it to what cfg says. There is nothing to close.
 func OpenPolicies(ctx context.Context, js jetstream.JetStream, cfg Config) (*Policies, error) {
 	cfg = cfg.WithDefaults()
-	kv, err := (&assets.Keeper{JS: js, Log: cfg.Log}).Bucket(ctx, cfg.owners())
+	kv, err := (&resources.Reconciler{JS: js, Log: cfg.Log}).Bucket(ctx, cfg.owners())
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", BucketOwners, err)
 	}
 	return &Policies{kv, cfg}, nil
 }
 
-// Get is the policy of an owner; the zero one when nothing was said of it.
+// Get is the policy of an owner; the zero Policy if it has none.
 func (s *Policies) Get(ctx context.Context, owner string) (events.Policy, error) {
 	if err := events.CheckName("owner", owner); err != nil {
 		return events.Policy{}, err
@@ -52,7 +51,7 @@ func (s *Policies) Get(ctx context.Context, owner string) (events.Policy, error)
 
 func decodePolicy(e jetstream.KeyValueEntry) (p events.Policy, err error) {
 	dec := json.NewDecoder(bytes.NewReader(e.Value()))
-	dec.DisallowUnknownFields() // a limit that this process does not know must not be ignored
+	dec.DisallowUnknownFields() // do not ignore a limit that this process does not know
 	if err = dec.Decode(&p); err == nil {
 		err = p.Validate()
 	}
@@ -62,7 +61,7 @@ func decodePolicy(e jetstream.KeyValueEntry) (p events.Policy, err error) {
 	return p, nil
 }
 
-// Set changes an owner's policy by change, which sees the one that stands. Every process has it within moments.
+// Set changes an owner's policy. change gets the current policy. Each process has the new one within moments.
 func (s *Policies) Set(ctx context.Context, owner string, change func(*events.Policy)) (events.Policy, error) {
 	if err := events.CheckName("owner", owner); err != nil {
 		return events.Policy{}, err
@@ -99,7 +98,7 @@ func (s *Policies) Set(ctx context.Context, owner string, change func(*events.Po
 	}
 }
 
-// Remove forgets an owner's policy: the configuration's shares are its own again.
+// Remove deletes an owner's policy. The values of the configuration hold for the owner again.
 func (s *Policies) Remove(ctx context.Context, owner string) error {
 	if err := events.CheckName("owner", owner); err != nil {
 		return err
@@ -124,66 +123,61 @@ func (s *Policies) List(ctx context.Context) (map[string]events.Policy, error) {
 	return all, nil
 }
 
-// Watch tells set of every policy and of every change, until ctx is done; of one that was removed with the zero Policy. set is
-// called by one goroutine. A policy that cannot be read changes nothing and is logged. What a watch has
-// missed is found by reading everything again from time to time.
+// Watch calls set with each policy and with each change, until ctx is done; with the zero Policy when a policy was
+// removed. set is called by one goroutine. A policy that cannot be read is logged and changes nothing.
 func (s *Policies) Watch(ctx context.Context, set func(owner string, p events.Policy)) {
-	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(20*time.Millisecond),
-		backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
-	known := map[string]events.Policy{}
-	tell := func(owner string, p events.Policy) {
-		if known[owner] == p {
-			return
-		}
-		if known[owner] = p; p == (events.Policy{}) {
-			delete(known, owner)
-		}
-		set(owner, p)
+	watch := bucketWatch{
+		kv: s.kv, what: "owners", every: s.cfg.CheckEvery, log: s.cfg.Log,
+		follower: &policyFollower{log: s.cfg.Log, set: set, known: map[string]events.Policy{}},
 	}
-	for ctx.Err() == nil {
-		if err := s.watch(ctx, known, tell, wait.Reset); err != nil && ctx.Err() == nil {
-			s.cfg.Log.Warn().Err(err).Msg("watch on owners begins anew")
-			sleep(ctx, wait.NextBackOff())
-		}
+	_ = watch.run(ctx) // ctx's error
+}
+
+// policyFollower is the follower of the bucket of policies.
+type policyFollower struct {
+	log   zerolog.Logger
+	set   func(owner string, p events.Policy)
+	known map[string]events.Policy // that are not zero
+	gone  map[string]bool          // known owners without an entry in the pass in progress
+}
+
+func (f *policyFollower) begin(bool) {
+	f.gone = map[string]bool{}
+	for owner := range f.known {
+		f.gone[owner] = true
 	}
 }
 
-// watch does it once, for some time.
-func (s *Policies) watch(ctx context.Context, known map[string]events.Policy, tell func(string, events.Policy), synced func()) error {
-	w, err := s.kv.WatchAll(ctx)
+func (f *policyFollower) take(_ context.Context, e jetstream.KeyValueEntry, _ bool) error {
+	delete(f.gone, e.Key())
+	if e.Operation() != jetstream.KeyValuePut {
+		f.change(e.Key(), events.Policy{})
+		return nil
+	}
+	p, err := decodePolicy(e)
 	if err != nil {
-		return fmt.Errorf("watch owners: %w", err)
+		f.log.Error().Err(err).Msg("a policy cannot be read: the one before it goes on")
+		return nil
 	}
-	defer stopWatch(w)
-	gone := maps.Clone(known)
-	again := time.NewTimer(12 * s.cfg.CheckEvery)
-	defer again.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-again.C:
-			return nil
-		case e, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return errors.New("the watch on owners was closed")
-			case e == nil:
-				synced()
-				for owner := range gone {
-					tell(owner, events.Policy{})
-				}
-			case e.Operation() != jetstream.KeyValuePut:
-				tell(e.Key(), events.Policy{})
-			default:
-				delete(gone, e.Key())
-				p, err := decodePolicy(e)
-				if err != nil {
-					s.cfg.Log.Error().Err(err).Msg("what stood before goes on")
-					continue
-				}
-				tell(e.Key(), p)
-			}
-		}
+	f.change(e.Key(), p)
+	return nil
+}
+
+func (f *policyFollower) settle(context.Context) error {
+	for owner := range f.gone {
+		f.change(owner, events.Policy{})
 	}
+	return nil
+}
+
+func (f *policyFollower) tick(time.Time) (keys int) { return len(f.known) }
+
+func (f *policyFollower) change(owner string, p events.Policy) {
+	if f.known[owner] == p {
+		return
+	}
+	if f.known[owner] = p; p == (events.Policy{}) {
+		delete(f.known, owner)
+	}
+	f.set(owner, p)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 func openPolicies(t *testing.T) (*deploy.Policies, jetstream.JetStream) {
@@ -25,6 +25,7 @@ func openPolicies(t *testing.T) (*deploy.Policies, jetstream.JetStream) {
 
 // Changes made at the same time are all kept.
 func TestPoliciesAreChangedTogether(t *testing.T) {
+	t.Parallel()
 	s, _ := openPolicies(t)
 	var all sync.WaitGroup
 	for range 20 {
@@ -48,6 +49,7 @@ func TestPoliciesAreChangedTogether(t *testing.T) {
 
 // A watcher has what stands and every change; what cannot be read changes nothing.
 func TestPoliciesAreWatched(t *testing.T) {
+	t.Parallel()
 	s, js := openPolicies(t)
 	set := func(owner string, weight int) {
 		_, err := s.Set(t.Context(), owner, func(p *events.Policy) { p.Weight = weight })
@@ -94,13 +96,17 @@ func TestPoliciesAreWatched(t *testing.T) {
 	require.NoError(t, s.Remove(t.Context(), "second"))
 	has(map[string]events.Policy{"first": {Weight: 2}})
 
-	// What a watch does not tell, as when the bucket is made anew, is found by looking again.
-	require.NoError(t, js.DeleteKeyValue(t.Context(), deploy.BucketOwners))
-	again, err := deploy.OpenPolicies(t.Context(), js, deploy.Config{})
-	require.NoError(t, err)
-	_, err = again.Set(t.Context(), "third", func(p *events.Policy) { p.Weight = 4 })
-	require.NoError(t, err)
-	has(map[string]events.Policy{"third": {Weight: 4}})
+	// A bucket that was created again is found, also when it has as many revisions as the one before.
+	for _, revisions := range []int{1, 20} {
+		require.NoError(t, js.DeleteKeyValue(t.Context(), deploy.BucketOwners))
+		again, err := deploy.OpenPolicies(t.Context(), js, deploy.Config{})
+		require.NoError(t, err)
+		for n := range revisions {
+			_, err = again.Set(t.Context(), "third", func(p *events.Policy) { p.Weight = 1 + n })
+			require.NoError(t, err)
+		}
+		has(map[string]events.Policy{"third": {Weight: revisions}})
+	}
 	cancel()
 	<-ended
 }

@@ -22,18 +22,19 @@ const (
 	maxConfig  = 4 << 20   // of a manifest, package.json or tsconfig.json
 )
 
-// project is where the files of a bundle may lie. What a source imports is its author's choice, and the machine that deploys it may hold more
-// than the author shall see: nothing else is read, and nothing of it is quoted.
+// project is where the files of a bundle may be. The author of a source chooses what it imports, and the machine that
+// deploys it may have files that the author must not see. So nothing else is read, and messages do not quote it.
 type project struct {
-	open  bool     // every file may be read: a test wants to see what happens then
+	open  bool     // every file may be read: a test shows what happens then
 	dir   string   // of the source, real
-	trees []string // real directories. The first is the project's
-	own   int      // that many of them are the author's to write; the others are node_modules above the project
-	named string   // the former, for messages
+	trees []string // real directories; the first is that of the project
+	own   int      // the author can write to the first own trees; the others are node_modules above the project
+	named string   // the first own trees, for messages
 	left  atomic.Int64
 }
 
-// openProject finds the project of the source at abs. roots are the directories that may be read, if the one who deploys has named any.
+// openProject finds the project of the source at abs. roots are the directories that may be read, if the caller names
+// any.
 func openProject(abs string, roots []string) (*project, error) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
 	if err != nil {
@@ -60,7 +61,7 @@ func openProject(abs string, roots []string) (*project, error) {
 	return p, nil
 }
 
-// realPath is where a path leads, absolute and without links.
+// realPath is the absolute path without links.
 func realPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -81,7 +82,8 @@ func realDir(path string) (string, error) {
 	return real, err
 }
 
-// projectRoot is the nearest directory from dir upwards that has a package.json, or the root of the workspaces around that; else dir. It is never /.
+// projectRoot is the nearest directory from dir upwards that has a package.json, or the root of the workspaces around
+// it. Without one, it is dir. It is never /.
 func projectRoot(dir string) string {
 	root := ""
 	for d := dir; d != filepath.Dir(d); d = filepath.Dir(d) {
@@ -114,7 +116,7 @@ func hasWorkspaces(dir string) bool {
 	return err == nil && slices.Contains(keysOf(text), "workspaces")
 }
 
-// modulesAbove are the directories node_modules in which an import of a package is looked for above root.
+// modulesAbove are the directories node_modules above root, which an import of a package searches.
 func modulesAbove(root string) (dirs []string) {
 	for d := filepath.Dir(root); ; d = filepath.Dir(d) {
 		if real, err := realDir(filepath.Join(d, "node_modules")); err == nil && real != "/" {
@@ -126,12 +128,12 @@ func modulesAbove(root string) (dirs []string) {
 	}
 }
 
-// refusalOfFile is why a file is not read. It says nothing of what is in it, nor where a link leads.
+// refusalOfFile is why a file is not read. It does not show the content of the file, nor where a link leads.
 type refusalOfFile struct{ why string }
 
 func (e *refusalOfFile) Error() string { return e.why }
 
-// treeOf is the tree in which a real path lies, "" when it may not be read.
+// treeOf is the tree that contains a real path; "" = the path may not be read.
 func (p *project) treeOf(real string) string {
 	if slices.ContainsFunc([]string{"/proc", "/sys", "/dev"}, func(d string) bool { return within(d, real) }) {
 		return ""
@@ -149,12 +151,13 @@ func within(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// outside says that a file is not the project's, and where those are: as seen from the source, unless somebody has named them.
+// outside says that a file is not in the project, and where the project is.
 func (p *project) outside() *refusalOfFile {
-	return &refusalOfFile{fmt.Sprintf("it is outside of the project, which is the directory %s of the source: --root DIR says otherwise", p.named)}
+	return &refusalOfFile{fmt.Sprintf("it is outside of the project, which is the directory %s of the source: "+
+		"--root DIR names another directory", p.named)}
 }
 
-// check refuses what read would refuse, but for its size. What is not there is nobody's.
+// check refuses what read would refuse, but does not look at the size. It accepts a file that does not exist.
 func (p *project) check(path string) error {
 	if p.open {
 		return nil
@@ -188,8 +191,9 @@ func kindOf(m fs.FileMode) string {
 	return "device or something else that is special"
 }
 
-// read reads a regular file of at most that many bytes. It opens the file below a directory of the project, without leaving that by a link, and looks
-// at what it has opened: whoever swaps the file or a directory meanwhile gains nothing. The error is a *refusalOfFile, or one of os.
+// read reads a regular file with at most that many bytes. It opens the file below a directory of the project without
+// following a link out of it, and checks the opened file. So it has no effect when a program replaces the file or a
+// directory at the same time. The error is a *refusalOfFile, or one of package os.
 func (p *project) read(path string, most int64) ([]byte, error) {
 	if p.open {
 		return os.ReadFile(path)
@@ -211,7 +215,8 @@ func (p *project) read(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := root.Stat(rel); err == nil && !info.Mode().IsRegular() { // before it is opened: that may do something to a device
+	// This comes before the file is opened, because opening a device can have effects.
+	if info, err := root.Stat(rel); err == nil && !info.Mode().IsRegular() {
 		return nil, notRegular(info)
 	}
 	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -237,8 +242,8 @@ func (p *project) readOpen(f *os.File, most int64) ([]byte, error) {
 		return nil, &refusalOfFile{why: fmt.Sprintf("the files of the bundle have more than %d bytes in all", maxSources)}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, size+1))
-	if err == nil && int64(len(text)) > size { // as files of /proc do, wherever they are mounted
-		return nil, &refusalOfFile{why: "it has more bytes than the file system says: it is special, or being written"}
+	if err == nil && int64(len(text)) > size { // for example a file of /proc, which may be mounted anywhere
+		return nil, &refusalOfFile{why: "it has more bytes than the file system says: it is a special file, or another program writes it"}
 	}
 	p.left.Add(-int64(len(text)))
 	return text, err

@@ -243,7 +243,7 @@ func TestBuildOfARelativePath(t *testing.T) {
 		b, err := deploy.Build(t.Context(), path)
 		require.NoError(t, err, path)
 		require.Contains(t, b.Code, "here")
-		require.Equal(t, map[string]string{"A": "b"}, b.Manifest.Vars)
+		require.Equal(t, map[string]string{"A": "b"}, b.Vars)
 	}
 }
 
@@ -318,7 +318,7 @@ func TestBuildWithRoots(t *testing.T) {
 	y := newYard(t)
 	y.write("../lib/x.ts", "export default 'here'")
 	y.write("w.ts", `import x from "../lib/x"; export default { task: () => x };`)
-	require.ErrorContains(t, y.refused(), `import of "../lib/x": it is outside of the project, which is the directory . of the source: --root DIR says otherwise`)
+	require.ErrorContains(t, y.refused(), `import of "../lib/x": it is outside of the project, which is the directory . of the source: --root DIR names another directory`)
 	require.Contains(t, y.built(y.dir, y.dir+"/../lib").Code, "here")
 	require.ErrorContains(t, y.refused(y.dir), "outside of the project")
 	require.ErrorContains(t, y.refused(y.dir+"/../lib"), "outside of the project", "the source itself")

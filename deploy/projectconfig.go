@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// configFiles are read by esbuild itself, wherever a directory that it looks at has one.
+// configFiles are the files that esbuild itself reads in each directory that it visits.
 var configFiles = []string{"package.json", "tsconfig.json", "jsconfig.json", ".pnp.data.json", ".pnp.cjs", ".pnp.js"}
 
-// maxEntries is how many files and directories a project may have, but for those below node_modules.
+// maxEntries is the most files and directories of a project without those below node_modules.
 const maxEntries = 200_000
 
-// checkConfigs refuses a project with a file among configFiles that must not be read, or that has esbuild read such a one. It does so before esbuild
-// begins: a device in the place of a file would never end.
+// checkConfigs refuses a project in which a configuration file must not be read, or makes esbuild read such a file. It
+// does so before esbuild starts, because a device instead of a file would never end.
 func (p *project) checkConfigs() error {
 	if p.open {
 		return nil
@@ -38,7 +38,7 @@ func (p *project) checkConfigs() error {
 	return nil
 }
 
-// walk looks at the configuration files of a tree but for those of packages, and tells of each that is refused.
+// walk checks the configuration files of a tree, except those of packages, and calls refused for each that is refused.
 func (p *project) walk(tree string, n *int, refused func(path string, err error)) error {
 	return filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
 		if *n++; *n > maxEntries {
@@ -46,7 +46,7 @@ func (p *project) walk(tree string, n *int, refused func(path string, err error)
 		}
 		switch {
 		case err != nil:
-			return nil // what cannot be looked at cannot be read either
+			return nil // a file that cannot be found cannot be read either
 		case d.IsDir() && d.Name() == "node_modules" && path != tree:
 			return fs.SkipDir
 		case d.IsDir() || !slices.Contains(configFiles, d.Name()):
@@ -62,7 +62,7 @@ func (p *project) walk(tree string, n *int, refused func(path string, err error)
 	})
 }
 
-// checkExtends looks at what the tsconfig at path extends.
+// checkExtends checks the files that the tsconfig at path extends.
 func (p *project) checkExtends(path string, seen map[string]bool) error {
 	real, err := realPath(path)
 	if err != nil || seen[real] {
@@ -75,7 +75,7 @@ func (p *project) checkExtends(path string, seen map[string]bool) error {
 	}
 	for _, base := range valuesOfKey(text, "extends") {
 		for _, candidate := range p.extended(filepath.Dir(real), base) {
-			if p.treeOf(candidate) == "" && !isPackagePath(base) { // by its name alone
+			if p.treeOf(candidate) == "" && !isPackagePath(base) { // because of its name alone
 				return fmt.Errorf("extends %q: %w", base, p.outside())
 			}
 			if err := p.check(candidate); err != nil {
@@ -109,7 +109,7 @@ func (p *project) extended(dir, base string) (files []string) {
 		for d := dir; ; d = filepath.Dir(d) {
 			add(filepath.Join(d, "node_modules", base))
 			pkg := filepath.Join(d, "node_modules", packageName(base))
-			// Its package.json may say which file is meant: any that it names.
+			// Its package.json may name the file: add all files that it names.
 			if text, err := p.read(filepath.Join(pkg, "package.json"), maxConfig); err == nil {
 				for _, s := range stringsOf(text) {
 					if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "/") || strings.HasSuffix(s, ".json") {
@@ -134,7 +134,7 @@ func packageName(path string) string {
 	return parts[0]
 }
 
-// checkPackage looks at the configuration files of a package that a file in dir imports, once.
+// checkPackage checks, once, the configuration files of a package that a file in dir imports.
 func (l *loading) checkPackage(dir, path string) (err error) {
 	name := packageName(path)
 	for d := dir; ; d = filepath.Dir(d) {
@@ -145,7 +145,7 @@ func (l *loading) checkPackage(dir, path string) (err error) {
 		l.mu.Unlock()
 		if real, found := filepath.EvalSymlinks(pkg); !known && found == nil && l.treeOf(real) != "" {
 			n := 0
-			// One that has very many files is not looked at to the end: most time is better spent otherwise.
+			// walk stops in a package with very many files: the rest is not worth the time.
 			_ = l.walk(real, &n, func(_ string, why error) { err = why })
 		}
 		if err != nil || d == filepath.Dir(d) {
@@ -157,7 +157,7 @@ func (l *loading) checkPackage(dir, path string) (err error) {
 // keysOf are the keys of a JSON object.
 func keysOf(text []byte) (keys []string) {
 	var object map[string]json.RawMessage
-	_ = json.Unmarshal(text, &object) // what is no object has none
+	_ = json.Unmarshal(text, &object) // another value than an object has no keys
 	for key, value := range object {
 		if string(value) != "null" {
 			keys = append(keys, key)
@@ -166,14 +166,14 @@ func keysOf(text []byte) (keys []string) {
 	return keys
 }
 
-// jsonToken is a string of a JSON text, or another character of it that is no space and in no comment.
+// jsonToken is a string in a JSON text, or a character outside of strings, comments and spaces.
 type jsonToken struct {
 	text string
 	mark byte // 0 = it is a string
 }
 
-// jsonTokens reads JSON as esbuild does, and more leniently than that: comments, commas and whatever else do not matter. What esbuild takes for a
-// string is one here.
+// jsonTokens reads JSON more leniently than esbuild: comments, commas and other errors make no difference. Each string
+// for esbuild is a string here.
 func jsonTokens(text []byte) (tokens []jsonToken) {
 	for i := 0; i < len(text); {
 		switch rest := string(text[i:min(i+2, len(text))]); {
@@ -207,7 +207,7 @@ func jsonTokens(text []byte) (tokens []jsonToken) {
 	return tokens
 }
 
-// lineLength is where the line ends for esbuild.
+// lineLength is the length of the line as esbuild sees it.
 func lineLength(text []byte) int {
 	if i := strings.IndexAny(string(text), "\n\r\u2028\u2029"); i >= 0 {
 		return i
@@ -215,7 +215,7 @@ func lineLength(text []byte) int {
 	return len(text)
 }
 
-// stringsOf are all strings of a JSON text, keys among them.
+// stringsOf are all strings of a JSON text, keys included.
 func stringsOf(text []byte) (all []string) {
 	for _, t := range jsonTokens(text) {
 		if t.mark == 0 {
@@ -225,7 +225,7 @@ func stringsOf(text []byte) (all []string) {
 	return all
 }
 
-// valuesOfKey are the strings that stand at a key, at any depth, alone or in a list.
+// valuesOfKey are the strings that are values of a key at any depth, alone or in a list.
 func valuesOfKey(text []byte, key string) (values []string) {
 	tokens := jsonTokens(text)
 	for i, t := range tokens {

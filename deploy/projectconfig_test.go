@@ -8,6 +8,7 @@ import (
 )
 
 func TestValuesOfKey(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string][]string{
 		`{"extends": "a"}`:                     {"a"},
 		`{"extends": ["a", "b\/c"], "x": "d"}`: {"a", "b/c"},

@@ -15,12 +15,12 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// loading reads the files of a bundle in esbuild's stead, from the project only.
+// loading reads the files of a bundle for esbuild, from the project only.
 type loading struct {
 	*project
 	mu       sync.Mutex
 	checked  map[string]bool        // directories of packages
-	archives map[string]*zip.Reader // of Yarn's, by path
+	archives map[string]*zip.Reader // of Yarn, by path
 }
 
 func (p *project) plugin() api.Plugin {
@@ -31,7 +31,8 @@ func (p *project) plugin() api.Plugin {
 	}}
 }
 
-// resolve refuses a path that leads out of the project by its name alone, so that it cannot be told whether there is such a file.
+// resolve refuses a path that leads out of the project because of its name alone. So the author cannot find out whether
+// there is such a file.
 func (l *loading) resolve(a api.OnResolveArgs) (r api.OnResolveResult, err error) {
 	if a.Kind == api.ResolveEntryPoint || a.ResolveDir == "" || virtual(a.ResolveDir) {
 		return r, nil
@@ -60,7 +61,7 @@ func (l *loading) load(a api.OnLoadArgs) (r api.OnLoadResult, err error) {
 	case errors.As(err, &refused):
 		r.Errors = []api.Message{{Text: "import of a file that cannot be read: " + refused.why}}
 		return r, nil
-	case err != nil: // or esbuild would try by itself
+	case err != nil: // without an answer, esbuild would read the file itself
 		r.Errors = []api.Message{{Text: "import of a file that cannot be read, or is gone"}}
 		return r, nil
 	}
@@ -84,7 +85,7 @@ func isCode(path string) bool {
 	return IsSource(path) || slices.Contains([]string{".cjs", ".cts"}, filepath.Ext(path)) || strings.HasSuffix(path, ".d.ts")
 }
 
-// readModule reads a file, which may be in an archive of Yarn's.
+// readModule reads a file, which may be in an archive of Yarn.
 func (l *loading) readModule(path string) ([]byte, error) {
 	path, inside := physical(path)
 	if inside == "" {
@@ -110,12 +111,13 @@ func (l *loading) readModule(path string) ([]byte, error) {
 	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, maxSource+1))
 	if len(text) > maxSource || l.left.Add(-int64(len(text))) < 0 {
-		return nil, &refusalOfFile{why: fmt.Sprintf("a file in an archive has at most %d bytes, and all files of a bundle %d", maxSource, maxSources)}
+		return nil, &refusalOfFile{why: fmt.Sprintf("a file in an archive has at most %d bytes, and all files of a bundle %d",
+			maxSource, maxSources)}
 	}
 	return text, err
 }
 
-// loaderFor is what import attributes ask for.
+// loaderFor is the loader for import attributes.
 func loaderFor(with map[string]string) (api.Loader, error) {
 	for name, value := range with {
 		switch {
@@ -134,13 +136,14 @@ func loaderFor(with map[string]string) (api.Loader, error) {
 	return api.LoaderDefault, nil
 }
 
-// virtual reports whether path is one of those that Yarn makes up.
+// virtual reports whether path is a virtual path of Yarn.
 func virtual(path string) bool {
 	return strings.Contains(path, "/__virtual__/") || strings.Contains(path, "/$$virtual/")
 }
 
-// physical is the file in which that of a path is. A path may be one that Yarn makes up, as /a/__virtual__/HASH/LEVELS/b, which is b seen from
-// so many levels above /a; or lead into an archive, and then inside is where.
+// physical is the file for a path. A path may be a virtual one of Yarn, for example /a/__virtual__/HASH/LEVELS/b, which
+// means b relative to the directory LEVELS above /a. It may also lead into an archive; inside is then the path in the
+// archive.
 func physical(path string) (file, inside string) {
 	for virtual(path) {
 		i := max(strings.Index(path, "/__virtual__/"), strings.Index(path, "/$$virtual/"))

@@ -12,56 +12,41 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// recordFormat is the version of the record's layout. A process that reads another skips the record.
+// recordFormat is the version of the record's layout. A process skips a record with another format.
 const recordFormat = 1
 
-// record is one version of a worker as it stands in the KV bucket.
+// record is one version of a worker, as the KV bucket has it.
 type record struct {
-	Format     int               `json:"format"`
-	Owner      string            `json:"owner"`
-	Name       string            `json:"name"`
-	Number     int               `json:"number"`
-	Hash       string            `json:"hash"`
-	Mode       events.Mode       `json:"mode"`
-	Handlers   []string          `json:"handlers"`
-	File       string            `json:"file"`
-	Vars       map[string]string `json:"vars,omitempty"`
-	Queues     map[string]string `json:"queues,omitempty"`
-	Limits     events.Limits     `json:"limits"`
-	Retries    events.Retries    `json:"retries"`
-	Lifetime   *events.Lifetime  `json:"lifetime,omitempty"`
-	OnDead     *events.DeadHook  `json:"onDeadLetter,omitempty"`
-	Idempotent bool              `json:"idempotent,omitempty"`
-	Schedules  []events.Schedule `json:"schedules,omitempty"`
-	DeployedAt time.Time         `json:"deployedAt"`
+	Format   int           `json:"format"`
+	Owner    string        `json:"owner"`
+	Name     string        `json:"name"`
+	Number   int           `json:"number"`
+	Hash     string        `json:"hash"`
+	Mode     events.Mode   `json:"mode"` // hides that of Spec: format 1 has it before the handlers
+	Handlers []events.Kind `json:"handlers"`
+	File     string        `json:"file"`
+	events.Spec
+	DeployedAt time.Time `json:"deployedAt"`
 
-	// Either the bundle itself, or the name of the object that holds it.
+	// Either the bundle itself, or the name of the object that has it.
 	Bundle *payload `json:"bundle,omitempty"`
 	Object string   `json:"object,omitempty"`
 }
 
-// payload is the part of a version that may be large, and the content of an object.
+// payload is the part of a version that may be large. It is also the content of an object.
 type payload struct {
 	Code      string `json:"code"`
 	SourceMap string `json:"sourceMap,omitempty"`
 }
 
 func newRecord(w *events.Worker) *record {
-	r := &record{
-		Format: recordFormat, Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, File: w.File,
-		Vars: w.Vars, Queues: w.Queues, Limits: w.Limits, Retries: w.Retries, OnDead: w.OnDead, Idempotent: w.Idempotent, Schedules: w.Schedules, DeployedAt: w.DeployedAt.UTC(),
-		Bundle: &payload{w.Code, string(w.SourceMap)},
+	return &record{
+		Format: recordFormat, Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, Handlers: w.Handlers, File: w.File,
+		Spec: w.Spec, DeployedAt: w.DeployedAt.UTC(), Bundle: &payload{w.Code, string(w.SourceMap)},
 	}
-	if w.Lifetime != (events.Lifetime{}) {
-		r.Lifetime = &w.Lifetime
-	}
-	for _, k := range w.Handlers {
-		r.Handlers = append(r.Handlers, k.String())
-	}
-	return r
 }
 
-// encode makes the record's bytes, and, when they would be more than limit, the object that they refer to.
+// encode makes the bytes of the record. If they would be more than limit, it also makes the object to which they refer.
 func (r *record) encode(limit int) (text, object []byte, err error) {
 	if !utf8.ValidString(r.Bundle.Code) || !utf8.ValidString(r.Bundle.SourceMap) {
 		return nil, nil, errors.New("code and source map must be UTF-8: JSON would change them")
@@ -83,19 +68,12 @@ func (r *record) encode(limit int) (text, object []byte, err error) {
 	return text, object, nil
 }
 
-func (r *record) lifetime() events.Lifetime {
-	if r.Lifetime == nil {
-		return events.Lifetime{}
-	}
-	return *r.Lifetime
-}
-
-// objectName is where the code of a version lies. It belongs to one worker, so that it can be deleted with it.
+// objectName names the object of a version. It belongs to one worker, so that it can be deleted with it.
 func objectName(owner, name, hash string) string { return owner + "." + name + "." + hash }
 
-// decodeRecord reads a record and checks all of it but the code's hash. The error says which field is wrong.
+// decodeRecord reads a record and checks all of it except the hash. The error says which field is wrong.
 func decodeRecord(text []byte) (*record, error) {
-	// The format first: what else a record of another format may hold is not known here.
+	// The format comes first: the fields of another format are unknown.
 	var head struct {
 		Format int `json:"format"`
 	}
@@ -109,6 +87,7 @@ func decodeRecord(text []byte) (*record, error) {
 	if err := strictDecode(text, r); err != nil {
 		return nil, fmt.Errorf("worker record: %w", err)
 	}
+	r.Spec.Mode = r.Mode
 	return r, r.validate()
 }
 
@@ -149,13 +128,8 @@ func (r *record) validate() error {
 	case r.Object != "" && r.Object != objectName(r.Owner, r.Name, r.Hash):
 		return fail("object is %q: it is %q", r.Object, objectName(r.Owner, r.Name, r.Hash))
 	}
-	if err := r.manifest().Validate(); err != nil {
+	if err := validate(r.Spec); err != nil {
 		return fail("%w", err)
-	}
-	for _, h := range r.Handlers {
-		if _, err := events.ParseKind(h); err != nil {
-			return fail("%w", err)
-		}
 	}
 	return nil
 }
@@ -172,20 +146,11 @@ func isHash(s string) bool {
 	return true
 }
 
-func (r *record) manifest() Manifest {
-	return Manifest{Mode: r.Mode, Vars: r.Vars, Queues: r.Queues, Limits: r.Limits, Retries: r.Retries, Lifetime: r.lifetime(), OnDead: r.OnDead, Idempotent: r.Idempotent, Schedules: r.Schedules}
-}
-
 // worker makes the worker of a validated record. Without a bundle it has no code.
 func (r *record) worker() *events.Worker {
 	w := &events.Worker{
 		Owner: r.Owner, Name: r.Name, Version: version(r.Number, r.Hash), Number: r.Number, Hash: r.Hash,
-		Mode: r.Mode, File: r.File, Vars: r.Vars, Queues: r.Queues, Limits: r.Limits, Retries: r.Retries, Lifetime: r.lifetime(), OnDead: r.OnDead, Idempotent: r.Idempotent, Schedules: r.Schedules,
-		DeployedAt: r.DeployedAt,
-	}
-	for _, h := range r.Handlers {
-		k, _ := events.ParseKind(h) // validated
-		w.Handlers = append(w.Handlers, k)
+		Spec: r.Spec, Handlers: r.Handlers, File: r.File, DeployedAt: r.DeployedAt,
 	}
 	if r.Bundle != nil {
 		w.Code = r.Bundle.Code
@@ -196,9 +161,9 @@ func (r *record) worker() *events.Worker {
 	return w
 }
 
-// checkHash makes sure that the code is the one that was deployed.
+// checkHash checks that code and manifest are those that were deployed.
 func checkHash(w *events.Worker) error {
-	b := Bundle{Code: w.Code, File: w.File, SourceMap: w.SourceMap, Manifest: manifestOf(w)}
+	b := Bundle{Code: w.Code, File: w.File, SourceMap: w.SourceMap, Spec: w.Spec}
 	hash, err := b.Hash()
 	if err != nil {
 		return err
@@ -207,8 +172,4 @@ func checkHash(w *events.Worker) error {
 		return fmt.Errorf("worker record of %s: code and manifest have hash %s, and it says %s", w.Target(), hash, w.Hash)
 	}
 	return nil
-}
-
-func manifestOf(w *events.Worker) Manifest {
-	return Manifest{Mode: w.Mode, Vars: w.Vars, Queues: w.Queues, Limits: w.Limits, Retries: w.Retries, Lifetime: w.Lifetime, OnDead: w.OnDead, Idempotent: w.Idempotent, Schedules: w.Schedules}
 }

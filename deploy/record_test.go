@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -13,18 +14,19 @@ import (
 
 func aWorker(t testing.TB) *events.Worker {
 	t.Helper()
-	b := Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Manifest: Manifest{
-		Mode: events.Pinned, Vars: map[string]string{"A": "b"}, OnDead: &events.DeadHook{Worker: "x"}, Idempotent: true,
+	b := Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Spec: events.Spec{
+		Mode: events.Pinned, Bindings: events.Bindings{Vars: map[string]string{"A": "b"}}, OnDead: &events.DeadHook{Worker: "x"}, Idempotent: true,
 	}}
 	hash, err := b.Hash()
 	require.NoError(t, err)
 	return &events.Worker{
-		Owner: "acme", Name: "w", Number: 3, Version: version(3, hash), Hash: hash, Mode: events.Pinned, Handlers: []events.Kind{events.Task},
-		Code: b.Code, File: b.File, SourceMap: b.SourceMap, Vars: b.Manifest.Vars, OnDead: b.Manifest.OnDead, Idempotent: b.Manifest.Idempotent, DeployedAt: time.Now().UTC(),
+		Owner: "acme", Name: "w", Number: 3, Version: version(3, hash), Hash: hash, Spec: b.Spec, Handlers: []events.Kind{events.Task},
+		Code: b.Code, File: b.File, SourceMap: b.SourceMap, DeployedAt: time.Now().UTC(),
 	}
 }
 
 func TestRecordRoundTrip(t *testing.T) {
+	t.Parallel()
 	w := aWorker(t)
 	text, object, err := newRecord(w).encode(1 << 20)
 	require.NoError(t, err)
@@ -44,6 +46,7 @@ func TestRecordRoundTrip(t *testing.T) {
 }
 
 func TestRecordDecodesStrictly(t *testing.T) {
+	t.Parallel()
 	text, _, err := newRecord(aWorker(t)).encode(1 << 20)
 	require.NoError(t, err)
 	for _, c := range []struct{ old, new, want string }{
@@ -70,16 +73,17 @@ func TestRecordDecodesStrictly(t *testing.T) {
 }
 
 func TestHashCoversAllThatMatters(t *testing.T) {
+	t.Parallel()
 	base := Bundle{Code: "a", File: "b", SourceMap: []byte("c")}
 	seen := map[string]bool{}
 	for _, change := range []func(*Bundle){
 		func(*Bundle) {},
 		func(b *Bundle) { b.Code, b.File = "", "ba" },
 		func(b *Bundle) { b.SourceMap = nil },
-		func(b *Bundle) { b.Manifest.Vars = map[string]string{"A": "1"} },
-		func(b *Bundle) { b.Manifest.Queues = map[string]string{"A": "1"} },
-		func(b *Bundle) { b.Manifest.Limits.HeapMB = 64 },
-		func(b *Bundle) { b.Manifest.Retries.Fetch = true },
+		func(b *Bundle) { b.Vars = map[string]string{"A": "1"} },
+		func(b *Bundle) { b.Queues = map[string]string{"A": "1"} },
+		func(b *Bundle) { b.Limits.HeapMB = 64 },
+		func(b *Bundle) { b.Retries.Fetch = true },
 	} {
 		b := base
 		change(&b)
@@ -89,10 +93,61 @@ func TestHashCoversAllThatMatters(t *testing.T) {
 		seen[h] = true
 	}
 	b := base
-	b.Manifest = Manifest{Mode: events.Pinned, Vars: map[string]string{}}
+	b.Spec = events.Spec{Mode: events.Pinned, Bindings: events.Bindings{Vars: map[string]string{}}}
 	h, err := b.Hash()
 	require.NoError(t, err)
 	require.True(t, seen[h], "saying the default changes nothing")
+}
+
+// Whoever adds a field to events.Spec adds it to hashed too: else a deploy that changes nothing else would be taken for
+// the same version.
+func TestHashCoversEachFieldOfASpec(t *testing.T) {
+	t.Parallel()
+	base := Bundle{Code: "a", File: "b"}
+	seen := map[string]string{}
+	note := func(field string, b Bundle) {
+		h, err := b.Hash()
+		require.NoError(t, err)
+		require.NotContains(t, seen, h, "%s has no part in the hash", field)
+		seen[h] = field
+		text, err := json.Marshal(record{Mode: b.Mode, Spec: b.Spec})
+		require.NoError(t, err)
+		var r record
+		require.NoError(t, json.Unmarshal(text, &r))
+		r.Spec.Mode = r.Mode
+		require.Equal(t, b.Spec, r.Spec, "%s has no place in the record", field)
+	}
+	note("none", base)
+	var each func(v reflect.Value, b *Bundle)
+	each = func(v reflect.Value, b *Bundle) {
+		for i := range v.NumField() {
+			f, name := v.Field(i), v.Type().Field(i).Name
+			switch f.Kind() {
+			case reflect.Struct:
+				each(f, b)
+				continue
+			case reflect.String:
+				f.SetString("persistent")
+			case reflect.Bool:
+				f.SetBool(true)
+			case reflect.Int, reflect.Int64:
+				f.SetInt(int64(100 * time.Millisecond))
+			case reflect.Float64:
+				f.SetFloat(3)
+			case reflect.Map:
+				f.Set(reflect.ValueOf(map[string]string{"A": "b"}))
+			case reflect.Pointer:
+				f.Set(reflect.New(f.Type().Elem()))
+			case reflect.Slice:
+				f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+			default:
+				t.Fatalf("%s is a %s: this test does not know how to set it", name, f.Kind())
+			}
+			note(name, *b)
+			f.SetZero()
+		}
+	}
+	each(reflect.ValueOf(&base.Spec).Elem(), &base)
 }
 
 func FuzzDecodeRecord(f *testing.F) {

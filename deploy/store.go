@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
 // Names of the buckets in JetStream, unless configured otherwise.
@@ -24,10 +24,10 @@ const (
 	DefaultObjects = "PINWHEEL_BUNDLES"
 )
 
-// History is how many versions of a worker are kept.
+// History is the number of versions of a worker that are kept.
 const History = 10
 
-// ErrNotFound is returned when there is no such worker, or no such version of it.
+// ErrNotFound is the error when there is no such worker, or no such version of it.
 var ErrNotFound = errors.New("no such worker")
 
 // Config of a Store. The zero Config is usable.
@@ -38,20 +38,20 @@ type Config struct {
 	Objects string
 	// Replicas of both, 1 to 5. 0 = 1.
 	Replicas int
-	// InlineLimit is the largest record that holds its code itself, in bytes. 0 = 512 KiB. What the
-	// server takes as one message is never exceeded.
+	// InlineLimit is the largest record that has its code itself, bytes. 0 = 512 KiB. A record never exceeds the
+	// largest message of the server.
 	InlineLimit int
-	// CheckEvery is how often a watcher compares what it has seen with what the server has. 0 = 5 s.
+	// CheckEvery is the time between two comparisons of what a watcher has seen with what the server has. 0 = 5 s.
 	CheckEvery time.Duration
-	// KeepVanished is how long a watcher keeps a worker installed whose record is gone though nobody has removed it. 0 = 24 h.
+	// KeepVanished is how long a watcher keeps a worker installed whose record is gone without a removal. 0 = 24 h.
 	KeepVanished time.Duration
-	// Log takes what a watcher has to say. The zero Logger is silent.
+	// Log gets the messages of watchers. The zero Logger is silent.
 	Log zerolog.Logger
 	// Metrics may be nil.
 	Metrics prometheus.Registerer
 }
 
-// WithDefaults is c with the fields that are zero filled in.
+// WithDefaults is c with defaults for the fields that are zero.
 func (c Config) WithDefaults() Config {
 	if c.Bucket == "" {
 		c.Bucket = DefaultBucket
@@ -89,27 +89,27 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Store holds the versions of all workers, in JetStream. Any number of goroutines and processes may use it at once.
+// Store has the versions of all workers, in JetStream. Any number of goroutines and processes may use it at once.
 type Store struct {
 	cfg     Config
 	kv      jetstream.KeyValue
 	objects jetstream.ObjectStore
-	inline  int // largest record that holds its code
+	inline  int // largest record that has its code
 	metrics *metrics
 }
 
-// Open creates the buckets, or brings them to what cfg says, and returns the store. There is nothing to close.
+// Open creates the buckets, or updates them to what cfg says. There is nothing to close.
 func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.WithDefaults()
-	keeper := &assets.Keeper{JS: js, Log: cfg.Log}
-	kv, err := keeper.Bucket(ctx, cfg.workers())
+	reconciler := &resources.Reconciler{JS: js, Log: cfg.Log}
+	kv, err := reconciler.Bucket(ctx, cfg.workers())
 	if err != nil {
 		return nil, fmt.Errorf("open worker bucket %s: %w", cfg.Bucket, err)
 	}
-	objects, err := keeper.Objects(ctx, cfg.bundles())
+	objects, err := reconciler.Objects(ctx, cfg.bundles())
 	if err != nil {
 		return nil, fmt.Errorf("open bundle store %s: %w", cfg.Objects, err)
 	}
@@ -131,8 +131,9 @@ func checkTarget(owner, name string) error {
 	return events.CheckName("worker", name)
 }
 
-// Get is one version of a worker, with its code: whole, like 3-0123456789ab, or by its number. An empty version is the active one. The error is ErrNotFound when
-// there is none, or when it is older than the versions that are kept.
+// Get is one version of a worker, with its code. version is the whole version, like 3-0123456789ab, or its number;
+// empty = the active one. The error is ErrNotFound when there is no such version, or when it is older than the kept
+// versions.
 func (s *Store) Get(ctx context.Context, owner, name, version string) (*events.Worker, error) {
 	records, err := s.records(ctx, owner, name)
 	if err != nil {
@@ -147,7 +148,7 @@ func (s *Store) Get(ctx context.Context, owner, name, version string) (*events.W
 	return nil, fmt.Errorf("%w: %s/%s has no version %q", ErrNotFound, owner, name, version)
 }
 
-// Versions are the kept versions of a worker, oldest first, without their code. The last one is active.
+// Versions are the kept versions of a worker without their code, oldest first. The last one is active.
 func (s *Store) Versions(ctx context.Context, owner, name string) ([]*events.Worker, error) {
 	records, err := s.records(ctx, owner, name)
 	if err != nil {
@@ -176,11 +177,12 @@ func (s *Store) records(ctx context.Context, owner, name string) ([]*record, err
 	return k.records, nil
 }
 
-// decode reads an entry. One that cannot be read is logged and counted: it must not keep others from running.
+// decode reads an entry. It logs and counts an entry that cannot be read, which must not keep other workers from
+// running.
 func (s *Store) decode(e jetstream.KeyValueEntry) (*record, error) {
 	r, err := decodeRecord(e.Value())
 	if err == nil && key(r.Owner, r.Name) != e.Key() {
-		err = fmt.Errorf("worker record of %s/%s stands under key %s", r.Owner, r.Name, e.Key())
+		err = fmt.Errorf("worker record of %s/%s is at key %s", r.Owner, r.Name, e.Key())
 	}
 	if err != nil {
 		s.unreadable(e, err)
@@ -194,10 +196,10 @@ func (s *Store) unreadable(e jetstream.KeyValueEntry, err error) {
 	s.cfg.Log.Error().Err(err).Str("key", e.Key()).Uint64("revision", e.Revision()).Msg("worker record skipped")
 }
 
-// errDamaged marks what trying again does not mend.
+// errDamaged marks an error that another try does not correct.
 var errDamaged = errors.New("damaged")
 
-// complete is the worker of a record with its code, from the object store if need be.
+// complete is the worker of a record with its code, which may be in the object store.
 func (s *Store) complete(ctx context.Context, r *record) (*events.Worker, error) {
 	if r.Object != "" {
 		text, err := s.objects.GetBytes(ctx, r.Object)
@@ -220,8 +222,8 @@ func (s *Store) complete(ctx context.Context, r *record) (*events.Worker, error)
 	return w, nil
 }
 
-// List is the active version of every worker of an owner, or of all owners when owner is empty,
-// sorted by owner and name, without code.
+// List is the active version of each worker of an owner, or of all owners if owner is empty. It is sorted by owner and
+// name, and has no code.
 func (s *Store) List(ctx context.Context, owner string) ([]*events.Worker, error) {
 	filter := "*.*"
 	if owner != "" {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // checker stands for the isolate that loads a module: what it would say is given.
@@ -67,9 +67,10 @@ func mustDeploy(t testing.TB, s *deploy.Store, owner, name string, b *deploy.Bun
 }
 
 func TestDeployFromFile(t *testing.T) {
+	t.Parallel()
 	reg := prometheus.NewPedanticRegistry()
 	s := newStore(t, deploy.Config{Metrics: reg})
-	req := deploy.Request{Owner: "acme", Path: "testdata/hello.ts", Vars: map[string]string{"A": "1"}, Queues: map[string]string{"Q": "other"}}
+	req := deploy.Request{Owner: "acme", Path: "testdata/hello.ts", Bindings: events.Bindings{Vars: map[string]string{"A": "1"}, Queues: map[string]string{"Q": "other"}}}
 	var seen *events.Worker
 	w, changed, err := s.Deploy(t.Context(), req, checker(func(w *events.Worker) ([]events.Kind, error) {
 		seen = w
@@ -109,6 +110,7 @@ pinwheel_deploys_total{result="unchanged"} 1
 }
 
 func TestDeployRefusesAndStoresNothing(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, deploy.Config{})
 	failure := events.NewFailure(events.ReasonException, "ReferenceError: x is not defined", "    at hello.ts:3:5")
 	var refused *deploy.RefusedError
@@ -132,9 +134,9 @@ func TestDeployRefusesAndStoresNothing(t *testing.T) {
 		`owner "a.b"`:                            {Owner: "a.b", Name: "w", Bundle: module(1)},
 		`worker "a/b"`:                           {Owner: "a", Name: "a/b", Bundle: module(1)},
 		`worker "my.app": a name is 1 to 64`:     {Owner: "a", Bundle: &deploy.Bundle{File: "my.app.js"}},
-		"vars.1X is no name in env":              {Owner: "a", Name: "w", Bundle: module(1), Vars: map[string]string{"1X": ""}},
-		"vars.X is a queue too":                  {Owner: "a", Name: "w", Bundle: module(1), Vars: map[string]string{"X": ""}, Queues: map[string]string{"X": "q"}},
-		`queues.X is no worker: worker "o/q"`:    {Owner: "a", Name: "w", Bundle: module(1), Queues: map[string]string{"X": "o/q"}},
+		"vars.1X is no name in env":              {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Vars: map[string]string{"1X": ""}}},
+		"vars.X is a queue too":                  {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Vars: map[string]string{"X": ""}, Queues: map[string]string{"X": "q"}}},
+		`queues.X is no worker: worker "o/q"`:    {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Queues: map[string]string{"X": "o/q"}}},
 		"code and source map must be UTF-8":      {Owner: "a", Name: "w", Bundle: &deploy.Bundle{File: "w.js", Code: "\xff"}},
 		"a worker is a file that ends in one of": {Owner: "a", Name: "w"},
 	} {
@@ -147,6 +149,7 @@ func TestDeployRefusesAndStoresNothing(t *testing.T) {
 }
 
 func TestVersionsAreKeptAndListed(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, deploy.Config{})
 	for n := range 12 {
 		mustDeploy(t, s, "acme", "w", module(n))
@@ -191,6 +194,7 @@ func TestVersionsAreKeptAndListed(t *testing.T) {
 }
 
 func TestLargeBundlesGoToTheObjectStore(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	s := open(t, nc, deploy.Config{})
 	js, err := jetstream.New(nc)
@@ -233,6 +237,7 @@ func TestLargeBundlesGoToTheObjectStore(t *testing.T) {
 }
 
 func TestALostObjectIsMendedByDeployingAgain(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	s := open(t, nc, deploy.Config{})
 	js, err := jetstream.New(nc)
@@ -248,6 +253,7 @@ func TestALostObjectIsMendedByDeployingAgain(t *testing.T) {
 }
 
 func TestDeployersDoNotTakeTheSameNumber(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	stores := []*deploy.Store{open(t, natstest.Connect(t, srv), deploy.Config{}), open(t, natstest.Connect(t, srv), deploy.Config{})}
 	const each = 4
@@ -275,6 +281,7 @@ func TestDeployersDoNotTakeTheSameNumber(t *testing.T) {
 }
 
 func TestARecordThatCannotBeReadStopsOnlyItsWorker(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	s := open(t, nc, deploy.Config{})
 	js, err := jetstream.New(nc)
@@ -295,6 +302,7 @@ func TestARecordThatCannotBeReadStopsOnlyItsWorker(t *testing.T) {
 }
 
 func TestOpenRefusesAWrongConfig(t *testing.T) {
+	t.Parallel()
 	for want, cfg := range map[string]deploy.Config{
 		"Replicas is 7: it is 1 to 5":      {Replicas: 7},
 		"InlineLimit is -1":                {InlineLimit: -1},

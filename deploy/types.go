@@ -5,5 +5,5 @@ import _ "embed"
 //go:embed types/runtime.d.ts
 var types string
 
-// Types is the text of runtime.d.ts: TypeScript's declarations of what a worker has beside the web platform.
+// Types is the text of runtime.d.ts: declarations in TypeScript of what a worker has beside the web platform.
 func Types() string { return types }

@@ -8,8 +8,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
-// vanish is for a worker whose record is gone, and no marker of a removal is there: the bucket was purged or deleted, or an older copy of it came
-// back. Nobody wanted that, most likely: its events must not become dead letters. It stays, and everybody is told.
+// vanish notes that the record of a worker is gone without the marker of a removal. Most likely no one wanted that: the
+// bucket was purged or deleted, or an older copy of it came back. The worker's events must not become dead letters, so
+// it stays installed.
 func (w *Watcher) vanish(key string, k *installed) {
 	if guard.EmptyBucket.Off() {
 		w.remove(key)
@@ -17,25 +18,26 @@ func (w *Watcher) vanish(key string, k *installed) {
 	}
 	if k.vanished.IsZero() {
 		k.vanished = time.Now()
-		w.store.metrics.vanished.Set(float64(w.lost.Add(1)))
+		w.store.metrics.vanished.Set(float64(w.vanished.Add(1)))
 		w.store.cfg.Log.Error().Str("worker", key).Stringer("kept_for", w.store.cfg.KeepVanished).
-			Msg("the record of a worker has vanished from its bucket, and nobody has removed it: it goes on here. Restore the bucket, or deploy the worker again; 'pinwheel workers rm' ends it")
+			Msg("the record of a worker has vanished from its bucket without a removal: the worker goes on here. " +
+				"Restore the bucket, or deploy the worker again; 'pinwheel workers rm' ends it")
 	}
 }
 
-// returned is for a worker that is stored again, or removed.
+// returned notes that a worker is stored again, or removed.
 func (w *Watcher) returned(key string, k *installed) {
 	if k.vanished.IsZero() {
 		return
 	}
 	k.vanished = time.Time{}
-	w.store.metrics.vanished.Set(float64(w.lost.Add(-1)))
+	w.store.metrics.vanished.Set(float64(w.vanished.Add(-1)))
 	w.store.cfg.Log.Info().Str("worker", key).Msg("a worker whose record had vanished is stored again, or removed")
 }
 
-// forgetVanished removes the workers that have had their time.
+// forgetVanished removes the workers whose records have been gone for longer than KeepVanished.
 func (w *Watcher) forgetVanished(now time.Time) {
-	if w.lost.Load() == 0 {
+	if w.vanished.Load() == 0 {
 		return
 	}
 	for key, k := range w.known {
@@ -46,21 +48,21 @@ func (w *Watcher) forgetVanished(now time.Time) {
 	}
 }
 
-// Vanished is how many workers are installed whose records have vanished. From any goroutine.
-func (w *Watcher) Vanished() int { return int(w.lost.Load()) }
+// Vanished is the number of installed workers whose records have vanished. Any goroutine may call it.
+func (w *Watcher) Vanished() int { return int(w.vanished.Load()) }
 
-// Installed is how many workers are installed, those among them. From any goroutine.
+// Installed is the number of installed workers, those with vanished records included. Any goroutine may call it.
 func (w *Watcher) Installed() int { return int(w.workers.Load()) }
 
-// Emptied reports whether the bucket had records and has none, nor a marker of a removal: somebody has purged it. All that it knows of it is its
-// stream, so that of a bucket that was deleted and made anew it cannot tell.
+// Emptied reports whether the bucket had records and has none now, nor markers of removals: it was purged. A bucket
+// that was deleted and created again does not show this.
 func (s *Store) Emptied(ctx context.Context) (bool, error) {
 	if guard.EmptyBucket.Off() {
 		return false, nil
 	}
-	last, keys, err := s.state(ctx)
+	state, err := stateOf(ctx, s.kv, "workers")
 	if err != nil {
-		return false, fmt.Errorf("look whether there are workers: %w", err)
+		return false, fmt.Errorf("check whether there are workers: %w", err)
 	}
-	return last > 0 && keys == 0, nil
+	return state.last > 0 && state.keys == 0, nil
 }

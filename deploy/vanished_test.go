@@ -13,13 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const bucketStream = "KV_" + deploy.DefaultBucket
 
-// Workers of a bucket that somebody has emptied stay, with an alarm, until they are deployed again, removed, or their time is over.
+// Workers of an emptied bucket stay, with an error in the log, until they are deployed again, removed, or their time is over.
 func TestWorkersOfAnEmptiedBucketStay(t *testing.T) {
+	t.Parallel()
 	for name, empty := range map[string]func(t *testing.T, js jetstream.JetStream){
 		"purged": func(t *testing.T, js jetstream.JetStream) {
 			s, err := js.Stream(t.Context(), bucketStream)
@@ -95,6 +96,7 @@ func gauge(t *testing.T, reg *prometheus.Registry) prometheus.Collector {
 
 // They go when they have had their time, and a worker that is removed goes at once.
 func TestVanishedWorkersHaveTheirTime(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)

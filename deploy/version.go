@@ -9,16 +9,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// hashDigits is how much of the hash a version shows.
+// hashDigits is the number of digits of the hash in a version.
 const hashDigits = 12
 
 // version is "<number>-<first 12 hex digits of the hash>".
 func version(number int, hash string) string { return fmt.Sprintf("%d-%s", number, hash[:hashDigits]) }
 
-// Hash is the SHA-256, in hex, over bundle and manifest: two workers with the same hash behave the same. It covers
-// the source map, because after an edit of nothing but comments stacks must still name the right lines.
+// Hash is the SHA-256 over bundle and manifest, in hex. Two workers with the same hash behave the same. The hash covers
+// the source map, because stacks must name the right lines also after an edit that changes only comments.
 func (b *Bundle) Hash() (string, error) {
-	manifest, err := b.Manifest.canonical()
+	manifest, err := canonical(b.Spec)
 	if err != nil {
 		return "", fmt.Errorf("hash bundle: %w", err)
 	}
@@ -31,24 +31,28 @@ func (b *Bundle) Hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// canonical is the manifest as bytes that are the same whenever it says the same.
-func (m Manifest) canonical() ([]byte, error) {
-	var lifetime *events.Lifetime // left out when there is none: hashes of before there was one stand
-	if m.Lifetime != (events.Lifetime{}) {
-		lifetime = &m.Lifetime
-	}
+// hashed is events.Spec as it enters the hash. The names and the order of its fields never change, and a new field is
+// left out when it is zero: a worker that was deployed before there was such a field keeps its hash.
+type hashed struct {
+	Mode events.Mode
+	hashedBindings
+	Limits     events.Limits
+	Retries    events.Retries
+	Lifetime   events.Lifetime   `json:",omitzero"`
+	OnDead     *events.DeadHook  `json:",omitempty"`
+	Idempotent bool              `json:",omitempty"`
+	Schedules  []events.Schedule `json:",omitempty"`
+}
+
+type hashedBindings struct {
+	Vars   map[string]string `json:",omitempty"`
+	Queues map[string]string `json:",omitempty"`
+}
+
+// canonical returns the same bytes for any two specifications that say the same.
+func canonical(s events.Spec) ([]byte, error) {
 	// encoding/json sorts the keys of maps and keeps the order of fields.
-	return json.Marshal(struct {
-		Mode     events.Mode
-		Vars     map[string]string `json:",omitempty"`
-		Queues   map[string]string `json:",omitempty"`
-		Limits   events.Limits
-		Retries  events.Retries
-		Lifetime *events.Lifetime `json:",omitempty"`
-		OnDead   *events.DeadHook `json:",omitempty"`
-
-		Idempotent bool `json:",omitempty"`
-
-		Schedules []events.Schedule `json:",omitempty"`
-	}{m.Mode.OrDefault(), m.Vars, m.Queues, m.Limits, m.Retries, lifetime, m.OnDead, m.Idempotent, m.Schedules})
+	return json.Marshal(hashed{
+		s.Mode.OrDefault(), hashedBindings(s.Bindings), s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 // Workers have no WebAssembly: who imports a module of it learns that at deploy, from wherever the import is.
 func TestBuildRefusesWebAssembly(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir+"/add.wasm", "\x00asm\x01\x00\x00\x00")
 	write(t, dir+"/node_modules/fast/package.json", `{"name":"fast","version":"1.0.0","main":"index.js"}`)
@@ -23,9 +24,9 @@ func TestBuildRefusesWebAssembly(t *testing.T) {
 	} {
 		ds := refused(t, write(t, dir+"/app.js", form))
 		require.Len(t, ds, 1, form)
-		require.Equal(t, fmt.Sprintf("import of %q: a worker has no WebAssembly, since nothing bounds the memory that a module of it takes", path), ds[0].Text)
+		require.Equal(t, fmt.Sprintf("import of %q: a worker has no WebAssembly, because nothing limits the memory of a WebAssembly module", path), ds[0].Text)
 		require.Equal(t, []string{"use JavaScript that does the same: many packages have it as a separate entry or as another package"}, ds[0].Notes[:1])
-		require.Equal(t, path == "./fast_bg.wasm", len(ds[0].Notes) == 2, "who imports it is told when that is not the source")
+		require.Equal(t, path == "./fast_bg.wasm", len(ds[0].Notes) == 2, "a note names the importer when it is not the source")
 	}
 	_, err := deploy.Build(t.Context(), write(t, dir+"/app.js", `export default { task: () => typeof WebAssembly };`))
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // routes records what a Watcher tells it, as a routing table would.
@@ -89,6 +89,7 @@ func run(t testing.TB, s *deploy.Store, into deploy.Installer) {
 }
 
 func TestWatcherInstallsHistoryThenChanges(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	s := open(t, natstest.Connect(t, srv), deploy.Config{})
 	v1 := mustDeploy(t, s, "acme", "w", module(1)).Version
@@ -111,6 +112,7 @@ func TestWatcherInstallsHistoryThenChanges(t *testing.T) {
 }
 
 func TestWatcherSkipsWhatItCannotRead(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	s := open(t, nc, deploy.Config{})
 	js, err := jetstream.New(nc)
@@ -139,6 +141,7 @@ func TestWatcherSkipsWhatItCannotRead(t *testing.T) {
 }
 
 func TestWatcherOutlivesTheServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv, err := natsd.Open(natsd.Config{StoreDir: dir, Port: -1})
 	require.NoError(t, err)
@@ -166,7 +169,8 @@ func TestWatcherOutlivesTheServer(t *testing.T) {
 	r.await(t, "acme/goes")
 }
 
-func TestWatcherResyncsWhenTheBucketIsMadeAnew(t *testing.T) {
+func TestWatcherResyncsWhenTheBucketIsCreatedAgain(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
@@ -182,12 +186,13 @@ func TestWatcherResyncsWhenTheBucketIsMadeAnew(t *testing.T) {
 	require.Equal(t, v1, mustDeploy(t, s, "acme", "w", module(1)).Version)
 	// v1 is known, and it is active now: it has to be installed last.
 	r.await(t, "acme/w", v1, v2, v1)
-	require.NotEmpty(t, r.of("acme/goes"), "nobody has removed it")
+	require.NotEmpty(t, r.of("acme/goes"), "it was not removed")
 	require.ErrorIs(t, s.Remove(t.Context(), "acme", "goes"), deploy.ErrNotFound)
 	r.await(t, "acme/goes")
 }
 
 func TestASecondPassRepeatsNothing(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, deploy.Config{})
 	mustDeploy(t, s, "acme", "w", module(1))
 	require.NoError(t, s.Remove(t.Context(), "acme", "w"))
@@ -210,6 +215,7 @@ func TestASecondPassRepeatsNothing(t *testing.T) {
 }
 
 func TestActivationReachesEveryProcess(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	const processes, deploys = 3, 40
 	all := make([]*routes, processes)

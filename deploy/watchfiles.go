@@ -15,18 +15,18 @@ import (
 
 // Times of a FileWatcher: a save is often several writes and a rename.
 const (
-	quiet   = 40 * time.Millisecond  // no event for so long ends a change
-	longest = 500 * time.Millisecond // a change that never ends is told after so long
+	quiet   = 40 * time.Millisecond  // a change ends when there was no event for this time
+	longest = 500 * time.Millisecond // a change that does not end is reported after this time
 )
 
-// FileWatcher tells of saved files. It watches their directories, since editors that save by
-// renaming put another file in the place of the one that was watched.
+// FileWatcher reports saved files. It watches their directories, because editors that save by renaming replace the
+// watched file by another one.
 type FileWatcher struct {
 	notify *fsnotify.Watcher
 
 	mu    sync.Mutex
 	files map[string]bool // absolute paths
-	dirs  map[string]bool // any source or manifest in them counts
+	dirs  map[string]bool // all sources and manifests in them are watched
 }
 
 // OpenFileWatcher opens a watcher on nothing. Close it after Run has returned.
@@ -38,11 +38,11 @@ func OpenFileWatcher() (*FileWatcher, error) {
 	return &FileWatcher{notify: n, files: map[string]bool{}, dirs: map[string]bool{}}, nil
 }
 
-// Close gives the operating system's watches back.
+// Close ends the watches of the operating system.
 func (w *FileWatcher) Close() error { return w.notify.Close() }
 
-// Set replaces what is watched: files that need not exist yet, and directories in which every source file and manifest
-// counts, new ones too (subdirectories not). It may be called at any time from anywhere.
+// Set replaces what is watched: files, which need not exist yet, and directories with all their source files and
+// manifests, also new ones, but not their subdirectories. Any goroutine may call it at any time.
 func (w *FileWatcher) Set(files, dirs []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,7 @@ func (w *FileWatcher) Set(files, dirs []string) error {
 	}
 	for _, d := range w.notify.WatchList() {
 		if !want[d] {
-			// An error means that it is gone already, with its directory.
+			// An error means that the watch is gone already, with its directory.
 			_ = w.notify.Remove(d)
 		}
 	}
@@ -76,8 +76,8 @@ func (w *FileWatcher) Set(files, dirs []string) error {
 	return nil
 }
 
-// Run calls changed with the absolute paths, sorted, that were written, created, renamed or
-// removed, once things have been quiet for a moment, until ctx is done. changed is called by one goroutine.
+// Run calls changed with the sorted absolute paths of files that were written, created, renamed or removed, a moment
+// after the last change, until ctx is done. One goroutine calls changed.
 func (w *FileWatcher) Run(ctx context.Context, changed func(paths []string)) error {
 	pending := map[string]bool{}
 	var first time.Time
@@ -107,7 +107,7 @@ func (w *FileWatcher) Run(ctx context.Context, changed func(paths []string)) err
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				return fmt.Errorf("watch files: %w", err)
 			}
-			// Which events were lost nobody knows: take it that every file changed.
+			// It is unknown which events were lost: report all files.
 			w.mu.Lock()
 			maps.Copy(pending, w.files)
 			w.mu.Unlock()
@@ -120,7 +120,7 @@ func (w *FileWatcher) Run(ctx context.Context, changed func(paths []string)) err
 	}
 }
 
-// matters reports whether the event is about a file that counts. Changes of permissions and times alone do not.
+// matters reports whether the event is about a watched file. Changes of permissions and times do not matter.
 func (w *FileWatcher) matters(e fsnotify.Event) bool {
 	if e.Op == fsnotify.Chmod {
 		return false

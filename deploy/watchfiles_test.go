@@ -50,6 +50,7 @@ func expect(t *testing.T, changes <-chan []string, want ...string) {
 }
 
 func TestSavesAreToldOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	a, b := write(t, dir+"/a.js", "1"), write(t, dir+"/b.js", "1")
 	w, changes := watchFiles(t, []string{a, dir + "/a.pinwheel.json"}, nil)
@@ -82,6 +83,7 @@ func TestSavesAreToldOnce(t *testing.T) {
 }
 
 func TestDirectoriesTellOfNewSources(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, changes := watchFiles(t, nil, []string{dir})
 	write(t, dir+"/notes.txt", "")
@@ -94,6 +96,7 @@ func TestDirectoriesTellOfNewSources(t *testing.T) {
 }
 
 func TestWatchingNothingThatExistsIsAnError(t *testing.T) {
+	t.Parallel()
 	w, err := deploy.OpenFileWatcher()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.Close()) }()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // allocationsPerEvent is what an event may cost on its whole way through dispatch.
@@ -27,8 +28,8 @@ func TestAllocationsPerEvent(t *testing.T) {
 	for i := range all {
 		all[i] = task(fmt.Sprint("owner", i%owners), "w", i)
 	}
-	reply, end := &events.Reply{}, &events.End{Started: true, CPU: 20 * time.Microsecond}
-	reports := make([]events.Report, 0, batch)
+	reply, end := &events.Reply{}, &lifecycle.End{Started: true, CPU: 20 * time.Microsecond}
+	reports := make([]lifecycle.Report, 0, batch)
 	s.settled = 0
 	n := 0
 	per := testing.AllocsPerRun(200, func() {
@@ -37,7 +38,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 		for s.settled < n {
 			reports = reports[:0]
 			for _, a := range d.Next(0, batch) {
-				reports = append(reports, events.Report{Attempt: a, Reply: reply, End: end})
+				reports = append(reports, lifecycle.Report{Attempt: a, Reply: reply, End: end})
 			}
 			d.Report(0, reports)
 		}

@@ -8,9 +8,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// retryDelay is how long to wait after the given attempt failed, by a policy from OrDefault. It is
-// never longer than r.Max and at least a millisecond. rand gives the jitter: the delay at 0.5 is
-// the exact one.
+// retryDelay returns how long to wait after the given attempt failed, by a policy from OrDefault. It is
+// at most r.Max and at least a millisecond. rand gives the jitter: at 0.5 there is none.
 func retryDelay(r events.Retries, attempt int, rand func() float64) time.Duration {
 	b := backoff.ExponentialBackOff{
 		InitialInterval: r.Initial.Duration(),

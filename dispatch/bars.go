@@ -8,41 +8,44 @@ import (
 )
 
 const (
-	// firstBar is how long the events of a worker are refused that has cost a thread. It doubles with each further time, up to longestBar. So it is with
-	// all events of an owner, from the second thread on that its workers have cost.
+	// firstBar is how long the events of a worker are refused after it cost a thread. It doubles each further time, up to
+	// longestBar. From the second thread that an owner's workers cost, all events of the owner are refused in the same
+	// way.
 	firstBar   = time.Minute
 	longestBar = time.Hour
-	// remembered is how long after its end a bar still counts.
+	// remembered is how long a bar counts after its end.
 	remembered = 2 * longestBar
-	// mostBars is how many are known of in all; the ones that are over go first.
+	// mostBars is how many bars are kept; ended ones go first.
 	mostBars = 10_000
-	// barSlack is by how much longer another process's bar must be to count here: what is told back and forth must not grow by the time that takes.
+	// barSlack is by how much another process's bar must be longer to count here: bars must not grow by the time that
+	// their exchange takes.
 	barSlack = 2 * time.Second
 )
 
-// Bar says that the events of a worker, or of an owner, are refused because they have cost threads.
+// Bar says that the events of a worker or of an owner are refused because they cost threads.
 type Bar struct {
 	Owner  string `json:"owner"`
 	Worker string `json:"worker,omitempty"` // "" = all of the owner's
 	Times  int    `json:"times"`
-	LeftMs int64  `json:"leftMs"` // how long it holds still; less than 0: it is over, and remembered
+	LeftMs int64  `json:"leftMs"` // how much longer it holds; below 0 it is over, and remembered
 }
 
-// barred is a worker, or with worker "" an owner.
+// barred names a worker, or with worker "" an owner.
 type barred struct{ owner, worker string }
 
-// bar is what is known of it.
+// bar is what is known of a barred worker or owner.
 type bar struct {
 	times int
-	since time.Time // of the latest
+	since time.Time // when the latest began
 	until time.Time
 }
 
-// bars are all of them. A process that loses threads is replaced in the end: nobody shall bring that about again and again, by whatever new events,
-// workers and versions. Guarded by the dispatcher's lock.
+// bars are all known bars. A process that loses threads is replaced in the end: no owner may cause that again and again
+// with new events, workers and versions. Guarded by the dispatcher's lock.
 type bars map[barred]bar
 
-// Lost says that code of w, in a run that began then, has cost a thread. From any goroutine.
+// Lost reports that code of w, in a run that began at the given time, cost a thread. It may be called from any
+// goroutine.
 func (d *Dispatcher) Lost(w *events.Worker, began time.Time) {
 	if guard.CrashSuspects.Off() {
 		return
@@ -57,15 +60,15 @@ func (d *Dispatcher) Lost(w *events.Worker, began time.Time) {
 	case !now.Before(o.until):
 		d.set(owner, bar{o.times + 1, now, now.Add(barFor(o.times))}, now)
 	}
-	// Of several that were under way when the first was found out, the worker's first counts.
+	// Of several runs that were under way when the first was found, only the first counts for the worker.
 	if b := d.bars.get(worker, now); b.times == 0 || !began.Before(b.since) {
 		d.set(worker, bar{b.times + 1, now, now.Add(barFor(b.times + 1))}, now)
 	}
 	d.log.Error().Str("owner", w.Owner).Str("worker", w.Name).Str("version", w.Version).Time("worker_refused_until", d.bars[worker].until).
-		Time("owner_refused_until", d.bars[owner].until).Msg("a worker has cost this process a thread: its events are refused for a while")
+		Time("owner_refused_until", d.bars[owner].until).Msg("a worker cost this process a thread: its events are refused for some time")
 }
 
-// get is what counts of a bar: the zero one when it is long over.
+// get returns the bar of a key, or the zero bar when it no longer counts.
 func (b bars) get(key barred, now time.Time) bar {
 	if x := b[key]; now.Sub(x.until) <= remembered {
 		return x
@@ -73,7 +76,7 @@ func (b bars) get(key barred, now time.Time) bar {
 	return bar{}
 }
 
-// barFor is how long the n-th bar holds.
+// barFor returns how long the n-th bar holds.
 func barFor(n int) time.Duration { return min(firstBar<<min(n-1, 16), longestBar) }
 
 func (d *Dispatcher) set(key barred, b bar, now time.Time) {
@@ -90,7 +93,7 @@ func (d *Dispatcher) set(key barred, b bar, now time.Time) {
 	}
 }
 
-// barred is the failure of an event that is refused because of a bar, or nil.
+// barred returns the failure of an event that a bar refuses, or nil.
 func (d *Dispatcher) barred(e *events.Event, now time.Time) *events.Failure {
 	for _, key := range [...]barred{{e.Owner, e.Worker}, {owner: e.Owner}} {
 		b := d.bars[key]
@@ -106,7 +109,7 @@ func (d *Dispatcher) barred(e *events.Event, now time.Time) *events.Failure {
 	return nil
 }
 
-// refuse says why the event is not run, or nil, and by which version it is.
+// refuse returns why the event is not run, or nil, and its version.
 func (d *Dispatcher) refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure) {
 	v, f := refuse(e, r, now)
 	if f == nil && len(d.bars) > 0 {
@@ -115,7 +118,7 @@ func (d *Dispatcher) refuse(e *events.Event, r *route, now time.Time) (*version,
 	return v, f
 }
 
-// Bars are those that other processes should know. From any goroutine.
+// Bars returns the bars for other processes. It may be called from any goroutine.
 func (d *Dispatcher) Bars() []Bar {
 	now := time.Now()
 	d.mu.Lock()
@@ -129,7 +132,7 @@ func (d *Dispatcher) Bars() []Bar {
 	return all
 }
 
-// HearBars takes what another process of the fleet says of its bars. From any goroutine.
+// HearBars takes the bars of another process of the fleet. It may be called from any goroutine.
 func (d *Dispatcher) HearBars(all []Bar) {
 	now := time.Now()
 	d.mu.Lock()
@@ -149,14 +152,14 @@ func (d *Dispatcher) HearBars(all []Bar) {
 			until = mine.until
 		}
 		since := mine.since
-		if b.Times > mine.times { // it is news
+		if b.Times > mine.times { // it is new here
 			since = now
 		}
 		d.set(key, bar{max(b.Times, mine.times), since, until}, now)
 	}
 }
 
-// holding is how many bars hold.
+// holding returns how many bars hold now.
 func (b bars) holding(now time.Time) (n int) {
 	for _, x := range b {
 		if now.Before(x.until) {

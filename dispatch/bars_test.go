@@ -8,18 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // lose reports that the attempts cost a thread each, as isolates does.
-func lose(d *Dispatcher, thread int, batch []*events.Attempt) {
+func lose(d *Dispatcher, thread int, batch []*lifecycle.Attempt) {
 	for _, a := range batch {
-		d.Report(thread, []events.Report{{Attempt: a, End: &events.End{Started: true, Lost: true, Failure: events.Fail(events.ReasonCPU, "CPU time limit of 50ms")}}})
+		d.Report(thread, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Lost: true, Failure: events.Fail(events.ReasonCPU, "CPU time limit of 50ms")}}})
 		d.Lost(a.Worker, a.Start)
 	}
 }
 
-// one submits an event and returns what became of it: an attempt, or a settlement.
-func one(t *testing.T, d *Dispatcher, l *ledger, e *events.Event) (run []*events.Attempt, s events.Settlement) {
+// one submits an event and returns its attempt or its settlement.
+func one(t *testing.T, d *Dispatcher, l *ledger, e *events.Event) (run []*lifecycle.Attempt, s lifecycle.Settlement) {
 	t.Helper()
 	l.take()
 	d.Submit([]*events.Event{e})
@@ -31,7 +32,7 @@ func one(t *testing.T, d *Dispatcher, l *ledger, e *events.Event) (run []*events
 	return run, s
 }
 
-// An event that cost a thread does not run again, though it may fail as often.
+// An event that cost a thread does not run again, although it has retries left.
 func TestEventThatCostAThreadIsNotRunAgain(t *testing.T) {
 	for _, kind := range events.Kinds {
 		d, l := newDispatcher(t, Config{Threads: 1})
@@ -41,7 +42,7 @@ func TestEventThatCostAThreadIsNotRunAgain(t *testing.T) {
 		run, _ := one(t, d, l, e)
 		lose(d, 0, run)
 		s := l.take()[0]
-		require.Equal(t, events.Dead, s.Outcome.Verdict, kind)
+		require.Equal(t, lifecycle.Dead, s.Outcome.Verdict, kind)
 		require.Equal(t, "crash: it cost the process a thread (cpu: CPU time limit of 50ms), so it is not run again", s.Outcome.Failure.Error())
 		require.Equal(t, events.ReasonCrash, s.Reply.Failure.Reason)
 		d.Install(worker("other", "w"))
@@ -51,13 +52,14 @@ func TestEventThatCostAThreadIsNotRunAgain(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	d.Install(worker("o", "w"))
 	run, _ := one(t, d, l, task("o", "w", 1))
-	d.Report(0, []events.Report{{Attempt: run[0], Reply: &events.Reply{}}})
+	d.Report(0, []lifecycle.Report{{Attempt: run[0], Reply: &events.Reply{}}})
 	l.take()
-	d.Report(0, []events.Report{{Attempt: run[0], End: &events.End{Started: true, Lost: true}}})
-	require.Equal(t, events.Ack, l.take()[0].Outcome.Verdict, "the reply stands")
+	d.Report(0, []lifecycle.Report{{Attempt: run[0], End: &lifecycle.End{Started: true, Lost: true}}})
+	require.Equal(t, lifecycle.Ack, l.take()[0].Outcome.Verdict, "the reply stands")
 }
 
-// A worker that costs threads is refused for longer and longer, and then all of its owner's, whatever new versions and workers there are.
+// A worker that costs threads is refused for longer and longer, and then all workers of its owner, including new
+// versions and workers.
 func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 4})
@@ -65,7 +67,7 @@ func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
 			d.Install(worker("o", w))
 		}
 		d.Install(worker("other", "a"))
-		free := func(owner, w string) []*events.Attempt {
+		free := func(owner, w string) []*lifecycle.Attempt {
 			run, s := one(t, d, l, task(owner, w, 1))
 			require.NotEmpty(t, run, "%v", s.Outcome.Failure)
 			return run
@@ -73,12 +75,12 @@ func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
 		refused := func(owner, w string) string {
 			run, s := one(t, d, l, task(owner, w, 1))
 			require.Empty(t, run)
-			require.Equal(t, events.Dead, s.Outcome.Verdict)
+			require.Equal(t, lifecycle.Dead, s.Outcome.Verdict)
 			require.Equal(t, events.ReasonCrash, s.Outcome.Failure.Reason)
 			e := task(owner, w, 1)
 			e.Kind = events.Fetch
 			_, s = one(t, d, l, e)
-			require.Equal(t, events.Ack, s.Outcome.Verdict, "nothing is kept of it")
+			require.Equal(t, lifecycle.Ack, s.Outcome.Verdict, "nothing is kept of it")
 			require.Equal(t, 503, s.Reply.Status)
 			return s.Outcome.Failure.Message
 		}
@@ -123,14 +125,14 @@ func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
 	})
 }
 
-// Several events that were under way together are one time of their worker, and bar its owner.
+// Several events that ran at the same time count once for their worker, and bar its owner.
 func TestThreadsLostTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 4})
 		d.Install(worker("o", "a"))
 		d.Install(worker("o", "b"))
 		d.Install(worker("other", "a"))
-		var under []*events.Attempt
+		var under []*lifecycle.Attempt
 		for i := range 4 {
 			run, _ := one(t, d, l, task("o", "a", i))
 			under = append(under, run...)
@@ -147,7 +149,7 @@ func TestThreadsLostTogether(t *testing.T) {
 	})
 }
 
-// What waits when its worker is barred is refused when it is its turn; what runs goes on.
+// Events that wait when their worker is barred are refused at their turn. Running events continue.
 func TestBarsHoldForWhatWaits(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
 	d.Install(worker("o", "w"))
@@ -161,7 +163,7 @@ func TestBarsHoldForWhatWaits(t *testing.T) {
 	require.Zero(t, d.Stats().Queued)
 }
 
-// Processes tell each other, and what goes back and forth does not grow.
+// Processes exchange their bars, and the exchange does not make them longer.
 func TestBarsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, l := newDispatcher(t, Config{Threads: 1})

@@ -8,13 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // sink is a Settler and Threads that cost nothing.
 type sink struct{ settled int }
 
-func (s *sink) Settle(batch []events.Settlement) { s.settled += len(batch) }
-func (s *sink) Wake(int)                         {}
+func (s *sink) Settle(batch []lifecycle.Settlement) { s.settled += len(batch) }
+func (s *sink) Room(string, int)                    {}
+func (s *sink) Wake(int)                            {}
 
 // BenchmarkEvent is the whole way of an event through dispatch, in batches of 64 as they come from the stream
 // with warm workers of 20 µs each.
@@ -37,9 +39,9 @@ func benchmark(b *testing.B, owners, batch int) {
 	for i := range all {
 		all[i] = task(fmt.Sprint("owner", i*7919%owners), "w", i)
 	}
-	reply, end := &events.Reply{}, &events.End{Started: true, CPU: 20 * time.Microsecond}
-	reports := make([]events.Report, 0, 64)
-	s.settled, d.turns[light].looks = 0, 0
+	reply, end := &events.Reply{}, &lifecycle.End{Started: true, CPU: 20 * time.Microsecond}
+	reports := make([]lifecycle.Report, 0, 64)
+	s.settled, d.queues[light].looks = 0, 0
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -49,7 +51,7 @@ func benchmark(b *testing.B, owners, batch int) {
 		for s.settled < n {
 			reports = reports[:0]
 			for _, a := range d.Next(0, 64) {
-				reports = append(reports, events.Report{Attempt: a, Reply: reply, End: end})
+				reports = append(reports, lifecycle.Report{Attempt: a, Reply: reply, End: end})
 			}
 			d.Report(0, reports)
 		}
@@ -57,5 +59,5 @@ func benchmark(b *testing.B, owners, batch int) {
 	require.Equal(b, n, s.settled)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/event")
 	b.ReportMetric(float64(n)/float64(b.N), "events/op")
-	b.ReportMetric(float64(d.turns[light].looks)/float64(n), "looks/event")
+	b.ReportMetric(float64(d.queues[light].looks)/float64(n), "looks/event")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// collector gives a Dispatcher's metrics to Prometheus.
+// collector passes a Dispatcher's metrics to Prometheus.
 type collector struct{ d *Dispatcher }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -16,22 +16,22 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descQueued   = desc("dispatch_queued", "Events that wait in this process for a thread.")
+	descQueued   = desc("dispatch_queued", "Events that wait for a thread in this process.")
 	descRunning  = desc("dispatch_running", "Attempts in progress.")
 	descAsleep   = desc("dispatch_threads_asleep", "Threads that have nothing to do.")
 	descOwners   = desc("dispatch_owners", "Owners that have a worker installed.")
-	descHeavy    = desc("dispatch_heavy_owners", "Owners that take more than their share of the CPU, so that their events run on background threads.")
+	descHeavy    = desc("dispatch_heavy_owners", "Owners that take more than their share of the CPU. Their events run on background threads.")
 	descWait     = desc("dispatch_wait_seconds", "Time from an event's arrival in this process to its start.")
 	descAttempts = desc("dispatch_attempts_total",
 		"Attempts that ended, by whether their context had run before.", "context")
 	descWakes     = desc("dispatch_wakes_total", "Times a sleeping thread was woken.")
 	descThrottled = desc("dispatch_throttled_total",
 		"Times an owner with waiting events reached its limit of running ones.")
-	descParked   = desc("dispatch_parked_total", "Events set aside because their owner had too many waiting.")
-	descFleet    = desc("fleet_processes", "Processes of the fleet that this one knows of, itself included.")
-	descSuspects = desc("dispatch_suspects", "Events around which processes died, and that wait here to be run under watch or alone.")
-	descBars     = desc("dispatch_bars", "Workers and owners whose events are refused here because they have cost threads.")
-	descAlone    = desc("dispatch_alone_total", "Events that were run alone because processes died while they ran.")
+	descParked   = desc("dispatch_parked_total", "Events parked because their owner had too many waiting.")
+	descFleet    = desc("fleet_processes", "Processes of the fleet that this one knows of, including itself.")
+	descSuspects = desc("dispatch_suspects", "Events during whose runs processes died, and that wait to run watched or alone.")
+	descBars     = desc("dispatch_bars", "Workers and owners whose events are refused because they cost threads.")
+	descAlone    = desc("dispatch_alone_total", "Events that ran alone because processes died during their runs.")
 	descRetries  = desc("dispatch_retries_total", "Failed attempts after which the event runs again.", "reason")
 	descFailures = desc("dispatch_failures_total", "Events that failed for good.", "reason")
 	descDuration = desc("event_duration_seconds", "Time from the start of an attempt to the end of its last work.", "kind")

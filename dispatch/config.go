@@ -12,47 +12,49 @@ const (
 	maxQueued  = 1_000_000
 )
 
-// What the dispatcher counts with when nothing was measured yet, and the sizes of its steps.
+// Assumed costs where nothing was measured yet, and the sizes of steps.
 const (
 	// quantum is the CPU time an owner gets per round. It is also the most expected CPU time that a
 	// thread takes at once: long enough to run events of one isolate together, which is several times cheaper than
-	// alternating, short enough that nobody notices the wait.
+	// alternating, and short enough that the wait does not matter.
 	quantum = 500 * time.Microsecond
-	// unknownCost is what an event of a worker that never ended an attempt here is expected to take.
+	// unknownCost is the expected CPU time of an event of a worker that never ended an attempt here.
 	unknownCost = time.Millisecond
 	// leastCost keeps events that use no measurable CPU from being free.
 	leastCost = 2 * time.Microsecond
-	// wakeWorth is how much expected CPU time is worth waking one more thread (waking costs about 26 µs).
+	// wakeWorth is the expected CPU time for which one more thread is woken (waking costs about 26 µs).
 	wakeWorth = 200 * time.Microsecond
-	// lateAfter is when a woken thread that did not come is no longer counted on.
+	// lateAfter is how long a woken thread that did not call Next is counted on.
 	lateAfter = 2 * time.Millisecond
-	// expiryStep is how exact the deadline of a queued event is kept.
+	// expiryStep is how exactly deadlines of queued events are kept.
 	expiryStep = 50 * time.Millisecond
-	// ownAfter is how many runs of an event may be cut short by others in its isolate before it gets one to itself.
+	// ownAfter is how many runs of an event may be interrupted by others in its isolate before it gets an isolate of its
+	// own.
 	ownAfter = 2
-	// parkedSlack is how many parked events may wait above an owner's limit. The settler brings some before it is told of room, and
-	// none must go back and come later than those behind it.
+	// parkedSlack is how many unparked events may wait above an owner's limit. The settler submits some before room is
+	// reported, and none of these may be parked again, behind later ones.
 	parkedSlack = 64
-	// briefCPU is the most that an attempt takes which is cheaper than to park its event: that takes about as much of us and of nats-server.
+	// briefCPU is the CPU time up to which an attempt is cheaper than parking its event. Parking takes about as much here
+	// and in nats-server.
 	briefCPU = 50 * time.Microsecond
 	// keptVersions is how many versions of a worker beside the active one Worker-Version may name.
 	keptVersions = 10
 )
 
-// Config is what a Dispatcher is set up with. The zero value of a field that has a default means the default.
+// Config configures a Dispatcher. The zero value of a field that has a default means the default.
 type Config struct {
 	// Threads is the number of pinned threads, 1 to 64: Next is called with 0 to Threads-1.
 	Threads int
-	// Background is how many threads there are beside those: Threads to Threads+Background-1, of a lower priority. They run events of
-	// owners that take more than their share. Default none: then no owner is treated so. At most 64 threads in all.
+	// Background is the number of additional threads of a lower priority: Threads to Threads+Background-1. They run events
+	// of owners that take more than their share. Default 0: then no owner is heavy. At most 64 threads in all.
 	Background int
 	// Slots is how many events one thread may have in progress, most of them waiting for I/O. Default 64.
 	Slots int
 	// OwnerMaxRunning is how many events of one owner may be in progress in this process. Default: three
-	// quarters of all slots. That is the whole machine's CPU for an owner that is alone, and still
+	// quarters of all slots. That gives a single owner the whole machine's CPU, and still
 	// leaves slots to others when its events wait for I/O.
 	OwnerMaxRunning int
-	// OwnerMaxQueued is how many events of one owner may wait in this process; further ones are
+	// OwnerMaxQueued is how many events of one owner may wait in this process. Further ones are
 	// parked until fewer than half as many wait. It must be well below the number of events that the consumer
 	// holds, or one owner could fill that. Default 512.
 	OwnerMaxQueued int

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Run fails queued events whose deadline passes before they start, within about 50 ms of the deadline, and moves the
-// quarantine on, until ctx is done.
+// Run fails queued events whose deadline passes before they start, within about 50 ms of the deadline, and advances the
+// quarantine. It returns when ctx is done.
 func (d *Dispatcher) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -33,8 +33,8 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	}
 }
 
-// watch notes the deadline of an event that o queues.
-func (d *Dispatcher) watch(o *owner, deadline time.Time) {
+// noteOwnerDeadline notes the deadline of an event that o queues.
+func (d *Dispatcher) noteOwnerDeadline(o *owner, deadline time.Time) {
 	if deadline.IsZero() {
 		return
 	}
@@ -44,7 +44,7 @@ func (d *Dispatcher) watch(o *owner, deadline time.Time) {
 	d.noteDeadline(deadline)
 }
 
-// noteDeadline sees that Run looks in time.
+// noteDeadline makes sure that Run checks in time.
 func (d *Dispatcher) noteDeadline(deadline time.Time) {
 	if !deadline.IsZero() && (d.soonest.IsZero() || deadline.Before(d.soonest)) {
 		d.soonest = deadline
@@ -52,7 +52,7 @@ func (d *Dispatcher) noteDeadline(deadline time.Time) {
 	}
 }
 
-// lookAgain has Run ask anew when to look next.
+// lookAgain has Run compute again when to check next.
 func (d *Dispatcher) lookAgain() {
 	select {
 	case d.deadlines <- struct{}{}:
@@ -60,19 +60,19 @@ func (d *Dispatcher) lookAgain() {
 	}
 }
 
-// tick moves the quarantine on when its time has come.
+// tick advances the quarantine when it is due.
 func (d *Dispatcher) tick(now time.Time) {
-	var t tell
+	var fx effects
 	d.mu.Lock()
-	d.rouse(now, &t)
+	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 }
 
-// expire settles the queued events whose deadline is not after now. It looks at the queues of those owners only that may
-// have one, and at most every expiryStep: no event pays for it otherwise.
+// expire settles the queued events whose deadline is not after now. It checks only the queues of owners that may
+// have one, and at most every expiryStep.
 func (d *Dispatcher) expire(now time.Time) {
-	var t tell
+	var fx effects
 	d.mu.Lock()
 	if d.soonest.IsZero() || now.Before(d.soonest) {
 		d.mu.Unlock()
@@ -81,26 +81,26 @@ func (d *Dispatcher) expire(now time.Time) {
 	d.soonest = time.Time{}
 	for _, o := range d.owners {
 		if !o.soonest.IsZero() && !now.Before(o.soonest) {
-			d.expireOwner(o, now, &t)
+			d.expireOwner(o, now, &fx)
 		}
 		if !o.soonest.IsZero() && (d.soonest.IsZero() || o.soonest.Before(d.soonest)) {
 			d.soonest = o.soonest
 		}
 	}
-	d.expireQuarantine(now, &t)
-	d.rouse(now, &t)
+	d.expireQuarantine(now, &fx)
+	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 }
 
-func (d *Dispatcher) expireOwner(o *owner, now time.Time, t *tell) {
+func (d *Dispatcher) expireOwner(o *owner, now time.Time, fx *effects) {
 	o.soonest = time.Time{}
 	before := o.queue.n
 	o.queue.filter(func(it item) bool {
 		e := it.event
 		if expired(e, now) {
 			v, f := d.refuse(e, it.route, now)
-			t.settle = append(t.settle, d.refused(e, v, f))
+			fx.settle = append(fx.settle, d.refused(e, v, f))
 			return false
 		}
 		if !e.Deadline.IsZero() && (o.soonest.IsZero() || e.Deadline.Before(o.soonest)) {
@@ -111,6 +111,6 @@ func (d *Dispatcher) expireOwner(o *owner, now time.Time, t *tell) {
 	o.freed += before - o.queue.n
 	d.queued -= before - o.queue.n
 	d.changed(o)
-	d.makeRoom(o, t)
+	d.makeRoom(o, fx)
 	d.forget(o)
 }

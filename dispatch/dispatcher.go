@@ -9,26 +9,23 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// Settler carries out what was decided about events.
+// Settler carries out the decisions about events. Its methods are called from many goroutines, without the dispatcher's
+// lock, so they may call Submit. They must not block on the network.
 type Settler interface {
-	// Settle must not block on the network. It is called from many goroutines, without the dispatcher's
-	// lock, so it may call Submit. The slice is the Settler's to keep.
-	Settle(batch []events.Settlement)
-}
-
-// Roomer is what a Settler may implement beside Settle to bring back what it parked.
-type Roomer interface {
-	// Room says that owner, of whom events were parked, has room for n of them now. What was said before no longer
-	// counts. It may come before the Settle that parks is carried out. Like Settle it must not block.
+	// Settle carries out what was decided. The Settler may keep the slice.
+	Settle(batch []lifecycle.Settlement)
+	// Room reports that an owner with parked events has room for n of them now. It replaces earlier reports. It may be
+	// called before the Settle that parks is carried out.
 	Room(owner string, n int)
 }
 
 // Threads are the pinned threads.
 type Threads interface {
-	// Wake makes a thread whose last Next returned nothing call Next soon. A Wake that comes
-	// before the thread lies down must not be forgotten. It must not block, and not call the dispatcher.
+	// Wake makes a thread whose last Next returned nothing call Next soon. A Wake before the
+	// thread sleeps must not be lost. It must not block, and must not call the dispatcher.
 	Wake(thread int)
 }
 
@@ -40,26 +37,25 @@ type Dispatcher struct {
 	metrics *metrics
 
 	settler Settler
-	roomer  Roomer // nil when the settler is none
 	threads Threads
 
-	deadlines chan struct{} // tells Run that soonest moved to an earlier time
+	deadlines chan struct{} // notifies Run that soonest moved to an earlier time
 
 	mu        sync.Mutex
 	draining  bool
 	owners    map[string]*owner
 	policies  map[string]events.Policy
-	parks     map[string]uint64 // events parked of each owner of whom not all are known to be through, so that word of the last one can be told from an older
+	parks     map[string]uint64 // per owner with parked events, how many were parked: distinguishes the latest call of Through from an older one
 	processes int               // of the fleet
-	turns     [classes]turns
-	of        [classes]threadSet // which threads run them
+	queues    [classes]fairQueue
+	of        [classes]threadSet // which threads run the owners of each class
 	shares    shares
-	nap       nap
+	idle      idleThreads
 
 	quarantine quarantine
 	bars       bars
 
-	runnable [classes]int  // events that could start now, limits considered
+	runnable [classes]int  // events that could start now, within the limits
 	queued   int           // events in all queues
 	running  int           // attempts that threads have
 	onThread []int         // attempts that each thread has
@@ -96,16 +92,15 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 	return d, nil
 }
 
-// Wire says who settles events and who runs them. Both know the Dispatcher, so they can only be made after
+// Wire sets what settles events and what runs them. Both know the Dispatcher, so they can only be made after
 // it. Call it once, before any other method.
 func (d *Dispatcher) Wire(settler Settler, threads Threads) {
 	d.settler, d.threads = settler, threads
-	d.roomer, _ = settler.(Roomer)
 }
 
-// tell collects under the lock what others are told after it.
-type tell struct {
-	settle []events.Settlement
+// effects are collected under the lock and carried out after it.
+type effects struct {
+	settle []lifecycle.Settlement
 	wake   threadSet
 	room   []room
 }
@@ -115,25 +110,25 @@ type room struct {
 	n     int
 }
 
-// out tells it. The lock is not held.
-func (d *Dispatcher) out(t *tell) {
-	if len(t.settle) > 0 {
-		d.settler.Settle(t.settle)
+// apply carries out the effects. The lock must not be held.
+func (d *Dispatcher) apply(fx *effects) {
+	if len(fx.settle) > 0 {
+		d.settler.Settle(fx.settle)
 	}
-	t.wake.each(d.threads.Wake)
-	for _, r := range t.room {
-		d.roomer.Room(r.owner, r.n)
+	fx.wake.each(d.threads.Wake)
+	for _, r := range fx.room {
+		d.settler.Room(r.owner, r.n)
 	}
 }
 
-// Install makes w the active version of its worker, and keeps the ones before for events that ask for them
-// by Worker-Version: the last ten beside the active one. Installing a version again activates it again.
+// Install makes w the active version of its worker. It keeps the last ten earlier versions for events that ask for them
+// by Worker-Version. Installing a version again activates it again.
 func (d *Dispatcher) Install(w *events.Worker) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o := d.owners[w.Owner]
 	if o == nil {
-		o = &owner{name: w.Owner, routes: make(map[string]*route), seen: d.turns[light].round}
+		o = &owner{name: w.Owner, routes: make(map[string]*route), seen: d.queues[light].round}
 		d.applyPolicy(o)
 		o.credit = o.quantum
 		d.owners[w.Owner] = o
@@ -146,8 +141,8 @@ func (d *Dispatcher) Install(w *events.Worker) {
 	r.install(w)
 }
 
-// Remove takes a worker with all its versions out. Attempts that run go on; queued events fail
-// with no-worker when it is their turn.
+// Remove removes a worker with all its versions. Attempts that run continue. Queued events fail
+// with no-worker when they would start.
 func (d *Dispatcher) Remove(ownerName, name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,7 +155,7 @@ func (d *Dispatcher) Remove(ownerName, name string) {
 	d.forget(o)
 }
 
-// forget frees an owner of whom nothing is left.
+// forget frees an owner that has no workers and no events any more.
 func (d *Dispatcher) forget(o *owner) {
 	if len(o.routes) == 0 && o.queue.n == 0 && o.suspects == 0 && o.running == 0 {
 		delete(d.owners, o.name)
@@ -170,53 +165,53 @@ func (d *Dispatcher) forget(o *owner) {
 	}
 }
 
-// Drain stops starting events: queued ones go back to the stream at once, and so does what is
-// submitted later. Attempts that run go on.
+// Drain stops starting events. Queued events and those submitted later go back to the stream at once.
+// Attempts that run continue.
 func (d *Dispatcher) Drain() {
-	var t tell
+	var fx effects
 	d.mu.Lock()
 	d.draining = true
 	for _, o := range d.owners {
 		for o.queue.n > 0 {
 			it := o.queue.popFront()
-			t.settle = append(t.settle, returned(it.event))
+			fx.settle = append(fx.settle, returned(it.event))
 			d.queued--
 		}
 		d.changed(o)
 		d.forget(o)
 	}
-	d.emptyQuarantine(&t)
+	d.emptyQuarantine(&fx)
 	d.soonest = time.Time{}
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 }
 
-// rouse moves the quarantine on and wakes as many threads as what could start is worth. It must be called whenever something
-// has changed that could let an event start.
-func (d *Dispatcher) rouse(now time.Time, t *tell) {
+// wakeThreads advances the quarantine and wakes as many threads as the startable events are worth. It must be called
+// after every change that could let an event start.
+func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
 	if !d.quarantine.idle() {
-		d.step(now, t)
+		d.step(now, fx)
 	}
 	d.turnWindow(now)
 	for c, n := range d.startable() {
-		t.wake |= d.nap.wake(d.of[c], n, d.mean, &d.turns[c], now)
+		fx.wake |= d.idle.wake(d.of[c], n, d.mean, &d.queues[c], now)
 	}
-	d.metrics.wakes += uint64(t.wake.len())
+	d.metrics.wakes += uint64(fx.wake.len())
 }
 
-func returned(e *events.Event) events.Settlement {
-	return events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Return}}
+func returned(e *events.Event) lifecycle.Settlement {
+	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}
 }
 
-// changed keeps the count of runnable events and the owner's place among the turns true after its
-// queue or its running attempts changed. Only Next serves owners, and it tells turns by itself.
+// changed updates the count of runnable events and the owner's place in its fair queue after its queue or its running
+// attempts changed. Next, which serves owners, updates the fair queue itself.
 func (d *Dispatcher) changed(o *owner) {
 	d.recount(o)
 	switch {
 	case o.counted > 0 && o.list == nil:
-		d.turns[o.class].enter(o)
+		d.queues[o.class].enter(o)
 	case o.counted == 0 && o.list != nil:
-		d.turns[o.class].leave(o)
+		d.queues[o.class].leave(o)
 	}
 }
 
@@ -229,9 +224,9 @@ func (d *Dispatcher) recount(o *owner) {
 	o.counted = n
 }
 
-// makeRoom tells the settler of room for an owner of whom events were parked, every quarter of a
-// queue that it got through and whenever nothing of it is left. Half of the queue is kept for events that come by themselves.
-func (d *Dispatcher) makeRoom(o *owner, t *tell) {
+// makeRoom reports room for an owner with parked events to the settler: after each quarter of a queue that left it, and
+// whenever the queue is empty. Half of the queue is kept for events that arrive from the stream.
+func (d *Dispatcher) makeRoom(o *owner, fx *effects) {
 	most := o.maxQueued
 	waiting := o.queue.n + o.suspects
 	if !o.parked || 2*waiting >= most || d.draining {
@@ -241,7 +236,5 @@ func (d *Dispatcher) makeRoom(o *owner, t *tell) {
 		return
 	}
 	o.full, o.freed = false, 0
-	if d.roomer != nil {
-		t.room = append(t.room, room{o.name, (most+1)/2 - waiting})
-	}
+	fx.room = append(fx.room, room{o.name, (most+1)/2 - waiting})
 }

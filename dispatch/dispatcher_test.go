@@ -14,17 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// ledger is a Settler and Threads that write down what they are told.
+// ledger is a Settler and Threads that record the calls.
 type ledger struct {
 	mu      sync.Mutex
-	settled []events.Settlement
+	settled []lifecycle.Settlement
 	woken   []int
 	rooms   []room
 }
 
-func (l *ledger) Settle(batch []events.Settlement) {
+func (l *ledger) Settle(batch []lifecycle.Settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.settled = append(l.settled, batch...)
@@ -43,7 +44,7 @@ func (l *ledger) Wake(thread int) {
 }
 
 // take returns what was settled since the last take.
-func (l *ledger) take() []events.Settlement {
+func (l *ledger) take() []lifecycle.Settlement {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.settled
@@ -83,23 +84,23 @@ func tasks(owner, worker string, n int) (batch []*events.Event) {
 }
 
 // done is the report of a handler that returned after the given CPU time.
-func done(a *events.Attempt, cpu time.Duration) events.Report {
-	return events.Report{Attempt: a, Reply: &events.Reply{Body: []byte("{}")}, End: &events.End{Started: true, CPU: cpu}}
+func done(a *lifecycle.Attempt, cpu time.Duration) lifecycle.Report {
+	return lifecycle.Report{Attempt: a, Reply: &events.Reply{Body: []byte("{}")}, End: &lifecycle.End{Started: true, CPU: cpu}}
 }
 
-func notStarted(a *events.Attempt) events.Report {
-	return events.Report{Attempt: a, End: &events.End{Interrupted: true}}
+func notStarted(a *lifecycle.Attempt) lifecycle.Report {
+	return lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}}
 }
 
-func report(d *Dispatcher, thread int, cpu time.Duration, batch []*events.Attempt) {
-	var reports []events.Report
+func report(d *Dispatcher, thread int, cpu time.Duration, batch []*lifecycle.Attempt) {
+	var reports []lifecycle.Report
 	for _, a := range batch {
 		reports = append(reports, done(a, cpu))
 	}
 	d.Report(thread, reports)
 }
 
-func ids(batch []*events.Attempt) (s []string) {
+func ids(batch []*lifecycle.Attempt) (s []string) {
 	for _, a := range batch {
 		s = append(s, a.Event.ID)
 	}
@@ -132,22 +133,22 @@ func TestEventRuns(t *testing.T) {
 	require.Equal(t, 3, a.Number)
 	require.False(t, a.Start.IsZero())
 
-	d.Report(0, []events.Report{{Attempt: a, Reply: &events.Reply{Body: []byte("{}")}}})
+	d.Report(0, []lifecycle.Report{{Attempt: a, Reply: &events.Reply{Body: []byte("{}")}}})
 	s := l.take()
 	require.Len(t, s, 1)
-	require.Equal(t, events.None, s[0].Outcome.Verdict)
+	require.Equal(t, lifecycle.None, s[0].Outcome.Verdict)
 	require.Equal(t, "7", s[0].Reply.EventID)
 	require.Equal(t, 3, s[0].Reply.Attempt)
 	require.Equal(t, "1-abc", s[0].Reply.Version)
 	require.Positive(t, s[0].Reply.Duration)
 
-	d.Report(0, []events.Report{{Attempt: a, End: &events.End{Started: true}}})
+	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true}}})
 	s = l.take()
 	require.Len(t, s, 1)
 	require.Nil(t, s[0].Reply)
-	require.Equal(t, events.Outcome{Verdict: events.Ack, Version: "1-abc"}, s[0].Outcome)
+	require.Equal(t, lifecycle.Outcome{Verdict: lifecycle.Ack, Version: "1-abc"}, s[0].Outcome)
 
-	d.Report(0, []events.Report{{Attempt: a, End: &events.End{Started: true}}}) // a mistake of the thread
+	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true}}}) // a mistake of the thread
 	require.Empty(t, l.take(), "one final settlement per event")
 	require.Equal(t, Stats{Owners: 1}, d.Stats())
 }
@@ -162,10 +163,10 @@ func TestFailureReply(t *testing.T) {
 		e.ReplyTo = replyTo
 		d.Submit([]*events.Event{e})
 		a := d.Next(0, 1)[0]
-		d.Report(0, []events.Report{{Attempt: a, End: &events.End{Started: true, Failure: events.Fail(events.ReasonException, "boom")}}})
+		d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Failure: events.Fail(events.ReasonException, "boom")}}})
 		s := l.take()
 		require.Len(t, s, 1)
-		require.Equal(t, events.Dead, s[0].Outcome.Verdict)
+		require.Equal(t, lifecycle.Dead, s[0].Outcome.Verdict)
 		require.Equal(t, "1-abc", s[0].Outcome.Version)
 		if replyTo == "" {
 			require.Nil(t, s[0].Reply)
@@ -192,14 +193,14 @@ func TestNotRun(t *testing.T) {
 	s := l.take()
 	require.Len(t, s, 4)
 	for i, want := range []struct {
-		verdict events.Verdict
+		verdict lifecycle.Verdict
 		reason  events.Reason
 		status  int
 	}{
-		{events.Dead, events.ReasonExpired, 0},
-		{events.Ack, events.ReasonNoWorker, 404},
-		{events.Ack, events.ReasonNoHandler, 501},
-		{events.Dead, events.ReasonNoWorker, 0},
+		{lifecycle.Dead, events.ReasonExpired, 0},
+		{lifecycle.Ack, events.ReasonNoWorker, 404},
+		{lifecycle.Ack, events.ReasonNoHandler, 501},
+		{lifecycle.Dead, events.ReasonNoWorker, 0},
 	} {
 		require.Equal(t, want.verdict, s[i].Outcome.Verdict)
 		require.Equal(t, want.reason, s[i].Outcome.Failure.Reason)
@@ -220,7 +221,7 @@ func TestRetriedComesFirst(t *testing.T) {
 	again7, again8 := task("o", "w", 7), task("o", "w", 8)
 	again7.Attempt, again8.Attempt = 2, 2
 	d.Submit([]*events.Event{again7, task("o", "w", 9), again8})
-	d.Report(0, []events.Report{notStarted(batch[0]), notStarted(batch[1])})
+	d.Report(0, []lifecycle.Report{notStarted(batch[0]), notStarted(batch[1])})
 	require.Empty(t, l.take(), "what was not started stays here")
 	require.Equal(t, []string{"0", "1", "7", "8", "2", "9"}, ids(d.Next(0, 64)))
 }
@@ -272,7 +273,7 @@ func TestRemovedOwnerIsForgotten(t *testing.T) {
 	batch := d.Next(0, 1)
 	d.Remove("o", "w")
 	require.Equal(t, 1, d.Stats().Owners, "an attempt runs")
-	d.Report(0, []events.Report{notStarted(batch[0])})
+	d.Report(0, []lifecycle.Report{notStarted(batch[0])})
 	require.Equal(t, 1, d.Stats().Queued)
 	require.Nil(t, d.Next(0, 1))
 	require.Equal(t, events.ReasonNoWorker, l.take()[0].Outcome.Failure.Reason)
@@ -289,7 +290,7 @@ func TestParkAndRoom(t *testing.T) {
 	s := l.take()
 	require.Len(t, s, 3)
 	for i, s := range s {
-		require.Equal(t, events.Outcome{Verdict: events.Park}, s.Outcome)
+		require.Equal(t, lifecycle.Outcome{Verdict: lifecycle.Park}, s.Outcome)
 		require.Equal(t, fmt.Sprint(10+i), s.Event.ID, "the last ones")
 		require.Nil(t, s.Reply)
 	}
@@ -311,7 +312,7 @@ func TestParkAndRoom(t *testing.T) {
 		require.Empty(t, l.rooms)
 		l.take()
 		d.Submit(tasks("o", "w", 1))
-		require.Equal(t, events.Park, l.take()[0].Outcome.Verdict, "until it is below half")
+		require.Equal(t, lifecycle.Park, l.take()[0].Outcome.Verdict, "until it is below half")
 		next()
 	}
 	next()
@@ -323,7 +324,7 @@ func TestParkAndRoom(t *testing.T) {
 	require.Equal(t, []room{{"o", 1}, {"o", 4}}, l.rooms, "a quarter further")
 	l.take()
 	d.Submit(tasks("o", "w", 1))
-	require.Equal(t, events.Park, l.take()[0].Outcome.Verdict, "behind those that are parked")
+	require.Equal(t, lifecycle.Park, l.take()[0].Outcome.Verdict, "behind those that are parked")
 	parked := tasks("o", "w", 4)
 	for _, e := range parked {
 		e.Parked = true
@@ -334,7 +335,7 @@ func TestParkAndRoom(t *testing.T) {
 	d.Submit(tasks("o", "w", 1))
 	require.Len(t, l.take(), 1, "word from before the last was parked")
 	require.True(t, d.Through("o", d.parks["o"]))
-	require.Empty(t, d.parks, "nobody is remembered for ever")
+	require.Empty(t, d.parks, "no owner is remembered forever")
 	d.owners["o"].parked = true // another process has some
 	d.Submit(tasks("o", "w", 1))
 	require.Empty(t, l.take(), "all are through")
@@ -357,13 +358,13 @@ func TestDrain(t *testing.T) {
 	s := l.take()
 	require.Len(t, s, 3)
 	for _, s := range s {
-		require.Equal(t, events.Outcome{Verdict: events.Return}, s.Outcome)
+		require.Equal(t, lifecycle.Outcome{Verdict: lifecycle.Return}, s.Outcome)
 	}
 	require.Nil(t, d.Next(0, 2))
-	d.Report(0, []events.Report{done(batch[0], 1), notStarted(batch[1])})
+	d.Report(0, []lifecycle.Report{done(batch[0], 1), notStarted(batch[1])})
 	s = l.take()
-	require.Equal(t, events.Ack, s[0].Outcome.Verdict, "what runs goes on")
-	require.Equal(t, events.Return, s[1].Outcome.Verdict)
+	require.Equal(t, lifecycle.Ack, s[0].Outcome.Verdict, "what runs goes on")
+	require.Equal(t, lifecycle.Return, s[1].Outcome.Verdict)
 	require.True(t, d.Stats().Draining)
 	require.Zero(t, d.Stats().Queued+d.Stats().Running)
 }
@@ -389,13 +390,13 @@ func TestDeadlineWhileQueued(t *testing.T) {
 		s := l.take()
 		require.Len(t, s, 1)
 		require.Equal(t, "1", s[0].Event.ID)
-		require.Equal(t, events.Dead, s[0].Outcome.Verdict)
+		require.Equal(t, lifecycle.Dead, s[0].Outcome.Verdict)
 		require.Equal(t, events.ReasonExpired, s[0].Outcome.Failure.Reason)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		s = l.take()
 		require.Len(t, s, 1)
-		require.Equal(t, events.Ack, s[0].Outcome.Verdict)
+		require.Equal(t, lifecycle.Ack, s[0].Outcome.Verdict)
 		require.Equal(t, 503, s[0].Reply.Status)
 		require.Equal(t, 2, d.Stats().Queued)
 		require.Equal(t, "2", d.Next(0, 1)[0].Event.ID)
@@ -415,9 +416,9 @@ func TestMetrics(t *testing.T) {
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	d.Submit([]*events.Event{task("o", "w", 1), task("o", "nobody", 2), task("o", "w", 3)})
 	a := d.Next(0, 1)[0]
-	d.Report(0, []events.Report{{Attempt: a, End: &events.End{Started: true, Warm: true, Failure: events.Fail(events.ReasonCPU, "x")}}})
+	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Warm: true, Failure: events.Fail(events.ReasonCPU, "x")}}})
 	require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP pinwheel_dispatch_queued Events that wait in this process for a thread.
+# HELP pinwheel_dispatch_queued Events that wait for a thread in this process.
 # TYPE pinwheel_dispatch_queued gauge
 pinwheel_dispatch_queued 1
 # HELP pinwheel_dispatch_attempts_total Attempts that ended, by whether their context had run before.
@@ -455,22 +456,23 @@ func TestConfig(t *testing.T) {
 	require.Equal(t, 192, Config{Threads: 4}.OrDefault().OwnerMaxRunning)
 }
 
-// A settlement says that its attempt was cheaper than parking, and did not wait for anything: slots let only so many wait at once.
+// A settlement says that its attempt was cheaper than parking, and did not wait for anything: slots let only so many
+// wait at once.
 func TestBriefAttempts(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	d.Install(worker("acme", "w"))
 	for _, c := range []struct {
-		end   events.End
+		end   lifecycle.End
 		brief bool
 	}{
-		{events.End{Started: true, CPU: briefCPU}, true},
-		{events.End{Started: true, CPU: briefCPU + 1}, false},
-		{events.End{Started: true, Waited: true}, false},
+		{lifecycle.End{Started: true, CPU: briefCPU}, true},
+		{lifecycle.End{Started: true, CPU: briefCPU + 1}, false},
+		{lifecycle.End{Started: true, Waited: true}, false},
 	} {
 		d.Submit(tasks("acme", "w", 1))
 		batch := d.Next(0, 1)
 		require.Len(t, batch, 1)
-		d.Report(0, []events.Report{{Attempt: batch[0], End: &c.end}})
+		d.Report(0, []lifecycle.Report{{Attempt: batch[0], End: &c.end}})
 		settled := l.take()
 		require.Len(t, settled, 1)
 		require.Equal(t, c.brief, settled[0].Brief, "%+v", c)

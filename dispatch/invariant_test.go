@@ -9,14 +9,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // machine drives a Dispatcher from one goroutine, in any order that threads and a consumer could.
 type machine struct {
 	d       *Dispatcher
 	l       *ledger
-	held    [][]*events.Attempt // per thread
-	asleep  threadSet           // threads that got nothing and were not woken
+	held    [][]*lifecycle.Attempt // per thread
+	asleep  threadSet              // threads that got nothing and were not woken
 	settled map[*events.Event]bool
 	watched []*events.Event // that the settler has to submit again
 	sent    int
@@ -103,7 +104,7 @@ func (m *machine) next(t *rapid.T) {
 
 func (m *machine) report(t *rapid.T) {
 	thread := m.thread(t)
-	var reports []events.Report
+	var reports []lifecycle.Report
 	for range rapid.IntRange(0, len(m.held[thread])).Draw(t, "n") {
 		a := m.held[thread][0]
 		m.held[thread] = m.held[thread][1:]
@@ -112,7 +113,7 @@ func (m *machine) report(t *rapid.T) {
 		case 0:
 			reports = append(reports, notStarted(a))
 		case 1:
-			reports = append(reports, events.Report{Attempt: a, End: &events.End{Started: true, CPU: cpu, Failure: events.Fail(events.ReasonCPU, "x")}})
+			reports = append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, CPU: cpu, Failure: events.Fail(events.ReasonCPU, "x")}})
 		default:
 			reports = append(reports, done(a, cpu))
 		}
@@ -123,12 +124,12 @@ func (m *machine) report(t *rapid.T) {
 // window ends the time over which shares are counted.
 func (m *machine) window(*rapid.T) {
 	d := m.d
-	var t tell
+	var fx effects
 	d.mu.Lock()
 	d.shares.start = d.shares.start.Add(-shareWindow)
-	d.rouse(time.Now(), &t)
+	d.wakeThreads(time.Now(), &fx)
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 }
 
 func (m *machine) expire(t *rapid.T) {
@@ -154,19 +155,19 @@ func (m *machine) check(t *rapid.T) {
 		require.NotZero(t, m.asleep&(1<<thread), "only sleeping threads are woken, once")
 		m.asleep &^= 1 << thread
 	}
-	require.Equal(t, m.asleep, d.nap.asleep)
+	require.Equal(t, m.asleep, d.idle.asleep)
 	for c, n := range d.startable() {
-		require.True(t, n == 0 || d.nap.asleep&d.of[c] == 0 || d.nap.coming&d.of[c] != 0, "something could run, and all sleep")
+		require.True(t, n == 0 || d.idle.asleep&d.of[c] == 0 || d.idle.waking&d.of[c] != 0, "something could run, and all sleep")
 	}
 	for _, s := range m.l.take() {
 		require.False(t, m.settled[s.Event], "settled twice")
 		switch s.Outcome.Verdict {
-		case events.Watch:
+		case lifecycle.Watch:
 			require.False(t, s.Event.Watched, "watched once")
 			require.True(t, !s.Outcome.Alone || d.running == 0)
 			m.watched = append(m.watched, s.Event)
 			continue
-		case events.Share:
+		case lifecycle.Share:
 			require.Positive(t, d.running)
 			continue
 		}
@@ -201,14 +202,14 @@ func (m *machine) check(t *rapid.T) {
 		}
 		if o.list != nil {
 			lists[o.class]++
-			require.Contains(t, []*ownerList{&d.turns[o.class].newcomers, &d.turns[o.class].ring}, o.list)
+			require.Contains(t, []*ownerList{&d.queues[o.class].newcomers, &d.queues[o.class].ring}, o.list)
 		}
 	}
 	require.Equal(t, q.suspects.n+q.waiting.n, waiting)
 	require.GreaterOrEqual(t, suspects, q.watched, "each that is counted is somewhere")
 	require.Len(t, q.noted, len(m.watched)+q.ready.n, "who is about to run is with the settler or ready")
 	require.True(t, q.phase == open || q.event != nil || q.phase == clearing)
-	require.Equal(t, lists, [classes]int{d.turns[light].newcomers.n + d.turns[light].ring.n, d.turns[heavy].newcomers.n + d.turns[heavy].ring.n})
+	require.Equal(t, lists, [classes]int{d.queues[light].newcomers.n + d.queues[light].ring.n, d.queues[heavy].newcomers.n + d.queues[heavy].ring.n})
 	require.Len(t, d.shares.heavy, heavies)
 	queued += d.quarantine.queued()
 	require.Equal(t, []int{queued, held, running}, []int{d.queued, d.running, d.running})
@@ -220,7 +221,7 @@ func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		background := rapid.IntRange(0, 4).Draw(rt, "background")
 		d, l := newDispatcher(t, Config{Threads: 3, Background: background, Slots: 4, OwnerMaxRunning: 5, OwnerMaxQueued: 8, Rand: half})
-		m := &machine{d: d, l: l, held: make([][]*events.Attempt, 3+background), settled: make(map[*events.Event]bool)}
+		m := &machine{d: d, l: l, held: make([][]*lifecycle.Attempt, 3+background), settled: make(map[*events.Event]bool)}
 		for range 6 {
 			m.install(rt)
 		}

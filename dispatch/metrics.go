@@ -6,14 +6,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// metrics are counted under the dispatcher's lock, which is held anyway, and made into Prometheus metrics
-// only when somebody asks.
+// metrics are counted under the dispatcher's lock, which is held anyway. They become Prometheus metrics
+// only when they are collected.
 type metrics struct {
 	wait      histogram
 	duration  [len(events.Kinds) + 1]histogram
-	retries   [len(events.Reasons) + 1]uint64 // the last is for a reason that is not listed
+	retries   [len(events.Reasons) + 1]uint64 // the last is for reasons that are not listed
 	failures  [len(events.Reasons) + 1]uint64
 	warm      uint64
 	cold      uint64
@@ -33,12 +34,12 @@ func (m *metrics) ended(k events.Kind, took time.Duration, warm bool) {
 	}
 }
 
-func (m *metrics) failed(r events.Reason, v events.Verdict) {
+func (m *metrics) failed(r events.Reason, v lifecycle.Verdict) {
 	i := 0
 	for i < len(events.Reasons) && events.Reasons[i] != r {
 		i++
 	}
-	if v == events.Retry {
+	if v == lifecycle.Retry {
 		m.retries[i]++
 	} else {
 		m.failures[i]++
@@ -50,9 +51,9 @@ var bounds = [...]float64{
 	0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 300,
 }
 
-// histogram is counted without atomics: it has a lock around it.
+// histogram counts without atomics: the dispatcher's lock protects it.
 type histogram struct {
-	buckets [len(bounds)]uint64 // each alone, not summed up
+	buckets [len(bounds)]uint64 // not cumulative
 	count   uint64
 	sum     time.Duration
 }

@@ -3,18 +3,18 @@ package dispatch
 import (
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// run is dispatch's own part of an attempt that a thread has.
+// run is what dispatch keeps of an attempt that a thread has.
 type run struct {
-	events.Attempt
-	one     [1]*events.Attempt // the batch of one, without an allocation of its own
+	lifecycle.Attempt
+	one     [1]*lifecycle.Attempt // the batch of one, without an allocation of its own
 	owner   *owner
 	route   *route
 	version *version
 	since   time.Time     // when the event was submitted
-	cost    time.Duration // what the owner was charged of its credit
+	cost    time.Duration // what was taken from the owner's credit
 	spent   time.Duration // what was counted in its share
 	thread  int
 	away    bool // it runs beside its thread
@@ -22,39 +22,39 @@ type run struct {
 	ended   bool
 }
 
-// Next gives thread, which calls it, up to free events to start now, in this order. It gives several only if
-// all together they are expected to be short, and puts events of the same worker next to each other.
+// Next returns up to free events for the calling thread to start now, in this order. It returns several only if
+// all together are expected to be short, and puts events of the same worker next to each other.
 // Attempt.Start is the same for all of one call.
 //
-// The thread calls Next again when it is through with what it got and has a free slot. After an answer of nothing it counts
-// as asleep, and nothing comes until Threads.Wake(thread). With free = 0 it says that it is busy and takes nothing:
-// a sleeping thread should say so when work of its own turns up (a timer, an answer from the network),
-// or an event might wait for it that another could take.
-// What it cannot start after all it gives back by a Report of an End that is Interrupted and not Started.
-func (d *Dispatcher) Next(thread, free int) []*events.Attempt {
+// The thread calls Next again when it has finished this batch and has a free slot. After an empty result it counts
+// as asleep, and gets nothing until Threads.Wake(thread). With free = 0 it reports that it is busy and takes nothing:
+// a sleeping thread should do that when it has work of its own (a timer, an answer from the network),
+// or an event might wait for it that another thread could take.
+// The thread gives back what it cannot start by a Report of an End that is Interrupted and not Started.
+func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 	now := time.Now()
 	set := threadSet(1) << thread
-	var t tell
+	var fx effects
 	d.mu.Lock()
-	d.nap.up(set)
+	d.idle.up(set)
 	free = min(free, d.cfg.Slots-d.onThread[thread])
-	var batch []*events.Attempt
+	var batch []*lifecycle.Attempt
 	if free > 0 {
-		batch = d.fill(thread, free, now, &t)
+		batch = d.fill(thread, free, now, &fx)
 		if len(batch) == 0 {
-			d.nap.sleep(set)
+			d.idle.sleep(set)
 		}
 	}
-	d.rouse(now, &t)
+	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 	return batch
 }
 
-// fill takes events of one owner after the other until the batch is long enough.
-func (d *Dispatcher) fill(thread, free int, now time.Time, t *tell) (batch []*events.Attempt) {
+// fill takes events of one owner after another until the batch is long enough.
+func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch []*lifecycle.Attempt) {
 	if !d.quarantine.idle() {
-		batch := d.startWatched(thread, now, t)
+		batch := d.startWatched(thread, now, fx)
 		if len(batch) > 0 || d.quarantine.phase != open {
 			return batch
 		}
@@ -66,13 +66,13 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, t *tell) (batch []*ev
 			break
 		}
 		before := len(batch)
-		batch = d.take(o, thread, free, &budget, now, t, batch)
+		batch = d.take(o, thread, free, &budget, now, fx, batch)
 		d.recount(o)
-		d.makeRoom(o, t)
+		d.makeRoom(o, fx)
 		if len(batch) == before && o.counted > 0 {
-			break // its first event does not fit into this batch any more: it keeps its turn
+			break // its first event does not fit into this batch: it stays first
 		}
-		d.turns[o.class].served(o, o.counted > 0)
+		d.queues[o.class].served(o, o.counted > 0)
 		if o.queue.n > 0 && o.counted == 0 {
 			d.metrics.throttled++
 		}
@@ -82,9 +82,9 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, t *tell) (batch []*ev
 }
 
 // take starts events of o while it has credit and they fit.
-func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now time.Time, t *tell,
-	batch []*events.Attempt,
-) []*events.Attempt {
+func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now time.Time, fx *effects,
+	batch []*lifecycle.Attempt,
+) []*lifecycle.Attempt {
 	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && o.running < o.maxRunning {
 		it := o.queue.front()
 		if it.route.active == nil && o.routes[it.event.Worker] != nil {
@@ -92,7 +92,7 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 		}
 		v, f := d.refuse(it.event, it.route, now)
 		if f != nil {
-			t.settle = append(t.settle, d.refused(it.event, v, f))
+			fx.settle = append(fx.settle, d.refused(it.event, v, f))
 			o.queue.popFront()
 			o.freed++
 			d.queued--
@@ -118,10 +118,10 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 	return batch
 }
 
-// start makes an event of o, which has left its queue, an attempt.
+// start makes an attempt of an event of o that has left its queue.
 func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.Time) *run {
 	r := &run{
-		Attempt: events.Attempt{
+		Attempt: lifecycle.Attempt{
 			Event: it.event, Worker: v.worker, Number: max(1, it.event.Attempt), Start: now, Own: it.event.Interrupted >= ownAfter,
 		},
 		owner: o, route: it.route, version: v, since: it.since, cost: v.cpu, thread: thread,
@@ -135,8 +135,8 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 	return r
 }
 
-// group puts attempts of the same worker next to each other, else keeping their order.
-func group(batch []*events.Attempt) []*events.Attempt {
+// group puts attempts of the same worker next to each other, and keeps their order otherwise.
+func group(batch []*lifecycle.Attempt) []*lifecycle.Attempt {
 	for i := 1; i < len(batch); i++ {
 		w := batch[i-1].Worker
 		if batch[i].Worker == w {

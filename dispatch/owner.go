@@ -2,8 +2,8 @@ package dispatch
 
 import "time"
 
-// owner is a tenant: its workers, its queue, and where it stands in the round. Owners exist as long as they
-// have a worker installed or an event in the dispatcher.
+// owner is a tenant: its workers, its queue, and its place in the fair queue. An owner exists as long as it
+// has a worker installed or an event in the dispatcher.
 type owner struct {
 	name   string
 	routes map[string]*route
@@ -13,30 +13,30 @@ type owner struct {
 	maxQueued  int
 
 	queue    queue
-	suspects int       // that wait in the quarantine instead
+	suspects int       // events that wait in the quarantine instead
 	soonest  time.Time // no queued event has a deadline before this; zero = none has one
 	running  int
-	away     int  // of these, how many run beside their threads
+	away     int  // of running, how many run beside their threads
 	counted  int  // part of Dispatcher.runnable
-	parking  bool // events of it are parked, and those that come go behind them
-	parked   bool // parked ones come or may come: the settler is told of room
+	parking  bool // its events are parked, and new ones go behind them
+	parked   bool // parked events come back or may do so: room is reported to the settler
 	full     bool // its queue ran over, and is not half empty yet
 	class    class
 	window   int64         // of shares, in which spent was
 	spent    time.Duration // CPU time
-	freed    int           // events that left the queue since the settler was told of room
+	freed    int           // events that left the queue since room was last reported to the settler
 
-	// Owned by turns.
+	// Written by fairQueue only.
 	credit time.Duration // CPU time it may still start in its round; below zero is debt
 	seen   int64         // the round up to which credit was granted
-	due    int64         // the round in which its turn is, so that rounds end without a look at all owners
-	passed int           // how often others went first though it was its turn
+	due    int64         // the round in which it is served, so that a round ends without a scan of all owners
+	passed int           // how often it was passed over
 	list   *ownerList    // the list it stands in, nil = none
 	prev   *owner
 	next   *owner
 }
 
-// warm is the set of threads that hold a context of the worker of the first queued event.
+// warm returns the threads that hold a context of the worker of the first queued event.
 func (o *owner) warm() threadSet {
 	it := o.queue.front()
 	if v, _ := it.route.resolve(it.event.Version); v != nil {

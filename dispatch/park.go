@@ -1,34 +1,39 @@
 package dispatch
 
-import "github.com/pinwheel-run/pinwheel/events"
+import (
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+)
 
-// park sets e aside. What comes of its owner from now on goes behind it, until the settler says that all are through.
-func (d *Dispatcher) park(o *owner, e *events.Event, t *tell) {
+// park decides that e is parked. Later events of its owner go behind it, until the settler reports that all parked ones
+// are through.
+func (d *Dispatcher) park(o *owner, e *events.Event, fx *effects) {
 	o.full = o.full || o.queue.n >= o.maxQueued
 	o.parked = true
-	if !e.Parked { // it goes back where it was
+	if !e.Parked { // it goes back to its place
 		o.parking = true
 		d.parks[o.name]++
 	}
 	d.metrics.parked++
-	t.settle = append(t.settle, events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Park}})
+	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Park}})
 }
 
-// unused: e was brought because there was room, and takes no place in the queue of its owner, who may be unknown.
-func (d *Dispatcher) unused(o *owner, e *events.Event, t *tell) {
+// unused reports room again after an unparked event e that takes no place in its owner's queue. o is nil if the owner
+// is unknown.
+func (d *Dispatcher) unused(o *owner, e *events.Event, fx *effects) {
 	switch {
 	case !e.Parked:
 	case o != nil:
 		o.freed++
-		d.makeRoom(o, t)
-	case d.roomer != nil:
-		t.room = append(t.room, room{e.Owner, parkedSlack})
+		d.makeRoom(o, fx)
+	default:
+		fx.room = append(fx.room, room{e.Owner, parkedSlack})
 	}
 }
 
-// Through says that nothing of owner is parked any more, or what is left is submitted already, when parks of its events had been settled
-// with Park by this Dispatcher. If more were since, it is of the past: it does nothing and returns false. Else the count begins anew, and
-// the owner is forgotten here. It may be called from any goroutine and does not block.
+// Through reports that all parked events of an owner were submitted again. parks is how many events of it this
+// Dispatcher had settled with Park then. If it has settled more since, the report is outdated: Through does nothing and
+// returns false. Otherwise the count starts again at zero. It may be called from any goroutine and does not block.
 func (d *Dispatcher) Through(ownerName string, parks uint64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

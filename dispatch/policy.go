@@ -6,10 +6,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// SetPolicy says what an owner may have from now on; the zero Policy is what the configuration says. Of a policy only the shares of
-// events and of CPU time are dispatch's.
+// SetPolicy sets what an owner may use from now on. The zero Policy restores the configured limits. Of a policy,
+// dispatch uses only the shares of events and of CPU time.
 func (d *Dispatcher) SetPolicy(name string, p events.Policy) {
-	var t tell
+	var fx effects
 	now := time.Now()
 	d.mu.Lock()
 	if p == (events.Policy{}) {
@@ -18,14 +18,14 @@ func (d *Dispatcher) SetPolicy(name string, p events.Policy) {
 		d.policies[name] = p
 	}
 	if o := d.owners[name]; o != nil {
-		d.rebound(o, &t)
+		d.rebound(o, &fx)
 	}
-	d.rouse(now, &t)
+	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 }
 
-// applyPolicy notes in an owner what its policy says.
+// applyPolicy sets the limits of an owner from its policy.
 func (d *Dispatcher) applyPolicy(o *owner) {
 	p := d.policies[o.name]
 	o.quantum = quantum * time.Duration(max(1, p.Weight))
@@ -34,14 +34,15 @@ func (d *Dispatcher) applyPolicy(o *owner) {
 	o.maxQueued = d.share(p.MaxQueued, d.cfg.OwnerMaxQueued, p.FleetMaxQueued)
 }
 
-// rebound applies what an owner that is there may have from now on.
-func (d *Dispatcher) rebound(o *owner, t *tell) {
+// rebound applies new limits to an existing owner.
+func (d *Dispatcher) rebound(o *owner, fx *effects) {
 	d.applyPolicy(o)
 	d.changed(o)
-	d.makeRoom(o, t)
+	d.makeRoom(o, fx)
 }
 
-// share is a limit here: the owner's own or the configured one, and no more than its part of what the fleet may have.
+// share returns a limit of this process: the owner's own or the configured one, and at most its part of the limit of
+// the fleet.
 func (d *Dispatcher) share(own, configured, fleet int) int {
 	n := configured
 	if own > 0 {
@@ -53,21 +54,22 @@ func (d *Dispatcher) share(own, configured, fleet int) int {
 	return n
 }
 
-// SetProcesses says how many processes the fleet has, this one included; what owners may have in all of them is shared out anew.
+// SetProcesses sets how many processes the fleet has, including this one. Limits that hold for the whole fleet are
+// divided again.
 func (d *Dispatcher) SetProcesses(n int) {
 	n = max(1, n)
-	var t tell
+	var fx effects
 	now := time.Now()
 	d.mu.Lock()
 	if n != d.processes {
 		d.processes = n
 		for name, p := range d.policies {
 			if o := d.owners[name]; o != nil && (p.FleetMaxRunning > 0 || p.FleetMaxQueued > 0) {
-				d.rebound(o, &t)
+				d.rebound(o, &fx)
 			}
 		}
 	}
-	d.rouse(now, &t)
+	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 }

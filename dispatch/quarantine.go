@@ -4,62 +4,64 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 const (
-	// aloneAfter is how many processes must have died while an event ran before it runs alone.
+	// aloneAfter is after how many crashes of processes an event runs alone.
 	aloneAfter = 2
-	// firstSuspects is how many events around which one process died run at once, to begin with. Each that ends makes it one more.
+	// firstSuspects is how many suspects run at once at first. Each suspect that ends raises the number by one.
 	firstSuspects = 4
-	// aloneFor is how long others are held up, at first, for an event that shall run alone: so long until they have
-	// ended, and again so long while it runs. It doubles with each further crash, so that in the end a guilty event crashes alone.
+	// aloneFor is how long other events are delayed, at first, for one that must run alone: until those running have
+	// ended, and again while it runs. It doubles with each further crash, so that in the end a guilty event crashes alone.
 	aloneFor = 2 * time.Second
-	// workFor is how much longer than it was held up normal work then goes on, before the next event runs alone.
+	// workFor is how many times the delay normal work then continues before the next event runs alone.
 	workFor = 4
 )
 
-// quarantine is where events wait around which processes died, apart from their owners' queues. Guarded by the dispatcher's lock.
+// quarantine holds events during whose runs processes died, apart from their owners' queues. Guarded by the
+// dispatcher's lock.
 //
-// An event of one crash is a suspect. Before it runs, its Settlement says Watch: the settler notes that it runs and submits it
-// again, and the next thread starts it. So only a crash while it really ran counts as its second. Few suspects run
-// at once, so that few innocent ones are beside a guilty one; after two crashes an event runs alone, and
-// only a crash then, when it cannot have been anybody else, makes it dead.
+// An event with one crash is a suspect. Before it runs, its Settlement says Watch: the settler records that it runs and
+// submits it again, and the next thread starts it. So only a crash while it really ran counts as its second. Few
+// suspects run at once, so that few innocent ones are beside a guilty one. After two crashes an event runs alone, and
+// only a crash then, which no other event can have caused, makes it dead.
 type quarantine struct {
 	suspects queue                      // not watched yet
 	ready    queue                      // watched: to be started next
-	watched  int                        // suspects that are being noted, ready or running
-	most     int                        // most of these
-	noted    map[*events.Event]struct{} // watched or about to be, and not running yet
+	watched  int                        // suspects that are being recorded, ready or running
+	most     int                        // limit of watched
+	noted    map[*events.Event]struct{} // watched or about to be, and not yet running
 
-	waiting queue // shall run alone
+	waiting queue // must run alone
 	phase   phase
 	event   *events.Event // it runs alone, or is about to
 	started bool          // a thread has it
-	since   time.Time     // when others began to be held up for it
+	since   time.Time     // when the delay of others began
 	due     time.Time     // when the phase ends by itself
-	free    time.Time     // no event runs alone before
-	alone   uint64        // how many did, for the metrics
+	free    time.Time     // no event runs alone before this time
+	alone   uint64        // how many ran alone, for the metrics
 }
 
-// phase is what becomes of other events' starts because one shall run alone.
+// phase says whether other events may start while one must run alone.
 type phase uint8
 
 const (
-	open     phase = iota // all is as ever
-	clearing              // nothing new is started; what runs shall end
-	noting                // quarantine.event is with the settler
+	open     phase = iota // normal operation
+	clearing              // nothing new is started; running events end
+	noting                // the settler records quarantine.event
 	alone                 // quarantine.event is ready or runs
 )
 
-// idle: there is nothing in it, as nearly always.
+// idle reports whether it is empty, which it nearly always is.
 func (q *quarantine) idle() bool {
 	return q.phase == open && q.suspects.n == 0 && q.ready.n == 0 && q.waiting.n == 0
 }
 
-// queued is how many events of Dispatcher.queued it has.
+// queued returns how many events of Dispatcher.queued wait here.
 func (q *quarantine) queued() int { return q.suspects.n + q.ready.n + q.waiting.n }
 
-// next is when something of it is due; zero = never.
+// next returns when the phase changes by itself; zero = never.
 func (q *quarantine) next() time.Time {
 	if q.phase == open && q.waiting.n > 0 {
 		return q.free
@@ -67,14 +69,14 @@ func (q *quarantine) next() time.Time {
 	return q.due
 }
 
-// patience is how long others are held up for an event of so many crashes. No run is longer than the last step.
+// patience returns how long others are delayed for an event with so many crashes. No run is longer than the last step.
 func patience(crashes int) time.Duration {
 	longest := events.MaxLimits.Wall.Duration() + time.Minute
 	return min(aloneFor<<min(max(0, crashes-aloneAfter), 20), longest)
 }
 
-// suspect takes an event around which a process died.
-func (d *Dispatcher) suspect(e *events.Event, now time.Time, t *tell) {
+// suspect takes an event during whose run a process died.
+func (d *Dispatcher) suspect(e *events.Event, now time.Time, fx *effects) {
 	q := &d.quarantine
 	it := item{event: e, since: now}
 	switch {
@@ -82,9 +84,9 @@ func (d *Dispatcher) suspect(e *events.Event, now time.Time, t *tell) {
 		q.phase, q.due = alone, now.Add(patience(e.Crashes))
 		d.lookAgain()
 		q.ready.pushBack(it)
-	case e.Watched && e.Crashes >= aloneAfter: // noted too late: others run again
+	case e.Watched && e.Crashes >= aloneAfter: // recorded too late: others run again
 		delete(q.noted, e)
-		t.settle = append(t.settle, returned(e))
+		fx.settle = append(fx.settle, returned(e))
 		return
 	case e.Watched:
 		q.ready.pushBack(it)
@@ -99,14 +101,14 @@ func (d *Dispatcher) suspect(e *events.Event, now time.Time, t *tell) {
 	d.noteDeadline(e.Deadline)
 }
 
-// step moves the quarantine on as far as it can: it must follow whatever changes what runs or waits.
-func (d *Dispatcher) step(now time.Time, t *tell) {
+// step advances the quarantine as far as possible. It must be called after every change of what runs or waits.
+func (d *Dispatcher) step(now time.Time, fx *effects) {
 	q := &d.quarantine
 	if q.phase == noting && !now.Before(q.due) {
-		d.release(now) // the settler takes too long; what comes back from it is returned
+		d.release(now) // the settler takes too long; the event is returned when it comes back
 	}
 	if q.phase == alone && !now.Before(q.due) {
-		d.unhold(now, t)
+		d.unhold(now, fx)
 	}
 	if q.phase == open && q.waiting.n > 0 && (!now.Before(q.free) || d.running == 0 && d.queued == q.waiting.n) {
 		q.phase, q.since = clearing, now
@@ -114,31 +116,31 @@ func (d *Dispatcher) step(now time.Time, t *tell) {
 		d.lookAgain()
 	}
 	if q.phase == clearing && (d.running == 0 && q.watched == 0 || q.waiting.n == 0 || !now.Before(q.due)) {
-		d.isolate(now, t)
+		d.isolate(now, fx)
 	}
 	if q.phase == open {
-		d.admit(now, t)
+		d.admit(now, fx)
 	}
 }
 
-// admit has suspects watched, as many as may be and can then start at once: one that waits shall not be taken for one that runs.
-func (d *Dispatcher) admit(now time.Time, t *tell) {
+// admit has suspects watched, but only as many as can start at once: one that waits must not count as one that runs.
+func (d *Dispatcher) admit(now time.Time, fx *effects) {
 	q := &d.quarantine
 	for n := q.suspects.n; n > 0 && q.watched < q.most && d.running+len(q.noted) < d.cfg.Threads*d.cfg.Slots; n-- {
 		if !d.mayStart(q.suspects.front().event) {
 			q.suspects.pushBack(q.suspects.popFront())
-		} else if e := d.unqueue(&q.suspects, now, t); e != nil {
+		} else if e := d.unqueue(&q.suspects, now, fx); e != nil {
 			q.watched++
-			d.note(e, false, t)
+			d.note(e, false, fx)
 		}
 	}
 }
 
-// mayStart reports whether the owner of e may have one more running, those that are about to included.
+// mayStart reports whether the owner of e may have one more running, counting those about to start.
 func (d *Dispatcher) mayStart(e *events.Event) bool {
 	o := d.owners[e.Owner]
 	if o == nil {
-		return true // to be refused
+		return true // refused later
 	}
 	n := o.running
 	for other := range d.quarantine.noted {
@@ -149,35 +151,36 @@ func (d *Dispatcher) mayStart(e *events.Event) bool {
 	return n < o.maxRunning
 }
 
-// isolate has the next event watched that shall run alone.
-func (d *Dispatcher) isolate(now time.Time, t *tell) {
+// isolate has the next event recorded that must run alone.
+func (d *Dispatcher) isolate(now time.Time, fx *effects) {
 	q := &d.quarantine
 	for q.waiting.n > 0 {
-		e := d.unqueue(&q.waiting, now, t)
+		e := d.unqueue(&q.waiting, now, fx)
 		if e == nil {
 			continue
 		}
 		q.phase, q.event, q.due = noting, e, now.Add(patience(e.Crashes))
 		d.lookAgain()
-		d.note(e, d.running == 0 && q.watched == 0, t)
+		d.note(e, d.running == 0 && q.watched == 0, fx)
 		return
 	}
 	d.release(now)
 }
 
-// unqueue takes the first event of a queue; nil when it is not to be run after all, and settled.
-func (d *Dispatcher) unqueue(from *queue, now time.Time, t *tell) *events.Event {
+// unqueue takes the first event of a queue. It returns nil when the event is refused and settled.
+func (d *Dispatcher) unqueue(from *queue, now time.Time, fx *effects) *events.Event {
 	e := from.popFront().event
-	defer d.unsuspect(from, e, t)
+	defer d.unsuspect(from, e, fx)
 	if v, f := d.refuse(e, d.routeOf(e), now); f != nil {
-		t.settle = append(t.settle, d.refused(e, v, f))
+		fx.settle = append(fx.settle, d.refused(e, v, f))
 		return nil
 	}
 	return e
 }
 
-// unsuspect: e has left that queue of the quarantine. While it was not watched yet it took its owner's room.
-func (d *Dispatcher) unsuspect(from *queue, e *events.Event, t *tell) {
+// unsuspect updates the counts after e left that queue of the quarantine. Until it is watched, an event takes room of
+// its owner.
+func (d *Dispatcher) unsuspect(from *queue, e *events.Event, fx *effects) {
 	d.queued--
 	if from == &d.quarantine.ready {
 		return
@@ -185,34 +188,35 @@ func (d *Dispatcher) unsuspect(from *queue, e *events.Event, t *tell) {
 	o := d.owners[e.Owner]
 	o.suspects--
 	o.freed++
-	d.makeRoom(o, t)
+	d.makeRoom(o, fx)
 	d.forget(o)
 }
 
-// note has the settler note that e is about to run, and submit it again.
-func (d *Dispatcher) note(e *events.Event, alone bool, t *tell) {
+// note has the settler record that e is about to run, and submit it again.
+func (d *Dispatcher) note(e *events.Event, alone bool, fx *effects) {
 	if d.quarantine.noted == nil {
 		d.quarantine.noted = make(map[*events.Event]struct{})
 	}
 	d.quarantine.noted[e] = struct{}{}
-	t.settle = append(t.settle, events.Settlement{Event: e, Outcome: events.Outcome{Verdict: events.Watch, Alone: alone}})
+	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Watch, Alone: alone}})
 }
 
-// unhold lets others run beside the event that was alone long enough. If it has not even started it goes back to the stream.
-func (d *Dispatcher) unhold(now time.Time, t *tell) {
+// unhold lets others run beside the event that was alone long enough. If that has not started, it goes back to the
+// stream.
+func (d *Dispatcher) unhold(now time.Time, fx *effects) {
 	q := &d.quarantine
 	if q.started {
-		t.settle = append(t.settle, events.Settlement{Event: q.event, Outcome: events.Outcome{Verdict: events.Share}})
+		fx.settle = append(fx.settle, lifecycle.Settlement{Event: q.event, Outcome: lifecycle.Outcome{Verdict: lifecycle.Share}})
 	} else {
 		q.ready.filter(func(it item) bool { return it.event != q.event })
 		delete(q.noted, q.event)
 		d.queued--
-		t.settle = append(t.settle, returned(q.event))
+		fx.settle = append(fx.settle, returned(q.event))
 	}
 	d.release(now)
 }
 
-// release ends the time in which others were held up, and sees that they have time of their own.
+// release ends the delay of other events, and reserves time for them.
 func (d *Dispatcher) release(now time.Time) {
 	q := &d.quarantine
 	q.phase, q.event, q.started, q.due = open, nil, false, time.Time{}
@@ -222,7 +226,7 @@ func (d *Dispatcher) release(now time.Time) {
 	}
 }
 
-// unwatch: a watched event has left.
+// unwatch updates the quarantine after a watched event has left.
 func (d *Dispatcher) unwatch(e *events.Event, now time.Time) {
 	q := &d.quarantine
 	delete(q.noted, e)
@@ -239,14 +243,14 @@ func (d *Dispatcher) unwatch(e *events.Event, now time.Time) {
 }
 
 // startWatched starts the first watched event whose owner may have one more running.
-func (d *Dispatcher) startWatched(thread int, now time.Time, t *tell) []*events.Attempt {
+func (d *Dispatcher) startWatched(thread int, now time.Time, fx *effects) []*lifecycle.Attempt {
 	q := &d.quarantine
 	for n := q.ready.n; n > 0; n-- {
 		it := q.ready.popFront()
 		d.queued--
 		v, f := d.refuse(it.event, d.routeOf(it.event), now)
 		if f != nil {
-			t.settle = append(t.settle, d.refused(it.event, v, f))
+			fx.settle = append(fx.settle, d.refused(it.event, v, f))
 			continue
 		}
 		o := d.owners[it.event.Owner]
@@ -280,7 +284,7 @@ func (d *Dispatcher) requeueWatched(r *run) {
 	d.queued++
 }
 
-// startable is how many events could start now, by the class of their owners. What is watched counts as light.
+// startable returns how many events could start now, by the class of their owners. Watched ones count as light.
 func (d *Dispatcher) startable() (n [classes]int) {
 	q := &d.quarantine
 	if q.idle() {
@@ -298,8 +302,8 @@ func (d *Dispatcher) startable() (n [classes]int) {
 	return n
 }
 
-// expireQuarantine settles events in it whose deadline is over, and notes the next.
-func (d *Dispatcher) expireQuarantine(now time.Time, t *tell) {
+// expireQuarantine settles events in it whose deadline has passed, and notes the next deadline.
+func (d *Dispatcher) expireQuarantine(now time.Time, fx *effects) {
 	q := &d.quarantine
 	if q.queued() == 0 {
 		return
@@ -308,8 +312,8 @@ func (d *Dispatcher) expireQuarantine(now time.Time, t *tell) {
 		part.filter(func(it item) bool {
 			if expired(it.event, now) {
 				v, f := d.refuse(it.event, d.routeOf(it.event), now)
-				t.settle = append(t.settle, d.refused(it.event, v, f))
-				d.unsuspect(part, it.event, t)
+				fx.settle = append(fx.settle, d.refused(it.event, v, f))
+				d.unsuspect(part, it.event, fx)
 				return false
 			}
 			d.noteDeadline(it.event.Deadline)
@@ -318,14 +322,14 @@ func (d *Dispatcher) expireQuarantine(now time.Time, t *tell) {
 	}
 }
 
-// emptyQuarantine returns what waits in it, because the process drains.
-func (d *Dispatcher) emptyQuarantine(t *tell) {
+// emptyQuarantine returns all waiting events, because the process drains.
+func (d *Dispatcher) emptyQuarantine(fx *effects) {
 	q := &d.quarantine
 	for _, part := range []*queue{&q.suspects, &q.ready, &q.waiting} {
 		for part.n > 0 {
 			e := part.popFront().event
-			t.settle = append(t.settle, returned(e))
-			d.unsuspect(part, e, t)
+			fx.settle = append(fx.settle, returned(e))
+			d.unsuspect(part, e, fx)
 		}
 	}
 	q.phase, q.event = open, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // crashed is an event around which so many processes died.
@@ -17,11 +18,11 @@ func crashed(owner string, n, crashes int) *events.Event {
 	return e
 }
 
-// watchAll submits again what the ledger was told to watch, and returns it.
-func watchAll(d *Dispatcher, l *ledger) (batch []events.Settlement) {
+// watchAll submits again what the ledger was asked to watch, and returns it.
+func watchAll(d *Dispatcher, l *ledger) (batch []lifecycle.Settlement) {
 	var again []*events.Event
 	for _, s := range l.take() {
-		if s.Outcome.Verdict == events.Watch {
+		if s.Outcome.Verdict == lifecycle.Watch {
 			s.Event.Watched = true
 			batch, again = append(batch, s), append(again, s.Event)
 		}
@@ -47,7 +48,7 @@ func TestSuspectsAreWatchedFirst(t *testing.T) {
 		require.Len(t, seen, min(rest, most))
 		require.False(t, seen[0].Outcome.Alone)
 		d.Submit(tasks("o", "w", 1))
-		var run []*events.Attempt
+		var run []*lifecycle.Attempt
 		for range seen {
 			run = append(run, d.Next(0, 64)...)
 		}
@@ -59,11 +60,12 @@ func TestSuspectsAreWatchedFirst(t *testing.T) {
 		report(d, 0, time.Microsecond, run)
 		rest -= len(seen)
 	}
-	require.Equal(t, firstSuspects, d.quarantine.most, "the next crash begins anew")
+	require.Equal(t, firstSuspects, d.quarantine.most, "the next crash begins again")
 	require.True(t, d.quarantine.idle())
 }
 
-// After two crashes an event runs alone, others have more time than they were held up, and after a crash alone it is dead.
+// After two crashes an event runs alone, others have more time than they were held up, and after a crash alone it is
+// dead.
 func TestTwoCrashesRunAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 2})
@@ -111,13 +113,13 @@ func TestTwoCrashesRunAlone(t *testing.T) {
 		l.take()
 		d.Submit([]*events.Event{e})
 		s := l.take()[0]
-		require.Equal(t, events.Dead, s.Outcome.Verdict, "a dead letter, fetch or not")
+		require.Equal(t, lifecycle.Dead, s.Outcome.Verdict, "a dead letter, fetch or not")
 		require.Equal(t, events.ReasonCrash, s.Outcome.Failure.Reason)
 		require.Equal(t, 503, s.Reply.Status)
 	})
 }
 
-// Others are not held up for ever by what runs long: neither by neighbours, nor by the event itself.
+// A long run does not delay others forever: neither that of a neighbour, nor that of the event itself.
 func TestAloneIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 1})
@@ -141,7 +143,7 @@ func TestAloneIsBounded(t *testing.T) {
 		synctest.Wait()
 		shared := l.take()
 		require.Len(t, shared, 1)
-		require.Equal(t, events.Share, shared[0].Outcome.Verdict)
+		require.Equal(t, lifecycle.Share, shared[0].Outcome.Verdict)
 		require.Same(t, run[0].Event, shared[0].Event)
 		require.Len(t, d.Next(0, 1), 1, "others go on")
 		report(d, 0, time.Millisecond, append(run, long...))
@@ -160,7 +162,7 @@ func TestAloneIsBounded(t *testing.T) {
 		require.NotEmpty(t, d.Next(0, 64))
 		late.Watched = true
 		d.Submit([]*events.Event{late})
-		require.Equal(t, events.Return, l.take()[0].Outcome.Verdict)
+		require.Equal(t, lifecycle.Return, l.take()[0].Outcome.Verdict)
 	})
 }
 
@@ -179,7 +181,7 @@ func TestQuarantineDrainsAndExpires(t *testing.T) {
 	d.Drain()
 	for _, s := range l.take() {
 		if s.Event.ID == "2" {
-			require.Equal(t, events.Return, s.Outcome.Verdict)
+			require.Equal(t, lifecycle.Return, s.Outcome.Verdict)
 			return
 		}
 	}
@@ -195,8 +197,8 @@ func TestInterruptedEventsGetAnIsolate(t *testing.T) {
 		d.Submit([]*events.Event{e})
 		a := d.Next(0, 1)[0]
 		require.Equal(t, n >= ownAfter, a.Own)
-		d.Report(0, []events.Report{{Attempt: a, End: &events.End{Interrupted: true, Started: true}}})
-		require.Equal(t, events.Retry, l.take()[0].Outcome.Verdict)
+		d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Interrupted: true, Started: true}}})
+		require.Equal(t, lifecycle.Retry, l.take()[0].Outcome.Verdict)
 		e.Attempt++
 	}
 }
@@ -217,7 +219,8 @@ func TestSuspectsThatMustWaitAreNotWatched(t *testing.T) {
 	require.Len(t, d.Next(0, 1), 1)
 }
 
-// Parked events that come back after a crash make room as they leave, like those of the queue; so does one that is refused.
+// Parked events that come back after a crash make room as they leave, like those of the queue; so does one that is
+// refused.
 func TestSuspectsMakeRoom(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 16})
 	d.Install(worker("o", "w"))

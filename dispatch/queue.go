@@ -13,7 +13,7 @@ type item struct {
 	since time.Time // when it was submitted
 }
 
-// keptItems is how big the buffer of an empty queue may be; a bigger one is let go.
+// keptItems is the largest buffer that an empty queue keeps.
 const keptItems = 8
 
 // queue is a double-ended queue of items in a ring buffer. The zero queue is empty.

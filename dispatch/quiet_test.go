@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An event of a quiet owner is the next of the first thread that is free, though its context is on the other one and both have one of
-// the owner with the backlog, whose long events come one at a time.
+// An event of a quiet owner is the next of the first thread that is free, though its context is on the other one and
+// both have one of the owner with the backlog, whose long events come one at a time.
 func TestQuietEventIsNext(t *testing.T) {
 	const long, short = 5 * time.Millisecond, 20 * time.Microsecond
 	d, l := newDispatcher(t, Config{Threads: 2, OwnerMaxQueued: 1_000_000})

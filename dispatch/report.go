@@ -3,19 +3,20 @@ package dispatch
 import (
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
-// Report takes what thread, which calls it, says of attempts, its own or those that another thread handed to it. Replies are completed (EventID, Attempt, Version, Duration)
-// and passed on at once. Events that were not started go to the front of their owner's queue, or back to the stream
-// when the dispatcher drains. The slice is the thread's again afterwards.
-func (d *Dispatcher) Report(thread int, reports []events.Report) {
+// Report takes reports of the calling thread about its attempts, or about those that another thread handed to it.
+// Replies are completed (EventID, Attempt, Version, Duration) and passed on at once. Events that were not started go to
+// the front of their owner's queue, or back to the stream when the dispatcher drains. The thread may use the slice
+// again afterwards.
+func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 	if len(reports) == 0 {
 		return
 	}
 	now := time.Now()
-	t := tell{settle: make([]events.Settlement, 0, len(reports))}
+	fx := effects{settle: make([]lifecycle.Settlement, 0, len(reports))}
 	var back []*run
 	d.mu.Lock()
 	for i := range reports {
@@ -24,11 +25,11 @@ func (d *Dispatcher) Report(thread int, reports []events.Report) {
 			d.log.Error().Int("thread", thread).Msg("report of an attempt that no thread has: ignored")
 			continue
 		}
-		if d.report(r, &reports[i], now, &t) {
+		if d.report(r, &reports[i], now, &fx) {
 			back = append(back, r)
 		}
 	}
-	for i := len(back) - 1; i >= 0; i-- { // the last one first, so that they keep their order
+	for i := len(back) - 1; i >= 0; i-- { // the last one goes first, so that they keep their order
 		r := back[i]
 		if r.Event.Watched {
 			d.requeueWatched(r)
@@ -37,17 +38,17 @@ func (d *Dispatcher) Report(thread int, reports []events.Report) {
 		d.owners[r.owner.name] = r.owner // it may have been forgotten with its last attempt
 		d.push(r.owner, item{r.Event, r.route, r.since}, true)
 	}
-	d.rouse(now, &t)
+	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 }
 
-// report judges one report. It is true when the event goes back to its queue.
-func (d *Dispatcher) report(r *run, rep *events.Report, now time.Time, t *tell) (requeue bool) {
+// report judges one report. It returns true when the event goes back to its queue.
+func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *effects) (requeue bool) {
 	took := now.Sub(r.Start)
 	reply, end := rep.Reply, rep.End
 	if end != nil && end.Retry && !r.replied {
-		reply = nil // it runs again: this is not the answer
+		reply = nil // it runs again: this is not the final reply
 	}
 	if reply != nil {
 		r.replied = true
@@ -55,8 +56,8 @@ func (d *Dispatcher) report(r *run, rep *events.Report, now time.Time, t *tell) 
 	}
 	if end == nil {
 		if reply != nil {
-			t.settle = append(t.settle, events.Settlement{
-				Event: r.Event, Reply: reply, Outcome: events.Outcome{Version: r.Worker.Version},
+			fx.settle = append(fx.settle, lifecycle.Settlement{
+				Event: r.Event, Reply: reply, Outcome: lifecycle.Outcome{Version: r.Worker.Version},
 			})
 		}
 		return false
@@ -74,11 +75,11 @@ func (d *Dispatcher) report(r *run, rep *events.Report, now time.Time, t *tell) 
 	if reply != nil {
 		s.Reply = reply
 	}
-	t.settle = append(t.settle, s)
+	fx.settle = append(fx.settle, s)
 	return false
 }
 
-func (d *Dispatcher) ending(r *run, end *events.End, now time.Time) ending {
+func (d *Dispatcher) ending(r *run, end *lifecycle.End, now time.Time) ending {
 	left := noDeadline
 	if !r.Event.Deadline.IsZero() {
 		left = r.Event.Deadline.Sub(now)
@@ -89,15 +90,15 @@ func (d *Dispatcher) ending(r *run, end *events.End, now time.Time) ending {
 	}
 }
 
-// end frees what the attempt held and learns from it.
-func (d *Dispatcher) end(r *run, end *events.End, took time.Duration) {
+// end frees what the attempt used and updates the measurements.
+func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration) {
 	r.ended = true
 	o := r.owner
 	o.running--
 	d.setAway(r, false)
 	d.running--
 	d.onThread[r.thread]--
-	cpu := end.CPU // of what did not start, that of loading its module
+	cpu := end.CPU // if it did not start, that of loading its module
 	if end.Started {
 		cpu = max(cpu, leastCost)
 		d.mean += (cpu - d.mean) / 64

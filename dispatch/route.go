@@ -5,20 +5,21 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// route is where events of one worker go: its active version and some older ones for Worker-Version pins.
+// route has the versions of one worker: the active one, and older ones that events may name by Worker-Version.
 type route struct {
 	active *version   // nil after Remove
-	kept   []*version // all that may be asked for, the active one too; the last installed is last
+	kept   []*version // all versions that may be named, including the active one; the last installed is last
 }
 
-// version is one version of a worker with what was learnt of it here.
+// version is one version of a worker, with what was measured of it here.
 type version struct {
 	worker   *events.Worker
 	retries  events.Retries // no zero fields
 	handlers uint8          // bit k: it has a handler for Kind k
-	warm     threadSet      // threads that hold a context of it, as far as known
+	warm     threadSet      // threads that probably hold a context of it
 	cpu      time.Duration  // expected CPU time of an event
 	known    bool           // cpu was measured
 }
@@ -29,7 +30,7 @@ func newVersion(w *events.Worker) *version {
 		v.handlers |= 1 << k
 	}
 	if len(w.Handlers) == 0 {
-		v.handlers = 0xff // nobody looked: the thread will see
+		v.handlers = 0xff // not known: the thread will find out
 	}
 	return v
 }
@@ -54,7 +55,7 @@ func (r *route) install(w *events.Worker) {
 	}
 }
 
-// resolve is the version that runs an event with this pin: "" is the active one, else a whole
+// resolve returns the version that runs an event with this Worker-Version: "" is the active one, otherwise a whole
 // version or its number.
 func (r *route) resolve(pin string) (*version, *events.Failure) {
 	if r == nil || r.active == nil {
@@ -72,8 +73,8 @@ func (r *route) resolve(pin string) (*version, *events.Failure) {
 	return nil, noVersion
 }
 
-// ended learns from the end of an attempt on the thread.
-func (v *version) ended(thread threadSet, end *events.End) {
+// ended updates the measurements after an attempt on the thread.
+func (v *version) ended(thread threadSet, end *lifecycle.End) {
 	if !end.Started {
 		return
 	}

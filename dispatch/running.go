@@ -3,23 +3,23 @@ package dispatch
 import (
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
-// Running says what CPU time an attempt that is not over has taken so far. Its owner is charged at once, so that no event is cheap because it
-// is long. yield says that events of others wait for the thread: what runs there is in their way. An attempt of no event, which is what a
-// persistent context does between events, is not charged by it: see Charge.
-func (d *Dispatcher) Running(thread int, a *events.Attempt, cpu time.Duration) (yield bool) {
+// Running reports the CPU time that an unfinished attempt has taken so far. Its owner is charged at once, so that a
+// long event is not cheaper than short ones. yield says that events of other owners wait for the thread. An attempt
+// without an event is what a persistent context does between events. It is not charged here but by Charge.
+func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration) (yield bool) {
 	if guard.CPUWhileRunning.Off() {
 		return false
 	}
 	now := time.Now()
-	var t tell
+	var fx effects
 	d.mu.Lock()
 	defer func() {
 		d.mu.Unlock()
-		d.out(&t)
+		d.apply(&fx)
 	}()
 	r, _ := a.Slot.(*run)
 	if r == nil {
@@ -36,41 +36,41 @@ func (d *Dispatcher) Running(thread int, a *events.Attempt, cpu time.Duration) (
 		d.spend(r.owner, more)
 		r.spent = cpu
 	}
-	d.rouse(now, &t)
+	d.wakeThreads(now, &fx)
 	return d.othersWait(r.owner, thread, now)
 }
 
-// Charge says that an owner took CPU time beside its attempts: its persistent contexts did, between events.
+// Charge reports CPU time that an owner took beside its attempts: its persistent contexts took it between events.
 func (d *Dispatcher) Charge(ownerName string, cpu time.Duration) {
 	now := time.Now()
-	var t tell
+	var fx effects
 	d.mu.Lock()
 	if o := d.owners[ownerName]; o != nil {
 		o.credit -= cpu
 		d.spend(o, cpu)
-		d.rouse(now, &t)
+		d.wakeThreads(now, &fx)
 	}
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 }
 
-// Away says that an attempt has left its thread to others and goes on beside it, or that this is over. An owner of whom as many attempts are
-// away as there are threads starts nothing until one is back.
-func (d *Dispatcher) Away(a *events.Attempt, is bool) {
+// Away reports that an attempt left its thread to others and continues beside it, or that this is over. An owner with
+// as many attempts away as there are threads starts nothing until one is back.
+func (d *Dispatcher) Away(a *lifecycle.Attempt, is bool) {
 	r, _ := a.Slot.(*run)
 	if r == nil {
 		return
 	}
 	now := time.Now()
-	var t tell
+	var fx effects
 	d.mu.Lock()
 	if !r.ended && r.away != is {
 		d.setAway(r, is)
 		d.changed(r.owner)
-		d.rouse(now, &t)
+		d.wakeThreads(now, &fx)
 	}
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 }
 
 func (d *Dispatcher) setAway(r *run, is bool) {
@@ -85,7 +85,8 @@ func (d *Dispatcher) setAway(r *run, is bool) {
 	}
 }
 
-// othersWait reports whether events of other owners wait for the thread, because none that could run them sleeps or was just woken.
+// othersWait reports whether events of other owners wait for the thread, because no thread that could run them sleeps
+// or was just woken.
 func (d *Dispatcher) othersWait(o *owner, thread int, now time.Time) bool {
 	if thread < 0 {
 		return false
@@ -96,8 +97,8 @@ func (d *Dispatcher) othersWait(o *owner, thread int, now time.Time) bool {
 		if o != nil && o.class == class(c) {
 			n -= o.counted
 		}
-		late := now.Sub(d.nap.wokenAt) > lateAfter
-		if of&(1<<thread) != 0 && n > 0 && d.nap.asleep&of == 0 && (d.nap.coming&of == 0 || late) {
+		late := now.Sub(d.idle.wokenAt) > lateAfter
+		if of&(1<<thread) != 0 && n > 0 && d.idle.asleep&of == 0 && (d.idle.waking&of == 0 || late) {
 			return true
 		}
 	}

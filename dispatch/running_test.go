@@ -7,9 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// What an event takes is its owner's while it runs: the owner is heavy before the end, and the end charges no more than what is left.
+// An owner is charged for an event while it runs: it is heavy before the event's end, and the end charges only the
+// rest.
 func TestRunningEventsAreCharged(t *testing.T) {
 	c := newCrowd(t, Config{Threads: 2, Background: 2}, "noisy", "quiet")
 	c.spend("quiet", time.Millisecond)
@@ -33,7 +35,7 @@ func TestRunningEventsAreCharged(t *testing.T) {
 	require.Equal(t, 4*time.Second, o.spent, "it is over")
 }
 
-// What persistent contexts take between events, and modules that do not load, is their owner's, too.
+// An owner is also charged for persistent contexts between events, and for modules that do not load.
 func TestCPUBesideEventsIsCharged(t *testing.T) {
 	c := newCrowd(t, Config{Threads: 2, Background: 2}, "noisy", "quiet")
 	c.spend("quiet", time.Millisecond)
@@ -46,14 +48,14 @@ func TestCPUBesideEventsIsCharged(t *testing.T) {
 	c.spend("quiet", time.Millisecond)
 	for range 2 {
 		c.d.Submit(tasks("noisy", "w", 1))
-		c.d.Report(0, []events.Report{{Attempt: c.d.Next(0, 1)[0], End: &events.End{
+		c.d.Report(0, []lifecycle.Report{{Attempt: c.d.Next(0, 1)[0], End: &lifecycle.End{
 			CPU: time.Second, Failure: events.NewFailure(events.ReasonException, "the module failed to load", ""),
 		}}})
 	}
 	require.Equal(t, heavy, c.class("noisy"))
 }
 
-// Whoever runs is told to yield only when another waits that no thread can take.
+// A run is asked to yield only when another event waits that no thread can take.
 func TestWhoYields(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2, Background: 1})
 	for _, o := range []string{"long", "quiet"} {
@@ -64,29 +66,30 @@ func TestWhoYields(t *testing.T) {
 	}
 	d.Submit(tasks("long", "w", 4))
 	first, second := d.Next(0, 1), d.Next(1, 1)
-	yields := func(thread int, batch []*events.Attempt) bool {
+	yields := func(thread int, batch []*lifecycle.Attempt) bool {
 		return d.Running(thread, batch[0], 50*time.Millisecond)
 	}
 	require.False(t, yields(0, first), "only events of the same owner wait")
 	d.Submit(tasks("quiet", "w", 1))
 	require.True(t, yields(0, first))
 	require.True(t, yields(1, second))
-	require.False(t, yields(2, first), "a thread that runs no such events is in nobody's way")
+	require.False(t, yields(2, first), "a thread that runs no such events delays no one")
 	require.False(t, yields(-1, first), "it is away already")
-	ground := &events.Attempt{Worker: worker("long", "w")}
+	ground := &lifecycle.Attempt{Worker: worker("long", "w")}
 	require.True(t, d.Running(0, ground, time.Second), "a context of another owner, between events")
-	require.True(t, d.Running(0, &events.Attempt{Worker: worker("quiet", "w")}, time.Second), "the other way round, too")
+	require.True(t, d.Running(0, &lifecycle.Attempt{Worker: worker("quiet", "w")}, time.Second), "the other way round, too")
 	require.Equal(t, "quiet", d.Next(0, 1)[0].Event.Owner)
-	require.False(t, yields(0, first), "nobody waits any more")
+	require.False(t, yields(0, first), "no event waits any more")
 	l.take()
 }
 
-// Events that run beside their threads count: of one owner there are at most as many as there are threads before it starts nothing more.
+// Events that run beside their threads count: of one owner there are at most as many as there are threads before it
+// starts nothing more.
 func TestAwayIsBounded(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
 	d.Install(worker("long", "w"))
 	d.Submit(tasks("long", "w", 10))
-	var away []*events.Attempt
+	var away []*lifecycle.Attempt
 	for thread := range 2 {
 		batch := d.Next(thread, 1)
 		d.Away(batch[0], true)

@@ -11,8 +11,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// However many owners have one event each, each event costs the same: about one visit of the ring of owners, and no memory that stays. Visits are
-// counted rather than time, by how often owners are looked at for their turn.
+// With any number of owners that have one event each, each event costs the same: about one visit of the ring of owners,
+// and no memory that stays. The test counts visits, by how often owners are checked, rather than time.
 func TestManyOwnersAreLinear(t *testing.T) {
 	visits := func(owners int) float64 {
 		d, l := newDispatcher(t, Config{Threads: 1})
@@ -37,15 +37,15 @@ func TestManyOwnersAreLinear(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		d.turns[light].looks = 0
+		d.queues[light].looks = 0
 		for range 3 {
 			round()
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		grown := int64(after.HeapAlloc) - int64(before.HeapAlloc) //nolint:gosec // never so much
+		grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
 		require.Less(t, grown, int64(owners*256+1<<20), "memory is flat")
-		return float64(d.turns[light].looks) / float64(3*owners)
+		return float64(d.queues[light].looks) / float64(3*owners)
 	}
 	one, many := visits(10), visits(10_000)
 	t.Logf("looks at owners per event: %.2f with 10 owners, %.2f with 10 000", one, many)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // clock plays one thread in CPU time, with no time passing: owners keep their queues full.
@@ -25,7 +26,7 @@ func (c *clock) turn(t *testing.T) (took time.Duration) {
 		o := a.Event.Owner
 		c.used[o] += c.cpu[o]
 		took += c.cpu[o]
-		report(c.d, 0, c.cpu[o], []*events.Attempt{a})
+		report(c.d, 0, c.cpu[o], []*lifecycle.Attempt{a})
 		if o != "quiet" {
 			again = append(again, a.Event)
 		}
@@ -89,7 +90,7 @@ func TestPolicyOfAnOwner(t *testing.T) {
 	d.SetPolicy("heavy", events.Policy{})
 	share(1)
 
-	d.SetPolicy("new", events.Policy{MaxRunning: 2, MaxQueued: 5}) // before there is anything of it
+	d.SetPolicy("new", events.Policy{MaxRunning: 2, MaxQueued: 5}) // before the owner exists
 	d.Install(worker("new", "w"))
 	d.SetPolicy("heavy", events.Policy{MaxRunning: 1})
 	d.SetPolicy("light", events.Policy{MaxRunning: 1})
@@ -97,7 +98,7 @@ func TestPolicyOfAnOwner(t *testing.T) {
 	d.Submit(tasks("new", "w", 20))
 	parked := 0
 	for _, s := range l.take() {
-		if s.Outcome.Verdict == events.Park {
+		if s.Outcome.Verdict == lifecycle.Park {
 			parked++
 		}
 	}
@@ -111,12 +112,13 @@ func TestPolicyOfAnOwner(t *testing.T) {
 	require.Equal(t, map[string]int{"new": 2, "heavy": 1, "light": 1}, running)
 }
 
-// What an owner may have in the fleet is shared out among its processes, at least one each, and never more than a process may have.
+// An owner's limit in the fleet is divided among the processes: at least one each, and never more than a process's
+// limit.
 func TestFleetWideLimits(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxRunning: 20, OwnerMaxQueued: 50})
 	d.Install(worker("o", "w"))
 	d.SetPolicy("o", events.Policy{FleetMaxRunning: 12, FleetMaxQueued: 100})
-	var running []*events.Attempt
+	var running []*lifecycle.Attempt
 	fill := func() int {
 		for {
 			batch := d.Next(0, 64)

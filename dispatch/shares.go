@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// class says which threads run an owner's events.
+// class decides which threads run an owner's events.
 type class uint8
 
 const (
-	light   class = iota // within its share, or alone
-	heavy                // beyond it while others have events too
+	light   class = iota // within its share, or the only owner
+	heavy                // beyond its share while other owners have events
 	classes              // how many there are
 )
 
 const (
-	// shareWindow is over what time it is looked who takes more than its share.
+	// shareWindow is the time over which the shares of owners are measured.
 	shareWindow = time.Second
-	// leastHeavy is the CPU time in a window below which no owner is heavy, however many others there are: it holds nobody up for long, and a move
-	// costs it an isolate.
+	// leastHeavy is the CPU time in a window below which no owner is heavy, however many others there are: so little
+	// delays no other owner for long, and a move between classes costs an isolate.
 	leastHeavy = shareWindow / 4
 )
 
-// shares knows which owners took more than their share of the CPU lately. Those are heavy: their events run on threads of a lower priority, of
-// which there are as many again, so that an event of any other owner finds a thread at once and the system takes the processor for it from the
-// heavy one in the middle of its event. No processor is kept free for that.
+// shares knows which owners took more than their share of the CPU recently. These are heavy: their events run on
+// background threads, which have a lower priority. So an event of any other owner finds a thread at once, and the
+// system takes the processor for it from a heavy event in the middle. No processor is kept free for that.
 //
-// A share is what an owner may have of all threads when all that had an event in this window or the last one get the same, by weight. Who took a
-// quarter more in a window is heavy, until a window in which it took less than half of its share: it has less to do, or it does not
-// get what it should. So heavy owners lose nothing to the others beyond what those may have.
+// A share is the owner's part of all threads, by weight, among the owners that had an event in this window or the one
+// before. An owner that took a quarter more in a window is heavy, until a window in which it took less than half of its
+// share: then it has less to do, or does not get its share. So heavy owners lose only the others' share to the others.
 type shares struct {
 	number int64 // of the window
 	start  time.Time
@@ -37,7 +37,7 @@ type shares struct {
 	heavy  []*owner
 }
 
-// spend counts what an event of o took. Its cost must be small: it is part of every event.
+// spend counts CPU time of an event of o. It must be cheap: every event calls it.
 func (d *Dispatcher) spend(o *owner, cpu time.Duration) {
 	s := &d.shares
 	if o.window != s.number {
@@ -58,13 +58,13 @@ func (d *Dispatcher) spend(o *owner, cpu time.Duration) {
 
 func (o *owner) weight() int { return int(o.quantum / quantum) }
 
-// shareOf is what o may have in a window, and whether there are others.
+// shareOf returns the share of o in a window, and whether there are other owners.
 func (d *Dispatcher) shareOf(o *owner) (share time.Duration, others bool) {
 	weight := max(d.shares.weight+d.shares.last, 1)
 	return shareWindow * time.Duration(d.cfg.Threads*o.weight()) / time.Duration(weight), weight > o.weight()
 }
 
-// turnWindow begins a new window when it is time.
+// turnWindow begins a new window when the current one is over.
 func (d *Dispatcher) turnWindow(now time.Time) {
 	s := &d.shares
 	since := now.Sub(s.start)
@@ -86,31 +86,31 @@ func (d *Dispatcher) turnWindow(now time.Time) {
 	}
 }
 
-// lighten makes o light again.
+// lighten makes a heavy owner light.
 func (d *Dispatcher) lighten(o *owner) {
 	s := &d.shares
 	s.heavy = slices.DeleteFunc(s.heavy, func(other *owner) bool { return other == o })
 	d.move(o, light)
 }
 
-// move puts o, with what waits of it, into another class.
+// move puts o, with its waiting events, into another class.
 func (d *Dispatcher) move(o *owner, to class) {
 	waits := o.list != nil
 	if waits {
-		d.turns[o.class].leave(o)
+		d.queues[o.class].leave(o)
 	}
 	d.runnable[o.class] -= o.counted
 	d.runnable[to] += o.counted
-	// Rounds of the one are none of the other.
-	d.turns[o.class].grant(o)
-	o.class, o.seen = to, d.turns[to].round
+	// The rounds of the two fair queues are independent.
+	d.queues[o.class].grant(o)
+	o.class, o.seen = to, d.queues[to].round
 	if waits {
-		d.turns[to].enter(o)
+		d.queues[to].enter(o)
 	}
 }
 
-// threadsOf are the threads that run owners of each class. Heavy ones may have those of the others, too, as long as there are as many left
-// that they may not have as they have of their own.
+// threadsOf returns the threads that run the owners of each class. Heavy owners may also use pinned threads, but there
+// are always as many pinned threads that they may not use as there are background threads.
 func (c Config) threadsOf() (of [classes]threadSet) {
 	all := threadSet(1)<<c.Threads - 1
 	of[light] = all
@@ -121,14 +121,14 @@ func (c Config) threadsOf() (of [classes]threadSet) {
 	return of
 }
 
-// pick is the owner whose events the thread shall start.
+// pick returns the owner whose events the thread starts.
 func (d *Dispatcher) pick(thread int) *owner {
 	set := threadSet(1) << thread
-	for c := range d.turns {
+	for c := range d.queues {
 		if d.of[c]&set == 0 {
 			continue
 		}
-		if o := d.turns[c].pick(set, d.nap.coming&d.of[c]); o != nil {
+		if o := d.queues[c].pick(set, d.idle.waking&d.of[c]); o != nil {
 			return o
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // crowd is a dispatcher of owners whose windows end when the test says so.
@@ -140,7 +141,7 @@ func TestHeavyOwnerBecomesLight(t *testing.T) {
 	c.lie()
 	c.d.Submit(tasks("noisy", "w", 1))
 	c.l.takeWoken()
-	c.window() // in which it had none
+	c.window() // in which the owner had no events
 	require.Equal(t, light, c.class("noisy"))
 	require.Len(t, c.d.Next(0, 1), 1, "what waits goes with it")
 
@@ -188,7 +189,7 @@ func TestHeavyOwnersShareCPU(t *testing.T) {
 		require.NotEmpty(t, batch)
 		for _, a := range batch {
 			used[a.Event.Owner] += cost[a.Event.Owner]
-			report(c.d, 1, cost[a.Event.Owner], []*events.Attempt{a})
+			report(c.d, 1, cost[a.Event.Owner], []*lifecycle.Attempt{a})
 		}
 	}
 	require.InEpsilon(t, used["short"], used["long"], 0.05)

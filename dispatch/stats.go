@@ -2,10 +2,10 @@ package dispatch
 
 import "sort"
 
-// Stats is what a Dispatcher is doing at a moment.
+// Stats is the state of a Dispatcher at one moment.
 type Stats struct {
 	Queued   int // events that wait
-	Runnable int // of these, events that a free slot would start now
+	Runnable int // of these, events that could start now if a slot is free
 	Running  int // attempts in progress
 	Owners   int // owners that have a worker installed
 	Heavy    int // of these, owners that take more than their share of the CPU
@@ -13,15 +13,15 @@ type Stats struct {
 	Draining bool
 }
 
-// OwnerStats is what one owner has in a Dispatcher.
+// OwnerStats is the state of one owner in a Dispatcher.
 type OwnerStats struct {
 	Owner   string
 	Queued  int
 	Running int
-	Parking bool // its further events are set aside until its queue is half empty
+	Parking bool // its further events are parked until its queue is half empty
 }
 
-// Stats is for people and metrics, not for decisions: it is past when it returns.
+// Stats is for people and metrics, not for decisions: it is outdated when it returns.
 func (d *Dispatcher) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,11 +31,11 @@ func (d *Dispatcher) Stats() Stats {
 func (d *Dispatcher) stats() Stats {
 	return Stats{
 		Queued: d.queued, Runnable: d.runnable[light] + d.runnable[heavy], Running: d.running, Owners: len(d.owners), Heavy: len(d.shares.heavy),
-		Asleep: d.nap.asleep.len(), Draining: d.draining,
+		Asleep: d.idle.asleep.len(), Draining: d.draining,
 	}
 }
 
-// BusyOwners lists the owners that have events here, the one with the most waiting first.
+// BusyOwners lists the owners that have events here. The one with the most waiting events is first.
 func (d *Dispatcher) BusyOwners() []OwnerStats {
 	var list []OwnerStats
 	d.mu.Lock()

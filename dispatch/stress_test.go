@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 const stressLimit = 5
@@ -67,20 +68,20 @@ func (f *fleet) fault(format string, args ...any) {
 	f.faults = append(f.faults, fmt.Sprintf(format, args...))
 }
 
-func (f *fleet) Settle(batch []events.Settlement) {
+func (f *fleet) Settle(batch []lifecycle.Settlement) {
 	var again []*events.Event
 	f.mu.Lock()
 	for _, s := range batch {
 		switch s.Outcome.Verdict {
-		case events.Ack, events.Dead:
+		case lifecycle.Ack, lifecycle.Dead:
 			f.finals[s.Event]++
 			if f.left--; f.left == 0 {
 				close(f.done)
 			}
-		case events.Retry:
+		case lifecycle.Retry:
 			s.Event.Attempt++
 			again = append(again, s.Event)
-		case events.Park:
+		case lifecycle.Park:
 			f.parked[s.Event.Owner] = append(f.parked[s.Event.Owner], s.Event)
 		}
 	}
@@ -108,7 +109,7 @@ func (f *fleet) unpark(owner string) []*events.Event {
 	return batch[:n:n]
 }
 
-// look brings back parked events a few at a time, as the consumer does when it is told of no room.
+// look brings back parked events a few at a time, as the consumer does when no room is reported.
 func (f *fleet) look(ctx context.Context) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -127,7 +128,7 @@ func (f *fleet) look(ctx context.Context) {
 // run is one thread: it holds attempts for a while, as if they waited for I/O.
 func (f *fleet) run(ctx context.Context, thread int, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, uint64(thread)))
-	var held []*events.Attempt
+	var held []*lifecycle.Attempt
 	for ctx.Err() == nil {
 		free := 8 - len(held)
 		batch := f.d.Next(thread, free)
@@ -149,7 +150,7 @@ func (f *fleet) run(ctx context.Context, thread int, seed uint64) {
 		}
 		rng.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
 		n := 1 + rng.IntN(len(held))
-		var reports []events.Report
+		var reports []lifecycle.Report
 		for _, a := range held[:n] {
 			reports = f.end(rng, a, reports)
 		}
@@ -158,20 +159,20 @@ func (f *fleet) run(ctx context.Context, thread int, seed uint64) {
 	}
 }
 
-func (f *fleet) end(rng *rand.Rand, a *events.Attempt, reports []events.Report) []events.Report {
+func (f *fleet) end(rng *rand.Rand, a *lifecycle.Attempt, reports []lifecycle.Report) []lifecycle.Report {
 	f.running[a.Event.Owner].Add(-1)
 	cpu := time.Duration(rng.IntN(600_000))
 	switch rng.IntN(12) {
 	case 0:
 		return append(reports, notStarted(a))
 	case 1:
-		return append(reports, events.Report{Attempt: a, End: &events.End{Started: true, Interrupted: true, CPU: cpu}})
+		return append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, Interrupted: true, CPU: cpu}})
 	case 2:
-		return append(reports, events.Report{Attempt: a, End: &events.End{Started: true, CPU: cpu, Failure: events.Fail(events.ReasonException, "x")}})
+		return append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, CPU: cpu, Failure: events.Fail(events.ReasonException, "x")}})
 	case 3:
-		return append(reports, events.Report{Attempt: a, End: &events.End{Started: true, CPU: cpu, Retry: true}})
+		return append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, CPU: cpu, Retry: true}})
 	case 4:
-		return append(reports, events.Report{Attempt: a, Reply: &events.Reply{}}, events.Report{Attempt: a, End: &events.End{Started: true, CPU: cpu}})
+		return append(reports, lifecycle.Report{Attempt: a, Reply: &events.Reply{}}, lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, CPU: cpu}})
 	}
 	return append(reports, done(a, cpu))
 }

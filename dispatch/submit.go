@@ -4,50 +4,51 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// Submit takes events. Each comes back in exactly one Settlement whose Outcome is Ack, Dead, Retry, Return or Park, at once
-// when it cannot be run, and Retry ends this stay only: the next attempt is submitted anew.
-// A next attempt goes before the owner's other events, because it waited longest.
+// Submit takes events. Each comes back in exactly one Settlement whose Outcome is Ack, Dead, Retry, Return or Park: at
+// once when it cannot be run. After Retry, the next attempt is submitted again. It goes before the owner's other
+// events, because it has waited longest.
 func (d *Dispatcher) Submit(batch []*events.Event) {
 	if len(batch) == 0 {
 		return
 	}
 	now := time.Now()
-	var t tell
+	var fx effects
 	d.mu.Lock()
 	for _, e := range batch {
 		if e.Attempt <= 1 || e.Crashes > 0 {
-			d.submit(e, now, &t)
+			d.submit(e, now, &fx)
 		}
 	}
-	for i := len(batch) - 1; i >= 0; i-- { // pushed to the front, so the last one first
+	for i := len(batch) - 1; i >= 0; i-- { // they are pushed to the front, so the last one goes first
 		if e := batch[i]; e.Attempt > 1 && e.Crashes == 0 {
-			d.submit(e, now, &t)
+			d.submit(e, now, &fx)
 		}
 	}
-	d.rouse(now, &t)
+	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
-	d.out(&t)
+	d.apply(&fx)
 }
 
-func (d *Dispatcher) submit(e *events.Event, now time.Time, t *tell) {
+func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
 	if d.draining {
-		t.settle = append(t.settle, returned(e))
+		fx.settle = append(fx.settle, returned(e))
 		return
 	}
 	o, r := d.owners[e.Owner], d.routeOf(e)
 	if e.Parked && o != nil {
-		o.parked = true // maybe by another process
+		o.parked = true // perhaps by another process
 	}
 	v, f := d.refuse(e, r, now)
 	if f != nil {
-		t.settle = append(t.settle, d.refused(e, v, f))
-		d.unused(o, e, t)
+		fx.settle = append(fx.settle, d.refused(e, v, f))
+		d.unused(o, e, fx)
 		return
 	}
 	if e.Crashes > 0 {
-		d.suspect(e, now, t)
+		d.suspect(e, now, fx)
 		return
 	}
 	if e.Attempt > 1 {
@@ -59,13 +60,13 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, t *tell) {
 		most += parkedSlack
 	}
 	if o.queue.n >= most || o.parking && !e.Parked {
-		d.park(o, e, t)
+		d.park(o, e, fx)
 		return
 	}
 	d.push(o, item{e, r, now}, false)
 }
 
-// routeOf is where e goes; nil when there is no such worker.
+// routeOf returns the route of e, or nil when there is no such worker.
 func (d *Dispatcher) routeOf(e *events.Event) *route {
 	if o := d.owners[e.Owner]; o != nil {
 		return o.routes[e.Worker]
@@ -80,30 +81,30 @@ func (d *Dispatcher) push(o *owner, it item, front bool) {
 		o.queue.pushBack(it)
 	}
 	d.queued++
-	d.watch(o, it.event.Deadline)
+	d.noteOwnerDeadline(o, it.event.Deadline)
 	d.changed(o)
 }
 
-// refused is the settlement of an event that is not run. Its reply names the version that would have.
-func (d *Dispatcher) refused(e *events.Event, v *version, f *events.Failure) events.Settlement {
+// refused returns the settlement of an event that is not run. Its reply names the version that would have run it.
+func (d *Dispatcher) refused(e *events.Event, v *version, f *events.Failure) lifecycle.Settlement {
 	is := refusal(e.Kind, e.ReplyTo != "", f)
-	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone { // of a crash there is something to keep, of a bar there is not
-		is.outcome.Verdict = events.Ack
+	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone { // an event that crashed is worth keeping, one that is barred is not
+		is.outcome.Verdict = lifecycle.Ack
 	}
 	s := d.settlement(e, v, is, 0)
 	s.Outcome.Version = ""
 	return s
 }
 
-// settlement completes a verdict that is not a requeue. took is the time since the attempt started.
-func (d *Dispatcher) settlement(e *events.Event, v *version, is verdict, took time.Duration) events.Settlement {
+// settlement makes a Settlement of a verdict that is not a requeue. took is the time since the attempt started.
+func (d *Dispatcher) settlement(e *events.Event, v *version, is verdict, took time.Duration) lifecycle.Settlement {
 	if e.Watched {
 		d.unwatch(e, time.Now())
 	}
-	s := events.Settlement{Event: e, Outcome: is.outcome}
+	s := lifecycle.Settlement{Event: e, Outcome: is.outcome}
 	if v != nil {
 		s.Outcome.Version = v.worker.Version
-		if is.outcome.Verdict == events.Dead || is.outcome.Verdict == events.Retry { // a retry for which there is no room becomes a letter
+		if is.outcome.Verdict == lifecycle.Dead || is.outcome.Verdict == lifecycle.Retry { // a retry for which there is no room becomes a letter
 			s.Outcome.OnDead = v.worker.OnDead
 		}
 	}
@@ -117,7 +118,7 @@ func (d *Dispatcher) settlement(e *events.Event, v *version, is verdict, took ti
 	return s
 }
 
-// complete fills in what the thread does not know of a reply.
+// complete fills in the fields of a reply that the thread does not know.
 func complete(r *events.Reply, e *events.Event, version string, took time.Duration) {
 	r.EventID, r.Attempt, r.Version, r.Duration = e.ID, max(1, e.Attempt), version, took
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 func TestOwnerMaxRunning(t *testing.T) {
@@ -23,7 +24,7 @@ func TestOwnerMaxRunning(t *testing.T) {
 	require.Equal(t, "quiet", d.Next(1, 64)[0].Event.Owner, "others go on")
 	require.Nil(t, d.Next(1, 64))
 	report(d, 0, time.Microsecond, first[:1])
-	require.Equal(t, []int{1}, l.takeWoken(), "a free slot of the owner wakes whoever sleeps")
+	require.Equal(t, []int{1}, l.takeWoken(), "a free slot of the owner wakes a sleeping thread")
 	require.Len(t, d.Next(1, 64), 1)
 }
 
@@ -49,7 +50,7 @@ func TestBatches(t *testing.T) {
 	learn(t, d, 0, "o", "short", 50*time.Microsecond)
 	learn(t, d, 0, "o", "shorter", 10*time.Microsecond)
 	learn(t, d, 0, "o", "long", 30*time.Millisecond)
-	finish := func(batch []*events.Attempt) (names []string) {
+	finish := func(batch []*lifecycle.Attempt) (names []string) {
 		for _, a := range batch {
 			names = append(names, a.Worker.Name)
 		}
@@ -74,7 +75,7 @@ func TestBatches(t *testing.T) {
 	for range 2 {
 		batch := d.Next(0, 64)
 		require.Len(t, batch, 1, "unknown ones come alone")
-		d.Report(0, []events.Report{{Attempt: batch[0], End: &events.End{Interrupted: true, Started: true}}})
+		d.Report(0, []lifecycle.Report{{Attempt: batch[0], End: &lifecycle.End{Interrupted: true, Started: true}}})
 		d.owners["p"].routes["unknown"].active.known = false
 	}
 	d.owners["o"].credit = quantum

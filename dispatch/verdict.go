@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // maxAskedDelay is the longest delay a handler may ask for with event.retry({delaySeconds}).
@@ -15,54 +16,54 @@ const maxAskedDelay = 24 * time.Hour
 // noDeadline is ending.left of an event that has none.
 const noDeadline = time.Duration(math.MaxInt64)
 
-// Markers of resolve; refuse writes the message.
+// Results of resolve; refuse writes the message.
 var (
 	noWorker  = &events.Failure{Reason: events.ReasonNoWorker}
 	noVersion = &events.Failure{Reason: events.ReasonNoWorker}
 )
 
-// verdict is what shall be done about an event.
+// verdict is the decision about an event.
 type verdict struct {
-	outcome events.Outcome // without Version
-	reply   bool           // the requester, if there is one, is told of outcome.Failure
-	requeue bool           // no outcome: it goes back to the front of its queue
+	outcome lifecycle.Outcome // without Version
+	reply   bool              // the requester, if there is one, gets outcome.Failure as its reply
+	requeue bool              // no outcome: it goes back to the front of its queue
 }
 
-// ending is all that the verdict on an attempt depends on.
+// ending has everything that the verdict on an attempt depends on.
 type ending struct {
 	kind     events.Kind
-	end      *events.End
+	end      *lifecycle.End
 	retries  events.Retries // no zero fields
 	attempt  int
-	waits    bool          // somebody waits for the reply
+	waits    bool          // a requester waits for the reply
 	replied  bool          // a reply went out
-	draining bool          // no event is started any more
+	draining bool          // no events are started any more
 	lost     bool          // its thread is lost with it, and that counts
 	left     time.Duration // until the event's deadline, noDeadline if it has none
 	rand     func() float64
 }
 
-// judge is the table of design §4 for attempts that a thread was given.
+// judge decides about an attempt that a thread was given, by the table of docs/development/guarantees.md.
 func judge(c ending) verdict {
 	end := c.end
 	switch {
 	case c.replied:
-		return verdict{outcome: events.Outcome{Verdict: events.Ack}}
+		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}
 	case end.Interrupted && !end.Started && c.draining:
-		return verdict{outcome: events.Outcome{Verdict: events.Return}}
+		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}
 	case end.Interrupted && !end.Started:
 		return verdict{requeue: true}
 	case end.Interrupted:
-		return verdict{outcome: events.Outcome{Verdict: events.Retry}}
+		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Retry}}
 	case c.lost:
 		return refusal(c.kind, c.waits, costAThread(end))
 	case end.Failure == nil && !end.Retry:
-		return verdict{outcome: events.Outcome{Verdict: events.Ack}}
+		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}
 	}
 	return judgeFailure(c)
 }
 
-// judgeFailure is judge for a handler that failed, or asked to run again.
+// judgeFailure decides about a handler that failed, or asked to run again.
 func judgeFailure(c ending) verdict {
 	f := c.end.Failure
 	if f == nil {
@@ -74,19 +75,20 @@ func judgeFailure(c ending) verdict {
 		if !c.end.Retry || delay < 0 {
 			delay = retryDelay(c.retries, c.attempt, c.rand)
 		}
-		// An attempt that could only begin after the deadline is none: the failure is final now.
+		// If the next attempt could only begin after the deadline, the failure is final now.
 		if delay < c.left {
-			return verdict{outcome: events.Outcome{Verdict: events.Retry, Failure: f, Delay: delay}}
+			return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Failure: f, Delay: delay}}
 		}
 	}
 	if again && f.Reason.Transient() {
-		return verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}, reply: true}
+		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}, reply: true}
 	}
 	return refusal(c.kind, c.waits, f)
 }
 
-// costAThread is the failure of an event that is not run again because it took a thread with it: that is as much as to kill the process, a part at a time.
-func costAThread(end *events.End) *events.Failure {
+// costAThread is the failure of an event that is not run again because it cost a thread. Enough of these would end the
+// process.
+func costAThread(end *lifecycle.End) *events.Failure {
 	why := "V8 could not go on"
 	if end.Failure != nil {
 		why = end.Failure.Error()
@@ -101,17 +103,18 @@ func askedAgain(attempt int) *events.Failure {
 	return events.Fail(events.ReasonException, "event.retry() was asked for %d times", attempt)
 }
 
-// refusal is the verdict on an event that is not run, or not again, because of f. A fetch event's failure is told to whoever waits for its reply; if nobody
-// does, the event is kept like any other. What kills processes is kept in any case.
+// refusal is the verdict on an event that is not run, or not again, because of f. A fetch event's failure is the reply
+// to its requester. If there is none, the event becomes a dead letter like any other. So does every event that kills
+// processes.
 func refusal(k events.Kind, waits bool, f *events.Failure) verdict {
-	v := verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}, reply: true}
+	v := verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}, reply: true}
 	if k == events.Fetch && waits && f.Reason != events.ReasonCrash {
-		v.outcome.Verdict = events.Ack
+		v.outcome.Verdict = lifecycle.Ack
 	}
 	return v
 }
 
-// refuse says why the event is not run, or nil, and by which version it is.
+// refuse returns why the event is not run, or nil, and its version.
 func refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure) {
 	v, f := r.resolve(e.Version)
 	switch {

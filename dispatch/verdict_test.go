@@ -9,17 +9,18 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 func half() float64 { return 0.5 } // the exact delay
 
-// Each row of design §4 that dispatch decides, for an attempt that a thread was given.
+// Each row of "What becomes of an event" (docs/development/guarantees.md) that dispatch decides, for an attempt that a thread was given.
 func TestJudge(t *testing.T) {
-	failed := func(r events.Reason) *events.End {
-		return &events.End{Started: true, Failure: events.Fail(r, "it failed"), RetryDelay: -1}
+	failed := func(r events.Reason) *lifecycle.End {
+		return &lifecycle.End{Started: true, Failure: events.Fail(r, "it failed"), RetryDelay: -1}
 	}
-	asked := func(delay time.Duration) *events.End {
-		return &events.End{Started: true, Retry: true, RetryDelay: delay}
+	asked := func(delay time.Duration) *lifecycle.End {
+		return &lifecycle.End{Started: true, Retry: true, RetryDelay: delay}
 	}
 	noRetry := failed(events.ReasonException)
 	noRetry.NoRetry = true
@@ -33,58 +34,58 @@ func TestJudge(t *testing.T) {
 		what    string
 		kinds   []events.Kind // nil = task and scheduled
 		c       ending
-		verdict events.Verdict
+		verdict lifecycle.Verdict
 		reason  events.Reason
 		message string
 		delay   time.Duration
 		reply   bool
 		requeue bool
-		alone   bool // nobody waits for the reply
+		alone   bool // no requester waits for the reply
 	}{
-		{what: "handler returns", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true}}, verdict: events.Ack},
-		{what: "reply out, then it ends", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true}, replied: true}, verdict: events.Ack},
-		{what: "reply out, waitUntil fails", kinds: events.Kinds[:], c: ending{end: failed(events.ReasonException), replied: true}, verdict: events.Ack},
-		{what: "reply out, then interrupted", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true, Interrupted: true}, replied: true}, verdict: events.Ack},
+		{what: "handler returns", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true}}, verdict: lifecycle.Ack},
+		{what: "reply out, then it ends", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true}, replied: true}, verdict: lifecycle.Ack},
+		{what: "reply out, waitUntil fails", kinds: events.Kinds[:], c: ending{end: failed(events.ReasonException), replied: true}, verdict: lifecycle.Ack},
+		{what: "reply out, then interrupted", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, replied: true}, verdict: lifecycle.Ack},
 
-		{what: "fetch throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException)}, verdict: events.Ack, reason: events.ReasonException, reply: true},
-		{what: "fetch over CPU", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonCPU)}, verdict: events.Ack, reason: events.ReasonCPU, reply: true},
-		{what: "fetch over memory", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonMemory)}, verdict: events.Ack, reason: events.ReasonMemory, reply: true},
-		{what: "fetch over wall clock", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonTimeout)}, verdict: events.Ack, reason: events.ReasonTimeout, reply: true},
-		{what: "fetch has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler)}, verdict: events.Ack, reason: events.ReasonNoHandler, reply: true},
-		{what: "fetch that nobody waits for throws", alone: true, kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException)}, verdict: events.Dead, reason: events.ReasonException, reply: true},
-		{what: "fetch that nobody waits for has no handler", alone: true, kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler)}, verdict: events.Dead, reason: events.ReasonNoHandler, reply: true},
-		{what: "nobody waits, and it returns", alone: true, kinds: events.Kinds[:], c: ending{end: &events.End{Started: true}}, verdict: events.Ack},
-		{what: "nobody waits, and a waitUntil fails after the response", alone: true, kinds: events.Kinds[:], c: ending{end: failed(events.ReasonException), replied: true}, verdict: events.Ack},
-		{what: "fetch opted into retries throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries}, verdict: events.Retry, reason: events.ReasonException, delay: time.Second},
-		{what: "fetch opted into retries throws for the last time", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries, attempt: 5}, verdict: events.Dead, reason: events.ReasonException, reply: true},
-		{what: "fetch opted into retries has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler), retries: fetchRetries}, verdict: events.Ack, reason: events.ReasonNoHandler, reply: true},
-		{what: "fetch retry would be after its deadline", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries, left: time.Second}, verdict: events.Dead, reason: events.ReasonException, reply: true},
+		{what: "fetch throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException)}, verdict: lifecycle.Ack, reason: events.ReasonException, reply: true},
+		{what: "fetch over CPU", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonCPU)}, verdict: lifecycle.Ack, reason: events.ReasonCPU, reply: true},
+		{what: "fetch over memory", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonMemory)}, verdict: lifecycle.Ack, reason: events.ReasonMemory, reply: true},
+		{what: "fetch over wall clock", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonTimeout)}, verdict: lifecycle.Ack, reason: events.ReasonTimeout, reply: true},
+		{what: "fetch has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler)}, verdict: lifecycle.Ack, reason: events.ReasonNoHandler, reply: true},
+		{what: "fetch without a requester throws", alone: true, kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException)}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
+		{what: "fetch without a requester has no handler", alone: true, kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler)}, verdict: lifecycle.Dead, reason: events.ReasonNoHandler, reply: true},
+		{what: "no requester, and it returns", alone: true, kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true}}, verdict: lifecycle.Ack},
+		{what: "no requester, and a waitUntil fails after the response", alone: true, kinds: events.Kinds[:], c: ending{end: failed(events.ReasonException), replied: true}, verdict: lifecycle.Ack},
+		{what: "fetch opted into retries throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: time.Second},
+		{what: "fetch opted into retries throws for the last time", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries, attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
+		{what: "fetch opted into retries has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler), retries: fetchRetries}, verdict: lifecycle.Ack, reason: events.ReasonNoHandler, reply: true},
+		{what: "fetch retry would be after its deadline", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries, left: time.Second}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
 
-		{what: "throws", c: ending{end: failed(events.ReasonException)}, verdict: events.Retry, reason: events.ReasonException, delay: time.Second},
-		{what: "throws again", c: ending{end: failed(events.ReasonException), attempt: 3}, verdict: events.Retry, reason: events.ReasonException, delay: 4 * time.Second},
-		{what: "throws for the last time", c: ending{end: failed(events.ReasonException), attempt: 5}, verdict: events.Dead, reason: events.ReasonException, reply: true},
-		{what: "throws after the policy became shorter", c: ending{end: failed(events.ReasonException), attempt: 9}, verdict: events.Dead, reason: events.ReasonException, reply: true},
-		{what: "over CPU", c: ending{end: failed(events.ReasonCPU)}, verdict: events.Retry, reason: events.ReasonCPU, delay: time.Second},
-		{what: "over CPU for the last time", c: ending{end: failed(events.ReasonCPU), attempt: 5}, verdict: events.Dead, reason: events.ReasonCPU, reply: true},
-		{what: "over memory for the last time", c: ending{end: failed(events.ReasonMemory), attempt: 5}, verdict: events.Dead, reason: events.ReasonMemory, reply: true},
-		{what: "over wall clock for the last time", c: ending{end: failed(events.ReasonTimeout), attempt: 5}, verdict: events.Dead, reason: events.ReasonTimeout, reply: true},
-		{what: "no handler", c: ending{end: failed(events.ReasonNoHandler)}, verdict: events.Dead, reason: events.ReasonNoHandler, reply: true},
-		{what: "noRetry and throws", c: ending{end: noRetry}, verdict: events.Dead, reason: events.ReasonException, reply: true},
-		{what: "retry after the deadline", c: ending{end: failed(events.ReasonCPU), left: time.Millisecond}, verdict: events.Dead, reason: events.ReasonCPU, reply: true},
+		{what: "throws", c: ending{end: failed(events.ReasonException)}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: time.Second},
+		{what: "throws again", c: ending{end: failed(events.ReasonException), attempt: 3}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: 4 * time.Second},
+		{what: "throws for the last time", c: ending{end: failed(events.ReasonException), attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
+		{what: "throws after the policy became shorter", c: ending{end: failed(events.ReasonException), attempt: 9}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
+		{what: "over CPU", c: ending{end: failed(events.ReasonCPU)}, verdict: lifecycle.Retry, reason: events.ReasonCPU, delay: time.Second},
+		{what: "over CPU for the last time", c: ending{end: failed(events.ReasonCPU), attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonCPU, reply: true},
+		{what: "over memory for the last time", c: ending{end: failed(events.ReasonMemory), attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonMemory, reply: true},
+		{what: "over wall clock for the last time", c: ending{end: failed(events.ReasonTimeout), attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonTimeout, reply: true},
+		{what: "no handler", c: ending{end: failed(events.ReasonNoHandler)}, verdict: lifecycle.Dead, reason: events.ReasonNoHandler, reply: true},
+		{what: "noRetry and throws", c: ending{end: noRetry}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
+		{what: "retry after the deadline", c: ending{end: failed(events.ReasonCPU), left: time.Millisecond}, verdict: lifecycle.Dead, reason: events.ReasonCPU, reply: true},
 
-		{what: "asks for retry at once", c: ending{end: asked(0)}, verdict: events.Retry, reason: events.ReasonException},
-		{what: "asks for retry in 3 s", c: ending{end: asked(3 * time.Second)}, verdict: events.Retry, reason: events.ReasonException, delay: 3 * time.Second},
-		{what: "asks for retry in a year", c: ending{end: asked(365 * 24 * time.Hour)}, verdict: events.Retry, reason: events.ReasonException, delay: 24 * time.Hour},
-		{what: "asks for retry by policy", c: ending{end: asked(-1), attempt: 2}, verdict: events.Retry, reason: events.ReasonException, delay: 2 * time.Second},
-		{what: "asks for retry too often", c: ending{end: asked(0), attempt: 5}, verdict: events.Dead, reason: events.ReasonException, message: "event.retry() was asked for 5 times", reply: true},
-		{what: "asks for retry and says noRetry", c: ending{end: noRetryAsked}, verdict: events.Dead, reason: events.ReasonException, message: "event.retry() was asked for", reply: true},
-		{what: "times out and asked for retry in 7 s", c: ending{end: failedAsked}, verdict: events.Retry, reason: events.ReasonTimeout, delay: 7 * time.Second},
+		{what: "asks for retry at once", c: ending{end: asked(0)}, verdict: lifecycle.Retry, reason: events.ReasonException},
+		{what: "asks for retry in 3 s", c: ending{end: asked(3 * time.Second)}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: 3 * time.Second},
+		{what: "asks for retry in a year", c: ending{end: asked(365 * 24 * time.Hour)}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: 24 * time.Hour},
+		{what: "asks for retry by policy", c: ending{end: asked(-1), attempt: 2}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: 2 * time.Second},
+		{what: "asks for retry too often", c: ending{end: asked(0), attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonException, message: "event.retry() was asked for 5 times", reply: true},
+		{what: "asks for retry and says noRetry", c: ending{end: noRetryAsked}, verdict: lifecycle.Dead, reason: events.ReasonException, message: "event.retry() was asked for", reply: true},
+		{what: "times out and asked for retry in 7 s", c: ending{end: failedAsked}, verdict: lifecycle.Retry, reason: events.ReasonTimeout, delay: 7 * time.Second},
 
-		{what: "interrupted while it ran", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true, Interrupted: true}}, verdict: events.Retry},
-		{what: "interrupted while it ran for the last time", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true, Interrupted: true}, attempt: 5}, verdict: events.Retry},
-		{what: "interrupted while it ran in a drain", kinds: events.Kinds[:], c: ending{end: &events.End{Started: true, Interrupted: true}, draining: true}, verdict: events.Retry},
-		{what: "not begun", kinds: events.Kinds[:], c: ending{end: &events.End{Interrupted: true}}, requeue: true},
-		{what: "not begun in a drain", kinds: events.Kinds[:], c: ending{end: &events.End{Interrupted: true}, draining: true}, verdict: events.Return},
+		{what: "interrupted while it ran", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true, Interrupted: true}}, verdict: lifecycle.Retry},
+		{what: "interrupted while it ran for the last time", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, attempt: 5}, verdict: lifecycle.Retry},
+		{what: "interrupted while it ran in a drain", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, draining: true}, verdict: lifecycle.Retry},
+		{what: "not begun", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Interrupted: true}}, requeue: true},
+		{what: "not begun in a drain", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Interrupted: true}, draining: true}, verdict: lifecycle.Return},
 	} {
 		kinds := c.kinds
 		if kinds == nil {
@@ -117,12 +118,12 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Whatever comes in, a verdict is one of those allowed, and complete.
+// For any input, a verdict is one of those allowed, and complete.
 func TestJudgeIsTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := ending{
 			kind: rapid.SampledFrom(events.Kinds[:]).Draw(t, "kind"),
-			end: &events.End{
+			end: &lifecycle.End{
 				Interrupted: rapid.Bool().Draw(t, "interrupted"), Started: rapid.Bool().Draw(t, "started"),
 				NoRetry: rapid.Bool().Draw(t, "noRetry"), Retry: rapid.Bool().Draw(t, "retry"),
 				RetryDelay: time.Duration(rapid.Int64().Draw(t, "delay")),
@@ -141,12 +142,12 @@ func TestJudgeIsTotal(t *testing.T) {
 			require.Equal(t, verdict{requeue: true}, v)
 			return
 		}
-		require.Contains(t, []events.Verdict{events.Ack, events.Dead, events.Retry, events.Return}, o.Verdict)
-		require.True(t, o.Verdict != events.Dead || o.Failure != nil, "a dead letter says why")
-		require.True(t, !v.reply || o.Failure != nil && !c.replied && o.Verdict != events.Retry, "one reply, when it is over")
+		require.Contains(t, []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead, lifecycle.Retry, lifecycle.Return}, o.Verdict)
+		require.True(t, o.Verdict != lifecycle.Dead || o.Failure != nil, "a dead letter says why")
+		require.True(t, !v.reply || o.Failure != nil && !c.replied && o.Verdict != lifecycle.Retry, "one reply, when it is over")
 		require.True(t, o.Delay >= 0 && o.Delay <= maxAskedDelay)
-		require.True(t, o.Verdict != events.Retry || c.end.Interrupted || c.attempt < c.retries.MaxAttempts)
-		require.True(t, o.Verdict != events.Return || !c.end.Started, "an attempt that began counts")
+		require.True(t, o.Verdict != lifecycle.Retry || c.end.Interrupted || c.attempt < c.retries.MaxAttempts)
+		require.True(t, o.Verdict != lifecycle.Return || !c.end.Started, "an attempt that began counts")
 	})
 }
 
@@ -189,14 +190,14 @@ func TestRefuse(t *testing.T) {
 		})
 	}
 	for _, k := range events.Kinds {
-		want := events.Dead
+		want := lifecycle.Dead
 		if k == events.Fetch {
-			want = events.Ack
+			want = lifecycle.Ack
 		}
 		v := refusal(k, true, events.Fail(events.ReasonNoWorker, "x"))
 		require.Equal(t, want, v.outcome.Verdict)
 		require.True(t, v.reply)
-		require.Equal(t, events.Dead, refusal(k, false, events.Fail(events.ReasonNoWorker, "x")).outcome.Verdict, "nobody would know")
+		require.Equal(t, lifecycle.Dead, refusal(k, false, events.Fail(events.ReasonNoWorker, "x")).outcome.Verdict, "no one would know")
 	}
 }
 
@@ -253,15 +254,15 @@ func TestRetryDelay(t *testing.T) {
 	})
 }
 
-// Whoever a worker's manifest names is told of its dead letters, and of nothing else.
+// The worker that a manifest names is notified of dead letters, and of nothing else.
 func TestDeadSettlementsSayWhoIsTold(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1, Slots: 4, OwnerMaxQueued: 4})
 	hook := &events.DeadHook{Worker: "undertaker"}
-	v := newVersion(&events.Worker{Owner: "a", Name: "w", Version: "1-a", OnDead: hook})
+	v := newVersion(&events.Worker{Owner: "a", Name: "w", Version: "1-a", Spec: events.Spec{OnDead: hook}})
 	e := &events.Event{Kind: events.Task, Owner: "a", Worker: "w"}
 	f := events.Fail(events.ReasonException, "boom")
-	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}}, 0).Outcome.OnDead)
-	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: events.Outcome{Verdict: events.Retry, Failure: f}}, 0).Outcome.OnDead, "there may be no room for it to wait")
-	require.Nil(t, d.settlement(e, v, verdict{outcome: events.Outcome{Verdict: events.Return, Failure: f}}, 0).Outcome.OnDead)
-	require.Nil(t, d.settlement(e, nil, verdict{outcome: events.Outcome{Verdict: events.Dead, Failure: f}}, 0).Outcome.OnDead)
+	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}, 0).Outcome.OnDead)
+	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Failure: f}}, 0).Outcome.OnDead, "there may be no room for it to wait")
+	require.Nil(t, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Return, Failure: f}}, 0).Outcome.OnDead)
+	require.Nil(t, d.settlement(e, nil, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}, 0).Outcome.OnDead)
 }

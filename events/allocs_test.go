@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAllocationsOfDecode fails when decoding a stored event allocates more often than agreed: the event itself, and what its headers need.
+// TestAllocationsOfDecode fails when decoding a stored event allocates more often than agreed: the event itself, and
+// what its headers need.
 func TestAllocationsOfDecode(t *testing.T) {
 	body := make([]byte, 1024)
 	for name, c := range map[string]struct {

@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// DeadHook says who is told of the dead letters of a worker: another worker of the same owner, by a task event, or whoever listens to
-// a subject. The zero DeadHook tells nobody.
+// DeadHook says where the dead letters of a worker go: to another worker of the same owner, as a task event, or to a
+// subject. The zero DeadHook sends them nowhere.
 type DeadHook struct {
 	Worker  string `json:"worker,omitempty"`
 	Subject string `json:"subject,omitempty"`
-	// JetStream says that a stream takes Subject: then the letter is told until it says that it has it. Else it is a core NATS publish.
+	// JetStream says that a stream has Subject: the letter is published until the stream acknowledges it. Otherwise it
+	// is a core NATS publish.
 	JetStream bool `json:"jetStream,omitempty"`
 }
 
-// Validate returns an error that names the field that is wrong and what is allowed. Whether the fleet publishes to the subject at all
-// is its configuration's to say.
+// Validate returns an error that names the field that is wrong and what is allowed. The configuration of the fleet
+// decides whether it publishes to the subject.
 func (h DeadHook) Validate() error {
 	switch {
 	case (h.Worker == "") == (h.Subject == ""):
@@ -32,7 +33,8 @@ func (h DeadHook) Validate() error {
 	return nil
 }
 
-// String is the hook as it stands in a dead letter's header: "worker:NAME", "subject:SUBJECT", "jetstream:SUBJECT" or "".
+// String is the hook as the header of a dead letter has it: "worker:NAME", "subject:SUBJECT", "jetstream:SUBJECT" or
+// "".
 func (h DeadHook) String() string {
 	switch {
 	case h.Worker != "":

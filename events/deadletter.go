@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Headers of a dead letter, beside the original ones (docs/wire.md, "Dead letters").
+// Headers of a dead letter, beside the original ones (docs/reference/wire.md, "Dead letters").
 const (
 	deadPrefix = "Dead-"
-	// An original header that means something to NATS, or that looks like one of ours, is kept
-	// under this prefix: lossless, and harmless where the dead letter is stored and read.
+	// An original header that has a meaning for NATS, or that looks like one of Pinwheel's, is kept under this prefix.
+	// So nothing is lost, and the header has no effect where the dead letter is stored and read.
 	deadOriginal = "Dead-Original-"
 
 	headerDeadReason   = "Dead-Reason"
@@ -34,41 +34,40 @@ const (
 	headerDeadHistory  = "Dead-History"  // JSON, see FailedRun
 	headerDeadEdited   = "Dead-Edited"   // when it was edited last
 	headerDeadImported = "Dead-Imported" // when it was imported
-	headerDeadHook     = "Dead-Hook"     // who was to be told, see DeadHook
-	// HeaderReplays on an event says how often it has been a dead letter and was replayed.
+	headerDeadHook     = "Dead-Hook"     // who gets it, see DeadHook
+	// HeaderReplays of an event says how often it was a dead letter and was replayed.
 	HeaderReplays = "Dead-Replays"
 )
 
-// DeadLetter is an event that failed for good, with what is known of how.
+// DeadLetter is an event that failed finally, and how it failed.
 type DeadLetter struct {
-	Seq uint64 // in the dead letter stream; its id for people. Not encoded.
+	Seq uint64 // in the stream of dead letters; its id for people. Not encoded.
 
 	Owner, Worker string
-	Kind          string // as in the subject: an unknown kind may be why it is here
+	Kind          string // as in the subject; an unknown kind may be the reason of the failure
 	EventID       string
 	Failure       Failure
 	Version       string // of the worker that failed last, "" if none ran
-	Node          string // process that gave up
-	Attempts      int    // runs that were started
-	Replays       int    // replays before this
+	Node          string // process that wrote it
+	Attempts      int    // started runs
+	Replays       int    // earlier replays
 	FirstAt       time.Time
 	At            time.Time
 	History       []FailedRun // the last runs that failed, oldest first; at most MaxHistory
-	Edited        time.Time   // when somebody changed Header or Body last, zero = never
-	Imported      time.Time   // when it was brought back from an export, zero = it was not
-	Hook          DeadHook    // who is told of it, zero = nobody
+	Edited        time.Time   // when Header or Body was edited last; zero = never
+	Imported      time.Time   // when it was imported from an export; zero = it was not
+	Hook          DeadHook    // who gets it; zero = no one
 
 	Subject   string // of the stored event
 	Stream    string
 	StreamSeq uint64
-	Stored    time.Time // when the event was stored, by the clock of the server; zero in letters of earlier binaries
+	Stored    time.Time // when the event was stored, by the clock of the server; zero in letters from earlier binaries
 
 	Header Header // original, complete
 	Body   []byte // original
 }
 
-// NewDeadLetter makes the dead letter of e. attempts counts started runs; firstAt is when the stream
-// first stored the event or the first attempt failed, at is now.
+// NewDeadLetter makes the dead letter of e. attempts is the number of started runs, at is now.
 func NewDeadLetter(e *Event, f *Failure, version, node string, attempts int, at time.Time) *DeadLetter {
 	_, kind, _, _, _ := subjectTokens(e.Origin.Subject)
 	first := e.FirstStored()
@@ -80,7 +79,7 @@ func NewDeadLetter(e *Event, f *Failure, version, node string, attempts int, at 
 	}
 }
 
-// subjectTokens are the last tokens of a stored subject, whatever its prefix.
+// subjectTokens are the last tokens of a stored subject, with any prefix.
 func subjectTokens(subject string) (lane, kind, owner, worker string, ok bool) {
 	t := strings.Split(subject, ".")
 	if len(t) < 4 {
@@ -98,7 +97,7 @@ func replays(h Header) int {
 	return n
 }
 
-// Encode makes the headers of the dead letter's message; its body is DeadLetter.Body.
+// Encode makes the headers of the dead letter's message. The message body is DeadLetter.Body.
 func (d *DeadLetter) Encode() Header {
 	h := make(Header, len(d.Header)+20)
 	for name, values := range d.Header {
@@ -125,7 +124,7 @@ func (d *DeadLetter) Encode() Header {
 	return h
 }
 
-// DecodeDeadLetter reads a message of the dead letter stream. The error names the header that is wrong.
+// DecodeDeadLetter reads a message of the stream of dead letters. The error names the header that is wrong.
 func DecodeDeadLetter(seq uint64, h Header, body []byte) (*DeadLetter, error) {
 	d := &DeadLetter{
 		Seq: seq, Owner: h.Get(headerDeadOwner), Worker: h.Get(headerDeadWorker), Kind: h.Get(headerDeadKind),

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Edit says what to change of a dead letter's event. The zero Edit changes nothing.
+// Edit is a change of the event in a dead letter. The zero Edit changes nothing.
 type Edit struct {
 	Body   []byte // not nil: the new body
 	Patch  []byte // not nil: a JSON merge patch (RFC 7396) for the body
-	Set    Header // headers to replace; names are matched without regard to case
+	Set    Header // headers to replace; the case of names makes no difference
 	Remove []string
 }
 
@@ -26,7 +26,7 @@ func (e Edit) Empty() bool {
 	return e.Body == nil && e.Patch == nil && len(e.Set) == 0 && len(e.Remove) == 0
 }
 
-// Validate returns an error that says what of e is not allowed.
+// Validate returns an error that says what in e is not allowed.
 func (e Edit) Validate() error {
 	if e.Body != nil && e.Patch != nil {
 		return errors.New("a new body, or a patch for the old one: not both")
@@ -54,12 +54,13 @@ func (e Edit) Validate() error {
 
 func checkEditable(name string) error {
 	if serverHonoured(name) || hasPrefixFold(name, deadPrefix) || strings.EqualFold(name, HeaderEventID) {
-		return fmt.Errorf("header %s: Nats-*, %s*, Status, Description and %s are not to be edited", name, deadPrefix, HeaderEventID)
+		return fmt.Errorf("header %s: Nats-*, %s*, Status, Description and %s cannot be edited", name, deadPrefix, HeaderEventID)
 	}
 	return nil
 }
 
-// Edit is d with e done to it at the given time. d itself stays as it is; identity, history and counts are kept.
+// Edit returns a copy of d with the change e, made at the given time. The copy has the same identity, history and
+// counts.
 func (d *DeadLetter) Edit(e Edit, at time.Time) (*DeadLetter, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func namesFold(h Header, name string) bool {
 	return false
 }
 
-// mergePatch is RFC 7396. A patch that changes nothing leaves the body as it is written.
+// mergePatch applies a patch as RFC 7396 says. A patch that changes nothing returns the same bytes.
 func mergePatch(body, patch []byte) ([]byte, error) {
 	var target, p, before any
 	if err := decodeNumbers(body, &target); err != nil {
@@ -124,7 +125,7 @@ func mergePatch(body, patch []byte) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// decodeNumbers keeps numbers as they are written.
+// decodeNumbers decodes JSON and keeps numbers as they are written.
 func decodeNumbers(text []byte, into *any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()

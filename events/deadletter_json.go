@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// LetterJSON is a dead letter as JSON: what commands print, exports hold, endpoints answer and handlers are told (docs/wire.md).
+// LetterJSON is a dead letter as JSON: in the output of commands, exports, answers of endpoints and task events of
+// hooks (docs/reference/wire.md).
 type LetterJSON struct {
 	ID        uint64      `json:"id,omitempty"`
 	Owner     string      `json:"owner"`
@@ -38,15 +39,16 @@ type LetterJSON struct {
 	Headers   Header      `json:"headers"`
 	BodyBytes int         `json:"bodyBytes"`
 
-	// One of these, when the body is asked for: text, or anything else in base64.
+	// One of these, if the body is wanted: Body for text, BodyBase64 for other bytes.
 	Body       *string `json:"body,omitempty"`
 	BodyBase64 []byte  `json:"bodyBase64,omitempty"`
 
-	// Raw has all headers of the letter's message, each as name and value, when they are not all text: JSON would change them.
+	// Raw has all headers of the letter's message, each as name and value, if some of them are not UTF-8: JSON would
+	// change those.
 	Raw [][2][]byte `json:"raw,omitempty"`
 }
 
-// JSON is d for json.Marshal, with its body or without.
+// JSON is d for json.Marshal, with or without its body.
 func (d *DeadLetter) JSON(body bool) *LetterJSON {
 	j := &LetterJSON{
 		ID: d.Seq, Owner: d.Owner, Worker: d.Worker, Kind: d.Kind, EventID: d.EventID,
@@ -90,8 +92,8 @@ func allText(h Header) bool {
 	return true
 }
 
-// ParseLetter reads the JSON of a dead letter with its body, as in an export. The letter is one that can be stored: the error names what
-// is not as it must be.
+// ParseLetter reads the JSON of a dead letter with its body, as in an export. The letter can be stored. The error names
+// what is wrong.
 func ParseLetter(text []byte) (*DeadLetter, error) {
 	var j LetterJSON
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -142,7 +144,7 @@ func (j *LetterJSON) letter() (*DeadLetter, error) {
 	return d, nil
 }
 
-// storable returns an error when d is no letter that Pinwheel itself could have stored.
+// storable returns an error when Pinwheel itself could not have stored d.
 func (d *DeadLetter) storable() error {
 	if _, err := ParseReason(string(d.Failure.Reason)); err != nil {
 		return err
@@ -176,7 +178,7 @@ func validStream(s string) bool {
 	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(".*>/\\", r) })
 }
 
-// checkHeader returns an error when NATS could not carry such a header as it is.
+// checkHeader returns an error when NATS would change or refuse such a header.
 func checkHeader(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ':' }) {
 		return fmt.Errorf("header %q: a name is not empty and has no white space, colons or control characters", name)
@@ -187,7 +189,7 @@ func checkHeader(name, value string) error {
 	return nil
 }
 
-// DeadLetter is the subject that d is stored under: the same as that of the event it was made of.
+// DeadLetter is the subject of d. It is the same as Dead of the event that d was made of.
 func (s Subjects) DeadLetter(d *DeadLetter, r Reason) string {
 	k, _ := ParseKind(d.Kind) // the zero Kind is unknown
 	return s.Dead(&Event{Owner: d.Owner, Worker: d.Worker, Kind: k, Origin: Origin{Stream: d.Stream, Seq: d.StreamSeq}}, r)

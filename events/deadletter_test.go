@@ -25,6 +25,7 @@ func letter(t *rapid.T) *DeadLetter {
 }
 
 func TestDeadLetterAsJSON(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := letter(t)
 		text, err := json.Marshal(d.JSON(true))
@@ -39,6 +40,7 @@ func TestDeadLetterAsJSON(t *testing.T) {
 }
 
 func TestParseLetterSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	good := NewDeadLetter(&Event{Owner: "a", Worker: "b", ID: "e", Body: []byte("x"), Origin: stored("task", "a", "b")}, f2(), "1-a", "n", 1, storedAt)
 	good.FirstAt = storedAt
 	text, err := json.Marshal(good.JSON(true))
@@ -71,6 +73,7 @@ func TestParseLetterSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestEditADeadLetter(t *testing.T) {
+	t.Parallel()
 	d := &DeadLetter{Seq: 4, EventID: "e", Stream: "S", StreamSeq: 9, At: storedAt, Header: Header{"X": {"1"}, "content-type": {"a"}, "Nats-Msg-Id": {"m"}},
 		Body: []byte(`{"a":1,"b":{"c":2,"d":"<3"},"n":12345678901234567890}`)}
 	at := storedAt.Add(time.Hour)
@@ -104,6 +107,7 @@ func TestEditADeadLetter(t *testing.T) {
 }
 
 func TestMergePatchIsRFC7396(t *testing.T) {
+	t.Parallel()
 	for _, c := range [][3]string{ // appendix A
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`}, {`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`}, {`{"a":"b"}`, `{"a":null}`, `{}`},
 		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`}, {`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`}, {`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
@@ -118,6 +122,7 @@ func TestMergePatchIsRFC7396(t *testing.T) {
 }
 
 func TestReplayToAnotherVersion(t *testing.T) {
+	t.Parallel()
 	d := &DeadLetter{Kind: "task", Owner: "a", Worker: "w", EventID: "e", Header: Header{"worker-version": {"3"}, "Dead-Replay": {"old"}, "Dead-Of": {"x"}}}
 	for to, want := range map[Target][2]string{
 		{}:                          {"pinwheel.events.task.a.w", "3"},
@@ -145,6 +150,7 @@ func TestReplayToAnotherVersion(t *testing.T) {
 }
 
 func TestReplayMark(t *testing.T) {
+	t.Parallel()
 	d := &DeadLetter{Stream: "S", StreamSeq: 4, At: storedAt, Replays: 2}
 	id, nonce, ok := ParseReplayMark(d.ReplayMark("N1"))
 	require.True(t, ok)
@@ -160,6 +166,7 @@ func TestReplayMark(t *testing.T) {
 }
 
 func TestDeadHook(t *testing.T) {
+	t.Parallel()
 	for _, h := range []DeadHook{{}, {Worker: "w"}, {Subject: "a.b:c"}, {Subject: "a", JetStream: true}} {
 		got, err := parseDeadHook(h.String())
 		require.NoError(t, err)
@@ -173,6 +180,7 @@ func TestDeadHook(t *testing.T) {
 }
 
 func TestHistoryIsBounded(t *testing.T) {
+	t.Parallel()
 	var runs []FailedRun
 	for i := range 30 {
 		runs = append(runs, FailedRun{At: storedAt, Attempt: i + 1, Reason: ReasonException, Message: strings.Repeat("ä", 500), Node: strings.Repeat("n", 500)})

@@ -11,21 +11,20 @@ import (
 	"unicode/utf8"
 )
 
-// Decoder turns stored messages into events. The zero Decoder is not usable: set Subjects and
-// ReplyPrefixes. It may be used by many goroutines at once.
+// Decoder makes events of stored messages. The zero Decoder is not usable: set Subjects and ReplyPrefixes. Many
+// goroutines may use it at once.
 type Decoder struct {
 	Subjects Subjects
-	// ReplyPrefixes are what a Reply-To may begin with. The fleet publishes replies with its own
-	// rights, so a publisher must not choose freely where to. OwnerInPrefix stands for the event's owner.
+	// ReplyPrefixes are the allowed beginnings of a Reply-To. The fleet publishes replies with its own rights, so a
+	// publisher must not choose any subject. OwnerInPrefix stands for the event's owner.
 	ReplyPrefixes []string
 }
 
-// Decode makes an Event of a stored message. origin.Subject is the stored subject; stored is
-// the stream's time of the message. header and body are kept, not copied.
+// Decode makes an Event of a stored message. origin.Subject is the stored subject, stored the time of the message in
+// the stream. The Event keeps header and body; it does not copy them.
 //
-// It always returns an Event that says as much as could be understood. The Failure is not nil
-// (reason malformed) when the message breaks the contract; it names what is wrong and what is
-// allowed. Such an event must not be run.
+// It always returns an Event, with all that it could read. When the message breaks the contract, the Failure has the
+// reason malformed, and names what is wrong and what is allowed. Such an event must not run.
 func (d Decoder) Decode(origin Origin, header Header, body []byte, stored time.Time) (*Event, *Failure) {
 	e := &Event{Header: header, Body: body, Stored: stored, Origin: origin, Attempt: 1}
 	p := problem{}
@@ -64,7 +63,7 @@ func (d Decoder) Decode(origin Origin, header Header, body []byte, stored time.T
 	return e, p.failure
 }
 
-// problem keeps the first thing found wrong.
+// problem keeps the first error.
 type problem struct{ failure *Failure }
 
 func (p *problem) add(format string, args ...any) {
@@ -79,8 +78,8 @@ func (p *problem) addErr(err error) {
 	}
 }
 
-// readHeaders reads in one pass all headers that mean something to Pinwheel. Names are matched
-// without regard to case: a publisher who writes reply-to means Reply-To.
+// readHeaders reads in one pass all headers that have a meaning for Pinwheel. The case of names makes no difference:
+// reply-to is Reply-To.
 func (d Decoder) readHeaders(e *Event, p *problem) {
 	var msgID, deliverAt, deliverAfter string
 	var seen [len(knownHeaders)]bool
@@ -112,7 +111,7 @@ func (d Decoder) readHeaders(e *Event, p *problem) {
 		}
 		d.readHeader(e, known, values[0], p)
 	}
-	e.putOff(deliverAt, deliverAfter, p)
+	e.delay(deliverAt, deliverAfter, p)
 	if e.ID == "" {
 		e.ID = msgID
 	}
@@ -125,7 +124,7 @@ func (d Decoder) readHeaders(e *Event, p *problem) {
 // MaxEventID is the longest Event-Id, in bytes.
 const MaxEventID = 256
 
-// readHeader reads one header that may stand only once; name is one of knownHeaders.
+// readHeader reads one header that may appear only once. name is one of knownHeaders.
 func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 	var err error
 	switch name {
@@ -177,7 +176,8 @@ func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > maxParts {
-			p.add("header %s %q: it is a number of parts, 1 to %d, or %s for a body that comes while the event runs", name, value, maxParts, LiveParts)
+			p.add("header %s %q: it is a number of parts, 1 to %d, or %s for a body that comes while the event runs",
+				name, value, maxParts, LiveParts)
 			return
 		}
 		e.parts().N = n
@@ -191,20 +191,20 @@ func (e *Event) parts() *Parts {
 	return e.Parts
 }
 
-// maxCredit is what no body is longer than.
+// maxCredit is larger than any body.
 const maxCredit = 1 << 53
 
 // maxJSTime is the latest time a JavaScript Date can hold (ECMA-262 §21.4.1.1).
 const maxJSTime = 8.64e15
 
-// knownHeaders are the headers that Decode reads and that may stand once.
+// knownHeaders are the headers that Decode reads. Each may appear once.
 var knownHeaders = [...]string{
 	HeaderReplyTo, HeaderEventID, HeaderDeadline, HeaderWorkerVersion,
 	HeaderMethod, HeaderURL, HeaderScheduledTime, HeaderCron, HeaderMsgID, HeaderBodyCredit, HeaderBodyID, HeaderBodyParts,
 	HeaderDeliverAt, HeaderDeliverAfter,
 }
 
-// knownHeader is the index of a header in knownHeaders, or -1.
+// knownHeader is the index of a name in knownHeaders, or -1.
 func knownHeader(name string) int {
 	for i, known := range knownHeaders {
 		if len(name) == len(known) && strings.EqualFold(name, known) {
@@ -214,7 +214,7 @@ func knownHeader(name string) int {
 	return -1
 }
 
-// refuseReplyTo says why the subject may not be replied to, or "".
+// refuseReplyTo is the reason why replies may not go to the subject, or "".
 func (d Decoder) refuseReplyTo(subject, owner string) string {
 	if d.Subjects.Owned(subject) || strings.HasPrefix(subject, "$") {
 		return "replies never go to subjects of NATS or Pinwheel"
@@ -238,7 +238,7 @@ func (d Decoder) CheckReplyTo(subject, owner string) error {
 	return nil
 }
 
-// validPublishSubject follows NATS: tokens not empty, no white space, no wildcards.
+// validPublishSubject follows NATS: no empty tokens, no white space, no wildcards.
 func validPublishSubject(s string) bool {
 	if s == "" || len(s) > 1024 || strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") {
 		return false
@@ -260,7 +260,7 @@ func (e *Event) addHTTPHeaders(name string, values []string, p *problem) {
 	}
 }
 
-// completeFetch fills in what a fetch event may leave out, and checks its URL.
+// completeFetch sets the defaults of a fetch event, and checks its URL.
 func (e *Event) completeFetch(p *problem) {
 	if e.Method == "" {
 		e.Method = "GET"
@@ -279,7 +279,7 @@ func (e *Event) completeFetch(p *problem) {
 	}
 	switch {
 	case e.URL == "" || e.URL == "/":
-		e.URL = "http://" + e.Worker + "." + e.Owner + ".pinwheel/" // baseURL and a slash, in one piece
+		e.URL = "http://" + e.Worker + "." + e.Owner + ".pinwheel/" // baseURL and a slash, in one allocation
 		return
 	case strings.HasPrefix(e.URL, "/"):
 		e.URL = baseURL(e.Owner, e.Worker) + e.URL
@@ -290,7 +290,7 @@ func (e *Event) completeFetch(p *problem) {
 	}
 }
 
-// baseURL is what a fetch event's path is relative to: http://<worker>.<owner>.pinwheel.
+// baseURL comes before the path of a fetch event: http://<worker>.<owner>.pinwheel.
 func baseURL(owner, worker string) string { return "http://" + worker + "." + owner + ".pinwheel" }
 
 func isJSON(h Header) bool {
@@ -323,10 +323,11 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// ParseAckSubject reads where a delivery came from out of its ack subject, in both of the
-// server's formats: $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<ns>.<pending>
-// and $JS.ACK.<domain>.<account hash>.<the same>[.<token>].
-// Nothing else decides whether a message is a delivery: not its headers, not its body.
+// ParseAckSubject reads the origin of a delivery from its ack subject, in both formats of the server:
+// $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<ns>.<pending> and
+// $JS.ACK.<domain>.<account hash>.<the same>[.<token>].
+//
+// Only the ack subject decides whether a message is a delivery. Headers and body do not.
 func ParseAckSubject(subject string) (origin Origin, stored time.Time, pending uint64, err error) {
 	bad := func() (Origin, time.Time, uint64, error) {
 		return Origin{}, time.Time{}, 0, fmt.Errorf("%q is not the ack subject of a JetStream delivery", subject)

@@ -18,6 +18,7 @@ func stored(kind, owner, worker string) Origin {
 var storedAt = time.Unix(1_700_000_000, 0)
 
 func TestDecodeComplete(t *testing.T) {
+	t.Parallel()
 	h := Header{
 		"Reply-To": {"_INBOX.a.1"}, "Event-Id": {"e-1"}, "Deadline": {"2026-01-02T15:04:05.123Z"}, "Worker-Version": {"3-abc"},
 		"Http-Method": {"PUT"}, "Http-Url": {"/a/b?c=d"}, "Http-Header-X-One": {"1", "2"}, "Nats-Msg-Id": {"m"}, "Mine": {"x"},
@@ -40,6 +41,7 @@ func TestDecodeComplete(t *testing.T) {
 
 // Where the id of an event comes from, and what a fetch may leave out.
 func TestDecodeDefaults(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		header Header
 		body   string
@@ -64,6 +66,7 @@ func TestDecodeDefaults(t *testing.T) {
 }
 
 func TestDecodeMalformed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what   string
 		origin Origin
@@ -112,14 +115,15 @@ func TestDecodeMalformed(t *testing.T) {
 			require.Contains(t, f.Message, c.want)
 			require.NotNil(t, e)
 			require.NotEmpty(t, e.ID)
-			require.Equal(t, Header(c.header), e.Header)
+			require.Equal(t, c.header, e.Header)
 		})
 	}
 }
 
-// What is usable of a malformed event is used, so that its publisher can be told.
-// The id is the publisher's own, however its name is spelled; without one it is the message id, and each may stand once.
+// What is usable of a malformed event is used, so that its publisher can be told. The id is the publisher's own,
+// however its name is spelled; without one it is the message id, and each may stand once.
 func TestDecodeIDs(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		header Header
 		id     string // "" = malformed
@@ -143,6 +147,7 @@ func TestDecodeIDs(t *testing.T) {
 }
 
 func TestDecodeMalformedKeepsReplyTo(t *testing.T) {
+	t.Parallel()
 	e, f := testDecoder.Decode(stored("fetch", "o", "w"), Header{"Reply-To": {"_INBOX.a"}, "Http-Url": {"nonsense"}}, nil, storedAt)
 	require.NotNil(t, f)
 	require.Equal(t, "_INBOX.a", e.ReplyTo)
@@ -152,11 +157,13 @@ func TestDecodeMalformedKeepsReplyTo(t *testing.T) {
 }
 
 func TestCheckReplyTo(t *testing.T) {
+	t.Parallel()
 	require.NoError(t, testDecoder.CheckReplyTo("_INBOX.a", "acme"))
 	require.EqualError(t, testDecoder.CheckReplyTo("x", "acme"), `reply subject "x": it must begin with _INBOX.`)
 }
 
 func TestParseAckSubject(t *testing.T) {
+	t.Parallel()
 	for subject, ok := range map[string]bool{
 		"$JS.ACK.S.C.2.33.4.1700000000000000000.5":              true,
 		"$JS.ACK.hub.ACCHASH.S.C.2.33.4.1700000000000000000.5":  true,
@@ -185,6 +192,7 @@ func TestParseAckSubject(t *testing.T) {
 }
 
 func TestUserHeaders(t *testing.T) {
+	t.Parallel()
 	e := Event{Header: Header{
 		"Reply-To": {"_INBOX.a"}, "reply-to": {"x"}, "Nats-Msg-Id": {"1"}, "nats-rollup": {"all"}, "Status": {"409"},
 		"Dead-Replays": {"1"}, "X": {"1", "2"}, "traceparent": {"00-x"},
@@ -230,6 +238,7 @@ func BenchmarkDecode(b *testing.B) {
 
 // With the owner in the prefix, nobody's event can name the inbox of another.
 func TestReplyPrefixOfTheOwner(t *testing.T) {
+	t.Parallel()
 	d := Decoder{Subjects: DefaultPrefix, ReplyPrefixes: []string{"_INBOX.{owner}.", "_REPLIES_{owner}."}}
 	for subject, want := range map[string]bool{
 		"_INBOX.acme.x": true, "_INBOX.acme.x.y": true, "_REPLIES_acme.1": true,

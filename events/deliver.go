@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Headers by which a publisher says that an event is to run later (docs/wire.md, "Delayed events").
+// Headers by which a publisher delays an event (docs/reference/wire.md, "Delayed events").
 const (
-	HeaderDeliverAt    = "Deliver-At"    // RFC 3339: run then
-	HeaderDeliverAfter = "Deliver-After" // a Go duration, or seconds: run so long after the event was stored
+	HeaderDeliverAt    = "Deliver-At"    // RFC 3339: run at this time
+	HeaderDeliverAfter = "Deliver-After" // a Go duration, or seconds: run this long after the event was stored
 )
 
-// MaxDelay is the longest that an event may be put off.
+// MaxDelay is the longest delay of an event.
 const MaxDelay = 366 * 24 * time.Hour
 
-// ParseDeliverAt reads a Deliver-At. A time that is past means now.
+// ParseDeliverAt reads a Deliver-At. A time in the past means now.
 func ParseDeliverAt(value string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, value)
 	if err != nil {
@@ -25,11 +25,11 @@ func ParseDeliverAt(value string) (time.Time, error) {
 	return at, nil
 }
 
-// ParseDeliverAfter reads a Deliver-After: "90", "1.5" and "2e3" are seconds, "90s" and "1h30m" what Go makes of them.
+// ParseDeliverAfter reads a Deliver-After. "90", "1.5" and "2e3" are seconds; "90s" and "1h30m" are Go durations.
 func ParseDeliverAfter(value string) (time.Duration, error) {
 	after, err := time.ParseDuration(value)
 	if err != nil {
-		// Neither hexadecimal digits nor underscores, which Go's own numbers may have.
+		// Go's own numbers may have hexadecimal digits and underscores: these may not.
 		if seconds, err2 := strconv.ParseFloat(value, 64); err2 == nil && !strings.ContainsAny(value, "xX_pP") && seconds <= MaxDelay.Seconds() {
 			after, err = time.Duration(max(-1, seconds)*float64(time.Second)), nil
 		}
@@ -40,8 +40,8 @@ func ParseDeliverAfter(value string) (time.Duration, error) {
 	return after, nil
 }
 
-// putOff sets when e is to run, of its headers' values; "" is one that is not there.
-func (e *Event) putOff(at, after string, p *problem) {
+// delay sets DeliverAt from the values of the headers. "" is a header that is missing.
+func (e *Event) delay(at, after string, p *problem) {
 	if at == "" && after == "" || p.failure != nil {
 		return
 	}
@@ -71,12 +71,13 @@ func (e *Event) putOff(at, after string, p *problem) {
 		e.DeliverAt = time.Time{} // now
 	}
 	if e.Parts != nil && e.Parts.Live && !e.DeliverAt.IsZero() {
-		p.add("header %s %s: a body that comes while the event runs is of an event that runs at once, not of one that is put off", HeaderBodyParts, LiveParts)
+		p.add("header %s %s: a body that comes while the event runs is for an event that runs at once, not for a delayed one",
+			HeaderBodyParts, LiveParts)
 	}
 	if e.Parts != nil && e.DeliverAt.Sub(e.Stored) > MaxPartsDelay {
-		p.add("header %s: a body in parts is kept for a day, so its event is put off by at most %s", HeaderBodyID, MaxPartsDelay)
+		p.add("header %s: a body in parts is kept for a day, so its event is delayed by at most %s", HeaderBodyID, MaxPartsDelay)
 	}
 }
 
-// MaxPartsDelay is the longest that an event with a body in parts may be put off.
+// MaxPartsDelay is the longest delay of an event with a body in parts.
 const MaxPartsDelay = 12 * time.Hour

@@ -9,6 +9,7 @@ import (
 )
 
 func TestDeliverHeaders(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		h    Header
 		want time.Time
@@ -48,7 +49,7 @@ func TestDeliverHeaders(t *testing.T) {
 	}
 	h := Header{"Deliver-After": {"24h"}, "Body-Id": {"b"}, "Body-Parts": {"2"}}
 	_, f := testDecoder.Decode(stored("fetch", "acme", "hello"), h, nil, storedAt)
-	require.Contains(t, f.Message, "put off by at most 12h")
+	require.Contains(t, f.Message, "delayed by at most 12h")
 }
 
 func FuzzDeliverHeaders(f *testing.F) {
@@ -72,6 +73,7 @@ func FuzzDeliverHeaders(f *testing.F) {
 }
 
 func TestScheduleSubjects(t *testing.T) {
+	t.Parallel()
 	s := Subjects("pinwheel")
 	e, f := testDecoder.Decode(stored("task", "acme", "hello"), Header{"Event-Id": {"a b.>*"}}, nil, storedAt)
 	require.Nil(t, f)
@@ -100,6 +102,7 @@ func TestScheduleSubjects(t *testing.T) {
 }
 
 func TestTickRoundTrip(t *testing.T) {
+	t.Parallel()
 	s := Subjects("pinwheel")
 	at := time.Unix(1_700_000_000, 0)
 	for overlap, key := range map[Overlap]string{"": "cron~n~1700000000", OverlapForbid: "forbid~n", OverlapReplace: "replace~n"} {

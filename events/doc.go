@@ -1,14 +1,13 @@
-// Package events holds the words that the rooms of Pinwheel say to each other and the
-// contract with everybody outside: Event, Attempt, Reply, Outcome, Failure, Worker and
-// DeadLetter, the subjects and headers they travel under, and how each is encoded and decoded.
+// Package events is the contract of Pinwheel with publishers and operators: Event, Reply, Failure, DeadLetter, Worker
+// and its Spec, the subjects and headers of their messages, and how each is encoded and decoded. The contract on the
+// wire is docs/reference/wire.md.
 //
-// The vocabulary has no goroutines, no clocks, no loggers and no NATS types: it imports the
-// standard library only, so that every room can speak it and every program that publishes
-// events can import it. Publishers in Go will want its subpackage client.
+// The package has no goroutines, no clocks, no loggers and no NATS types, and imports the standard library only. So
+// each room of Pinwheel and each program that publishes events can import it. Publishers in Go use its subpackage
+// client. What only rooms of Pinwheel say to each other is in its subpackage lifecycle.
 //
-// The flow, in these words: package consumer pulls a message and decodes it to an Event;
-// package dispatch pairs it with its Worker to an Attempt; package isolates runs the Attempt and
-// tells by Reports what became of it; dispatch judges each Report to a Settlement (a Reply,
-// an Outcome, or both); consumer settles it: publishes the reply, acks, retries or
-// writes a DeadLetter. The contract on the wire is docs/wire.md.
+// An event flows through the rooms like this: package consumer pulls a message and decodes it to an Event. Package
+// dispatch adds the Worker and makes an Attempt. Package isolates runs the Attempt and makes Reports of it. Package
+// dispatch decides what each Report means: a Settlement, which has a Reply, an Outcome, or both. Package consumer
+// settles it: it publishes the reply, then acks, retries, or writes a DeadLetter.
 package events

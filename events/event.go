@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Event is one message of the event stream, decoded. It belongs to whoever holds it; Body and
-// the header values are never changed after Decode.
+// Event is one decoded message of the event stream. Its holder owns it. Body and header values never change after
+// Decode.
 type Event struct {
 	Kind   Kind
 	Owner  string
 	Worker string
 
-	ID       string    // the publisher's: header Event-Id, else Nats-Msg-Id, else the stream sequence
+	ID       string    // from the publisher: header Event-Id, else Nats-Msg-Id, else the stream sequence
 	Version  string    // the version the publisher asked for; "" = the active one
-	ReplyTo  string    // where the reply goes; "" = nobody waits
-	Deadline time.Time // past it nobody waits; zero = none. By the clock of the process that has the event
+	ReplyTo  string    // where the reply goes; "" = no requester waits
+	Deadline time.Time // after it no requester waits; zero = none. By the clock of the process that has the event
 	Stored   time.Time // when the stream stored it
 
 	Header Header // as sent
@@ -28,36 +28,35 @@ type Event struct {
 	ScheduledTime int64  // scheduled: milliseconds since the epoch
 	Cron          string // scheduled
 
-	// Attempt is the number of the run that comes next, 1 for the first. It counts started
-	// runs, not deliveries.
+	// Attempt is the number of the next run, 1 for the first. It counts started runs, not deliveries.
 	Attempt int
-	// Crashes is how many of the earlier runs ended with the process they ran in. Of the first of them nobody knows: the
-	// event may only have waited there.
+	// Crashes is the number of earlier runs that ended with the process they ran in. The first of them is not certain:
+	// the event may only have waited in that process.
 	Crashes int
-	// CrashedAlone: one of them was while nothing else ran in its process.
+	// CrashedAlone: during one of these runs, nothing else ran in the process.
 	CrashedAlone bool
-	// Watched: it is noted that the event runs, or is about to.
+	// Watched: a record says that the event runs, or will soon.
 	Watched bool
-	// Parked: it was set aside, and comes from there. Events that came after it wait behind it.
+	// Parked: the event was parked and comes from there. Later events wait behind it.
 	Parked bool
-	// Interrupted is how many of its runs in this process were cut short by another event, which took their isolate with it.
+	// Interrupted is the number of its runs in this process that ended because another event ended their isolate.
 	Interrupted int
 
 	Origin Origin
-	// First is where the event was stored first, if that is not Origin: it was set aside since.
+	// First is where the event was stored first, if that is not Origin: it was parked or delayed since.
 	First Stored
-	// Key names the event in the stream of schedules; "" for one that was never there.
+	// Key names the event in the stream of schedules; "" = it was never there.
 	Key string
-	// DeliverAt is when the event shall run, as its publisher wants; zero = now. It is later than Stored.
+	// DeliverAt is when the event is to run, as its publisher wants; zero = now. It is later than Stored.
 	DeliverAt time.Time
 
 	// Parts is not nil when the body was stored apart, and Body is empty.
 	Parts *Parts
 
-	// Requester is not nil when somebody waits who takes the reply's body in chunks.
+	// Requester is not nil when a requester waits and takes the reply's body in chunks.
 	Requester *Requester
 
-	// Halt is not nil when the run may have to end before its time: when it fires.
+	// Halt is not nil when something may end the run early: it fires then.
 	Halt *Signal
 
 	// Held is consumer's own note on the event. Nobody else reads or writes it.
@@ -80,7 +79,7 @@ type Stored struct {
 	Seq    uint64
 }
 
-// FirstStored is where the event was stored first: that stays when it is parked or put off.
+// FirstStored is where the event was stored first. It stays the same when the event is parked or delayed.
 func (e *Event) FirstStored() Stored {
 	if e.First.Stream != "" {
 		return e.First
@@ -91,8 +90,8 @@ func (e *Event) FirstStored() Stored {
 // Target is "owner/worker", as people name a worker.
 func (e *Event) Target() string { return e.Owner + "/" + e.Worker }
 
-// UserHeaders calls yield for each header of the event that its handler may see: all but those
-// that steer NATS, and Reply-To, which is between the publisher and Pinwheel.
+// UserHeaders calls yield for each header of the event that its handler may see: all but those that steer NATS, and
+// Reply-To, which only Pinwheel needs.
 func (e *Event) UserHeaders(yield func(name, value string)) {
 	for name, values := range e.Header {
 		if serverHonoured(name) || strings.EqualFold(name, HeaderReplyTo) || hasPrefixFold(name, deadPrefix) {

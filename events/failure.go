@@ -6,24 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// Reason is why an event failed. It is a token of the dead letter's subject and the label of a metric.
+// Reason is why an event failed. It is a token in the subject of the dead letter, and a label of metrics.
 type Reason string
 
-// The reasons (design §4, docs/wire.md "Reasons").
+// The reasons (docs/reference/wire.md, "Reasons").
 const (
 	ReasonException Reason = "exception"  // the handler threw, or its promise rejected
 	ReasonCPU       Reason = "cpu"        // CPU time limit
 	ReasonMemory    Reason = "memory"     // heap limit
 	ReasonTimeout   Reason = "timeout"    // wall-clock limit
-	ReasonNoWorker  Reason = "no-worker"  // no such worker, or no such version of it
+	ReasonNoWorker  Reason = "no-worker"  // no such worker, or no such version
 	ReasonNoHandler Reason = "no-handler" // the worker has no handler for this kind
 	ReasonMalformed Reason = "malformed"  // the event breaks the wire contract
 	ReasonExpired   Reason = "expired"    // its deadline passed before it started
-	ReasonCrash     Reason = "crash"      // processes died while it ran
+	ReasonCrash     Reason = "crash"      // processes ended while it ran
 	ReasonTooLarge  Reason = "too-large"  // the response does not fit a NATS message
 
-	ReasonUnavailable Reason = "unavailable" // never stored: the event stream is full or away
-	ReasonRate        Reason = "rate"        // its owner calls more often than it may, or has too many events that wait for their time
+	ReasonUnavailable Reason = "unavailable" // never stored: the event stream is full or not reachable
+	ReasonRate        Reason = "rate"        // its owner calls too often, or has too many delayed events
 )
 
 // Reasons lists every reason.
@@ -64,7 +64,7 @@ func (r Reason) Status() int {
 	return 500
 }
 
-// Transient reports whether running the event again may end otherwise, so that a retry makes sense.
+// Transient reports whether another run of the event may end differently, so that a retry makes sense.
 func (r Reason) Transient() bool {
 	switch r {
 	case ReasonException, ReasonCPU, ReasonMemory, ReasonTimeout, ReasonCrash, ReasonTooLarge:
@@ -73,30 +73,30 @@ func (r Reason) Transient() bool {
 	return false
 }
 
-// Bounds of what a Failure carries, in bytes; the rest is cut off.
+// Bounds of the texts in a Failure, in bytes. The rest is cut off.
 const (
 	MaxMessage = 2 << 10
 	MaxStack   = 8 << 10
 )
 
-// Failure says why an attempt, or an event for good, failed. It is an error.
+// Failure says why an attempt failed, or an event failed finally. It is an error.
 type Failure struct {
 	Reason  Reason
 	Message string // one line for people: at most MaxMessage bytes of valid UTF-8
-	Stack   string // JavaScript stack in the author's files, "" if none; at most MaxStack bytes
+	Stack   string // JavaScript stack in the author's files, at most MaxStack bytes; "" = none
 }
 
-// Fail makes a Failure with a formatted message, cut to its bounds.
+// Fail makes a Failure with a formatted message, cut to its bound.
 func Fail(r Reason, format string, args ...any) *Failure {
 	return NewFailure(r, fmt.Sprintf(format, args...), "")
 }
 
-// NewFailure makes a Failure from text that nobody has checked: invalid UTF-8 and length are mended.
+// NewFailure makes a Failure from any text. It replaces invalid UTF-8 and cuts text that is too long.
 func NewFailure(r Reason, message, stack string) *Failure {
 	return &Failure{Reason: r, Message: clip(message, MaxMessage), Stack: clip(stack, MaxStack)}
 }
 
-// Error is "reason: message", also the value of the reply header Error.
+// Error is "reason: message". The reply header Error has the same value.
 func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Message }
 
 // clip cuts s to at most n bytes of valid UTF-8.

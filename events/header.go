@@ -2,11 +2,10 @@ package events
 
 import "strings"
 
-// Header is the headers of a NATS message: names as they were sent, case and all.
-// It is convertible to and from nats.Header.
+// Header is the headers of a NATS message, with names as they were sent. It converts to and from nats.Header.
 type Header map[string][]string
 
-// Get is the first value of the header of exactly this name, or "".
+// Get is the first value of the header with exactly this name, or "".
 func (h Header) Get(name string) string {
 	if v := h[name]; len(v) > 0 {
 		return v[0]
@@ -14,7 +13,8 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// Fold is all values of the header of this name, in whatever case it was written: in a spelling after the other, in no order.
+// Fold is all values of the headers with this name in any case. Values of one spelling stay together; the order of
+// spellings is random.
 func (h Header) Fold(name string) (values []string) {
 	for other, more := range h {
 		if len(other) == len(name) && strings.EqualFold(other, name) {
@@ -24,14 +24,14 @@ func (h Header) Fold(name string) (values []string) {
 	return values
 }
 
-// Set replaces all values of the header of exactly this name.
+// Set replaces all values of the header with exactly this name.
 func (h Header) Set(name, value string) { h[name] = []string{value} }
 
-// Headers of a request (docs/wire.md, "Request headers").
+// Headers of a request (docs/reference/wire.md, "Request headers").
 const (
 	HeaderReplyTo       = "Reply-To"       // subject the reply goes to
 	HeaderEventID       = "Event-Id"       // the publisher's id of the event
-	HeaderDeadline      = "Deadline"       // RFC 3339: past it nobody waits for the reply
+	HeaderDeadline      = "Deadline"       // RFC 3339: after it no requester waits for the reply
 	HeaderWorkerVersion = "Worker-Version" // request: run exactly this version; reply: which one ran
 	HeaderTraceParent   = "traceparent"    // W3C Trace Context
 	HeaderTraceState    = "tracestate"     // W3C Trace Context
@@ -41,10 +41,10 @@ const (
 	HeaderHTTPPrefix    = "Http-Header-"   // fetch: + name of a request or response header, repeatable
 	HeaderScheduledTime = "Scheduled-Time" // scheduled: milliseconds since the epoch
 	HeaderCron          = "Cron"           // scheduled: the expression that fired
-	HeaderMsgID         = "Nats-Msg-Id"    // JetStream's deduplication id; default of Event-Id
+	HeaderMsgID         = "Nats-Msg-Id"    // JetStream's deduplication id; the default of Event-Id
 )
 
-// Headers of a reply (docs/wire.md, "Reply headers"), beside Event-Id, Worker-Version and Http-Header-*.
+// Headers of a reply (docs/reference/wire.md, "Reply headers"), beside Event-Id, Worker-Version and Http-Header-*.
 const (
 	HeaderAttempt  = "Attempt"     // 1 for the first run
 	HeaderDuration = "Duration-Ms" // from start of the attempt to the reply, milliseconds with fraction
@@ -52,13 +52,13 @@ const (
 	HeaderStatus   = "Http-Status" // fetch: HTTP status
 )
 
-// serverHonoured reports whether a NATS server or client gives a meaning of its own to a header of this
-// name, so that it must never be copied from an event to a message that Pinwheel publishes.
+// serverHonoured reports whether a header of this name has a meaning for NATS servers or clients. Pinwheel never copies
+// such a header from an event to a message that it publishes.
 func serverHonoured(name string) bool {
 	return hasPrefixFold(name, "Nats-") || strings.EqualFold(name, "Status") || strings.EqualFold(name, "Description")
 }
 
-// WithoutSteering is h without the headers that mean something to a NATS server or client. A handler sees none of those.
+// WithoutSteering is h without the headers that have a meaning for NATS servers or clients. Handlers never see those.
 func (h Header) WithoutSteering() Header {
 	rest := make(Header, len(h))
 	for name, values := range h {

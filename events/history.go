@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// FailedRun is one run of an event that failed.
+// FailedRun is one failed run of an event.
 type FailedRun struct {
 	At      time.Time `json:"at"`
 	Attempt int       `json:"attempt"` // its number, 1 for the first
@@ -14,13 +14,13 @@ type FailedRun struct {
 	Node    string    `json:"node,omitempty"`
 }
 
-// Bounds of the history that a dead letter carries.
+// Bounds of the history in a dead letter.
 const (
 	MaxHistory        = 10  // runs
 	MaxHistoryMessage = 256 // bytes of each message
 )
 
-// encodeHistory is the last runs as JSON: one line, whose size is bounded. "" for none.
+// encodeHistory writes the last runs as JSON, in one line of bounded size; "" for none.
 func encodeHistory(runs []FailedRun) string {
 	if len(runs) == 0 {
 		return ""
@@ -33,7 +33,7 @@ func encodeHistory(runs []FailedRun) string {
 	}
 	text, err := json.Marshal(short)
 	if err != nil {
-		return "" // a time out of JSON's range, which no clock gives
+		return "" // a time outside JSON's range, which no clock gives
 	}
 	return string(text)
 }

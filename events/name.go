@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,7 +10,7 @@ import (
 const MaxName = 64
 
 // ValidName reports whether s may name an owner or a worker: [A-Za-z0-9_-]{1,64}.
-// Such a name is always one token of a NATS subject and one of a KV key.
+// Such a name is one token of a NATS subject and of a KV key.
 func ValidName(s string) bool {
 	if s == "" || len(s) > MaxName {
 		return false
@@ -24,8 +25,7 @@ func ValidName(s string) bool {
 	return true
 }
 
-// CheckName returns an error that says what is wrong with s as a name of an owner or a worker
-// (what says which), or nil.
+// CheckName returns an error that says what is wrong with s as a name, or nil. what says of what: "owner" or "worker".
 func CheckName(what, s string) error {
 	if ValidName(s) {
 		return nil
@@ -33,7 +33,7 @@ func CheckName(what, s string) error {
 	return fmt.Errorf("%s %q: a name is 1 to %d of A-Z a-z 0-9 _ -", what, s, MaxName)
 }
 
-// ParseTarget splits "owner/worker", the form in which people name a worker.
+// ParseTarget splits "owner/worker".
 func ParseTarget(s string) (owner, worker string, err error) {
 	owner, worker, ok := strings.Cut(s, "/")
 	if !ok {
@@ -48,7 +48,7 @@ func ParseTarget(s string) (owner, worker string, err error) {
 	return owner, worker, nil
 }
 
-// Kind is what sort of event it is, and so which handler of a worker it calls.
+// Kind is the kind of an event. It decides which handler of the worker runs.
 type Kind uint8
 
 // The kinds of events. The zero Kind is none of them.
@@ -61,7 +61,7 @@ const (
 // Kinds lists every kind.
 var Kinds = [...]Kind{Fetch, Task, Scheduled}
 
-// String is the kind as it stands in subjects: "fetch", "task", "scheduled".
+// String is the kind as in subjects: "fetch", "task", "scheduled".
 func (k Kind) String() string {
 	switch k {
 	case Fetch:
@@ -74,7 +74,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// ParseKind is the inverse of String.
+// ParseKind reads what String writes.
 func ParseKind(s string) (Kind, error) {
 	for _, k := range Kinds {
 		if s == k.String() {
@@ -82,4 +82,18 @@ func ParseKind(s string) (Kind, error) {
 		}
 	}
 	return 0, fmt.Errorf("kind %q: it is one of fetch, task, scheduled", s)
+}
+
+// MarshalText writes a kind as String does.
+func (k Kind) MarshalText() ([]byte, error) {
+	if !slices.Contains(Kinds[:], k) {
+		return nil, fmt.Errorf("kind %d: it is one of fetch, task, scheduled", k)
+	}
+	return []byte(k.String()), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (k *Kind) UnmarshalText(text []byte) (err error) {
+	*k, err = ParseKind(string(text))
+	return err
 }

@@ -8,6 +8,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	for name, ok := range map[string]bool{
 		"a": true, "A_b-9": true, strings.Repeat("x", 64): true,
 		"": false, strings.Repeat("x", 65): false, "a.b": false, "a*": false, ">": false, "a b": false, "ä": false, "a/b": false, "~": false, "a\n": false,
@@ -27,6 +28,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
+	t.Parallel()
 	for _, k := range Kinds {
 		got, err := ParseKind(k.String())
 		require.NoError(t, err)
@@ -39,22 +41,15 @@ func TestKinds(t *testing.T) {
 	require.Equal(t, "unknown", Kind(0).String())
 }
 
-func TestVerdicts(t *testing.T) {
-	var names []string
-	for v := None; v <= Park; v++ {
-		names = append(names, v.String())
-	}
-	require.Equal(t, []string{"none", "ack", "dead", "retry", "return", "park"}, names)
-}
-
 func TestSubjects(t *testing.T) {
+	t.Parallel()
 	s := Subjects(DefaultPrefix)
 	require.Equal(t, "pinwheel.events.task.acme.hello", s.Event(Task, "acme", "hello"))
 	require.Equal(t, "pinwheel.events.*.*.*", s.AllEvents())
 	require.Equal(t, "pinwheel.events.{{partition(16,2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}", s.Stored())
 	require.Equal(t, "pinwheel.events.7.>", s.Lane(7))
 	require.Equal(t, "pinwheel.events.7.*.acme.*", s.LaneOwner(7, "acme"))
-	require.Equal(t, "pinwheel.pin", s.Pin())
+	require.Equal(t, "pinwheel.pin", s.Anchor())
 	require.Equal(t, "pinwheel.events.>", s.AllStored())
 	require.Equal(t, "pinwheel.call.fetch.acme.hello", s.Call(Fetch, "acme", "hello"))
 	require.Equal(t, "pinwheel.call.>", s.AllCalls())
@@ -69,7 +64,7 @@ func TestSubjects(t *testing.T) {
 	owner, ok := s.ParseParked(s.Parked(e))
 	require.True(t, ok)
 	require.Equal(t, "acme", owner)
-	for _, bad := range []string{"pinwheel.parked.acme", s.ParkedPin(), "pinwheel.parked.a*b.x", "other.parked.acme.x", ""} {
+	for _, bad := range []string{"pinwheel.parked.acme", s.ParkedAnchor(), "pinwheel.parked.a*b.x", "other.parked.acme.x", ""} {
 		_, ok := s.ParseParked(bad)
 		require.False(t, ok, bad)
 	}
@@ -81,6 +76,7 @@ func TestSubjects(t *testing.T) {
 }
 
 func TestParseStored(t *testing.T) {
+	t.Parallel()
 	s := Subjects("pw")
 	lane, kind, owner, worker, ok := s.ParseStored("pw.events.15.task.a.b")
 	require.True(t, ok)
@@ -92,6 +88,7 @@ func TestParseStored(t *testing.T) {
 }
 
 func TestParseCall(t *testing.T) {
+	t.Parallel()
 	s := Subjects(DefaultPrefix)
 	k, owner, worker, err := s.ParseCall("pinwheel.call.fetch.acme.hello")
 	require.NoError(t, err)
@@ -110,6 +107,7 @@ func TestParseCall(t *testing.T) {
 }
 
 func TestHeader(t *testing.T) {
+	t.Parallel()
 	h := Header{"A": {"1", "2"}, "B": {}}
 	require.Equal(t, []string{"1", "", "", ""}, []string{h.Get("A"), h.Get("B"), h.Get("C"), h.Get("a")})
 	h.Set("A", "3")
@@ -120,6 +118,7 @@ func TestHeader(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	for _, r := range Reasons {
 		got, err := ParseReason(string(r))
 		require.NoError(t, err)

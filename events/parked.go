@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Headers of an event that was set aside, parked or put off, beside the original ones.
+// Headers of an event that was parked or delayed, beside the original ones.
 const (
 	parkedPrefix = "Parked-"
-	// An original header that means something to NATS, or looks like one of ours, is kept under this prefix.
+	// An original header that has a meaning for NATS, or that looks like one of Pinwheel's, is kept under this prefix.
 	parkedOriginal = "Parked-Original-"
 
 	headerParkedSubject = "Parked-Subject" // as stored in the event stream
 	headerParkedID      = "Parked-Event-Id"
 	headerParkedStored  = "Parked-Stored"
-	headerParkedAttempt = "Parked-Attempt" // of the run that comes next
+	headerParkedAttempt = "Parked-Attempt" // of the next run
 	headerParkedCrashes = "Parked-Crashes"
 	headerParkedStream  = "Parked-Stream" // where it was stored first
 	headerParkedSeq     = "Parked-Seq"
 	headerParkedKey     = "Parked-Key" // see Event.Key
 
-	// ParkedRecord is a header of consumer's own: what it knows of the runs that failed.
+	// ParkedRecord is a header for package consumer only: its record of the failed runs.
 	ParkedRecord = "Parked-Record"
 )
 
-// EncodeParked makes the headers under which e waits among the parked events, or for its time; the body is Event.Body.
+// EncodeParked makes the headers of e as a parked or delayed event. The message body is Event.Body.
 func EncodeParked(e *Event) Header {
 	h := make(Header, len(e.Header)+8)
 	for name, values := range e.Header {
@@ -50,9 +50,9 @@ func EncodeParked(e *Event) Header {
 	return h
 }
 
-// DecodeParked makes the Event of a message of the parked stream, as it was when it was parked,
-// but with the given origin: its Subject is set to that of the event stream. Like Decode it always
-// returns an Event, and a Failure when the message is not one that EncodeParked made.
+// DecodeParked makes the Event of a message that EncodeParked made, as it was then, but with the given origin. It sets
+// origin.Subject to the subject in the event stream. Like Decode, it always returns an Event, and a Failure when
+// EncodeParked did not make the message.
 func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored time.Time) (*Event, *Failure) {
 	original := make(Header, len(header))
 	for name, values := range header {
@@ -70,7 +70,7 @@ func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored 
 	if err != nil || err2 != nil || err3 != nil || attempt < 1 || crashes < 0 {
 		origin.Subject = parkedSubject
 		e := &Event{Header: original, Body: body, Stored: stored, Origin: origin, Attempt: 1, ID: strconv.FormatUint(origin.Seq, 10)}
-		return e, Fail(ReasonMalformed, "parked message %d has not the headers of a parked event", origin.Seq)
+		return e, Fail(ReasonMalformed, "parked message %d does not have the headers of a parked event", origin.Seq)
 	}
 	e, failure := d.Decode(origin, original, body, at)
 	e.Attempt, e.Crashes, e.Key, e.DeliverAt = attempt, crashes, d.parkedKey(parkedSubject, header), time.Time{}
@@ -83,8 +83,8 @@ func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored 
 	return e, failure
 }
 
-// parkedKey is the key of an event that was set aside: what its message says, or else, in the stream of schedules, the last token of its
-// subject. Earlier binaries put events off and did not say it.
+// parkedKey is the key of a parked or delayed event. If its message has none, it is the last token of its subject in
+// the stream of schedules: earlier binaries delayed events without that header.
 func (d Decoder) parkedKey(subject string, h Header) string {
 	if key := h.Get(headerParkedKey); key != "" || !strings.HasPrefix(subject, string(d.Subjects)+".schedules.") {
 		return key
@@ -92,8 +92,8 @@ func (d Decoder) parkedKey(subject string, h Header) string {
 	return subject[strings.LastIndexByte(subject, '.')+1:]
 }
 
-// ParkedID is the message id that keeps e from being parked twice. When e was stored is part of it: a stream that is deleted and made anew gives
-// the same sequences to other events.
+// ParkedID is the message id that keeps e from being parked twice. It has the time when e was stored, because a stream
+// that is deleted and created again gives the same sequences to other events.
 func ParkedID(e *Event) string {
 	return fmt.Sprintf("%s:%d:%d", e.Origin.Stream, e.Origin.Seq, e.Stored.UnixNano())
 }

@@ -2,37 +2,40 @@ package events
 
 import "fmt"
 
-// Policy is what an owner may have, beside others. Zero fields mean what the process's configuration says.
+// Policy is what an owner may use, beside other owners. A zero field means the value in the process's configuration.
 type Policy struct {
-	// Weight is the owner's share of CPU time when others want it too: one of weight 2 gets twice what one of weight 1, the
-	// default, gets.
+	// Weight is the owner's share of CPU time when other owners want it too. An owner of weight 2 gets twice as much as
+	// one of weight 1, which is the default.
 	Weight int `json:"weight,omitempty"`
-	// MaxRunning and MaxQueued are events of the owner that are in progress, and wait, in a process.
+	// MaxRunning and MaxQueued bound the events of the owner that run, and that wait, in a process.
 	MaxRunning int `json:"maxRunning,omitempty"`
 	MaxQueued  int `json:"maxQueued,omitempty"`
-	// FleetMaxRunning and FleetMaxQueued are the same in all processes together: each has an even share, and at least one.
+	// FleetMaxRunning and FleetMaxQueued bound the same in all processes together. Each process has an equal share, at
+	// least one.
 	FleetMaxRunning int `json:"fleetMaxRunning,omitempty"`
 	FleetMaxQueued  int `json:"fleetMaxQueued,omitempty"`
-	// Calls, CallBurst and CallBytes are what the call bridges of all processes together store for the owner: events in a second, events at once
-	// (by default as many), and bytes of bodies and headers in a second.
+	// Calls, CallBurst and CallBytes bound what the call bridges of all processes together store for the owner: events
+	// per second, events at once (by default the same number), and bytes of bodies and headers per second.
 	Calls     int `json:"calls,omitempty"`
 	CallBurst int `json:"callBurst,omitempty"`
 	CallBytes int `json:"callBytes,omitempty"`
-	// Sends and SendBytes are what all processes together store of what its workers send to each other: tasks in a second (and at once as many,
-	// or CallBurst if that is more), and bytes in a second. Zero means as many as Calls and CallBytes, beside those.
+	// Sends and SendBytes bound what all processes together store of the tasks that its workers send to each other:
+	// tasks per second (and as many at once, or CallBurst if that is more), and bytes per second. Zero means the values
+	// of Calls and CallBytes, counted separately.
 	Sends     int `json:"sends,omitempty"`
 	SendBytes int `json:"sendBytes,omitempty"`
-	// MaxIsolates and HeapMB are what its isolates in a process may come to.
+	// MaxIsolates and HeapMB bound its isolates in a process, in number and in memory.
 	MaxIsolates int `json:"maxIsolates,omitempty"`
 	HeapMB      int `json:"heapMB,omitempty"`
-	// Ceilings are the most that the limits of its workers may be. What a worker asks beyond them it does not get.
+	// Ceilings bound the limits of its workers. A worker that asks for more gets the ceiling.
 	Ceilings Limits `json:"ceilings,omitzero"`
 }
 
-// MaxPolicy are the most that may be asked for.
+// MaxPolicy are the largest values of a policy.
 var MaxPolicy = Policy{
 	Weight: 100, MaxRunning: 640_000, MaxQueued: 1_000_000, FleetMaxRunning: 10_000_000, FleetMaxQueued: 100_000_000,
-	Calls: 10_000_000, CallBurst: 10_000_000, CallBytes: 1 << 40, Sends: 10_000_000, SendBytes: 1 << 40, MaxIsolates: 2000, HeapMB: 3584, Ceilings: MaxLimits,
+	Calls: 10_000_000, CallBurst: 10_000_000, CallBytes: 1 << 40, Sends: 10_000_000, SendBytes: 1 << 40,
+	MaxIsolates: 2000, HeapMB: 3584, Ceilings: MaxLimits,
 }
 
 // Validate returns an error that names the field that is out of bounds and its bounds.
@@ -64,7 +67,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// Within is l, with defaults filled in, lowered to the ceilings that are not zero.
+// Within is l with its defaults, lowered to the ceilings that are not zero.
 func (l Limits) Within(ceilings Limits) Limits {
 	l = l.OrDefault()
 	lower := func(v *int, c int) {
@@ -85,7 +88,7 @@ func (l Limits) Within(ceilings Limits) Limits {
 	return l
 }
 
-// Allow returns an error that names the first limit a manifest asks for that the owner's ceilings do not allow.
+// Allow returns an error that names the first limit of a manifest that is above the owner's ceilings.
 func (p Policy) Allow(l Limits) error {
 	for _, c := range []struct {
 		name        string

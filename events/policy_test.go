@@ -9,6 +9,7 @@ import (
 )
 
 func TestLimitsWithin(t *testing.T) {
+	t.Parallel()
 	ceilings := Limits{CPU: Millis(20 * time.Millisecond), HeapMB: 64, LogBytes: 1 << 20}
 	got := Limits{CPU: Millis(time.Second), HeapMB: 32}.Within(ceilings)
 	require.Equal(t, Limits{
@@ -18,6 +19,7 @@ func TestLimitsWithin(t *testing.T) {
 }
 
 func TestPolicyAllows(t *testing.T) {
+	t.Parallel()
 	p := Policy{Ceilings: Limits{CPU: Millis(20 * time.Millisecond), Subrequests: 5}}
 	require.NoError(t, p.Allow(Limits{}), "a worker that asks for nothing gets the ceiling")
 	require.NoError(t, p.Allow(Limits{CPU: Millis(20 * time.Millisecond), HeapMB: 512}))
@@ -25,6 +27,7 @@ func TestPolicyAllows(t *testing.T) {
 }
 
 func TestPolicyIsBounded(t *testing.T) {
+	t.Parallel()
 	require.NoError(t, Policy{}.Validate())
 	require.NoError(t, MaxPolicy.Validate())
 	for _, p := range []Policy{{Weight: -1}, {Weight: 101}, {MaxRunning: 640_001}, {HeapMB: 4000}, {Ceilings: Limits{HeapMB: 1}}} {

@@ -8,27 +8,31 @@ import (
 	"strings"
 )
 
-// HeaderReplay on an event says which replay of which dead letter it is, so that a replay that was published twice runs
-// once: ID.N.NONCE, where ID is DeadLetter.Identity, N the replay's number and NONCE one of each publish.
+// HeaderReplay of an event says which replay of which dead letter it is, so that a replay that was published twice runs
+// once. Its value is ID.N.NONCE: DeadLetter.Identity, the number of the replay, and a token that is new for each
+// publish.
 const HeaderReplay = "Dead-Replay"
 
-// HeaderDeadOf on an event says that it tells of a dead letter, that of this identity. Of its own dead letter nobody is told.
+// HeaderDeadOf of an event says that a hook made it for the dead letter of this identity. If this event fails too, no
+// hook gets its dead letter.
 const HeaderDeadOf = "Dead-Of"
 
-// Identity tells one dead letter from every other, 32 hex digits. It stays when the letter is edited and its number changes. A letter
-// that was imported has a new one: who brings it back wants it to run, even if it was replayed before.
+// Identity is unique to a dead letter: 32 hex digits. It stays the same when the letter is edited and its number
+// changes. An imported letter has a new one, so that it can run although it was replayed before.
 func (d *DeadLetter) Identity() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s", d.Stream, d.StreamSeq, formatTime(d.At), formatMaybe(d.Imported)))
 	return hex.EncodeToString(sum[:16])
 }
 
-// ReplayMark is the value of HeaderReplay for the next replay of d. nonce is a token of letters and digits, new for each publish.
+// ReplayMark is the value of HeaderReplay for the next replay of d. nonce is a token of letters and digits that is new
+// for each publish.
 func (d *DeadLetter) ReplayMark(nonce string) string { return d.ReplayID() + "." + nonce }
 
-// ReplayID names the next replay of d: the same for each try of it.
+// ReplayID names the next replay of d. It is the same for each try.
 func (d *DeadLetter) ReplayID() string { return d.Identity() + "." + strconv.Itoa(d.Replays+1) }
 
-// ParseReplayMark reads HeaderReplay: the id of the replay and the nonce. Anything else is not ok, as a publisher may write what it likes.
+// ParseReplayMark reads the id of the replay and the nonce from HeaderReplay. ok is false for any other value:
+// publishers can write anything.
 func ParseReplayMark(value string) (id, nonce string, ok bool) {
 	identity, number, nonce, ok := cutTwo(value)
 	if !ok || len(identity) != 32 || len(number) > 7 || !ValidName(nonce) {
@@ -49,7 +53,7 @@ func cutTwo(s string) (a, b, c string, ok bool) {
 	return a, b, c, ok1 && ok2
 }
 
-// Target says which worker is to run something: the zero Target changes nothing.
+// Target says which worker a replay runs. The zero Target changes nothing.
 type Target struct {
 	Worker  string // "" = the same
 	Version string // "" = the active one
@@ -79,7 +83,7 @@ func validVersion(s string) bool {
 	return !long || err == nil && len(hash) == 12
 }
 
-// String is what ParseTo reads.
+// String writes what ParseTo reads.
 func (t Target) String() string {
 	if t.Version == "" {
 		return t.Worker
@@ -87,9 +91,10 @@ func (t Target) String() string {
 	return t.Worker + "@" + t.Version
 }
 
-// Replay makes the event message that runs d again: the subject to publish to and its headers; the body is DeadLetter.Body. It goes to
-// the worker it was for, in the version it asked for, unless to says otherwise. The caller sets a message id of its own. The
-// deadline and the delay are left out: they have passed, or soon will, and somebody wants it to run.
+// Replay makes the message of the event that runs d again: its subject and headers. The message body is
+// DeadLetter.Body. It runs the same worker in the version that the event asked for, unless to says otherwise. The
+// caller sets a message id of its own. The deadline and the delay are left out, because they are in the past or soon
+// will be.
 func (d *DeadLetter) Replay(s Subjects, to Target) (subject string, h Header, err error) {
 	kind, err := ParseKind(d.Kind)
 	if err == nil {
@@ -116,7 +121,7 @@ func (d *DeadLetter) Replay(s Subjects, to Target) (subject string, h Header, er
 		h.Set(HeaderWorkerVersion, to.Version)
 	}
 	if d.EventID != "" {
-		h.Set(HeaderEventID, d.EventID) // was perhaps the message id, or the sequence
+		h.Set(HeaderEventID, d.EventID) // it may have been the message id or the sequence
 	}
 	h.Set(HeaderReplays, strconv.Itoa(d.Replays+1))
 	return s.Event(kind, d.Owner, worker), h, nil
@@ -131,5 +136,6 @@ func oneOfFold(name string, names ...string) bool {
 	return false
 }
 
-// Replays is how often the event was a dead letter and was replayed, as its publisher says: 0 for nearly all.
+// Replays is how often the event was a dead letter and was replayed, as its publisher says. It is 0 for nearly all
+// events.
 func (e *Event) Replays() int { return replays(e.Header) }

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Reply is the answer to an event. For fetch it is an HTTP response; for task and scheduled the
-// body is JSON: {"success":…,"data":…,"error":…}.
+// Reply is the answer to an event. For fetch it is an HTTP response. For task and scheduled the body is JSON:
+// {"success":…,"data":…,"error":…}.
 type Reply struct {
 	Status  int      // fetch: 200 to 599
 	Headers []string // fetch: name, value, name, value …
 	Body    []byte
 
-	// Dropped is how many bytes the body had, when that was more than any message holds and it was not kept: Body is empty then.
+	// Dropped is the number of bytes of a body that is larger than any message. It was not kept, and Body is empty.
 	Dropped int
 
-	// Stream, if not nil, has the body, and Body is empty. CreditSubject is where the requester grants more of it.
+	// Stream, if not nil, has the body, and Body is empty. CreditSubject is where the requester grants more.
 	Stream        *Stream
 	CreditSubject string
 
-	Failure *Failure // not nil when the event failed; Status and Body then say so too
+	Failure *Failure // not nil when the event failed; Status and Body say so too
 
 	EventID  string
 	Attempt  int
@@ -30,7 +30,7 @@ type Reply struct {
 	Duration time.Duration
 }
 
-// FailureReply is the reply to e that tells of its failure.
+// FailureReply is the reply to e that reports its failure.
 func FailureReply(e *Event, f *Failure) *Reply {
 	r := &Reply{Failure: f, EventID: e.ID, Attempt: e.Attempt}
 	if e.Kind == Task || e.Kind == Scheduled {
@@ -43,11 +43,11 @@ func FailureReply(e *Event, f *Failure) *Reply {
 	return r
 }
 
-// Encode makes the headers of the reply's message; its body is Reply.Body.
+// Encode makes the headers of the reply's message. The message body is Reply.Body.
 func (r *Reply) Encode() Header { return new(ReplyEncoder).Encode(r) }
 
-// DecodeReply reads a reply message, as a publisher does. The error says what is not as the
-// contract wants it, for example because something else than Pinwheel answered.
+// DecodeReply reads a reply message, as a publisher does. The error says what breaks the contract, for example because
+// another program than Pinwheel answered.
 func DecodeReply(h Header, body []byte) (*Reply, error) {
 	r := &Reply{Body: body, EventID: h.Get(HeaderEventID), Version: h.Get(HeaderWorkerVersion), CreditSubject: h.Get(HeaderBodyCredit)}
 	var err error
@@ -56,7 +56,7 @@ func DecodeReply(h Header, body []byte) (*Reply, error) {
 	}
 	if v := h.Get(HeaderDuration); v != "" {
 		ms, err := strconv.ParseFloat(v, 64)
-		if err != nil || !(ms >= 0 && ms <= 1e12) { // this way round for NaN
+		if err != nil || !(ms >= 0 && ms <= 1e12) { // in this form it refuses NaN
 			return nil, fmt.Errorf("reply header %s %q: it is milliseconds", HeaderDuration, v)
 		}
 		r.Duration = time.Duration(ms * 1e6)
@@ -80,7 +80,7 @@ func DecodeReply(h Header, body []byte) (*Reply, error) {
 	return r, nil
 }
 
-// oneLine makes s fit for a NATS header value: no line breaks or NULs.
+// oneLine makes a NATS header value of s: without line breaks and NULs.
 func oneLine(s string) string {
 	if !strings.ContainsAny(s, "\r\n\x00") {
 		return s

@@ -3,22 +3,22 @@ package events
 import "strconv"
 
 const (
-	// keptNames is how many header names an encoder knows at most, keptName how long one of them is.
+	// keptNames is the most header names that an encoder keeps, keptName the most bytes of one.
 	keptNames, keptName = 256, 64
-	// keptHeaders is how many headers a map may have had to be used again: one that was large is slow to clear.
+	// keptHeaders is the most headers of a map that is used again. A map that was larger is slow to clear.
 	keptHeaders = 64
 )
 
-// ReplyEncoder makes the headers of replies, one after the other, in memory that it uses again. The zero encoder is ready. It is for one
-// goroutine.
+// ReplyEncoder makes the headers of replies, one after the other, and uses its memory again. The zero encoder is
+// usable. One goroutine may use it.
 type ReplyEncoder struct {
 	header Header
 	values []string
 	text   []byte
-	names  map[string]string // of an HTTP header: its name in a message
+	names  map[string]string // the name of an HTTP header in a message, by the name without prefix
 }
 
-// Encode makes the headers of the reply's message; its body is Reply.Body. They are valid until the next call.
+// Encode makes the headers of the reply's message. They are valid until the next call.
 func (x *ReplyEncoder) Encode(r *Reply) Header {
 	if x.header == nil || len(x.header) > keptHeaders {
 		x.header = make(Header, 6+len(r.Headers)/2)
@@ -44,7 +44,7 @@ func (x *ReplyEncoder) Encode(r *Reply) Header {
 	return x.header
 }
 
-// numbers sets what are numbers. They are parts of one string.
+// numbers sets the headers that are numbers. Their values share one string.
 func (x *ReplyEncoder) numbers(r *Reply) {
 	b := strconv.AppendInt(x.text[:0], int64(r.Attempt), 10)
 	attempt := len(b)
@@ -65,7 +65,7 @@ func (x *ReplyEncoder) numbers(r *Reply) {
 func (x *ReplyEncoder) set(name, value string) {
 	n := len(x.values)
 	x.values = append(x.values, value)
-	x.header[name] = x.values[n : n+1 : n+1] // of the array as it is now, should it grow
+	x.header[name] = x.values[n : n+1 : n+1] // the array may grow later: this is the one of now
 }
 
 func (x *ReplyEncoder) add(name, value string) {
@@ -76,7 +76,7 @@ func (x *ReplyEncoder) add(name, value string) {
 	x.set(name, value)
 }
 
-// name is the name of an HTTP header in a message. The common ones are made once.
+// name is the name of an HTTP header in a message. It makes common names once.
 func (x *ReplyEncoder) name(short string) string {
 	if long, ok := x.names[short]; ok {
 		return long

@@ -11,6 +11,7 @@ import (
 
 // What an encoder made before is in nothing that it makes later, and it keeps no more than its bounds.
 func TestReplyEncoderIsUsedAgain(t *testing.T) {
+	t.Parallel()
 	var x ReplyEncoder
 	rapid.Check(t, func(t *rapid.T) {
 		r := &Reply{

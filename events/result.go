@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// headerNoReply on a stored result says that the event had succeeded, and that its reply was not kept.
+// headerNoReply of a stored result says that the event has succeeded, and that its reply was not kept.
 const headerNoReply = "Result-No-Reply"
 
-// AllResults is the filter of the stream of results of idempotent workers.
+// AllResults is the filter of the stream of results.
 func (s Subjects) AllResults() string { return string(s) + ".result.>" }
 
 // ResultOwner is the filter for the results of an owner.
 func (s Subjects) ResultOwner(owner string) string { return string(s) + ".result." + owner + ".>" }
 
-// Result is where the result of e is stored if its worker is idempotent: <prefix>.result.<owner>.<worker>.<kind>.<hash>. Two events have the
-// same if their owner, worker, kind and publisher's id are the same. An event without an id of its own has a subject of its own.
+// Result is where the result of e is stored if its worker is idempotent:
+// <prefix>.result.<owner>.<worker>.<kind>.<hash>. Two events have the same subject if they have the same owner, worker,
+// kind and id from the publisher. An event without such an id has a subject of its own.
 func (s Subjects) Result(e *Event) string {
 	id := "id " + e.ID
 	if !hasID(e.Header) {
@@ -37,7 +38,7 @@ func hasID(h Header) bool {
 	return false
 }
 
-// EncodeResult makes the headers of the stored result of an event that r answered; its body is r.Body. A nil r
+// EncodeResult makes the headers of the stored result of an event with the reply r. The message body is r.Body. A nil r
 // means that the reply is not kept.
 func EncodeResult(r *Reply) Header {
 	if r == nil {
@@ -46,7 +47,7 @@ func EncodeResult(r *Reply) Header {
 	return r.Encode()
 }
 
-// DecodeResult makes the reply to e, which is not run, of a stored result.
+// DecodeResult makes the reply to e from a stored result. e does not run.
 func DecodeResult(e *Event, h Header, body []byte) *Reply {
 	if h.Get(headerNoReply) == "" {
 		if r, err := DecodeReply(h, body); err == nil {

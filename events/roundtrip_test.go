@@ -37,6 +37,7 @@ func instant(t *rapid.T, what string) time.Time {
 }
 
 func TestDeadLetterRoundTrip(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`)
 		d := &DeadLetter{
@@ -72,6 +73,7 @@ func TestDeadLetterRoundTrip(t *testing.T) {
 }
 
 func TestDeadLetterReplay(t *testing.T) {
+	t.Parallel()
 	e, f := testDecoder.Decode(stored("task", "acme", "hello"), Header{
 		"Nats-Msg-Id": {"m1"}, "X": {"y", "z"}, "Deadline": {"2020-01-01T00:00:00Z"}, "Dead-Replays": {"2"}, "Reply-To": {"_INBOX.a"}, "Status": {"409"},
 	}, []byte("body"), storedAt)
@@ -105,6 +107,7 @@ func TestDeadLetterReplay(t *testing.T) {
 func f2() *Failure { return Fail(ReasonCPU, "x") }
 
 func TestDeadLetterOfUnknownSubject(t *testing.T) {
+	t.Parallel()
 	e, f := testDecoder.Decode(Origin{Stream: "S", Subject: "pinwheel.x", Seq: 3}, nil, nil, storedAt)
 	d := NewDeadLetter(e, f, "", "n", 0, storedAt)
 	require.Equal(t, "unknown", d.Kind)
@@ -113,6 +116,7 @@ func TestDeadLetterOfUnknownSubject(t *testing.T) {
 }
 
 func TestDecodeDeadLetterSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	good := (&DeadLetter{Failure: *f2()}).Encode()
 	for name, value := range map[string]string{
 		"Dead-Seq": "x", "Dead-Attempts": "", "Dead-First-At": "never", "Dead-At": "", "Dead-Stack": "%zz",
@@ -128,6 +132,7 @@ func TestDecodeDeadLetterSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestParkedRoundTrip(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		h := headers(t)
 		origin := stored("task", "acme", "hello")
@@ -169,6 +174,7 @@ func sortPairs(s []string) {
 }
 
 func TestReplyRoundTrip(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := &Reply{
 			EventID: rapid.StringMatching(`[!-~]{1,20}`).Draw(t, "id"), Attempt: rapid.IntRange(0, 100).Draw(t, "attempt"),
@@ -200,6 +206,7 @@ func TestReplyRoundTrip(t *testing.T) {
 }
 
 func TestReplyIsOneLinePerHeader(t *testing.T) {
+	t.Parallel()
 	r := &Reply{Status: 200, Headers: []string{"x", "a\r\nReply-To: b\x00"}, Failure: Fail(ReasonException, "a\nb")}
 	h := r.Encode()
 	require.Equal(t, "a Reply-To: b ", h.Get("Http-Header-x"))
@@ -207,6 +214,7 @@ func TestReplyIsOneLinePerHeader(t *testing.T) {
 }
 
 func TestDecodeReplyOfSomethingElse(t *testing.T) {
+	t.Parallel()
 	for _, h := range []Header{
 		nil,
 		{"Attempt": {"x"}},
@@ -221,6 +229,7 @@ func TestDecodeReplyOfSomethingElse(t *testing.T) {
 }
 
 func TestFailureReply(t *testing.T) {
+	t.Parallel()
 	f := Fail(ReasonException, `say "no"`)
 	for _, k := range []Kind{Task, Scheduled} {
 		r := FailureReply(&Event{Kind: k, ID: "e", Attempt: 2}, f)

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Schedule is when a worker's scheduled handler runs by itself. Its expression is checked where schedules are computed.
+// Schedule says when a worker's scheduled handler runs by itself. Package internal/cron checks its expression.
 type Schedule struct {
-	// Name tells the schedules of a worker apart, over its versions too. By default the first is "1", the next "2".
+	// Name identifies a schedule of a worker, in all its versions. By default the first is "1", the next "2".
 	Name string `json:"name"`
 	// Cron is an expression of 5 or 6 fields, @every DURATION, or @hourly, @daily, @weekly, @monthly, @yearly.
 	Cron string `json:"cron"`
@@ -21,17 +21,17 @@ type Schedule struct {
 	Misfire  Misfire `json:"misfire,omitempty"`
 }
 
-// MaxSchedules is how many a worker may have.
+// MaxSchedules is the most schedules of a worker.
 const MaxSchedules = 100
 
-// Overlap says what becomes of a tick while the event of the tick before it has not ended.
+// Overlap says what happens to a tick when the event of the previous tick has not ended.
 type Overlap string
 
 // The policies of overlap. The zero value means OverlapAllow.
 const (
 	OverlapAllow   Overlap = "allow"   // both run
-	OverlapForbid  Overlap = "forbid"  // the new tick is left out
-	OverlapReplace Overlap = "replace" // the event before it is ended, and then the new one runs
+	OverlapForbid  Overlap = "forbid"  // the new tick is skipped
+	OverlapReplace Overlap = "replace" // the previous event is ended, then the new one runs
 )
 
 // OrDefault is OverlapAllow for the zero value.
@@ -42,17 +42,17 @@ func (o Overlap) OrDefault() Overlap {
 	return o
 }
 
-// Misfire says what becomes of ticks that nobody was there to make.
+// Misfire says what happens to ticks that were due while no process ran.
 type Misfire string
 
 // The policies of misfire. The zero value means MisfireOnce.
 const (
-	MisfireSkip Misfire = "skip" // they are left out
+	MisfireSkip Misfire = "skip" // they are skipped
 	MisfireOnce Misfire = "once" // the latest of them runs
 	MisfireAll  Misfire = "all"  // each of them runs, up to MaxMissed
 )
 
-// MaxMissed is how many missed ticks of a schedule are made up for at once; the earliest of more are left out.
+// MaxMissed is the most missed ticks of a schedule that run later. If there are more, the earliest are skipped.
 const MaxMissed = 1000
 
 // OrDefault is MisfireOnce for the zero value.
@@ -63,7 +63,7 @@ func (m Misfire) OrDefault() Misfire {
 	return m
 }
 
-// Validate returns an error that names the field that is wrong and what is allowed. It does not look into the expression.
+// Validate returns an error that names the field that is wrong and what is allowed. It does not parse the expression.
 func (s Schedule) Validate() error {
 	switch {
 	case !ValidName(s.Name):
@@ -84,13 +84,13 @@ func (s Schedule) Validate() error {
 	return nil
 }
 
-// TickID is the id of the event of a tick: the same whoever makes it.
+// TickID is the id of the event of a tick. It is the same in each process.
 func TickID(owner, worker, schedule string, tick time.Time) string {
 	return "cron:" + owner + ":" + worker + ":" + schedule + ":" + strconv.FormatInt(tick.Unix(), 10)
 }
 
-// NewTick makes the event of a tick, as it waits in the stream of schedules. With an overlap that is not OverlapAllow, the
-// events of all ticks of the schedule have the same Key.
+// NewTick makes the event of a tick, as it waits in the stream of schedules. If overlap is not allowed, the events of
+// all ticks of the schedule have the same Key.
 func NewTick(s Subjects, owner, worker string, sched Schedule, tick time.Time) *Event {
 	e := &Event{
 		Kind: Scheduled, Owner: owner, Worker: worker, ID: TickID(owner, worker, sched.Name, tick), Stored: tick, Attempt: 1,
@@ -112,7 +112,7 @@ func NewTick(s Subjects, owner, worker string, sched Schedule, tick time.Time) *
 	return e
 }
 
-// Overlaps is the overlap policy of the schedule that made the event; OverlapAllow of any other event.
+// Overlaps is the overlap policy of the schedule that made the event, and OverlapAllow for other events.
 func (e *Event) Overlaps() Overlap {
 	switch {
 	case strings.HasPrefix(e.Key, "forbid~"):
@@ -123,7 +123,7 @@ func (e *Event) Overlaps() Overlap {
 	return OverlapAllow
 }
 
-// DueLanes is the number of partitions of events that are due in the stream of schedules. An owner is always in the same.
+// DueLanes is the number of partitions of due events in the stream of schedules. An owner is always in the same lane.
 const DueLanes = 4
 
 // dueLane is the lane of an owner.
@@ -132,23 +132,23 @@ func dueLane(owner string) string { return strconv.Itoa(int(fnv1a(owner) % DueLa
 // AllSchedules is the filter of the stream of schedules. Only the fleet may publish there.
 func (s Subjects) AllSchedules() string { return string(s) + ".schedules.>" }
 
-// SchedulesPin is the subject of the message that keeps that stream from being empty.
-func (s Subjects) SchedulesPin() string { return string(s) + ".schedules.pin" }
+// SchedulesAnchor is the subject of the message that keeps that stream from being empty.
+func (s Subjects) SchedulesAnchor() string { return string(s) + ".schedules.pin" }
 
 // DueLane is the filter of the consumer of one lane, 0 <= lane < DueLanes.
 func (s Subjects) DueLane(lane int) string {
 	return string(s) + ".schedules.due." + strconv.Itoa(lane) + ".>"
 }
 
-// Waiting is where the event waits until its time:
-// <prefix>.schedules.at.<lane>.<kind>.<owner>.<worker>.<hash of its id>.<key>.
+// Waiting is where the event waits until its time: <prefix>.schedules.at.<lane>.<kind>.<owner>.<worker>.<hash of its
+// id>.<key>.
 func (s Subjects) Waiting(e *Event) string { return s.scheduled("at", e, e.idToken()) }
 
-// Due is where the event is once its time has come: like Waiting, with due for at.
+// Due is where the event is after its time has come: like Waiting, with due instead of at.
 func (s Subjects) Due(e *Event) string { return s.scheduled("due", e, e.idToken()) }
 
-// Anywhere is the filter for the event in that stream, waiting or due. Of a schedule that forbids overlap, or replaces, it
-// is the filter for the events of all ticks.
+// Anywhere is the filter for the event in that stream, waiting or due. If its schedule forbids or replaces overlapping
+// events, it is the filter for the events of all ticks.
 func (s Subjects) Anywhere(e *Event) string { return s.scheduled("*", e, "*") }
 
 func (s Subjects) scheduled(state string, e *Event, id string) string {
@@ -157,7 +157,7 @@ func (s Subjects) scheduled(state string, e *Event, id string) string {
 	}, ".")
 }
 
-// WaitingEvents is the filter for events that wait. Empty strings stand for any.
+// WaitingEvents is the filter for events that wait. An empty string stands for any.
 func (s Subjects) WaitingEvents(owner, worker, id string) string {
 	parts := []string{string(s), "schedules", "at", "*", "*", owner, worker, "", "*"}
 	if id != "" {
@@ -171,20 +171,20 @@ func (s Subjects) WaitingEvents(owner, worker, id string) string {
 	return strings.Join(parts, ".")
 }
 
-// ScheduledOwner are the filters for an owner's events that wait, and that are due.
+// ScheduledOwner are the filters for the waiting and the due events of an owner.
 func (s Subjects) ScheduledOwner(owner string) []string {
 	tail := ".*.*." + owner + ".>"
 	return []string{string(s) + ".schedules.at" + tail, string(s) + ".schedules.due" + tail}
 }
 
-// AnywhereEarlier is Anywhere as earlier binaries had it: their keys did not say when the event was stored.
+// AnywhereEarlier is Anywhere of earlier binaries. Their keys did not have the time when the event was stored.
 func (s Subjects) AnywhereEarlier(e *Event) string {
 	earlier := *e
 	earlier.Key = earlier.place()
 	return s.Anywhere(&earlier)
 }
 
-// key names the event in the stream of schedules: the one it has, or else where and when it was stored first.
+// key is the Key of the event, or a new one.
 func (e *Event) key() string {
 	if e.Key != "" {
 		return e.Key
@@ -192,8 +192,8 @@ func (e *Event) key() string {
 	return e.NewKey()
 }
 
-// NewKey is the key of an event that is put off for the first time. When it was stored is part of it: a stream that is deleted and made
-// again may give the same sequences to other events.
+// NewKey is the key of an event that is delayed for the first time. It has the time when the event was stored, because
+// a stream that is deleted and created again may give the same sequences to other events.
 func (e *Event) NewKey() string { return e.place() + "-" + strconv.FormatInt(e.Stored.UnixNano(), 10) }
 
 // place is where the event was stored first, as one token.
@@ -202,7 +202,7 @@ func (e *Event) place() string {
 	return first.Stream + "-" + strconv.FormatUint(first.Seq, 10)
 }
 
-// idToken is the token of its id, but for the events of a schedule that may not overlap, which share one subject.
+// idToken is the token for the id of the event. Events of a schedule that may not overlap share one subject.
 func (e *Event) idToken() string {
 	if e.Overlaps() != OverlapAllow {
 		return "~"
@@ -216,19 +216,19 @@ func idHash(id string) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// ScheduleState is where a schedule's last tick is noted: <prefix>.schedules.cron.<owner>.<worker>.<name>.
+// ScheduleState is where the last tick of a schedule is recorded: <prefix>.schedules.cron.<owner>.<worker>.<name>.
 func (s Subjects) ScheduleState(owner, worker, name string) string {
 	return string(s) + ".schedules.cron." + owner + "." + worker + "." + name
 }
 
-// ParseScheduleState takes a subject made by ScheduleState apart.
+// ParseScheduleState parses a subject made by ScheduleState.
 func (s Subjects) ParseScheduleState(subject string) (owner, worker, name string, ok bool) {
 	rest, found := strings.CutPrefix(subject, string(s)+".schedules.cron.")
 	owner, worker, name, ok = threeTokens(rest)
 	return owner, worker, name, found && ok
 }
 
-// ScheduleStates is the filter for these; an empty string stands for any.
+// ScheduleStates is the filter for these. An empty string stands for any.
 func (s Subjects) ScheduleStates(owner, worker string) string {
 	if owner == "" {
 		owner = "*"
@@ -239,7 +239,8 @@ func (s Subjects) ScheduleStates(owner, worker string) string {
 	return s.ScheduleState(owner, worker, "*")
 }
 
-// Unschedule is where anyone asks the fleet to cancel an event that waits: <prefix>.unschedule.<owner>.<worker>, the body its id.
+// Unschedule is where a client asks the fleet to cancel a waiting event: <prefix>.unschedule.<owner>.<worker>. The body
+// is the id of the event.
 func (s Subjects) Unschedule(owner, worker string) string {
 	return string(s) + ".unschedule." + owner + "." + worker
 }
@@ -247,7 +248,7 @@ func (s Subjects) Unschedule(owner, worker string) string {
 // AllUnschedules is the filter for these.
 func (s Subjects) AllUnschedules() string { return string(s) + ".unschedule.*.*" }
 
-// ParseUnschedule takes a subject made by Unschedule apart.
+// ParseUnschedule parses a subject made by Unschedule.
 func (s Subjects) ParseUnschedule(subject string) (owner, worker string, ok bool) {
 	rest, found := strings.CutPrefix(subject, string(s)+".unschedule.")
 	owner, worker, _ = strings.Cut(rest, ".")

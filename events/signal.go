@@ -2,7 +2,7 @@ package events
 
 import "sync"
 
-// Signal is something that happens once, or not at all. The zero Signal has not happened. From any goroutine.
+// Signal is something that happens at most once. The zero Signal has not happened. Any goroutine may use it.
 type Signal struct {
 	mu    sync.Mutex
 	fired bool
@@ -23,7 +23,8 @@ func (s *Signal) Fire() {
 	}
 }
 
-// On has f called once when it happens, at once if it has already; nil takes the last f back. f may be called from any goroutine.
+// On calls f once when it happens; immediately if it has happened already. nil removes the last f. Any goroutine may
+// call f.
 func (s *Signal) On(f func()) {
 	s.mu.Lock()
 	s.on = f

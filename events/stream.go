@@ -9,53 +9,56 @@ import (
 	"sync"
 )
 
-// Requester is whoever waits for an event's reply and takes its body in chunks (docs/wire.md, "Bodies in chunks").
+// Requester waits for the reply to an event and takes its body in chunks (docs/reference/wire.md, "Bodies in chunks").
 type Requester struct {
-	// Credit is how many bytes of the body it takes before it is asked again, at least 1.
+	// Credit is the number of bytes of the body that it takes before it grants more, at least 1.
 	Credit int64
 
 	gone Signal
 }
 
-// Gone says that it does not wait any more. From any goroutine.
+// Gone says that the requester no longer waits. Any goroutine may call it.
 func (r *Requester) Gone() { r.gone.Fire() }
 
-// OnGone has f called once when the requester has gone, at once if it has already; nil takes the last f back. f may be
-// called from any goroutine.
+// OnGone calls f once when the requester has gone; immediately if it has gone already. nil removes the last f. Any
+// goroutine may call f.
 func (r *Requester) OnGone(f func()) { r.gone.On(f) }
 
-// Parts is the body of a fetch event that was stored apart, in parts (docs/wire.md, "Request bodies in parts").
+// Parts is the body of a fetch event that is stored apart from it, in parts (docs/reference/wire.md, "Request bodies in
+// parts").
 type Parts struct {
 	ID string
 	N  int // parts, at least 1; 0 when the body is Live
-	// Live: parts come while the event runs, and how many they are is known when the last is there.
+	// Live: parts come while the event runs. Their number is known when the last one has come.
 	Live bool
 
-	// Read gets part i, 0 <= i < N; of a live body that part once it has come, or io.EOF when there are no more than i. It blocks; from any goroutine.
+	// Read returns part i, 0 <= i < N. For a live body it waits for that part; the error is io.EOF when the body has at
+	// most i parts. Any goroutine may call it.
 	Read func(ctx context.Context, i int) ([]byte, error)
 }
 
-// LiveParts is the value of HeaderBodyParts of a live body.
+// LiveParts is the value of HeaderBodyParts for a live body.
 const LiveParts = "*"
 
-// EndPart is the number of the part of a live body that says how many there are.
+// EndPart is the number of the part of a live body that says how many parts there are.
 const EndPart = -1
 
-// ErrGivenUp is the error of a live body of which its sender has said that it will not be complete.
+// ErrGivenUp is the error of a live body that its sender will not complete.
 var ErrGivenUp = errors.New("its sender gave it up")
 
-// maxEnd is the longest reason, in bytes, that the end of a live body may give.
+// maxEnd is the longest reason in the end of a live body, bytes.
 const maxEnd = 256
 
-// EncodeEnd makes the body of the end of a live body that has n parts.
+// EncodeEnd makes the message body of the end of a live body with n parts.
 func EncodeEnd(n int) []byte { return strconv.AppendInt(nil, int64(n), 10) }
 
-// EncodeBreak makes the body of the end of a live body that is not complete: it says why.
+// EncodeBreak makes the message body of the end of a live body that is not complete, with the reason.
 func EncodeBreak(why string) []byte {
 	return []byte("!" + strings.ToValidUTF8(why[:min(len(why), maxEnd-1)], ""))
 }
 
-// DecodeEnd reads the body of the end of a live body. The error says why it is not complete, or that this cannot be known.
+// DecodeEnd reads the message body of the end of a live body. The error says why the live body is not complete, or that
+// the message is not valid.
 func DecodeEnd(data []byte) (n int, err error) {
 	text := string(data[:min(len(data), maxEnd)])
 	if why, broken := strings.CutPrefix(text, "!"); broken {
@@ -68,7 +71,8 @@ func DecodeEnd(data []byte) (n int, err error) {
 	return n, nil
 }
 
-// BodyRead is the message to an event's Reply-To that tells the sender of a live body that the handler has taken n parts so far.
+// BodyRead is the message to an event's Reply-To that tells the sender of a live body how many parts the handler has
+// taken so far.
 func BodyRead(eventID string, n int) Header {
 	return Header{HeaderEventID: {eventID}, HeaderBodyRead: {strconv.Itoa(n)}}
 }
@@ -79,63 +83,66 @@ const maxParts = 1 << 20
 // Chunk is a piece of a reply's body, or its end.
 type Chunk struct {
 	Data    []byte
-	End     bool     // the body is complete with this
+	End     bool     // this is the end of a complete body
 	Failure *Failure // the body ends here, incomplete; nothing follows
-	Waits   bool     // there is more, which waits for a grant; Data is empty
+	Waits   bool     // the rest waits for a grant; Data is empty
 }
 
-// joined is how long chunks get that are joined because nobody has taken them yet, in bytes.
-const joined = 64 << 10
+// maxJoined is the most bytes of a chunk that Push joins from several.
+const maxJoined = 64 << 10
 
-// join adds c to the chunk before it, if both are plain data and short.
+// join adds c to the chunk before it, if both are short and only data.
 func (before *Chunk) join(c Chunk) bool {
-	if c.End || c.Failure != nil || c.Waits || before.Waits || len(before.Data)+len(c.Data) > joined {
+	if c.End || c.Failure != nil || c.Waits || before.Waits || len(before.Data)+len(c.Data) > maxJoined {
 		return false
 	}
 	before.Data = append(before.Data, c.Data...)
 	return true
 }
 
-// Stream is the rest of a reply's body: whoever makes it pushes chunks, whoever publishes it takes them and says how much may
-// follow. Nothing is pushed beyond what was granted, so it holds no more than that.
+// Stream is the rest of a reply's body. The run that makes the body pushes chunks. The publisher of the reply takes
+// them and says how much may follow. Nothing is pushed beyond what was granted, so a Stream holds at most that.
 type Stream struct {
-	// Grant lets the body go on up to that many bytes in all. Cancel ends it. Both may be called from any goroutine.
+	// Grant lets the body continue up to that many bytes in total. Cancel ends it. Any goroutine may call both.
 	Grant  func(upTo int64)
 	Cancel func(why string)
 
-	mu     sync.Mutex
-	chunks []Chunk
-	notify func()
-	told   bool // that there are chunks to take
+	mu       sync.Mutex
+	chunks   []Chunk
+	notify   func()
+	notified bool // notify was called, and Take was not yet
 }
 
-// Push adds a chunk, whose Data is the Stream's from then on. From any goroutine. Short chunks that nobody has taken yet become one.
+// Push adds a chunk, and takes over its Data. Short chunks that were not taken yet become one. Any goroutine may call
+// it.
 func (s *Stream) Push(c Chunk) {
 	s.mu.Lock()
 	if last := len(s.chunks) - 1; last < 0 || !s.chunks[last].join(c) {
 		s.chunks = append(s.chunks, c)
 	}
-	f := s.tell()
+	f := s.notice()
 	s.mu.Unlock()
 	if f != nil {
 		f()
 	}
 }
 
-// tell is what to call because there are chunks to take; nil when whoever takes them knows. The lock is held.
-func (s *Stream) tell() func() {
-	if s.told || s.notify == nil || len(s.chunks) == 0 {
+// notice returns the function to call because there are chunks to take, or nil when it was called already. The caller
+// holds the lock.
+func (s *Stream) notice() func() {
+	if s.notified || s.notify == nil || len(s.chunks) == 0 {
 		return nil
 	}
-	s.told = true
+	s.notified = true
 	return s.notify
 }
 
-// OnChunks has f called when there are chunks to Take, at once if there are some; then not again before they are taken.
+// OnChunks calls f when there are chunks to Take; immediately if there are some now. It calls f again only after a
+// Take.
 func (s *Stream) OnChunks(f func()) {
 	s.mu.Lock()
-	s.notify, s.told = f, false
-	f = s.tell()
+	s.notify, s.notified = f, false
+	f = s.notice()
 	s.mu.Unlock()
 	if f != nil {
 		f()
@@ -147,7 +154,7 @@ func (s *Stream) Take() []Chunk {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	chunks := s.chunks
-	s.chunks, s.told = nil, false
+	s.chunks, s.notified = nil, false
 	return chunks
 }
 
@@ -157,12 +164,13 @@ const (
 	HeaderBodySeq    = "Body-Seq"    // 0 for the reply itself, then 1, 2, …
 	HeaderBodyEnd    = "Body-End"    // on the last chunk: bytes of the whole body
 	HeaderBodyError  = "Body-Error"  // on the last chunk of a body that broke off: "reason: message"
-	HeaderBodyID     = "Body-Id"     // request: name of the body's parts
-	HeaderBodyParts  = "Body-Parts"  // request: how many there are; LiveParts: they come while the event runs
-	HeaderBodyRead   = "Body-Read"   // to Reply-To, no reply: how many parts of a live body the handler has taken
+	HeaderBodyID     = "Body-Id"     // request: the name of the parts of its body
+	HeaderBodyParts  = "Body-Parts"  // request: the number of parts; LiveParts: they come while the event runs
+	HeaderBodyRead   = "Body-Read"   // to Reply-To, not the reply: the number of parts of a live body that were taken
 )
 
-// EncodeChunk makes the headers of the message of a chunk, whose body is c.Data. total is the bytes of the body with it.
+// EncodeChunk makes the headers of the message of a chunk. The message body is c.Data. total is the number of bytes of
+// the reply body so far, with this chunk.
 func EncodeChunk(eventID string, seq int, total int64, c Chunk) Header {
 	h := Header{HeaderEventID: {eventID}, HeaderBodySeq: {strconv.Itoa(seq)}}
 	switch {
@@ -174,8 +182,8 @@ func EncodeChunk(eventID string, seq int, total int64, c Chunk) Header {
 	return h
 }
 
-// DecodeChunk reads such a message. before is how many bytes came in the chunks before it. The error says what is not as the
-// contract wants it: a chunk that is missing shows as one.
+// DecodeChunk reads such a message. before is the number of bytes of the chunks before it. The error says what breaks
+// the contract; a missing chunk is such an error.
 func DecodeChunk(h Header, body []byte, seq int, before int64) (Chunk, error) {
 	c := Chunk{Data: body}
 	if got := h.Get(HeaderBodySeq); got != strconv.Itoa(seq) {
@@ -195,7 +203,7 @@ func DecodeChunk(h Header, body []byte, seq int, before int64) (Chunk, error) {
 	return c, nil
 }
 
-// GoneCredit is what a requester publishes on the credit subject when it takes no more.
+// GoneCredit is what a requester publishes to the credit subject when it takes no more.
 const GoneCredit = "cancel"
 
 // ParseCredit reads what came on a credit subject: up to how many bytes in all the requester takes.

@@ -8,6 +8,7 @@ import (
 )
 
 func TestChunkRoundTrip(t *testing.T) {
+	t.Parallel()
 	before := int64(0)
 	for seq, c := range []Chunk{
 		{Data: []byte("ab")}, {Data: []byte{}}, {Data: []byte("c"), End: true}, {Data: []byte{}, Failure: Fail(ReasonException, "line\nbreak: x")},
@@ -28,6 +29,7 @@ func TestChunkRoundTrip(t *testing.T) {
 }
 
 func TestParseCredit(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]int64{"0": 0, "1048576": 1 << 20} {
 		n, gone, err := ParseCredit([]byte(text))
 		require.NoError(t, err)
@@ -45,6 +47,7 @@ func TestParseCredit(t *testing.T) {
 
 // Only who waits for a fetch can take its body in chunks.
 func TestBodyCredit(t *testing.T) {
+	t.Parallel()
 	d := Decoder{Subjects: "pinwheel", ReplyPrefixes: []string{"_INBOX."}}
 	decode := func(kind string, h Header) (*Event, *Failure) {
 		return d.Decode(Origin{Subject: "pinwheel.events.0." + kind + ".a.b"}, h, nil, time.Time{})
@@ -64,6 +67,7 @@ func TestBodyCredit(t *testing.T) {
 }
 
 func TestRequesterIsToldOnce(t *testing.T) {
+	t.Parallel()
 	n := 0
 	var r Requester
 	r.OnGone(func() { n++ })
@@ -75,6 +79,7 @@ func TestRequesterIsToldOnce(t *testing.T) {
 }
 
 func TestBodyInPartsIsChecked(t *testing.T) {
+	t.Parallel()
 	d := Decoder{Subjects: "pinwheel", ReplyPrefixes: []string{"_INBOX."}}
 	decode := func(kind, body string, h Header) (*Event, *Failure) {
 		return d.Decode(Origin{Subject: "pinwheel.events.0." + kind + ".a.b"}, h, []byte(body), time.Time{})

@@ -12,8 +12,8 @@ const Lanes = 16
 // DefaultPrefix is the first token of every subject unless configured otherwise.
 const DefaultPrefix = "pinwheel"
 
-// Subjects builds and takes apart every subject of Pinwheel (docs/wire.md, "Subjects"). Its
-// value is the first token, DefaultPrefix unless configured otherwise.
+// Subjects makes and parses every subject of Pinwheel (docs/reference/wire.md, "Subjects"). Its value is the first
+// token, DefaultPrefix unless configured otherwise.
 type Subjects string
 
 // Event is where a publisher puts an event: <prefix>.events.<kind>.<owner>.<worker>.
@@ -21,22 +21,22 @@ func (s Subjects) Event(k Kind, owner, worker string) string {
 	return string(s) + ".events." + k.String() + "." + owner + "." + worker
 }
 
-// AllEvents is the filter of the event stream: what publishers may publish.
+// AllEvents is the filter of the event stream: the subjects to which publishers publish.
 func (s Subjects) AllEvents() string { return string(s) + ".events.*.*.*" }
 
 // Stored is the destination of the stream's subject transform for AllEvents:
-// <prefix>.events.<lane>.<kind>.<owner>.<worker>, the lane chosen by owner (wildcard 2).
+// <prefix>.events.<lane>.<kind>.<owner>.<worker>. The owner (wildcard 2) decides the lane.
 func (s Subjects) Stored() string {
 	return fmt.Sprintf("%s.events.{{partition(%d,2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}", string(s), Lanes)
 }
 
-// AllStored is the filter for what Stored makes of them.
+// AllStored is the filter for the subjects that Stored makes.
 func (s Subjects) AllStored() string { return string(s) + ".events.>" }
 
-// LaneOf is the lane of an owner, as the stream's subject transform chooses it.
+// LaneOf is the lane of an owner, as the stream's subject transform computes it.
 func LaneOf(owner string) int { return int(fnv1a(owner) % Lanes) }
 
-// fnv1a is a hash of a name (FNV-1a), the one that NATS chooses partitions by.
+// fnv1a is the FNV-1a hash of a name, by which NATS chooses partitions.
 func fnv1a(name string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(name) {
@@ -48,10 +48,10 @@ func fnv1a(name string) uint32 {
 // Lane is the filter of the consumer of one lane, 0 <= lane < Lanes.
 func (s Subjects) Lane(lane int) string { return string(s) + ".events." + strconv.Itoa(lane) + ".>" }
 
-// StoredOwner is the filter for an owner's events in all lanes.
+// StoredOwner is the filter for the events of an owner in all lanes.
 func (s Subjects) StoredOwner(owner string) string { return string(s) + ".events.*.*." + owner + ".*" }
 
-// LaneOwner is the filter for an owner's events in a lane.
+// LaneOwner is the filter for the events of an owner in a lane.
 func (s Subjects) LaneOwner(lane int, owner string) string {
 	return string(s) + ".events." + strconv.Itoa(lane) + ".*." + owner + ".*"
 }
@@ -61,29 +61,29 @@ func (s Subjects) StoredFor(owner, worker string) string {
 	return string(s) + ".events.*.*." + owner + "." + worker
 }
 
-// Pin is the subject of the message that keeps the event stream from ever being empty: an
-// emptied WorkQueue drops its file block and pays for a new one. No lane filters it.
-func (s Subjects) Pin() string { return string(s) + ".pin" }
+// Anchor is the subject of the message that keeps the event stream from being empty. A WorkQueue stream that becomes
+// empty drops its file block and must create a new one. No lane filters this subject.
+func (s Subjects) Anchor() string { return string(s) + ".pin" }
 
 // Call is where any NATS client may send a plain request: <prefix>.call.<kind>.<owner>.<worker>.
 func (s Subjects) Call(k Kind, owner, worker string) string {
 	return string(s) + ".call." + k.String() + "." + owner + "." + worker
 }
 
-// AllCalls is the filter of the call bridge. It takes any number of tokens, so that a caller
-// who writes too many or too few is told, instead of waiting for an answer that never comes.
+// AllCalls is the filter of the call bridge. It takes any number of tokens, so that a caller with too many or too few
+// tokens gets an error instead of no answer.
 func (s Subjects) AllCalls() string { return string(s) + ".call.>" }
 
-// Credit is where the requester of a body in chunks grants more of it to the process that sends it; node and stream are the
-// process's own tokens: <prefix>.credit.<owner>.<node>.<stream>.
+// Credit is where the requester of a body in chunks lets the sending process send more:
+// <prefix>.credit.<owner>.<node>.<stream>. node and stream are tokens of that process.
 func (s Subjects) Credit(owner, node, stream string) string {
 	return string(s) + ".credit." + owner + "." + node + "." + stream
 }
 
-// Credits is the filter for the credits of one process.
+// Credits is the filter for the credits to one process.
 func (s Subjects) Credits(node string) string { return string(s) + ".credit.*." + node + ".*" }
 
-// Cancel is where a requester says that it does not wait any more: <prefix>.cancel.<owner>.<worker>, the body its Reply-To.
+// Cancel is where a requester says that it no longer waits: <prefix>.cancel.<owner>.<worker>. The body is its Reply-To.
 func (s Subjects) Cancel(owner, worker string) string {
 	return string(s) + ".cancel." + owner + "." + worker
 }
@@ -91,15 +91,15 @@ func (s Subjects) Cancel(owner, worker string) string {
 // AllCancels is the filter for these.
 func (s Subjects) AllCancels() string { return string(s) + ".cancel.*.*" }
 
-// ParseCancel takes a subject made by Cancel apart.
+// ParseCancel parses a subject made by Cancel.
 func (s Subjects) ParseCancel(subject string) (owner, worker string, ok bool) {
 	rest, found := strings.CutPrefix(subject, string(s)+".cancel.")
 	owner, worker, _ = strings.Cut(rest, ".")
 	return owner, worker, found && ValidName(owner) && ValidName(worker)
 }
 
-// BodyPart is where a requester sends part i of a request body in parts, and how it is stored: <prefix>.body.<owner>.<id>.<i>; for EndPart
-// the last token is "end".
+// BodyPart is where a requester sends part i of a request body in parts, and where it is stored:
+// <prefix>.body.<owner>.<id>.<i>. For EndPart the last token is "end".
 func (s Subjects) BodyPart(owner, id string, i int) string {
 	return string(s) + ".body." + owner + "." + id + "." + partToken(i)
 }
@@ -113,7 +113,8 @@ func partToken(i int) string {
 
 const endToken = "end"
 
-// PartCame is where the fleet says that a part of a body was stored: <prefix>.control.parts.<owner>.<id>. Only the fleet listens there.
+// PartCame is where the fleet reports that a part of a body was stored: <prefix>.control.parts.<owner>.<id>. Only the
+// fleet listens there.
 func (s Subjects) PartCame(owner, id string) string {
 	return string(s) + ".control.parts." + owner + "." + id
 }
@@ -126,10 +127,10 @@ func (s Subjects) BodyParts(owner, id string) string {
 // BodyOwner is the filter for all parts of an owner.
 func (s Subjects) BodyOwner(owner string) string { return string(s) + ".body." + owner + ".*.*" }
 
-// AllBodies is the filter for all of all.
+// AllBodies is the filter for all parts of all owners.
 func (s Subjects) AllBodies() string { return string(s) + ".body.*.*.*" }
 
-// ParseBodyPart takes a subject made by BodyPart apart. The error names the token that is wrong and what is allowed.
+// ParseBodyPart parses a subject made by BodyPart. The error names the token that is wrong and what is allowed.
 func (s Subjects) ParseBodyPart(subject string) (owner, id string, i int, err error) {
 	rest, found := strings.CutPrefix(subject, string(s)+".body.")
 	owner, id, number, ok := threeTokens(rest)
@@ -152,7 +153,8 @@ func (s Subjects) ParseBodyPart(subject string) (owner, id string, i int, err er
 	return owner, id, i, nil
 }
 
-// StorePart is where the fleet has such a part stored: <prefix>.part.<owner>.<id>.<i>. Only the fleet may publish there.
+// StorePart is where the fleet publishes such a part to have it stored: <prefix>.part.<owner>.<id>.<i>. Only the fleet
+// may publish there.
 func (s Subjects) StorePart(owner, id string, i int) string {
 	return string(s) + ".part." + owner + "." + id + "." + partToken(i)
 }
@@ -160,7 +162,8 @@ func (s Subjects) StorePart(owner, id string, i int) string {
 // AllParts is the filter of the stream of parts.
 func (s Subjects) AllParts() string { return string(s) + ".part.*.*.*" }
 
-// StoredParts is the destination of that stream's subject transform: a part is stored under the subject that its requester knows.
+// StoredParts is the destination of that stream's subject transform. A part is stored under the subject that its
+// requester knows.
 func (s Subjects) StoredParts() string {
 	return string(s) + ".body.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}"
 }
@@ -173,9 +176,8 @@ func (s Subjects) Logs(owner, worker string) string {
 // AllDead is the filter of the dead letter stream.
 func (s Subjects) AllDead() string { return string(s) + ".dead.>" }
 
-// Dead is the one subject a given event's dead letter can have:
-// <prefix>.dead.<owner>.<worker>.<kind>.<reason>.<stream>.<seq>. Tokens that are no valid names
-// are filed under "~", which no name can be.
+// Dead is the only subject of an event's dead letter: <prefix>.dead.<owner>.<worker>.<kind>.<reason>.<stream>.<seq>.
+// "~", which is never a name, stands for a token that is not a valid name.
 func (s Subjects) Dead(e *Event, r Reason) string {
 	first := e.FirstStored()
 	return strings.Join([]string{
@@ -184,8 +186,7 @@ func (s Subjects) Dead(e *Event, r Reason) string {
 	}, ".")
 }
 
-// DeadFilter is the subject filter for dead letters of an owner, worker, kind and reason; an
-// empty string stands for any.
+// DeadFilter is the filter for dead letters of an owner, worker, kind and reason. An empty string stands for any.
 func (s Subjects) DeadFilter(owner, worker, kind string, r Reason) string {
 	parts := []string{string(s), "dead", owner, worker, kind, string(r), "*", "*"}
 	for i, p := range parts {
@@ -202,8 +203,8 @@ func (s Subjects) DeadOwner(owner string) string { return string(s) + ".dead." +
 // AllParked is the filter of the parked stream.
 func (s Subjects) AllParked() string { return string(s) + ".parked.>" }
 
-// Parked is where an event waits that its owner has no room for:
-// <prefix>.parked.<owner>.<kind>.<worker>. The owner stands first, to filter by.
+// Parked is where an event waits while its owner has no room for it: <prefix>.parked.<owner>.<kind>.<worker>. The owner
+// comes first, to filter by.
 func (s Subjects) Parked(e *Event) string {
 	return s.parkedOwner(e.Owner) + e.Kind.String() + "." + e.Worker
 }
@@ -216,26 +217,25 @@ func (s Subjects) ParkedFor(owner, worker string) string {
 	return s.parkedOwner(owner) + "*." + worker
 }
 
-// ParseParked is the owner of a subject made by Parked.
+// ParseParked returns the owner in a subject made by Parked.
 func (s Subjects) ParseParked(subject string) (owner string, ok bool) {
 	rest, found := strings.CutPrefix(subject, string(s)+".parked.")
 	owner, _, more := strings.Cut(rest, ".")
 	return owner, found && more && ValidName(owner)
 }
 
-// ParkedPin is the subject of the message that keeps that stream from being empty. It is of no owner.
-func (s Subjects) ParkedPin() string { return string(s) + ".parked.pin" }
+// ParkedAnchor is the subject of the message that keeps that stream from being empty. It belongs to no owner.
+func (s Subjects) ParkedAnchor() string { return string(s) + ".parked.pin" }
 
 func (s Subjects) parkedOwner(owner string) string { return string(s) + ".parked." + owner + "." }
 
-// Owned reports whether subject is one that only Pinwheel or its publishers may publish to, so
-// never a place to send a reply.
+// Owned reports whether only Pinwheel or its publishers may publish to subject. A reply never goes there.
 func (s Subjects) Owned(subject string) bool {
 	return strings.HasPrefix(subject, string(s)+".")
 }
 
-// ParseStored takes the subject of a stored event apart. The tokens come as they are: nobody
-// has checked yet that they are names or a kind. ok is false when the shape is another.
+// ParseStored parses the subject of a stored event. It does not check that the tokens are names or a kind. ok is false
+// when the subject has another shape.
 func (s Subjects) ParseStored(subject string) (lane int, kind, owner, worker string, ok bool) {
 	rest, found := strings.CutPrefix(subject, string(s)+".events.")
 	if !found {
@@ -250,8 +250,8 @@ func (s Subjects) ParseStored(subject string) (lane int, kind, owner, worker str
 	return lane, kind, owner, worker, ok
 }
 
-// ParseCall takes the subject of a call apart. Kind and names are checked; the error names the
-// token that is wrong and what is allowed.
+// ParseCall parses the subject of a call and checks kind and names. The error names the token that is wrong and what is
+// allowed.
 func (s Subjects) ParseCall(subject string) (k Kind, owner, worker string, err error) {
 	rest, found := strings.CutPrefix(subject, string(s)+".call.")
 	kind, owner, worker, ok := threeTokens(rest)

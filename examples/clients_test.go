@@ -21,27 +21,28 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/cli"
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 const patience = time.Minute
 
-// Each example client calls a worker under each configuration that we ship, and a backup of all streams can be restored there.
+// Each example client calls a worker under each configuration that we ship, and a backup of all streams can be restored
+// there.
 func TestClientsUnderTheShippedConfigurations(t *testing.T) {
 	clients := exampleClients(t)
 	for _, c := range []struct {
 		file    string
-		replies cli.List
-		acme    *url.Userinfo // how acme says who it is
+		replies config.List
+		acme    *url.Userinfo // credentials of acme
 	}{
-		{"users.conf", cli.List{"_INBOX.{owner}."}, url.UserPassword("acme", "acme-secret")},
-		{"accounts.conf", cli.List{"_INBOX.{owner}.", "_R_."}, url.UserPassword("acme", "acme-secret")},
-		{"callout.conf", cli.List{"_INBOX.{owner}."}, url.User("token-of-acme")},
+		{"users.conf", config.List{"_INBOX.{owner}."}, url.UserPassword("acme", "acme-secret")},
+		{"accounts.conf", config.List{"_INBOX.{owner}.", "_R_."}, url.UserPassword("acme", "acme-secret")},
+		{"callout.conf", config.List{"_INBOX.{owner}."}, url.User("token-of-acme")},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			address := shipped(t, c.file)
-			f := fleettest.Start(t, func(cfg *cli.Config) {
+			f := fleettest.Start(t, func(cfg *config.Config) {
 				cfg.NatsURL, cfg.NatsUser, cfg.NatsPassword, cfg.ReplyPrefixes = "nats://"+address, "fleet", "fleet-secret", c.replies
 			})
 			f.Deploy(t, "hello.js", "--owner", "acme")
@@ -58,7 +59,8 @@ func TestClientsUnderTheShippedConfigurations(t *testing.T) {
 	}
 }
 
-// shipped runs a server with one of the configurations of deploy/nats, and the service that it asks, if it does. It returns host and port.
+// shipped runs a server with one of the configurations of deploy/nats. It also runs the callout service if the
+// configuration uses one. It returns host and port.
 func shipped(t *testing.T, file string) string {
 	t.Helper()
 	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA", "CALLOUT"} {
@@ -87,7 +89,7 @@ func shipped(t *testing.T, file string) string {
 	return u.Host
 }
 
-// startCallout runs examples/authcallout until it answers.
+// startCallout runs examples/authcallout and waits until it answers.
 func startCallout(t *testing.T, address, seed string) {
 	t.Helper()
 	hash := sha256.Sum256([]byte("token-of-acme"))
@@ -113,7 +115,7 @@ func startCallout(t *testing.T, address, seed string) {
 
 var built string
 
-// programs is where the programs in Go are, which are built once.
+// programs returns the directory of the Go programs, which are built once.
 func programs(t *testing.T) string {
 	t.Helper()
 	if built == "" {
@@ -133,7 +135,7 @@ func run(t *testing.T, dir, name string, args ...string) {
 	require.NoError(t, err, "%s %s: %s", name, strings.Join(args, " "), out)
 }
 
-// exampleClients are the programs of examples/clients that can be run here. The others are told.
+// exampleClients returns the programs of examples/clients that can run here. It reports the others.
 func exampleClients(t *testing.T) map[string]func(address, target, name string) (string, error) {
 	t.Helper()
 	client := func(name string, args ...string) func(address, target, who string) (string, error) {
@@ -173,7 +175,8 @@ func command(dir, name string, args ...string) error {
 	return nil
 }
 
-// runnable prepares a client, and reports whether it can be run. If it cannot, the test fails where variable is "required", and else says so.
+// runnable prepares a client, and reports whether it can run. If it cannot run, the test fails if variable is
+// "required", and logs the reason otherwise.
 func runnable(t *testing.T, name, variable string, prepare func() error) bool {
 	t.Helper()
 	err := prepare()
@@ -185,7 +188,8 @@ func runnable(t *testing.T, name, variable string, prepare func() error) bool {
 	return false
 }
 
-// backUpAndRestore backs up a stream as the user for it, removes it, and restores it, as the nats command does. The fleet's user cannot restore it.
+// backUpAndRestore backs up a stream with the backup user, removes it, and restores it, as the nats command does. The
+// fleet's user cannot restore it.
 func backUpAndRestore(t *testing.T, address string) {
 	t.Helper()
 	as := func(user string) *nats.Conn {
@@ -215,7 +219,7 @@ func backUpAndRestore(t *testing.T, address string) {
 		}
 		parts = append(parts, m.Data)
 		if m.Reply != "" {
-			require.NoError(t, m.Respond(nil)) // the server goes on when it has been told
+			require.NoError(t, m.Respond(nil)) // the server continues after the answer
 		}
 	}
 	require.Greater(t, len(parts), 1)
@@ -223,7 +227,7 @@ func backUpAndRestore(t *testing.T, address string) {
 	require.Error(t, err, "it removes nothing")
 	require.NoError(t, js.DeleteStream(t.Context(), stream))
 
-	// The fleet's user may not send the parts: nobody says that nobody takes them.
+	// The fleet's user may not send the parts. The server does not report that no one receives them.
 	_, err = fleet.Request("$JS.SNAPSHOT.RESTORE."+stream+".x", nil, 100*time.Millisecond)
 	require.ErrorIs(t, err, nats.ErrTimeout)
 	var to string
@@ -241,7 +245,7 @@ func backUpAndRestore(t *testing.T, address string) {
 	require.Equal(t, before.CachedInfo().State.LastSeq, after.CachedInfo().State.LastSeq)
 }
 
-// ask makes a request of JetStream's API.
+// ask sends a request to JetStream's API.
 func ask(t *testing.T, nc *nats.Conn, subject string, request any) map[string]json.RawMessage {
 	t.Helper()
 	body, err := json.Marshal(request)

@@ -37,7 +37,7 @@ func TestCountdown(t *testing.T) {
 	require.Contains(t, errs, "HTTP 400 ")
 }
 
-// Events come when they are made, and a listener that leaves is noticed.
+// Events arrive when they are created, and the handler notices when a listener leaves.
 func TestCountdownStopsWhenNobodyListens(t *testing.T) {
 	f := start(t, "countdown.js")
 	logs, err := f.NC.SubscribeSync("pinwheel.logs.dev.countdown")

@@ -20,10 +20,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
-// start runs a fleet with the example deployed as dev's, as pinwheel dev would.
+// start runs a fleet with the example, deployed for dev as pinwheel dev would.
 func start(t *testing.T, file string, args ...string) *fleettest.Fleet {
 	t.Helper()
 	f := fleettest.Start(t)
@@ -31,7 +31,7 @@ func start(t *testing.T, file string, args ...string) *fleettest.Fleet {
 	return f
 }
 
-// success reads the data of the reply to a task or scheduled event.
+// success decodes the data of the reply to a task or scheduled event.
 func success(t *testing.T, r fleettest.Result, data any) {
 	t.Helper()
 	require.Zero(t, r.Code, "%s\n%s", r.Out, r.Err)
@@ -53,7 +53,7 @@ func TestHello(t *testing.T) {
 	require.Equal(t, 1, r.Code)
 	require.Equal(t, `{"error":"the body is not JSON"}`, r.Out)
 
-	// Any client's plain request does it too.
+	// A plain request of any client works too.
 	m, err := f.NC.Request("pinwheel.call.fetch.dev.hello", []byte(`{"name":"Grace"}`), time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, `{"hello":"Grace"}`, string(m.Data))
@@ -144,7 +144,7 @@ func TestWebhook(t *testing.T) {
 	require.Contains(t, r.Err, "HTTP 202 Accepted\n")
 	require.JSONEq(t, `{"accepted":"d-1"}`, r.Out)
 
-	// The task that it enqueued is stored, and runs.
+	// The task that the handler enqueued is stored, and runs.
 	task, err := tasks.NextMsg(time.Minute)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id":"d-1","message":`+body+`}`, string(task.Data))
@@ -163,7 +163,7 @@ func TestWebhook(t *testing.T) {
 	require.Equal(t, "d-1 order.paid order,type", done.ID+" "+done.Type+" "+strings.Join(done.Keys, ","))
 }
 
-// watchTasks listens in on what is published for the webhook's task handler.
+// watchTasks subscribes to what is published for the webhook's task handler.
 func watchTasks(t *testing.T, f *fleettest.Fleet) *nats.Subscription {
 	t.Helper()
 	sub, err := f.NC.SubscribeSync("pinwheel.events.task.dev.webhook")
@@ -172,7 +172,7 @@ func watchTasks(t *testing.T, f *fleettest.Fleet) *nats.Subscription {
 	return sub
 }
 
-// column is what csv-report says of a column.
+// column is csv-report's description of a column.
 type column struct {
 	Name, Type          string
 	Count, Empty        int
@@ -180,7 +180,7 @@ type column struct {
 	Sum, Mean, Min, Max float64 // number
 }
 
-// sales makes a CSV file with all that RFC 4180 allows.
+// sales makes a CSV file with all features of RFC 4180.
 func sales(r *rand.Rand, rows int) ([][]string, string) {
 	notes := []string{"", "plain", "a, b", `he said "no"`, "two\nlines", "CR\r\nLF", `"`, `""`, "Zürich, €5", "🎡, spins", " spaces ", ","}
 	records := [][]string{{"id", "country", "amount", "units, sold", "note"}}
@@ -210,7 +210,7 @@ func sales(r *rand.Rand, rows int) ([][]string, string) {
 	return records, b.String()
 }
 
-// aggregate is the same computation as the example's, of the records and not of the text.
+// aggregate is the same computation as the example's, on the records instead of the text.
 func aggregate(records [][]string, i int) column {
 	c := column{Name: records[0][i], Type: "number", Min: math.Inf(1), Max: math.Inf(-1)}
 	seen := map[string]bool{}
@@ -317,7 +317,7 @@ func TestRateLimit(t *testing.T) {
 		require.NoError(t, err)
 		return status
 	}
-	// Whichever thread takes an event, all share the state.
+	// All threads share the state, so it does not matter which thread takes an event.
 	for n := 0; call("greedy") != 429; n++ {
 		require.Less(t, n, 1000)
 	}

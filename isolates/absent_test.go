@@ -10,7 +10,8 @@ import (
 
 const noEval = "a worker runs only the code of its bundle, and neither eval(text) nor new Function(text): import the code, use a closure, or compile templates and schemas before deploy"
 
-// absentNames are globals that others have and workers lack. What looks for them by typeof finds none, and so takes another way.
+// absentNames are globals that other runtimes have and workers lack. Code that tests for them with typeof finds none,
+// and takes another way.
 var absentNames = []string{
 	"WebAssembly", "SharedArrayBuffer", "Atomics", "Buffer", "process", "require", "setImmediate", "clearImmediate", "caches", "HTMLRewriter", "WebSocketPair", "Worker",
 	"SharedWorker", "importScripts", "XMLHttpRequest", "FileReader", "localStorage", "sessionStorage", "indexedDB", "document", "window", "global", "module", "exports",
@@ -28,7 +29,8 @@ func TestAbsentGlobalsAreAbsent(t *testing.T) {
 	}
 }
 
-// Who names a global that others have and workers lack is told why, in what is reported; the error itself stays what V8 makes.
+// Code that uses a global that other runtimes have and workers lack gets an explanation in the reported error. The
+// error itself is the one that V8 makes.
 func TestAbsentGlobalsAreExplained(t *testing.T) {
 	b := newBench(t)
 	for code, want := range map[string]string{

@@ -13,23 +13,25 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// V8 cannot set a turn aside, but a thread can go on without it. A turn that takes long while others wait for its thread goes away: the system's
-// thread on which it runs carries it to its end, at a lower priority, and another one takes over all else that the thread has. Its isolate is
-// left alone until it is back. So nobody waits for an event of somebody else for longer than turnQuantum and a few ticks (docs/adr/0020).
+// V8 cannot suspend a turn, but a thread can continue without it. A long turn goes away when others wait for its
+// thread. Its OS thread runs the turn to its end, at a lower priority, and another OS thread takes over everything else
+// of the thread. No thread enters the turn's isolate until the turn is back. So no event waits for another owner's
+// event for longer than turnQuantum and a few ticks (docs/development/adr/0020).
 const (
-	// turnQuantum is the CPU time of a turn from which on it goes away when others wait.
+	// turnQuantum is the CPU time after which a turn goes away when others wait.
 	turnQuantum = 20 * time.Millisecond
-	// leastAway is how many turns of a process may be away at once, or four for each thread where that is more.
+	// leastAway is how many turns of a process may be away at once. The bound is four for each thread if that is
+	// more.
 	leastAway = 16
 )
 
-// step is what a turn is, which says what follows it.
+// step is the kind of a turn. It determines what follows the turn.
 type step uint8
 
 const (
-	stepCall   step = iota // of the entry function, for its run
-	stepModule             // of the module's evaluation
-	stepEnded              // of a persistent context, to tell it which runs are over: nothing follows
+	stepCall   step = iota // calls the entry function for the run
+	stepModule             // evaluates the module
+	stepEnded              // reports to a persistent context which runs are over; nothing follows
 )
 
 // left is a turn that has ended.
@@ -55,8 +57,9 @@ type pending struct {
 	call, body []byte
 }
 
-// long is the turn of t if it has taken long: its run, what that has used in all, and the turn's number. may says that it can go away, and pressed that something waits for
-// the thread. Watchdog only.
+// long returns the turn of t if it has taken long: its run, the CPU time that the run has used in all, and the turn's
+// number. may reports whether the turn can go away. pressed reports whether something waits for the thread. Watchdog
+// only.
 func (w *watch) long(t *thread, now time.Time) (r *run, cpu time.Duration, turn uint64, may, pressed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,16 +74,17 @@ func (w *watch) long(t *thread, now time.Time) (r *run, cpu time.Duration, turn 
 	return w.run, w.run.cpu + used, w.turn, may, may && t.pressed(now)
 }
 
-// pressed reports whether something waits for the thread beside new events. The thread is in V8, and stays there for as long as its watch is locked.
+// pressed reports whether something other than new events waits for the thread. The thread is in V8, and stays there
+// while its watch is locked.
 func (t *thread) pressed(now time.Time) bool {
 	t.mu.Lock()
 	posted := len(t.done) + len(t.adopted)
 	t.mu.Unlock()
-	at := t.alarms.next()
+	at := t.timers.next()
 	return posted > 0 || len(t.reports) > 0 || len(t.waiting) > 0 || t.chores.wait() || !at.IsZero() && !at.After(now)
 }
 
-// yield has the turn of t go away if it takes long and others wait. Watchdog only.
+// yield sends the turn of t away if the turn is long and others wait. Watchdog only.
 func (p *Pool) yield(t *thread, now time.Time) {
 	w := t.watch
 	r, cpu, turn, may, pressed := w.long(t, now)
@@ -93,35 +97,36 @@ func (p *Pool) yield(t *thread, now time.Time) {
 	}
 }
 
-// part sends the turn away, unless it has just ended, and has another thread of the system go on with t.
+// part sends the turn away, unless it has just ended, and lets another OS thread continue as t.
 func (p *Pool) part(t *thread, w *watch, turn uint64) {
 	w.mu.Lock()
 	if w.isolate == nil || w.turn != turn || t.lost.Load() {
 		w.mu.Unlock()
 		return
 	}
-	// The thread is in V8, and sees that its turn is away before it touches anything: all that it has is the watchdog's now.
+	// The thread is in V8. It checks whether its turn is away before it touches anything. So the watchdog owns all of
+	// the thread's state now.
 	r, tid := w.run, w.tid
 	w.away = true
-	iso := r.guest.isolate
+	iso := r.context.isolate
 	iso.away = true
 	if next := t.pending; next.run != nil {
-		call := bytes.Clone(next.call) // its buffer is the thread's
+		call := bytes.Clone(next.call) // the buffer of next.call belongs to the thread
 		iso.later = append(iso.later, chore{run: next.run, do: func(t *thread) { t.turn(next.run, call, next.body) }})
 	}
 	t.pending = pending{}
 	t.parted++
-	t.freed = true // what waits may begin now
+	t.freed = true // waiting attempts may begin now
 	t.watch = &watch{}
 	w.mu.Unlock()
-	_ = unix.Setpriority(unix.PRIO_PROCESS, tid, backgroundNice) // for good: it ends with its turn
+	_ = unix.Setpriority(unix.PRIO_PROCESS, tid, backgroundNice) // never reset: the OS thread ends with its turn
 	p.away = append(p.away, awayTurn{w, t, r})
 	p.metrics.yielded.Inc()
 	p.source.Away(r.attempt, true)
 	p.carry(t)
 }
 
-// lookAway is the watchdog's look at a turn that is away. It is true when there is nothing to look at any more.
+// lookAway checks a turn that is away. It returns true when the turn needs no further checks. Watchdog only.
 func (p *Pool) lookAway(a awayTurn, now time.Time, parked []int) (gone bool) {
 	if slices.Contains(parked, a.pinned()) && a.lost.CompareAndSwap(false, true) {
 		p.parked.Add(1)
@@ -132,9 +137,9 @@ func (p *Pool) lookAway(a awayTurn, now time.Time, parked []int) (gone bool) {
 		a.kill(stopped)
 	}
 	a.look(now)
-	if guilty := a.strayed(now, &a.lost); guilty != nil {
-		p.strayed.Add(1)
-		p.strays.add(a.watch)
+	if guilty := a.ranAway(now, &a.lost); guilty != nil {
+		p.ranAway.Add(1)
+		p.runaways.add(a.watch)
 		a.giveUp(guilty)
 		return true
 	}
@@ -152,11 +157,11 @@ func (w *watch) ended() bool {
 	return w.isolate == nil
 }
 
-// giveUp has the thread go on without a turn that V8 does not let go, and without its isolate.
+// giveUp lets the thread continue without the turn, which V8 does not end, and without its isolate.
 func (a awayTurn) giveUp(guilty *culprit) {
 	r := a.of
 	a.home.post(func(t *thread) {
-		iso := r.guest.isolate
+		iso := r.context.isolate
 		iso.lost = iso.away
 		iso.away = false
 		t.parted--
@@ -170,14 +175,14 @@ func (a awayTurn) giveUp(guilty *culprit) {
 		r.lost = true
 		t.kill(r, guilty.why)
 		t.flush()
-		t.pool.tellLost(guilty)
+		t.pool.reportLost(guilty)
 	})
 }
 
-// comeBack gives a turn that was away back to the thread, and ends the system's thread that carried it.
+// comeBack returns a turn that was away to the thread, and ends the OS thread that carried it.
 func (t *thread) comeBack(w *watch, x left) {
 	if w.lost.Load() {
-		t.pool.strays.remove(w)
+		t.pool.runaways.remove(w)
 		t.pool.back.Add(1)
 	}
 	v8x.ForgetThread()
@@ -186,16 +191,16 @@ func (t *thread) comeBack(w *watch, x left) {
 	runtime.Goexit()
 }
 
-// back goes on where a turn that was away has ended. lost says that it was given up.
+// back continues after a turn that was away. lost reports whether the turn was given up.
 func (t *thread) back(x left, lost bool) {
-	r, iso := x.run, x.run.guest.isolate
+	r, iso := x.run, x.run.context.isolate
 	iso.away = false
 	switch {
 	case iso.lost:
 		iso.free()
 		t.pool.lost.Add(-iso.heap)
 		return
-	case lost: // what gives it up is just coming
+	case lost: // the call that gives it up follows
 		return
 	}
 	t.parted--
@@ -207,14 +212,14 @@ func (t *thread) back(x left, lost bool) {
 	iso.later = nil
 	t.leave(x)
 	t.follow(r, x.step)
-	for _, g := range iso.guests {
-		if g.life != nil {
-			t.touch(g)
+	for _, jc := range iso.contexts {
+		if jc.life != nil {
+			t.touch(jc)
 		}
 	}
 }
 
-// free closes an isolate that was given up and whose turn has come back after all.
+// free closes an isolate that was given up and whose turn has come back.
 func (iso *isolate) free() {
 	for _, c := range iso.dead {
 		c.Close()
@@ -223,17 +228,18 @@ func (iso *isolate) free() {
 	iso.v8.Close()
 }
 
-// hold puts a chore aside while its isolate is away, and is false when it is not.
-func (c chore) hold() bool {
-	if c.run.guest == nil || !c.run.guest.isolate.away {
+// postpone keeps a chore until its isolate is back. It returns false when the isolate is not away.
+func (c chore) postpone() bool {
+	if c.run.context == nil || !c.run.context.isolate.away {
 		return false
 	}
-	iso := c.run.guest.isolate
+	iso := c.run.context.isolate
 	iso.later = append(iso.later, c)
 	return true
 }
 
-// awaitAway waits until no turn of the thread is away: the pool closes, and the watchdog ends them or gives them up.
+// awaitAway waits until no turn of the thread is away. The pool closes then: the watchdog ends those turns or gives
+// them up.
 func (t *thread) awaitAway() {
 	for t.takeUp(); t.parted > 0; t.takeUp() {
 		<-t.wake

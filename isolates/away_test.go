@@ -10,21 +10,21 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// lengthy is a worker whose events take so much CPU time, and may.
+// lengthy is a worker whose events take that much CPU time, and have the limits for it.
 func lengthy(ms int) *events.Worker {
 	w := worker("long", `let n = 0; export default { task(event) { `+busy(ms)+`; return ++n } }`)
 	w.Limits = events.Limits{CPU: events.Millis(time.Minute), Wall: events.Millis(2 * time.Minute)}
 	return w
 }
 
-// of gives a worker to another owner.
+// of changes the owner of a worker.
 func of(owner string, w *events.Worker) *events.Worker {
 	mine := *w
 	mine.Owner = owner
 	return &mine
 }
 
-// runs waits until so many attempts run.
+// runs waits until n attempts run.
 func (b *bench) runs(n int) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool { return b.pool.Stats().Running == n }, patience, time.Millisecond)
@@ -40,7 +40,8 @@ func (o *outcome) isOver() bool {
 	}
 }
 
-// With the only thread in a long event, others' events are run, their timers go off, and their limits are kept; the long one ends as ever.
+// While the only thread is in a long event, other owners' events run, their timers fire, and their limits are kept. The
+// long event ends normally.
 func TestOthersRunBesideALongTurn(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		stuck := of("beta", worker("stuck", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`))
@@ -73,7 +74,7 @@ func TestOthersRunBesideALongTurn(t *testing.T) {
 	})
 }
 
-// What comes to a context or an isolate while a turn of it is away waits for that, and misses nothing.
+// Events for a context or an isolate wait while a turn of it is away. None is lost.
 func TestWhatComesToAnIsolateThatIsAway(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `let ticks = 0; setInterval(() => ticks++, 1);
@@ -104,7 +105,7 @@ func TestWhatComesToAnIsolateThatIsAway(t *testing.T) {
 	})
 }
 
-// The limits of a turn that is away are those it had.
+// A turn that is away keeps its limits.
 func TestTurnThatIsAwayIsLimited(t *testing.T) {
 	for limit, reason := range map[events.Limits]events.Reason{
 		{CPU: events.Millis(300 * time.Millisecond)}:                                            events.ReasonCPU,
@@ -126,26 +127,26 @@ func TestTurnThatIsAwayIsLimited(t *testing.T) {
 		require.Equal(t, reason, slow.end.Failure.Reason)
 		require.Equal(t, 1, b.leaves)
 		require.Nil(t, b.run(w2(), task("null")).end.Failure)
-		require.Zero(t, b.pool.strayed.Load())
+		require.Zero(t, b.pool.ranAway.Load())
 	}
 }
 
 func w2() *events.Worker { return worker("w2", `export default { task: () => 1 }`) }
 
-// A turn that V8 does not let go costs its isolate, and nobody else anything.
+// A turn that V8 does not end costs its isolate. No other owner loses anything.
 func TestTurnThatIsAwayStrays(t *testing.T) {
 	b := newBench(t)
 	sleeper := of("beta", worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 1000)) }`))
 	beside := b.start(sleeper, fetch("GET", "http://x/", ""))
 	b.runs(1)
-	w := worker("w", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 4e6))) } }`)
+	w := worker("w", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6))) } }`)
 	slow := b.start(w, fetch("GET", "http://x/", ""))
 	b.runs(2)
 	for !slow.isOver() {
 		require.Nil(t, b.run(of("beta", worker("quick", `export default { task: () => 1 }`)), task("null")).end.Failure)
 	}
 	require.Equal(t, events.ReasonCPU, slow.end.Failure.Reason)
-	require.EqualValues(t, 1, b.pool.strayed.Load())
+	require.EqualValues(t, 1, b.pool.ranAway.Load())
 	beside.wait(t, beside.ended)
 	require.Nil(t, beside.end.Failure)
 	require.False(t, beside.end.Interrupted, "the thread went on")
@@ -154,7 +155,7 @@ func TestTurnThatIsAwayStrays(t *testing.T) {
 	require.Zero(t, b.away)
 }
 
-// The evaluation of a module goes away as other turns do.
+// The evaluation of a module goes away like other turns.
 func TestModuleThatLoadsForLong(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", busy(300)+`; await new Promise((r) => setTimeout(r, 10)); `+busy(300)+`; export default { task: () => 1 }`)

@@ -10,16 +10,18 @@ import (
 )
 
 const (
-	// betweenShare is which part of all threads the persistent contexts of an owner may take between events, in the long run.
+	// betweenShare limits the CPU time between events. In the long run the persistent contexts of an owner may take one
+	// part in betweenShare of all threads.
 	betweenShare = 10
-	// betweenAtOnce is what they may take at once beside that.
+	// betweenAtOnce is the CPU time that they may take at once in addition.
 	betweenAtOnce = time.Second
-	// chargeStep is what CPU time of a run, or of a persistent context between events, dispatch hears of before its end.
+	// chargeStep is the unit in which CPU time is reported to dispatch before the end: of a run, or of a persistent
+	// context between events.
 	chargeStep = time.Millisecond
 )
 
-// budgets know what the persistent contexts of each owner may still take between events. Those use CPU time that no event accounts for. Safe for
-// use by any goroutine.
+// budgets records how much CPU time the persistent contexts of each owner may still take between events. No event
+// accounts for that time. Safe for use by any goroutine.
 type budgets struct {
 	mu sync.Mutex
 	of map[string]budget
@@ -30,12 +32,12 @@ type budget struct {
 	at   time.Time
 }
 
-// refilled is the budget at a later time. threads is how many the process has.
+// refilled returns the budget at a later time. threads is how many threads the process has.
 func (b budget) refilled(now time.Time, threads int) budget {
 	return budget{min(betweenAtOnce, b.left+now.Sub(b.at)*time.Duration(threads)/betweenShare), now}
 }
 
-// take takes CPU time from the budget of an owner, and is false when that is used up.
+// take takes CPU time from the budget of an owner. It returns false when the budget is used up.
 func (s *budgets) take(owner string, cpu time.Duration, now time.Time, threads int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +51,7 @@ func (s *budgets) take(owner string, cpu time.Duration, now time.Time, threads i
 		s.of = map[string]budget{}
 	}
 	s.of[owner] = b
-	for other, o := range s.of { // one of those that need not be kept, now and then
+	for other, o := range s.of { // delete at most one entry that is full again
 		if o.refilled(now, threads).left == betweenAtOnce {
 			delete(s.of, other)
 		}
@@ -58,12 +60,13 @@ func (s *budgets) take(owner string, cpu time.Duration, now time.Time, threads i
 	return b.left >= 0
 }
 
-// between accounts for what a persistent context took between events: its owner is charged, and beyond the owner's budget the context ends.
+// between accounts for CPU time that a persistent context took between events. Its owner is charged. If the owner's
+// budget is used up, the context ends.
 func (t *thread) between(r *run, cpu time.Duration) {
 	if cpu <= 0 || guard.TimerBudget.Off() {
 		return
 	}
-	owner, l := r.attempt.Worker.Owner, r.guest.life
+	owner, l := r.attempt.Worker.Owner, r.context.life
 	if l.owed += cpu; l.owed >= chargeStep {
 		t.pool.source.Charge(owner, l.owed)
 		l.owed = 0
@@ -73,11 +76,11 @@ func (t *thread) between(r *run, cpu time.Duration) {
 	}
 }
 
-// account tells dispatch what a run has taken so far, when that is worth it.
+// account reports the CPU time of a run so far to dispatch, in steps of chargeStep.
 func (t *thread) account(r *run) {
-	if r.over || r.cpu-r.told < chargeStep {
+	if r.over || r.cpu-r.reported < chargeStep {
 		return
 	}
-	r.told = r.cpu
+	r.reported = r.cpu
 	t.pool.source.Running(t.index, r.attempt, r.cpu)
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// busy is JavaScript that keeps a processor busy for so many ms.
+// busy is JavaScript that keeps a processor busy for ms milliseconds.
 func busy(ms int) string {
 	return fmt.Sprintf(`{ const till = performance.now() + %d; while (performance.now() < till); }`, ms)
 }
 
-// intervals is a persistent worker that keeps its thread busy between events, by many timers of the module.
+// intervals is a persistent worker that keeps its thread busy between events, with many timers of the module.
 func intervals(name string, ms int) *events.Worker {
 	w := worker(name, `for (let i = 0; i < 400; i++) setInterval(() => `+busy(ms)+`, 1);
 		export default { task: () => 1 }`)
@@ -24,7 +25,8 @@ func intervals(name string, ms int) *events.Worker {
 	return w
 }
 
-// Timers of persistent contexts leave room for others' events, count for their owner, and end with the context when they take too much.
+// Timers of persistent contexts leave room for other owners' events, are charged to their owner, and end with the
+// context when they take too much.
 func TestTimersBetweenEventsAreBounded(t *testing.T) {
 	b := newBench(t)
 	for i := range 3 {
@@ -72,7 +74,8 @@ func TestSendsBetweenEventsAreLimited(t *testing.T) {
 	require.LessOrEqual(t, len(b.sent), 10*(2+int(time.Since(began)/groundPeriod)))
 }
 
-// The wall-clock limit of an event that waits is kept while another owner's timers keep the thread busy, and so are its own timers.
+// The wall-clock limit of a waiting event is kept while another owner's timers keep the thread busy. The event's own
+// timers fire, too.
 func TestLimitsOfOthersAreKept(t *testing.T) {
 	b := newBench(t)
 	stuck := worker("stuck", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`)
@@ -90,13 +93,14 @@ func TestLimitsOfOthersAreKept(t *testing.T) {
 	require.Equal(t, events.ReasonTimeout, waits.end.Failure.Reason)
 }
 
-// Owners take turns at what their runs are to be told, by CPU time: who has a thousand long chores is not in the way of who has a few short ones.
+// Owners take turns with chores, by CPU time: an owner with a thousand long chores does not delay one with a few short
+// ones.
 func TestChoresTakeTurns(t *testing.T) {
 	b := &bench{t: t}
 	th := &thread{pool: &Pool{source: b}}
 	var order []string
 	add := func(owner string, n int, cost time.Duration) {
-		r := &run{attempt: &events.Attempt{Worker: &events.Worker{Owner: owner}}}
+		r := &run{attempt: &lifecycle.Attempt{Worker: &events.Worker{Owner: owner}}}
 		for range n {
 			th.chores.add(chore{run: r, do: func(t *thread) {
 				order = append(order, owner)

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// wholeBody is the largest body, in bytes, that is sent in one message with its head when it is ready at once.
+// wholeBody is the largest body, in bytes, that is sent in one message with its head. The body must be ready at once.
 const wholeBody = 512 << 10
 
-// firstCredit is how many bytes of a body may be made before its first chunk is published.
+// firstCredit is how many bytes of a body may be produced before its first chunk is published.
 const firstCredit = 1 << 20
 
-// body is what a run's reply has for a body that is made in chunks: until the end of the turn in which it began it is kept
-// here, then it goes to a Stream.
+// body is the body of a reply that a run produces in chunks. It is kept here until the end of the turn in which it
+// began. Then it goes to a Stream.
 type body struct {
 	head  *events.Reply
 	parts []events.Chunk
@@ -26,11 +27,12 @@ type body struct {
 	ended bool
 	sent  bool
 
-	upTo   atomic.Int64 // bytes that were granted, from any goroutine
-	untold atomic.Bool  // the thread is to tell JavaScript so
+	upTo   atomic.Int64 // bytes granted so far; any goroutine may add
+	untold atomic.Bool  // the thread must still report upTo to JavaScript
 }
 
-// grant lets the body go on up to that many bytes in all. However often it is called, one message waits for the thread.
+// grant lets the body grow to upTo bytes in all. At most one message waits for the thread, however often grant is
+// called.
 func (b *body) grant(t *thread, r *run, upTo int64) {
 	for {
 		before := b.upTo.Load()
@@ -39,7 +41,7 @@ func (b *body) grant(t *thread, r *run, upTo int64) {
 		}
 	}
 	if b.untold.CompareAndSwap(false, true) {
-		t.tell(r, func(c *v8x.Call) {
+		t.callRun(r, func(c *v8x.Call) {
 			b.untold.Store(false)
 			c.Reset(opCredit).Number(float64(r.id)).Number(float64(b.upTo.Load()))
 		})
@@ -74,7 +76,8 @@ func (t *thread) beginBody(r *run, head *events.Reply, now time.Time) {
 	t.bodies = append(t.bodies, r)
 }
 
-// takeBody takes a piece of the body: 0 = more follow, 1 = it is the end, 2 = the body broke off, 3 = more is there than was granted.
+// takeBody takes a piece of the body. Its kind is 0 = more follows, 1 = this is the end, 2 = the body broke off, 3 =
+// JavaScript has more than was granted.
 func (t *thread) takeBody(r *run, in *v8x.Commands) {
 	c := events.Chunk{Data: slices.Clone(in.View())}
 	switch in.Int() {
@@ -88,7 +91,8 @@ func (t *thread) takeBody(r *run, in *v8x.Commands) {
 	r.body.take(c)
 }
 
-// startBody reports the head of a run's reply: with all of its body when that was ready at once, else with a Stream.
+// startBody reports the head of a run's reply. The head comes with the whole body if that was ready at once, otherwise
+// with a Stream.
 func (t *thread) startBody(r *run) {
 	b := r.body
 	if b == nil || b.sent {
@@ -110,10 +114,10 @@ func (t *thread) startBody(r *run) {
 		}
 	}
 	b.parts = nil
-	t.reports = append(t.reports, events.Report{Attempt: r.attempt, Reply: b.head})
+	t.reports = append(t.reports, lifecycle.Report{Attempt: r.attempt, Reply: b.head})
 }
 
-// startBodies does it for all replies that began in the turn.
+// startBodies calls startBody for all replies that began in the turn.
 func (t *thread) startBodies() {
 	for _, r := range t.bodies {
 		t.startBody(r)
@@ -123,7 +127,7 @@ func (t *thread) startBodies() {
 }
 
 // endBody ends a body that its run did not end.
-func (b *body) endBody(r *run, e events.End) {
+func (b *body) endBody(r *run, e lifecycle.End) {
 	if !b.waits() {
 		return
 	}
@@ -139,7 +143,8 @@ func (b *body) endBody(r *run, e events.End) {
 	b.take(events.Chunk{Failure: f})
 }
 
-// firstGrant is how much of the reply's body may be made at first; 0 = it is wanted whole.
+// firstGrant is how many bytes of the reply's body may be produced at first. 0 = the requester wants the whole body at
+// once.
 func firstGrant(e *events.Event) float64 {
 	if e.Requester == nil {
 		return 0
@@ -147,8 +152,8 @@ func firstGrant(e *events.Event) float64 {
 	return float64(min(e.Requester.Credit, firstCredit))
 }
 
-// pullID is the id of the read of a part among a run's calls: those that JavaScript makes are positive, and it pulls one
-// part at a time.
+// pullID is the id, among a run's calls, of the read of a part. Ids that JavaScript makes are positive. JavaScript
+// pulls one part at a time.
 const pullID = -1
 
 // pullPart reads the next part of the event's body that has bytes.
@@ -158,11 +163,11 @@ func (t *thread) pullPart(r *run) {
 		return
 	}
 	c := r.register(pullID)
-	i, ctx := r.parts, r.context()
+	i, ctx := r.parts, r.callContext()
 	go func() {
 		var part []byte
 		var err error
-		// An empty part is no answer: the stream asks once, and waits until it is given bytes, the end or an error.
+		// An empty part is not an answer: the stream asks once, and waits until it gets bytes, the end or an error.
 		for len(part) == 0 && err == nil && (parts.Live || i < parts.N) {
 			if part, err = parts.Read(ctx, i); err == nil {
 				i++
@@ -193,8 +198,8 @@ func (t *thread) pullPart(r *run) {
 	}()
 }
 
-// tell makes a call into a run's JavaScript, from any goroutine, unless the run is over.
-func (t *thread) tell(r *run, encode func(*v8x.Call)) {
+// callRun makes a call into a run's JavaScript unless the run is over. Any goroutine may call it.
+func (t *thread) callRun(r *run, encode func(*v8x.Call)) {
 	t.postTo(r, func(t *thread) {
 		if r.over {
 			return
@@ -204,19 +209,19 @@ func (t *thread) tell(r *run, encode func(*v8x.Call)) {
 	})
 }
 
-// abort tells a run that nobody waits for its reply, from any goroutine.
+// abort notifies a run that no requester waits for its reply. Any goroutine may call it.
 func (t *thread) abort(r *run, why string) {
-	t.tell(r, func(c *v8x.Call) { c.Reset(opAbort).Number(float64(r.id)).String(why) })
+	t.callRun(r, func(c *v8x.Call) { c.Reset(opAbort).Number(float64(r.id)).String(why) })
 }
 
-// listen has the run hear when its requester goes.
+// listen has the run notified when its requester goes.
 func (t *thread) listen(r *run) {
 	if q := r.attempt.Event.Requester; q != nil {
 		q.OnGone(func() { t.abort(r, "the requester has gone") })
 	}
 }
 
-// deafen ends that.
+// deafen undoes listen and heed.
 func (r *run) deafen() {
 	e := r.attempt.Event
 	if e != nil && e.Requester != nil {
@@ -227,7 +232,7 @@ func (r *run) deafen() {
 	}
 }
 
-// heed ends the run when its event is not to run any more: at once when it waits, else when it does.
+// heed ends the run when its event must not run any more: at once if the run waits, otherwise when it next waits.
 func (t *thread) heed(r *run) {
 	if h := r.attempt.Event.Halt; h != nil {
 		h.On(func() {

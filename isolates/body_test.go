@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +23,7 @@ func reading(path string, credit int64) *events.Event {
 	return e
 }
 
-// bodyOf takes a reply's body to its end, granting step bytes after each chunk.
+// bodyOf reads a reply's body to its end, and grants step bytes after each chunk.
 func bodyOf(t *testing.T, r *events.Reply, step int64, each func(n int, c events.Chunk)) (body []byte, failure *events.Failure) {
 	t.Helper()
 	if r.Stream == nil {
@@ -85,7 +88,7 @@ func TestBodyInChunks(t *testing.T) {
 	})
 }
 
-// A body that is ready at once goes with its head, and so does every body to a requester that takes no chunks.
+// A body that is ready at once is sent with its head. So is every body to a requester that takes no chunks.
 func TestBodyInOnePiece(t *testing.T) {
 	b := newBench(t)
 	w := worker("w", source+`return new Response(path === "/large" ? "x".repeat(600_000) : path === "/text" ? "text" : chunks(4, 1000, path === "/slow" ? 5 : 0)) } }`)
@@ -105,19 +108,32 @@ func TestBodyInOnePiece(t *testing.T) {
 
 // Chunks come when they are made, not when the body is complete.
 func TestChunksComeAtOnce(t *testing.T) {
-	b := newBench(t)
-	w := worker("w", source+`return new Response(chunks(8, 10, 40)) } }`)
+	came := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-came:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(s.Close)
+	b := newBench(t, loopback)
+	// The rest of the body is made only after its first chunk has come.
+	w := worker("w", source+`return new Response(new ReadableStream({ async start(c) {
+		c.enqueue(text.encode("first "));
+		await fetch(`+strconv.Quote(s.URL)+`);
+		c.enqueue(text.encode("last"));
+		c.close();
+	} })) } }`)
 	o := b.start(w, reading("", 1<<20))
 	o.wait(t, o.replied)
-	began := time.Now()
-	var first time.Duration
-	_, failure := bodyOf(t, o.reply, 1<<20, func(n int, _ events.Chunk) {
+	body, failure := bodyOf(t, o.reply, 1<<20, func(n int, c events.Chunk) {
 		if n == 0 {
-			first = time.Since(began)
+			require.Equal(t, "first ", string(c.Data))
+			close(came)
 		}
 	})
 	require.Nil(t, failure)
-	require.Less(t, first, time.Since(began)/2)
+	require.Equal(t, "first last", string(body))
 }
 
 func TestBodiesThatBreakOff(t *testing.T) {
@@ -143,8 +159,8 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	}
 }
 
-// A requester that goes away aborts the request's signal and cancels the body, before and after the head. Whoever still reads sees that the
-// body is not whole, even if its author closes the stream then.
+// A requester that goes away aborts the request's signal and cancels the body, before and after the head. A reader that
+// still reads sees that the body is not complete, even if its author closes the stream then.
 func TestRequesterGoes(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", source+`r.signal.addEventListener("abort", () => console.log("aborted: " + r.signal.reason.name));
@@ -178,7 +194,7 @@ func TestRequesterGoes(t *testing.T) {
 	})
 }
 
-// Who has used up its credit is told of, once, and only when there is more.
+// A body that has used up its credit is reported as waiting, once, and only when there is more.
 func TestBodyThatWaitsForCredit(t *testing.T) {
 	b := newBench(t)
 	w := worker("w", source+`return new Response(chunks(3, 10, 20)) } }`)
@@ -257,7 +273,7 @@ func TestRequestBodyInParts(t *testing.T) {
 	})
 }
 
-// A part without bytes, wherever it is, is as good as none: any publisher may store one.
+// A part without bytes, at any position, has no effect: any publisher may store one.
 func TestEmptyPartsOfRequestBodies(t *testing.T) {
 	b := newBench(t)
 	var bodies [][]string
@@ -304,7 +320,7 @@ func TestEmptyPartsOfRequestBodies(t *testing.T) {
 	require.Equal(t, "part is not there", string(o.reply.Body))
 }
 
-// The whole of a request in parts passes through a heap that could not hold it, and comes out in chunks.
+// A request in parts passes through a heap that could not hold all of it, and comes out in chunks.
 func TestBodiesBothWays(t *testing.T) {
 	b := newBench(t)
 	part := strings.Repeat("x", 1<<20)
@@ -324,7 +340,7 @@ func TestBodiesBothWays(t *testing.T) {
 	require.Equal(t, 100<<20, size)
 }
 
-// However many grants come while the thread is busy, one waits for it: the highest.
+// However many grants come while the thread is busy, only one message waits for it: the highest grant.
 func TestGrantsDoNotPileUp(t *testing.T) {
 	p := newBench(t).pool
 	busy := newThread(p, 0) // which does not run

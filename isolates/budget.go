@@ -9,27 +9,32 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// The heaps of all isolates of a process lie in one address range of 4 GB (V8's pointer compression cage), and V8 ends the
-// process, or a thread of it, when that is full. So their sum is kept below a budget: a new isolate is made only where it
-// fits, and where those there are have grown too large the idle ones go, then the largest.
+// The heaps of all isolates of a process lie in one address range of 4 GB (V8's pointer compression cage). V8 ends the
+// process, or a thread of it, when that range is full. So the sum of the heaps is kept below a budget. A new isolate is
+// made only where it fits. When existing isolates have grown too large, idle ones are closed first, then the largest.
 const (
 	cageMB  = 4096
-	slackMB = 512 // a single value may be as large as that before V8 looks at any limit
-	// freshHeap is what a new isolate is taken to have, with a context from the snapshot: it is asked after its first turns.
+	slackMB = 512 // a single value may be this large before V8 checks any limit
+	// freshHeap is the assumed size of a new isolate with a context from the snapshot. The isolate is measured after
+	// its first turns.
 	freshHeap = 3 << 20
-	// lookAfter is how long a turn takes in which a heap may have grown by an amount that matters: it is asked then.
+	// lookAfter is how long a turn must take for a heap to grow by an amount that matters. The isolate is measured
+	// after such a turn.
 	lookAfter = 2 * time.Millisecond
+	// lookBetween is the same if the next turn belongs to another context. A measurement takes microseconds.
+	lookBetween = 200 * time.Microsecond
 )
 
-// mostHeapMB is the largest budget for so many threads: beside the slack, each may be in an isolate that is about to grow to
-// its limit, and by as much beyond as others in it may have.
+// mostHeapMB is the largest budget for that many threads. It leaves room for the slack. It also assumes that each
+// thread may be in an isolate that is about to grow to its limit, and beyond it by as much as the other contexts in the
+// isolate may have.
 func mostHeapMB(threads int) int {
 	return max(cageMB-slackMB-threads*(events.DefaultLimits.HeapMB+crowdBytes>>20), 512)
 }
 
-// ownerUse is what an owner has in the process: isolates, and bytes in them and held for them.
+// ownerUse returns what an owner has in the process: isolates, and bytes in them and held for them.
 func (p *Pool) ownerUse(owner string) (isolates, bytes int64) {
-	add := func(c *tally) {
+	add := func(c *counters) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if u := c.owners[owner]; u != nil {
@@ -38,23 +43,23 @@ func (p *Pool) ownerUse(owner string) (isolates, bytes int64) {
 		}
 	}
 	for i := range p.threads {
-		add(&p.threads[i].Load().tally)
+		add(&p.threads[i].Load().counters)
 	}
-	add(&p.commons.tally)
+	add(&p.shared.counters)
 	return isolates, bytes + p.holdings.of(owner)
 }
 
-// heapBytes is the size of all isolates, each as it was when last asked, and of those that are lost with their threads.
+// heapBytes is the last measured size of all isolates, including those that were lost with their threads.
 func (p *Pool) heapBytes() int64 {
-	sum := p.lost.Load() + p.commons.tally.heap.Load()
+	sum := p.lost.Load() + p.shared.counters.heap.Load()
 	for i := range p.threads {
-		sum += p.threads[i].Load().tally.heap.Load()
+		sum += p.threads[i].Load().counters.heap.Load()
 	}
 	return sum
 }
 
-// room makes sure that w may have one isolate more, for which others may have to go: of its owner when that has its share, else
-// those idle the longest. It is false when what is there is in use: the attempt has to wait.
+// room makes sure that w may have one more isolate. It may close others: the owner's own if the owner has its share,
+// otherwise those that were idle longest. It returns false when all are in use. Then the attempt must wait.
 func (t *thread) room(w *events.Worker) bool {
 	cfg := &t.pool.cfg
 	if t.count >= t.maxIsolates {
@@ -70,7 +75,7 @@ func (t *thread) room(w *events.Worker) bool {
 			return false
 		}
 	}
-	for int(t.pool.live.Load()) >= cfg.MaxIsolates-cfg.spares() || t.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
+	for int(t.pool.live.Load()) >= cfg.MaxIsolates-cfg.prewarmed() || t.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
 		if !t.evictAnyFor(w.Owner) {
 			return false
 		}
@@ -78,16 +83,16 @@ func (t *thread) room(w *events.Worker) bool {
 	return t.count < t.maxIsolates || t.evictFor(w.Owner)
 }
 
-// vacant reports whether there is room for one isolate more of w as things are.
+// vacant reports whether there is room for one more isolate of w without closing any.
 func (t *thread) vacant(w *events.Worker) bool {
 	cfg := &t.pool.cfg
 	n, bytes := t.pool.ownerUse(w.Owner)
 	mostN, mostBytes := t.pool.share(w.Owner)
 	return n < mostN && bytes+freshHeap <= mostBytes && t.count < t.maxIsolates &&
-		int(t.pool.live.Load()) < cfg.MaxIsolates-cfg.spares() && t.pool.inUse()+freshHeap <= int64(cfg.HeapMB)<<20
+		int(t.pool.live.Load()) < cfg.MaxIsolates-cfg.prewarmed() && t.pool.inUse()+freshHeap <= int64(cfg.HeapMB)<<20
 }
 
-// evict closes the isolate that has been idle the longest; those of persistent workers come last.
+// evict closes the isolate that has been idle longest. It takes isolates of persistent workers last.
 func (t *thread) evict() bool {
 	var oldest *isolate
 	for _, list := range t.isolates {
@@ -96,12 +101,12 @@ func (t *thread) evict() bool {
 	return t.send(oldest)
 }
 
-// evictOf does it among those of one owner.
+// evictOf closes the longest idle isolate of one owner.
 func (t *thread) evictOf(owner string) bool {
 	return t.evictShared(owner) || t.send(idlest(nil, t.isolates[owner]))
 }
 
-// idlest is what should go first of oldest and those in the list in which nothing runs.
+// idlest returns the isolate to close first: oldest, or one in the list in which nothing runs.
 func idlest(oldest *isolate, list []*isolate) *isolate {
 	for _, iso := range list {
 		if iso.busy == 0 && !iso.away && (oldest == nil || iso.goesBefore(oldest)) {
@@ -125,21 +130,21 @@ func (t *thread) send(iso *isolate) bool {
 	}
 	t.farewell(iso)
 	t.dropIsolate(iso)
-	t.tally.evictions.Add(1)
+	t.counters.evictions.Add(1)
 	return true
 }
 
-// relieve brings the heaps of the process below the budget after one has grown: idle isolates of this thread go, then what
-// runs in the largest isolate of the owner that has most. Between turns only.
+// relieve brings the heaps of the process below the budget after one has grown. It closes idle isolates of this thread.
+// Then it ends what runs in the largest isolate of the owner that has most. Called between turns only.
 func (t *thread) relieve() {
-	going := int64(0) // held for what was ended here: it is let go of elsewhere
+	going := int64(0) // bytes held for runs that were ended here; other goroutines free them
 	for t.grown && t.pool.inUse()-going > int64(t.pool.cfg.HeapMB)<<20 {
 		if t.evictShared("") || t.evictGreedy() {
 			continue
 		}
 		iso := t.largest()
 		if iso == nil || t.pool.inUse()/max(1, t.pool.live.Load()) > iso.size() {
-			break // others have more: their threads will see to it
+			break // other threads have more: they act
 		}
 		going += iso.size() - iso.heap
 		t.expel(iso)
@@ -147,14 +152,14 @@ func (t *thread) relieve() {
 	t.grown = false
 }
 
-// largest is the largest isolate of the owner that has most on this thread.
+// largest returns the largest isolate of the owner that has most on this thread.
 func (t *thread) largest() (most *isolate) {
 	for _, list := range t.isolates {
 		for _, iso := range list {
 			if iso.away {
 				continue
 			}
-			if most == nil || cmp.Or(cmp.Compare(iso.tally.heap.Load()+t.pool.holdings.of(iso.owner), most.tally.heap.Load()+t.pool.holdings.of(most.owner)),
+			if most == nil || cmp.Or(cmp.Compare(iso.counters.heap.Load()+t.pool.holdings.of(iso.owner), most.counters.heap.Load()+t.pool.holdings.of(most.owner)),
 				cmp.Compare(iso.size(), most.size())) > 0 {
 				most = iso
 			}
@@ -163,27 +168,27 @@ func (t *thread) largest() (most *isolate) {
 	return most
 }
 
-// expel ends what runs in an isolate for want of memory in the process, and the isolate.
+// expel closes an isolate, and ends what runs in it, because the process has too little memory.
 func (t *thread) expel(iso *isolate) {
-	t.tally.kills.inc(string(events.ReasonMemory))
+	t.counters.kills.inc(string(events.ReasonMemory))
 	message := fmt.Sprintf("the heaps of the process have passed %d MB, and this one of %d MB was the largest of the owner that had most",
 		t.pool.cfg.HeapMB, iso.heap>>20)
-	for len(iso.guests) > 0 && !iso.closed {
-		g := iso.guests[0]
-		for len(g.runs) > 0 {
-			t.stop(g.runs[0], events.ReasonMemory, message)
+	for len(iso.contexts) > 0 && !iso.closed {
+		jc := iso.contexts[0]
+		for len(jc.runs) > 0 {
+			t.stop(jc.runs[0], events.ReasonMemory, message)
 		}
-		if !g.closed {
-			t.dropGuest(g)
+		if !jc.closed {
+			t.dropContext(jc)
 		}
 	}
 	t.dropIsolate(iso)
 }
 
-// trimAfter is how soon the memory of closed isolates goes back to the operating system, all of it at once.
+// trimAfter is how long after an isolate was closed freed memory goes back to the operating system, all of it at once.
 const trimAfter = 2 * time.Second
 
-// trimSoon has that done. It goes on after Close.
+// trimSoon schedules this. It may happen after Close.
 func (p *Pool) trimSoon() {
 	if p.trimSet.CompareAndSwap(false, true) {
 		time.AfterFunc(trimAfter, func() {

@@ -22,7 +22,7 @@ func hungryOwner(owner, code string) *events.Worker {
 	return w
 }
 
-// Idle isolates go before the heaps of the process pass its budget.
+// Idle isolates are closed before the heaps of the process exceed its budget.
 func TestHeapBudget(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.HeapMB, c.Threads = 64, 2 })
 	for i := range 20 {
@@ -36,7 +36,7 @@ func TestHeapBudget(t *testing.T) {
 	require.Positive(t, s.Evictions)
 }
 
-// When all that is there is in use, the largest of the owner that has most ends, and nobody else.
+// When all isolates are in use, the largest one of the owner that has most ends, and no other.
 func TestHeapBudgetEndsTheLargest(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.HeapMB, c.OwnerHeapMB = 64, 64 })
 	waits := hungryOwner("modest", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 500)) }`)
@@ -52,7 +52,7 @@ func TestHeapBudgetEndsTheLargest(t *testing.T) {
 	require.EqualValues(t, 1, b.pool.Stats().Kills["memory"])
 }
 
-// An owner at its share waits for itself; others do not.
+// An owner at its share waits for its own events. Other owners do not wait.
 func TestOwnersShare(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		slow := `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 50)) }`
@@ -81,7 +81,7 @@ func TestConfigBudgets(t *testing.T) {
 	require.EqualError(t, c.Validate(), "isolates: HeapMB is 4000: it is 64 to 3008")
 }
 
-// What isolates took goes back to the operating system when they are closed.
+// The memory of isolates goes back to the operating system when they are closed.
 func TestMemoryGoesBack(t *testing.T) {
 	b := newBench(t)
 	b.run(hungryOwner("first", hoard), fetch("GET", "http://x/", ""))
@@ -92,7 +92,7 @@ func TestMemoryGoesBack(t *testing.T) {
 	most := rss(t)
 	require.Greater(t, most-before, 300<<20, "60 isolates of 10 MB each")
 	b.close()
-	// The race detector and the allocators of V8's own threads keep some.
+	// The race detector and the allocators of V8's own threads keep some memory.
 	require.Eventually(t, func() bool { return rss(t)-before < (most-before)/5 }, patience, 50*time.Millisecond)
 	t.Logf("RSS before %d MB, with 60 isolates %d MB, after %d MB", before>>20, most>>20, rss(t)>>20)
 }
@@ -107,7 +107,7 @@ func rss(t testing.TB) int {
 	return resident * os.Getpagesize()
 }
 
-// A policy lowers limits, also of workers that are warm, and bounds what an owner has.
+// A policy lowers limits, also of workers that are warm, and bounds the resources of an owner.
 func TestPolicy(t *testing.T) {
 	b := newBench(t)
 	slow := hungryOwner("acme", `export default { fetch(r) { if (r.url.endsWith("loop")) for (;;); return new Promise(done => setTimeout(() => done(new Response("ok")), 50)) } }`)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// bundleOf is code as a bundler leaves it, of about kb KB: a registry of modules with classes, tables, closures and
-// regular expressions, of which an event uses the few that its path names.
+// bundleOf returns code like that of a bundler, of about kb KB: a registry of modules with classes, tables, closures
+// and regular expressions. An event uses the few modules that its path names.
 func bundleOf(kb int) string {
 	var b strings.Builder
 	b.WriteString("var __defProp = Object.defineProperty;\nvar registry = new Map();\nfunction register(name, module) { registry.set(name, module); return module; }\n")

@@ -10,21 +10,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// Checker loads modules to see whether they load, before they are deployed. It has a pinned thread of its own.
+// Checker checks before a deploy whether modules load. It has its own pinned thread.
 type Checker struct {
 	alone
 	pool *Pool
 	host Host
 	mu   sync.Mutex
-	next []*events.Attempt
-	ends map[*events.Attempt]chan *events.End
+	next []*lifecycle.Attempt
+	ends map[*lifecycle.Attempt]chan *lifecycle.End
 }
 
-// OpenChecker starts a checker. Modules may reach addresses and hosts as those of a pool with this Config.AllowAddresses and Config.AllowHosts.
+// OpenChecker starts a checker. Modules may reach the same addresses and hosts as those of a pool with this
+// Config.AllowAddresses and Config.AllowHosts.
 func OpenChecker(host Host, addresses []netip.Prefix, hosts []string) (*Checker, error) {
-	c := &Checker{host: host, ends: map[*events.Attempt]chan *events.End{}}
+	c := &Checker{host: host, ends: map[*lifecycle.Attempt]chan *lifecycle.End{}}
 	cfg := DefaultConfig(1)
 	cfg.ContextMaxReuses, cfg.ContextKeepMB, cfg.SpareIsolates = 1, 0, 0
 	cfg.AllowAddresses, cfg.AllowHosts = addresses, hosts
@@ -36,14 +38,14 @@ func OpenChecker(host Host, addresses []netip.Prefix, hosts []string) (*Checker,
 	return c, c.pool.Open()
 }
 
-// Close stops it.
+// Close stops the checker.
 func (c *Checker) Close() { c.pool.Close() }
 
 // Check evaluates the module of w in a fresh context and returns which handlers it has. The error is an
 // *events.Failure when the module does not load or has none.
 func (c *Checker) Check(ctx context.Context, w *events.Worker) ([]events.Kind, error) {
-	a := &events.Attempt{Worker: w, Number: 1}
-	end := make(chan *events.End, 1)
+	a := &lifecycle.Attempt{Worker: w, Number: 1}
+	end := make(chan *lifecycle.End, 1)
 	c.mu.Lock()
 	c.next = append(c.next, a)
 	c.ends[a] = end
@@ -58,7 +60,8 @@ func (c *Checker) Check(ctx context.Context, w *events.Worker) ([]events.Kind, e
 	}
 }
 
-// uncalled are functions that a module may export as other runtimes have them and that nothing calls here, by the bit that 85_handlers.js sets.
+// uncalled lists functions that modules export for other runtimes and that nothing calls here. The bit of each is what
+// events/handlers.js sets.
 var uncalled = [...]struct {
 	bit          int
 	name, advice string
@@ -74,20 +77,21 @@ var uncalled = [...]struct {
 	{8192, "onTerminate", "the mode persistent calls it: say \"mode\": \"persistent\" in the manifest"},
 }
 
-// hooksUncalled is the first bit of those that the mode persistent calls.
+// hooksUncalled is the first bit of the hooks, which only the mode persistent calls.
 const hooksUncalled = 4096
 
 const noSuchEvents = "a worker gets fetch, task and scheduled events"
 
-// warn tells the author of functions that look like handlers and that nothing calls.
-func (c *Checker) warn(a *events.Attempt, e *events.End) {
+// warn tells the author about exported functions that look like handlers and that nothing calls.
+func (c *Checker) warn(a *lifecycle.Attempt, e *lifecycle.End) {
 	bits, _ := a.Slot.(int)
 	if c.host == nil || e.Failure != nil {
 		return
 	}
 	for _, u := range uncalled {
-		if bits&u.bit != 0 && (u.bit < hooksUncalled || a.Worker.Mode != events.Persistent) { // which a module is not checked in
-			c.host.Log(Line{
+		// The check itself does not use the mode persistent.
+		if bits&u.bit != 0 && (u.bit < hooksUncalled || a.Worker.Mode != events.Persistent) {
+			c.host.Log(events.LogLine{
 				Time: time.Now(), Owner: a.Worker.Owner, Worker: a.Worker.Name, Version: a.Worker.Version, Level: "warn",
 				Text: fmt.Sprintf("nothing calls %s(), which the default export has: %s", u.name, u.advice),
 			})
@@ -95,7 +99,7 @@ func (c *Checker) warn(a *events.Attempt, e *events.End) {
 	}
 }
 
-func handlers(a *events.Attempt, e *events.End) ([]events.Kind, error) {
+func handlers(a *lifecycle.Attempt, e *lifecycle.End) ([]events.Kind, error) {
 	if e.Failure != nil {
 		return nil, e.Failure
 	}
@@ -114,7 +118,7 @@ func handlers(a *events.Attempt, e *events.End) ([]events.Kind, error) {
 }
 
 // Next and Report make a Checker the Source of its pool.
-func (c *Checker) Next(_, free int) []*events.Attempt {
+func (c *Checker) Next(_, free int) []*lifecycle.Attempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := min(free, len(c.next))
@@ -124,7 +128,7 @@ func (c *Checker) Next(_, free int) []*events.Attempt {
 }
 
 // Report ends the checks that are over.
-func (c *Checker) Report(_ int, reports []events.Report) {
+func (c *Checker) Report(_ int, reports []lifecycle.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range reports {

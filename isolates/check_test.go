@@ -20,13 +20,13 @@ type lines struct {
 	text []string
 }
 
-func (l *lines) Log(line Line) {
+func (l *lines) Log(line events.LogLine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = append(l.text, line.Level+" "+line.Owner+"/"+line.Worker+" "+line.Text)
 }
 
-// Functions that other runtimes call as handlers, and nothing here, are told to who deploys.
+// A deployer gets a warning about functions that other runtimes call as handlers and that nothing calls here.
 func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 	h := &lines{}
 	c, err := OpenChecker(h, nil, nil)
@@ -57,7 +57,7 @@ func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, h.text, code)
 	}
-	// What is none of ours may be anything; and workers that run are not asked for it.
+	// Unknown properties may be anything. Workers that run are not asked for them.
 	odd := `export default new Proxy({ task() { return "ok" } }, { get(o, name) { if (name in o || ["fetch", "scheduled"].includes(name)) return o[name]; throw new Error(name) } })`
 	kinds, err = check(odd, events.Pinned)
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 	}
 }
 
-// A module that is checked reaches what it would reach in the fleet, and the error for what it does not names the setting.
+// A checked module reaches the same addresses as in the fleet. The error for other addresses names the setting.
 func TestCheckReachesWhatTheFleetAllows(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("config")) }))
 	t.Cleanup(s.Close)

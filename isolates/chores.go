@@ -8,27 +8,28 @@ import (
 )
 
 const (
-	// choreQuantum is the CPU time that an owner gets in each round of a thread for what its runs and contexts are to be told. It is as much as
-	// dispatch gives to new events at once.
+	// choreQuantum is the CPU time that an owner gets for its chores in each round of a thread. Dispatch gives as much
+	// to new events at once.
 	choreQuantum = 500 * time.Microsecond
-	// choreRound is after what CPU time a round is broken off for new events. The next one goes on with the owner after the last.
+	// choreRound is the CPU time after which a round is interrupted for new events. The next round continues with the
+	// next owner.
 	choreRound = 2 * time.Millisecond
-	// keptChores is how long the list of an owner with no chores left may be to be used again.
+	// keptChores is the longest list that an owner without chores keeps for reuse.
 	keptChores = 64
 )
 
-// chore is something that a run, or a persistent context, is to be told: a timer that is due, an answer that came.
+// chore is a call into a run or a persistent context that waits: a timer that is due, or an answer that came.
 type chore struct {
 	run   *run
-	timer float64       // of JavaScript, that is due: where do is nil
-	do    func(*thread) // says it
+	timer float64       // the JavaScript timer that is due, if do is nil
+	do    func(*thread) // makes the call
 }
 
-// tenant is an owner that has chores on a thread, or had some and is in debt.
+// tenant is an owner that has chores on a thread, or that had some and is in debt.
 type tenant struct {
 	owner  string
 	list   []chore
-	first  int // of list that is not done yet
+	first  int // index in list of the first chore that is not done yet
 	credit time.Duration
 }
 
@@ -46,13 +47,13 @@ func (o *tenant) pop() chore {
 	return c
 }
 
-// chores are what waits on a thread to be told, by owner: deficit round robin in CPU time, as in dispatch. So nobody's timers are in the way of
-// another's answers, however many are due. It is the thread's alone.
+// chores are the waiting calls of a thread, by owner. They are served by deficit round robin in CPU time, as in
+// dispatch. So the timers of one owner do not delay the answers of another, however many are due. Owner thread only.
 type chores struct {
 	of   map[string]*tenant
 	ring []*tenant
-	at   int     // whose turn it is
-	idle *tenant // to be used again
+	at   int     // index in ring of the owner to serve next
+	idle *tenant // kept for reuse
 }
 
 func (c *chores) add(x chore) {
@@ -72,12 +73,12 @@ func (c *chores) add(x chore) {
 	o.list = append(o.list, x)
 }
 
-// wait reports whether there are any.
+// wait reports whether there are chores.
 func (c *chores) wait() bool {
 	return slices.ContainsFunc(c.ring, func(o *tenant) bool { return o.n() > 0 })
 }
 
-// forget lets go of the owner at index i of the ring.
+// forget removes the owner at index i of the ring.
 func (c *chores) forget(i int) {
 	o := c.ring[i]
 	delete(c.of, o.owner)
@@ -85,7 +86,8 @@ func (c *chores) forget(i int) {
 	c.idle = o
 }
 
-// forward ends the debts as far as somebody with chores has none any more: there is nothing else to do. It is false when nobody has any.
+// forward reduces all debts until an owner with chores has none. It is called when there is nothing else to do. It
+// returns false when no owner has chores.
 func (c *chores) forward() bool {
 	least := time.Duration(1)
 	for i := 0; i < len(c.ring); {
@@ -105,7 +107,7 @@ func (c *chores) forward() bool {
 	return len(c.ring) > 0
 }
 
-// doChores is a round: each owner that has chores and is not in debt does some. It is false when none was done.
+// doChores does one round: some chores of each owner that is not in debt. It returns false when it did none.
 func (t *thread) doChores() bool {
 	c, began, did := &t.chores, t.turned, false
 	for n := len(c.ring); n > 0 && (t.turned-began < choreRound || guard.TimerBudget.Off()); n-- {
@@ -130,7 +132,7 @@ func (t *thread) doChores() bool {
 }
 
 func (t *thread) do(c chore) {
-	if c.hold() {
+	if c.postpone() {
 		return
 	}
 	r := c.run
@@ -139,14 +141,14 @@ func (t *thread) do(c chore) {
 		return
 	}
 	if r.timers[c.timer] == nil {
-		return // it was cleared, or the run is over
+		return // the timer was cleared, or the run is over
 	}
 	delete(r.timers, c.timer)
 	t.call.Reset(opTimers).Numbers(c.timer)
 	t.turn(r, t.call.Bytes(), nil)
 }
 
-// postTo hands the thread something to tell a run, from any goroutine. What else runs on the thread has its turn before.
+// postTo gives the thread a chore of a run. Chores of other owners may come first. Any goroutine may call it.
 func (t *thread) postTo(r *run, f func(*thread)) { t.put(chore{run: r, do: f}) }
 
 func (t *thread) put(c chore) {

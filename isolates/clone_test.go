@@ -9,7 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Clones that do not end or do not fit end their event, and no more than it.
+// Clones that do not end or do not fit end their event, and nothing else.
 func TestHostileClones(t *testing.T) {
 	for name, code := range map[string]string{
 		"the copy does not fit": `const list = new Array(3e6).fill(1.5); keep.push(list); for (;;) keep.push(structuredClone(list))`,
@@ -36,7 +36,8 @@ func TestHostileClones(t *testing.T) {
 	}
 }
 
-// BenchmarkStructuredClone is the time of one call, in JavaScript; its own figure has the event around it too.
+// BenchmarkStructuredClone measures the time of one call, in JavaScript. The benchmark's own figure includes the event
+// around it.
 func BenchmarkStructuredClone(b *testing.B) {
 	for _, bm := range []struct{ name, value string }{
 		{"small", `({ id: 7, name: "Ada", tags: ["a", "b"], nested: { ok: true, n: null } })`},

@@ -10,15 +10,15 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// codeCache keeps what V8 compiled of workers' modules, with the version, for all threads: the second context of a
-// version, on whatever thread, starts from bytecode instead of text. It lives and dies with the process: bytecode
-// is never read from outside of it (docs/adr/0007).
+// codeCache keeps the code that V8 compiled from workers' modules, by version, for all threads. The second context of a
+// version, on any thread, starts from bytecode instead of text. The cache lives and ends with the process: bytecode is
+// never read from outside the process (docs/development/adr/0007).
 type codeCache struct {
 	limit int // bytes; 0 = nothing is kept
 
 	mu    sync.Mutex
 	byKey map[release]*list.Element
-	used  list.List // of *cachedCode, the one used last first
+	used  list.List // of *cachedCode, most recently used first
 	bytes int
 
 	hits, made, rejected atomic.Uint64
@@ -26,22 +26,23 @@ type codeCache struct {
 
 type cachedCode struct {
 	key  release
-	text string // of which it was made: V8 itself compares nothing but the length
+	text string // the source text: V8 itself compares only its length
 	data []byte
 }
 
-// size is what an entry is charged for. The text may be held by nothing else any more.
+// size is what an entry is charged for. It includes the text, because the entry may be the only one that still holds
+// it.
 func (c *cachedCode) size() int { return len(c.text) + len(c.data) }
 
 func newCodeCache(limit int) *codeCache {
 	return &codeCache{limit: limit, byKey: map[release]*list.Element{}}
 }
 
-// CodeStats says what is kept of compiled workers.
+// CodeStats reports on the code cache.
 type CodeStats struct {
-	Versions int    `json:"versions"` // of which something is kept
-	Bytes    int    `json:"bytes"`    // it takes
-	Made     uint64 `json:"made"`     // since the start
+	Versions int    `json:"versions"` // versions with code in the cache
+	Bytes    int    `json:"bytes"`    // size of the cache
+	Made     uint64 `json:"made"`     // entries made since the start
 	Hits     uint64 `json:"hits"`     // contexts that started from it
 	Rejected uint64 `json:"rejected"` // times that V8 did not accept it
 }
@@ -60,7 +61,7 @@ func (c *CodeStats) add(o CodeStats) {
 	c.Rejected += o.Rejected
 }
 
-// get returns the code of w, nil if there is none. The bytes never change.
+// get returns the code of w, or nil if there is none. The bytes never change.
 func (c *codeCache) get(w *events.Worker) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,8 +79,8 @@ func (c *codeCache) get(w *events.Worker) []byte {
 	return code.data
 }
 
-// leastCode is how long a module is whose code is worth keeping, in bytes. Compiling 1 KB takes no longer than reading what
-// was compiled, and V8's writer of code leaves tables of 86 KB behind in the isolate.
+// leastCode is the shortest module, in bytes, whose code is worth keeping. Compiling 1 KB takes no longer than reading
+// compiled code, and V8's serializer of code leaves tables of 86 KB in the isolate.
 const leastCode = 8 << 10
 
 // wants reports whether code of w would be kept.
@@ -87,7 +88,7 @@ func (c *codeCache) wants(w *events.Worker) bool {
 	if len(w.Code) < leastCode {
 		return false
 	}
-	// One worker must not drive out all others. Bytecode is about as large as its text.
+	// One worker must not evict all others. Bytecode is about as large as its text.
 	if len(w.Code) > c.limit/8 {
 		return false
 	}
@@ -96,7 +97,7 @@ func (c *codeCache) wants(w *events.Worker) bool {
 	return c.byKey[releaseOf(w)] == nil
 }
 
-// put keeps data for w. What was used the longest ago goes when there is too much.
+// put keeps data for w. It removes the least recently used entries when the cache exceeds its limit.
 func (c *codeCache) put(w *events.Worker, data []byte) {
 	code := &cachedCode{key: releaseOf(w), text: w.Code, data: data}
 	if data == nil || code.size() > c.limit/4 {
@@ -115,7 +116,7 @@ func (c *codeCache) put(w *events.Worker, data []byte) {
 	}
 }
 
-// clear drops all of it.
+// clear removes all entries.
 func (c *codeCache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +125,7 @@ func (c *codeCache) clear() {
 	c.bytes = 0
 }
 
-// reject drops the code of w, which V8 did not accept.
+// reject removes the code of w, which V8 did not accept.
 func (c *codeCache) reject(w *events.Worker) {
 	c.rejected.Add(1)
 	c.mu.Lock()
@@ -134,50 +135,51 @@ func (c *codeCache) reject(w *events.Worker) {
 	}
 }
 
-// remove drops an entry. The lock is held.
+// remove removes an entry. The caller holds the lock.
 func (c *codeCache) remove(e *list.Element) {
 	code := c.used.Remove(e).(*cachedCode)
 	delete(c.byKey, code.key)
 	c.bytes -= code.size()
 }
 
-// keepAfter is after how many events of a context its code is kept. V8 compiles functions when they first run: before
-// the first event there are only those that the module's own evaluation needs. After 5 or 20 events there are more
-// of them, but reading them all costs what compiling the few saves (measured with 1, 50 and 500 KB of code).
+// keepAfter is the number of events of a context after which its code is kept. V8 compiles functions when they first
+// run. Before the first event only the functions exist that the module's own evaluation needs. After 5 or 20 events
+// there are more, but reading them all costs as much as compiling the few saves (measured with 1, 50 and 500 KB of
+// code).
 const keepAfter = 1
 
-// compile evaluates the module of a guest.
-func (t *thread) compile(g *guest) (v8x.ModuleState, v8x.Result) {
-	code := t.pool.code.get(g.worker)
-	state, result := g.ctx.Module(v8x.Source{Name: g.worker.File, Text: g.worker.Code, Cache: code})
-	if g.ctx.CacheRejected() {
-		t.pool.code.reject(g.worker)
+// compile compiles and evaluates the module of a context.
+func (t *thread) compile(jc *jsContext) (v8x.ModuleState, v8x.Result) {
+	code := t.pool.code.get(jc.worker)
+	state, result := jc.v8.Module(v8x.Source{Name: jc.worker.File, Text: jc.worker.Code, Cache: code})
+	if jc.v8.CacheRejected() {
+		t.pool.code.reject(jc.worker)
 	}
 	return state, result
 }
 
-// used notes a guest whose code is to be kept, when its run has ended well.
-func (t *thread) used(g *guest) {
-	if g.uses == keepAfter && t.pool.code.wants(g.worker) {
-		t.unkept = append(t.unkept, g)
+// used records a context whose code is to be kept, after a run that ended without failure.
+func (t *thread) used(jc *jsContext) {
+	if jc.uses == keepAfter && t.pool.code.wants(jc.worker) {
+		t.unkept = append(t.unkept, jc)
 	}
 }
 
-// keepCode keeps the code of one guest. It takes milliseconds with a large module: nothing that was to be reported waits
-// for it.
+// keepCode keeps the code of one context. That takes milliseconds for a large module, so it runs after reports were
+// passed on.
 func (t *thread) keepCode() {
 	for len(t.unkept) > 0 {
-		g := t.unkept[0]
+		jc := t.unkept[0]
 		t.unkept = t.unkept[1:]
-		if g.isolate.away {
-			t.unkept = append(t.unkept, g)
+		if jc.isolate.away {
+			t.unkept = append(t.unkept, jc)
 			return
 		}
-		// It may be gone by now, or another thread may have been faster.
-		if g.closed || !slices.Contains(t.isolates[g.isolate.owner], g.isolate) || !t.pool.code.wants(g.worker) {
+		// The context may be gone, or another thread may have been faster.
+		if jc.closed || !slices.Contains(t.isolates[jc.isolate.owner], jc.isolate) || !t.pool.code.wants(jc.worker) {
 			continue
 		}
-		t.pool.code.put(g.worker, g.ctx.CodeCache())
+		t.pool.code.put(jc.worker, jc.v8.CodeCache())
 		return
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// counting has functions that only an event compiles, and says where it throws.
+// counting has functions that are compiled only during an event, and reports where it throws.
 var counting = counts + long
 
-// long makes a module one whose code is kept.
+// long makes a module large enough for its code to be kept.
 var long = "//" + strings.Repeat("-", leastCode)
 
 const counts = `
@@ -62,7 +62,7 @@ func TestCodeIsKeptAcrossThreads(t *testing.T) {
 	w := owned("acme", `export default { task: () => new Promise((done) => setTimeout(done, 100)) }`+long)
 	b.run(w, task("{}"))
 	madeEventually(b, 1)
-	one, two := b.start(w, task("{}")), b.start(w, task("{}")) // each on a thread of its own
+	one, two := b.start(w, task("{}")), b.start(w, task("{}")) // each on its own thread
 	one.wait(t, one.ended)
 	two.wait(t, two.ended)
 	require.NotEqual(t, one.thread, two.thread)
@@ -70,7 +70,7 @@ func TestCodeIsKeptAcrossThreads(t *testing.T) {
 	require.EqualValues(t, 1, b.pool.Stats().Code.Made)
 }
 
-// madeEventually waits until the code of n versions is kept: that comes after the report of the event.
+// madeEventually waits until the code of n versions is kept. That happens after the report of the event.
 func madeEventually(b *bench, n uint64) {
 	require.Eventually(b.t, func() bool { return b.pool.Stats().Code.Made == n }, patience, time.Millisecond)
 }
@@ -99,7 +99,7 @@ func TestBadCodeIsRejected(t *testing.T) {
 			require.Nil(t, o.end.Failure)
 			require.EqualValues(t, before+1, b.pool.Stats().Code.Rejected)
 			other(b)
-			require.Equal(t, good, b.pool.code.get(w)) // made anew
+			require.Equal(t, good, b.pool.code.get(w)) // made again
 		})
 	}
 }
@@ -127,7 +127,7 @@ func TestKeptCodeIsBounded(t *testing.T) {
 		c.put(version(i), make([]byte, size/2))
 	}
 	require.Equal(t, 10*size, c.stats().Bytes)
-	require.NotNil(t, c.get(version(0))) // used again: 1 is the oldest now
+	require.NotNil(t, c.get(version(0))) // used again: 1 is now the oldest
 	c.put(version(10), make([]byte, size/2))
 	require.NotNil(t, c.get(version(0)))
 	require.Nil(t, c.get(version(1)))
@@ -135,7 +135,7 @@ func TestKeptCodeIsBounded(t *testing.T) {
 	require.Equal(t, 9, c.stats().Versions)
 	require.LessOrEqual(t, c.stats().Bytes, 10*size)
 
-	c.put(version(5), make([]byte, 3*size)) // too much for one
+	c.put(version(5), make([]byte, 3*size)) // too large for one entry
 	require.Len(t, c.get(version(5)), size/2)
 	large := owned("acme", strings.Repeat("x", 2*size))
 	require.False(t, c.wants(large))

@@ -11,8 +11,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// BenchmarkCold is the first event of a worker that the thread has no isolate for: a new isolate, a new context, the
-// module and the event; and closing the isolate before it. empty has next to no module: what it takes is the
+// BenchmarkCold measures the first event of a worker for which the thread has no isolate: a new isolate, a new context,
+// the module and the event, and closing the previous isolate. The case empty has almost no module: it measures the
 // isolate, the context and the runtime from the snapshot, and the event.
 func BenchmarkCold(b *testing.B) {
 	for _, size := range []struct {
@@ -25,11 +25,11 @@ func BenchmarkCold(b *testing.B) {
 		}{{"source", 0}, {"cache", 64 << 20}} {
 			b.Run(size.name+"/"+from.name, func(b *testing.B) {
 				bench := newBench(b, func(c *Config) { c.MaxIsolates, c.CodeCacheBytes = 1, from.bytes })
-				var owners [2]*events.Worker // one drives the other out
+				var owners [2]*events.Worker // each evicts the other
 				for i := range owners {
 					w := worker("w", size.code)
 					w.Owner = fmt.Sprint("owner", i)
-					// A cold start's CPU time depends on how the caches of the machine are.
+					// The CPU time of a cold start depends on the state of the machine's caches.
 					w.Limits = events.Limits{CPU: 1000}
 					owners[i] = w
 					bench.run(w, fetch("GET", "http://x/", ""))
@@ -42,17 +42,18 @@ func BenchmarkCold(b *testing.B) {
 	}
 }
 
-// BenchmarkColdLatency is how long the first event of an owner takes from Wake to its end: one at a time with pauses in
-// which spare isolates are made, and 20 owners at once. Its own figure, the time of an iteration, says little.
+// BenchmarkColdLatency measures the time of the first event of an owner, from Wake to its end: one at a time with
+// pauses in which prewarmed isolates are made, and 20 owners at once. The benchmark's own figure, the time of an
+// iteration, says little.
 func BenchmarkColdLatency(b *testing.B) {
 	code := bundleOf(1)
 	for _, burst := range []int{1, 20} {
 		for _, n := range []int{0, 2, 8} {
-			b.Run(fmt.Sprintf("owners=%d/spares=%d", burst, n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("owners=%d/prewarmed=%d", burst, n), func(b *testing.B) {
 				bench := newBench(b, func(c *Config) { c.SpareIsolates, c.MaxIsolates = n, 100 })
 				var times []time.Duration
 				for i := 0; b.Loop(); i++ {
-					require.Eventually(b, func() bool { return len(bench.pool.spares.ready) == n }, patience, time.Millisecond)
+					require.Eventually(b, func() bool { return len(bench.pool.prewarmed.ready) == n }, patience, time.Millisecond)
 					times = append(times, firstEvents(bench, code, i, burst)...)
 				}
 				slices.Sort(times)
@@ -64,7 +65,7 @@ func BenchmarkColdLatency(b *testing.B) {
 	}
 }
 
-// firstEvents runs an event each of as many new owners, and returns how long each took.
+// firstEvents runs one event for each of that many new owners, and returns how long each took.
 func firstEvents(b *bench, code string, round, owners int) []time.Duration {
 	began := time.Now()
 	var all []*outcome

@@ -7,28 +7,31 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/offload"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// costlyOut is from how many bytes of commands on it is measured what they take, which is the run's CPU time.
+// costlyOut is a number of bytes of commands. If a turn has more, the CPU time for carrying them out is measured and
+// charged to the run.
 const costlyOut = 4 << 10
 
-// obey carries out the commands that a turn of r left. In a persistent context they may be other runs'. Those that name a run
-// that is over are late and mean nothing.
+// obey carries out the commands of a turn of r. In a persistent context they may belong to other runs. Commands of a
+// run that is over are ignored.
 func (t *thread) obey(r *run, out []byte, now time.Time) {
 	if len(out) > costlyOut {
-		began := ownCPU()
-		defer func() { t.aside = ownCPU() - began }()
+		began := offload.CPU()
+		defer func() { t.aside = offload.CPU() - began }()
 	}
 	in := v8x.ReadCommands(out)
-	acting, g := r, r.guest
+	acting, jc := r, r.context
 	for n := 0; ; n++ {
 		op, ok := in.Next()
 		if !ok {
 			break
 		}
-		if r.over && (g.life == nil || g.closed) {
-			t.lastWords(r, op, &in, now)
+		if r.over && (jc.life == nil || jc.closed) {
+			t.obeyAfterEnd(r, op, &in, now)
 			continue
 		}
 		if n >= maxLoops {
@@ -39,15 +42,15 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 		case cmdReply, cmdBody, cmdPull, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed:
 			q := r
 			if id := uint64(in.Int()); id != 0 && id != r.id {
-				q = g.find(id)
+				q = jc.find(id)
 			}
 			if q != nil && !q.over {
 				t.obeyRun(q, op, &in, now)
 			}
 		case cmdActing:
-			acting = g.find(uint64(in.Int()))
+			acting = jc.find(uint64(in.Int()))
 		case cmdHookDone:
-			t.hookOver(g, int(in.Int()))
+			t.hookOver(jc, int(in.Int()))
 		default:
 			if acting != nil && !acting.over {
 				t.obeyWorld(acting, op, &in, now)
@@ -59,15 +62,15 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 	}
 }
 
-// lastWords is what is left of the turn in which a run ended: what it wants is nothing any more, but what it says is heard,
-// above all of the promises that it rejected and forgot, which V8 tells last.
-func (t *thread) lastWords(r *run, op int, in *v8x.Commands, now time.Time) {
+// obeyAfterEnd handles the rest of the turn in which a run ended. It passes on only output, above all unhandled
+// rejections, which V8 reports last.
+func (t *thread) obeyAfterEnd(r *run, op int, in *v8x.Commands, now time.Time) {
 	if op == cmdLog || op == cmdUncaught {
 		t.obeyWorld(r, op, in, now)
 	}
 }
 
-// obeyRun carries out what ends the run or tells of its end.
+// obeyRun carries out commands about the reply and the end of the run.
 func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
 	case cmdReply:
@@ -112,13 +115,14 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	}
 }
 
-// maxText is how much is read of a line of output, or of what is told of a failure. A failure keeps less, and a line is shorter.
+// maxText is how many bytes of a line of output, or of a failure, are read. A failure keeps less, and a line is
+// shorter.
 const maxText = 64 << 10
 
-// readReply reads the head and the body of a response. bad says what is too much about its headers.
+// readReply reads the head and the body of a response. bad is not nil if its headers are too many or too long.
 func (t *thread) readReply(in *v8x.Commands) (reply *events.Reply, bad *events.Failure) {
 	reply = &events.Reply{Status: int(in.Int())}
-	if n := in.Size(); n > 4*maxHeaderBytes { // with the lengths of names and values
+	if n := in.Size(); n > 4*maxHeaderBytes { // n includes the lengths of names and values
 		in.Skip()
 		bad = events.Fail(events.ReasonException, "the headers of the response have some %d bytes: at most %d", n, maxHeaderBytes)
 	} else {
@@ -131,7 +135,7 @@ func (t *thread) readReply(in *v8x.Commands) (reply *events.Reply, bad *events.F
 	return reply, bad
 }
 
-// readBody reads the body of a response. One that no message has room for is not kept.
+// readBody reads the body of a response. A body that fits in no message is not kept.
 func (t *thread) readBody(in *v8x.Commands, reply *events.Reply) {
 	body := in.View()
 	if most := t.pool.cfg.MaxReply; most > 0 && len(body) > most {
@@ -141,27 +145,27 @@ func (t *thread) readBody(in *v8x.Commands, reply *events.Reply) {
 	reply.Body = slices.Clone(body)
 }
 
-// reply reports the response, together with the end when waitUntil has nothing left.
+// reply reports the response. If waitUntil has nothing left, the same report has the end.
 func (t *thread) reply(r *run, reply *events.Reply, drained bool, now time.Time) {
 	if r.replied {
 		return
 	}
 	r.replied = true
 	reply.Duration = now.Sub(r.start)
-	t.reports = append(t.reports, events.Report{Attempt: r.attempt, Reply: reply})
+	t.reports = append(t.reports, lifecycle.Report{Attempt: r.attempt, Reply: reply})
 	if r.drained = drained; drained {
 		i := len(t.reports) - 1
-		t.end(r, events.End{})
-		t.reports[i].End = t.reports[i+1].End // one report of both
+		t.end(r, lifecycle.End{})
+		t.reports[i].End = t.reports[i+1].End // one report for both
 		t.reports = t.reports[:i+1]
 	}
 }
 
-// obeyWorld carries out what the run wants of the world.
+// obeyWorld carries out commands that have effects outside the run.
 func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
 	case cmdHandlers:
-		r.guest.handlers = int(in.Int())
+		r.context.handlers = int(in.Int())
 	case cmdLog:
 		level := levels[min(max(in.Int(), 0), int64(len(levels)-1))]
 		t.log(r, level, in.Clip(maxText), "")
@@ -172,7 +176,7 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 		t.setTimer(r, in.Number(), in.Number(), now)
 	case cmdClear:
 		id := in.Number()
-		t.alarms.clear(r.timers[id])
+		t.timers.clear(r.timers[id])
 		delete(r.timers, id)
 	case cmdFetch:
 		t.fetch(r, in)
@@ -201,11 +205,11 @@ func (t *thread) setTimer(r *run, id, delayMs float64, now time.Time) {
 		return
 	}
 	if r.timers == nil {
-		r.timers = map[float64]*alarm{}
+		r.timers = map[float64]*timer{}
 	}
-	// Past the run's own end every delay is the same.
+	// After the run's own end every delay is equivalent.
 	delay := time.Duration(min(max(delayMs, 0), 24*3600*1000) * float64(time.Millisecond))
-	r.timers[id] = t.alarms.set(now.Add(delay), r, id)
+	r.timers[id] = t.timers.set(now.Add(delay), r, id)
 }
 
 // withoutRuntime removes the runtime's own frames from a stack.

@@ -6,59 +6,61 @@ import (
 	"time"
 )
 
-// Config of a Pool. Take DefaultConfig and change what differs.
+// Config configures a Pool. Take DefaultConfig and change the fields that differ.
 type Config struct {
-	// Threads is how many pinned threads there are.
+	// Threads is the number of pinned threads.
 	Threads int
-	// Background is how many there are beside those, of a lower priority: threads Threads to Threads+Background-1. Their Source gives them
-	// events of owners that take more than their share.
+	// Background is the number of additional threads of a lower priority: threads Threads to Threads+Background-1.
+	// Their Source gives them events of owners that take more than their share.
 	Background int
-	// Slots is how many events one thread may have in progress, most of them waiting for I/O.
+	// Slots is the number of events that one thread may have in progress. Most of them wait for I/O.
 	Slots int
-	// MaxIsolates is how many isolates the process may have, shared evenly by its threads; those of Background have an eighth.
+	// MaxIsolates is the number of isolates that the process may have. Its threads share them evenly, except that the
+	// background threads have an eighth.
 	MaxIsolates int
-	// HeapMB is what the heaps and ArrayBuffers of all isolates may take together. Zero means as much as V8 can hold with so
+	// HeapMB bounds the heaps and ArrayBuffers of all isolates together. Zero means as much as V8 can hold with that
 	// many threads.
 	HeapMB int
-	// OwnerMaxIsolates and OwnerHeapMB are the most that one owner may have of both. Zero means half.
+	// OwnerMaxIsolates and OwnerHeapMB bound MaxIsolates and HeapMB for one owner. Zero means half.
 	OwnerMaxIsolates int
 	OwnerHeapMB      int
-	// ContextsPerIsolate is how many contexts of one owner share an isolate at most. Fewer do when they are not small (crowdBytes).
+	// ContextsPerIsolate is the largest number of contexts of one owner that share an isolate. Fewer do when they are
+	// not small (crowdBytes).
 	ContextsPerIsolate int
-	// ContextMaxReuses is after how many events it is looked whether a context is to be made anew, so that what a guest
-	// keeps cannot grow for ever: it is when its isolate takes more than ContextKeepMB (docs/adr/0010).
+	// ContextMaxReuses is the number of events after which a context is checked. It is recreated if its isolate takes
+	// more than ContextKeepMB. So a worker's data cannot grow forever (docs/development/adr/0010).
 	ContextMaxReuses int
-	ContextKeepMB    int // 0 = it is in any case
-	// SpareIsolates is how many isolates the process keeps ready for workers that have none, so that their first event
-	// does not wait for one; they are part of MaxIsolates, at most a quarter. 0 = none.
+	ContextKeepMB    int // 0 = the context is always recreated
+	// SpareIsolates is the number of prewarmed isolates. They are ready for workers that have none, so that the first
+	// event does not wait. They are part of MaxIsolates, at most a quarter. 0 = none.
 	SpareIsolates int
-	// CodeCacheBytes is how much memory the process may use for what V8 has compiled of workers, kept so that later
-	// contexts need not compile it again; 0 = none.
+	// CodeCacheBytes is how much memory the process may use for compiled code of workers. It is kept so that later
+	// contexts need not compile it again. 0 = none.
 	CodeCacheBytes int
-	// AllowAddresses are networks that fetch() may reach although they are private, link-local or loopback.
+	// AllowAddresses are networks that fetch() may reach even if they are private, link-local or loopback.
 	AllowAddresses []netip.Prefix
-	// AllowHosts are host names that fetch() may connect to whatever they resolve to.
+	// AllowHosts are host names that fetch() may connect to, whatever addresses they resolve to.
 	AllowHosts []string
-	// MaxReply is how many bytes the body of a reply may have: a longer one is not kept (events.Reply.Dropped). 0 = any number.
+	// MaxReply is the largest number of bytes in the body of a reply. A longer body is not kept (events.Reply.Dropped).
+	// 0 = no bound.
 	MaxReply int
-	// Held is called when what Go holds for events has changed by much, with how many bytes that is now. From any goroutine. nil = nobody
-	// wants to know.
+	// Held is called when the number of bytes that Go holds for events has changed by much. bytes is the number now. It
+	// is called from any goroutine. nil = no calls.
 	Held func(bytes int64)
-	// MaxParked is how many threads V8 may lose by fatal errors before Healthy says no.
+	// MaxParked is how many threads V8 may lose by fatal errors before Healthy returns an error.
 	MaxParked int
 }
 
 // Bounds that are not worth a setting.
 const (
-	maxTimers       = 10_000   // pending timers per event
-	maxResponseBody = 64 << 20 // of one subrequest, bytes
-	maxConcurrent   = 6        // subrequests of one event under way at once
-	loadCPU         = time.Second
-	loadWall        = 10 * time.Second // of a module's evaluation, top-level await included
-	maxLoops        = 200_000          // commands of one turn
+	maxTimers     = 10_000 // pending timers per event
+	maxConcurrent = 6      // subrequests of one event under way at once
+	loadCPU       = time.Second
+	loadWall      = 10 * time.Second // of a module's evaluation, top-level await included
+	maxLoops      = 200_000          // commands of one turn
 )
 
-// DefaultConfig is what a process has that was told nothing.
+// DefaultConfig is the configuration of a process without settings.
 func DefaultConfig(threads int) Config {
 	return Config{
 		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 64, ContextMaxReuses: 1000, ContextKeepMB: 32, MaxParked: 4,
@@ -66,7 +68,7 @@ func DefaultConfig(threads int) Config {
 	}
 }
 
-// OrDefault fills the fields that are zero and have a default that depends on others.
+// OrDefault fills the fields that are zero and whose default depends on other fields.
 func (c Config) OrDefault() Config {
 	if c.HeapMB == 0 {
 		c.HeapMB = mostHeapMB(c.Threads + c.Background)
@@ -80,7 +82,7 @@ func (c Config) OrDefault() Config {
 	return c
 }
 
-// Validate returns an error that names the field that is wrong, its value and what is allowed.
+// Validate returns an error that names the wrong field, its value and the allowed values.
 func (c Config) Validate() error {
 	c = c.OrDefault()
 	for _, f := range []struct {

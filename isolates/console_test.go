@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What console.log writes of a value, which is what Node does for most.
+// console.log writes for most values the same text as Node.
 func TestConsoleText(t *testing.T) {
 	cases := []struct{ code, text string }{
 		{`1, -0, NaN, 10n, "s", Symbol("y"), undefined, null, true`, "1 -0 NaN 10n s Symbol(y) undefined null true"},
@@ -52,7 +52,7 @@ func TestConsoleText(t *testing.T) {
 	require.Nil(t, o.end.Failure, "%v", b.lines())
 	lines := b.lines()
 	for i, c := range cases {
-		if strings.HasSuffix(c.text, "...]") { // only how it begins
+		if strings.HasSuffix(c.text, "...]") { // compare only the beginning
 			continue
 		}
 		require.Equal(t, c.text, lines[i], c.code)
@@ -73,7 +73,7 @@ func TestConsoleListsInColumns(t *testing.T) {
 	require.True(t, strings.HasSuffix(lines[3], "  1, 1, 1, 1,\n  ... 2 more items\n]"), lines[3])
 }
 
-// However much there is, a table has 100 rows, and is drawn at once.
+// A table has at most 100 rows, and is drawn at once, however much data there is.
 func TestConsoleTablesAreBounded(t *testing.T) {
 	b := newBench(t)
 	b.task(`export default { task() {
@@ -92,7 +92,7 @@ func TestConsoleTablesAreBounded(t *testing.T) {
 	}
 }
 
-// What the methods of the console write, in the order in which they do.
+// The methods of the console write these lines, in this order.
 func TestConsoleMethods(t *testing.T) {
 	b := newBench(t)
 	b.task(`export default { task() {
@@ -124,7 +124,7 @@ func TestConsoleMethods(t *testing.T) {
 	}, lines[20:])
 }
 
-// Groups, counts and timers of an event are not another's, in any mode.
+// Groups, counts and timers of an event do not affect another event, in any mode.
 func TestConsoleStateIsAnEvents(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `console.group("module"); export default { async fetch() {

@@ -12,7 +12,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// storages is a worker whose events set values that follow code, in every way there is, and look for those of others.
+// storages is a worker whose events set values that follow code, in every possible way, and look for values of other
+// events.
 const storages = `
 	const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 	const als = new AsyncLocalStorage(), entered = new AsyncLocalStorage(), variable = new AsyncContext.Variable();
@@ -47,7 +48,7 @@ const storages = `
 		return found;
 	} }`
 
-// What code sets for itself follows it, and is never seen by another event.
+// A value that code sets follows that code, and no other event ever sees it.
 func TestValuesOfOneEventAreNotAnothers(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		var all []*outcome
@@ -72,7 +73,7 @@ func TestValuesOfOneEventAreNotAnothers(t *testing.T) {
 	})
 }
 
-// A value that is left set when an event's code ends is gone in the next event, whether the event failed or not.
+// A value that is still set when an event's code ends is gone in the next event, whether the event failed or not.
 func TestValuesEndWithTheirTurn(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `const als = new AsyncLocalStorage(); export default { fetch(r) {
@@ -94,7 +95,7 @@ func TestValuesEndWithTheirTurn(t *testing.T) {
 	})
 }
 
-// Marks and measures are an event's own; those of the module are everybody's.
+// Marks and measures belong to an event. Those of the module are visible to all events.
 func TestMarksAreAnEvents(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `performance.mark("module");
@@ -116,8 +117,8 @@ func TestMarksAreAnEvents(t *testing.T) {
 	})
 }
 
-// An observer, whoever made it, sees the entries of the event that called observe(), and those of no other; one that the module
-// observes with sees the module's.
+// An observer sees the entries of the event that called observe(), and those of no other event, whichever code made the
+// observer. An observer of the module sees the module's entries.
 func TestObserversAreAnEvents(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `const seen = [], ofModule = [];
@@ -150,7 +151,7 @@ func TestObserversAreAnEvents(t *testing.T) {
 	})
 }
 
-// What deploy puts into bundles for node:async_hooks works in a worker.
+// The code that deploy puts into bundles for node:async_hooks works in a worker.
 func TestAsyncHooksModule(t *testing.T) {
 	text, err := os.ReadFile("../deploy/builtin/async_hooks.js")
 	require.NoError(t, err)

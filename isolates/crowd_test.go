@@ -13,7 +13,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// turnsOf runs an event of each of n workers of one owner, in turn, and returns how many found a warm context.
+// turnsOf runs an event of each of n workers of one owner, one after the other, and returns how many found a warm
+// context.
 func turnsOf(b *bench, n int, code string) (warm int) {
 	b.t.Helper()
 	for i := range n {
@@ -28,7 +29,7 @@ func turnsOf(b *bench, n int, code string) (warm int) {
 	return warm
 }
 
-// Workers of one owner in turn stay warm, however many they are, and whatever their modules hold.
+// Workers of one owner that take turns stay warm, however many they are, and whatever their modules hold.
 func TestWorkersInTurnAreWarm(t *testing.T) {
 	for _, mode := range []events.Mode{events.Pinned, events.Shared} {
 		for name, code := range map[string]string{
@@ -53,7 +54,8 @@ func TestWorkersInTurnAreWarm(t *testing.T) {
 	}
 }
 
-// holds is a module that keeps so many MB in its state; an event for /N holds N more while it waits for the gate, /keep/N ever after.
+// holds is a module that keeps mb MB in its state. An event for /N holds N more while it waits for the gate, and an
+// event for /keep/N keeps N more forever.
 func holds(mb int) string {
 	return fmt.Sprintf(`const fill = (mb) => Array.from({ length: mb * 8 }, (_, i) => new Array(16384).fill(i + 0.5));
 		const kept = fill(%d);
@@ -77,7 +79,7 @@ func asked(format string, args ...any) *events.Event {
 	return fetch("GET", "http://x"+fmt.Sprintf(format, args...), "")
 }
 
-// A small worker is never ended for the memory of its neighbours: at its first call, while they hold 115 of 128 MB,
+// A small worker is never ended because of its neighbours' memory. Here, at its first call, they hold 115 of 128 MB.
 func TestFirstCallBesideLargeNeighbours(t *testing.T) {
 	b := newBench(t)
 	for i := range 7 {
@@ -93,7 +95,7 @@ func TestFirstCallBesideLargeNeighbours(t *testing.T) {
 	require.Empty(t, b.pool.Stats().Kills)
 }
 
-// when they grew since it began to be warm,
+// The same, when they grew after it became warm.
 func TestWarmCallBesideNeighboursThatGrew(t *testing.T) {
 	b := newBench(t)
 	small, large := patient("small", 0), patient("large", 0)
@@ -112,7 +114,7 @@ func TestWarmCallBesideNeighboursThatGrew(t *testing.T) {
 	require.Equal(t, 2, b.pool.Stats().Cached)
 }
 
-// and when they grow while it waits. Then it may have to run again; so may they.
+// The same, when they grow while it waits. Then it may have to run again, and so may they.
 func TestRunBesideNeighboursThatGrow(t *testing.T) {
 	b := newBench(t, loopback)
 	port, reached, open := gate(t)
@@ -127,7 +129,7 @@ func TestRunBesideNeighboursThatGrow(t *testing.T) {
 	close(open)
 	waits.wait(t, waits.ended)
 	require.Nil(t, waits.end.Failure)
-	if waits.end.Interrupted { // as dispatch does after two of these
+	if waits.end.Interrupted { // dispatch does this after two of these
 		b.own = true
 		o := b.run(small, asked("/own/60"))
 		require.Nil(t, o.end.Failure)
@@ -138,7 +140,7 @@ func TestRunBesideNeighboursThatGrow(t *testing.T) {
 	require.Nil(t, holding.end.Failure)
 }
 
-// Who takes too much by itself is ended as ever, with whatever is beside it.
+// A run that takes too much memory itself is ended as always, whatever is beside it.
 func TestLargeRunBesideSmallNeighbours(t *testing.T) {
 	b := newBench(t)
 	turnsOf(b, 20, `export default { fetch: () => new Response("ok") }`)
@@ -148,7 +150,7 @@ func TestLargeRunBesideSmallNeighbours(t *testing.T) {
 	require.EqualValues(t, 1, b.pool.Stats().Kills["memory"])
 }
 
-// The garbage of neighbours is collected before a run, at the cost of the owner and not of the run.
+// The garbage of neighbours is collected before a run. The owner pays for that, not the run.
 func TestGarbageOfNeighboursIsCollectedBefore(t *testing.T) {
 	b := newBench(t)
 	tidy, messy := patient("tidy", 0), patient("messy", 0)
@@ -165,10 +167,11 @@ func TestGarbageOfNeighboursIsCollectedBefore(t *testing.T) {
 	require.Positive(t, b.charged["acme"])
 }
 
-// An owner of many workers makes room for them among its own isolates, not among those of others.
+// An owner of many workers makes room for them among its own isolates, not among those of other owners.
 func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 	small := `export default { fetch: () => new Response("ok") }`
-	for mode, code := range map[events.Mode]string{events.Pinned: holds(17), events.Shared: small} { // of the large ones each has an isolate
+	// Each large context has its own isolate.
+	for mode, code := range map[events.Mode]string{events.Pinned: holds(17), events.Shared: small} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBench(t, func(c *Config) {
 				c.MaxIsolates, c.OwnerMaxIsolates, c.ContextsPerIsolate, c.SpareIsolates = 12, 12, 2, 0
@@ -195,7 +198,7 @@ func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 	}
 }
 
-// Versions that have had no event for a while make place for the next one.
+// Contexts of versions that have had no event for a while make room for the next one.
 func TestOutdatedContextsGo(t *testing.T) {
 	b := newBench(t)
 	deploy := func(n int) {
@@ -210,8 +213,8 @@ func TestOutdatedContextsGo(t *testing.T) {
 	aged := make(chan struct{})
 	b.pool.threads[0].Load().post(func(t *thread) {
 		for _, iso := range t.isolates["acme"] {
-			for _, g := range iso.guests {
-				g.used = g.used.Add(-outdated)
+			for _, jc := range iso.contexts {
+				jc.used = jc.used.Add(-outdated)
 			}
 		}
 		close(aged)
@@ -222,7 +225,7 @@ func TestOutdatedContextsGo(t *testing.T) {
 	require.Equal(t, 1, b.pool.Stats().Contexts)
 }
 
-// gate is a server that says what has reached it and answers when it is opened, or never where the path says hold.
+// gate is a server that reports each request and answers when it is opened. It never answers a path that says hold.
 func gate(t *testing.T) (port int, reached chan string, open chan struct{}) {
 	reached, open = make(chan string, 10), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -237,7 +240,7 @@ func gate(t *testing.T) (port int, reached chan string, open chan struct{}) {
 	return server.Listener.Addr().(*net.TCPAddr).Port, reached, open
 }
 
-// An owner at its share does not wait for a large run that waits.
+// An owner at its share does not wait for its large run that waits.
 func TestOwnerAtItsShareGoesOn(t *testing.T) {
 	b := newBench(t, loopback, func(c *Config) { c.OwnerMaxIsolates = 1 })
 	port, reached, _ := gate(t)
@@ -252,7 +255,7 @@ func TestOwnerAtItsShareGoesOn(t *testing.T) {
 	b.close()
 }
 
-// Of a worker that was removed nothing stays, whatever else its owner has.
+// Nothing of a removed worker stays, whatever else its owner has.
 func TestRemovedWorkersLeaveNothing(t *testing.T) {
 	for _, mode := range []events.Mode{events.Pinned, events.Shared} {
 		b := newBench(t)

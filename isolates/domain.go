@@ -17,12 +17,13 @@ var domain = idna.New(
 
 const acePrefix = "xn--"
 
-// maxDomain is how many code points a domain may have before it is mapped. As ASCII a host that can be reached has at most 253 letters. What is
-// mapped never has fewer code points but where up to four are composed to one, and ignored ones, which JavaScript takes out of long domains. Punycode
-// takes time that grows with the square of the length, and nothing can interrupt it here.
+// maxDomain is the largest number of code points in a domain before it is mapped. As ASCII a host that can be reached
+// has at most 253 letters. Mapping reduces the number of code points in two cases only: up to four are composed to one,
+// and ignored ones are removed. JavaScript removes the ignored ones from long domains. Punycode takes time that grows
+// with the square of the length, and nothing can interrupt it here.
 const maxDomain = 1024
 
-// domainToASCII gives the ASCII form of a domain, or "" when it has none.
+// domainToASCII returns the ASCII form of a domain, or "" if it has none.
 func domainToASCII(name string) string {
 	if len(name) > maxDomain && utf8.RuneCountInString(name) > maxDomain && !guard.LinearWork.Off() {
 		return ""
@@ -39,8 +40,9 @@ func hasEmptyLabel(ascii string) bool {
 	return ascii == "" || ascii[0] == '.' || ascii[len(ascii)-1] == '.' || strings.Contains(ascii, "..")
 }
 
-// hasEmptyACE says whether a label is nothing but the prefix, which the library makes an empty one of, as it rightly does with
-// what is only ignored characters. With a letter behind it, the first is wrong and the second is that letter.
+// hasEmptyACE reports whether a label is only the prefix. The library maps such a label to an empty one. It does the
+// same, rightly, with a label of ignored characters only. With a letter appended, the first kind is an error and the
+// second kind is that letter.
 func hasEmptyACE(name string) bool {
 	isDot := func(r rune) bool { return r == '.' || r == '。' || r == '．' || r == '｡' }
 	for _, label := range strings.FieldsFunc(name, isDot) {
@@ -54,7 +56,7 @@ func hasEmptyACE(name string) bool {
 	return false
 }
 
-// hasNestedACE says whether punycode hides another prefix, which UTS 46 refuses where hyphens are not checked.
+// hasNestedACE reports whether punycode hides another prefix. UTS 46 refuses that where hyphens are not checked.
 func hasNestedACE(ascii string) bool {
 	for label := range strings.SplitSeq(ascii, ".") {
 		if !strings.HasPrefix(label, acePrefix) {
@@ -67,8 +69,8 @@ func hasNestedACE(ascii string) bool {
 	return false
 }
 
-// mapSince15 is what UTS 46 maps or ignores in Unicode 17 and not yet in 15, whose tables the library has with Go before 1.27.
-// Letters that are new since then stay disallowed until that Go.
+// mapSince15 maps the characters that UTS 46 maps or ignores in Unicode 17 but not in Unicode 15, whose tables the
+// library has with Go before 1.27. Letters that are new since then stay disallowed until that Go.
 func mapSince15(r rune) rune {
 	switch {
 	case r < 0x04c0:
@@ -103,7 +105,7 @@ func mapSince15(r rune) rune {
 	return mapIdeographSince15(r)
 }
 
-// isIgnoredSince15: invisible fillers and controls.
+// isIgnoredSince15 reports invisible fillers and controls.
 func isIgnoredSince15(r rune) bool {
 	switch r {
 	case 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180e, 0x2061, 0x2062, 0x2063, 0x3164, 0xffa0:
@@ -112,7 +114,7 @@ func isIgnoredSince15(r rune) bool {
 	return 0x206a <= r && r <= 0x206f || 0x1d173 <= r && r <= 0x1d17a
 }
 
-// mapIdeographSince15: the compatibility ideographs whose first decomposition was wrong.
+// mapIdeographSince15 maps the compatibility ideographs whose first decomposition was wrong.
 func mapIdeographSince15(r rune) rune {
 	switch r {
 	case 0x2f868:

@@ -11,7 +11,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// ignored is all that UTS 46 ignores.
+// ignored returns all code points that UTS 46 ignores.
 func ignored() (list []string) {
 	for r := rune(0x80); r <= 0x10ffff; r++ {
 		if r >= 0xd800 && r <= 0xdfff {
@@ -24,7 +24,7 @@ func ignored() (list []string) {
 	return list
 }
 
-// A long domain is a host if what is not ignored of it can be one.
+// A long domain is a host if it can be one without its ignored code points.
 func TestLongDomains(t *testing.T) {
 	b := newBench(t)
 	list := ignored()
@@ -52,7 +52,8 @@ func TestLongDomains(t *testing.T) {
 	require.JSONEq(t, `{"success": true, "data": {"wrong": [], "composed": 256, "shrunk": 7, "ascii": 60000, "letters": 0, "puny": 0, "labels": 0}}`, string(o.reply.Body))
 }
 
-// What Go does for a handler that has it map long domains, long or just short enough, is that handler's CPU time, and the limit ends it.
+// Go's work for a handler that maps long domains, too long or just short enough, counts as the handler's CPU time, and
+// the limit ends it.
 func TestDomainsAreWithinTheLimit(t *testing.T) {
 	b := newBench(t)
 	for _, host := range []string{
@@ -65,7 +66,7 @@ func TestDomainsAreWithinTheLimit(t *testing.T) {
 		o := b.run(w, task("null"))
 		require.NotNil(t, o.end.Failure, host)
 		require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
-		require.Zero(t, b.pool.strayed.Load(), "V8 let it go at once: %s", host)
+		require.Zero(t, b.pool.ranAway.Load(), "V8 let it go at once: %s", host)
 	}
 }
 

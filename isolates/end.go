@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// end closes a run and reports it. Its context goes back to be used again, unless it failed.
-func (t *thread) end(r *run, e events.End) {
+// end closes a run and reports it. Its context is used again, unless the run failed.
+func (t *thread) end(r *run, e lifecycle.End) {
 	if r.over {
 		return
 	}
 	if r.ground {
-		t.doom(r.guest, discardReason(r, e))
+		t.doom(r.context, discardReason(r, e))
 		return
 	}
-	t.pool.tellFailure(r, e.Failure)
+	t.pool.logFailure(r, e.Failure)
 	r.body.endBody(r, e)
 	t.startBody(r)
 	r.deafen()
@@ -26,40 +27,40 @@ func (t *thread) end(r *run, e events.End) {
 	e.NoRetry, e.Retry, e.RetryDelay = r.noRetry, r.retry, r.delay
 	e.CPU, e.Warm, e.Waited, e.Lost = r.cpu, r.warm, r.deadline != nil, r.lost
 	r.end = e
-	t.reports = append(t.reports, events.Report{Attempt: r.attempt, End: &r.end})
+	t.reports = append(t.reports, lifecycle.Report{Attempt: r.attempt, End: &r.end})
 	delete(t.running, r)
 	t.forget(r)
-	g := r.guest
-	if g == nil {
+	jc := r.context
+	if jc == nil {
 		return
 	}
-	t.delist(g, r)
-	iso := g.isolate
+	t.delist(jc, r)
+	iso := jc.isolate
 	iso.used = time.Now()
-	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !t.worn(g)
+	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !t.worn(jc)
 	if clean {
-		t.used(g)
+		t.used(jc)
 	}
 	switch {
 	case iso.mode == events.Persistent:
-		t.leftPersistent(g, r)
-		t.look(iso, g, iso.used, heapEvery)
+		t.leftPersistent(jc, r)
+		t.look(iso, iso.used, heapEvery)
 	case iso.mode == events.Oneshot:
 		t.spent = append(t.spent, iso)
 	case !clean:
-		t.tally.discards.inc(discardReason(r, e))
-		t.dropGuest(g)
+		t.counters.discards.inc(discardReason(r, e))
+		t.dropContext(jc)
 	default:
-		t.look(iso, g, iso.used, heapEvery)
+		t.look(iso, iso.used, heapEvery)
 	}
 	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
 		t.lent = append(t.lent, iso)
 	}
 }
 
-// tellFailure writes why a run failed to its worker's output, where its author looks.
-func (p *Pool) tellFailure(r *run, f *events.Failure) {
-	if f == nil || r.attempt.Event == nil { // a Checker tells by itself
+// logFailure writes why a run failed to the output of its worker.
+func (p *Pool) logFailure(r *run, f *events.Failure) {
+	if f == nil || r.attempt.Event == nil { // a Checker reports failures itself
 		return
 	}
 	line := r.line(time.Now(), "error", "failed: "+f.Error())
@@ -67,19 +68,19 @@ func (p *Pool) tellFailure(r *run, f *events.Failure) {
 	p.host.Log(line)
 }
 
-// worn reports whether a context is to be made anew after ContextMaxReuses events. What V8 has learnt of its code goes with it,
-// so one whose isolate is small stays.
-func (t *thread) worn(g *guest) bool {
+// worn reports whether to recreate a context after ContextMaxReuses events. Recreating loses what V8 has learned about
+// its code, so a context whose isolate is small stays.
+func (t *thread) worn(jc *jsContext) bool {
 	cfg := &t.pool.cfg
-	if g.life != nil || g.uses == 0 || g.uses%cfg.ContextMaxReuses != 0 {
+	if jc.life != nil || jc.uses == 0 || jc.uses%cfg.ContextMaxReuses != 0 {
 		return false
 	}
-	t.look(g.isolate, g, time.Now(), 0)
-	return g.isolate.heap > int64(cfg.ContextKeepMB)<<20
+	t.look(jc.isolate, time.Now(), 0)
+	return jc.isolate.heap > int64(cfg.ContextKeepMB)<<20
 }
 
 // discardReason is why the context of a run is not used again.
-func discardReason(r *run, e events.End) string {
+func discardReason(r *run, e lifecycle.End) string {
 	switch {
 	case e.Failure != nil:
 		return string(e.Failure.Reason)
@@ -91,11 +92,11 @@ func discardReason(r *run, e events.End) string {
 	return discardReuses
 }
 
-// forget cancels everything the run started: nothing of it can reach a later event.
+// forget cancels everything that the run started. Nothing of it can reach a later event.
 func (t *thread) forget(r *run) {
-	t.alarms.clear(r.deadline)
+	t.timers.clear(r.deadline)
 	for _, n := range r.timers {
-		t.alarms.clear(n)
+		t.timers.clear(n)
 	}
 	r.timers, r.calls, r.queued = nil, nil, nil
 	if r.cancel != nil {
@@ -105,32 +106,32 @@ func (t *thread) forget(r *run) {
 
 // fail ends a run with a failure that its own code caused.
 func (t *thread) fail(r *run, reason events.Reason, message, stack string) {
-	t.end(r, events.End{Failure: events.NewFailure(reason, message, stack)})
+	t.end(r, lifecycle.End{Failure: events.NewFailure(reason, message, stack)})
 }
 
 // finish ends a run whose waitUntil is drained.
 func (t *thread) finish(r *run) {
-	t.end(r, events.End{Failure: r.failure})
+	t.end(r, lifecycle.End{Failure: r.failure})
 }
 
-// stop ends a run that cannot go on. Once it has replied the event is handled, whatever waitUntil does.
+// stop ends a run that cannot continue. If it has replied, the event is handled, whatever waitUntil does.
 func (t *thread) stop(r *run, reason events.Reason, message string) {
 	if r.ground {
 		t.log(r, "error", fmt.Sprintf("between events: %s: %s: the context ends", reason, message), "")
-		t.doom(r.guest, string(reason))
+		t.doom(r.context, string(reason))
 		return
 	}
 	if !r.replied {
 		if r.failure == nil {
 			r.failure = events.NewFailure(reason, message, "")
 		}
-		t.end(r, events.End{Failure: r.failure})
+		t.end(r, lifecycle.End{Failure: r.failure})
 		return
 	}
 	t.log(r, "warn", fmt.Sprintf("waitUntil was cut short: %s: %s", reason, message), "")
 	t.pool.metrics.waitUntilCut.Inc()
-	r.failure = events.NewFailure(reason, message, "") // the context is not to be used again
-	t.end(r, events.End{})
+	r.failure = events.NewFailure(reason, message, "") // do not use the context again
+	t.end(r, lifecycle.End{})
 }
 
 // timeout ends a run whose wall-clock limit passed while it waited.
@@ -138,28 +139,28 @@ func (t *thread) timeout(r *run) {
 	t.stop(r, events.ReasonTimeout, r.wallFailure().Message)
 }
 
-// kill ends a run that the watchdog or the heap limit stopped in V8, and its isolate with it. What else
-// ran in the isolate is interrupted: it runs again.
+// kill ends a run that the watchdog or the heap limit stopped in V8, and closes its isolate. Other runs in the isolate
+// are interrupted: they run again.
 func (t *thread) kill(r *run, why *events.Failure) {
-	iso := r.guest.isolate
-	t.tally.kills.inc(string(why.Reason))
+	iso := r.context.isolate
+	t.counters.kills.inc(string(why.Reason))
 	if !r.over {
 		t.stop(r, why.Reason, why.Message)
 	}
 	t.interrupt(iso)
 }
 
-// interrupt closes an isolate. What runs in it is interrupted.
+// interrupt closes an isolate and interrupts its runs.
 func (t *thread) interrupt(iso *isolate) {
-	for _, g := range slices.Clone(iso.guests) {
-		for _, r := range slices.Clone(g.runs) {
-			t.end(r, events.End{Interrupted: true})
+	for _, jc := range slices.Clone(iso.contexts) {
+		for _, r := range slices.Clone(jc.runs) {
+			t.end(r, lifecycle.End{Interrupted: true})
 		}
 	}
 	t.dropIsolate(iso)
 }
 
-// log passes on a line of output, within the run's limit.
+// log passes a line of output to the host, within the run's limit.
 func (t *thread) log(r *run, level, text, stack string) {
 	limit := r.limits.LogBytes
 	if r.logged > limit {

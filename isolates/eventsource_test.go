@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sseServer streams events: /lines sends what ?text= says, in base64, and ends, /gone answers 204, /html another type, /drop two events
-// and then only what the Last-Event-ID asks for, /hold nothing at all.
+// sseServer streams events. /lines sends the text of ?text=, in base64, and ends. /gone answers 204, /html another
+// type. /drop sends two events, and then only those that Last-Event-ID asks for. /hold sends nothing.
 type sseServer struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -34,7 +34,7 @@ func newSSEServer(t *testing.T) *sseServer {
 				text, _ := base64.StdEncoding.DecodeString(part)
 				_, _ = w.Write(text)
 				w.(http.Flusher).Flush()
-				time.Sleep(time.Millisecond) // so that it comes as a chunk of its own, most times
+				time.Sleep(time.Millisecond) // so that it usually comes in its own chunk
 			}
 		case "/gone":
 			w.WriteHeader(http.StatusNoContent)
@@ -57,7 +57,8 @@ func newSSEServer(t *testing.T) *sseServer {
 	return s
 }
 
-// sse is the beginning of workers: listen gives what an EventSource says until `until` of it, closed then.
+// sse is the beginning of workers. listen returns the messages of an EventSource up to `until` of them, and then closes
+// it.
 const sse = `const listen = (url, until, names = ["open", "message", "error"]) => new Promise((done) => {
 	const seen = [], source = new EventSource(url);
 	for (const name of names) source.addEventListener(name, (e) => {
@@ -135,7 +136,7 @@ func TestEventSourceDiesWithItsEvent(t *testing.T) {
 	}, loopback)
 }
 
-// Listeners run as the event, and in the context, that made the EventSource.
+// Listeners run as the event that made the EventSource, and in its context.
 func TestEventSourceBelongsToItsEvent(t *testing.T) {
 	s := newSSEServer(t)
 	inModes(t, func(t *testing.T, b *bench) {

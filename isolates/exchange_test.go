@@ -16,7 +16,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Bodies of requests stay in JavaScript until they are written, whatever they are made of.
+// Bodies of requests, of any kind, stay in JavaScript until they are written.
 func TestRequestBodies(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/early" {
@@ -69,7 +69,7 @@ func TestRequestBodies(t *testing.T) {
 	require.Zero(t, b.held())
 }
 
-// A response that nobody reads is not taken from the server, and does not keep the run, nor other subrequests, waiting.
+// A response without a reader is not read from the server. It does not delay the run or other subrequests.
 func TestResponsesWaitForTheirReader(t *testing.T) {
 	var written atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,14 +83,14 @@ func TestResponsesWaitForTheirReader(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	b := newBench(t, loopback)
-	// More of them than may be under way at once.
+	// More such responses than subrequests that may be under way at once.
 	o := b.run(worker("many", `export default { async task(event) { const all = []; for (let i = 0; i < 10; i++) all.push(await fetch(event.payload)); return all.map((r) => r.status) } }`), task(fmt.Sprintf("%q", s.URL)))
 	require.Nil(t, o.end.Failure)
 	require.Equal(t, 10, strings.Count(string(o.reply.Body), "200"))
 	require.Less(t, written.Load(), int64(200<<20), "buffers of the system take some")
 	o = b.run(worker("stuck", `export default { async task(event) { globalThis.kept = await fetch(event.payload); await new Promise(() => {}) } }`), task(fmt.Sprintf("%q", s.URL)))
 	require.Contains(t, o.end.Failure.Message, "the handler can never finish")
-	// Whoever reads slowly gets all of it.
+	// A slow reader gets all of it.
 	w := worker("reads", `export default { async task(event) { const r = await fetch(event.payload); await scheduler.wait(20); let n = 0, wait = 0;
 		for await (const chunk of r.body) { n += chunk.length; if (wait++ % 50 === 0) await scheduler.wait(1) } return n } }`)
 	w.Limits.CPU = events.Millis(20 * time.Second)

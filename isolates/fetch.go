@@ -3,23 +3,26 @@ package isolates
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// call is something a run asked of the world: a subrequest or a send. Its answer is posted to the thread.
+// call is an operation outside the isolate that a run requested: a subrequest or a send. Its answer is posted to the
+// thread.
 type call struct {
 	id     float64
 	cancel context.CancelFunc
-	start  func() // of a subrequest that waits for its turn
+	start  func() // starts a subrequest that is queued
 
-	// Of a subrequest; the thread's only, but for the channels.
-	paced   bool          // its response comes as it is taken
-	active  bool          // it is one of those under way
-	stalled bool          // nobody reads the response: the rest of it waits
+	// These fields are a subrequest's. Only the thread uses them, except for the channels.
+	paced   bool          // its response comes only as fast as its reader takes it
+	active  bool          // it is under way
+	stalled bool          // its response is not read: the rest of it waits
 	unread  int           // bytes given since JavaScript asked for more
 	pieces  chan piece    // capacity 1; of the request's body
 	taken   chan struct{} // capacity 1; the thread has taken a chunk, and another may come
@@ -35,7 +38,7 @@ func (r *run) register(id float64) *call {
 	return c
 }
 
-// unregister forgets a call: what is answered to it reaches nothing.
+// unregister removes a call. An answer to it is ignored.
 func (r *run) unregister(c *call) {
 	if r.calls[c.id] != c {
 		return
@@ -47,8 +50,8 @@ func (r *run) unregister(c *call) {
 	}
 }
 
-// answer brings the answer of call c into the run's JavaScript, from any goroutine. last says that
-// nothing follows. An answer that comes too late reaches nothing.
+// answer brings the answer to call c into the run's JavaScript. last says that nothing follows. An answer that comes
+// too late is ignored. Any goroutine may call it.
 func (t *thread) answer(r *run, c *call, last bool, encode func(*v8x.Call) []byte) {
 	t.postTo(r, func(t *thread) {
 		if r.over || r.calls[c.id] != c {
@@ -64,22 +67,14 @@ func (t *thread) answer(r *run, c *call, last bool, encode func(*v8x.Call) []byt
 
 const (
 	maxRequestHead = 256 << 10 // bytes of the URL and the headers of a subrequest
-	maxInline      = 16 << 10  // bytes of a body that comes with its request; 64_upload.js
+	maxInline      = 16 << 10  // bytes of a body that comes with its request; fetch/upload.js
 
-	// What a subrequest counts as among what its run holds: beside what it came with; and while it is under way, for what is read and
-	// written at once and what the server may have sent ahead.
+	// What a subrequest counts as among the bytes that its run holds. queuedBytes is added to the bytes of the request
+	// itself. callBytes is added while the subrequest is under way: for data that is read and written at once, and for
+	// what the server may have sent ahead.
 	queuedBytes = 2 << 10
-	callBytes   = 320 << 10 // uploadPiece, chunkBytes, maxResponseHead, streamBuffer
+	callBytes   = 320 << 10 // uploadPiece, chunkBytes, egress.MaxResponseHead, streamBuffer
 )
-
-// request is a subrequest as JavaScript sent it.
-type request struct {
-	method, url, redirect string
-	headers               []string
-	body                  []byte // all of it, or nil
-	length                int64  // of the body; -1 when nobody knows
-	again                 bool   // it follows a redirect
-}
 
 // fetch starts a subrequest, or queues it behind those under way.
 func (t *thread) fetch(r *run, in *v8x.Commands) {
@@ -89,9 +84,9 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 		t.answer(r, c, true, fetchFailed(c, fmt.Errorf("the URL and the headers of the request have %d bytes: at most %d", size, maxRequestHead)))
 		return
 	}
-	q := request{method: in.Text(), url: in.Text(), headers: in.Strings(), body: slices.Clone(in.View())}
-	q.redirect, q.length, q.again = in.Text(), in.Int(), in.Bool()
-	if !q.again {
+	q := egress.Request{Method: in.Text(), URL: in.Text(), Headers: in.Strings(), Body: slices.Clone(in.View())}
+	q.Redirect, q.Length = in.Text(), in.Int()
+	if again := in.Bool(); !again { // following a redirect is not a new subrequest
 		r.made++
 	}
 	if limit := r.limits.Subrequests; r.made > limit {
@@ -103,12 +98,12 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 		t.answer(r, c, true, fetchFailed(c, err))
 		return
 	}
-	ctx, cancel := context.WithCancel(r.context())
+	ctx, cancel := context.WithCancel(r.callContext())
 	c.cancel, c.paced = cancel, !guard.RunMemory.Off()
 	c.pieces, c.taken = make(chan piece, 1), make(chan struct{}, 1)
 	unqueue := context.AfterFunc(ctx, func() { t.pool.drop(r, size) })
 	c.start = func() {
-		if !unqueue() { // it is cancelled
+		if !unqueue() { // the call is cancelled
 			return
 		}
 		c.active = true
@@ -125,7 +120,7 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 	c.start()
 }
 
-// startQueued lets queued subrequests go for which there is room. On the thread.
+// startQueued starts queued subrequests while there is room. On the thread.
 func (t *thread) startQueued(r *run) {
 	for len(r.queued) > 0 && r.active < maxConcurrent {
 		next := r.queued[0]
@@ -136,7 +131,7 @@ func (t *thread) startQueued(r *run) {
 	}
 }
 
-// rest takes a subrequest from those under way: it is over, or waits for a reader. On the thread.
+// rest removes a subrequest from those under way: it is over, or waits for a reader. On the thread.
 func (t *thread) rest(r *run, c *call) {
 	if c.active {
 		c.active = false
@@ -145,7 +140,7 @@ func (t *thread) rest(r *run, c *call) {
 	}
 }
 
-// abortCall cancels a call. JavaScript hears nothing of it any more.
+// abortCall cancels a call. JavaScript gets no answer.
 func (r *run) abortCall(id float64) {
 	if c := r.calls[id]; c != nil {
 		if c.cancel != nil {
@@ -155,13 +150,16 @@ func (r *run) abortCall(id float64) {
 	}
 }
 
-// perform does the subrequest, in a goroutine of its own.
-func (t *thread) perform(ctx context.Context, cancel context.CancelFunc, r *run, c *call, q request) {
+// perform carries out the subrequest in its own goroutine.
+func (t *thread) perform(ctx context.Context, cancel context.CancelFunc, r *run, c *call, q egress.Request) {
 	defer cancel()
 	defer t.postTo(r, func(t *thread) { t.rest(r, c) })
 	err := t.pool.hold(r, callBytes)
 	if err == nil {
-		err = t.exchange(ctx, r, c, q)
+		q.Open = func() io.ReadCloser { return &upload{ctx: ctx, t: t, r: r, c: c} }
+		conns := t.pool.egress.Of(r.attempt.Worker.Owner)
+		err = conns.Exchange(ctx, q, response{t, r, c})
+		conns.Release()
 		t.pool.drop(r, callBytes)
 	}
 	if err != nil {
@@ -180,8 +178,7 @@ func fetchFailed(c *call, err error) func(*v8x.Call) []byte {
 func (t *thread) enqueue(r *run, in *v8x.Commands) {
 	n := in.Left() + sendBytes
 	c := r.register(in.Number())
-	worker, body := in.Text(), in.View()
-	m := Message{ContentType: in.Text(), Headers: in.Strings()}
+	send := bindings.ReadSend(in)
 	if r.sent++; r.sent > r.limits.Sends && !guard.SendRates.Off() {
 		t.answer(r, c, true, queued(c, fmt.Errorf("too many sends: at most %d per event (limits.sends)", r.limits.Sends)))
 		return
@@ -190,20 +187,17 @@ func (t *thread) enqueue(r *run, in *v8x.Commands) {
 		t.answer(r, c, true, queued(c, err))
 		return
 	}
-	m.Body = slices.Clone(body)
+	send.Keep()
 	owner := r.attempt.Worker.Owner
-	ctx := r.context()
+	ctx := r.callContext()
 	go func() {
-		err := events.CheckName("worker", worker)
-		if err == nil {
-			err = t.pool.host.Enqueue(ctx, owner, worker, m)
-		}
+		err := send.Do(ctx, t.pool.host, owner)
 		t.pool.drop(r, n)
 		t.answer(r, c, true, queued(c, err))
 	}()
 }
 
-// sendBytes is what a send() under way counts as, beside its bytes: a goroutine waits for it.
+// sendBytes is what a send() under way counts as, in addition to its bytes: a goroutine waits for it.
 const sendBytes = 8 << 10
 
 // queued is the answer to a send; err is nil when the task is stored.

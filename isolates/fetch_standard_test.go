@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a handler does not say of a request is said as the Fetch standard has it; the response's URL has no fragment.
+// Properties of a request that a handler does not set have the values of the Fetch standard. The response's URL has no
+// fragment.
 func TestFetchDefaults(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/redirect" {
@@ -30,7 +31,7 @@ func TestFetchDefaults(t *testing.T) {
 	require.Equal(t, []any{s.URL + "/a?x=|", "*/* *", "a/b de", s.URL + "/to?x=|", true}, doc["data"])
 }
 
-// An abort takes a body away that has come and was not read, and leaves one alone that was.
+// An abort discards a body that has come and was not read. It does not affect a body that was read.
 func TestAbortAfterTheBodyHasCome(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("body")) }))
 	t.Cleanup(s.Close)
@@ -51,7 +52,7 @@ func TestAbortAfterTheBodyHasCome(t *testing.T) {
 	require.Equal(t, []any{[]any{"rejected", "why"}, "body"}, doc["data"])
 }
 
-// A body that is not what integrity says is a failure, of which the handler gets nothing.
+// A body that does not match integrity is a failure. The handler gets nothing of it.
 func TestFetchIntegrity(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodHead {

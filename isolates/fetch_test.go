@@ -79,7 +79,8 @@ func TestSubrequestsAreLimited(t *testing.T) {
 	require.Equal(t, 2, strings.Count(string(o.reply.Body), "rejected"))
 }
 
-// A run that sends more tasks than it may is told so by each of those, and what it sent before is stored.
+// A run that sends more tasks than allowed gets an error for each further one. The tasks that it sent before are
+// stored.
 func TestSendsAreLimited(t *testing.T) {
 	b := newBench(t)
 	w := worker("w", `export default { async task(event, env) {
@@ -88,7 +89,7 @@ func TestSendsAreLimited(t *testing.T) {
 	} }`)
 	w.Queues = map[string]string{"JOBS": "jobs"}
 	w.Limits.Sends = 10
-	for range 2 { // each run has its own
+	for range 2 { // each run has its own limit
 		o := b.run(w, task("1"))
 		require.Nil(t, o.end.Failure)
 		require.Equal(t, 10, strings.Count(string(o.reply.Body), "fulfilled"))
@@ -97,7 +98,7 @@ func TestSendsAreLimited(t *testing.T) {
 	require.Len(t, b.sent, 20)
 }
 
-// What an event leaves behind must not reach the next one in the same context.
+// Late answers to an event must not reach the next event in the same context.
 func TestLateAnswersReachNothing(t *testing.T) {
 	s := testServer(t)
 	b := newBench(t, loopback)

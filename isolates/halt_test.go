@@ -9,7 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// A run that is told to end does so where it waits, and leaves what ran beside it alone.
+// A run that must end does so where it waits. Other runs beside it are not affected.
 func TestHaltedRunEnds(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // patience is how long tests wait for a fact on a busy machine.
@@ -22,17 +23,17 @@ type bench struct {
 	t       testing.TB
 	pool    *Pool
 	mu      sync.Mutex
-	next    []*events.Attempt
-	seen    map[*events.Attempt]*outcome
-	logs    []Line
+	next    []*lifecycle.Attempt
+	seen    map[*lifecycle.Attempt]*outcome
+	logs    []events.LogLine
 	sent    []Message
-	charged map[string]time.Duration          // by owner, beside events
-	told    map[*events.Attempt]time.Duration // what attempts had taken, before their end
+	charged map[string]time.Duration             // by owner, outside events
+	told    map[*lifecycle.Attempt]time.Duration // CPU time that attempts had taken before their end
 	away    int
-	leaves  int // how often one went away
+	leaves  int // how often an attempt went away
 	seq     uint64
-	mode    events.Mode // of workers that name none
-	own     bool        // each event gets an isolate of its own
+	mode    events.Mode // of workers without a mode
+	own     bool        // each event gets its own isolate
 	lost    []string    // workers whose code has cost a thread
 
 	close func() // closes the pool, once
@@ -50,18 +51,18 @@ func inModes(t *testing.T, f func(t *testing.T, b *bench), change ...func(*Confi
 	}
 }
 
-// outcome is what was reported of an attempt.
+// outcome is the reports of an attempt.
 type outcome struct {
 	reply   *events.Reply
 	replied chan struct{}
-	end     *events.End
+	end     *lifecycle.End
 	ended   chan struct{}
 	thread  int
 }
 
 func newBench(t testing.TB, change ...func(*Config)) *bench {
 	t.Helper()
-	b := &bench{t: t, seen: map[*events.Attempt]*outcome{}}
+	b := &bench{t: t, seen: map[*lifecycle.Attempt]*outcome{}}
 	cfg := DefaultConfig(1)
 	for _, f := range change {
 		f(&cfg)
@@ -75,7 +76,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 	return b
 }
 
-func (b *bench) Next(_, free int) []*events.Attempt {
+func (b *bench) Next(_, free int) []*lifecycle.Attempt {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := min(free, len(b.next))
@@ -84,7 +85,7 @@ func (b *bench) Next(_, free int) []*events.Attempt {
 	return batch
 }
 
-func (b *bench) Report(thread int, reports []events.Report) {
+func (b *bench) Report(thread int, reports []lifecycle.Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range reports {
@@ -101,18 +102,18 @@ func (b *bench) Report(thread int, reports []events.Report) {
 	}
 }
 
-// Running says that others wait when there is an event.
-func (b *bench) Running(thread int, a *events.Attempt, cpu time.Duration) bool {
+// Running reports that others wait when there is an event.
+func (b *bench) Running(thread int, a *lifecycle.Attempt, cpu time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.told == nil {
-		b.told = map[*events.Attempt]time.Duration{}
+		b.told = map[*lifecycle.Attempt]time.Duration{}
 	}
 	b.told[a] = cpu
 	return thread >= 0 && len(b.next) > 0
 }
 
-func (b *bench) Away(_ *events.Attempt, is bool) {
+func (b *bench) Away(_ *lifecycle.Attempt, is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if is {
@@ -152,7 +153,7 @@ func (b *bench) Enqueue(ctx context.Context, owner, worker string, task Message)
 	return nil
 }
 
-func (b *bench) Log(line Line) {
+func (b *bench) Log(line events.LogLine) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.logs = append(b.logs, line)
@@ -168,17 +169,17 @@ func (b *bench) lines() []string {
 	return texts
 }
 
-// start hands over an event.
+// start passes an event to the pool.
 func (b *bench) start(w *events.Worker, e *events.Event) *outcome { return b.startIn(w, e, b.own) }
 
-// startIn says whether the event gets an isolate of its own.
+// startIn is like start. own says whether the event gets its own isolate.
 func (b *bench) startIn(w *events.Worker, e *events.Event, own bool) *outcome {
 	if w.Mode == "" && b.mode != "" {
 		mine := *w
 		mine.Mode = b.mode
 		w = &mine
 	}
-	a := &events.Attempt{Event: e, Worker: w, Number: 1, Own: own}
+	a := &lifecycle.Attempt{Event: e, Worker: w, Number: 1, Own: own}
 	o := &outcome{replied: make(chan struct{}), ended: make(chan struct{})}
 	b.mu.Lock()
 	b.seq++

@@ -18,7 +18,7 @@ func TestHeadersOfAResponseAreBounded(t *testing.T) {
 		"too many":   {`for (let i = 0; i < 101; i++) h.append("x-" + i, "v")`, "101 headers: at most 100"},
 		"large":      {`h.append("x", "v".repeat(8191))`, ""},
 		"too large":  {`h.append("x", "v".repeat(8192))`, `header "x" of the response has 8193 bytes: at most 8192`},
-		"all":        {`for (let i = 0; i < 8; i++) h.append("x", "v".repeat(8100))`, "at most 8192"}, // one line of them
+		"all":        {`for (let i = 0; i < 8; i++) h.append("x", "v".repeat(8100))`, "at most 8192"}, // combined
 		"all cookie": {`for (let i = 0; i < 9; i++) h.append("set-cookie", "v".repeat(8000))`, "the headers of the response have 72090 bytes: at most 65536"},
 	} {
 		for _, late := range []string{"", "ctx.waitUntil(new Promise(done => setTimeout(done, 1)));"} {
@@ -36,7 +36,7 @@ func TestHeadersOfAResponseAreBounded(t *testing.T) {
 	}
 }
 
-// A header's value is bytes, of which JavaScript sees a character each.
+// The value of a header is bytes. JavaScript sees one character for each.
 func TestHeadersOfSubrequestsAreBytes(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Echo", r.Header.Get("X-Value"))
@@ -51,7 +51,7 @@ func TestHeadersOfSubrequestsAreBytes(t *testing.T) {
 	require.Equal(t, []any{"aéÿ", "61e9ff"}, doc["data"])
 }
 
-// The usual URL is taken as it is; what only looks like the usual one is parsed all the same.
+// A URL in the usual form is taken as it is. A URL that only resembles it is parsed.
 func TestRequestURLIsInItsNormalForm(t *testing.T) {
 	b := newBench(t)
 	w := worker("w", `export default { fetch(request) { return new Response(request.url); } };`)

@@ -9,20 +9,22 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
-// holdings are the bytes that Go holds for runs: what they send, what comes for them, and what is computed for them elsewhere. Each is one
-// run's, which may hold as much as its ArrayBuffers may take; its owner's, within the owner's share of the heaps; and the process's, within
-// what all heaps may take. Safe for use by any goroutine.
+// holdings are the bytes that Go holds for runs: data that they send, data that comes for them, and data that is
+// computed for them outside the thread. Each byte counts for one run, for its owner and for the process. A run may hold
+// as much as its ArrayBuffers may take. An owner may hold bytes within its share of the heaps, and the process within
+// the bound of all heaps. Safe for use by any goroutine.
 type holdings struct {
-	mu     sync.Mutex
-	owners map[string]int64 // none is 0
-	total  atomic.Int64
-	told   int64 // total when Config.Held was last called; by mu
+	mu       sync.Mutex
+	owners   map[string]int64 // entries of 0 are deleted
+	total    atomic.Int64
+	reported int64 // total when Config.Held was last called; by mu
 }
 
-// heldStep is by how much total changes before Config.Held is called again.
+// heldStep is the change of total after which Config.Held is called again.
 const heldStep = 32 << 20
 
-// hold counts n bytes as r's, unless that would be too much: the error says for whom. Whoever holds drops.
+// hold counts n bytes as r's. The error says which limit that would exceed, and nothing is counted then. After success
+// the caller must uncount the bytes with drop.
 func (p *Pool) hold(r *run, n int) error {
 	size, most := int64(n), int64(r.limits.HeapMB)<<20
 	owner := r.attempt.Worker.Owner
@@ -44,7 +46,7 @@ func (p *Pool) hold(r *run, n int) error {
 	return nil
 }
 
-// drop takes back what hold counted.
+// drop uncounts n bytes that hold counted.
 func (p *Pool) drop(r *run, n int) { p.holdings.add(p, r, r.attempt.Worker.Owner, -int64(n)) }
 
 func (h *holdings) add(p *Pool, r *run, owner string, n int64) {
@@ -57,9 +59,9 @@ func (h *holdings) add(p *Pool, r *run, owner string, n int64) {
 	if h.owners[owner] += n; h.owners[owner] == 0 {
 		delete(h.owners, owner)
 	}
-	tell := p.cfg.Held != nil && (total-h.told >= heldStep || h.told-total >= heldStep)
+	tell := p.cfg.Held != nil && (total-h.reported >= heldStep || h.reported-total >= heldStep)
 	if tell {
-		h.told = total
+		h.reported = total
 	}
 	h.mu.Unlock()
 	if tell {
@@ -67,21 +69,21 @@ func (h *holdings) add(p *Pool, r *run, owner string, n int64) {
 	}
 }
 
-// of is what an owner's runs hold.
+// of returns the bytes held for an owner's runs.
 func (h *holdings) of(owner string) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.owners[owner]
 }
 
-// inUse is what all isolates take, and what Go holds for what runs in them.
+// inUse returns the bytes of all isolates, and the bytes that Go holds for their runs.
 func (p *Pool) inUse() int64 { return p.heapBytes() + p.holdings.total.Load() }
 
-// size is what an isolate takes, with what is held for what runs in it.
+// size returns the bytes of an isolate, and the bytes held for its runs.
 func (iso *isolate) size() int64 {
 	sum := iso.heap
-	for _, g := range iso.guests {
-		for _, r := range g.runs {
+	for _, jc := range iso.contexts {
+		for _, r := range jc.runs {
 			sum += r.held.Load()
 		}
 	}

@@ -14,9 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// hoarder is a server that gives and takes as much as it is asked to, and takes its time.
+// hoarder is a server that sends and receives as much as requested, slowly.
 func hoarder(t *testing.T) *httptest.Server {
 	mux, gone := http.NewServeMux(), make(chan struct{})
 	flood := func(w io.Writer) {
@@ -32,7 +33,7 @@ func hoarder(t *testing.T) *httptest.Server {
 		flood(w)
 	})
 	mux.HandleFunc("/never", func(_ http.ResponseWriter, r *http.Request) {
-		select { // of a request whose body is not read, nobody sees that it is given up
+		select { // if the body of a request is not read, the server does not see that the client gave up
 		case <-r.Context().Done():
 		case <-gone:
 		}
@@ -44,6 +45,7 @@ func hoarder(t *testing.T) *httptest.Server {
 		}
 		defer func() { _ = c.Close() }()
 		for r.URL.RawQuery == "flood" && c.WriteMessage(websocket.BinaryMessage, make([]byte, 1<<20)) == nil {
+			continue
 		}
 		<-gone
 	})
@@ -56,10 +58,11 @@ func hoarder(t *testing.T) *httptest.Server {
 	return s
 }
 
-// Whatever a handler asks for, the process does not take much more memory than its limits: 64 MB of heap, as much of ArrayBuffers and as much
-// outside of both. Each of these took hundreds of megabytes where nothing was charged.
+// Whatever a handler requests, the process does not take much more memory than its limits: 64 MB of heap, as much of
+// ArrayBuffers and as much outside both. Each of these cases took hundreds of megabytes when nothing was charged.
 func TestHostCallsAreBounded(t *testing.T) {
-	const mb, bound = 64, 450 << 20 // with what Go's collector leaves until it comes again, and V8's and the system's allocators
+	// The bound includes what Go's collector leaves until its next run, and the allocators of V8 and the system.
+	const mb, bound = 64, 450 << 20
 	s := hoarder(t)
 	calls := map[string]string{
 		"request bodies, text":       `for (let i = 0; i < 40; i++) go(fetch(url + "/never", { method: "POST", body: "x".repeat(30e6) + i }))`,
@@ -126,7 +129,7 @@ func TestHostCallsAreBounded(t *testing.T) {
 	}
 }
 
-// peak is the most memory that the process has while f runs.
+// peak returns the most memory that the process has while f runs.
 func peak(t *testing.T, f func()) int {
 	done, most := make(chan struct{}), make(chan int)
 	go func() {
@@ -147,11 +150,11 @@ func peak(t *testing.T, f func()) int {
 	return <-most
 }
 
-// What a run, its owner and the process may hold.
+// Bounds of what a run, its owner and the process may hold.
 func TestHold(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.HeapMB, c.OwnerHeapMB = 100, 60 })
 	of := func(owner string) *run {
-		return &run{attempt: &events.Attempt{Worker: &events.Worker{Owner: owner}}, limits: events.Limits{HeapMB: 40}}
+		return &run{attempt: &lifecycle.Attempt{Worker: &events.Worker{Owner: owner}}, limits: events.Limits{HeapMB: 40}}
 	}
 	p, a, a2, other, third := b.pool, of("acme"), of("acme"), of("other"), of("third")
 	require.NoError(t, p.hold(a, 40<<20))
@@ -169,7 +172,7 @@ func TestHold(t *testing.T) {
 	require.Zero(t, p.inUse()-p.heapBytes())
 }
 
-// What is held counts where isolates are made room for: an owner that holds its share gets no other isolate.
+// Held bytes count when room is made for isolates: an owner that holds its share gets no other isolate.
 func TestHeldBytesAreOfTheOwnersShare(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.OwnerHeapMB, c.ContextsPerIsolate = 150, 1 })
 	w := worker("holds", `export default { async task(e, env) { for (let i = 0; i < 30; i++) env.NEVER.send("x".repeat(1e6)).catch(() => {}); await new Promise((done) => setTimeout(done, 400)); return "held" } }`)

@@ -1,37 +1,19 @@
 package isolates
 
 import (
-	"context"
-	"time"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 )
 
-// Host is what the world outside does for handlers. Its methods are called from goroutines of their own, and Log from
-// threads: that one must not block.
+// Host is the part of the process that handlers need.
 type Host interface {
-	// Enqueue stores a task event for owner's worker and returns once it is acknowledged.
-	Enqueue(ctx context.Context, owner, worker string, task Message) error
-	// Log takes one line of a worker's console, or an error that nobody caught.
-	Log(line Line)
+	bindings.Queues
+	// Log takes one line of a worker's console, or an uncaught error. Threads call it: it must not block.
+	Log(line events.LogLine)
 }
 
-// Message is what env.QUEUE.send() was given.
-type Message struct {
-	Body        []byte
-	ContentType string
-	Headers     []string // name, value, name, value …
-}
-
-// Line is one line of output of a worker.
-type Line struct {
-	Time    time.Time `json:"time"`
-	Owner   string    `json:"owner"`
-	Worker  string    `json:"worker"`
-	Version string    `json:"version"`
-	EventID string    `json:"eventId,omitempty"`
-	Attempt int       `json:"attempt,omitempty"`
-	Level   string    `json:"level"` // debug, info, warn, error
-	Text    string    `json:"text"`
-	Stack   string    `json:"stack,omitempty"`
-}
-
+// levels are the values of events.LogLine.Level. The index is the number that JavaScript sends.
 var levels = [...]string{"debug", "info", "warn", "error"}
+
+// Message is the argument of env.QUEUE.send().
+type Message = bindings.Message

@@ -16,14 +16,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// arena is a bench whose events may be meant for one thread: those of the owner "thread-N".
+// arena is a bench in which events of the owner "thread-N" run on thread N.
 type arena struct{ *bench }
 
 func newArena(t *testing.T) arena {
 	t.Helper()
-	a := arena{&bench{t: t, seen: map[*events.Attempt]*outcome{}}}
+	a := arena{&bench{t: t, seen: map[*lifecycle.Attempt]*outcome{}}}
 	cfg := DefaultConfig(2)
 	cfg.MaxIsolates = 8
 	var err error
@@ -37,10 +38,10 @@ func newArena(t *testing.T) arena {
 	return a
 }
 
-func (a arena) Next(thread, free int) []*events.Attempt {
+func (a arena) Next(thread, free int) []*lifecycle.Attempt {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var batch, rest []*events.Attempt
+	var batch, rest []*lifecycle.Attempt
 	for _, x := range a.next {
 		pin, pinned := strings.CutPrefix(x.Event.Owner, "thread-")
 		if len(batch) < free && (!pinned || pin == strconv.Itoa(thread)) {
@@ -53,11 +54,11 @@ func (a arena) Next(thread, free int) []*events.Attempt {
 	return batch
 }
 
-// forgetOutcomes drops what has ended, so that replies do not count as the pool's memory.
+// forgetOutcomes drops ended outcomes, so that replies do not count as the pool's memory.
 func (a arena) forgetOutcomes() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	maps.DeleteFunc(a.seen, func(_ *events.Attempt, o *outcome) bool { return o.end != nil })
+	maps.DeleteFunc(a.seen, func(_ *lifecycle.Attempt, o *outcome) bool { return o.end != nil })
 	a.logs, a.sent = nil, nil
 }
 
@@ -67,7 +68,7 @@ func good(owner string) *events.Worker {
 	return w
 }
 
-// check runs a good event on a thread, again when its thread was lost, and returns how long that took.
+// check runs a good event on a thread, and repeats it if its thread was lost. It returns how long that took.
 func (a arena) check(w *events.Worker, thread int) (time.Duration, error) {
 	start := time.Now()
 	for {
@@ -91,13 +92,13 @@ func (a arena) check(w *events.Worker, thread int) (time.Duration, error) {
 	}
 }
 
-// delay is how long a good event took, and how long of that a thread on which it ran or waited could have run, and the
-// machine ran something else.
+// delay is how long a good event took, and for how long of that time a thread on which it ran or waited was runnable
+// while the machine ran something else.
 type delay struct{ took, waited time.Duration }
 
 func (d delay) own() time.Duration { return d.took - d.waited }
 
-// measure checks a good event.
+// measure runs check and measures the delay.
 func (a arena) measure(w *events.Worker, thread int) (delay, error) {
 	tid := a.pool.threads[thread].Load().watch.pinned()
 	before := waited(tid)
@@ -109,7 +110,7 @@ func (a arena) measure(w *events.Worker, thread int) (delay, error) {
 	return d, err
 }
 
-// waited is for how long a thread has waited for a processor.
+// waited returns for how long a thread has waited for a processor.
 func waited(tid int) time.Duration {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", tid))
 	fields := strings.Fields(string(text))
@@ -120,8 +121,8 @@ func waited(tid int) time.Duration {
 	return time.Duration(n)
 }
 
-// watchNeighbours runs good events of another owner on every thread, one after the other, until stop is called, which
-// returns the delay of the one that was delayed most.
+// watchNeighbours runs good events of another owner on every thread, one after the other, until stop is called. stop
+// returns the delay of the event that was delayed most.
 func (a arena) watchNeighbours() (stop func() (delay, error)) {
 	worst := make([]delay, len(a.pool.threads))
 	failed := make([]error, len(worst))
@@ -156,21 +157,21 @@ func (a arena) watchNeighbours() (stop func() (delay, error)) {
 	}
 }
 
-// ordeal is what one script did. A child process tells it as JSON.
+// ordeal is the result of one script. A child process reports it as JSON.
 type ordeal struct {
 	Outcomes        []string
 	EndedBy         string        // the limit that ended the last event, for people
 	Messages        []string      // of the failures
-	Took, Limit     time.Duration // of the script; CPU time that it may have
-	Neighbour       time.Duration // what the good event took that was delayed most beside it
-	Waited          time.Duration // of that, waiting for a processor that others had
+	Took, Limit     time.Duration // of the script; CPU time that it may take
+	Neighbour       time.Duration // time of the good event that was delayed most beside it
+	Waited          time.Duration // part of Neighbour spent waiting for a processor that others had
 	Parked, Strayed int           // threads
 	Log             []string      // of the worker
 }
 
 // suffer runs a script beside its neighbours, and good events after it.
 func (a arena) suffer(s *script) (r ordeal, err error) {
-	parked, strayed := a.pool.parked.Load(), a.pool.strayed.Load()
+	parked, strayed := a.pool.parked.Load(), a.pool.ranAway.Load()
 	stop := a.watchNeighbours()
 	start := time.Now()
 	workers := make([]*events.Worker, s.workers)
@@ -217,11 +218,12 @@ func (a arena) suffer(s *script) (r ordeal, err error) {
 		r.Log = append(r.Log, fmt.Sprintf("%.100s", line))
 	}
 	r.Log = r.Log[max(0, len(r.Log)-10):]
-	r.Parked, r.Strayed = int(a.pool.parked.Load()-parked), int(a.pool.strayed.Load()-strayed)
+	r.Parked, r.Strayed = int(a.pool.parked.Load()-parked), int(a.pool.ranAway.Load()-strayed)
 	return r, nil
 }
 
-// outcome waits for the end of an event. One that others in its isolate have cut short runs again, as dispatch has it: in the end in an isolate of its own.
+// outcome waits for the end of an event. An event that was interrupted by others in its isolate runs again, as with
+// dispatch: finally in its own isolate.
 func (a arena) outcome(o *outcome, w *events.Worker, s *script) (*outcome, error) {
 	for range 3 {
 		select {
@@ -237,7 +239,7 @@ func (a arena) outcome(o *outcome, w *events.Worker, s *script) (*outcome, error
 	return o, nil
 }
 
-// outcomeOf is how an attempt ended, in a word.
+// outcomeOf describes in a word how an attempt ended.
 func outcomeOf(s *script, o *outcome) string {
 	switch {
 	case o.end.Interrupted:
@@ -252,11 +254,11 @@ func outcomeOf(s *script, o *outcome) string {
 	return "ok"
 }
 
-// late is by how much a good event was later than the limit of the script beside it allows, apart from what the machine
-// gave to others.
+// late returns how much later a good event was than the limit of the script beside it allows, without the time that the
+// machine gave to other programs.
 func (r *ordeal) late() time.Duration { return r.Neighbour - r.Waited - r.Limit }
 
-// memory is what the process has of it in RAM, bytes.
+// memory returns the memory of the process in RAM, in bytes.
 func memory() int {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

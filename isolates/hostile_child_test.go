@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Environment of the process of its own that a script has which costs its process a thread.
+// Environment variables of the child process of a script that costs its process a thread.
 const (
 	childScript = "PINWHEEL_HOSTILE_SCRIPT" // its name
-	childReport = "PINWHEEL_HOSTILE_REPORT" // file to which the ordeal goes
+	childReport = "PINWHEEL_HOSTILE_REPORT" // file for the ordeal
 )
 
-// TestHostileChild is the body of such a process: it runs one script and tells what happened.
+// TestHostileChild is the body of such a process: it runs one script and reports the result.
 func TestHostileChild(t *testing.T) {
 	name := os.Getenv(childScript)
 	if name == "" {
@@ -37,7 +37,7 @@ func TestHostileChild(t *testing.T) {
 	require.NoError(t, os.WriteFile(os.Getenv(childReport), text, 0o600))
 }
 
-// sufferApart runs a script in a process of its own, which ends with the thread that the script took from it.
+// sufferApart runs a script in its own process. The process ends, and with it the thread that the script took.
 func sufferApart(t *testing.T, s *script) (r ordeal, err error) {
 	t.Helper()
 	self, err := os.Executable()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// phrases say what ended an event, by what its failure says. The first that matches counts.
+// phrases map the message of an event's failure to the limit that ended it. The first that matches counts.
 var phrases = []struct{ message, limit string }{
 	{`^CPU time limit`, "CPU time"},
 	{`^wall-clock limit`, "wall-clock time"},
@@ -32,7 +32,7 @@ var phrases = []struct{ message, limit string }{
 	{``, "its own exception"},
 }
 
-// limitOf is what ended an event, in words for people.
+// limitOf says what ended an event, in words for people.
 func limitOf(s *script, o *outcome) string {
 	switch {
 	case o.end.Failure != nil:
@@ -52,17 +52,17 @@ func limitNamed(message string) string {
 	return ""
 }
 
-// usual is the limit that goes with an outcome, if nothing else is known.
+// usual is the limit for an outcome if nothing else is known.
 var usual = map[string]string{"cpu": "CPU time", "timeout": "wall-clock time", "memory": "heap"}
 
 const (
-	tablePage  = "../docs/hostile.md"
-	limitsPage = "../docs/limits.md"
+	tablePage  = "../docs/development/hostile.md"
+	limitsPage = "../docs/reference/limits.md"
 	tableBegin = "<!-- hostile scripts: make hostile UPDATE=1 writes what follows -->"
 	tableEnd   = "<!-- end of hostile scripts -->"
 )
 
-// checkPages compares the pages under docs with the scripts and with what was seen of them, or rewrites them.
+// checkPages compares the pages under docs with the scripts and with their measured results, or rewrites them.
 func checkPages(t *testing.T, all []script, seen map[string]ordeal) {
 	t.Helper()
 	if *update {
@@ -85,22 +85,22 @@ func checkPages(t *testing.T, all []script, seen map[string]ordeal) {
 		row := rows[s.name]
 		require.NotNil(t, row, "no row for %s: %s", s.name, hint)
 		require.Equal(t, []string{s.told(), s.ends(), s.thread()}, []string{row[1], row[2], row[4]}, "%s: %s", s.name, hint)
-		// Where a script may end in several ways the row need not tell of all limits.
+		// If a script may end in several ways, the row need not name all limits.
 		if r, ran := seen[s.name]; ran && len(s.outcomes) == 1 && r.Outcomes[len(r.Outcomes)-1] == s.outcomes[0] && r.EndedBy != "" {
 			require.Contains(t, row[3], r.EndedBy, "%s: %s", s.name, hint)
 		}
 	}
 }
 
-// told is what the script does, fit for a cell.
+// told describes the script in the form for a table cell.
 func (s *script) told() string {
 	return strings.NewReplacer("|", "¦", "*", "\\*", "<", "&lt;").Replace(s.what)
 }
 
-// ends is how it ends, the usual way first.
+// ends returns how the script may end, the usual way first.
 func (s *script) ends() string { return strings.Join(s.outcomes, " or ") }
 
-// thread is what becomes of the thread.
+// thread says what happens to the thread.
 func (s *script) thread() string {
 	switch {
 	case s.parks:
@@ -174,7 +174,7 @@ func renderSummary(all []script) string {
 		if n < 0 {
 			n = len(rest)
 		}
-		row("["+area+"](hostile.md#"+area+")", rest[:n])
+		row("["+area+"](../development/hostile.md#"+area+")", rest[:n])
 		rest = rest[n:]
 	}
 	row("all", all)
@@ -194,7 +194,7 @@ func writeBetween(t *testing.T, path, table string) {
 	require.NoError(t, os.WriteFile(path, slices.Concat(head, []byte(table), tail), 0o644))
 }
 
-// cutPage cuts a page at the two lines, which stay with the head and the tail.
+// cutPage splits a page at the two marker lines, which stay with the head and the tail.
 func cutPage(t *testing.T, path string) (head, table, tail []byte) {
 	t.Helper()
 	text, err := os.ReadFile(path)

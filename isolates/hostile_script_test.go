@@ -21,18 +21,18 @@ const (
 	hostileHeap = 64 // MB
 )
 
-// script is one file of testdata/hostile_scripts: what it does, how it may end, and the module.
+// script is one file of testdata/hostile_scripts: its description, how it may end, and the module.
 type script struct {
 	name, what, code string
 	outcomes         []string // allowed, the usual one first: ok or a reason
 	kind             events.Kind
 	mode             events.Mode // "" is pinned
-	events           int         // how many one after the other
-	workers          int         // so many workers have its code, and an event at once
-	parks            bool        // V8 gives up its thread, by a fatal error
-	endless          bool        // a builtin that looks at nothing keeps its thread
-	strays           bool        // the same, but it comes to an end
-	load             bool        // it ends while its module is loaded, which has limits of its own
+	events           int         // how many events run one after the other
+	workers          int         // number of workers with its code, each with an event at the same time
+	parks            bool        // V8 gives up its thread because of a fatal error
+	endless          bool        // a builtin that does not check for termination keeps its thread
+	strays           bool        // the same, but the builtin ends
+	load             bool        // it ends while its module is loaded, which has its own limits
 	cut, body        bool        // waitUntil is cut short; the request has a body
 }
 
@@ -101,7 +101,7 @@ func (s *script) header(t *testing.T, i int, line string) {
 	}
 }
 
-// repeated is the template over and over, with its $i counting from 0.
+// repeated returns the template repeated times, with its $i counting from 0.
 func repeated(times int, template string) string {
 	before, after, counts := strings.Cut(template, "$i")
 	if !counts {
@@ -118,7 +118,7 @@ func repeated(times int, template string) string {
 
 func (s *script) area() string { return filepath.Dir(s.name) }
 
-// apart reports whether the script takes a thread from its process: it has one of its own.
+// apart reports whether the script takes a thread from its process, and so needs its own process.
 func (s *script) apart() bool { return s.parks || s.endless || s.strays }
 
 func (s *script) event() *events.Event {
@@ -141,8 +141,8 @@ func (s *script) worker() *events.Worker {
 	return w
 }
 
-// sample is what the test without the tag runs: every script that ends by itself, and of each area the first that is
-// ended by each limit. Of those that cost a thread it takes one of a kind.
+// sample returns the scripts for the test without the tag: every script that ends by itself, and from each area the
+// first one that is ended by each limit. From the scripts that cost a thread it takes one of each kind.
 func sample(all []script) []script {
 	var list []script
 	seen := map[string]bool{}

@@ -16,17 +16,18 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write docs/hostile.md and the table in docs/limits.md anew; with -tags hostile")
+	update = flag.Bool("update", false, "write docs/development/hostile.md and the table in docs/reference/limits.md anew; with -tags hostile")
 	only   = flag.String("script", "", "run only the hostile scripts whose names match this expression")
 )
 
 const (
-	// A good event may take this much longer than the limits of the hostile one: what docs/limits.md promises.
+	// A good event may take this much longer than the limits of the hostile one, as docs/reference/limits.md promises.
 	neighbourDelay = 250 * time.Millisecond
-	// The test fails at this times that, for what the machine does besides. What it measured is in its log.
+	// The test fails at this multiple of it, because the machine does other things. The log has the measured times.
 	noise = 3
-	// Memory that a process may keep: with idle isolates of hostile workers in it, and when its pool is closed. The latter was 106 to 118 MB
-	// after the whole suite: pages of the binary, what is left of glibc's arenas, of which each thread that was lost had one, and Go's heap.
+	// Memory that a process may keep: with idle isolates of hostile workers in it, and after its pool is closed. The
+	// latter was 106 to 119 MB after the whole suite. About 100 MB of that are the texts of the scripts, which the test
+	// holds. The rest is pages of the binary and leftovers of glibc's arenas: each lost thread had one.
 	openSlack, closedSlack = 512 << 20, 144 << 20
 )
 
@@ -48,8 +49,8 @@ func TestHostile(t *testing.T) {
 	seen := suite{ordeals: map[string]ordeal{}}
 	for i, s := range scripts {
 		t.Run(s.name, func(t *testing.T) { seen.run(t, a, &s) })
-		// On a busy machine a thread may be replaced although it would have come to its end.
-		require.Eventually(t, func() bool { return a.pool.back.Load() == a.pool.strayed.Load() }, 4*patience, time.Millisecond, "the thread of %s comes back", s.name)
+		// On a busy machine a thread may be replaced although its turn would have ended.
+		require.Eventually(t, func() bool { return a.pool.back.Load() == a.pool.ranAway.Load() }, 4*patience, time.Millisecond, "the thread of %s comes back", s.name)
 		a.forgetOutcomes()
 		if i+1 == len(scripts) || scripts[i+1].area() != s.area() {
 			require.Eventually(t, func() bool { debug.FreeOSMemory(); return memory() < before+openSlack }, patience, 100*time.Millisecond, "memory comes back")
@@ -72,7 +73,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// suite is what has been seen so far.
+// suite collects the results so far.
 type suite struct {
 	ordeals             map[string]ordeal
 	late, strayed, lost []string // names of scripts
@@ -83,7 +84,7 @@ type suite struct {
 
 func (v *suite) run(t *testing.T, a arena, s *script) {
 	var r ordeal
-	// A good event may be late because of something else on this machine. Then it is seldom late again.
+	// A good event may be late because of something else on this machine. It is rarely late again then.
 	for range 2 {
 		var err error
 		if s.apart() {
@@ -122,7 +123,7 @@ func (v *suite) log(t *testing.T) {
 	t.Logf("lost a thread: %v; had one replaced that came back: %v", v.lost, v.strayed)
 }
 
-// judge compares what a script did with what it may do.
+// judge compares the result of a script with what is allowed.
 func (s *script) judge(t *testing.T, r ordeal) {
 	t.Helper()
 	for _, o := range r.Outcomes {

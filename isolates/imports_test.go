@@ -23,13 +23,13 @@ func TestImportInALoopIsLimited(t *testing.T) {
 			f := b.run(w, task("{}")).end.Failure
 			require.NotNil(t, f)
 			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonMemory, events.ReasonException}, f.Reason, "%v", f)
-			require.Equal(t, "hello", b.task(hello, "{}")["data"]) // the thread goes on
+			require.Equal(t, "hello", b.task(hello, "{}")["data"]) // the thread continues
 			require.Zero(t, b.pool.Stats().Parked)
 		})
 	}
 }
 
-// What an event left behind imports while the next one runs, and nobody catches it.
+// Code that an event left behind imports while the next one runs, and no code catches the error.
 func TestImportOfAFinishedEvent(t *testing.T) {
 	b := newBench(t)
 	w := worker("w", `

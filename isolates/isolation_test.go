@@ -16,9 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// traits are what an execution mode lets a worker's events see of each other. Nothing else differs between modes.
+// traits describe what the events of a worker see of each other in an execution mode. The modes differ in nothing else.
 type traits struct {
 	mode   events.Mode
 	keeps  bool // a context, and all that a module keeps in it, outlives an event
@@ -34,10 +35,10 @@ func modes() []traits {
 	}
 }
 
-// relation is how the worker that looks is related to the one that left something.
+// relation is how the worker that searches is related to the one that left something.
 type relation struct {
 	name string
-	same bool // it is the same version of the same worker: only the event is another
+	same bool // the same version of the same worker: only the event differs
 	to   func(w *events.Worker)
 }
 
@@ -50,13 +51,15 @@ func relations() []relation {
 	}
 }
 
-// crossing is something that one event leaves behind, and what looks for it in another: find returns what it found.
+// crossing is something that one event leaves behind, and the search for it in another: find returns what it found.
 type crossing struct {
-	leave, find   string
-	after, beside bool // a later event of the same context finds it; one that runs at the same time does
+	leave, find string
+	// Whether a later event of the same context finds it; whether one that runs at the same time does.
+	after, beside bool
 }
 
-// crossings are all that guests may leave. In leave and find, token is the event's and hold() a promise that the test settles.
+// crossings are all things that workers may leave behind. In leave and find, token is the event's, and hold() is a
+// promise that the test settles.
 func crossings() map[string]crossing {
 	return map[string]crossing{
 		"global":          {`globalThis.mark = env.WHO`, `return globalThis.mark`, true, true},
@@ -116,18 +119,18 @@ export default { async fetch(request, env, ctx) {
 } };
 `
 
-// court is a bench that knows who sent what, and a server for its workers.
+// court is a bench that records who sent what, with a server for its workers.
 type court struct {
 	*bench
 	server  *httptest.Server
 	holds   chan struct{} // one for each request that is held
-	release chan struct{} // closed when they shall be answered
+	release chan struct{} // closed when they must be answered
 	sends   []string      // owner, worker and body
 }
 
 func newCourt(t *testing.T, change ...func(*Config)) *court {
 	t.Helper()
-	c := &court{bench: &bench{seen: map[*events.Attempt]*outcome{}}}
+	c := &court{bench: &bench{seen: map[*lifecycle.Attempt]*outcome{}}}
 	c.begin(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/now", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.RawQuery)) })
@@ -173,7 +176,7 @@ func (c *court) Enqueue(_ context.Context, owner, worker string, task Message) e
 	return nil
 }
 
-// who names a version of a worker.
+// who formats the name of a version of a worker.
 func who(owner, worker, version string) string { return owner + "/" + worker + "@" + version }
 
 func parts(t testing.TB, names ...string) string {
@@ -187,7 +190,7 @@ func parts(t testing.TB, names ...string) string {
 	return code.String()
 }
 
-// walkPart is parts/walk.js, which wants to know the names of the functions that the runtime has of C++.
+// walkPart is parts/walk.js, which needs the names of the C++ functions that the runtime has.
 func walkPart(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("v8x/natives.cc")
@@ -202,7 +205,7 @@ func walkPart(t testing.TB) string {
 	return "const NATIVES = " + string(list) + ";\n" + parts(t, "walk")
 }
 
-// guest is a worker of acme, or of whom change makes it one's.
+// guest is a worker of acme, or of the owner that change sets.
 func (c *court) guest(m traits, code string, change func(*events.Worker)) *events.Worker {
 	w := worker("w", walkPart(c.t)+fmt.Sprintf("const BASE = %q, { fetch } = globalThis, sleep = (ms) => new Promise((done) => setTimeout(done, ms));\n", c.server.URL)+code)
 	change(w)
@@ -223,9 +226,9 @@ func (c *court) event(method, token string, beside bool) *events.Event {
 	return e
 }
 
-// TestNothingCrosses leaves every kind of thing behind in an event, and looks for it in another: of the same worker, of
-// another version of it, of another worker of the owner and of another owner, when the first is over and while it runs.
-// All of them run on one thread.
+// TestNothingCrosses leaves every kind of thing behind in an event, and searches for it in another: of the same worker,
+// of another version of it, of another worker of the owner and of another owner, after the first has ended and while it
+// runs. All of them run on one thread.
 func TestNothingCrosses(t *testing.T) {
 	for _, m := range modes() {
 		for _, r := range relations() {
@@ -235,7 +238,7 @@ func TestNothingCrosses(t *testing.T) {
 					c := newCourt(t)
 					for name, x := range crossings() {
 						want := r.same && (!beside && x.after && m.keeps || beside && x.beside && m.shares)
-						want = want || r.same && name == "shared" && m.shares // it is there for this
+						want = want || r.same && name == "shared" && m.shares // sharing is its purpose
 						t.Run(name, func(t *testing.T) {
 							c.begin(t)
 							c.cross(m, x, r, beside, want)
@@ -247,7 +250,7 @@ func TestNothingCrosses(t *testing.T) {
 	}
 }
 
-// begin makes a court ready for the next case.
+// begin prepares a court for the next case.
 func (c *court) begin(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,7 +283,7 @@ func (c *court) cross(m traits, x crossing, r relation, beside, want bool) {
 	c.checkLines(m, r.same)
 }
 
-// checkLines looks whether each line of output and each send is told of whose it is. Events that share a context share
+// checkLines checks whether each line of output and each send names its true event. Events that share a context share
 // the groups and counts of its console.
 func (c *court) checkLines(m traits, same bool) {
 	c.mu.Lock()

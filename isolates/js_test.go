@@ -23,6 +23,7 @@ func TestJS(t *testing.T) {
 	require.NotEmpty(t, cases)
 	for _, path := range cases {
 		t.Run(strings.TrimSuffix(strings.TrimPrefix(path, "testdata/"), ".js"), func(t *testing.T) {
+			t.Parallel()
 			script, err := os.ReadFile(path)
 			require.NoError(t, err)
 			b := newBench(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What an event says in the turn in which it ends is told, and nothing that it does then.
+// Output of an event in the turn in which it ends is logged. Its later output is not.
 func TestLastWords(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch(request, env) {
@@ -27,7 +27,7 @@ func TestLastWords(t *testing.T) {
 	})
 }
 
-// Why a run failed is in its worker's output, whatever else it has written.
+// The failure of a run is in its worker's output, whatever else the run has written.
 func TestFailuresAreLogged(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch(r) { console.log("x".repeat(100)); if (r.url.endsWith("throw")) throw new TypeError("no"); for (;;); } }`)
@@ -45,7 +45,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	})
 }
 
-// A module that throws fails its event, and that is all that is said of it.
+// A module that throws fails its event, and the failure is logged once.
 func TestLoadErrorIsToldOnce(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		for i, code := range []string{`throw new Error("at load")`, `await 1; throw new Error("at load")`} {

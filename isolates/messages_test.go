@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ports that the module makes are every event's, as its variables are; those of an event are deaf when it is over.
+// Ports that the module makes belong to every event, like its variables. Ports of an event receive nothing after it has
+// ended.
 func TestPortsBelongToWhoMadeThem(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `
@@ -37,7 +38,8 @@ func TestPortsBelongToWhoMadeThem(t *testing.T) {
 	})
 }
 
-// Channels and object URLs that an event has made end with it; those of the module are every event's. Other workers have none of them.
+// Channels and object URLs that an event has made end with it. Those of the module belong to every event. Other workers
+// cannot see them.
 func TestChannelsBelongToWhoMadeThem(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		code := `
@@ -63,7 +65,7 @@ func TestChannelsBelongToWhoMadeThem(t *testing.T) {
 				var got []any
 				require.NoError(t, json.Unmarshal(o.reply.Body, &got))
 				require.Equal(t, []any{[]any{"re: " + me}, "module", me}, got[:3])
-				require.Contains(t, []any{"", "TypeError"}, got[3]) // there is none where each event has a context of its own
+				require.Contains(t, []any{"", "TypeError"}, got[3]) // there is none if each event has its own context
 			}
 		}
 	})

@@ -2,7 +2,7 @@ package isolates
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics of a Pool that are counted as such. What Stats has as well is collected from there.
+// metrics of a Pool that have their own counters. Figures that Stats also has are collected from Stats.
 type metrics struct {
 	waitUntilFailed, waitUntilCut, offloaded, offloadCPU, yielded prometheus.Counter
 }
@@ -12,10 +12,10 @@ func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_" + name, Help: help})
 	}
 	m := &metrics{
-		waitUntilFailed: counter("wait_until_failures_total", "waitUntil promises that rejected."),
+		waitUntilFailed: counter("wait_until_failures_total", "Promises passed to waitUntil that rejected."),
 		waitUntilCut:    counter("wait_until_cut_total", "Events whose waitUntil work was cut short by a limit."),
-		offloaded:       counter("offloaded_total", "Operations of events done outside the pinned threads: long ones of crypto.subtle, compression."),
-		yielded:         counter("turns_yielded_total", "Times that JavaScript took long while others waited, and left its thread to them."),
+		offloaded:       counter("offloaded_total", "Operations of events that ran outside the pinned threads: long ones of crypto.subtle, and compression."),
+		yielded:         counter("turns_yielded_total", "Turns of JavaScript that took long and left their thread to others that waited."),
 		offloadCPU:      counter("offload_cpu_seconds_total", "CPU time of those operations."),
 	}
 	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, m.yielded, collector{p}} {
@@ -34,23 +34,23 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descIsolates  = desc("isolates", "V8 isolates that exist, by what they do: idle, busy; spare: made in advance.", "state")
+	descIsolates  = desc("isolates", "V8 isolates by state: idle, busy, prewarmed.", "state")
 	descMost      = desc("isolates_max", "V8 isolates that may exist.")
 	descContexts  = desc("contexts", "V8 contexts that exist.")
-	descHeapMax   = desc("isolate_heap_max_bytes", "What pinwheel_isolate_heap_bytes may be.")
-	descResets    = desc("context_resets_total", "Contexts that forgot an event to run another.")
-	descHeap      = desc("isolate_heap_bytes", "Size of all V8 heaps and ArrayBuffers, each as it was when last asked.")
-	descHeld      = desc("held_bytes", "What is held for events outside of V8: what they send, what comes for them, what is computed for them.")
+	descHeapMax   = desc("isolate_heap_max_bytes", "Upper bound of pinwheel_isolate_heap_bytes.")
+	descResets    = desc("context_resets_total", "Contexts that were reset after an event to run another.")
+	descHeap      = desc("isolate_heap_bytes", "Size of all V8 heaps and ArrayBuffers, as last measured.")
+	descHeld      = desc("held_bytes", "Bytes held for events outside of V8: what they send, receive, and have computed.")
 	descWarm      = desc("context_warm_hits_total", "Attempts that found a context of their version.")
 	descCold      = desc("context_cold_starts_total", "Contexts made.")
-	descDiscards  = desc("context_discards_total", "Contexts thrown away, by reason: that of a failure, or reuses, interrupted, room, idle, ttl, removed.", "reason")
+	descDiscards  = desc("context_discards_total", "Contexts discarded, by reason: that of a failure, or reuses, interrupted, room, idle, ttl, removed.", "reason")
 	descEvictions = desc("isolate_evictions_total", "Idle isolates closed to make room for another.")
-	descCollected = desc("isolate_collections_total", "Collections of garbage in isolates before a run, which is not charged for them.")
+	descCollected = desc("isolate_collections_total", "Garbage collections in isolates before a run. The run is not charged for them.")
 	descKills     = desc("isolate_kills_total", "Isolates closed because an event in them passed a limit.", "reason")
-	descSpare     = desc("isolate_spares_total", "Isolates that were needed, by whether one had been made in advance: used, missed.", "outcome")
-	descCode      = desc("code_cache_bytes", "Memory taken by what V8 compiled of workers, kept for later contexts.")
+	descPrewarmed = desc("isolate_prewarmed_total", "Isolates that workers needed, by whether a prewarmed one was ready: used, missed.", "outcome")
+	descCode      = desc("code_cache_bytes", "Memory of compiled code of workers, kept for later contexts.")
 	descCodeHits  = desc("code_cache_hits_total", "Contexts that started from compiled code.")
-	descCodeBad   = desc("code_cache_rejected_total", "Times that V8 did not accept compiled code.")
+	descCodeBad   = desc("code_cache_rejected_total", "Times that V8 rejected compiled code.")
 	descParked    = desc("threads_parked_total", "Threads lost to a fatal error in V8.")
 )
 
@@ -58,7 +58,7 @@ var (
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descIsolates, descMost, descContexts, descHeap, descHeld, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descCollected, descKills,
-		descParked, descSpare, descCode, descCodeHits, descCodeBad,
+		descParked, descPrewarmed, descCode, descCodeHits, descCodeBad,
 	} {
 		ch <- d
 	}
@@ -75,7 +75,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(descIsolates, float64(s.Cached), "idle")
 	gauge(descIsolates, float64(s.Busy), "busy")
-	gauge(descIsolates, float64(s.Spares.Ready), "spare")
+	gauge(descIsolates, float64(s.Prewarmed.Ready), "prewarmed")
 	gauge(descMost, float64(s.Total))
 	gauge(descContexts, float64(s.Contexts))
 	gauge(descHeap, float64(s.HeapBytes))
@@ -87,8 +87,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count(descEvictions, s.Evictions)
 	count(descCollected, s.Collections)
 	count(descParked, uint64(s.Parked))
-	count(descSpare, s.Spares.Used, "used")
-	count(descSpare, s.Spares.Missed, "missed")
+	count(descPrewarmed, s.Prewarmed.Used, "used")
+	count(descPrewarmed, s.Prewarmed.Missed, "missed")
 	gauge(descCode, float64(s.Code.Bytes))
 	count(descCodeHits, s.Code.Hits)
 	count(descCodeBad, s.Code.Rejected)

@@ -14,7 +14,7 @@ const echoJSON = `export default { async fetch(request) { const x = await reques
 
 const echoBody = `{"id":1,"user":{"name":"Ada Lovelace","email":"ada@example.test","roles":["admin","ops"]}}`
 
-// crowd is workers of as many owners.
+// crowd returns one worker for each of that many owners.
 func crowd(owners int, mode events.Mode, code string) []*events.Worker {
 	list := make([]*events.Worker, owners)
 	for i := range list {
@@ -24,7 +24,8 @@ func crowd(owners int, mode events.Mode, code string) []*events.Worker {
 	return list
 }
 
-// rush runs n events of these workers, with at most that many under way, and takes the next worker after each `runs` events.
+// rush runs n events of these workers, with at most under of them under way, and takes the next worker after each
+// `runs` events.
 func rush(b *testing.B, p *bench, workers []*events.Worker, n, under, runs int, body string) {
 	b.Helper()
 	window := make([]*outcome, 0, under)
@@ -41,13 +42,14 @@ func rush(b *testing.B, p *bench, workers []*events.Worker, n, under, runs int, 
 	}
 }
 
-// perEvent reports what one event of the benchmark took.
+// perEvent reports the cost of one event of the benchmark.
 func perEvent(b *testing.B, events int) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(events), "µs/event")
 	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
 }
 
-// BenchmarkModes is a small JSON request and answer by a worker that is warm, where the mode knows warmth.
+// BenchmarkModes measures a small JSON request and response by a worker. The worker is warm in the modes that keep
+// contexts.
 func BenchmarkModes(b *testing.B) {
 	for _, mode := range events.Modes {
 		b.Run(string(mode), func(b *testing.B) {
@@ -64,8 +66,8 @@ func BenchmarkModes(b *testing.B) {
 	}
 }
 
-// BenchmarkContention compares mode shared with pinned where many threads want few isolates, the case in which the
-// documents that Pinwheel comes from have a shared pool fall behind.
+// BenchmarkContention compares mode shared with pinned when many threads need few isolates. According to the documents
+// on which Pinwheel is based, a shared pool is slower in this case.
 func BenchmarkContention(b *testing.B) {
 	work := map[string]string{
 		"echo": echoJSON,
@@ -93,7 +95,8 @@ func BenchmarkContention(b *testing.B) {
 	}
 }
 
-// BenchmarkIsolates is how the number of isolates that a thread alternates between tells: each is cold to the processor's caches.
+// BenchmarkIsolates measures the effect of the number of isolates between which a thread alternates: each is cold in
+// the processor's caches.
 func BenchmarkIsolates(b *testing.B) {
 	for _, n := range []int{1, 50, 500} {
 		for _, runs := range []int{1, 8} {
@@ -112,7 +115,7 @@ func BenchmarkIsolates(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is what idle isolates and contexts take, as the process's RSS grows by them.
+// BenchmarkMemory measures the memory of idle isolates and contexts, as the growth of the process's RSS.
 func BenchmarkMemory(b *testing.B) {
 	for _, c := range []struct {
 		what    string

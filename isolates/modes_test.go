@@ -15,10 +15,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// What one event leaves and the next one finds is where the modes differ.
+// The modes differ in the state that one event leaves and the next one finds.
 func TestStateBetweenEvents(t *testing.T) {
 	want := map[events.Mode]string{
-		events.Pinned:     `[[1,1],[2,1],[3,1]]`, // the module's state may be found, and may be gone
+		events.Pinned:     `[[1,1],[2,1],[3,1]]`, // the next event may find the module's state, or may not
 		events.Shared:     `[[1,1],[2,1],[3,1]]`,
 		events.Oneshot:    `[[1,1],[1,1],[1,1]]`,
 		events.Persistent: `[[1,1],[2,2],[3,3]]`,
@@ -37,7 +37,7 @@ func TestStateBetweenEvents(t *testing.T) {
 	})
 }
 
-// A failure ends the state of a context in every mode but persistent: there it is other events' too.
+// A failure ends the state of a context in every mode but persistent: there the state belongs to other events, too.
 func TestStateAfterAFailure(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `let n = 0; export default { fetch(r) { n++; if (r.url.endsWith("boom")) throw 1; return new Response(String(n)) } }`)
@@ -70,7 +70,7 @@ func TestSharedIsolatesAreTheProcesss(t *testing.T) {
 	require.Equal(t, "acme", s.Owners[0].Owner)
 }
 
-// A shared isolate is one thread's alone while something runs in it.
+// Only one thread uses a shared isolate while something runs in it.
 func TestSharedIsolatesAreNotWaitedFor(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Threads = 4 })
 	b.mode = events.Shared
@@ -98,7 +98,7 @@ func TestSharedIsolatesMakeRoom(t *testing.T) {
 	require.Positive(t, b.pool.Stats().Evictions)
 }
 
-// No more isolates are made than there may be: events wait, and those of others go on.
+// No more isolates are made than allowed: events wait, and those of other owners continue.
 func TestEventsWaitForRoom(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 20)) }`)
@@ -126,7 +126,7 @@ func TestOneshotLeavesNothing(t *testing.T) {
 	require.EqualValues(t, 3, b.pool.Stats().ColdStarts)
 }
 
-// Whatever the mode of its worker: an event that shall have an isolate of its own gets one.
+// An event that must have its own isolate gets one, whatever the mode of its worker.
 func TestEventWithAnIsolateOfItsOwn(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch: () => new Response("ok") }`)
@@ -154,7 +154,7 @@ func get(b *bench, w *events.Worker, path string) string {
 	return string(o.reply.Body)
 }
 
-// All events of a persistent worker run in one context, many at once, whichever thread takes them.
+// All events of a persistent worker run in one context, many at once, whichever threads take them.
 func TestPersistentEventsMeet(t *testing.T) {
 	b, w := newPersistent(t, `let waiting = []; export default { fetch(r) {
 		if (r.url.endsWith("open")) { const n = waiting.length; waiting.forEach(done => done(new Response("opened"))); waiting = []; return new Response(String(n)) }
@@ -174,7 +174,7 @@ func TestPersistentEventsMeet(t *testing.T) {
 	require.EqualValues(t, 1, b.pool.Stats().ColdStarts)
 }
 
-// What an event of a persistent worker did is told apart from what its neighbours do at the same time.
+// The actions of an event of a persistent worker are attributed to it, and not to its neighbours at the same time.
 func TestPersistentEventsAreToldApart(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(time.Duration(len(r.URL.Path)) * time.Millisecond) // some take longer
@@ -217,7 +217,7 @@ func TestPersistentEventsAreToldApart(t *testing.T) {
 	}
 }
 
-// Timers, subrequests and intervals of an event die with it; what the module set up goes on.
+// Timers, subrequests and intervals of an event end with it. Those of the module continue.
 func TestPersistentEventsEndAlone(t *testing.T) {
 	var asked atomic.Int64
 	hung := make(chan struct{})
@@ -249,7 +249,7 @@ func TestPersistentEventsEndAlone(t *testing.T) {
 	require.Equal(t, before.Stray, read().Stray, "the interval of the event that is over")
 }
 
-// A CPU kill takes the context with it: the culprit fails, its neighbours run again.
+// A CPU kill ends the context, too: the culprit fails, and its neighbours run again.
 func TestPersistentKillInterruptsTheOthers(t *testing.T) {
 	b, w := newPersistent(t, `let n = 0; export default { fetch(r) { n++;
 		if (r.url.endsWith("loop")) for (;;);
@@ -313,7 +313,7 @@ func TestPersistentLifetime(t *testing.T) {
 	}
 }
 
-// A context that is to go takes no new event, and lets those it has end.
+// A context that must end takes no new event, and lets its events end.
 func TestPersistentContextsEndInPeace(t *testing.T) {
 	b, w := newPersistent(t, hooks)
 	w.Lifetime.Requests, w.Vars = 1, map[string]string{"X": "!"}
@@ -325,7 +325,7 @@ func TestPersistentContextsEndInPeace(t *testing.T) {
 	require.EqualValues(t, 2, b.pool.Stats().ColdStarts)
 }
 
-// onTerminate is called whatever ends a context, as long as it can be.
+// onTerminate is called whatever ends a context, if that is possible.
 func TestPersistentTerminate(t *testing.T) {
 	for name, end := range map[string]func(*bench){
 		"close":  func(b *bench) { b.close() },
@@ -350,7 +350,7 @@ func TestPersistentTerminate(t *testing.T) {
 	})
 }
 
-// A new version has a context of its own; the old one's goes when it is idle.
+// A new version has its own context. The context of the old version is closed when it is idle.
 func TestPersistentVersions(t *testing.T) {
 	b, w := newPersistent(t, `let n = 0; export default { fetch: () => new Response("old " + ++n) }`)
 	require.Equal(t, "old 1", get(b, w, ""))
@@ -361,7 +361,7 @@ func TestPersistentVersions(t *testing.T) {
 	require.Equal(t, "new 2", get(b, &next, ""))
 }
 
-// Events that come while the module loads wait for it, and when it does not load each fails by itself.
+// Events that come while the module loads wait for it. If it does not load, each event fails by itself.
 func TestPersistentLoads(t *testing.T) {
 	b, w := newPersistent(t, `await new Promise(done => setTimeout(done, 30)); let n = 0; export default { fetch: () => new Response(String(++n)) }`)
 	var all []*outcome
@@ -387,7 +387,7 @@ func TestPersistentLoads(t *testing.T) {
 	}
 }
 
-// What a guest calls itself decides nothing: ids of other runs, hooks and frames are out of its reach.
+// The names that a worker chooses have no effect: ids of other runs, hooks and frames are out of its reach.
 func TestPersistentGuestsCannotForge(t *testing.T) {
 	b, w := newPersistent(t, `const kept = []; export default { async fetch(r, env, ctx) {
 		if (r.url.endsWith("keep")) { kept.push(ctx); return new Response("kept") }

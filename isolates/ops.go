@@ -1,6 +1,6 @@
 package isolates
 
-// The numbers that cross between Go and JavaScript; isolates/js/01_ops.js is the other half.
+// Numbers that Go and JavaScript exchange. isolates/js/runtime/ops.js has the same numbers.
 
 // Go to JavaScript.
 const (
@@ -58,58 +58,10 @@ const (
 	cmdFetchMore  = 41
 )
 
-// Questions of JavaScript.
+// Synchronous calls of JavaScript to Go (host.ask).
 const (
 	askTimingSafeEqual = 3
 	askDomainToASCII   = 4
 	askSubtle          = 30
 	askDecode          = 31
-)
-
-// What crypto.subtle asks of Go, at once by askSubtle or as cmdSubtle. Arguments and answers: subtle.go.
-const (
-	subtleDigest = iota + 1
-	subtleHMAC
-	subtleHMACEqual
-	subtleEncryptCBC
-	subtleDecryptCBC
-	subtleCTR
-	subtleEncryptGCM
-	subtleDecryptGCM
-	subtleWrapKW
-	subtleUnwrapKW
-	subtleHKDF
-	subtlePBKDF2
-
-	subtleRSAGenerate
-	subtleRSAImport
-	subtleRSAImportParts
-	subtleRSAExport
-	subtleRSAParts
-	subtleSignPKCS1
-	subtleVerifyPKCS1
-	subtleSignPSS
-	subtleVerifyPSS
-	subtleEncryptOAEP
-	subtleDecryptOAEP
-
-	subtleECGenerate
-	subtleECImportPoint
-	subtleECImportScalar
-	subtleECImport
-	subtleECExport
-	subtleSignECDSA
-	subtleVerifyECDSA
-	subtleECDH
-
-	subtleOKPGenerate
-	subtleOKPImportSeed
-	subtleOKPImport
-	subtleOKPExport
-	subtleSignEd25519
-	subtleVerifyEd25519
-	subtleX25519
-	subtleSignEd448
-	subtleVerifyEd448
-	subtleX448
 )

@@ -4,18 +4,22 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// Bounds of what a persistent context does between events.
+// Bounds of what a persistent context may do between events.
 const (
-	hookCPU  = time.Second // of one call of onIdle or onTerminate, and of each timer or answer between events, unless the worker's limit is less
+	// hookCPU bounds one call of onIdle or onTerminate, and each timer or answer between events, unless the worker's
+	// limit is less.
+	hookCPU  = time.Second
 	hookWall = 2 * time.Second
-	// farewellCPU is the same of onTerminate when the context has to go at once: others wait for its place.
+	// farewellCPU bounds onTerminate when the context must go at once because others wait for its place.
 	farewellCPU = 20 * time.Millisecond
-	// outdated is how long the context of an older version stays without an event, once there is one of a newer version.
+	// outdated is how long the context of an older version stays without an event once a newer version has one.
 	outdated = time.Minute
-	// groundPeriod is the time in which a persistent context may, between events, make as many subrequests and sends and write as much as one event.
+	// groundPeriod is a period between events. In each period a persistent context may make as many subrequests and
+	// sends, and write as much output, as one event.
 	groundPeriod = time.Second
 	forever      = 100 * 365 * 24 * time.Hour
 )
@@ -31,245 +35,247 @@ type phase int
 
 const (
 	alive    phase = iota
-	retiring       // takes no event any more; ends when those it has are over
+	retiring       // takes no more events; ends when its runs are over
 	leaving        // onTerminate runs
-	doomed         // not to be entered again
+	doomed         // must not be entered again
 )
 
-// life is what a persistent context has beside a guest of other modes.
+// life is what a persistent context has in addition to contexts of other modes.
 type life struct {
 	of      release
-	ground  *run // no event, but what the context does between events: timers of the module, hooks
+	ground  *run // stands for work between events, not for an event: timers of the module, hooks
 	phase   phase
-	why     string        // why it is discarded
-	idle    *alarm        // set while nothing runs
-	ttl     *alarm        // since it was made
+	why     string        // why the context is discarded
+	idle    *timer        // set while nothing runs
+	ttl     *timer        // runs from the creation of the context
 	hook    int           // the hook that runs, 0 = none
-	over    []float64     // runs that have ended and JavaScript does not know of
-	owed    time.Duration // CPU time between events that the owner was not charged yet
-	counted time.Time     // since when subrequests, sends and output between events are counted
+	over    []float64     // ended runs that JavaScript does not know about yet
+	owed    time.Duration // CPU time between events that is not yet charged to the owner
+	counted time.Time     // start of the period for which subrequests, sends and output between events are counted
 	call    v8x.Call
 }
 
-// persistent is the context of w, which is new unless the thread has it.
-func (t *thread) persistent(w *events.Worker) (*guest, error) {
+// persistent returns the context of w. It makes one if the thread has none.
+func (t *thread) persistent(w *events.Worker) (*jsContext, error) {
 	h := releaseOf(w)
-	if g := t.lives[h]; g != nil {
-		if !g.loaded || g.isolate.away {
-			return nil, nil // the first event is loading it, or it is in a long turn
+	if jc := t.lives[h]; jc != nil {
+		if !jc.loaded || jc.isolate.away {
+			return nil, nil // the first event still loads it, or it is in a long turn
 		}
-		t.tally.warmHit(g)
-		t.alarms.clear(g.life.idle)
-		g.life.idle = nil
-		return g, nil
+		t.counters.warmHit(jc)
+		t.timers.clear(jc.life.idle)
+		jc.life.idle = nil
+		return jc, nil
 	}
-	g, err := t.fresh(w, events.Persistent)
-	if g == nil {
+	jc, err := t.fresh(w, events.Persistent)
+	if jc == nil {
 		return nil, err
 	}
 	now := time.Now()
-	ground := &run{attempt: &events.Attempt{Worker: w}, limits: t.pool.limits(w), guest: g, start: now, wall: now.Add(forever), begun: true, ground: true}
-	g.life = &life{of: h, ground: ground}
-	t.lives[h] = g
+	ground := &run{attempt: &lifecycle.Attempt{Worker: w}, limits: t.pool.limits(w), context: jc, start: now, wall: now.Add(forever), begun: true, ground: true}
+	jc.life = &life{of: h, ground: ground}
+	t.lives[h] = jc
 	if ttl := w.Lifetime.TTL.Duration(); ttl > 0 {
-		g.life.ttl = t.alarms.call(now.Add(ttl), func() { t.retire(g, discardTTL) })
+		jc.life.ttl = t.timers.call(now.Add(ttl), func() { t.retire(jc, discardTTL) })
 	}
-	t.pool.homes.outdate(h)
-	return g, nil
+	t.pool.affinity.outdate(h)
+	return jc, nil
 }
 
-// retire lets a context take no further event. The next one makes another.
-func (t *thread) retire(g *guest, why string) {
-	l := g.life
+// retire stops a context from taking further events. The next event makes another context.
+func (t *thread) retire(jc *jsContext, why string) {
+	l := jc.life
 	if l.phase != alive {
 		return
 	}
 	l.phase, l.why = retiring, why
-	t.moveOut(g)
-	t.touch(g)
+	t.moveOut(jc)
+	t.touch(jc)
 }
 
-// doom has a context closed before anything enters it again; what runs in it is interrupted.
-func (t *thread) doom(g *guest, why string) {
-	if g.life.phase == doomed {
+// doom has a context closed before it is entered again. Its runs are interrupted.
+func (t *thread) doom(jc *jsContext, why string) {
+	if jc.life.phase == doomed {
 		return
 	}
-	g.life.phase, g.life.why = doomed, why
-	t.moveOut(g)
-	t.touch(g)
+	jc.life.phase, jc.life.why = doomed, why
+	t.moveOut(jc)
+	t.touch(jc)
 }
 
-// moveOut makes place for another context of the worker.
-func (t *thread) moveOut(g *guest) {
-	if t.lives[g.life.of] == g {
-		delete(t.lives, g.life.of)
-		t.pool.homes.leave(g.life.of, t)
+// moveOut makes room for another context of the worker.
+func (t *thread) moveOut(jc *jsContext) {
+	if t.lives[jc.life.of] == jc {
+		delete(t.lives, jc.life.of)
+		t.pool.affinity.leave(jc.life.of, t)
 	}
 	t.freed = true
 }
 
-// touch has tend look at a context, outside of all turns.
-func (t *thread) touch(g *guest) { t.touched = append(t.touched, g) }
+// touch has tend check a context, outside all turns.
+func (t *thread) touch(jc *jsContext) { t.touched = append(t.touched, jc) }
 
-// tend sees to the persistent contexts of which something changed.
+// tend checks the persistent contexts in which something changed.
 func (t *thread) tend() {
 	for len(t.touched) > 0 {
 		list := t.touched
 		t.touched = nil
-		for _, g := range list {
-			if !g.closed {
-				t.tendOne(g)
+		for _, jc := range list {
+			if !jc.closed {
+				t.tendOne(jc)
 			}
 		}
 	}
 }
 
-func (t *thread) tendOne(g *guest) {
-	l := g.life
+func (t *thread) tendOne(jc *jsContext) {
+	l := jc.life
 	switch {
-	case g.isolate.away: // it is looked at again when it is back
+	case jc.isolate.away: // checked again when it is back
 	case l.phase == doomed:
-		t.discard(g)
-	case len(g.runs) > 0 || l.hook != 0:
+		t.discard(jc)
+	case len(jc.runs) > 0 || l.hook != 0:
 	case l.phase == retiring:
-		if l.phase = leaving; g.handlers&hookTerminate == 0 || !g.loaded {
-			t.discard(g)
+		if l.phase = leaving; jc.handlers&hookTerminate == 0 || !jc.loaded {
+			t.discard(jc)
 			return
 		}
 		l.hook = hookTerminate // from now on
 		t.chores.add(chore{run: l.ground, do: func(t *thread) {
-			if !g.closed && l.phase == leaving {
-				t.startHook(g, hookTerminate)
+			if !jc.closed && l.phase == leaving {
+				t.startHook(jc, hookTerminate)
 			}
 		}})
 	case l.phase == leaving:
-		t.discard(g)
+		t.discard(jc)
 	case l.idle == nil:
-		if idle := g.worker.Lifetime.Idle.Duration(); idle > 0 {
-			t.goIdle(g, idle)
+		if idle := jc.worker.Lifetime.Idle.Duration(); idle > 0 {
+			t.goIdle(jc, idle)
 		}
 	}
 }
 
-// goIdle ends a context that has no event for that long.
-func (t *thread) goIdle(g *guest, after time.Duration) {
-	g.life.idle = t.alarms.call(time.Now().Add(after), func() {
-		t.chores.add(chore{run: g.life.ground, do: func(t *thread) { t.idle(g) }})
+// goIdle ends a context after it has had no event for the given time.
+func (t *thread) goIdle(jc *jsContext, after time.Duration) {
+	jc.life.idle = t.timers.call(time.Now().Add(after), func() {
+		t.chores.add(chore{run: jc.life.ground, do: func(t *thread) { t.idle(jc) }})
 	})
 }
 
-func (t *thread) idle(g *guest) {
-	if len(g.runs) > 0 || g.life.phase != alive || g.closed {
+func (t *thread) idle(jc *jsContext) {
+	if len(jc.runs) > 0 || jc.life.phase != alive || jc.closed {
 		return
 	}
-	t.startHook(g, hookIdle)
-	// An event that comes while the hook runs finds the context alive, until the hook is over.
-	if g.life.hook == 0 {
-		t.retire(g, discardIdle)
+	t.startHook(jc, hookIdle)
+	// An event that comes while the hook runs finds the context alive. That holds until the hook is over.
+	if jc.life.hook == 0 {
+		t.retire(jc, discardIdle)
 	}
 }
 
-// startHook calls onIdle or onTerminate, and is false when the worker has none. When it is over, or has taken too long,
-// the context is tended.
-func (t *thread) startHook(g *guest, hook int) bool {
-	if g.handlers&hook == 0 || !g.loaded {
+// startHook calls onIdle or onTerminate. It returns false if the worker has no such hook. When the hook is over, or has
+// taken too long, tend checks the context.
+func (t *thread) startHook(jc *jsContext, hook int) bool {
+	if jc.handlers&hook == 0 || !jc.loaded {
 		return false
 	}
-	l := g.life
+	l := jc.life
 	l.hook = hook
-	late := t.alarms.call(time.Now().Add(hookWall), func() { t.hookOver(g, hook) })
+	late := t.timers.call(time.Now().Add(hookWall), func() { t.hookOver(jc, hook) })
 	t.turn(l.ground, l.call.Reset(opHook).Number(float64(hook)).Bytes(), nil)
-	if l.hook == 0 || g.closed {
-		t.alarms.clear(late)
+	if l.hook == 0 || jc.closed {
+		t.timers.clear(late)
 	}
 	return true
 }
 
-func (t *thread) hookOver(g *guest, hook int) {
-	l := g.life
+func (t *thread) hookOver(jc *jsContext, hook int) {
+	l := jc.life
 	if l.hook != hook {
 		return
 	}
 	l.hook = 0
-	if hook == hookIdle && len(g.runs) == 0 {
-		t.retire(g, discardIdle)
+	if hook == hookIdle && len(jc.runs) == 0 {
+		t.retire(jc, discardIdle)
 	}
-	t.touch(g)
+	t.touch(jc)
 }
 
-// farewell is onTerminate of what has to go at once: it has one turn.
+// farewell calls onTerminate for an isolate that must go at once. The hook has one turn.
 func (t *thread) farewell(iso *isolate) {
-	if len(iso.guests) == 0 || iso.guests[0].life == nil || iso.guests[0].life.phase > retiring {
+	if len(iso.contexts) == 0 || iso.contexts[0].life == nil || iso.contexts[0].life.phase > retiring {
 		return
 	}
-	g := iso.guests[0]
-	g.life.phase = leaving
+	jc := iso.contexts[0]
+	jc.life.phase = leaving
 	t.farewells = true
-	t.startHook(g, hookTerminate)
+	t.startHook(jc, hookTerminate)
 	t.farewells = false
 	t.watch.blame(t.beginning)
 }
 
-// discard closes a persistent context with its isolate, which it has to itself.
-func (t *thread) discard(g *guest) {
-	t.tally.discards.inc(g.life.why)
-	t.interrupt(g.isolate)
+// discard closes a persistent context with its isolate, which has no other context.
+func (t *thread) discard(jc *jsContext) {
+	t.counters.discards.inc(jc.life.why)
+	t.interrupt(jc.isolate)
 }
 
-// bury ends what a context does between events.
-func (t *thread) bury(g *guest) {
-	if g.life == nil {
+// endGround ends what a context does between events.
+func (t *thread) endGround(jc *jsContext) {
+	if jc.life == nil {
 		return
 	}
-	t.moveOut(g)
-	t.alarms.clear(g.life.idle)
-	t.alarms.clear(g.life.ttl)
-	g.life.ground.over = true
-	t.forget(g.life.ground)
+	t.moveOut(jc)
+	t.timers.clear(jc.life.idle)
+	t.timers.clear(jc.life.ttl)
+	jc.life.ground.over = true
+	t.forget(jc.life.ground)
 }
 
-// leftPersistent is what follows the end of a run in a persistent context: a failure of one event is not the others'.
-func (t *thread) leftPersistent(g *guest, r *run) {
-	if !g.loaded {
-		t.doom(g, discardOther)
+// leftPersistent is called after the end of a run in a persistent context. The failure of one event does not affect the
+// others.
+func (t *thread) leftPersistent(jc *jsContext, r *run) {
+	if !jc.loaded {
+		t.doom(jc, discardOther)
 		return
 	}
 	if !r.drained {
-		g.life.over = append(g.life.over, float64(r.id))
+		jc.life.over = append(jc.life.over, float64(r.id))
 	}
-	t.touch(g)
+	t.touch(jc)
 }
 
-// countRequest counts an event of a persistent context.
-func (t *thread) countRequest(g *guest) {
-	if most := g.worker.Lifetime.Requests; most > 0 && g.uses >= most {
-		t.retire(g, discardReuses)
+// countRequest retires a persistent context that has had Lifetime.Requests events.
+func (t *thread) countRequest(jc *jsContext) {
+	if most := jc.worker.Lifetime.Requests; most > 0 && jc.uses >= most {
+		t.retire(jc, discardReuses)
 	}
 }
 
-// freshen readies a persistent context for a turn: between events each has a limit of CPU time of its own, and each groundPeriod what one event
-// may ask of the world. What has ended without the knowledge of JavaScript is told.
-func (t *thread) freshen(g *guest, r *run) {
-	l := g.life
+// freshen prepares a persistent context for a turn. Between events each turn has its own limit of CPU time, and each
+// groundPeriod has the subrequests, sends and output of one event. It also reports runs to JavaScript that have ended
+// without its knowledge.
+func (t *thread) freshen(jc *jsContext, r *run) {
+	l := jc.life
 	if r.ground {
 		if now := time.Now(); now.Sub(l.counted) >= groundPeriod {
 			l.counted, r.made, r.sent, r.logged = now, 0, 0, 0
 		}
-		r.cpuLeft = t.hookLimit(g)
+		r.cpuLeft = t.hookLimit(jc)
 	}
-	if len(l.over) == 0 || !g.loaded {
+	if len(l.over) == 0 || !jc.loaded {
 		return
 	}
 	ended := l.call.Reset(opEnded).Numbers(l.over...).Bytes()
 	l.over = l.over[:0]
-	l.ground.cpuLeft = t.hookLimit(g)
-	t.enter(l.ground, stepEnded, func() v8x.Result { return g.ctx.Call(ended, nil) })
+	l.ground.cpuLeft = t.hookLimit(jc)
+	t.enter(l.ground, stepEnded, func() v8x.Result { return jc.v8.Call(ended, nil) })
 }
 
 // hookLimit is the CPU time that one turn of a persistent context may take between events.
-func (t *thread) hookLimit(g *guest) time.Duration {
-	limit := min(hookCPU, t.pool.limits(g.worker).CPU.Duration())
-	if g.life.phase == leaving && t.farewells {
+func (t *thread) hookLimit(jc *jsContext) time.Duration {
+	limit := min(hookCPU, t.pool.limits(jc.worker).CPU.Duration())
+	if jc.life.phase == leaving && t.farewells {
 		limit = min(limit, farewellCPU)
 	}
 	return limit

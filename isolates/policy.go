@@ -6,8 +6,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// SetPolicy says what an owner may have from now on; the zero Policy is what the configuration says. Of a policy only the shares
-// of isolates and heap, and the ceilings of limits are the pool's. From any goroutine.
+// SetPolicy sets what an owner may have from now on. The zero Policy means the configuration. The pool uses only a
+// policy's shares of isolates and heap, and its ceilings of limits. Any goroutine may call it.
 func (p *Pool) SetPolicy(owner string, policy events.Policy) {
 	p.policyMu.Lock()
 	defer p.policyMu.Unlock()
@@ -29,7 +29,7 @@ func (p *Pool) policy(owner string) events.Policy {
 	return events.Policy{}
 }
 
-// limits are those of a worker, within what its owner may have now.
+// limits returns the limits of a worker, within what its owner may have now.
 func (p *Pool) limits(w *events.Worker) events.Limits {
 	if all := p.policies.Load(); all != nil && len(*all) > 0 {
 		return w.Limits.Within((*all)[w.Owner].Ceilings)
@@ -37,7 +37,7 @@ func (p *Pool) limits(w *events.Worker) events.Limits {
 	return w.Limits.OrDefault()
 }
 
-// share is how many isolates, and bytes in them, an owner may have.
+// share returns how many isolates, and bytes in them, an owner may have.
 func (p *Pool) share(owner string) (isolates, bytes int64) {
 	policy := p.policy(owner)
 	isolates, bytes = int64(p.cfg.OwnerMaxIsolates), int64(p.cfg.OwnerHeapMB)<<20

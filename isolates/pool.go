@@ -11,47 +11,50 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
+	"github.com/pinwheel-run/pinwheel/isolates/offload"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 // Pool is the pinned threads of a process.
 type Pool struct {
-	cfg      Config
-	source   Source
-	host     Host
-	checks   bool // it is a Checker's
-	stacks   stacks
-	fetcher  *fetcher
-	offload  *offload
-	holdings holdings
-	metrics  *metrics
-	dog      watchdog
-	code     *codeCache
-	spares   *spares
-	parked   atomic.Int32
-	strayed  atomic.Int32 // threads that V8 did not let go in time
-	back     atomic.Int32 // of those, threads that came back since and ended
-	live     atomic.Int64 // isolates there are
-	lost     atomic.Int64 // bytes of heaps on threads that are lost
-	homes    homes
-	budgets  budgets
-	commons  commons
-	trimSet  atomic.Bool                              // a trim is due
-	policies atomic.Pointer[map[string]events.Policy] // by owner; replaced as a whole
-	policyMu sync.Mutex                               // taken to replace them
-	hungry   atomic.Uint64                            // threads with attempts that wait for room, a bit each
+	cfg       Config
+	source    Source
+	host      Host
+	checks    bool // the pool belongs to a Checker
+	stacks    stacks
+	egress    *egress.Client
+	offload   *offload.Pool
+	holdings  holdings
+	metrics   *metrics
+	dog       watchdog
+	code      *codeCache
+	prewarmed *prewarmed
+	parked    atomic.Int32
+	ranAway   atomic.Int32 // threads whose turn V8 did not end in time: runaways
+	back      atomic.Int32 // runaways that have come back and ended
+	live      atomic.Int64 // number of isolates
+	lost      atomic.Int64 // bytes of heaps that were lost with their threads
+	affinity  affinity
+	budgets   budgets
+	shared    sharedPool
+	trimSet   atomic.Bool                              // a trim is due
+	policies  atomic.Pointer[map[string]events.Policy] // by owner; replaced as a whole
+	policyMu  sync.Mutex                               // held to replace policies
+	hungry    atomic.Uint64                            // threads with attempts that wait for room, a bit each
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
-	stop    chan struct{}            // closed when the threads shall end
+	stop    chan struct{}            // closed when the threads must end
 	running sync.WaitGroup
-	dogStop chan struct{} // closed when they have: until then the watchdog ends what they run
+	dogStop chan struct{} // closed when the threads have ended: until then the watchdog ends what they run
 	dogDone sync.WaitGroup
 
-	patience  time.Duration // closeWithin, but in tests
-	holdAfter time.Duration // the constant, but in tests
-	onStray   func(*thread) // nil but in tests: it is lost, and not yet replaced
-	strays    strays
-	away      []awayTurn // the watchdog's
+	patience      time.Duration // closeWithin, except in tests
+	throttleAfter time.Duration // the constant throttleAfter, except in tests
+	onRunaway     func(*thread) // nil except in tests: called when a thread is lost and not yet replaced
+	runaways      runaways
+	away          []awayTurn // owned by the watchdog
 }
 
 // New makes a pool; Open starts it.
@@ -61,9 +64,9 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	}
 	cfg = cfg.OrDefault()
 	p := &Pool{
-		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), spares: newSpares(cfg), fetcher: newFetcher(cfg.AllowAddresses, cfg.AllowHosts),
+		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), prewarmed: newPrewarmed(cfg), egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
-		offload: newOffload(cfg.Threads), patience: closeWithin, holdAfter: holdAfter,
+		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter,
 	}
 	for i := range p.threads {
 		p.threads[i].Store(newThread(p, i))
@@ -83,7 +86,7 @@ func (p *Pool) Open() error {
 	for i := range p.threads {
 		p.start(p.threads[i].Load())
 	}
-	go p.spares.run()
+	go p.prewarmed.run()
 	p.dogDone.Go(func() { p.dog.run(p.dogStop, p.look) })
 	return nil
 }
@@ -93,7 +96,7 @@ func (p *Pool) start(t *thread) {
 	p.carry(t)
 }
 
-// carry has a new goroutine, and so another thread of the system, be t from now on.
+// carry lets a new goroutine, and so another OS thread, run as t from now on.
 func (p *Pool) carry(t *thread) {
 	go func() {
 		t.loop(p.stop)
@@ -103,53 +106,54 @@ func (p *Pool) carry(t *thread) {
 	}()
 }
 
-// Wake makes a thread ask its Source for work soon. From any goroutine.
+// Wake makes a thread ask its Source for work soon. Any goroutine may call it.
 func (p *Pool) Wake(thread int) { p.threads[thread].Load().nudge() }
 
-// Close stops the threads, with what they run reported as interrupted, and frees V8's memory. JavaScript that
-// runs now is terminated.
+// Close stops the threads and frees V8's memory. JavaScript that runs now is terminated. Unfinished runs are reported
+// as interrupted.
 func (p *Pool) Close() {
 	close(p.stop)
-	waitAtMost(&p.running, p.patience)
+	waitAtMost(p.running.Wait, p.patience)
 	close(p.dogStop)
-	waitAtMost(&p.dogDone, p.patience)
-	p.commons.close()
-	p.spares.close()
-	waitAtMost(&p.offload.running, p.patience)
-	p.fetcher.close()
+	waitAtMost(p.dogDone.Wait, p.patience)
+	p.shared.close()
+	p.prewarmed.close()
+	waitAtMost(p.offload.Wait, p.patience)
+	p.egress.Close()
 	p.code.clear()
 }
 
-// closeWithin is how long Close waits for its threads to end. One that V8 has parked keeps the locks that it held, and
-// whatever needs them waits for ever: the process is about to end anyway.
+// closeWithin is how long Close waits for its threads to end. A thread that V8 has parked keeps its locks, and
+// everything that needs them waits forever. The process is about to end anyway.
 const closeWithin = 10 * time.Second
 
-func waitAtMost(g *sync.WaitGroup, d time.Duration) {
+func waitAtMost(wait func(), d time.Duration) {
 	done := make(chan struct{})
-	go func() { g.Wait(); close(done) }()
+	go func() { wait(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(d):
 	}
 }
 
-// mostLost bounds the threads that may be lost where there are many.
+// mostLost bounds the number of lost threads that one owner is assumed to cause, for processes with many threads.
 const mostLost = 16
 
-// Healthy is nil unless V8 has lost so many threads that the process should be replaced: more than one owner can cost at once, when it has events on
-// each and one of them was found out before the others began, or MaxParked if that is more.
+// Healthy returns an error when V8 has lost so many threads that the process should be replaced. That is more threads
+// than one owner can cost at once: an owner with events on each thread, of which one was found out before the others
+// began. It is MaxParked if that is more.
 func (p *Pool) Healthy() error {
 	most := max(p.cfg.MaxParked, min(len(p.threads)+2, mostLost))
-	if parked, stray := p.parked.Load(), p.strayed.Load()-p.back.Load(); int(parked+stray) >= most {
-		return fmt.Errorf("isolates: V8 has lost %d threads to fatal errors, and %d do not come back from it", parked, stray)
+	if parked, runaways := p.parked.Load(), p.ranAway.Load()-p.back.Load(); int(parked+runaways) >= most {
+		return fmt.Errorf("isolates: V8 has lost %d threads to fatal errors, and %d do not come back from it", parked, runaways)
 	}
 	return nil
 }
 
-// look is the watchdog's round.
+// look is one round of the watchdog.
 func (p *Pool) look(now time.Time) {
 	parked := v8x.Parked()
-	if p.spares.parked(parked) {
+	if p.prewarmed.parked(parked) {
 		p.parked.Add(1)
 	}
 	closing := p.closing()
@@ -164,11 +168,11 @@ func (p *Pool) look(now time.Time) {
 			t.watch.kill(stopped)
 		}
 		t.watch.look(now)
-		if why := t.watch.strayed(now, &t.lost); why != nil {
-			p.strayed.Add(1)
-			p.strays.add(t.watch)
-			if p.onStray != nil {
-				p.onStray(t)
+		if why := t.watch.ranAway(now, &t.lost); why != nil {
+			p.ranAway.Add(1)
+			p.runaways.add(t.watch)
+			if p.onRunaway != nil {
+				p.onRunaway(t)
 			}
 			p.replace(t, why)
 			continue
@@ -176,10 +180,10 @@ func (p *Pool) look(now time.Time) {
 		p.yield(t, now)
 	}
 	p.away = slices.DeleteFunc(p.away, func(a awayTurn) bool { return p.lookAway(a, now, parked) })
-	p.strays.hold(now, p.holdAfter)
+	p.runaways.throttle(now, p.throttleAfter)
 }
 
-// wakeHungry tells the threads whose attempts wait for room that there may be some.
+// wakeHungry notifies the threads whose attempts wait for room.
 func (p *Pool) wakeHungry() {
 	if p.hungry.Load() == 0 {
 		return
@@ -201,63 +205,63 @@ func (p *Pool) closing() bool {
 	}
 }
 
-// replace gives up a thread that V8 has parked or does not let go, and puts a new one in its place. The goroutine
-// is in V8, so the watchdog may read the thread's state in its stead; when it comes back it waits for this to be over, and ends (abandon).
+// replace gives up a parked or runaway thread, and puts a new one in its place. The goroutine of t is in V8, so the
+// watchdog may read the state of t. When that goroutine comes back, it waits until replace is done, and ends (abandon).
 func (p *Pool) replace(t *thread, guilty *culprit) {
 	defer close(t.replaced)
 	reports := t.reports
 	n := newThread(p, t.index)
-	n.tally.inherit(&t.tally)
+	n.counters.inherit(&t.counters)
 	p.live.Add(-int64(t.count))
-	p.lost.Add(t.tally.heap.Load())
+	p.lost.Add(t.counters.heap.Load())
 	for r := range maps.Keys(t.running) {
 		if r.over {
 			continue
 		}
-		e := events.End{Interrupted: true, Started: r.begun}
+		e := lifecycle.End{Interrupted: true, Started: r.begun}
 		if r == guilty.run && guilty.why.Reason != stopped {
-			n.tally.kills.inc(string(guilty.why.Reason))
-			e = events.End{Started: true, Failure: guilty.why, Lost: true}
+			n.counters.kills.inc(string(guilty.why.Reason))
+			e = lifecycle.End{Started: true, Failure: guilty.why, Lost: true}
 			if r.replied { // the reply stands
 				e.Failure = nil
 				p.metrics.waitUntilCut.Inc()
 			}
-			p.tellFailure(r, e.Failure)
+			p.logFailure(r, e.Failure)
 		}
 		if r.cancel != nil {
 			r.cancel()
 		}
-		reports = append(reports, events.Report{Attempt: r.attempt, End: &e})
+		reports = append(reports, lifecycle.Report{Attempt: r.attempt, End: &e})
 	}
-	for _, g := range t.lives {
-		if cancel := g.life.ground.cancel; cancel != nil {
+	for _, jc := range t.lives {
+		if cancel := jc.life.ground.cancel; cancel != nil {
 			cancel()
 		}
 	}
 	for _, a := range append(t.waiting, t.goAway()...) {
-		reports = append(reports, events.Report{Attempt: a, End: &events.End{Interrupted: true}})
+		reports = append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
 	}
 	p.threads[t.index].Store(n)
 	p.source.Report(t.index, reports)
-	p.tellLost(guilty)
+	p.reportLost(guilty)
 	p.start(n)
 	n.nudge()
 	p.running.Done() // t's
 }
 
-// tellLost tells the Source whose code a thread is lost to.
-func (p *Pool) tellLost(guilty *culprit) {
+// reportLost reports to the Source which worker's code cost a thread.
+func (p *Pool) reportLost(guilty *culprit) {
 	r := guilty.run
 	switch {
 	case r == nil || guilty.why.Reason == stopped:
 	case r.ground:
 		p.source.Lost(r.attempt.Worker, guilty.turn)
-	case r.attempt.Event != nil: // a Checker's is nobody's yet
+	case r.attempt.Event != nil: // a Checker has no owner yet
 		p.source.Lost(r.attempt.Worker, r.start)
 	}
 }
 
-// parkedFailure is what is told of the attempt that made V8 give up a thread.
+// parkedFailure is the failure of the attempt that made V8 give up a thread.
 func parkedFailure() *events.Failure {
 	return events.Fail(events.ReasonMemory, "V8 could not go on: a single value was too large")
 }

@@ -7,18 +7,21 @@ import (
 )
 
 const (
-	// threadNice is the priority of pinned threads where there are no background threads. Where all processors are busy with handlers, what brings,
-	// parks and settles events goes first: it takes a little, and else each of its steps would wait for a time slice.
+	// threadNice is the priority of pinned threads when there are no background threads. When handlers keep all
+	// processors busy, the goroutines that fetch, park and settle events run first. They need little CPU time, and
+	// would otherwise wait for a time slice at each step.
 	threadNice = 5
-	// backgroundNice is that of background threads: a tenth of what others get where they want the same processor. Those others, pinned threads and what
-	// brings events, are equal then. Less would be dangerous: a thread that is put aside with a lock in its hands must get on.
+	// backgroundNice is the priority of background threads. They get a tenth of what others get on the same processor.
+	// Pinned threads then have the same priority as everything else. A lower priority would be dangerous: a preempted
+	// thread that holds a lock must continue.
 	backgroundNice = 10
-	// backgroundSlice is how long the system lets a background thread run if nobody wakes up that it had better run. It is longer than the slice of all
-	// others, which therefore do not wait for the end of it (Linux 6.12 and later; before that it makes no difference).
+	// backgroundSlice is how long the system lets a background thread run if no other thread wakes. It is longer than
+	// the slice of all other threads, so they do not wait for its end (Linux 6.12 and later; before that it makes no
+	// difference).
 	backgroundSlice = 20 * time.Millisecond
 )
 
-// setPriority sets that of the calling thread. Where that is refused it stays as it was.
+// setPriority sets the priority of the calling thread. If the system refuses, it stays as it is.
 func (t *thread) setPriority() {
 	cfg := &t.pool.cfg
 	if cfg.Background == 0 {
@@ -33,9 +36,10 @@ func (t *thread) setPriority() {
 	}, 0)
 }
 
-// maxIsolatesOf is how many isolates a thread may have. Background threads have few owners, and an eighth of all.
+// maxIsolatesOf returns how many isolates a thread may have. Background threads have few owners, and together an eighth
+// of all isolates.
 func (c Config) maxIsolatesOf(index int) int {
-	all, background := c.MaxIsolates-c.spares(), 0
+	all, background := c.MaxIsolates-c.prewarmed(), 0
 	if c.Background > 0 {
 		background = max(1, all/(8*c.Background))
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // idleSource never has any work.
 type idleSource struct{ alone }
 
-func (idleSource) Next(int, int) []*events.Attempt { return nil }
-func (idleSource) Report(int, []events.Report)     {}
+func (idleSource) Next(int, int) []*lifecycle.Attempt { return nil }
+func (idleSource) Report(int, []lifecycle.Report)     {}
 
 func TestBackgroundThreadsHaveLowerPriority(t *testing.T) {
 	p, err := New(func() Config { c := DefaultConfig(2); c.Background = 2; return c }(), idleSource{}, nil, prometheus.NewRegistry())
@@ -23,9 +23,9 @@ func TestBackgroundThreadsHaveLowerPriority(t *testing.T) {
 	niceOf := func(tid int) int {
 		n, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
 		require.NoError(t, err)
-		return 20 - n // what the system call says
+		return 20 - n // the value that the system call returns
 	}
-	ours := niceOf(unix.Getppid()) // our own first thread may have been a pinned one of another test
+	ours := niceOf(unix.Getppid()) // the first thread of this process may have been a pinned thread of another test
 	require.NoError(t, p.Open())
 	defer p.Close()
 	var nice []int
@@ -55,7 +55,7 @@ func TestIsolatesOfThreads(t *testing.T) {
 		c := DefaultConfig(k.threads)
 		c.MaxIsolates, c.Background = k.all, k.background
 		require.NoError(t, c.Validate())
-		sum := c.spares()
+		sum := c.prewarmed()
 		for i := range k.threads + k.background {
 			n := c.maxIsolatesOf(i)
 			if i >= k.threads {

@@ -23,7 +23,7 @@ func (c *court) answer(w *events.Worker, token string, doc any) {
 
 func unchanged(*events.Worker) {}
 
-// Nothing that a guest can reach is the runtime's: not its objects, not its entry, not by frames of stacks.
+// A worker cannot reach any object of the runtime, nor its entry function, nor anything by frames of stacks.
 func TestControlObjectsAreOutOfReach(t *testing.T) {
 	for _, m := range modes() {
 		t.Run(string(m.mode), func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestControlObjectsAreOutOfReach(t *testing.T) {
 	}
 }
 
-// A guest that makes a trap of every property, every name that the runtime uses and every parent of a class sees nothing of
-// the runtime's while that works, and it works as before.
+// A worker that makes a trap of every property, every name that the runtime uses and every parent of a class sees
+// nothing of the runtime's work. The runtime works as before.
 func TestTrapsSeeNothing(t *testing.T) {
 	files, err := runtimeFiles()
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// Of an event that is over, nothing that was kept can say anything, to its own or to the next.
+// Things kept from an event that is over can do nothing, neither for its own output nor for the next event.
 func TestOldEventsCannotSpeak(t *testing.T) {
 	for _, m := range modes() {
 		t.Run(string(m.mode), func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestOldEventsCannotSpeak(t *testing.T) {
 	}
 }
 
-// Ids of timers and requests are small numbers: to know another event's is of no use.
+// Ids of timers and requests are small numbers. Knowing those of another event is of no use.
 func TestIdsAreOfNoUseToOthers(t *testing.T) {
 	for _, m := range modes() {
 		for _, r := range relations() {
@@ -165,7 +165,7 @@ func TestIdsAreOfNoUseToOthers(t *testing.T) {
 	}
 }
 
-// Objects that look like the runtime's are answers like any other.
+// Objects that look like the runtime's are ordinary answers.
 func TestLookAlikesAreNothing(t *testing.T) {
 	c := newCourt(t)
 	for name, value := range map[string]string{

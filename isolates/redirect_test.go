@@ -16,14 +16,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// seen is what a server saw of a request.
+// seen is a request as the server received it.
 type seen struct {
 	Server, Method, Path, Body, Length string
 	Header                             http.Header
 }
 
-// redirectServers are two servers, which are two origins. Each answers /to with what it saw. Whatever else asks with ?status=&to= is sent
-// there, with ?policy= as Referrer-Policy.
+// redirectServers starts two servers, which are two origins. Each answers /to with the request as it received it. Any
+// other request with ?status=&to= is redirected there, with ?policy= as Referrer-Policy.
 func redirectServers(t *testing.T) (one, two string) {
 	serve := func(name string) *httptest.Server {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,8 @@ func redirectServers(t *testing.T) (one, two string) {
 	return serve("one").URL, serve("two").URL
 }
 
-// redirected does a request in JavaScript, and gives what the last server saw, and the URL of the response; or the error.
+// redirected does a request in JavaScript. It returns the request that the last server saw, and the URL of the
+// response, or the error.
 func (b *bench) redirected(url, init string) (s seen, last, failed string) {
 	b.t.Helper()
 	doc := b.task(`export default { async task(event) {
@@ -64,7 +65,7 @@ func (b *bench) redirected(url, init string) (s seen, last, failed string) {
 	return s, doc["url"].(string), ""
 }
 
-// What is meant for an origin goes to no other: not at once, nor by a detour, nor back again.
+// Credentials for an origin go to no other origin: not directly, nor by a detour, nor back again.
 func TestRedirectsKeepCredentials(t *testing.T) {
 	one, two := redirectServers(t)
 	b := newBench(t, loopback)
@@ -92,7 +93,7 @@ func TestRedirectsKeepCredentials(t *testing.T) {
 			require.Equal(t, "kept", s.Header.Get("X-Own"))
 		}
 	}
-	// Nobody adds a Referer.
+	// No Referer is added.
 	for _, init := range []string{`{}`, `{ referrerPolicy: "no-referrer" }`, `{ referrerPolicy: "unsafe-url" }`, `{ referrer: "" }`} {
 		for _, to := range []string{"/to", two + "/to"} {
 			s, _, failed := b.redirected(one+"/a?token=secret&to="+to, init)
@@ -102,7 +103,7 @@ func TestRedirectsKeepCredentials(t *testing.T) {
 	}
 }
 
-// Methods, bodies and what describes them follow the Fetch standard.
+// Methods, bodies and the headers that describe them follow the Fetch standard.
 func TestRedirectsOfBodies(t *testing.T) {
 	one, two := redirectServers(t)
 	b := newBench(t, loopback)
@@ -153,7 +154,7 @@ func TestRedirectsAreFollowed(t *testing.T) {
 		{one + "/a?to=b/../to%23there#here", one + "/to", ""},
 		{one + "/a?to=%3Fx", one + "/a?x", ""},
 		{one + "/a?to=/%C3%A9", one + "/%C3%A9", ""},
-		{one + "/a?to=/%E9%2541%FF%E2%98%83", one + "/%E9%41%FF%E2%98%83", ""}, // bytes stay what they are, UTF-8 or not
+		{one + "/a?to=/%E9%2541%FF%E2%98%83", one + "/%E9%41%FF%E2%98%83", ""}, // bytes do not change, UTF-8 or not
 		{one + "/a?to=http:to", one + "/to", ""},
 		{one + "/a?to=" + strings.Replace(two, "127.0.0.1", "2130706433", 1) + "/to", two + "/to", ""},
 		{one + "/a?to=http://user:password@" + host + "/to", "", "a redirect to a URL with credentials"},
@@ -184,7 +185,7 @@ func TestRedirectsAreFollowed(t *testing.T) {
 	}, doc["data"])
 }
 
-// A Referer is sent only where the handler gives a referrer, and as its policy has it.
+// A Referer is sent only if the handler gives a referrer, and as its policy says.
 func TestReferrer(t *testing.T) {
 	one, two := redirectServers(t)
 	b := newBench(t, loopback)
@@ -221,7 +222,7 @@ func TestReferrer(t *testing.T) {
 	}
 }
 
-// Redirects are no subrequests, and each is within the guard of addresses.
+// Redirects are not subrequests, and the guard of addresses checks each.
 func TestRedirectsCountAndAreGuarded(t *testing.T) {
 	one, _ := redirectServers(t)
 	b := newBench(t, loopback)
@@ -233,7 +234,8 @@ func TestRedirectsCountAndAreGuarded(t *testing.T) {
 	require.Contains(t, failed, "address is not allowed")
 }
 
-// Whatever a server says in Location and Referrer-Policy: no other server is told what was meant for it, and the event goes on.
+// Whatever a server sends in Location and Referrer-Policy, no other server gets data that was meant for it, and the
+// event continues.
 func FuzzRedirect(f *testing.F) {
 	var leaked atomic.Value
 	two := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -263,7 +265,8 @@ func FuzzRedirect(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, l, p string) {
 		location, policy = strings.ReplaceAll(l, "TWO", host), strings.ToLower(p)
-		for _, open := range []string{"unsafe-url", "no-referrer-when-downgrade"} { // the server may have its own URL told
+		// The server may allow others to get its own URL: such policies are removed.
+		for _, open := range []string{"unsafe-url", "no-referrer-when-downgrade"} {
 			policy = strings.ReplaceAll(policy, open, "")
 		}
 		o := b.start(w, task(fmt.Sprintf("%q", one.URL)))

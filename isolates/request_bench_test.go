@@ -10,9 +10,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// BenchmarkRequestCost is what a Request with a JSON body and a Response cost beyond a plain function: CPU time of the
-// pinned thread per event, in and out of V8. Rounds of the kinds take turns, and the medians are compared, so that what else
-// the machine does falls on all of them. task-json is a plain function that is given the same JSON and returns the same.
+// BenchmarkRequestCost measures what a Request with a JSON body and a Response cost in addition to a plain function:
+// CPU time of the pinned thread per event, in and out of V8. Rounds of the kinds take turns, and the medians are
+// compared. So other load on the machine affects all kinds. task-json is a plain function that gets the same JSON and
+// returns the same.
 func BenchmarkRequestCost(bm *testing.B) {
 	const answer = `{"ok":true,"id":1,"user":{"name":"Ada Lovelace","email":"ada@example.test","roles":["admin","ops"]}}`
 	kinds := []struct {
@@ -61,5 +62,5 @@ func BenchmarkRequestCost(bm *testing.B) {
 	bm.ReportMetric(middle(spent[2])-middle(spent[0]), "request-µs")
 }
 
-// middle is the median of what is sorted.
+// middle returns the median of a sorted list.
 func middle(sorted []float64) float64 { return sorted[len(sorted)/2] }

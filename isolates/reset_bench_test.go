@@ -8,8 +8,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// BenchmarkReset is an event that leaves nothing behind in its context, beside one that leaves what has to be undone before the
-// next: timers, a subrequest's signal, groups and counts of the console, keys of shared.
+// BenchmarkReset compares an event that leaves nothing behind in its context with one that leaves things that must be
+// undone before the next event: timers, a subrequest's signal, groups and counts of the console, keys of shared.
 func BenchmarkReset(b *testing.B) {
 	for _, kind := range []struct{ name, code string }{
 		{"clean", `export default { fetch() { return new Response("ok") } }`},

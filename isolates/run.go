@@ -6,40 +6,41 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// run is one attempt on its thread, from Next to its Report with End.
+// run is one attempt on its thread, from Next to the Report with its End.
 type run struct {
-	attempt *events.Attempt
-	guest   *guest // the context it runs in
-	id      uint64 // of the run in JavaScript; never used twice on a thread
+	attempt *lifecycle.Attempt
+	context *jsContext // the context it runs in
+	id      uint64     // of the run in JavaScript; never used twice on a thread
 	start   time.Time
 	begun   bool // its handler was called
 
 	limits   events.Limits // of its worker, within its owner's ceilings
 	cpuLeft  time.Duration
-	wall     time.Time // when its wall-clock limit is over
-	deadline *alarm    // set once it waits for something
+	wall     time.Time // the end of its wall-clock limit
+	deadline *timer    // set when it first waits for something
 	cpu      time.Duration
-	told     time.Duration // of cpu, what dispatch knows
+	reported time.Duration // the part of cpu that was reported to dispatch
 
 	replied bool
-	failure *events.Failure // told by FAIL, kept until waitUntil is drained
+	failure *events.Failure // from cmdFail, kept until waitUntil has nothing left
 	retry   bool
 	noRetry bool
 	delay   time.Duration
 	warm    bool
 	over    bool
-	drained bool  // JavaScript knows that it is over
-	parts   int   // of the event's body that were read
-	body    *body // of its reply, in chunks; nil while there is none
-	lost    bool  // V8 does not let go the turn that it was in
-	ground  bool  // no event, but what a persistent context does between events
+	drained bool  // JavaScript knows that the run is over
+	parts   int   // number of parts of the event's body that were read
+	body    *body // body of its reply, in chunks; nil while there is none
+	lost    bool  // V8 does not end the turn of the run
+	ground  bool  // it stands for what a persistent context does between events
 
-	timers  map[float64]*alarm  // pending, by id; nil until the first
+	timers  map[float64]*timer  // pending, by id; nil until the first
 	calls   map[float64]*call   // pending subrequests and sends, by id; nil until the first
 	active  int                 // subrequests under way
-	queued  []*call             // subrequests that wait for one of those to end
+	queued  []*call             // subrequests that wait until one of the active ones ends
 	stalled int                 // calls whose response waits for a reader
 	made    int                 // subrequests so far
 	sent    int                 // tasks for other workers so far
@@ -47,39 +48,40 @@ type run struct {
 	zips    map[float64]*zip    // compression under way, by id; nil until the first
 	sockets map[float64]*socket // WebSockets not closed yet, by id; nil until the first
 
-	offloads int // operations done elsewhere that are under way
+	offloads int // operations under way outside the thread
 
-	held atomic.Int64 // bytes that Go holds for it; Pool.hold
+	held atomic.Int64 // bytes that Go holds for it (Pool.hold)
 
-	ctx    context.Context // of its calls; nil until the first
+	ctx    context.Context //nolint:containedctx // of its calls, which end with it; nil until the first
 	cancel context.CancelFunc
 
-	end events.End // how it ended, as reported
+	end lifecycle.End // how it ended, as reported
 }
 
-// waits reports whether anything is pending that could call into the run's JavaScript again. A response that waits for a reader cannot.
+// waits reports whether anything is pending that could call into the run's JavaScript again. A response that waits for
+// a reader cannot.
 func (r *run) waits() bool { return len(r.timers) > 0 || len(r.calls) > r.stalled || r.body.waits() }
 
-// mayGoOn reports whether the run can still come to an end by itself. In a persistent context another event may bring that about.
+// mayGoOn reports whether the run can still end by itself. In a persistent context another event may cause that.
 func (r *run) mayGoOn() bool {
-	if l := r.guest.life; l != nil {
-		return r.guest.loaded || r.waits() || l.ground.waits()
+	if l := r.context.life; l != nil {
+		return r.context.loaded || r.waits() || l.ground.waits()
 	}
 	return r.waits()
 }
 
-// context is what the run's calls live in. It ends with the run.
-func (r *run) context() context.Context {
+// callContext is the Go context of the run's calls. It ends with the run.
+func (r *run) callContext() context.Context {
 	if r.ctx == nil {
 		r.ctx, r.cancel = context.WithDeadline(context.Background(), r.wall)
 	}
 	return r.ctx
 }
 
-// message is the line of output text on behalf of the run.
-func (r *run) line(now time.Time, level, text string) Line {
+// line returns a line of output for the run.
+func (r *run) line(now time.Time, level, text string) events.LogLine {
 	w := r.attempt.Worker
-	l := Line{Time: now, Owner: w.Owner, Worker: w.Name, Version: w.Version, Level: level, Text: text}
+	l := events.LogLine{Time: now, Owner: w.Owner, Worker: w.Name, Version: w.Version, Level: level, Text: text}
 	if e := r.attempt.Event; e != nil {
 		l.EventID, l.Attempt = e.ID, r.attempt.Number
 	}

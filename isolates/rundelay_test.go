@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How long a thread waits for a processor is seen: one that shares a processor with another that is never idle waits.
+// RunDelays shows how long a thread waits for a processor: one that shares a processor with a thread that is never idle
+// waits.
 func TestRunDelay(t *testing.T) {
 	require.Zero(t, runDelay(0), "no such thread")
 	done := make(chan struct{})
@@ -32,8 +33,9 @@ func TestRunDelay(t *testing.T) {
 			defer func() { done <- struct{}{} }()
 			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 			_ = unix.SchedSetaffinity(0, &one)
-			tids <- int32(unix.Gettid()) //nolint:gosec // small
-			for !enough.Load() {         // so it never sleeps
+			tids <- int32(unix.Gettid())
+			for !enough.Load() { // so it never sleeps
+				continue
 			}
 		}()
 	}

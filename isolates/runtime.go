@@ -12,7 +12,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-//go:embed js/*.js
+//go:embed js/order.txt js/*/*.js
 var runtimeFS embed.FS
 
 // runtimePrefix begins the names of the runtime's files in stacks; such frames are not shown to authors.
@@ -27,28 +27,28 @@ var startRuntime = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	return v8x.Snapshot(files, func(c *v8x.Context) { rehearse(c, func(v8x.Result) {}) })
+	return v8x.Snapshot(files, func(c *v8x.Context) { warmUp(c, func(v8x.Result) {}) })
 })
 
-// runtimeFiles reads the embedded runtime in the order of its numbers.
+// runtimeFiles reads the embedded runtime in the order of js/order.txt, a path on each line.
 func runtimeFiles() ([]v8x.File, error) {
-	entries, err := fs.ReadDir(runtimeFS, "js") // sorted by name
+	order, err := fs.ReadFile(runtimeFS, "js/order.txt")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("isolates: runtime: %w", err)
 	}
-	files := make([]v8x.File, len(entries))
-	for i, e := range entries {
-		text, err := fs.ReadFile(runtimeFS, "js/"+e.Name())
+	var files []v8x.File
+	for name := range strings.FieldsSeq(string(order)) {
+		text, err := fs.ReadFile(runtimeFS, "js/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("isolates: runtime: %w", err)
 		}
-		files[i] = v8x.File{Name: runtimePrefix + e.Name(), Text: ascii(string(text))}
+		files = append(files, v8x.File{Name: runtimePrefix + name, Text: ascii(string(text))})
 	}
 	return files, nil
 }
 
-// ascii writes other characters as JavaScript's escapes, which mean the same wherever the runtime has any: in strings,
-// regular expressions and comments. V8 keeps texts in ASCII outside of its heaps.
+// ascii replaces other characters by JavaScript's escapes. An escape means the same in all places where the runtime has
+// such characters: strings, regular expressions and comments. V8 keeps ASCII texts outside its heaps.
 func ascii(text string) string {
 	var b strings.Builder
 	for _, c := range text {

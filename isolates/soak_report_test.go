@@ -15,7 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// gauge is what the process had at a moment.
+// gauge is the state of the process at a moment.
 type gauge struct {
 	at                         time.Duration
 	ended, rss, heap, routines int
@@ -62,8 +62,9 @@ func (s *soak) report(t *testing.T, gauges []gauge) {
 	t.Log(b.String())
 }
 
-// flat requires that the last fifth of the run has no more of anything than the middle one, but for noise: isolates come and go as owners do,
-// 37 to 62 of them within one minute, and most else with them. What leaks passes that in minutes.
+// flat requires that the last fifth of the run has no more of anything than the middle fifth, except for noise:
+// isolates come and go with their owners, 37 to 62 of them within one minute, and most other figures follow them. A
+// leak exceeds that noise in minutes.
 func flat(t *testing.T, gauges []gauge) {
 	t.Helper()
 	fifth := len(gauges) / 5

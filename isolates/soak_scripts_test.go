@@ -2,7 +2,7 @@ package isolates
 
 import "slices"
 
-// soakScript is what a worker of the soak does, as the body of an async function of token, env, ctx and attempt.
+// soakScript is the code of a worker of the soak, as the body of an async function of token, env, ctx and attempt.
 type soakScript struct {
 	name   string
 	body   string
@@ -10,7 +10,7 @@ type soakScript struct {
 	said   string   // what body returns
 	ends   []string // how an attempt may end: ok or a reason; ok alone when empty
 	lines  int      // of output, when it ends ok
-	size   int      // of the reply, which is then nothing but that long
+	size   int      // of the reply, of which only the length is checked
 	fails  int      // attempts that fail before one ends ok; it is a task
 }
 
@@ -26,7 +26,7 @@ export default {
 	async task(event, env, ctx) { return handle(await event.text(), env, ctx, event.attempt) },
 };`
 
-// goodScripts end well, always.
+// goodScripts always end ok.
 func goodScripts() []soakScript {
 	return []soakScript{
 		{name: "echo", body: `return "echo"`, said: "echo"},
@@ -47,7 +47,7 @@ func goodScripts() []soakScript {
 	}
 }
 
-// badScripts are mistakes that people make.
+// badScripts are common mistakes.
 func badScripts() []soakScript {
 	return []soakScript{
 		{name: "throws", body: `throw new TypeError(token)`, ends: []string{"exception"}},
@@ -68,7 +68,7 @@ func badScripts() []soakScript {
 	}
 }
 
-// hostileScripts want more than they may have. None of them can make V8 give up a thread.
+// hostileScripts try to take more than allowed. None of them can make V8 give up a thread.
 func hostileScripts() []soakScript {
 	cpu, memory := []string{"cpu"}, []string{"memory"}
 	return []soakScript{

@@ -12,31 +12,32 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// Bounds of WebSockets. 68_websocket.js knows how much may wait to be sent.
+// Bounds of WebSockets. fetch/websocket.js has the bound on bytes that wait to be sent.
 const (
-	maxSockets       = 16               // of a run, that are not closed
-	maxSocketMessage = 4 << 20          // bytes of a message that comes
-	socketBytes      = 64 << 10         // what one counts as, beside longer messages and what waits to be sent
-	socketFrame      = 64               // what a message that waits to be sent counts as, beside its bytes
-	socketGoodbye    = 30 * time.Second // from close() to the end, whatever the server does
+	maxSockets       = 16               // open at once in a run
+	maxSocketMessage = 4 << 20          // bytes of a received message
+	socketBytes      = 64 << 10         // what a WebSocket counts as, without longer messages and unsent data
+	socketFrame      = 64               // what an unsent message counts as, in addition to its bytes
+	socketGoodbye    = 30 * time.Second // from close() to the end of the connection, whatever the server does
 )
 
-// socket is a WebSocket of a run. One goroutine opens the connection and reads, another writes. It ends with the run.
+// socket is a WebSocket of a run. One goroutine opens the connection and reads. Another writes. The socket ends with
+// the run.
 type socket struct {
 	t         *thread
 	r         *run
 	c         *call
 	url       string
 	protocols []string
-	conn      *websocket.Conn // set before the thread hears that it is open
+	conn      *websocket.Conn // set before the thread is notified that it is open
 	more      chan struct{}   // capacity 1; there is something to write
 
 	mu    sync.Mutex
 	queue []frame     // to be written
-	held  int         // bytes that count as the run's
-	over  bool        // nothing counts any more
-	why   error       // it was given up
-	late  *time.Timer // the server takes too long to answer close()
+	held  int         // bytes that are counted as the run's
+	over  bool        // no bytes are counted any more
+	why   error       // why it was given up
+	late  *time.Timer // fires when the server takes too long to answer close()
 }
 
 // frame is a message to be written, by kind: websocket.TextMessage, BinaryMessage or CloseMessage.
@@ -45,7 +46,7 @@ type frame struct {
 	data []byte
 }
 
-// obeySocket carries out what JavaScript wants of a WebSocket. Commands to one that is closed come late and mean nothing.
+// obeySocket carries out commands about WebSockets. Commands to a closed one are late, and are ignored.
 func (t *thread) obeySocket(r *run, op int, in *v8x.Commands) {
 	id := in.Number()
 	if op == cmdSocketOpen {
@@ -61,13 +62,13 @@ func (t *thread) obeySocket(r *run, op int, in *v8x.Commands) {
 		return
 	}
 	switch op {
-	case cmdSocketSend: // is it text, bytes
+	case cmdSocketSend: // arguments: whether it is text, bytes
 		kind := websocket.BinaryMessage
 		if in.Bool() {
 			kind = websocket.TextMessage
 		}
 		s.enqueue(frame{kind, append([]byte(nil), in.View()...)})
-	case cmdSocketEnd: // code or 0, reason, is it to be given up
+	case cmdSocketEnd: // arguments: code or 0, reason, whether to give it up
 		code, reason := int(in.Int()), in.Text()
 		if in.Bool() {
 			s.giveUp(errors.New("closed before it was open, or more was to be sent than may wait"))
@@ -84,26 +85,26 @@ func (t *thread) obeySocket(r *run, op int, in *v8x.Commands) {
 	}
 }
 
-// openSocket begins to open a WebSocket, which is a subrequest.
+// openSocket starts to open a WebSocket, which counts as a subrequest.
 func (t *thread) openSocket(r *run, id float64, url string, protocols []string) {
 	s := &socket{t: t, r: r, c: r.register(id), url: url, protocols: protocols, more: make(chan struct{}, 1)}
 	r.made++
 	switch limit := r.limits.Subrequests; {
 	case url == "":
-		s.tell(goodbye{failure: fmt.Errorf("the URL and the protocols are too long: at most %d bytes", maxRequestHead)})
+		s.reportEnd(goodbye{failure: fmt.Errorf("the URL and the protocols are too long: at most %d bytes", maxRequestHead)})
 		return
 	case r.made > limit:
-		s.tell(goodbye{failure: fmt.Errorf("too many subrequests: at most %d per event", limit)})
+		s.reportEnd(goodbye{failure: fmt.Errorf("too many subrequests: at most %d per event", limit)})
 		return
 	case len(r.sockets) >= maxSockets:
-		s.tell(goodbye{failure: fmt.Errorf("too many WebSockets: at most %d per event may be open", maxSockets)})
+		s.reportEnd(goodbye{failure: fmt.Errorf("too many WebSockets: at most %d per event may be open", maxSockets)})
 		return
 	}
 	if err := s.hold(socketBytes); err != nil {
-		s.tell(goodbye{failure: err})
+		s.reportEnd(goodbye{failure: err})
 		return
 	}
-	ctx, cancel := context.WithCancel(r.context())
+	ctx, cancel := context.WithCancel(r.callContext())
 	s.c.cancel = cancel
 	if r.sockets == nil {
 		r.sockets = map[float64]*socket{}
@@ -112,7 +113,7 @@ func (t *thread) openSocket(r *run, id float64, url string, protocols []string) 
 	go s.live(ctx, cancel)
 }
 
-// hold counts n bytes as the run's, unless that is too much.
+// hold counts n bytes as the run's, unless that exceeds a limit.
 func (s *socket) hold(n int) error {
 	if err := s.t.pool.hold(s.r, n); err != nil {
 		return err
@@ -129,7 +130,7 @@ func (s *socket) hold(n int) error {
 	return nil
 }
 
-// drop takes back what hold counted.
+// drop uncounts n bytes that hold counted.
 func (s *socket) drop(n int) {
 	s.mu.Lock()
 	if s.over {
@@ -140,7 +141,7 @@ func (s *socket) drop(n int) {
 	s.t.pool.drop(s.r, n)
 }
 
-// dropAll takes back all of it, for good.
+// dropAll uncounts all bytes. After it nothing is counted.
 func (s *socket) dropAll() {
 	s.mu.Lock()
 	n := s.held
@@ -152,7 +153,7 @@ func (s *socket) dropAll() {
 	s.t.pool.drop(s.r, n)
 }
 
-// giveUp ends the connection without ceremony, from any goroutine.
+// giveUp ends the connection at once: messages that wait are not sent. Any goroutine may call it.
 func (s *socket) giveUp(why error) {
 	s.mu.Lock()
 	if s.why == nil {
@@ -162,7 +163,7 @@ func (s *socket) giveUp(why error) {
 	s.c.cancel()
 }
 
-// enqueue has a message written after those before it.
+// enqueue has a message written after the messages before it.
 func (s *socket) enqueue(f frame) {
 	if err := s.hold(len(f.data) + socketFrame); err != nil {
 		s.giveUp(err)
@@ -177,7 +178,7 @@ func (s *socket) enqueue(f frame) {
 	}
 }
 
-// next is the next message to be written.
+// next returns the next message to be written.
 func (s *socket) next() (f frame, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

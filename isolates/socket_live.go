@@ -15,34 +15,35 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// goodbye is how a WebSocket ended. With a close frame of the server's it is clean, and code and reason are that one's.
+// goodbye is how a WebSocket ended. It is clean if the server sent a close frame. code and reason are then those of
+// that frame.
 type goodbye struct {
 	code    int
 	reason  string
 	clean   bool
-	failure error // it was this side that gave up
+	failure error // why this side gave up
 }
 
 var errNotUTF8 = errors.New("a text message is not UTF-8")
 
-// live opens the connection and reads until it ends. Its own goroutine.
+// live opens the connection and reads until it ends. It runs in its own goroutine.
 func (s *socket) live(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
 	end := s.converse(ctx)
 	s.dropAll()
-	s.tell(end)
+	s.reportEnd(end)
 }
 
 func (s *socket) converse(ctx context.Context) goodbye {
-	conns := s.t.pool.fetcher.of(s.r.attempt.Worker.Owner)
-	defer conns.release()
-	conn, protocol, err := conns.upgrade(ctx, s.url, s.protocols)
+	conns := s.t.pool.egress.Of(s.r.attempt.Worker.Owner)
+	defer conns.Release()
+	conn, protocol, err := conns.Upgrade(ctx, s.url, s.protocols)
 	if err != nil {
 		return s.failed(err)
 	}
 	s.conn = conn
 	leave := sync.OnceFunc(func() {
-		if ctx.Err() != nil { // the event is over, or it was given up
+		if ctx.Err() != nil { // the event is over, or the socket was given up
 			s.refuse(websocket.CloseGoingAway)
 		}
 		_ = conn.Close()
@@ -59,7 +60,7 @@ func (s *socket) converse(ctx context.Context) goodbye {
 	return s.read(ctx)
 }
 
-// failed is the end because of err, or of what was wrong before.
+// failed returns the end because of err, or because of the earlier reason for which the socket was given up.
 func (s *socket) failed(err error) goodbye {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +70,8 @@ func (s *socket) failed(err error) goodbye {
 	return goodbye{code: websocket.CloseAbnormalClosure, failure: err}
 }
 
-// read passes on messages, one at a time: the next but one is not read before JavaScript has taken the one.
+// read passes on messages, one at a time. It reads at most one message ahead of the one that JavaScript has not taken
+// yet.
 func (s *socket) read(ctx context.Context) goodbye {
 	s.conn.SetReadLimit(maxSocketMessage)
 	taken := make(chan struct{}, 1)
@@ -88,10 +90,11 @@ func (s *socket) read(ctx context.Context) goodbye {
 	}
 }
 
-// ended is the end that a reader sees as err. One that was given up has failed, even where the server still answers politely.
+// ended returns the end for a reader's error err. A socket that was given up has failed, even if the server still
+// answers with a close frame.
 func (s *socket) ended(err error) goodbye {
 	end := s.failed(err)
-	if end.failure != err {
+	if !errors.Is(end.failure, err) {
 		return end
 	}
 	var closed *websocket.CloseError
@@ -105,7 +108,7 @@ func (s *socket) ended(err error) goodbye {
 	return end
 }
 
-// message reads a message. held is how many bytes more than usual it counts as.
+// message reads a message. held is how many bytes it counts as beyond the usual.
 func (s *socket) message() (kind int, data []byte, held int, err error) {
 	kind, in, err := s.conn.NextReader()
 	if err != nil {
@@ -128,7 +131,7 @@ func (s *socket) message() (kind int, data []byte, held int, err error) {
 		n, err = in.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return 0, nil, 0, err
 	}
 	if kind == websocket.TextMessage && !utf8.Valid(data) {
@@ -138,15 +141,15 @@ func (s *socket) message() (kind int, data []byte, held int, err error) {
 	return kind, data, held, nil
 }
 
-// refuse tells the server why the connection ends.
+// refuse sends the server the reason why the connection ends.
 func (s *socket) refuse(code int) {
 	_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second))
 }
 
-// deliver brings a message into the run's JavaScript.
+// deliver passes a message to the run's JavaScript.
 func (s *socket) deliver(kind int, data []byte, held int, taken chan<- struct{}) {
 	s.t.postTo(s.r, func(t *thread) {
-		defer func() { // also where the turn goes on beside the thread
+		defer func() { // also if the turn continues beside the thread
 			s.drop(held)
 			taken <- struct{}{}
 		}()
@@ -157,10 +160,10 @@ func (s *socket) deliver(kind int, data []byte, held int, taken chan<- struct{})
 	})
 }
 
-// sentAfter is how many bytes are written before JavaScript hears of it while there is more to write.
+// sentAfter is how many bytes are written before JavaScript is notified while more waits to be written.
 const sentAfter = 256 << 10
 
-// write writes what is enqueued. Its own goroutine.
+// write writes the enqueued messages. It runs in its own goroutine.
 func (s *socket) write(ctx context.Context) {
 	bytes, count := 0, 0
 	for {
@@ -178,7 +181,7 @@ func (s *socket) write(ctx context.Context) {
 			}
 		}
 		if err := s.conn.WriteMessage(f.kind, f.data); err != nil {
-			return // which the reader will see, too
+			return // the reader gets an error, too
 		}
 		s.drop(len(f.data) + socketFrame)
 		if f.kind != websocket.CloseMessage {
@@ -187,7 +190,7 @@ func (s *socket) write(ctx context.Context) {
 	}
 }
 
-// sent tells JavaScript that messages were written.
+// sent notifies JavaScript that messages were written.
 func (s *socket) sent(bytes, count int) {
 	s.t.answer(s.r, s.c, false, func(call *v8x.Call) []byte {
 		call.Reset(opSocketSent).Number(s.c.id).Number(float64(bytes)).Number(float64(count))
@@ -195,8 +198,8 @@ func (s *socket) sent(bytes, count int) {
 	})
 }
 
-// tell tells JavaScript, and the worker's output, how it ended.
-func (s *socket) tell(end goodbye) {
+// reportEnd reports to JavaScript how the socket ended, and writes a failure to the worker's output.
+func (s *socket) reportEnd(end goodbye) {
 	if end.code == 0 {
 		end.code = websocket.CloseAbnormalClosure
 	}
@@ -210,7 +213,7 @@ func (s *socket) tell(end goodbye) {
 	})
 }
 
-// clipped is the beginning of a URL without its password, for messages.
+// clipped returns the beginning of a URL without its password, for messages.
 func clipped(address string) string {
 	const most = 200
 	if u, err := url.Parse(address); err == nil {

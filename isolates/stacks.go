@@ -7,24 +7,26 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 	"github.com/pinwheel-run/pinwheel/internal/sourcemap"
+	"github.com/pinwheel-run/pinwheel/isolates/offload"
 )
 
-// stacks turns stacks of bundles into stacks of the author's files. It keeps the parsed source maps of the
-// workers that failed last: those that fail often are few.
+// stacks maps stacks of bundles to the author's files. It keeps the parsed source maps of the workers that failed last.
+// Few workers fail often.
 type stacks struct {
 	mu    sync.Mutex
 	maps  map[string]*sourcemap.Map // by hash of the version
-	bytes int                       // of what they were parsed from
+	bytes int                       // total size of the texts of these maps
 }
 
-// Bounds of what is kept, and of what is looked at: a handler writes stacks as long as it likes.
+// Bounds of what is kept and parsed. A handler can make stacks of any length.
 const (
 	maxKeptMaps     = 64
 	maxKeptMapBytes = 32 << 20
 	maxRawStack     = 16 << 10
 )
 
-// author maps the frames of a stack to the author's files and drops those of the runtime. What is too long is cut.
+// author maps the frames of a stack to the author's files and removes those of the runtime. It cuts stacks that are too
+// long.
 func (s *stacks) author(w *events.Worker, stack string) string {
 	if len(stack) > maxRawStack && !guard.LinearWork.Off() {
 		stack = strings.ToValidUTF8(stack[:maxRawStack], "")
@@ -36,7 +38,7 @@ func (s *stacks) author(w *events.Worker, stack string) string {
 	return s.mapOf(w).Stack(w.File, stack)
 }
 
-// mapOf is the source map of a worker; nil maps nothing. Parsing takes long: others do not wait for it.
+// mapOf returns the source map of a worker. A nil map maps nothing. Parsing takes long, so it is done without the lock.
 func (s *stacks) mapOf(w *events.Worker) *sourcemap.Map {
 	s.mu.Lock()
 	m, ok := s.maps[w.Hash]
@@ -58,18 +60,18 @@ func (s *stacks) mapOf(w *events.Worker) *sourcemap.Map {
 	return m
 }
 
-// author does it for a run, to which the CPU time that it takes is charged.
+// author maps a stack for a run. The CPU time is charged to the run.
 func (t *thread) author(r *run, stack string) string {
 	if stack == "" {
 		return ""
 	}
-	began := ownCPU()
+	began := offload.CPU()
 	stack = t.pool.stacks.author(r.attempt.Worker, stack)
-	t.aside += ownCPU() - began
+	t.aside += offload.CPU() - began
 	return stack
 }
 
-// reported is the stack of what a run says, "" when its output is at its limit already.
+// reported returns the stack for a line of a run's output, or "" if the output has reached its limit.
 func (t *thread) reported(r *run, stack string) string {
 	if r.logged > r.limits.LogBytes {
 		return ""

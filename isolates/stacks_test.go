@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/offload"
 )
 
 // mapped is a worker with a source map of some lines.
@@ -44,14 +47,16 @@ func TestReportedStacksAreCharged(t *testing.T) {
 
 // What the commands of a turn take in Go is the run's CPU time, and beyond its limit it ends.
 func TestCommandsAreCharged(t *testing.T) {
+	runtime.LockOSThread() // CPU time is a thread's
+	defer runtime.UnlockOSThread()
 	b := newBench(t)
 	p := b.pool
 	th := newThread(p, 0)
-	r := &run{attempt: &events.Attempt{Worker: mapped("")}, limits: events.DefaultLimits, cpuLeft: time.Second, begun: true}
-	began := ownCPU()
+	r := &run{attempt: &lifecycle.Attempt{Worker: mapped("")}, limits: events.DefaultLimits, cpuLeft: time.Second, begun: true}
+	began := offload.CPU()
 	th.author(r, "Error: x\n    at f (w.js:1:1)\n")
 	require.Positive(t, th.aside, "a source map was parsed")
-	require.LessOrEqual(t, th.aside, ownCPU()-began)
+	require.LessOrEqual(t, th.aside, offload.CPU()-began)
 	th.charge(r, 400*time.Millisecond)
 	require.Equal(t, 400*time.Millisecond, r.cpu)
 	require.False(t, r.over)

@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// Stats is what a Pool, or several, has and has done.
+// Stats describes the state and the totals of a Pool, or of several.
 type Stats struct {
 	Counts
-	Discards map[string]uint64 `json:"discards"` // contexts thrown away, by reason
-	Kills    map[string]uint64 `json:"kills"`    // isolates closed because an event in them passed a limit, by reason
-	Parked   int               `json:"parked"`   // threads lost to fatal errors in V8, since the start
-	Code     CodeStats         `json:"code"`
-	Spares   SpareStats        `json:"spares"`
-	Threads  []ThreadStats     `json:"threads,omitempty"`
-	Owners   []OwnerStats      `json:"owners"`  // those with the most isolates first, at most maxUseStats
-	Workers  []WorkerStats     `json:"workers"` // those with the most contexts first, at most maxUseStats
+	Discards  map[string]uint64 `json:"discards"` // contexts thrown away, by reason
+	Kills     map[string]uint64 `json:"kills"`    // isolates closed because an event in them passed a limit, by reason
+	Parked    int               `json:"parked"`   // threads lost to fatal errors in V8, since the start
+	Code      CodeStats         `json:"code"`
+	Prewarmed PrewarmedStats    `json:"spares"`
+	Threads   []ThreadStats     `json:"threads,omitempty"`
+	Owners    []OwnerStats      `json:"owners"`  // those with the most isolates first, at most maxUseStats
+	Workers   []WorkerStats     `json:"workers"` // those with the most contexts first, at most maxUseStats
 }
 
-// Counts are the figures of a thread, and their sum those of a Pool.
+// Counts are the figures of a thread, or the sum of those of a Pool.
 type Counts struct {
-	Total    int `json:"total"`    // isolates there may be
-	Cached   int `json:"cached"`   // isolates there are that run nothing: idle and warm
-	Busy     int `json:"busy"`     // isolates there are that run something
-	Capacity int `json:"capacity"` // isolates there may be still: Total - Cached - Busy
+	Total    int `json:"total"`    // isolates that may exist
+	Cached   int `json:"cached"`   // isolates that run nothing: idle and warm
+	Busy     int `json:"busy"`     // isolates that run something
+	Capacity int `json:"capacity"` // isolates that may still be made: Total - Cached - Busy
 	Contexts int `json:"contexts"`
 	Running  int `json:"running"` // attempts in a context
 
-	HitRate     float64 `json:"hit_rate"`    // WarmHits / (WarmHits + ColdStarts), 0 of none
+	HitRate     float64 `json:"hit_rate"`    // 0 if there were none
 	WarmHits    uint64  `json:"warm_hits"`   // attempts that found a context of their version
 	ColdStarts  uint64  `json:"cold_starts"` // contexts made
-	Resets      uint64  `json:"resets"`      // contexts that forgot an event to run another
+	Resets      uint64  `json:"resets"`      // contexts that were reset after an event to run another
 	Evictions   uint64  `json:"evictions"`   // idle isolates closed to make room for another
-	Collections uint64  `json:"collections"` // of garbage in isolates, before runs
-	HeapBytes   int64   `json:"heap_bytes"`  // of all isolates, each as large as it was when last asked: an estimate
-	HeapMax     int64   `json:"heap_max"`    // what HeapBytes may be; of a thread 0, since all threads share it
+	Collections uint64  `json:"collections"` // garbage collections in isolates, before runs
+	HeapBytes   int64   `json:"heap_bytes"`  // size of all isolates as last measured: an estimate
+	HeapMax     int64   `json:"heap_max"`    // bound of HeapBytes; 0 for a thread, since all threads share it
 }
 
 // ThreadStats are the figures of a pinned thread.
@@ -43,7 +43,7 @@ type ThreadStats struct {
 	Counts
 }
 
-// OwnerStats is what an owner has, with what it did since its oldest isolate of each thread was made.
+// OwnerStats has the figures of an owner. Its totals begin on each thread when its oldest isolate there was made.
 type OwnerStats struct {
 	Owner    string `json:"owner"`
 	Isolates int    `json:"isolates"`
@@ -51,13 +51,13 @@ type OwnerStats struct {
 	HeapBytes int64 `json:"heap_bytes"`
 }
 
-// WorkerStats is what a worker has, with what it did since its oldest context of each thread was made.
+// WorkerStats has the figures of a worker. Its totals begin on each thread when its oldest context there was made.
 type WorkerStats struct {
 	Worker string `json:"worker"` // owner/name
 	UseStats
 }
 
-// UseStats are the figures that an owner and a worker have both.
+// UseStats are the figures that owners and workers both have.
 type UseStats struct {
 	Contexts   int    `json:"contexts"`
 	Running    int    `json:"running"`
@@ -68,7 +68,7 @@ type UseStats struct {
 // maxUseStats bounds Stats.Owners and Stats.Workers.
 const maxUseStats = 20
 
-// add sums up, all but the derived figures.
+// add adds all figures except the derived ones.
 func (c *Counts) add(o Counts) {
 	c.Total += o.Total
 	c.Cached += o.Cached
@@ -92,9 +92,10 @@ func (c *Counts) derive() {
 	}
 }
 
-// Stats is a snapshot, for people and metrics: its figures are not all of the same moment. From any goroutine.
+// Stats returns a snapshot, for people and metrics. Its figures are not all of the same moment. Any goroutine may call
+// it.
 func (p *Pool) Stats() Stats {
-	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load()), Code: p.code.stats(), Spares: p.spares.stats()}
+	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load()), Code: p.code.stats(), Prewarmed: p.prewarmed.stats()}
 	s.HeapMax = int64(p.cfg.HeapMB) << 20
 	uses := uses{map[string]*OwnerStats{}, map[string]*WorkerStats{}}
 	for i := range p.threads {
@@ -102,21 +103,21 @@ func (p *Pool) Stats() Stats {
 		c := t.counts()
 		s.Counts.add(c)
 		s.Threads = append(s.Threads, ThreadStats{i, c})
-		t.tally.discards.add(s.Discards)
-		t.tally.kills.add(s.Kills)
-		uses.add(&t.tally)
+		t.counters.discards.add(s.Discards)
+		t.counters.kills.add(s.Kills)
+		uses.add(&t.counters)
 	}
-	idle := &p.commons.tally // shared isolates that no thread has
+	idle := &p.shared.counters // shared isolates that no thread has
 	s.Counts.add(Counts{Cached: int(idle.isolates.Load()), Contexts: int(idle.contexts.Load()), HeapBytes: idle.heap.Load()})
 	uses.add(idle)
 	s.Owners, s.Workers = mostUsed(uses.owners), mostUsed(uses.workers)
-	s.Total += p.cfg.spares()
+	s.Total += p.cfg.prewarmed()
 	s.derive()
 	return s
 }
 
 func (t *thread) counts() Counts {
-	n := &t.tally
+	n := &t.counters
 	busy := int(n.busy.Load())
 	c := Counts{
 		Total: t.maxIsolates, Busy: busy, Cached: max(0, int(n.isolates.Load())-busy), Contexts: int(n.contexts.Load()), Running: int(n.running.Load()),
@@ -126,13 +127,13 @@ func (t *thread) counts() Counts {
 	return c
 }
 
-// uses gathers the figures of several threads.
+// uses collects the figures of several threads.
 type uses struct {
 	owners  map[string]*OwnerStats
 	workers map[string]*WorkerStats
 }
 
-func (u uses) add(c *tally) {
+func (u uses) add(c *counters) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, n := range c.owners {
@@ -153,7 +154,7 @@ func (u uses) add(c *tally) {
 	}
 }
 
-func (n *useTally) stats() UseStats {
+func (n *useCounters) stats() UseStats {
 	return UseStats{
 		Contexts: int(n.contexts.Load()), Running: int(n.running.Load()), WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(),
 	}
@@ -187,7 +188,7 @@ type usage[S any] interface {
 	key() (name string, size int64)
 }
 
-// mostUsed is what is in the map, the largest first, and cut.
+// mostUsed returns the values of the map, the largest first, at most maxUseStats.
 func mostUsed[S any, P usage[S]](all map[string]P) []S {
 	list := []S{}
 	for _, s := range all {
@@ -201,7 +202,7 @@ func mostUsed[S any, P usage[S]](all map[string]P) []S {
 	return list[:min(len(list), maxUseStats)]
 }
 
-// join adds up two such lists.
+// join merges two lists from mostUsed.
 func join[S any, P usage[S]](a, b []S) []S {
 	all := map[string]P{}
 	for _, s := range slices.Concat(a, b) {
@@ -215,13 +216,13 @@ func join[S any, P usage[S]](a, b []S) []S {
 	return mostUsed(all)
 }
 
-// Add puts the figures of another process's Pool to s. Its threads stay apart: they are left out. Owners and workers beyond
-// the first of either list are not in the sum.
+// Add adds the figures of another process's Pool to s. Figures of single threads are left out. Owners and workers that
+// were cut from either list are not in the sum.
 func (s *Stats) Add(o Stats) {
 	s.Counts.add(o.Counts)
 	s.Parked += o.Parked
 	s.Code.add(o.Code)
-	s.Spares.add(o.Spares)
+	s.Prewarmed.add(o.Prewarmed)
 	s.Threads = nil
 	s.Discards, s.Kills = sum(s.Discards, o.Discards), sum(s.Kills, o.Kills)
 	s.Owners, s.Workers = join(s.Owners, o.Owners), join(s.Workers, o.Workers)

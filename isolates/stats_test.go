@@ -105,7 +105,7 @@ func TestStatsOfProcessesAddUp(t *testing.T) {
 
 // A lost thread takes its isolates with it; what it had counted stays.
 func TestCountersOutliveAThread(t *testing.T) {
-	old, next := &tally{}, &tally{}
+	old, next := &counters{}, &counters{}
 	old.warm.Store(5)
 	old.isolates.Store(2)
 	old.discards.inc("cpu")
@@ -119,18 +119,18 @@ func TestCountersOutliveAThread(t *testing.T) {
 	require.Equal(t, map[string]uint64{"cpu": 1, "other": 1}, m)
 }
 
-// What counting costs a warm event.
+// BenchmarkTally measures the cost of counting for a warm event.
 func BenchmarkTally(b *testing.B) {
-	c := &tally{}
+	c := &counters{}
 	iso := &isolate{owner: "a", sampled: time.Now().Add(time.Hour)}
 	c.isolateOpened(iso)
-	g := &guest{isolate: iso, worker: &events.Worker{}}
-	c.contextMade(g)
+	jc := &jsContext{isolate: iso, worker: &events.Worker{}}
+	c.contextMade(jc)
 	now := time.Now()
 	for b.Loop() {
-		c.warmHit(g)
-		c.entered(g, 1)
-		c.left(g, 0)
+		c.warmHit(jc)
+		c.entered(jc, 1)
+		c.left(jc, 0)
 		c.sampleHeap(iso, now, heapEvery)
 	}
 }
@@ -139,7 +139,7 @@ func BenchmarkStats(b *testing.B) {
 	p := newBench(b).pool
 	t := p.threads[0].Load()
 	for i := range 400 {
-		t.tally.isolateOpened(&isolate{owner: fmt.Sprint(i)})
+		t.counters.isolateOpened(&isolate{owner: fmt.Sprint(i)})
 	}
 	for b.Loop() {
 		p.Stats()

@@ -9,69 +9,71 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// thread is a pinned thread. All fields but the named ones are its own goroutine's only.
+// thread is a pinned thread. Only its own goroutine uses its fields, except those whose comment says otherwise.
 type thread struct {
-	index    int
-	pool     *Pool
-	wake     chan struct{} // capacity 1; any goroutine may send
-	watch    *watch        // shared with the watchdog, by its own lock; which replaces it when a turn goes away
-	tid      atomic.Int32  // of the system's thread; 0 before it has started
-	lost     atomic.Bool   // parked in V8: replaced by another, its state is the watchdog's now
-	replaced chan struct{} // closed when the other has taken its place
+	index int
+	pool  *Pool
+	wake  chan struct{} // capacity 1; any goroutine may send
+	// The watchdog shares watch, which has its own lock. The watchdog replaces it when a turn goes away.
+	watch    *watch
+	tid      atomic.Int32  // of the OS thread; 0 before it has started
+	lost     atomic.Bool   // parked in V8 and replaced: the watchdog owns its state now
+	replaced chan struct{} // closed when the new thread has taken its place
 
 	maxIsolates int
-	isolates    map[string][]*isolate // by owner
-	count       int                   // of isolates
-	lives       map[release]*guest    // persistent contexts that take events
-	bodies      []*run                // whose replies have begun in this turn
-	touched     []*guest              // persistent contexts to be tended
-	lent        []*isolate            // shared isolates that may be given back
-	spent       []*isolate            // isolates of mode oneshot that are to be closed
-	beginning   *run                  // the run that is being begun
-	farewells   bool                  // onTerminate runs of what has to go at once
-	freed       bool                  // there may be room for what waits
-	grown       bool                  // a heap was found larger
+	isolates    map[string][]*isolate  // by owner
+	count       int                    // number of isolates
+	lives       map[release]*jsContext // persistent contexts that take events
+	bodies      []*run                 // runs whose replies have begun in this turn
+	touched     []*jsContext           // persistent contexts that tend must check
+	lent        []*isolate             // shared isolates that may be given back
+	spent       []*isolate             // isolates of mode oneshot that must be closed
+	beginning   *run                   // the run that begin is starting
+	farewells   bool                   // onTerminate runs for an isolate that must go at once
+	freed       bool                   // there may be room for waiting attempts
+	grown       bool                   // a heap was found larger
 	running     map[*run]struct{}
-	waiting     []*events.Attempt // taken, but no isolate is free for them
-	alarms      alarms
+	waiting     []*lifecycle.Attempt // taken from the Source, but no isolate is free for them
+	timers      timers
 	lastID      uint64
 	call        v8x.Call
-	kept        v8x.Kept // names and values of replies' headers
-	reports     []events.Report
-	began       time.Time     // when the latest run began, which is about now
-	flushed     time.Time     // the same, at the latest flush
-	tally       tally         // anybody may read it
-	aside       time.Duration // CPU time that the commands of the turn took outside of V8, where that was looked at
+	kept        v8x.Kept // names and values of reply headers
+	reports     []lifecycle.Report
+	began       time.Time     // when the latest run began: about the present time
+	flushed     time.Time     // value of began at the latest flush
+	counters    counters      // any goroutine may read it
+	aside       time.Duration // CPU time that the commands of the turn took outside V8, if it was measured
 	turned      time.Duration // CPU time of all turns
-	chores      chores        // what runs are to be told
-	pending     pending       // what follows the turn under way, if that goes away
+	chores      chores        // calls into runs that wait
+	pending     pending       // the next turn, kept in case the current turn goes away
 	parted      int           // turns that are away
-	collecting  time.Duration // CPU time for garbage that was collected to begin the run
-	unkept      []*guest      // whose code is to be kept
+	collecting  time.Duration // CPU time of garbage collections before the run
+	unkept      []*jsContext  // contexts whose code is to be kept
 
-	mu   sync.Mutex
-	done []chore // results of calls, to be taken up by the thread; without a run: what the thread itself is to do
+	mu sync.Mutex
+	// done has results of calls that the thread must handle. A chore without a run is for the thread itself.
+	done []chore
 
-	adopted []*events.Attempt // from other threads, of persistent workers at home here
-	gone    bool              // adopts no more
+	adopted []*lifecycle.Attempt // attempts from other threads, of persistent workers whose context is here
+	gone    bool                 // adopts no more attempts
 }
 
-// flushAfter is how long reports may be gathered.
+// flushAfter is how long reports may be collected before a flush.
 const flushAfter = 500 * time.Microsecond
 
 func newThread(p *Pool, index int) *thread {
 	return &thread{
 		index: index, pool: p, wake: make(chan struct{}, 1), watch: &watch{}, replaced: make(chan struct{}),
 		maxIsolates: p.cfg.maxIsolatesOf(index),
-		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, lives: map[release]*guest{},
+		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, lives: map[release]*jsContext{},
 	}
 }
 
-// post hands the thread something to do, from any goroutine.
+// post gives the thread something to do. Any goroutine may call it.
 func (t *thread) post(f func(*thread)) {
 	t.put(chore{do: f})
 }
@@ -83,7 +85,7 @@ func (t *thread) nudge() {
 	}
 }
 
-// loop is the thread's life. It ends when stop is closed, with every run that is left interrupted.
+// loop runs the thread. It ends when stop is closed. The remaining runs are then interrupted.
 func (t *thread) loop(stop <-chan struct{}) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	t.pin()
@@ -98,7 +100,7 @@ func (t *thread) loop(stop <-chan struct{}) {
 		default:
 		}
 		busy := t.takeUp()
-		busy = t.ring() || busy
+		busy = t.fireTimers() || busy
 		busy = t.doChores() || busy
 		busy = t.startMore() || busy
 		t.relieve()
@@ -113,19 +115,19 @@ func (t *thread) loop(stop <-chan struct{}) {
 	}
 }
 
-// pin notes which thread of the system this is now.
+// pin records the current OS thread.
 func (t *thread) pin() {
 	tid := unix.Gettid()
-	t.tid.Store(int32(tid)) //nolint:gosec // at most 4 million
+	t.tid.Store(int32(tid))
 	t.watch.pin(tid)
 }
 
-// takeUp does what was posted.
+// takeUp handles what was posted.
 func (t *thread) takeUp() bool {
 	t.mu.Lock()
 	done, adopted := t.done, t.adopted
 	t.done, t.adopted = nil, nil
-	t.waiting = append(t.waiting, adopted...) // with the lock held: Pool.replace looks at both
+	t.waiting = append(t.waiting, adopted...) // with the lock held: Pool.replace reads both
 	t.mu.Unlock()
 	if len(adopted) > 0 {
 		t.freed = true
@@ -140,31 +142,32 @@ func (t *thread) takeUp() bool {
 	return len(done) > 0 || len(adopted) > 0
 }
 
-// ring handles the alarms that are due. Timers of JavaScript become chores: limits and the like go before all of them.
-func (t *thread) ring() bool {
-	if len(t.alarms.list) == 0 {
+// fireTimers handles the timers that are due. Timers of JavaScript become chores. Limits and other internal timers are
+// handled before all chores.
+func (t *thread) fireTimers() bool {
+	if len(t.timers.list) == 0 {
 		return false
 	}
 	now := time.Now()
 	rang := false
-	for n := t.alarms.due(now); n != nil; n = t.alarms.due(now) {
+	for n := t.timers.due(now); n != nil; n = t.timers.due(now) {
 		rang = true
 		switch {
 		case n.act != nil:
 			n.act()
-		case n.timer == noTimer:
-			if c := (chore{run: n.run, do: func(t *thread) { t.timeout(n.run) }}); !c.hold() {
+		case n.jsID == noTimer:
+			if c := (chore{run: n.run, do: func(t *thread) { t.timeout(n.run) }}); !c.postpone() {
 				t.timeout(n.run)
 			}
 		default:
-			t.chores.add(chore{run: n.run, timer: n.timer})
+			t.chores.add(chore{run: n.run, timer: n.jsID})
 		}
 	}
 	return rang
 }
 
-// startMore starts attempts while there are slots: first those that had to wait, one at a time since what is under way comes
-// first, when there may be room for them.
+// startMore starts attempts while there are slots. Attempts that wait come first, if there may be room for them. They
+// start one at a time, since runs under way come first.
 func (t *thread) startMore() bool {
 	old, begun := len(t.waiting), 0
 	if t.freed && old > 0 {
@@ -173,7 +176,7 @@ func (t *thread) startMore() bool {
 	}
 	most := t.pool.cfg.Slots - len(t.running) - len(t.waiting)
 	if most > 0 {
-		// An attempt is in waiting until it is in running: Pool.replace gives back both.
+		// An attempt is in waiting until it is in running: Pool.replace returns both to the Source.
 		from := len(t.waiting)
 		t.waiting = append(t.waiting, t.pool.source.Next(t.index, most)...)
 		begun += t.beginWaiting(from, len(t.waiting), most)
@@ -184,7 +187,7 @@ func (t *thread) startMore() bool {
 	return begun > 0
 }
 
-// beginWaiting tries those from index i to j that wait, and begins at most that many.
+// beginWaiting tries to begin the waiting attempts from index i to j. It begins at most most of them.
 func (t *thread) beginWaiting(i, j, most int) (begun int) {
 	for i < j && begun < most && !t.pool.closing() {
 		a := t.waiting[i]
@@ -196,9 +199,9 @@ func (t *thread) beginWaiting(i, j, most int) (begun int) {
 		}
 		begun++
 		j--
-		// Others that wait may find room, too.
+		// Other waiting attempts may find room, too.
 		t.freed = t.freed || i < j
-		// Replies that are ready do not wait for a slow event behind them in the batch.
+		// Ready replies do not wait for a slow event behind them in the batch.
 		if len(t.reports) > 0 && t.began.Sub(t.flushed) > flushAfter {
 			t.flush()
 		}
@@ -206,13 +209,13 @@ func (t *thread) beginWaiting(i, j, most int) (begun int) {
 	return begun
 }
 
-// abandon ends a thread that strayed and came back: another takes its place, which reads the state of this one and reports its attempts.
-// What is left then is to free its isolates.
+// abandon ends a runaway thread that came back. Another thread takes its place, reads its state and reports its
+// attempts. Only its isolates are left to free.
 func (t *thread) abandon() {
-	t.pool.strays.remove(t.watch)
+	t.pool.runaways.remove(t.watch)
 	<-t.replaced
-	t.pool.live.Add(int64(t.count)) // Pool.replace took them off
-	t.pool.lost.Add(-t.tally.heap.Load())
+	t.pool.live.Add(int64(t.count)) // Pool.replace subtracted them
+	t.pool.lost.Add(-t.counters.heap.Load())
 	t.dropAll()
 	t.pool.back.Add(1)
 	runtime.Goexit()
@@ -237,11 +240,11 @@ func (t *thread) flush() {
 	t.flushed = t.began
 }
 
-// sleep waits for a wake-up or the next alarm.
+// sleep waits for a wake-up or the next timer.
 func (t *thread) sleep(stop <-chan struct{}) {
 	t.pool.dog.asleep()
 	defer t.pool.dog.awake()
-	at := t.alarms.next()
+	at := t.timers.next()
 	if at.IsZero() {
 		select {
 		case <-stop:
@@ -258,29 +261,29 @@ func (t *thread) sleep(stop <-chan struct{}) {
 	}
 }
 
-// close interrupts what is left and frees all isolates.
+// close interrupts the remaining runs and frees all isolates.
 func (t *thread) close() {
 	t.interruptAll()
 	for _, a := range append(t.waiting, t.goAway()...) {
-		t.reports = append(t.reports, events.Report{Attempt: a, End: &events.End{Interrupted: true}})
+		t.reports = append(t.reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
 	}
 	t.waiting = nil
 	t.flush()
 	t.awaitAway()
 	t.interruptAll()
 	t.flush()
-	for _, g := range t.lives {
-		t.farewell(g.isolate)
+	for _, jc := range t.lives {
+		t.farewell(jc.isolate)
 	}
 	t.giveBack()
 	t.dropAll()
 }
 
-// interruptAll ends all runs but those that nobody may touch now.
+// interruptAll ends all runs except those whose isolate is away.
 func (t *thread) interruptAll() {
 	for r := range t.running {
-		if r.guest == nil || !r.guest.isolate.away {
-			t.end(r, events.End{Interrupted: true})
+		if r.context == nil || !r.context.isolate.away {
+			t.end(r, lifecycle.End{Interrupted: true})
 		}
 	}
 }

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// alarm is a moment at which something of a run is due: a timer of its JavaScript, or its end.
-type alarm struct {
+// timer fires at a moment: a timer of a run's JavaScript, or the run's limit.
+type timer struct {
 	at    time.Time
-	order uint64 // alarms of the same moment ring in the order they were set
+	order uint64 // timers of the same moment fire in the order they were set
 	run   *run
-	timer float64 // id of the JavaScript timer; noTimer: the run's deadline
-	act   func()  // instead of all that, for what is no run's
+	jsID  float64 // id of the JavaScript timer; noTimer: the run's deadline
+	act   func()  // called instead, for a timer that belongs to no run
 	off   bool    // cleared; left in the heap until its time
 }
 
 const noTimer = -1
 
-// alarms is a heap by time.
-type alarms struct {
-	list  []*alarm
+// timers is a heap ordered by time.
+type timers struct {
+	list  []*timer
 	order uint64
-	dead  int // of the list, alarms that are off
+	dead  int // number of timers in the list that are off
 }
 
-// clear turns an alarm off. When most of the heap is off it is built anew, so that what is over is
-// not kept in memory until its time.
-func (a *alarms) clear(n *alarm) {
+// clear turns a timer off. When most timers in the heap are off, the heap is rebuilt. So timers that are off are not
+// kept in memory until their time.
+func (a *timers) clear(n *timer) {
 	if n == nil || n.off {
 		return
 	}
@@ -35,27 +35,27 @@ func (a *alarms) clear(n *alarm) {
 	if a.dead++; a.dead < 1024 || a.dead < len(a.list)/2 {
 		return
 	}
-	a.list = slices.DeleteFunc(a.list, func(n *alarm) bool { return n.off })
+	a.list = slices.DeleteFunc(a.list, func(n *timer) bool { return n.off })
 	a.dead = 0
 	heap.Init(a)
 }
 
-func (a *alarms) set(at time.Time, r *run, timer float64) *alarm {
+func (a *timers) set(at time.Time, r *run, jsID float64) *timer {
 	a.order++
-	n := &alarm{at: at, order: a.order, run: r, timer: timer}
+	n := &timer{at: at, order: a.order, run: r, jsID: jsID}
 	heap.Push(a, n)
 	return n
 }
 
-// call sets an alarm that does something else than to tell a run.
-func (a *alarms) call(at time.Time, act func()) *alarm {
+// call sets a timer that calls act.
+func (a *timers) call(at time.Time, act func()) *timer {
 	n := a.set(at, nil, noTimer)
 	n.act = act
 	return n
 }
 
-// due takes the next alarm whose time has come, or returns nil.
-func (a *alarms) due(now time.Time) *alarm {
+// due removes and returns the next timer whose time has come, or returns nil.
+func (a *timers) due(now time.Time) *timer {
 	for len(a.list) > 0 {
 		n := a.list[0]
 		if !n.off && n.at.After(now) {
@@ -71,29 +71,29 @@ func (a *alarms) due(now time.Time) *alarm {
 	return nil
 }
 
-// next is when due may have something; zero when nothing is set.
-func (a *alarms) next() time.Time {
+// next returns the time at which due may return something. It is zero when no timer is set.
+func (a *timers) next() time.Time {
 	if len(a.list) == 0 {
 		return time.Time{}
 	}
 	return a.list[0].at
 }
 
-// Len, Less, Swap, Push and Pop are heap.Interface.
-func (a *alarms) Len() int { return len(a.list) }
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (a *timers) Len() int { return len(a.list) }
 
-func (a *alarms) Less(i, j int) bool {
+func (a *timers) Less(i, j int) bool {
 	if !a.list[i].at.Equal(a.list[j].at) {
 		return a.list[i].at.Before(a.list[j].at)
 	}
 	return a.list[i].order < a.list[j].order
 }
 
-func (a *alarms) Swap(i, j int) { a.list[i], a.list[j] = a.list[j], a.list[i] }
+func (a *timers) Swap(i, j int) { a.list[i], a.list[j] = a.list[j], a.list[i] }
 
-func (a *alarms) Push(x any) { a.list = append(a.list, x.(*alarm)) }
+func (a *timers) Push(x any) { a.list = append(a.list, x.(*timer)) }
 
-func (a *alarms) Pop() any {
+func (a *timers) Pop() any {
 	last := len(a.list) - 1
 	n := a.list[last]
 	a.list[last] = nil

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// begin starts an attempt, or gives it to the thread where it has to run. It returns false, with nothing done, when there
+// begin starts an attempt, or gives it to the thread where it must run. It returns false, with nothing done, if there
 // is no room for it now.
-func (t *thread) begin(a *events.Attempt) bool {
+func (t *thread) begin(a *lifecycle.Attempt) bool {
 	mode := a.Worker.Mode.OrDefault()
 	if a.Own {
 		mode = events.Oneshot
@@ -30,13 +31,13 @@ func (t *thread) begin(a *events.Attempt) bool {
 	t.beginning = r
 	t.collecting = 0
 	t.watch.blame(r)
-	g, err := t.acquire(a.Worker, mode)
+	jc, err := t.acquire(a.Worker, mode)
 	t.watch.blame(nil)
 	t.beginning = nil
-	if t.collecting > 0 { // no run's, and its owner's
+	if t.collecting > 0 { // charged to the owner, not to a run
 		t.pool.source.Charge(a.Worker.Owner, t.collecting)
 	}
-	if g == nil && err == nil {
+	if jc == nil && err == nil {
 		delete(t.running, r)
 		return false
 	}
@@ -44,10 +45,10 @@ func (t *thread) begin(a *events.Attempt) bool {
 		t.fail(r, events.ReasonMemory, err.Error(), "")
 		return true
 	}
-	r.guest = g
-	t.enlist(g, r, now)
-	r.warm = g.loaded
-	if !g.loaded {
+	r.context = jc
+	t.enlist(jc, r, now)
+	r.warm = jc.loaded
+	if !jc.loaded {
 		r.cpu += max(0, t.watch.spent(now)-t.collecting)
 		t.load(r)
 		return true
@@ -56,49 +57,49 @@ func (t *thread) begin(a *events.Attempt) bool {
 	return true
 }
 
-// load evaluates the module of a cold context. Its time is not the handler's: it has limits of its own.
+// load evaluates the module of a cold context. The time does not count as the handler's: it has its own limits.
 func (t *thread) load(r *run) {
 	r.wall, r.cpuLeft = r.start.Add(loadWall), loadCPU
-	r.guest.loader = r
-	t.module(r, func() (v8x.ModuleState, v8x.Result) { return t.compile(r.guest) })
+	r.context.loader = r
+	t.module(r, func() (v8x.ModuleState, v8x.Result) { return t.compile(r.context) })
 }
 
-// module takes a step of the module's evaluation and sees how far it got.
+// module takes a step of the module's evaluation and checks the result.
 func (t *thread) module(r *run, take func() (v8x.ModuleState, v8x.Result)) {
-	g := r.guest
+	jc := r.context
 	t.enter(r, stepModule, func() (result v8x.Result) {
-		g.state, result = take()
+		jc.state, result = take()
 		return result
 	})
 	t.follow(r, stepModule)
 }
 
-// follow is what follows a turn.
+// follow continues after a turn.
 func (t *thread) follow(r *run, step step) {
-	g := r.guest
-	if r.over || g.closed {
+	jc := r.context
+	if r.over || jc.closed {
 		return
 	}
 	switch {
 	case step == stepEnded:
 	case step == stepModule:
 		t.evaluated(r)
-	case !g.loaded:
-		t.module(g.loader, g.ctx.PollModule)
+	case !jc.loaded:
+		t.module(jc.loader, jc.v8.PollModule)
 	case !r.ground:
 		t.settleDown(r, "the handler can never finish: nothing it waits for is pending")
 	}
 }
 
-// evaluated sees how far the module has got.
+// evaluated continues according to the state of the module.
 func (t *thread) evaluated(r *run) {
-	switch r.guest.state {
+	switch r.context.state {
 	case v8x.Evaluated:
 		now := time.Now()
-		r.guest.loaded = true
-		t.look(r.guest.isolate, r.guest, now, 0)
-		t.freed = true // others may wait for it
-		t.alarms.clear(r.deadline)
+		r.context.loaded = true
+		t.look(r.context.isolate, now, 0)
+		t.freed = true // attempts may wait for this context
+		t.timers.clear(r.deadline)
 		r.deadline = nil
 		r.wall, r.cpuLeft = now.Add(r.limits.Wall.Duration()), r.limits.CPU.Duration()
 		t.dispatch(r)
@@ -119,15 +120,15 @@ func compileMessage(err error) string {
 // dispatch calls the handler.
 func (t *thread) dispatch(r *run) {
 	e := r.attempt.Event
-	if e == nil { // only loaded, for a Checker, which wants to know the handlers
-		r.attempt.Slot = r.guest.handlers
-		t.end(r, events.End{Started: true})
+	if e == nil { // only loaded, for a Checker that asks for the handlers
+		r.attempt.Slot = r.context.handlers
+		t.end(r, lifecycle.End{Started: true})
 		return
 	}
 	r.begun = true
-	r.guest.uses++
-	if r.guest.life != nil {
-		t.countRequest(r.guest)
+	r.context.uses++
+	if r.context.life != nil {
+		t.countRequest(r.context)
 	}
 	t.heed(r)
 	c := &t.call
@@ -173,40 +174,43 @@ func userHeaders(e *events.Event) []string {
 	return list
 }
 
-// turn calls the entry function on behalf of a run, and sees to what that left.
+// turn calls the entry function on behalf of a run, and handles the result.
 func (t *thread) turn(r *run, call, body []byte) {
 	if r.over {
 		return
 	}
-	g := r.guest
-	if g.life != nil {
+	jc := r.context
+	if jc.life != nil {
 		t.pending = pending{r, call, body}
-		t.freshen(g, r)
+		t.freshen(jc, r)
 		t.pending = pending{}
-		if g.closed || g.life.phase == doomed {
+		if jc.closed || jc.life.phase == doomed {
 			return
 		}
 	}
-	t.enter(r, stepCall, func() v8x.Result { return g.ctx.Call(call, body) })
+	t.enter(r, stepCall, func() v8x.Result { return jc.v8.Call(call, body) })
 	t.follow(r, stepCall)
 }
 
-// settleDown is what follows a turn that did not end its run: it waits, if there is anything to wait for.
+// settleDown continues after a turn that did not end its run. The run waits if anything is pending.
 func (t *thread) settleDown(r *run, why string) {
 	if !r.mayGoOn() {
 		t.stop(r, events.ReasonTimeout, why)
 		return
 	}
 	if r.deadline == nil {
-		r.deadline = t.alarms.set(r.wall, r, noTimer)
+		r.deadline = t.timers.set(r.wall, r, noTimer)
 	}
 }
 
-// enter goes into V8 under the watchdog's eyes. It returns only if the turn was not away: what follows a turn is in follow.
+// enter calls V8 while the watchdog watches. It returns only if the turn did not go away. follow has the code after a
+// turn.
 func (t *thread) enter(r *run, step step, f func() v8x.Result) {
 	w := t.watch
+	t.lookBefore(r.context)
 	now := time.Now()
-	r.guest.isolate.tellOthers(r.guest)
+	r.context.isolate.setOthers(r.context)
+	r.context.isolate.latest = r.context
 	w.begin(r, now, t.farewells)
 	result := f()
 	end := time.Now()
@@ -220,20 +224,19 @@ func (t *thread) enter(r *run, step step, f func() v8x.Result) {
 	t.leave(left{r, step, now, end, result, cpu, killed})
 }
 
-// leave carries out the commands that came out of a turn, and ends the run if a limit was passed.
+// leave carries out the commands of a turn, and ends the run if it passed a limit.
 func (t *thread) leave(x left) {
-	r, iso, result := x.run, x.run.guest.isolate, x.result
+	r, iso, result := x.run, x.run.context.isolate, x.result
 	r.cpu += x.cpu
 	r.cpuLeft -= x.cpu
 	t.turned += x.cpu
-	if iso.unlooked += x.end.Sub(x.start); iso.unlooked > lookAfter {
-		iso.unlooked = 0
-		t.look(iso, r.guest, x.end, 0)
+	if iso.unmeasured += x.end.Sub(x.start); iso.unmeasured > lookAfter {
+		t.look(iso, x.end, 0)
 		t.grown = true
 	}
 	flags := iso.v8.Flags()
 	if flags&v8x.HeapLimit != 0 {
-		t.look(iso, r.guest, x.end, 0)
+		t.look(iso, x.end, 0)
 	}
 	if !r.over {
 		t.aside = 0
@@ -248,7 +251,8 @@ func (t *thread) leave(x left) {
 	case x.killed == stopped:
 		t.interrupt(iso)
 	case flags&v8x.HeapLimit != 0 && r.crowdedOut():
-		t.end(r, events.End{Interrupted: true, Started: true}) // while its module loads, too: it shall not run so again and again
+		// Started is also set while the module loads, so that the event does not run again without end.
+		t.end(r, lifecycle.End{Interrupted: true, Started: true})
 		t.interrupt(iso)
 	case flags&v8x.HeapLimit != 0:
 		t.kill(r, r.memoryFailure())
@@ -258,7 +262,8 @@ func (t *thread) leave(x left) {
 		t.kill(r, r.wallFailure())
 	case result.Terminated:
 		t.kill(r, events.Fail(events.ReasonMemory, "terminated by V8"))
-	case result.Err != nil && !r.over && x.step == stepModule && r.guest.state == v8x.CompileError: // the module's fault, not the runtime's
+	// The module caused this, not the runtime.
+	case result.Err != nil && !r.over && x.step == stepModule && r.context.state == v8x.CompileError:
 		t.fail(r, events.ReasonException, compileMessage(result.Err), "")
 	case result.Err != nil && !r.over:
 		t.fail(r, events.ReasonException, result.Err.Error(), "")
@@ -270,14 +275,14 @@ func (t *thread) leave(x left) {
 	}
 }
 
-// charge makes CPU time that a run used outside of V8 part of its own.
+// charge adds CPU time that a run used outside V8 to the run's CPU time.
 func (t *thread) charge(r *run, cpu time.Duration) {
 	if cpu == 0 {
 		return
 	}
 	r.cpu += cpu
 	t.turned += cpu
-	r.end.CPU += cpu // which is not told before the next flush
+	r.end.CPU += cpu // reported at the next flush
 	if r.ground {
 		t.between(r, cpu)
 	}

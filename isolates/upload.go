@@ -9,20 +9,20 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// upload is the body of a subrequest that stays in JavaScript until it is written: each piece is asked for when the one before is on its
-// way.
+// upload is the body of a subrequest that stays in JavaScript until it is written. Each piece is requested when the one
+// before it is being sent.
 type upload struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // the context of the call
 	t   *thread
 	r   *run
 	c   *call
 
-	offset int64 // of what comes next
+	offset int64 // of the next piece
 	piece  []byte
 	last   bool // nothing comes after piece
 }
 
-// piece is a part of such a body.
+// piece is a part of a request body.
 type piece struct {
 	offset int64
 	bytes  []byte
@@ -55,7 +55,7 @@ func (u *upload) next() error {
 	for {
 		select {
 		case got := <-u.c.pieces:
-			if got.offset != from { // it was another reader's, whose connection broke
+			if got.offset != from { // the piece was for another reader, whose connection broke
 				continue
 			}
 			u.offset += int64(len(got.bytes))
@@ -75,10 +75,11 @@ func (u *upload) Close() error {
 
 var errPiece = errors.New("isolates: a piece of a request's body that is too long")
 
-// uploadPiece is the most bytes of a piece; 64_upload.js.
+// uploadPiece is the largest number of bytes in a piece. fetch/upload.js has the same bound.
 const uploadPiece = 64 << 10
 
-// takePiece is JavaScript giving a piece: request, offset, bytes, is it the last. Nobody waits for another than this.
+// takePiece takes a piece from JavaScript: request, offset, bytes, whether it is the last. It replaces a piece that no
+// reader took.
 func (t *thread) takePiece(r *run, in *v8x.Commands) {
 	c := r.calls[in.Number()]
 	if c == nil || c.pieces == nil {

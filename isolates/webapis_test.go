@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// api is what the runtime shows of one global, as testdata/webapis/parts/enumerate.js sees it.
+// api is the runtime's part of one global, as testdata/webapis/parts/enumerate.js sees it.
 type api struct {
 	Name, Kind, Parent, Of string
 	Constructs             bool
@@ -22,19 +22,19 @@ type api struct {
 
 type apiMember struct{ Name, Kind string }
 
-// apiNotes is testdata/webapis/notes.json: which standard says what, and where we differ from it.
+// apiNotes is testdata/webapis/notes.json: the standard of each API, and where Pinwheel differs from it.
 type apiNotes struct {
 	Standards []struct {
 		Name    string
 		APIs    []string
 		Differs []string
 	}
-	Missing []struct{ Name, Why string } // what others have and we do not
+	Missing []struct{ Name, Why string } // APIs that other runtimes have and Pinwheel lacks
 }
 
-const webAPIsPage = "../docs/web-apis.md"
+const webAPIsPage = "../docs/reference/web-apis.md"
 
-// docs/web-apis.md says what the global object has. UPDATE_DOCS=1 writes it.
+// docs/reference/web-apis.md says what the global object has. UPDATE_DOCS=1 writes it.
 func TestWebAPIs(t *testing.T) {
 	text, err := os.ReadFile("testdata/webapis/notes.json")
 	require.NoError(t, err)
@@ -48,10 +48,10 @@ func TestWebAPIs(t *testing.T) {
 	}
 	have, err := os.ReadFile(webAPIsPage)
 	require.NoError(t, err)
-	require.Equal(t, page, string(have), "docs/web-apis.md: UPDATE_DOCS=1 go test -run TestWebAPIs ./isolates writes it")
+	require.Equal(t, page, string(have), "docs/reference/web-apis.md: UPDATE_DOCS=1 go test -run TestWebAPIs ./isolates writes it")
 }
 
-// enumerateAPIs asks a worker for its globals that are not ECMAScript's.
+// enumerateAPIs returns the globals of a worker that are not ECMAScript's.
 func enumerateAPIs(t *testing.T) map[string]api {
 	t.Helper()
 	globals, err := os.ReadFile("testdata/globals/globals.js")
@@ -81,7 +81,7 @@ func renderWebAPIs(t *testing.T, apis map[string]api, notes *apiNotes) string {
 	told := map[string]bool{}
 	for _, s := range notes.Standards {
 		fmt.Fprintf(&out, "\n## %s\n\n", s.Name)
-		var loose []string // what has no members
+		var loose []string // names without members
 		for _, name := range s.APIs {
 			a, ok := apis[name]
 			require.True(t, ok, "notes.json has %s, which is no global", name)
@@ -140,7 +140,7 @@ func renderAPI(out *strings.Builder, a api) {
 	fmt.Fprintln(out)
 }
 
-// memberText names members; those that can be set have a star, constants are counted.
+// memberText lists members. Members that can be set have a star. Constants are only counted.
 func memberText(prefix string, members []apiMember) string {
 	var names []string
 	constants := 0

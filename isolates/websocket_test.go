@@ -21,8 +21,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// wsServer is a WebSocket server; what each path does is in its handlers. left has what the server saw at the end of each
-// connection.
+// wsServer is a WebSocket server. Its handlers define what each path does. left has the server's view of the end of
+// each connection.
 type wsServer struct {
 	*httptest.Server
 	url     string
@@ -113,7 +113,8 @@ func (s *wsServer) converse(c *websocket.Conn, r *http.Request) {
 	}
 }
 
-// ws is the beginning of workers: talk opens a socket, does what act says with it, and gives all that it said.
+// ws is the beginning of workers. talk opens a socket, does what act defines with it, and returns all events of the
+// socket.
 const ws = `const talk = (url, act = {}, protocols = []) => new Promise((done) => {
 	const seen = [], socket = new WebSocket(url, protocols);
 	const say = async (...what) => { seen.push(what) };
@@ -190,7 +191,7 @@ func TestWebSocket(t *testing.T) {
 	require.Zero(t, b.held(), "bytes of the owner")
 }
 
-// The server may answer the close frame that giving up sends it, before the connection is gone.
+// The server may answer the close frame that it gets when the socket is given up, before the connection is closed.
 func TestWebSocketGivenUpHasFailed(t *testing.T) {
 	why := errors.New("closed before it was open")
 	answer := &websocket.CloseError{Code: websocket.CloseGoingAway}
@@ -202,7 +203,7 @@ func TestWebSocketGivenUpHasFailed(t *testing.T) {
 	require.Equal(t, goodbye{code: 1006, failure: why}, s.ended(io.EOF))
 }
 
-// held is what the owner of the test's workers holds outside of heaps.
+// held returns the bytes that the owner of the test's workers holds outside heaps.
 func (b *bench) held() int64 {
 	held := int64(-1)
 	require.Eventually(b.t, func() bool {
@@ -218,12 +219,12 @@ func TestWebSocketSecure(t *testing.T) {
 	require.Equal(t, "error", b.said(s, `return (await talk(base + "/echo"))[0][0]`), "nobody vouches for the server")
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
-	b.pool.fetcher.tls = &tls.Config{RootCAs: roots}
+	b.pool.egress.TLS = &tls.Config{RootCAs: roots}
 	require.Equal(t, []any{[]any{"open", 1.0, ""}, []any{"message", "hi"}, []any{"close", 1005.0, "", true, 3.0}},
 		b.said(s, `return talk(base + "/echo", { open(s) { s.send("hi") }, message(s) { s.close() } })`))
 }
 
-// A socket ends with its event, and the server hears it.
+// A socket ends with its event, and the server is notified.
 func TestWebSocketDiesWithItsEvent(t *testing.T) {
 	s := newWSServer(t, false)
 	inModes(t, func(t *testing.T, b *bench) {
@@ -249,8 +250,8 @@ func TestWebSocketDiesWithItsEvent(t *testing.T) {
 	}, loopback)
 }
 
-// An open socket is something to wait for, also for a handler whose promise only it can settle; listeners run as the event, and
-// in the context, that made it.
+// A run can wait for an open socket, also if only the socket can settle the handler's promise. Listeners run as the
+// event that made the socket, and in its context.
 func TestWebSocketBelongsToItsEvent(t *testing.T) {
 	s := newWSServer(t, false)
 	inModes(t, func(t *testing.T, b *bench) {
@@ -284,7 +285,7 @@ func TestWebSocketBelongsToItsEvent(t *testing.T) {
 	}, loopback)
 }
 
-// While a handler is busy no more is read of the server than one message more.
+// While a handler is busy, at most one more message is read from the server.
 func TestWebSocketBackpressure(t *testing.T) {
 	s := newWSServer(t, false)
 	b := newBench(t, loopback)
@@ -300,7 +301,7 @@ func TestWebSocketBackpressure(t *testing.T) {
 	require.Zero(t, b.held())
 }
 
-// bufferedAmount is what waits; what was written is taken off, what is never written stays.
+// bufferedAmount counts bytes that wait. Written bytes are subtracted. Bytes that are never written stay.
 func TestWebSocketBufferedAmount(t *testing.T) {
 	s := newWSServer(t, false)
 	b := newBench(t, loopback)
@@ -331,7 +332,7 @@ func TestWebSocketHostile(t *testing.T) {
 		require.Equal(t, `{"success":true,"data":[["open",1,""],["error",3,false],["close",1006,"",false,3]]}`,
 			run(`return talk(base + "/deaf", { open(s) { for (let i = 0; i < 1e6; i++) { s.send(`+data+`); if (s.readyState > 1) break } } })`))
 	}
-	// Sockets that are never closed: so many and no more.
+	// Sockets that are never closed: at most this many.
 	require.Equal(t, `{"success":true,"data":[16,4]}`, run(`let opened = 0, failed = 0; const all = []; return new Promise((done) => {
 		for (let i = 0; i < 20; i++) { const s = new WebSocket(base + "/echo"); all.push(s);
 			s.onopen = () => { opened++; if (opened + failed === 20) done([opened, failed]) }; s.onerror = () => { failed++; if (opened + failed === 20) done([opened, failed]) } }
@@ -339,13 +340,13 @@ func TestWebSocketHostile(t *testing.T) {
 	for range 16 {
 		require.NotEmpty(t, <-s.left)
 	}
-	// One after the other they are subrequests.
+	// One after the other, each counts as a subrequest.
 	require.Equal(t, `{"success":true,"data":[50,"error"]}`,
 		run(`for (let i = 0; ; i++) { const seen = await talk(base + "/echo", { open(s) { s.close() } }); if (seen[0][0] !== "open") return [i, seen[0][0]] }`))
 	require.Zero(t, b.held())
 }
 
-// The guard of fetch() is that of WebSockets.
+// WebSockets have the same guard as fetch().
 func TestWebSocketPrivateAddress(t *testing.T) {
 	s := newWSServer(t, false)
 	b := newBench(t)

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wire is a server that answers each request by its path: /sent with the lines of its head as they came, and others with what answers has.
+// wire is a server that answers each request by its path: /sent with the lines of its head as received, and other paths
+// with the value in answers.
 func wire(t *testing.T, answers map[string]string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +45,7 @@ func wire(t *testing.T, answers map[string]string) string {
 	return "http://" + l.Addr().String()
 }
 
-// Each header is sent once, as the handler has spelled it, with its values together.
+// Each header is sent once, in the handler's spelling, with its values together.
 func TestHeadersAreSentAsSpelled(t *testing.T) {
 	b := newBench(t, loopback)
 	base := wire(t, nil) + "/sent"
@@ -72,7 +73,7 @@ func TestHeadersAreSentAsSpelled(t *testing.T) {
 	}, doc["data"])
 }
 
-// An empty Location is the URL itself, and so without end; none is no redirect.
+// An empty Location is the URL itself, and so an endless redirect. Without a Location the response is not a redirect.
 func TestRedirectsWithoutAPlace(t *testing.T) {
 	b := newBench(t, loopback)
 	base := wire(t, map[string]string{
@@ -94,7 +95,8 @@ func TestRedirectsWithoutAPlace(t *testing.T) {
 	}, doc["data"])
 }
 
-// The Origin that a handler sets goes along, until one origin sends the request on to another that is not the handler's.
+// The Origin that a handler sets is sent along, until one origin redirects the request to another that is not the
+// handler's.
 func TestOriginOfAHandler(t *testing.T) {
 	one, two := redirectServers(t)
 	b := newBench(t, loopback)
@@ -113,7 +115,7 @@ func TestOriginOfAHandler(t *testing.T) {
 	}
 }
 
-// What is about the connection to the server of a response is not about the reply that the response becomes.
+// Headers about the connection to a server are not part of the reply that its response becomes.
 func TestHeadersOfAConnectionDoNotTravel(t *testing.T) {
 	base := wire(t, map[string]string{"/hop": "HTTP/1.1 200 OK\r\nDate: now\r\nContent-Type: a/b\r\nContent-Length: 4\r\nKeep-Alive: v\r\nProxy-Authenticate: v\r\nProxy-Connection: v\r\n" +
 		"Upgrade: v\r\nTE: v\r\nX-Hop: v\r\nX-Own: v\r\nConnection: X-Hop , keep-alive\r\nConnection: other\r\n\r\nbody"})

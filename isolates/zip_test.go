@@ -54,7 +54,7 @@ func TestDecompressionIsChargedAndEndsWithItsEvent(t *testing.T) {
 	require.NotNil(t, o.end.Failure)
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	b.close()
-	// Nothing of what was left is there any more.
+	// Nothing of the abandoned streams is left.
 	require.Eventually(t, func() bool { return !strings.Contains(allStacks(), "compression.(*Decompressor)") }, patience, 10*time.Millisecond)
 }
 
@@ -120,7 +120,7 @@ func TestAStreamIsSharedByConcurrentEvents(t *testing.T) {
 	require.Contains(t, string(first.reply.Body), "begun")
 }
 
-// BenchmarkZip is what compressing and decompressing a body of 2 KB costs inside a handler.
+// BenchmarkZip measures the cost of compressing and decompressing a body of 2 KB inside a handler.
 func BenchmarkZip(bm *testing.B) {
 	for name, body := range map[string]string{
 		"compress/2K":   `packed = await new Response(new Response(text).body.pipeThrough(new CompressionStream("gzip"))).arrayBuffer()`,

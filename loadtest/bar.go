@@ -10,7 +10,7 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// bar tells how far the work is: on a terminal as a bar that is drawn over, elsewhere as a line for every run that ended.
+// bar shows the progress: on a terminal as a bar that is redrawn, elsewhere as one line for each finished run.
 type bar struct {
 	out      *os.File
 	terminal bool
@@ -32,13 +32,13 @@ func (b *bar) begin(round, rounds, i, n int, name string) {
 	b.what = fmt.Sprintf("round %d/%d  %s", round+1, rounds, name)
 }
 
-// redraw is the shortest time between two drawings.
+// redraw is the minimum time between two drawings.
 const redraw = 100 * time.Millisecond
 
-// barWidth is in characters.
+// barWidth is the width in characters.
 const barWidth = 24
 
-// count tells of n of all in the present run. It may be called as often as one likes.
+// count shows n of all in the current run. It may be called often.
 func (b *bar) count(what string, n, all int) {
 	if !b.terminal {
 		return
@@ -54,7 +54,7 @@ func (b *bar) count(what string, n, all int) {
 	fmt.Fprintf(b.out, "\r\x1b[K[%s%s] %3.0f %%  %s  %s %d/%d", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), 100*part, b.what, what, n, all)
 }
 
-// end ends a run and says how it was.
+// end ends a run and prints its result.
 func (b *bar) end(line string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Bodies and replies are appended to b, as an event's number says.
+// The functions for bodies and replies append to b. The content depends on the event's number.
 
-// orderTail follows the number in an order, and makes it 1 KB.
+// orderTail follows the number in an order, and makes the order 1 KB.
 var orderTail = `,"tenant":"acme","user":{"name":"Ada Lovelace","email":"ada@example.test","roles":["admin","ops"]},"items":[` +
 	`{"sku":"sku-0001","qty":1,"price":9.99},{"sku":"sku-0002","qty":2,"price":10.99},{"sku":"sku-0003","qty":3,"price":11.99},` +
 	`{"sku":"sku-0004","qty":4,"price":12.99},{"sku":"sku-0005","qty":5,"price":13.99},{"sku":"sku-0006","qty":6,"price":14.99}],` +
@@ -26,15 +26,15 @@ func taskReceipt(b []byte, id int) []byte {
 	return append(receipt(append(b, `{"success":true,"data":`...), id), '}')
 }
 
-// ioReply is what slowServer answers, passed on.
+// ioReply is the answer of slowServer, passed on by the worker.
 func ioReply(b []byte, id int) []byte {
 	return strconv.AppendInt(append(b, "slow "...), int64(id), 10)
 }
 
 const (
-	// spinRounds are about 5 ms of V8 without its top compiler, on the machine of docs/performance.md.
+	// spinRounds are about 5 ms of V8 without its top compiler, on the machine of docs/development/performance.md.
 	spinRounds = 2_200_000
-	spinSeeds  = 16 // so few that their results can be known beforehand
+	spinSeeds  = 16 // few, so that their results can be computed beforehand
 )
 
 func spinBody(b []byte, id int) []byte {
@@ -47,7 +47,7 @@ func spinBody(b []byte, id int) []byte {
 func spinReplies() func(b []byte, id int) []byte {
 	results := sync.OnceValue(func() (x [spinSeeds]uint32) {
 		for seed := range x {
-			x[seed] = spun(uint32(seed)) //nolint:gosec // small
+			x[seed] = spun(uint32(seed))
 		}
 		return x
 	})
@@ -78,7 +78,7 @@ func filled(b []byte, id, n int) []byte {
 	return b
 }
 
-// sized is filled where there is room for a number.
+// sized does what filled does. It adds nothing if n is 0, because there is no room for a number.
 func sized(b []byte, id, n int) []byte {
 	if n == 0 {
 		return b

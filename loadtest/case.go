@@ -8,14 +8,14 @@ import (
 
 // Loads.
 const (
-	saturation = "saturation" // a stream filled beforehand is drained, as fast as it goes
-	openLoop   = "open"       // events at a fixed rate, whatever becomes of those before
+	saturation = "saturation" // a stream is filled first, and then drained as fast as possible
+	openLoop   = "open"       // events at a fixed rate, independent of earlier events
 )
 
-// Case is what is measured in every round: one line of the report. Its fields are those of the JSON file.
+// Case is what each round measures: one line of the report. Its fields are those of the JSON file.
 type Case struct {
 	System    string  `json:"system"`           // pinwheel, or the name of a peer
-	Beside    bool    `json:"beside,omitempty"` // measured beside others
+	Beside    bool    `json:"beside,omitempty"` // measured in comparison with others
 	Scenario  string  `json:"scenario"`
 	Load      string  `json:"load"`
 	Topology  string  `json:"topology"`
@@ -24,16 +24,16 @@ type Case struct {
 	Events    int     `json:"events,omitempty"` // saturation
 	Rate      int     `json:"rate,omitempty"`   // open: events per second
 	Seconds   float64 `json:"seconds,omitempty"`
-	Pending   int     `json:"pending,omitempty"` // events stored and not answered while others are counted
-	Curve     string  `json:"curve,omitempty"`   // that this is a point of
-	At        int     `json:"at,omitempty"`      // size of what the curve is over
-	Line      string  `json:"line,omitempty"`    // of a curve with several
+	Pending   int     `json:"pending,omitempty"` // number of stored and unanswered events while others are counted
+	Curve     string  `json:"curve,omitempty"`   // name of the curve that this is a point of
+	At        int     `json:"at,omitempty"`      // size, the x value of the curve
+	Line      string  `json:"line,omitempty"`    // line of a curve that has several
 }
 
 // ours is the system that is not a peer.
 const ours = "pinwheel"
 
-// Name tells a case from all others of a report, and names it in another report.
+// Name distinguishes a case from all others of a report, and identifies it in another report.
 func (c Case) Name() string {
 	if c.Beside {
 		return fmt.Sprintf("%s %s owners=%d", c.System, c.Load, c.Owners)

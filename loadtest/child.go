@@ -10,24 +10,25 @@ import (
 	"time"
 )
 
-// child is a process that this one started, with those that it started itself. It does not outlive this one.
+// child is a process that this one started, together with the processes that it started. It does not outlive this one.
 type child struct {
 	name string
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
-	err  error         // of its end; read after done
+	err  error         // error of its end; read after done
 
 	mu   sync.Mutex
 	tail []string // its last lines
 }
 
-// tailLines, of so many bytes at most, are kept of a child's output, to tell why it failed.
+// tailLines is the number of lines of a child's output that are kept to report why it failed. tailColumns is the
+// maximum length of each in bytes.
 const (
 	tailLines   = 30
 	tailColumns = 300
 )
 
-// startChild starts cmd. Every line that it prints goes to take, if that is not nil.
+// startChild starts cmd. It passes every printed line to take, if take is not nil.
 func startChild(name string, cmd *exec.Cmd, take func(line string)) (*child, error) {
 	c := &child{name: name, cmd: cmd, done: make(chan struct{})}
 	out := &lineWriter{take: func(line string) {
@@ -41,7 +42,7 @@ func startChild(name string, cmd *exec.Cmd, take func(line string)) (*child, err
 	}}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = time.Second
-	// A group of its own, so that Ctrl-C here ends it in order.
+	// The child has its own process group. So Ctrl-C here ends it in an orderly way.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -55,7 +56,7 @@ func startChild(name string, cmd *exec.Cmd, take func(line string)) (*child, err
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
 
-// stop asks the child to end, and makes it after grace.
+// stop asks the child to end, and kills it after grace.
 func (c *child) stop(grace time.Duration) {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -66,24 +67,24 @@ func (c *child) stop(grace time.Duration) {
 	}
 }
 
-// ended is an error when the child is not there any more.
+// ended returns an error when the child has ended.
 func (c *child) ended() error {
 	select {
 	case <-c.done:
-		return fmt.Errorf("%s ended (%v); it said last:\n%s", c.name, c.err, c.said())
+		return fmt.Errorf("%s ended (%v); it said last:\n%s", c.name, c.err, c.said()) //nolint:errorlint // nil when it ended well
 	default:
 		return nil
 	}
 }
 
-// said are its last lines.
+// said returns its last lines.
 func (c *child) said() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return strings.Join(c.tail, "\n")
 }
 
-// lineWriter cuts what is written to it into lines. One goroutine writes at a time: exec sees to that when it is
+// lineWriter splits its input into lines. Only one goroutine writes at a time: exec guarantees that when the writer is
 // both stdout and stderr.
 type lineWriter struct {
 	take func(string)

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// compareFiles prints what changed from one report to another: for each case that both have the ratios of medians.
+// compareFiles prints the changes from one report to another: the ratios of medians for each case that both have.
 func compareFiles(out io.Writer, before, after string) error {
 	a, err := readReport(before)
 	if err != nil {
@@ -38,7 +38,7 @@ func compareFiles(out io.Writer, before, after string) error {
 	return w.Flush()
 }
 
-// find is nil when there is no such case.
+// find returns nil when there is no such case.
 func (r *Report) find(c Case) *Result {
 	for i := range r.Cases {
 		if r.Cases[i].Case == c {
@@ -66,7 +66,7 @@ func differences(a, b *Result) []difference {
 	return list
 }
 
-// verdict says in a word what the difference is.
+// verdict describes the difference in one word.
 func (d difference) verdict() string {
 	better := d.new.median > d.old.median == d.metric.higher
 	switch {

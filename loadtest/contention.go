@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// contentions are the works of BenchmarkLocker in isolates/v8x, drawn as curves over threads with a line for each way to come to an
-// isolate. No fleet runs: its threads never wait for V8's lock.
+// contentions are the workloads of BenchmarkLocker in isolates/v8x, as curves over threads. There is one line for each
+// way to enter an isolate. No fleet runs, because its threads never wait for V8's lock.
 func contentions() []curve {
 	about := func(work string) string {
 		return work + ", by threads with an isolate each (pinned), with one for all whose lock each call waits for (locker), with one for all that a thread keeps until its event is over (held), " +
@@ -58,7 +58,7 @@ func newContentionCommand() *cobra.Command {
 	return c
 }
 
-// contend runs the benchmarks whose names match bench in rounds.
+// contend runs the benchmarks that match bench, in rounds.
 func contend(ctx context.Context, o *options, bench string) (*Report, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func contend(ctx context.Context, o *options, bench string) (*Report, error) {
 	return report, nil
 }
 
-// beside runs cmd and returns, with its output, how many cores others used meanwhile.
+// beside runs cmd and returns its output, and how many cores other processes used meanwhile.
 func beside(cmd *exec.Cmd) (others float64, out []byte, err error) {
 	start, busy, own := time.Now(), machineBusy(), usedCPU([]int{os.Getpid()})
 	out, err = cmd.CombinedOutput()
@@ -104,7 +104,7 @@ func beside(cmd *exec.Cmd) (others float64, out []byte, err error) {
 	return max(0, (machineBusy()-busy-used).Seconds()/time.Since(start).Seconds()), out, nil
 }
 
-// addBenchmark adds a round to each case that out has a line of. Every round must have the same.
+// addBenchmark adds a round to each case that has a line in out. All rounds must have the same cases.
 func (r *Report) addBenchmark(out []byte, others float64) error {
 	line := regexp.MustCompile(`(?m)^BenchmarkLocker/work=(\w+)/threads=(\d+)/way=(\w+?)(?:-\d+)?\s+\d+\s+(.*)$`)
 	found := line.FindAllSubmatch(out, -1)

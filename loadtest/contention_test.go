@@ -19,16 +19,16 @@ func TestContention(t *testing.T) {
 	s, ok := r.Cases[0].summary("events/s")
 	require.True(t, ok)
 	require.Equal(t, summary{1350, 1300, 1400, 2}, s, "the second round was disturbed")
-	chapters := r.chapters()
-	require.Len(t, chapters, 1)
-	require.Equal(t, "contended-io.svg", chapters[0].plots[0].file)
-	require.Equal(t, []string{"threads, waiting", "events/s", "×", "cpu µs/event", "foreign cores", "±", "rounds"}, chapters[0].table[0])
-	require.Equal(t, []string{"8 held", "185", "1.00", "9.5", "0.05", "3 %", "2"}, chapters[0].table[2])
+	sections := r.sections()
+	require.Len(t, sections, 1)
+	require.Equal(t, "contended-io.svg", sections[0].plots[0].file)
+	require.Equal(t, []string{"threads, waiting", "events/s", "×", "cpu µs/event", "foreign cores", "±", "rounds"}, sections[0].table[0])
+	require.Equal(t, []string{"8 held", "185", "1.00", "9.5", "0.05", "3 %", "2"}, sections[0].table[2])
 	require.ErrorContains(t, r.addBenchmark([]byte("BenchmarkLocker/work=io/threads=8/way=held \t 300\t 9.5 cpu-µs/event\n"), 0), "did not say what it is to")
 	require.ErrorContains(t, r.addBenchmark(append(out("1", "2"), "--- FAIL: x"...), 0), "did not say")
 }
 
-// TestContentionOfTheBenchmark runs a few events of the real one.
+// TestContentionOfTheBenchmark runs the real benchmark with a few events.
 func TestContentionOfTheBenchmark(t *testing.T) {
 	o := defaultOptions()
 	o.rounds, o.duration = 1, 1

@@ -5,26 +5,29 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/chart"
 )
 
-// curveChapter is a curve's table and its picture.
-func curveChapter(name string, cases []*Result) chapter {
-	c := &curve{name: name, axis: name} // of a file of another version of this program
+// curveSection returns a curve's table and its picture.
+func curveSection(name string, cases []*Result) section {
+	c := &curve{name: name, axis: name} // the file is from another version of this program
 	for _, known := range append(curves(), contentions()...) {
 		if known.name == name {
 			c = &known
 		}
 	}
 	title := strings.ToUpper(c.axis[:1]) + c.axis[1:]
-	return chapter{title, c.about, c.table(cases), []plot{{c.name + ".svg", title, c.svg(cases)}}}
+	return section{title, c.about, c.table(cases), []plot{{c.name + ".svg", title, c.svg(cases)}}}
 }
 
-// curveColumns are the metrics in a curve's table. That of the cores tell whether the machine was busy.
+// curveColumns are the metrics in a curve's table. The metric of the cores shows whether the machine was busy.
 func curveColumns() []string {
 	return []string{"p99 ms", "warm %", "cpu µs/event", "fleet µs/event", "nats µs/event", "fleet cores", "nats cores", "load cores", "foreign cores", "fleet peak MB"}
 }
 
-// table has a row for each size of each line. × is what the events/s, or p50, are of those of the line's first size.
+// table has a row for each size of each line. × is the ratio of the events/s, or p50, to those of the line's first
+// size.
 func (c *curve) table(cases []*Result) table {
 	columns := slices.DeleteFunc(metrics(), func(m metric) bool {
 		_, ok := cases[0].summary(m.name)
@@ -57,7 +60,7 @@ func (c *curve) table(cases []*Result) table {
 	return t
 }
 
-// lineNames are the lines of a curve, in their order.
+// lineNames returns the lines of a curve, in their order.
 func lineNames(cases []*Result) []string {
 	var list []string
 	for _, c := range cases {
@@ -68,23 +71,23 @@ func lineNames(cases []*Result) []string {
 	return list
 }
 
-// svg draws events/s above CPU time per event. Sizes lie side by side, each as far from the next.
+// svg draws events/s above CPU time per event. The sizes are at equal distances.
 func (c *curve) svg(cases []*Result) string {
 	rate := c.panel(cases, []string{c.headline()})
-	rate.title, rate.yLabel = "events per second, median and range of rounds", "events/s"
+	rate.Title, rate.YLabel = "events per second, median and range of rounds", "events/s"
 	if c.loadOf() == openLoop {
-		rate.title, rate.yLabel = "p50, ms, median and range of rounds", "ms"
+		rate.Title, rate.YLabel = "p50, ms, median and range of rounds", "ms"
 	}
 	cost := c.panel(cases, []string{"fleet µs/event", "nats µs/event"})
-	cost.title, cost.yLabel = "CPU time per event of the fleet and of nats-server, µs", "µs"
+	cost.Title, cost.YLabel = "CPU time per event of the fleet and of nats-server, µs", "µs"
 	if _, ok := cases[0].summary("cpu µs/event"); ok {
 		cost = c.panel(cases, []string{"cpu µs/event"})
-		cost.title, cost.yLabel = "CPU time per event, µs", "µs"
+		cost.Title, cost.YLabel = "CPU time per event, µs", "µs"
 	}
-	return stacked(rate, cost)
+	return chart.Stacked(rate, cost)
 }
 
-// of is whose a metric is, "" where there is but one.
+// of says which processes a metric belongs to. It is "" if there is only one group.
 func of(name string) string {
 	who, _, _ := strings.Cut(name, " µs/event")
 	if who == "events/s" || who == "p50 ms" || who == "cpu" {
@@ -93,32 +96,32 @@ func of(name string) string {
 	return who
 }
 
-// panel has a line for each of the metrics and lines.
-func (c *curve) panel(cases []*Result, names []string) chart {
-	p := chart{xLabel: c.axis, height: plotHeight * 2 / 3}
+// panel has a line for each combination of a metric and a line.
+func (c *curve) panel(cases []*Result, names []string) chart.Chart {
+	p := chart.Chart{XLabel: c.axis, Height: chart.PlotHeight * 2 / 3}
 	var sizes []int
 	for _, one := range cases {
 		if !slices.Contains(sizes, one.At) {
 			sizes = append(sizes, one.At)
-			p.xTicks = append(p.xTicks, mark{float64(len(sizes)), c.text(one.At)})
+			p.XTicks = append(p.XTicks, chart.Mark{At: float64(len(sizes)), Text: c.text(one.At)})
 		}
 	}
 	least, most := math.Inf(1), 0.0
 	for _, name := range names {
 		for _, l := range lineNames(cases) {
-			drawn := line{name: strings.TrimSpace(of(name) + " " + l)}
+			drawn := chart.Line{Name: strings.TrimSpace(of(name) + " " + l)}
 			for _, one := range cases {
 				s, ok := one.summary(name)
 				if one.Line != l || !ok || s.median <= 0 {
 					continue
 				}
 				_, disturbed := one.quiet()
-				drawn.points = append(drawn.points, point{x: float64(slices.Index(sizes, one.At) + 1), y: s.median, low: s.min, high: s.max, hollow: disturbed})
+				drawn.Points = append(drawn.Points, chart.Point{X: float64(slices.Index(sizes, one.At) + 1), Y: s.median, Low: s.min, High: s.max, Hollow: disturbed})
 				least, most = min(least, s.median), max(most, s.median)
 			}
-			p.lines = append(p.lines, drawn)
+			p.Lines = append(p.Lines, drawn)
 		}
 	}
-	p.yLog = wide(least, most)
+	p.YLog = chart.Wide(least, most)
 	return p
 }

@@ -15,27 +15,27 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// curve is a scenario over the size of something. It is measured beside one nats-server.
+// curve is a scenario that is measured at several sizes of something, on one nats-server.
 type curve struct {
 	name, about string
-	axis        string   // what the size is of
+	axis        string   // what the size is a size of
 	at          []int    // sizes
-	lines       []string // of one plot; a single "" when there is but one
+	lines       []string // lines of one plot; a single "" when there is only one
 	load        string   // "": saturation
 	scenario    func(at int, line string) scenario
-	label       func(at int) string // nil: the number
+	label       func(at int) string // label of a size; nil: the number
 }
 
-// Events that are counted at each size: enough for some seconds of the slowest that is known.
+// Number of events at each size: enough for some seconds of the slowest known case.
 const (
 	curveEvents    = 40_000
-	coldEvents     = 2_500 // where nearly each event makes an isolate
+	coldEvents     = 2_500 // nearly each event makes an isolate
 	quickEvents    = 200
 	quickSizes     = 2
 	ioSlots        = 8
-	ioPending      = 512 // more than four processes hold, so that none of them waits for events
+	ioPending      = 512 // more than four processes hold, so that no process waits for events
 	ioEvents       = 1_000
-	backlogOwners  = 16 // so many that none has more than a process lets wait
+	backlogOwners  = 16 // so many that no owner has more than a process queues
 	biggestBody    = 1_000_000
 	biggestBacklog = 1_000_000
 )
@@ -75,7 +75,8 @@ func overThreads(at int, line string) scenario {
 	return scenario{name: "echo", parts: echoIn(mode), owners: 1, events: curveEvents, warm: true, env: []string{"PINWHEEL_THREADS=" + strconv.Itoa(at)}}
 }
 
-// threadCounts are those on a machine with so many CPUs, the last more than it has.
+// threadCounts returns the thread counts for a machine with that many CPUs. The last count is higher than the number of
+// CPUs.
 func threadCounts(cpus int) []int {
 	list := []int{1, 2, min(cpus, 32), min(2*cpus, 64)}
 	slices.Sort(list)
@@ -102,7 +103,7 @@ func overBacklog(at int, _ string) scenario {
 	return scenario{name: "echo", parts: []part{echo()}, owners: backlogOwners, events: curveEvents, pending: at, warm: true}
 }
 
-// size writes a number of bytes.
+// size formats a number of bytes.
 func size(n int) string {
 	switch {
 	case n >= 1_000_000:
@@ -114,7 +115,7 @@ func size(n int) string {
 	}
 }
 
-// grouped writes a number with a space between thousands.
+// grouped formats a number with a space between thousands.
 func grouped(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -125,7 +126,7 @@ func grouped(n int) string {
 
 func (c *curve) loadOf() string { return cmp.Or(c.load, saturation) }
 
-// headline is the metric that the curve is of first.
+// headline is the main metric of the curve.
 func (c *curve) headline() string {
 	if c.loadOf() == openLoop {
 		return "p50 ms"
@@ -157,7 +158,7 @@ func findCurve(name string) (*curve, error) {
 	return &list[i], nil
 }
 
-// scenarioOf is what a case asks.
+// scenarioOf returns the scenario of a case.
 func scenarioOf(c Case) (*scenario, error) {
 	if c.Curve == "" {
 		return findScenario(c.Scenario)
@@ -206,7 +207,7 @@ func describeCurves() string {
 	return text
 }
 
-// curveCases are all sizes and lines of the named curves.
+// curveCases returns all sizes and lines of the named curves.
 func (o *options) curveCases(names []string, quick bool) ([]Case, error) {
 	if slices.Contains(names, "all") {
 		names = curveNames()

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCurves has what is peculiar to curves run through the whole program: workers without events, several processes bound by
-// their slots, a backlog that is kept, lines of one plot, and a page's section.
+// TestCurves runs the special features of curves through the whole program: workers without events, several processes
+// limited by their slots, a constant backlog, lines of one plot, and a page's section.
 func TestCurves(t *testing.T) {
 	path, err := pinwheelBinary()
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestCurves(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "img", "curves", "backlog.svg"))
 }
 
-// TestBacklogIsJudgedToItsEnd has a wrong reply among the events that are no longer counted.
+// TestBacklogIsJudgedToItsEnd has a wrong reply among the events after the counted ones.
 func TestBacklogIsJudgedToItsEnd(t *testing.T) {
 	r := openTest(t, false)
 	r.peers = append(r.peers, peer{name: "liar-none", args: []string{"liar", "none"}}, peer{name: "liar-wrong", args: []string{"liar", "wrong"}})
@@ -92,7 +92,7 @@ func TestCurveCases(t *testing.T) {
 	require.Equal(t, []string{"1", "1 000", "10 000", "1 000 000"}, []string{grouped(1), grouped(1000), grouped(10_000), grouped(1_000_000)})
 }
 
-// TestCurveTable has ratios to the first size of each line, and says nothing of what no round had.
+// TestCurveTable checks the ratios to the first size of each line, and that a metric that no round has is left out.
 func TestCurveTable(t *testing.T) {
 	point := func(at int, line string, perSecond ...float64) Result {
 		r := resultOf(ours, perSecond...)
@@ -100,14 +100,14 @@ func TestCurveTable(t *testing.T) {
 		return r
 	}
 	report := Report{Cases: []Result{point(1, "pinned", 90, 100, 110), point(1, "shared", 50), point(2, "pinned", 150, 210, 200), point(2, "shared", 25)}}
-	chapters := report.chapters()
-	require.Len(t, chapters, 1)
-	require.Equal(t, []string{"2 pinned", "200", "2.00"}, chapters[0].table[2][:3])
-	require.Equal(t, []string{"2 shared", "25", "0.50"}, chapters[0].table[4][:3])
-	require.Len(t, chapters[0].plots, 1)
-	require.NotContains(t, chapters[0].plots[0].svg, "NaN")
+	sections := report.sections()
+	require.Len(t, sections, 1)
+	require.Equal(t, []string{"2 pinned", "200", "2.00"}, sections[0].table[2][:3])
+	require.Equal(t, []string{"2 shared", "25", "0.50"}, sections[0].table[4][:3])
+	require.Len(t, sections[0].plots, 1)
+	require.NotContains(t, sections[0].plots[0].svg, "NaN")
 	report.Cases[0].Curve = "of a later version"
-	require.Len(t, report.chapters(), 2, "it is drawn all the same")
+	require.Len(t, report.sections(), 2, "it is drawn all the same")
 }
 
 func TestWhatWasMeasuredIsKept(t *testing.T) {
@@ -128,7 +128,7 @@ func TestShortNames(t *testing.T) {
 	require.Equal(t, []string{"echo", "echo"}, shortNames([]*Result{&a, &a}))
 }
 
-// TestPeersArePicturedTogether keeps what is to be compared in one picture.
+// TestPeersArePicturedTogether checks that systems that are compared are in one picture.
 func TestPeersArePicturedTogether(t *testing.T) {
 	var cases []*Result
 	for _, owners := range []int{1, 100} {

@@ -1,5 +1,5 @@
-// Command loadtest measures Pinwheel from outside: it starts NATS and a fleet as child processes, publishes events as any publisher would,
-// checks every reply, and reports events per second, latencies and what they cost.
+// Command loadtest measures Pinwheel from outside: it starts NATS and a fleet as child processes, publishes events as
+// any publisher would, checks every reply, and reports events per second, latencies and what they cost.
 //
 //	go run ./loadtest                                     echo, saturation and open loop
 //	go run ./loadtest list                                the scenarios
@@ -9,5 +9,5 @@
 //	go run ./loadtest curves                              over owners, workers, threads, bodies, processes, backlog
 //	go run ./loadtest contention                          pinned isolates and shared ones
 //
-// It imports the vocabulary and the client for publishers, and no other room: what it does, anybody could do.
+// It imports the vocabulary and the client for publishers, and no other room: anyone could write it.
 package main

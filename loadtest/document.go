@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// document writes the report's tables and plots into a section of a Markdown page: between "<!-- NAME: … -->" and the next
-// "<!-- end -->". where is PAGE#NAME. The plots go to img/NAME beside the page.
+// document writes the report's tables and plots into a section of a Markdown page: between "<!-- NAME: … -->" and the
+// next "<!-- end -->". where is PAGE#NAME. The plots go to img/NAME beside the page.
 func (r *Report) document(where string) error {
 	path, name, _ := strings.Cut(where, "#")
 	page, err := os.ReadFile(path)
@@ -23,14 +23,14 @@ func (r *Report) document(where string) error {
 	if err := r.writePlots(dir); err != nil {
 		return err
 	}
-	text, err := replaceSection(string(page), name, r.section("img/"+name))
+	text, err := replaceSection(string(page), name, r.markdown("img/"+name))
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // for everybody to read
+	return os.WriteFile(path, []byte(text), 0o644)
 }
 
-// removePlots removes what an earlier report may have had more of.
+// removePlots removes plots of an earlier report that had more of them.
 func removePlots(dir string) error {
 	old, err := filepath.Glob(filepath.Join(dir, "*.svg"))
 	for _, path := range old {
@@ -39,7 +39,7 @@ func removePlots(dir string) error {
 	return err
 }
 
-// checkDocument finds before anything is measured that it could not be written down.
+// checkDocument checks before any measurement that the document can be written.
 func checkDocument(where string) error {
 	path, name, ok := strings.Cut(where, "#")
 	if !ok || name == "" {
@@ -55,11 +55,11 @@ func checkDocument(where string) error {
 	return nil
 }
 
-// section is the report in Markdown.
-func (r *Report) section(images string) string {
+// markdown returns the report in Markdown.
+func (r *Report) markdown(images string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s; %s.\n", r.Machine, r.span())
-	for _, c := range r.chapters() {
+	for _, c := range r.sections() {
 		if c.title != "" {
 			fmt.Fprintf(&b, "\n### %s\n\n%s.\n", c.title, strings.ToUpper(c.about[:min(1, len(c.about))])+c.about[min(1, len(c.about)):])
 		}
@@ -72,7 +72,7 @@ func (r *Report) section(images string) string {
 	return b.String()
 }
 
-// replaceSection puts text between the marks of a section.
+// replaceSection replaces the text between the marks of a section.
 func replaceSection(page, name, text string) (string, error) {
 	before, rest, ok1 := strings.Cut(page, "<!-- "+name+":")
 	mark, rest, ok2 := strings.Cut(rest, "-->")

@@ -7,35 +7,35 @@ import (
 	"time"
 )
 
-// drain is a saturation run: the stream is filled, then its consumers are let go. What comes before a fifth of the replies
-// is there is warming up, and not counted. Where nothing is to be warm, counting begins with the first reply: a consumer that was
-// paused may take a second to go on. In a case with Pending so many events are stored in the beginning, and for each reply
-// one more; when as many are answered as count, what is left is drained, and judged as all others.
+// drain is a saturation run: the stream is filled, and then its consumers are started. The time before a fifth of the
+// replies is warm-up and not counted. In a case without warm-up, counting begins with the first reply, because a paused
+// consumer may take a second to resume. In a case with Pending, that many events are stored at the start, and one more
+// for each reply. When all counted events are answered, the rest is drained and checked like all others.
 type drain struct {
-	runner *runner
-	site   *site
-	judge  *judge
-	pub    *publisher
+	runner   *runner
+	testbed  *testbed
+	verifier *verifier
+	pub      *publisher
 
-	filled      int           // events that are there in the beginning
-	answered    chan struct{} // one for each reply that is followed by an event; nil: no such
-	first, last int           // how many replies there are when counting begins and ends
+	filled      int           // number of events stored at the start
+	answered    chan struct{} // receives a value for each reply that a new event follows; nil: there are none
+	first, last int           // numbers of replies at which counting begins and ends
 
-	from, to reading // then
+	from, to reading // readings at those moments
 }
 
-func (r *runner) saturate(ctx context.Context, s *site, sc *scenario, c Case) (*Round, error) {
+func (r *runner) saturate(ctx context.Context, s *testbed, sc *scenario, c Case) (*Round, error) {
 	d := r.newDrain(s, sc, c)
-	s.refused = func(err error) { d.judge.note("%v", err) }
-	d.judge.replied = func(int, time.Time) { d.watch() }
-	if err := r.subscribe(s, d.pub, d.judge); err != nil {
+	s.refused = func(err error) { d.verifier.note("%v", err) }
+	d.verifier.replied = func(int, time.Time) { d.watch() }
+	if err := r.subscribe(s, d.pub, d.verifier); err != nil {
 		return nil, err
 	}
 	if err := d.fill(ctx); err != nil {
 		return nil, err
 	}
-	// A cluster takes a moment to pause; the few events that run meanwhile belong to the warming up.
-	if n, _ := d.judge.progress(); n > c.Events/50 {
+	// A cluster needs a moment to pause; the few events that run meanwhile belong to the warm-up.
+	if n, _ := d.verifier.progress(); n > c.Events/50 {
 		return nil, fmt.Errorf("%d of %d events ran while the consumers were paused", n, c.Events)
 	}
 	s.meter.awaitQuiet(ctx, r.o.quiet)
@@ -45,7 +45,7 @@ func (r *runner) saturate(ctx context.Context, s *site, sc *scenario, c Case) (*
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	refilled := d.refill(working)
-	err := r.awaitReplies(ctx, s, d.judge, d.judge.events)
+	err := r.awaitReplies(ctx, s, d.verifier, d.verifier.events)
 	stop()
 	if err := errors.Join(err, <-refilled); err != nil {
 		return nil, err
@@ -53,21 +53,21 @@ func (r *runner) saturate(ctx context.Context, s *site, sc *scenario, c Case) (*
 	return d.report(ctx, r.o.patience)
 }
 
-func (r *runner) newDrain(s *site, sc *scenario, c Case) *drain {
-	d := &drain{runner: r, site: s, pub: newPublisher(s, sc, c.Owners), filled: c.Events, first: 1, last: c.Events}
+func (r *runner) newDrain(s *testbed, sc *scenario, c Case) *drain {
+	d := &drain{runner: r, testbed: s, pub: newPublisher(s, sc, c.Owners), filled: c.Events, first: 1, last: c.Events}
 	if sc.warm {
 		d.first = c.Events / 5
 	}
 	if c.Pending > 0 {
 		d.filled, d.answered = c.Pending, make(chan struct{}, c.Events)
 	}
-	d.judge = newJudge(sc, d.filled+cap(d.answered), c.System != ours)
+	d.verifier = newVerifier(sc, d.filled+cap(d.answered), c.System != ours)
 	return d
 }
 
 // fill stores the first events while no consumer delivers.
 func (d *drain) fill(ctx context.Context) error {
-	if err := d.site.pause(ctx, true); err != nil {
+	if err := d.testbed.pause(ctx, true); err != nil {
 		return err
 	}
 	for id := range d.filled {
@@ -81,7 +81,7 @@ func (d *drain) fill(ctx context.Context) error {
 	return d.pub.flush(d.runner.o.patience)
 }
 
-// refill publishes an event for each reply, until there are enough or ctx ends. What it returns tells how that went, once.
+// refill publishes an event for each reply, until there are enough or ctx ends. The channel delivers the result once.
 func (d *drain) refill(ctx context.Context) <-chan error {
 	done := make(chan error, 1)
 	if d.answered == nil {
@@ -89,7 +89,7 @@ func (d *drain) refill(ctx context.Context) <-chan error {
 		return done
 	}
 	go func() {
-		for id := d.filled; id < d.judge.events; id++ {
+		for id := d.filled; id < d.verifier.events; id++ {
 			select {
 			case <-d.answered:
 			case <-ctx.Done():
@@ -106,27 +106,27 @@ func (d *drain) refill(ctx context.Context) <-chan error {
 	return done
 }
 
-// watch takes the readings. The judge's lock is held, so they are ordered.
+// watch takes the readings. The verifier's lock is held, so they are ordered.
 func (d *drain) watch() {
-	if n := d.judge.answered; n <= cap(d.answered) {
-		d.answered <- struct{}{} // there is room for all
+	if n := d.verifier.answered; n <= cap(d.answered) {
+		d.answered <- struct{}{} // the channel has room for all
 	}
-	switch d.judge.answered {
+	switch d.verifier.answered {
 	case d.last:
-		d.to = d.site.meter.read()
+		d.to = d.testbed.meter.read()
 	case d.first:
-		d.from = d.site.meter.read()
+		d.from = d.testbed.meter.read()
 	}
 }
 
 func (d *drain) report(ctx context.Context, patience time.Duration) (*Round, error) {
-	round := &Round{Metrics: map[string]float64{}, Redelivered: d.judge.again}
+	round := &Round{Metrics: map[string]float64{}, Redelivered: d.verifier.again}
 	counted := d.last - d.first
 	round.Metrics["events/s"] = float64(counted) / d.to.at.Sub(d.from.at).Seconds()
 	round.Metrics["seconds"] = d.to.at.Sub(d.from.at).Seconds()
-	d.site.meter.report(round.Metrics, d.from, d.to, counted)
-	if err := d.site.settled(ctx, patience); err != nil {
-		d.judge.note("%v", err)
+	d.testbed.meter.report(round.Metrics, d.from, d.to, counted)
+	if err := d.testbed.settled(ctx, patience); err != nil {
+		d.verifier.note("%v", err)
 	}
-	return round, d.judge.verdict() // after settled: a reply that comes twice has come by now
+	return round, d.verifier.verdict() // after settled: by now any duplicate reply has arrived
 }

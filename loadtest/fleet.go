@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// fleet is pinwheel, of one or several processes.
+// fleet is a running pinwheel with one or several processes.
 type fleet struct {
 	*child
 	url   string // of its NATS
 	admin string // host:port
 }
 
-// fleetOptions are what a fleet is told, as environment.
+// fleetOptions are the settings of a fleet. They become environment variables.
 type fleetOptions struct {
 	binary    string
 	natsURL   string // "": embedded
 	dir       string // for its data
 	processes int
 	replicas  int
-	env       []string // NAME=VALUE, which win
+	env       []string // NAME=VALUE; these override others
 }
 
 func (o fleetOptions) environ() []string {
@@ -40,20 +40,20 @@ func (o fleetOptions) environ() []string {
 	env = append(env,
 		"PINWHEEL_NATS_URL="+o.natsURL, "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+o.dir, "PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_LOG_FORMAT=json",
 		"PINWHEEL_REPLICAS="+strconv.Itoa(max(1, o.replicas)), "PINWHEEL_DRAIN_TIMEOUT=1s",
-		"PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1") // slowServer is there
+		"PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1") // the address of slowServer
 	processes := o.processes
 	if processes <= 1 {
-		processes = 0 // without a supervisor: what is measured is the process
+		processes = 0 // no supervisor: the process is measured directly
 	}
 	env = append(env, "PINWHEEL_PROCESSES="+strconv.Itoa(processes))
 	return append(env, o.env...)
 }
 
-// startFleet returns once the fleet takes events.
+// startFleet starts a fleet and returns when it takes events.
 func startFleet(ctx context.Context, o fleetOptions) (*fleet, error) {
 	type ready struct {
 		Message, Nats, Admin string
-		Process              *int // of a supervisor's child, which is not the whole fleet
+		Process              *int // set by a supervisor's child, which is not the whole fleet
 	}
 	up := make(chan ready, 1)
 	cmd := exec.Command(o.binary, "serve")
@@ -84,7 +84,7 @@ func startFleet(ctx context.Context, o fleetOptions) (*fleet, error) {
 	return nil, err
 }
 
-// metric is the sum of a metric over all processes and labels.
+// metric returns the sum of a metric over all processes and labels.
 func (f *fleet) metric(ctx context.Context, name string) (float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.admin+"/metrics", nil)
 	if err != nil {
@@ -109,7 +109,7 @@ func (f *fleet) metric(ctx context.Context, name string) (float64, error) {
 	return sum, nil
 }
 
-// warmth is how many events have found a context of their worker, and how many contexts were made.
+// warmth is how many events found a context of their worker, and how many contexts were created.
 type warmth struct{ hits, made float64 }
 
 func (f *fleet) warmth(ctx context.Context) (w warmth, err error) {
@@ -120,13 +120,13 @@ func (f *fleet) warmth(ctx context.Context) (w warmth, err error) {
 	return w, err
 }
 
-// since is the share of warm events since before, in percent.
+// since returns the share of warm events since before, in percent.
 func (w warmth) since(before warmth) float64 {
 	hits, made := w.hits-before.hits, w.made-before.made
 	return 100 * hits / max(1, hits+made)
 }
 
-// awaitWorkers waits until every process has taken up n workers.
+// awaitWorkers waits until every process has installed n workers.
 func (f *fleet) awaitWorkers(ctx context.Context, n, processes int) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -140,7 +140,7 @@ func (f *fleet) awaitWorkers(ctx context.Context, n, processes int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d processes have taken up %.0f workers of %d each: %v", processes, have, n, err)
+			return fmt.Errorf("%d processes have taken up %.0f workers of %d each: %w", processes, have, n, err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

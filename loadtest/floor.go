@@ -14,7 +14,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// newFloorCommand is the least that a consumer does: it answers and acks, and looks at no body. What it costs is not JavaScript's.
+// newFloorCommand is a consumer that does the minimum: it answers and acks, and reads no body. Its cost is the cost
+// without JavaScript.
 func newFloorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "floor", Hidden: true, Args: cobra.NoArgs,
@@ -33,7 +34,7 @@ func newFloorCommand() *cobra.Command {
 	}
 }
 
-// consume has handle take the events that NATS_URL, STREAM and CONSUMER name, one after the other, until ctx is done.
+// consume passes the events that NATS_URL, STREAM and CONSUMER name to handle, one after the other, until ctx is done.
 func consume(ctx context.Context, handle func(*nats.Conn, jetstream.Msg) error) error {
 	nc, err := nats.Connect(os.Getenv("NATS_URL"))
 	if err != nil {
@@ -48,7 +49,8 @@ func consume(ctx context.Context, handle func(*nats.Conn, jetstream.Msg) error) 
 	if err != nil {
 		return err
 	}
-	// Short heartbeats: nats.go 1.55 can forget to ask for more, and finds out by them.
+	// The heartbeats are short, because nats.go 1.55 sometimes forgets to request more messages, and heartbeats detect
+	// that.
 	running, err := cons.Consume(func(m jetstream.Msg) {
 		if err := handle(nc, m); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// loop is an open loop run: events at a fixed rate. An event's latency counts from the time it was to be sent, so that a pause weighs
-// for all events that it delayed, also those that were not sent because of it.
+// loop is an open loop run: events at a fixed rate. An event's latency counts from the time at which it was due. So a
+// pause counts for all events that it delayed, including those that were sent late because of it.
 type loop struct {
-	r     *runner
-	site  *site
-	judge *judge
-	send  func(id int) error
-	phase *phase // guarded by the judge's lock
+	r        *runner
+	testbed  *testbed
+	verifier *verifier
+	send     func(id int) error
+	phase    *phase // guarded by the verifier's lock
 }
 
-// phase is a stretch of events at a rate.
+// phase is a sequence of events at one rate.
 type phase struct {
 	first, events int // numbers
 	start         time.Time
 	interval      time.Duration
 	latency, lag  *recorder
-	early         *recorder // of events due within earlyFor
+	early         *recorder // latencies of events due within earlyFor
 	from, to      reading
 }
 
-// earlyFor is how long the beginning of a phase is.
+// earlyFor is the length of the beginning of a phase.
 const earlyFor = 5 * time.Second
 
-// warmOwners is up to how many owners are warmed with events of their own.
+// warmOwners is the highest number of owners that get warm-up events of their own.
 const warmOwners = 1000
 
-// warming is how many events go before those that count.
+// warming is the number of events before the counted ones.
 func warming(sc *scenario, c Case) int {
 	if !sc.warm {
 		return 0
@@ -43,21 +43,21 @@ func warming(sc *scenario, c Case) int {
 	return max(c.Rate, 2*len(sc.parts)*min(c.Owners, warmOwners))
 }
 
-func (r *runner) newLoop(s *site, sc *scenario, c Case, events int) (*loop, error) {
-	l := &loop{r: r, site: s, judge: newJudge(sc, events, c.System != ours)}
-	s.refused = func(err error) { l.judge.note("%v", err) }
-	l.judge.replied = l.replied
+func (r *runner) newLoop(s *testbed, sc *scenario, c Case, events int) (*loop, error) {
+	l := &loop{r: r, testbed: s, verifier: newVerifier(sc, events, c.System != ours)}
+	s.refused = func(err error) { l.verifier.note("%v", err) }
+	l.verifier.replied = l.replied
 	if sc.stream {
 		var err error
-		l.send, err = newStreamer(s, sc, l.judge, c.Owners)
+		l.send, err = newStreamer(s, sc, l.verifier, c.Owners)
 		return l, err
 	}
 	p := newPublisher(s, sc, c.Owners)
 	l.send = p.publish
-	return l, r.subscribe(s, p, l.judge)
+	return l, r.subscribe(s, p, l.verifier)
 }
 
-func (r *runner) openLoop(ctx context.Context, s *site, sc *scenario, c Case) (*Round, error) {
+func (r *runner) openLoop(ctx context.Context, s *testbed, sc *scenario, c Case) (*Round, error) {
 	warm, n := warming(sc, c), int(float64(c.Rate)*c.Seconds)
 	l, err := r.newLoop(s, sc, c, warm+n)
 	if err != nil {
@@ -84,12 +84,12 @@ func (r *runner) openLoop(ctx context.Context, s *site, sc *scenario, c Case) (*
 		round.Metrics["warm %"] = after.since(before)
 	}
 	if err := s.settled(ctx, r.o.patience); err != nil {
-		l.judge.note("%v", err)
+		l.verifier.note("%v", err)
 	}
-	return round, l.judge.verdict()
+	return round, l.verifier.verdict()
 }
 
-// warm sends the first events, not much faster than those that follow, and waits for their replies.
+// warm sends the first events, not much faster than the following ones, and waits for their replies.
 func (l *loop) warm(ctx context.Context, n, rate int) error {
 	if n == 0 {
 		return nil
@@ -98,23 +98,23 @@ func (l *loop) warm(ctx context.Context, n, rate int) error {
 	if err := pace(ctx, time.Now(), interval, n, newRecorder(), l.send); err != nil {
 		return err
 	}
-	return l.r.awaitReplies(ctx, l.site, l.judge, n)
+	return l.r.awaitReplies(ctx, l.testbed, l.verifier, n)
 }
 
-// run sends n events from number first on and waits for their replies.
+// run sends n events, from number first on, and waits for their replies.
 func (l *loop) run(ctx context.Context, first, n, rate int) (*phase, error) {
 	return l.runWhile(ctx, ctx, first, n, rate)
 }
 
-// runWhile is run for the last n events. It sends no more of them when while is done.
+// runWhile does what run does for the last n events. It stops sending when while is done.
 func (l *loop) runWhile(ctx, while context.Context, first, n, rate int) (*phase, error) {
-	l.site.meter.awaitQuiet(ctx, l.r.o.quiet)
+	l.testbed.meter.awaitQuiet(ctx, l.r.o.quiet)
 	p := &phase{first: first, events: n, interval: time.Second / time.Duration(rate), latency: newRecorder(), lag: newRecorder(), early: newRecorder()}
 	p.start = time.Now().Add(5 * time.Millisecond)
-	l.judge.mu.Lock()
+	l.verifier.mu.Lock()
 	l.phase = p
-	l.judge.mu.Unlock()
-	p.from = l.site.meter.read()
+	l.verifier.mu.Unlock()
+	p.from = l.testbed.meter.read()
 	sent := 0
 	err := pace(while, p.start, p.interval, n, p.lag, func(i int) error {
 		if i%100 == 0 {
@@ -128,25 +128,25 @@ func (l *loop) runWhile(ctx, while context.Context, first, n, rate int) (*phase,
 	}
 	if sent < n {
 		n = sent
-		l.judge.mu.Lock()
-		p.events, l.judge.sent = n, first+n
-		l.judge.mu.Unlock()
+		l.verifier.mu.Lock()
+		p.events, l.verifier.sent = n, first+n
+		l.verifier.mu.Unlock()
 	}
-	err = l.r.awaitReplies(ctx, l.site, l.judge, first+n)
-	p.to = l.site.meter.read()
+	err = l.r.awaitReplies(ctx, l.testbed, l.verifier, first+n)
+	p.to = l.testbed.meter.read()
 	return p, err
 }
 
-// report is what was measured in a phase.
+// report returns the measurements of a phase.
 func (l *loop) report(p *phase) *Round {
-	round := &Round{Metrics: map[string]float64{}, Redelivered: l.judge.again}
+	round := &Round{Metrics: map[string]float64{}, Redelivered: l.verifier.again}
 	round.Curve = p.latency.report(round.Metrics)
 	round.Metrics["lag p99 ms"] = p.lag.at(99)
-	l.site.meter.report(round.Metrics, p.from, p.to, p.events)
+	l.testbed.meter.report(round.Metrics, p.from, p.to, p.events)
 	return round
 }
 
-// replied is called with the judge's lock held.
+// replied is called with the verifier's lock held.
 func (l *loop) replied(id int, at time.Time) {
 	p := l.phase
 	if p == nil || id < p.first || id >= p.first+p.events {

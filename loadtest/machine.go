@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine is where and of what something was measured.
+// Machine describes the machine and the build of a measurement.
 type Machine struct {
 	CPU    string `json:"cpu"`
 	CPUs   int    `json:"cpus"`
 	RAM    string `json:"ram"`
 	Kernel string `json:"kernel"`
 	Go     string `json:"go"`
-	Commit string `json:"commit"` // of the module; with a + when files differ from it
+	Commit string `json:"commit"` // commit of the module; with a + when files differ from it
 }
 
 func thisMachine(ctx context.Context) Machine {
@@ -38,7 +38,7 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%d × %s, %s RAM, Linux %s, %s, commit %s", m.CPUs, m.CPU, m.RAM, m.Kernel, m.Go, m.Commit)
 }
 
-// field is the value of the first line "name : value" of a file.
+// field returns the value of the first line "name : value" of a file.
 func field(path, name string) string {
 	text, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(text)) {

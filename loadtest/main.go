@@ -14,9 +14,9 @@ import (
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// run is the command; it returns the exit code.
+// run runs the command and returns the exit code.
 func run(args []string) int {
-	// What this process spends on its own garbage, the fleet beside it does not get.
+	// CPU time that this process spends on its own garbage collection is not available to the fleet.
 	debug.SetGCPercent(400)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -66,7 +66,7 @@ func newListCommand() *cobra.Command {
 	}
 }
 
-// newReportCommand makes tables, page and plots of what was measured before.
+// newReportCommand makes tables, page and plots from earlier measurements.
 func newReportCommand() *cobra.Command {
 	o := defaultOptions()
 	c := &cobra.Command{

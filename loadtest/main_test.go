@@ -21,7 +21,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// The tests' binary is also the children that the program starts of itself, and bad peers.
+// The test binary also runs as the program's own child processes, and as faulty peers.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // binaryDir names where pinwheelBinary puts what it builds.
 const binaryDir = "LOADTEST_BINARY_DIR"
 
-// liar is a peer that does to event 3 what must be noticed.
+// liar is a peer that handles event 3 with a fault that the verifier must detect.
 func liar(fault string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -90,7 +90,7 @@ var pinwheelBinary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// openTest is a runner for small runs. Without a fleet nothing is built.
+// openTest returns a runner for small runs. Without a fleet it builds nothing.
 func openTest(t *testing.T, fleet bool) *runner {
 	t.Helper()
 	o := defaultOptions()

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// foreignLimit is how many cores others may use during a run that counts as undisturbed.
+// foreignLimit is how many cores other processes may use during an undisturbed run.
 const foreignLimit = 0.25
 
 // Groups of processes.
 const (
-	groupFleet = "fleet" // or the peer
+	groupFleet = "fleet" // the fleet or a peer
 	groupNATS  = "nats"
 	groupLoad  = "load" // this program
 )
 
-// meter reads what groups of processes use. Processes that they start later are not in it.
+// meter reads the resource use of groups of processes. It ignores processes that they start later.
 type meter struct{ groups map[string][]int }
 
 func newMeter(fleet *child, servers []*child) *meter {
@@ -30,11 +30,11 @@ func newMeter(fleet *child, servers []*child) *meter {
 	return m
 }
 
-// reading is the CPU time used up to a moment.
+// reading is the CPU time used until a moment.
 type reading struct {
 	at   time.Time
 	used map[string]time.Duration
-	busy time.Duration // of the machine
+	busy time.Duration // busy time of the machine
 }
 
 func (m *meter) read() reading {
@@ -45,7 +45,7 @@ func (m *meter) read() reading {
 	return r
 }
 
-// foreign is how many cores others used from a to b.
+// foreign returns how many cores other processes used from a to b.
 func foreign(a, b reading) float64 {
 	others := b.busy - a.busy
 	for name := range b.used {
@@ -54,7 +54,7 @@ func foreign(a, b reading) float64 {
 	return max(0, others.Seconds()/b.at.Sub(a.at).Seconds())
 }
 
-// report adds to metrics what n events cost from a to b.
+// report adds the cost of n events from a to b to metrics.
 func (m *meter) report(metrics map[string]float64, a, b reading, n int) {
 	for name := range m.groups {
 		metrics[name+" µs/event"] = float64((b.used[name] - a.used[name]).Microseconds()) / float64(n)
@@ -69,11 +69,11 @@ func (m *meter) report(metrics map[string]float64, a, b reading, n int) {
 	}
 }
 
-// quietLook is how long it takes to see how busy the machine is. CPU times come in steps of 10 ms.
+// quietLook is how long a check of the machine's load takes. CPU times have steps of 10 ms.
 const quietLook = 500 * time.Millisecond
 
-// awaitQuiet waits until others use less than foreignLimit, or as long as patience. Who started a fleet a moment ago waits
-// for it, too.
+// awaitQuiet waits until other processes use less than foreignLimit, for at most patience. It also waits for the end of
+// the load that the start of a fleet causes.
 func (m *meter) awaitQuiet(ctx context.Context, patience time.Duration) {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		before := m.read()

@@ -2,15 +2,15 @@ package main
 
 import "strings"
 
-// metric is a figure of a round: its name, as in the JSON file, ends with its unit.
+// metric is a figure of a round. Its name, as in the JSON file, ends with its unit.
 type metric struct {
 	name   string
-	higher bool // is better
-	digits int  // behind the point
-	shown  bool // in the table on the terminal
+	higher bool // higher is better
+	digits int  // digits after the decimal point
+	shown  bool // shown in the table on the terminal
 }
 
-// metrics are all, in the order of reports. What a case does not have is left out there.
+// metrics returns all metrics, in the order of reports. Reports leave out those that a case does not have.
 func metrics() []metric {
 	return []metric{
 		{"events/s", true, 0, true},
@@ -41,7 +41,7 @@ func metrics() []metric {
 	}
 }
 
-// informative metrics are not compared: they tell of the measurement, not of what is measured.
+// informative metrics are not compared: they describe the measurement, not the measured system.
 func (m metric) informative() bool {
 	return strings.HasPrefix(m.name, "load ") || strings.HasPrefix(m.name, "lag ") || strings.HasPrefix(m.name, "foreign ")
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// urlLine begins the line in which a server says where it listens.
+// urlLine is the start of the line in which a server prints its address.
 const urlLine = "listening at "
 
-// newServerCommand is nats-server, as a child of this program: nothing has to be installed, and the version is go.mod's.
+// newServerCommand is nats-server as a child of this program. So nothing has to be installed, and the version is the
+// one in go.mod.
 func newServerCommand() *cobra.Command {
 	var opts server.Options
 	var routes string
@@ -57,7 +58,7 @@ func newServerCommand() *cobra.Command {
 	return c
 }
 
-// startServers starts n servers, a cluster if there are more than one, and returns the URLs of all in one.
+// startServers starts n servers, as a cluster if n is more than one. It returns all their URLs in one string.
 func startServers(ctx context.Context, dir string, n int) (servers []*child, url string, err error) {
 	defer func() {
 		if err != nil {
@@ -113,7 +114,7 @@ func startServer(ctx context.Context, args []string) (*child, string, error) {
 	}
 }
 
-// freePort finds a port for routes. Nothing holds it until the server does.
+// freePort finds a port for routes. The port is not reserved until the server uses it.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -123,7 +124,8 @@ func freePort() (string, error) {
 	return port, errors.Join(err, l.Close())
 }
 
-// awaitJetStream waits until a stream with n replicas can be made: a cluster has elected its leader then, and knows its peers.
+// awaitJetStream waits until a stream with n replicas can be created. By then a cluster has elected its leader and
+// knows its peers.
 func awaitJetStream(ctx context.Context, url string, n int) error {
 	nc, err := nats.Connect(url)
 	if err != nil {
@@ -137,7 +139,7 @@ func awaitJetStream(ctx context.Context, url string, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for {
-		// Without a leader nobody answers.
+		// Without a leader there is no answer.
 		try, cancel := context.WithTimeout(ctx, time.Second)
 		_, err = js.CreateOrUpdateStream(try, jetstream.StreamConfig{Name: "READY", Subjects: []string{"ready"}, Replicas: n})
 		cancel()

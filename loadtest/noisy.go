@@ -12,20 +12,21 @@ import (
 )
 
 const (
-	// noisyOwner has the backlog that the others must not feel.
+	// noisyOwner has the backlog that must not affect the others.
 	noisyOwner = "noisy"
-	// longestNoise is how long quiet owners are measured beside a backlog that does not end.
+	// longestNoise is the maximum time for which quiet owners are measured beside a backlog that does not end.
 	longestNoise = 30 * time.Minute
-	// noiseLook is how often it is looked whether the backlog is over, which is when no more than noiseLeft events are left of all owners.
+	// noiseLook is how often loadtest checks whether the backlog has ended. It has ended when all owners together have
+	// at most noiseLeft events.
 	noiseLook = time.Second
 	noiseLeft = 200
 )
 
-// noisy measures quiet owners alone, and then beside an owner with a backlog, from when all of it is stored until it is over. At first the
-// backlog is taken out of their way, so that has figures of its own.
-func (r *runner) noisy(ctx context.Context, s *site, sc *scenario, c Case) (*Round, error) {
+// noisy measures quiet owners alone, and then beside an owner with a backlog, from the moment when the backlog is
+// stored until it ends. At first the backlog is paused, so that this part has its own figures.
+func (r *runner) noisy(ctx context.Context, s *testbed, sc *scenario, c Case) (*Round, error) {
 	noise := spin()
-	if _, err := r.shelf.deploy(ctx, s.url, s.js, []part{noise}, func(int) string { return noisyOwner }, 1); err != nil {
+	if _, err := r.deployer.deploy(ctx, s.url, s.js, []part{noise}, func(int) string { return noisyOwner }, 1); err != nil {
 		return nil, err
 	}
 	warm, quiet, n := warming(sc, c), int(float64(c.Rate)*c.Seconds), int(float64(c.Rate)*longestNoise.Seconds())
@@ -53,11 +54,12 @@ func (r *runner) noisy(ctx context.Context, s *site, sc *scenario, c Case) (*Rou
 	round.Metrics["p99 first 5 s ms"] = beside.early.at(99)
 	round.Metrics["p99 alone ms"] = alone.latency.at(99)
 	round.Metrics["p99 beside/alone"] = beside.latency.at(99) / alone.latency.at(99)
-	return round, errors.Join(l.judge.verdict(), s.dead(ctx))
+	return round, errors.Join(l.verifier.verdict(), s.dead(ctx))
 }
 
-// whileNoisy is done when less is left than quiet owners may have on their way. over tells what kept it from looking.
-func (s *site) whileNoisy(ctx context.Context) (noisy context.Context, over func() error) {
+// whileNoisy returns a context that is done when fewer events are left than quiet owners may have in progress. over
+// returns the error that ended the checks.
+func (s *testbed) whileNoisy(ctx context.Context) (noisy context.Context, over func() error) {
 	noisy, stop := context.WithCancel(ctx)
 	failed := make(chan error, 1)
 	go func() {
@@ -80,8 +82,8 @@ func (s *site) whileNoisy(ctx context.Context) (noisy context.Context, over func
 	return noisy, func() error { stop(); return <-failed }
 }
 
-// fillNoise publishes n events that nobody waits for.
-func (r *runner) fillNoise(s *site, p part, n int) error {
+// fillNoise publishes n events whose replies are not awaited.
+func (r *runner) fillNoise(s *testbed, p part, n int) error {
 	subject := events.Subjects(events.DefaultPrefix).Event(p.kind, noisyOwner, p.name())
 	for i := range n {
 		if _, err := s.js.PublishMsgAsync(&nats.Msg{Subject: subject, Data: p.body(nil, i)}, jetstream.WithStallWait(publishPatience)); err != nil {

@@ -9,23 +9,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// options are the command line.
+// options are the parsed command line.
 type options struct {
 	scenarios  []string
 	loads      []string
 	topologies []string
 	processes  []int
-	owners     []int // of peers
+	owners     []int // numbers of owners for peers
 
 	rounds   int
-	repeats  int // of a run that others disturbed
+	repeats  int // repetitions of a run that other processes disturbed
 	events   int // 0: the scenario's
 	rate     int // 0: the scenario's
 	duration time.Duration
-	patience time.Duration // without any reply, until what is missing is lost
-	quiet    time.Duration // at most so long is waited for others to be quiet
+	patience time.Duration // how long to wait without any reply before missing events count as lost
+	quiet    time.Duration // maximum wait for other processes to be quiet
 
-	pinwheel string // binary; "": built
+	pinwheel string // binary; "": built by this program
 	env      []string
 	json     string
 	html     string
@@ -61,14 +61,14 @@ func (o *options) commonFlags(f *pflag.FlagSet) {
 	o.fileFlags(f)
 }
 
-// fileFlags are what a report is made into.
+// fileFlags are the flags for output files of a report.
 func (o *options) fileFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.html, "html", "", "write a page with plots to `FILE`")
 	f.StringVar(&o.doc, "doc", "", "write tables and plots into a section of a Markdown page: `PAGE#SECTION`")
 	f.StringVar(&o.plots, "plots", "", "write the plots as SVG files to `DIR`")
 }
 
-// check finds what is wrong with the command line before anything is started.
+// check checks the command line before anything is started.
 func (o *options) check() error {
 	for _, c := range []struct {
 		what string
@@ -97,8 +97,8 @@ func (o *options) check() error {
 	return nil
 }
 
-// cases are all combinations that were asked for. A load that a scenario does not have is left out when both were
-// asked for, and an error when it alone was.
+// cases returns all requested combinations. A load that a scenario does not have is left out when both loads were
+// requested. It is an error when only that load was requested.
 func (o *options) cases() ([]Case, error) {
 	if err := o.check(); err != nil {
 		return nil, err

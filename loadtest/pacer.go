@@ -8,15 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pace calls send(0) to send(n-1) at a fixed rate: number i is due i intervals after start, whatever became of those before. When it is late, it
-// sends what is due and does not move the times of the rest. lag takes how late each call was.
+// pace calls send(0) to send(n-1) at a fixed rate. Call i is due i intervals after start, whatever happened to the
+// earlier calls. When it is late, it sends all calls that are due and does not move the times of the rest. lag records
+// how late each call was.
 func pace(ctx context.Context, start time.Time, interval time.Duration, n int, lag *recorder, send func(i int) error) error {
-	// Go's timers are a millisecond off when the process is idle; the kernel's for a thread of its own are 50 µs off, or not if asked.
+	// Go's timers are 1 ms late when the process is idle. The kernel's timers for a thread of its own are 50 µs late,
+	// or less if configured.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err == nil {
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-		defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) }() //nolint:gosec // the kernel's own
+		defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) }()
 	}
 	for i := range n {
 		due := start.Add(time.Duration(i) * interval)

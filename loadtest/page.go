@@ -11,7 +11,7 @@ import (
 //go:embed page.html
 var pageText string
 
-// page is the report as one HTML file that needs nothing else.
+// page renders the report as one HTML file without external resources.
 func (r *Report) page() ([]byte, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"value": func(c Result, m metric) string {
@@ -36,23 +36,23 @@ func (r *Report) page() ([]byte, error) {
 		return !slices.ContainsFunc(r.Cases, func(c Result) bool { _, ok := c.summary(m.name); return ok })
 	})
 	var out bytes.Buffer
-	err = t.Execute(&out, map[string]any{"Report": r, "Chapters": r.pageChapters(), "Metrics": used, "Limit": foreignLimit})
+	err = t.Execute(&out, map[string]any{"Report": r, "Sections": r.pageSections(), "Metrics": used, "Limit": foreignLimit})
 	return out.Bytes(), err
 }
 
-// pageChapter is a chapter for the page.
-type pageChapter struct {
+// pageSection is a section for the page.
+type pageSection struct {
 	Title, About string
 	Rows         table
 	Figures      []template.HTML
 }
 
-func (r *Report) pageChapters() []pageChapter {
-	var list []pageChapter
-	for _, c := range r.chapters() {
-		p := pageChapter{Title: c.title, About: c.about, Rows: c.table}
+func (r *Report) pageSections() []pageSection {
+	var list []pageSection
+	for _, c := range r.sections() {
+		p := pageSection{Title: c.title, About: c.about, Rows: c.table}
 		for _, one := range c.plots {
-			p.Figures = append(p.Figures, template.HTML(one.svg)) //nolint:gosec // made here, names escaped
+			p.Figures = append(p.Figures, template.HTML(one.svg))
 		}
 		list = append(list, p)
 	}

@@ -14,15 +14,17 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // peer is another way to run the same handler on the same stream.
 type peer struct {
 	name, about string
-	program     string   // of the machine, or of node_modules/.bin; "": this program
-	args        []string // a file is one of peers/
-	mode        string   // of consumer.mjs
-	needs       string   // a package
+	program     string   // program on the machine, or in node_modules/.bin; "": this program
+	args        []string // an argument that is a file is one of peers/
+	mode        string   // mode of consumer.mjs
+	needs       string   // required package
 }
 
 func peers() []peer {
@@ -54,7 +56,7 @@ func peers() []peer {
 	return list
 }
 
-// durable is the consumer that peers pull from.
+// durable is the name of the consumer that peers pull from.
 const durable = "workers"
 
 func newPeersCommand() *cobra.Command {
@@ -91,7 +93,7 @@ func describePeers() string {
 	return text
 }
 
-// peerCases has the systems beside each other for every load and number of owners.
+// peerCases returns cases that compare the systems for every load and number of owners.
 func (o *options) peerCases(names []string) ([]Case, error) {
 	if len(names) == 0 {
 		for _, p := range peers() {
@@ -121,8 +123,8 @@ func (o *options) peerCases(names []string) ([]Case, error) {
 	return list, nil
 }
 
-// missing says what has to be installed for peers to run, and how. It is an error: a table without a peer that was asked
-// for is another table.
+// missing names the packages that must be installed for peers to run, and how to install them. This is an error,
+// because a table without a requested peer would be a different table.
 func (r *runner) missing(ctx context.Context, cases []Case) error {
 	var errs []error
 	for _, c := range cases {
@@ -174,8 +176,8 @@ func (p peer) command(dir, self string) *exec.Cmd {
 	}
 }
 
-// openPeer makes a stream like the fleet's, and starts the peer on it.
-func (r *runner) openPeer(ctx context.Context, s *site, c Case) error {
+// openPeer creates a stream like the fleet's, and starts the peer on it.
+func (r *runner) openPeer(ctx context.Context, s *testbed, c Case) error {
 	i := slices.IndexFunc(r.peers, func(p peer) bool { return p.name == c.System })
 	if i < 0 {
 		return fmt.Errorf("no peer %q", c.System)
@@ -192,7 +194,7 @@ func (r *runner) openPeer(ctx context.Context, s *site, c Case) error {
 		return err
 	}
 	cmd := p.command(r.peerDir, self)
-	cmd.Env = append(os.Environ(), "NATS_URL="+s.url, "STREAM="+stream, "CONSUMER="+durable, "MODE="+p.mode)
+	cmd.Env = append(os.Environ(), "NATS_URL="+s.url, "STREAM="+events.StreamEvents, "CONSUMER="+durable, "MODE="+p.mode)
 	if s.system, err = startChild(p.name, cmd, nil); err != nil {
 		return err
 	}
@@ -200,31 +202,31 @@ func (r *runner) openPeer(ctx context.Context, s *site, c Case) error {
 	return s.awaitPull(ctx)
 }
 
-// createStream makes what publishers find of a fleet, with one consumer for all lanes in place of one each: a peer takes
-// events as they come.
+// createStream creates the stream that publishers use in a fleet. It has one consumer for all lanes instead of one for
+// each lane: a peer takes events in the order in which they arrive.
 func createStream(ctx context.Context, js jetstream.JetStream) error {
 	_, err := js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: stream, Subjects: []string{subjects.AllEvents(), subjects.Pin()}, Retention: jetstream.WorkQueuePolicy,
+		Name: events.StreamEvents, Subjects: []string{subjects.AllEvents(), subjects.Anchor()}, Retention: jetstream.WorkQueuePolicy,
 		SubjectTransform: &jetstream.SubjectTransformConfig{Source: subjects.AllEvents(), Destination: subjects.Stored()},
 		Storage:          jetstream.FileStorage, MaxBytes: 2 << 30, Discard: jetstream.DiscardNew,
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := js.PublishMsg(ctx, &nats.Msg{Subject: subjects.Pin()}); err != nil {
+	if _, err := js.PublishMsg(ctx, &nats.Msg{Subject: subjects.Anchor()}); err != nil {
 		return err
 	}
-	_, err = js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+	_, err = js.CreateConsumer(ctx, events.StreamEvents, jetstream.ConsumerConfig{
 		Durable: durable, FilterSubject: subjects.AllStored(), AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute, MaxAckPending: 20_000,
 	})
 	return err
 }
 
-// awaitPull waits until the peer asks for events.
-func (s *site) awaitPull(ctx context.Context) error {
+// awaitPull waits until the peer pulls events.
+func (s *testbed) awaitPull(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cons, err := s.js.Consumer(ctx, stream, durable)
+	cons, err := s.js.Consumer(ctx, events.StreamEvents, durable)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/chart"
 )
 
 // plot is a picture of a report.
@@ -12,19 +15,19 @@ type plot struct {
 	svg         string
 }
 
-// most is how many lines or bars a plot has; more make another plot.
+// most is the highest number of lines or bars in a plot. Further ones go into another plot.
 const most = 12
 
-// plots are all pictures of r.
+// plots returns all pictures of r.
 func (r *Report) plots() []plot {
 	var list []plot
-	for _, c := range r.chapters() {
+	for _, c := range r.sections() {
 		list = append(list, c.plots...)
 	}
 	return list
 }
 
-// loadPlots are the pictures of cases of one load.
+// loadPlots returns the pictures of the cases of one load.
 func loadPlots(load string, cases []*Result) []plot {
 	var list []plot
 	for i, part := range pictures(cases) {
@@ -40,9 +43,9 @@ func loadPlots(load string, cases []*Result) []plot {
 			continue
 		}
 		list = append(list,
-			plot{"events" + suffix + ".svg", "Events per second" + of, bars("events per second, median and range of rounds"+of, part, "events/s")},
-			plot{"cpu" + suffix + ".svg", "CPU time per event" + of, bars("CPU time of the fleet or peer, µs per event, median and range of rounds"+of, part, "fleet µs/event")},
-			plot{"memory" + suffix + ".svg", "Memory" + of, bars("resident memory of the fleet or peer at its peak, MB"+of, part, "fleet peak MB")})
+			plot{"events" + suffix + ".svg", "Events per second" + of, medians("events per second, median and range of rounds"+of, part, "events/s")},
+			plot{"cpu" + suffix + ".svg", "CPU time per event" + of, medians("CPU time of the fleet or peer, µs per event, median and range of rounds"+of, part, "fleet µs/event")},
+			plot{"memory" + suffix + ".svg", "Memory" + of, medians("resident memory of the fleet or peer at its peak, MB"+of, part, "fleet peak MB")})
 		if slices.ContainsFunc(part, func(c *Result) bool { return len(c.Rounds) > 1 }) {
 			list = append(list, plot{"rounds" + suffix + ".svg", "Throughput by round" + of, byRound(part)})
 		}
@@ -50,7 +53,7 @@ func loadPlots(load string, cases []*Result) []plot {
 	return list
 }
 
-// pictures are the cases that go into one picture each: not too many, and of those beside others the ones that are to be compared.
+// pictures groups the cases of each picture: not too many, and systems that are compared stay together.
 func pictures(cases []*Result) [][]*Result {
 	var list [][]*Result
 	for len(cases) > 0 {
@@ -63,46 +66,84 @@ func pictures(cases []*Result) [][]*Result {
 	return list
 }
 
-// latencies are curves over percentiles, stretched so that each further nine has the same room.
+// latencies draws curves over percentiles. Each additional nine has the same width.
 func latencies(cases []*Result) string {
-	c := chart{title: "latency from intended send to reply, ms", xLabel: "percentile", yLabel: "ms", yLog: true}
+	c := chart.Chart{Title: "latency from intended send to reply, ms", XLabel: "percentile", YLabel: "ms", YLog: true}
 	nines := func(p float64) float64 { return -math.Log10(1 - p/100) }
 	top, labels := 50.0, shortNames(cases)
 	for i, one := range cases {
-		l := line{name: labels[i]}
+		l := chart.Line{Name: labels[i]}
 		for _, p := range one.curve() {
 			if p.Percentile < 100 {
-				l.points = append(l.points, point{x: nines(p.Percentile), y: p.MS})
+				l.Points = append(l.Points, chart.Point{X: nines(p.Percentile), Y: p.MS})
 				top = max(top, p.Percentile)
 			}
 		}
-		c.lines = append(c.lines, l)
+		c.Lines = append(c.Lines, l)
 	}
 	for _, p := range []float64{50, 90, 99, 99.9, 99.99} {
 		if p <= top {
-			c.xTicks = append(c.xTicks, mark{nines(p), fmt.Sprintf("%g %%", p)})
+			c.XTicks = append(c.XTicks, chart.Mark{At: nines(p), Text: fmt.Sprintf("%g %%", p)})
 		}
 	}
-	return c.svg()
+	return c.SVG()
 }
 
-// byRound shows how much rounds differ. Those that were disturbed are hollow.
+// byRound shows how much rounds differ. Disturbed rounds are hollow.
 func byRound(cases []*Result) string {
-	c := chart{title: "events per second of each round; hollow: disturbed", xLabel: "round", yLabel: "events/s"}
+	c := chart.Chart{Title: "events per second of each round; hollow: disturbed", XLabel: "round", YLabel: "events/s"}
 	rounds, least, top, labels := 0, math.Inf(1), 0.0, shortNames(cases)
 	for k, one := range cases {
-		l := line{name: labels[k]}
+		l := chart.Line{Name: labels[k]}
 		for i, r := range one.Rounds {
 			v := r.Metrics["events/s"]
 			least, top = min(least, v), max(top, v)
-			l.points = append(l.points, point{x: float64(i + 1), y: v, hollow: r.Disturbed})
+			l.Points = append(l.Points, chart.Point{X: float64(i + 1), Y: v, Hollow: r.Disturbed})
 		}
 		rounds = max(rounds, len(one.Rounds))
-		c.lines = append(c.lines, l)
+		c.Lines = append(c.Lines, l)
 	}
-	c.yLog = wide(least, top)
+	c.YLog = chart.Wide(least, top)
 	for i := 1; i <= rounds; i += 1 + rounds/20 {
-		c.xTicks = append(c.xTicks, mark{float64(i), fmt.Sprint(i)})
+		c.XTicks = append(c.XTicks, chart.Mark{At: float64(i), Text: fmt.Sprint(i)})
 	}
-	return c.svg()
+	return c.SVG()
+}
+
+// medians draws the medians of a metric. A case without it has no bar.
+func medians(title string, cases []*Result, name string) string {
+	var list []chart.Bar
+	labels := shortNames(cases)
+	for i, c := range cases {
+		if s, ok := c.summary(name); ok {
+			list = append(list, chart.Bar{Name: labels[i], Median: s.median, Min: s.min, Max: s.max, First: c.System == ours})
+		}
+	}
+	return chart.Bars(title, list)
+}
+
+// shortNames returns the cases' names without their common suffix.
+func shortNames(cases []*Result) []string {
+	names := make([][]string, len(cases))
+	for i, c := range cases {
+		names[i] = strings.Fields(c.Name())
+	}
+	same := func() bool {
+		for _, n := range names {
+			if len(n) < 2 || n[len(n)-1] != names[0][len(names[0])-1] {
+				return false
+			}
+		}
+		return len(names) > 1
+	}
+	for same() {
+		for i, n := range names {
+			names[i] = n[:len(n)-1]
+		}
+	}
+	short := make([]string, len(names))
+	for i, n := range names {
+		short[i] = strings.Join(n, " ")
+	}
+	return short
 }

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// tick is the unit of CPU times in /proc: USER_HZ, which is 100 on every Linux there is.
+// tick is the unit of CPU times in /proc: USER_HZ, which is 100 on every Linux.
 const tick = 10 * time.Millisecond
 
-// process is what /proc says of one.
+// process is the information of /proc about a process.
 type process struct {
 	parent int
 	cpu    time.Duration
 }
 
-// readProcess is false for one that is gone.
+// readProcess returns false for a process that has ended.
 func readProcess(pid int) (process, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -27,7 +27,7 @@ func readProcess(pid int) (process, bool) {
 	return parseStat(text)
 }
 
-// parseStat reads /proc/PID/stat. The name in it may have spaces and parentheses.
+// parseStat parses /proc/PID/stat. The name in it may have spaces and parentheses.
 func parseStat(text []byte) (process, bool) {
 	f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(f) < 13 {
@@ -39,7 +39,7 @@ func parseStat(text []byte) (process, bool) {
 	return process{parent, time.Duration(user+system) * tick}, err1 == nil && err2 == nil && err3 == nil
 }
 
-// family is pid and the processes that it started, and theirs.
+// family returns pid and all its descendants.
 func family(pid int) []int {
 	children := map[int][]int{}
 	entries, _ := os.ReadDir("/proc")
@@ -57,7 +57,7 @@ func family(pid int) []int {
 	return list
 }
 
-// usedCPU is the CPU time of processes that live.
+// usedCPU returns the CPU time of running processes.
 func usedCPU(pids []int) time.Duration {
 	var sum time.Duration
 	for _, pid := range pids {
@@ -68,7 +68,7 @@ func usedCPU(pids []int) time.Duration {
 	return sum
 }
 
-// memory is what processes hold of RAM now, and the sum of the most that each has held, in bytes.
+// memory returns how much RAM the processes use now, and the sum of the peaks of all, in bytes.
 func memory(pids []int) (now, peak int64) {
 	for _, pid := range pids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -97,7 +97,8 @@ func parseStatus(text string) (now, peak int64) {
 	return now, peak
 }
 
-// machineBusy is the CPU time that all CPUs were not idle for since the machine started, with what a hypervisor took away.
+// machineBusy returns the time that all CPUs were busy since the machine started. It includes the time that a
+// hypervisor took away.
 func machineBusy() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -109,7 +110,7 @@ func machineBusy() time.Duration {
 func parseBusy(text string) time.Duration {
 	line, _, _ := strings.Cut(text, "\n")
 	var sum int64
-	// user nice system idle iowait irq softirq steal; guests are counted in user.
+	// user nice system idle iowait irq softirq steal; the time of guests is included in user.
 	for i, field := range strings.Fields(line) {
 		if i >= 1 && i <= 8 && i != 4 && i != 5 {
 			n, _ := strconv.ParseInt(field, 10, 64)

@@ -30,7 +30,7 @@ func TestFamily(t *testing.T) {
 	require.True(t, ok)
 }
 
-// TestForeignCPU has another process, which the meter does not know, keep a core busy.
+// TestForeignCPU starts another process, unknown to the meter, that keeps a core busy.
 func TestForeignCPU(t *testing.T) {
 	m := newMeter(nil, nil)
 	before := m.read()

@@ -11,7 +11,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// publisher makes the events of a run. Replies come to inbox and the event's number.
+// publisher creates the events of a run. Replies arrive at inbox followed by the event's number.
 type publisher struct {
 	js       jetstream.JetStream
 	scenario *scenario
@@ -19,7 +19,7 @@ type publisher struct {
 	inbox    string // with the dot at its end
 }
 
-func newPublisher(s *site, sc *scenario, owners int) *publisher {
+func newPublisher(s *testbed, sc *scenario, owners int) *publisher {
 	return &publisher{s.js, sc, owners, s.nc.NewInbox() + "."}
 }
 
@@ -34,10 +34,10 @@ func (p *publisher) message(id int) *nats.Msg {
 	return m
 }
 
-// publishPatience is how long a publish waits for room among those that are not acknowledged.
+// publishPatience is how long a publish waits while too many events are not acknowledged.
 const publishPatience = 20 * time.Second
 
-// publish does not wait for the stream's acknowledgement, unless too many are missing.
+// publish does not wait for the stream's acknowledgement, unless too many are outstanding.
 func (p *publisher) publish(id int) error {
 	_, err := p.js.PublishMsgAsync(p.message(id), jetstream.WithStallWait(publishPatience))
 	return err

@@ -6,7 +6,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// recorder keeps latencies, each within a thousandth of what it was, from a microsecond to ten minutes. One goroutine at a time.
+// recorder stores latencies with a precision of one thousandth, from a microsecond to ten minutes. It is for one
+// goroutine at a time.
 type recorder struct{ hist *hdrhistogram.Histogram }
 
 func newRecorder() *recorder {
@@ -14,13 +15,13 @@ func newRecorder() *recorder {
 }
 
 func (r *recorder) record(d time.Duration) {
-	// Longer than ten minutes is ten minutes; an error there is none then.
+	// Longer latencies count as ten minutes, so there is no error.
 	_ = r.hist.RecordValue(int64(min(max(d, 0), 10*time.Minute)))
 }
 
-// percentiles that are reported, and those between that make a curve.
+// percentiles are the reported ones, and the additional ones for the curve.
 var percentiles = []struct {
-	name string // "": of the curve only
+	name string // "": only in the curve
 	p    float64
 }{
 	{"p50 ms", 50}, {"", 75}, {"p90 ms", 90}, {"", 95}, {"", 97.5}, {"p99 ms", 99}, {"", 99.5}, {"", 99.75}, {"p99.9 ms", 99.9}, {"", 99.95}, {"p99.99 ms", 99.99}, {"max ms", 100},
@@ -32,8 +33,8 @@ type Point struct {
 	MS         float64 `json:"ms"`
 }
 
-// report adds the percentiles to metrics and returns the curve. A percentile that so few values do not have is left out:
-// p99.9 of 500 events would be their longest by another name.
+// report adds the percentiles to metrics and returns the curve. It leaves out a percentile for which there are too few
+// values: p99.9 of 500 events would only be the maximum.
 func (r *recorder) report(metrics map[string]float64) []Point {
 	var curve []Point
 	n := float64(r.hist.TotalCount())
@@ -50,7 +51,7 @@ func (r *recorder) report(metrics map[string]float64) []Point {
 	return curve
 }
 
-// at is a percentile in milliseconds.
+// at returns a percentile in milliseconds.
 func (r *recorder) at(p float64) float64 {
 	return float64(r.hist.ValueAtPercentile(p)) / float64(time.Millisecond)
 }

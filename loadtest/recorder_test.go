@@ -32,7 +32,7 @@ func TestPercentilesThatFewValuesDoNotHave(t *testing.T) {
 	for range 500 {
 		r.record(time.Millisecond)
 	}
-	r.record(24 * time.Hour) // ten minutes are the most
+	r.record(24 * time.Hour) // ten minutes are the maximum
 	r.record(-time.Second)
 	r.report(got)
 	require.Contains(t, got, "p99 ms")
@@ -40,7 +40,8 @@ func TestPercentilesThatFewValuesDoNotHave(t *testing.T) {
 	require.InEpsilon(t, 600_000, got["max ms"], 0.002)
 }
 
-// TestPauseIsNotOmitted has the sender itself stand still for 50 ms: all events that were due meanwhile count from when they were due.
+// TestPauseIsNotOmitted pauses the sender for 50 ms: the latency of all events that were due meanwhile counts from when
+// they were due.
 func TestPauseIsNotOmitted(t *testing.T) {
 	lag, sent := newRecorder(), 0
 	pause := time.NewTimer(50 * time.Millisecond)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Report is everything that a run of this program measured, and the JSON file.
+// Report has everything that a run of this program measured. It is the content of the JSON file.
 type Report struct {
 	Machine Machine   `json:"machine"`
 	Command []string  `json:"command"` // arguments
@@ -18,7 +18,7 @@ type Report struct {
 	Cases   []Result  `json:"cases"`
 }
 
-// Result are the rounds of a case.
+// Result has the rounds of a case.
 type Result struct {
 	Case
 	Rounds []Round `json:"rounds"`
@@ -28,8 +28,8 @@ type Result struct {
 type Round struct {
 	Metrics     map[string]float64 `json:"metrics"`
 	Curve       []Point            `json:"curve,omitempty"`       // latency
-	Disturbed   bool               `json:"disturbed,omitempty"`   // others used more than 0.25 cores, repeatedly
-	Redelivered int                `json:"redelivered,omitempty"` // replies of events that ran again
+	Disturbed   bool               `json:"disturbed,omitempty"`   // other processes used more than 0.25 cores, repeatedly
+	Redelivered int                `json:"redelivered,omitempty"` // number of replies of events that ran again
 }
 
 func newReport(ctx context.Context, cases []Case) *Report {
@@ -40,7 +40,7 @@ func newReport(ctx context.Context, cases []Case) *Report {
 	return r
 }
 
-// quiet are the rounds that count: the undisturbed ones, or all if there are none.
+// quiet returns the rounds that count: the undisturbed ones, or all if there are none.
 func (r *Result) quiet() (rounds []Round, disturbed bool) {
 	for _, one := range r.Rounds {
 		if !one.Disturbed {
@@ -53,7 +53,8 @@ func (r *Result) quiet() (rounds []Round, disturbed bool) {
 	return rounds, false
 }
 
-// summary of a metric; false when the case does not have it. A percentile that only some rounds have is none.
+// summary summarizes a metric. It returns false when the case does not have it. A percentile that only some rounds have
+// is left out.
 func (r *Result) summary(name string) (summary, bool) {
 	rounds, _ := r.quiet()
 	var values []float64
@@ -65,7 +66,7 @@ func (r *Result) summary(name string) (summary, bool) {
 	return summarize(values), len(values) > 0 && len(values) == len(rounds)
 }
 
-// curve is the medians of the rounds' curves.
+// curve returns the medians of the rounds' curves.
 func (r *Result) curve() []Point {
 	rounds, _ := r.quiet()
 	var points []Point
@@ -83,7 +84,7 @@ func (r *Result) curve() []Point {
 	}
 }
 
-// write writes the files that were asked for.
+// write writes the requested files.
 func (r *Report) write(o *options) error {
 	if o.json != "" {
 		if err := r.writeJSON(o.json); err != nil {
@@ -95,7 +96,7 @@ func (r *Report) write(o *options) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(o.html, text, 0o644); err != nil { //nolint:gosec // for everybody to read
+		if err := os.WriteFile(o.html, text, 0o644); err != nil {
 			return err
 		}
 	}
@@ -115,10 +116,10 @@ func (r *Report) writeJSON(path string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // for everybody to read
+	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// keep writes what was measured before something went wrong beside the JSON file that was asked for, and says so.
+// keep saves the measurements after an error, beside the requested JSON file, and says so.
 func (r *Report) keep(path string) string {
 	if path == "" {
 		return ""
@@ -132,11 +133,11 @@ func (r *Report) keep(path string) string {
 }
 
 func (r *Report) writePlots(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for everybody to read
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for _, p := range r.plots() {
-		if err := os.WriteFile(filepath.Join(dir, p.file), []byte(p.svg), 0o644); err != nil { //nolint:gosec // for everybody to read
+		if err := os.WriteFile(filepath.Join(dir, p.file), []byte(p.svg), 0o644); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ func testCase(t *testing.T, o *options, name, load, topology string) (*scenario,
 	return sc, o.newCase(sc, load, topology, 1)
 }
 
-// TestWholeRun has a saturation and an open loop run through the whole program, reports included.
+// TestWholeRun runs a saturation and an open loop through the whole program, including the reports.
 func TestWholeRun(t *testing.T) {
 	path, err := pinwheelBinary()
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestWholeRun(t *testing.T) {
 	require.NotContains(t, compared.String(), "better")
 }
 
-// TestScenarios runs every part and mode there is against a real fleet: every reply is checked.
+// TestScenarios runs every part and mode against a real fleet, and checks every reply.
 func TestScenarios(t *testing.T) {
 	r := openTest(t, true)
 	for _, tt := range []struct{ name, load, topology string }{
@@ -91,7 +91,7 @@ func TestNoisyNeighbour(t *testing.T) {
 	require.Positive(t, round.Metrics["p99 beside/alone"])
 }
 
-// TestRefusesWhatTheFleetSaysWrong has a real fleet answer what the scenario does not expect.
+// TestRefusesWhatTheFleetSaysWrong has a real fleet give answers that the scenario does not expect.
 func TestRefusesWhatTheFleetSaysWrong(t *testing.T) {
 	r := openTest(t, true)
 	r.o.events = 20
@@ -107,7 +107,8 @@ func TestRefusesWhatTheFleetSaysWrong(t *testing.T) {
 	require.ErrorContains(t, err, "event 0 failed: exception: SyntaxError")
 }
 
-// TestRefusesWhatPeersDoWrong has a consumer lose an event, answer it wrongly, twice, not ack it, or die of it.
+// TestRefusesWhatPeersDoWrong has a consumer lose an event, answer it wrongly, answer it twice, not ack it, or crash on
+// it.
 func TestRefusesWhatPeersDoWrong(t *testing.T) {
 	r := openTest(t, false)
 	r.o.events, r.o.patience = 50, time.Second

@@ -13,19 +13,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// runner runs cases. What lives as long as the program is here.
+// runner runs cases. It has the state that lasts as long as the program.
 type runner struct {
 	o        *options
-	dir      string // everything on disk is in it
+	dir      string // all files are in it
 	pinwheel string // binary
-	peers    []peer // that there are
-	peerDir  string // loadtest/peers, once it is needed
-	shelf    *shelf
+	peers    []peer // available peers
+	peerDir  string // loadtest/peers, set when it is first needed
+	deployer *deployer
 	slow     *slowServer
 	bar      *bar
 }
 
-// measure runs all cases in every round, and reports.
+// measure runs all cases in every round, and writes the report.
 func measure(ctx context.Context, out io.Writer, o *options, cases []Case) error {
 	r, err := openRunner(ctx, o)
 	if err != nil {
@@ -69,7 +69,7 @@ func openRunner(ctx context.Context, o *options) (*runner, error) {
 		r.close()
 		return nil, err
 	}
-	r.shelf = newShelf(r.pinwheel, dir, map[string]string{"SLOW_URL": r.slow.url})
+	r.deployer = newDeployer(r.pinwheel, dir, map[string]string{"SLOW_URL": r.slow.url})
 	return r, nil
 }
 
@@ -80,7 +80,7 @@ func (r *runner) close() {
 	_ = os.RemoveAll(r.dir)
 }
 
-// binary is the one given, or one built of the module that this program is run in.
+// binary returns the given binary, or builds one from the module in the current directory.
 func binary(ctx context.Context, path, dir string) (string, error) {
 	if path != "" {
 		return filepath.Abs(path)
@@ -98,7 +98,8 @@ func binary(ctx context.Context, path, dir string) (string, error) {
 	return path, nil
 }
 
-// runQuietly runs c, and again if others disturbed it. Of runs that were all disturbed it returns the least.
+// runQuietly runs c, and repeats the run if other processes disturbed it. If all runs were disturbed, it returns the
+// least disturbed one.
 func (r *runner) runQuietly(ctx context.Context, c Case) (best *Round, err error) {
 	for range r.o.repeats + 1 {
 		one, err := r.run(ctx, c)
@@ -124,7 +125,7 @@ func (r *runner) run(ctx context.Context, c Case) (*Round, error) {
 	return r.runOf(ctx, sc, c)
 }
 
-// runOf runs c of a scenario once, on a site of its own.
+// runOf runs c with a scenario once, on its own testbed.
 func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err error) {
 	r.bar.count("starting", 0, 1)
 	s, err := r.open(ctx, sc, c)
@@ -138,7 +139,7 @@ func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err
 		s.close()
 	}()
 	if s.fleet != nil {
-		n, err := r.shelf.deploy(ctx, s.url, s.js, sc.parts, ownerName, max(c.Owners, sc.deployed))
+		n, err := r.deployer.deploy(ctx, s.url, s.js, sc.parts, ownerName, max(c.Owners, sc.deployed))
 		if err != nil {
 			return nil, err
 		}
@@ -156,8 +157,8 @@ func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err
 	}
 }
 
-// subscribe has the judge take every reply to the publisher's events.
-func (r *runner) subscribe(s *site, p *publisher, j *judge) error {
+// subscribe passes every reply to the publisher's events to the verifier.
+func (r *runner) subscribe(s *testbed, p *publisher, j *verifier) error {
 	sub, err := s.nc.Subscribe(p.inbox+"*", func(m *nats.Msg) { j.take(m) })
 	if err != nil {
 		return err
@@ -171,11 +172,12 @@ func (r *runner) subscribe(s *site, p *publisher, j *judge) error {
 
 var errDied = errors.New("a process died")
 
-// firstPatience is how many times as long the first reply may take: a peer starts a thread for each owner before it.
+// firstPatience is the factor for the wait for the first reply: a peer starts a thread for each owner before it.
 const firstPatience = 3
 
-// awaitReplies waits until n events are answered, or nothing has come for as long as patience: then verdict tells what is missing.
-func (r *runner) awaitReplies(ctx context.Context, s *site, j *judge, n int) error {
+// awaitReplies waits until n events are answered, or until no reply has arrived for patience. Then verdict reports what
+// is missing.
+func (r *runner) awaitReplies(ctx context.Context, s *testbed, j *verifier, n int) error {
 	begin := time.Now()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -202,7 +204,7 @@ func (r *runner) awaitReplies(ctx context.Context, s *site, j *judge, n int) err
 			return ctx.Err()
 		}
 		if s.alive() != nil {
-			return errDied // run says of what
+			return errDied // run adds the name of the child
 		}
 	}
 }

@@ -11,41 +11,41 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// openLength is how long an open loop is.
+// openLength is the length of an open loop.
 const openLength = 10 * time.Second
 
-// scenario is what is asked of the fleet, and of how many owners.
+// scenario describes the load: its events, and the number of owners.
 type scenario struct {
 	name, about string
 	parts       []part
 	owners      int
 	loads       []string
-	events      int           // of a saturation run, unless the command line says otherwise
+	events      int           // number of events of a saturation run, unless the command line sets it
 	rate        int           // events per second of an open loop
-	length      time.Duration // of an open loop, of noisy's part alone, unless the command line says otherwise; 0: openLength
+	length      time.Duration // length of an open loop, or of noisy's part without a backlog, unless the command line sets it; 0: openLength
 	warm        bool
-	stream      bool // bodies go and come in chunks
-	noise       int  // events of another owner's backlog, beside
+	stream      bool // request and reply bodies are sent in chunks
+	noise       int  // number of events of another owner's backlog, in addition
 
-	// What only curves have.
+	// The following fields are only for curves.
 	deployed  int      // workers, with those that have no events
-	pending   int      // see Case
+	pending   int      // workers, including those without events
 	processes int      // 0: one
-	env       []string // of the fleet
+	env       []string // environment of the fleet
 }
 
-// part is a worker, and the events and replies that it has in a scenario.
+// part is a worker with its events and replies in a scenario.
 type part struct {
-	worker string // a file of workers/
+	worker string // a file in workers/
 	mode   events.Mode
 	kind   events.Kind
-	weight int // of so many of all weights' sum
+	weight int // share of the events, relative to the sum of all weights
 	copy   int // 0, or the number of one of several workers with the same code
 	body   func(b []byte, id int) []byte
-	reply  func(b []byte, id int) []byte // exactly so
+	reply  func(b []byte, id int) []byte // the exact expected reply
 }
 
-// name of the worker: a file in two modes is two workers.
+// name returns the name of the worker. A file that is used in two modes is two workers.
 func (p part) name() string {
 	if p.copy > 0 {
 		return fmt.Sprintf("%s-%d", p.deployed(), p.copy)
@@ -53,7 +53,7 @@ func (p part) name() string {
 	return p.deployed()
 }
 
-// deployed is the worker that all copies are of.
+// deployed is the name of the worker that all copies are copies of.
 func (p part) deployed() string {
 	base, _, _ := strings.Cut(p.worker, ".")
 	if p.mode == "" {
@@ -62,7 +62,7 @@ func (p part) deployed() string {
 	return base + "-" + string(p.mode)
 }
 
-// copies are n workers that are p.
+// copies returns n workers with the code of p.
 func copies(p part, n int) []part {
 	list := make([]part, n)
 	for i := range list {
@@ -159,14 +159,14 @@ func printScenarios(out io.Writer) error {
 	return w.Flush()
 }
 
-// partOf is which part event id belongs to. A run of as many events as there are weights has each part so often
-// as its weight says, and the parts lie mixed.
+// partOf returns the part that event id belongs to. In each run of as many events as the sum of all weights, each part
+// occurs as often as its weight says, and the parts are mixed.
 func (s *scenario) partOf(id int) *part {
 	sum := 0
 	for i := range s.parts {
 		sum += s.parts[i].weight
 	}
-	// 7 has no divisor in common with a sum of weights that is 20; consecutive events are of different parts.
+	// 7 has no common divisor with a sum of weights of 20, so consecutive events belong to different parts.
 	at := id * 7 % sum
 	for i := range s.parts {
 		if at -= s.parts[i].weight; at < 0 {
@@ -176,7 +176,7 @@ func (s *scenario) partOf(id int) *part {
 	return nil // not reached: at < sum
 }
 
-// ownerOf is whose event id is. Owners are shifted against parts, so that each has events of all.
+// ownerOf returns the owner of event id. Owners are shifted against parts, so that each owner has events of all parts.
 func (s *scenario) ownerOf(id, owners int) int {
 	if len(s.parts) > 1 {
 		return (id + id/owners) % owners

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// slowAnswer is how long slowServer takes.
+// slowAnswer is the time that slowServer takes to answer.
 const slowAnswer = 50 * time.Millisecond
 
-// slowServer is what workers/io.mjs asks.
+// slowServer is the server that workers/io.mjs calls.
 type slowServer struct {
 	url    string
 	server *http.Server

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// summary is what several rounds say together.
+// summary summarizes several rounds.
 type summary struct {
 	median, min, max float64
 	n                int
@@ -24,7 +24,7 @@ func summarize(values []float64) summary {
 	return summary{median, s[0], s[len(s)-1], len(s)}
 }
 
-// spread is half the range, as a share of the median.
+// spread is half the range, relative to the median.
 func (s summary) spread() float64 {
 	if s.median == 0 {
 		return 0
@@ -32,9 +32,10 @@ func (s summary) spread() float64 {
 	return (s.max - s.min) / 2 / s.median
 }
 
-// apart reports whether all values of the one are above all of the other. Of two times five rounds of the same thing
-// that happens once in 126 times, of two times three once in 10, so it takes four of each for a difference to be one.
+// apart reports whether all values of one summary are above all values of the other. With two times five rounds of the
+// same thing that happens once in 126 times, with two times three once in 10. So a difference needs at least four
+// rounds on each side.
 func (s summary) apart(o summary) bool { return s.min > o.max || o.min > s.max }
 
-// enough is how many rounds of each side it takes.
+// enough is how many rounds a difference needs on each side.
 const enough = 4

@@ -21,7 +21,7 @@ func TestSummarize(t *testing.T) {
 	require.False(t, summary{min: 2, max: 4}.apart(summary{min: 1, max: 2}))
 }
 
-// resultOf has a round for each value of events/s.
+// resultOf returns a result with a round for each value of events/s.
 func resultOf(system string, perSecond ...float64) Result {
 	r := Result{Case: Case{System: system, Scenario: "echo", Load: saturation, Topology: topologyOne, Processes: 1, Owners: 1}}
 	for _, v := range perSecond {
@@ -33,7 +33,7 @@ func resultOf(system string, perSecond ...float64) Result {
 func TestCompare(t *testing.T) {
 	for name, tt := range map[string]struct {
 		old, new []float64
-		want     string // of events/s
+		want     string // summary of events/s
 		cpu      string
 	}{
 		"same":       {[]float64{100, 101, 102, 103}, []float64{99, 102, 104, 101}, "noise", "noise"},
@@ -96,7 +96,7 @@ func TestRatiosToPeers(t *testing.T) {
 	require.Regexp(t, `bun-plain saturation owners=1 +2\.00 +100`, out.String())
 }
 
-// TestPlotsAreXML draws what reports can have, and reads it again.
+// TestPlotsAreXML draws all that a report can contain, and parses it.
 func TestPlotsAreXML(t *testing.T) {
 	report := Report{Cases: []Result{resultOf(ours, 10, 12, 50_000), resultOf("a<b", 0.1)}}
 	open := Result{Case: Case{System: ours, Scenario: "echo", Load: openLoop}}
@@ -120,17 +120,4 @@ func TestPlotsAreXML(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(page), "<svg")
 	require.NotContains(t, string(page), "a<b")
-}
-
-func TestTicks(t *testing.T) {
-	texts := func(list []mark) (out []string) {
-		for _, m := range list {
-			out = append(out, m.text)
-		}
-		return out
-	}
-	require.Equal(t, []string{"0", "2", "4", "6", "8", "10", "12"}, texts(linearTicks(11)))
-	require.Equal(t, []string{"0", "5000", "10k", "15k", "20k", "25k", "30k"}, texts(linearTicks(29_000)))
-	require.Equal(t, []string{"0.5", "1", "2", "5", "10"}, texts(logTicks(0.6, 9)))
-	require.Equal(t, []string{"1", "2"}, texts(logTicks(1, 1)))
 }

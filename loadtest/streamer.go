@@ -9,9 +9,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/client"
 )
 
-// newStreamer sends events whose bodies go in parts and come back in chunks, with the client for publishers. An event's
-// reply has come when the last chunk of its body has.
-func newStreamer(s *site, sc *scenario, j *judge, owners int) (func(id int) error, error) {
+// newStreamer sends events whose bodies go in parts and come back in chunks, with the client for publishers. A reply
+// counts as received when the last chunk of its body has arrived.
+func newStreamer(s *testbed, sc *scenario, j *verifier, owners int) (func(id int) error, error) {
 	c, err := client.New(s.nc)
 	if err != nil {
 		return nil, err
@@ -41,6 +41,6 @@ func newStreamer(s *site, sc *scenario, j *judge, owners int) (func(id int) erro
 }
 
 func readAll(body io.ReadCloser) ([]byte, error) {
-	defer func() { _ = body.Close() }() // complete, or the error is Read's
+	defer func() { _ = body.Close() }() // the body is complete, or Read returned the error
 	return io.ReadAll(body)
 }

@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 )
 
-// table is cells in rows of the same length, the first row its head.
+// table has rows of cells. All rows have the same length, and the first row is the head.
 type table [][]string
 
-// table has a row for each case, and the columns that any of them has.
+// table returns a table with a row for each case, and a column for each metric that any of them has.
 func (r *Report) table(cases []*Result) table {
 	var columns []metric
 	for _, m := range metrics() {
@@ -38,7 +38,7 @@ func (r *Report) table(cases []*Result) table {
 	return t
 }
 
-// row is a case's line.
+// row returns the row of a case.
 func row(r *Result, columns []metric) []string {
 	cells := []string{r.Name()}
 	for _, m := range columns {
@@ -52,7 +52,7 @@ func row(r *Result, columns []metric) []string {
 	return append(cells, certainty(r)...)
 }
 
-// certainty is how far a case's rounds lie apart in its headline, and how many there are.
+// certainty shows how far the rounds of a case differ in its headline metric, and how many rounds there are.
 func certainty(r *Result) []string {
 	rounds, disturbed := r.quiet()
 	spread := "-"
@@ -66,7 +66,7 @@ func certainty(r *Result) []string {
 	return []string{spread, fmt.Sprintf("%d%s", len(rounds), mark)}
 }
 
-// headline is the metric that a case is about.
+// headline is the main metric of a case.
 func (r *Result) headline() string {
 	if r.Load == saturation {
 		return "events/s"
@@ -74,7 +74,7 @@ func (r *Result) headline() string {
 	return "p50 ms"
 }
 
-// ratio is what Pinwheel has in the same rounds of the same, divided by what c has.
+// ratio is Pinwheel's value in the same rounds of the same load, divided by the value of c.
 func (r *Report) ratio(c *Result) string {
 	same := c.Case
 	same.System = ours
@@ -103,7 +103,7 @@ func (r *Report) legend() string {
 	return text
 }
 
-// span is when it was measured.
+// span is the time of the measurement.
 func (r *Report) span() string {
 	return r.Started.Format("2006-01-02 15:04:05") + " to " + r.Ended.Format("15:04:05 UTC")
 }
@@ -111,7 +111,7 @@ func (r *Report) span() string {
 // print writes the report for a terminal.
 func (r *Report) print(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n%s\n", r.Machine, r.span())
-	for _, c := range r.chapters() {
+	for _, c := range r.sections() {
 		fmt.Fprintln(out)
 		if c.title != "" {
 			fmt.Fprintf(out, "%s: %s\n", c.title, c.about)
@@ -144,7 +144,7 @@ func (t table) markdown() string {
 	return b.String()
 }
 
-// line is a round in short.
+// line summarizes a round in one line.
 func (r *Round) line() string {
 	var parts []string
 	for _, name := range []string{"events/s", "p50 ms", "p99 ms", "p99 beside/alone", "fleet µs/event"} {

@@ -4,7 +4,7 @@
 //
 // and in tsconfig.json (or jsconfig.json): "lib": ["ESNext", "WebWorker"], "types": [], with pinwheel.d.ts among the files.
 // Not there, though lib.webworker.d.ts has them: SharedArrayBuffer, Atomics, WebAssembly, importScripts, postMessage, caches,
-// indexedDB and what else docs/types.md says.
+// indexedDB and what else docs/guides/types.md says.
 
 // ---- handlers ----
 
@@ -98,7 +98,7 @@ interface RequestInit {
   duplex?: "half";
 }
 
-// What the library lacks of the web platform; docs/web-apis.md lists all there is.
+// What the library lacks of the web platform; docs/reference/web-apis.md lists all there is.
 
 interface Request {
   readonly duplex: "half";

@@ -14,19 +14,20 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// bodyWindow is how many bytes of a body may come before the reader has taken those before.
+// bodyWindow is the most bytes of a body that may come before the reader has taken them.
 const bodyWindow = 1 << 20
 
-// ErrSilent is returned when the body of a reply did not go on for a minute.
-var ErrSilent = errors.New("the body does not go on")
+// ErrSilent is the error when nothing of a body has come for a minute.
+var ErrSilent = errors.New("no more of the body comes")
 
-// silence is how long a body may give no sign.
+// silence is the longest time without data.
 const silence = time.Minute
 
-// Open stores a fetch event and waits for the head of its reply, until ctx is done. The body comes as the reader takes it, however
-// long it is, and ends with io.EOF, or with the *events.Failure that broke it off. Close it in any case: the handler then
-// sees that nobody waits (request.signal aborts, the body is cancelled). So it does when ctx is done. The error of a failed
-// event is its Failure, as with Call; the body is nil then.
+// Open stores a fetch event and waits for the head of its reply, until ctx is done. The body may have any length, and
+// comes as fast as the reader takes it. It ends with io.EOF, or with the *events.Failure that ended it early. The
+// caller must close it. When it is closed, or ctx is done, before the body is complete, the handler sees it:
+// request.signal aborts, and the body is cancelled. The error of a failed event is its Failure, as with Call; the body
+// is nil then.
 func (c *Client) Open(ctx context.Context, r Request) (*events.Reply, io.ReadCloser, error) {
 	if r.Kind != events.Fetch {
 		return nil, nil, fmt.Errorf("event for %s/%s: a %s has no body in chunks, only fetch does", r.Owner, r.Worker, r.Kind)
@@ -48,7 +49,7 @@ func (c *Client) Open(ctx context.Context, r Request) (*events.Reply, io.ReadClo
 		return nil, nil, err
 	}
 	reply := a.reply
-	if reply.CreditSubject == "" { // all of it came with the head
+	if reply.CreditSubject == "" { // the whole body came with the head
 		b.feed.over()
 		c.forget(token)
 		b.data, b.err = reply.Body, io.EOF
@@ -69,29 +70,29 @@ type body struct {
 	c             *Client
 	owner, worker string
 	token         string
-	subject       string // where the reply came, which names the call to the fleet
+	subject       string // where the reply comes, which identifies the call for the fleet
 	credit        string // where more is granted
 	stop          func() bool
-	feed          *feed // of the request's body, which may go on while the reply's comes
+	feed          *feed // of the request's body, which may continue while the reply's body comes
 
 	mu      sync.Mutex
-	from    string // the credit subject of the reply that is read: another run's chunks have another
+	from    string // the credit subject of the reply that is read; chunks of another run have another one
 	seq     int
 	came    int64
 	taken   int64
 	granted int64
-	data    []byte // came and not read
+	data    []byte // has come and is not read
 	err     error  // what follows data
 	closed  bool
 	more    chan struct{}
 }
 
-// begin takes the head. It is false for one that comes after another.
+// begin takes the head of a reply. It returns false for the head of a second reply.
 func (b *body) begin(credit string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.from != "" {
-		_ = b.c.nc.Publish(credit, []byte(events.GoneCredit)) // so that it is not made for nobody
+		_ = b.c.nc.Publish(credit, []byte(events.GoneCredit)) // so that the handler does not make a body that is not read
 		return false
 	}
 	b.from, b.credit, b.granted = credit, credit, bodyWindow
@@ -140,7 +141,7 @@ func (b *body) fail(err error) {
 	b.signal()
 }
 
-// Read gives what has come, and waits when that is nothing.
+// Read returns data that has come, and waits for some if there is none.
 func (b *body) Read(p []byte) (int, error) {
 	timer := time.NewTimer(silence)
 	defer timer.Stop()
@@ -167,7 +168,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 }
 
-// grant lets more come once half of what was granted is read. The lock is held.
+// grant lets more come when half of what was granted is read. The caller holds the lock.
 func (b *body) grant() {
 	if b.err != nil || b.taken+bodyWindow/2 < b.granted {
 		return
@@ -178,7 +179,7 @@ func (b *body) grant() {
 	}
 }
 
-// Close ends the body. The handler is told unless it was complete.
+// Close ends the body. If it is not complete, the handler is notified.
 func (b *body) Close() error {
 	b.mu.Lock()
 	closed, complete := b.closed, b.err != nil && (errors.Is(b.err, io.EOF) || errors.As(b.err, new(*events.Failure)))
@@ -199,7 +200,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// cancel tells the fleet that nobody waits.
+// cancel tells the fleet that the caller no longer waits.
 func (b *body) cancel() error {
 	b.mu.Lock()
 	credit := b.credit

@@ -11,26 +11,26 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// call is one event whose answer somebody waits for.
+// call is one event with a caller that waits for the answer.
 type call struct {
 	wantReply bool
 	done      chan answer // takes one
 	stored    atomic.Pointer[Ack]
-	body      *body // of a reply in chunks; nil when that is not wanted
-	feed      *feed // of a live body; else nil
+	body      *body // of a reply in chunks; nil = not wanted
+	feed      *feed // of a live body; nil = no live body
 }
 
-// over ends what goes on for the call.
+// over ends what is still sent for the call.
 func (c *call) over() { c.feed.over() }
 
-// answer is how a call ended: with an error, or with what was waited for.
+// answer is how a call ended: with an error, an ack or a reply.
 type answer struct {
 	ack   *Ack
 	reply *events.Reply
 	err   error
 }
 
-// end ends the call, if nothing has yet.
+// end ends the call, if it has not ended.
 func (c *call) end(a answer) {
 	select {
 	case c.done <- a:
@@ -38,7 +38,7 @@ func (c *call) end(a answer) {
 	}
 }
 
-// progress is for an error: how far the call came.
+// progress says in an error how far the call came.
 func (c *call) progress() error {
 	if a := c.stored.Load(); a != nil {
 		return fmt.Errorf("stored as %s:%d and not answered yet", a.Stream, a.Seq)
@@ -46,12 +46,12 @@ func (c *call) progress() error {
 	return ErrNotAcknowledged
 }
 
-// take handles a message that came for the call: the worker's reply, which always says its attempt, or an answer of the server.
+// take handles a message for the call: the worker's reply, which always has an attempt, or an answer of the server.
 func (c *call) take(m *nats.Msg) {
 	if c.wantReply && len(m.Header[events.HeaderAttempt]) > 0 {
 		reply, err := events.DecodeReply(events.Header(m.Header), m.Data)
 		if c.body != nil && err == nil && reply.CreditSubject != "" && !c.body.begin(reply.CreditSubject) {
-			return // of another run: the first one's is read
+			return // the reply of another run: the caller reads that of the first
 		}
 		c.end(answer{reply: reply, err: err})
 		return
@@ -77,7 +77,7 @@ func (c *call) take(m *nats.Msg) {
 	}
 }
 
-// serverAnswer reads a PubAck, or why there is none.
+// serverAnswer reads a PubAck. The error says why there is none.
 func serverAnswer(m *nats.Msg) (*Ack, error) {
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 		return nil, ErrNoStream
@@ -89,7 +89,7 @@ func serverAnswer(m *nats.Msg) (*Ack, error) {
 		Duplicate bool                `json:"duplicate"`
 	}
 	if err := json.Unmarshal(m.Data, &a); err != nil || a.Error == nil && a.Stream == "" {
-		return nil, fmt.Errorf("something answered that is neither the stream nor Pinwheel: %.80q", m.Data)
+		return nil, fmt.Errorf("the answer is neither from the stream nor from Pinwheel: %.80q", m.Data)
 	}
 	if a.Error != nil {
 		return nil, fmt.Errorf("the stream refused it: %w", a.Error)

@@ -12,9 +12,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Cancel ends the events of this id that wait for their DeliverAt or DeliverAfter, or for their next run. They will not run, and nobody
-// is told, so a Call of one goes on until its context ends. It returns how many there were: 0 when there is no such event, or when its time is less than a
-// second away. ErrNoStream means that no process of the fleet answers, a *events.Failure of reason rate that the owner cancels too many in a second.
+// Cancel ends the events with this id that wait for their DeliverAt or DeliverAfter, or for their next run. They do not
+// run and have no reply, so a Call of such an event waits until its context ends. Cancel returns the number of these
+// events: 0 when there is none, or when its time is less than a second away. ErrNoStream means that no process of the
+// fleet answers. An *events.Failure with reason rate means that the owner cancels too many per second.
 func (c *Client) Cancel(ctx context.Context, owner, worker, id string) (int, error) {
 	m, err := c.nc.RequestWithContext(ctx, c.subjects.Unschedule(owner, worker), []byte(id))
 	if errors.Is(err, nats.ErrNoResponders) {

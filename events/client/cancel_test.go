@@ -8,10 +8,11 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	c := newClient(t, nc)
 	_, err := c.Cancel(within(t, patience), "acme", "w", "x")

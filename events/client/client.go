@@ -13,23 +13,24 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Errors of Call and Publish, beside those of the context and the connection, *events.Failure (the event
-// failed; of Call only) and *jetstream.APIError (the stream refused it, for example because it is full).
+// Errors of Call and Publish. Other errors are those of the context and the connection, *events.Failure (the event
+// failed; only from Call) and *jetstream.APIError (the stream refused the event, for example because it is full).
 var (
-	// ErrMalformed: the event breaks the wire contract and was not sent. The error says in what.
+	// ErrMalformed: the event breaks the wire contract and was not sent. The error says how.
 	ErrMalformed = errors.New("malformed event")
-	// ErrNoStream: nothing takes events on the subject. No Pinwheel has run here yet, the subject prefix is
-	// another, or the stream has no leader at the moment.
+	// ErrNoStream: no stream takes events on the subject. No Pinwheel has run here yet, the prefix of its subjects is
+	// another one, or the stream has no leader at the moment.
 	ErrNoStream = errors.New("no stream takes events here")
-	// ErrDuplicate: an event of this id was stored before. Its reply goes to who published that one.
+	// ErrDuplicate: an event with this id was stored before. The reply goes to the publisher of that event.
 	ErrDuplicate = errors.New("an event of this id was published before")
-	// ErrNotAcknowledged: beside the error of a context, it says that JetStream has not said that the event is stored. It may be all the same.
+	// ErrNotAcknowledged comes with the error of a context: JetStream has not acknowledged the event. It may be stored
+	// nevertheless.
 	ErrNotAcknowledged = errors.New("not known to be stored")
 	// ErrClosed: the Client was closed.
 	ErrClosed = errors.New("client is closed")
 )
 
-// Client publishes events over a NATS connection. It may be used by many goroutines at once.
+// Client publishes events over a NATS connection. Many goroutines may use it at once.
 type Client struct {
 	nc       *nats.Conn
 	subjects events.Subjects
@@ -50,7 +51,7 @@ func Prefix(prefix string) Option {
 	return func(c *Client) { c.subjects = events.Subjects(prefix) }
 }
 
-// New makes a Client. It subscribes to an inbox of its own; Close ends that. The connection stays the caller's.
+// New makes a Client. It subscribes to an inbox of its own; Close ends this subscription. The connection remains open.
 func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	c := &Client{nc: nc, subjects: events.DefaultPrefix, inbox: nc.NewInbox() + ".", calls: make(map[string]*call)}
 	for _, opt := range opts {
@@ -60,14 +61,14 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	if c.sub, err = nc.Subscribe(c.inbox+"*", c.answered); err != nil {
 		return nil, fmt.Errorf("pinwheel client: %w", err)
 	}
-	// What waits here is bounded by the calls in flight; a limit would lose replies.
+	// The calls in flight bound what waits here. A limit would lose replies.
 	if err := c.sub.SetPendingLimits(-1, -1); err != nil {
 		return nil, fmt.Errorf("pinwheel client: %w", err)
 	}
 	return c, nil
 }
 
-// Close ends the calls in flight with ErrClosed. Their events run all the same.
+// Close ends the calls in flight with ErrClosed. Their events still run.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -84,7 +85,7 @@ func (c *Client) Close() error {
 type Ack struct {
 	Stream    string
 	Seq       uint64
-	Duplicate bool // an event of this id was stored before, and this one is not stored again
+	Duplicate bool // an event with this id was stored before, and this one is not stored
 }
 
 // Publish stores an event and does not wait for it to run.
@@ -96,15 +97,15 @@ func (c *Client) Publish(ctx context.Context, r Request) (*Ack, error) {
 	return a.ack, nil
 }
 
-// Call stores an event and waits for its reply until ctx is done; the event runs all the same then. When
-// the event failed, Reply is not nil and the error is its Failure:
+// Call stores an event and waits for its reply until ctx is done. The event runs in any case. When the event failed,
+// Reply is not nil and the error is its Failure:
 //
 //	var failure *events.Failure
 //	if errors.As(err, &failure) && failure.Reason == events.ReasonTimeout { … }
 //
-// A handler that answers with an HTTP status of 500, or {"success": false}, did not fail in this sense.
-// Replies are not stored: if the connection is away when one is sent, Call waits until ctx is done, so
-// ctx should have a deadline.
+// A handler that answers with an HTTP status of 500, or {"success": false}, has not failed in this sense. Replies are
+// not stored. If the connection is down when the reply is sent, Call waits until ctx is done, so ctx should have a
+// deadline.
 func (c *Client) Call(ctx context.Context, r Request) (*events.Reply, error) {
 	a, err := c.do(ctx, r, true)
 	if err != nil {
@@ -128,7 +129,7 @@ func (c *Client) do(ctx context.Context, r Request, wantReply bool) (answer, err
 	return c.await(ctx, r, call, c.inbox+token)
 }
 
-// await publishes r, to be answered on subject, and waits for the answer of the call.
+// await publishes r, with subject for its answers, and waits for the answer of the call.
 func (c *Client) await(ctx context.Context, r Request, call *call, subject string) (answer, error) {
 	replyTo := ""
 	if call.wantReply {
@@ -182,7 +183,7 @@ func (c *Client) forget(token string) {
 	delete(c.calls, token)
 }
 
-// answered handles what comes to the inbox. What belongs to no call is late, or a reply that came twice.
+// answered handles messages to the inbox. A message that belongs to no call is late, or a second reply.
 func (c *Client) answered(m *nats.Msg) {
 	token := strings.TrimPrefix(m.Subject, c.inbox)
 	c.mu.Lock()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const patience = 20 * time.Second
@@ -72,6 +72,7 @@ func within(t testing.TB, d time.Duration) context.Context {
 }
 
 func TestCallFetch(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	got := make(chan *events.Event, 1)
 	play(t, stream(t, nc, nil), func(e *events.Event) *events.Reply {
@@ -98,6 +99,7 @@ func TestCallFetch(t *testing.T) {
 }
 
 func TestCallTaskAndScheduled(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	got := make(chan *events.Event, 1)
 	play(t, stream(t, nc, nil), func(e *events.Event) *events.Reply {
@@ -119,6 +121,7 @@ func TestCallTaskAndScheduled(t *testing.T) {
 }
 
 func TestCallsInFlight(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	play(t, stream(t, nc, nil), func(e *events.Event) *events.Reply {
 		return &events.Reply{Status: 200, Body: append([]byte("echo "), e.Body...)}
@@ -131,7 +134,7 @@ func TestCallsInFlight(t *testing.T) {
 			body := fmt.Sprint(i)
 			r, err := c.Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: fmt.Sprint("o", i%7), Worker: "w", Body: []byte(body)})
 			if err != nil || string(r.Body) != "echo "+body {
-				errs <- fmt.Errorf("call %d: %v %+v", i, err, r)
+				errs <- fmt.Errorf("call %d: %v %+v", i, err, r) //nolint:errorlint // may be nil
 			}
 		})
 	}
@@ -141,6 +144,7 @@ func TestCallsInFlight(t *testing.T) {
 }
 
 func TestCallFails(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	play(t, stream(t, nc, nil), func(e *events.Event) *events.Reply {
 		return events.FailureReply(e, events.Fail(events.ReasonCPU, "50 ms are over"))
@@ -155,6 +159,7 @@ func TestCallFails(t *testing.T) {
 
 // The reply ends the call though the PubAck comes later, or never.
 func TestReplyWins(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	sub, err := nc.Subscribe("pinwheel.events.>", func(m *nats.Msg) {
 		r := &events.Reply{Status: 200, Attempt: 1, Body: []byte(`{"error":{"code":1},"stream":"looks like a PubAck"}`)}
@@ -173,6 +178,7 @@ func TestReplyWins(t *testing.T) {
 }
 
 func TestPublish(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	st := stream(t, nc, nil)
 	c := newClient(t, nc)
@@ -195,6 +201,7 @@ func TestPublish(t *testing.T) {
 }
 
 func TestNoStream(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	c := newClient(t, nc)
 	r := client.Request{Kind: events.Task, Owner: "acme", Worker: "hello"}
@@ -205,6 +212,7 @@ func TestNoStream(t *testing.T) {
 }
 
 func TestStreamRefuses(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	stream(t, nc, func(cfg *jetstream.StreamConfig) { cfg.MaxMsgs, cfg.Discard = 1, jetstream.DiscardNew })
 	c := newClient(t, nc)
@@ -219,6 +227,7 @@ func TestStreamRefuses(t *testing.T) {
 }
 
 func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	st := stream(t, nc, nil)
 	c := newClient(t, nc)
@@ -250,6 +259,7 @@ func TestNobodyAnswers(t *testing.T) {
 }
 
 func TestStrangerAnswers(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	answers := []string{"hello", `{}`, ""}
 	i := 0
@@ -258,11 +268,12 @@ func TestStrangerAnswers(t *testing.T) {
 	c := newClient(t, nc)
 	for range answers {
 		_, err := c.Call(within(t, patience), client.Request{Kind: events.Task, Owner: "acme", Worker: "hello"})
-		require.ErrorContains(t, err, "neither the stream nor Pinwheel")
+		require.ErrorContains(t, err, "neither from the stream nor from Pinwheel")
 	}
 }
 
 func TestMalformedIsNotSent(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	st := stream(t, nc, nil)
 	c := newClient(t, nc)
@@ -288,6 +299,7 @@ func TestMalformedIsNotSent(t *testing.T) {
 }
 
 func TestPrefix(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	s := events.Subjects("other")
 	stream(t, nc, func(cfg *jetstream.StreamConfig) {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// liveAhead is how many parts of a live body may be stored that the handler has not taken.
+	// liveAhead is the most stored parts of a live body that the handler has not taken.
 	liveAhead = 16
-	// breakWait is how long it may take to say that a live body is not complete.
+	// breakWait bounds the message that a live body is not complete.
 	breakWait = 5 * time.Second
 )
 
@@ -31,18 +31,18 @@ type feed struct {
 
 	mu    sync.Mutex
 	taken int           // parts that the handler has taken
-	more  chan struct{} // capacity 1: that has changed
+	more  chan struct{} // capacity 1: taken has changed
 }
 
 var errOver = errors.New("the event is over")
 
-// live prepares r's body for being sent while its event runs, if it is to be.
+// live prepares the body of r to be sent while its event runs, if BodyLive is set.
 func (c *Client) live(r *Request, call *call) error {
 	if !r.BodyLive {
 		return nil
 	}
 	if r.Kind != events.Fetch || len(r.Body) > 0 || r.BodyFrom == nil || !call.wantReply {
-		return fmt.Errorf("%w: BodyLive is for a fetch event with a BodyFrom, whose reply is waited for", ErrMalformed)
+		return fmt.Errorf("%w: BodyLive is for a fetch event with a BodyFrom, and for Call or Open", ErrMalformed)
 	}
 	if r.Method == "" {
 		r.Method = "POST"
@@ -52,7 +52,7 @@ func (c *Client) live(r *Request, call *call) error {
 	return nil
 }
 
-// start begins to send, until ctx is done or over is called.
+// start sends the body until ctx is done or over is called.
 func (f *feed) start(ctx context.Context, r *Request) {
 	if f == nil {
 		return
@@ -61,14 +61,14 @@ func (f *feed) start(ctx context.Context, r *Request) {
 	go f.run(ctx, r.Owner, r.BodyFrom)
 }
 
-// over ends it: nobody waits for more of the body.
+// over ends the feed: no more of the body is needed.
 func (f *feed) over() {
 	if f != nil {
 		f.stop(errOver)
 	}
 }
 
-// take reads how many parts the handler has taken. What comes late says less, and changes nothing.
+// take reads how many parts the handler has taken. A late message has a smaller number and changes nothing.
 func (f *feed) take(m *nats.Msg) {
 	if f == nil {
 		return
@@ -110,7 +110,7 @@ func (f *feed) run(ctx context.Context, owner string, from io.Reader) {
 		onWay.Go(func() {
 			defer func() { <-places }()
 			if err := f.c.storePart(ctx, &nats.Msg{Subject: f.c.subjects.BodyPart(owner, f.id, i), Data: data}); err != nil {
-				f.stop(err) // the others are of no use any more
+				f.stop(err) // the other parts are useless now
 			}
 		})
 	}
@@ -125,15 +125,16 @@ func (f *feed) run(ctx context.Context, owner string, from io.Reader) {
 	err = fmt.Errorf("send the body: %w", err)
 	later, cancel := context.WithTimeout(context.WithoutCancel(ctx), breakWait)
 	defer cancel()
-	// The handler is not to wait for what does not come; if it cannot be told, it sees that itself.
-	_ = f.c.storePart(later, &nats.Msg{Subject: f.c.subjects.BodyPart(owner, f.id, events.EndPart), Data: events.EncodeBreak(err.Error())})
+	// The handler must not wait for parts that do not come. If this message is lost, the handler finds out by itself.
+	end := f.c.subjects.BodyPart(owner, f.id, events.EndPart)
+	_ = f.c.storePart(later, &nats.Msg{Subject: end, Data: events.EncodeBreak(err.Error())})
 	f.call.end(answer{err: err})
 	if f.call.body != nil {
 		f.call.body.fail(err)
 	}
 }
 
-// send reads the body and has each part stored as soon as there is one, and then how many there were.
+// send reads the body, stores each part as soon as it is read, and then stores the number of parts.
 func (f *feed) send(ctx context.Context, from io.Reader, store func(i int, data []byte)) error {
 	size := min(partSize, f.c.nc.MaxPayload()/2)
 	for n := 0; n < maxBodyParts; {

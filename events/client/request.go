@@ -19,28 +19,30 @@ type Request struct {
 	Owner  string
 	Worker string
 
-	// ID names the event: publishing a second one with the same ID for the same owner within the
-	// stream's deduplication window changes nothing. "" = the stream sequence will be its id.
+	// ID identifies the event. A second event with the same ID and owner within the deduplication window of the stream
+	// is not stored. "" = the id is the stream sequence.
 	ID string
-	// Version runs exactly this version of the worker: whole or its number. "" = the active one.
+	// Version is the version of the worker to run: the whole version, or its number. "" = the active one.
 	Version string
-	// Deadline is when nobody waits any more: an event that has not started by then is not run. A fetch made with
-	// Call has the deadline of its context by default. Zero = none.
+	// Deadline is the time after which the event does not start, because no requester waits. For a fetch event, Call
+	// sets it to the deadline of its context by default. Zero = none.
 	Deadline time.Time
-	// DeliverAt is when it runs, DeliverAfter how long after it was stored: at most one of them, at most events.MaxDelay from now. Zero = at once.
+	// DeliverAt is when the event runs, DeliverAfter how long after it was stored. At most one of them may be set, to
+	// at most events.MaxDelay from now. Zero = now.
 	DeliverAt    time.Time
 	DeliverAfter time.Duration
-	// Header holds further headers of the message, which the handler sees as event.headers.
+	// Header has further headers of the message, which the handler sees as event.headers.
 	Header events.Header
 
-	// BodyFrom, if not nil, is read to its end before the event is published, and stored in parts: for bodies of fetch events
-	// that are larger than a message. Body must be empty then.
+	// BodyFrom, if not nil, is the body of a fetch event that may be larger than a message. It is read to its end and
+	// stored in parts before the event is published. Body must be empty then.
 	BodyFrom io.Reader
-	// BodyLive has BodyFrom sent while the event runs, a part for each Read, at the pace at which the handler takes it. It is for Call and Open: what
-	// is not sent when the reply is complete, or its body closed, is not sent any more. A Read that is under way then goes on until it returns.
+	// BodyLive sends BodyFrom while the event runs, a part for each Read, as fast as the handler takes them. It is for
+	// Call and Open. The rest is not sent when the reply is complete or its body is closed. A Read in progress then
+	// continues until it returns.
 	BodyLive    bool
 	Body        []byte
-	ContentType string // of Body: a Task whose type is JSON is checked to be so. For Fetch the header of the request.
+	ContentType string // of Body. For a Task, a body with a JSON type must be JSON. For Fetch, it is the header of the request.
 
 	Method     string      // Fetch: "" = GET, or POST when there is a Body or BodyFrom
 	URL        string      // Fetch: a path that begins with /, or absolute. "" = /
@@ -48,12 +50,12 @@ type Request struct {
 
 	ScheduledTime time.Time // Scheduled: the time it stands for. Zero = none
 
-	credit    int64  // bytes of a body in chunks that are taken at once; 0 = none
+	credit    int64  // bytes of a body in chunks that the caller takes at once; 0 = none
 	bodyID    string // of a body in parts
 	bodyParts int
 }
 
-// message makes the NATS message of r and checks it as the fleet will. replyTo "" = no reply is wanted.
+// message makes the NATS message of r and checks it as the fleet does. replyTo "" = no reply is wanted.
 func (r *Request) message(s events.Subjects, inbox, replyTo string) (*nats.Msg, error) {
 	h := make(events.Header, len(r.Header)+len(r.HTTPHeader)+6)
 	for name, values := range r.Header {
@@ -70,7 +72,7 @@ func (r *Request) message(s events.Subjects, inbox, replyTo string) (*nats.Msg, 
 	set(events.HeaderReplyTo, replyTo)
 	set(events.HeaderEventID, r.ID)
 	if r.ID != "" {
-		// Message ids are one space for the whole stream: an owner's must not meet another's.
+		// All message ids of the stream share one space. Those of different owners must not be equal.
 		h.Set(events.HeaderMsgID, r.Owner+":"+r.ID)
 	}
 	set(events.HeaderWorkerVersion, r.Version)
@@ -112,7 +114,7 @@ func (r *Request) message(s events.Subjects, inbox, replyTo string) (*nats.Msg, 
 	return &nats.Msg{Subject: s.Event(r.Kind, r.Owner, r.Worker), Header: nats.Header(h), Data: r.Body}, nil
 }
 
-// check finds what the fleet would find malformed, and what NATS would change silently.
+// check finds what the fleet would refuse, and what NATS would change silently.
 func (r *Request) check(s events.Subjects, inbox string, h events.Header) error {
 	for name, values := range h {
 		if !sendable(name) {
@@ -132,7 +134,7 @@ func (r *Request) check(s events.Subjects, inbox string, h events.Header) error 
 	return nil
 }
 
-// sendable: a name of visible ASCII without a colon.
+// sendable reports whether name is a header name that NATS carries: visible ASCII without separators.
 func sendable(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {

@@ -19,16 +19,17 @@ import (
 // Bounds of a body that is stored in parts.
 const (
 	partSize     = 512 << 10 // bytes, unless max_payload is less than twice that
-	partsOnWay   = 8         // that are not acknowledged yet
+	partsOnWay   = 8         // parts that are not acknowledged yet
 	maxBodyParts = 1 << 20
-	// partWait is how long the answer to a part may take, partTries how often it is sent: a process that takes it may end before it answers.
+	// partWait bounds the wait for the answer to a part, partTries the number of times that it is sent: a process that
+	// takes it may end before it answers.
 	partWait  = 10 * time.Second
 	partTries = 6
-	// partPause comes before the second try, and doubles.
+	// partPause is the pause before the second try. It doubles for each further try.
 	partPause = 100 * time.Millisecond
 )
 
-// upload stores what r.BodyFrom gives, in parts, and has the event name them.
+// upload stores what r.BodyFrom returns, in parts, and sets their name and number in r.
 func (c *Client) upload(ctx context.Context, r *Request) error {
 	if r.BodyFrom == nil || r.BodyLive {
 		return nil
@@ -49,7 +50,7 @@ func (c *Client) upload(ctx context.Context, r *Request) error {
 		onWay.Go(func() {
 			defer func() { <-places }()
 			if err := c.storePart(ctx, m); err != nil {
-				cancel(err) // the others are of no use any more
+				cancel(err) // the other parts are useless now
 			}
 		})
 	})
@@ -63,7 +64,8 @@ func (c *Client) upload(ctx context.Context, r *Request) error {
 	return nil
 }
 
-// storeParts reads the body, counts its parts and calls store for each. A body without bytes has no part: the event has an empty body then.
+// storeParts reads the body, counts its parts and calls store for each. A body without bytes has no parts; the event
+// has an empty body then.
 func (c *Client) storeParts(ctx context.Context, r *Request, store func(*nats.Msg)) error {
 	size := min(partSize, c.nc.MaxPayload()/2)
 	for n := 0; n < maxBodyParts; n++ {
@@ -84,7 +86,7 @@ func (c *Client) storeParts(ctx context.Context, r *Request, store func(*nats.Ms
 	return fmt.Errorf("%w: it has more than %d parts of %d bytes", ErrMalformed, maxBodyParts, size)
 }
 
-// storePart sends a part until it is stored. A part that is stored twice is one.
+// storePart sends a part until it is stored. Storing a part twice does not change anything.
 func (c *Client) storePart(ctx context.Context, m *nats.Msg) error {
 	for try, pause := 1, partPause; ; try, pause = try+1, 2*pause {
 		err := c.storeOnce(ctx, m)
@@ -113,7 +115,7 @@ func (c *Client) storeOnce(ctx context.Context, m *nats.Msg) error {
 	return err
 }
 
-// passing reports whether what a part was answered with may be otherwise soon.
+// passing reports whether another try to store a part may succeed soon.
 func passing(err error) bool {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) {

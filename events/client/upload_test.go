@@ -17,10 +17,11 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// takeParts plays the fleet that stores parts: answer says what it answers to the nth message of a part, "" being nothing.
+// takeParts plays the fleet that stores parts: answer says what it answers to the nth message of a part, "" being
+// nothing.
 func takeParts(t *testing.T, nc *nats.Conn, answer func(n int) string) (parts func() map[string]string) {
 	var mu sync.Mutex
 	came, stored := map[string]int{}, map[string]string{}
@@ -53,6 +54,7 @@ const (
 
 // Parts that could not be stored at the moment are sent again, and the event names all of them.
 func TestPartsAreSentAgain(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	parts := takeParts(t, nc, func(n int) string {
 		if n < 3 {
@@ -79,6 +81,7 @@ func TestPartsAreSentAgain(t *testing.T) {
 
 // A BodyFrom without bytes is an empty body: nothing is stored, and nothing is to be read. It is a POST all the same.
 func TestEmptyBodyFrom(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	parts := takeParts(t, nc, func(int) string { return storedPart })
 	got := make(chan *events.Event, 1)
@@ -109,6 +112,7 @@ func TestEmptyBodyFrom(t *testing.T) {
 }
 
 func TestPartsThatAreNotStored(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	c := newClient(t, nc)
 	upload := func(ctx context.Context, body io.Reader) error {

@@ -1,10 +1,10 @@
-// A NATS auth callout service for owners of Pinwheel: who shows an owner's token may do what that owner may, and no more.
-// deploy/nats/callout.conf is the server's side.
+// A NATS auth callout service for owners of Pinwheel. A client with an owner's token may do what that owner may do, and
+// no more. deploy/nats/callout.conf is the configuration of the server.
 //
 //	CALLOUT_PASSWORD=… CALLOUT_SEED=SA… go run ./examples/authcallout nats://127.0.0.1:4222 tokens.json
 //
-// tokens.json has the owners, by the SHA-256 of their tokens in hexadecimal: {"9f86d0…": "acme"}. Clients connect with the token, and
-// with inboxes of their own: nats.CustomInboxPrefix("_INBOX.acme").
+// tokens.json maps the SHA-256 of each token, in hexadecimal, to its owner: {"9f86d0…": "acme"}. Clients connect with
+// the token, and with the owner's inboxes: nats.CustomInboxPrefix("_INBOX.acme").
 package main
 
 import (
@@ -27,8 +27,8 @@ import (
 
 const (
 	subject = "$SYS.REQ.USER.AUTH"
-	account = "PINWHEEL" // where owners go
-	// validFor is how long a connection lasts; a token that is taken away ends with it.
+	account = "PINWHEEL" // account of the owners
+	// validFor is how long a connection lasts. If you remove a token, its connections end after at most this time.
 	validFor = time.Hour
 )
 
@@ -82,21 +82,22 @@ func newService(seed string, tokens []byte) (*service, error) {
 	}
 	for _, owner := range s.owners {
 		if err := events.CheckName("owner", owner); err != nil {
-			return nil, fmt.Errorf("tokens: %w", err) // a * would be every owner
+			return nil, fmt.Errorf("tokens: %w", err) // a * would match every owner
 		}
 	}
 	return s, nil
 }
 
-// serve answers until the connection is closed. Several may run at once: each question goes to one of them.
+// serve answers requests until the connection is closed. Several instances may run at once: each request goes to one of
+// them.
 func (s *service) serve(nc *nats.Conn) error {
 	_, err := nc.QueueSubscribe(subject, "authcallout", func(m *nats.Msg) {
 		answer, err := s.answer(string(m.Data))
 		if err != nil {
-			fmt.Fprintln(os.Stderr, "authcallout:", err) // unanswered, which is a refusal
+			fmt.Fprintln(os.Stderr, "authcallout:", err) // no answer, which is a refusal
 			return
 		}
-		_ = m.Respond([]byte(answer)) // fails when the connection is closed: the client tries again
+		_ = m.Respond([]byte(answer)) // it fails when the connection is closed: the client tries again
 	})
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func (s *service) serve(nc *nats.Conn) error {
 	return nc.Flush()
 }
 
-// answer is the signed answer to a server's question.
+// answer returns the signed answer to a server's request.
 func (s *service) answer(question string) (string, error) {
 	q, err := jwt.DecodeAuthorizationRequestClaims(question)
 	if err != nil {
@@ -122,8 +123,8 @@ func (s *service) answer(question string) (string, error) {
 	return a.Encode(s.issuer)
 }
 
-// user is what a client of owner may do: the same as in deploy/nats/users.conf. For owners who mean harm leave pinwheel.events out
-// (docs/security.md, "Calls only").
+// user returns the permissions of a client of owner, the same as in deploy/nats/users.conf. For hostile owners leave
+// pinwheel.events out (docs/guides/security.md, "Hostile owners").
 func (s *service) user(nkey, owner string) (string, error) {
 	u := jwt.NewUserClaims(nkey)
 	u.Name, u.Audience, u.Expires = owner, account, time.Now().Add(validFor).Unix()

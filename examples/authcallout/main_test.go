@@ -14,13 +14,13 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/cli"
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 const patience = 20 * time.Second
 
-// start runs the shipped configuration with the service, and returns where clients connect.
+// start runs the shipped configuration with the service, and returns the address for clients.
 func start(t *testing.T, owners map[string]string) string {
 	t.Helper()
 	issuer, err := nkeys.CreateAccount()
@@ -60,8 +60,8 @@ func start(t *testing.T, owners map[string]string) string {
 
 func TestOwnersGetWhatIsTheirsByTheirToken(t *testing.T) {
 	url := start(t, map[string]string{"token of acme": "acme", "token of beta": "beta"})
-	fleet := fleettest.Start(t, func(c *cli.Config) {
-		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes = url, "fleet", "fleet-secret", cli.List{"_INBOX.{owner}."}
+	fleet := fleettest.Start(t, func(c *config.Config) {
+		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes = url, "fleet", "fleet-secret", config.List{"_INBOX.{owner}."}
 	})
 	worker := filepath.Join(t.TempDir(), "w.js")
 	require.NoError(t, os.WriteFile(worker, []byte(`export default { fetch: async (r) => new Response("hello " + await r.text()) }`), 0o600))

@@ -9,18 +9,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/cli"
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// alone is a Fleet for commands that shall not find one.
+// alone is a Fleet for commands that must not find a fleet.
 func alone(t *testing.T) *fleettest.Fleet {
 	cfg := fleettest.Config(t)
-	cfg.NatsURL = "nats://127.0.0.1:1" // nobody listens on port 1
+	cfg.NatsURL = "nats://127.0.0.1:1" // no process listens on port 1
 	return &fleettest.Fleet{Config: cfg}
 }
 
-// write makes a file in a directory of its own and returns its path.
+// write writes a file to a directory of its own, and returns its path.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -29,6 +29,7 @@ func write(t *testing.T, name, text string) string {
 }
 
 func TestBadUsageExits2AndSaysWhatIsAllowed(t *testing.T) {
+	t.Parallel()
 	f := alone(t)
 	js := write(t, "w.js", "export default {}")
 	for _, c := range []struct {
@@ -92,7 +93,7 @@ func TestBadUsageExits2AndSaysWhatIsAllowed(t *testing.T) {
 		{[]string{"dead", "replay", "1", "--data", "x", "--patch", "{}"}, "--data, --data-file, --patch and --editor: choose one"},
 		{[]string{"dead", "replay", "1", "--patch", "{"}, "the patch is not JSON"},
 		{[]string{"dead", "edit", "1", "--set-header", "x"}, `--set-header "x": write it as NAME=VALUE`},
-		{[]string{"dead", "edit", "1", "--set-header", "Nats-Rollup=all"}, "header Nats-Rollup: Nats-*, Dead-*, Status, Description and Event-Id are not to be edited"},
+		{[]string{"dead", "edit", "1", "--set-header", "Nats-Rollup=all"}, "header Nats-Rollup: Nats-*, Dead-*, Status, Description and Event-Id cannot be edited"},
 		{[]string{"dead", "import", "/no/such"}, "open /no/such: no such file"},
 		{[]string{"dev"}, "requires at least 1 arg(s)"},
 		{[]string{"serve", "x"}, `unknown command "x" for "pinwheel serve"`},
@@ -106,6 +107,7 @@ func TestBadUsageExits2AndSaysWhatIsAllowed(t *testing.T) {
 }
 
 func TestAWrongEnvironmentExits2(t *testing.T) {
+	t.Parallel()
 	f := alone(t)
 	f.Config.Threads = 99
 	r := f.Pinwheel("send", "fetch", "a/b")
@@ -117,6 +119,7 @@ func TestAWrongEnvironmentExits2(t *testing.T) {
 }
 
 func TestHelpExits0(t *testing.T) {
+	t.Parallel()
 	f := alone(t)
 	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "send"}, {"dead", "--help"}, {"dead", "replay", "--help"}} {
 		r := f.Pinwheel(args...)
@@ -129,6 +132,7 @@ func TestHelpExits0(t *testing.T) {
 }
 
 func TestWithoutNATSCommandsSayHowToStartIt(t *testing.T) {
+	t.Parallel()
 	f := alone(t)
 	js := write(t, "w.js", "export default { fetch() { return new Response() } }")
 	for _, args := range [][]string{{"workers", "ls"}, {"send", "fetch", "a/b"}, {"dead", "ls"}, {"deploy", js, "--owner", "a"}} {
@@ -142,6 +146,7 @@ func TestWithoutNATSCommandsSayHowToStartIt(t *testing.T) {
 }
 
 func TestWithoutPinwheelsStreamsCommandsSaySo(t *testing.T) {
+	t.Parallel()
 	f := alone(t)
 	f.Config.NatsURL = natstest.Start(t).URL()
 	r := f.Pinwheel("workers", "ls")

@@ -8,51 +8,53 @@ import (
 	"io"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
-// action is what replay and rm do with the letters they select.
+// action is what replay and rm do with the selected letters.
 type action struct {
 	verb   string // "replayed", "removed"
 	dryRun bool
-	do     func(ctx context.Context, c *remote, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error)
+	do     func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error)
 }
 
-// replayed has letters replayed, edited before if ed says so by an editor.
-func (e *env) replayed(ed *editing, o consumer.ReplayOptions) action {
-	return action{"replayed", o.DryRun, func(ctx context.Context, c *remote, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error) {
+// replayed is the action that replays letters. It edits them first if ed says so, in an editor if ed asks for one.
+func (e *env) replayed(ed *editing, o deadletter.ReplayOptions) action {
+	return action{"replayed", o.DryRun, func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error) {
 		if ed.editor {
 			if len(s.IDs) != 1 {
-				return consumer.Tally{}, usage("--editor edits one letter: name its id")
+				return deadletter.Tally{}, usage("--editor edits one letter: name its id")
 			}
 			l, err := d.Get(ctx, s.IDs[0])
 			if err != nil {
-				return consumer.Tally{}, err
+				return deadletter.Tally{}, err
 			}
 			if o.Edit.Body, err = e.editBody(ctx, l.Body); err != nil {
-				return consumer.Tally{}, err
+				return deadletter.Tally{}, err
 			}
 		}
-		o.Runs = whoRuns(c.store)
-		o.Untold = func(err error) { fmt.Fprintln(e.err, "pinwheel:", err) }
+		o.Runs = control.WhoRuns(c.Workers)
+		o.Unnoted = func(err error) { fmt.Fprintln(e.err, "pinwheel:", err) }
 		return d.ReplayAll(ctx, s, o, each)
 	}}
 }
 
 func removed(dryRun bool) action {
-	return action{"removed", dryRun, func(ctx context.Context, _ *remote, d *consumer.DeadLetters, s consumer.Selection, each func(consumer.Progress)) (consumer.Tally, error) {
+	return action{"removed", dryRun, func(ctx context.Context, _ *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error) {
 		return d.Purge(ctx, s, dryRun, each)
 	}}
 }
 
-// act does a to the letters that s and args select, and prints what became of each and how many there were.
+// act does a to the letters that s and args select. It prints the result for each letter, and the totals.
 func (e *env) act(ctx context.Context, a action, s *selection, args []string, asJSON bool) error {
 	sel, err := s.selected(args)
 	if err != nil {
 		return err
 	}
-	return e.withDead(ctx, func(c *remote, d *consumer.DeadLetters) error {
-		p := &progress{e: e, verb: a.verb, asJSON: asJSON, live: isTerminal(e.out) && !asJSON}
+	return e.withDead(ctx, func(c *control.Remote, d *deadletter.Store) error {
+		p := &progress{e: e, verb: a.verb, asJSON: asJSON, live: config.IsTerminal(e.out) && !asJSON}
 		t, err := a.do(ctx, c, d, sel, p.step)
 		p.clear()
 		var ee *exitError
@@ -72,7 +74,7 @@ func (e *env) act(ctx context.Context, a action, s *selection, args []string, as
 	})
 }
 
-func tallied(a action, t consumer.Tally) string {
+func tallied(a action, t deadletter.Tally) string {
 	what := a.verb
 	if a.dryRun {
 		what = "would be " + what
@@ -84,16 +86,16 @@ func tallied(a action, t consumer.Tally) string {
 	return text
 }
 
-// progress prints what becomes of letters: a line for each, or, on a terminal, also one below them that tells how far it is.
+// progress prints the result for each letter, one line each. On a terminal it also shows a last line with the progress.
 type progress struct {
 	e            *env
 	verb         string
 	asJSON, live bool
-	shown        int // letters in the last line of all
+	shown        int // letters in the progress line
 	last, begun  time.Time
 }
 
-func (p *progress) step(s consumer.Progress) {
+func (p *progress) step(s deadletter.Progress) {
 	if p.asJSON {
 		p.json(s)
 		return
@@ -107,7 +109,7 @@ func (p *progress) step(s consumer.Progress) {
 	p.tell(s.Tally.Done+s.Tally.Failed, s.Tally.Total)
 }
 
-// tell writes the line of how far it is, ten times a second.
+// tell writes the progress line, at most ten times a second.
 func (p *progress) tell(n, total int) {
 	now := time.Now()
 	if p.begun.IsZero() {
@@ -124,7 +126,7 @@ func (p *progress) tell(n, total int) {
 	_, _ = io.WriteString(p.e.out, text)
 }
 
-// clear takes that line away.
+// clear removes the progress line.
 func (p *progress) clear() {
 	if p.shown > 0 {
 		_, _ = io.WriteString(p.e.out, "\r\x1b[K")
@@ -132,7 +134,7 @@ func (p *progress) clear() {
 	}
 }
 
-func (p *progress) json(s consumer.Progress) {
+func (p *progress) json(s deadletter.Progress) {
 	line := struct {
 		ID    uint64 `json:"id"`
 		OK    bool   `json:"ok"`
@@ -141,5 +143,5 @@ func (p *progress) json(s consumer.Progress) {
 	if s.Err != nil {
 		line.Error = s.Err.Error()
 	}
-	_ = json.NewEncoder(p.e.out).Encode(line) // a pipe that nobody reads ends the process by itself
+	_ = json.NewEncoder(p.e.out).Encode(line) // writing to a closed pipe ends the process
 }

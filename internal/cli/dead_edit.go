@@ -14,11 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
-// editing is the flags that change a letter.
+// editing holds the flags that change a letter.
 type editing struct {
 	data, file, patch string
 	set, remove       []string
@@ -35,7 +36,7 @@ func (ed *editing) flags(c *cobra.Command) {
 	f.BoolVar(&ed.editor, "editor", false, "edit the body of one letter with VISUAL or EDITOR")
 }
 
-// edit reads the flags. Its error is one of usage.
+// edit reads the flags. Its error is a usage error.
 func (ed *editing) edit(c *cobra.Command, stdin io.Reader) (edit events.Edit, err error) {
 	given := 0
 	for _, flag := range []string{"data", "data-file", "patch", "editor"} {
@@ -82,8 +83,8 @@ func newDeadEdit(e *env) *cobra.Command {
 	var c *cobra.Command
 	c = e.command(cobra.Command{
 		Use: "edit ID", Short: "Change the body or headers of a dead letter", Args: cobra.ExactArgs(1),
-		Long: "Changes a dead letter, so that a replay runs the changed event. The letter is stored anew and has another id then; its history and\n" +
-			"counts stay, and it is marked as edited. One of which nothing changes keeps its id. Without flags, VISUAL or EDITOR edits the body.",
+		Long: "Changes a dead letter, so that a replay runs the changed event. The letter is stored again and gets another id. Its history and\n" +
+			"counts stay, and it is marked as edited. If nothing changes, it keeps its id. Without flags, VISUAL or EDITOR edits the body.",
 		Example: "  pinwheel dead edit 17 --patch '{\"currency\":\"EUR\"}'",
 	}, func(ctx context.Context, args []string) error {
 		ids, err := letterIDs(args)
@@ -94,7 +95,7 @@ func newDeadEdit(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) error {
+		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error {
 			if ed.editor || edit.Empty() {
 				l, err := d.Get(ctx, ids[0])
 				if err != nil {
@@ -120,7 +121,7 @@ func newDeadEdit(e *env) *cobra.Command {
 	return c
 }
 
-// editBody has the person's editor change body.
+// editBody lets the user change body in an editor.
 func (e *env) editBody(ctx context.Context, body []byte) (edited []byte, err error) {
 	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
 	if editor == "" {
@@ -135,14 +136,15 @@ func (e *env) editBody(ctx context.Context, body []byte) (edited []byte, err err
 	if err := os.WriteFile(path, body, 0o600); err != nil {
 		return nil, err
 	}
-	// Editors are often given with arguments, as in "code --wait".
+	// The editor variable often contains arguments, as in "code --wait".
+	//nolint:gosec // the editor is the choice of the person at the terminal
 	run := exec.CommandContext(ctx, "/bin/sh", "-c", editor+` "$1"`, "sh", path)
 	run.Stdin, run.Stdout, run.Stderr = e.in, e.out, e.err
 	if err := run.Run(); err != nil {
 		return nil, fmt.Errorf("editor %q: %w", editor, err)
 	}
 	edited, err = os.ReadFile(path)
-	if !bytes.HasSuffix(body, []byte("\n")) { // editors end a file with a line break
+	if !bytes.HasSuffix(body, []byte("\n")) { // editors add a line break at the end
 		edited = bytes.TrimSuffix(edited, []byte("\n"))
 	}
 	return edited, err

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
 func newDeadExport(e *env) *cobra.Command {
@@ -18,15 +20,15 @@ func newDeadExport(e *env) *cobra.Command {
 	var file string
 	c := e.command(cobra.Command{
 		Use: "export [ID...]", Short: "Write dead letters to a file, one JSON object a line",
-		Long:    "Writes dead letters, whole, as JSON, one a line; 'pinwheel dead import' reads it. Without ids and flags that choose it writes all. Nothing is removed.",
+		Long:    "Writes whole dead letters as JSON, one a line. 'pinwheel dead import' reads them. Without ids and flags that select, it writes all. It removes nothing.",
 		Example: "  pinwheel dead export --owner acme --file acme.ndjson",
 	}, func(ctx context.Context, args []string) error {
-		s.all = len(args) == 0 && !s.narrow()
+		s.All = len(args) == 0 && !s.Narrow()
 		sel, err := s.selected(args)
 		if err != nil {
 			return err
 		}
-		return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) (err error) {
+		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) (err error) {
 			out := e.out
 			if file != "-" {
 				f, err := os.Create(file)
@@ -37,8 +39,8 @@ func newDeadExport(e *env) *cobra.Command {
 				out = f
 			}
 			w := bufio.NewWriter(out)
-			p := &progress{e: e, verb: "exported", live: file != "-" && isTerminal(e.out)}
-			t, err := d.Export(ctx, sel, w, func(s consumer.Progress) {
+			p := &progress{e: e, verb: "exported", live: file != "-" && config.IsTerminal(e.out)}
+			t, err := d.Export(ctx, sel, w, func(s deadletter.Progress) {
 				p.clear()
 				if s.Err != nil {
 					fmt.Fprintln(e.err, "pinwheel:", s.Err)
@@ -61,9 +63,9 @@ func newDeadExport(e *env) *cobra.Command {
 
 func newDeadImport(e *env) *cobra.Command {
 	return e.command(cobra.Command{
-		Use: "import [FILE]", Short: "Bring exported dead letters back", Args: cobra.MaximumNArgs(1),
-		Long: "Stores the letters of an export, of stdin without FILE, but for those that are there already. It may be repeated after whatever\n" +
-			"interrupted it. A letter that was replayed or removed meanwhile comes back.",
+		Use: "import [FILE]", Short: "Store exported dead letters again", Args: cobra.MaximumNArgs(1),
+		Long: "Stores the letters of an export, from stdin without FILE, except those that are there already. You can run it again after an\n" +
+			"interruption. A letter that was replayed or removed meanwhile comes back.",
 		Example: "  pinwheel dead import acme.ndjson",
 	}, func(ctx context.Context, args []string) error {
 		in := e.in
@@ -75,11 +77,11 @@ func newDeadImport(e *env) *cobra.Command {
 			defer func() { _ = f.Close() }()
 			in = f
 		}
-		return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) error { return e.importDead(ctx, d, in) })
+		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error { return e.importDead(ctx, d, in) })
 	})
 }
 
-func (e *env) importDead(ctx context.Context, d *consumer.DeadLetters, in io.Reader) error {
+func (e *env) importDead(ctx context.Context, d *deadletter.Store, in io.Reader) error {
 	t, err := d.Import(ctx, in, nil)
 	fmt.Fprintf(e.out, "%d imported, %d were there already\n", t.Stored, t.There)
 	if ctx.Err() != nil {

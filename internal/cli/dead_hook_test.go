@@ -8,12 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
-// A worker that is told of dead letters gets each as JSON, with the version and the runs; it may be deployed later than the manifest that
-// names it, and when it fails, too, it is told of nothing.
+// A worker that handles dead letters gets each as JSON, with the version and the runs. It may be deployed after the
+// worker whose manifest names it. When its own event fails, it gets no dead letter for that.
 func TestManifestSaysWhoIsToldOfDeadLetters(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {

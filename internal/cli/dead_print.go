@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -21,13 +21,14 @@ func (e *env) printLetterJSON(l *events.DeadLetter, body bool) error {
 	return enc.Encode(l.JSON(body))
 }
 
-// letterTable prints rows in blocks, so that a long list neither waits in memory nor for its end.
+// letterTable prints rows in blocks. So a long list is not kept in memory, and its first rows appear before its end is
+// read.
 type letterTable struct {
 	w    *tabwriter.Writer
 	rows int
 }
 
-// blockRows have their columns aligned with each other.
+// blockRows is the number of rows whose columns are aligned with each other.
 const blockRows = 200
 
 func (e *env) newLetterTable() *letterTable {
@@ -45,7 +46,7 @@ func (t *letterTable) add(l *events.DeadLetter) error {
 	return nil
 }
 
-// replayed is how often, and whether the letter was edited.
+// replayed shows how often the letter was replayed, and whether it was edited.
 func replayed(l *events.DeadLetter) string {
 	if l.Edited.IsZero() {
 		return fmt.Sprint(l.Replays)
@@ -55,7 +56,7 @@ func replayed(l *events.DeadLetter) string {
 
 func (t *letterTable) end() error { return t.w.Flush() }
 
-// brief is text that fits a table: one line without control characters, cut.
+// brief makes text fit a table: one line without control characters, cut to length.
 func brief(s string) string {
 	const most = 72
 	s = printable(strings.Join(strings.Fields(s), " "))
@@ -65,7 +66,7 @@ func brief(s string) string {
 	return string([]rune(s)[:most-1]) + "…"
 }
 
-// printable is s without what could steer a terminal: a dead letter holds what strangers sent.
+// printable removes the characters of s that could control a terminal. The content of a dead letter is not trusted.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\r' {
@@ -78,8 +79,8 @@ func printable(s string) string {
 	}, s)
 }
 
-// printLetter prints l, and of which replay it came, if that is known.
-func (e *env) printLetter(l *events.DeadLetter, from *consumer.Replayed) error {
+// printLetter prints l, and the replay that it came from, if that is known.
+func (e *env) printLetter(l *events.DeadLetter, from *deadletter.Replayed) error {
 	t := e.table()
 	row := func(name, value string) {
 		if value != "" {
@@ -123,7 +124,7 @@ func (e *env) printLetter(l *events.DeadLetter, from *consumer.Replayed) error {
 	return e.printBody(l.Body)
 }
 
-// maybeStamped is "" for the zero time.
+// maybeStamped formats t, or returns "" for the zero time.
 func maybeStamped(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -144,7 +145,7 @@ func (e *env) printHistory(runs []events.FailedRun) error {
 	return t.Flush()
 }
 
-// maxShownBody is the largest body that is shown, in bytes; --json prints any.
+// maxShownBody is the largest body that is shown, in bytes. --json prints a body of any size.
 const maxShownBody = 4 << 10
 
 func (e *env) printBody(body []byte) (err error) {

@@ -13,10 +13,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 func TestLettersAreChosenByTextTimeAndReplays(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	bury(t, f, "1", "2", "3")
 	require.Zero(t, f.Pinwheel("dead", "replay", "1").Code)
@@ -46,7 +47,7 @@ func TestLettersAreChosenByTextTimeAndReplays(t *testing.T) {
 	}
 }
 
-// echoes acks what it is given if it has a price, and says in its log what that was.
+// echoes acks an event if its payload has a price, and logs the payload.
 const echoes = `export default { async task(event) {
   if (!event.payload.price) throw new Error("no price");
   console.log(JSON.stringify([event.payload, event.headers.get("x-source"), event.replays]));
@@ -70,7 +71,7 @@ func TestEditedLetterIsReplayedElsewhere(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(m.Data), `[{\"id\":1,\"price\":5},\"desk\",1]`)
 
-	// For this replay only, and by hand.
+	// The edit is for this replay only, and made in an editor.
 	t.Setenv("VISUAL", `sed -i s/2/7/`)
 	require.Equal(t, fleettest.Result{Code: 2, Err: "pinwheel: --editor edits one letter: name its id\npinwheel: see 'pinwheel dead replay --help'\n"},
 		f.Pinwheel("dead", "replay", "--all", "--editor"))
@@ -87,8 +88,9 @@ func TestEditedLetterIsReplayedElsewhere(t *testing.T) {
 	require.Contains(t, f.Pinwheel("dead", "edit", "4").Err, "no such dead letter: 4")
 }
 
-// A replay that nobody would run is refused before anything is published.
+// A replay for a worker that is not deployed is refused before anything is published.
 func TestReplayForWhatIsNotThereIsRefused(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	bury(t, f, "1", "2")
 	published, err := f.NC.SubscribeSync("pinwheel.events.>")
@@ -117,6 +119,7 @@ func TestReplayForWhatIsNotThereIsRefused(t *testing.T) {
 }
 
 func TestHowReplaysEndedIsTold(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	bury(t, f, "1", "2", "3")
 	other := filepath.Join(t.TempDir(), "other.js")
@@ -147,8 +150,9 @@ func TestHowReplaysEndedIsTold(t *testing.T) {
 	require.Contains(t, r.Err, `--state "done": it is one of waiting, running, put-off, succeeded, failed, dead, unknown`)
 }
 
-// A worker may be named as lists show it.
+// A worker may be named in the form that lists show.
 func TestWorkersAreNamedAsListsShowThem(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	bury(t, f, "1")
 	require.Len(t, letters(f, "--worker", "acme/orders"), 1)
@@ -175,13 +179,14 @@ func TestEditWithoutChangesKeepsItsNumber(t *testing.T) {
 	t.Setenv("EDITOR", "true")
 	t.Setenv("VISUAL", "")
 	require.Equal(t, stays, f.Pinwheel("dead", "edit", "1"))
-	t.Setenv("EDITOR", "echo >>") // a line break at the end, as editors leave it
+	t.Setenv("EDITOR", "echo >>") // adds a line break at the end, as editors do
 	require.Equal(t, stays, f.Pinwheel("dead", "edit", "1"))
 	require.Equal(t, stays, f.Pinwheel("dead", "edit", "1", "--patch", `{"id": 1}`))
 	require.Equal(t, fleettest.Result{Out: "1 is 2 now\n"}, f.Pinwheel("dead", "edit", "1", "--patch", `{"id": 2}`))
 }
 
 func TestLettersGoToAFileAndComeBack(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	bury(t, f, "1", "2", "3")
 	file := filepath.Join(t.TempDir(), "letters.ndjson")
@@ -200,12 +205,14 @@ func TestLettersGoToAFileAndComeBack(t *testing.T) {
 }
 
 func TestReplayTellsMachinesWhatBecameOfEach(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	bury(t, f, "1")
 	r := f.Pinwheel("dead", "replay", "1", "9", "--json", "--dry-run")
 	require.Equal(t, fleettest.Result{Code: 1, Out: `{"id":1,"ok":true}` + "\n" + `{"id":9,"ok":false,"error":"no such dead letter: 9"}` + "\n"}, r)
 }
 
+// It runs alone: the signal reaches every command that runs in this process.
 func TestInterruptedReplayEndsBetweenLetters(t *testing.T) {
 	f := fleettest.Start(t)
 	bury(t, f, "1", "2", "3")
@@ -217,7 +224,8 @@ func TestInterruptedReplayEndsBetweenLetters(t *testing.T) {
 	go func() { done <- f.Pinwheel("dead", "replay", "--all", "--rate", "0.1") }()
 	_, err = replayed.NextMsg(patience)
 	require.NoError(t, err)
-	require.NoError(t, syscall.Kill(syscall.Getpid(), syscall.SIGINT)) // the command waits ten seconds for the next, and takes it
+	// the command waits ten seconds before the next letter, and handles the signal then
+	require.NoError(t, syscall.Kill(syscall.Getpid(), syscall.SIGINT))
 	select {
 	case r := <-done:
 		require.Equal(t, 1, r.Code)

@@ -4,71 +4,44 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
 func newDeadReplays(e *env) *cobra.Command {
-	var owner, worker, state string
-	var limit int
+	var r control.ReplayFilter
 	var asJSON bool
 	c := e.command(cobra.Command{
-		Use: "replays [ID...]", Short: "Tell how replays ended",
-		Long: "Lists replays of the last 14 days, the oldest first, and what has become of each: waiting, running, put-off (parked, or waiting for its\n" +
+		Use: "replays [ID...]", Short: "Show how replays ended",
+		Long: "Lists replays of the last 14 days, the oldest first, and the state of each: waiting, running, put-off (parked, or waiting for its\n" +
 			"next run), succeeded, failed (a fetch event that was answered with an error), dead (again, with the number of the new letter), or unknown.\n" +
-			"The ids are those of the letters that were replayed. Of an owner the last 10000 replays are known.",
+			"The ids are those of the letters that were replayed. The last 10000 replays of an owner are known.",
 		Example: "  pinwheel dead replays --worker acme/orders --state dead",
 	}, func(ctx context.Context, args []string) error {
-		f, err := replayFilter(owner, worker, state, limit)
+		f, err := r.Parse()
 		if err != nil {
-			return err
+			return flagError(err)
 		}
 		if len(args) > 0 {
 			if f.Letters, err = letterIDs(args); err != nil {
 				return err
 			}
 		}
-		return e.withDead(ctx, func(_ *remote, d *consumer.DeadLetters) error { return e.listReplays(ctx, d, f, asJSON) })
+		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error { return e.listReplays(ctx, d, f, asJSON) })
 	})
 	flags := c.Flags()
-	flags.StringVar(&owner, "owner", "", "only of this owner")
-	flags.StringVar(&worker, "worker", "", "only for workers of this name, or for OWNER/WORKER")
-	flags.StringVar(&state, "state", "", "only those in this state")
-	flags.IntVar(&limit, "limit", 0, "at most so many, the newest; 0 is no limit")
+	flags.StringVar(&r.Owner, "owner", "", "only of this owner")
+	flags.StringVar(&r.Worker, "worker", "", "only for workers of this name, or for OWNER/WORKER")
+	flags.StringVar(&r.State, "state", "", "only those in this state")
+	flags.IntVar(&r.Limit, "limit", 0, "at most so many, the newest; 0 is no limit")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
 }
 
-// replayFilter reads what chooses replays. Its error is one of usage.
-func replayFilter(owner, worker, state string, limit int) (f consumer.ReplayFilter, err error) {
-	if err := splitWorker(&owner, &worker); err != nil {
-		return f, err
-	}
-	f = consumer.ReplayFilter{Owner: owner, Worker: worker, State: consumer.ReplayState(state), Limit: limit}
-	for what, name := range map[string]string{"owner": owner, "worker": worker} {
-		if err := events.CheckName(what, name); name != "" && err != nil {
-			return f, usage("--%w", err)
-		}
-	}
-	if state != "" && !slices.Contains(consumer.ReplayStates(), f.State) {
-		var names []string
-		for _, s := range consumer.ReplayStates() {
-			names = append(names, string(s))
-		}
-		return f, usage("--state %q: it is one of %s", state, strings.Join(names, ", "))
-	}
-	if limit < 0 {
-		return f, usage("--limit is %d: it is 0 or more", limit)
-	}
-	return f, nil
-}
-
-func (e *env) listReplays(ctx context.Context, d *consumer.DeadLetters, f consumer.ReplayFilter, asJSON bool) error {
+func (e *env) listReplays(ctx context.Context, d *deadletter.Store, f deadletter.ReplayFilter, asJSON bool) error {
 	t := e.table()
 	if !asJSON {
 		fmt.Fprintln(t, "ID\tREPLAYED\tWORKER\tKIND\tEVENT\tSTATE\tENDED\tMESSAGE")
@@ -104,16 +77,16 @@ func (e *env) listReplays(ctx context.Context, d *consumer.DeadLetters, f consum
 	return nil
 }
 
-// maybeThere tells of a letter that waits for its replay.
-func (e *env) maybeThere(ctx context.Context, d *consumer.DeadLetters, id uint64) string {
+// maybeThere describes a letter that waits for its replay.
+func (e *env) maybeThere(ctx context.Context, d *deadletter.Store, id uint64) string {
 	if _, err := d.Get(ctx, id); err != nil {
 		return ""
 	}
 	return ": the letter is there"
 }
 
-// runBy is the worker that a replay is for.
-func runBy(r *consumer.Replayed) string {
+// runBy is the worker that a replay is sent to.
+func runBy(r *deadletter.Replayed) string {
 	target := r.Owner + "/" + r.Worker
 	if r.Version != "" {
 		target += "@" + r.Version
@@ -121,58 +94,10 @@ func runBy(r *consumer.Replayed) string {
 	return target
 }
 
-// became is the state of a replay in a word or two.
-func became(r *consumer.Replayed) string {
-	if r.State == consumer.ReplayDead {
+// became describes the state of a replay in one or two words.
+func became(r *deadletter.Replayed) string {
+	if r.State == deadletter.ReplayDead {
 		return fmt.Sprintf("dead as %d", r.Dead)
 	}
 	return string(r.State)
-}
-
-// replayList is the answer of dead.replays.
-type replayList struct {
-	Replays []*consumer.Replayed `json:"replays"`
-	Left    int                  `json:"leftOff,omitempty"` // older ones that did not fit
-}
-
-func (c *control) deadReplays(ctx context.Context, r request) (any, error) {
-	var req struct {
-		IDs    []uint64 `json:"ids"`
-		Owner  string   `json:"owner"`
-		Worker string   `json:"worker"`
-		State  string   `json:"state"`
-		Limit  int      `json:"limit"`
-	}
-	if err := decodeRequest(r.data, &req); err != nil {
-		return nil, err
-	}
-	if len(req.IDs) > maxControlIDs {
-		return nil, refused("ids has %d entries: it has at most %d", len(req.IDs), maxControlIDs)
-	}
-	limit, err := listed(req.Limit)
-	if err != nil {
-		return nil, err
-	}
-	f, err := replayFilter(req.Owner, req.Worker, req.State, limit)
-	if err != nil {
-		return nil, refused("%s", strings.TrimPrefix(err.Error(), "--"))
-	}
-	if len(req.IDs) > 0 {
-		f.Letters = req.IDs
-	}
-	list := replayList{Replays: []*consumer.Replayed{}}
-	for one, err := range c.dead.Replays(ctx, f) {
-		if err != nil {
-			return nil, err
-		}
-		list.Replays = append(list.Replays, one)
-	}
-	for { // the newest that fit
-		text, err := json.Marshal(list)
-		if err != nil || len(text) <= c.answerRoom() {
-			return list, err
-		}
-		half := (len(list.Replays) + 1) / 2
-		list.Replays, list.Left = list.Replays[half:], list.Left+half
-	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assets"
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 	tick     = 20 * time.Millisecond
 )
 
-// broken throws deep in, so that there is a stack to see.
+// broken throws in a nested call, so that there is a stack.
 const broken = `interface Order { id: number }
 
 function total(order: Order): number {
@@ -35,7 +35,7 @@ export default {
 
 const mended = `export default { async task(event) { return event.payload.id } };`
 
-// bury makes dead letters: of acme/orders, tasks with these ids that throw.
+// bury makes dead letters of acme/orders: tasks with these IDs that throw.
 func bury(t *testing.T, f *fleettest.Fleet, ids ...string) (path string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,19 +51,20 @@ func bury(t *testing.T, f *fleettest.Fleet, ids ...string) (path string) {
 	return path
 }
 
-// await waits until there are so many dead letters: the reply goes out a little before the letter is stored.
+// await waits until there are n dead letters: the reply goes out a little before the letter is stored.
 func await(t *testing.T, f *fleettest.Fleet, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(letters(f)) == n }, patience, tick)
 }
 
-// letters are the lines of dead ls --json.
+// letters returns the lines of dead ls --json.
 func letters(f *fleettest.Fleet, args ...string) []string {
 	out := f.Pinwheel(append([]string{"dead", "ls", "--json"}, args...)...).Out
 	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")[:strings.Count(out, "\n")]
 }
 
 func TestDeadLetterIsShownMendedAndReplayed(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	require.Equal(t, "ID  FAILED  WORKER  KIND  REASON  ATTEMPTS  REPLAYS  MESSAGE\n", f.Pinwheel("dead", "ls").Out)
 	path := bury(t, f, "7")
@@ -114,12 +115,13 @@ func awaitNoEvents(t *testing.T, f *fleettest.Fleet) {
 	js, err := jetstream.New(f.NC)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		n, err := assets.Count(t.Context(), js, "PINWHEEL_EVENTS", events.Subjects(events.DefaultPrefix).Pin())
+		n, err := resources.Count(t.Context(), js, "PINWHEEL_EVENTS", events.Subjects(events.DefaultPrefix).Anchor())
 		return err == nil && n == 0
 	}, patience, tick)
 }
 
 func TestDeadLettersAreChosen(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	bury(t, f, "1", "2", "3")
 	require.Equal(t, 1, f.Pinwheel("send", "task", "globex/missing").Code)
@@ -153,6 +155,7 @@ func TestDeadLettersAreChosen(t *testing.T) {
 }
 
 func TestReplayThatFailsAgainIsANewLetter(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	bury(t, f, "1", "2", "3")
 	began := time.Now()
@@ -169,9 +172,10 @@ func TestReplayThatFailsAgainIsANewLetter(t *testing.T) {
 }
 
 func TestTheReplayGuardIsForcedOpen(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	bury(t, f, "1")
-	// A publisher can write the count itself, which is quicker than 10 replays.
+	// A publisher can write the count itself, which is faster than 10 replays.
 	require.Equal(t, 1, f.Pinwheel("send", "task", "acme/orders", "--data", `{"id":2}`, "--header", "Dead-Replays=10").Code)
 	await(t, f, 2)
 	r := f.Pinwheel("dead", "replay", "--owner", "acme")
@@ -184,6 +188,7 @@ func TestTheReplayGuardIsForcedOpen(t *testing.T) {
 }
 
 func TestUnreadableLettersAreNamedAndCanBeRemoved(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	bury(t, f, "1")
 	require.NoError(t, f.NC.Publish("pinwheel.dead.a.b.task.exception.S.1", []byte("junk")))
@@ -199,6 +204,7 @@ func TestUnreadableLettersAreNamedAndCanBeRemoved(t *testing.T) {
 }
 
 func TestWhatStrangersSentDoesNotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	require.Equal(t, 1, f.Pinwheel("send", "task", "a/b", "--data", "\x1b[2Jhi", "--header", "X=\x1b[31m").Code)
 	await(t, f, 1)

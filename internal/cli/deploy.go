@@ -16,6 +16,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -24,10 +25,10 @@ func newDeployCommand(e *env) *cobra.Command {
 	var vars, queues []string
 	c := e.command(cobra.Command{
 		Use: "deploy PATH --owner OWNER", Short: "Make a source file the active version of a worker", Args: cobra.ExactArgs(1),
-		Long: "Bundles the JavaScript or TypeScript file with all it imports, loads it in an isolate to see that it works, and stores\n" +
-			"it; every process of the fleet activates it at once. NAME.pinwheel.json next to the file sets limits, retries and more.\n\n" +
+		Long: "Bundles the JavaScript or TypeScript file with everything it imports, loads it in an isolate to check that it works, and stores\n" +
+			"it. Every process of the fleet activates it at once. NAME.pinwheel.json next to the file sets limits, retries and more.\n\n" +
 			"Files are read from the file's project only: the nearest directory above it with a package.json, or the root of its\n" +
-			"workspaces, and node_modules above that. --root names other directories, and then no others are read.",
+			"workspaces, and node_modules above that. With --root, files are read from the named directories only.",
 		Example: "  pinwheel deploy examples/webhook.js --owner acme --var WEBHOOK_SECRET=s3cret --queue JOBS=webhook",
 	}, func(ctx context.Context, args []string) (err error) {
 		req.Path = args[0]
@@ -48,7 +49,7 @@ func newDeployCommand(e *env) *cobra.Command {
 	return c
 }
 
-// pairs reads NAME=VALUE arguments.
+// pairs parses NAME=VALUE arguments.
 func pairs(flag string, args []string) (map[string]string, error) {
 	m := make(map[string]string, len(args))
 	for _, a := range args {
@@ -64,7 +65,7 @@ func pairs(flag string, args []string) (map[string]string, error) {
 	return m, nil
 }
 
-// checkDeploy finds what is wrong with the command line before anything is tried.
+// checkDeploy checks the command line before anything is done.
 func checkDeploy(req deploy.Request) error {
 	if req.Owner == "" {
 		return usage("--owner is missing: it says whose worker this is")
@@ -83,7 +84,7 @@ func checkDeploy(req deploy.Request) error {
 	return nil
 }
 
-// deployTimeout bounds a deploy.
+// deployTimeout limits the time of a deploy.
 const deployTimeout = time.Minute
 
 func (e *env) deploy(ctx context.Context, req deploy.Request) error {
@@ -108,19 +109,19 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	store, err := c.store(ctx)
+	defer c.Close()
+	store, err := c.Workers(ctx)
 	if err != nil {
 		return err
 	}
-	policies, err := c.policies(ctx)
+	policies, err := c.Policies(ctx)
 	if err != nil {
 		return err
 	}
 	if req.Policy, err = policies.Get(ctx, req.Owner); err != nil {
 		return err
 	}
-	addresses, hosts := reach(c.allowed(ctx, e.cfg.AllowPrivateAddresses))
+	addresses, hosts := config.SplitAddresses(c.AllowedAddresses(ctx, e.cfg.AllowPrivateAddresses))
 	checker, err := isolates.OpenChecker(checkHost{e.err}, addresses, hosts)
 	if err != nil {
 		return err
@@ -136,7 +137,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	} else if err := e.tellDropped(ctx, store, w); err != nil {
 		return err
 	}
-	taken, err := c.await(ctx, w)
+	taken, err := c.Await(ctx, w)
 	if err != nil {
 		fmt.Fprintf(e.err, "pinwheel: %s is stored, but %v\n", w.Target(), err)
 	}
@@ -144,7 +145,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	return err
 }
 
-// tellDropped warns of bindings that the version before w had and w has not.
+// tellDropped warns of bindings that the version before w had and that w does not have.
 func (e *env) tellDropped(ctx context.Context, store *deploy.Store, w *events.Worker) error {
 	versions, err := store.Versions(ctx, w.Owner, w.Name)
 	if err != nil {
@@ -168,7 +169,8 @@ func (e *env) tellDropped(ctx context.Context, store *deploy.Store, w *events.Wo
 	return nil
 }
 
-// refused prints what the author has to mend as it is, so that editors find file, line and column at the beginning of a line.
+// refused prints the author's mistakes without a prefix, so that editors find file, line and column at the start of a
+// line.
 func (e *env) refused(path string, err error) error {
 	var source *deploy.SourceError
 	var refused *deploy.RefusedError
@@ -183,8 +185,8 @@ func (e *env) refused(path string, err error) error {
 	return silent(exitFailure)
 }
 
-// refusal is a RefusedError with its place in front, which the first frame of its stack tells relative to
-// the source at path, and the frames below it.
+// refusal formats a RefusedError with its place first, and the stack frames below it. The place comes from the first
+// frame of its stack, relative to the source at path.
 func refusal(path string, r *deploy.RefusedError) string {
 	text := r.Target + " is refused: " + r.Failure.Message
 	for line := range strings.Lines(r.Failure.Stack) {
@@ -208,15 +210,15 @@ func kindList(kinds []events.Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// checkHost is the world of a module that is only loaded: what it prints goes to the author.
+// checkHost is the host of a module that is only loaded. It prints the module's log lines for the author.
 type checkHost struct{ out io.Writer }
 
-// Enqueue refuses: there is no event that could want it.
+// Enqueue refuses: no event runs that could enqueue a task.
 func (checkHost) Enqueue(context.Context, string, string, isolates.Message) error {
 	return errors.New("tasks are sent by handlers, not while the module is loaded")
 }
 
 // Log prints the line.
-func (h checkHost) Log(l isolates.Line) {
+func (h checkHost) Log(l events.LogLine) {
 	fmt.Fprintf(h.out, "%s: %s/%s: %s\n", l.Level, l.Owner, l.Worker, l.Text)
 }

@@ -13,17 +13,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
-	"github.com/pinwheel-run/pinwheel/internal/cli"
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 func TestDeployRefusesWithThePlaceInTheAuthorsFile(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	dir := t.TempDir()
 	for _, c := range []struct {
 		name, text string
-		want       string // after the directory
+		want       string // after the path of the directory
 	}{
 		{"syntax.js", "export default {\n  fetch( {\n};\n", "/syntax.js:3:2: "},
 		{"types.ts", "type A = string;\n\nexport const a: A = 'x';\n", "/types.ts:1:1: acme/types is refused: no handler"},
@@ -48,6 +49,7 @@ func TestDeployRefusesWithThePlaceInTheAuthorsFile(t *testing.T) {
 }
 
 func TestDeployWarnsOfHandlersThatNothingCalls(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	path := filepath.Join(t.TempDir(), "w.js")
 	require.NoError(t, os.WriteFile(path, []byte(`export default { task() {}, queue() {} }`), 0o600))
@@ -57,24 +59,27 @@ func TestDeployWarnsOfHandlersThatNothingCalls(t *testing.T) {
 	require.Contains(t, r.Out, "(task)")
 }
 
-// While it is checked a module reaches what workers of the fleet reach: its processes say what that is, and this command's setting counts for nothing.
+// While a module is checked, it can reach the addresses that workers of the fleet can reach. The fleet's processes
+// report these addresses, and this command's own setting is ignored.
 func TestDeployChecksWithTheFleetsAddresses(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("config")) }))
 	t.Cleanup(s.Close)
 	path := filepath.Join(t.TempDir(), "w.js")
 	require.NoError(t, os.WriteFile(path, []byte(`const config = await (await fetch("`+s.URL+`")).text(); export default { task: () => config }`), 0o600))
 	f := fleettest.Start(t)
-	f.Config.AllowPrivateAddresses = cli.List{"127.0.0.1"}
+	f.Config.AllowPrivateAddresses = config.List{"127.0.0.1"}
 	r := f.Pinwheel("deploy", path, "--owner", "acme")
 	require.Equal(t, 1, r.Code)
 	require.Contains(t, r.Err, "the fleet's PINWHEEL_ALLOW_PRIVATE_ADDRESSES can allow it")
-	f = fleettest.Start(t, func(c *cli.Config) { c.AllowPrivateAddresses = cli.List{"127.0.0.1"} })
+	f = fleettest.Start(t, func(c *config.Config) { c.AllowPrivateAddresses = config.List{"127.0.0.1"} })
 	f.Config.AllowPrivateAddresses = nil
 	r = f.Pinwheel("deploy", path, "--owner", "acme")
 	require.Zero(t, r.Code, r.Err)
 }
 
 func TestDeployAndWorkers(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "greet.ts")
@@ -130,6 +135,7 @@ func TestDeployAndWorkers(t *testing.T) {
 }
 
 func TestDeployWithoutAProcessStoresAndSaysSo(t *testing.T) {
+	t.Parallel()
 	f := alone(t)
 	srv := natstest.Start(t)
 	f.Config.NatsURL = srv.URL()

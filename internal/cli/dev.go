@@ -21,20 +21,23 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/fleet"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
-// devOwner owns the workers of `pinwheel dev`.
+// devOwner is the owner of the workers of `pinwheel dev`.
 const devOwner = "dev"
 
 func newDevCommand(e *env) *cobra.Command {
 	port := 0
 	var vars, roots []string
 	c := e.command(cobra.Command{
-		Use: "dev PATH…", Short: "Run workers on this machine, and again whenever they are saved", Args: cobra.MinimumNArgs(1),
+		Use: "dev PATH…", Short: "Run workers on this machine, and deploy them again when they are saved", Args: cobra.MinimumNArgs(1),
 		Long: "Runs a fleet with its own NATS (data in PINWHEEL_DATA, by default .pinwheel) and deploys the given files, or\n" +
 			"all .js and .ts files of the given directories, as workers of the owner dev. A saved file is\n" +
-			"deployed again, and one that is deleted stops to run. Prints a line for each event, and the workers' console output.",
+			"deployed again, and a deleted one stops running. Prints a line for each event, and the workers' console output.",
 		Example: "  pinwheel dev examples/hello.js\n  pinwheel dev src --var WEBHOOK_SECRET=s3cret",
 	}, func(ctx context.Context, paths []string) error {
 		cfg := e.cfg
@@ -45,11 +48,11 @@ func newDevCommand(e *env) *cobra.Command {
 		if err := cfg.Validate(); err != nil {
 			return usage("--nats-port is %d: it is 1 to 65535, or -1 for a free one", port)
 		}
-		log, err := NewLogger(e.err, cfg)
+		log, err := config.NewLogger(e.err, cfg)
 		if err != nil {
 			return err
 		}
-		// The output of the workers is what one wants to see; of the fleet, only what is wrong.
+		// The user wants to see the output of the workers, and only the warnings and errors of the fleet.
 		if cfg.LogLevel == "info" {
 			log = log.Level(zerolog.WarnLevel)
 		}
@@ -65,7 +68,7 @@ func newDevCommand(e *env) *cobra.Command {
 	return c
 }
 
-// lockedWriter keeps the lines of many goroutines apart.
+// lockedWriter writes the lines of several goroutines one after the other.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -77,23 +80,24 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// dev is a fleet on a developer's machine, with the workers of some files and directories.
+// dev is a fleet on a developer's machine with the workers from some files and directories.
 type dev struct {
-	fleet  *fleet
+	fleet  *fleet.Process
 	out    io.Writer
 	check  *isolates.Checker
 	watch  *deploy.FileWatcher
-	files  []string // sources named or found
-	roots  []string // from which files are read, if any are named
+	files  []string // sources that were named or found
+	roots  []string // directories to read files from, if any are named
 	dirs   []string
 	inputs map[string][]string // per source: the files that went into its bundle
 	vars   map[string]string
-	shown  map[string]*events.Worker // what runs of each source
-	broken map[string]bool           // sources with a fault that was printed last
+	shown  map[string]*events.Worker // the active version of each source
+	broken map[string]bool           // sources whose last deploy printed an error
 }
 
-// runDev runs the fleet with everything in paths deployed, and again whenever it is saved. vars are added to each worker's.
-func runDev(ctx context.Context, cfg Config, log zerolog.Logger, out io.Writer, paths []string, vars map[string]string, roots ...string) error {
+// runDev runs the fleet with everything in paths deployed. It deploys a source again when it is saved. vars are added
+// to those of each worker.
+func runDev(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, paths []string, vars map[string]string, roots ...string) error {
 	d := &dev{out: out, vars: vars, roots: roots, inputs: map[string][]string{}, shown: map[string]*events.Worker{}, broken: map[string]bool{}}
 	if err := d.find(paths); err != nil {
 		return err
@@ -105,8 +109,8 @@ func runDev(ctx context.Context, cfg Config, log zerolog.Logger, out io.Writer, 
 	defer func() { _ = d.watch.Close() }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err = serve(ctx, cfg, log, func(f *fleet, admin string) {
-		d.fleet = f
+	err = fleet.Serve(ctx, cfg, log, func(p *fleet.Process, admin string) {
+		d.fleet = p
 		if err := d.start(ctx, admin); err != nil && ctx.Err() == nil {
 			cancel(err)
 		}
@@ -117,7 +121,7 @@ func runDev(ctx context.Context, cfg Config, log zerolog.Logger, out io.Writer, 
 	return err
 }
 
-// find lists the sources that paths name. A directory means the sources in it.
+// find lists the sources that paths name. A directory stands for the sources in it.
 func (d *dev) find(paths []string) error {
 	for _, p := range paths {
 		info, err := os.Stat(p)
@@ -140,13 +144,13 @@ func (d *dev) find(paths []string) error {
 	return nil
 }
 
-// sources are the files to deploy now: those named and those in the directories.
+// sources returns the files to deploy now: the named ones and those in the directories.
 func (d *dev) sources() []string {
 	list := slices.Clone(d.files)
 	for _, dir := range d.dirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // it may be gone while somebody renames it
+			continue // it may be missing while it is being renamed
 		}
 		for _, e := range entries {
 			if p := filepath.Join(dir, e.Name()); e.Type().IsRegular() && deploy.IsSource(p) && !slices.Contains(list, p) {
@@ -157,26 +161,24 @@ func (d *dev) sources() []string {
 	return list
 }
 
-// start deploys everything once and then follows changes until ctx is done.
+// start deploys everything once. Then it follows changes until ctx is done.
 func (d *dev) start(ctx context.Context, admin string) error {
-	h := &host{nc: d.fleet.nc, subjects: events.Subjects(d.fleet.cfg.Prefix), log: d.fleet.log}
 	var err error
-	addresses, hosts := reach(d.fleet.cfg.AllowPrivateAddresses)
-	if d.check, err = isolates.OpenChecker(h, addresses, hosts); err != nil {
+	if d.check, err = d.fleet.OpenChecker(); err != nil {
 		return err
 	}
 	defer d.check.Close()
-	logs, err := d.fleet.nc.Subscribe(h.subjects.Logs("*", "*"), d.printLine)
+	logs, err := d.fleet.Conn().Subscribe(d.subjects().Logs("*", "*"), d.printLine)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = logs.Unsubscribe() }()
-	d.fleet.reports.observe(func(r *events.Report) { eventLine(d.out, r) })
+	d.fleet.OnReport(func(r *lifecycle.Report) { eventLine(d.out, r) })
 	defer context.AfterFunc(ctx, d.tellDrain)()
-	d.fleet.consumer.OnTick(func(owner, worker, schedule string, tick time.Time) {
+	d.fleet.OnTick(func(owner, worker, schedule string, tick time.Time) {
 		fmt.Fprintf(d.out, "%s tick  %s/%s  schedule %s, %s\n", time.Now().Format("15:04:05.000"), owner, worker, schedule, tick.UTC().Format(time.RFC3339))
 	})
-	fmt.Fprintf(d.out, "Pinwheel on %s", d.fleet.url())
+	fmt.Fprintf(d.out, "Pinwheel on %s", d.fleet.URL())
 	if admin != "" {
 		fmt.Fprintf(d.out, ", metrics on http://%s/metrics", admin)
 	}
@@ -200,14 +202,17 @@ func (d *dev) start(ctx context.Context, admin string) error {
 	})
 }
 
-// tellDrain says what still runs when one wants to end.
+func (d *dev) subjects() events.Subjects { return events.Subjects(d.fleet.Config().Prefix) }
+
+// tellDrain prints which events still run when the user ends the command.
 func (d *dev) tellDrain() {
-	if n := d.fleet.stats().Dispatch.Running; n > 0 {
-		fmt.Fprintf(d.out, "ending: waits for %s, at most %s; another Ctrl-C ends at once\n", counted(n, "event"), d.fleet.cfg.DrainTimeout)
+	if n := d.fleet.Stats().Dispatch.Running; n > 0 {
+		fmt.Fprintf(d.out, "ending: waits for %s, at most %s; another Ctrl-C ends at once\n", counted(n, "event"), d.fleet.Config().DrainTimeout)
 	}
 }
 
-// goneAfter is how long a source must be away: editors that save by renaming take it away for a moment.
+// goneAfter is how long a source must be missing before its worker is removed. Editors that save by renaming remove the
+// file for a moment.
 const goneAfter = 300 * time.Millisecond
 
 // removeGone removes the workers whose sources were deleted.
@@ -230,7 +235,7 @@ func (d *dev) removeGone(ctx context.Context) {
 	}
 	for _, p := range gone() {
 		w := d.shown[p]
-		if err := d.fleet.store.Remove(ctx, w.Owner, w.Name); err != nil && !errors.Is(err, deploy.ErrNotFound) {
+		if err := d.fleet.Workers().Remove(ctx, w.Owner, w.Name); err != nil && !errors.Is(err, deploy.ErrNotFound) {
 			fmt.Fprintf(d.out, "✗ %s is gone, and %s could not be removed: %v\n", p, w.Target(), err)
 			continue
 		}
@@ -245,7 +250,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// concerns reports whether a change of those files changes the worker of source.
+// concerns reports whether a change of these files changes the worker of source.
 func (d *dev) concerns(source string, changed []string) bool {
 	abs, _ := filepath.Abs(source)
 	return slices.ContainsFunc(changed, func(c string) bool {
@@ -262,7 +267,7 @@ func (d *dev) follow() error {
 	return d.watch.Set(files, d.dirs)
 }
 
-// deploy makes the file at path the worker of its name. What is wrong with it is the author's to read.
+// deploy deploys the file at path as the worker with its name. It prints errors for the author.
 func (d *dev) deploy(ctx context.Context, path string) {
 	w, changed, err := d.deployed(ctx, path)
 	if err != nil {
@@ -289,7 +294,7 @@ func (d *dev) deployed(ctx context.Context, path string) (w *events.Worker, chan
 	d.inputs[path] = bundle.Inputs
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
-	return d.fleet.store.Deploy(ctx, deploy.Request{Owner: devOwner, Name: workerName(path), Bundle: bundle, Vars: d.vars}, d.check)
+	return d.fleet.Workers().Deploy(ctx, deploy.Request{Owner: devOwner, Name: workerName(path), Bundle: bundle, Bindings: events.Bindings{Vars: d.vars}}, d.check)
 }
 
 // show prints how to call the worker.
@@ -298,18 +303,18 @@ func (d *dev) show(w *events.Worker) {
 		fmt.Fprintf(d.out, "    ticks by itself: %s\n", scheduleText(s))
 	}
 	port := ""
-	if p := d.fleet.cfg.NatsPort; d.fleet.server != nil && p != 4222 {
-		port = fmt.Sprintf("PINWHEEL_NATS_URL=%s ", d.fleet.url())
+	if p := d.fleet.Config().NatsPort; d.fleet.Embeds() && p != 4222 {
+		port = fmt.Sprintf("PINWHEEL_NATS_URL=%s ", d.fleet.URL())
 	}
 	for _, k := range w.Handlers {
 		fmt.Fprintf(d.out, "    %spinwheel send %s %s --data '{}'\n", port, k, w.Target())
-		fmt.Fprintf(d.out, "    nats req -s %s %s '{}'\n", d.fleet.url(), events.Subjects(d.fleet.cfg.Prefix).Call(k, w.Owner, w.Name))
+		fmt.Fprintf(d.out, "    nats req -s %s %s '{}'\n", d.fleet.URL(), d.subjects().Call(k, w.Owner, w.Name))
 	}
 }
 
-// printLine shows a line of a worker's output.
+// printLine prints a log line of a worker.
 func (d *dev) printLine(m *nats.Msg) {
-	var l isolates.Line
+	var l events.LogLine
 	if json.Unmarshal(m.Data, &l) != nil {
 		return
 	}
@@ -331,4 +336,28 @@ func workerName(path string) string {
 
 func indent(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n    ")
+}
+
+// eventLine writes a line about the reply of an attempt, or about its failure.
+func eventLine(out io.Writer, r *lifecycle.Report) {
+	e, status := r.Attempt.Event, ""
+	switch {
+	case r.End != nil && r.End.Failure != nil:
+		status = "✗ " + string(r.End.Failure.Reason)
+	case r.Reply == nil && r.End != nil && r.End.Retry:
+		status = "asks to run again"
+	case r.Reply == nil: // its line was printed when it had a reply
+		return
+	case e.Kind == events.Fetch:
+		status = fmt.Sprint(r.Reply.Status)
+	default:
+		status = "✓"
+	}
+	what := e.Kind.String()
+	if e.Kind == events.Fetch {
+		what = e.Method + " " + e.URL
+	}
+	took := time.Since(r.Attempt.Start).Round(10 * time.Microsecond)
+	fmt.Fprintf(out, "%s event %s/%s  %s  %s  %s  event %s, attempt %d\n",
+		time.Now().Format("15:04:05.000"), e.Owner, e.Worker, printable(what), status, took, printable(e.ID), r.Attempt.Number)
 }

@@ -1,3 +1,3 @@
-// Package cli is the pinwheel command: it reads the configuration, makes the rooms, and wires them
-// to each other. It is the only package that knows them all, and the only one that reads the environment.
+// Package cli is the pinwheel command: it parses flags and prints tables. Other packages do the work of the commands:
+// control has the operations on a fleet, and fleet has the processes.
 package cli

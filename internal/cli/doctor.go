@@ -9,13 +9,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
-	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/fleet"
 )
 
-// Exit codes of doctor, in place of the general ones.
+// Exit codes of doctor. They replace the general ones.
 const (
 	exitWarn = 1
 	exitBad  = 2
@@ -25,10 +25,10 @@ func newDoctorCommand(e *env) *cobra.Command {
 	var asJSON bool
 	var progress time.Duration
 	c := e.command(cobra.Command{
-		Use: "doctor", Short: "Look at NATS and the fleet, and say what is not as promised", Args: cobra.NoArgs,
-		Long: "Looks at NATS and at the fleet on it: versions, limits, when events are on disk, replicas and leaders, streams and consumers\n" +
-			"against what this binary and this environment would make, clocks, room, events that nobody runs, permissions. It changes nothing.\n\n" +
-			"Every line is ok, warn or bad, with what to do. The exit code is 0 when all is ok, 1 when something is to be looked at, and\n" +
+		Use: "doctor", Short: "Check NATS and the fleet, and say what is wrong", Args: cobra.NoArgs,
+		Long: "Checks NATS and the fleet on it: versions, limits, when events are on disk, replicas and leaders, streams and consumers\n" +
+			"against what this binary and this environment would create, clocks, room, events that no process runs, permissions. It changes nothing.\n\n" +
+			"Every line is ok, warn or bad, with what to do. The exit code is 0 when all is ok, 1 when there is a warning, and\n" +
 			"2 when a promise is broken, or NATS cannot be reached.",
 		Example: "  pinwheel doctor --json | jq 'select(.level != \"ok\")'",
 	}, func(ctx context.Context, _ []string) error {
@@ -40,23 +40,19 @@ func newDoctorCommand(e *env) *cobra.Command {
 }
 
 func (e *env) examine(ctx context.Context, progress time.Duration) []doctor.Line {
-	quiet := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // it asks for what it may not have
-	nc, err := connect(e.cfg, quiet)
+	quiet := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // doctor also asks for what it may not have
+	nc, err := config.Connect(e.cfg, quiet)
 	if err != nil {
 		return []doctor.Line{{
 			Level: doctor.Bad, Check: "nats", Text: err.Error(), Do: "start NATS, or say with PINWHEEL_NATS_URL where it is and with PINWHEEL_NATS_CREDS and its like who you are",
 		}}
 	}
 	defer nc.Close()
-	f := fleet{cfg: e.cfg}
-	wanted := consumer.Assets(f.consumerConfig(), nc.MaxPayload())
-	wanted = append(wanted, deploy.Assets(deploy.Config{Replicas: e.cfg.Replicas})...)
-	stranger := Config{NatsURL: nc.ConnectedUrl(), NatsCA: e.cfg.NatsCA}
+	stranger := config.Config{NatsURL: nc.ConnectedUrl(), NatsCA: e.cfg.NatsCA}
 	return doctor.Examine(ctx, doctor.Config{
-		NC: nc, Monitors: e.cfg.NatsMonitor, Subjects: events.Subjects(e.cfg.Prefix), Assets: wanted,
-		Events: consumer.StreamEvents, Dead: consumer.StreamDead, Parked: consumer.StreamParked,
-		Replicas: e.cfg.Replicas, Fsync: e.cfg.fsync(), Version: e.version, Progress: progress,
-		Anonymous: func() (*nats.Conn, error) { return connect(stranger, quiet) },
+		NC: nc, Monitors: e.cfg.NatsMonitor, Subjects: events.Subjects(e.cfg.Prefix), Resources: fleet.Resources(e.cfg, nc.MaxPayload()),
+		Replicas: e.cfg.Replicas, Fsync: e.cfg.Fsync(), Version: e.version, Progress: progress,
+		Anonymous: func() (*nats.Conn, error) { return config.Connect(stranger, quiet) },
 	})
 }
 

@@ -1,7 +1,6 @@
-package cli
+package cli_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -9,23 +8,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
-	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-func runDoctor(t *testing.T, cfg Config, args ...string) (code int, out string) {
+// Exit codes of doctor.
+const (
+	exitWarn = 1
+	exitBad  = 2
+)
+
+func runDoctor(t *testing.T, f *fleettest.Fleet, args ...string) (code int, out string) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	code = MainWith(cfg, append([]string{"doctor"}, args...), strings.NewReader(""), &stdout, &stderr)
-	require.Empty(t, stderr.String())
-	return code, stdout.String()
+	r := f.Pinwheel(append([]string{"doctor"}, args...)...)
+	require.Empty(t, r.Err)
+	return r.Code, r.Out
 }
 
-// A fleet that is well: nothing is bad, and all that is not ok is that anybody may connect to a server without users.
+// A healthy fleet: nothing is bad. The only finding that is not ok is that anyone may connect to a server without
+// users.
 func TestDoctorOfAFleetThatIsWell(t *testing.T) {
-	h := openHouse(t, func(c *Config) { c.MaxBytes = 64 << 20 })
-	cfg := h.fleet.cfg
-	cfg.NatsURL = h.fleet.url()
-	code, out := runDoctor(t, cfg, "--json")
+	t.Parallel()
+	f := fleettest.Start(t)
+	code, out := runDoctor(t, f, "--json")
 	require.Equal(t, exitWarn, code, out)
 	checks := map[string]doctor.Line{}
 	for line := range strings.Lines(out) {
@@ -42,24 +47,21 @@ func TestDoctorOfAFleetThatIsWell(t *testing.T) {
 		require.Contains(t, checks, check)
 	}
 
-	cfg.MaxBytes *= 2 // what this environment would make
-	code, out = runDoctor(t, cfg)
+	f.Config.MaxBytes *= 2 // the size that this configuration would set
+	code, out = runDoctor(t, f)
 	require.Equal(t, exitWarn, code)
 	require.Contains(t, out, "max_bytes is 67108864 and should be 134217728")
 	require.Contains(t, out, "→ the next process that starts brings it forward")
 }
 
 func TestDoctorWithoutNATSAndWithoutAFleet(t *testing.T) {
-	cfg := testConfig(t)
-	cfg.NatsURL = "nats://127.0.0.1:1"
-	code, out := runDoctor(t, cfg)
+	t.Parallel()
+	f := alone(t)
+	code, out := runDoctor(t, f)
 	require.Equal(t, exitBad, code)
 	require.Contains(t, out, "bad   nats")
-	srv, err := natsd.Open(natsd.Config{StoreDir: t.TempDir(), Port: -1})
-	require.NoError(t, err)
-	defer srv.Close()
-	cfg.NatsURL = srv.URL()
-	code, out = runDoctor(t, cfg)
+	f.Config.NatsURL = natstest.Start(t).URL()
+	code, out = runDoctor(t, f)
 	require.Equal(t, exitBad, code)
 	require.Contains(t, out, "nothing of a fleet is here")
 	require.Contains(t, out, "no process of the fleet answers")

@@ -8,16 +8,16 @@ import (
 // Exit codes of the command.
 const (
 	exitOK      = 0
-	exitFailure = 1 // it was tried and did not succeed, or the worker's reply is an error
+	exitFailure = 1 // the operation was tried and failed, or the worker's reply is an error
 	exitUsage   = 2 // nothing was tried: the command line or the environment is wrong
 	exitTimeout = 3 // the reply did not come in time
 )
 
-// exitError is an error with the exit code that it means.
+// exitError is an error with its exit code.
 type exitError struct {
 	code int
-	err  error  // nil: everything has been said already
-	see  string // command with more help; "" = the command's own --help
+	err  error  // nil: everything is already printed
+	see  string // command that shows more help; "" = the command's own --help
 }
 
 func (e *exitError) Error() string {
@@ -29,15 +29,15 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usage is the error of a command line that is wrong.
+// usage returns the error of a wrong command line.
 func usage(format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
-// silent ends the command with the code and without another word.
+// silent ends the command with the code and prints nothing more.
 func silent(code int) error { return &exitError{code: code} }
 
-// exitCode is the code that err means.
+// exitCode returns the exit code of err.
 func exitCode(err error) int {
 	var e *exitError
 	switch {

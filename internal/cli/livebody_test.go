@@ -15,11 +15,12 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
-// A live body is processed while it comes: each answer is there before the next part is sent.
+// A live body is processed while it arrives: each answer is there before the next part is sent.
 func TestLiveBody(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	c := deploySource(t, f, `export default { fetch(r) {
 		const upper = new TransformStream({ transform(chunk, c) { c.enqueue(new TextEncoder().encode(new TextDecoder().decode(chunk).toUpperCase())) } });
@@ -35,7 +36,7 @@ func TestLiveBody(t *testing.T) {
 		_, body, err := c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: from, BodyLive: true})
 		open <- opened{body, err}
 	}()
-	_, err := to.Write([]byte("one")) // the reply's head may wait for the first of the body
+	_, err := to.Write([]byte("one")) // the reply's head may wait for the first part of the body
 	require.NoError(t, err)
 	o := <-open
 	require.NoError(t, o.err)
@@ -55,7 +56,7 @@ func TestLiveBody(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, rest)
 
-	// The command does it with what it reads.
+	// The command sends its input as a live body.
 	r := f.PinwheelWith(strings.Repeat("x", 2_000_000), "send", "fetch", "dev/stream", "--data-file", "-", "--stream")
 	require.Zero(t, r.Code, r.Err)
 	require.Equal(t, strings.Repeat("X", 2_000_000), r.Out)
@@ -64,7 +65,7 @@ func TestLiveBody(t *testing.T) {
 	require.Contains(t, r.Err, "--stream is for a fetch event")
 }
 
-// endless is a body without an end.
+// endless is a body that never ends.
 type endless struct{ reads atomic.Int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -72,8 +73,9 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A sender is no more than some parts ahead of the handler, and stops when the event is over.
+// A sender is at most some parts ahead of the handler, and stops when the event has ended.
 func TestLiveBodyWaitsForTheHandler(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	c := deploySource(t, f, `export default { async fetch(r) {
 		const reader = r.body.getReader();
@@ -95,8 +97,9 @@ func TestLiveBodyWaitsForTheHandler(t *testing.T) {
 	}
 }
 
-// What its sender gives up, and what does not come, is an error of the handler's stream.
+// When its sender stops, or when parts do not arrive, the handler's stream has an error.
 func TestLiveBodyThatBreaksOff(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	c := deploySource(t, f, `export default { async fetch(r) {
 		try { return new Response(await r.text()) } catch (e) { return new Response(e.name + ": " + e.message, { status: 422 }) }
@@ -131,7 +134,7 @@ func TestLiveBodyThatBreaksOff(t *testing.T) {
 	part("given-up", "0", "a")
 	part("given-up", "end", "!no more paper")
 	require.Equal(t, "TypeError: part 1 of body given-up: its sender gave it up: no more paper", string(call("given-up").Data))
-	for i, n := range []string{"end", "2", "0", "1"} { // in any order
+	for i, n := range []string{"end", "2", "0", "1"} { // in an arbitrary order
 		part("mixed", n, []string{"3", "c", "a", "b"}[i])
 	}
 	require.Equal(t, "abc", string(call("mixed").Data))
@@ -145,15 +148,16 @@ func TestLiveBodyThatBreaksOff(t *testing.T) {
 	late.Header = nats.Header{events.HeaderBodyID: {"late"}, events.HeaderBodyParts: {"*"}, events.HeaderDeliverAfter: {"1h"}}
 	answer, err := f.NC.RequestMsg(late, 20*time.Second)
 	require.NoError(t, err)
-	require.Contains(t, answer.Header.Get(events.HeaderError), "of an event that runs at once")
+	require.Contains(t, answer.Header.Get(events.HeaderError), "for an event that runs at once")
 }
 
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// A call whose context ends stops to send, and its event sees that nobody waits.
+// A call whose context ends stops sending, and the handler notices that no one waits.
 func TestLiveBodyOfACallThatEnds(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	c := deploySource(t, f, `export default { async fetch(r) { for await (const _ of r.body); return new Response() } }`, `{"limits":{"wallMs":60000}}`)
 	from, to := io.Pipe()

@@ -10,11 +10,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
-// A fetch event that nobody waits for leaves a dead letter when it fails, which can be replayed; one that somebody waits for is answered, and leaves none.
+// A failed fetch event without a requester leaves a dead letter, which can be replayed. A failed one with a requester
+// is answered, and leaves none.
 func TestFetchThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	path := filepath.Join(t.TempDir(), "w.js")
 	require.NoError(t, os.WriteFile(path, []byte(`export default { async fetch(r, env, ctx) {
@@ -43,7 +45,7 @@ func TestFetchThatNobodyWaitsFor(t *testing.T) {
 	send("gone", "/")
 	require.Eventually(t, func() bool {
 		s, err := js.Stream(t.Context(), "PINWHEEL_EVENTS")
-		return err == nil && s.CachedInfo().State.Msgs == 1 // the pin
+		return err == nil && s.CachedInfo().State.Msgs == 1 // the anchor message
 	}, patience, tick)
 	await(t, f, 4)
 	got := map[string]string{}

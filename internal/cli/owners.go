@@ -18,7 +18,7 @@ import (
 
 func newOwnersCommand(e *env) *cobra.Command {
 	return group(cobra.Command{
-		Use: "owners", Short: "Say what owners may have", Example: "  pinwheel owners set acme --weight 2 --max-running 20",
+		Use: "owners", Short: "Set what owners may have", Example: "  pinwheel owners set acme --weight 2 --max-running 20",
 	}, newOwnersLs(e), newOwnersSet(e), newOwnersRm(e))
 }
 
@@ -26,7 +26,7 @@ func newOwnersLs(e *env) *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls", Short: "List the owners that have a policy of their own", Args: cobra.NoArgs, Example: "  pinwheel owners ls",
-		Long: "Lists the owners of whom something was said. What is not said, and every other owner, has what the fleet's configuration says.",
+		Long: "Lists the owners that have a policy, and what it sets. Everything else, and every other owner, follows the fleet's configuration.",
 	}, func(ctx context.Context, _ []string) error {
 		return e.withPolicies(ctx, func(s *deploy.Policies) error {
 			all, err := s.List(ctx)
@@ -43,7 +43,7 @@ func newOwnersLs(e *env) *cobra.Command {
 	return c
 }
 
-// policyFlags are what owners set can change.
+// policyFlags are the fields that owners set can change.
 type policyFlags struct {
 	p         events.Policy
 	cpu, wall time.Duration
@@ -54,9 +54,9 @@ func newOwnersSet(e *env) *cobra.Command {
 	var c *cobra.Command
 	c = e.command(cobra.Command{
 		Use: "set OWNER", Short: "Change what an owner may have", Args: cobra.ExactArgs(1),
-		Long: "Changes what an owner may have. Only what is named is changed; 0 takes it back to what the fleet's configuration says.\n" +
+		Long: "Changes what an owner may have. Only the named values change; 0 returns a value to the fleet's configuration.\n" +
 			"Running processes take it up within moments. A ceiling lowers the limits of workers that are deployed already,\n" +
-			"and refuses new ones that ask for more.",
+			"and workers that ask for more cannot be deployed.",
 		Example: "  pinwheel owners set acme --weight 2 --max-running 20\n  pinwheel owners set acme --cpu 200ms --worker-heap 64",
 	}, func(ctx context.Context, args []string) error {
 		if c.Flags().NFlag() == 0 {
@@ -99,7 +99,7 @@ func newOwnersSet(e *env) *cobra.Command {
 	return c
 }
 
-// apply changes in p what the command line names.
+// apply changes the fields of p that the command line names.
 func (f *policyFlags) apply(c *cobra.Command, p *events.Policy) {
 	for name, set := range map[string]func(){
 		"weight": func() { p.Weight = f.p.Weight }, "max-running": func() { p.MaxRunning = f.p.MaxRunning },
@@ -123,7 +123,7 @@ func (f *policyFlags) apply(c *cobra.Command, p *events.Policy) {
 
 func newOwnersRm(e *env) *cobra.Command {
 	return e.command(cobra.Command{
-		Use: "rm OWNER", Short: "Take an owner back to the fleet's configuration", Args: cobra.ExactArgs(1), Example: "  pinwheel owners rm acme",
+		Use: "rm OWNER", Short: "Remove the policy of an owner", Args: cobra.ExactArgs(1), Example: "  pinwheel owners rm acme",
 	}, func(ctx context.Context, args []string) error {
 		if err := events.CheckName("owner", args[0]); err != nil {
 			return usage("%w", err)
@@ -143,8 +143,8 @@ func (e *env) withPolicies(ctx context.Context, f func(*deploy.Policies) error) 
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	s, err := c.policies(ctx)
+	defer c.Close()
+	s, err := c.Policies(ctx)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (e *env) printPolicies(all map[string]events.Policy) error {
 	return t.Flush()
 }
 
-// fleetShare is what the owner may have in all processes together, for people.
+// fleetShare describes what the owner may use in all processes together.
 func fleetShare(p events.Policy) string {
 	var l list
 	l.add(p.FleetMaxRunning != 0, "%d running", p.FleetMaxRunning)
@@ -190,7 +190,7 @@ func fleetShare(p events.Policy) string {
 	return l.String()
 }
 
-// doorLimits are those of the call bridge, for people.
+// doorLimits describes the limits of the call bridge.
 func doorLimits(p events.Policy) string {
 	var l list
 	l.add(p.Calls != 0, "%d/s", p.Calls)
@@ -201,7 +201,7 @@ func doorLimits(p events.Policy) string {
 	return l.String()
 }
 
-// list is what is set of something, for people.
+// list collects descriptions of the fields that are set.
 type list []string
 
 func (l *list) add(set bool, format string, args ...any) {
@@ -217,7 +217,7 @@ func (l list) String() string {
 	return strings.Join(l, ", ")
 }
 
-// ceilings are those that are set, for people.
+// ceilings describes the limits that are set.
 func ceilings(l events.Limits) string {
 	var parts list
 	parts.add(l.CPU != 0, "cpu %s", l.CPU.Duration())

@@ -8,10 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 func TestOwners(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	require.Equal(t, "OWNER  WEIGHT  RUNNING  QUEUED  FLEET  CALLS  ISOLATES  HEAP MB  CEILINGS\n", f.Pinwheel("owners", "ls").Out)
 	r := f.Pinwheel("owners", "set", "dev", "--weight", "2", "--cpu", "20ms", "--worker-heap", "64")
@@ -34,8 +35,9 @@ func TestOwners(t *testing.T) {
 	require.NotContains(t, f.Pinwheel("owners", "ls").Out, "dev")
 }
 
-// A ceiling reaches workers that run already, and refuses new ones that ask for more.
+// A ceiling applies to workers that already run. Workers that ask for more cannot be deployed.
 func TestOwnersCeilings(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	file := t.TempDir() + "/loop.js"
 	require.NoError(t, os.WriteFile(file, []byte(`export default { fetch() { for (;;); } }`), 0o600))

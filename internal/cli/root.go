@@ -13,31 +13,39 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/internal/config"
 )
 
-// env is what a command has of the world.
+// env is the environment of a command.
 type env struct {
 	in       io.Reader
 	out, err io.Writer
 	version  string
-	load     func() (Config, error)
+	load     func() (config.Config, error)
 
-	cfg    Config // of commands that are marked needsConfig
-	parsed bool   // the command line is understood: errors are no longer about it
+	cfg    config.Config // of commands that are marked needsConfig
+	parsed bool          // the command line is valid: later errors are not about it
 
-	natsErr atomic.Pointer[error] // what NATS complained of last
+	natsErr atomic.Pointer[error] // the last error that NATS reported
 }
 
-// Main runs the pinwheel command with its configuration from the environment, and returns its exit code.
+// Main runs the pinwheel command with the configuration from the environment. It returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return run(args, &env{in: stdin, out: stdout, err: stderr, load: LoadConfig})
+	return run(args, &env{in: stdin, out: stdout, err: stderr, load: config.Load})
+}
+
+// MainWith does what Main does with a given configuration, for example from a test. It does not read the environment.
+func MainWith(cfg config.Config, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	load := func() (config.Config, error) { return cfg, cfg.Validate() }
+	return run(args, &env{in: stdin, out: stdout, err: stderr, load: load})
 }
 
 func run(args []string, e *env) int {
-	e.version = version()
+	e.version = config.Version()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The first signal asks to end. A second one does what signals do: it ends the process at once.
+	// The first signal asks the command to end. A second one has its default effect: it ends the process at once.
 	defer context.AfterFunc(ctx, stop)()
 	root := newRoot(e)
 	root.SetArgs(args)
@@ -49,7 +57,7 @@ func run(args []string, e *env) int {
 	return exitCode(err)
 }
 
-// complain writes err, each of its lines with the name of the command in front.
+// complain writes err. Each line begins with the name of the command.
 func (e *env) complain(cmd *cobra.Command, err error) {
 	var ee *exitError
 	if errors.As(err, &ee); err == nil || ee != nil && ee.err == nil {
@@ -72,7 +80,7 @@ func (e *env) complain(cmd *cobra.Command, err error) {
 	}
 }
 
-// needsConfig marks commands for which the environment must be right.
+// needsConfig marks commands that need a valid environment.
 const needsConfig = "needs-config"
 
 func newRoot(e *env) *cobra.Command {
@@ -104,7 +112,7 @@ func newRoot(e *env) *cobra.Command {
 	return root
 }
 
-// command completes c, which does f, with the environment's configuration in e.cfg.
+// command completes c so that it runs f with the environment's configuration in e.cfg.
 func (e *env) command(c cobra.Command, f func(ctx context.Context, args []string) error) *cobra.Command {
 	c.Annotations = map[string]string{needsConfig: "yes"}
 	c.RunE = func(cmd *cobra.Command, args []string) error { return f(cmd.Context(), args) }
@@ -137,11 +145,11 @@ func newVersionCommand(e *env) *cobra.Command {
 	}
 }
 
-// newEnvironmentTopic is help without a command.
+// newEnvironmentTopic is a help topic without a command.
 func newEnvironmentTopic() *cobra.Command {
 	var b strings.Builder
 	b.WriteString("Settings are variables of the environment. One that is unknown or has a wrong value is refused.\n")
-	for _, v := range Variables() {
+	for _, v := range config.Variables() {
 		fmt.Fprintf(&b, "\n%s\n    %s.\n    It is %s.\n", v.Name, v.Meaning, v.Allowed)
 		if v.Default != "" {
 			fmt.Fprintf(&b, "    Default: %s\n", v.Default)

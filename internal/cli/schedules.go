@@ -5,18 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
 func newSchedulesCommand(e *env) *cobra.Command {
 	return group(cobra.Command{
-		Use: "schedules", Short: "Look at schedules and delayed events, pause and cancel them", Example: "  pinwheel schedules ls --owner acme",
+		Use: "schedules", Short: "List schedules and delayed events, pause and cancel them", Example: "  pinwheel schedules ls --owner acme",
 	}, newSchedulesLs(e), newSchedulesWaiting(e), newSchedulesCancel(e), newSchedulesPause(e), newSchedulesResume(e))
 }
 
@@ -27,15 +27,15 @@ func newSchedulesLs(e *env) *cobra.Command {
 		Use: "ls", Short: "List the schedules of all active versions, with their last and next tick", Args: cobra.NoArgs,
 		Example: "  pinwheel schedules ls --owner acme",
 	}, func(ctx context.Context, _ []string) error {
-		if err := checkFilter("owner", owner); err != nil {
-			return err
+		if err := control.CheckName("owner", owner); err != nil {
+			return flagError(err)
 		}
-		return e.withSchedules(ctx, func(s *deploy.Store, b *consumer.Schedules) error {
+		return e.withSchedules(ctx, func(s *deploy.Store, b *schedule.Store) error {
 			workers, err := s.List(ctx, owner)
 			if err != nil {
 				return err
 			}
-			rows, err := scheduleRows(ctx, workers, b)
+			rows, err := control.DescribeSchedules(ctx, workers, b)
 			if err != nil {
 				return err
 			}
@@ -54,16 +54,16 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 	var owner, worker string
 	var asJSON bool
 	c := e.command(cobra.Command{
-		Use: "waiting", Short: "List the events that wait for their time: delayed ones, and those whose next run is far away", Args: cobra.NoArgs,
+		Use: "waiting", Short: "List events that wait for their time: delayed ones, and those whose next run is far away", Args: cobra.NoArgs,
 		Example: "  pinwheel schedules waiting --owner acme",
 	}, func(ctx context.Context, _ []string) error {
-		if err := splitWorker(&owner, &worker); err != nil {
-			return err
+		if err := control.SplitWorker(&owner, &worker); err != nil {
+			return flagError(err)
 		}
-		if err := cmp.Or(checkFilter("owner", owner), checkFilter("worker", worker)); err != nil {
-			return err
+		if err := cmp.Or(control.CheckName("owner", owner), control.CheckName("worker", worker)); err != nil {
+			return flagError(err)
 		}
-		return e.withSchedules(ctx, func(_ *deploy.Store, b *consumer.Schedules) error {
+		return e.withSchedules(ctx, func(_ *deploy.Store, b *schedule.Store) error {
 			return e.printWaiting(b.Waiting(ctx, owner, worker), asJSON)
 		})
 	})
@@ -76,14 +76,14 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 func newSchedulesCancel(e *env) *cobra.Command {
 	return e.command(cobra.Command{
 		Use: "cancel OWNER/WORKER EVENT-ID", Short: "Cancel an event that waits for its time", Args: cobra.ExactArgs(2),
-		Long:    "Cancels an event that waits for its time: it will not run, and nobody is told. The exit code is 1 when no event of this id waits.",
+		Long:    "Cancels an event that waits for its time. It will not run, and no one is notified. The exit code is 1 when no event with this id waits.",
 		Example: "  pinwheel schedules cancel acme/mailer reminder-17",
 	}, func(ctx context.Context, args []string) error {
 		owner, worker, err := events.ParseTarget(args[0])
 		if err != nil {
 			return usage("%w", err)
 		}
-		return e.withSchedules(ctx, func(_ *deploy.Store, b *consumer.Schedules) error {
+		return e.withSchedules(ctx, func(_ *deploy.Store, b *schedule.Store) error {
 			n, err := b.Cancel(ctx, owner, worker, args[1])
 			if err != nil {
 				return err
@@ -101,24 +101,24 @@ func newSchedulesPause(e *env) *cobra.Command {
 	return e.scheduleChange(cobra.Command{
 		Use: "pause OWNER/WORKER NAME", Short: "Keep a schedule from ticking until it is resumed",
 		Example: "  pinwheel schedules pause acme/daily-report night",
-	}, "paused", (*consumer.Schedules).Pause)
+	}, "paused", (*schedule.Store).Pause)
 }
 
 func newSchedulesResume(e *env) *cobra.Command {
 	return e.scheduleChange(cobra.Command{
-		Use: "resume OWNER/WORKER NAME", Short: "Let a paused schedule tick again; what it has missed is not made up for",
+		Use: "resume OWNER/WORKER NAME", Short: "Let a paused schedule tick again; missed ticks do not run",
 		Example: "  pinwheel schedules resume acme/daily-report night",
-	}, "resumed", (*consumer.Schedules).Resume)
+	}, "resumed", (*schedule.Store).Resume)
 }
 
-func (e *env) scheduleChange(c cobra.Command, done string, f func(*consumer.Schedules, context.Context, *events.Worker, events.Schedule) error) *cobra.Command {
+func (e *env) scheduleChange(c cobra.Command, done string, f func(*schedule.Store, context.Context, *events.Worker, events.Schedule) error) *cobra.Command {
 	c.Args = cobra.ExactArgs(2)
 	return e.command(c, func(ctx context.Context, args []string) error {
 		owner, name, err := events.ParseTarget(args[0])
 		if err != nil {
 			return usage("%w", err)
 		}
-		return e.withSchedules(ctx, func(s *deploy.Store, b *consumer.Schedules) error {
+		return e.withSchedules(ctx, func(s *deploy.Store, b *schedule.Store) error {
 			w, err := s.Get(ctx, owner, name, "")
 			if errors.Is(err, deploy.ErrNotFound) {
 				return fmt.Errorf("%w; 'pinwheel workers ls' lists them", err)
@@ -126,7 +126,7 @@ func (e *env) scheduleChange(c cobra.Command, done string, f func(*consumer.Sche
 			if err != nil {
 				return err
 			}
-			sched, err := findSchedule(w, args[1])
+			sched, err := control.FindSchedule(w, args[1])
 			if err != nil {
 				return err
 			}
@@ -139,34 +139,15 @@ func (e *env) scheduleChange(c cobra.Command, done string, f func(*consumer.Sche
 	})
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
-
-func (e *env) withSchedules(ctx context.Context, f func(*deploy.Store, *consumer.Schedules) error) error {
+func (e *env) withSchedules(ctx context.Context, f func(*deploy.Store, *schedule.Store) error) error {
 	c, err := e.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	s, err := c.store(ctx)
+	defer c.Close()
+	s, err := c.Workers(ctx)
 	if err != nil {
 		return err
 	}
-	return f(s, consumer.NewSchedules(c.js, c.subjects))
-}
-
-// findSchedule is the schedule of w with this name. The error names those that there are.
-func findSchedule(w *events.Worker, name string) (events.Schedule, error) {
-	var names []string
-	for _, s := range w.Schedules {
-		if s.Name == name {
-			return s, nil
-		}
-		names = append(names, s.Name)
-	}
-	return events.Schedule{}, fmt.Errorf("worker %s has no schedule %q: it has %s", w.Target(), name, orNone(strings.Join(names, ", ")))
+	return f(s, c.Schedules())
 }

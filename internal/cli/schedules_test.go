@@ -12,7 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 const ticking = `export default {
@@ -21,7 +21,7 @@ const ticking = `export default {
 };
 `
 
-// deployTicking deploys acme/w with a manifest and collects what its ticks say.
+// deployTicking deploys acme/w with a manifest, and collects the output of its ticks.
 func deployTicking(t *testing.T, f *fleettest.Fleet, schedules string) (lines chan string) {
 	t.Helper()
 	nc, err := nats.Connect(f.URL)
@@ -29,7 +29,7 @@ func deployTicking(t *testing.T, f *fleettest.Fleet, schedules string) (lines ch
 	t.Cleanup(nc.Close)
 	lines = make(chan string, 100)
 	_, err = nc.Subscribe("pinwheel.logs.acme.w", func(m *nats.Msg) {
-		if l := string(m.Data); !strings.Contains(l, "not run: no-") { // Deploy asks whether it is there
+		if l := string(m.Data); !strings.Contains(l, "not run: no-") { // Deploy asks the process whether it has the worker
 			lines <- l
 		}
 	})
@@ -55,6 +55,7 @@ func next(t *testing.T, lines chan string) string {
 }
 
 func TestSchedulesTickByThemselves(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	require.Equal(t, "WORKER  NAME  SCHEDULE  LAST  NEXT\n", f.Pinwheel("schedules", "ls").Out)
 	lines := deployTicking(t, f, `[{"name": "often", "cron": "@every 1s", "overlap": "forbid"}, {"cron": "0 9 * * 1-5", "timeZone": "Europe/Berlin"}]`)
@@ -66,7 +67,7 @@ func TestSchedulesTickByThemselves(t *testing.T) {
 	r := f.Pinwheel("schedules", "ls", "--owner", "acme")
 	require.Regexp(t, `(?m)^acme/w +often +@every 1s, overlap forbid, misfire once +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +\d{4}-.*$`, r.Out)
 	require.Regexp(t, `(?m)^acme/w +2 +0 9 \* \* 1-5 Europe/Berlin, overlap allow, misfire once +- +\d{4}-`, r.Out)
-	for _, change := range []string{"pause", "resume"} { // are no ticks
+	for _, change := range []string{"pause", "resume"} { // these are not ticks
 		require.Zero(t, f.Pinwheel("schedules", change, "acme/w", "2").Code)
 		require.Regexp(t, `(?m)^acme/w +2 +0 9 \* \* 1-5 Europe/Berlin, overlap allow, misfire once +- +`, f.Pinwheel("schedules", "ls").Out)
 	}
@@ -86,6 +87,7 @@ func TestSchedulesTickByThemselves(t *testing.T) {
 }
 
 func TestSchedulesThatAreWrongAreRefused(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w.js")
@@ -104,6 +106,7 @@ func TestSchedulesThatAreWrongAreRefused(t *testing.T) {
 }
 
 func TestDelayedEventsWaitAreListedAndCancelled(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	lines := deployTicking(t, f, `[]`)
 	for _, id := range []string{"late", "later"} {

@@ -15,13 +15,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
 	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
-// sending is what the command line of send says.
+// sending holds the flags of send.
 type sending struct {
 	data, file          string
 	hasData, hasFile    bool
@@ -78,7 +77,7 @@ func newSendCommand(e *env) *cobra.Command {
 	return c
 }
 
-// request is the event without its body. Its error is one of usage.
+// request builds the event without its body. Its error is a usage error.
 func (s *sending) request(kind, target string) (r *client.Request, err error) {
 	r = &client.Request{ID: s.id, Version: s.version, Method: s.method, URL: s.path, Header: events.Header{}, HTTPHeader: http.Header{}}
 	if r.Kind, err = events.ParseKind(kind); err != nil {
@@ -120,7 +119,7 @@ func (s *sending) request(kind, target string) (r *client.Request, err error) {
 	return r, s.readHeaders(r)
 }
 
-// readHeaders puts --header and --content-type where the kind has them.
+// readHeaders stores --header and --content-type in the field that the event kind uses.
 func (s *sending) readHeaders(r *client.Request) error {
 	into := r.Header
 	if r.Kind == events.Fetch {
@@ -149,7 +148,7 @@ func (s *sending) readHeaders(r *client.Request) error {
 	return nil
 }
 
-// ownFlag is the flag to use in place of a header that means something to Pinwheel.
+// ownFlag is the flag to use instead of a header that has a meaning for Pinwheel.
 func ownFlag(k events.Kind, name string) string {
 	for header, flag := range map[string]string{
 		events.HeaderEventID: "--id", events.HeaderMsgID: "--id", events.HeaderReplyTo: "--no-wait, or nothing",
@@ -176,7 +175,7 @@ func contentType(h events.Header) (value string, ok bool) {
 	return "", false
 }
 
-// readBody reads the body, and says that a task's is JSON when it is and nobody said otherwise.
+// readBody reads the body. If a task's body is JSON, it sets that content type unless the user gave another one.
 func (s *sending) readBody(r *client.Request, stdin io.Reader) (err error) {
 	switch {
 	case s.hasData && s.hasFile:
@@ -243,7 +242,7 @@ func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
 	return e.printReply(r.Kind, reply)
 }
 
-// open sends a fetch event and prints its response as it comes. The time limit is for its head.
+// open sends a fetch event and prints its response as it arrives. The time limit applies to the head of the response.
 func (e *env) open(ctx context.Context, s *sending, r *client.Request, nc *nats.Conn, c *client.Client) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -271,7 +270,8 @@ func (e *env) open(ctx context.Context, s *sending, r *client.Request, nc *nats.
 	return e.printStream(reply, body)
 }
 
-// failed finds the words and the exit code for an event that has no reply. ctx is done when it was the command that was ended.
+// failed returns the message and the exit code for an event without a reply. ctx is done when the user ended the
+// command.
 func (s *sending) failed(ctx context.Context, nc *nats.Conn, err error) error {
 	switch {
 	case errors.Is(err, client.ErrMalformed):
@@ -295,9 +295,10 @@ func (s *sending) failed(ctx context.Context, nc *nats.Conn, err error) error {
 	return timedOut("no reply within %s: %w", s.timeout, err)
 }
 
-// unwritten says which stream that an event needs nats-server does not write any more, or nil. Users of owners may not ask that.
+// unwritten returns the failure of a stream that the event needs and that nats-server no longer writes, or nil. Users
+// of owners may not ask for that.
 func unwritten(ctx context.Context, nc *nats.Conn) *stored.Failure {
-	for _, stream := range []string{consumer.StreamEvents, consumer.StreamBodies} {
+	for _, stream := range []string{events.StreamEvents, events.StreamBodies} {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		failure, err := stored.Failed(ctx, nc, stream)
 		cancel()

@@ -13,9 +13,10 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/internal/config"
 )
 
-// printAck says where an event is stored.
+// printAck prints where an event is stored.
 func (e *env) printAck(r *client.Request, ack *client.Ack) error {
 	id := r.ID
 	if id == "" {
@@ -29,12 +30,12 @@ func (e *env) printAck(r *client.Request, ack *client.Ack) error {
 	return err
 }
 
-// printReply writes the body to stdout as it is, and all else to stderr. The error has the exit code.
+// printReply writes the body unchanged to stdout, and everything else to stderr. The error has the exit code.
 func (e *env) printReply(k events.Kind, r *events.Reply) error {
 	return e.printAnswer(k, r, bytes.NewReader(r.Body))
 }
 
-// printStream is printReply for a fetch whose body comes in chunks.
+// printStream does what printReply does, for a fetch whose body comes in chunks.
 func (e *env) printStream(r *events.Reply, body io.Reader) error {
 	return e.printAnswer(events.Fetch, r, body)
 }
@@ -52,7 +53,7 @@ func (e *env) printAnswer(k events.Kind, r *events.Reply, body io.Reader) error 
 	}
 	out := lastByte{w: e.out}
 	_, err := io.Copy(&out, body)
-	if isTerminal(e.out) && out.any && out.last != '\n' {
+	if config.IsTerminal(e.out) && out.any && out.last != '\n' {
 		fmt.Fprintln(e.out)
 	}
 	if err != nil {
@@ -64,7 +65,7 @@ func (e *env) printAnswer(k events.Kind, r *events.Reply, body io.Reader) error 
 	return nil
 }
 
-// lastByte remembers what was written last.
+// lastByte remembers the last byte that was written.
 type lastByte struct {
 	w    io.Writer
 	any  bool
@@ -78,7 +79,7 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// replyStatus is the reply in a line, and whether it is a good one.
+// replyStatus describes the reply in one line, and reports whether it is a success.
 func replyStatus(k events.Kind, r *events.Reply) (line string, ok bool) {
 	ok = r.Failure == nil
 	if k == events.Fetch {
@@ -99,7 +100,8 @@ func replyStatus(k events.Kind, r *events.Reply) (line string, ok bool) {
 	return line, ok
 }
 
-// headerLines are "name: value", sorted by name: the wire does not keep the order of names, but that of equal ones.
+// headerLines returns "name: value" lines, sorted by name. The wire keeps the order of equal names, but not of
+// different ones.
 func headerLines(headers []string) []string {
 	lines := make([]string, 0, len(headers)/2)
 	for i := 0; i+1 < len(headers); i += 2 {

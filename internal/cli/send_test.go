@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
-// mirror says what it was sent, as every kind.
+// mirror returns the event that it received, for every kind.
 const mirror = `
 export default {
   async fetch(request) {
@@ -37,6 +37,7 @@ func startMirror(t *testing.T) *fleettest.Fleet {
 }
 
 func TestSend(t *testing.T) {
+	t.Parallel()
 	f := startMirror(t)
 	file := write(t, "body.txt", "from a file")
 	for _, c := range []struct {
@@ -89,6 +90,7 @@ func TestSend(t *testing.T) {
 }
 
 func TestSendThatCannotSucceed(t *testing.T) {
+	t.Parallel()
 	f := startMirror(t)
 	r := f.Pinwheel("send", "fetch", "acme/nobody")
 	require.Equal(t, 1, r.Code)
@@ -112,6 +114,7 @@ func TestSendThatCannotSucceed(t *testing.T) {
 }
 
 func TestSendThatTakesTooLongExits3(t *testing.T) {
+	t.Parallel()
 	f := startMirror(t)
 	r := f.Pinwheel("send", "task", "acme/mirror", "--data", `"hang"`, "--timeout", "200ms")
 	require.Equal(t, 3, r.Code, r.Err)
@@ -120,6 +123,7 @@ func TestSendThatTakesTooLongExits3(t *testing.T) {
 }
 
 func TestSendNoWait(t *testing.T) {
+	t.Parallel()
 	f := startMirror(t)
 	r := f.Pinwheel("send", "task", "acme/mirror", "--no-wait", "--data", "1")
 	require.Zero(t, r.Code, r.Err)

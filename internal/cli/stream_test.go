@@ -18,10 +18,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 const streaming = `export default { fetch(r) {
@@ -69,6 +69,7 @@ func stream(ctx context.Context, t *testing.T, c *client.Client, query string) i
 
 // A body of 200 MB passes through a heap of 32 MB and messages of 1 MB, in order and complete.
 func TestLongBody(t *testing.T) {
+	t.Parallel()
 	_, c := openFleet(t)
 	in := bufio.NewReaderSize(stream(t.Context(), t, c, "n=2000&size=100000"), 100_000)
 	chunk := make([]byte, 100_000)
@@ -81,8 +82,9 @@ func TestLongBody(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// A slow reader holds the handler back: what is on the way is bounded by what it has granted.
+// A slow reader holds the handler back: the data in transit is limited by the credit that the reader granted.
 func TestSlowReaderHoldsBack(t *testing.T) {
+	t.Parallel()
 	f, c := openFleet(t)
 	var came atomic.Int64
 	_, err := f.NC.Subscribe("_INBOX.>", func(m *nats.Msg) { came.Add(int64(len(m.Data))) })
@@ -96,8 +98,9 @@ func TestSlowReaderHoldsBack(t *testing.T) {
 	require.EqualValues(t, 1000*100_000-10, rest)
 }
 
-// A requester that closes the body, whose context ends, or whose connection is gone is noticed by the handler.
+// The handler notices a requester that closes the body, whose context ends, or whose connection is lost.
 func TestRequesterGoesAway(t *testing.T) {
+	t.Parallel()
 	f, _ := openFleet(t)
 	for name, leave := range map[string]func(body io.Closer, cancel func(), nc *nats.Conn){
 		"close":   func(body io.Closer, _ func(), _ *nats.Conn) { _ = body.Close() },
@@ -129,8 +132,9 @@ func TestRequesterGoesAway(t *testing.T) {
 	}
 }
 
-// A requester that gives up before there is a response is noticed, too.
+// The handler also notices a requester that gives up before there is a response.
 func TestRequesterGivesUpEarly(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	c := deploySource(t, f, `export default { fetch: r => new Promise(done => {
 		console.log("waits");
@@ -155,8 +159,9 @@ func TestRequesterGivesUpEarly(t *testing.T) {
 	require.ErrorIs(t, <-left, context.Canceled)
 }
 
-// A body that breaks off is an error for the reader, and not an end.
+// A body that breaks off is an error for the reader, not an end.
 func TestBodyThatBreaksOff(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	c := deploySource(t, f, `export default { fetch: () => { let n = 0; return new Response(new ReadableStream({ async pull(c) {
 		await new Promise(done => setTimeout(done, 5));
@@ -173,8 +178,10 @@ func TestBodyThatBreaksOff(t *testing.T) {
 	require.Equal(t, 1, r.Code)
 }
 
-// Whoever hangs up, or is told that it has, and reads on all the same sees that the body is not whole.
+// A reader that hangs up, or that is notified that it has, and that continues to read gets an error: the body is
+// incomplete.
 func TestBodyThatIsCutShortSaysSo(t *testing.T) {
+	t.Parallel()
 	f, _ := openFleet(t)
 	for name, hangUp := range map[string]func(m *nats.Msg, to string) (subject, text string){
 		"credit": func(m *nats.Msg, _ string) (subject, text string) { return m.Reply, events.GoneCredit },
@@ -205,8 +212,9 @@ func TestBodyThatIsCutShortSaysSo(t *testing.T) {
 	}
 }
 
-// The command prints a long body as it comes.
+// The command prints a long body as it arrives.
 func TestSendPrintsLongBodies(t *testing.T) {
+	t.Parallel()
 	f, _ := openFleet(t)
 	r := f.Pinwheel("send", "fetch", "dev/stream", "--path", "/?n=30&size=100000")
 	require.Zero(t, r.Code, r.Err)
@@ -214,8 +222,10 @@ func TestSendPrintsLongBodies(t *testing.T) {
 	require.Contains(t, r.Err, "content-type: text/plain")
 }
 
-// A request body of 20 MB is stored in parts, read by the handler as it likes, and removed when the event has ended.
+// A request body of 20 MB is stored in parts, read by the handler at its own pace, and removed when the event has
+// ended.
 func TestLongRequestBody(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	c := deploySource(t, f, `export default { async fetch(r) {
 		let n = 0, sum = 0;
@@ -235,14 +245,14 @@ func TestLongRequestBody(t *testing.T) {
 	require.Contains(t, string(text), `"method":"POST","type":"text/x-digits"`)
 	js, err := jetstream.New(f.NC)
 	require.NoError(t, err)
-	bodies, err := js.Stream(t.Context(), consumer.StreamBodies)
+	bodies, err := js.Stream(t.Context(), events.StreamBodies)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		info, err := bodies.Info(t.Context())
 		return err == nil && info.State.Msgs == 0
 	}, 20*time.Second, 10*time.Millisecond, "the parts of an event that has ended are removed")
 
-	// The command does the same with a large file, and an event whose parts are missing says so.
+	// The command does the same with a large file. An event with missing parts reports that.
 	file := t.TempDir() + "/digits"
 	require.NoError(t, os.WriteFile(file, body, 0o600))
 	r := f.Pinwheel("send", "fetch", "dev/stream", "--data-file", file)
@@ -256,8 +266,9 @@ func TestLongRequestBody(t *testing.T) {
 	require.Contains(t, answer.Header.Get(events.HeaderError), "part 0 of 2 of body gone is not there")
 }
 
-// Bodies of which a part is empty, or all are, are read to their end.
+// Bodies in which one part is empty, or all parts are, are read to their end.
 func TestEmptyPartsOfLongRequestBodies(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	c := deploySource(t, f, `export default { async fetch(r) { return new Response(r.method + " " + await r.text()) } }`, `{}`)
 	_, body, err := c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: bytes.NewReader(nil)})
@@ -288,8 +299,9 @@ func TestEmptyPartsOfLongRequestBodies(t *testing.T) {
 	require.Contains(t, answer.Header.Get(events.HeaderError), "1 to 1048576")
 }
 
-// The parts of an event that failed stay for its replay.
+// The parts of a failed event are kept for its replay.
 func TestLongRequestBodyIsReplayed(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	const limits = `"limits":{"heapMB":16,"cpuMs":10000}`
 	c := deploySource(t, f, `export default { fetch(r) { if (r.method === "POST") throw new Error("not yet"); return new Response() } }`,
@@ -303,8 +315,8 @@ func TestLongRequestBodyIsReplayed(t *testing.T) {
 		`{`+limits+`}`)
 	js, err := jetstream.New(f.NC)
 	require.NoError(t, err)
-	letters := consumer.NewDeadLetters(js, "pinwheel")
-	require.Eventually(t, func() bool { n, err := letters.Count(t.Context(), consumer.Filter{}); return err == nil && n == 1 }, 20*time.Second, 10*time.Millisecond)
+	letters := deadletter.NewStore(js, "pinwheel")
+	require.Eventually(t, func() bool { n, err := letters.Count(t.Context(), deadletter.Filter{}); return err == nil && n == 1 }, 20*time.Second, 10*time.Millisecond)
 	r := f.Pinwheel("dead", "replay", "--all")
 	require.Zero(t, r.Code, r.Err)
 	for {

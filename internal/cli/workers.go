@@ -12,6 +12,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
 func newWorkersCommand(e *env) *cobra.Command {
@@ -26,8 +28,8 @@ func newWorkersLs(e *env) *cobra.Command {
 	c := e.command(cobra.Command{
 		Use: "ls", Short: "List workers with their active version", Args: cobra.NoArgs, Example: "  pinwheel workers ls --owner acme",
 	}, func(ctx context.Context, _ []string) error {
-		if err := checkFilter("owner", owner); err != nil {
-			return err
+		if err := control.CheckName("owner", owner); err != nil {
+			return flagError(err)
 		}
 		return e.withStore(ctx, func(s *deploy.Store) error {
 			ws, err := s.List(ctx, owner)
@@ -45,15 +47,13 @@ func newWorkersLs(e *env) *cobra.Command {
 	return c
 }
 
-// checkFilter checks the value of a flag that chooses by name; empty stands for any.
-func checkFilter(what, name string) error {
-	if name == "" {
-		return nil
-	}
-	if err := events.CheckName(what, name); err != nil {
+// flagError turns err of control into a usage error. Flags have the names of the request fields.
+func flagError(err error) error {
+	var wrong *control.Error
+	if errors.As(err, &wrong) && wrong.Field != "" {
 		return usage("--%w", err)
 	}
-	return nil
+	return usage("%w", err)
 }
 
 func newWorkersShow(e *env) *cobra.Command {
@@ -61,7 +61,7 @@ func newWorkersShow(e *env) *cobra.Command {
 	var version string
 	c := e.command(cobra.Command{
 		Use: "show OWNER/WORKER", Short: "Show a worker and its kept versions", Args: cobra.ExactArgs(1),
-		Long:    "Shows the active version of a worker, or another one that is kept. Values of variables are not shown: they may be secrets.",
+		Long:    "Shows the active version of a worker, or another kept version. Values of variables are not shown: they may be secrets.",
 		Example: "  pinwheel workers show acme/webhook --code",
 	}, func(ctx context.Context, args []string) error {
 		if code && asJSON {
@@ -96,8 +96,8 @@ func newWorkersRm(e *env) *cobra.Command {
 	var yes bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER/WORKER", Short: "Remove a worker with all its versions", Args: cobra.ExactArgs(1),
-		Long: "Removes a worker with all its versions. Fetch events for it are answered 404 from then on; others, and those that nobody waits for,\n" +
-			"become dead letters.\n" +
+		Long: "Removes a worker with all its versions. From then on fetch events for it are answered 404. Other events, and fetch events without a\n" +
+			"requester, become dead letters.\n" +
 			"On a terminal it asks first, and says how many events wait for the worker.",
 		Example: "  pinwheel workers rm acme/webhook",
 	}, func(ctx context.Context, args []string) error {
@@ -116,20 +116,20 @@ func (e *env) removeWorker(ctx context.Context, owner, name string, yes bool) er
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	s, err := c.store(ctx)
+	defer c.Close()
+	s, err := c.Workers(ctx)
 	if err != nil {
 		return err
 	}
 	versions, err := s.Versions(ctx, owner, name)
-	if err != nil && !errors.Is(err, deploy.ErrNotFound) { // Remove knows whether there is one that cannot be read
+	if err != nil && !errors.Is(err, deploy.ErrNotFound) { // Remove finds out whether an unreadable one exists
 		return err
 	}
-	waiting, err := consumer.BacklogOf(ctx, c.js, c.subjects, owner, name)
+	waiting, err := consumer.BacklogOf(ctx, c.JS, c.Subjects, owner, name)
 	if err != nil {
 		return err
 	}
-	if !yes && isTerminal(e.in) && !e.asks(fmt.Sprintf("remove %s/%s with %s? %s", owner, name, counted(len(versions), "version"), waitingText(waiting))) {
+	if !yes && config.IsTerminal(e.in) && !e.asks(fmt.Sprintf("remove %s/%s with %s? %s", owner, name, counted(len(versions), "version"), waitingText(waiting))) {
 		return errors.New("nothing is removed")
 	}
 	if err := s.Remove(ctx, owner, name); err != nil {
@@ -139,7 +139,7 @@ func (e *env) removeWorker(ctx context.Context, owner, name string, yes bool) er
 	return err
 }
 
-// waitingText says what becomes of events when their worker is removed.
+// waitingText says what happens to events when their worker is removed.
 func waitingText(b consumer.Backlog) string {
 	if b.Total() == 0 {
 		return "no events wait for it"
@@ -148,7 +148,7 @@ func waitingText(b consumer.Backlog) string {
 		b.Stored, b.Parked, b.Delayed)
 }
 
-// counted is a number with its noun.
+// counted formats a number with its noun.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -169,8 +169,8 @@ func (e *env) withStore(ctx context.Context, f func(*deploy.Store) error) error 
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	s, err := c.store(ctx)
+	defer c.Close()
+	s, err := c.Workers(ctx)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (e *env) withWorker(ctx context.Context, target string, f func(s *deploy.St
 	})
 }
 
-// listsThem adds to an error of a worker that is not there how to find those that are.
+// listsThem adds to a "worker not found" error how to list the workers.
 func listsThem(err error) error {
 	if errors.Is(err, deploy.ErrNotFound) {
 		return fmt.Errorf("%w; 'pinwheel workers ls' lists them", err)

@@ -10,57 +10,13 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
-
-// workerJSON is a worker as machines read it.
-type workerJSON struct {
-	Owner      string            `json:"owner"`
-	Name       string            `json:"name"`
-	Version    string            `json:"version"`
-	Hash       string            `json:"hash"`
-	Mode       events.Mode       `json:"mode"`
-	Handlers   []string          `json:"handlers"`
-	File       string            `json:"file"`
-	Vars       []string          `json:"vars"` // names only: the values may be secrets
-	Queues     map[string]string `json:"queues"`
-	Limits     events.Limits     `json:"limits"`
-	Retries    events.Retries    `json:"retries"`
-	Lifetime   *events.Lifetime  `json:"lifetime,omitempty"`
-	OnDead     *events.DeadHook  `json:"onDeadLetter,omitempty"`
-	Idempotent bool              `json:"idempotent,omitempty"`
-	Schedules  []events.Schedule `json:"schedules,omitempty"`
-	DeployedAt time.Time         `json:"deployedAt"`
-	Versions   []versionJSON     `json:"versions,omitempty"` // oldest first; the last one is active
-}
-
-type versionJSON struct {
-	Version    string    `json:"version"`
-	DeployedAt time.Time `json:"deployedAt"`
-}
-
-func newWorkerJSON(w *events.Worker) workerJSON {
-	j := workerJSON{
-		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Mode: w.Mode, File: w.File, Handlers: []string{},
-		Vars: slices.AppendSeq([]string{}, maps.Keys(w.Vars)), Queues: w.Queues,
-		Limits: w.Limits.OrDefault(), Retries: w.Retries.OrDefault(), OnDead: w.OnDead, Idempotent: w.Idempotent, Schedules: w.Schedules, DeployedAt: w.DeployedAt,
-	}
-	if w.Lifetime != (events.Lifetime{}) {
-		j.Lifetime = &w.Lifetime
-	}
-	for _, k := range w.Handlers {
-		j.Handlers = append(j.Handlers, k.String())
-	}
-	slices.Sort(j.Vars)
-	if j.Queues == nil {
-		j.Queues = map[string]string{}
-	}
-	return j
-}
 
 func (e *env) printWorkersJSON(ws []*events.Worker) error {
 	enc := json.NewEncoder(e.out)
 	for _, w := range ws {
-		if err := enc.Encode(newWorkerJSON(w)); err != nil {
+		if err := enc.Encode(control.DescribeWorker(w)); err != nil {
 			return err
 		}
 	}
@@ -68,10 +24,8 @@ func (e *env) printWorkersJSON(ws []*events.Worker) error {
 }
 
 func (e *env) printWorkerJSON(w *events.Worker, versions []*events.Worker) error {
-	j := newWorkerJSON(w)
-	for _, v := range versions {
-		j.Versions = append(j.Versions, versionJSON{v.Version, v.DeployedAt})
-	}
+	j := control.DescribeWorker(w)
+	j.Versions = control.DescribeVersions(versions)
 	return json.NewEncoder(e.out).Encode(j)
 }
 
@@ -127,5 +81,5 @@ func (e *env) printWorker(w *events.Worker, versions []*events.Worker) error {
 	return t.Flush()
 }
 
-// stamped is a time for people, in their time zone.
+// stamped formats a time in the local time zone.
 func stamped(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }

@@ -8,12 +8,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/cli"
-	"github.com/pinwheel-run/pinwheel/internal/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// A deploy says which variables and queues are gone, a version is shown by its number, and whoever removes a worker hears what waits for it.
+// A deploy reports which variables and queues are gone. A version is shown by its number. The removal of a worker
+// reports which events wait for it.
 func TestWorkersSayWhatIsLost(t *testing.T) {
+	t.Parallel()
 	f := fleettest.Start(t)
 	path := filepath.Join(t.TempDir(), "w.js")
 	source := func(code string) { require.NoError(t, os.WriteFile(path, []byte(code), 0o600)) }
@@ -41,11 +44,12 @@ $`, r.Err)
 	require.Contains(t, f.Pinwheel("workers", "rm", "acme/w").Err, "'pinwheel workers ls' lists them")
 }
 
-// An owner sends events with its own user, which may use no $JS.API.
+// An owner sends events with its own user, which may not use $JS.API.
 func TestOwnersSendWithTheirOwnPermissions(t *testing.T) {
-	url := cli.Shipped(t, "users.conf")
-	f := fleettest.Start(t, func(c *cli.Config) {
-		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes = url, "fleet", "fleet-secret", cli.List{"_INBOX.{owner}."}
+	t.Parallel()
+	url := natstest.StartConfigured(t, "../../deploy/nats/users.conf")
+	f := fleettest.Start(t, func(c *config.Config) {
+		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes = url, "fleet", "fleet-secret", config.List{"_INBOX.{owner}."}
 	})
 	path := filepath.Join(t.TempDir(), "w.js")
 	require.NoError(t, os.WriteFile(path, []byte(`export default { fetch: async r => new Response("hello " + await r.text()), task: e => e.text() }`), 0o600))

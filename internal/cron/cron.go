@@ -1,4 +1,4 @@
-// Package cron says when a schedule's ticks are. It computes and nothing else: no clock, no goroutine.
+// Package cron computes when the ticks of a schedule are. It has no clock and no goroutine.
 package cron
 
 import (
@@ -13,7 +13,7 @@ import (
 type Schedule struct {
 	every time.Duration      // of @every, else 0
 	spec  *spec.SpecSchedule // in wall-clock time, as if it were UTC
-	free  bool               // the hour makes no difference: it goes on through changes of the clock
+	free  bool               // ticks in every hour: changes of the clock make no difference
 	zone  *time.Location
 }
 
@@ -23,11 +23,13 @@ const (
 	maxEvery = 366 * 24 * time.Hour
 )
 
-// Parse reads an expression and the name of a time zone, "" for UTC. The error says what is wrong with which.
+// Parse reads an expression and the name of a time zone, "" for UTC. The error says which of them is wrong, and how.
 //
-// An expression has 5 fields (minute, hour, day of month, month, day of week) or 6, with the second in front; names of months and days,
-// lists, ranges and steps. When both days are restricted, either is enough. Or it is @every DURATION, whose ticks are at
-// multiples of the duration since 1970, whoever deploys when; @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually.
+// An expression has 5 fields (minute, hour, day of month, month, day of week), or 6 with the second in front. A field
+// may have names of months and days, lists, ranges and steps. When both day fields are restricted, a day that matches
+// either is enough. Other expressions are @every DURATION, @hourly, @daily, @midnight, @weekly, @monthly, @yearly and
+// @annually. The ticks of @every are at multiples of the duration since 1970; the time of the deploy makes no
+// difference.
 func Parse(expression, zone string) (*Schedule, error) {
 	s := &Schedule{zone: time.UTC}
 	if zone != "" {
@@ -46,7 +48,7 @@ func Parse(expression, zone string) (*Schedule, error) {
 		return s, nil
 	}
 	if strings.Contains(expression, "TZ=") {
-		return nil, fmt.Errorf("cron is %.70q: the time zone is named by timeZone", expression)
+		return nil, fmt.Errorf("cron is %.70q: the time zone belongs in timeZone", expression)
 	}
 	parser, err := spec.TryNewParser(spec.SecondOptional | spec.Minute | spec.Hour | spec.Dom | spec.Month | spec.Dow | spec.Descriptor | spec.DowOrDom)
 	if err != nil {
@@ -58,7 +60,8 @@ func Parse(expression, zone string) (*Schedule, error) {
 	}
 	fields, ok := parsed.(*spec.SpecSchedule)
 	if !ok {
-		return nil, fmt.Errorf("cron is %.70q: it has 5 or 6 fields, or is @every DURATION, @hourly, @daily, @weekly, @monthly or @yearly", expression)
+		return nil, fmt.Errorf("cron is %.70q: it has 5 or 6 fields, or is @every DURATION, "+
+			"@hourly, @daily, @weekly, @monthly or @yearly", expression)
 	}
 	const allHours = 1<<24 - 1
 	s.free = fields.Hour&allHours == allHours
@@ -70,10 +73,10 @@ func Parse(expression, zone string) (*Schedule, error) {
 	return s, nil
 }
 
-// Next is the first tick after t, in whole seconds; the zero time when there is none within years.
+// Next is the first tick after t, in whole seconds; the zero time if there is none for years.
 //
-// When clocks are put forward, ticks of the hour that is left out come at once after it, together as one; when they are put
-// back, each time of the clock ticks once, the first time. Expressions that tick in every hour go on through both.
+// When clocks go forward, all ticks of the skipped hour become one tick directly after it. When clocks go back, each
+// time of the clock ticks once, the first time. Expressions that tick in every hour are not affected.
 func (s *Schedule) Next(t time.Time) time.Time {
 	t = t.Truncate(time.Second)
 	if s.every > 0 {
@@ -93,7 +96,7 @@ func (s *Schedule) Next(t time.Time) time.Time {
 	}
 }
 
-// nextFree goes from change to change of the clock: between two, wall-clock time is a line.
+// nextFree goes from change to change of the clock. Between two changes, wall-clock time is linear.
 func (s *Schedule) nextFree(t time.Time) time.Time {
 	for {
 		local := t.In(s.zone)
@@ -115,12 +118,13 @@ func (s *Schedule) nextFree(t time.Time) time.Time {
 	}
 }
 
-// asUTC is the wall-clock time of t as if it were UTC, where there are no changes.
+// asUTC is the wall-clock time of t as if it were UTC, which has no changes of the clock.
 func asUTC(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// instant is when the clocks of a zone show wall: the first time if they do so twice, the end of the gap if they never do.
+// instant is when the clocks of a zone show wall: the first time if they show it twice, the end of the gap if they
+// never show it.
 func instant(wall time.Time, zone *time.Location) time.Time {
 	t := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
 	start, end := t.ZoneBounds()
@@ -139,8 +143,8 @@ func instant(wall time.Time, zone *time.Location) time.Time {
 	return t.UTC()
 }
 
-// Missed are the ticks after a time and up to another, the latest most of them, oldest first. Its cost does not depend on how long
-// the time between is.
+// Missed are the latest ticks between two times, at most most of them, oldest first. The time between the two does not
+// affect its cost.
 func (s *Schedule) Missed(after, until time.Time, most int) []time.Time {
 	for back := time.Duration(most) * time.Second; ; back *= 2 {
 		from := until.Add(-back)
@@ -154,7 +158,7 @@ func (s *Schedule) Missed(after, until time.Time, most int) []time.Time {
 	}
 }
 
-// between keeps the latest ticks, in a window that is only twice as long as is needed for so many.
+// between are the latest ticks in a window, at most most of them.
 func (s *Schedule) between(after, until time.Time, most int) []time.Time {
 	var ticks []time.Time
 	for t := s.Next(after); !t.IsZero() && !t.After(until); t = s.Next(t) {

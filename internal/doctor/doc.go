@@ -1,2 +1,3 @@
-// Package doctor looks at a NATS and at the fleet on it, and says what is not as it should be and what to do. It changes nothing.
+// Package doctor checks a NATS and the fleet on it: versions, limits, streams and consumers, durability, clocks,
+// progress, permissions. It reports what is wrong, and what to do about it. It changes nothing.
 package doctor

@@ -10,41 +10,39 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
-// Level is how bad something is.
+// Level is the severity of a finding.
 type Level string
 
-// Levels. What is Warn works and may not go on doing so, or cannot be told; what is Bad breaks a promise.
+// Levels. Warn: it works now but may stop working, or the doctor cannot find out. Bad: a promise is broken.
 const (
 	OK   Level = "ok"
 	Warn Level = "warn"
 	Bad  Level = "bad"
 )
 
-// Line is one thing that was looked at.
+// Line is the result of one check.
 type Line struct {
 	Level Level  `json:"level"`
-	Check string `json:"check"`        // what was looked at, a word
+	Check string `json:"check"`        // what was checked, in one word
 	Text  string `json:"text"`         // what was found
-	Do    string `json:"do,omitempty"` // what to do about it
+	Do    string `json:"do,omitempty"` // what the operator should do
 }
 
-// Config says where to look and what should be there.
+// Config says where to look and what to expect.
 type Config struct {
 	NC *nats.Conn
 	// Monitors are URLs of the servers' monitoring ports; may be empty.
 	Monitors []string
 	Subjects events.Subjects
-	// Assets are all that the fleet has in JetStream, with the event stream first.
-	Assets []assets.Asset
-	// Events, Dead and Parked are the names of the fleet's streams.
-	Events, Dead, Parked string
-	// Replicas and Fsync are what the configuration asks for.
+	// Resources are all JetStream resources of the fleet. The event stream comes first.
+	Resources []resources.Resource
+	// Replicas and Fsync are the configured values.
 	Replicas int
 	Fsync    bool
-	// Version is of this binary, as its processes tell it.
+	// Version is the version of this binary, in the form in which processes report it.
 	Version string
 	// Progress is how long a lane is watched for progress.
 	Progress time.Duration
@@ -52,28 +50,28 @@ type Config struct {
 	Anonymous func() (*nats.Conn, error)
 }
 
-// patient looks through everything, one thing after the other.
-type patient struct {
+// checker runs the checks one after the other.
+type checker struct {
 	Config
 	js    jetstream.JetStream
 	lines []Line
 }
 
-func (p *patient) ok(check, format string, args ...any) {
+func (p *checker) ok(check, format string, args ...any) {
 	p.lines = append(p.lines, Line{OK, check, fmt.Sprintf(format, args...), ""})
 }
 
-func (p *patient) warn(check, do, format string, args ...any) {
+func (p *checker) warn(check, do, format string, args ...any) {
 	p.lines = append(p.lines, Line{Warn, check, fmt.Sprintf(format, args...), do})
 }
 
-func (p *patient) bad(check, do, format string, args ...any) {
+func (p *checker) bad(check, do, format string, args ...any) {
 	p.lines = append(p.lines, Line{Bad, check, fmt.Sprintf(format, args...), do})
 }
 
-// Examine looks at everything. What cannot be looked at because something else is missing is left out.
+// Examine runs all checks. It skips a check if something that the check needs is missing.
 func Examine(ctx context.Context, c Config) []Line {
-	p := &patient{Config: c}
+	p := &checker{Config: c}
 	js, err := jetstream.New(c.NC)
 	if err != nil {
 		p.bad("nats", "", "%v", err)
@@ -82,24 +80,24 @@ func Examine(ctx context.Context, c Config) []Line {
 	p.js = js
 	p.server()
 	if !p.account(ctx) {
-		p.anonymous(ctx)
+		p.strangers(ctx)
 		return p.lines
 	}
-	found := p.assets(ctx)
+	found := p.resources(ctx)
 	p.durability(ctx, found)
 	p.cluster(found)
-	p.fullness(found)
+	p.usage(found)
 	p.writes(ctx, found)
 	p.health(ctx)
 	p.clock(ctx)
 	p.processes(ctx)
 	p.progress(ctx, found)
 	p.permissions(ctx)
-	p.anonymous(ctx)
+	p.strangers(ctx)
 	return p.lines
 }
 
-// Worst is the worst level of the lines.
+// Worst returns the worst level of the lines.
 func Worst(lines []Line) Level {
 	worst := OK
 	for _, l := range lines {
@@ -110,21 +108,22 @@ func Worst(lines []Line) Level {
 	return worst
 }
 
-const minVersion = "2.14"
+// MinServer is the oldest nats-server that a fleet works with. The fleet needs schedules with cron, and atomic batches.
+const MinServer = "2.14"
 
-// server looks at the server that the connection is to.
-func (p *patient) server() {
+// server checks the server of the connection.
+func (p *checker) server() {
 	v := p.NC.ConnectedServerVersion()
 	var major, minor int
 	if _, err := fmt.Sscanf(v, "%d.%d", &major, &minor); err != nil {
-		p.warn("server", "", "nats-server %s: its version says nothing", v)
+		p.warn("server", "", "nats-server %s: its version cannot be read", v)
 		return
 	}
 	switch {
 	case major < 2 || major == 2 && minor < 12:
-		p.bad("server", "run nats-server "+minVersion+" or later", "nats-server %s has neither schedules nor atomic batches: no delayed events, no cron", v)
+		p.bad("server", "run nats-server "+MinServer+" or later", "nats-server %s has neither schedules nor atomic batches: no delayed events, no cron", v)
 	case major == 2 && minor < 14:
-		p.warn("server", "run nats-server "+minVersion+" or later", "nats-server %s has no cron schedules", v)
+		p.warn("server", "run nats-server "+MinServer+" or later", "nats-server %s has no cron schedules", v)
 	default:
 		p.ok("server", "nats-server %s", v)
 	}
@@ -135,8 +134,8 @@ func (p *patient) server() {
 	}
 }
 
-// account looks at JetStream; false when there is none.
-func (p *patient) account(ctx context.Context) bool {
+// account checks JetStream. It returns false when JetStream is missing.
+func (p *checker) account(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	info, err := p.js.AccountInfo(ctx)
@@ -150,7 +149,7 @@ func (p *patient) account(ctx context.Context) bool {
 		return false
 	}
 	if info.API.Level < 2 {
-		p.warn("jetstream", "run nats-server "+minVersion+" or later on every machine of the cluster", "API level %d: no schedules, no atomic batches", info.API.Level)
+		p.warn("jetstream", "run nats-server "+MinServer+" or later on every machine of the cluster", "API level %d: no schedules, no atomic batches", info.API.Level)
 	} else {
 		p.ok("jetstream", "API level %d", info.API.Level)
 	}
@@ -158,14 +157,14 @@ func (p *patient) account(ctx context.Context) bool {
 	return true
 }
 
-func (p *patient) limits(info *jetstream.AccountInfo) {
+func (p *checker) limits(info *jetstream.AccountInfo) {
 	tier := info.Tier
 	if t, ok := info.Tiers[fmt.Sprintf("R%d", max(1, p.Replicas))]; ok {
 		tier = t
 	}
 	l, reserve := tier.Limits, int64(0)
 	var streams int
-	for _, a := range p.Assets {
+	for _, a := range p.Resources {
 		if a.Consumer == nil {
 			streams++
 		}
@@ -188,14 +187,14 @@ func (p *patient) limits(info *jetstream.AccountInfo) {
 	if l.MaxStore > 0 {
 		p.full("disk", "the account's storage", tier.Store, l.MaxStore)
 	} else {
-		p.ok("limits", "storage is limited by the server only; %s stored, %s reserved by the fleet's streams", size(int64(tier.Store)), size(reserve)) //nolint:gosec // a number of bytes
+		p.ok("limits", "storage is limited by the server only; %s stored, %s reserved by the fleet's streams", size(int64(tier.Store)), size(reserve))
 	}
 }
 
-// full says how full something is.
-func (p *patient) full(check, what string, used uint64, of int64) {
+// full reports how full something is.
+func (p *checker) full(check, what string, used uint64, of int64) {
 	part := float64(used) / float64(of)
-	text := fmt.Sprintf("%s: %s of %s (%.0f%%)", what, size(int64(used)), size(of), 100*part) //nolint:gosec // a number of bytes
+	text := fmt.Sprintf("%s: %s of %s (%.0f%%)", what, size(int64(used)), size(of), 100*part)
 	switch {
 	case part >= 0.95:
 		p.bad(check, "make room, or raise the limit: publishers are refused when it is full", "%s", text)

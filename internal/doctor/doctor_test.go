@@ -18,9 +18,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const patience = 30 * time.Second
@@ -38,14 +39,14 @@ func fleetConfig() consumer.Config {
 
 func config(nc *nats.Conn, c consumer.Config) doctor.Config {
 	return doctor.Config{
-		NC: nc, Subjects: c.Prefix, Assets: append(consumer.Assets(c, nc.MaxPayload()), deploy.Assets(deploy.Config{Replicas: c.Replicas})...),
-		Events: consumer.StreamEvents, Dead: consumer.StreamDead, Parked: consumer.StreamParked, Replicas: c.Replicas,
+		NC: nc, Subjects: c.Prefix, Resources: append(consumer.Assets(c, nc.MaxPayload()), deploy.Resources(deploy.Config{Replicas: c.Replicas})...),
+		Replicas:  c.Replicas,
 		Progress:  300 * time.Millisecond,
 		Anonymous: func() (*nats.Conn, error) { return nats.Connect(nc.ConnectedUrl()) },
 	}
 }
 
-// broken starts a server that the options describe.
+// broken starts a server with these options.
 func broken(t *testing.T, o *server.Options, opts ...nats.Option) *nats.Conn {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", -1, true, true, t.TempDir()
@@ -60,15 +61,15 @@ func broken(t *testing.T, o *server.Options, opts ...nats.Option) *nats.Conn {
 	return nc
 }
 
-// make makes all assets, as processes do.
+// makeAssets creates all resources, as processes do.
 func makeAssets(t *testing.T, nc *nats.Conn, c consumer.Config) jetstream.JetStream {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, c, nc.MaxPayload()))
-	k := &assets.Keeper{JS: js}
-	for _, a := range deploy.Assets(deploy.Config{Replicas: c.Replicas}) {
-		require.NoError(t, k.Make(t.Context(), a))
+	k := &resources.Reconciler{JS: js}
+	for _, a := range deploy.Resources(deploy.Config{Replicas: c.Replicas}) {
+		require.NoError(t, k.Reconcile(t.Context(), a))
 	}
 	return js
 }
@@ -87,11 +88,13 @@ func said(t *testing.T, lines []doctor.Line, level doctor.Level, check, text str
 	t.Errorf("no line %s %s with %q in\n%s", level, check, text, list)
 }
 
-type acker struct{ settle func([]events.Settlement) }
+type acker struct{ settle func([]lifecycle.Settlement) }
+
+func (*acker) Through(string, uint64) bool { return false }
 
 func (a *acker) Submit(batch []*events.Event) {
 	for _, e := range batch {
-		a.settle([]events.Settlement{{Event: e, Outcome: events.Outcome{Verdict: events.Ack}}})
+		a.settle([]lifecycle.Settlement{{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}})
 	}
 }
 
@@ -110,11 +113,13 @@ func fleet(t *testing.T, nc *nats.Conn, c consumer.Config) {
 }
 
 func TestHealthy(t *testing.T) {
+	t.Parallel()
 	nc := broken(t, &server.Options{JetStream: true, Username: "u", Password: "p"}, nats.UserInfo("u", "p"))
 	c := fleetConfig()
 	makeAssets(t, nc, c)
 	fleet(t, nc, c)
-	for _, pin := range []string{c.Prefix.Pin(), c.Prefix.ParkedPin()} { // which was there, and is about to be moved: that is no event
+	// the anchor exists already and is about to be moved: it is not an event
+	for _, pin := range []string{c.Prefix.Anchor(), c.Prefix.ParkedAnchor()} {
 		require.NoError(t, nc.Publish(pin, nil))
 	}
 	require.NoError(t, nc.Flush())
@@ -125,16 +130,17 @@ func TestHealthy(t *testing.T) {
 		}
 		require.Equal(t, l.Level == doctor.OK, l.Do == "", "%+v", l)
 	}
-	said(t, lines, doctor.OK, "assets", fmt.Sprintf("%d of %[1]d streams", len(config(nc, c).Assets)))
+	said(t, lines, doctor.OK, "assets", fmt.Sprintf("%d of %[1]d streams", len(config(nc, c).Resources)))
 	said(t, lines, doctor.OK, "durability", "one copy, written to the operating system before the publisher is told, and to disk at a time that is not known here")
 	said(t, lines, doctor.OK, "clock", "differ by 0s")
-	said(t, lines, doctor.OK, "strangers", "who has no credentials is refused")
+	said(t, lines, doctor.OK, "strangers", "a client without credentials is refused")
 	said(t, lines, doctor.OK, "permissions", "user u of account $G")
 	said(t, lines, doctor.Bad, "processes", "no process")
 	require.Equal(t, doctor.Bad, doctor.Worst(lines))
 }
 
 func TestNoJetStream(t *testing.T) {
+	t.Parallel()
 	nc := broken(t, &server.Options{MaxPayload: 1000})
 	lines := doctor.Examine(t.Context(), config(nc, fleetConfig()))
 	said(t, lines, doctor.Bad, "jetstream", "no JetStream")
@@ -143,23 +149,25 @@ func TestNoJetStream(t *testing.T) {
 }
 
 func TestNothingIsThere(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	lines := doctor.Examine(t.Context(), config(nc, fleetConfig()))
 	said(t, lines, doctor.Bad, "assets", "nothing of a fleet is here")
 }
 
 func TestDriftIsTold(t *testing.T) {
+	t.Parallel()
 	nc, c := natstest.Connect(t, natstest.Start(t)), fleetConfig()
 	js := makeAssets(t, nc, c)
 	wanted := *consumer.Assets(c, nc.MaxPayload())[0].Stream
-	wanted.AllowRollup, wanted.MaxBytes, wanted.Metadata = true, 1<<20, map[string]string{assets.LevelKey: "1"}
+	wanted.AllowRollup, wanted.MaxBytes, wanted.Metadata = true, 1<<20, map[string]string{resources.LevelKey: "1"}
 	_, err := js.UpdateStream(t.Context(), wanted)
 	require.NoError(t, err)
-	require.NoError(t, js.DeleteConsumer(t.Context(), consumer.StreamEvents, "lane-7"))
-	future, err := js.Stream(t.Context(), consumer.StreamDead)
+	require.NoError(t, js.DeleteConsumer(t.Context(), events.StreamEvents, "lane-7"))
+	future, err := js.Stream(t.Context(), events.StreamDead)
 	require.NoError(t, err)
 	newer := future.CachedInfo().Config
-	newer.Metadata[assets.LevelKey] = "77"
+	newer.Metadata[resources.LevelKey] = "77"
 	_, err = js.UpdateStream(t.Context(), newer)
 	require.NoError(t, err)
 	lines := doctor.Examine(t.Context(), config(nc, c))
@@ -168,8 +176,9 @@ func TestDriftIsTold(t *testing.T) {
 	said(t, lines, doctor.Warn, "assets", "stream PINWHEEL_DEAD was made by a newer Pinwheel (level 77")
 }
 
-// Events that nobody takes, a stream that is nearly full, and dead letters.
+// Events that no process takes, a stream that is nearly full, and dead letters.
 func TestEventsThatNobodyRuns(t *testing.T) {
+	t.Parallel()
 	nc, c := broken(t, &server.Options{JetStream: true}), fleetConfig()
 	c.MaxBytes = 1 << 20
 	js := makeAssets(t, nc, c)
@@ -186,17 +195,18 @@ func TestEventsThatNobodyRuns(t *testing.T) {
 	said(t, lines, doctor.Warn, "disk", "stream PINWHEEL_EVENTS: 900.")
 	said(t, lines, doctor.Warn, "dead", "1 dead letters")
 	said(t, lines, doctor.Warn, "parked", "1 events")
-	said(t, lines, doctor.Warn, "strangers", "may do everything; it is of this machine")
+	said(t, lines, doctor.Warn, "strangers", "may do everything; it is on this machine")
 }
 
 func TestLimitsOfTheAccount(t *testing.T) {
+	t.Parallel()
 	nc := broken(t, &server.Options{JetStream: true})
 	c := fleetConfig()
 	c.MaxBytes = 1 << 50
 	lines := doctor.Examine(t.Context(), config(nc, c))
 	said(t, lines, doctor.OK, "limits", "storage is limited by the server only")
 
-	// An account of its own, with little of everything.
+	// A separate account with low limits.
 	conf := t.TempDir() + "/c.conf"
 	require.NoError(t, os.WriteFile(conf, []byte(`accounts { A { users [{user: a, password: a}], jetstream: { max_store: 100MB, max_streams: 2, max_consumers: 3 } } }
 jetstream: { max_file_store: 10GB }
@@ -210,7 +220,7 @@ jetstream: { max_file_store: 10GB }
 	said(t, lines, doctor.Bad, "limits", "may store 100.0MiB, and the fleet's streams reserve 328.0MiB")
 }
 
-// monitored starts a server with a monitoring port, and returns that port's URL.
+// monitored starts a server with a monitoring port, and returns the URL of that port.
 func monitored(t *testing.T, o *server.Options) (*nats.Conn, string) {
 	t.Helper()
 	o.HTTPHost, o.HTTPPort = "127.0.0.1", natstest.FreePort(t)
@@ -218,6 +228,7 @@ func monitored(t *testing.T, o *server.Options) (*nats.Conn, string) {
 }
 
 func TestDurabilityIsWhatTheServerDoes(t *testing.T) {
+	t.Parallel()
 	for _, always := range []bool{true, false} {
 		nc, url := monitored(t, &server.Options{JetStream: true, SyncAlways: always})
 		c := fleetConfig()
@@ -238,8 +249,9 @@ func TestDurabilityIsWhatTheServerDoes(t *testing.T) {
 	}
 }
 
-// A user that may ask $SYS needs no monitoring port.
+// A user that may send requests to $SYS needs no monitoring port.
 func TestDurabilityBySYS(t *testing.T) {
+	t.Parallel()
 	conf := t.TempDir() + "/c.conf"
 	require.NoError(t, os.WriteFile(conf, []byte(`
 accounts {
@@ -259,8 +271,9 @@ jetstream { sync_interval: 10s }
 	require.Equal(t, doctor.Sync{Known: true, Interval: 10 * time.Second, Servers: 1, From: "$SYS"}, s)
 }
 
-// An interval that is longer than nats-server's own is named, and one that is long because of missing quotes is bad.
+// An interval that is longer than nats-server's default is reported. One that is long because of missing quotes is bad.
 func TestLongSyncIntervals(t *testing.T) {
+	t.Parallel()
 	for interval, want := range map[string]struct {
 		level doctor.Level
 		text  string
@@ -287,6 +300,7 @@ func TestLongSyncIntervals(t *testing.T) {
 }
 
 func TestClusterWithAServerAway(t *testing.T) {
+	t.Parallel()
 	cluster := natstest.StartCluster(t, 3)
 	nc, c := cluster.Connect(0), fleetConfig()
 	c.Replicas = 3
@@ -301,7 +315,7 @@ func TestClusterWithAServerAway(t *testing.T) {
 		return true
 	}, patience, 100*time.Millisecond)
 	lines := look()
-	said(t, lines, doctor.OK, "cluster", fmt.Sprintf("%d of %[1]d have a leader and all their copies are current", len(config(nc, c).Assets)))
+	said(t, lines, doctor.OK, "cluster", fmt.Sprintf("%d of %[1]d have a leader and all their copies are current", len(config(nc, c).Resources)))
 	said(t, lines, doctor.OK, "durability", "3 copies, most of them written to their operating systems before the publisher is told")
 	cluster.Stop(2)
 	require.Eventually(t, func() bool {
@@ -315,6 +329,7 @@ func TestClusterWithAServerAway(t *testing.T) {
 }
 
 func TestCovers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		a, b string
 		want bool

@@ -7,24 +7,24 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
-// found is an asset and what there is of it.
+// found is a resource and its state in JetStream.
 type found struct {
-	assets.Asset
-	assets.Finding
+	resources.Resource
+	resources.Finding
 }
 
-// assets compares what is in JetStream with what this binary would make.
-func (p *patient) assets(ctx context.Context) []found {
+// resources compares what is in JetStream with what this binary would create.
+func (p *checker) resources(ctx context.Context) []found {
 	var all []found
 	as := 0
 	var missing []string
 	foreign := map[string]bool{} // streams of another fleet
-	for _, a := range p.Assets {
+	for _, a := range p.Resources {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		f, err := assets.Look(ctx, p.js, a)
+		f, err := resources.Look(ctx, p.js, a)
 		cancel()
 		switch {
 		case err != nil:
@@ -32,11 +32,11 @@ func (p *patient) assets(ctx context.Context) []found {
 		case f.Foreign != nil:
 			foreign[a.StreamName()] = true
 			p.bad("prefix", "set PINWHEEL_PREFIX as the fleet has it", "%v", f.Foreign)
-		case a.Consumer != nil && foreign[a.Of]: // and so are its consumers
+		case a.Consumer != nil && foreign[a.Of]: // its consumers are foreign too
 		case f.Missing:
 			missing = append(missing, a.String())
 		case f.Newer():
-			p.warn("assets", "run the doctor of the newer binary", "%s was made by a newer Pinwheel (level %d; this binary knows %d)", a, f.Level, assets.Level)
+			p.warn("assets", "run the doctor of the newer binary", "%s was made by a newer Pinwheel (level %d; this binary knows %d)", a, f.Level, resources.Level)
 		case len(f.Drift) > 0:
 			list := make([]string, len(f.Drift))
 			for i, d := range f.Drift {
@@ -50,24 +50,24 @@ func (p *patient) assets(ctx context.Context) []found {
 			all = append(all, found{a, f})
 		}
 	}
-	if len(missing) == len(p.Assets) {
+	if len(missing) == len(p.Resources) {
 		p.bad("assets", "start a process with 'pinwheel serve'", "nothing of a fleet is here")
 	} else if missing != nil {
 		p.bad("assets", "start a process: it makes what is missing", "missing: %s", strings.Join(missing, ", "))
 	}
 	if as > 0 {
-		p.ok("assets", "%d of %d streams, consumers and buckets are as this binary makes them", as, len(p.Assets))
+		p.ok("assets", "%d of %d streams, consumers and buckets are as this binary makes them", as, len(p.Resources))
 	}
 	return all
 }
 
-// longInterval is a sync_interval that no one sets on purpose.
+// longInterval is a sync_interval that is too long to be intended.
 const longInterval = 10 * time.Minute
 
 const syncDo = `set sync_interval: "2m" in the jetstream block, with the quotes: nats-server reads 2m without them as 2 000 000 seconds`
 
-// durability says what a stored event survives.
-func (p *patient) durability(ctx context.Context, all []found) {
+// durability checks which failures a stored event survives.
+func (p *checker) durability(ctx context.Context, all []found) {
 	replicas := 0
 	for _, f := range all {
 		if s := f.Finding.Stream; s != nil && (replicas == 0 || s.Config.Replicas < replicas) {
@@ -101,8 +101,8 @@ func (p *patient) durability(ctx context.Context, all []found) {
 	}
 }
 
-// cluster looks at the leaders and followers of everything.
-func (p *patient) cluster(all []found) {
+// cluster checks the leader and the copies of each stream and consumer.
+func (p *checker) cluster(all []found) {
 	healthy, copies := 0, 0
 	for _, f := range all {
 		info := (*jetstream.ClusterInfo)(nil)
@@ -120,15 +120,15 @@ func (p *patient) cluster(all []found) {
 			switch {
 			case r.Offline:
 				late = append(late, r.Name+" is offline")
-			case assets.Behind(r):
+			case resources.Behind(r):
 				late = append(late, r.Name+" is behind")
 			}
 		}
 		switch {
 		case info.Leader == "":
-			p.bad("cluster", "bring back servers until most of its copies are there", "%s has no leader: nothing is stored or delivered", f.Asset)
+			p.bad("cluster", "bring back servers until most of its copies are there", "%s has no leader: nothing is stored or delivered", f.Resource)
 		case late != nil:
-			p.warn("cluster", "stop no other server before all copies are current", "%s: %s", f.Asset, strings.Join(late, ", "))
+			p.warn("cluster", "stop no other server before all copies are current", "%s: %s", f.Resource, strings.Join(late, ", "))
 		default:
 			healthy++
 		}
@@ -138,11 +138,11 @@ func (p *patient) cluster(all []found) {
 	}
 }
 
-// fullness looks at streams that refuse publishers when they are full.
-func (p *patient) fullness(all []found) {
+// usage checks how full the streams are. A full stream refuses publishers.
+func (p *checker) usage(all []found) {
 	for _, f := range all {
-		if f.Asset.Consumer == nil && f.Finding.Stream.Config.MaxBytes > 0 {
-			p.full("disk", f.Asset.String(), f.Finding.Stream.State.Bytes, f.Finding.Stream.Config.MaxBytes)
+		if f.Resource.Consumer == nil && f.Finding.Stream.Config.MaxBytes > 0 {
+			p.full("disk", f.Resource.String(), f.Finding.Stream.State.Bytes, f.Finding.Stream.Config.MaxBytes)
 		}
 	}
 }

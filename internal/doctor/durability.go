@@ -12,21 +12,21 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Sync is when the servers write to disk what they have acknowledged. The zero Sync says that nobody knows.
+// Sync says when the servers write acknowledged data to disk. The zero Sync means that this is unknown.
 type Sync struct {
 	Known    bool
 	Always   bool          // before they acknowledge
-	Interval time.Duration // or at most this much later, on the slowest of them
-	Servers  int           // that have told
-	From     string        // who has told
-	Stored   uint64        // bytes stored by the server that is fullest
-	Most     int64         // and that it may store
+	Interval time.Duration // otherwise at most this much later, on the slowest server
+	Servers  int           // number of servers that answered
+	From     string        // source of the answer
+	Stored   uint64        // bytes stored by the fullest server
+	Most     int64         // limit of that server in bytes
 }
 
-// DefaultInterval is nats-server's own.
+// DefaultInterval is the default of nats-server.
 const DefaultInterval = 2 * time.Minute
 
-// jsz is what nats-server tells of its JetStream, as far as it matters here.
+// jsz is the part of nats-server's JetStream report that Pinwheel reads.
 type jsz struct {
 	Disabled bool `json:"disabled"`
 	Config   struct {
@@ -37,7 +37,7 @@ type jsz struct {
 	Store uint64 `json:"storage"`
 }
 
-// fuller are the bytes stored, and those that may be, of s or of the server that tells z, whichever is fuller.
+// fuller returns the stored bytes and the limit of s or of the server of z, whichever is fuller.
 func (s Sync) fuller(z jsz) (stored uint64, most int64) {
 	if most := z.Config.MaxStore; most > 0 && (s.Most == 0 || float64(z.Store)/float64(most) > float64(s.Stored)/float64(s.Most)) {
 		return z.Store, most
@@ -45,7 +45,7 @@ func (s Sync) fuller(z jsz) (stored uint64, most int64) {
 	return s.Stored, s.Most
 }
 
-// sync puts what one server tells to what the others have told.
+// and combines s with the answer of one more server.
 func (s Sync) and(z jsz, from string) Sync {
 	if z.Disabled {
 		return s
@@ -59,8 +59,8 @@ func (s Sync) and(z jsz, from string) Sync {
 	return one
 }
 
-// AskSync asks the monitoring ports of all servers (URLs like http://host:8222), or without any the servers themselves, which answer only to
-// users that may ask $SYS. The error says why nobody can tell; it is nil when a server has told.
+// AskSync asks the monitoring ports of all servers (URLs like http://host:8222). Without any URL it asks the servers
+// over NATS. They answer only users that may publish requests to $SYS. The error says why there is no answer.
 func AskSync(ctx context.Context, nc *nats.Conn, monitors []string) (s Sync, err error) {
 	if len(monitors) > 0 {
 		for _, m := range monitors {
@@ -101,7 +101,8 @@ func askMonitor(ctx context.Context, url string) (z jsz, err error) {
 	return z, err
 }
 
-// getMonitor reads what a page of a monitoring port says, which may be the one other status too. name is the page's, for messages.
+// getMonitor reads a page of a monitoring port. It accepts the status 200, and the status also. name is the name of the
+// page, for messages.
 func getMonitor(ctx context.Context, url, page string, also int, into any) (name string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -124,7 +125,7 @@ func getMonitor(ctx context.Context, url, page string, also int, into any) (name
 	return name, nil
 }
 
-// gather sends a request and returns the answers that come in time: all that can, of those who answer for themselves.
+// gather sends a request that every process or server answers, and returns the answers that arrive in time.
 func gather(ctx context.Context, nc *nats.Conn, subject string, body []byte, wait time.Duration) ([]*nats.Msg, error) {
 	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
@@ -141,7 +142,7 @@ func gather(ctx context.Context, nc *nats.Conn, subject string, body []byte, wai
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
-			return list, nil // time is over, or the subscription: what came is what there is
+			return list, nil // the time is over, or the subscription ended
 		}
 		if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 			return nil, nil
@@ -150,7 +151,8 @@ func gather(ctx context.Context, nc *nats.Conn, subject string, body []byte, wai
 	}
 }
 
-// Words are what a stored event survives, and what it does not, with so many copies of it. They claim no more than is known.
+// Words describes which failures a stored event survives with so many replicas, and which it does not. It claims only
+// what is known.
 func (s Sync) Words(replicas int) string {
 	lag := "at a time that is not known here"
 	switch {
@@ -169,7 +171,7 @@ func (s Sync) Words(replicas int) string {
 	return fmt.Sprintf("one copy, written to the operating system before the publisher is told, and to disk %s: survives crashes of processes; not a power cut", lag)
 }
 
-// Mode is the mode in a word.
+// Mode describes the mode in one word.
 func (s Sync) Mode() string {
 	switch {
 	case !s.Known:

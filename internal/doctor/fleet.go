@@ -11,24 +11,26 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/pinwheel-run/pinwheel/internal/assets"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
 const (
-	// skewWarn and skewBad are differences of clocks. Deadlines, delays and ticks are off by as much.
+	// skewWarn and skewBad are differences between clocks. Deadlines, delays and ticks are wrong by the same amount.
 	skewWarn = time.Second
 	skewBad  = 5 * time.Second
 	// answerWait is how long processes have to answer.
 	answerWait = 500 * time.Millisecond
 )
 
-// serverNow is how far the clock of JetStream is ahead of this machine's, to half the round trip, which it returns too.
-func (p *patient) serverNow(ctx context.Context) (ahead, give time.Duration, ok bool) {
+// serverNow returns how far the clock of JetStream is ahead of this machine's. It also returns the error of that
+// figure, which is half the round trip.
+func (p *checker) serverNow(ctx context.Context) (ahead, give time.Duration, ok bool) {
 	best := time.Hour
 	for range 3 {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		sent := time.Now()
-		s, err := p.js.Stream(ctx, p.Events)
+		s, err := p.js.Stream(ctx, events.StreamEvents)
 		trip := time.Since(sent)
 		cancel()
 		if err != nil || s.CachedInfo().TimeStamp.IsZero() || trip >= best {
@@ -41,7 +43,7 @@ func (p *patient) serverNow(ctx context.Context) (ahead, give time.Duration, ok 
 }
 
 // clock compares this machine's clock with the server's.
-func (p *patient) clock(ctx context.Context) {
+func (p *checker) clock(ctx context.Context) {
 	ahead, give, ok := p.serverNow(ctx)
 	if !ok {
 		return
@@ -49,7 +51,7 @@ func (p *patient) clock(ctx context.Context) {
 	p.skew("the server's clock", ahead, give)
 }
 
-func (p *patient) skew(whose string, ahead, give time.Duration) {
+func (p *checker) skew(whose string, ahead, give time.Duration) {
 	text := fmt.Sprintf("%s and this machine's differ by %s (± %s)", whose, ahead.Round(time.Millisecond), give.Round(time.Millisecond))
 	do := "see to NTP: deadlines, delays and ticks are off by as much"
 	switch off := ahead.Abs() - give; {
@@ -62,8 +64,8 @@ func (p *patient) skew(whose string, ahead, give time.Duration) {
 	}
 }
 
-// told is what a process says of itself on $SRV.STATS.
-type told struct {
+// processStats is what a process reports on $SRV.STATS.
+type processStats struct {
 	Now      time.Time `json:"now"`
 	Vanished int       `json:"vanished"`
 	Consumer *struct {
@@ -72,8 +74,8 @@ type told struct {
 	} `json:"consumer"`
 }
 
-// processes asks the processes of the fleet who they are and what their clocks say.
-func (p *patient) processes(ctx context.Context) {
+// processes asks the processes of the fleet for their versions, states and clocks.
+func (p *checker) processes(ctx context.Context) {
 	asked := time.Now()
 	answers, err := gather(ctx, p.NC, "$SRV.STATS.pinwheel", nil, answerWait)
 	if err != nil {
@@ -113,8 +115,8 @@ func (p *patient) processes(ctx context.Context) {
 	}
 }
 
-// process looks at what one process says of itself.
-func (p *patient) process(s *micro.Stats, asked time.Time) (data told) {
+// process checks the report of one process.
+func (p *checker) process(s *micro.Stats, asked time.Time) (data processStats) {
 	for _, e := range s.Endpoints {
 		if json.Unmarshal(e.Data, &data) == nil && data.Consumer != nil {
 			break
@@ -137,8 +139,8 @@ func counts(m map[string]int) string {
 	return strings.Join(list, ", ")
 }
 
-// progress looks for events that nobody runs.
-func (p *patient) progress(ctx context.Context, all []found) {
+// progress looks for events that no process runs.
+func (p *checker) progress(ctx context.Context, all []found) {
 	before := map[string]*jetstream.ConsumerInfo{}
 	busy := false
 	for _, f := range all {
@@ -189,31 +191,31 @@ func (p *patient) progress(ctx context.Context, all []found) {
 	p.counts(ctx, all, waiting, held)
 }
 
-// counts looks at what lies about.
-func (p *patient) counts(ctx context.Context, all []found, waiting uint64, held int) {
+// counts checks which messages are left in the streams.
+func (p *checker) counts(ctx context.Context, all []found, waiting uint64, held int) {
 	for _, f := range all {
-		if f.Asset.Stream == nil {
+		if f.Resource.Stream == nil {
 			continue
 		}
 		state := f.Finding.Stream.State
-		switch f.Asset.Stream.Name {
-		case p.Dead:
+		switch f.Resource.Stream.Name {
+		case events.StreamDead:
 			if state.Msgs > 0 {
 				p.warn("dead", "pinwheel dead ls", "%d dead letters", state.Msgs)
 			} else {
 				p.ok("dead", "no dead letters")
 			}
-		case p.Parked:
-			if n, err := assets.Count(ctx, p.js, p.Parked, p.Subjects.ParkedPin()); err == nil && n > 0 {
-				p.warn("parked", "they run when their owners have room; pinwheel owners set OWNER raises it", "%d events over their owners' limits wait in %s", n, p.Parked)
+		case events.StreamParked:
+			if n, err := resources.Count(ctx, p.js, events.StreamParked, p.Subjects.ParkedAnchor()); err == nil && n > 0 {
+				p.warn("parked", "they run when their owners have room; pinwheel owners set OWNER raises it", "%d events over their owners' limits wait in %s", n, events.StreamParked)
 			}
-		case p.Events:
-			// The figures are of several moments: told is only what each of them says.
+		case events.StreamEvents:
+			// The figures come from different moments, so the doctor does not compare them with each other.
 			if waiting > 0 || held > 0 || state.Msgs <= 1 {
 				continue
 			}
-			if left, err := assets.Count(ctx, p.js, p.Events, p.Subjects.Pin()); err == nil && left > 0 {
-				p.warn("leftovers", "a process removes them within five minutes; pinwheel_swept_messages_total counts", "%d acked events are still in %s", left, p.Events)
+			if left, err := resources.Count(ctx, p.js, events.StreamEvents, p.Subjects.Anchor()); err == nil && left > 0 {
+				p.warn("leftovers", "a process removes them within five minutes; pinwheel_swept_messages_total counts", "%d acked events are still in %s", left, events.StreamEvents)
 			}
 		}
 	}

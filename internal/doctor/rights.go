@@ -13,7 +13,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// rights are what the server says that a user may do.
+// rights are the permissions of a user, as the server reports them.
 type rights struct {
 	Data struct {
 		Account     string `json:"account"`
@@ -24,8 +24,8 @@ type rights struct {
 	} `json:"data"`
 }
 
-// NeededPermissions are the subjects that the fleet's user must be able to publish and to subscribe to, beside the inboxes
-// that replies go to and its own.
+// NeededPermissions returns the subjects that the fleet's user must be able to publish and subscribe to, apart from
+// inboxes: its own and those of requesters.
 func NeededPermissions(s events.Subjects) (publish, subscribe []string) {
 	p := string(s)
 	publish = []string{p + ".>", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>", "$KV.>", "$O.>"}
@@ -33,8 +33,8 @@ func NeededPermissions(s events.Subjects) (publish, subscribe []string) {
 	return publish, subscribe
 }
 
-// permissions looks at whether this user may do what the fleet must.
-func (p *patient) permissions(ctx context.Context) {
+// permissions checks whether this user has the permissions that the fleet needs.
+func (p *checker) permissions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	m, err := p.NC.RequestWithContext(ctx, "$SYS.REQ.USER.INFO", nil)
@@ -43,7 +43,7 @@ func (p *patient) permissions(ctx context.Context) {
 		err = json.Unmarshal(m.Data, &r)
 	}
 	if err != nil {
-		p.warn("permissions", "let it request $SYS.REQ.USER.INFO", "what this user may do cannot be told: %v", err)
+		p.warn("permissions", "let it request $SYS.REQ.USER.INFO", "what this user may do is not known: %v", err)
 		return
 	}
 	pub, sub := NeededPermissions(p.Subjects)
@@ -57,20 +57,20 @@ func (p *patient) permissions(ctx context.Context) {
 		}
 	}
 	if missing != nil {
-		p.bad("permissions", "docs/security.md has what the fleet's user needs", "user %s of account %s may not %s", r.Data.User, r.Data.Account, strings.Join(missing, ", "))
+		p.bad("permissions", "docs/guides/security.md has what the fleet's user needs", "user %s of account %s may not %s", r.Data.User, r.Data.Account, strings.Join(missing, ", "))
 		return
 	}
-	p.ok("permissions", "user %s of account %s may do what the fleet must", orNobody(r.Data.User), r.Data.Account)
+	p.ok("permissions", "user %s of account %s may do what the fleet must", orNone(r.Data.User), r.Data.Account)
 }
 
-func orNobody(s string) string {
+func orNone(s string) string {
 	if s == "" {
 		return "(none)"
 	}
 	return s
 }
 
-// lacking are the subjects that are not wholly allowed, or in part denied.
+// lacking returns the subjects that are not fully allowed.
 func lacking(verb string, need, allow, deny []string) (list []string) {
 	for _, subject := range need {
 		ok := len(allow) == 0
@@ -87,7 +87,7 @@ func lacking(verb string, need, allow, deny []string) (list []string) {
 	return list
 }
 
-// Covers reports whether every subject that b matches is one that a matches.
+// Covers reports whether a matches every subject that b matches.
 func Covers(a, b string) bool {
 	for {
 		at, arest, amore := strings.Cut(a, ".")
@@ -104,33 +104,33 @@ func Covers(a, b string) bool {
 	}
 }
 
-// anonymous sees whether somebody without credentials may do what only the fleet should.
-func (p *patient) anonymous(ctx context.Context) {
+// strangers checks whether a client without credentials has permissions that only the fleet should have.
+func (p *checker) strangers(ctx context.Context) {
 	if p.Anonymous == nil {
 		return
 	}
 	nc, err := p.Anonymous()
 	if errors.Is(err, nats.ErrAuthorization) || err != nil && strings.Contains(strings.ToLower(err.Error()), "authorization") {
-		p.ok("strangers", "who has no credentials is refused")
+		p.ok("strangers", "a client without credentials is refused")
 		return
 	}
 	if err != nil {
-		p.warn("strangers", "", "whether somebody without credentials is refused cannot be told: %v", err)
+		p.warn("strangers", "", "whether a client without credentials is refused is not known: %v", err)
 		return
 	}
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if _, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+p.Events, nil); err != nil {
-		p.ok("strangers", "who has no credentials may connect, and not use $JS.API of this account")
+	if _, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+events.StreamEvents, nil); err != nil {
+		p.ok("strangers", "a client without credentials may connect, and may not use $JS.API of this account")
 		return
 	}
-	const do = "give the server users with permissions: docs/security.md"
+	const do = "give the server users with permissions: docs/guides/security.md"
 	if u, err := url.Parse(nc.ConnectedUrl()); err == nil && loopback(u.Hostname()) {
-		p.warn("strangers", do+"; fine on a machine of your own", "who reaches %s may do everything; it is of this machine", u.Host)
+		p.warn("strangers", do+"; fine on a machine of your own", "any client that reaches %s may do everything; it is on this machine", u.Host)
 		return
 	}
-	p.bad("strangers", do, "who reaches the server may do everything, such as delete streams and read every reply")
+	p.bad("strangers", do, "any client that reaches the server may do everything, such as delete streams and read every reply")
 }
 
 func loopback(host string) bool {

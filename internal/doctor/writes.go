@@ -8,21 +8,21 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
-// writes looks for streams that nats-server does not write any more, which it tells nobody who publishes there.
-func (p *patient) writes(ctx context.Context, all []found) {
+// writes looks for streams that nats-server no longer writes to disk. nats-server does not report that to publishers.
+func (p *checker) writes(ctx context.Context, all []found) {
 	for _, f := range all {
-		if f.Asset.Consumer != nil || f.Finding.Stream.Config.Replicas > 1 || f.Finding.Stream.Config.DenyDelete {
-			continue // of these nothing can be asked; the monitoring port may tell
+		if f.Resource.Consumer != nil || f.Finding.Stream.Config.Replicas > 1 || f.Finding.Stream.Config.DenyDelete {
+			continue // Failed cannot check these; the monitoring port may report it
 		}
-		// What cannot be asked is no finding: assets and permissions tell of it.
-		if failure, err := stored.Failed(ctx, p.NC, f.Asset.StreamName()); err == nil && failure != nil {
+		// An error here is no finding: the checks assets and permissions report it.
+		if failure, err := stored.Failed(ctx, p.NC, f.Resource.StreamName()); err == nil && failure != nil {
 			p.bad("disk", stored.Advice, "%v (%s)", failure, failure.Detail)
 		}
 	}
 }
 
-// health asks the monitoring ports whether their servers are well.
-func (p *patient) health(ctx context.Context) {
+// health asks the monitoring ports whether their servers are healthy.
+func (p *checker) health(ctx context.Context) {
 	for _, url := range p.Monitors {
 		var h struct {
 			Status, Error string

@@ -2,5 +2,5 @@
 
 package guard
 
-// Off reports whether g is switched off: never in this binary.
+// Off reports whether g is switched off. In this binary it never is.
 func (Guard) Off() bool { return false }

@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockName is the file in StoreDir that a running server has locked. nats-server itself locks nothing: two servers on one directory overwrite
-// each other's data.
+// lockName is the file in StoreDir that a running server locks. nats-server itself locks nothing: two servers on one
+// directory overwrite each other's data.
 const lockName = "pinwheel.lock"
 
-// Holder is the process that has a directory.
+// Holder is the process that uses a directory.
 type Holder struct {
 	PID   int       `json:"pid"`
 	NATS  string    `json:"nats"` // URL of its server; "" while it starts
 	Since time.Time `json:"since"`
 }
 
-// InUseError says that another running server has the directory.
+// InUseError says that another running server uses the directory.
 type InUseError struct {
 	Dir    string
-	Holder Holder // the zero Holder where the lock file says nothing
+	Holder Holder // the zero Holder if the lock file has no content
 }
 
 func (e *InUseError) Error() string {
@@ -39,8 +39,8 @@ func (e *InUseError) Error() string {
 // lock is a locked directory.
 type lock struct{ file *os.File }
 
-// lockDir locks a directory, which it makes where there is none, until close or the end of the process. The error is an *InUseError where
-// another server has it.
+// lockDir locks a directory until close or the end of the process. It creates the directory if it is missing. The error
+// is an *InUseError if another server uses the directory.
 func lockDir(dir string) (*lock, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("natsd: %w", err)
@@ -49,11 +49,11 @@ func lockDir(dir string) (*lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("natsd: %w", err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) //nolint:gosec // a descriptor fits an int
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		inUse := &InUseError{Dir: filepath.Clean(dir)}
 		if text, err := io.ReadAll(f); err == nil {
-			_ = json.Unmarshal(text, &inUse.Holder) // it may be just being written
+			_ = json.Unmarshal(text, &inUse.Holder) // the holder may be writing it now
 		}
 		return nil, errors.Join(inUse, f.Close())
 	}
@@ -65,7 +65,7 @@ func lockDir(dir string) (*lock, error) {
 	return l, l.note("")
 }
 
-// note writes down who has the directory, for whoever else wants it.
+// note writes into the lock file which process uses the directory, for other processes that want it.
 func (l *lock) note(url string) error {
 	text, err := json.Marshal(Holder{PID: os.Getpid(), NATS: url, Since: time.Now().Round(time.Second)})
 	if err == nil {
@@ -80,5 +80,5 @@ func (l *lock) note(url string) error {
 	return nil
 }
 
-// close gives the directory back. The file stays: who removed it could remove the next holder's.
+// close unlocks the directory. The file stays: removing it could remove the file of the next holder.
 func (l *lock) close() { _ = l.file.Close() }

@@ -1,5 +1,5 @@
-// Package natsd runs the NATS server that is embedded in a Pinwheel process, for machines where
-// nobody has installed one and for tests.
+// Package natsd runs the NATS server that is embedded in a Pinwheel process. It is for tests, and for machines without
+// an installed nats-server.
 package natsd
 
 import (
@@ -14,19 +14,19 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Config of an embedded server.
+// Config configures an embedded server.
 type Config struct {
 	// StoreDir is where JetStream keeps its data. Required.
 	StoreDir string
-	// Host to listen on. Empty: loopback.
+	// Host is the address to listen on. Empty: loopback.
 	Host string
-	// Port to listen on; -1 takes a free one.
+	// Port is the port to listen on; -1 takes a free one.
 	Port int
-	// MaxPayload is the largest message in bytes; 0 = the server's default, 1 MiB.
+	// MaxPayload is the size of the largest message in bytes; 0 = the server's default, 1 MiB.
 	MaxPayload int32
 	// SyncAlways makes the server fsync before it acknowledges.
 	SyncAlways bool
-	// Log takes the server's warnings and errors. The zero Logger is silent.
+	// Log receives the server's warnings and errors. The zero Logger logs nothing.
 	Log zerolog.Logger
 }
 
@@ -46,15 +46,14 @@ func (e *PortTakenError) Error() string {
 	return fmt.Sprintf("natsd: port %d is taken: %v", e.Port, e.Err)
 }
 
-// Unwrap is the error of the attempt to listen.
+// Unwrap returns the error of the attempt to listen.
 func (e *PortTakenError) Unwrap() error { return e.Err }
 
-// startTimeout bounds the wait for the server to accept connections. Recovery of large streams
-// takes its time.
+// startTimeout limits the wait for the server to accept connections. The recovery of large streams takes time.
 const startTimeout = time.Minute
 
-// Open starts a server and waits until it takes connections. The error is an *InUseError where another server has StoreDir, and a
-// *PortTakenError where another program has the port.
+// Open starts a server and waits until it accepts connections. The error is an *InUseError if another server uses
+// StoreDir, and a *PortTakenError if another program uses the port.
 func Open(c Config) (*Server, error) {
 	if c.StoreDir == "" {
 		return nil, errors.New("natsd: StoreDir is empty: name the directory for JetStream's data")
@@ -99,7 +98,7 @@ func start(c Config) (*server.Server, error) {
 	return srv, nil
 }
 
-// checkPort finds a taken port before the server does, whose own way of telling is to exit.
+// checkPort detects a taken port before the server does. The server itself would exit.
 func checkPort(host string, port int) error {
 	if port <= 0 {
 		return nil
@@ -114,17 +113,18 @@ func checkPort(host string, port int) error {
 // URL is where clients of other processes connect.
 func (s *Server) URL() string { return s.srv.ClientURL() }
 
-// InProcess is the option that connects inside the process, past the network.
+// InProcess is the option for connections inside the process, without the network.
 func (s *Server) InProcess() nats.Option { return nats.InProcessServer(s.srv) }
 
-// Close stops the server, after its data is written.
+// Close stops the server after it has written its data.
 func (s *Server) Close() {
 	s.srv.Shutdown()
 	s.srv.WaitForShutdown()
 	s.lock.close()
 }
 
-// logger passes on what the server has to complain about; its notices are about itself.
+// logger passes on the server's warnings and errors. It logs notices at debug level, because they are about the server
+// itself.
 type logger struct{ log zerolog.Logger }
 
 func (l logger) Noticef(format string, v ...any) { l.log.Debug().Msgf("nats-server: "+format, v...) }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What was stored is there when the server comes back, on the same port.
+// Stored data is there when the server starts again on the same port.
 func TestServerKeepsItsDataAndItsPort(t *testing.T) {
 	dir := t.TempDir()
 	first, err := Open(Config{StoreDir: dir, Port: -1})
@@ -59,7 +59,7 @@ func TestServerRefusesATakenPortAndNoDirectory(t *testing.T) {
 	require.ErrorContains(t, err, "StoreDir")
 }
 
-// A directory has one server. A second one is told who has it, and changes nothing.
+// A directory has one server. A second one gets an error that names the first one, and changes nothing.
 func TestDirectoryHasOneServer(t *testing.T) {
 	dir := t.TempDir()
 	first, err := Open(Config{StoreDir: dir, Port: -1})
@@ -75,7 +75,7 @@ func TestDirectoryHasOneServer(t *testing.T) {
 	require.NoError(t, err)
 	second.Close()
 
-	// A server that did not start gives the directory back.
+	// A server that failed to start unlocks the directory.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()

@@ -1,5 +1,5 @@
-// Package sourcemap turns positions in a bundled module back into positions in the author's
-// files, so that stacks name the line that somebody wrote.
+// Package sourcemap converts positions in a bundled module to positions in the author's files, so that stacks name the
+// lines that the author wrote.
 package sourcemap
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/go-sourcemap/sourcemap"
 )
 
-// Map is a parsed source map. It never changes, so that any number of goroutines may use it at
-// once. Parsing costs far more than a look-up: parse once per version of a worker.
+// Map is a parsed source map. It never changes, so any number of goroutines may use it at once. Parsing costs far more
+// than a lookup: parse once per version of a worker.
 type Map struct{ consumer *sourcemap.Consumer }
 
 // Position is a place in one of the author's files, both numbers from 1.
@@ -26,12 +26,12 @@ func (p Position) String() string {
 	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column)
 }
 
-// Parse reads a version 3 source map. Whatever the bytes are, it returns an error and does not panic.
+// Parse reads a version 3 source map. It does not panic for any bytes.
 func Parse(sourceMap []byte) (m *Map, err error) {
 	if len(sourceMap) == 0 {
 		return nil, errors.New("source map is empty")
 	}
-	// The library trusts its input: a section without a map is a nil dereference.
+	// The library trusts its input: a section without a map dereferences nil.
 	defer func() {
 		if r := recover(); r != nil {
 			m, err = nil, fmt.Errorf("source map: %v", r)
@@ -44,13 +44,13 @@ func Parse(sourceMap []byte) (m *Map, err error) {
 	return &Map{c}, nil
 }
 
-// Position finds where the character at line and column (both from 1, as V8 counts) of the bundle
-// comes from. ok is false when the map does not say. A nil Map says nothing.
+// Position is the position in the author's files of the character at line and column of the bundle (both from 1, as V8
+// counts). ok is false when the map does not have it. A nil Map has no positions.
 func (m *Map) Position(line, column int) (p Position, ok bool) {
 	if m == nil || line < 1 || column < 1 {
 		return Position{}, false
 	}
-	// An index into the sources is not checked by the library.
+	// The library does not check an index into the sources.
 	defer func() {
 		if recover() != nil {
 			p, ok = Position{}, false
@@ -64,8 +64,8 @@ func (m *Map) Position(line, column int) (p Position, ok bool) {
 	return Position{file, srcLine, srcColumn + 1}, true
 }
 
-// Stack rewrites the frames of a V8 stack text that lie in file, the bundle's name, to where the author wrote
-// them. Frames that the map does not know, and all other text, stay as they are.
+// Stack rewrites the frames of a V8 stack that are in file, the name of the bundle, to positions in the author's files.
+// Other frames and all other text stay as they are.
 func (m *Map) Stack(file, stack string) string {
 	if m == nil || file == "" || !strings.Contains(stack, file) {
 		return stack
@@ -82,7 +82,7 @@ func (m *Map) Stack(file, stack string) string {
 	return b.String()
 }
 
-// MapStack is Parse and Stack for one use. A source map that cannot be read leaves the stack as it is.
+// MapStack is Parse and Stack for one use. If the source map cannot be read, it returns the stack as it is.
 func MapStack(sourceMap []byte, file, stack string) string {
 	m, err := Parse(sourceMap)
 	if err != nil {
@@ -96,8 +96,7 @@ func isFrame(line string) bool {
 	return strings.HasPrefix(strings.TrimLeft(line, " \t"), "at ")
 }
 
-// frame writes one line with each file:line:column in it mapped. There is one as a rule; a frame
-// inside eval names two.
+// frame writes one line and maps each file:line:column in it. Usually there is one; a frame inside eval has two.
 func (m *Map) frame(b *strings.Builder, file, line string) {
 	for {
 		i := strings.Index(line, file)
@@ -126,7 +125,7 @@ func startsName(line string, i int) bool {
 	return i > 0 && (line[i-1] == ' ' || line[i-1] == '(')
 }
 
-// parsePosition reads ":line:column" at the head of s; n is its length, 0 when there is none.
+// parsePosition reads ":line:column" at the beginning of s. n is its length; 0 = there is none.
 func parsePosition(s string) (line, column, n int) {
 	line, n1 := parseNumber(s)
 	if n1 == 0 {
@@ -139,7 +138,7 @@ func parsePosition(s string) (line, column, n int) {
 	return line, column, n1 + n2
 }
 
-// parseNumber reads a colon and up to nine digits: more is no position.
+// parseNumber reads a colon and up to nine digits. More digits are not a position.
 func parseNumber(s string) (v, n int) {
 	if s == "" || s[0] != ':' {
 		return 0, 0

@@ -40,6 +40,7 @@ func bundle(t testing.TB, needle string) (sourceMap []byte, line, column int) {
 }
 
 func TestStackNamesTheAuthorsLine(t *testing.T) {
+	t.Parallel()
 	sm, line, column := bundle(t, "new Error")
 	m, err := sourcemap.Parse(sm)
 	require.NoError(t, err)
@@ -76,6 +77,7 @@ func TestStackNamesTheAuthorsLine(t *testing.T) {
 }
 
 func TestGarbageLeavesTheStackAlone(t *testing.T) {
+	t.Parallel()
 	stack := "Error: x\n    at f (a.js:1:1)"
 	for _, sm := range []string{
 		"", "{", "null", "[]", `{"version":9}`, `{"version":3}`, `{"version":3,"sections":[{}]}`,

@@ -14,7 +14,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
-// Message is a message of a stream. Header and Data are its publisher's; the rest is JetStream's word.
+// Message is a message of a stream. Header and Data come from the publisher; JetStream sets the rest.
 type Message struct {
 	Subject  string
 	Sequence uint64
@@ -26,15 +26,15 @@ type Message struct {
 // ErrNone is the error when there is no such message.
 var ErrNone = errors.New("no such message")
 
-// Request says which message: the one of sequence Seq; or the first of subject Next from Seq on; or the last of subject Last. Next and Last may
-// have wildcards.
+// Request selects a message: the one with sequence Seq; or the first of subject Next from Seq on; or the last of
+// subject Last. Next and Last may have wildcards.
 type Request struct {
 	Seq  uint64 `json:"seq,omitempty"`
 	Next string `json:"next_by_subj,omitempty"`
 	Last string `json:"last_by_subj,omitempty"`
 }
 
-// patience is how long an answer may take when the caller does not say.
+// patience is how long an answer may take when the caller sets no limit.
 const patience = 5 * time.Second
 
 func within(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -44,7 +44,7 @@ func within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, patience)
 }
 
-// Subject is where requests about a stream go, with a Request as JSON; Parse reads the answer.
+// Subject is the subject of requests about a stream, with a Request as JSON. Parse reads the answer.
 func Subject(stream string) string { return "$JS.API.STREAM.MSG.GET." + stream }
 
 // Get reads one message from the leader of a stream. The error is ErrNone when there is none.
@@ -62,8 +62,9 @@ func Get(ctx context.Context, nc *nats.Conn, stream string, r Request) (*Message
 	return Parse(answer.Data)
 }
 
-// All goes through what a stream has of a subject, which may have wildcards, from a sequence on, one request each. What is removed meanwhile
-// may be seen or not. An error, with a nil message, ends it.
+// All iterates over the messages of a subject, which may have wildcards, from a sequence on. It sends one request for
+// each message. A message that is removed meanwhile may or may not be seen. An error, with a nil message, ends the
+// iteration.
 func All(ctx context.Context, nc *nats.Conn, stream, subject string, from uint64) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		for seq := from; ; seq++ {
@@ -83,7 +84,7 @@ func All(ctx context.Context, nc *nats.Conn, stream, subject string, from uint64
 	}
 }
 
-// Parse reads the answer to a request. The error is ErrNone when there is no such message.
+// Parse parses the answer to a request. The error is ErrNone when there is no such message.
 func Parse(answer []byte) (*Message, error) {
 	var a struct {
 		Message *struct {
@@ -108,7 +109,7 @@ func Parse(answer []byte) (*Message, error) {
 	}
 	m := &Message{Subject: a.Message.Subject, Sequence: a.Message.Seq, Time: a.Message.Time, Data: a.Message.Data}
 	if len(a.Message.Header) > 0 {
-		// What cannot be read is as good as none, as it is when the message is delivered.
+		// Headers that cannot be decoded count as missing, as they do when the message is delivered.
 		m.Header, _ = nats.DecodeHeadersMsg(a.Message.Header)
 	}
 	if guard.StoredHeaders.Off() {
@@ -117,7 +118,7 @@ func Parse(answer []byte) (*Message, error) {
 	return m, nil
 }
 
-// believe takes the publisher's word for what is JetStream's to say, as readers of direct gets do.
+// believe takes JetStream's facts from the publisher's headers, as readers of direct gets do.
 func (m *Message) believe() {
 	if text := m.Header.Get(jetstream.SequenceHeader); text != "" {
 		_, _ = fmt.Sscan(text, &m.Sequence)

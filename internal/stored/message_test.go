@@ -9,11 +9,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// forged are header blocks of publishers who say what is JetStream's to say. The last ones end before the server adds its own, or are none.
+// forged are header blocks of publishers that imitate JetStream's headers. The last ones end before the server adds its
+// own, or are not valid blocks.
 var forged = []string{
 	"NATS/1.0\r\nNats-Stream: T\r\nNats-Subject: s.victim\r\nNats-Sequence: 1\r\nNats-Time-Stamp: 2001-01-01T00:00:00Z\r\n\r\n",
 	"NATS/1.0\r\nNats-Sequence: 1\r\nNats-Sequence: 2\r\nNats-Last-Sequence: 1\r\nNats-Num-Pending: 0\r\n\r\n",
@@ -28,7 +29,8 @@ var forged = []string{
 	"no headers at all",
 }
 
-// Whatever a publisher writes into headers, subject, sequence and time are those of the server, and each message is seen once.
+// A publisher may write any headers: subject, sequence and time are those of the server, and each message is seen
+// once.
 func TestForgedHeadersSayNothing(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
@@ -58,7 +60,7 @@ func TestForgedHeadersSayNothing(t *testing.T) {
 	}
 	require.Equal(t, len(forged), read)
 
-	// What the control of all this is: the client library believes it.
+	// This is the control: the client library believes the forged headers.
 	s, err := js.Stream(t.Context(), "S")
 	require.NoError(t, err)
 	m, err := s.GetMsg(t.Context(), 2)

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Answer is what a child answered.
+// Answer is the answer of a child.
 type Answer struct {
-	Err    error // it did not
+	Err    error // why there is no answer
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
 const (
-	askTimeout = 2 * time.Second // also for a child that is busy: /metrics takes milliseconds
+	askTimeout = 2 * time.Second // also enough for a busy child: /metrics takes milliseconds
 	maxAnswer  = 64 << 20        // bytes
 )
 
@@ -34,7 +34,8 @@ func newClient(socket string) *http.Client {
 	}}
 }
 
-// Ask sends a GET of path to all children at once. Answers are in the order of their numbers. accept is the header; empty: none.
+// Ask sends a GET of path to all children at once. The answers are in the order of the children's numbers. accept is
+// the Accept header; empty: none.
 func (s *Supervisor) Ask(ctx context.Context, path, accept string) []Answer {
 	answers := make([]Answer, len(s.children))
 	var asking sync.WaitGroup
@@ -70,7 +71,7 @@ func (p *process) ask(ctx context.Context, path, accept string) Answer {
 	return Answer{Err: err, Status: resp.StatusCode, Header: resp.Header, Body: body}
 }
 
-// bad is what is wrong with the answer of the child of that number: nil for 200.
+// bad returns what is wrong with the answer of the child with that number. It is nil for 200.
 func (a Answer) bad(process int) error {
 	switch {
 	case a.Err != nil:

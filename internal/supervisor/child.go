@@ -18,14 +18,14 @@ import (
 type child struct {
 	index    int
 	cfg      *Config
-	dir      string // of the sockets
+	dir      string // directory of the sockets
 	restarts prometheus.Counter
 	up       prometheus.Gauge
-	started  int // how many processes were
+	started  int // number of processes started so far
 	current  atomic.Pointer[process]
 }
 
-// pid is that of the process, 0 when none runs.
+// pid is the ID of the process, or 0 when none runs.
 func (c *child) pid() int {
 	if p := c.current.Load(); p != nil {
 		return p.cmd.Process.Pid
@@ -33,7 +33,7 @@ func (c *child) pid() int {
 	return 0
 }
 
-// take makes p the process that is asked; nil: there is none.
+// take makes p the process that gets the requests. nil: there is none.
 func (c *child) take(p *process) {
 	old := c.current.Swap(p)
 	if old != nil {
@@ -46,12 +46,13 @@ func (c *child) take(p *process) {
 	}
 }
 
-// run starts the child, again and again, until ctx is done and all that it started have ended.
+// run starts the child again and again until ctx is done and all processes that it started have ended.
 func (c *child) run(ctx context.Context) {
-	// The kernel takes the end of the thread that started a child for the end of its parent: this one stays.
+	// The kernel treats the end of the thread that started a child as the end of the child's parent. So this thread
+	// must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var leaving sync.WaitGroup // those that others have replaced
+	var leaving sync.WaitGroup // processes that were replaced
 	defer leaving.Wait()
 	log := c.cfg.Log.With().Int("process", c.index).Logger()
 	pauses := backoff.NewExponentialBackOff(
@@ -86,13 +87,13 @@ func (c *child) run(ctx context.Context) {
 	}
 }
 
-// keep sees to it that there is a process that is worth keeping, first p, until it ends without another to take its place. It returns the last one. A
-// process that says it should be replaced goes on until the next one is ready, and is told to end only then.
+// keep makes sure that there is a healthy process, first p, until the process ends without a replacement. It returns
+// the last one. A process that should be replaced goes on until the next one is ready. Only then is it asked to end.
 func (c *child) keep(ctx context.Context, p *process, leaving *sync.WaitGroup, log zerolog.Logger) *process {
 	tick := time.NewTicker(c.cfg.LookEvery)
 	defer tick.Stop()
 	var next *process
-	again := time.Time{} // when another may be tried
+	again := time.Time{} // when the next attempt is allowed
 	for {
 		select {
 		case <-p.ended:
@@ -109,7 +110,7 @@ func (c *child) keep(ctx context.Context, p *process, leaving *sync.WaitGroup, l
 		case <-tick.C:
 		}
 		switch {
-		case ctx.Err() != nil: // they are told to end
+		case ctx.Err() != nil: // the processes were asked to end
 		case next == nil && time.Now().After(again) && p.status(ctx, "/healthz") == http.StatusServiceUnavailable:
 			log.Error().Msg("process asks to be replaced; another is started beside it")
 			var err error

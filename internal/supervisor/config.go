@@ -9,23 +9,24 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Config of a Supervisor.
+// Config configures a Supervisor.
 type Config struct {
-	// Processes is how many children there are: 1 to MaxProcesses.
+	// Processes is the number of children: 1 to MaxProcesses.
 	Processes int
-	// Command is what the child of that number, 0 to Processes-1, runs: Path, Args and Env are used. The child must serve
-	// /healthz, /readyz and whatever else is asked over HTTP on the unix socket. It is called for every start.
+	// Command returns the command that runs the child with that number, 0 to Processes-1: Path, Args and Env are used.
+	// The child must serve /healthz, /readyz and all other requested paths over HTTP on the unix socket. Command is
+	// called for every start.
 	Command func(process int, socket string) Command
-	// Output takes what a child wrote to stdout and stderr: a line without its end, to be copied if it is kept. It is called
-	// from one goroutine for each process; a child may have two for a while.
+	// Output takes a line that a child wrote to stdout or stderr, without its line break. Output must copy the line to
+	// keep it. One goroutine for each process calls Output; a child may have two processes for a while.
 	Output func(process int, line []byte)
 	// StopTimeout is how long a child may take to end after SIGTERM. Then it is killed.
 	StopTimeout time.Duration
-	// Pause is the wait before the first restart of a child; it grows up to MaxPause with every
-	// further one, until a child has lived for Settled.
+	// Pause is the wait before the first restart of a child. It grows up to MaxPause with every further restart, until
+	// a child has lived for Settled.
 	Pause, MaxPause, Settled time.Duration
-	// LookEvery is how often a child is asked for /healthz. One that answers 503 is replaced: another is started beside it, and when that is ready, before
-	// ReadyTimeout is over, the first one is told to end.
+	// LookEvery is how often a child's /healthz is checked. A child that answers 503 is replaced: a second one is
+	// started beside it. When the second one is ready, within ReadyTimeout, the first one is asked to end.
 	LookEvery, ReadyTimeout time.Duration
 
 	Log     zerolog.Logger
@@ -35,14 +36,14 @@ type Config struct {
 // Command is a program to run.
 type Command struct {
 	Path string
-	Args []string // without the name
+	Args []string // without the program name
 	Env  []string
 }
 
 // MaxProcesses is the most that Config.Processes may be.
 const MaxProcesses = 64
 
-// DefaultConfig is what is not the caller's to choose otherwise.
+// DefaultConfig sets the fields that the caller rarely changes.
 func DefaultConfig(processes int) Config {
 	return Config{
 		Processes: processes, StopTimeout: 35 * time.Second,
@@ -50,7 +51,7 @@ func DefaultConfig(processes int) Config {
 	}
 }
 
-// Validate returns an error that names the field that is wrong, its value and what is allowed.
+// Validate returns an error that names the wrong field, its value and what is allowed.
 func (c Config) Validate() error {
 	switch {
 	case c.Processes < 1 || c.Processes > MaxProcesses:

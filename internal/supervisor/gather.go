@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// Gather makes a Supervisor a prometheus.Gatherer: the metrics of all children, each with the label
-// process. Those of a child that does not answer are not there; pinwheel_process_up tells.
+// Gather makes a Supervisor a prometheus.Gatherer. It returns the metrics of all children, each with the label process.
+// The metrics of a child that does not answer are missing; pinwheel_process_up shows that.
 func (s *Supervisor) Gather() ([]*dto.MetricFamily, error) {
 	var all prometheus.Gatherers
 	for i, a := range s.Ask(context.Background(), "/metrics", string(expfmt.NewFormat(expfmt.TypeProtoDelim))) {
@@ -30,7 +30,7 @@ func (s *Supervisor) Gather() ([]*dto.MetricFamily, error) {
 	return all.Gather()
 }
 
-// families reads a child's metrics and gives them the label.
+// families reads a child's metrics and adds the label.
 func families(a Answer, process string) ([]*dto.MetricFamily, error) {
 	if a.Status != http.StatusOK {
 		return nil, fmt.Errorf("metrics of process %s: status %d", process, a.Status)

@@ -2,13 +2,13 @@ package supervisor
 
 import "bytes"
 
-// maxLine is how long a line of output may be, in bytes; a longer one comes in pieces.
+// maxLine is the maximum length of an output line in bytes. A longer line is split.
 const maxLine = 256 << 10
 
-// lines is a Writer that passes on what it gets by lines.
+// lines is a Writer that splits its input into lines and passes them on.
 type lines struct {
 	take func(line []byte)
-	rest []byte // of a line whose end has not come
+	rest []byte // start of a line that is not complete
 }
 
 // Write passes on the lines that end in p.
@@ -29,7 +29,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush passes on what has come of the last line.
+// flush passes on the incomplete last line.
 func (l *lines) flush() {
 	if line := bytes.TrimRight(l.rest, "\r"); len(line) > 0 {
 		l.take(line)

@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// process is one that was started.
+// process is a process that was started.
 type process struct {
 	cmd     *exec.Cmd
 	socket  string
 	client  *http.Client
 	started time.Time
-	stop    func()        // tells it to end, and later makes it
-	ended   chan struct{} // closed when it has
-	err     error         // of its end: nil when it ended well after it was told to. To be read after ended
+	stop    func()        // asks it to end, and later kills it
+	ended   chan struct{} // closed when it has ended
+	err     error         // error of its end: nil when it ended well after it was asked to. Read it only after ended
 }
 
-// socketOf is where the n-th process of a child is asked. Each has its own: two of them may run.
+// socketOf is the socket of the n-th process of a child. Each process has its own, because two of them may run.
 func socketOf(dir string, child, n int) string {
 	return filepath.Join(dir, fmt.Sprintf("%d-%d.sock", child, n))
 }
 
-// start starts a process. When ctx is done, it is told to end, and later made to.
+// start starts a process. When ctx is done, the process is asked to end, and later killed.
 func (c *child) start(ctx context.Context) (*process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (c *child) start(ctx context.Context) (*process, error) {
 	p.cmd, cmd.Env = cmd, what.Env
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = c.cfg.StopTimeout
-	// In a group of its own, so that Ctrl-C is the supervisor's to pass on and does not come twice.
+	// It is in its own process group. So only the supervisor passes on Ctrl-C, and it does not arrive twice.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out := &lines{take: func(line []byte) { c.cfg.Output(c.index, line) }}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -55,11 +55,11 @@ func (c *child) start(ctx context.Context) (*process, error) {
 		err := cmd.Wait()
 		out.flush()
 		p.client.CloseIdleConnections()
-		_ = os.Remove(p.socket) // it may have done so itself
+		_ = os.Remove(p.socket) // the process may have removed it
 		switch {
 		case ctx.Err() != nil && cmd.ProcessState.Success():
 		case err == nil:
-			p.err = errors.New("exit status 0, which nobody asked for")
+			p.err = errors.New("exit status 0, although it was not asked to end")
 		default:
 			p.err = err
 		}
@@ -68,7 +68,7 @@ func (c *child) start(ctx context.Context) (*process, error) {
 	return p, nil
 }
 
-// over reports whether it has ended.
+// over reports whether the process has ended.
 func (p *process) over() bool {
 	select {
 	case <-p.ended:
@@ -78,7 +78,7 @@ func (p *process) over() bool {
 	}
 }
 
-// status is what it answers path with, 0 when it does not.
+// status is the status of its answer for path, or 0 when it does not answer.
 func (p *process) status(ctx context.Context, path string) int {
 	a := p.ask(ctx, path, "")
 	if a.Err != nil {

@@ -14,14 +14,14 @@ import (
 // Supervisor keeps a number of child processes running.
 type Supervisor struct {
 	cfg      Config
-	dir      string // of the sockets; only this user can look into it
+	dir      string // directory of the sockets; only this user can access it
 	children []*child
 }
 
-// maxSocket is how long the path of a unix socket may be, in bytes.
+// maxSocket is the maximum length of the path of a unix socket, in bytes.
 const maxSocket = 107
 
-// Open makes a supervisor; Run starts its children. Close it after Run.
+// Open makes a supervisor. Run starts its children. Call Close after Run.
 func Open(cfg Config) (*Supervisor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func Open(cfg Config) (*Supervisor, error) {
 	return s, nil
 }
 
-// Run keeps the children running until ctx is done. Then it ends them, and returns when none is left.
+// Run keeps the children running until ctx is done. Then it ends them, and returns when all have ended.
 func (s *Supervisor) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, c := range s.children {
@@ -60,12 +60,12 @@ func (s *Supervisor) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// Close frees what Open made.
+// Close frees the resources of Open.
 func (s *Supervisor) Close() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// PIDs are the ids of the children that run now, by their numbers.
+// PIDs returns the process IDs of the children that run now, by their numbers.
 func (s *Supervisor) PIDs() map[int]int {
 	pids := map[int]int{}
 	for _, c := range s.children {
@@ -76,16 +76,16 @@ func (s *Supervisor) PIDs() map[int]int {
 	return pids
 }
 
-// Healthy is nil while at least one child is healthy.
+// Healthy returns nil while at least one child is healthy.
 func (s *Supervisor) Healthy(ctx context.Context) error { return s.any(ctx, "/healthz") }
 
-// Ready is nil while at least one child is ready.
+// Ready returns nil while at least one child is ready.
 func (s *Supervisor) Ready(ctx context.Context) error { return s.any(ctx, "/readyz") }
 
-// any is nil as soon as one child answers path with 200. Else it is what another said.
+// any returns nil as soon as one child answers path with 200. Otherwise it returns the error of another child.
 func (s *Supervisor) any(ctx context.Context, path string) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // the others may be slow to tell that they are ill
+	defer cancel() // unhealthy children may answer slowly
 	answers := make(chan error, len(s.children))
 	for _, c := range s.children {
 		go func() { answers <- c.ask(ctx, path, "").bad(c.index) }()
@@ -99,7 +99,7 @@ func (s *Supervisor) any(ctx context.Context, path string) error {
 	return err
 }
 
-// All is nil when every child answers path with 200.
+// All returns nil when every child answers path with 200.
 func (s *Supervisor) All(ctx context.Context, path string) error {
 	var errs []error
 	for i, a := range s.Ask(ctx, path, "") {

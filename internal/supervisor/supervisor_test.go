@@ -27,7 +27,7 @@ import (
 // patience is how long tests wait for a fact on a busy machine.
 const patience = 30 * time.Second
 
-// as makes the test binary behave as a child: "KIND NUMBER SOCKET".
+// as makes the test binary run as a child: "KIND NUMBER SOCKET".
 const as = "SUPERVISOR_TEST_AS"
 
 // gate names a file: a child is ready when it exists.
@@ -149,7 +149,7 @@ func TestChildrenAreReplacedAndEnd(t *testing.T) {
 	require.NoDirExists(t, b.dir)
 }
 
-// A process that asks to be replaced goes on until another is ready.
+// A process that should be replaced goes on until another is ready.
 func TestWornProcessIsReplacedBeforeItEnds(t *testing.T) {
 	open := t.TempDir() + "/open"
 	t.Setenv(gate, open)
@@ -164,7 +164,7 @@ func TestWornProcessIsReplacedBeforeItEnds(t *testing.T) {
 	b.eventually(said("0 up 1.sock"))
 	old := b.PIDs()[0]
 	b.eventually(said("0 up 2.sock"))
-	for range 20 { // the new one is not ready, and so the old one is still asked
+	for range 20 { // the new process is not ready, so the old one is still used
 		require.ErrorContains(t, b.All(t.Context(), "/healthz"), "V8 has lost it")
 	}
 	require.Equal(t, old, b.PIDs()[0])
@@ -177,7 +177,7 @@ func TestWornProcessIsReplacedBeforeItEnds(t *testing.T) {
 	require.False(t, said("0 up 3.sock")(), "the new one is well")
 }
 
-// One that is not ready in time is given up, and the old one goes on.
+// A replacement that is not ready in time is stopped, and the old process goes on.
 func TestReplacementThatIsNeverReadyIsGivenUp(t *testing.T) {
 	t.Setenv(gate, t.TempDir()+"/shut")
 	b := start(t, "worn", func(c *Config) {
@@ -207,7 +207,7 @@ func TestRestartsSlowDown(t *testing.T) {
 	begin := time.Now()
 	b := start(t, "fail", func(c *Config) { c.Processes, c.Pause, c.MaxPause = 1, 20*time.Millisecond, 40*time.Millisecond })
 	b.eventually(func() bool { return b.restarts(0) >= 5 })
-	require.GreaterOrEqual(t, time.Since(begin), 5*10*time.Millisecond) // half of every pause is left to chance
+	require.GreaterOrEqual(t, time.Since(begin), 5*10*time.Millisecond) // half of every pause is random
 	require.ErrorContains(t, b.Healthy(t.Context()), "process 0: ")
 	b.stop()
 	require.Equal(t, []string{"0 I fail", "0 last words"}, b.said[:2])

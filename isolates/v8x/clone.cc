@@ -1,5 +1,5 @@
 // host.clone: structuredClone by V8's own serializer and deserializer. What V8 cannot know, because platform objects are
-// made by JavaScript here, it asks a function of isolates/js/35_structured_clone.js.
+// made by JavaScript here, it asks a function of isolates/js/dom/structured_clone.js.
 #include "natives.h"
 #include "state.h"
 #include "v8abi_serializer.h"
@@ -13,7 +13,7 @@ using Info = v8::FunctionCallbackInfo<v8::Value>;
 
 namespace {
 
-// The questions to the hook; 35_structured_clone.js has the same.
+// The questions to the hook; dom/structured_clone.js has the same.
 enum Question {
   kError,   // message → the error to throw
   kIsHost,  // object → whether kCopy copies it; throws when it cannot be cloned

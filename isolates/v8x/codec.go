@@ -22,7 +22,7 @@ const (
 	tagContent = 8
 )
 
-// Call is a call of the entry function being encoded, or an answer to host.ask. It may be Reset and used again.
+// Call encodes a call of the entry function, or an answer to host.ask. It may be Reset and used again.
 type Call struct{ buf []byte }
 
 // Reset begins a call of the given op.
@@ -31,7 +31,7 @@ func (c *Call) Reset(op int) *Call {
 	return c.Number(float64(op))
 }
 
-// Bytes is the encoded call.
+// Bytes returns the encoded call.
 func (c *Call) Bytes() []byte { return c.buf }
 
 func (c *Call) arg(tag byte) {
@@ -66,18 +66,18 @@ func (c *Call) String(s string) *Call {
 	return c
 }
 
-// Blob adds bytes, copied into the call. A large body goes by Body.
+// Blob adds bytes, copied into the call. For a large body use Body.
 func (c *Call) Blob(b []byte) *Call {
 	c.arg(tagBytes)
 	c.buf = append(binary.LittleEndian.AppendUint32(c.buf, uint32(len(b))), b...)
 	return c
 }
 
-// Body adds the body that is given to Context.Call beside the call.
+// Body adds the body that is passed to Context.Call with the call.
 func (c *Call) Body() *Call { c.arg(tagBody); return c }
 
-// Content adds the body that is given to Context.Call beside the call: as a string where that has the same bytes (ASCII, at
-// most 1 MiB), else as a Uint8Array.
+// Content adds the body that is passed to Context.Call with the call. JavaScript gets a string if that has the same
+// bytes (ASCII, at most 1 MiB), otherwise a Uint8Array.
 func (c *Call) Content() *Call { c.arg(tagContent); return c }
 
 // Strings adds a list of strings.
@@ -90,7 +90,7 @@ func (c *Call) Strings(list []string) *Call {
 	return c
 }
 
-// Raw adds a value that is encoded already: what an Answer function gave.
+// Raw adds a value that is already encoded: the result of an Answer function.
 func (c *Call) Raw(answer []byte) *Call {
 	c.buf[0]++
 	c.buf = append(c.buf, answer...)
@@ -111,10 +111,10 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(s))), s...)
 }
 
-// AnswerNull is null as an answer to host.ask.
+// AnswerNull encodes null as an answer to host.ask.
 func AnswerNull() []byte { return []byte{tagNull} }
 
-// AnswerBool is a boolean as an answer.
+// AnswerBool encodes a boolean as an answer.
 func AnswerBool(v bool) []byte {
 	if v {
 		return []byte{tagTrue}
@@ -122,15 +122,15 @@ func AnswerBool(v bool) []byte {
 	return []byte{tagFalse}
 }
 
-// AnswerString is a string as an answer.
+// AnswerString encodes a string as an answer.
 func AnswerString(s string) []byte { return appendText([]byte{tagString}, s) }
 
-// AnswerBytes is a Uint8Array as an answer.
+// AnswerBytes encodes a Uint8Array as an answer.
 func AnswerBytes(b []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte{tagBytes}, uint32(len(b))), b...)
 }
 
-// AnswerTexts is a list of strings as an answer.
+// AnswerTexts encodes a list of strings as an answer.
 func AnswerTexts(list ...string) []byte {
 	out := binary.LittleEndian.AppendUint32([]byte{tagList}, uint32(len(list)))
 	for _, s := range list {
@@ -139,7 +139,7 @@ func AnswerTexts(list ...string) []byte {
 	return out
 }
 
-// AnswerList is a list of Uint8Arrays as an answer.
+// AnswerList encodes a list of Uint8Arrays as an answer.
 func AnswerList(list ...[]byte) []byte {
 	out := binary.LittleEndian.AppendUint32([]byte{tagList}, uint32(len(list)))
 	for _, b := range list {
@@ -148,24 +148,24 @@ func AnswerList(list ...[]byte) []byte {
 	return out
 }
 
-// Commands reads what host.send wrote. Each Next begins a command, whose arguments are then read in order. The
-// first thing that does not fit makes Err non-nil and everything after it zero.
+// Commands reads the commands that host.send wrote. Each Next starts a command, whose arguments are then read in order.
+// After the first malformed value, Err is not nil and all further values are zero.
 type Commands struct {
 	in   []byte
-	args int // of the current command, not yet read
+	args int // arguments of the current command that are not yet read
 	err  error
 }
 
-// ReadCommands begins to read Result.Out, or what an Asker is given.
+// ReadCommands starts to read Result.Out, or the input of an Asker.
 func ReadCommands(out []byte) Commands { return Commands{in: out} }
 
-// Len is how many bytes of input are left.
+// Len returns how many bytes of input are left.
 func (c *Commands) Len() int { return len(c.in) }
 
-// Err is what was wrong with the input, if anything was. It cannot happen but by a mistake in the runtime.
+// Err returns the first error in the input, if any. Only a mistake in the runtime can cause one.
 func (c *Commands) Err() error { return c.err }
 
-// Next skips what is left of the current command and returns the op of the next; ok is false at the end.
+// Next skips the rest of the current command and returns the op of the next; ok is false at the end.
 func (c *Commands) Next() (op int, ok bool) {
 	for c.args > 0 && c.err == nil {
 		c.Skip()
@@ -200,7 +200,7 @@ func (c *Commands) fail(err error) {
 	c.in, c.args = nil, 0
 }
 
-// tag begins a value; missing arguments read as null.
+// tag starts a value; missing arguments read as null.
 func (c *Commands) tag() byte {
 	if c.args == 0 {
 		return tagNull
@@ -245,18 +245,20 @@ func (c *Commands) Bool() bool {
 // Text reads a string; bytes count as its UTF-8, anything else is "".
 func (c *Commands) Text() string { return string(c.View()) }
 
-// Clip reads a string of which no more than most bytes are wanted.
+// Clip reads a string and returns at most most bytes of it.
 func (c *Commands) Clip(most int) string {
 	b := c.View()
 	if len(b) > most {
-		for b = b[:most]; len(b) > 0 && !utf8.RuneStart(b[len(b)-1]); b = b[:len(b)-1] {
+		b = b[:most]
+		for len(b) > 0 && !utf8.RuneStart(b[len(b)-1]) {
+			b = b[:len(b)-1]
 		}
 		b = b[:max(0, len(b)-1)]
 	}
 	return string(b)
 }
 
-// View reads a string's UTF-8, or bytes, without copying: valid as long as the input is. null is nil.
+// View reads a string's UTF-8, or bytes, without copying: the result is valid as long as the input is. null is nil.
 func (c *Commands) View() []byte {
 	t := c.tag()
 	if t != tagString && t != tagBytes {
@@ -266,13 +268,13 @@ func (c *Commands) View() []byte {
 	return c.take(c.length())
 }
 
-// Kept are short strings that were read before: one that comes again, like the name of a header, costs no memory. The zero Kept is
-// ready, and never has more than keptStrings of them. It is for one goroutine.
+// Kept has short strings that were read before. A string that comes again, like the name of a header, takes no new
+// memory. The zero Kept is ready to use. It has at most keptStrings strings. It is for one goroutine.
 type Kept struct{ strings map[string]string }
 
 const (
 	keptStrings = 512
-	keptString  = 64 // bytes of one
+	keptString  = 64 // longest string, in bytes
 )
 
 func (k *Kept) text(b []byte) string {
@@ -293,7 +295,7 @@ func (k *Kept) text(b []byte) string {
 // Strings reads a list of strings.
 func (c *Commands) Strings() []string { return c.KeptStrings(nil) }
 
-// KeptStrings reads a list of strings, those of them that k has from there.
+// KeptStrings reads a list of strings. It takes strings from k if k has them.
 func (c *Commands) KeptStrings(k *Kept) []string {
 	t := c.tag()
 	if t != tagList {
@@ -315,7 +317,8 @@ func (c *Commands) KeptStrings(k *Kept) []string {
 	return list
 }
 
-// Detach takes the arguments of the current command that are not read yet, copied: they may be read when the input is gone.
+// Detach returns a copy of the arguments of the current command that are not read yet. They remain valid after the
+// input is gone.
 func (c *Commands) Detach() Commands {
 	from, args := c.in, c.args
 	for c.args > 0 && c.err == nil {
@@ -324,7 +327,7 @@ func (c *Commands) Detach() Commands {
 	return Commands{in: bytes.Clone(from[:len(from)-len(c.in)]), args: args, err: c.err}
 }
 
-// Left is how many bytes the arguments of the current command take that are not read yet.
+// Left returns how many bytes the arguments of the current command take that are not read yet.
 func (c *Commands) Left() int {
 	rest := *c
 	for rest.args > 0 && rest.err == nil {
@@ -333,14 +336,14 @@ func (c *Commands) Left() int {
 	return len(c.in) - len(rest.in)
 }
 
-// Size is how many bytes the next argument takes.
+// Size returns how many bytes the next argument takes.
 func (c *Commands) Size() int {
 	rest := *c
 	rest.Skip()
 	return len(c.in) - len(rest.in)
 }
 
-// Skip passes over one argument.
+// Skip skips one argument.
 func (c *Commands) Skip() { c.skip(c.tag(), 0) }
 
 func (c *Commands) skip(tag byte, depth int) {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What JavaScript sends is encoded as what Go calls it with: a call is a command, but for its first byte.
+// JavaScript encodes commands in the same way as Go encodes calls. A call is a command, except for its first byte.
 func command(op byte, fill func(*Call)) []byte {
 	var c Call
 	c.buf = []byte{0}
@@ -50,13 +50,14 @@ func TestAnswersAreValues(t *testing.T) {
 	require.NoError(t, in.Err())
 }
 
-// FuzzCommands reads anything: with and without detaching, the same comes out, and nothing panics.
+// FuzzCommands reads any input: with and without detaching, the result is the same, and nothing panics.
 func FuzzCommands(f *testing.F) {
 	f.Add(command(3, func(c *Call) {
 		c.Number(1).String("x").Strings([]string{"a", "b"}).Blob([]byte{1, 2}).Null().Bool(false)
 	}))
 	f.Add([]byte{1, 2, tagList, 1, 0, 0, 0, tagList, 0, 0, 0, 0})
-	f.Add([]byte("0\x06\x02\x00\x00\x0300000000\x04\x01\x00\x00\x000\x06\x02\x00\x00\x00\x00\x0000")) // a list of texts that are none
+	// a list of strings that has other values
+	f.Add([]byte("0\x06\x02\x00\x00\x0300000000\x04\x01\x00\x00\x000\x06\x02\x00\x00\x00\x00\x0000"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, b := ReadCommands(data), ReadCommands(data)
 		for {
@@ -77,7 +78,7 @@ func FuzzCommands(f *testing.F) {
 			require.Equal(t, a.Strings(), detached.Strings())
 			require.Equal(t, a.Err(), detached.Err())
 			if a.Err() != nil {
-				break // it ends a, but not b, which has only passed over what is wrong
+				break // the error ends a, but not b, which has only skipped the wrong value
 			}
 		}
 	})

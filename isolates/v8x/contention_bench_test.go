@@ -13,16 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ways are how threads come to an isolate for an event. The documents that Pinwheel comes from say that a pool whose isolates
-// are shared under V8's lock becomes worse than none when many threads want few isolates, and that pinned isolates do not.
+// The ways in which threads get an isolate for an event. According to the documents on which Pinwheel is based, a pool
+// whose isolates are shared under V8's lock is worse than no pool when many threads need few isolates, and pinned
+// isolates are not.
 const (
-	pinned = "pinned" // each thread has its own
-	locker = "locker" // all have one, and V8's lock is waited for at each call
-	held   = "held"   // all have one, and a thread keeps it until its event is over, waits included
-	fresh  = "fresh"  // each event has a new one: no pool
+	pinned = "pinned" // each thread has its own isolate
+	locker = "locker" // all share one, and wait for V8's lock at each call
+	held   = "held"   // all share one, and a thread keeps it until its event is over, waits included
+	fresh  = "fresh"  // each event has a new isolate: no pool
 )
 
-// contended is work for one event: calls, with a wait between two of them.
+// contended is the work of one event: calls, with a wait between two of them.
 type contended struct {
 	name, code string
 	calls      int
@@ -38,7 +39,8 @@ func contendedWork() []contended {
 }
 
 // BenchmarkLocker compares the ways under contention, with the lock of V8 itself: every Call takes it, and in all other
-// benchmarks and in the fleet it is free. Threads here block while their event waits: those of the fleet take other events.
+// benchmarks and in the fleet it is free. Threads here block while their event waits: those of the fleet take other
+// events.
 //
 //	go test -run '^$' -bench Locker -benchtime 500ms -count 6 ./isolates/v8x >locker.txt
 //	go tool benchstat -col /way -row /work,/threads -filter '.unit:(events/s OR cpu-µs/event)' locker.txt
@@ -62,7 +64,7 @@ func contend(b *testing.B, work contended, threads int, way string) {
 	}
 	var (
 		left                 atomic.Int64
-		mine                 sync.Mutex // of who holds the isolate, and of who makes a context
+		mine                 sync.Mutex // held to use the isolate, and to make a context
 		ready, done, leaving sync.WaitGroup
 		begin, leave         = make(chan struct{}), make(chan struct{})
 	)
@@ -102,14 +104,14 @@ func contend(b *testing.B, work contended, threads int, way string) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// seat is where a thread works.
+// seat is the state of one thread.
 type seat struct {
 	b    *testing.B
 	work contended
 	way  string
-	iso  *Isolate // nil: one of its own
+	iso  *Isolate // nil: the thread has its own
 	own  *Isolate
-	ctx  *Context // its own in any case: what a call returns is of the context
+	ctx  *Context // always its own: the result of a call belongs to the context
 	mine *sync.Mutex
 	call Call
 }
@@ -158,7 +160,7 @@ func (s *seat) event() {
 	}
 }
 
-// used is the CPU time of this process.
+// used returns the CPU time of this process.
 func used() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

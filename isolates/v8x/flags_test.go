@@ -9,8 +9,8 @@ import (
 	v8 "rogchap.com/v8go"
 )
 
-// V8 has the flags that Start wants when it runs. Whether a machine with protection keys would crash without the first of
-// them cannot be shown on one that has none.
+// V8 runs with the flags that Start sets. On a machine without protection keys this test cannot show whether one with
+// them would crash without the first flag.
 func TestFlags(t *testing.T) {
 	const child = "V8X_PRINT_FLAGS"
 	if os.Getenv(child) != "" {

@@ -13,7 +13,7 @@ func TestKeptStrings(t *testing.T) {
 		return new(Call).Reset(0).Strings(of).Bytes()
 	}
 	read := func(k *Kept, b []byte) []string {
-		c := Commands{in: b[1:], args: int(b[0])} // a call is what is read here, for once
+		c := Commands{in: b[1:], args: int(b[0])} // this test reads a call instead of commands
 		c.Skip()                                  // its op
 		got := c.KeptStrings(k)
 		require.NoError(t, c.Err())

@@ -3,6 +3,7 @@ package v8x
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -10,7 +11,7 @@ import (
 // grow fills the heap until it is ended.
 const grow = `export default () => { const a = []; for (;;) a.push(new Array(1000).fill(1.5)) }`
 
-// endOf fills the heap of an isolate and returns how large it got, in MB.
+// endOf fills the heap of an isolate and returns how large it became, in MB.
 func endOf(t *testing.T, iso *Isolate) float64 {
 	t.Helper()
 	c, err := iso.NewContext(nil)
@@ -23,7 +24,7 @@ func endOf(t *testing.T, iso *Isolate) float64 {
 	return float64(iso.HeapBytes()) / (1 << 20)
 }
 
-// An isolate whose limit is changed, in whichever direction, ends where one made with that limit does.
+// An isolate whose limit is changed, up or down, ends at the same size as one made with that limit.
 func TestSetLimits(t *testing.T) {
 	runtime.LockOSThread()
 	require.NoError(t, start())
@@ -94,7 +95,7 @@ func TestPreparedElsewhere(t *testing.T) {
 	unused.Close()
 }
 
-// A raised limit is there for single values too, which V8 would else refuse at the limit of birth.
+// A raised limit holds for single values, too. V8 would otherwise refuse them at the original limit.
 func TestSetLimitsForLargeValues(t *testing.T) {
 	runtime.LockOSThread()
 	require.NoError(t, start())
@@ -115,7 +116,7 @@ func TestSetLimitsForLargeValues(t *testing.T) {
 	require.Greater(t, iso.HeapBytes(), uint64(200<<20))
 }
 
-// What is not of whoever runs comes on top of the limit, once, and not more because it is said again.
+// The size of the other contexts is added to the limit, once. Setting it again does not add more.
 func TestSetOthers(t *testing.T) {
 	runtime.LockOSThread()
 	require.NoError(t, start())
@@ -135,6 +136,33 @@ func TestSetOthers(t *testing.T) {
 		require.InDelta(t, want, endOf(t, iso), 6)
 		iso.Close()
 	}
+}
+
+// A heap may exceed the limit by more than the other contexts have when V8 asks about it. If the answer is not enough,
+// V8 gives up, and the thread is lost.
+func TestFewOthersCostNoThread(t *testing.T) {
+	require.NoError(t, start())
+	parked := len(Parked())
+	ended := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer close(ended)
+		for _, others := range []uint64{1, 64 << 10, 256 << 10, 1 << 20} {
+			iso := NewIsolate(Limits{Heap: 24 << 20, Buffers: 1 << 20})
+			iso.SetOthers(others)
+			endOf(t, iso)
+			iso.Close()
+		}
+	}()
+	require.Eventually(t, func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return len(Parked()) > parked
+		}
+	}, time.Minute, time.Millisecond)
+	require.Len(t, Parked(), parked, "threads that V8 gave up")
 }
 
 func TestSetOthersOfBuffers(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 var rounds = flag.Int("rounds", 120, "how many isolates TestNothingIsLeft opens and closes")
 
-// What a context may be in the middle of when it is closed.
+// Activities during which a context may be closed.
 var lives = []string{
 	`export default () => "ok"`,
 	`export default () => { for (let i = 0; i < 1200; i++) Promise.reject(new Error("nobody " + i)) }`,
@@ -30,9 +30,9 @@ var lives = []string{
 	`export default () => { for (;;); }`,
 }
 
-// Isolates and contexts that are closed leave nothing behind, whatever they were doing.
+// Closed isolates and contexts leave nothing behind, whatever they were doing.
 func TestNothingIsLeft(t *testing.T) {
-	newContext(t, roomy) // V8 itself, and whatever it keeps
+	newContext(t, roomy) // V8 itself, and everything that it keeps
 	before := Alive()
 	var sizes []int
 	for i := range *rounds {
@@ -44,7 +44,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 	}
 	after := Alive()
-	// The collector frees buffers on threads of its own.
+	// The collector frees buffers on its own threads.
 	require.Eventually(t, func() bool { after = Alive(); return after.Budgets <= before.Budgets }, 10*time.Second, time.Millisecond)
 	require.Equal(t, before, after)
 	t.Logf("%d isolates; RSS in MB: %v", *rounds, sizes)
@@ -76,7 +76,7 @@ func liveOnce(t *testing.T, i int) {
 	}
 }
 
-// terminating ends what runs in the isolate, again and again until stop is called: where nothing runs it does nothing.
+// terminating terminates the isolate again and again until stop is called. Where nothing runs, that does nothing.
 func terminating(iso *Isolate) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -95,7 +95,7 @@ func terminating(iso *Isolate) (stop func()) {
 	return func() { close(done); running.Wait() }
 }
 
-// rss is the memory of the process in RAM, bytes.
+// rss returns the memory of the process in RAM, in bytes.
 func rss(t *testing.T) int {
 	text, err := os.ReadFile("/proc/self/statm")
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func rss(t *testing.T) int {
 	return pages * os.Getpagesize()
 }
 
-// v8go makes no context for itself in an isolate.
+// v8go does not make its own context in an isolate.
 func TestIsolatesHaveNoOtherContexts(t *testing.T) {
 	require.NoError(t, start())
 	iso := NewIsolate(roomy)

@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Loops in which V8's top compiler leaves no stack check: with it nothing could end them (docs/adr/0005). They run in a process of their own,
-// which can be ended, and long enough to be compiled by the best compiler that there is.
+// Loops in which V8's top compiler leaves no stack check: with it nothing could end them (docs/development/adr/0005).
+// They run in their own process, which can be ended. They run long enough for the best available compiler to compile
+// them.
 func TestLoopsEnd(t *testing.T) {
 	const child = "V8X_LOOP"
 	if body := os.Getenv(child); body != "" {

@@ -80,7 +80,7 @@ func TestImportMeta(t *testing.T) {
 	}
 }
 
-// What import() says, of every kind of specifier, and of none.
+// import() gives these errors for every kind of specifier, and for none.
 func TestDynamicImport(t *testing.T) {
 	for specifier, want := range map[string]string{
 		`"./x.js"`:                                 `TypeError: cannot import "./x.js": imports are bundled at deploy`,

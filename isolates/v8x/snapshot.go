@@ -15,18 +15,18 @@ import (
 // File is one file of the runtime: the body of function(host, internal, primordials).
 type File struct{ Name, Text string }
 
-// startLimits are those of isolates that Snapshot makes for itself.
+// startLimits are the limits of isolates that Snapshot makes for itself.
 var startLimits = Limits{Heap: 64 << 20, Buffers: 1 << 20}
 
-// Snapshot makes the snapshot of a context in which the files have run, in order; one of them has called host.entry.
-// Every isolate and context comes from it, and so has the runtime from the start. Once per process, after
-// Start; it takes some 20 ms, and 40 more with a rehearsal. The files must make no ArrayBuffer, no typed array of over 64 bytes and no
-// regular expression (snapshot.cc says why). A context is made from it before it returns: a V8 that cannot do that
-// ends the process here, and not a thread later.
+// Snapshot makes the snapshot of a context in which the files have run, in order. One of the files has called
+// host.entry. Every isolate and context is made from the snapshot, and so has the runtime from the start. Call it once
+// per process, after Start. It takes some 20 ms, and 40 more with rehearse. The files must make no ArrayBuffer, no
+// typed array of over 64 bytes and no regular expression (snapshot.cc says why). Snapshot makes a context from it
+// before it returns. If V8 cannot do that, it ends the process here, not a thread later.
 //
-// rehearse, unless nil, uses a context of the same files that is thrown away, as a first event would. The functions of
-// the runtime that it makes V8 compile are part of the snapshot as bytecode; the others are compiled in each context
-// when they first run. It may not keep the context.
+// rehearse, unless nil, uses a context of the same files as a first event would. The context is discarded afterwards.
+// The functions of the runtime that V8 compiles for it are part of the snapshot as bytecode. The others are compiled in
+// each context when they first run. rehearse must not keep the context.
 func Snapshot(files []File, rehearse func(*Context)) error {
 	C.v8x_starting(1)
 	defer C.v8x_starting(0)
@@ -49,7 +49,7 @@ func Snapshot(files []File, rehearse func(*Context)) error {
 	return err
 }
 
-// cfiles is files for C, each with its code cache if there are any. Go's memory is pinned by pins.
+// cfiles converts files for C, each with its code cache if there are any. pins pins Go's memory.
 func cfiles(files []File, caches [][]byte, pins *runtime.Pinner) []C.v8x_file {
 	list := make([]C.v8x_file, len(files))
 	for i, f := range files {
@@ -65,7 +65,7 @@ func cfiles(files []File, caches [][]byte, pins *runtime.Pinner) []C.v8x_file {
 	return list
 }
 
-// rehearsed returns the code caches of the files after a rehearsal; none when the files do not run.
+// rehearsed runs rehearse and returns the code caches of the files. It returns none if the files do not run.
 func rehearsed(files []File, rehearse func(*Context)) [][]byte {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The texts of the runtime are in no heap, and every isolate compiles what it runs first from them, those that are made
-// after others were closed too.
+// The texts of the runtime are in no heap. Every isolate compiles the code that it runs first from them, also isolates
+// that are made after others were closed.
 func TestTextsAreOutsideOfTheHeaps(t *testing.T) {
 	require.NoError(t, start())
 	defer func() { require.NoError(t, Snapshot(testFiles, nil)) }() // as before, for the other tests

@@ -3,6 +3,7 @@ package v8x
 // #include "v8x.h"
 import "C"
 
-// ForgetThread has all isolates forget the calling thread, which is about to end: each keeps a little of every thread that has been in it, for as
-// long as it lives. The thread must be in none of them.
+// ForgetThread makes all isolates forget the calling thread, which is about to end. Otherwise each isolate keeps a
+// little memory for every thread that has been in it, for as long as the isolate lives. The thread must not be in any
+// isolate.
 func ForgetThread() { C.v8x_forget_thread() }

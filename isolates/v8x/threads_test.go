@@ -1,6 +1,6 @@
 //go:build !asan
 
-// AddressSanitizer has an allocator of its own, of which glibc knows nothing.
+// AddressSanitizer has its own allocator, which glibc does not know.
 
 package v8x
 
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Isolates keep nothing of threads that have said that they end.
+// Isolates keep nothing of threads that have called ForgetThread.
 func TestThreadsAreForgotten(t *testing.T) {
 	iso, c := newContext(t, roomy)
 	c.Module(Source{Name: "m.js", Text: `export default () => 1`})
@@ -36,7 +36,7 @@ func TestThreadsAreForgotten(t *testing.T) {
 	}
 	visit(500, true) // the runtime's own tables grow first
 	kept, forgotten := visit(1000, false), visit(1000, true)
-	for range 5 { // what others allocate meanwhile, as glibc's arenas, is not in all rounds
+	for range 5 { // allocations by other threads, like glibc's arenas, are not in all rounds
 		kept, forgotten = min(kept, visit(1000, false)), min(forgotten, visit(1000, true))
 	}
 	t.Logf("1000 threads: %d bytes, and %d when they are forgotten", kept, forgotten)

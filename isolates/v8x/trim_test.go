@@ -1,6 +1,6 @@
 //go:build !asan
 
-// AddressSanitizer has an allocator of its own, which keeps what is freed.
+// AddressSanitizer has its own allocator, which keeps freed memory.
 
 package v8x
 
@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What C++ has used and freed in large blocks goes back to the operating system.
+// Large blocks that C++ has used and freed go back to the operating system.
 func TestFreedMemoryIsGivenBack(t *testing.T) {
 	require.NoError(t, start())
 	const size = 5 << 20
 	run := func() {
-		runtime.LockOSThread() // and never unlocked: a thread, and an arena of glibc's, of its own
+		runtime.LockOSThread() // never unlocked: it needs its own thread, and its own arena of glibc
 		iso := NewIsolate(Limits{Heap: 256 << 20, Buffers: 64 << 20})
 		defer iso.Close()
 		c, err := iso.NewContext(nil)
@@ -47,10 +47,10 @@ func TestFreedMemoryIsGivenBack(t *testing.T) {
 	require.Less(t, resident(t), before+10*size) // the race detector keeps up to 27 MB of it; without the bounds 71 to 92 MB stay
 }
 
-// resident is the memory of the process that is in RAM and not of files, in bytes.
+// resident returns the memory of the process that is in RAM and does not belong to files, in bytes.
 func resident(t *testing.T) int {
 	t.Helper()
-	debug.FreeOSMemory() // the rest is of C++
+	debug.FreeOSMemory() // the rest is C++'s
 	text, err := os.ReadFile("/proc/self/status")
 	require.NoError(t, err)
 	_, rest, ok := bytes.Cut(text, []byte("RssAnon:"))

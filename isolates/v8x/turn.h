@@ -4,7 +4,7 @@
 
 namespace v8x {
 
-// Ops of the entry function that C++ calls by itself; isolates/js/01_ops.js has them all.
+// Ops of the entry function that C++ calls by itself; isolates/js/runtime/ops.js has them all.
 constexpr double kOpModule = 1, kOpUnhandled = 11, kOpDescribe = 12, kOpHandled = 17;
 
 // An isolate locked and entered, with a handle scope. Not for nesting.

@@ -1,7 +1,7 @@
 // The part of V8's C++ interface that v8x.cc uses, declared by hand for exactly V8 13.6.233.10.
 //
 // V8's own headers are not ours to commit, and a build must need nothing but Go and a C++ compiler
-// (docs/adr/0002). Only names, parameter types and object layouts matter to the linker and the
+// (docs/development/adr/0002). Only names, parameter types and object layouts matter to the linker and the
 // ABI; each is checked against the real headers of the module cache by TestABI, and the version
 // of the V8 that was linked is checked when the process starts.
 #pragma once
@@ -148,6 +148,21 @@ using V8FatalErrorCallback = void (*)(const char* file, int line, const char* me
 enum class MemoryPressureLevel { kNone, kModerate, kCritical };
 using NearHeapLimitCallback = size_t (*)(void* data, size_t current, size_t initial);
 
+// Of one space of a heap, in bytes.
+class HeapSpaceStatistics {
+ public:
+  HeapSpaceStatistics();
+  const char* space_name() { return space_name_; }
+  size_t space_size() { return space_size_; }
+
+ private:
+  const char* space_name_;
+  size_t space_size_;
+  size_t space_used_size_;
+  size_t space_available_size_;
+  size_t physical_space_size_;
+};
+
 enum PromiseRejectEvent {
   kPromiseRejectWithNoHandler = 0,
   kPromiseHandlerAddedAfterReject = 1,
@@ -193,6 +208,8 @@ class Isolate {
   Local<Value> ThrowException(Local<Value>);
   void AddNearHeapLimitCallback(NearHeapLimitCallback, void* data);
   void RemoveNearHeapLimitCallback(NearHeapLimitCallback, size_t heap_limit);
+  size_t NumberOfHeapSpaces();
+  bool GetHeapSpaceStatistics(HeapSpaceStatistics*, size_t index);
   void SetOOMErrorHandler(OOMErrorCallback);
   void SetFatalErrorHandler(FatalErrorCallback);
   void SetPromiseRejectCallback(PromiseRejectCallback);

@@ -2,10 +2,12 @@
 
 #include "turn.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <malloc.h>
 #include <string>
+#include <string_view>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -71,14 +73,30 @@ namespace {
 // V8 calls the limit from then on.
 constexpr size_t kYoungGeneration = 1536 << 10;
 
+// What V8 compares with the limit: the bytes of the pages of all spaces but the young generation's and the one that all
+// isolates share.
+size_t OldGenerationBytes(v8::Isolate* isolate) {
+  size_t bytes = 0;
+  for (size_t n = isolate->NumberOfHeapSpaces(), i = 0; i < n; i++) {
+    v8::HeapSpaceStatistics space;
+    if (!isolate->GetHeapSpaceStatistics(&space, i)) continue;
+    std::string_view name(space.space_name());
+    if (name == "read_only_space" || name.substr(0, 3) == "new") continue;
+    bytes += space.space_size();
+  }
+  return bytes;
+}
+
+// V8 asks once, and gives up ("Reached heap limit") if the answer is less than what the heap has by then.
 size_t NearHeapLimit(void* data, size_t current_limit, size_t) {
   v8x_isolate* i = static_cast<v8x_isolate*>(data);
   if (!i->old_limit) i->old_limit = current_limit;
   size_t limit = i->old_limit + i->others;
-  if (current_limit < limit) return limit;
+  size_t bytes = OldGenerationBytes(i->isolate);
+  if (current_limit < limit && bytes + kYoungGeneration <= limit) return limit;
   i->flags.fetch_or(V8X_HEAP_LIMIT);
   i->isolate->TerminateExecution();
-  return current_limit + i->heap_slack;
+  return std::max({current_limit, limit, bytes}) + i->heap_slack;
 }
 
 // Ids of the threads that are parked. A process with so many has long been replaced.
@@ -89,7 +107,7 @@ std::atomic<bool> starting{false};
 std::atomic<size_t> parked_next{0}, parked_count{0};
 
 // V8 aborts the process when a fatal error handler returns. This one does not return: the thread
-// is lost, with the isolate on it, but the process lives (notes: parking).
+// is lost, with the isolate on it, but the process lives (docs/development/adr/0021).
 [[noreturn]] void Park(const char* where, const char* what) {
   fprintf(stderr, "pinwheel: V8 lost a thread: %s: %s\n", where ? where : "", what ? what : "");
   if (starting) _exit(70);  // EX_SOFTWARE
@@ -160,7 +178,7 @@ void v8x_init(void) {
   mallopt(M_TRIM_THRESHOLD, kKeepFree);
   v8::V8::SetFatalErrorHandler(OnV8Fatal);
   InstallAllocator();
-  v8x_hold_init();
+  v8x_throttle_init();
 }
 
 v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {

@@ -23,40 +23,41 @@ import (
 // Version is the only version of V8 whose interface v8abi.h declares.
 const Version = "13.6.233.10"
 
-// Start sets V8's flags and starts it, once per process. It must come before any other use of
-// V8; later calls return what the first did. It refuses to go on with another V8 than Version, whose
-// layouts would not be the ones declared.
+// Start sets V8's flags and starts it, once per process. It must be called before any other use of V8. Later calls
+// return the result of the first. It returns an error for any V8 but Version, because the layouts would differ from the
+// declared ones.
 var Start = sync.OnceValue(func() error {
 	for _, f := range [...]string{
-		// Threads that are older than V8 crash on machines with protection keys: Go's all are.
+		// Threads that are older than V8 crash on machines with protection keys. All of Go's threads are older.
 		"--no-memory-protection-keys",
 		// A snapshot made by another process must never extend the shared read-only heap.
 		"--no-extensible-ro-snapshot",
-		// V8's top compiler drops the stack check from loops that call into C++ builtins, such as
-		// for (;;) new Array(1000).fill(1.5), and then nothing can end them (docs/adr/0005).
+		// V8's top compiler removes the stack check from loops that call into C++ builtins, such as for (;;) new
+		// Array(1000).fill(1.5). Then nothing can end them (docs/development/adr/0005).
 		"--max-opt=2",
-		// The compiler below it is for functions that have been called this often, and for loops as ever (docs/adr/0015).
+		// The compiler below it compiles only functions that have been called this often. For loops nothing changes
+		// (docs/development/adr/0015).
 		"--invocation-count-for-maglev=4000",
-		// Of ECMAScript 2025, and what comes after it: V8 has both ready, and gives them from its next versions on.
+		// Features of ECMAScript 2025 and later that V8 has ready. Its next versions enable them by default.
 		"--js-float16array", "--js-explicit-resource-management",
 	} {
 		v8.SetFlags(f)
 	}
 	got := C.GoString(C.v8x_version())
-	// v8go adds its own suffix to what V8 says.
+	// v8go adds its own suffix to V8's version.
 	if len(got) < len(Version) || got[:len(Version)] != Version {
-		return fmt.Errorf("v8x: linked with V8 %s, but declared for %s: see docs/adr/0002", got, Version)
+		return fmt.Errorf("v8x: linked with V8 %s, but declared for %s: see docs/development/adr/0002", got, Version)
 	}
 	if f := reflect.TypeOf(v8.Isolate{}).Field(0); f.Name != "ptr" || f.Offset != 0 {
 		return errors.New("v8x: v8go.Isolate does not begin with the pointer to V8's isolate")
 	}
-	// The first isolate starts V8 and keeps its read-only heap alive: later ones are made faster.
+	// The first isolate starts V8 and keeps its read-only heap alive: later isolates are made faster.
 	v8.NewIsolate()
 	C.v8x_init()
 	return nil
 })
 
-// Flags say what happened in an isolate that no result tells.
+// Flags report events in an isolate that no result reports.
 type Flags uint32
 
 // The flags.
@@ -64,8 +65,8 @@ const (
 	HeapLimit Flags = C.V8X_HEAP_LIMIT // the heap limit was reached and execution terminated
 )
 
-// Parked returns the ids of the threads that V8 has lost to fatal errors: they never come back. From any goroutine;
-// it costs next to nothing while there is none.
+// Parked returns the ids of the threads that V8 has lost to fatal errors. They never come back. Any goroutine may call
+// it. It costs almost nothing while there is no such thread.
 func Parked() []int {
 	n := C.v8x_parked(nil, 0)
 	if n == 0 {
@@ -86,8 +87,8 @@ type Limits struct {
 	Buffers uint64 // ArrayBuffers
 }
 
-// heapSlack is what V8 may use past the limit until termination takes effect. A single string or
-// array is at most 512 MB; with less slack than that, one allocation aborts the process.
+// heapSlack is how much V8 may use beyond the limit until termination takes effect. A single string or array is at most
+// 512 MB. With less slack than that, one allocation aborts the process.
 const heapSlack = 512 << 20
 
 // Isolate is one V8 heap.
@@ -97,15 +98,16 @@ type Isolate struct {
 	ready *Context // made by Prepare for the next NewContext; nil = none
 }
 
-// NewIsolate makes an isolate. It takes a millisecond, and need not be on the thread that will use it.
+// NewIsolate makes an isolate. It takes a millisecond. It may be called on another thread than the one that will use
+// the isolate.
 func NewIsolate(l Limits) *Isolate {
 	iso := v8.NewIsolate(v8.WithResourceConstraints(min(1<<20, l.Heap), l.Heap))
 	raw := *(*unsafe.Pointer)(unsafe.Pointer(iso))
 	return &Isolate{v8: iso, ptr: C.v8x_attach(raw, heapSlack, C.size_t(l.Buffers))}
 }
 
-// SetLimits changes the limits of an isolate that has run nothing yet, so that it is like one that was made with them.
-// l.Heap is at least 8 MB.
+// SetLimits changes the limits of an isolate that has run nothing yet. The isolate is then like one that was made with
+// these limits. l.Heap is at least 8 MB.
 func (i *Isolate) SetLimits(l Limits) { C.v8x_set_limits(i.ptr, C.size_t(l.Heap), C.size_t(l.Buffers)) }
 
 // Prepare makes the context that the next NewContext will return.
@@ -118,29 +120,29 @@ func (i *Isolate) Prepare() error {
 	return err
 }
 
-// Terminate ends the JavaScript that runs in the isolate now, uncatchably. From any goroutine; it does
-// nothing when none runs.
+// Terminate ends the JavaScript that runs in the isolate now, uncatchably. It does nothing when none runs. Any
+// goroutine may call it.
 func (i *Isolate) Terminate() { i.v8.TerminateExecution() }
 
-// Flags reads what has happened. From any goroutine.
+// Flags returns the flags of the isolate. Any goroutine may call it.
 func (i *Isolate) Flags() Flags { return Flags(C.v8x_flags(i.ptr)) }
 
-// HeapBytes is the memory that the heap and its ArrayBuffers take.
+// HeapBytes returns the memory that the heap and its ArrayBuffers take.
 func (i *Isolate) HeapBytes() uint64 {
 	return i.v8.GetHeapStatistics().TotalHeapSize + uint64(C.v8x_buffer_bytes(i.ptr))
 }
 
-// SetOthers says how many bytes in the isolate are not of the context that is called next: its heap and its ArrayBuffers may be so much larger
-// than their limits. Owner thread only, between calls.
+// SetOthers sets how many bytes in the isolate belong to other contexts than the one that is called next. The heap and
+// the ArrayBuffers may exceed their limits by that much. Owner thread only, between calls.
 func (i *Isolate) SetOthers(bytes uint64) { C.v8x_set_others(i.ptr, C.size_t(bytes)) }
 
-// Collect frees most of what can be freed. It takes about a millisecond for each MB that lives. Owner thread only, between calls.
+// Collect frees most garbage. It takes about a millisecond per MB of live data. Owner thread only, between calls.
 func (i *Isolate) Collect() { C.v8x_collect(i.ptr) }
 
-// CollectGarbage frees all that can be freed. It takes several times as long as Collect.
+// CollectGarbage frees all garbage. It takes several times as long as Collect.
 func (i *Isolate) CollectGarbage() { C.v8x_low_memory(i.ptr) }
 
-// Close frees the isolate. Its contexts must be closed before.
+// Close frees the isolate. Its contexts must be closed first.
 func (i *Isolate) Close() {
 	if i.ready != nil {
 		i.ready.Close()
@@ -150,8 +152,8 @@ func (i *Isolate) Close() {
 	C.v8x_isolate_free(i.ptr)
 }
 
-// Asker answers host.ask: in holds the encoded command, the answer is one encoded value. It runs
-// in the middle of JavaScript: it must be quick and must not touch V8. An error becomes a TypeError.
+// Asker answers host.ask: in holds the encoded command, and the answer is one encoded value. It runs in the middle of
+// JavaScript, so it must be quick and must not touch V8. An error becomes a TypeError.
 type Asker func(in []byte) (out []byte, err error)
 
 // Context is a set of globals in an isolate.
@@ -189,14 +191,15 @@ func (c *Context) Close() {
 // keptOut is how many bytes of commands may stay in an isolate's memory until its next call.
 const keptOut = 256 << 10
 
-// Forget gives back the memory of r.Out, if that is much; it is not valid any more. r is of the last call in the isolate.
+// Forget frees the memory of r.Out if it is large. r.Out is not valid afterwards. r is the result of the last call in
+// the isolate.
 func (i *Isolate) Forget(r Result) {
 	if len(r.Out) > keptOut {
 		C.v8x_forget(i.ptr)
 	}
 }
 
-// Result is what a call left behind. Out is C++ memory: valid until the next call in the same isolate.
+// Result is the result of a call. Out is C++ memory: it is valid until the next call in the same isolate.
 type Result struct {
 	Out        []byte // encoded commands
 	Terminated bool   // cut short by Terminate, or by the heap limit

@@ -44,10 +44,10 @@ void v8x_count_live(v8x_live*);
 void v8x_trim(void);
 size_t v8x_allocated(void);
 
-enum { V8X_HOLD_MS = 190 };
-// Makes a thread of this process sleep for V8X_HOLD_MS. v8x_hold_init once before.
-void v8x_hold_init(void);
-void v8x_hold(int32_t tid);
+enum { V8X_THROTTLE_MS = 190 };
+// Makes a thread of this process sleep for V8X_THROTTLE_MS. v8x_throttle_init once before.
+void v8x_throttle_init(void);
+void v8x_throttle(int32_t tid);
 // Has all isolates forget the calling thread.
 void v8x_forget_thread(void);
 

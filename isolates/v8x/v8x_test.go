@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// echo is a runtime of a few lines: it sends back what it is called with.
+// echo is a runtime of a few lines: it sends back the arguments of each call.
 const echo = `host.entry((op, ...args) => {
 	if (op === 1) { internal.ns = args[0]; host.send(1, Object.keys(internal.ns)); return }
 	if (op === 51) { const b = new Uint8Array(8); host.random(b); host.send(3, internal.check(), b, String(Math.random())); return }
@@ -17,7 +17,8 @@ const echo = `host.entry((op, ...args) => {
 	host.send(op, ...args)
 })`
 
-// keep is a graph far deeper than the 32 objects that V8 writes in one go, of every kind that a runtime may keep.
+// keep is a graph, far deeper than the 32 objects that V8 writes at once, with every kind of object that a runtime may
+// keep.
 const keep = `
 let graph = null;
 for (let i = 0; i < 100; i++) {
@@ -85,7 +86,7 @@ func TestSnapshot(t *testing.T) {
 	require.Len(t, seen, 12) // nothing random is part of the snapshot
 }
 
-// What the rehearsal does to its context stays there, but for the code that it made V8 compile.
+// The effects of rehearse on its context stay there, except for the code that V8 compiled.
 func TestSnapshotAfterARehearsal(t *testing.T) {
 	_, before := newContext(t, roomy)
 	files := []File{
@@ -112,7 +113,7 @@ func TestSnapshotAfterARehearsal(t *testing.T) {
 	require.Equal(t, 1., n)
 	require.Equal(t, "boolean", kind) // count has run
 
-	// A rehearsal in a runtime that does not run is none; the error is the snapshot's.
+	// If the runtime does not run, rehearse is not called. The error is the snapshot's.
 	err := Snapshot([]File{{"bad.js", "throw new Error('no')"}}, func(*Context) { t.Error("rehearsed") })
 	require.ErrorContains(t, err, "bad.js:1:1: Uncaught Error: no")
 
@@ -237,7 +238,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// V8 takes the memory of a resizable buffer by itself. It counts with maxByteLength from its construction on.
+// V8 allocates the memory of a resizable buffer itself. It counts maxByteLength from the construction on.
 func TestResizableBuffersAreCharged(t *testing.T) {
 	iso, c := newContext(t, Limits{Heap: 32 << 20, Buffers: 32 << 20})
 	c.Module(Source{Name: "m.js", Text: `export default () => {

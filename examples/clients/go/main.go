@@ -44,13 +44,13 @@ func run(ctx context.Context, url, target, name string, stdout, stderr io.Writer
 	if err != nil {
 		return err
 	}
-	// Inboxes of the owner's own: with users of NATS it may read no others.
+	// The inboxes belong to the owner. With users of NATS it may read no others.
 	nc, err := nats.Connect(url, nats.CustomInboxPrefix("_INBOX."+owner))
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", url, err)
 	}
 	defer nc.Close()
-	c, err := client.New(nc) // one for all calls of a program
+	c, err := client.New(nc) // one client for all calls of a program
 	if err != nil {
 		return err
 	}
@@ -60,13 +60,13 @@ func run(ctx context.Context, url, target, name string, stdout, stderr io.Writer
 	if err != nil {
 		return err
 	}
-	// Past the deadline nobody waits, so an event that has not started by then is not run.
+	// After the deadline no one waits for the reply. So an event that has not started by then does not run.
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	reply, err := c.Call(ctx, client.Request{
 		Kind: events.Fetch, Owner: owner, Worker: worker,
 		Method: http.MethodPost, URL: "/greetings?lang=en", Body: body, ContentType: "application/json",
-		// With an ID of your own, a reply and a line in the worker's log can be told to belong together.
+		// With your own ID you can match a reply with a line in the worker's log.
 		ID: nuid.Next(),
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// privateAddresses has a worker connect to addresses that are not of the Internet, in every spelling.
+// privateAddresses has a worker connect to addresses that are not public, in every notation.
 func privateAddresses(t *testing.T, f *fleet) (harm string) {
 	var reached atomic.Int64
 	own := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
@@ -25,13 +25,14 @@ func privateAddresses(t *testing.T, f *fleet) (harm string) {
 	for _, host := range []string{"127.0.0.1", "localhost", "2130706433", "0x7f.1", "0177.0.0.1", "127.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0"} {
 		urls = append(urls, "http://"+host+port+"/")
 	}
-	// Nobody is there. Those of clouds are not asked, for the control does connect: isolates.TestPublicAddresses has them all.
+	// No server listens there. The addresses of clouds are left out, because the control does connect:
+	// isolates.TestPublicAddresses has them all.
 	for _, host := range []string{"[fec0::1]", "[::7f00:1]", "[3fff::1]", "[5f00::1]", "[100:0:0:1::1]", "[64:ff9b::127.0.0.1]", "[2002:7f00:1::]"} {
 		urls = append(urls, "http://"+host+port+"/")
 	}
 	payload, _ := json.Marshal(urls)
 	for _, line := range data[[]string](t, call(t, f.as("acme"), events.Task, "acme", "probe", payload)) {
-		// A name that has no address is no harm, nor is one that is refused before there is a connection.
+		// A name without an address is no harm, nor is a name that is refused before a connection.
 		if !strings.Contains(line, "address is not allowed") && !strings.Contains(line, "no such host") {
 			harm += line + "\n"
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
-// attack is something that an owner does to others. docs/security.md lists them by name.
+// attack is something that an owner does to other owners. docs/guides/security.md lists the attacks by name.
 type attack struct {
 	name  string
-	guard guard.Guard // stands against it
-	env   []string    // of the fleet's process, where the default makes the attack slow
-	// run carries it out, as acme. harm says what it did to others, and is empty where it did nothing.
+	guard guard.Guard // prevents it
+	env   []string    // of the fleet's process, where the attack is slow with the defaults
+	// run carries out the attack, as acme. harm describes what it did to others, and is empty if it did nothing.
 	run func(t *testing.T, f *fleet) (harm string)
 }
 
@@ -48,15 +48,15 @@ var attacks = []attack{
 const (
 	// allowLoopback lets workers reach the servers of a test.
 	allowLoopback = "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"
-	// store160MiB gives the server less storage than its streams may grow to.
+	// store160MiB gives the server less storage than the limits of its streams.
 	store160MiB = storeVariable + "=167772160"
 )
 
-// docs/security.md lists every attack, and no others.
+// docs/guides/security.md lists exactly these attacks.
 func TestAttacksAreListed(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "security.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "guides", "security.md"))
 	require.NoError(t, err)
-	_, table, found := strings.Cut(string(page), "| attack | what stands against it |")
+	_, table, found := strings.Cut(string(page), "| attack | guard |")
 	require.True(t, found)
 	var listed, tried []string
 	for _, m := range regexp.MustCompile(`(?m)^\| \*\*([a-z ]+)\*\*: `).FindAllStringSubmatch(table, -1) {

@@ -11,7 +11,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// foreignCredits has acme hang up for beta, and let beta's body go on, with all of beta's credit subject known but for the owner in it.
+// foreignCredits has acme cancel beta's body, and grant credit for it. acme knows all of beta's credit subject except
+// the owner in it.
 func foreignCredits(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "long", `export default { fetch: () => new Response("x".repeat(1_000_000)) }`, `{"limits": {"cpuMs": 1000}}`)
 	acme, beta := f.as("acme"), f.as("beta")
@@ -24,7 +25,7 @@ func foreignCredits(t *testing.T, f *fleet) (harm string) {
 		}
 		require.NoError(t, acme.Publish(strings.Replace(credit, ".beta.", ".acme.", 1), []byte(text)))
 		require.NoError(t, acme.Flush())
-		require.NoError(t, beta.Publish(credit, []byte("50001"))) // which comes to the process behind acme's
+		require.NoError(t, beta.Publish(credit, []byte("50001"))) // it reaches the process after acme's message
 		m, err := sub.NextMsg(patience)
 		require.NoError(t, err)
 		if len(m.Data) != 1 {
@@ -34,7 +35,8 @@ func foreignCredits(t *testing.T, f *fleet) (harm string) {
 	return harm
 }
 
-// begin asks for a body in chunks, and returns what its chunks come to and its credit subject once its head is there.
+// begin requests a body in chunks. When its head has arrived, it returns the subscription to the chunks, and the credit
+// subject.
 func begin(t *testing.T, nc *nats.Conn, owner, worker string, credit int) (chunks *nats.Subscription, subject string) {
 	t.Helper()
 	sub, err := nc.SubscribeSync(nc.NewInbox())

@@ -9,9 +9,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// allConnections has acme hold as many connections to a host as it gets, and then beta ask that host.
+// allConnections has acme hold as many connections to a host as it gets. Then beta sends a request to that host.
 func allConnections(t *testing.T, f *fleet) (harm string) {
-	const share = 64 // of connections to a host
+	const share = 64 // limit of connections to a host
 	held := make(chan struct{}, 16*share)
 	gone := make(chan struct{})
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

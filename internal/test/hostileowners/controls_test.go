@@ -10,7 +10,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
-// Without its guard, an attack does the harm that TestAttacks would have seen.
+// Without its guard, each attack does the harm that TestAttacks would detect.
 func TestControls(t *testing.T) {
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {

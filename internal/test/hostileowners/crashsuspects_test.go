@@ -9,8 +9,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// costThreads has acme publish events that V8 does not let go of, again and again: tasks with their retries and fetches, of several workers, modes and
-// versions. beta calls its own worker meanwhile.
+// costThreads has acme publish events that V8 does not end, again and again: tasks with their retries and fetches, of
+// several workers, modes and versions. beta calls its own worker meanwhile.
 func costThreads(t *testing.T, f *fleet) (harm string) {
 	const code = `const never = () => [].indexOf.call({ length: 2 ** 53 - 1 }, 1);
 		export default { task: never, fetch: never } // `
@@ -81,7 +81,7 @@ func costThreads(t *testing.T, f *fleet) (harm string) {
 	return harm
 }
 
-// sinceStart reports whether that long has passed since it was made.
+// sinceStart returns a function that reports whether d has passed since sinceStart was called.
 func sinceStart(d time.Duration) func() bool {
 	start := time.Now()
 	return func() bool { return time.Since(start) > d }

@@ -13,11 +13,11 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// hidden is what the machine that deploys knows and acme shall not.
+// hidden is a secret of the deploying machine that acme must not learn.
 const hidden = "the-control-token-of-the-fleet"
 
-// readDeployingMachine has the fleet's people deploy what acme has handed in: sources that import the environment of the deploying process and files
-// beside the project, by their names, links and source maps.
+// readDeployingMachine has the operators of the fleet deploy files from acme. The sources import the environment of the
+// deploying process and files outside the project: by their names, links and source maps.
 func readDeployingMachine(t *testing.T, f *fleet) (harm string) {
 	const use = "; export default { task: () => String(x) };"
 	for name, prepare := range map[string]func(dir string) (source string){

@@ -1,2 +1,3 @@
-// Package hostileowners attacks a real fleet as an owner of deploy/nats/users.conf can. Its tests say what harm other owners took.
+// Package hostileowners attacks a real fleet as an owner of deploy/nats/users.conf can. Its tests report the harm to
+// other owners.
 package hostileowners

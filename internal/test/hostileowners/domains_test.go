@@ -9,7 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// longDomains has Go map hosts of URLs that are far longer than a host can be.
+// longDomains has Go convert the hosts of URLs that are much longer than a host can be.
 func longDomains(t *testing.T, f *fleet) (harm string) {
 	f.deploy("acme", "url", `const host = Array.from({ length: 60000 }, (_, i) => String.fromCodePoint(0x4e00 + i % 20000)).join("");
 		export default { task() { for (;;) URL.canParse("http://" + host + "/") } }`, `{"retries": {"maxAttempts": 1}}`)
@@ -19,7 +19,7 @@ func longDomains(t *testing.T, f *fleet) (harm string) {
 	for range 3 {
 		r := call(t, acme, events.Task, "acme", "url", []byte("null"))
 		require.NotNil(t, r.Failure)
-		if r.Failure.Reason != events.ReasonCPU { // a limit of CPU time that is kept costs nobody a thread
+		if r.Failure.Reason != events.ReasonCPU { // an enforced limit of CPU time costs no thread
 			return fmt.Sprintf("a run could not be ended by its limit: %s", r.Failure)
 		}
 		if !answered(t, beta, "w") {

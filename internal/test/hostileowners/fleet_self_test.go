@@ -8,7 +8,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// What the attacks rest on: owners reach their own workers, with the permissions of users.conf.
+// The basis of the attacks: owners reach their own workers, with the permissions of users.conf.
 func TestOwnersReachTheirWorkers(t *testing.T) {
 	f := openFleet(t)
 	f.deploy("acme", "echo", `export default { task: event => event.payload }`, `{"limits": {"cpuMs": 100}}`)

@@ -26,14 +26,15 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
-	"github.com/pinwheel-run/pinwheel/internal/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const (
 	subjects = events.Subjects(events.DefaultPrefix)
 	// patience is how long a test waits for a fact before it fails.
 	patience = 60 * time.Second
-	// asPinwheel has the test binary be the pinwheel command.
+	// asPinwheel makes the test binary run as the pinwheel command.
 	asPinwheel = "HOSTILEOWNERS_PINWHEEL"
 )
 
@@ -53,14 +54,15 @@ type fleet struct {
 	processes []*process
 	nc        *nats.Conn // as the fleet's user
 	js        jetstream.JetStream
-	cfg       cli.Config // for commands
-	env       []string   // of every process
+	cfg       config.Config // for commands
+	env       []string      // of every process
 }
 
-// storeVariable among what is added to the environment of the process is for the server: the bytes that it may store.
+// storeVariable is for the server, although it is passed with the environment of the process: the number of bytes that
+// the server may store.
 const storeVariable = "HOSTILEOWNERS_MAX_STORE"
 
-// maxStore takes storeVariable out of env.
+// maxStore removes storeVariable from env.
 func maxStore(t *testing.T, env []string) (bytes int64, rest []string) {
 	t.Helper()
 	for _, e := range env {
@@ -95,7 +97,7 @@ func openFleet(t *testing.T, env ...string) *fleet {
 	t.Cleanup(func() { f.server.Shutdown(); f.server.WaitForShutdown() })
 	require.True(t, f.server.ReadyForConnections(patience))
 	f.url = f.server.ClientURL()
-	f.cfg, err = cli.LoadConfig()
+	f.cfg, err = config.Load()
 	require.NoError(t, err)
 	f.cfg.NatsURL, f.cfg.NatsUser, f.cfg.NatsPassword, f.cfg.LogLevel = f.url, "fleet", "fleet-secret", "error"
 	f.start()
@@ -145,7 +147,7 @@ func (f *fleet) start(env ...string) *process {
 	return p
 }
 
-// launch starts a process, with the environment of the fleet's and more.
+// launch starts a process with the environment of the fleet, and env.
 func (f *fleet) launch(env ...string) *process {
 	f.t.Helper()
 	p := &process{t: f.t, admin: fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(f.t)), ready: make(chan struct{}), ended: make(chan struct{})}
@@ -183,17 +185,17 @@ func (f *fleet) launch(env ...string) *process {
 	return p
 }
 
-// logged is what the process has written.
+// logged returns the output of the process.
 func (p *process) logged() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
 }
 
-// get asks the admin port.
+// get sends a request to the admin port.
 func (p *process) get(path string) (status int, body string) {
 	p.t.Helper()
-	r, err := http.Get("http://" + p.admin + path) //nolint:noctx // a test's
+	r, err := http.Get("http://" + p.admin + path)
 	require.NoError(p.t, err)
 	defer func() { _ = r.Body.Close() }()
 	text, err := io.ReadAll(r.Body)
@@ -201,7 +203,7 @@ func (p *process) get(path string) (status int, body string) {
 	return r.StatusCode, string(text)
 }
 
-// metric is the sum of the series of a metric whose labels contain these: name, value, name, value.
+// metric returns the sum of the series of a metric whose labels contain these: name, value, name, value.
 func (p *process) metric(name string, labels ...string) float64 {
 	p.t.Helper()
 	_, text := p.get("/metrics")
@@ -225,7 +227,7 @@ next:
 	return sum
 }
 
-// rss is the memory of the process, in bytes, now and at most since it began.
+// rss returns the resident memory of the process in bytes: now, and the maximum since it started.
 func (p *process) rss() (now, most int64) {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -253,7 +255,7 @@ func (p *process) alive() bool {
 	}
 }
 
-// pinwheel runs a command as people of the platform do, with the fleet's user.
+// pinwheel runs a command as operators of the platform do, with the fleet's user.
 func (f *fleet) pinwheel(args ...string) (code int, out, err string) {
 	f.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -261,7 +263,7 @@ func (f *fleet) pinwheel(args ...string) (code int, out, err string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// deploy deploys a worker. manifest is JSON, or ""; args are more arguments of the command.
+// deploy deploys a worker. manifest is JSON, or ""; args are further arguments of the command.
 func (f *fleet) deploy(owner, worker, code, manifest string, args ...string) {
 	f.t.Helper()
 	file := writeWorker(f.t, worker, code)
@@ -291,13 +293,13 @@ func call(t *testing.T, nc *nats.Conn, kind events.Kind, owner, worker string, b
 	return r
 }
 
-// until waits for a fact.
+// until waits until is returns true.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	require.Eventually(t, is, patience, 20*time.Millisecond, what)
 }
 
-// data is what a task returned.
+// data returns the result of a task.
 func data[T any](t *testing.T, r *events.Reply) T {
 	t.Helper()
 	require.Nil(t, r.Failure)

@@ -9,7 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// longTurn keeps the only thread in one turn for as long as a worker may ask for.
+// longTurn keeps the only thread busy in one turn, for the maximum time that a worker may ask for.
 func longTurn(t *testing.T, f *fleet) (harm string) {
 	const limits = `{"limits": {"cpuMs": 60000, "wallMs": 120000}}`
 	f.deploy("acme", "long", `export default { task() { const till = performance.now() + 12000; while (performance.now() < till); return 1 } }`, limits)

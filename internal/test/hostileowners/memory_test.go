@@ -9,7 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// heldResponses has one event ask for large responses and then keep its thread busy, so that nobody takes them.
+// heldResponses has one event request large responses and then keep its thread busy, so that no code reads them.
 func heldResponses(t *testing.T, f *fleet) (harm string) {
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range 60 << 4 {
@@ -27,7 +27,7 @@ func heldResponses(t *testing.T, f *fleet) (harm string) {
 	} }`, `{"limits": {"cpuMs": 20000, "heapMB": 64}}`)
 	p := f.processes[0]
 	_, before := p.rss()
-	call(t, f.as("acme"), events.Task, "acme", "hold", []byte(`"`+host.URL+`"`)) // whatever becomes of it
+	call(t, f.as("acme"), events.Task, "acme", "hold", []byte(`"`+host.URL+`"`)) // the result does not matter
 	if _, most := p.rss(); most-before > 150<<20 {
 		harm = fmt.Sprintf("one event of a worker with 64 MB of heap took %d MB", (most-before)>>20)
 	}

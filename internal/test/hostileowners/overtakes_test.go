@@ -8,12 +8,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// overtakes: events behind the backlog of an owner of their lane, which say by the headers of a direct get that they are events of that backlog,
-// and beta's.
+// overtakes: events behind the backlog of an owner in their lane have headers of a direct get, which claim that the
+// events belong to that backlog, and to beta.
 func overtakes(t *testing.T, f *fleet) (harm string) {
 	const backlog, forged = 4000, 10
 	const other = "otherp" // is in acme's lane
@@ -38,12 +37,12 @@ func overtakes(t *testing.T, f *fleet) (harm string) {
 
 	acme, err := jetstream.New(f.as("acme"))
 	require.NoError(t, err)
-	s, err := f.js.Stream(t.Context(), consumer.StreamEvents)
+	s, err := f.js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
-	seq := s.CachedInfo().State.LastSeq // acme sees as much in the answers to its publishes
+	seq := s.CachedInfo().State.LastSeq // acme sees this number in the answers to its own publishes
 	for i := range forged {
-		said := nats.Header{ // that it is the event that other stores next, and beta's
-			"Nats-Stream": {consumer.StreamEvents}, "Nats-Sequence": {fmt.Sprint(seq + 2)}, "Nats-Time-Stamp": {"2026-01-01T00:00:00Z"},
+		said := nats.Header{ // claims that it is the event that other stores next, and beta's
+			"Nats-Stream": {events.StreamEvents}, "Nats-Sequence": {fmt.Sprint(seq + 2)}, "Nats-Time-Stamp": {"2026-01-01T00:00:00Z"},
 			"Nats-Subject": {fmt.Sprintf("%s.events.%d.task.beta.echo", subjects, events.LaneOf("beta"))}, "Reply-To": {"_INBOX.beta.stolen"},
 		}
 		_, err := acme.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Event(events.Task, "acme", "any"), Header: said, Data: []byte("2")})
@@ -52,7 +51,7 @@ func overtakes(t *testing.T, f *fleet) (harm string) {
 		require.NoError(t, err)
 		seq = ack.Sequence
 	}
-	until(t, "all events have ended", func() bool { return f.left(consumer.StreamEvents)+f.left(consumer.StreamParked) == 0 })
+	until(t, "all events have ended", func() bool { return f.left(events.StreamEvents)+f.left(events.StreamParked) == 0 })
 	require.NoError(t, f.nc.Flush())
 	require.NoError(t, beta.Flush())
 	ran, _, err := replies.Pending()
@@ -65,12 +64,12 @@ func overtakes(t *testing.T, f *fleet) (harm string) {
 	return fmt.Sprintf("%d of %d events of another owner ran, and beta's worker ran %d that are not beta's", ran, backlog, runs)
 }
 
-// left is how many events a stream has.
+// left returns the number of events in a stream.
 func (f *fleet) left(stream string) uint64 {
 	f.t.Helper()
 	s, err := f.js.Stream(f.t.Context(), stream)
 	require.NoError(f.t, err)
 	info, err := s.Info(f.t.Context(), jetstream.WithSubjectFilter(">"))
 	require.NoError(f.t, err)
-	return info.State.Msgs - info.State.Subjects[subjects.Pin()] - info.State.Subjects[subjects.ParkedPin()]
+	return info.State.Msgs - info.State.Subjects[subjects.Anchor()] - info.State.Subjects[subjects.ParkedAnchor()]
 }

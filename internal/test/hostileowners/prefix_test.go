@@ -10,7 +10,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// prefix: a process that was given another PINWHEEL_PREFIX starts beside a fleet, in error.
+// prefix: a process with another PINWHEEL_PREFIX is started by mistake beside a fleet.
 func prefix(t *testing.T, f *fleet) (harm string) {
 	f.deploy("acme", "echo", `export default { task: event => event.payload }`, "")
 	js, err := jetstream.New(f.as("acme"))

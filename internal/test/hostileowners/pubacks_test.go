@@ -11,8 +11,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// pubAcksAsEvents has JetStream publish its answers to acme's events where beta's events and calls go: NATS does not ask who may publish to a
-// reply subject.
+// pubAcksAsEvents has JetStream publish its answers to acme's events on the subjects of beta's events and calls: NATS
+// does not check permissions for a reply subject.
 func pubAcksAsEvents(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "count", `export default { task: e => console.log(JSON.stringify(e.payload)), fetch: async r => console.log(await r.text()) }`, "")
 	var ran atomic.Int64

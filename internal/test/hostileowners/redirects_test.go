@@ -9,7 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// redirects has a server that beta trusts send its request on to one of acme's, which writes down what it is told.
+// redirects has a server that beta trusts redirect its request to a server of acme, which records what it receives.
 func redirects(t *testing.T, f *fleet) (harm string) {
 	told := make(chan http.Header, 10)
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.Header }))

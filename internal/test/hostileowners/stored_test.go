@@ -10,18 +10,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// echoCode is a worker that nobody could be angry with, and slowCode one whose events stay.
+// echoCode is a worker that harms no one. slowCode is a worker whose events stay stored.
 const (
 	echoCode = `export default { task: event => event.payload }`
 	slowCode = `export default { task: () => new Promise(done => setTimeout(done, 800_000)) }`
 	slowJSON = `{"limits": {"wallMs": 900000}}`
 )
 
-// tryCall calls beta's worker with 100 KB, and says what went wrong.
+// tryCall calls beta's worker with 100 KB, and returns the error.
 func tryCall(t *testing.T, nc *nats.Conn, owner, worker string) string {
 	t.Helper()
 	m, err := nc.Request(fmt.Sprintf("%s.call.task.%s.%s", subjects, owner, worker), []byte(`"`+strings.Repeat("x", 100<<10)+`"`), 20*time.Second)
@@ -36,7 +36,7 @@ func tryCall(t *testing.T, nc *nats.Conn, owner, worker string) string {
 	return ""
 }
 
-// tryDeploy deploys a worker of beta, and says what went wrong.
+// tryDeploy deploys a worker of beta, and returns the error.
 func tryDeploy(f *fleet, name string) string {
 	f.t.Helper()
 	file := writeWorker(f.t, name, echoCode)
@@ -46,7 +46,7 @@ func tryDeploy(f *fleet, name string) string {
 	return ""
 }
 
-// storage is how many bytes a stream has.
+// storage returns the size of a stream in bytes.
 func (f *fleet) storage(stream string) uint64 {
 	f.t.Helper()
 	s, err := f.js.Stream(f.t.Context(), stream)
@@ -54,7 +54,7 @@ func (f *fleet) storage(stream string) uint64 {
 	return s.CachedInfo().State.Bytes
 }
 
-// sends: an owner that may make one call a second has that call send 100 000 tasks of 1 KB to a worker that is slow.
+// sends: an owner that may make one call a second uses that call to send 100 000 tasks of 1 KB to a slow worker.
 func sends(t *testing.T, f *fleet) (harm string) {
 	status, _, text := f.pinwheel("owners", "set", "acme", "--calls", "1")
 	require.Zero(t, status, text)
@@ -74,13 +74,13 @@ func sends(t *testing.T, f *fleet) (harm string) {
 		Why     string
 	}](t, call(t, f.as("acme"), events.Task, "acme", "flood", []byte("1")))
 	require.Positive(t, answer.Refused)
-	if stored := f.storage(consumer.StreamEvents) + f.storage(consumer.StreamParked); stored > 1<<20 {
+	if stored := f.storage(events.StreamEvents) + f.storage(events.StreamParked); stored > 1<<20 {
 		harm = fmt.Sprintf("an owner of one call a second has %d bytes of its tasks stored (%s)", stored, answer.Why)
 	}
 	return harm + tryCall(t, f.as("beta"), "beta", "echo")
 }
 
-// fullStreams: an owner without any limit of its rates calls a worker that is slow until it is refused.
+// fullStreams: an owner without rate limits calls a slow worker until it is refused.
 func fullStreams(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "echo", echoCode, "")
 	f.deploy("acme", "slow", slowCode, slowJSON)
@@ -98,7 +98,7 @@ func fullStreams(t *testing.T, f *fleet) (harm string) {
 		}
 		require.NoError(t, acme.Flush())
 	}
-	for i := 0; i < 100 && refused() < 3000; i++ { // more than both streams hold
+	for i := 0; i < 100 && refused() < 3000; i++ { // more than both streams can hold
 		flood()
 	}
 	beta := f.as("beta")
@@ -116,7 +116,7 @@ func fullStreams(t *testing.T, f *fleet) (harm string) {
 	return ""
 }
 
-// deadLetters: an owner whose events fail leaves letters until the server stores nothing any more.
+// deadLetters: an owner whose events fail leaves dead letters until the server stores nothing more.
 func deadLetters(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "echo", echoCode, "")
 	f.deploy("beta", "fails", `export default { task: () => { throw new Error("once") } }`, `{"retries": {"maxAttempts": 1}}`)
@@ -127,19 +127,19 @@ func deadLetters(t *testing.T, f *fleet) (harm string) {
 	require.NoError(t, err)
 	f.flood(js, "acme", "fails", nil, 300)
 	until(t, "acme's events have ended, or nothing ends any more", func() bool {
-		return f.storage(consumer.StreamEvents) < 1<<20 || f.used() >= 150<<20
+		return f.storage(events.StreamEvents) < 1<<20 || f.used() >= 150<<20
 	})
 	f.looked()
 	harm = tryCall(t, f.as("beta"), "beta", "echo") + tryDeploy(f, "new")
 	harm += f.unready()
-	letters := consumer.NewDeadLetters(f.js, subjects)
-	if n, err := letters.Count(t.Context(), consumer.Filter{Owner: "beta"}); err != nil || n != 1 {
+	letters := deadletter.NewStore(f.js, subjects)
+	if n, err := letters.Count(t.Context(), deadletter.Filter{Owner: "beta"}); err != nil || n != 1 {
 		harm += fmt.Sprintf("beta's letter: %d, %v", n, err)
 	}
 	return harm
 }
 
-// results: an owner's idempotent worker leaves large results, until those of another are gone.
+// results: an owner's idempotent worker leaves large results, until the results of another owner are gone.
 func results(t *testing.T, f *fleet) (harm string) {
 	once := `{"idempotent": true}`
 	f.deploy("beta", "once", `const much = "y".repeat(150_000); export default { task: () => Math.random() + much }`, once)
@@ -152,7 +152,7 @@ func results(t *testing.T, f *fleet) (harm string) {
 	}
 	first := order("first")
 	acme := f.as("acme")
-	for i := range 300 { // 30 MB of 8
+	for i := range 300 { // 30 MB; the limit is 8
 		_, err := acme.RequestMsg(&nats.Msg{Subject: string(subjects) + ".call.task.acme.large", Header: nats.Header{"Event-Id": {fmt.Sprint(i)}}}, patience)
 		require.NoError(t, err)
 	}
@@ -165,7 +165,7 @@ func results(t *testing.T, f *fleet) (harm string) {
 	return harm
 }
 
-// unready says why the process is not ready, if it stays so for ten seconds.
+// unready returns why the process is not ready, if it stays so for ten seconds.
 func (f *fleet) unready() string {
 	f.t.Helper()
 	for try := time.Now(); ; <-time.After(100 * time.Millisecond) {
@@ -179,7 +179,7 @@ func (f *fleet) unready() string {
 	}
 }
 
-// looked waits until the process has seen how much is stored.
+// looked waits until the process has checked how much is stored.
 func (f *fleet) looked() {
 	f.t.Helper()
 	until(f.t, "the process has looked how much is stored", func() bool {
@@ -187,7 +187,7 @@ func (f *fleet) looked() {
 	})
 }
 
-// settled waits until no process holds an event any more.
+// settled waits until no process holds an event.
 func (f *fleet) settled() {
 	f.t.Helper()
 	until(f.t, "all events have ended", func() bool {
@@ -199,7 +199,7 @@ func (f *fleet) settled() {
 	})
 }
 
-// bodyParts: an owner stores parts of bodies that belong to no event, until nobody's are stored.
+// bodyParts: an owner stores parts of bodies that belong to no event, until no owner can store any.
 func bodyParts(t *testing.T, f *fleet) (harm string) {
 	acme, err := jetstream.New(f.as("acme"))
 	require.NoError(t, err)
@@ -219,20 +219,21 @@ func bodyParts(t *testing.T, f *fleet) (harm string) {
 	return fmt.Sprintf("a part of a body of beta: %v", err)
 }
 
-// delayedEvents: an owner stores large events that run in a year, until the server stores nothing any more.
+// delayedEvents: an owner stores large events that run in a year, until the server stores nothing more.
 func delayedEvents(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "echo", echoCode, "")
 	js, err := jetstream.New(f.as("acme"))
 	require.NoError(t, err)
 	f.flood(js, "acme", "echo", nats.Header{"Deliver-After": {"8000h"}}, 300)
 	until(t, "acme's events have ended, or nothing ends any more", func() bool {
-		return f.storage(consumer.StreamEvents) < 1<<20 || f.used() >= 150<<20
+		return f.storage(events.StreamEvents) < 1<<20 || f.used() >= 150<<20
 	})
 	f.looked()
 	return tryCall(t, f.as("beta"), "beta", "echo") + tryDeploy(f, "new") + f.unready()
 }
 
-// flood publishes n events of 800 KB, as fast as there is room for them, and where the server has hardly any left smaller ones, until it has none.
+// flood publishes n events of 800 KB, as fast as the stream accepts them. When the server has hardly any space left,
+// flood publishes smaller ones until there is none.
 func (f *fleet) flood(js jetstream.JetStream, owner, worker string, h nats.Header, n int) {
 	f.t.Helper()
 	for _, size := range []int{800 << 10, 30 << 10, 100} {
@@ -253,7 +254,7 @@ func (f *fleet) flood(js jetstream.JetStream, owner, worker string, h nats.Heade
 	}
 }
 
-// used is what the server has stored, in bytes.
+// used returns the number of bytes that the server has stored.
 func (f *fleet) used() uint64 {
 	f.t.Helper()
 	info, err := f.js.AccountInfo(f.t.Context())

@@ -13,8 +13,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// sweeps: an event that waits, and says by the headers of a direct get that it is the first of its stream, so that whoever looks for acked messages
-// that are still there looks at it again and again.
+// sweeps: a waiting event has headers of a direct get, which claim that it is the first of its stream. So the search
+// for acked messages that are still stored reads it again and again.
 func sweeps(t *testing.T, f *fleet) (harm string) {
 	f.deploy("acme", "waits", `export default { task: event => event.payload && scheduler.wait(8000) }`, "")
 	nc := f.as("acme")
@@ -26,7 +26,7 @@ func sweeps(t *testing.T, f *fleet) (harm string) {
 		Header: nats.Header{"Nats-Stream": {"PINWHEEL_EVENTS"}, "Nats-Sequence": {"1"}, "Nats-Subject": {"x"}, "Nats-Time-Stamp": {time.Now().Add(time.Hour).Format(time.RFC3339Nano)}},
 	})
 	require.NoError(t, err)
-	// A process looks two seconds after its connection was broken.
+	// A process searches two seconds after its connection was broken.
 	conns, err := f.server.Connz(&server.ConnzOptions{})
 	require.NoError(t, err)
 	for _, c := range conns.Conns {

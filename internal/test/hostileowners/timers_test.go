@@ -11,7 +11,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// answered says that a call of beta's was answered in time. The time is many times what the fleet needs, and less than attacks take that stop it.
+// answered reports whether a call of beta was answered in time. The time limit is many times what the fleet needs, and
+// less than the duration of attacks that block it.
 func answered(t *testing.T, nc *nats.Conn, worker string) bool {
 	t.Helper()
 	m, err := nc.Request(fmt.Sprintf("%s.call.%s.beta.%s", subjects, events.Task, worker), []byte("null"), 15*time.Second)
@@ -24,7 +25,7 @@ func answered(t *testing.T, nc *nats.Conn, worker string) bool {
 	return r.Failure == nil
 }
 
-// timers keeps the only thread busy with timers that persistent contexts have between events.
+// timers keeps the only thread busy with timers that persistent contexts run between events.
 func timers(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "w", `export default { task: async () => { await new Promise((r) => setTimeout(r, 10)); return 1 } }`, "")
 	code := `for (let i = 0; i < 400; i++) setInterval(() => { const till = performance.now() + 12; while (performance.now() < till); }, 1);

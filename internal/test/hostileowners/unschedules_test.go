@@ -12,7 +12,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// unscheduleFlood has acme cancel delayed events that do not exist, each of which costs requests to JetStream, before beta cancels one of its own.
+// unscheduleFlood has acme cancel delayed events that do not exist. Each cancellation costs requests to JetStream. Then
+// beta cancels one of its own events.
 func unscheduleFlood(t *testing.T, f *fleet) (harm string) {
 	acme, beta := f.as("acme"), f.as("beta")
 	later := nats.NewMsg(subjects.Event(events.Task, "beta", "w"))
@@ -42,7 +43,7 @@ func unscheduleFlood(t *testing.T, f *fleet) (harm string) {
 			worked++
 		}
 	}
-	// docs/limits.md: 200 at once, and 100 a second.
+	// docs/reference/limits.md: 200 at once, and 100 a second.
 	if took := time.Since(began); float64(worked) > 201+100*took.Seconds() {
 		harm = fmt.Sprintf("JetStream was asked about %d of acme's cancellations in %s", worked, took.Round(time.Millisecond))
 	}

@@ -48,6 +48,9 @@ int main() {
   AT(TryCatch, js_stack_comparable_address_);
   SIZE(OOMDetails);
   AT(OOMDetails, detail);
+  SIZE(HeapSpaceStatistics);
+  AT(HeapSpaceStatistics, space_name_);
+  AT(HeapSpaceStatistics, space_size_);
   SIZE(PromiseRejectMessage);
   BY_REGISTER(PromiseRejectMessage);
   AT(PromiseRejectMessage, promise_);

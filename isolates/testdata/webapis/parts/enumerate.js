@@ -1,4 +1,4 @@
-// enumerate lists what the global object has beside ECMAScript, with the members of each: TestWebAPIs writes docs/web-apis.md from it.
+// enumerate lists what the global object has beside ECMAScript, with the members of each: TestWebAPIs writes docs/reference/web-apis.md from it.
 
 const { getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
 

@@ -1,0 +1,154 @@
+package main_test
+
+import (
+	"go/ast"
+	"path"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Budgets of CONTRIBUTING.md that cannot be met by moving code to another file. They do not apply to tests.
+const (
+	maxMethods = 30 // for a type
+	maxFiles   = 30 // for a package
+)
+
+// allowance is an exception to a budget.
+type allowance struct {
+	most int
+	why  string
+}
+
+// manyMethods are the types that may have more methods: "package.Type".
+var manyMethods = map[string]allowance{
+	"events.Subjects":        {60, "a short method for each subject and each stream name of the contract"},
+	"dispatch.Dispatcher":    {75, "passive: each method runs under its one mutex, on the goroutine of its caller"},
+	"isolates.thread":        {150, "thread, run and context have one owner: the goroutine that is locked to the OS thread"},
+	"internal/cli.env":       {46, "a method for each command"},
+	"internal/fleet.Process": {31, "it wires a process, and answers for its state"},
+}
+
+// manyFiles are the packages that may have more files.
+var manyFiles = map[string]allowance{
+	"isolates": {47, "thread, run and context have one owner, and are not split"},
+	"loadtest": {39, "the reports are still beside what is measured"},
+	"events":   {32, "a file for each noun of the contract"},
+}
+
+// goes are the functions that may have a go statement: "file:function". Other goroutines belong to a group that their
+// owner waits for (sync.WaitGroup.Go).
+var goes = map[string]string{
+	"deploy/bucketwatch.go:stopWatch":                   "reads the channel of a stopped watch to its end, which nats.go closes",
+	"events/client/live.go:start":                       "ends with the context of the call, which Close cancels",
+	"internal/supervisor/process.go:start":              "waits for the child process; `ended` is closed when it has ended",
+	"internal/supervisor/supervisor.go:any":             "one answer each into a buffered channel; they end with the context",
+	"internal/test/fleettest/fleettest.go:Start":        "tests: Stop waits for it",
+	"isolates/body.go:pullPart":                         "a call of its run, which ends when the run does",
+	"isolates/fetch.go:fetch":                           "a call of its run, at most maxConcurrent each, which ends when the run does",
+	"isolates/fetch.go:enqueue":                         "a call of its run, paid for in its bytes, which ends when the run does",
+	"isolates/offload/compression/decompressor.go:Step": "Close ends it",
+	"isolates/pool.go:Open":                             "Close waits for it",
+	"isolates/pool.go:carry":                            "a thread: Close waits for it, unless V8 does not let it go",
+	"isolates/pool.go:waitAtMost":                       "waits for a group no longer than it is given: V8 may not let a thread go",
+	"isolates/socket.go:openSocket":                     "a call of its run, which ends when the run does",
+	"isolates/socket_live.go:converse":                  "ends with converse, which cancels its context",
+	"loadtest/child.go:startChild":                      "waits for the child process; `done` is closed when it has ended",
+	"loadtest/drain.go:refill":                          "ends with the context; its caller reads what it sends",
+	"loadtest/noisy.go:whileNoisy":                      "ends with the context; its caller reads what it sends",
+	"loadtest/slowserver.go:openSlowServer":             "ends when the server is closed",
+	"loadtest/streamer.go:newStreamer":                  "a call of an open loop; at most its rate times its timeout",
+}
+
+func TestTypesHaveFewMethods(t *testing.T) {
+	methods := map[string]int{}
+	for _, f := range goFiles(t) {
+		if f.test() {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil {
+				methods[path.Dir(f.path)+"."+receiver(fn)]++
+			}
+		}
+	}
+	keep(t, "methods", methods, maxMethods, manyMethods)
+}
+
+// receiver returns the name of the type that a method belongs to.
+func receiver(fn *ast.FuncDecl) string {
+	x := fn.Recv.List[0].Type
+	for {
+		switch of := x.(type) {
+		case *ast.StarExpr:
+			x = of.X
+		case *ast.IndexExpr: // a generic type
+			x = of.X
+		case *ast.IndexListExpr:
+			x = of.X
+		default:
+			return x.(*ast.Ident).Name
+		}
+	}
+}
+
+func TestPackagesHaveFewFiles(t *testing.T) {
+	files := map[string]int{}
+	for _, f := range goFiles(t) {
+		if !f.test() {
+			files[path.Dir(f.path)]++
+		}
+	}
+	keep(t, "files", files, maxFiles, manyFiles)
+}
+
+// keep fails for everything that exceeds its budget, and for an exception that is no longer needed.
+func keep(t *testing.T, what string, have map[string]int, most int, exceptions map[string]allowance) {
+	t.Helper()
+	for name, n := range have {
+		allowed := most
+		if x, ok := exceptions[name]; ok {
+			allowed = x.most
+		}
+		if n > allowed {
+			t.Errorf("%s has %d %s: at most %d", name, n, what, allowed)
+		}
+	}
+	for name, x := range exceptions {
+		require.NotEmpty(t, x.why, name)
+		if n := have[name]; n <= most {
+			t.Errorf("%s has %d %s: remove the exception", name, n, what)
+		}
+	}
+}
+
+func TestGoroutinesAreTracked(t *testing.T) {
+	found := map[string]bool{}
+	for _, f := range goFiles(t) {
+		if f.test() {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			name := f.path + ":" + fn.Name.Name
+			ast.Inspect(fn, func(n ast.Node) bool {
+				if s, ok := n.(*ast.GoStmt); ok {
+					found[name] = true
+					if goes[name] == "" {
+						t.Errorf("%s:%d: a go statement in %s: use a group that its owner waits for, or add the reason to goes",
+							f.path, f.line(s.Pos()), fn.Name.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	for name := range goes {
+		if !found[name] {
+			t.Errorf("goes has %s, which has no go statement", name)
+		}
+	}
+}

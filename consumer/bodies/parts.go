@@ -1,0 +1,141 @@
+package bodies
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/consumer/limit"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
+)
+
+// bodiesAge is how long the parts of a body stay when its event does not arrive or does not end.
+const bodiesAge = 24 * time.Hour
+
+// Stream is the configuration of the stream of parts. It has at most maxBytes, and a part has at most maxMsg bytes.
+func Stream(prefix events.Subjects, replicas int, maxBytes int64, maxMsg int32) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: events.StreamBodies, Description: "Request bodies in parts", Subjects: []string{prefix.AllParts()},
+		SubjectTransform: &jetstream.SubjectTransformConfig{Source: prefix.AllParts(), Destination: prefix.StoredParts()},
+		Retention:        jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: replicas,
+		MaxBytes: maxBytes, MaxMsgSize: maxMsg, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute, AllowDirect: true,
+		MaxAge: bodiesAge,
+	}
+}
+
+// Config is the configuration of Parts.
+type Config struct {
+	Prefix   events.Subjects
+	Decoder  events.Decoder
+	Patience time.Duration // how long the handler of a live body waits for the next part
+}
+
+// Parts stores and reads request bodies that are stored apart from their events. Make it with NewParts.
+type Parts struct {
+	cfg     Config
+	api     *jsapi.Client
+	pending *limit.Pending
+	log     zerolog.Logger
+	sub     *nats.Subscription
+}
+
+// NewParts makes a Parts. It takes no parts before Open. pending counts the parts that wait to be stored.
+func NewParts(cfg Config, api *jsapi.Client, pending *limit.Pending, log zerolog.Logger) *Parts {
+	return &Parts{cfg: cfg, api: api, pending: pending, log: log}
+}
+
+// Open subscribes to the parts that requesters send. As with calls, no message of an owner reaches JetStream directly,
+// nor do its headers.
+func (p *Parts) Open() (err error) {
+	if p.sub, err = p.api.NC.QueueSubscribe(p.cfg.Prefix.AllBodies(), jsapi.Queue, p.take); err != nil {
+		return fmt.Errorf("consumer: subscribe to parts of bodies: %w", err)
+	}
+	return nil
+}
+
+// Close takes no more parts. Those that have arrived are stored.
+func (p *Parts) Close() { jsapi.Drain(p.sub) }
+
+// Attach makes the body of e readable, if it is stored apart.
+func (p *Parts) Attach(e *events.Event) {
+	if e.Parts == nil {
+		return
+	}
+	if e.Parts.Live {
+		e.Parts.Read = (&liveBody{parts: p, event: e, n: unknownParts}).read
+		return
+	}
+	e.Parts.Read = func(ctx context.Context, i int) ([]byte, error) {
+		data, err := stored.LastData(ctx, p.api.NC, events.StreamBodies, p.cfg.Prefix.BodyPart(e.Owner, e.Parts.ID, i))
+		if errors.Is(err, stored.ErrNone) {
+			return nil, fmt.Errorf("part %d of %d of body %s is not there: parts are stored before their event, and kept for %s", i, e.Parts.N, e.Parts.ID, bodiesAge)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("part %d of body %s: %w", i, e.Parts.ID, err)
+		}
+		return data, nil
+	}
+}
+
+// Drop removes the body of an event that has ended. If that fails, JetStream removes the parts after bodiesAge.
+func (p *Parts) Drop(e *events.Event) {
+	if e.Parts == nil || e.Parts.ID == "" {
+		return
+	}
+	body, _ := json.Marshal(map[string]string{"filter": p.cfg.Prefix.BodyParts(e.Owner, e.Parts.ID)}) // strings cannot fail
+	m := &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + events.StreamBodies, Data: body}
+	p.api.Request(m, func(_ *nats.Msg, err error) {
+		if err != nil {
+			p.log.Debug().Err(err).Str("event", e.ID).Msg("the parts of an ended event's body stay until their time is over")
+		}
+	})
+}
+
+// take stores one part, and passes the stream's answer on. A part without a reply subject is not stored: it may be an
+// answer itself.
+func (p *Parts) take(m *nats.Msg) {
+	owner, id, i, err := p.cfg.Prefix.ParseBodyPart(m.Subject)
+	replyTo := m.Reply
+	if replyTo == "" || p.cfg.Decoder.CheckReplyTo(replyTo, owner) != nil {
+		return
+	}
+	if err == nil && i == events.EndPart {
+		_, err = events.DecodeEnd(m.Data)
+		if errors.Is(err, events.ErrGivenUp) {
+			err = nil
+		}
+	}
+	if err != nil {
+		p.refuse(replyTo, http.StatusBadRequest, err.Error())
+		return
+	}
+	if !p.pending.Begin(owner) {
+		p.refuse(replyTo, http.StatusTooManyRequests, p.pending.Full(owner))
+		return
+	}
+	part := &nats.Msg{Subject: p.cfg.Prefix.StorePart(owner, id, i), Data: m.Data}
+	p.api.Request(part, func(answer *nats.Msg, err error) {
+		p.pending.End(owner)
+		if err != nil {
+			p.refuse(replyTo, http.StatusServiceUnavailable, fmt.Sprintf("the part was not stored: %v", err))
+			return
+		}
+		_ = p.api.NC.Publish(replyTo, answer.Data) // not connected: the client sends the part again
+		_ = p.api.NC.Publish(p.cfg.Prefix.PartCame(owner, id), nil)
+	})
+}
+
+// refuse answers as JetStream would.
+func (p *Parts) refuse(replyTo string, code int, why string) {
+	body, _ := json.Marshal(map[string]any{"error": jsapi.Error{Code: code, Description: why}, "stream": events.StreamBodies, "seq": 0}) // strings and numbers cannot fail
+	_ = p.api.NC.Publish(replyTo, body)
+}

@@ -1,0 +1,222 @@
+package bridge
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/consumer/limit"
+	"github.com/pinwheel-run/pinwheel/consumer/storage"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Config is the configuration of a Bridge.
+type Config struct {
+	Prefix  events.Subjects
+	Decoder events.Decoder
+	// Calls enables the bridge. Without it, the bridge only limits sends.
+	Calls bool
+	// Replies counts published replies.
+	Replies prometheus.Counter
+	// PubAck is called for a call that is an answer of JetStream, and is dropped.
+	PubAck func(subject string)
+}
+
+// Bridge stores plain NATS requests as events, with the requester's inbox as Reply-To. Make it with New.
+type Bridge struct {
+	cfg     Config
+	api     *jsapi.Client
+	usage   *storage.Usage
+	pending *limit.Pending
+	limits  limit.Calls
+	log     zerolog.Logger
+	seldom  zerolog.Logger // for lines that owners can cause any number of times
+	sub     *nats.Subscription
+
+	stored, refused, limited, sendsLimited prometheus.Counter
+}
+
+// New makes a Bridge. It takes no calls before Open. pending counts the calls that wait to be stored.
+func New(cfg Config, api *jsapi.Client, usage *storage.Usage, pending *limit.Pending, log, seldom zerolog.Logger) *Bridge {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_" + name + "_total", Help: help})
+	}
+	return &Bridge{
+		cfg: cfg, api: api, usage: usage, pending: pending, log: log, seldom: seldom,
+		stored:       counter("calls_stored", "Calls that the bridge stored as events."),
+		refused:      counter("calls_refused", "Calls that the bridge answered with an error."),
+		limited:      counter("calls_limited", "Calls refused because their owner called more often than it may."),
+		sendsLimited: counter("sends_limited", "Tasks of workers refused because their owner sent more often than it may, or has too much stored."),
+	}
+}
+
+// Collectors are the metrics of the bridge.
+func (b *Bridge) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{b.stored, b.refused, b.limited, b.sendsLimited}
+}
+
+// Open subscribes to calls, if Config.Calls is set.
+func (b *Bridge) Open() (err error) {
+	if !b.cfg.Calls {
+		return nil
+	}
+	if b.sub, err = b.api.NC.QueueSubscribe(b.cfg.Prefix.AllCalls(), jsapi.Queue, b.take); err != nil {
+		return fmt.Errorf("consumer: subscribe to calls: %w", err)
+	}
+	return nil
+}
+
+// Close takes no more calls; those that have arrived are stored.
+func (b *Bridge) Close() { jsapi.Drain(b.sub) }
+
+// SetPolicy sets how much an owner may call and send from now on. It may be called from any goroutine.
+func (b *Bridge) SetPolicy(owner string, p events.Policy) { b.limits.SetPolicy(owner, p, time.Now()) }
+
+// SetProcesses sets how many processes the fleet has. Calls are spread evenly over them. It may be called from any
+// goroutine.
+func (b *Bridge) SetProcesses(n int) { b.limits.SetProcesses(n, time.Now()) }
+
+// AdmitSend returns why a task of size bytes that a worker of owner sends must not be stored, or nil. It may be called
+// from any goroutine.
+func (b *Bridge) AdmitSend(owner string, size int) *events.Failure {
+	if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
+		return notStored(failed)
+	}
+	f := b.limits.AdmitSend(owner, size, time.Now())
+	if f == nil {
+		f = b.usage.Admit(owner, size)
+	}
+	if f != nil {
+		b.sendsLimited.Inc()
+	}
+	return f
+}
+
+// take stores one call, or answers at once why not.
+func (b *Bridge) take(m *nats.Msg) {
+	if m.Reply == "" && jsapi.IsPubAck(m.Header, m.Data) {
+		b.cfg.PubAck(m.Subject)
+		return
+	}
+	kind, owner, worker, err := b.cfg.Prefix.ParseCall(m.Subject)
+	if m.Reply != "" {
+		if err := b.cfg.Decoder.CheckReplyTo(m.Reply, owner); err != nil {
+			b.refused.Inc()
+			b.seldom.Warn().Err(err).Str("subject", m.Subject).Msg("call refused, and not answered")
+			return
+		}
+	}
+	from := callerOf(m, kind)
+	if err != nil {
+		b.refuse(from, events.Fail(events.ReasonMalformed, "%v", err))
+		return
+	}
+	if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
+		b.refuse(from, notStored(failed))
+		return
+	}
+	f := b.limits.Admit(owner, m.Size(), time.Now())
+	if f == nil {
+		f = b.usage.Admit(owner, m.Size())
+	}
+	if f != nil {
+		b.limited.Inc()
+		b.refuse(from, f)
+		return
+	}
+	header, id, f := callHeader(m, owner)
+	if f != nil {
+		b.refuse(from, f)
+		return
+	}
+	if !b.pending.Begin(owner) {
+		b.refuse(from, events.Fail(events.ReasonUnavailable, "%s", b.pending.Full(owner)))
+		return
+	}
+	event := &nats.Msg{Subject: b.cfg.Prefix.Event(kind, owner, worker), Header: header, Data: m.Data}
+	b.api.Request(event, func(answer *nats.Msg, err error) {
+		b.pending.End(owner)
+		ack, err := jsapi.ReadAck(answer, err)
+		if err != nil {
+			b.usage.NoRoom(events.StreamEvents, err)
+			if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
+				err = failed
+			}
+			b.refuse(from, notStored(err))
+			return
+		}
+		if ack.Duplicate { // the client that sent it first gets the reply
+			b.refuse(from, events.Fail(events.ReasonMalformed, "header %s %q: the event of that id is stored already, and this call stored nothing",
+				events.HeaderMsgID, id))
+			return
+		}
+		b.stored.Inc()
+	})
+}
+
+func notStored(err error) *events.Failure {
+	return events.Fail(events.ReasonUnavailable, "the event was not stored: %v", err)
+}
+
+// callHeader returns the headers of a call's event: those that the caller sent, without those that steer NATS. The
+// owner is added to the message id, because an id counts for the whole stream. id is the id that the caller sent.
+func callHeader(m *nats.Msg, owner string) (h nats.Header, id string, f *events.Failure) {
+	h = nats.Header(events.Header(m.Header).User())
+	if m.Reply != "" {
+		h.Set(events.HeaderReplyTo, m.Reply)
+	}
+	switch ids := events.Header(m.Header).Fold(events.HeaderMsgID); {
+	case len(ids) > 1:
+		return nil, "", events.Fail(events.ReasonMalformed, "header %s does not appear once: its case makes no difference", events.HeaderMsgID)
+	case len(ids) == 1 && ids[0] != "":
+		id = ids[0]
+		h.Set(events.HeaderMsgID, owner+":"+id)
+		if given := events.Header(h).Fold(events.HeaderEventID); len(given) == 0 || len(given) == 1 && given[0] == "" {
+			maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.EqualFold(name, events.HeaderEventID) })
+			h.Set(events.HeaderEventID, id)
+		}
+	}
+	return h, id, nil
+}
+
+// caller is the part of a call that is kept while the call waits to be stored. Its headers and body are already sent to
+// JetStream.
+type caller struct {
+	kind                      events.Kind
+	subject, replyTo, eventID string
+}
+
+func callerOf(m *nats.Msg, kind events.Kind) caller {
+	c := caller{kind: kind, subject: m.Subject, replyTo: m.Reply}
+	for _, name := range []string{events.HeaderEventID, events.HeaderMsgID} {
+		if ids := events.Header(m.Header).Fold(name); c.eventID == "" && len(ids) == 1 && len(ids[0]) <= events.MaxEventID {
+			c.eventID = ids[0]
+		}
+	}
+	return c
+}
+
+// refuse answers a call that is not stored.
+func (b *Bridge) refuse(from caller, f *events.Failure) {
+	b.refused.Inc()
+	if from.replyTo == "" {
+		if f.Reason == events.ReasonRate {
+			return // there may be very many of these
+		}
+		b.seldom.Warn().Str("subject", from.subject).Str("error", f.Error()).Msg("call refused; no client waits for the answer")
+		return
+	}
+	e := &events.Event{Kind: from.kind, ID: from.eventID, ReplyTo: from.replyTo}
+	r, encoder := events.FailureReply(e, f), events.ReplyEncoder{}
+	if err := b.api.NC.PublishMsg(&nats.Msg{Subject: from.replyTo, Header: nats.Header(encoder.Encode(r)), Data: r.Body}); err != nil {
+		b.log.Warn().Err(err).Msg("refused call could not be answered")
+		return
+	}
+	b.cfg.Replies.Inc()
+}

@@ -1,0 +1,132 @@
+package consumer
+
+import (
+	"github.com/pinwheel-run/pinwheel/consumer/attempts"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// checks are the lookups before an event may run, if the event was delivered before, is a replay, is of an idempotent
+// worker, or replaces others. The event is in the state checking.
+type checks struct {
+	*settler
+	h      *entry
+	record *attempts.Record // the record in the bucket
+}
+
+// check is one of the checks. Their numbers are their order.
+type check uint8
+
+const (
+	claim     check = iota // a replay: is it the only one of its number that runs?
+	result                 // of an idempotent worker: has the event succeeded before?
+	letter                 // delivered before: does it have a dead letter?
+	record                 // delivered before: how many runs has it had?
+	duplicate              // delivered before, and its record does not explain why: was it parked?
+	moving                 // delivered before: is it being delayed?
+	replacing              // of a schedule that replaces: have the events of the ticks before ended?
+)
+
+// String is the name of the check in logs.
+func (c check) String() string {
+	return [...]string{"claim of the replay", "stored result", "dead letter", "record of attempts", "parked duplicate", "delay", "ticks before"}[c]
+}
+
+// from makes the checks, beginning with at. The first check that finds that the event has ended elsewhere, or must not
+// run here, ends it. Otherwise the event runs.
+func (k *checks) from(at check) {
+	h, e := k.h, k.h.event
+	again := e.Origin.Deliveries > 1
+	replay, isReplay := deadletter.ReplayOf(e)
+	switch {
+	case at <= claim && isReplay:
+		k.claims.Take(replay, func(c deadletter.Claim, err error) {
+			if c == deadletter.Claimed {
+				k.step(StepClaimed)
+			}
+			k.found(claim, err, c == deadletter.ClaimedOther || c == deadletter.ClaimEnded, func() { k.endClaimed(h, c) })
+		})
+	case at <= result && h.once:
+		k.results.Find(e, func(r *events.Reply, err error) {
+			k.found(result, err, r != nil, func() { k.endRecalled(h, r) })
+		})
+	case at <= letter && again:
+		k.letters.Find(e, func(d *events.DeadLetter, err error) {
+			k.found(letter, err, d != nil, func() { k.endFound(h, d) })
+		})
+	case at <= record && again:
+		k.attempts.Find(e, func(r *attempts.Record, err error) {
+			k.record = r
+			k.found(record, err, false, nil)
+		})
+	case at <= duplicate && again && h.from.stream != events.StreamParked && k.record.Unexplained(e.Origin.Deliveries):
+		k.parker.Duplicate(e, func(parked bool, err error) {
+			k.found(duplicate, err, parked, func() { k.endParked(h) })
+		})
+	case at <= moving && again:
+		isMoving := k.record != nil && k.record.Moving != nil
+		if !isMoving {
+			k.count()
+		}
+		k.found(moving, nil, isMoving, func() { k.delayAgain(h, k.record) })
+	case at <= replacing && e.Overlaps() == events.OverlapReplace && !k.draining.Load():
+		k.replacer.TakeOver(e, func() bool { return h.is(checking) }, func(newer bool, err error) {
+			k.found(replacing, err, newer, func() { k.endReplaced(h) })
+		})
+	default:
+		k.enter()
+	}
+}
+
+// found continues after a check: it calls end when the check ends the event, tries the same check again after a while
+// when it failed, and otherwise makes the next check.
+func (k *checks) found(at check, err error, ends bool, end func()) {
+	h := k.h
+	switch {
+	case !h.is(checking): // its stream was deleted
+	case err != nil:
+		k.log.Warn().Err(err).Str("event", h.event.ID).Stringer("check", at).Msg("what must be known before an event runs could not be looked up; trying again")
+		k.api.Missing()
+		if h.tries == nil {
+			h.tries = jsapi.NewRetrier(0)
+		}
+		k.api.Retry(h.tries, func() { k.from(at) })
+	case ends:
+		h.tries = nil
+		end()
+	default:
+		h.tries = nil
+		k.from(at + 1)
+	}
+}
+
+// count sets the event's attempt and crashes from its record.
+func (k *checks) count() {
+	h, r := k.h, k.record
+	if r == nil {
+		r = h.recorded() // the record that the event carries
+	}
+	h.record = r
+	r.Delivered(h.event.Origin.Deliveries)
+	// A parked event carries the counts that it had before.
+	h.event.Attempt += r.Next() - 1
+	h.event.Crashes += r.Crashes
+	h.event.CrashedAlone = h.event.CrashedAlone || r.CrashedAlone
+}
+
+// enter submits the event after all checks.
+func (k *checks) enter() {
+	h := k.h
+	if k.draining.Load() {
+		k.giveBack(h)
+		return
+	}
+	if h.event.Overlaps() == events.OverlapReplace {
+		h.event.Halt = &events.Signal{} // it runs until it is halted
+	}
+	if k.inflight.move(h, running, checking) {
+		h.unspent = ""
+		k.dispatcher.Submit([]*events.Event{h.event})
+	}
+}

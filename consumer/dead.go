@@ -1,0 +1,82 @@
+package consumer
+
+import (
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
+)
+
+// unfitAgain is how long an event whose dead letter fits no message stays in its stream.
+const unfitAgain = time.Minute
+
+// die writes the dead letter of h, unless h has ended elsewhere.
+func (s *settler) die(h *entry, o lifecycle.Outcome) {
+	s.inflight.move(h, storing)
+	d := s.letter(h, o)
+	write := func() {
+		s.letters.Write(h.event, d, func(written *events.DeadLetter, err error) {
+			if err != nil {
+				s.cannotDie(h)
+				return
+			}
+			s.deadLetterStored(h, written)
+		})
+	}
+	if s.doubtful(h) {
+		s.ifThere(h, jsapi.NewRetrier(0), write)
+		return
+	}
+	write()
+}
+
+// ifThere calls then if the stream still has h. Otherwise h has ended elsewhere and was acked, and ifThere forgets it:
+// an acked event must not become a dead letter too.
+func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func()) {
+	s.api.Get(h.from.stream, stored.Request{Seq: h.event.Origin.Seq}, func(m *stored.Message, err error) {
+		switch {
+		case err != nil:
+			s.log.Warn().Err(err).Str("event", h.event.ID).Msg("whether an event has ended elsewhere could not be looked up; trying again")
+			s.api.Retry(tries, func() { s.ifThere(h, tries, then) })
+		case m != nil && m.Time.Equal(h.stored): // otherwise it is an event of a stream that was created again
+			then()
+		default:
+			s.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("event failed for good, but has ended elsewhere meanwhile; no dead letter")
+			s.inflight.remove(h)
+		}
+	})
+}
+
+// letter is the dead letter of h.
+func (s *ender) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
+	e, now := h.event, s.clock.Now()
+	runs := e.Attempt
+	if o.Version == "" { // nothing ran this time
+		runs--
+	}
+	d := events.NewDeadLetter(e, o.Failure, o.Version, s.cfg.Node, runs, now)
+	if h.record != nil && !h.record.FirstAt.IsZero() {
+		d.FirstAt = h.record.FirstAt
+	} else if runs > 0 {
+		d.FirstAt = now
+	}
+	if h.record != nil {
+		d.History = append(d.History, h.record.History...)
+	}
+	if o.Version != "" {
+		d.History = append(d.History, events.FailedRun{At: now, Attempt: runs, Reason: o.Failure.Reason, Message: o.Failure.Message, Node: s.cfg.Node})
+	}
+	d.History = d.History[max(0, len(d.History)-events.MaxHistory):]
+	if o.OnDead != nil && e.Header.Get(events.HeaderDeadOf) == "" { // otherwise notices of notices would never end
+		d.Hook = *o.OnDead
+	}
+	return d
+}
+
+// doubtful reports whether h may have been delivered to another process meanwhile and have ended there: because h was
+// delivered before, or because its lease was not renewed for nearly as long as the lease lasts.
+func (s *ender) doubtful(h *entry) bool {
+	return h.event.Origin.Deliveries > 1 || h.absences != s.absences.Load() || time.Since(s.inflight.renewedAt(h)) > s.cfg.longAbsence()
+}

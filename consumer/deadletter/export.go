@@ -1,0 +1,127 @@
+package deadletter
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
+)
+
+// maxLetterLine limits a line of an import, in bytes: a body has up to 8 MiB, and JSON may need six bytes for one byte.
+const maxLetterLine = 64 << 20
+
+// Export writes the complete letters of s to w as JSON, one per line (docs/reference/wire.md, "As JSON"). Import makes
+// the same letters from it. Export reads one letter at a time. each (may be nil) is called for every letter. After a
+// letter that cannot be read, Export continues with the rest.
+func (d *Store) Export(ctx context.Context, s Selection, w io.Writer, each func(Progress)) (t Tally, err error) {
+	letters, err := d.selected(ctx, s, &t)
+	if err != nil {
+		return t, err
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for l, err := range letters {
+		if l == nil || ctx.Err() != nil {
+			return t, errors.Join(err, ctx.Err())
+		}
+		if err == nil {
+			if err := enc.Encode(l.JSON(true)); err != nil {
+				return t, err
+			}
+		}
+		t.count(l, err, each)
+	}
+	return t, ctx.Err()
+}
+
+// ImportTally is the progress of an import.
+type ImportTally struct {
+	Line   int // lines read
+	Stored int
+	There  int // letters that were there already
+}
+
+// Import stores the letters that Export wrote, except those that exist already. So it may be repeated after an
+// interruption. each (may be nil) is called with the progress. Import ends at the first line that is no letter, and the
+// error names that line. The lines before it are stored.
+func (d *Store) Import(ctx context.Context, r io.Reader, each func(ImportTally)) (t ImportTally, err error) {
+	if _, err := d.open(ctx); err != nil {
+		return t, err
+	}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLetterLine)
+	for ctx.Err() == nil && lines.Scan() {
+		t.Line++
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		letter, err := events.ParseLetter(lines.Bytes())
+		if err != nil {
+			return t, fmt.Errorf("line %d: %w", t.Line, err)
+		}
+		begun, cancel := context.WithTimeout(context.WithoutCancel(ctx), letterPatience)
+		stored, err := d.put(begun, letter)
+		cancel()
+		if err != nil {
+			return t, fmt.Errorf("line %d: %w", t.Line, err)
+		}
+		if stored {
+			t.Stored++
+		} else {
+			t.There++
+		}
+		if each != nil {
+			each(t)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return t, fmt.Errorf("line %d: %w", t.Line+1, err)
+	}
+	return t, ctx.Err()
+}
+
+// put stores a letter unless it exists already.
+func (d *Store) put(ctx context.Context, letter *events.DeadLetter) (stored bool, err error) {
+	letter.Imported = time.Now().UTC()
+	m := &nats.Msg{Subject: d.subjects.DeadLetter(letter, letter.Failure.Reason), Header: nats.Header(letter.Encode()), Data: letter.Body}
+	same := d.subjects.DeadLetter(letter, anyReason)
+	m.Header.Set(jsapi.HeaderExpectLastSubjectSubject, same)
+	for {
+		last, there, err := d.find(ctx, letter, same)
+		if err != nil || there {
+			return false, err
+		}
+		m.Header.Set(jsapi.HeaderExpectLastSubjectSeq, strconv.FormatUint(last, 10))
+		_, err = d.js.PublishMsg(ctx, m, jetstream.WithExpectStream(events.StreamDead))
+		if jsapi.IsWrongLastSequence(err) {
+			continue // another client has just stored one there
+		}
+		return err == nil, err
+	}
+}
+
+// find looks for a letter under its subject, with any reason. last is the number of the last letter there.
+func (d *Store) find(ctx context.Context, letter *events.DeadLetter, subject string) (last uint64, there bool, err error) {
+	for m, err := range stored.All(ctx, d.js.Conn(), events.StreamDead, subject, 1) {
+		if err != nil {
+			return 0, false, err
+		}
+		last = m.Sequence
+		if old, err := decodeDead(m); err == nil && old.At.Equal(letter.At) && old.Stream == letter.Stream && old.StreamSeq == letter.StreamSeq {
+			return last, true, nil
+		}
+	}
+	return last, false, nil
+}

@@ -1,0 +1,108 @@
+package deadletter
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// hookPatience is how long publishing the notice of a dead letter is tried. After that the failure is only counted: an
+// event whose notice cannot be stored must not stay in the event stream, which may be full of such events.
+const hookPatience = 30 * time.Second
+
+// hookHeadroom is the room in a message for what JetStream and a dead letter of the notice add.
+const hookHeadroom = 32 << 10
+
+// Notifier notifies the worker or the subject that a letter names. Its methods are for the loop of its Client.
+type Notifier struct {
+	api      *jsapi.Client
+	decoder  events.Decoder
+	log      zerolog.Logger
+	outcomes *prometheus.CounterVec
+}
+
+// NewNotifier makes a Notifier.
+func NewNotifier(api *jsapi.Client, d events.Decoder, log zerolog.Logger) *Notifier {
+	return &Notifier{api: api, decoder: d, log: log, outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pinwheel_dead_letters_told_total", Help: "Notices of dead letters, by what became of each: told (published), lost, refused.",
+	}, []string{"outcome"})}
+}
+
+// Collectors are the metrics of the notifier.
+func (n *Notifier) Collectors() []prometheus.Collector { return []prometheus.Collector{n.outcomes} }
+
+// Notify publishes the notice of d, if d names a worker or a subject, and then calls done. d is stored, and its event
+// is not yet acked, so after a crash the notice is published again.
+func (n *Notifier) Notify(d *events.DeadLetter, done func()) {
+	m, err := n.message(d)
+	if err != nil {
+		n.log.Warn().Err(err).Str("event", d.EventID).Str("worker", d.Owner+"/"+d.Worker).Stringer("to", d.Hook).Msg("the notice of this dead letter is not published")
+		n.outcomes.WithLabelValues("refused").Inc()
+		done()
+		return
+	}
+	if d.Hook.Subject != "" && !d.Hook.JetStream {
+		outcome := "told"
+		if err := n.api.NC.PublishMsg(m); err != nil {
+			outcome = "lost"
+			n.log.Warn().Err(err).Str("event", d.EventID).Stringer("to", d.Hook).Msg("the notice of this dead letter could not be published")
+		}
+		n.outcomes.WithLabelValues(outcome).Inc()
+		done()
+		return
+	}
+	n.publish(d, m, jsapi.NewRetrier(hookPatience), done)
+}
+
+func (n *Notifier) publish(d *events.DeadLetter, m *nats.Msg, tries *jsapi.Retrier, done func()) {
+	n.api.Store(m, func(_ jsapi.Ack, err error) {
+		if err == nil {
+			n.outcomes.WithLabelValues("told").Inc()
+			done()
+			return
+		}
+		n.log.Warn().Err(err).Str("event", d.EventID).Stringer("to", d.Hook).Msg("the notice of this dead letter could not be published")
+		if !n.api.Retry(tries, func() { n.publish(d, m, tries, done) }) {
+			n.outcomes.WithLabelValues("lost").Inc()
+			done()
+		}
+	})
+}
+
+// message is the notice of d: the letter as JSON, without the parts that do not fit.
+func (n *Notifier) message(d *events.DeadLetter) (*nats.Msg, error) {
+	id := "dead:" + d.Identity()
+	m := &nats.Msg{Header: nats.Header{
+		events.HeaderEventID: {id}, events.HeaderMsgID: {d.Owner + ":" + id}, events.HeaderDeadOf: {d.Identity()},
+		events.HeaderContentType: {"application/json"},
+	}}
+	if m.Subject = d.Hook.Subject; m.Subject == "" {
+		m.Subject = n.decoder.Subjects.Event(events.Task, d.Owner, d.Hook.Worker)
+	} else if err := n.decoder.CheckReplyTo(m.Subject, d.Owner); err != nil {
+		return nil, fmt.Errorf("onDeadLetter: %w", err)
+	}
+	j := d.JSON(true)
+	for _, shrink := range []func(){
+		func() { j.Body, j.BodyBase64 = nil, nil },
+		func() { j.Stack, j.Raw = "", nil },
+		func() { j.Headers = nil },
+		func() {},
+	} {
+		var err error
+		if m.Data, err = json.Marshal(j); err != nil {
+			return nil, err
+		}
+		if int64(m.Size()) < n.api.NC.MaxPayload()-hookHeadroom {
+			break
+		}
+		shrink()
+	}
+	return m, nil
+}

@@ -1,0 +1,131 @@
+package consumer
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/consumer/attempts"
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Dispatcher takes events to run. Submit never blocks and never refuses. Each event comes back in exactly one final
+// Settlement (Ack, Dead, Return or Park), or in a Retry, after which it is submitted again.
+type Dispatcher interface {
+	Submit(batch []*events.Event)
+	// Through reports that all parked events of owner were submitted, after parks of its settlements with Park were
+	// carried out: new events no longer have to wait behind parked ones. It returns whether these are all such
+	// settlements: then both sides count from 0 again.
+	Through(owner string, parks uint64) bool
+}
+
+// delivery is what the puller took in one turn.
+type delivery struct {
+	now       time.Time
+	late      bool // pulling has stopped: all events are given back
+	all       []*entry
+	fresh     []*events.Event // delivered for the first time
+	later     []*entry        // delayed by their publishers
+	again     []*entry        // delivered before, or replayed: something must be looked up
+	malformed []malformed
+	pubAcks   []*entry // these are no events
+	last      []*entry // parked events after which the stream had no more events of their owner
+}
+
+type malformed struct {
+	entry   *entry
+	failure *events.Failure
+}
+
+// add decodes one delivery.
+func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, stored time.Time) {
+	h := &entry{from: from, stored: stored, ack: o.AckSubject, epoch: from.epoch.Load(), renewed: d.now, absences: c.leases.absences.Load()}
+	e, failure := c.decode(o, m, stored)
+	e.Held, h.event, e.Parked = h, e, from.stream == events.StreamParked
+	if from.stream == events.StreamSchedules {
+		if h.record = attempts.Carried(m.Header.Get(events.ParkedRecord)); h.record != nil {
+			e.CrashedAlone = h.record.CrashedAlone
+		}
+	}
+	h.once = failure == nil && c.once(e)
+	if !e.Deadline.IsZero() {
+		e.Deadline = c.clock.Own(e.Deadline)
+	}
+	c.parts.Attach(e)
+	d.all = append(d.all, h)
+	switch {
+	case jsapi.IsPubAck(m.Header, m.Data):
+		h.begin(storing, from.owner)
+		d.pubAcks = append(d.pubAcks, h)
+	case failure != nil:
+		h.begin(replying, from.owner)
+		d.malformed = append(d.malformed, malformed{h, failure})
+	case !e.DeliverAt.IsZero(): // even if it was delivered before: it runs from the stream of schedules
+		h.begin(storing, "")
+		d.later = append(d.later, h)
+	case o.Deliveries > 1 || deadletter.IsReplay(e) || h.once || e.Overlaps() == events.OverlapReplace:
+		h.begin(checking, from.owner)
+		d.again = append(d.again, h)
+	default:
+		h.begin(running, "")
+		d.fresh = append(d.fresh, e)
+	}
+}
+
+func (c *Consumer) decode(o events.Origin, m *nats.Msg, stored time.Time) (*events.Event, *events.Failure) {
+	if o.Stream == events.StreamParked || o.Stream == events.StreamSchedules {
+		return c.decoder.DecodeParked(o, events.Header(m.Header), m.Data, stored)
+	}
+	return c.decoder.Decode(o, events.Header(m.Header), m.Data, stored)
+}
+
+// once reports whether an event must not run again once it has succeeded.
+func (c *Consumer) once(e *events.Event) bool {
+	return c.cfg.Idempotent != nil && c.cfg.Idempotent(e.Owner, e.Worker)
+}
+
+// deliver adds a delivery to the events in flight and passes the events on.
+func (c *Consumer) deliver(d *delivery) {
+	if len(d.all) == 0 {
+		return
+	}
+	c.inflight.add(d.all)
+	c.metrics.delivered.Add(float64(len(d.all)))
+	for _, h := range d.again {
+		if h.event.Origin.Deliveries > 1 {
+			c.metrics.redelivered.Inc()
+		}
+	}
+	if len(d.again)+len(d.later)+len(d.pubAcks)+len(d.malformed) > 0 {
+		c.api.Do(func() { c.settler.take(d) })
+	}
+	if d.late {
+		c.api.Do(func() {
+			for _, e := range d.fresh {
+				c.settler.giveBackRunning(e.Held.(*entry))
+			}
+		})
+	} else if len(d.fresh) > 0 {
+		c.dispatcher.Submit(d.fresh)
+	}
+}
+
+// take handles the events of a delivery that must not run at once.
+func (s *settler) take(d *delivery) {
+	for _, h := range d.again {
+		(&checks{settler: s, h: h}).from(claim)
+	}
+	for _, h := range d.later {
+		if !s.waiting.May(h.event.Owner) {
+			s.refuse(h, s.waiting.TooMany(h.event.Owner))
+			continue
+		}
+		s.delay(h, h.event.DeliverAt)
+	}
+	s.endPubAcks(d.pubAcks)
+	for _, m := range d.malformed {
+		s.refuse(m.entry, m.failure)
+	}
+}

@@ -1,0 +1,320 @@
+package consumer
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/consumer/attempts"
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/consumer/parking"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// entry is an event that this process is responsible for, from its delivery until its end is confirmed. The puller
+// makes the entry. After that, fields without a comment belong to the settle goroutine.
+type entry struct {
+	event  *events.Event
+	from   *source
+	stored time.Time     // by from's stream
+	state  atomic.Uint32 // a state; written by inflight.move, inflight.remove and inflight.lapse only
+	index  int           // in the list; guarded by inflight.mu
+	nth    int           // in the list of its requester; guarded by inflight.mu
+
+	ack     string    // ack subject of the newest delivery; guarded by inflight.mu
+	epoch   uint64    // of from, at the newest delivery; guarded by inflight.mu
+	renewed time.Time // when the server last heard of it; guarded by inflight.mu
+
+	unspent  string // the owner whose room it takes, if it was parked and dispatch, which reports room, has not seen it
+	replaced bool   // the schedule's next tick is there: the event ends, however its run ends
+
+	record   *attempts.Record // nil: the bucket has none
+	reply    *events.Reply    // the published reply, unless its body is sent in chunks; kept until the ack is confirmed
+	answer   *events.Reply    // the last reply, if the worker is idempotent: the result if the event succeeds
+	absences uint64           // leases.absences when it was delivered
+	said     uint64           // reconnects of the connection when the reply was published
+	tries    *jsapi.Retrier   // of the step that is being tried now
+	park     parking.Try      // of parking it
+	dead     bool             // its dead letter is stored
+	brief    bool             // its last attempt was brief; see lifecycle.Settlement
+	once     bool             // its worker is idempotent: the result is stored before the ack
+}
+
+// state is the state of an event in flight. Only inflight changes it, according to transitions.
+type state uint8
+
+const (
+	// checking: what must be known before it may run is being looked up. Set by the puller for an event that was
+	// delivered before, is a replay, or is of an idempotent worker; read by check.
+	checking state = iota
+	// running: dispatch has it, in a queue or on a thread. Set by the puller for a first delivery, and by the settle
+	// goroutine when the event is submitted again; read by settlements (an event in this state takes one), and by drain.
+	running
+	// waiting: it waits in this process for its next run. Set by the settle goroutine after a failed run; read by
+	// retries and drain.
+	waiting
+	// replying: its settlement is taken, and its reply, if it has one, is being published. Set by the settle goroutine;
+	// read by no other step.
+	replying
+	// storing: something must be stored before it may end: a dead letter, a result, a record, the event itself
+	// elsewhere. Set by the settle goroutine; read by the step that has stored it.
+	storing
+	// acking: its ack is queued or sent, and not confirmed. Set by the settle goroutine; read when it leaves, to count
+	// it for its lane.
+	acking
+	// gone: it has left: its ack is confirmed, it was given back, or its lease is lost. Set when it is removed; a last
+	// state.
+	gone
+	// lapsed: it has left because its stream was deleted: no step may publish anything about it. Set by the settle
+	// goroutine; a last state.
+	lapsed
+	states
+)
+
+// String is the name of the state in logs.
+func (s state) String() string {
+	return [...]string{"checking", "running", "waiting", "replying", "storing", "acking", "gone", "lapsed"}[s]
+}
+
+// transitions are the states that may follow each state.
+var transitions = [states][]state{
+	checking: {running, replying, storing, acking, gone, lapsed},
+	running:  {replying, storing, gone, lapsed},
+	waiting:  {running, storing, acking, gone, lapsed},
+	replying: {waiting, storing, acking, gone, lapsed},
+	storing:  {running, waiting, replying, acking, gone, lapsed},
+	acking:   {gone, lapsed},
+}
+
+// begin sets the first state, and the owner whose room the event takes. It is called before the entry is in the list.
+func (h *entry) begin(s state, unspent string) {
+	h.state.Store(uint32(s))
+	h.unspent = unspent
+}
+
+// is reports whether the event is in a state.
+func (h *entry) is(s state) bool { return state(h.state.Load()) == s }
+
+// source is one JetStream consumer.
+type source struct {
+	stream, consumer string
+	owner            string // for a lane of parked events
+	// epoch counts how often the consumer was lost and created again. Acks of an older consumer's deliveries are not in
+	// order with the newer ones, so they are not confirmed in a group.
+	epoch atomic.Uint64
+	// seen is the epoch for which upkeep has checked whether the stream is still the same. Until then, events that an
+	// older consumer delivered are not acked or given back.
+	seen atomic.Uint64
+	acks []*entry // scratch of the settle goroutine
+	flow flow
+}
+
+// settled identifies an event that has left.
+type settled struct {
+	stream string
+	seq    uint64
+	stored time.Time
+	until  time.Time // it is remembered until then; zero: no limit
+}
+
+func (g *settled) is(o events.Origin, stored time.Time) bool {
+	return g.seq == o.Seq && g.stream == o.Stream && g.stored.Equal(stored)
+}
+
+// inflight is the list of all events that this process is responsible for.
+type inflight struct {
+	mu   sync.Mutex
+	list []*entry
+	n    atomic.Int64
+	// resent are events that have left and whose ack had to be sent again. The server may have delivered them again
+	// meanwhile, and this process may not have handled that delivery yet.
+	resent []settled
+	// settledRecently are the events that left last, acked and confirmed. A server that is killed loses its latest
+	// changes, and may deliver them again.
+	settledRecently [1024]settled
+	oldest          int // index in settledRecently
+	// replaced is called, with the lock held, with an event whose number another event of the stream has now.
+	replaced func(h *entry)
+	// left is called, without the lock, when events have left.
+	left func(n int)
+	// unspent is called, with the lock held, for each leaving event whose entry.unspent is set, with that owner.
+	unspent func(owner string)
+
+	requesters requesters // made for the first event with a requester
+}
+
+func (t *inflight) add(batch []*entry) {
+	t.mu.Lock()
+	for _, h := range batch {
+		h.index = len(t.list)
+		t.list = append(t.list, h)
+		h.from.flow.comes()
+		if h.event.Requester != nil {
+			if t.requesters == nil {
+				t.requesters = make(requesters)
+			}
+			t.requesters.add(h)
+		}
+	}
+	t.n.Store(int64(len(t.list)))
+	t.mu.Unlock()
+}
+
+// remove removes events. It skips those that have left already.
+func (t *inflight) remove(batch ...*entry) { t.leave(gone, batch) }
+
+// lapse removes events whose stream was deleted.
+func (t *inflight) lapse(batch []*entry) { t.leave(lapsed, batch) }
+
+func (t *inflight) leave(last state, batch []*entry) {
+	n := 0
+	t.mu.Lock()
+	for _, h := range batch {
+		ended := h.is(acking)
+		if !h.become(last) {
+			continue
+		}
+		h.from.flow.leaves(ended)
+		if h.unspent != "" {
+			t.unspent(h.unspent)
+		}
+		if h.event.Requester != nil {
+			t.requesters.remove(h)
+		}
+		last := len(t.list) - 1
+		t.list[h.index] = t.list[last]
+		t.list[h.index].index = h.index
+		t.list[last] = nil
+		t.list = t.list[:last]
+		n++
+	}
+	t.n.Store(int64(len(t.list)))
+	t.mu.Unlock()
+	if n > 0 {
+		t.left(n)
+	}
+}
+
+func (t *inflight) len() int { return int(t.n.Load()) }
+
+// move changes the state of h from one of those in from; if from is empty, from any state that it may follow. It
+// returns false when h is in none of these.
+func (t *inflight) move(h *entry, to state, from ...state) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(from) > 0 && !slices.Contains(from, state(h.state.Load())) {
+		return false
+	}
+	return h.become(to)
+}
+
+// become is the only place where a state changes. inflight.mu is held.
+func (h *entry) become(to state) bool {
+	if !slices.Contains(transitions[h.state.Load()], to) {
+		return false
+	}
+	h.state.Store(uint32(to))
+	return true
+}
+
+// adopt finds the event in flight that is delivered again, and from then on acks the new delivery. acked means that the
+// event has ended and left, and the delivery only needs another ack.
+func (t *inflight) adopt(o events.Origin, stored time.Time, epoch uint64, now time.Time) (found, acked bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.list {
+		if h.event.Origin.Seq != o.Seq || h.from.stream != o.Stream {
+			continue
+		}
+		if h.stored.Equal(stored) {
+			h.ack, h.epoch, h.renewed = o.AckSubject, epoch, now
+			return true, false
+		}
+		t.replaced(h)
+	}
+	for i := range t.resent {
+		if t.resent[i].is(o, stored) {
+			return true, true
+		}
+	}
+	for i := range t.settledRecently {
+		if t.settledRecently[i].is(o, stored) {
+			return true, true
+		}
+	}
+	return false, false
+}
+
+// confirmed removes events whose acks the server has confirmed.
+func (t *inflight) confirmed(batch []*entry) {
+	t.mu.Lock()
+	for _, h := range batch {
+		t.settledRecently[t.oldest] = settled{stream: h.from.stream, seq: h.event.Origin.Seq, stored: h.stored}
+		t.oldest = (t.oldest + 1) % len(t.settledRecently)
+	}
+	t.mu.Unlock()
+	t.remove(batch...)
+}
+
+// remember keeps events in resent until a time, and forgets older ones.
+func (t *inflight) remember(batch []*entry, now, until time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.resent = slices.DeleteFunc(t.resent, func(g settled) bool { return now.After(g.until) })
+	for _, h := range batch {
+		t.resent = append(t.resent, settled{h.from.stream, h.event.Origin.Seq, h.stored, until})
+	}
+}
+
+// due lists the ack subjects of events whose lease was last renewed before before, and counts them as renewed now.
+func (t *inflight) due(before, now time.Time, into []string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.list {
+		if h.renewed.Before(before) {
+			h.renewed = now
+			into = append(into, h.ack)
+		}
+	}
+	return into
+}
+
+// in lists the events in a state.
+func (t *inflight) in(s state) []*entry {
+	return t.those(func(h *entry) bool { return h.is(s) })
+}
+
+// those lists the events for which is returns true.
+func (t *inflight) those(is func(h *entry) bool) []*entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var found []*entry
+	for _, h := range t.list {
+		if is(h) {
+			found = append(found, h)
+		}
+	}
+	return found
+}
+
+// unsure reports whether the stream of h may be another one by now. h came by one of the stream's lanes.
+func (t *inflight) unsure(h *entry) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	epoch := h.from.epoch.Load()
+	return h.epoch != epoch && h.from.seen.Load() != epoch && h.from.owner == ""
+}
+
+func (t *inflight) ackSubject(h *entry) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return h.ack
+}
+
+// renewedAt is when the server last heard of h.
+func (t *inflight) renewedAt(h *entry) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return h.renewed
+}

@@ -1,0 +1,59 @@
+package consumer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// A server that was killed may deliver again events whose acks it has confirmed. The process remembers the events that
+// ended last.
+func TestConfirmedEventsAreKnownForAWhile(t *testing.T) {
+	from, stored := &source{stream: events.StreamEvents}, time.Now()
+	table := inflight{left: func(int) {}}
+	hold := func(seq uint64) *entry {
+		return &entry{from: from, stored: stored, event: &events.Event{Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}}}
+	}
+	known := func(seq uint64, stored time.Time) bool {
+		_, acked := table.adopt(events.Origin{Stream: events.StreamEvents, Seq: seq}, stored, 0, stored)
+		return acked
+	}
+	for seq := range uint64(len(table.settledRecently)) {
+		h := hold(seq + 1)
+		table.add([]*entry{h})
+		require.False(t, known(seq+1, stored), "it is held")
+		table.confirmed([]*entry{h})
+		require.True(t, known(seq+1, stored))
+	}
+	require.Zero(t, table.len())
+	require.True(t, known(1, stored))
+	require.False(t, known(1, stored.Add(1)), "an event of another stream of this name")
+	h := hold(5000)
+	table.add([]*entry{h})
+	table.confirmed([]*entry{h})
+	require.False(t, known(1, stored), "the oldest makes room")
+	require.True(t, known(2, stored))
+}
+
+// Every state except the last two has transitions, and an event that is gone stays gone.
+func TestTransitions(t *testing.T) {
+	from := &source{stream: events.StreamEvents}
+	reached := map[state]bool{checking: true, running: true}
+	for s, next := range transitions {
+		for _, to := range next {
+			reached[to] = true
+			table := inflight{left: func(int) {}}
+			h := &entry{from: from, event: &events.Event{}}
+			h.state.Store(uint32(s))
+			require.True(t, table.move(h, to, state(s)), "%s to %s", state(s), to)
+			require.True(t, h.is(to))
+			require.False(t, table.move(h, to, state(s)), "it is %s already", to)
+		}
+	}
+	require.Len(t, reached, int(states), "each can be reached")
+	require.Empty(t, transitions[gone])
+	require.Empty(t, transitions[lapsed])
+}

@@ -1,0 +1,223 @@
+package parking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
+)
+
+const (
+	// bypassLook is how often a process looks for lanes with a backlog. When a look takes long, the pause before the next
+	// is bypassPart times as long.
+	bypassLook, bypassPart = 250 * time.Millisecond, 4
+	// bypassWait is the maximum time to look through one lane.
+	bypassWait = 2 * time.Second
+	// bypassStale is for how long a lane's position, as JetStream reports it, counts as current.
+	bypassStale = 50 * time.Millisecond
+	// bypassForget is for how long a position can be used to compute the lane's speed.
+	bypassForget = 5 * time.Second
+	// 1/bypassAhead of BypassConfig.Least is the minimum distance between the lane's position and an event that is brought
+	// past the backlog. bypassClear is the minimum time that the lane needs for that distance. An event that may be
+	// delivered at any moment stays in its lane.
+	bypassAhead, bypassClear = 2, 500 * time.Millisecond
+)
+
+// BypassConfig says when events bypass a backlog.
+type BypassConfig struct {
+	Prefix  events.Subjects
+	Decoder events.Decoder
+	// Least is how many events must wait in a lane before the events of owners that have few there are brought past them.
+	// 0: never.
+	Least int
+	// Lanes are the names of the lanes' consumers.
+	Lanes []string
+	// Far reports whether at least that many wait in a lane, as far as this process knows.
+	Far func(lane int) bool
+	// Copied, when it is not nil, is called when an event is parked and is still in its lane. Tests end the process there.
+	Copied func()
+}
+
+// Bypass brings events of owners that have few past another owner's backlog in their lane. It parks these events (ADR
+// 0018). Make it with NewBypass, start it with Run.
+type Bypass struct {
+	cfg       BypassConfig
+	lot       *Lot
+	js        jetstream.JetStream
+	log       zerolog.Logger
+	residents residents
+	brought   prometheus.Counter
+}
+
+// NewBypass makes a Bypass.
+func NewBypass(cfg BypassConfig, l *Lot, js jetstream.JetStream, log zerolog.Logger) *Bypass {
+	return &Bypass{cfg: cfg, lot: l, js: js, log: log, brought: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "pinwheel_overtakes_total", Help: "Events brought past another owner's backlog in their lane.",
+	})}
+}
+
+// Collectors are the metrics of the bypass.
+func (b *Bypass) Collectors() []prometheus.Collector { return []prometheus.Collector{b.brought} }
+
+// Install notes that an owner has a worker. It may be called from any goroutine.
+func (b *Bypass) Install(owner, worker string) { b.residents.add(owner, worker) }
+
+// Remove notes that an owner no longer has a worker. It may be called from any goroutine.
+func (b *Bypass) Remove(owner, worker string) { b.residents.remove(owner, worker) }
+
+// Run brings events past backlogs until life ends.
+func (b *Bypass) Run(life context.Context) {
+	if b.cfg.Least == 0 {
+		return
+	}
+	var places [events.Lanes]position // by lane
+	timer := time.NewTimer(bypassLook)
+	defer timer.Stop()
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-timer.C:
+		}
+		began := time.Now()
+		for i := range b.cfg.Lanes {
+			if !b.cfg.Far(i) || b.lot.cfg.Draining() || !b.js.Conn().IsConnected() {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(life, bypassWait)
+			if err := b.lane(ctx, i, &places[i]); err != nil && ctx.Err() == nil {
+				b.log.Debug().Err(err).Int("lane", i).Msg("events could not be brought past a backlog; trying again")
+			}
+			cancel()
+		}
+		timer.Reset(max(bypassLook, bypassPart*time.Since(began)))
+	}
+}
+
+// lane looks through one lane. Several processes may do so at once.
+func (b *Bypass) lane(ctx context.Context, lane int, at *position) error {
+	stream, err := b.js.Stream(ctx, events.StreamEvents)
+	if err != nil {
+		return err
+	}
+	if err := at.refresh(ctx, stream, b.cfg.Lanes[lane]); err != nil || !b.isFar(at.pending) || at.speed < 0 {
+		return err
+	}
+	few, err := b.fewIn(ctx, lane, at, stream.CachedInfo().State.NumSubjects)
+	if err != nil {
+		return err
+	}
+	brought := 0
+	defer func() {
+		if b.brought.Add(float64(brought)); brought > 0 {
+			b.lot.LookAgain()
+		}
+	}()
+	for _, o := range few {
+		n, err := b.bringOwner(ctx, stream, lane, o, at)
+		if brought += n; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bringOwner brings an owner's events past the backlog of a lane, at most as many as were counted, and returns how many
+// it brought.
+func (b *Bypass) bringOwner(ctx context.Context, stream jetstream.Stream, lane int, o *ownerCount, at *position) (n int, err error) {
+	looked := uint64(0)
+	for _, subject := range o.subjects {
+		for m, err := range stored.All(ctx, b.js.Conn(), events.StreamEvents, subject, b.clear(at)) {
+			if err == nil {
+				err = at.refresh(ctx, stream, b.cfg.Lanes[lane])
+			}
+			if err != nil || at.speed < 0 || looked == o.n { // or the consumer was made again
+				return n, err
+			}
+			looked++
+			if m.Sequence < b.clear(at) {
+				continue
+			}
+			done, err := b.bringPast(ctx, stream, m)
+			if err != nil {
+				return n, err
+			}
+			if done {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// isFar reports whether enough messages wait in a lane for events to bypass them.
+func (b *Bypass) isFar(pending uint64) bool {
+	return b.cfg.Least > 0 && pending >= uint64(b.cfg.Least)
+}
+
+// clear is the first sequence that the lane surely does not reach while an event is copied.
+func (b *Bypass) clear(at *position) uint64 {
+	return at.delivered + uint64(max(float64(b.cfg.Least)/bypassAhead, at.speed*bypassClear.Seconds()))
+}
+
+// bringPast stores an event that was never delivered among the parked events, and then deletes it from its lane. A
+// process that dies in between leaves both copies until the next look of any process. An event that must not leave its
+// stream, or that is refused because of its headers, stays: then done is false.
+func (b *Bypass) bringPast(ctx context.Context, stream jetstream.Stream, m *stored.Message) (done bool, err error) {
+	origin := events.Origin{Stream: events.StreamEvents, Seq: m.Sequence, Subject: m.Subject}
+	e, failure := b.cfg.Decoder.Decode(origin, events.Header(m.Header), m.Data, m.Time)
+	if failure != nil || !e.DeliverAt.IsZero() || e.Overlaps() != events.OverlapAllow {
+		return false, nil
+	}
+	if _, err := b.js.PublishMsg(ctx, Message(e, b.cfg.Prefix, b.js.Conn().MaxPayload()), jetstream.WithRetryAttempts(0)); jsapi.IsRefused(err) {
+		return false, nil // its headers leave no room for the headers of a parked event
+	} else if err != nil {
+		return false, fmt.Errorf("event %d of stream %s: %w", m.Sequence, events.StreamEvents, err)
+	}
+	if b.cfg.Copied != nil {
+		b.cfg.Copied()
+	}
+	if err := stream.DeleteMsg(ctx, m.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, fmt.Errorf("event %d of stream %s: %w", m.Sequence, events.StreamEvents, err)
+	}
+	return true, nil
+}
+
+// position is how far a lane's consumer has come.
+type position struct {
+	delivered uint64 // stream sequence of the last event delivered
+	pending   uint64
+	speed     float64 // sequences per second, the recent maximum; negative: not known
+	asked     time.Time
+	counting  counting
+}
+
+// refresh asks JetStream for the position, unless it is younger than bypassStale.
+func (p *position) refresh(ctx context.Context, stream jetstream.Stream, lane string) error {
+	now := time.Now()
+	since := now.Sub(p.asked)
+	if since < bypassStale {
+		return nil
+	}
+	consumer, err := stream.Consumer(ctx, lane)
+	if err != nil {
+		return err
+	}
+	info := consumer.CachedInfo()
+	switch moved := float64(info.Delivered.Stream) - float64(p.delivered); {
+	case since > bypassForget || moved < 0:
+		p.speed = -1
+	default:
+		p.speed = max(moved/since.Seconds(), p.speed/2)
+	}
+	p.delivered, p.pending, p.asked = info.Delivered.Stream, info.NumPending, now
+	return nil
+}

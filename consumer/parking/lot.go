@@ -1,0 +1,267 @@
+package parking
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
+
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+const (
+	// LookEvery is how often a process looks for owners with parked events. So the parked events of a process that died
+	// may wait this long for another process.
+	LookEvery = 3 * time.Second
+	// parkedRoom is how many parked events an owner gets before dispatch has reported its room.
+	parkedRoom = 32
+	// parkedPause is the least time between two looks.
+	parkedPause = 200 * time.Millisecond
+	// parkedInactive is how long an owner's consumer stays when no process asks it and it has no unacked events. It is
+	// short, because many owners have a consumer each. A consumer that is needed again is created again.
+	parkedInactive = 3 * time.Second
+)
+
+// Config is what a Lot needs from other packages.
+type Config struct {
+	Prefix events.Subjects
+	// Consumer is the configuration of the consumer of an owner's parked events, except its name, filter and
+	// InactiveThreshold.
+	Consumer jetstream.ConsumerConfig
+	// Pull starts pulling an owner's parked events, the first of them with the first request. It blocks until the puller
+	// has accepted that, or ctx is done.
+	Pull func(ctx context.Context, owner string, first int) error
+	// Freed is called when an owner has room for events that are pulled.
+	Freed func()
+	// Draining reports whether the process takes no more events.
+	Draining func() bool
+	// Through notifies dispatch that all parked events of owner were submitted, after parks of its settlements with Park
+	// were carried out. It returns whether these are all such settlements: then both sides count from 0 again.
+	Through func(owner string, parks uint64) bool
+}
+
+// Lot knows the owners with parked events, and gives them places. Make it with New, start it with Run. Its exported
+// methods may be called from any goroutine.
+type Lot struct {
+	cfg    Config
+	js     jetstream.JetStream
+	log    zerolog.Logger
+	places places
+	look   chan struct{}
+	opens  *rate.Limiter // of creating consumers of owners
+}
+
+// New makes a Lot.
+func New(cfg Config, js jetstream.JetStream, log zerolog.Logger) *Lot {
+	return &Lot{
+		cfg: cfg, js: js, log: log, places: newPlaces(), look: make(chan struct{}, 1),
+		opens: rate.NewLimiter(rate.Every(parkedInactive/parkedConsumers), parkedLanes),
+	}
+}
+
+// Room sets how many more events the owner can take. For owners without parked events it does nothing,
+// so it may be called often. It does not block.
+func (l *Lot) Room(owner string, n int) {
+	if l.places.set(owner, n) && n > 0 {
+		l.cfg.Freed()
+	}
+}
+
+// Use changes the room of an owner whose parked events are pulled.
+func (l *Lot) Use(owner string, change func(room int) int) { l.places.use(owner, change) }
+
+// Unspent gives an owner back the room of an event that dispatch never saw, so that dispatch cannot report it.
+func (l *Lot) Unspent(owner string) { l.places.use(owner, func(room int) int { return room + 1 }) }
+
+// Pulled reports whether the parked events of an owner are pulled.
+func (l *Lot) Pulled(owner string) bool { return l.places.has(owner) }
+
+// Forget takes an owner's place away because its consumer is gone. The owner gets another place if it needs one.
+func (l *Lot) Forget(owner string) {
+	l.places.forget(owner)
+	l.LookAgain()
+}
+
+// NotParked counts an event that was to be parked and will not be, because dispatch has counted it.
+func (l *Lot) NotParked(e *events.Event) {
+	l.places.opened(e)
+	l.places.closed(e, 0)
+}
+
+// LookAgain makes Run look for owners soon.
+func (l *Lot) LookAgain() { jsapi.Signal(l.look) }
+
+// Emptied notes that the parked event seq of owner was submitted, and that the stream had none after it.
+func (l *Lot) Emptied(owner string, seq uint64) {
+	p := &l.places
+	p.telling.Lock()
+	defer p.telling.Unlock()
+	p.mu.Lock()
+	o, parks := p.own[owner], uint64(0)
+	if o != nil {
+		parks = o.done
+	}
+	if over := o == nil || o.open == 0 && seq >= o.last; !over {
+		p.mu.Unlock()
+		return
+	}
+	if len(p.waiting) > 0 { // another owner's turn
+		delete(p.owners, owner)
+		jsapi.Signal(p.free)
+	}
+	p.mu.Unlock()
+	l.tellThrough(owner, parks)
+}
+
+// through notes that the stream had no more events of owner. was is what settledParks returned before that.
+func (l *Lot) through(owner string, was ownParks) {
+	p := &l.places
+	p.telling.Lock()
+	defer p.telling.Unlock()
+	p.mu.Lock()
+	o := p.own[owner]
+	same := o != nil && o.life == was.life
+	p.mu.Unlock()
+	if same {
+		l.tellThrough(owner, was.done)
+	}
+}
+
+// tellThrough notifies dispatch that all parked events of owner were submitted, and forgets their count. The caller
+// holds telling, so that a number means the same to both sides.
+func (l *Lot) tellThrough(owner string, parks uint64) {
+	all := l.cfg.Through(owner, parks)
+	p := &l.places
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o := p.own[owner]
+	switch {
+	case o == nil:
+	case !all:
+		o.reported = parks
+	case o.done == parks && o.open == 0:
+		delete(p.own, owner)
+	default: // more was parked since dispatch was asked
+		p.lives++
+		o.done, o.reported, o.life = o.done-parks, 0, p.lives
+	}
+}
+
+// Run finds the owners that have parked events, and makes the puller pull these events.
+func (l *Lot) Run(life context.Context) {
+	tick := time.NewTicker(LookEvery)
+	defer tick.Stop()
+	work := l.lookForParked
+	for {
+		if err := l.withinLook(life, work); err != nil && !errors.Is(err, context.DeadlineExceeded) && life.Err() == nil {
+			l.log.Warn().Err(err).Msg("parked events could not be looked up; trying again")
+		}
+		work = l.lookForParked
+		select {
+		case <-life.Done():
+			return
+		case <-tick.C:
+			continue
+		case <-l.places.free:
+			work = l.openWaiting
+			continue
+		case <-l.look:
+		}
+		select { // one look is enough for what happens at the same time
+		case <-life.Done():
+			return
+		case <-time.After(parkedPause):
+		}
+	}
+}
+
+// withinLook calls work, unless the process is draining or has no connection. Work that is not done by the time of the
+// next look is left to that look.
+func (l *Lot) withinLook(ctx context.Context, work func(context.Context) error) error {
+	if l.cfg.Draining() || !l.js.Conn().IsConnected() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, LookEvery)
+	defer cancel()
+	return work(ctx)
+}
+
+func (l *Lot) lookForParked(ctx context.Context) error {
+	parks := l.places.settledParks() // before the stream is asked
+	counts, err := l.parkedOwners(ctx)
+	if err != nil {
+		return err
+	}
+	for owner, was := range parks {
+		if counts[owner] == 0 {
+			l.through(owner, was)
+		}
+	}
+	l.places.found(slices.Sorted(maps.Keys(counts)), counts, time.Now())
+	for _, owner := range l.places.pulled() {
+		l.places.refill(owner)
+		if err := l.cfg.Pull(ctx, owner, l.places.ask(owner)); err != nil {
+			return err
+		}
+	}
+	return l.openWaiting(ctx)
+}
+
+// openWaiting gives the free places to owners that wait for one.
+func (l *Lot) openWaiting(ctx context.Context) error {
+	for owners := l.places.next(); len(owners) > 0; owners = l.places.next() {
+		errs := make([]error, len(owners))
+		var all sync.WaitGroup
+		for i, owner := range owners {
+			all.Go(func() { errs[i] = l.openParked(ctx, owner) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err // the next look goes on with the next owners
+		}
+	}
+	return nil
+}
+
+// parkedOwners counts the parked events of each owner that has any.
+func (l *Lot) parkedOwners(ctx context.Context) (map[string]uint64, error) {
+	stream, err := l.js.Stream(ctx, events.StreamParked)
+	if err != nil {
+		return nil, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(l.cfg.Prefix.AllParked()))
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[string]uint64)
+	for subject, n := range info.State.Subjects {
+		if owner, ok := l.cfg.Prefix.ParseParked(subject); ok {
+			counts[owner] += n
+		}
+	}
+	return counts, nil
+}
+
+// ConsumerName is the name of the consumer of an owner's parked events.
+func ConsumerName(owner string) string { return "parked-" + owner }
+
+// openParked creates the consumer of an owner's parked events, and starts pulling from it.
+func (l *Lot) openParked(ctx context.Context, owner string) error {
+	if err := l.opens.Wait(ctx); err != nil {
+		return err
+	}
+	cfg := l.cfg.Consumer
+	cfg.Durable, cfg.FilterSubject, cfg.InactiveThreshold = ConsumerName(owner), l.cfg.Prefix.ParkedOwner(owner), parkedInactive
+	if _, err := l.js.CreateOrUpdateConsumer(ctx, events.StreamParked, cfg); err != nil {
+		return err
+	}
+	l.places.add(owner)
+	return l.cfg.Pull(ctx, owner, l.places.ask(owner))
+}

@@ -1,0 +1,79 @@
+package consumer
+
+import (
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/consumer/attempts"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// recorder stores the records of events in flight. Its methods run on the settle goroutine.
+type recorder struct {
+	store   *attempts.Store
+	ackWait time.Duration
+}
+
+// save stores h's record and then calls then (may be nil), whether or not it was stored. A lost record only makes the
+// number of attempts too high.
+func (r *recorder) save(h *entry, then func()) {
+	h.record.Version++
+	h.record.Stored = h.event.Stored.UnixNano()
+	r.put(h, r.ackWait/2, then)
+}
+
+func (r *recorder) put(h *entry, limit time.Duration, then func()) {
+	if then == nil {
+		then = func() {}
+	}
+	if h.is(lapsed) { // another event may have its number
+		then()
+		return
+	}
+	now := *h.record
+	r.store.Put(h.event, now, limit, func() bool { return h.record == nil || h.record.Version != now.Version }, then)
+}
+
+// begins notes that a watched event is about to run, and calls then when that is stored. It tries until it is stored,
+// because the event must not run unwatched.
+func (r *recorder) begins(h *entry, alone bool, then func()) {
+	now := h.recorded()
+	now.Watched, now.Running, now.Alone = true, true, alone
+	now.Version++
+	r.put(h, 0, then)
+}
+
+// share notes that the running event no longer runs alone.
+func (r *recorder) share(h *entry) {
+	if h.record != nil && h.record.Alone {
+		h.record.Alone = false
+		r.save(h, nil)
+	}
+}
+
+// recorded is the record of h, a new one if it has none.
+func (h *entry) recorded() *attempts.Record {
+	if h.record == nil {
+		h.record = &attempts.Record{}
+	}
+	return h.record
+}
+
+// noteReturned counts a delivery without a run.
+func (h *entry) noteReturned() {
+	h.recorded()
+	h.rest()
+	h.record.Returned++
+}
+
+// rest notes that an event no longer runs.
+func (h *entry) rest() {
+	h.event.Watched = false
+	h.record.Rest()
+}
+
+// noteAnswer notes a reply that may become a result.
+func (h *entry) noteAnswer(r *events.Reply) {
+	if h.once && r != nil {
+		h.answer = r
+	}
+}

@@ -1,0 +1,124 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/cron"
+)
+
+const (
+	// tickFresh is how late a tick may be and still count as made in time, with any misfire policy: clocks differ, and it
+	// takes time to replace a process that died.
+	tickFresh = 30 * time.Second
+	// tickStandby is how long a process leaves a tick to the process that made the last one. Each process then waits a
+	// random time up to as long again.
+	tickStandby = 250 * time.Millisecond
+	// tickBatch is the maximum number of ticks that are stored together. JetStream takes 1000 messages in a batch.
+	tickBatch = 500
+)
+
+// tickState is the state of a schedule in the stream of schedules: the last tick that was made or left out, or a later
+// time from which on there are ticks again. The next tick is computed from that alone, so wrong clocks of processes
+// make no difference.
+type tickState struct {
+	Last     int64  `json:"last"`             // seconds since the epoch
+	Ticked   int64  `json:"ticked,omitempty"` // the last tick itself; 0 = none yet, or written by an earlier version
+	Cron     string `json:"cron"`
+	TimeZone string `json:"timeZone,omitempty"`
+	Deployed int64  `json:"deployed"` // of the worker's version, milliseconds since the epoch
+	Number   int    `json:"number"`   // of that version
+	Node     string `json:"node"`     // process that made the tick
+	Paused   bool   `json:"paused,omitempty"`
+	Removed  bool   `json:"removed,omitempty"` // with its worker
+	Skipped  int64  `json:"skipped,omitempty"` // the last tick that was left out because of overlap
+}
+
+// liveSchedule is a schedule of an active version, as this process knows it. The ticker's goroutine owns the fields
+// after the blank line.
+type liveSchedule struct {
+	owner, worker string
+	schedule      events.Schedule
+	spec          *cron.Schedule
+	deployed      int64
+	number        int
+
+	known bool
+	state *tickState // nil: there is none
+	seq   uint64     // of state
+	next  time.Time  // when to look again, by this process's clock
+	fails int        // in a row
+}
+
+// newLiveSchedule returns schedule s of w. Its state is not known yet.
+func newLiveSchedule(w *events.Worker, s events.Schedule) *liveSchedule {
+	return &liveSchedule{owner: w.Owner, worker: w.Name, schedule: s, deployed: w.DeployedAt.UnixMilli(), number: w.Number}
+}
+
+// base is the time after which ticks have not been made yet.
+func (s *liveSchedule) base() time.Time {
+	deployed := time.UnixMilli(s.deployed)
+	if s.state == nil {
+		return deployed
+	}
+	last := time.Unix(s.state.Last, 0)
+	same := s.state.Cron == s.schedule.Cron && s.state.TimeZone == s.schedule.TimeZone && !s.state.Removed
+	// Versions count from 1 again when a worker was removed in between.
+	again := s.number <= s.state.Number && s.deployed != s.state.Deployed
+	if same && !again || last.After(deployed) {
+		return last
+	}
+	return deployed
+}
+
+// newer reports whether another process knows a newer version of the worker.
+func (s *liveSchedule) newer() bool { return s.state != nil && s.state.Deployed > s.deployed }
+
+// plan returns the ticks to make now, oldest first, and the last tick that is then handled: the zero time when none is
+// due.
+func plan(spec *cron.Schedule, sched events.Schedule, base, now time.Time) (make []time.Time, last time.Time) {
+	ticks := spec.Missed(base, now, events.MaxMissed)
+	if len(ticks) == 0 {
+		return nil, time.Time{}
+	}
+	last = ticks[len(ticks)-1]
+	fresh, _ := slices.BinarySearchFunc(ticks, now.Add(-tickFresh), time.Time.Compare)
+	switch sched.Misfire.OrDefault() {
+	case events.MisfireSkip:
+		make = ticks[fresh:]
+	case events.MisfireOnce:
+		make = ticks[min(fresh, len(ticks)-1):]
+	case events.MisfireAll:
+		make = ticks
+	}
+	if sched.Overlap.OrDefault() != events.OverlapAllow && len(make) > 1 {
+		make = make[len(make)-1:]
+	}
+	return make, last
+}
+
+// ticked is the last tick that was made or left out; 0 = none yet.
+func (st *tickState) ticked() int64 {
+	if st.Ticked == 0 && st.Node != "" { // made by an earlier version, which did not note it
+		return st.Last
+	}
+	return st.Ticked
+}
+
+// after is s.state once the ticks up to last are handled.
+func (s *liveSchedule) after(last time.Time, node string) *tickState {
+	st := &tickState{
+		Last: last.Unix(), Cron: s.schedule.Cron, TimeZone: s.schedule.TimeZone, Deployed: s.deployed, Number: s.number, Node: node,
+	}
+	if s.state != nil {
+		st.Skipped = s.state.Skipped
+	}
+	return st
+}
+
+// compareLive compares schedules by owner, worker and name.
+func compareLive(a, b *liveSchedule) int {
+	return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.worker, b.worker), cmp.Compare(a.schedule.Name, b.schedule.Name))
+}

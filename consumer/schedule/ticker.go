@@ -1,0 +1,270 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/cron"
+)
+
+// Ticker makes the events of schedules. Every process has one, and all of them try to make each tick. A tick's event
+// and the new state are stored together or not at all, and only if no process has made the tick yet
+// (docs/development/adr/0011). Make it with NewTicker, start it with Run. Its exported methods may be called from any
+// goroutine.
+type Ticker struct {
+	store  stateStore
+	node   string
+	now    func() time.Time
+	log    zerolog.Logger
+	ticks  prometheus.Counter
+	full   func(ctx context.Context, owner string) bool // reports whether owner has too many events waiting for more ticks
+	onTick atomic.Pointer[func(owner, worker, schedule string, tick time.Time)]
+
+	wake chan struct{}
+
+	mu      sync.Mutex
+	live    map[string][]*liveSchedule // by "owner/worker"
+	removed []*liveSchedule            // schedules whose worker is gone, to be noted
+}
+
+// NewTicker makes a Ticker. node names this process, now returns the time of NATS, and full reports whether an owner
+// gets no ticks.
+func NewTicker(nc *nats.Conn, s events.Subjects, node string, now func() time.Time, full func(ctx context.Context, owner string) bool, log zerolog.Logger) *Ticker {
+	return &Ticker{
+		store: stateStore{nc, s}, node: node, now: now, log: log, full: full, wake: make(chan struct{}, 1), live: map[string][]*liveSchedule{},
+		ticks: prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_ticks_total", Help: "Events of schedules that this process made."}),
+	}
+}
+
+// Collectors are the metrics of the ticker.
+func (t *Ticker) Collectors() []prometheus.Collector { return []prometheus.Collector{t.ticks} }
+
+// OnTick sets f, which is called for every tick that this process makes from now on. f must not block.
+func (t *Ticker) OnTick(f func(owner, worker, schedule string, tick time.Time)) { t.onTick.Store(&f) }
+
+// Install starts the schedules of w in this process, and ends those of the version before. w is the active version of
+// its worker from now on.
+func (t *Ticker) Install(w *events.Worker) {
+	var list []*liveSchedule
+	for _, s := range w.Schedules {
+		spec, err := cron.Parse(s.Cron, s.TimeZone)
+		if err != nil { // deploy refuses what it cannot parse, but its time zones may be newer
+			t.log.Error().Err(err).Str("worker", w.Target()).Str("schedule", s.Name).Msg("schedule cannot be computed; it does not tick")
+			continue
+		}
+		live := newLiveSchedule(w, s)
+		live.spec = spec
+		list = append(list, live)
+	}
+	t.replace(w.Target(), list)
+}
+
+// Remove ends the schedules of a worker.
+func (t *Ticker) Remove(owner, worker string) { t.replace(owner+"/"+worker, nil) }
+
+// replace makes list the live schedules of a worker.
+func (t *Ticker) replace(target string, list []*liveSchedule) {
+	t.mu.Lock()
+	for _, old := range t.live[target] {
+		if !slices.ContainsFunc(list, func(s *liveSchedule) bool { return s.schedule.Name == old.schedule.Name }) {
+			t.removed = append(t.removed, old)
+		}
+	}
+	if delete(t.live, target); len(list) > 0 {
+		t.live[target] = list
+	}
+	t.mu.Unlock()
+	jsapi.Signal(t.wake)
+}
+
+// Run makes ticks until ctx is done.
+func (t *Ticker) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.wake:
+		case <-timer.C:
+		}
+		next := t.step(ctx)
+		timer.Reset(min(max(next.Sub(t.now()), 0), time.Minute)) // clocks may be changed
+	}
+}
+
+// tickers is how many schedules are handled at once.
+const tickers = 16
+
+// step makes the ticks that are due, and returns when to look again.
+func (t *Ticker) step(ctx context.Context) time.Time {
+	now := t.now()
+	next := now.Add(time.Hour)
+	var due []*liveSchedule
+	t.mu.Lock()
+	removed := t.removed
+	t.removed = nil
+	for _, list := range t.live {
+		for _, s := range list {
+			if s.next.After(now) {
+				next = earlier(next, s.next)
+			} else {
+				due = append(due, s)
+			}
+		}
+	}
+	t.mu.Unlock()
+	for _, s := range removed {
+		t.noteRemoved(ctx, s)
+	}
+	slices.SortFunc(due, compareLive)
+	var running sync.WaitGroup
+	room := make(chan struct{}, tickers)
+	for _, s := range due {
+		room <- struct{}{}
+		running.Go(func() {
+			t.look(ctx, s)
+			<-room
+		})
+	}
+	running.Wait()
+	for _, s := range due {
+		next = earlier(next, s.next)
+	}
+	return next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// look handles one schedule that is due for a look, and sets the time of the next look.
+func (t *Ticker) look(ctx context.Context, s *liveSchedule) {
+	err := t.tick(ctx, s)
+	switch {
+	case err == nil:
+		s.fails = 0
+	case errors.Is(err, errTickTaken):
+		s.known, s.next = false, t.now()
+	case ctx.Err() == nil:
+		s.known, s.next = false, t.now().Add(50*time.Millisecond<<min(s.fails, 6))
+		s.fails++
+		t.log.Warn().Err(err).Str("worker", s.owner+"/"+s.worker).Str("schedule", s.schedule.Name).Msg("tick could not be made; trying again")
+	}
+}
+
+func (t *Ticker) tick(ctx context.Context, s *liveSchedule) (err error) {
+	if !s.known {
+		if s.state, s.seq, err = t.store.read(ctx, s.owner, s.worker, s.schedule.Name); err != nil {
+			return err
+		}
+		s.known = true
+	}
+	now := t.now()
+	if s.newer() || s.state != nil && s.state.Paused {
+		// Another version's schedule, which this process does not know yet; or it is paused.
+		s.known, s.next = false, s.spec.Next(now)
+		s.next = earlier(s.next, now.Add(10*time.Second))
+		return nil
+	}
+	base := s.base()
+	ticks, last := plan(s.spec, s.schedule, base, now)
+	if last.IsZero() {
+		s.plan(base)
+		return nil
+	}
+	if patience := standby(); s.state != nil && s.state.Node != t.node && now.Before(last.Add(patience)) {
+		s.known, s.next = false, last.Add(patience)
+		return nil
+	}
+	if len(ticks) > 0 && t.full(ctx, s.owner) {
+		t.log.Warn().Str("worker", s.owner+"/"+s.worker).Str("schedule", s.schedule.Name).Time("tick", last).
+			Msg("tick is left out: its owner has more events waiting than its share")
+		ticks = nil
+	}
+	return t.make(ctx, s, ticks, last)
+}
+
+// standby is how long after a tick's time a process makes it, if another process made the last one.
+func standby() time.Duration { return tickStandby + rand.N(tickStandby) }
+
+// plan sets when the next tick is due.
+func (s *liveSchedule) plan(base time.Time) {
+	if s.next = s.spec.Next(base); s.next.IsZero() {
+		s.next = base.Add(365 * 24 * time.Hour)
+	}
+}
+
+// make stores the events of ticks, at most tickBatch at a time.
+func (t *Ticker) make(ctx context.Context, s *liveSchedule, ticks []time.Time, last time.Time) error {
+	for {
+		part, upTo := ticks, last
+		if len(ticks) > tickBatch {
+			part, upTo = ticks[:tickBatch], ticks[tickBatch-1]
+		}
+		if err := t.commit(ctx, s, part, upTo); err != nil {
+			return err
+		}
+		t.ticks.Add(float64(len(part)))
+		if f := t.onTick.Load(); f != nil {
+			for _, tick := range part {
+				(*f)(s.owner, s.worker, s.schedule.Name, tick)
+			}
+		}
+		if ticks = ticks[len(part):]; len(ticks) == 0 {
+			s.plan(last)
+			return nil
+		}
+	}
+}
+
+// commit stores a state and events. When that fails and the state is unchanged, the event of an earlier tick prevents
+// it.
+func (t *Ticker) commit(ctx context.Context, s *liveSchedule, ticks []time.Time, last time.Time) error {
+	st := s.after(last, t.node)
+	st.Ticked = last.Unix()
+	seq, err := t.store.commit(ctx, s, st, ticks)
+	if errors.Is(err, errTickTaken) && len(ticks) > 0 && s.schedule.Overlap == events.OverlapForbid {
+		_, now, err2 := t.store.read(ctx, s.owner, s.worker, s.schedule.Name)
+		if err2 != nil {
+			return err2
+		}
+		if now == s.seq {
+			st.Skipped = last.Unix()
+			t.log.Info().Str("worker", s.owner+"/"+s.worker).Str("schedule", s.schedule.Name).Time("tick", last).
+				Msg("tick is left out: the event of the one before has not ended")
+			seq, err = t.store.commit(ctx, s, st, nil)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.state, s.seq = st, seq
+	return nil
+}
+
+// noteRemoved notes that a schedule has ended, so that a later schedule with its name does not make up for the time
+// between.
+func (t *Ticker) noteRemoved(ctx context.Context, s *liveSchedule) {
+	st, seq, err := t.store.read(ctx, s.owner, s.worker, s.schedule.Name)
+	if err != nil || st == nil || st.Removed || st.Deployed > s.deployed {
+		return // from now on only the schedule's older version can tell that
+	}
+	st.Removed = true
+	s.seq = seq
+	_, _ = t.store.commit(ctx, s, st, nil) // after a change, another process has it live, or has noted the end
+}

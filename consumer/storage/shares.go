@@ -1,0 +1,155 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
+)
+
+// shared is a stream of which each owner has a share: as much as is free. So a single owner gets half of it, and two
+// owners that take all they can get a third each. There is always room for other owners. An owner that has more than
+// its share loses its oldest messages. The ledger is built from headers only, and only once an owner could have more
+// than its share.
+type shared struct {
+	*level
+	owned  func(owner string) string // the filter of an owner's messages; the owner is its third token
+	ledger *ledger
+}
+
+const (
+	// sharePatience is how long a message in the stream may take to arrive.
+	sharePatience = 2 * time.Second
+	// A part of the ledger has about 1/shareGrain of the stream's limit.
+	shareGrain = 1024
+	// storedOverhead is how many bytes nats-server stores in addition to a message's subject, headers and body.
+	storedOverhead = 22 + 8
+	// headerMsgSize is the header in which nats-server gives the size of an omitted body.
+	headerMsgSize = "Nats-Msg-Size"
+	// nearShare, in percent, is how much of its share an owner has when that is logged.
+	nearShare = 75
+)
+
+// keepShares keeps each owner to its share of a stream.
+func (u *Usage) keepShares(ctx context.Context, s *shared, info *jetstream.StreamInfo) error {
+	limit, total := s.limit.Load(), s.bytes.Load()
+	free := limit - min(limit, total)
+	if guard.StoredShares.Off() || limit == 0 || total < free/100*nearShare {
+		s.ledger = nil // all owners together have less than one may have
+		return nil
+	}
+	if s.ledger != nil {
+		s.ledger.begin(info.State.FirstSeq)
+	}
+	if s.ledger == nil || s.ledger.through > info.State.LastSeq || s.ledger.bytes > total+total/8 { // much was removed
+		s.ledger = &ledger{}
+	}
+	if err := u.readShare(ctx, s); err != nil {
+		return err
+	}
+	for owner, holding := range s.ledger.owners {
+		if holding.bytes > free/100*nearShare && u.mayReport("share "+s.name+" "+owner) {
+			u.log.Warn().Str("stream", s.name).Str("owner", owner).Uint64("bytes", holding.bytes).Uint64("share", free).
+				Msg("an owner has nearly, or more than, its share stored: beyond it its oldest go")
+		}
+	}
+	for _, o := range s.ledger.overdrafts(total, limit) {
+		if err := u.takeBack(ctx, s, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBack removes what an owner has to give up.
+func (u *Usage) takeBack(ctx context.Context, s *shared, o overdraft) error {
+	stream, err := u.js.Stream(ctx, s.name)
+	if err != nil {
+		return err
+	}
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(s.owned(o.owner)), jetstream.WithPurgeSequence(o.before)); err != nil {
+		return fmt.Errorf("stream %s: the oldest of owner %s: %w", s.name, o.owner, err)
+	}
+	s.ledger.cut(o.owner, o.before)
+	s.bytes.Store(s.bytes.Load() - min(s.bytes.Load(), o.gives))
+	u.dropped.WithLabelValues(s.name).Add(float64(o.gives))
+	u.log.Error().Str("stream", s.name).Str("owner", o.owner).Uint64("stored", o.had).Uint64("share", o.free).Uint64("dropped", o.gives).
+		Msg("owner had more stored than its share: its oldest were removed")
+	return nil
+}
+
+// readShare reads the messages that were stored in a stream since the last read.
+func (u *Usage) readShare(ctx context.Context, s *shared) error {
+	reader, err := u.js.CreateConsumer(ctx, s.name, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: s.ledger.through + 1, HeadersOnly: true,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: lookWait,
+	})
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", s.name, err)
+	}
+	defer func() { _ = u.js.DeleteConsumer(ctx, s.name, reader.CachedInfo().Name) }() // the server would remove it anyway
+	if reader.CachedInfo().NumPending == 0 {
+		return nil
+	}
+	it, err := reader.Messages(jetstream.PullMaxMessages(1000))
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", s.name, err)
+	}
+	defer it.Stop()
+	grain := s.limit.Load() / shareGrain
+	for {
+		m, err := next(ctx, it)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			return nil // the messages that were pending are gone
+		}
+		if err != nil {
+			return fmt.Errorf("stream %s: %w", s.name, err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return fmt.Errorf("stream %s: %w", s.name, err)
+		}
+		if owner := thirdToken(m.Subject()); owner != "" {
+			s.ledger.add(owner, meta.Sequence.Stream, storedSize(m.Subject(), m.Headers(), u.nc.MaxPayload()), grain)
+		}
+		if meta.NumPending == 0 {
+			return nil
+		}
+	}
+}
+
+// next returns the next message, if it comes within sharePatience.
+func next(ctx context.Context, it jetstream.MessagesContext) (jetstream.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, sharePatience)
+	defer cancel()
+	return it.Next(jetstream.NextContext(ctx))
+}
+
+// storedSize is about how many bytes a message takes, when only its headers were received. The server puts the body's
+// size after all other headers. If that cannot be read, because the publisher's headers are malformed, the message
+// counts as the largest possible one.
+func storedSize(subject string, h nats.Header, maxPayload int64) uint64 {
+	body := uint64(maxPayload)
+	if sizes := h[headerMsgSize]; len(sizes) > 0 {
+		if n, err := strconv.ParseUint(sizes[len(sizes)-1], 10, 32); err == nil {
+			body = n
+		}
+	}
+	return body + uint64(len(subject)+jsapi.HeaderSize(h)+storedOverhead)
+}
+
+// thirdToken returns the third token of a subject. In the shared streams that is the owner.
+func thirdToken(subject string) string {
+	_, rest, _ := strings.Cut(subject, ".")
+	_, rest, _ = strings.Cut(rest, ".")
+	token, _, _ := strings.Cut(rest, ".")
+	return token
+}

@@ -1,0 +1,134 @@
+package events
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+)
+
+// Bindings are what a worker finds in env. Each kind of binding is a map from the name in env to a value.
+//
+// A new kind needs a field here and an entry in bindingKinds. The manifest, the stored record, the merging of what a
+// deploy adds, and the checks follow from these two.
+type Bindings struct {
+	Vars   map[string]string `json:"vars,omitempty"`   // env.NAME is this string
+	Queues map[string]string `json:"queues,omitempty"` // env.NAME.send(…) publishes a task to this worker of the same owner
+}
+
+// Binding is one name in env.
+type Binding struct {
+	Kind  BindingKind
+	Name  string // in env
+	Value string // a text for BindingVar, the name of a worker for BindingQueue
+}
+
+// BindingKind is the key of a kind of binding in the manifest.
+type BindingKind string
+
+// The kinds of bindings.
+const (
+	BindingVar   BindingKind = "vars"
+	BindingQueue BindingKind = "queues"
+)
+
+// bindingKinds describes each kind, in the order of the fields of Bindings.
+var bindingKinds = [...]struct {
+	kind  BindingKind
+	noun  string // in messages
+	of    func(*Bindings) *map[string]string
+	check func(values map[string]string) error
+}{
+	{BindingVar, "var", func(b *Bindings) *map[string]string { return &b.Vars }, checkVars},
+	{BindingQueue, "queue", func(b *Bindings) *map[string]string { return &b.Queues }, checkQueues},
+}
+
+const (
+	// maxEnvName is the longest name in env, bytes.
+	maxEnvName = 128
+	// maxVars bounds all vars of a worker together, bytes: every process gets them with every version.
+	maxVars = 128 << 10
+)
+
+// Env lists the bindings, sorted by kind and name.
+func (b Bindings) Env() []Binding {
+	var list []Binding
+	for _, k := range bindingKinds {
+		values := *k.of(&b)
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			list = append(list, Binding{k.kind, name, values[name]})
+		}
+	}
+	return list
+}
+
+// With is b with the bindings of over added. A name in over replaces that name in b, whatever its kind there.
+func (b Bindings) With(over Bindings) Bindings {
+	var merged Bindings
+	for _, k := range bindingKinds {
+		values := map[string]string{}
+		for name, value := range *k.of(&b) {
+			if !over.has(name) {
+				values[name] = value
+			}
+		}
+		maps.Copy(values, *k.of(&over))
+		if len(values) > 0 { // no binding is nil, as in a record
+			*k.of(&merged) = values
+		}
+	}
+	return merged
+}
+
+func (b Bindings) has(name string) bool {
+	for _, k := range bindingKinds {
+		if _, ok := (*k.of(&b))[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Validate returns an error that begins with the path of the binding that is wrong, for example "vars.1X is …".
+func (b Bindings) Validate() error {
+	for i, k := range bindingKinds {
+		values := *k.of(&b)
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if !envName.MatchString(name) || len(name) > maxEnvName {
+				return fmt.Errorf("%s.%s is no name in env: it is A-Z a-z 0-9 _, not a digit first, at most %d bytes",
+					k.kind, name, maxEnvName)
+			}
+			for _, other := range bindingKinds[i+1:] {
+				if _, both := (*other.of(&b))[name]; both {
+					return fmt.Errorf("%s.%s is a %s too: a name in env is one thing", k.kind, name, other.noun)
+				}
+			}
+		}
+		if err := k.check(values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func checkVars(values map[string]string) error {
+	total := 0
+	for name, value := range values {
+		total += len(name) + len(value)
+	}
+	if total > maxVars {
+		return fmt.Errorf("vars have %d bytes in all: at most %d are allowed", total, maxVars)
+	}
+	return nil
+}
+
+func checkQueues(values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := CheckName("worker", values[name]); err != nil {
+			return fmt.Errorf("queues.%s is no worker: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package events
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEachFieldOfBindingsIsAKind(t *testing.T) {
+	t.Parallel()
+	var b Bindings
+	v := reflect.ValueOf(&b).Elem()
+	require.Equal(t, v.NumField(), len(bindingKinds))
+	for i, k := range bindingKinds {
+		require.Equal(t, string(k.kind)+",omitempty", v.Type().Field(i).Tag.Get("json"))
+		require.Same(t, v.Field(i).Addr().Interface(), k.of(&b))
+	}
+}
+
+func TestBindingsThatAreAddedReplace(t *testing.T) {
+	t.Parallel()
+	b := Bindings{Vars: map[string]string{"A": "1", "B": "2", "C": "3"}, Queues: map[string]string{"Q": "w"}}
+	over := Bindings{Vars: map[string]string{"A": "9", "Q": "text"}, Queues: map[string]string{"B": "other"}}
+	require.Equal(t, []Binding{
+		{BindingVar, "A", "9"}, {BindingVar, "C", "3"}, {BindingVar, "Q", "text"}, {BindingQueue, "B", "other"},
+	}, b.With(over).Env())
+	require.Equal(t, Bindings{Vars: map[string]string{"A": "1", "B": "2", "C": "3"}, Queues: map[string]string{"Q": "w"}}, b, "it does not change")
+	require.Zero(t, Bindings{Vars: map[string]string{}}.With(Bindings{}))
+	require.Empty(t, Bindings{}.Env())
+}

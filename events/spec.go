@@ -1,0 +1,131 @@
+package events
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Spec says how a worker is to be run. It is what a manifest says, what a stored version holds, and what every room
+// reads of a Worker. Zero fields mean the default.
+//
+// A new field needs a tag here, a check in Validate, and a field in what deploy hashes.
+type Spec struct {
+	Mode Mode `json:"mode,omitempty"`
+	Bindings
+	Limits     Limits     `json:"limits"`
+	Retries    Retries    `json:"retries"`
+	Lifetime   Lifetime   `json:"lifetime,omitzero"`      // of mode Persistent only
+	OnDead     *DeadHook  `json:"onDeadLetter,omitempty"` // gets the worker's dead letters; nil = none
+	Idempotent bool       `json:"idempotent,omitempty"`   // a successful event never runs again: its stored result answers
+	Schedules  []Schedule `json:"schedules,omitempty"`    // when its scheduled handler runs by itself
+}
+
+// OrDefault fills mode, limits and retries that are zero.
+func (s Spec) OrDefault() Spec {
+	s.Mode, s.Limits, s.Retries = s.Mode.OrDefault(), s.Limits.OrDefault(), s.Retries.OrDefault()
+	return s
+}
+
+// Validate returns an error that begins with the path of the field that is wrong, for example "limits.cpuMs is …", and
+// says what is allowed. It does not read the expressions of schedules.
+func (s Spec) Validate() error {
+	checks := []func() error{
+		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules, s.Mode.Validate,
+	}
+	if s.OnDead != nil {
+		checks = append(checks, s.OnDead.Validate)
+	}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	if s.Lifetime != (Lifetime{}) && s.Mode != Persistent {
+		return fmt.Errorf("lifetime is for mode %q: the mode is %q", Persistent, s.Mode.OrDefault())
+	}
+	return nil
+}
+
+func (s Spec) validateSchedules() error {
+	if len(s.Schedules) > MaxSchedules {
+		return fmt.Errorf("schedules has %d: at most %d are allowed", len(s.Schedules), MaxSchedules)
+	}
+	for i, schedule := range s.Schedules {
+		if err := schedule.Validate(); err != nil {
+			return fmt.Errorf("schedules[%d].%w", i, err)
+		}
+		if j := slices.IndexFunc(s.Schedules, func(o Schedule) bool { return o.Name == schedule.Name }); j < i {
+			return fmt.Errorf("schedules[%d].name is %q: schedules[%d] has that name", i, schedule.Name, j)
+		}
+	}
+	return nil
+}
+
+// Mode says how the isolates of a worker are used.
+type Mode string
+
+// The modes. The zero Mode means Pinned.
+const (
+	// Pinned: each thread has isolates of its own for an owner, with warm contexts. A context runs one event at a time.
+	Pinned Mode = "pinned"
+	// Shared: the threads of a process share the isolates of an owner. Any thread takes an idle one.
+	Shared Mode = "shared"
+	// Oneshot: each event gets a new isolate, which ends with it.
+	Oneshot Mode = "oneshot"
+	// Persistent: one context per process runs all events of the worker, many at once, and keeps its state.
+	Persistent Mode = "persistent"
+)
+
+// Modes are all modes, the default first.
+var Modes = [...]Mode{Pinned, Shared, Oneshot, Persistent}
+
+// OrDefault is Pinned for the zero Mode.
+func (m Mode) OrDefault() Mode {
+	if m == "" {
+		return Pinned
+	}
+	return m
+}
+
+// Validate returns an error that names the modes when m is none of them. The zero Mode is allowed.
+func (m Mode) Validate() error {
+	if m == "" || slices.Contains(Modes[:], m) {
+		return nil
+	}
+	names := make([]string, len(Modes))
+	for i, known := range Modes {
+		names[i] = string(known)
+	}
+	return fmt.Errorf("mode %q: it is one of %s", m, strings.Join(names, ", "))
+}
+
+// Lifetime bounds how long a persistent worker's context lives. The next event makes it again. Zero means no bound.
+type Lifetime struct {
+	Idle     Millis `json:"idleMs,omitempty"`   // without an event
+	TTL      Millis `json:"ttlMs,omitempty"`    // since it was made
+	Requests int    `json:"requests,omitempty"` // events
+}
+
+// MaxLifetime are the largest bounds a manifest may give.
+var MaxLifetime = Lifetime{
+	Idle: Millis(30 * 24 * time.Hour), TTL: Millis(30 * 24 * time.Hour), Requests: 1_000_000_000,
+}
+
+// Validate returns an error that names the bound that is not allowed, and what is.
+func (l Lifetime) Validate() error {
+	for _, c := range []struct {
+		name           string
+		value, lo, max int64
+	}{
+		{"lifetime.idleMs", l.Idle.ms(), 10, MaxLifetime.Idle.ms()},
+		{"lifetime.ttlMs", l.TTL.ms(), 10, MaxLifetime.TTL.ms()},
+		{"lifetime.requests", int64(l.Requests), 1, int64(MaxLifetime.Requests)},
+	} {
+		if c.value != 0 && (c.value < c.lo || c.value > c.max) {
+			return fmt.Errorf("%s is %d: it is %d to %d", c.name, c.value, c.lo, c.max)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// unknownVariables returns an error for every PINWHEEL_* variable that nothing reads. Otherwise a misspelt setting
+// would be ignored silently.
+func unknownVariables(environ []string) error {
+	known := Variables()
+	var errs []error
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, EnvPrefix+"_") || fromKubernetes(name, value) ||
+			slices.ContainsFunc(known, func(v Variable) bool { return v.Name == name }) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("unknown variable %s is %q: did you mean %s?", name, value, nearest(name, known)))
+	}
+	return errors.Join(errs...)
+}
+
+var kubernetesLink = regexp.MustCompile(`^PINWHEEL_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+
+// fromKubernetes reports whether Kubernetes made the variable for a Service named pinwheel or pinwheel-…. It adds such
+// variables to every pod.
+func fromKubernetes(name, value string) bool {
+	return kubernetesLink.MatchString(name) ||
+		strings.HasSuffix(name, "_PORT") && (strings.HasPrefix(value, "tcp://") || strings.HasPrefix(value, "udp://"))
+}
+
+// nearest is the known name with the smallest edit distance.
+func nearest(name string, known []Variable) string {
+	best := known[0].Name
+	for _, v := range known[1:] {
+		if edits(name, v.Name) < edits(name, best) {
+			best = v.Name
+		}
+	}
+	return best
+}
+
+// edits returns the Levenshtein distance of two ASCII strings.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

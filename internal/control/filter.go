@@ -1,0 +1,244 @@
+package control
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Nameless stands for owners and workers whose names are not valid.
+const Nameless = "~"
+
+// Filter chooses dead letters. Empty fields choose all.
+type Filter struct {
+	Owner   string `json:"owner,omitempty"`
+	Worker  string `json:"worker,omitempty"` // WORKER or OWNER/WORKER
+	Kind    string `json:"kind,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Since   string `json:"since,omitempty"` // RFC 3339, or a duration before now
+	Until   string `json:"until,omitempty"`
+	Match   string `json:"match,omitempty"`   // a regular expression for the message
+	Replays string `json:"replays,omitempty"` // N, N-M, N- or -M
+	After   uint64 `json:"after,omitempty"`   // only greater IDs
+	Limit   int    `json:"limit,omitempty"`   // 0: no limit
+}
+
+// Narrow reports whether the filter excludes any letters.
+func (f Filter) Narrow() bool {
+	return cmp.Or(f.Owner, f.Worker, f.Kind, f.Reason, f.Since, f.Until, f.Match, f.Replays) != "" || f.After != 0
+}
+
+// Parse parses the fields. Its error is an *Error with the wrong field.
+func (f Filter) Parse() (deadletter.Filter, error) {
+	if err := SplitWorker(&f.Owner, &f.Worker); err != nil {
+		return deadletter.Filter{}, err
+	}
+	p := deadletter.Filter{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Limit: f.Limit, After: f.After}
+	for what, name := range map[string]string{"owner": f.Owner, "worker": f.Worker} {
+		if name != Nameless {
+			if err := CheckName(what, name); err != nil {
+				return p, err
+			}
+		}
+	}
+	if _, err := events.ParseKind(f.Kind); f.Kind != "" && f.Kind != "unknown" && err != nil {
+		return p, wrongField("kind", " %q: it is one of fetch, task, scheduled, unknown", f.Kind)
+	}
+	if f.Reason != "" {
+		var err error
+		if p.Reason, err = events.ParseReason(f.Reason); err != nil {
+			return p, wrongName("reason", err)
+		}
+	}
+	if f.Limit < 0 {
+		return p, wrongField("limit", " is %d: it is 0 or more", f.Limit)
+	}
+	return p, f.parsePatterns(&p)
+}
+
+// parsePatterns parses the fields that have a syntax of their own.
+func (f Filter) parsePatterns(p *deadletter.Filter) error {
+	now := time.Now()
+	for _, bound := range []struct {
+		field, value string
+		into         *time.Time
+	}{{"since", f.Since, &p.Since}, {"until", f.Until, &p.Until}} {
+		var ok bool
+		if bound.value == "" {
+			continue
+		}
+		if *bound.into, ok = parseSince(bound.value, now); !ok {
+			return wrongField(bound.field, " %q: it is a duration like 90m, or a time in RFC 3339 like 2026-01-02T15:04:05Z", bound.value)
+		}
+	}
+	if f.Match != "" {
+		var err error
+		if p.Text, err = regexp.Compile(f.Match); err != nil {
+			return wrongField("match", " %q: %v", f.Match, err)
+		}
+	}
+	var ok bool
+	if p.MinReplays, p.MaxReplays, ok = parseReplays(f.Replays); !ok {
+		return wrongField("replays", " %q: it is N, N-M, N- or -M", f.Replays)
+	}
+	return nil
+}
+
+// parseReplays parses a number or a range in the syntax of Filter; "" is any number.
+func parseReplays(s string) (least, most int, ok bool) {
+	if s == "" {
+		return 0, 0, true
+	}
+	from, to, isRange := strings.Cut(s, "-")
+	if !isRange {
+		to = from
+	}
+	if from == "" && to == "" {
+		return 0, 0, false
+	}
+	least, err := strconv.Atoi(cmp.Or(from, "0"))
+	if err != nil {
+		return 0, 0, false
+	}
+	if to == "" {
+		return least, 0, true
+	}
+	if most, err = strconv.Atoi(to); err != nil || most < least {
+		return 0, 0, false
+	}
+	if most == 0 {
+		most = deadletter.Never
+	}
+	return least, most, true
+}
+
+func parseSince(s string, now time.Time) (time.Time, bool) {
+	if d, err := time.ParseDuration(s); err == nil {
+		return now.Add(-d), d >= 0
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	return t, err == nil
+}
+
+// maxControlIDs is how many letters a request may name.
+const maxControlIDs = 10_000
+
+// Selection chooses letters to act on: by their IDs, by a filter, or all of them.
+type Selection struct {
+	IDs []uint64 `json:"ids,omitempty"`
+	All bool     `json:"all,omitempty"`
+	Filter
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// parse parses the fields.
+func (s Selection) parse() (deadletter.Selection, error) {
+	f, err := s.Filter.Parse()
+	if err != nil {
+		return deadletter.Selection{}, err
+	}
+	narrow := s.Narrow()
+	switch {
+	case len(s.IDs) > maxControlIDs:
+		return deadletter.Selection{}, refused("ids has %d entries: it has at most %d", len(s.IDs), maxControlIDs)
+	case len(s.IDs) > 0 && (narrow || s.All || s.Limit != 0):
+		return deadletter.Selection{}, refused("ids, or fields that choose: not both")
+	case s.All && narrow:
+		return deadletter.Selection{}, refused("all, or fields that choose: not both")
+	case len(s.IDs) == 0 && !s.All && !narrow:
+		return deadletter.Selection{}, refused("which dead letters? Name ids, choose by fields like owner, or say all")
+	case len(s.IDs) > 0:
+		return deadletter.Selection{IDs: s.IDs}, nil
+	}
+	return deadletter.Selection{Filter: f}, nil
+}
+
+// Edit changes letters.
+type Edit struct {
+	Body          *string         `json:"body,omitempty"`
+	BodyBase64    []byte          `json:"bodyBase64,omitempty"`
+	Patch         json.RawMessage `json:"patch,omitempty"` // RFC 7396
+	SetHeaders    events.Header   `json:"setHeaders,omitempty"`
+	RemoveHeaders []string        `json:"removeHeaders,omitempty"`
+}
+
+func (r Edit) edit() (events.Edit, error) {
+	e := events.Edit{Body: r.BodyBase64, Patch: r.Patch, Set: r.SetHeaders, Remove: r.RemoveHeaders}
+	if r.Body != nil {
+		if r.BodyBase64 != nil {
+			return e, refused("body, or bodyBase64: not both")
+		}
+		e.Body = []byte(*r.Body)
+	}
+	if err := e.Validate(); err != nil {
+		return e, refused("%v", err)
+	}
+	return e, nil
+}
+
+// Replay replays letters.
+type Replay struct {
+	Selection
+	Edit
+	Rate       float64 `json:"rate,omitempty"` // letters per second; 0: no limit
+	MaxReplays int     `json:"maxReplays,omitempty"`
+	Force      bool    `json:"force,omitempty"`
+	To         string  `json:"to,omitempty"` // WORKER, WORKER@VERSION or @VERSION
+}
+
+func (r Replay) options() (o deadletter.ReplayOptions, err error) {
+	o = deadletter.ReplayOptions{MaxReplays: r.MaxReplays, Force: r.Force, Rate: r.Rate, DryRun: r.DryRun}
+	switch {
+	case r.Rate < 0 || r.Rate > 1e6:
+		return o, refused("rate is %g: it is a number a second, to 1000000, or 0 for no limit", r.Rate)
+	case r.MaxReplays < 0:
+		return o, refused("maxReplays is %d: it is 1 or more, or 0 for %d", r.MaxReplays, deadletter.DefaultMaxReplays)
+	case r.To != "":
+		if o.To, err = events.ParseTo(r.To); err != nil {
+			return o, refused("to: %v", err)
+		}
+	}
+	o.Edit, err = r.edit()
+	return o, err
+}
+
+// ReplayFilter chooses replays. Empty fields choose all.
+type ReplayFilter struct {
+	IDs    []uint64 `json:"ids,omitempty"` // IDs of the letters that were replayed
+	Owner  string   `json:"owner,omitempty"`
+	Worker string   `json:"worker,omitempty"` // WORKER or OWNER/WORKER
+	State  string   `json:"state,omitempty"`
+	Limit  int      `json:"limit,omitempty"` // only the newest ones; 0: no limit
+}
+
+// Parse parses the fields. Its error is an *Error with the wrong field.
+func (r ReplayFilter) Parse() (f deadletter.ReplayFilter, err error) {
+	if err := SplitWorker(&r.Owner, &r.Worker); err != nil {
+		return f, err
+	}
+	f = deadletter.ReplayFilter{Owner: r.Owner, Worker: r.Worker, State: deadletter.ReplayState(r.State), Limit: r.Limit}
+	if err := cmp.Or(CheckName("owner", r.Owner), CheckName("worker", r.Worker)); err != nil {
+		return f, err
+	}
+	if len(r.IDs) > 0 {
+		f.Letters = r.IDs
+	}
+	if r.State != "" && !slices.Contains(deadletter.ReplayStates(), f.State) {
+		var names []string
+		for _, s := range deadletter.ReplayStates() {
+			names = append(names, string(s))
+		}
+		return f, wrongField("state", " %q: it is one of %s", r.State, strings.Join(names, ", "))
+	}
+	if r.Limit < 0 {
+		return f, wrongField("limit", " is %d: it is 0 or more", r.Limit)
+	}
+	return f, nil
+}

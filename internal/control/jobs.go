@@ -1,0 +1,248 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/deploy"
+)
+
+const (
+	// maxJobs is how many jobs a process runs at once.
+	maxJobs = 8
+	// keptJobs is the number of ended jobs that a process still reports.
+	keptJobs = 64
+	// keptErrors is the number of letter errors that a job keeps. It keeps the last ones.
+	keptErrors = 20
+)
+
+// jobs are the operations of a process that take longer than a request. A job ends with the process. The letters that
+// it has not reached stay as they are.
+type jobs struct {
+	mu   sync.Mutex
+	list []*job // oldest first
+	last int
+}
+
+// job is one such operation.
+type job struct {
+	cancel context.CancelFunc
+
+	mu    sync.Mutex
+	state Job
+}
+
+// Job is the report of a job, which is a replay or purge of dead letters.
+type Job struct {
+	Job    string        `json:"job"`
+	Does   string        `json:"does"`  // replay or purge
+	State  string        `json:"state"` // running, done, cancelled or failed
+	DryRun bool          `json:"dryRun,omitempty"`
+	Error  string        `json:"error,omitempty"` // why it failed
+	Node   string        `json:"node"`
+	Began  time.Time     `json:"began"`
+	Ended  time.Time     `json:"ended,omitzero"`
+	Last   uint64        `json:"last,omitempty"` // the last letter that it reached
+	Errors []LetterError `json:"errors,omitempty"`
+	deadletter.Tally
+}
+
+// LetterError says why a letter was skipped.
+type LetterError struct {
+	ID    uint64 `json:"id"`
+	Error string `json:"error"`
+}
+
+func (j *job) now() Job {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := j.state
+	s.Errors = append([]LetterError(nil), s.Errors...)
+	return s
+}
+
+func (j *job) step(p deadletter.Progress) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.state.Tally, j.state.Last = p.Tally, p.Letter.Seq
+	if p.Err != nil {
+		j.state.Errors = append(j.state.Errors, LetterError{p.Letter.Seq, p.Err.Error()})
+		j.state.Errors = j.state.Errors[max(0, len(j.state.Errors)-keptErrors):]
+	}
+}
+
+func (j *job) ended(t deadletter.Tally, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.state.Tally, j.state.Ended, j.state.State = t, time.Now().UTC(), "done"
+	switch {
+	case errors.Is(err, context.Canceled):
+		j.state.State = "cancelled"
+	case err != nil:
+		j.state.State, j.state.Error = "failed", err.Error()
+	}
+}
+
+// begin starts a job and returns its first state.
+func (s *Server) begin(does string, dryRun bool, do func(context.Context, func(deadletter.Progress)) (deadletter.Tally, error)) (Job, error) {
+	ctx, cancel := context.WithCancel(s.life)
+	j := &job{cancel: cancel}
+	j.state = Job{Does: does, State: "running", DryRun: dryRun, Node: s.node, Began: time.Now().UTC()}
+	if err := s.jobs.add(j, s.ID()); err != nil {
+		cancel()
+		return Job{}, err
+	}
+	s.running.Go(func() {
+		defer cancel()
+		t, err := do(ctx, j.step)
+		j.ended(t, err)
+		now := j.now()
+		s.cfg.Log.Info().Str("job", now.Job).Str("does", does).Str("state", now.State).Int("done", t.Done).Int("failed", t.Failed).Msg("job of dead letters")
+	})
+	return j.now(), nil
+}
+
+// replay starts a job that replays letters.
+func (s *Server) replay(_ context.Context, r Replay) (Job, error) {
+	sel, err := r.Selection.parse()
+	if err != nil {
+		return Job{}, err
+	}
+	o, err := r.options()
+	if err != nil {
+		return Job{}, err
+	}
+	o.Runs = WhoRuns(func(context.Context) (*deploy.Store, error) { return s.workers, nil })
+	o.Unnoted = func(err error) { s.cfg.Log.Warn().Err(err).Msg("replays could not be noted") }
+	return s.begin("replay", o.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Tally, error) {
+		return s.dead.ReplayAll(ctx, sel, o, each)
+	})
+}
+
+// purge starts a job that removes letters.
+func (s *Server) purge(_ context.Context, r Selection) (Job, error) {
+	sel, err := r.parse()
+	if err != nil {
+		return Job{}, err
+	}
+	return s.begin("purge", r.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Tally, error) {
+		return s.dead.Purge(ctx, sel, r.DryRun, each)
+	})
+}
+
+func (js *jobs) add(j *job, service string) error {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	running := 0
+	kept := js.list[:0]
+	over := len(js.list) - keptJobs
+	for _, old := range js.list {
+		if old.now().State == "running" {
+			running++
+		} else if over > 0 {
+			over--
+			continue
+		}
+		kept = append(kept, old)
+	}
+	js.list = kept
+	if running >= maxJobs {
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs already, and no more at once: try again", running)}
+	}
+	js.last++
+	j.state.Job = service + "." + strconv.Itoa(js.last)
+	js.list = append(js.list, j)
+	return nil
+}
+
+func (js *jobs) find(name string) *job {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for _, j := range js.list {
+		if j.now().Job == name {
+			return j
+		}
+	}
+	return nil
+}
+
+// JobName names a job.
+type JobName struct {
+	Job string `json:"job"`
+}
+
+// jobRequest is the request that a process sends to the process that has the job.
+type jobRequest struct {
+	JobName
+	Cancel bool `json:"cancel"`
+}
+
+func (s *Server) jobSubject(id string) string { return s.cfg.Prefix + ".control.job." + id }
+
+// job returns the state of a job of any process.
+func (s *Server) job(ctx context.Context, r JobName) (Job, error) {
+	return s.askJob(ctx, jobRequest{r, false})
+}
+
+// cancelJob cancels a job of any process.
+func (s *Server) cancelJob(ctx context.Context, r JobName) (Job, error) {
+	return s.askJob(ctx, jobRequest{r, true})
+}
+
+// askJob asks the process that has the job, which may be this one.
+func (s *Server) askJob(ctx context.Context, r jobRequest) (j Job, err error) {
+	service, n, ok := strings.Cut(r.Job, ".")
+	if _, err := strconv.Atoi(n); !ok || err != nil || service == "" || strings.ContainsAny(service, " \t\r\n*>$") {
+		return j, refused("job %q: it is what dead.replay and dead.purge answer as job", r.Job)
+	}
+	if service == s.ID() {
+		return s.ownJob(ctx, r)
+	}
+	ctx, stop := context.WithTimeout(ctx, requestTimeout/4)
+	defer stop()
+	err = NewClient(s.nc, s.cfg.Prefix, s.cfg.Token).ask(ctx, "job."+service, r, &j)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return j, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf("job %s: its process has ended, and the job with it; the letters it did not come to are as they were", r.Job)}
+	}
+	return j, err
+}
+
+// ownJob returns the state of a job of this process. It cancels the job if the request says so.
+func (s *Server) ownJob(_ context.Context, r jobRequest) (Job, error) {
+	j := s.jobs.find(r.Job)
+	if j == nil {
+		return Job{}, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf("job %q: there is none of this name, or no longer", r.Job)}
+	}
+	if r.Cancel {
+		j.cancel()
+	}
+	return j.now(), nil
+}
+
+// JobList is the jobs of one process, the oldest first.
+type JobList struct {
+	Jobs []Job  `json:"jobs"`
+	Node string `json:"node"`
+}
+
+// listJobs lists the jobs of this process.
+func (s *Server) listJobs(context.Context, None) (JobList, error) {
+	s.jobs.mu.Lock()
+	defer s.jobs.mu.Unlock()
+	list := JobList{make([]Job, 0, len(s.jobs.list)), s.node}
+	for _, j := range s.jobs.list {
+		state := j.now()
+		state.Errors = nil
+		list.Jobs = append(list.Jobs, state)
+	}
+	return list, nil
+}

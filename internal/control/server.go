@@ -1,0 +1,197 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/consumer/schedule"
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+const (
+	// requestTimeout limits the time of a request. An operation that takes longer is a job.
+	requestTimeout = 20 * time.Second
+	// maxControl is how many requests a process handles at once.
+	maxControl = 16
+)
+
+// Process is the process of a Server. It has the facts that only this process knows, and the operations that affect it
+// alone.
+type Process interface {
+	// Stats returns its figures, for JSON.
+	Stats() any
+	// Active returns the version of OWNER/WORKER that runs here, or "" for none, and its number.
+	Active(target string) (version string, number int)
+	// Members returns this process, all processes that it knows, including itself, and the IDs of the last ones that
+	// left.
+	Members() (self Member, all []Member, left []string)
+	// Drain makes the process drain and end.
+	Drain()
+}
+
+// Config configures a Server. All fields are required unless they say otherwise.
+type Config struct {
+	Prefix        string // first part of the subjects
+	Node          string // name of this process
+	Build         string // build of this process
+	Token         string // token for guarded endpoints; may be empty
+	ByPermissions bool   // if Token is empty, NATS alone controls access
+	ReplyPrefixes []string
+
+	AllowPrivateAddresses []string // may be empty
+	DrainTimeout          time.Duration
+
+	Workers  *deploy.Store
+	Policies *deploy.Policies
+	Process  Process
+	Log      zerolog.Logger
+}
+
+// Server answers requests on PREFIX.control.* and $SRV for one process (docs/reference/control.md).
+type Server struct {
+	Operations
+	cfg     Config
+	jobs    jobs
+	service micro.Service
+
+	life    context.Context //nolint:containedctx // of requests and jobs: from Open to Close
+	end     context.CancelFunc
+	running sync.WaitGroup
+	room    chan struct{} // one slot for each request in progress
+}
+
+// Open answers requests until ctx is done or Close is called.
+func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	subjects := events.Subjects(cfg.Prefix)
+	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl)}
+	s.Operations = Operations{
+		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies,
+		dead: deadletter.NewStore(js, subjects), schedules: schedule.NewStore(js, subjects),
+	}
+	s.life, s.end = context.WithCancel(ctx)
+	if s.service, err = s.openService(); err != nil {
+		s.end()
+		return nil, err
+	}
+	for _, e := range endpoints() {
+		err = errors.Join(err, s.add(e, cfg.Prefix+".control."+e.name))
+	}
+	// Any process takes a request about a job, and forwards it to the process that has the job.
+	own := endpointOf("job", eachProcess, guarded, (*Server).ownJob)
+	if err = errors.Join(err, s.add(own, s.jobSubject(s.ID()))); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) add(e endpoint, subject string) error {
+	opts := []micro.EndpointOpt{
+		micro.WithEndpointSubject(subject), micro.WithEndpointMetadata(map[string]string{"guarded": strconv.FormatBool(bool(e.guarded))}),
+	}
+	if e.each {
+		opts = append(opts, micro.WithEndpointQueueGroupDisabled())
+	}
+	return s.service.AddEndpoint(strings.ReplaceAll(e.name, ".", "-"), micro.HandlerFunc(func(r micro.Request) { s.take(e, r) }), opts...)
+}
+
+// ID is the id of this process on $SRV.
+func (s *Server) ID() string { return s.service.Info().ID }
+
+// Close ends jobs after their current letter, and waits for requests.
+func (s *Server) Close() {
+	_ = s.service.Stop() // it fails when the connection is closed, which has the same effect
+	s.end()
+	s.running.Wait()
+}
+
+// take answers one request in its own goroutine.
+func (s *Server) take(e endpoint, r micro.Request) {
+	if !s.mayAnswer(r.Reply()) {
+		s.cfg.Log.Warn().Str("endpoint", e.name).Str("reply", r.Reply()).Msg("control request is not answered: its reply subject is no inbox")
+		return
+	}
+	select {
+	case s.room <- struct{}{}:
+	default:
+		_ = r.Error("503", "this process has too many control requests under way: try again", nil)
+		return
+	}
+	s.running.Go(func() {
+		defer func() { <-s.room }()
+		ctx, cancel := context.WithTimeout(s.life, requestTimeout)
+		defer cancel()
+		answer, err := s.answer(ctx, e, r)
+		if err != nil && s.life.Err() != nil {
+			err = &Error{Code: http.StatusServiceUnavailable, Text: processEnding}
+		}
+		switch {
+		case errors.Is(err, errNotMeant):
+		case err != nil:
+			code, text := codeOf(err), err.Error()
+			s.cfg.Log.Info().Str("endpoint", e.name).Int("code", code).Msg(text)
+			s.respond(r, refusal(code, text), nil)
+		default:
+			if e.guarded {
+				s.cfg.Log.Info().Str("endpoint", e.name).Msg("control request")
+			}
+			data, err := json.Marshal(answer)
+			if err != nil {
+				s.respond(r, refusal(http.StatusInternalServerError, "the answer cannot be sent: "+err.Error()), nil)
+				return
+			}
+			s.respond(r, nil, data)
+		}
+	})
+}
+
+// refusal returns the headers of an answer that is an error.
+func refusal(code int, text string) nats.Header {
+	return nats.Header{micro.ErrorHeader: {strings.NewReplacer("\n", " ", "\r", " ").Replace(text)}, micro.ErrorCodeHeader: {strconv.Itoa(code)}}
+}
+
+// respond answers r. Only the goroutine of r may call the methods of micro.Request.
+func (s *Server) respond(r micro.Request, h nats.Header, data []byte) {
+	if err := s.nc.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: h, Data: data}); err != nil {
+		s.cfg.Log.Warn().Err(err).Str("subject", r.Subject()).Msg("control request could not be answered")
+	}
+}
+
+func (s *Server) answer(ctx context.Context, e endpoint, r micro.Request) (any, error) {
+	if e.guarded {
+		if err := s.authorize(e.name, r.Headers().Get("Authorization")); err != nil {
+			return nil, err
+		}
+	}
+	return e.handle(ctx, s, r.Data())
+}
+
+// mayAnswer reports whether subject may receive the answer to a control request. Answers are published with the fleet's
+// permissions. So only inboxes are allowed, including those of owners.
+func (s *Server) mayAnswer(subject string) bool {
+	if s.subjects.Owned(subject) || strings.HasPrefix(subject, "$") {
+		return false
+	}
+	return strings.HasPrefix(subject, "_INBOX") || slices.ContainsFunc(s.cfg.ReplyPrefixes, func(p string) bool {
+		p, _, _ = strings.Cut(p, "{")
+		return p != "" && strings.HasPrefix(subject, p)
+	})
+}

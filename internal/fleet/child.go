@@ -1,0 +1,40 @@
+package fleet
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// childVariable marks a process as a supervisor's child: "NUMBER:SOCKET". Only the supervisor sets it.
+const childVariable = "_PINWHEEL_CHILD"
+
+// embeddedVariable tells a supervisor's child that its NATS URL is the supervisor's embedded NATS.
+const embeddedVariable = "_PINWHEEL_EMBEDDED"
+
+// Child is what a child of a supervisor knows about the supervisor.
+type Child struct {
+	Number   int          // of the process
+	listener net.Listener // where the supervisor sends its requests
+	embedded bool         // NATS is embedded in the supervisor
+}
+
+// AsChild returns nil when this process is not a child.
+func AsChild() (*Child, error) {
+	value := os.Getenv(childVariable)
+	if value == "" {
+		return nil, nil
+	}
+	number, socket, _ := strings.Cut(value, ":")
+	process, err := strconv.Atoi(number)
+	if err != nil {
+		return nil, fmt.Errorf("%s is %q: it is a number, a colon and a path", childVariable, value)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	return &Child{process, l, os.Getenv(embeddedVariable) != ""}, nil
+}

@@ -1,0 +1,129 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+// ProcessStats is what GET /admin/pool and $SRV.STATS report about one process.
+type ProcessStats struct {
+	isolates.Stats
+	Dispatch dispatchStats  `json:"dispatch"`
+	Consumer consumer.Stats `json:"consumer"`
+	// workers that run although their records are missing and no one has removed them
+	Vanished int       `json:"vanished"`
+	Now      time.Time `json:"now,omitzero"` // the process's clock
+}
+
+type dispatchStats struct {
+	Queued   int  `json:"queued"`  // events that wait for a thread
+	Running  int  `json:"running"` // attempts that threads have taken
+	Owners   int  `json:"owners"`  // owners that have a worker
+	Draining bool `json:"draining"`
+}
+
+// add adds the figures of another process to s.
+func (s *ProcessStats) add(o ProcessStats) {
+	s.Stats.Add(o.Stats)
+	s.Dispatch.Queued += o.Dispatch.Queued
+	s.Dispatch.Running += o.Dispatch.Running
+	s.Dispatch.Owners = max(s.Dispatch.Owners, o.Dispatch.Owners) // every process has all workers
+	s.Dispatch.Draining = s.Dispatch.Draining || o.Dispatch.Draining
+	s.Vanished = max(s.Vanished, o.Vanished)
+	c := &s.Consumer
+	c.Window += o.Consumer.Window
+	c.Held += o.Consumer.Held
+	c.Waiting += o.Consumer.Waiting
+	c.Settling += o.Consumer.Settling
+	c.Credits += o.Consumer.Credits
+	c.Stalls += o.Consumer.Stalls
+	c.Ready = c.Ready || o.Consumer.Ready
+	c.Storage = cmp.Or(c.Storage, o.Consumer.Storage)
+}
+
+// Stats returns the figures of the process.
+func (p *Process) Stats() ProcessStats {
+	d := p.dispatch.Stats()
+	return ProcessStats{
+		Stats:    p.pool.Stats(),
+		Dispatch: dispatchStats{Queued: d.Queued, Running: d.Running, Owners: d.Owners, Draining: d.Draining},
+		Consumer: p.consumer.Stats(),
+		Vanished: p.watcher.Vanished(),
+		Now:      time.Now(),
+	}
+}
+
+// CheckHealth returns nil unless the process should be replaced.
+func (p *Process) CheckHealth(context.Context) error { return p.sick() }
+
+// CheckReady returns nil when the process takes events.
+func (p *Process) CheckReady(context.Context) error {
+	if !p.nc.IsConnected() {
+		return errors.New("NATS is away")
+	}
+	if err := p.pulse.check(); err != nil {
+		return err
+	}
+	if missing := p.missing.Load(); missing != nil && *missing != nil {
+		return *missing
+	}
+	if err := p.sick(); err != nil && !p.supervised { // under a supervisor it goes on until it is replaced
+		return err
+	}
+	if err := p.consumer.Ready(); err != nil {
+		return err
+	}
+	return p.consumer.Storage()
+}
+
+// Gatherer returns the metrics of the process.
+func (p *Process) Gatherer() prometheus.Gatherer { return p.registry }
+
+// PoolStats returns Stats, for the admin port.
+func (p *Process) PoolStats(context.Context) any { return p.Stats() }
+
+const (
+	// healthEvery is how often a process checks its own health.
+	healthEvery = time.Second
+	// replacedWithin is how long a process under a supervisor goes on after it becomes unhealthy. Meanwhile its
+	// replacement starts.
+	replacedWithin = 2 * time.Minute
+)
+
+// watchHealth calls end when the process should be replaced. A supervisor starts the replacement before it ends this
+// process.
+func (p *Process) watchHealth(ctx context.Context, end func()) {
+	tick := time.NewTicker(healthEvery)
+	defer tick.Stop()
+	var since time.Time // when the process became unhealthy
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			err := p.sick()
+			switch {
+			case err == nil:
+				since = time.Time{}
+				continue
+			case since.IsZero() && p.supervised:
+				p.log.Error().Err(err).Msg("this process should be replaced: it goes on until another is ready")
+			}
+			if since.IsZero() {
+				since = now
+			}
+			if !p.supervised || now.Sub(since) > replacedWithin {
+				p.log.Error().Err(err).Msg("this process should be replaced: it drains and ends")
+				end()
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,20 @@
+package fleet_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pinwheel-run/pinwheel/internal/cli"
+	"github.com/pinwheel-run/pinwheel/internal/fleet"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+)
+
+func TestMain(m *testing.M) {
+	natstest.BeServer()
+	if fleet.IsCommand() {
+		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	fleet.SetCommand(cli.MainWith)
+	natstest.BeParallel()
+	os.Exit(m.Run())
+}

@@ -1,0 +1,124 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+)
+
+// Processes that join, leave and are killed are noticed within seconds, and the limits of an owner are divided again.
+func TestProcessesCountEachOther(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	h := openHouse(t, func(c *config.Config) { c.NatsURL = srv.URL() })
+	processes := func() int {
+		all, err := h.fleet.registry.Gather()
+		require.NoError(t, err)
+		for _, f := range all {
+			if f.GetName() == "pinwheel_fleet_processes" {
+				return int(f.GetMetric()[0].GetGauge().GetValue())
+			}
+		}
+		return 0
+	}
+	become := func(n int) {
+		t.Helper()
+		require.Eventually(t, func() bool { return processes() == n }, patience, time.Millisecond)
+	}
+	become(1)
+	a, b := startProcess(t, srv.URL()), startProcess(t, srv.URL())
+	become(3)
+	require.NoError(t, a.Process.Signal(os.Interrupt))
+	become(2)
+	require.NoError(t, b.Process.Kill())
+	become(1)
+
+	h.deploy("acme", "w", `export default { fetch: () => new Promise(done => setTimeout(done, 20000)) }`)
+	h.fleet.setPolicy("acme", events.Policy{FleetMaxRunning: 6})
+	for range 10 {
+		h.send(events.Fetch, "acme/w", "")
+	}
+	require.Eventually(t, func() bool { return h.fleet.dispatch.Stats().Running == 6 }, patience, time.Millisecond)
+}
+
+// A deploy waits for all processes, says how many have the version, and names those that do not have it when the time
+// is over.
+func TestDeployWaitsForAllProcesses(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	h := openHouse(t, func(c *config.Config) { c.NatsURL = srv.URL() })
+	paused, other := startProcess(t, srv.URL()), startProcess(t, srv.URL())
+	require.Eventually(t, func() bool { all := h.fleet.members.known(); return len(all) == 3 }, patience, time.Millisecond)
+	path := filepath.Join(t.TempDir(), "w.js")
+	deploy := func(n int) (out, errs string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "export default { fetch: () => new Response('%d') }", n), 0o600))
+		var o, e bytes.Buffer
+		cfg := h.fleet.cfg
+		require.Zero(t, runCommand(cfg, []string{"deploy", path, "--owner", "acme"}, strings.NewReader(""), &o, &e), e.String())
+		return o.String(), e.String()
+	}
+	out, errs := deploy(1)
+	require.Regexp(t, `^deployed acme/w version 1-\S+ \(fetch\), active in 3 of 3 processes\n$`, out)
+	require.Empty(t, errs)
+
+	require.NoError(t, paused.Process.Signal(syscall.SIGSTOP))
+	out, errs = deploy(2)
+	require.Regexp(t, `^deployed acme/w version 2-\S+ \(fetch\), active in 2 of 3 processes\n$`, out)
+	require.Regexp(t, fmt.Sprintf(`^pinwheel: acme/w is stored, but \S+/%d has not taken it up within 5s\n$`, paused.Process.Pid), errs)
+
+	require.NoError(t, paused.Process.Signal(syscall.SIGCONT))
+	require.Eventually(t, func() bool { all := h.fleet.members.known(); return len(all) == 3 }, patience, time.Millisecond)
+	out, _ = deploy(2)
+	require.Regexp(t, `^unchanged acme/w version 2-\S+ \(fetch\), active in 3 of 3 processes\n$`, out)
+
+	require.NoError(t, other.Process.Signal(os.Interrupt)) // a draining process is not waited for, and not reported as missing
+	out, errs = deploy(3)
+	require.Regexp(t, `, active in [23] of [23] processes\n$`, out, errs)
+	require.Empty(t, errs)
+}
+
+// A process that announced that it leaves is not waited for, although another process that answers later may not know
+// that yet. The two messages travel independently.
+func TestProcessThatLeftIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	nc := natstest.Connect(t, srv)
+	say := func(version string, number int, left []string, known ...control.Member) *nats.Msg {
+		body, err := json.Marshal(control.ActiveVersion{Member: known[0], Version: version, Number: number, Processes: known, Left: left})
+		require.NoError(t, err)
+		return &nats.Msg{Data: body}
+	}
+	stays, leaves := control.Member{ID: "a", Node: "node/1"}, control.Member{ID: "b", Node: "node/2"}
+	question := 0
+	sub, err := nc.Subscribe("pinwheel.control.workers.active", func(m *nats.Msg) {
+		question++
+		switch question {
+		case 1: // the earlier state: the bye of b is on its way, or was sent before Await listened
+			require.NoError(t, m.RespondMsg(say("2-b", 2, nil, stays, leaves)))
+		default:
+			require.NoError(t, m.RespondMsg(say("2-b", 2, []string{"b"}, stays, leaves)))
+		}
+	})
+	require.NoError(t, err)
+	defer func() { _ = sub.Unsubscribe() }()
+	require.NoError(t, nc.Flush())
+	c := &control.Remote{NC: nc, Subjects: "pinwheel"}
+	a, err := c.Await(t.Context(), &events.Worker{Owner: "acme", Name: "w", Version: "2-b", Number: 2})
+	require.NoError(t, err)
+	require.Equal(t, "active in 1 of 1 process", a.String())
+}

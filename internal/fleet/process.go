@@ -1,0 +1,278 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/dispatch"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+// Process is one process of the fleet: all rooms, connected.
+type Process struct {
+	cfg      config.Config
+	log      zerolog.Logger
+	registry *prometheus.Registry
+
+	server   *natsd.Server // nil when NATS is not embedded
+	nc       *nats.Conn
+	store    *deploy.Store
+	watcher  *deploy.Watcher
+	policies *deploy.Policies
+	sync     doctor.Sync // what is known about when NATS writes to disk
+	consumer *consumer.Consumer
+	dispatch *dispatch.Dispatcher
+	reports  *watchedSource // report observer between the pool and dispatch
+	pool     *isolates.Pool
+	// background is the number of pool threads with a lower priority.
+	background int
+	catalog    Catalog         // filled by the watcher
+	members    *members        // of the fleet; nil before run
+	control    *control.Server // nil when it cannot answer requests
+	pulse      *pulse          // checks whether the NATS server answers
+	sick       func() error    // why the process should be replaced, or nil
+	supervised bool            // a supervisor replaces the process
+
+	missing atomic.Pointer[error] // why the process takes no events yet; set if the bucket has lost workers
+
+	readyOnce sync.Once
+	up        chan struct{} // closed when the fleet takes events
+}
+
+// openTimeout limits the NATS requests while a process opens.
+const openTimeout = 30 * time.Second
+
+// Open connects to NATS and creates the rooms. Call Run next.
+func Open(cfg config.Config, log zerolog.Logger) (p *Process, err error) {
+	p = &Process{cfg: cfg, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{})}
+	begun := p // p is nil when there is an error
+	defer func() {
+		if err != nil {
+			begun.close()
+		}
+	}()
+	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := p.connect(); err != nil {
+		return nil, err
+	}
+	if err := checkServer(p.nc); err != nil {
+		return nil, err
+	}
+	p.pulse = &pulse{nc: p.nc}
+	js, err := jetstream.New(p.nc)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	if err := consumer.CheckPrefix(ctx, js, events.Subjects(cfg.Prefix)); err != nil {
+		return nil, err
+	}
+	if p.store, err = deploy.Open(ctx, js, deploy.Config{Replicas: cfg.Replicas, Log: log, Metrics: p.registry}); err != nil {
+		return nil, err
+	}
+	if p.policies, err = deploy.OpenPolicies(ctx, js, deploy.Config{Replicas: cfg.Replicas, Log: log}); err != nil {
+		return nil, err
+	}
+	threads := cfg.Threads
+	if threads == 0 {
+		threads = min(runtime.GOMAXPROCS(0), config.MaxThreads)
+	}
+	p.background = backgroundThreads(cfg, threads)
+	// Consumer, dispatcher and pool refer to each other in a circle. The dispatcher is created first and closed last.
+	if p.dispatch, err = dispatch.New(p.dispatchConfig(threads), log, p.registry); err != nil {
+		return nil, err
+	}
+	settling := consumerConfig(cfg)
+	settling.Idempotent = p.catalog.Idempotent
+	if p.consumer, err = consumer.New(settling, p.nc, p.dispatch, log, p.registry); err != nil {
+		return nil, err
+	}
+	h := &host{nc: p.nc, js: js, subjects: events.Subjects(cfg.Prefix), admit: p.consumer.AdmitSend, log: log}
+	p.reports = &watchedSource{Source: p.dispatch}
+	if p.pool, err = isolates.New(p.isolatesConfig(threads), p.reports, h, p.registry); err != nil {
+		return nil, err
+	}
+	p.sick = p.pool.Healthy
+	p.consumer.SetRunDelays(p.pool.RunDelays)
+	p.dispatch.Wire(p.consumer, p.pool)
+	p.watcher = p.store.Watcher(installer{p.dispatch, p.pool, p.consumer, &p.catalog})
+	return p, nil
+}
+
+// installer installs workers: their versions in the dispatcher, what lives on between events in the pool, and their
+// schedules in the consumer. The version counts as active when all three have it.
+type installer struct {
+	*dispatch.Dispatcher
+	pool     *isolates.Pool
+	consumer *consumer.Consumer
+	catalog  *Catalog
+}
+
+func (i installer) Install(w *events.Worker) {
+	i.catalog.Begin(w)
+	i.Dispatcher.Install(w)
+	i.consumer.Install(w)
+	i.catalog.Install(w)
+}
+
+func (i installer) Remove(owner, name string) {
+	i.catalog.Remove(owner, name)
+	i.Dispatcher.Remove(owner, name)
+	i.pool.Retire(owner, name)
+	i.consumer.Remove(owner, name)
+}
+
+// setPolicy applies a policy to an owner from now on.
+func (p *Process) setPolicy(owner string, policy events.Policy) {
+	p.log.Info().Str("owner", owner).Interface("policy", policy).Msg("owner's policy")
+	p.dispatch.SetPolicy(owner, policy)
+	p.consumer.SetPolicy(owner, policy)
+	p.pool.SetPolicy(owner, policy)
+}
+
+// connect connects to NATS, or starts one inside the process.
+func (p *Process) connect() (err error) {
+	opts := []nats.Option{
+		nats.Name("pinwheel"), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.RetryOnFailedConnect(false),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				p.log.Warn().Err(err).Msg("NATS is away")
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { p.log.Info().Msg("NATS is back") }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { p.log.Warn().Err(err).Msg("NATS") }),
+	}
+	if p.cfg.NatsURL == "" && p.cfg.NatsContext == "" {
+		p.server, err = openEmbedded(p.cfg, p.log)
+		if err != nil {
+			return err
+		}
+		p.nc, err = nats.Connect("", append(opts, p.server.InProcess())...)
+		return err
+	}
+	p.nc, err = config.Connect(p.cfg, opts...)
+	return err
+}
+
+// URL is the address where clients connect.
+func (p *Process) URL() string {
+	if p.server != nil {
+		return p.server.URL()
+	}
+	return p.nc.ConnectedUrl()
+}
+
+// Ready is closed when the process takes events.
+func (p *Process) Ready() <-chan struct{} { return p.up }
+
+// Run works until ctx is done or the process should be replaced, which is an error. Then it drains: it takes no new
+// events, returns waiting events to the stream, and gives running ones DrainTimeout to finish. Then it closes
+// everything.
+func (p *Process) Run(ctx context.Context) error {
+	defer p.close()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	if err := p.pool.Open(); err != nil {
+		return err
+	}
+	work, stopWork := context.WithCancel(context.Background())
+	defer stopWork()
+	var running sync.WaitGroup
+	running.Go(func() { p.dispatch.Run(work) })
+	running.Go(func() { _ = p.watcher.Run(work) }) // it returns only the error of work
+	running.Go(func() { p.policies.Watch(work, p.setPolicy) })
+	defer running.Wait()
+	defer stopWork()
+	var err error
+	if p.members, err = p.openMembers(); err != nil {
+		p.pool.Close()
+		return err
+	}
+	running.Go(func() { p.members.run(work) })
+	running.Go(func() { p.tellBars(work) })
+	// Workers come first. Otherwise an event could miss its worker only because this process has just started.
+	select {
+	case <-p.watcher.Ready():
+	case <-ctx.Done():
+		p.pool.Close()
+		return nil
+	}
+	p.awaitWorkers(ctx)
+	running.Go(func() { p.tellInstalled(work) })
+	running.Go(func() { p.announce(work) })
+	running.Go(func() { p.watchHealth(work, end) })
+	running.Go(func() { p.pulse.run(work) })
+	if p.control, err = p.openControl(ctx, end); err != nil {
+		p.log.Warn().Err(err).Msg("this process does not answer on $SRV")
+	} else {
+		defer p.control.Close()
+	}
+	defer context.AfterFunc(ctx, func() {
+		p.log.Info().Stringer("timeout", p.cfg.DrainTimeout).Msg("draining")
+		p.dispatch.Drain()
+		time.AfterFunc(p.cfg.DrainTimeout, stopWork)
+	})()
+	err = p.consumer.Run(ctx, work)
+	p.pool.Close()
+	return cmp.Or(err, p.sick())
+}
+
+// announce closes up when the consumer is ready.
+func (p *Process) announce(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for p.consumer.Ready() != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	p.readyOnce.Do(func() { close(p.up) })
+}
+
+func (p *Process) close() {
+	if p.nc != nil {
+		p.nc.Close()
+	}
+	if p.server != nil {
+		p.server.Close()
+	}
+}
+
+// Config returns the configuration that the process was opened with.
+func (p *Process) Config() config.Config { return p.cfg }
+
+// Conn is the process's connection to NATS. It is open until Run returns.
+func (p *Process) Conn() *nats.Conn { return p.nc }
+
+// Embeds reports whether NATS runs in the process.
+func (p *Process) Embeds() bool { return p.server != nil }
+
+// Workers returns the store of workers.
+func (p *Process) Workers() *deploy.Store { return p.store }
+
+// OpenChecker opens the checker that loads modules before they are deployed. It uses the process's allowed addresses
+// and its log.
+func (p *Process) OpenChecker() (*isolates.Checker, error) {
+	addresses, hosts := config.SplitAddresses(p.cfg.AllowPrivateAddresses)
+	return isolates.OpenChecker(&host{nc: p.nc, subjects: events.Subjects(p.cfg.Prefix), log: p.log}, addresses, hosts)
+}

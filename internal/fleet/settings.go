@@ -1,0 +1,58 @@
+package fleet
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/dispatch"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+// Resources returns the streams, consumers and buckets that a process with this configuration creates on a NATS whose
+// messages have at most maxPayload bytes.
+func Resources(cfg config.Config, maxPayload int64) []resources.Resource {
+	return append(consumer.Assets(consumerConfig(cfg), maxPayload), deploy.Resources(deploy.Config{Replicas: cfg.Replicas})...)
+}
+
+// consumerConfig returns the consumer's part of cfg.
+func consumerConfig(cfg config.Config) consumer.Config {
+	c := consumer.DefaultConfig()
+	c.Prefix, c.Node = events.Subjects(cfg.Prefix), nodeName()
+	c.Window, c.AckWait, c.MaxBytes = cfg.Window, cfg.AckWait, int64(cfg.MaxBytes)
+	c.Replicas, c.ReplyPrefixes = cfg.Replicas, cfg.ReplyPrefixes
+	c.Heartbeat, c.DeadLetterAge, c.DeadLetterBytes = cfg.Heartbeat, cfg.DeadLetterAge, int64(cfg.DeadLetterBytes)
+	c.OwnerMaxWaiting, c.Overtake = cfg.OwnerMaxWaiting, cfg.Overtake
+	c.LaneHeld = max(c.Window/8, min(c.Window*3/8, cfg.OwnerMaxQueued*3/4))
+	c.Duplicates, c.ResultAge = cfg.Duplicates, cfg.ResultAge
+	return c
+}
+
+func nodeName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", name, os.Getpid())
+}
+
+func (p *Process) dispatchConfig(threads int) dispatch.Config {
+	return dispatch.Config{
+		Threads: threads, Background: p.background, Slots: p.cfg.Slots, OwnerMaxRunning: p.cfg.OwnerMaxRunning, OwnerMaxQueued: p.cfg.OwnerMaxQueued,
+	}
+}
+
+func (p *Process) isolatesConfig(threads int) isolates.Config {
+	c := isolates.DefaultConfig(threads)
+	c.Background = p.background
+	c.Slots, c.MaxIsolates, c.ContextMaxReuses = p.cfg.Slots, max(threads+p.background, p.cfg.MaxIsolates), p.cfg.ContextMaxReuses
+	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(p.cfg.ContextKeep>>20), p.cfg.SpareIsolates, int(p.cfg.CodeCache)
+	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates = int(p.cfg.HeapMax>>20), int(p.cfg.OwnerHeapMax>>20), p.cfg.OwnerMaxIsolates
+	c.MaxReply, c.Held = int(p.nc.MaxPayload()), collectMore
+	c.AllowAddresses, c.AllowHosts = config.SplitAddresses(p.cfg.AllowPrivateAddresses)
+	return c
+}

@@ -1,0 +1,213 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/internal/guard"
+)
+
+const (
+	// codeConsumerStore is JetStream's error when it cannot write a consumer's files.
+	codeConsumerStore = 10012
+	// codeReplicasExceedStream is JetStream's error when the stream of a consumer does not have its copies yet.
+	codeReplicasExceedStream = 10126
+)
+
+// Reconciler creates resources and updates them to what is wanted. Many processes may do so at once.
+type Reconciler struct {
+	JS jetstream.JetStream
+	// OnlyMissing leaves existing resources as they are. A process that repairs what was deleted while it runs must not
+	// revert what processes with a newer configuration have changed.
+	OnlyMissing bool
+	// Log gets what was left alone because a newer binary created it, and what was updated.
+	Log zerolog.Logger
+}
+
+// ImmutableError says that a resource differs in a way that JetStream cannot change in place.
+type ImmutableError struct {
+	Resource string
+	Drift    []Difference // only those that cannot be changed
+}
+
+func (e *ImmutableError) Error() string {
+	list := make([]string, len(e.Drift))
+	for i, d := range e.Drift {
+		list[i] = d.String()
+	}
+	return fmt.Sprintf("%s: %s; JetStream cannot change that in place: save its content and delete it; it is then created again",
+		e.Resource, strings.Join(list, ", "))
+}
+
+// leave reports whether an existing resource stays as it is; if not, the caller updates it. The error is an
+// *ImmutableError.
+func (r *Reconciler) leave(resource string, level int, drift []Difference) (bool, error) {
+	if level > Level {
+		r.Log.Warn().Str("resource", resource).Int("level", level).Int("known", Level).
+			Msg("created by a newer Pinwheel; this process leaves it as it is")
+		return true, nil
+	}
+	if r.OnlyMissing || len(drift) == 0 {
+		return true, nil
+	}
+	var immutable []Difference
+	for _, d := range drift {
+		if d.immutable() {
+			immutable = append(immutable, d)
+		}
+	}
+	if immutable != nil {
+		return false, &ImmutableError{resource, immutable}
+	}
+	for _, d := range drift {
+		r.Log.Info().Str("resource", resource).Str("field", d.Field).Str("from", d.Have).Str("to", d.Want).Msg("updated")
+	}
+	return false, nil
+}
+
+// Stream creates a stream, or updates it to what it should be. It does not update a stream that is correct already:
+// each process that starts calls this, and an update costs the server and all consumers of the stream.
+func (r *Reconciler) Stream(ctx context.Context, want jetstream.StreamConfig) error {
+	s, err := r.JS.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if s, err = r.create(ctx, want); err == nil && s == nil {
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	have := s.CachedInfo().Config
+	if err := samePrefix(have, want); err != nil {
+		return err
+	}
+	if left, err := r.leave("stream "+want.Name, levelOf(have.Metadata), StreamDrift(have, want)); left || err != nil {
+		return err
+	}
+	_, err = r.JS.UpdateStream(ctx, completeStream(have, want))
+	return err
+}
+
+// create creates a stream. If another process created it first with another configuration, the result is that stream.
+func (r *Reconciler) create(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	want.Metadata = marked(want.Metadata)
+	if want.Retention == jetstream.WorkQueuePolicy && !guard.StreamLife.Off() {
+		want.FirstSeq = firstSequence(time.Now())
+	}
+	_, err := r.JS.CreateStream(ctx, want)
+	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return nil, err
+	}
+	s, err := r.JS.Stream(ctx, want.Name)
+	if err != nil {
+		return nil, fmt.Errorf("another process created the stream at the same time: %w", err)
+	}
+	return s, nil
+}
+
+// firstSequence is the first sequence of a work queue that is created now. A later stream of the same name begins
+// behind all sequences of this one, unless this one gets a million messages a second for all its life. So a sequence
+// never names two messages: an ack, a deletion or a key for an earlier stream of the name hits nothing in a later one.
+// Sequences stay below 2^53, as JavaScript needs, until 2255.
+func firstSequence(now time.Time) uint64 { return uint64(max(1, now.UnixMicro())) }
+
+// Consumer creates a durable consumer, or updates it to what it should be.
+//
+// In nats-server 2.15.2, a durable that is created while one of the same name is being deleted can lose its directory.
+// It works, but cannot be updated and does not survive a restart. So a correct consumer is updated to what it is. If
+// this fails, the consumer is deleted, and the next try creates it.
+func (r *Reconciler) Consumer(ctx context.Context, stream string, want jetstream.ConsumerConfig) error {
+	target := want
+	target.Metadata = marked(want.Metadata)
+	c, err := r.JS.Consumer(ctx, stream, want.Durable)
+	switch {
+	case err == nil:
+		have := c.CachedInfo().Config
+		left, err := r.leave("consumer "+want.Durable+" of "+stream, levelOf(have.Metadata), ConsumerDrift(have, want))
+		if err != nil {
+			return err
+		}
+		if left {
+			target = have
+		} else {
+			target = completeConsumer(have, want)
+		}
+	case !errors.Is(err, jetstream.ErrConsumerNotFound):
+		return err
+	}
+	_, err = r.JS.CreateOrUpdateConsumer(ctx, stream, target)
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == codeReplicasExceedStream && c != nil {
+		r.Log.Warn().Str("consumer", want.Durable).Str("stream", stream).
+			Msg("the stream does not have all its copies yet; the consumer stays as it is until a process starts later")
+		return nil
+	}
+	if errors.As(err, &api) && api.ErrorCode == codeConsumerStore && strings.Contains(api.Description, "no such file") {
+		return errors.Join(err, r.JS.DeleteConsumer(ctx, stream, want.Durable))
+	}
+	return err
+}
+
+// Bucket creates a KV bucket, or updates it to what it should be.
+func (r *Reconciler) Bucket(ctx context.Context, want jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
+	return retry(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return r.bucket(ctx, want) })
+}
+
+func (r *Reconciler) bucket(ctx context.Context, want jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
+	kv, err := r.JS.KeyValue(ctx, want.Bucket)
+	if err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, err
+	}
+	want.Metadata = marked(want.Metadata)
+	if err == nil {
+		info, err := streamOf(ctx, r.JS, BucketStream(want.Bucket))
+		if err != nil {
+			return nil, err
+		}
+		if left, err := r.leave("bucket "+want.Bucket, levelOf(info.Config.Metadata), BucketDrift(info.Config, want)); left || err != nil {
+			return kv, err
+		}
+		want.Placement, want.RePublish = info.Config.Placement, info.Config.RePublish
+		want.Compression = info.Config.Compression != jetstream.NoCompression
+	}
+	return r.JS.CreateOrUpdateKeyValue(ctx, want)
+}
+
+// Objects creates an object store, or updates it to what it should be.
+func (r *Reconciler) Objects(ctx context.Context, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {
+	return retry(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) { return r.objects(ctx, want) })
+}
+
+func (r *Reconciler) objects(ctx context.Context, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {
+	o, err := r.JS.ObjectStore(ctx, want.Bucket)
+	if err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, err
+	}
+	want.Metadata = marked(want.Metadata)
+	if err == nil {
+		info, err := streamOf(ctx, r.JS, ObjectsStream(want.Bucket))
+		if err != nil {
+			return nil, err
+		}
+		if left, err := r.leave("object store "+want.Bucket, levelOf(info.Config.Metadata), ObjectsDrift(info.Config, want)); left || err != nil {
+			return o, err
+		}
+		want.Placement = info.Config.Placement
+		want.Compression = info.Config.Compression != jetstream.NoCompression
+	}
+	return r.JS.CreateOrUpdateObjectStore(ctx, want)
+}
+
+func streamOf(ctx context.Context, js jetstream.JetStream, name string) (*jetstream.StreamInfo, error) {
+	s, err := js.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.CachedInfo(), nil
+}

@@ -1,0 +1,119 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Resource is what one stream, consumer, bucket or object store should be. Exactly one of the fields is set; a Consumer
+// also has Of.
+type Resource struct {
+	Stream   *jetstream.StreamConfig
+	Consumer *jetstream.ConsumerConfig
+	Of       string // the stream of the consumer
+	Bucket   *jetstream.KeyValueConfig
+	Objects  *jetstream.ObjectStoreConfig
+}
+
+// String is the kind and the name, for people.
+func (r Resource) String() string {
+	switch {
+	case r.Stream != nil:
+		return "stream " + r.Stream.Name
+	case r.Consumer != nil:
+		return "consumer " + r.Consumer.Durable + " of " + r.Of
+	case r.Bucket != nil:
+		return "bucket " + r.Bucket.Bucket
+	case r.Objects != nil:
+		return "object store " + r.Objects.Bucket
+	}
+	return "nothing"
+}
+
+// StreamName is the stream that holds the resource.
+func (r Resource) StreamName() string {
+	switch {
+	case r.Stream != nil:
+		return r.Stream.Name
+	case r.Bucket != nil:
+		return BucketStream(r.Bucket.Bucket)
+	case r.Objects != nil:
+		return ObjectsStream(r.Objects.Bucket)
+	}
+	return r.Of
+}
+
+// Reconcile creates a resource, or updates it to what it should be.
+func (r *Reconciler) Reconcile(ctx context.Context, want Resource) (err error) {
+	switch {
+	case want.Stream != nil:
+		err = r.Stream(ctx, *want.Stream)
+	case want.Consumer != nil:
+		err = r.Consumer(ctx, want.Of, *want.Consumer)
+	case want.Bucket != nil:
+		_, err = r.Bucket(ctx, *want.Bucket)
+	case want.Objects != nil:
+		_, err = r.Objects(ctx, *want.Objects)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", want, err)
+	}
+	return nil
+}
+
+// Finding is what a server has of a resource.
+type Finding struct {
+	Missing bool
+	Level   int // of the binary that created it; 0 = it had no levels yet
+	Drift   []Difference
+	Foreign error                   // a *PrefixError, when the stream belongs to a fleet with another prefix
+	Stream  *jetstream.StreamInfo   // of the resource's stream, unless it is missing
+	Info    *jetstream.ConsumerInfo // of a consumer
+}
+
+// Newer reports whether a newer binary created the resource. Then its drift is correct.
+func (f Finding) Newer() bool { return f.Level > Level }
+
+// Look compares a resource with what the server has. It changes nothing.
+func Look(ctx context.Context, js jetstream.JetStream, want Resource) (f Finding, err error) {
+	if want.Consumer != nil {
+		c, err := js.Consumer(ctx, want.Of, want.Consumer.Durable)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+			return Finding{Missing: true}, nil
+		}
+		if err != nil {
+			return f, fmt.Errorf("%s: %w", want, err)
+		}
+		f.Info = c.CachedInfo()
+		f.Level, f.Drift = levelOf(f.Info.Config.Metadata), ConsumerDrift(f.Info.Config, *want.Consumer)
+		return f, nil
+	}
+	f.Stream, err = streamOf(ctx, js, want.StreamName())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return Finding{Missing: true}, nil
+	}
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", want, err)
+	}
+	have := f.Stream.Config
+	f.Level = levelOf(have.Metadata)
+	switch {
+	case want.Stream != nil:
+		f.Drift, f.Foreign = StreamDrift(have, *want.Stream), samePrefix(have, *want.Stream)
+	case want.Bucket != nil:
+		f.Drift = BucketDrift(have, *want.Bucket)
+	case want.Objects != nil:
+		f.Drift = ObjectsDrift(have, *want.Objects)
+	}
+	return f, nil
+}
+
+// keepsUp is the number of entries by which a copy that keeps up may be behind. Under traffic, the copy that is not
+// needed for a majority is always a few entries behind.
+const keepsUp = 256
+
+// Behind reports whether a copy that is not offline must catch up before another server may stop.
+func Behind(p *jetstream.PeerInfo) bool { return !p.Current && (p.Lag == 0 || p.Lag > keepsUp) }

@@ -1,0 +1,126 @@
+package isolates
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+)
+
+// affinity knows which thread has the persistent context of which worker: all its events run there.
+type affinity struct {
+	mu sync.Mutex
+	at map[release]*thread
+}
+
+// of returns the thread that has the context. If none has, t becomes its home.
+func (s *affinity) of(h release, t *thread) *thread {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at[h] == nil {
+		if s.at == nil {
+			s.at = map[release]*thread{}
+		}
+		s.at[h] = t
+	}
+	return s.at[h]
+}
+
+// move makes t the home instead of gone.
+func (s *affinity) move(h release, gone, t *thread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at[h] == gone {
+		s.at[h] = t
+	}
+}
+
+// leave notes that t no longer has the context.
+func (s *affinity) leave(h release, t *thread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at[h] == t {
+		delete(s.at, h)
+	}
+}
+
+// outdate closes contexts of other versions of the worker after they have had no event for some time.
+func (s *affinity) outdate(latest release) {
+	s.each(latest.owner, latest.worker, func(t *thread, jc *jsContext) {
+		if jc.life.of == latest || jc.worker.Lifetime.Idle != 0 || len(jc.runs) > 0 || jc.life.idle != nil {
+			return
+		}
+		t.goIdle(jc, outdated)
+	})
+}
+
+// each calls f on the threads that have persistent contexts of the worker.
+func (s *affinity) each(owner, name string, f func(*thread, *jsContext)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for h, t := range s.at {
+		if h.owner == owner && h.worker == name {
+			t.post(func(t *thread) {
+				if jc := t.lives[h]; jc != nil && jc.loaded {
+					f(t, jc)
+				}
+			})
+		}
+	}
+}
+
+// handOver gives an attempt of a persistent worker to the thread that has its context. It returns false when that is t.
+func (t *thread) handOver(a *lifecycle.Attempt) bool {
+	h := releaseOf(a.Worker)
+	for {
+		at := t.pool.affinity.of(h, t)
+		if at == t {
+			return false
+		}
+		if at.adopt(a) {
+			return true
+		}
+		t.pool.affinity.move(h, at, t)
+	}
+}
+
+// adopt takes an attempt from another thread, unless this one is gone.
+func (t *thread) adopt(a *lifecycle.Attempt) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.gone {
+		return false
+	}
+	t.adopted = append(t.adopted, a)
+	t.nudge()
+	return true
+}
+
+// goAway stops adopting attempts, and returns those that were not taken up.
+func (t *thread) goAway() []*lifecycle.Attempt {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gone = true
+	left := t.adopted
+	t.adopted = nil
+	return left
+}
+
+// Retire ends the contexts of a worker that was removed. Persistent contexts end as soon as nothing runs in them.
+// Others end if nothing runs in them now. Any goroutine may call it.
+func (p *Pool) Retire(owner, name string) {
+	p.affinity.each(owner, name, func(t *thread, jc *jsContext) { t.retire(jc, discardRemoved) })
+	for i := range p.threads {
+		p.threads[i].Load().post(func(t *thread) {
+			if i == 0 {
+				t.borrowAll(owner)
+			}
+			t.dropContexts(owner, discardRemoved, func(jc *jsContext) bool { return jc.worker.Name == name })
+			for _, iso := range slices.Clone(t.isolates[owner]) {
+				if len(iso.contexts) == 0 && !iso.away {
+					t.dropIsolate(iso)
+				}
+			}
+		})
+	}
+}

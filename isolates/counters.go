@@ -1,0 +1,203 @@
+package isolates
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Reasons for which a context is discarded, in addition to the reasons of failures.
+const (
+	discardReuses      = "reuses"      // it has run ContextMaxReuses events, or Lifetime.Requests, and is not small
+	discardInterrupted = "interrupted" // its event was interrupted by something else
+	discardRoom        = "room"        // it was idle, and another context of its owner needed its place
+	discardIdle        = "idle"        // a persistent context that had no event for Lifetime.Idle
+	discardTTL         = "ttl"         // a persistent context that is older than Lifetime.TTL
+	discardRemoved     = "removed"     // its worker was removed
+	discardOther       = "other"       // none of these reasons
+)
+
+// counterReasons are the labels of discards and kills. The last one counts all other reasons.
+var counterReasons = func() (list [len(events.Reasons) + 7]string) {
+	for i, r := range events.Reasons {
+		list[i] = string(r)
+	}
+	copy(list[len(events.Reasons):], []string{
+		discardReuses, discardInterrupted, discardRoom, discardIdle, discardTTL, discardRemoved, discardOther,
+	})
+	return list
+}()
+
+// reasonCounts counts by reason. Its zero value is ready.
+type reasonCounts [len(counterReasons)]atomic.Uint64
+
+func (c *reasonCounts) inc(reason string) {
+	i := slices.Index(counterReasons[:], reason)
+	if i < 0 {
+		i = len(counterReasons) - 1
+	}
+	c[i].Add(1)
+}
+
+// add puts the counts that are not zero into m.
+func (c *reasonCounts) add(m map[string]uint64) {
+	for i := range c {
+		if n := c[i].Load(); n > 0 {
+			m[counterReasons[i]] += n
+		}
+	}
+}
+
+// counters counts what a thread has and does. Only the thread writes it. Any goroutine may read it. An event costs a
+// few uncontended atomic additions, and no lock.
+type counters struct {
+	isolates, busy, contexts, running, heap atomic.Int64
+	warm, cold, resets, evictions           atomic.Uint64
+	collections                             atomic.Uint64 // of garbage, between runs
+	discards, kills                         reasonCounts
+
+	mu      sync.Mutex // held when an isolate or context is made, closed or given to another thread, and by readers
+	owners  map[string]*useCounters
+	workers map[string]*useCounters // by Worker.Target
+}
+
+// useCounters counts for an owner that has an isolate on the thread, or for a worker that has a context there. It is
+// deleted with the last of them.
+type useCounters struct {
+	isolates, contexts, running, heap atomic.Int64
+	warm, cold                        atomic.Uint64
+}
+
+// inherit copies the totals of the previous thread. The current figures of that thread are lost with it.
+func (c *counters) inherit(old *counters) {
+	for _, p := range [...]struct{ to, from *atomic.Uint64 }{
+		{&c.warm, &old.warm}, {&c.cold, &old.cold}, {&c.resets, &old.resets}, {&c.evictions, &old.evictions}, {&c.collections, &old.collections},
+	} {
+		p.to.Store(p.from.Load())
+	}
+	for i := range c.discards {
+		c.discards[i].Store(old.discards[i].Load())
+		c.kills[i].Store(old.kills[i].Load())
+	}
+}
+
+func use(all *map[string]*useCounters, name string) *useCounters {
+	if *all == nil {
+		*all = map[string]*useCounters{}
+	}
+	u := (*all)[name]
+	if u == nil {
+		u = &useCounters{}
+		(*all)[name] = u
+	}
+	return u
+}
+
+// isolateOpened counts an isolate that was made or has come from another thread, with its contexts. isolateClosed
+// counts one that was closed or goes to another thread.
+func (c *counters) isolateOpened(iso *isolate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	iso.counters = use(&c.owners, iso.owner)
+	iso.counters.isolates.Add(1)
+	c.isolates.Add(1)
+	c.grew(iso, iso.heap)
+	for _, jc := range iso.contexts {
+		c.count(jc)
+	}
+}
+
+func (c *counters) isolateClosed(iso *isolate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, jc := range iso.contexts {
+		c.uncount(jc)
+	}
+	c.grew(iso, -iso.heap)
+	c.isolates.Add(-1)
+	if iso.counters.isolates.Add(-1) == 0 {
+		delete(c.owners, iso.owner)
+	}
+}
+
+// contextMade counts a new context, which is a cold start.
+func (c *counters) contextMade(jc *jsContext) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count(jc)
+	c.cold.Add(1)
+	jc.counters.cold.Add(1)
+	jc.isolate.counters.cold.Add(1)
+}
+
+func (c *counters) contextClosed(jc *jsContext) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.uncount(jc)
+}
+
+func (c *counters) count(jc *jsContext) {
+	jc.counters = use(&c.workers, jc.worker.Target())
+	jc.counters.contexts.Add(1)
+	c.contexts.Add(1)
+	jc.isolate.counters.contexts.Add(1)
+}
+
+func (c *counters) uncount(jc *jsContext) {
+	c.contexts.Add(-1)
+	jc.isolate.counters.contexts.Add(-1)
+	if jc.counters.contexts.Add(-1) == 0 {
+		delete(c.workers, jc.worker.Target())
+	}
+}
+
+// warmHit counts an attempt that found a context. The context is reset for it unless it is persistent.
+func (c *counters) warmHit(jc *jsContext) {
+	c.warm.Add(1)
+	if jc.life == nil {
+		c.resets.Add(1)
+	}
+	jc.counters.warm.Add(1)
+	jc.isolate.counters.warm.Add(1)
+}
+
+// entered and left count runs. n is the number of runs that the isolate has afterwards.
+func (c *counters) entered(jc *jsContext, n int) {
+	if n == 1 {
+		c.busy.Add(1)
+	}
+	c.running.Add(1)
+	jc.counters.running.Add(1)
+	jc.isolate.counters.running.Add(1)
+}
+
+func (c *counters) left(jc *jsContext, n int) {
+	if n == 0 {
+		c.busy.Add(-1)
+	}
+	c.running.Add(-1)
+	jc.counters.running.Add(-1)
+	jc.isolate.counters.running.Add(-1)
+}
+
+func (c *counters) grew(iso *isolate, by int64) {
+	c.heap.Add(by)
+	iso.counters.heap.Add(by)
+}
+
+// heapEvery is the shortest time between two measurements of an isolate without a special reason. V8 takes microseconds
+// for one.
+const heapEvery = time.Second
+
+// sampleHeap measures the size of an isolate. Owner thread only.
+func (c *counters) sampleHeap(iso *isolate, now time.Time, every time.Duration) {
+	if now.Sub(iso.sampled) < every || iso.away || iso.lost {
+		return
+	}
+	size := int64(iso.v8.HeapBytes())
+	c.grew(iso, size-iso.heap)
+	iso.heap, iso.sampled, iso.unmeasured = size, now, 0
+}

@@ -1,0 +1,187 @@
+package egress
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+)
+
+// Request is a request of the Fetch standard, as it is sent.
+type Request struct {
+	Method, URL string
+	Redirect    string               // what to do with a redirect: follow, error, manual
+	Headers     []string             // name, value, name, value …
+	Body        []byte               // all of it, or nil
+	Length      int64                // of the body that Open reads, in bytes; -1 = not known
+	Open        func() io.ReadCloser // reads the body from its beginning, where Body is nil and Length is not 0
+}
+
+// Receiver takes a response. The goroutine of Connections.Exchange calls its methods in this order: Redirect; or Head,
+// Chunk for each chunk, and End. If Exchange returns an error, the rest of these calls do not come.
+type Receiver interface {
+	// Redirect takes the new location, and the values of the header Referrer-Policy.
+	Redirect(status int, location, policies string)
+	// Head takes the headers: name, value, name, value. Names are in lower case.
+	Head(status int, text string, headers []string)
+	// Chunk takes a piece of the body. It returns when the next piece may come, or when ctx is done. reuse says that
+	// the memory of the chunk may be used again.
+	Chunk(ctx context.Context, chunk []byte) (reuse bool)
+	// End reports that the body is complete.
+	End()
+}
+
+const (
+	chunkBytes      = 64 << 10 // of a response that are read at once
+	maxResponseBody = 64 << 20 // of one response, bytes
+)
+
+// Exchange sends one request and passes the response to to. It does not follow redirects. It returns when the response
+// is complete, when ctx is done, or on failure. The error is in words for the author of a handler.
+func (c *Connections) Exchange(ctx context.Context, q Request, to Receiver) error {
+	hr, err := httpRequest(ctx, &q)
+	if err != nil {
+		return err
+	}
+	resp, err := c.transport.RoundTrip(hr)
+	if err != nil {
+		return inWords(err, server(hr.URL), false)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if isRedirect(resp.StatusCode) {
+		switch locations := resp.Header.Values("Location"); {
+		case q.Redirect == "error":
+			return errors.New("the response is a redirect, and redirect is \"error\"")
+		case q.Redirect == "follow" && len(locations) > 1:
+			return fmt.Errorf("the response is a redirect to %d places", len(locations))
+		case q.Redirect == "follow" && len(locations) == 1:
+			_, _ = io.CopyN(io.Discard, resp.Body, redirectRest)
+			to.Redirect(resp.StatusCode, escapeBytes(locations[0]), strings.Join(resp.Header.Values("Referrer-Policy"), ","))
+			return nil
+		}
+	}
+	passHead(resp, to)
+	return passBody(ctx, resp.Body, server(hr.URL), to)
+}
+
+// httpRequest converts q for net/http.
+func httpRequest(ctx context.Context, q *Request) (*http.Request, error) {
+	var body io.Reader
+	switch {
+	case q.Body != nil:
+		body = bytes.NewReader(q.Body)
+	case q.Length != 0:
+		body = q.Open()
+	}
+	hr, err := http.NewRequestWithContext(ctx, q.Method, q.URL, body)
+	if err != nil {
+		return nil, errors.New("the method or the URL cannot be sent")
+	}
+	if q.Body == nil && q.Length > 0 {
+		hr.ContentLength = q.Length
+		hr.GetBody = func() (io.ReadCloser, error) { return q.Open(), nil }
+	}
+	for i := 0; i+1 < len(q.Headers); i += 2 {
+		name := sentName(q.Headers[i])
+		if name != "Host" {
+			hr.Header[name] = append(hr.Header[name], toBytes(q.Headers[i+1]))
+		}
+	}
+	if user := hr.URL.User; user != nil && hr.Header.Get("Authorization") == "" {
+		password, _ := user.Password()
+		hr.SetBasicAuth(user.Username(), password)
+	}
+	addDefaults(hr.Header)
+	return hr, nil
+}
+
+// sentName returns the spelling of a header name for HTTP/1. It is the handler's spelling, except for names that
+// net/http itself reads.
+func sentName(name string) string {
+	canonical := http.CanonicalHeaderKey(name)
+	switch canonical {
+	case "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Connection", "Content-Length", "Expect", "Host", "Idempotency-Key",
+		"Proxy-Authorization", "Range", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent", "X-Idempotency-Key":
+		return canonical
+	}
+	return name
+}
+
+// addDefaults adds the headers that the Fetch standard sends by default.
+func addDefaults(h http.Header) {
+	for _, pair := range [][2]string{{"User-Agent", "Pinwheel"}, {"Accept", "*/*"}, {"Accept-Language", "*"}} {
+		if h.Get(pair[0]) == "" {
+			h.Set(pair[0], pair[1])
+		}
+	}
+}
+
+// isRedirect reports whether the Fetch standard calls this a redirect status.
+func isRedirect(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// redirectRest is how many bytes of a redirect's body are read so that its connection can be used again.
+const redirectRest = 4 << 10
+
+// escapeBytes percent-encodes the bytes beyond ASCII in a Location. A URL parser does the same with UTF-8. Bytes that
+// are not UTF-8 stay the same bytes.
+func escapeBytes(location string) string {
+	if isASCII(location) {
+		return location
+	}
+	var out strings.Builder
+	for i := range len(location) {
+		if b := location[i]; b < utf8.RuneSelf {
+			out.WriteByte(b)
+		} else {
+			fmt.Fprintf(&out, "%%%02X", b)
+		}
+	}
+	return out.String()
+}
+
+func passHead(resp *http.Response, to Receiver) {
+	var headers []string
+	for name, values := range resp.Header {
+		for _, v := range values {
+			headers = append(headers, strings.ToLower(name), fromBytes(v))
+		}
+	}
+	_, text, _ := strings.Cut(resp.Status, " ")
+	to.Head(resp.StatusCode, text, headers)
+}
+
+func passBody(ctx context.Context, body io.Reader, from string, to Receiver) error {
+	buffer := make([]byte, chunkBytes)
+	for total := 0; ; {
+		n, err := body.Read(buffer)
+		if total += n; total > maxResponseBody {
+			return fmt.Errorf("response body is longer than %d bytes", maxResponseBody)
+		}
+		if n > 0 {
+			reuse := to.Chunk(ctx, buffer[:n])
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if !reuse {
+				buffer = make([]byte, chunkBytes)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			to.End()
+			return nil
+		}
+		if err != nil {
+			return inWords(err, from, true)
+		}
+	}
+}

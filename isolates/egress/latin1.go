@@ -1,0 +1,38 @@
+package egress
+
+import "unicode/utf8"
+
+// The value of a header is bytes. In JavaScript it is a string with one character up to U+00FF for each byte.
+
+// toBytes returns the bytes that go over the wire.
+func toBytes(value string) string {
+	if isASCII(value) {
+		return value
+	}
+	out := make([]byte, 0, len(value))
+	for _, r := range value {
+		out = append(out, byte(r))
+	}
+	return string(out)
+}
+
+// fromBytes returns the string that JavaScript gets.
+func fromBytes(value string) string {
+	if isASCII(value) {
+		return value
+	}
+	out := make([]rune, len(value))
+	for i := range len(value) {
+		out[i] = rune(value[i])
+	}
+	return string(out)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

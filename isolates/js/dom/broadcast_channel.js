@@ -1,0 +1,93 @@
+// dom/broadcast_channel.js is BroadcastChannel of HTML, among the channels of one context: what is posted reaches no other context, and so no other
+// worker and no other owner. A channel belongs to the event that made it, as a port does (dom/message_port.js), and what waits in it is in the
+// heap.
+
+"use strict";
+
+const { List } = primordials;
+const {
+  DOMException, EventTarget, Message, PortState, QuotaExceededError, defineInterface, enqueueMessage, illegalInvocation, isObject,
+  messageOwner, requireArguments, setHandler, toDOMString,
+} = internal;
+
+const MAX_CHANNELS = 1000; // that are open at once, in a context
+
+let channels = new List(); // those that are open, in the order in which they were made
+let stateOf;
+
+function isOver(run) {
+  return run !== null && run.over;
+}
+
+// keepChannels forgets the others.
+function keepChannels(isKept) {
+  const kept = new List();
+  for (let i = 0; i < channels.length; i++) {
+    if (isKept(channels[i])) kept[kept.length] = channels[i];
+  }
+  channels = kept;
+}
+
+// forgetChannels closes those of an event that is over.
+internal.forgetChannels = (run) => {
+  if (channels.length > 0) keepChannels((s) => s.home.run !== run);
+};
+
+class BroadcastChannel extends EventTarget {
+  #state;
+  #name;
+  constructor(name) {
+    requireArguments(arguments.length, 1, "new BroadcastChannel");
+    const text = toDOMString(name);
+    super();
+    if (channels.length >= MAX_CHANNELS) {
+      throw new QuotaExceededError(`new BroadcastChannel: ${MAX_CHANNELS} channels are open already, which is the most`);
+    }
+    this.#name = text;
+    this.#state = new PortState(internal.here(), this);
+    this.#state.enabled = true;
+    channels[channels.length] = this.#state;
+  }
+  static {
+    stateOf = (value) => {
+      if (!isObject(value) || !(#state in value)) throw illegalInvocation("BroadcastChannel");
+      return value.#state;
+    };
+    internal.channelName = (s) => s.port.#name;
+  }
+  get name() {
+    stateOf(this);
+    return this.#name;
+  }
+  postMessage(message) {
+    const s = stateOf(this);
+    requireArguments(arguments.length, 1, "BroadcastChannel.postMessage");
+    if (s.detached) throw new DOMException("BroadcastChannel.postMessage: the channel is closed", "InvalidStateError");
+    post(s, this.#name, message);
+  }
+  close() {
+    const s = stateOf(this);
+    if (s.detached) return;
+    s.detached = true;
+    s.queue.clear();
+    keepChannels((other) => other !== s);
+  }
+  get onmessage() { return stateOf(this).onmessage.value; }
+  set onmessage(value) { setHandler(this, stateOf(this).onmessage, "message", value); }
+  get onmessageerror() { return stateOf(this).onmessageerror.value; }
+  set onmessageerror(value) { setHandler(this, stateOf(this).onmessageerror, "messageerror", value); }
+}
+defineInterface(BroadcastChannel, "BroadcastChannel");
+
+// post clones the message once, which may run code of the guest's, and then for each receiver, which does not.
+function post(s, name, message) {
+  const first = internal.structuredClone(message);
+  if (isOver(s.home.run)) return;
+  let taken = false;
+  for (let i = 0; i < channels.length; i++) {
+    const to = channels[i];
+    if (to === s || internal.channelName(to) !== name || isOver(to.home.run)) continue;
+    enqueueMessage(to, new Message(taken ? internal.structuredClone(first) : first, new List(), false, messageOwner(to)));
+    taken = true;
+  }
+}

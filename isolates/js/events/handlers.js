@@ -1,0 +1,396 @@
+// events/handlers.js runs one event: calls the handler, answers once, waits for what waitUntil holds, and says when it is over.
+
+"use strict";
+
+const {
+  JSONStringify, ObjectDefineProperty, ObjectPrototypeHasOwnProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, TypeError,
+  globalThis, lengthOf, sealedProto,
+} = primordials;
+const {
+  DOMException, describe, handlerBits, hasListeners, isBodyUnusable, isError, isObject, peekResponse, queueMicrotask,
+  sendOps, uncalled,
+} = internal;
+const { send } = host;
+const { DRAINED, FAIL, HANDLERS, HOOK_DONE, PULL, REPLY, RESULT, WAIT_FAILED } = sendOps;
+
+const MAX_BODY = 64 * 1024 * 1024;
+const WHOLE = 512 * 1024; // a body that is ready and no longer than this goes with its head
+
+// ---- handlers of the guest's module ----
+
+class Handlers {
+  self = undefined;
+  fetch = undefined;
+  task = undefined;
+  scheduled = undefined;
+  onIdle = undefined;
+  onTerminate = undefined;
+}
+sealedProto(Handlers);
+const handlers = new Handlers();
+
+let checked = false; // whether the module is only loaded, for a Checker
+internal.checkModule = () => { checked = true; };
+
+// uncalledOf tells which functions of the exported object nothing calls, though another runtime, or another mode, would. Only a Checker wants to know:
+// else nothing looks at them, and no getter of a guest's runs for it.
+function uncalledOf(exported) {
+  let bits = 0;
+  if (handlerOf(exported.queue) !== undefined) bits |= uncalled.queue;
+  if (handlerOf(exported.email) !== undefined) bits |= uncalled.email;
+  if (handlerOf(exported.tail) !== undefined) bits |= uncalled.tail;
+  if (handlerOf(exported.tailStream) !== undefined) bits |= uncalled.tailStream;
+  if (handlerOf(exported.trace) !== undefined) bits |= uncalled.trace;
+  if (handlerOf(exported.connect) !== undefined) bits |= uncalled.connect;
+  if (handlerOf(exported.alarm) !== undefined) bits |= uncalled.alarm;
+  if (handlerOf(exported.onIdle) !== undefined) bits |= uncalled.onIdle;
+  if (handlerOf(exported.onTerminate) !== undefined) bits |= uncalled.onTerminate;
+  return bits;
+}
+
+// findHandlers looks once at what the module exports and tells Go which kinds of events it takes.
+internal.findHandlers = (namespace) => {
+  let exported;
+  if (isObject(namespace)) exported = namespace.default;
+  if (isObject(exported)) {
+    handlers.self = exported;
+    handlers.fetch = handlerOf(exported.fetch);
+    handlers.task = handlerOf(exported.task);
+    handlers.scheduled = handlerOf(exported.scheduled);
+    if (internal.isConcurrent()) {
+      handlers.onIdle = handlerOf(exported.onIdle);
+      handlers.onTerminate = handlerOf(exported.onTerminate);
+    }
+  }
+  let bits = 0;
+  if (handlers.fetch !== undefined || hasListeners(globalThis, "fetch")) bits |= handlerBits.fetch;
+  if (handlers.task !== undefined || hasListeners(globalThis, "task")) bits |= handlerBits.task;
+  if (handlers.scheduled !== undefined || hasListeners(globalThis, "scheduled")) bits |= handlerBits.scheduled;
+  if (handlers.onIdle !== undefined) bits |= handlerBits.onIdle;
+  if (handlers.onTerminate !== undefined) bits |= handlerBits.onTerminate;
+  if (checked && isObject(exported)) {
+    try {
+      bits |= uncalledOf(exported);
+    } catch { // what is none of ours may throw
+    }
+  }
+  send(HANDLERS, bits);
+};
+
+function handlerOf(value) {
+  return typeof value === "function" ? value : undefined;
+}
+
+// ---- the end of an event ----
+
+function finish(run) {
+  run.answered = true;
+  if (run.waiting === 0) internal.end(run);
+  return run.over;
+}
+
+function failed(run, reason, text, stack) {
+  if (run.answered || run.over) return;
+  send(FAIL, run.id, reason, text, stack, finish(run));
+}
+
+function failWith(run, error) {
+  if (run.answered || run.over) return;
+  const reason = run.malformed !== null && run.malformed === error ? "malformed" : "exception";
+  const described = describe(error);
+  failed(run, reason, described.text, described.stack);
+}
+
+// settleWait counts one waitUntil promise off, a microtask after it settled: its own reactions may still call waitUntil.
+function settleWait(run) {
+  queueMicrotask(() => {
+    run.waiting--;
+    if (run.waiting > 0 || !run.answered || run.over) return;
+    internal.end(run);
+    send(DRAINED, run.id);
+  });
+}
+
+async function drain(run, promise) {
+  try {
+    await promise;
+  } catch (error) {
+    if (!run.over) {
+      const described = describe(error);
+      send(WAIT_FAILED, run.id, described.text, described.stack);
+    }
+  }
+  settleWait(run);
+}
+
+internal.waitUntil = (run, promise) => {
+  if (run.over) throw new DOMException("waitUntil: the event is over", "InvalidStateError");
+  run.waiting++;
+  drain(run, promise);
+};
+
+// ---- answers ----
+
+// answerFetch sends a Response; its body is a string or bytes already, or is read to the end first.
+function answerFetch(run, value) {
+  if (run.answered || run.over) return;
+  const s = peekResponse(value);
+  if (s === undefined) {
+    failWith(run, new TypeError(`the fetch handler answered with ${internal.inspectBrief(value)}, not a Response`));
+    return;
+  }
+  if (s.stream === null && !s.used && typeof s.source !== "object" && s.status !== 0 && run.credit === 0) {
+    s.used = true;
+    reply(run, s, s.source);
+    return;
+  }
+  answerSlowly(run, s);
+}
+
+function answerSlowly(run, s) {
+  if (s.status === 0) {
+    failWith(run, new TypeError("the fetch handler answered with a network error (Response.error())"));
+  } else if (isBodyUnusable(s)) {
+    failWith(run, new TypeError("the fetch handler answered with a Response whose body was read already, or is locked"));
+  } else if (s.stream === null) {
+    if (s.source !== null) s.used = true;
+    const bytes = s.source === null ? null : internal.sourceBytes(s.source, false);
+    if (run.credit > 0 && bytes !== null && lengthOf(bytes) > WHOLE) replyInChunks(run, s, internal.streamOfBytes(bytes));
+    else reply(run, s, bytes);
+  } else if (run.credit > 0) {
+    replyInChunks(run, s, s.stream);
+  } else {
+    internal.readAll(s.stream, MAX_BODY, (bytes) => reply(run, s, bytes), (error) => failWith(run, error));
+  }
+}
+
+function reply(run, s, body) {
+  if (run.answered || run.over) return;
+  const drained = run.waiting === 0;
+  try {
+    send(REPLY, run.id, s.status, internal.flatResponseHeaders(s), body, drained);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  finish(run);
+}
+
+// replyInChunks sends the head, and the body as it comes and as the requester takes it. The event goes on until the body ends.
+function replyInChunks(run, s, stream) {
+  let sender;
+  try {
+    sender = internal.newSender(run, stream, () => settleWait(run));
+    send(REPLY, run.id, s.status, internal.flatResponseHeaders(s), null, false, true);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  run.answered = true;
+  run.waiting++;
+  run.sender = sender;
+  internal.readOn(sender);
+}
+
+// pullParts makes the request's body a stream of the parts that Go reads one by one.
+function pullParts(run, request) {
+  run.parts = internal.newFeed(() => { run.parts = null; }, () => {
+    if (!run.over) send(PULL, run.id);
+  });
+  internal.requestState(request).stream = run.parts.stream;
+}
+
+// takePart is Go giving a part, nothing at the end, or why there is none.
+internal.takePart = (id, bytes, error) => {
+  const run = internal.runById(id);
+  if (run === undefined || run.parts === null) return;
+  const { parts } = run;
+  if (bytes !== undefined && bytes !== null) parts.push(bytes);
+  else {
+    run.parts = null;
+    if (error === undefined) parts.close();
+    else parts.error(new TypeError(error));
+  }
+};
+
+// abortRun: nobody waits for the answer any more.
+internal.abortRun = (id, why) => {
+  const run = internal.runById(id);
+  if (run === undefined || run.request === null) return;
+  internal.startIn(run, () => {
+    const reason = new DOMException(why, "AbortError");
+    const { sender } = run;
+    const cut = sender !== null && !sender.over;
+    if (cut) sender.broke(reason);
+    internal.signalAbort(internal.requestSignal(internal.requestState(run.request)), reason);
+    if (cut) sender.drop(reason);
+  });
+};
+
+// answerTask sends a task's or schedule's result as JSON.
+function answerTask(run, value) {
+  if (run.answered || run.over) return;
+  let text;
+  try {
+    text = resultText(value);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  const drained = run.waiting === 0;
+  try {
+    send(RESULT, run.id, text, drained);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  finish(run);
+}
+
+function resultText(value) {
+  if (value === undefined) return '{"success":true}';
+  if (isObject(value) && typeof value === "object" && ObjectPrototypeHasOwnProperty(value, "success")) {
+    const { success, data, error } = value;
+    return `{"success":${!!success}${member("data", data)}${member("error", isError(error) ? describe(error).text : error)}}`;
+  }
+  const json = JSONStringify(value);
+  if (json === undefined) throw new TypeError(`the result ${internal.inspectBrief(value)} has no JSON form`);
+  return `{"success":true,"data":${json}}`;
+}
+
+function member(name, value) {
+  if (value === undefined) return "";
+  const json = JSONStringify(value);
+  if (json === undefined) throw new TypeError(`the result's ${name} ${internal.inspectBrief(value)} has no JSON form`);
+  return `,"${name}":${json}`;
+}
+
+function answer(run, value) {
+  if (run.kind === handlerBits.fetch) answerFetch(run, value);
+  else answerTask(run, value);
+}
+
+async function answerLater(run, promise) {
+  let value;
+  try {
+    value = await promise;
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  answer(run, value);
+}
+internal.answerWith = answerLater;
+
+// ---- starting ----
+
+// call runs a handler of export default and answers with what it gives.
+function call(run, handler, argument) {
+  let result;
+  try {
+    result = ReflectApply(handler, handlers.self, [argument, internal.env(), internal.newContext(run)]);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  if (peekResponse(result) !== undefined) answer(run, result);
+  else answerLater(run, result);
+}
+
+// listen gives the event to the listeners of addEventListener. A fetch waits for respondWith, however late; a task without
+// one ends when all its listeners' promises have.
+function listen(run, event, name) {
+  if (!hasListeners(globalThis, name)) {
+    failed(run, "no-handler", `worker has no ${name} handler`, "");
+    return;
+  }
+  let open = 1;
+  const closed = () => {
+    open--;
+    if (open === 0 && !run.responded && run.kind !== handlerBits.fetch) answerTask(run, undefined);
+  };
+  const threw = (error) => {
+    if (run.responded) internal.reportException(error);
+    else failWith(run, error);
+  };
+  const follow = async (result) => {
+    try {
+      await result;
+    } catch (error) {
+      threw(error);
+    }
+    closed();
+  };
+  internal.eventState(event).trusted = true;
+  internal.dispatch(globalThis, event, threw, (result) => {
+    if (!isObject(result)) return;
+    open++;
+    follow(result);
+  });
+  closed();
+}
+
+internal.startFetch = (id, method, url, headers, body, credit, inParts) => {
+  internal.startIn(internal.begin(id, handlerBits.fetch), (run) => {
+    const request = internal.newEventRequest(method, url, headers, body);
+    if (credit !== undefined) {
+      run.request = request;
+      run.credit = credit;
+      if (inParts) pullParts(run, request);
+    }
+    if (handlers.fetch !== undefined) call(run, handlers.fetch, request);
+    else listen(run, internal.newFetchEvent(run, request), "fetch");
+  });
+};
+
+internal.startTask = (id, eventId, attempt, headers, body, replays = 0) => {
+  internal.startIn(internal.begin(id, handlerBits.task), (run) => {
+    const data = new internal.TaskData(run, "task", eventId, attempt, headers, body, 0, "");
+    data.replays = replays;
+    if (handlers.task !== undefined) call(run, handlers.task, internal.newTaskInfo(data));
+    else listen(run, internal.newTaskEvent(data), "task");
+  });
+};
+
+internal.startScheduled = (id, eventId, attempt, headers, body, scheduledTime, cron, replays = 0) => {
+  internal.startIn(internal.begin(id, handlerBits.scheduled), (run) => {
+    const data = new internal.TaskData(run, "scheduled", eventId, attempt, headers, body, scheduledTime, cron);
+    data.replays = replays;
+    if (handlers.scheduled !== undefined) call(run, handlers.scheduled, internal.newScheduledInfo(data));
+    else listen(run, internal.newScheduledEvent(data), "scheduled");
+  });
+};
+
+// ---- hooks of a persistent context, between events ----
+
+internal.startHook = async (bit) => {
+  try {
+    const hook = bit === handlerBits.onIdle ? handlers.onIdle : handlers.onTerminate;
+    await ReflectApply(hook, handlers.self, [internal.env()]);
+  } catch (error) {
+    internal.reportException(error);
+  }
+  internal.speakFor(null);
+  send(HOOK_DONE, bit);
+};
+
+// ---- shared ----
+
+// shared is an object of the worker's own. In a persistent context it lives as long as that does, in others as long as the event.
+let shared;
+let sharedIn = null;
+const members = {
+  get shared() {
+    if (shared === undefined || !internal.isConcurrent() && sharedIn !== internal.acting()) {
+      shared = {};
+      sharedIn = internal.acting();
+    }
+    return shared;
+  },
+  set shared(value) {
+    shared = value;
+    sharedIn = internal.acting();
+  },
+};
+ObjectDefineProperty(globalThis, "shared",
+  { __proto__: null, ...ReflectGetOwnPropertyDescriptor(members, "shared"), enumerable: false, configurable: true });

@@ -1,0 +1,296 @@
+// events/objects.js holds what handlers get besides the Request: ctx, the event of a task or schedule, and the events
+// that addEventListener("fetch" | "task" | "scheduled") sees. Each keeps its run (events/handlers.js) in a private field.
+
+"use strict";
+
+const {
+  JSONParse, NumberIsFinite, ObjectDefineProperty, PromiseReject, PromiseResolve, ReflectGetOwnPropertyDescriptor,
+  ReflectOwnKeys, StringPrototypeIncludes, StringPrototypeToLowerCase, TypeError, Uint8Array, sealedProto,
+} = primordials;
+const {
+  DOMException, Event, TOKEN, defineInterface, illegalConstructor, illegalInvocation, isObject, listFrom,
+  requireArguments, sendOps, toDictionary,
+} = internal;
+const { decode, encode, send } = host;
+
+// ---- ctx ----
+
+class ExecutionContext {
+  #run;
+  constructor(token = undefined, run) {
+    if (token !== TOKEN) throw illegalConstructor();
+    this.#run = run;
+  }
+  waitUntil(promise) {
+    if (!(#run in this)) throw illegalInvocation("ExecutionContext");
+    requireArguments(arguments.length, 1, "waitUntil");
+    internal.waitUntil(this.#run, promise);
+  }
+  passThroughOnException() {
+    if (!(#run in this)) throw illegalInvocation("ExecutionContext");
+  }
+}
+defineInterface(ExecutionContext, "ExecutionContext", true);
+internal.newContext = (run) => new ExecutionContext(TOKEN, run);
+
+// ---- what a task or scheduled event carries ----
+
+class TaskData {
+  run;
+  type;
+  id;
+  attempt;
+  replays = 0;
+  rawHeaders;
+  headers = null;
+  body; // a string when it is ASCII, else bytes
+  scheduledTime;
+  cron;
+  parsed = false;
+  payload = undefined;
+  constructor(run, type, id, attempt, headers, body, scheduledTime, cron) {
+    this.run = run;
+    this.type = type;
+    this.id = id;
+    this.attempt = attempt;
+    this.rawHeaders = headers;
+    this.body = body;
+    this.scheduledTime = scheduledTime;
+    this.cron = cron;
+  }
+}
+sealedProto(TaskData);
+internal.TaskData = TaskData;
+
+function headersOf(data) {
+  return (data.headers ??= internal.newHeaders(listFrom(data.rawHeaders), true));
+}
+
+function contentType(data) {
+  const flat = data.rawHeaders;
+  if (flat === null || flat === undefined) return "";
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    if (StringPrototypeToLowerCase(flat[i]) === "content-type") return StringPrototypeToLowerCase(flat[i + 1]);
+  }
+  return "";
+}
+
+function textOf(data) {
+  return typeof data.body === "string" ? data.body : decode(data.body, false);
+}
+
+function bytesOf(data) {
+  return typeof data.body === "string" ? encode(data.body) : new Uint8Array(data.body);
+}
+
+// payloadOf parses the body once: JSON when the content type says so or it parses, else the bytes.
+function payloadOf(data) {
+  if (data.parsed) return data.payload;
+  const type = contentType(data);
+  const mustParse = StringPrototypeIncludes(type, "application/json") || StringPrototypeIncludes(type, "+json");
+  if (!StringPrototypeIncludes(type, "application/octet-stream")) {
+    try {
+      data.payload = JSONParse(textOf(data));
+    } catch (error) {
+      if (mustParse) {
+        data.run.malformed = error;
+        throw error;
+      }
+      data.payload = bytesOf(data);
+    }
+  } else data.payload = bytesOf(data);
+  data.parsed = true;
+  return data.payload;
+}
+
+function delayOf(options) {
+  const init = toDictionary(options, "retry: the options");
+  const given = init === undefined ? undefined : init.delaySeconds;
+  if (given === undefined) return -1;
+  const delay = +given;
+  if (!NumberIsFinite(delay) || delay < 0) throw new TypeError("retry: delaySeconds is not a number of zero or more");
+  return delay;
+}
+
+// defineTaskMembers gives a class the members of a task event; with times, also those of a scheduled one.
+function defineTaskMembers(Class, dataOf, times) {
+  const promised = (self, convert) => {
+    try {
+      return PromiseResolve(convert(dataOf(self)));
+    } catch (error) {
+      return PromiseReject(error);
+    }
+  };
+  const members = {
+    get id() { return dataOf(this).id; },
+    get attempt() { return dataOf(this).attempt; },
+    get replays() { return dataOf(this).replays; },
+    get headers() { return headersOf(dataOf(this)); },
+    get payload() { return payloadOf(dataOf(this)); },
+    text() { return promised(this, textOf); },
+    json() { return promised(this, (data) => JSONParse(textOf(data))); },
+    bytes() { return promised(this, bytesOf); },
+    noRetry() {
+      const { run } = dataOf(this);
+      if (!run.over) send(sendOps.NO_RETRY, run.id);
+    },
+    retry(options = undefined) {
+      const { run } = dataOf(this);
+      const delay = delayOf(options);
+      if (!run.over) send(sendOps.RETRY, run.id, delay);
+    },
+  };
+  copyMembers(Class, members);
+  if (!times) return;
+  copyMembers(Class, {
+    get scheduledTime() { return dataOf(this).scheduledTime; },
+    get cron() { return dataOf(this).cron; },
+  });
+}
+
+function copyMembers(Class, members) {
+  const keys = ReflectOwnKeys(members);
+  for (let i = 0; i < keys.length; i++) {
+    ObjectDefineProperty(Class.prototype, keys[i], ReflectGetOwnPropertyDescriptor(members, keys[i]));
+  }
+}
+
+// TaskInfo and ScheduledInfo are the first argument of export default {task, scheduled}.
+function infoClass(name, times) {
+  let dataOf;
+  class Info {
+    #data;
+    constructor(token = undefined, data) {
+      if (token !== TOKEN) throw illegalConstructor();
+      this.#data = data;
+    }
+    static {
+      dataOf = (value) => {
+        if (!isObject(value) || !(#data in value)) throw illegalInvocation(name);
+        return value.#data;
+      };
+    }
+    get type() { return dataOf(this).type; }
+  }
+  defineTaskMembers(Info, (value) => dataOf(value), times);
+  ObjectDefineProperty(Info, "name", { __proto__: null, value: name });
+  defineInterface(Info, name, true);
+  internal.addInspector((value) => isInfo(dataOf, value), (value) => fieldsOf(dataOf(value), times));
+  return (data) => new Info(TOKEN, data);
+}
+
+function isInfo(dataOf, value) {
+  try {
+    dataOf(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function fieldsOf(data, times) {
+  const headers = headersOf(data);
+  if (!times) return ["type", data.type, "id", data.id, "attempt", data.attempt, "headers", headers];
+  return ["type", data.type, "id", data.id, "attempt", data.attempt, "headers", headers,
+    "scheduledTime", data.scheduledTime, "cron", data.cron];
+}
+
+internal.newTaskInfo = infoClass("TaskEvent", false);
+internal.newScheduledInfo = infoClass("ScheduledEvent", true);
+
+// ---- events for listeners ----
+
+let runOf;
+
+// Making is what the event that is constructed now is made of. super() calls whatever a guest has made the parent of a class,
+// so it is passed nothing of the runtime's.
+class Making {
+  run;
+  request;
+  data;
+  constructor(run, request, data) {
+    this.run = run;
+    this.request = request;
+    this.data = data;
+  }
+}
+sealedProto(Making);
+let making = null;
+
+function make(Class, run, request, data) {
+  making = new Making(run, request, data);
+  try {
+    return new Class();
+  } finally {
+    making = null;
+  }
+}
+
+class ExtendableEvent extends Event {
+  #run;
+  constructor(type) {
+    if (making === null) throw illegalConstructor();
+    super(type);
+    internal.eventState(this).cancelable = true;
+    this.#run = making.run;
+  }
+  static {
+    runOf = (value) => {
+      if (!isObject(value) || !(#run in value)) throw illegalInvocation("ExtendableEvent");
+      return value.#run;
+    };
+  }
+  waitUntil(promise) {
+    const run = runOf(this);
+    requireArguments(arguments.length, 1, "waitUntil");
+    internal.waitUntil(run, promise);
+  }
+  passThroughOnException() { runOf(this); }
+  respondWith(response) {
+    const run = runOf(this);
+    requireArguments(arguments.length, 1, "respondWith");
+    if (run.over || run.answered) throw new DOMException("respondWith: the event is over", "InvalidStateError");
+    if (run.responded) throw new DOMException("respondWith was called already", "InvalidStateError");
+    run.responded = true;
+    internal.eventState(this).stoppedImmediately = true;
+    internal.answerWith(run, response);
+  }
+}
+defineInterface(ExtendableEvent, "ExtendableEvent", true);
+
+class FetchEvent extends ExtendableEvent {
+  #request;
+  constructor() {
+    super("fetch");
+    this.#request = making.request;
+  }
+  get request() {
+    if (!(#request in this)) throw illegalInvocation("FetchEvent");
+    return this.#request;
+  }
+}
+defineInterface(FetchEvent, "FetchEvent", true);
+internal.newFetchEvent = (run, request) => make(FetchEvent, run, request, null);
+
+function listenerClass(name, times) {
+  let dataOf;
+  class TaskListenerEvent extends ExtendableEvent {
+    #data;
+    constructor() {
+      super(times ? "scheduled" : "task");
+      this.#data = making.data;
+    }
+    static {
+      dataOf = (value) => {
+        if (!isObject(value) || !(#data in value)) throw illegalInvocation(name);
+        return value.#data;
+      };
+    }
+  }
+  defineTaskMembers(TaskListenerEvent, (value) => dataOf(value), times);
+  ObjectDefineProperty(TaskListenerEvent, "name", { __proto__: null, value: name });
+  defineInterface(TaskListenerEvent, name, true);
+  return (data) => make(TaskListenerEvent, data.run, null, data);
+}
+internal.newTaskEvent = listenerClass("TaskEvent", false);
+internal.newScheduledEvent = listenerClass("ScheduledEvent", true);

@@ -1,0 +1,199 @@
+// fetch/body.js is the Body mixin. A body stays what it was made of (a string, bytes, a Blob) until somebody asks for a stream;
+// text() and json() of such a body never make one. State objects of Request and Response carry the fields
+// source, stream, used and shared (shared: a clone holds the same bytes).
+
+"use strict";
+
+const {
+  ArrayBufferPrototypeGetByteLength, JSONParse, ObjectDefineProperty, Promise, PromiseReject, PromiseResolve,
+  ReflectGetOwnPropertyDescriptor, ReflectOwnKeys, StringPrototypeCharCodeAt, StringPrototypeSlice,
+  StringPrototypeToWellFormed, TypeError, TypedArrayPrototypeGetBuffer, TypedArrayPrototypeGetByteLength, Uint8Array,
+  sealedProto,
+} = primordials;
+const { copyBytes, isBufferSource, toDOMString } = internal;
+const { decode, encode } = host;
+
+const TEXT = 0;
+const JSON_VALUE = 1;
+const BYTES = 2;
+const BUFFER = 3;
+const BLOB = 4;
+const FORM = 5;
+
+class Extracted {
+  source = null;
+  stream = null;
+  type = null;
+}
+sealedProto(Extracted);
+
+// extractBody is the Fetch standard's "extract a body". It gives what the body is made of and its type.
+function extractBody(value) {
+  const out = new Extracted();
+  if (typeof value === "string") {
+    out.source = value;
+    out.type = "text/plain;charset=UTF-8";
+  } else if (typeof value === "object" && value !== null) extractObject(out, value);
+  else {
+    out.source = toDOMString(value);
+    out.type = "text/plain;charset=UTF-8";
+  }
+  return out;
+}
+
+function extractObject(out, value) {
+  if (internal.isReadableStream(value)) {
+    if (internal.isStreamDisturbed(value) || internal.isStreamLocked(value)) {
+      throw new TypeError("the body is a stream that is locked or was read from already");
+    }
+    out.stream = value;
+  } else if (internal.isBlob(value)) {
+    out.source = value;
+    const type = internal.blobType(value);
+    if (type !== "") out.type = type;
+  } else if (isBufferSource(value)) out.source = copyBytes(value);
+  else if (internal.isFormData(value)) {
+    const form = internal.serializeMultipart(value);
+    out.source = form.bytes;
+    out.type = `multipart/form-data; boundary=${form.boundary}`;
+  } else if (internal.isURLSearchParams(value)) {
+    out.source = internal.serializeSearchParams(value);
+    out.type = "application/x-www-form-urlencoded;charset=UTF-8";
+  } else {
+    out.source = toDOMString(value);
+    out.type = "text/plain;charset=UTF-8";
+  }
+}
+
+// toBody converts what is to be a body, without making one of it: whatever is no body by itself is text.
+function toBody(value) {
+  if (typeof value === "string" || value === undefined || value === null) return value;
+  const kept = typeof value === "object" && (internal.isReadableStream(value) || internal.isBlob(value) || isBufferSource(value) ||
+    internal.isFormData(value) || internal.isURLSearchParams(value));
+  return kept ? value : toDOMString(value);
+}
+
+function isUsed(state) {
+  return state.stream === null ? state.used : internal.isStreamDisturbed(state.stream);
+}
+
+function isUnusable(state) {
+  return state.stream === null ? state.used : internal.isStreamDisturbed(state.stream) || internal.isStreamLocked(state.stream);
+}
+
+// sourceBytes gives a source as bytes the caller may keep; shared ones are copied.
+function sourceBytes(source, shared) {
+  if (source === null) return new Uint8Array(0);
+  if (typeof source === "string") return encode(source);
+  if (internal.isBlob(source)) return internal.blobBytes(source);
+  return shared ? new Uint8Array(source) : source;
+}
+
+function stripBOM(text) {
+  return text.length > 0 && StringPrototypeCharCodeAt(text, 0) === 0xfeff ? StringPrototypeSlice(text, 1) : text;
+}
+
+function sourceText(source) {
+  if (source === null) return "";
+  if (typeof source === "string") return stripBOM(StringPrototypeToWellFormed(source));
+  return stripBOM(decode(internal.isBlob(source) ? internal.blobBytes(source) : source, false));
+}
+
+// convert makes what a body method promises of a source.
+function convert(kind, source, shared, state) {
+  switch (kind) {
+    case TEXT: return sourceText(source);
+    case JSON_VALUE: return JSONParse(sourceText(source));
+    case BYTES: return exact(sourceBytes(source, shared));
+    case BUFFER: return TypedArrayPrototypeGetBuffer(exact(sourceBytes(source, shared)));
+    case BLOB: return internal.newBlob(sourceBytes(source, shared), internal.bodyMimeType(state));
+    default: return internal.parseFormBody(state, sourceBytes(source, shared));
+  }
+}
+
+// exact makes sure that the bytes' buffer holds nothing else.
+function exact(bytes) {
+  const whole = ArrayBufferPrototypeGetByteLength(TypedArrayPrototypeGetBuffer(bytes)) === TypedArrayPrototypeGetByteLength(bytes);
+  return whole ? bytes : new Uint8Array(bytes);
+}
+
+function consume(state, kind) {
+  if (isUnusable(state)) return PromiseReject(new TypeError("the body has been read already, or is locked by a reader"));
+  if (state.stream !== null) return consumeStream(state, kind);
+  try {
+    const { source } = state;
+    if (source !== null) state.used = true;
+    return PromiseResolve(convert(kind, source, state.shared, state));
+  } catch (error) {
+    return PromiseReject(error);
+  }
+}
+
+function consumeStream(state, kind) {
+  return new Promise((resolve, reject) => {
+    internal.readAll(state.stream, Infinity, (bytes) => {
+      try {
+        resolve(convert(kind, bytes, false, state));
+      } catch (error) {
+        reject(error);
+      }
+    }, reject);
+  });
+}
+
+// bodyStream is the getter of body: the stream is made when it is first asked for.
+function bodyStream(state) {
+  if (state.stream !== null) return state.stream;
+  if (state.source === null) return null;
+  if (state.used) {
+    state.stream = internal.usedStream();
+    return state.stream;
+  }
+  const bytes = exact(sourceBytes(state.source, state.shared));
+  state.stream = internal.streamOfBytes(bytes);
+  state.source = null;
+  return state.stream;
+}
+
+// cloneBody copies body fields from one state to another; streams are teed.
+function cloneBody(from, to) {
+  if (from.stream !== null) {
+    const branches = internal.teeForClone(from.stream);
+    from.stream = branches[0];
+    to.stream = branches[1];
+    return;
+  }
+  to.source = from.source;
+  from.shared = to.shared = true;
+}
+
+// defineBody adds the mixin's members to an interface. stateOf(value) gives the state or throws.
+function defineBody(Class, stateOf) {
+  const call = (self, kind) => {
+    let state;
+    try {
+      state = stateOf(self);
+    } catch (error) {
+      return PromiseReject(error);
+    }
+    return consume(state, kind);
+  };
+  const members = {
+    get body() { return bodyStream(stateOf(this)); },
+    get bodyUsed() { return isUsed(stateOf(this)); },
+    arrayBuffer() { return call(this, BUFFER); },
+    blob() { return call(this, BLOB); },
+    bytes() { return call(this, BYTES); },
+    formData() { return call(this, FORM); },
+    json() { return call(this, JSON_VALUE); },
+    text() { return call(this, TEXT); },
+  };
+  const keys = ReflectOwnKeys(members);
+  for (let i = 0; i < keys.length; i++) {
+    ObjectDefineProperty(Class.prototype, keys[i], ReflectGetOwnPropertyDescriptor(members, keys[i]));
+  }
+}
+
+primordials.ObjectAssign(internal, {
+  bodyStream, cloneBody, consume, defineBody, extractBody, toBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes,
+});

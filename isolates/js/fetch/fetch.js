@@ -1,0 +1,281 @@
+// fetch/fetch.js is fetch(): each request goes to Go, which dials and guards addresses; a redirect comes back and is followed here. The head of
+// the response and the chunks of its body come under the request's id, as fast as they are read. Ids never restart in a context. data: and
+// blob: URLs are answered here.
+
+"use strict";
+
+const {
+  Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet,
+  PromiseReject, PromiseResolve,
+  StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, TypeError, sealedProto,
+} = primordials;
+const {
+  Referrer, Request, ResponseState, defineOperation, isNullBodyStatus, listFrom, newCapability, noop, onAbort, requestHeaders,
+  requestState, requestURL, requireArguments, sendOps, signalState, upon,
+} = internal;
+const { send } = host;
+const { FETCH, FETCH_ABORT, FETCH_MORE } = sendOps;
+
+class Fetch {
+  id;
+  url;
+  record; // the same, parsed
+  method;
+  headers; // flat
+  spelled; // a Map of names to how they are sent, or null
+  mode; // of redirects
+  referrer;
+  redirects = 0; // that were followed
+  answer; // capability of fetch()'s promise, null once settled
+  upload; // the request's body, null when there is none
+  feed = null; // the response's body
+  sent = false;
+  run = internal.acting();
+  unlisten = noop;
+  constructor(id, url, s) {
+    this.id = id;
+    this.url = url;
+    this.record = internal.parseURL(url, null);
+    this.method = s.method;
+    const list = internal.copyList(internal.headersList(requestHeaders(s)));
+    this.headers = list.flat;
+    this.spelled = list.spelled;
+    this.mode = s.extras.redirect;
+    this.referrer = new Referrer(s.extras.referrer, s.extras.referrerPolicy);
+    this.answer = newCapability();
+    this.upload = internal.newUpload(this, s, (error) => {
+      if (this.sent) sendAbort(this);
+      fail(this, error);
+    });
+  }
+  // drop does away with the request's body.
+  drop(reason = undefined) {
+    if (this.upload !== null) this.upload.cancel(reason);
+    this.upload = null;
+  }
+}
+sealedProto(Fetch);
+
+const fetches = new Map();
+let lastId = 0;
+
+// nextRequestId numbers everything Go is asked for and answers later: fetches and queue sends.
+internal.nextRequestId = () => ++lastId;
+
+// throwIfAborted is the first thing a fetch does.
+function throwIfAborted(s) {
+  if (s.signal === null || !signalState(s.signal).aborted) return;
+  const { reason } = signalState(s.signal);
+  cancelUpload(s.stream, reason);
+  throw reason;
+}
+
+function cancelUpload(stream, reason) {
+  if (stream !== null) internal.markHandled(internal.cancelStream(stream, reason));
+}
+
+// begin fetches over the network.
+function begin(request) {
+  const s = requestState(request);
+  const url = requestURL(s);
+  throwIfAborted(s);
+  if (!StringPrototypeStartsWith(url, "http:") && !StringPrototypeStartsWith(url, "https:")) {
+    throw new TypeError(`fetch: ${internal.inspectBrief(url)} is neither http nor https`);
+  }
+  if (internal.eventIsOver()) throw new TypeError("fetch: the event is over");
+  const f = new Fetch(internal.nextRequestId(), url, s);
+  const { promise } = f.answer; // taken now: failing at once takes the capability away
+  MapPrototypeSet(fetches, f.id, f);
+  if (s.signal !== null) f.unlisten = onAbort(s.signal, (reason) => abort(f, reason));
+  if (f.upload === null) transmit(f);
+  else f.upload.begin(() => transmit(f));
+  return promise;
+}
+
+internal.fetch = begin;
+
+function transmit(f) {
+  if (MapPrototypeGet(fetches, f.id) !== f) return;
+  const headers = internal.sentHeaders(f.headers, f.spelled, f.referrer.sent(f.record));
+  const { upload } = f;
+  f.sent = true;
+  internal.speakFor(f.run);
+  try {
+    send(FETCH, f.id, f.method, f.url, headers, upload === null ? null : upload.inline(), f.mode,
+      upload === null ? 0 : upload.length(), f.redirects > 0);
+  } catch (error) {
+    f.sent = false;
+    fail(f, error);
+  }
+}
+
+function fail(f, error) {
+  MapPrototypeDelete(fetches, f.id);
+  f.unlisten();
+  f.drop(error);
+  if (f.answer !== null) {
+    const { reject } = f.answer;
+    f.answer = null;
+    reject(error);
+  } else if (f.feed !== null) f.feed.error(error);
+}
+
+// abort also takes away what has come of a body and was not read.
+function abort(f, reason) {
+  if (MapPrototypeGet(fetches, f.id) !== f) {
+    if (f.feed !== null) f.feed.error(reason);
+    return;
+  }
+  if (f.sent) sendAbort(f);
+  fail(f, reason);
+}
+
+function sendAbort(f) {
+  internal.speakFor(f.run);
+  send(FETCH_ABORT, f.id);
+}
+
+// uploadWanted: Go writes the request's body and has no more of it.
+internal.uploadWanted = (id, offset) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f !== undefined && f.upload !== null) internal.startIn(f.run, () => { f.upload.want(offset); });
+};
+
+// fetchRedirect: the answer is a redirect that is to be followed. Its request is over.
+internal.fetchRedirect = (id, status, location, policy, careful) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f === undefined || f.answer === null) return;
+  f.sent = false;
+  try {
+    internal.redirect(f, status, location, policy, careful);
+  } catch (error) {
+    fail(f, error);
+    return;
+  }
+  MapPrototypeDelete(fetches, id);
+  f.id = internal.nextRequestId();
+  MapPrototypeSet(fetches, f.id, f);
+  transmit(f);
+};
+
+// fetchResponse: Go has the head of a response.
+internal.fetchResponse = (id, status, statusText, headers) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f === undefined || f.answer === null) return;
+  const s = new ResponseState(status, null, null);
+  s.type = "basic";
+  s.statusText = statusText;
+  s.url = withoutFragment(f.url);
+  s.redirected = f.redirects > 0;
+  s.headers = internal.newHeaders(listFrom(headers), true);
+  s.immutable = true;
+  if (f.method !== "HEAD" && !isNullBodyStatus(status)) {
+    f.feed = internal.newFeed(() => {
+      if (MapPrototypeGet(fetches, f.id) !== f) return;
+      sendAbort(f);
+      over(f);
+    }, () => {
+      if (MapPrototypeGet(fetches, f.id) !== f) return;
+      internal.speakFor(f.run);
+      send(FETCH_MORE, f.id);
+    });
+    s.stream = f.feed.stream;
+  }
+  const { resolve } = f.answer;
+  f.answer = null;
+  resolve(internal.newResponse(s));
+};
+
+// over forgets a fetch of which Go says nothing more. A body that it was still sending goes no further.
+function over(f) {
+  MapPrototypeDelete(fetches, f.id);
+  f.unlisten();
+  f.drop();
+}
+
+function withoutFragment(url) {
+  const hash = StringPrototypeIndexOf(url, "#");
+  return hash === -1 ? url : StringPrototypeSlice(url, 0, hash);
+}
+internal.withoutFragment = withoutFragment;
+
+// fetchChunk: a piece of a response's body, or null at its end.
+internal.fetchChunk = (id, bytes) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f === undefined) return;
+  if (bytes !== null) {
+    if (f.feed !== null) f.feed.push(bytes);
+    return;
+  }
+  const { unlisten } = f;
+  f.unlisten = noop;
+  over(f);
+  if (f.feed !== null) f.feed.close();
+  if (f.feed === null || !f.feed.isOpen()) unlisten();
+};
+
+internal.fetchFailed = (id, message) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f !== undefined) fail(f, new TypeError(message));
+};
+
+// forgetFetches drops what a past event asked for; Go has cancelled it.
+internal.forgetFetches = (run) => internal.forgetIn(fetches, run);
+
+function fetchData(s) {
+  throwIfAborted(s);
+  const response = internal.dataResponse(withoutFragment(requestURL(s)));
+  if (response === null) throw new TypeError("fetch: the data: URL is not well-formed");
+  if (s.method === "HEAD") response.source = null;
+  return PromiseResolve(internal.newResponse(response));
+}
+
+function fetchBlob(s) {
+  throwIfAborted(s);
+  if (s.method !== "GET") throw new TypeError("fetch: a blob: URL is only for GET");
+  if (s.blob === null) throw new TypeError("fetch: the blob: URL is not known here, or was revoked");
+  return PromiseResolve(internal.newResponse(internal.blobResponse(s.blob, withoutFragment(requestURL(s)))));
+}
+
+// answerHere is the promise of a response that needs no network, or null.
+function answerHere(s) {
+  const url = requestURL(s);
+  if (StringPrototypeStartsWith(url, "data:")) return fetchData(s);
+  return StringPrototypeStartsWith(url, "blob:") ? fetchBlob(s) : null;
+}
+
+// verified follows the promise of a response, which it reads whole, and rejects when the body is not what integrity says.
+function verified(answer, integrity) {
+  const { promise, reject, resolve } = newCapability();
+  upon(answer, (response) => {
+    const s = internal.responseState(response);
+    const verify = (bytes) => {
+      if (bytes === null || !internal.matchesIntegrity(integrity, bytes)) {
+        reject(new TypeError("fetch: the body is not what integrity says"));
+        return;
+      }
+      s.source = bytes;
+      s.stream = null;
+      resolve(response);
+    };
+    if (s.stream === null) verify(s.source);
+    else internal.readAll(s.stream, Infinity, verify, reject);
+  }, reject);
+  return promise;
+}
+
+const operations = {
+  fetch(input, init = undefined) {
+    try {
+      requireArguments(arguments.length, 1, "fetch");
+      const request = new Request(input, init);
+      const s = requestState(request);
+      const answer = answerHere(s) ?? begin(request);
+      const integrity = internal.integrityOf(s.extras.integrity);
+      return integrity === null ? answer : verified(answer, integrity);
+    } catch (error) {
+      return PromiseReject(error);
+    }
+  },
+};
+defineOperation("fetch", operations.fetch);

@@ -1,0 +1,161 @@
+// fetch/upload.js gives Go the body of a request, piece by piece as it is written. What is short goes with the request.
+
+"use strict";
+
+const { List, Queue, TypeError, TypedArrayPrototypeGetTag, lengthOf, sealedProto, subarray } = primordials;
+const { concatBytes, markHandled, readOn, readableState, sendOps, sourceBytes, streams } = internal;
+const { ReadRequest, acquireReader, streamCancel } = streams;
+const { send } = host;
+const { UPLOAD } = sendOps;
+
+const SHORT = 16384; // bytes of a body that goes with its request; isolates.maxInline
+const PIECE = 65536; // isolates.uploadPiece
+
+function tell(f, offset, bytes, last) {
+  internal.speakFor(f.run);
+  send(UPLOAD, f.id, offset, bytes, last);
+}
+
+// BytesUpload is a body that is all there.
+class BytesUpload {
+  f;
+  bytes;
+  kept = true; // it can be sent again
+  constructor(f, bytes) {
+    this.f = f;
+    this.bytes = bytes;
+  }
+  begin(go) { go(); }
+  length() { return lengthOf(this.bytes); }
+  inline() { return lengthOf(this.bytes) <= SHORT ? this.bytes : null; }
+  want(offset) {
+    const length = lengthOf(this.bytes);
+    const end = length - offset > PIECE ? offset + PIECE : length;
+    tell(this.f, offset, subarray(this.bytes, offset, end), end === length);
+  }
+  cancel() {}
+}
+sealedProto(BytesUpload);
+
+// StreamUpload is a body that is read when Go wants more of it. It is one chunk ahead.
+class StreamUpload {
+  f;
+  reader;
+  failed;
+  kept = false;
+  go = null; // until the request is on its way
+  pieces = new Queue();
+  total = 0; // bytes that were read
+  at = 0; // of the first piece
+  sent = 0;
+  wanted = false;
+  reading = false;
+  ended = false;
+  busy = false; // these two are readOn's
+  again = false;
+  request = null;
+  constructor(f, stream, failed) {
+    this.f = f;
+    this.reader = acquireReader(readableState(stream));
+    this.failed = failed;
+    this.request = new ReadRequest((chunk) => { this.take(chunk); }, () => { this.end(); }, (error) => { this.broke(error); });
+  }
+  // begin calls go once there is something to send, or nothing at all.
+  begin(go) {
+    this.go = go;
+    this.read();
+    this.settle();
+  }
+  length() { return this.ended ? this.total : -1; }
+  inline() {
+    if (!this.ended || this.total > SHORT) return null;
+    const list = new List();
+    for (let piece = this.pieces.shift(); piece !== undefined; piece = this.pieces.shift()) list[list.length] = piece;
+    return concatBytes(list);
+  }
+  want() {
+    this.wanted = true;
+    this.settle();
+  }
+  cancel(reason) {
+    if (this.ended) return;
+    this.ended = true;
+    this.pieces.clear();
+    markHandled(streamCancel(this.reader.stream, reason));
+  }
+  read() {
+    if (this.reading || this.ended) return;
+    this.reading = true;
+    readOn(this);
+  }
+  take(chunk) {
+    this.reading = false;
+    if (this.ended) return;
+    if (TypedArrayPrototypeGetTag(chunk) !== "Uint8Array") {
+      const error = new TypeError("a chunk of the body is not a Uint8Array");
+      this.cancel(error);
+      this.failed(error);
+      return;
+    }
+    const length = lengthOf(chunk);
+    if (length > 0) this.pieces.push(chunk);
+    this.total += length;
+    if (length === 0 || (this.go !== null && this.total <= SHORT)) this.read();
+    this.settle();
+  }
+  end() {
+    this.reading = false;
+    this.ended = true;
+    this.settle();
+  }
+  broke(error) {
+    this.reading = false;
+    if (this.ended) return;
+    this.ended = true;
+    this.failed(error);
+  }
+  // settle does what can be done now; within a read, which readOn goes on with, nothing.
+  settle() {
+    if (this.busy) return;
+    if (this.go === null) {
+      this.pump();
+    } else if (this.ended || this.pieces.length > 0) {
+      const { go } = this;
+      this.go = null;
+      go();
+    }
+  }
+  pump() {
+    while (this.wanted) {
+      if (this.pieces.length > 0) this.pass();
+      else if (this.ended) {
+        this.wanted = false;
+        tell(this.f, this.sent, null, true);
+      } else {
+        this.read();
+        if (this.reading) return;
+      }
+    }
+  }
+  pass() {
+    const piece = this.pieces.peek();
+    const length = lengthOf(piece);
+    const end = length - this.at > PIECE ? this.at + PIECE : length;
+    this.wanted = false;
+    tell(this.f, this.sent, subarray(piece, this.at, end), false);
+    this.sent += end - this.at;
+    this.at = end;
+    if (end < length) return;
+    this.pieces.shift();
+    this.at = 0;
+  }
+}
+sealedProto(StreamUpload);
+
+// newUpload is the body of a request's state for the fetch f, null when it has none. failed hears why the stream broke off.
+internal.newUpload = (f, s, failed) => {
+  if (s.stream !== null) return new StreamUpload(f, s.stream, failed);
+  if (s.source === null) return null;
+  s.used = true;
+  return new BytesUpload(f, sourceBytes(s.source, false));
+};

@@ -1,0 +1,66 @@
+// runtime/buffers.js converts ArrayBuffers and views as Web IDL says, and reads and copies their bytes.
+
+"use strict";
+
+const {
+  ArrayBufferIsView, ArrayBufferPrototypeGetByteLength, ArrayBufferPrototypeGetResizable, DataViewPrototypeGetBuffer,
+  DataViewPrototypeGetByteLength, DataViewPrototypeGetByteOffset, TypeError, TypedArrayPrototypeGetBuffer,
+  TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetByteOffset, TypedArrayPrototypeGetTag, Uint8Array,
+} = primordials;
+
+function isArrayBuffer(value) {
+  if (typeof value !== "object" || value === null) return false;
+  try {
+    ArrayBufferPrototypeGetByteLength(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// isView and isBufferSource throw when the buffer is resizable: Web IDL takes such a one only where a type says so, and none does.
+function isView(value) {
+  if (!ArrayBufferIsView(value)) return false;
+  checkFixed(TypedArrayPrototypeGetTag(value) === undefined ? DataViewPrototypeGetBuffer(value) : TypedArrayPrototypeGetBuffer(value));
+  return true;
+}
+
+function isBufferSource(value) {
+  if (isView(value)) return true;
+  if (!isArrayBuffer(value)) return false;
+  checkFixed(value);
+  return true;
+}
+
+function checkFixed(buffer) {
+  if (ArrayBufferPrototypeGetResizable(buffer)) throw new TypeError("a resizable ArrayBuffer is not taken here: copy its bytes with slice()");
+}
+
+// viewBytes gives a Uint8Array over the same memory as an ArrayBuffer or view.
+function viewBytes(source) {
+  if (!ArrayBufferIsView(source)) return new Uint8Array(source);
+  if (TypedArrayPrototypeGetTag(source) !== undefined) {
+    return new Uint8Array(TypedArrayPrototypeGetBuffer(source), TypedArrayPrototypeGetByteOffset(source),
+      TypedArrayPrototypeGetByteLength(source));
+  }
+  return new Uint8Array(DataViewPrototypeGetBuffer(source), DataViewPrototypeGetByteOffset(source),
+    DataViewPrototypeGetByteLength(source));
+}
+
+// copyBytes gives a Uint8Array of its own with the bytes of an ArrayBuffer or view; a detached one reads as empty.
+function copyBytes(source) {
+  let view;
+  try {
+    view = viewBytes(source);
+  } catch {
+    return new Uint8Array(0);
+  }
+  return new Uint8Array(view);
+}
+
+function toBufferSource(value, what) {
+  if (!isBufferSource(value)) throw new TypeError(`${what} is not an ArrayBuffer or a view of one`);
+  return value;
+}
+
+primordials.ObjectAssign(internal, { copyBytes, isArrayBuffer, isBufferSource, isView, toBufferSource, viewBytes });

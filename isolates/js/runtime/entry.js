@@ -1,0 +1,126 @@
+// runtime/entry.js is the one function Go calls, what becomes of errors nobody caught, and the last touches to the global object.
+
+"use strict";
+
+const {
+  ReflectDeleteProperty, TypeError, WeakMap, WeakMapPrototypeDelete, WeakMapPrototypeGet, WeakMapPrototypeHas, WeakMapPrototypeSet,
+  globalThis,
+} = primordials;
+const {
+  ErrorEvent, PromiseRejectionEvent, defineAttribute, describe, entryOps, fire, hasListeners, sendOps,
+} = internal;
+const { send } = host;
+const {
+  ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HANDLED, HOOK, MODULE, PART, QUEUED, REDIRECT, RESPONSE,
+  SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WORKED,
+} = entryOps;
+
+// ---- errors nobody caught ----
+
+let reporting = false;
+
+// reportException is HTML's "report an exception": an error event, and a log line unless that was prevented.
+internal.reportException = (error) => {
+  const described = describe(error);
+  if (!reporting && hasListeners(globalThis, "error")) {
+    reporting = true;
+    let kept = true;
+    try {
+      kept = fire(globalThis, new ErrorEvent("error",
+        { __proto__: null, message: described.text, error, cancelable: true, bubbles: false, composed: false,
+          colno: 0, lineno: 0, filename: "" }));
+    } finally {
+      reporting = false;
+    }
+    if (!kept) return;
+  }
+  internal.speakFor(internal.acting());
+  send(sendOps.UNCAUGHT, described.text, described.stack);
+};
+
+const reported = new WeakMap(); // promise → reason, of rejections that were reported and may be handled late
+
+function unhandled(promise, reason) {
+  WeakMapPrototypeSet(reported, promise, reason);
+  if (hasListeners(globalThis, "unhandledrejection")) {
+    const kept = fire(globalThis, new PromiseRejectionEvent("unhandledrejection",
+      { __proto__: null, promise, reason, cancelable: true, bubbles: false, composed: false }));
+    if (!kept) return;
+  }
+  const described = describe(reason);
+  internal.speakFor(internal.acting());
+  send(sendOps.UNCAUGHT, described.text, described.stack);
+}
+
+function handledLate(promise) {
+  if (!WeakMapPrototypeHas(reported, promise)) return;
+  const reason = WeakMapPrototypeGet(reported, promise);
+  WeakMapPrototypeDelete(reported, promise);
+  if (!hasListeners(globalThis, "rejectionhandled")) return;
+  fire(globalThis, new PromiseRejectionEvent("rejectionhandled",
+    { __proto__: null, promise, reason, cancelable: false, bubbles: false, composed: false }));
+}
+
+// describeFailure tells Go what a module threw while it was evaluated: there is no event, hence id 0.
+function describeFailure(error) {
+  const described = describe(error);
+  send(sendOps.FAIL, 0, "exception", described.text, described.stack, true);
+}
+
+// ---- the entry ----
+
+// prepare is the first call into a context. Shared memory and WebAssembly are bounded by no limit we have; V8 adds
+// them to a context that comes from a snapshot, so they cannot be removed before.
+function prepare(vars, queues, concurrent, checked) {
+  primordials.takeLate();
+  ReflectDeleteProperty(globalThis, "SharedArrayBuffer");
+  ReflectDeleteProperty(globalThis, "Atomics");
+  ReflectDeleteProperty(globalThis, "WebAssembly");
+  internal.buildEnv(vars, queues);
+  if (concurrent) internal.runConcurrently();
+  if (checked) internal.checkModule();
+}
+
+host.entry((op, a, b, c, d, e, f, g, h) => {
+  internal.enter(op === UNHANDLED); // which comes with the frame of the promise
+  try {
+    return act(op, a, b, c, d, e, f, g, h);
+  } finally {
+    internal.leave();
+  }
+});
+
+function act(op, a, b, c, d, e, f, g, h) {
+  switch (op) {
+    case FETCH_EVENT: return internal.startFetch(a, b, c, d, e, f, g);
+    case TASK_EVENT: return internal.startTask(a, b, c, d, e, f);
+    case SCHEDULED_EVENT: return internal.startScheduled(a, b, c, d, e, f, g, h);
+    case TIMERS: return internal.fireTimers(a);
+    case RESPONSE: return internal.fetchResponse(a, b, c, d);
+    case CHUNK: return internal.fetchChunk(a, b);
+    case REDIRECT: return internal.fetchRedirect(a, b, c, d, e);
+    case UPLOAD_WANTED: return internal.uploadWanted(a, b);
+    case FETCH_FAILED: return internal.fetchFailed(a, b);
+    case QUEUED: return internal.queued(a, b);
+    case WORKED: return internal.worked(a, b);
+    case SOCKET_OPENED: return internal.socketOpened(a, b);
+    case SOCKET_MESSAGE: return internal.socketMessage(a, b, c);
+    case SOCKET_SENT: return internal.socketSent(a, b, c);
+    case SOCKET_CLOSED: return internal.socketClosed(a, b, c, d, e);
+    case ENV: return prepare(a, b, c, d);
+    case MODULE: return internal.findHandlers(a);
+    case UNHANDLED: return unhandled(a, b);
+    case HANDLED: return handledLate(a);
+    case DESCRIBE: return describeFailure(a);
+    case CREDIT: return internal.grantCredit(a, b);
+    case ABORT: return internal.abortRun(a, b);
+    case PART: return internal.takePart(a, b, c);
+    case ENDED: return internal.endById(a);
+    case HOOK: internal.startHook(a); return;
+    default: throw new TypeError(`unknown entry ${op}`);
+  }
+}
+
+// ---- the global object ----
+
+defineAttribute("self", globalThis, true);

@@ -1,0 +1,52 @@
+// runtime/ops.js names the numbers that cross between Go and JavaScript. The Go side is isolates/ops.go.
+
+"use strict";
+
+// What Go tells JavaScript: entry(op, ...).
+internal.entryOps = {
+  __proto__: null,
+  MODULE: 1, FETCH_EVENT: 2, TASK_EVENT: 3, SCHEDULED_EVENT: 4, TIMERS: 5, RESPONSE: 6, CHUNK: 7, FETCH_FAILED: 8,
+  QUEUED: 9, ENV: 10, UNHANDLED: 11, DESCRIBE: 12, ENDED: 13, HOOK: 14, CREDIT: 15, ABORT: 16, HANDLED: 17, PART: 18,
+  WORKED: 30, SOCKET_OPENED: 31, SOCKET_MESSAGE: 32, SOCKET_SENT: 33, SOCKET_CLOSED: 34,
+  UPLOAD_WANTED: 40, REDIRECT: 41,
+};
+
+// What JavaScript tells Go: host.send(op, ...).
+internal.sendOps = {
+  __proto__: null,
+  HANDLERS: 1, REPLY: 2, RESULT: 3, FAIL: 4, DRAINED: 5, RETRY: 6, NO_RETRY: 7, WAIT_FAILED: 8, LOG: 9, TIMER: 10,
+  CLEAR: 11, FETCH: 12, FETCH_ABORT: 13, QUEUE: 14, UNCAUGHT: 15,
+  ACTING: 16, HOOK_DONE: 17, BODY: 18, PULL: 19,
+  SUBTLE: 30, ZIP: 31, ZIP_CLOSE: 32, SOCKET_OPEN: 33, SOCKET_SEND: 34, SOCKET_END: 35,
+  UPLOAD: 40, FETCH_MORE: 41,
+};
+
+// What JavaScript asks of Go and waits for: host.ask(op, ...).
+internal.askOps = {
+  __proto__: null,
+  TIMING_SAFE_EQUAL: 3, DOMAIN_TO_ASCII: 4,
+  SUBTLE: 30, DECODE: 31,
+};
+
+// What SUBTLE, asked or sent, wants done; isolates/subtle.go has the arguments.
+internal.subtleOps = {
+  __proto__: null,
+  DIGEST: 1, HMAC: 2, HMAC_EQUAL: 3, ENCRYPT_CBC: 4, DECRYPT_CBC: 5, CTR: 6, ENCRYPT_GCM: 7, DECRYPT_GCM: 8, WRAP_KW: 9,
+  UNWRAP_KW: 10, HKDF: 11, PBKDF2: 12,
+  RSA_GENERATE: 13, RSA_IMPORT: 14, RSA_IMPORT_PARTS: 15, RSA_EXPORT: 16, RSA_PARTS: 17, SIGN_PKCS1: 18, VERIFY_PKCS1: 19,
+  SIGN_PSS: 20, VERIFY_PSS: 21, ENCRYPT_OAEP: 22, DECRYPT_OAEP: 23,
+  EC_GENERATE: 24, EC_IMPORT_POINT: 25, EC_IMPORT_SCALAR: 26, EC_IMPORT: 27, EC_EXPORT: 28, SIGN_ECDSA: 29, VERIFY_ECDSA: 30,
+  ECDH: 31,
+  OKP_GENERATE: 32, OKP_IMPORT_SEED: 33, OKP_IMPORT: 34, OKP_EXPORT: 35, SIGN_ED25519: 36, VERIFY_ED25519: 37, X25519: 38,
+  SIGN_ED448: 39, VERIFY_ED448: 40, X448: 41,
+};
+
+// Bits of HANDLERS.
+// uncalled are handlers that other runtimes call, and those of the mode persistent in another mode; see uncalled in check.go.
+internal.uncalled = {
+  __proto__: null, queue: 32, email: 64, tail: 128, tailStream: 256, trace: 512, connect: 1024, alarm: 2048, onIdle: 4096, onTerminate: 8192,
+};
+internal.handlerBits = { __proto__: null, fetch: 1, task: 2, scheduled: 4, onIdle: 8, onTerminate: 16 };
+
+// TOKEN as first argument lets the runtime, and nobody else, construct what guests may not or may only the long way.
+internal.TOKEN = Object.freeze({ __proto__: null });

@@ -1,0 +1,311 @@
+// runtime/webidl.js converts values as Web IDL says and gives classes the shape of Web IDL interfaces.
+
+"use strict";
+
+const {
+  List, MathFloor, MathTrunc, NumberIsFinite, NumberIsNaN, ObjectDefineProperty, Promise, PromisePrototypeThen, PromiseResolve,
+  ReflectApply, ReflectDefineProperty, ReflectGetOwnPropertyDescriptor, ReflectGetPrototypeOf, ReflectOwnKeys,
+  StringPrototypeCharCodeAt, StringPrototypeIsWellFormed, StringPrototypeToWellFormed, SymbolIterator, SymbolToStringTag, TypeError,
+  WeakSet, WeakSetPrototypeAdd, WeakSetPrototypeHas, globalThis, sealedProto,
+} = primordials;
+
+// ---- scalars ----
+
+function toDOMString(value) {
+  return typeof value === "string" ? value : `${value}`;
+}
+
+function toUSVString(value) {
+  const s = typeof value === "string" ? value : `${value}`;
+  return StringPrototypeIsWellFormed(s) ? s : StringPrototypeToWellFormed(s);
+}
+
+function toByteString(value, what) {
+  const s = typeof value === "string" ? value : `${value}`;
+  for (let i = 0; i < s.length; i++) {
+    if (StringPrototypeCharCodeAt(s, i) > 255) {
+      throw new TypeError(`${what ?? "value"} has a character above 255 at index ${i} and is not a byte string`);
+    }
+  }
+  return s;
+}
+
+// toInteger is ConvertToInt for up to 53 bits; mode is "", "enforce" or "clamp".
+function toInteger(value, bits, signed, mode, what) {
+  let x = +value;
+  let upper;
+  let lower;
+  if (bits === 64) {
+    upper = 9007199254740991;
+    lower = signed ? -9007199254740991 : 0;
+  } else {
+    upper = signed ? 2 ** (bits - 1) - 1 : 2 ** bits - 1;
+    lower = signed ? -(2 ** (bits - 1)) : 0;
+  }
+  if (mode === "enforce") {
+    if (!NumberIsFinite(x)) throw new TypeError(`${what ?? "value"} is not a finite number`);
+    x = MathTrunc(x);
+    if (x < lower || x > upper) throw new TypeError(`${what ?? "value"} is outside the range of ${lower} to ${upper}`);
+    return x + 0;
+  }
+  if (mode === "clamp") {
+    if (NumberIsNaN(x)) return 0;
+    if (x < lower) x = lower;
+    if (x > upper) x = upper;
+    return roundHalfEven(x);
+  }
+  if (!NumberIsFinite(x)) return 0;
+  x = MathTrunc(x);
+  const modulus = 2 ** bits;
+  x = x % modulus;
+  if (x < 0) x += modulus;
+  if (signed && x >= modulus / 2) x -= modulus;
+  return x + 0;
+}
+
+function roundHalfEven(x) {
+  const floor = MathFloor(x);
+  const diff = x - floor;
+  if (diff < 0.5) return floor + 0;
+  if (diff > 0.5) return floor + 1;
+  return floor % 2 === 0 ? floor + 0 : floor + 1;
+}
+
+const toUnsignedShort = (value, mode, what) => toInteger(value, 16, false, mode, what);
+const toLong = (value, mode, what) => toInteger(value, 32, true, mode, what);
+const toUnsignedLong = (value, mode, what) => toInteger(value, 32, false, mode, what);
+const toLongLong = (value, mode, what) => toInteger(value, 64, true, mode, what);
+const toUnsignedLongLong = (value, mode, what) => toInteger(value, 64, false, mode, what);
+
+function toUnrestrictedDouble(value) {
+  return +value;
+}
+
+function toEnum(value, allowed, what) {
+  const s = toDOMString(value);
+  for (let i = 0; i < allowed.length; i++) {
+    if (allowed[i] === s) return s;
+  }
+  throw new TypeError(`${what} is ${internal.inspectBrief(s)}, which is not one of its allowed values`);
+}
+
+function isObject(value) {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}
+
+// ---- sequences, records, dictionaries, callbacks ----
+
+// toSequence converts any iterable of the guest's; method is its Symbol.iterator when that was looked up already.
+function toSequence(value, convert, what, method) {
+  if (!isObject(value)) throw new TypeError(`${what} is not iterable`);
+  method ??= value[SymbolIterator];
+  if (typeof method !== "function") throw new TypeError(`${what} is not iterable`);
+  const iterator = ReflectApply(method, value, []);
+  if (!isObject(iterator)) throw new TypeError(`the iterator of ${what} is not an object`);
+  const next = iterator.next;
+  const list = new List();
+  for (;;) {
+    const step = ReflectApply(next, iterator, []);
+    if (!isObject(step)) throw new TypeError(`the iterator of ${what} gave a result that is not an object`);
+    if (step.done) return list;
+    list[list.length] = convert(step.value, what);
+  }
+}
+
+// toRecord gives a flat List of key, value, key, value, in the order of the object's own keys.
+function toRecord(value, convertKey, convertValue, what) {
+  if (!isObject(value)) throw new TypeError(`${what} is not an object`);
+  const keys = ReflectOwnKeys(value);
+  const list = new List();
+  let changed = false; // some key became another, so that two may be the same
+  for (let i = 0; i < keys.length; i++) {
+    const descriptor = ReflectGetOwnPropertyDescriptor(value, keys[i]);
+    if (descriptor === undefined || !descriptor.enumerable) continue;
+    const key = convertKey(keys[i], what);
+    const item = convertValue(value[keys[i]], what);
+    changed ||= key !== keys[i];
+    const at = changed ? indexOfKey(list, key) : list.length;
+    list[at] = key;
+    list[at + 1] = item;
+  }
+  return list;
+}
+
+// indexOfKey is where a key is in a flat list, or the list's length.
+function indexOfKey(list, key) {
+  let i = 0;
+  while (i < list.length && list[i] !== key) i += 2;
+  return i;
+}
+
+// toDictionary checks that a value may be read as a dictionary; undefined and null read as one without members.
+function toDictionary(value, what) {
+  if (value === undefined || value === null) return undefined;
+  if (!isObject(value)) throw new TypeError(`${what} is not an object`);
+  return value;
+}
+
+function toCallback(value, what) {
+  if (typeof value !== "function") throw new TypeError(`${what} is not a function`);
+  return value;
+}
+
+function requireArguments(count, needed, what) {
+  if (count < needed) {
+    throw new TypeError(`${what}: ${needed} argument${needed === 1 ? "" : "s"} required, but only ${count} present`);
+  }
+}
+
+function illegalConstructor() {
+  return new TypeError("Illegal constructor");
+}
+
+function illegalInvocation(name) {
+  return new TypeError(`Illegal invocation: this is not a ${name}`);
+}
+
+// ---- promises ----
+
+function noop() {}
+
+class Capability {
+  promise;
+  resolve;
+  reject;
+}
+sealedProto(Capability);
+
+// newCapability gives a promise and what settles it.
+function newCapability() {
+  const c = new Capability();
+  c.promise = new Promise((resolve, reject) => {
+    c.resolve = resolve;
+    c.reject = reject;
+  });
+  return c;
+}
+
+function markHandled(promise) {
+  PromisePrototypeThen(promise, undefined, noop);
+}
+
+// upon reacts to a promise. The reactions must return undefined: their result goes to a promise that a guest's
+// species may own.
+function upon(promise, fulfilled, rejected) {
+  PromisePrototypeThen(promise, fulfilled, rejected);
+}
+
+// resolvedWith is Web IDL's "a promise resolved with". A promise is followed by another, which settles two microtasks later, as resolving with
+// it would have it; that would look up a then which guests can replace.
+function resolvedWith(value) {
+  const promise = PromiseResolve(value);
+  if (promise !== value) return promise;
+  const c = newCapability();
+  upon(PromiseResolve(undefined), () => { upon(promise, c.resolve, c.reject); });
+  return c.promise;
+}
+
+// follow settles a capability as another promise does.
+function follow(capability, promise) {
+  upon(promise, () => { capability.resolve(undefined); }, (error) => { capability.reject(error); });
+}
+
+// ---- interfaces ----
+
+// exposeMembers makes what a class declares enumerable, as Web IDL's operations and attributes are.
+function exposeMembers(target, skip) {
+  const keys = ReflectOwnKeys(target);
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i];
+    if (typeof key === "symbol" || key === "constructor" || key === skip) continue;
+    if (key === "length" || key === "name" || key === "prototype") {
+      if (typeof target === "function") continue;
+    }
+    ReflectDefineProperty(target, key, { __proto__: null, enumerable: true });
+  }
+}
+
+// defineGlobal puts a value on the global object like Web IDL puts an interface: writable, configurable, not enumerable.
+function defineGlobal(name, value, enumerable = false) {
+  ObjectDefineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable, configurable: true });
+}
+
+// defineAttribute puts an object on the global object as Web IDL puts a read-only attribute; a replaceable one gives way to what
+// is assigned to it.
+function defineAttribute(name, value, replaceable = false) {
+  const members = {
+    get [name]() {
+      checkGlobal(this);
+      return value;
+    },
+    set [name](given) {
+      checkGlobal(this);
+      defineGlobal(name, given, true);
+    },
+  };
+  const { get, set } = ReflectGetOwnPropertyDescriptor(members, name);
+  ObjectDefineProperty(globalThis, name,
+    { __proto__: null, get, set: replaceable ? set : undefined, enumerable: true, configurable: true });
+}
+
+function checkGlobal(self) {
+  if (self !== undefined && self !== null && self !== globalThis) throw illegalInvocation("global object");
+}
+
+// platformPrototypes knows the prototype of every interface: what inherits from one is a platform object to structuredClone.
+const platformPrototypes = new WeakSet();
+
+internal.isPlatformObject = (value) => {
+  for (let p = ReflectGetPrototypeOf(value); p !== null; p = ReflectGetPrototypeOf(p)) {
+    if (WeakSetPrototypeHas(platformPrototypes, p)) return true;
+  }
+  return false;
+};
+
+// defineInterface finishes a class: enumerable members, Symbol.toStringTag, and the global unless hidden.
+function defineInterface(Class, name, hidden = false) {
+  exposeMembers(Class.prototype);
+  exposeMembers(Class);
+  WeakSetPrototypeAdd(platformPrototypes, Class.prototype);
+  defineTag(Class.prototype, name);
+  if (!hidden) defineGlobal(name, Class);
+  return Class;
+}
+
+function defineTag(proto, name) {
+  ObjectDefineProperty(proto, SymbolToStringTag,
+    { __proto__: null, value: name, writable: false, enumerable: false, configurable: true });
+}
+
+// defineConstants puts numbers on an interface and its prototype.
+function defineConstants(Class, constants) {
+  const keys = ReflectOwnKeys(constants);
+  for (let i = 0; i < keys.length; i++) {
+    const descriptor = { __proto__: null, value: constants[keys[i]], writable: false, enumerable: true, configurable: false };
+    ObjectDefineProperty(Class, keys[i], descriptor);
+    ObjectDefineProperty(Class.prototype, keys[i], descriptor);
+  }
+}
+
+// defineAlias makes target[key] the very function of another member, as iterables have it.
+function defineAlias(target, key, value) {
+  ObjectDefineProperty(target, key, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+}
+
+// defineOperation makes a function a global operation: enumerable, like setTimeout and fetch are.
+function defineOperation(name, fn) {
+  defineGlobal(name, fn, true);
+}
+
+primordials.ObjectAssign(internal, {
+  toDOMString, toUSVString, toByteString, toInteger, toUnsignedShort, toLong, toUnsignedLong, toLongLong, toUnsignedLongLong,
+  toUnrestrictedDouble, toEnum, isObject, toSequence, toRecord, toDictionary, toCallback, requireArguments, illegalConstructor,
+  illegalInvocation, noop, newCapability, markHandled, upon,
+  resolvedWith, follow, exposeMembers, checkGlobal, defineAttribute, defineGlobal, defineInterface, defineTag, defineConstants, defineAlias, defineOperation,
+});
+
+// appendArray adds to an array that goes to a guest, whatever the guest did to Array.prototype.
+internal.appendArray = (array, value) => {
+  ObjectDefineProperty(array, array.length,
+    { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+};

@@ -1,0 +1,171 @@
+// streams/body_streams.js holds the runtime's own ways to make, feed and drain streams of bytes, for bodies.
+
+"use strict";
+
+const { List, RangeError, TypeError, TypedArrayPrototypeGetTag, lengthOf, sealedProto } = primordials;
+const { concatBytes, markHandled, newCapability, readableHandle, readableState } = internal;
+const { streams } = internal;
+const {
+  CLOSED, READABLE, ReadRequest, StreamState, acquireReader, controllerClose, controllerEnqueue, isLocked, newStream,
+  readerRead, resolved, setUpBytes, streamCancel,
+} = streams;
+
+// newByteStream gives a state without a source behind it.
+function newByteStream(cancel = resolved, pull = resolved) {
+  const stream = new StreamState();
+  setUpBytes(stream, undefined, pull, cancel, 0, 0);
+  return stream;
+}
+
+// streamOfBytes makes a stream of one chunk; the bytes become the stream's.
+internal.streamOfBytes = (bytes) => {
+  const stream = newByteStream();
+  if (lengthOf(bytes) > 0) streams.byteEnqueue(stream.controller, bytes);
+  streams.byteClose(stream.controller);
+  return readableHandle(stream);
+};
+
+// usedStream is what body shows when text() or the like has read it: closed, disturbed, and locked by who has read it.
+internal.usedStream = () => {
+  const stream = newByteStream();
+  streams.byteClose(stream.controller);
+  stream.disturbed = true;
+  acquireReader(stream);
+  return readableHandle(stream);
+};
+
+// newFeed makes a stream that the runtime pushes bytes into; onCancel runs when a guest cancels it. With pull, that is called
+// for each chunk that is wanted, and nothing is to be pushed unasked.
+internal.newFeed = (onCancel, pull = undefined) => {
+  let pulled = null;
+  const stream = newByteStream(() => {
+    onCancel();
+    return resolved();
+  }, pull === undefined ? resolved : () => {
+    pulled = newCapability();
+    pull();
+    return pulled.promise;
+  });
+  const { controller } = stream;
+  const answered = () => {
+    if (pulled !== null) pulled.resolve(undefined);
+    pulled = null;
+  };
+  return {
+    __proto__: null,
+    stream: readableHandle(stream),
+    isOpen() { return stream.state === READABLE; }, // also when it was closed, but not read to the end
+    push(bytes) {
+      if (lengthOf(bytes) > 0) streams.byteEnqueue(controller, bytes);
+      answered();
+    },
+    close() {
+      streams.byteClose(controller);
+      if (controller.pending.length > 0) streams.respond(controller, 0);
+      answered();
+    },
+    error(error) {
+      streams.byteError(controller, error);
+      answered();
+    },
+  };
+};
+
+// readOn reads the next chunk for x, which has a reader, a request that takes chunks, and the fields busy and again. A loop, not
+// recursion: queued chunks arrive within the read call.
+function readOn(x) {
+  if (x.busy) {
+    x.again = true;
+    return;
+  }
+  x.busy = true;
+  do {
+    x.again = false;
+    readerRead(x.reader, x.request);
+  } while (x.again);
+  x.busy = false;
+}
+internal.readOn = readOn;
+
+// Collector reads a stream to its end.
+class Collector {
+  reader;
+  limit;
+  done;
+  failed;
+  chunks = new List();
+  total = 0;
+  busy = false;
+  again = false;
+  request = null;
+  constructor(reader, limit, done, failed) {
+    this.reader = reader;
+    this.limit = limit;
+    this.done = done;
+    this.failed = failed;
+  }
+  take(chunk) {
+    if (TypedArrayPrototypeGetTag(chunk) !== "Uint8Array") this.stop(new TypeError("a chunk of the body is not a Uint8Array"));
+    else if ((this.total += lengthOf(chunk)) > this.limit) {
+      this.stop(new RangeError(`the body is too large: more than ${this.limit} bytes`));
+    } else {
+      this.chunks[this.chunks.length] = chunk;
+      readOn(this);
+    }
+  }
+  stop(error) {
+    markHandled(streamCancel(this.reader.stream, error));
+    this.failed(error);
+  }
+}
+sealedProto(Collector);
+
+// readAll gives all bytes of a stream to done, or the reason why not to failed.
+internal.readAll = (handle, limit, done, failed) => {
+  let collector;
+  try {
+    collector = new Collector(acquireReader(readableState(handle)), limit, done, failed);
+  } catch (error) {
+    failed(error);
+    return;
+  }
+  collector.request = new ReadRequest((chunk) => { collector.take(chunk); },
+    () => { done(concatBytes(collector.chunks)); }, (error) => { failed(error); });
+  readOn(collector);
+};
+
+internal.isStreamLocked = (handle) => isLocked(readableState(handle));
+internal.isStreamDisturbed = (handle) => readableState(handle).disturbed;
+internal.cancelStream = (handle, reason) => streamCancel(readableState(handle), reason);
+
+internal.teeForClone = (handle) => {
+  const branches = streams.tee(readableState(handle), true);
+  return [readableHandle(branches[0]), readableHandle(branches[1])];
+};
+
+// proxyStream moves a stream's chunks to a new one and locks the old: "create a proxy".
+internal.proxyStream = (handle) => {
+  const reader = acquireReader(readableState(handle));
+  reader.stream.disturbed = true;
+  const stream = newStream(() => {
+    const pulled = newCapability();
+    readerRead(reader, new ReadRequest(
+      (value) => {
+        controllerEnqueue(stream.controller, value);
+        pulled.resolve(undefined);
+      },
+      () => {
+        controllerClose(stream.controller);
+        pulled.resolve(undefined);
+      },
+      (error) => { pulled.reject(error); }));
+    return pulled.promise;
+  }, (reason) => streamCancel(reader.stream, reason), 0);
+  return readableHandle(stream);
+};
+
+internal.addInspector(internal.isReadableStream, (value) => {
+  const stream = readableState(value);
+  const state = stream.state === READABLE ? "readable" : stream.state === CLOSED ? "closed" : "errored";
+  return ["locked", isLocked(stream), "state", state];
+});

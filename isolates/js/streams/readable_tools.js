@@ -1,0 +1,191 @@
+// streams/readable_tools.js is what is built on readers: async iteration and ReadableStream.from.
+
+"use strict";
+
+const {
+  AsyncIteratorPrototype, ObjectCreate, ObjectDefineProperty, ObjectSetPrototypeOf, PromiseReject, PromiseResolve,
+  ReflectApply, SymbolAsyncIterator, SymbolIterator, TypeError,
+} = primordials;
+const { defineTag, illegalInvocation, isObject, newCapability, readableHandle, resolvedWith, upon } = internal;
+const { streams } = internal;
+const { ReadRequest, controllerClose, controllerEnqueue, newStream, readerRead, releaseReader, streamCancel } = streams;
+
+// ---- async iteration ----
+
+let iteratorOf;
+
+class AsyncIterator {
+  #reader;
+  #preventCancel;
+  #last = null; // promise of the newest call
+  #underWay = 0; // calls that have not settled
+  #finished = false;
+  constructor(reader, preventCancel) {
+    this.#reader = reader;
+    this.#preventCancel = preventCancel;
+  }
+  static {
+    iteratorOf = (value) => {
+      if (!isObject(value) || !(#reader in value)) throw illegalInvocation("ReadableStream AsyncIterator");
+      return value;
+    };
+  }
+  static next(self) {
+    return self.#queue(() => self.#next());
+  }
+  static return(self, value) {
+    return self.#queue(() => self.#return(value));
+  }
+  // queue runs calls of next() and return() one after the other; one that finds none before it runs at once.
+  #queue(step) {
+    if (this.#underWay === 0) return (this.#last = step());
+    this.#underWay++;
+    const answer = newCapability();
+    const run = () => {
+      this.#underWay--;
+      upon(step(), answer.resolve, answer.reject);
+    };
+    upon(this.#last, run, run);
+    return (this.#last = answer.promise);
+  }
+  #next() {
+    if (this.#finished) return PromiseResolve({ value: undefined, done: true });
+    const reader = this.#reader;
+    if (reader.stream === undefined) return PromiseReject(new TypeError("the iterator's lock was released"));
+    const answer = newCapability();
+    this.#underWay++;
+    readerRead(reader, new ReadRequest(
+      (value) => {
+        this.#underWay--;
+        answer.resolve({ value, done: false });
+      },
+      () => {
+        this.#finish();
+        answer.resolve({ value: undefined, done: true });
+      },
+      (error) => {
+        this.#finish();
+        answer.reject(error);
+      }));
+    return answer.promise;
+  }
+  #finish() {
+    this.#underWay--;
+    this.#finished = true;
+    releaseReader(this.#reader);
+  }
+  #return(value) {
+    if (this.#finished) return PromiseResolve({ value, done: true });
+    this.#finished = true;
+    const reader = this.#reader;
+    if (reader.stream === undefined) return PromiseResolve({ value, done: true });
+    if (this.#preventCancel) {
+      releaseReader(reader);
+      return PromiseResolve({ value, done: true });
+    }
+    const canceled = streamCancel(reader.stream, value);
+    releaseReader(reader);
+    const answer = newCapability();
+    this.#underWay++;
+    const settle = (how, result) => {
+      this.#underWay--;
+      how(result);
+    };
+    upon(canceled, () => { settle(answer.resolve, { value, done: true }); }, (error) => { settle(answer.reject, error); });
+    return answer.promise;
+  }
+}
+
+const { next: iteratorNext, return: iteratorReturn } = AsyncIterator;
+const iteratorProto = ObjectCreate(AsyncIteratorPrototype);
+const iteratorMembers = {
+  next() {
+    try {
+      return iteratorNext(iteratorOf(this));
+    } catch (error) {
+      return PromiseReject(error);
+    }
+  },
+  return(value) {
+    try {
+      return iteratorReturn(iteratorOf(this), value);
+    } catch (error) {
+      return PromiseReject(error);
+    }
+  },
+};
+ObjectDefineProperty(iteratorProto, "next",
+  { __proto__: null, value: iteratorMembers.next, writable: true, enumerable: true, configurable: true });
+ObjectDefineProperty(iteratorProto, "return",
+  { __proto__: null, value: iteratorMembers.return, writable: true, enumerable: true, configurable: true });
+defineTag(iteratorProto, "ReadableStream AsyncIterator");
+internal.setReadableIterator((reader, preventCancel) =>
+  ObjectSetPrototypeOf(new AsyncIterator(reader, preventCancel), iteratorProto));
+
+// ---- ReadableStream.from ----
+
+streams.fromIterable = (iterable) => {
+  if (iterable === undefined || iterable === null) throw notIterable();
+  let method = iterable[SymbolAsyncIterator];
+  let sync = false;
+  if (method === undefined || method === null) {
+    method = iterable[SymbolIterator];
+    sync = true;
+  }
+  if (typeof method !== "function") throw notIterable();
+  const iterator = ReflectApply(method, iterable, []);
+  if (!isObject(iterator)) throw new TypeError("ReadableStream.from: the iterator is not an object");
+  const next = iterator.next;
+  const stream = newStream(() => pullNext(stream, iterator, next, sync), (reason) => returnIterator(iterator, reason, sync), 0);
+  return readableHandle(stream);
+};
+
+function notIterable() {
+  return new TypeError("ReadableStream.from: the argument is not iterable");
+}
+
+async function pullNext(stream, iterator, next, sync) {
+  const step = await resolvedWith(sync ? nextOfSync(iterator, next) : ReflectApply(next, iterator, []));
+  if (!isObject(step)) throw notAResult();
+  if (step.done) controllerClose(stream.controller);
+  else controllerEnqueue(stream.controller, step.value);
+}
+
+// nextOfSync is the next() that ECMAScript makes of a sync iterator's for those who want an async one.
+async function nextOfSync(iterator, next) {
+  const step = ReflectApply(next, iterator, []);
+  if (!isObject(step)) throw notAResult();
+  const done = !!step.done;
+  const { value } = step;
+  try {
+    return { __proto__: null, done, value: await value };
+  } catch (error) {
+    if (!done) closeIterator(iterator);
+    throw error;
+  }
+}
+
+function notAResult() {
+  return new TypeError("ReadableStream.from: the iterator gave a result that is not an object");
+}
+
+// closeIterator is IteratorClose for an error, which what goes wrong here does not replace.
+function closeIterator(iterator) {
+  try {
+    const method = iterator.return;
+    if (method !== undefined && method !== null) ReflectApply(method, iterator, []);
+  } catch {
+    // the stream has the first error
+  }
+}
+
+async function returnIterator(iterator, reason, sync) {
+  const method = iterator.return;
+  if (method === undefined || method === null) return;
+  let result = ReflectApply(method, iterator, [reason]);
+  if (!sync) result = await resolvedWith(result);
+  if (!isObject(result)) throw new TypeError("ReadableStream.from: the iterator's return() gave no object");
+  if (!sync) return;
+  result.done;
+  await result.value;
+}

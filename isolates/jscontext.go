@@ -1,0 +1,303 @@
+package isolates
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// isolate is a V8 heap of one owner. One thread owns it at a time.
+type isolate struct {
+	v8       *v8x.Isolate
+	owner    string
+	mode     events.Mode // of all workers in it
+	heapMB   int
+	contexts []*jsContext
+	busy     int // runs in it
+	used     time.Time
+	closed   bool
+	away     bool           // a turn in it runs beside the thread: no thread may enter it
+	later    []chore        // chores that wait until it is back
+	lost     bool           // V8 does not end that turn: it was given up
+	dead     []*v8x.Context // its contexts when it was lost, to be closed if it comes back
+
+	counters *useCounters // its owner's on this thread
+	heap     int64        // its last measured size in bytes
+	sampled  time.Time    // when heap was measured
+
+	unmeasured  time.Duration // time of turns since then
+	latest      *jsContext    // whose turn was the latest
+	collected   int64         // its size after the last garbage collection between runs
+	setToOthers int64         // the size of others that was last passed to V8
+}
+
+// jsContext is a context with one worker's module in it. Between events it is idle and warm.
+type jsContext struct {
+	isolate  *isolate
+	worker   *events.Worker
+	v8       *v8x.Context
+	runs     []*run // under way in it: at most one, except in a persistent context
+	loader   *run   // the run that evaluates its module
+	uses     int
+	used     time.Time       // when the latest run in it began
+	size     int64           // bytes of the isolate that are attributed to it
+	loaded   bool            // its module is evaluated
+	state    v8x.ModuleState // after the latest step of the evaluation
+	closed   bool
+	handlers int          // bits of cmdHandlers
+	life     *life        // nil unless the context is persistent
+	counters *useCounters // its worker's on this thread
+}
+
+// find returns the live run with that id.
+func (jc *jsContext) find(id uint64) *run {
+	if jc.life != nil && id == 0 {
+		return jc.life.ground
+	}
+	for _, r := range jc.runs {
+		if r.id == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// acquire finds or makes the context for w, according to its mode. It returns nil if there is no room now.
+func (t *thread) acquire(w *events.Worker, mode events.Mode) (*jsContext, error) {
+	switch mode {
+	case events.Oneshot:
+		return t.fresh(w, mode)
+	case events.Persistent:
+		return t.persistent(w)
+	case events.Shared:
+		t.borrow(w)
+	}
+	return t.reuse(w, mode)
+}
+
+// reuse returns a warm context of that version, or makes a new one.
+func (t *thread) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
+	for _, iso := range t.isolates[w.Owner] {
+		if iso.mode != mode {
+			continue
+		}
+		jc := iso.warm(w)
+		if jc == nil {
+			continue
+		}
+		if t.stays(jc) {
+			t.counters.warmHit(jc)
+			return jc, nil
+		}
+		// Another isolate gets a context for w, if one has room. Closing this context leaves more room here.
+		iso := t.place(w, mode)
+		if !jc.closed && (iso == nil || iso == jc.isolate) {
+			t.counters.warmHit(jc)
+			return jc, nil
+		}
+		if !jc.closed {
+			t.counters.discards.inc(discardRoom)
+			t.dropContext(jc)
+		}
+		return t.settle(iso, w, mode)
+	}
+	t.dropOutdated(w, time.Now())
+	return t.settle(t.place(w, mode), w, mode)
+}
+
+// settle makes a context in the isolate, or in the least crowded isolate if that is nil.
+func (t *thread) settle(iso *isolate, w *events.Worker, mode events.Mode) (*jsContext, error) {
+	if iso == nil {
+		iso = t.leastCrowded(t.own(w, mode))
+	}
+	if iso == nil {
+		return nil, nil
+	}
+	return t.newContext(iso, w)
+}
+
+// own returns the isolates in which w may have a context.
+func (t *thread) own(w *events.Worker, mode events.Mode) []*isolate {
+	heapMB := t.pool.limits(w).HeapMB
+	return slices.DeleteFunc(slices.Clone(t.isolates[w.Owner]), func(iso *isolate) bool {
+		return iso.mode != mode || iso.heapMB != heapMB || iso.away
+	})
+}
+
+// place returns an isolate for a context of w. It prefers, in this order: an isolate of the owner with room; a new one,
+// if none must be closed for it; the one with the owner's context that was used longest ago, which it closes; a new one
+// for which it closes idle ones. It returns nil if all are busy.
+func (t *thread) place(w *events.Worker, mode events.Mode) *isolate {
+	own := t.own(w, mode)
+	if i := slices.IndexFunc(own, t.hasRoom); i >= 0 {
+		return own[i]
+	}
+	if t.vacant(w) {
+		return t.newIsolate(w, mode)
+	}
+	if jc := t.idlestContext(own); jc != nil {
+		t.counters.discards.inc(discardRoom)
+		t.dropContext(jc)
+		return jc.isolate
+	}
+	if t.room(w) {
+		return t.newIsolate(w, mode)
+	}
+	for _, iso := range own {
+		if !iso.closed && t.thin(iso) && (t.hasRoom(iso) || t.collect(iso) && t.hasRoom(iso)) {
+			return iso
+		}
+	}
+	return nil
+}
+
+// warm returns an idle context of that version.
+func (iso *isolate) warm(w *events.Worker) *jsContext {
+	if iso.away {
+		return nil
+	}
+	for _, jc := range iso.contexts {
+		if len(jc.runs) == 0 && sameVersion(jc.worker, w) {
+			return jc
+		}
+	}
+	return nil
+}
+
+// fresh makes a context in its own isolate.
+func (t *thread) fresh(w *events.Worker, mode events.Mode) (*jsContext, error) {
+	if !t.room(w) {
+		return nil, nil
+	}
+	return t.newContext(t.newIsolate(w, mode), w)
+}
+
+// sameVersion reports whether both are the same version of the same worker. A redeploy makes a new *Worker
+// of an old version only when its bundle is the same.
+func sameVersion(a, b *events.Worker) bool {
+	return a == b || a.Name == b.Name && a.Version == b.Version && a.Hash == b.Hash
+}
+
+func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
+	heapMB := t.pool.limits(w).HeapMB
+	bytes := uint64(heapMB) << 20
+	iso := &isolate{v8: t.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), owner: w.Owner, mode: mode, heapMB: heapMB, heap: freshHeap}
+	t.pool.live.Add(1)
+	t.take(iso)
+	return iso
+}
+
+// take adds an isolate to the thread, and letGo removes it.
+func (t *thread) take(iso *isolate) {
+	t.isolates[iso.owner] = append(t.isolates[iso.owner], iso)
+	t.count++
+	t.counters.isolateOpened(iso)
+}
+
+func (t *thread) letGo(iso *isolate) {
+	rest := slices.DeleteFunc(t.isolates[iso.owner], func(x *isolate) bool { return x == iso })
+	if len(rest) == 0 {
+		delete(t.isolates, iso.owner)
+	} else {
+		t.isolates[iso.owner] = rest
+	}
+	t.count--
+	t.freed = true
+	t.counters.isolateClosed(iso)
+}
+
+// newContext makes a context with the runtime and the worker's env. The first run loads the module.
+func (t *thread) newContext(iso *isolate, w *events.Worker) (*jsContext, error) {
+	jc := &jsContext{isolate: iso, worker: w}
+	t.lookBefore(jc)
+	var err error
+	if jc.v8, err = iso.v8.NewContext(answer); err != nil {
+		return nil, err
+	}
+	iso.latest = jc
+	iso.contexts = append(iso.contexts, jc)
+	t.counters.contextMade(jc)
+	t.look(iso, time.Now(), 0)
+	bindings.Encode(t.call.Reset(opEnv), w.Bindings).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)
+	if r := jc.v8.Call(t.call.Bytes(), nil); r.Err != nil {
+		t.dropContext(jc)
+		return nil, fmt.Errorf("isolates: env: %w", r.Err)
+	}
+	return jc, nil
+}
+
+// enlist and delist record the runs in a context.
+func (t *thread) enlist(jc *jsContext, r *run, now time.Time) {
+	jc.runs = append(jc.runs, r)
+	jc.used = now
+	jc.isolate.busy++
+	jc.isolate.used = now
+	t.counters.entered(jc, jc.isolate.busy)
+}
+
+func (t *thread) delist(jc *jsContext, r *run) {
+	n := len(jc.runs)
+	if jc.runs = slices.DeleteFunc(jc.runs, func(x *run) bool { return x == r }); len(jc.runs) == n {
+		return
+	}
+	jc.isolate.busy--
+	t.freed = true
+	t.counters.left(jc, jc.isolate.busy)
+}
+
+// dropContext closes a context in which nothing runs.
+func (t *thread) dropContext(jc *jsContext) {
+	if jc.closed {
+		return
+	}
+	jc.closed = true
+	iso := jc.isolate
+	iso.contexts = slices.DeleteFunc(iso.contexts, func(x *jsContext) bool { return x == jc })
+	if iso.latest == jc {
+		iso.latest = nil
+	}
+	t.endGround(jc)
+	if iso.lost {
+		iso.dead = append(iso.dead, jc.v8)
+	} else {
+		jc.v8.Close()
+	}
+	t.freed = true
+	t.counters.contextClosed(jc)
+}
+
+// dropIsolate closes an isolate and all its contexts, in which nothing runs.
+func (t *thread) dropIsolate(iso *isolate) {
+	if iso.closed {
+		return
+	}
+	iso.closed = true
+	iso.lost = iso.lost || iso.away // no other thread may touch it
+	for len(iso.contexts) > 0 {
+		t.dropContext(iso.contexts[0])
+	}
+	t.letGo(iso)
+	if iso.lost {
+		t.pool.lost.Add(iso.heap)
+	} else {
+		iso.v8.Close()
+	}
+	t.pool.live.Add(-1)
+	t.pool.trimSoon()
+	if len(t.waiting) == 0 {
+		t.pool.wakeHungry()
+	}
+}
+
+// sweep closes the isolates that have had their one event. It is called after the reply was sent.
+func (t *thread) sweep() {
+	for _, iso := range t.spent {
+		t.dropIsolate(iso)
+	}
+	clear(t.spent)
+	t.spent = t.spent[:0]
+}

@@ -1,0 +1,109 @@
+package isolates
+
+import (
+	"context"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// response brings the response of call c into the JavaScript of its run. It is the egress.Receiver of the call's
+// exchange.
+type response struct {
+	t *thread
+	r *run
+	c *call
+}
+
+// Redirect passes the new location to JavaScript, which sends the next request (js/fetch/redirect.js). This call is
+// over.
+func (x response) Redirect(status int, location, policies string) {
+	x.t.answer(x.r, x.c, true, func(call *v8x.Call) []byte {
+		call.Reset(opRedirect).Number(x.c.id).Number(float64(status)).String(location)
+		if policies == "" {
+			call.Null()
+		} else {
+			call.String(policies)
+		}
+		call.Bool(!guard.Redirects.Off())
+		return nil
+	})
+}
+
+func (x response) Head(status int, text string, headers []string) {
+	x.t.answer(x.r, x.c, false, func(call *v8x.Call) []byte {
+		call.Reset(opResponse).Number(x.c.id).Number(float64(status)).String(text).Strings(headers)
+		return nil
+	})
+}
+
+const (
+	maxRedirects = 20        // of a subrequest (Fetch standard §4.4): js/fetch/redirect.js counts them
+	unreadBytes  = 256 << 10 // of a response that are passed to JavaScript before it asks for more
+)
+
+// Chunk waits until the thread has taken the chunk. So at most one chunk is read ahead of JavaScript, in addition to
+// unreadBytes.
+func (x response) Chunk(ctx context.Context, chunk []byte) (reuse bool) {
+	x.t.postTo(x.r, func(t *thread) { t.takeChunk(x.r, x.c, chunk) })
+	if !x.c.paced {
+		return false
+	}
+	select {
+	case <-x.c.taken:
+	case <-ctx.Done():
+	}
+	return true
+}
+
+func (x response) End() {
+	x.t.answer(x.r, x.c, true, func(call *v8x.Call) []byte {
+		call.Reset(opChunk).Number(x.c.id).Null()
+		return nil
+	})
+}
+
+// takeChunk passes a chunk to JavaScript. On the thread.
+func (t *thread) takeChunk(r *run, c *call, chunk []byte) {
+	if r.over || r.calls[c.id] != c {
+		return
+	}
+	c.unread += len(chunk)
+	// The chore follows the turn, even if the turn leaves its thread.
+	t.chores.add(chore{run: r, do: func(t *thread) { t.chunkTaken(r, c) }})
+	t.call.Reset(opChunk).Number(c.id).Body()
+	t.turn(r, t.call.Bytes(), chunk)
+}
+
+// chunkTaken lets the next chunk come, unless JavaScript has too many bytes that it has not asked for. On the thread.
+func (t *thread) chunkTaken(r *run, c *call) {
+	switch {
+	case r.over || r.calls[c.id] != c || !c.paced:
+	case c.unread < unreadBytes:
+		c.taken <- struct{}{}
+	default:
+		c.stalled = true
+		r.stalled++
+		t.rest(r, c)
+		if !r.ground && !r.mayGoOn() {
+			t.stop(r, events.ReasonTimeout, "the handler can never finish: nothing it waits for is pending, and nobody reads the response it has")
+		}
+	}
+}
+
+// more is called when JavaScript asks for more of a response.
+func (t *thread) more(r *run, id float64) {
+	c := r.calls[id]
+	if c == nil || c.taken == nil {
+		return
+	}
+	c.unread = 0
+	if c.stalled {
+		c.stalled = false
+		r.stalled--
+		c.active = true
+		r.active++
+		c.taken <- struct{}{}
+	}
+}

@@ -1,0 +1,157 @@
+package isolates
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// lowPatience is for threads of the lowest priority, which hardly run beside others.
+const lowPatience = 4 * time.Minute
+
+// Some builtins cannot be interrupted. Another thread takes the place of the one that is in such a builtin. That thread
+// ends when V8 lets it go.
+func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
+	b := newBench(t)
+	long := worker("long", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6))) } }`)
+	sleeper := worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 60000)) }`)
+	sleeper.Owner = "other"
+	beside := b.start(sleeper, fetch("GET", "http://x/", ""))
+	require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+	o := b.run(long, fetch("GET", "http://x/", ""))
+	require.NotNil(t, o.end.Failure)
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+	require.True(t, o.end.Lost)
+	beside.wait(t, beside.ended)
+	require.True(t, beside.end.Interrupted, "what waited on the thread runs again")
+	require.False(t, beside.end.Lost)
+	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
+	require.Equal(t, "ok", string(ok.reply.Body))
+	require.EqualValues(t, 1, b.pool.ranAway.Load())
+	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, lowPatience, time.Millisecond)
+}
+
+// V8 may end a turn just when its thread is given up. The culprit is still known, and nothing is counted twice.
+func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
+	b := newBench(t)
+	back := make(chan struct{})
+	b.pool.onRunaway = func(t *thread) {
+		assert.Eventually(b.t, func() bool { // it has left V8
+			t.watch.mu.Lock()
+			defer t.watch.mu.Unlock()
+			return t.watch.isolate == nil
+		}, patience, time.Millisecond)
+		for range 1000 { // and does what it can, until it ends or waits
+			runtime.Gosched()
+		}
+		close(back)
+	}
+	long := worker("long", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6))) } }`)
+	o := b.run(long, fetch("GET", "http://x/", ""))
+	<-back
+	require.False(t, o.end.Interrupted)
+	require.NotNil(t, o.end.Failure, "it is not taken for one that another event took down")
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+	require.True(t, o.end.Lost)
+	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, lowPatience, time.Millisecond)
+	require.Equal(t, []string{long.Target()}, b.lost)
+	require.EqualValues(t, 1, b.pool.Stats().Kills[string(events.ReasonCPU)])
+	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
+	require.Equal(t, "ok", string(ok.reply.Body))
+	require.NoError(t, b.pool.Healthy())
+	require.Zero(t, b.pool.lost.Load())
+	b.close()
+	require.Zero(t, b.pool.live.Load())
+}
+
+// A thread that is lost between events counts for the worker of the context, too.
+func TestThreadThatIsLostBetweenEvents(t *testing.T) {
+	b := newBench(t)
+	w := worker("between", `export default { fetch() { return new Response("ok") } }
+		setTimeout(() => Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6), 50)`)
+	w.Mode = events.Persistent
+	w.Limits.CPU = events.Millis(20 * time.Millisecond)
+	o := b.run(w, fetch("GET", "http://x/", ""))
+	require.Nil(t, o.end.Failure)
+	require.Eventually(t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.lost) == 1
+	}, patience, time.Millisecond)
+	require.Equal(t, []string{w.Target()}, b.lost)
+}
+
+// stuckSource never lets a thread continue.
+type stuckSource struct {
+	*bench
+	asked, free chan struct{}
+}
+
+func (s stuckSource) Next(int, int) []*lifecycle.Attempt {
+	close(s.asked)
+	<-s.free
+	return nil
+}
+
+// A thread that does not end does not keep the process from ending.
+func TestCloseDoesNotWaitForever(t *testing.T) {
+	s := stuckSource{&bench{t: t}, make(chan struct{}), make(chan struct{})}
+	p, err := New(DefaultConfig(1), s, s, prometheus.NewRegistry())
+	require.NoError(t, err)
+	p.patience = 20 * time.Millisecond
+	require.NoError(t, p.Open())
+	<-s.asked
+	closed := make(chan struct{})
+	go func() { p.Close(); close(closed) }()
+	(&outcome{}).wait(t, closed)
+	close(s.free)
+	p.running.Wait()
+}
+
+// A thread that gets no processor on a busy machine is not a runaway: only CPU time since its kill counts.
+func TestThreadThatGetsNoProcessorIsNoRunaway(t *testing.T) {
+	runtime.LockOSThread() // never unlocked: the priority of the thread is lowered
+	var w watch
+	var lost atomic.Bool
+	w.pin(unix.Gettid())
+	w.isolate, w.killed, w.grace = &v8x.Isolate{}, stopped, 1
+	w.killedAt, w.killCPU = time.Now(), threadCPU(w.tid)
+	require.Nil(t, w.ranAway(w.killedAt.Add(4*time.Second), &lost))
+	for threadCPU(w.tid) < w.killCPU+runawayAfter+10*time.Millisecond { // a loop that nothing stops
+		continue
+	}
+	require.Nil(t, w.ranAway(w.killedAt.Add(runawayAfter), &lost))
+	require.NotNil(t, w.ranAway(w.killedAt.Add(runawayAfter+1), &lost))
+	require.True(t, lost.Load())
+	lost.Store(false)
+	w.killCPU = threadCPU(w.tid)
+	require.NotNil(t, w.ranAway(w.killedAt.Add(runawayAtLast+1), &lost), "whatever it does")
+}
+
+// A runaway that continues to use CPU time is throttled for most of the time.
+func TestRunawayThatBurnsOnIsThrottled(t *testing.T) {
+	b := newBench(t)
+	b.pool.throttleAfter = 50 * time.Millisecond
+	tid := b.pool.threads[0].Load().watch.pinned
+	require.Eventually(t, func() bool { return tid() != 0 }, patience, time.Millisecond)
+	runaway := tid()
+	long := worker("long", `export default { fetch() { Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 3e6) } }`)
+	o := b.run(long, fetch("GET", "http://x/", ""))
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+	lost := threadCPU(runaway)
+	require.Eventually(t, func() bool { return threadCPU(runaway) > lost+60*time.Millisecond }, patience, time.Millisecond)
+	start, cpu := time.Now(), threadCPU(runaway)
+	require.Eventually(t, func() bool { return time.Since(start) > 4*throttleEvery }, patience, time.Millisecond)
+	require.Less(t, threadCPU(runaway)-cpu, time.Since(start)/4)
+	require.Zero(t, b.pool.back.Load(), "it is still there")
+}

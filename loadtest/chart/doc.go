@@ -1,0 +1,2 @@
+// Package chart draws lines and bars as SVG.
+package chart
