@@ -121,14 +121,20 @@ func TestPartsThatAreNotStored(t *testing.T) {
 	}
 	long := func() io.Reader { return strings.NewReader(strings.Repeat("x", 9<<20)) }
 	require.ErrorIs(t, upload(within(t, patience), long()), client.ErrNoStream)
-	text := fullStream
-	takeParts(t, nc, func(int) string { return text })
+	text := make(chan string, 1) // the answer from now on
+	text <- fullStream
+	takeParts(t, nc, func(int) string {
+		now := <-text
+		text <- now
+		return now
+	})
 	var refused *jetstream.APIError
 	require.ErrorAs(t, upload(within(t, patience), long()), &refused)
 	require.Equal(t, "maximum bytes exceeded", refused.Description)
 	broken := errors.New("broken")
 	require.ErrorIs(t, upload(within(t, patience), io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken))), broken)
-	text = "" // no answer
+	<-text
+	text <- "" // no answer
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() { failed <- upload(ctx, long()) }()
