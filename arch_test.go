@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -333,18 +334,31 @@ func (f goFile) test() bool { return strings.HasSuffix(f.path, "_test.go") }
 
 func (f goFile) line(p token.Pos) int { return f.set.Position(p).Line }
 
-func goFiles(t *testing.T) []goFile {
-	t.Helper()
+// parsed reads and parses all Go files once: many tests look at them.
+var parsed = sync.OnceValues(func() ([]goFile, error) {
+	paths, err := walk()
+	if err != nil {
+		return nil, err
+	}
 	var files []goFile
-	for _, p := range ourFiles(t) {
+	for _, p := range paths {
 		if filepath.Ext(p) != ".go" {
 			continue
 		}
 		set := token.NewFileSet()
-		parsed, err := parser.ParseFile(set, filepath.FromSlash(p), nil, parser.ParseComments)
-		require.NoError(t, err)
-		files = append(files, goFile{p, set, parsed})
+		file, err := parser.ParseFile(set, filepath.FromSlash(p), nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, goFile{p, set, file})
 	}
+	return files, nil
+})
+
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	files, err := parsed()
+	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	return files
 }
@@ -352,8 +366,13 @@ func goFiles(t *testing.T) []goFile {
 // ourFiles returns the paths of all files except generated ones.
 func ourFiles(t *testing.T) []string {
 	t.Helper()
-	var paths []string
-	require.NoError(t, filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+	paths, err := walk()
+	require.NoError(t, err)
+	return paths
+}
+
+func walk() (paths []string, err error) {
+	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && slices.Contains([]string{".git", ".pinwheel", "node_modules"}, d.Name()) {
 			return fs.SkipDir
 		}
@@ -361,8 +380,8 @@ func ourFiles(t *testing.T) []string {
 			paths = append(paths, filepath.ToSlash(p))
 		}
 		return err
-	}))
-	return paths
+	})
+	return paths, err
 }
 
 func TestFilesAndFunctionsStayShort(t *testing.T) {

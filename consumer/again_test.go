@@ -34,6 +34,7 @@ func makeAgain(t testing.TB, js jetstream.JetStream) {
 
 // A stream that a fleet creates again uses no earlier sequence again.
 func TestStreamsMadeAgainHaveOtherSequences(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
@@ -53,6 +54,7 @@ func TestStreamsMadeAgainHaveOtherSequences(t *testing.T) {
 
 // Several processes that create a stream at once agree on its first sequence.
 func TestProcessesMakeAStreamAtOnce(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	var all sync.WaitGroup
 	for range 4 {
@@ -72,6 +74,7 @@ func TestProcessesMakeAStreamAtOnce(t *testing.T) {
 
 // A delayed event of a deleted stream does not prevent the delay of an event with the same number in the new stream.
 func TestDelayedEventsOfAStreamMadeAgainRun(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
@@ -101,6 +104,7 @@ func TestDelayedEventsOfAStreamMadeAgainRun(t *testing.T) {
 
 // Nor do events that wait for their next run.
 func TestLongRetriesOfAStreamMadeAgainRun(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
@@ -136,6 +140,7 @@ func TestLongRetriesOfAStreamMadeAgainRun(t *testing.T) {
 // An ack names only a sequence. The ack of an event of a deleted stream acks nothing in the stream that the fleet
 // creates in its place.
 func TestAckOfADeletedStreamHitsNothing(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()

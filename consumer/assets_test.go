@@ -14,6 +14,7 @@ import (
 )
 
 func TestAssetsAreCreatedByManyAtOnceAndStayAsTheyAre(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -51,6 +52,7 @@ func TestAssetsAreCreatedByManyAtOnceAndStayAsTheyAre(t *testing.T) {
 }
 
 func TestConfigNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	require.NoError(t, testConfig().Validate())
 	for field, change := range map[string]func(*consumer.Config){
 		"Prefix":        func(c *consumer.Config) { c.Prefix = "a.b" },
@@ -71,6 +73,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 
 // A process that starts does not change correct assets, and repairs the others.
 func TestAssetsThatAreRightAreLeftAlone(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	nc := natstest.Connect(t, srv)
 	js, cfg := jetStream(t, nc), testConfig()

@@ -23,6 +23,7 @@ func shortLease() consumer.Config {
 }
 
 func TestLeaseOfALongRunIsRenewed(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	cfg := shortLease()
 	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) { time.Sleep(4 * cfg.AckWait); return ack(e) }}
@@ -33,6 +34,7 @@ func TestLeaseOfALongRunIsRenewed(t *testing.T) {
 }
 
 func TestEventOfACrashedProcessRunsAgainAsTheNextAttempt(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	doomed := natstest.Connect(t, srv)
@@ -52,6 +54,7 @@ func TestEventOfACrashedProcessRunsAgainAsTheNextAttempt(t *testing.T) {
 }
 
 func TestDrainGivesBackAndThatIsNoAttempt(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	var running atomic.Int64
@@ -94,6 +97,7 @@ func TestDrainGivesBackAndThatIsNoAttempt(t *testing.T) {
 }
 
 func TestWhatRunsWhenDrainTimeIsOverIsGivenBack(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	first := &dispatcher{handle: never}
@@ -120,6 +124,7 @@ func failUntil(attempt int, delay time.Duration) handler {
 }
 
 func TestRetryWaitsAndCounts(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	var starts []time.Time
@@ -145,6 +150,7 @@ func TestRetryWaitsAndCounts(t *testing.T) {
 // A stream that is deleted and created again counts from 1 again. The records of the earlier events do not apply to the
 // new ones.
 func TestAttemptsOfADeletedStreamAreNobodys(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	js := jetStream(t, pub)
@@ -179,6 +185,7 @@ func TestAttemptsOfADeletedStreamAreNobodys(t *testing.T) {
 }
 
 func TestAttemptsSurviveCrashAndDrainWhileWaiting(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(f *fleet, close func()){
 		"crash": func(_ *fleet, close func()) { close() },
 		"drain": func(f *fleet, _ func()) { f.stop() },

@@ -64,6 +64,7 @@ func (m *makers) ask(t *testing.T, nc *nats.Conn, owner string) (credit string, 
 
 // A credit counts only on the subject of the body's own owner, even if another owner knows the rest of it.
 func TestCreditsOfAnotherOwnerMeanNothing(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	m := newMakers()
 	start(t, nc, testConfig(), m.d)
@@ -90,6 +91,7 @@ func TestCreditsOfAnotherOwnerMeanNothing(t *testing.T) {
 
 // The last token of a credit subject does not reveal the next one.
 func TestCreditSubjectsCannotBeGuessed(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	m := newMakers()
 	start(t, nc, testConfig(), m.d)
@@ -103,6 +105,7 @@ func TestCreditSubjectsCannotBeGuessed(t *testing.T) {
 
 // However many grants a requester sends, few of them cost the process more than reading them, and the last is not lost.
 func TestGrantsAreBounded(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	m := newMakers()
 	start(t, nc, testConfig(), m.d)
@@ -128,6 +131,7 @@ func TestGrantsAreBounded(t *testing.T) {
 
 // Short chunks that wait together become one message, and the order stays.
 func TestShortChunksAreJoined(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	m := newMakers()
 	start(t, nc, testConfig(), m.d)
@@ -157,6 +161,7 @@ func TestShortChunksAreJoined(t *testing.T) {
 
 // A process that ends before a body is complete notifies its reader.
 func TestDrainTellsTheReadersOfBodies(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	m := newMakers()
 	f := start(t, nc, testConfig(), m.d)

@@ -101,6 +101,7 @@ func dial(t testing.TB, url string) *nats.Conn {
 
 // When the server is killed, confirmed acks stay, and published events are not lost.
 func TestServerKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := startChild(t, dir, -1)
 	var port int

@@ -35,6 +35,7 @@ func (d *wrongClock) Submit(batch []*events.Event) {
 
 // A process that is ten minutes slow judges deadlines, sets times and makes ticks as one whose clock is right.
 func TestProcessGoesByTheClockOfTheServer(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	cfg := DefaultConfig()
 	cfg.Node, cfg.MaxBytes, cfg.AckWait = "n", 64<<20, time.Hour // it does not look again soon

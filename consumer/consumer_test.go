@@ -11,6 +11,7 @@ import (
 )
 
 func TestEventIsRepliedToAndAcked(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	f := start(t, nc, testConfig(), &dispatcher{handle: echo})
 	to, sub := inbox(t, nc)

@@ -25,6 +25,7 @@ func deadTo(h events.DeadHook) handler {
 }
 
 func TestWorkerIsToldOfDeadLetters(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	// The notified worker fails too, and names a worker to notify: it is not notified.
@@ -52,6 +53,7 @@ func TestWorkerIsToldOfDeadLetters(t *testing.T) {
 }
 
 func TestSubjectIsToldOfDeadLetters(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()

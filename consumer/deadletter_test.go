@@ -27,6 +27,7 @@ func letters(t testing.TB, dl *deadletter.Store, f deadletter.Filter) []*events.
 }
 
 func TestDeadLetterKeepsEverything(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	start(t, nc, testConfig(), &dispatcher{handle: dead})
@@ -60,6 +61,7 @@ func TestDeadLetterKeepsEverything(t *testing.T) {
 // A process that died between the dead letter and the ack leaves both; the next one must not make a second letter.
 // Not even when the event failed for another reason this time.
 func TestDeadLetterIsWrittenOnce(t *testing.T) {
+	t.Parallel()
 	for _, reason := range []events.Reason{events.ReasonException, events.ReasonCPU} {
 		t.Run(string(reason), func(t *testing.T) { deadLetterIsWrittenOnce(t, reason) })
 	}
@@ -92,6 +94,7 @@ func deadLetterIsWrittenOnce(t *testing.T, reason events.Reason) {
 
 // An event stream that an operator created again may use the same numbers again, and so the subjects of old letters.
 func TestDeadLetterOfAnotherEventIsNotMistakenForOurs(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	start(t, nc, testConfig(), &dispatcher{handle: dead})
@@ -109,6 +112,7 @@ func TestDeadLetterOfAnotherEventIsNotMistakenForOurs(t *testing.T) {
 }
 
 func TestListFiltersAndReplay(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	fixed := make(chan struct{})
@@ -169,6 +173,7 @@ func TestListFiltersAndReplay(t *testing.T) {
 }
 
 func TestRetriedEventsDeadLetterKnowsItsHistory(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	run := failUntil(3, 100*time.Millisecond)
@@ -194,6 +199,7 @@ func TestRetriedEventsDeadLetterKnowsItsHistory(t *testing.T) {
 }
 
 func TestMalformedEvents(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	d := &dispatcher{handle: ack}

@@ -63,6 +63,7 @@ func numbers(t testing.TB, dl *deadletter.Store, f deadletter.Filter) []uint64 {
 }
 
 func TestDeadLettersAreChosen(t *testing.T) {
+	t.Parallel()
 	_, js, dl := house(t)
 	at := time.Now().Add(-time.Hour)
 	for i := range 5 {
@@ -97,6 +98,7 @@ func TestDeadLettersAreChosen(t *testing.T) {
 }
 
 func TestEditedLetterIsOneAndTheSame(t *testing.T) {
+	t.Parallel()
 	nc, js, dl := house(t)
 	old := lay(t, js, &events.DeadLetter{
 		StreamSeq: 7, EventID: "e", Header: events.Header{"X": {"1"}, "Nats-Msg-Id": {"m"}}, Body: []byte(`{"id":1}`), Replays: 2,
@@ -143,6 +145,7 @@ func TestEditedLetterIsOneAndTheSame(t *testing.T) {
 // A replay that was published and whose letter is still there, as after a crash, runs once even when JetStream has
 // forgotten the message id, because of the claim.
 func TestReplayPublishedTwiceRunsOnce(t *testing.T) {
+	t.Parallel()
 	nc, js, dl := house(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte("x")})
 	for range 3 { // the second and third publish are later than the window
@@ -168,6 +171,7 @@ func TestReplayPublishedTwiceRunsOnce(t *testing.T) {
 
 // The process that claimed a replay dies: the claim is the message's, not the process's.
 func TestClaimedReplayOfACrashedProcessRunsAgain(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)
@@ -188,6 +192,7 @@ func TestClaimedReplayOfACrashedProcessRunsAgain(t *testing.T) {
 
 // A replay mark that a publisher invented has no effect.
 func TestMadeUpReplayMarks(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	d := &dispatcher{handle: ack}
 	start(t, nc, testConfig(), d)
@@ -200,6 +205,7 @@ func TestMadeUpReplayMarks(t *testing.T) {
 
 // A process that died between the dead letter and the ack has ended the event: it does not run again.
 func TestEventWithADeadLetterDoesNotRunAgain(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)
@@ -227,6 +233,7 @@ func TestEventWithADeadLetterDoesNotRunAgain(t *testing.T) {
 
 // Whose letter it is does not depend on the clock of the process that wrote it: it says when its event was stored.
 func TestLettersAreKnownByWhenTheirEventsWereStored(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(d *events.DeadLetter)
 		runs   int
@@ -260,6 +267,7 @@ func TestLettersAreKnownByWhenTheirEventsWereStored(t *testing.T) {
 }
 
 func TestReplayElsewhereEditedAndDry(t *testing.T) {
+	t.Parallel()
 	nc, js, dl := house(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte(`{"a":1}`), Replays: 3, Header: events.Header{"Worker-Version": {"1"}}})
 	o := deadletter.ReplayOptions{MaxReplays: 3, DryRun: true}
@@ -285,6 +293,7 @@ func TestReplayElsewhereEditedAndDry(t *testing.T) {
 }
 
 func TestReplayAllIsCancelledBetweenLetters(t *testing.T) {
+	t.Parallel()
 	_, js, dl := house(t)
 	for i := range 5 {
 		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1)})
@@ -310,6 +319,7 @@ func TestReplayAllIsCancelledBetweenLetters(t *testing.T) {
 }
 
 func TestExportedLettersComeBackOnce(t *testing.T) {
+	t.Parallel()
 	_, js, dl := house(t)
 	for i := range 4 {
 		lay(t, js, &events.DeadLetter{
@@ -360,6 +370,7 @@ func TestExportedLettersComeBackOnce(t *testing.T) {
 
 // A replayed letter that is imported again can be replayed again.
 func TestImportedLetterMayBeReplayedAgain(t *testing.T) {
+	t.Parallel()
 	nc, js, dl := house(t)
 	lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e"})
 	var file bytes.Buffer
@@ -380,6 +391,7 @@ func TestImportedLetterMayBeReplayedAgain(t *testing.T) {
 // The stream of an earlier version does not allow to replace a letter in one step. The first process of this version
 // allows it.
 func TestStreamOfBeforeLearnsToReplaceLetters(t *testing.T) {
+	t.Parallel()
 	nc, js, dl := house(t)
 	s, err := js.Stream(t.Context(), events.StreamDead)
 	require.NoError(t, err)

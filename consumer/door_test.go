@@ -23,6 +23,7 @@ func call(t *testing.T, nc *nats.Conn, owner, body string) *events.Reply {
 // Calls beyond their owner's limit are refused at once and not stored. Other owners are not affected, and limits can
 // change at any time.
 func TestDoorLimits(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	d := &dispatcher{handle: echo}
 	f := start(t, nc, testConfig(), d)
@@ -63,6 +64,7 @@ func TestDoorLimits(t *testing.T) {
 
 // Tasks that workers send have limits of their own. Without them in a policy, the limits of calls apply.
 func TestDoorLimitsSends(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	f := start(t, nc, testConfig(), &dispatcher{handle: echo})
 	passed := func(owner string, n, size int) (passed int, why string) {
@@ -106,6 +108,7 @@ func TestDoorLimitsSends(t *testing.T) {
 
 // Each process admits its share.
 func TestDoorIsSharedByProcesses(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	f := start(t, nc, testConfig(), &dispatcher{handle: echo})
 	f.SetProcesses(4)

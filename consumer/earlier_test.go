@@ -41,6 +41,7 @@ func storedEvent(t testing.TB, js jetstream.JetStream, seq uint64) *events.Event
 
 // An event that an earlier version delayed runs, and either version may delay it again.
 func TestEventsThatEarlierBinariesPutOffRun(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
@@ -67,6 +68,7 @@ func TestEventsThatEarlierBinariesPutOffRun(t *testing.T) {
 
 // An event that is redelivered after an earlier version has delayed it is not delayed twice.
 func TestTwinsThatEarlierBinariesPutOffAreFound(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	js := jetStream(t, pub)

@@ -15,6 +15,7 @@ import (
 // Two processes have an event, because the first was paused for longer than a lease. When one has acked it, the other
 // makes no dead letter of it.
 func TestWhatWasAckedElsewhereGetsNoDeadLetter(t *testing.T) {
+	t.Parallel()
 	for name, lateFails := range map[string]bool{"the first comes back and fails": true, "the second fails": false} {
 		t.Run(name, func(t *testing.T) {
 			srv := natstest.Start(t)

@@ -31,6 +31,7 @@ func full(name string, each int) nats.Header {
 // An event whose headers leave no room for those of a letter, of a parked or of a delayed event ends all the same, and
 // its body is kept.
 func TestEventsOfManyHeadersEnd(t *testing.T) {
+	t.Parallel()
 	for name, h := range map[string]nats.Header{"large": full("X-", 8000), "many": full("X", 1), "steering": full("Nats-X", 1), "dead": full("Dead-X", 1), "parked": full("Parked-X", 1)} {
 		t.Run(name, func(t *testing.T) {
 			nc := connect(t)
@@ -70,6 +71,7 @@ func TestEventsOfManyHeadersEnd(t *testing.T) {
 // The server takes smaller messages than when the event was stored. The event stays in its stream: it is given back
 // with a delay. Its dead letter is written once it fits.
 func TestLetterThatFitsNoMessageIsNotLost(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()

@@ -13,6 +13,7 @@ import (
 
 // A lane whose events end at once asks for at most LaneHeld events, and only for as many as are worth a request.
 func TestBriefEventsAreHeldBack(t *testing.T) {
+	t.Parallel()
 	p, l := flowing(64)
 	require.Equal(t, 64, p.room(l))
 	l.credits = 30
@@ -31,6 +32,7 @@ func TestBriefEventsAreHeldBack(t *testing.T) {
 
 // A lane with slow events asks for them until there are too many, which are parked: others wait behind them.
 func TestSlowEventsAreNotHeldBack(t *testing.T) {
+	t.Parallel()
 	p, l := flowing(64)
 	l.src.flow.held.Store(64)
 	for range 64 {
@@ -50,6 +52,7 @@ func TestSlowEventsAreNotHeldBack(t *testing.T) {
 
 // Events that do not end count as slow, too.
 func TestStuckEventsAreNotHeldBack(t *testing.T) {
+	t.Parallel()
 	p, l := flowing(64)
 	f := &l.src.flow
 	hold(f, 64)
@@ -90,6 +93,7 @@ func hold(f *flow, n int) {
 // Events that end late because this process could not run them do not count as slow: it stood still, or the threads
 // that run events waited for a processor.
 func TestStarvedProcessTakesNobodyForStuck(t *testing.T) {
+	t.Parallel()
 	begin := time.Now()
 	passed := func(delays ...[]time.Duration) time.Duration {
 		a := able{}
@@ -121,6 +125,7 @@ func TestStarvedProcessTakesNobodyForStuck(t *testing.T) {
 
 // Large messages come a few at a time: nats-server closes a connection with too much unread data.
 func TestLargeMessagesComeAFewAtATime(t *testing.T) {
+	t.Parallel()
 	p, l := flowing(64)
 	for range 100 {
 		l.weigh(1 << 10)
@@ -148,6 +153,7 @@ func TestLargeMessagesComeAFewAtATime(t *testing.T) {
 // Large messages of all lanes together are limited too, though each lane may have a few. A lane that has none on its
 // way may always ask for one.
 func TestLargeMessagesOfAllLanesAreBounded(t *testing.T) {
+	t.Parallel()
 	p, _ := flowing(0)
 	for i := range 16 {
 		p.lanes = append(p.lanes, newLane(events.StreamEvents, laneName(i), 1000))
@@ -171,6 +177,7 @@ func TestLargeMessagesOfAllLanesAreBounded(t *testing.T) {
 
 // Their size is known before the first ones come.
 func TestSizeOfWaitingEventsIsKnownAtStart(t *testing.T) {
+	t.Parallel()
 	js, err := jetstream.New(natstest.Connect(t, natstest.Start(t)))
 	require.NoError(t, err)
 	c := &Consumer{js: js}
@@ -194,6 +201,7 @@ func flowing(laneHeld int) (*puller, *lane) {
 // A lane with more messages in the stream than it asked for gets more than the reserve, although it first gets the
 // reserve again.
 func TestBacklogIsAskedForInLargeRequests(t *testing.T) {
+	t.Parallel()
 	p, l := flowing(0)
 	p.c.cfg.Window, p.lanes = 1024, []*lane{l}
 	l.target, l.credits, l.pending = p.reserve(), p.reserve()/2, 1000

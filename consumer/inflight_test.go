@@ -12,6 +12,7 @@ import (
 // A server that was killed may deliver again events whose acks it has confirmed. The process remembers the events that
 // ended last.
 func TestConfirmedEventsAreKnownForAWhile(t *testing.T) {
+	t.Parallel()
 	from, stored := &source{stream: events.StreamEvents}, time.Now()
 	table := inflight{left: func(int) {}}
 	hold := func(seq uint64) *entry {
@@ -40,6 +41,7 @@ func TestConfirmedEventsAreKnownForAWhile(t *testing.T) {
 
 // Every state except the last two has transitions, and an event that is gone stays gone.
 func TestTransitions(t *testing.T) {
+	t.Parallel()
 	from := &source{stream: events.StreamEvents}
 	reached := map[state]bool{checking: true, running: true}
 	for s, next := range transitions {

@@ -16,6 +16,7 @@ import (
 // TestEndsOfADeletedStreamGoNowhere has an event run while its stream is deleted and made again, by the fleet or as an
 // operator does, and while another event gets its place. However the first one ends, that does nothing to the second.
 func TestEndsOfADeletedStreamGoNowhere(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]handler{
 		"ack": echo, "dead": dead, "park": park,
 		"give back": func(e *events.Event) (lifecycle.Settlement, bool) {
@@ -94,6 +95,7 @@ func endsGoNowhere(t *testing.T, end handler, again func(js jetstream.JetStream)
 
 // The same holds for an event that waits here for its next run, and for the room that it takes.
 func TestWaitingRetriesOfADeletedStreamAreForgotten(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := shortLease()

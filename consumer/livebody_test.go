@@ -41,6 +41,7 @@ var live = nats.Header{"Body-Id": {"a"}, "Body-Parts": {"*"}}
 // The parts of a live body are read as they come, also without a notice. The sender is notified of the parts that were
 // read. The parts are removed with their event.
 func TestLiveBodiesAreReadAsTheyCome(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	got, came := make(chan bodyRead, 1), make(chan string, 10)
@@ -77,6 +78,7 @@ func TestLiveBodiesAreReadAsTheyCome(t *testing.T) {
 }
 
 func TestLiveBodyThatDoesNotCome(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	cfg := testConfig()
 	cfg.PartPatience = 50 * time.Millisecond
@@ -91,6 +93,7 @@ func TestLiveBodyThatDoesNotCome(t *testing.T) {
 
 // When a process dies that reads a live body, another reads all of it, while it still comes.
 func TestLiveBodyOfAProcessThatDies(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	js := jetStream(t, pub)

@@ -81,6 +81,7 @@ func (d *lossyDialer) cut() {
 // A reply that was in the buffers of a connection when it broke is sent again before the ack, however long before the
 // ack it was made.
 func TestRepliesSurviveABrokenConnection(t *testing.T) {
+	t.Parallel()
 	for name, early := range map[string]bool{"reply before waitUntil": true, "reply with the verdict": false} {
 		t.Run(name, func(t *testing.T) {
 			srv := natstest.Start(t)

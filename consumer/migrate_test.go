@@ -42,6 +42,7 @@ func streamConfig(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
 // A fleet of the old configuration goes on while a process of the new one starts; nothing is lost, and what the new one
 // changed is not taken back when an old one mends what was deleted.
 func TestAssetsMoveForwardUnderLoad(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	nc, pub := natstest.Connect(t, srv), natstest.Connect(t, srv)
 	js, cfg := jetStream(t, pub), testConfig()
@@ -88,6 +89,7 @@ func TestAssetsMoveForwardUnderLoad(t *testing.T) {
 
 // A process that starts beside a fleet of a newer binary leaves its assets as they are, and works with them.
 func TestOlderProcessesLeaveNewerAssetsAlone(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js, cfg := jetStream(t, nc), testConfig()
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
@@ -105,6 +107,7 @@ func TestOlderProcessesLeaveNewerAssetsAlone(t *testing.T) {
 
 // What JetStream cannot change keeps a process from starting, with the reason, at once.
 func TestAssetsThatCannotBeMendedKeepAProcessFromStarting(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js, cfg := jetStream(t, nc), testConfig()
 	wrong := jetstream.StreamConfig{Name: events.StreamEvents, Subjects: []string{subjects.AllEvents(), subjects.Anchor()}, AllowMsgTTL: true}

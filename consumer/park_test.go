@@ -18,6 +18,7 @@ import (
 )
 
 func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	var mu sync.Mutex
@@ -77,6 +78,7 @@ func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
 
 // However many events have to be parked, few are on their way at once, so they do not block the server's other work.
 func TestParksAtOnceAreBounded(t *testing.T) {
+	t.Parallel()
 	const n, round = 1500, 64
 	srv := natstest.Start(t)
 	watch, pub := natstest.Connect(t, srv), natstest.Connect(t, srv)
@@ -107,6 +109,7 @@ func TestParksAtOnceAreBounded(t *testing.T) {
 }
 
 func TestAnotherProcessFindsParkedEvents(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	js := jetStream(t, pub)
@@ -128,6 +131,7 @@ func TestAnotherProcessFindsParkedEvents(t *testing.T) {
 
 // Very many owners with parked events have them pulled some owners at a time, and leave nothing behind.
 func TestManyParkedOwners(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	const owners, each = 300, 3
@@ -165,6 +169,7 @@ func TestManyParkedOwners(t *testing.T) {
 
 // Events that do not end fill the window although their lane is held back, and all end when they may.
 func TestHeldBackLaneGoesOn(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	release := make(chan struct{})
 	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {

@@ -18,6 +18,7 @@ import (
 // The stream of parked events is full, and the window is full of events that were to be parked, too: as soon as there
 // is room to run, they do.
 func TestFullParkingStopsNobodyForGood(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()

@@ -31,6 +31,7 @@ func sendPart(t *testing.T, nc *nats.Conn, m *nats.Msg) (seq uint64, err error) 
 
 // Parts reach JetStream only through the fleet: without headers, and only if a client waits for the answer.
 func TestPartsOfBodiesAreStoredByTheFleet(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	d := &dispatcher{handle: ack}
@@ -74,6 +75,7 @@ func TestPartsOfBodiesAreStoredByTheFleet(t *testing.T) {
 
 // Parts that requesters of an earlier version stored themselves are read and removed like others.
 func TestPartsOfBeforeAreRead(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
@@ -113,6 +115,7 @@ func TestPartsOfBeforeAreRead(t *testing.T) {
 
 // A part that cannot be stored is answered as JetStream would answer.
 func TestPartsThatCannotBeStored(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()

@@ -19,6 +19,7 @@ import (
 // Events that come one by one cost nats-server no file each, also when the first of its files is full: the pin is in
 // the last one.
 func TestPinFollowsWhatIsStored(t *testing.T) {
+	t.Parallel()
 	srv, dir := serverIn(t)
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)
@@ -59,6 +60,7 @@ func TestPinFollowsWhatIsStored(t *testing.T) {
 
 // Nor do parked events, while one of another owner stays.
 func TestPinOfTheParkedFollows(t *testing.T) {
+	t.Parallel()
 	srv, dir := serverIn(t)
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)

@@ -12,6 +12,7 @@ import (
 // JetStream's answers to a publish are no events, whichever reply subject the publisher uses: answers that a message is
 // stored, refused or a duplicate.
 func TestPubAcksAreNoEvents(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	d := &dispatcher{handle: ack}

@@ -18,6 +18,7 @@ import (
 )
 
 func TestWindowIsNeverExceeded(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	var mu sync.Mutex
 	held, most := 0, 0
@@ -53,6 +54,7 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 
 // A publisher's headers never decide what kind of message it is.
 func TestHostileHeadersAreEventsLikeOthers(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	d := &dispatcher{handle: ack}
 	f := start(t, nc, testConfig(), d)
@@ -85,6 +87,7 @@ func TestHostileHeadersAreEventsLikeOthers(t *testing.T) {
 }
 
 func TestServerRestartUnderLoadLosesNothing(t *testing.T) {
+	t.Parallel()
 	r := startRestartable(t)
 	nc, pub := r.connect(), r.connect()
 	var mu sync.Mutex
@@ -126,6 +129,7 @@ func TestServerRestartUnderLoadLosesNothing(t *testing.T) {
 }
 
 func TestConsumersAndStreamDeletedUnderUsAreMadeAgain(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	d := &dispatcher{handle: ack}
@@ -152,6 +156,7 @@ func TestConsumersAndStreamDeletedUnderUsAreMadeAgain(t *testing.T) {
 }
 
 func TestEventHeldWhenItsConsumerIsDeletedIsNotRunTwice(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	release := make(chan struct{})
@@ -174,6 +179,7 @@ func TestEventHeldWhenItsConsumerIsDeletedIsNotRunTwice(t *testing.T) {
 }
 
 func TestTwoConsumersShare(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	slow := func(e *events.Event) (lifecycle.Settlement, bool) { time.Sleep(time.Millisecond); return ack(e) }

@@ -18,6 +18,7 @@ import (
 )
 
 func TestDelayedEventsRunAtTheirTime(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	var mu sync.Mutex
@@ -79,6 +80,7 @@ func TestDelayedEventsRunAtTheirTime(t *testing.T) {
 }
 
 func TestMalformedDelays(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	start(t, nc, testConfig(), &dispatcher{handle: echo})
@@ -97,6 +99,7 @@ func TestMalformedDelays(t *testing.T) {
 
 // A retry with a long delay leaves the process, and comes back with the event's record.
 func TestLongRetriesLeaveTheWindow(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	release := make(chan struct{})
@@ -140,6 +143,7 @@ func TestLongRetriesLeaveTheWindow(t *testing.T) {
 
 // An owner's retries take at most its part of the window, however soon they are due.
 func TestWaitingRetriesAreBounded(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
@@ -174,6 +178,7 @@ func TestWaitingRetriesAreBounded(t *testing.T) {
 
 // A delayed event can be run by any process.
 func TestAnotherProcessRunsWhatWaits(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	js := jetStream(t, pub)
@@ -190,6 +195,7 @@ func TestAnotherProcessRunsWhatWaits(t *testing.T) {
 
 // An event is either cancelled or run, whichever comes first: never both, never neither.
 func TestCancelOrRun(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -227,6 +233,7 @@ func TestCancelOrRun(t *testing.T) {
 
 // Headers that steer JetStream's schedules are refused from publishers, and removed from calls.
 func TestHostileScheduleHeaders(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	d := &dispatcher{handle: echo}

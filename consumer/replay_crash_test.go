@@ -42,6 +42,7 @@ func beReplay(url string) {
 // process continues, and whether the event has run by then or not, each event runs once: JetStream's deduplication has
 // no part in it, since the message ids differ.
 func TestKilledReplayGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, ran := range []bool{true, false} {
 		t.Run(fmt.Sprintf("ran=%t", ran), func(t *testing.T) {
 			t.Parallel()

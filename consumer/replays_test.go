@@ -28,6 +28,7 @@ func replays(t testing.TB, dl *deadletter.Store, f deadletter.ReplayFilter) []*d
 
 // For each replay it is known whether it waits, runs, or how it ended.
 func TestHowReplaysEnd(t *testing.T) {
+	t.Parallel()
 	nc, js, dl := house(t)
 	letters := map[string]*events.DeadLetter{}
 	for i, body := range []string{"ok", "once", "error", "again", "never", "late"} {
@@ -101,6 +102,7 @@ func TestHowReplaysEnd(t *testing.T) {
 
 // A replay whose event was removed before a process took it is unknown.
 func TestReplayOfWhichNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	_, js, dl := house(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e"})
 	require.NoError(t, dl.Replay(t.Context(), letter, deadletter.ReplayOptions{}))
@@ -112,6 +114,7 @@ func TestReplayOfWhichNothingIsLeft(t *testing.T) {
 
 // A letter whose worker or version is not there is not replayed, and nothing is published.
 func TestReplayForNobodyIsRefused(t *testing.T) {
+	t.Parallel()
 	_, js, dl := house(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e", Header: events.Header{events.HeaderWorkerVersion: {"7"}}})
 	var asked []string
@@ -133,6 +136,7 @@ func TestReplayForNobodyIsRefused(t *testing.T) {
 
 // A client without the permission to note replays can replay, and waits only once.
 func TestReplaysThatCannotBeNoted(t *testing.T) {
+	t.Parallel()
 	_, js, dl := house(t)
 	require.NoError(t, js.DeleteKeyValue(t.Context(), events.BucketAttempts))
 	for i := range 3 {
@@ -149,6 +153,7 @@ func TestReplaysThatCannotBeNoted(t *testing.T) {
 
 // As many replays of an owner are remembered as claims.
 func TestReplaysOfAnOwnerAreBounded(t *testing.T) {
+	t.Parallel()
 	_, js, dl := house(t)
 	const most = 10_000
 	var last jetstream.PubAckFuture

@@ -12,6 +12,7 @@ import (
 )
 
 func TestReplyTooLargeBecomesAFailureReply(t *testing.T) {
+	t.Parallel()
 	t.Run("kept", func(t *testing.T) {
 		replyTooLarge(t, func(nc *nats.Conn, r *events.Reply) { r.Body = make([]byte, nc.MaxPayload()+1) })
 	})
@@ -45,6 +46,7 @@ func replyTooLarge(t *testing.T, grow func(*nats.Conn, *events.Reply)) {
 }
 
 func TestRepliesGoOnlyWhereTheyMay(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	d := &dispatcher{handle: echo}
@@ -64,6 +66,7 @@ func TestRepliesGoOnlyWhereTheyMay(t *testing.T) {
 }
 
 func TestEarlyReplyLeavesTheEventHeld(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	finish := make(chan struct{})
@@ -86,6 +89,7 @@ func TestEarlyReplyLeavesTheEventHeld(t *testing.T) {
 }
 
 func TestCallBridge(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	d := &dispatcher{handle: echo}
@@ -129,6 +133,7 @@ func TestCallBridge(t *testing.T) {
 
 // JetStream stores a message id once. A client that repeats it must not wait for a reply that is never sent.
 func TestRepeatedCallIsAnswered(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	d := &dispatcher{handle: echo}
 	start(t, nc, testConfig(), d)
@@ -143,6 +148,7 @@ func TestRepeatedCallIsAnswered(t *testing.T) {
 }
 
 func TestCallIsRefusedWhenTheStreamIsFull(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	cfg := testConfig()
 	cfg.MaxBytes = 1 << 20

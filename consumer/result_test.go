@@ -16,6 +16,7 @@ import (
 
 // A second event of the same id is answered as the first was, with its body, status and attempt, and not run.
 func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
@@ -85,6 +86,7 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 // A reply that is sent before waitUntil is the result, too, and so is the reply of a watched event. An event without a
 // Reply-To leaves a result for clients that ask later.
 func TestIdempotentResultOfAnEarlyReply(t *testing.T) {
+	t.Parallel()
 	d := &dispatcher{}
 	d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
 		s, _ := echo(e)
@@ -96,6 +98,7 @@ func TestIdempotentResultOfAnEarlyReply(t *testing.T) {
 }
 
 func TestIdempotentResultOfAWatchedEvent(t *testing.T) {
+	t.Parallel()
 	resultIsKept(t, &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if !e.Watched {
 			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Watch}}, true
@@ -123,6 +126,7 @@ func resultIsKept(t *testing.T, d *dispatcher, submits int) {
 
 // Message ids count for the whole stream: calls carry their owner's name, so that no owner can take another's.
 func TestMessageIDsOfCallsAreTheOwners(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	start(t, nc, testConfig(), &dispatcher{handle: echo})
 	for i, owner := range []string{"a", "b"} {
@@ -139,6 +143,7 @@ func TestMessageIDsOfCallsAreTheOwners(t *testing.T) {
 // Header names are case-insensitive in calls, too: an id that the caller sets stays, in any case, and each header may
 // appear once.
 func TestIDsOfCalls(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	d := &dispatcher{handle: echo}
 	start(t, nc, testConfig(), d)
@@ -179,6 +184,7 @@ func TestIDsOfCalls(t *testing.T) {
 
 // An id that comes again after the window is another event; Config.Duplicates is the window.
 func TestDuplicatesWindow(t *testing.T) {
+	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	js := jetStream(t, nc)
 	cfg := testConfig()

@@ -13,6 +13,7 @@ import (
 // Parked events may end without dispatch, which then reports no room. The other parked events must still come faster
 // than a few at each look.
 func TestParkedEventsThatDispatchNeverSeesKeepNoRoom(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()

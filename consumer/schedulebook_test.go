@@ -13,6 +13,7 @@ import (
 
 // The last tick of a schedule is a tick: neither the moment of its deploy nor that of a pause or of its end.
 func TestPausesAreNoTicks(t *testing.T) {
+	t.Parallel()
 	_, js, _ := house(t)
 	book := schedule.NewStore(js, subjects)
 	s := events.Schedule{Name: "night", Cron: "@every 1h"}

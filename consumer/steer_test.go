@@ -22,6 +22,7 @@ var steering = []string{
 // Whichever headers an owner sends, the fleet publishes none that has a meaning to NATS: replies, dead letters, parked
 // and delayed events, stored calls.
 func TestHeadersOfOwnersSteerNothing(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		s := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack, Version: "1-abc"}}

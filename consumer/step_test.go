@@ -171,6 +171,7 @@ func publishSteps(t testing.TB, nc *nats.Conn, body string) {
 // TestCrashBetweenTwoSteps kills a process at each step of each way in which an event ends. The process that takes over
 // ends it as documented.
 func TestCrashBetweenTwoSteps(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		outcome string
 		step    consumer.Step
@@ -332,6 +333,7 @@ func checkEnd(t testing.TB, js jetstream.JetStream, body string, replies []*even
 
 // TestCrashesAtRandomSteps lets one process after the other die at some step in the middle of many events.
 func TestCrashesAtRandomSteps(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

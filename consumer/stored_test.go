@@ -26,6 +26,7 @@ func bytesOf(t *testing.T, js jetstream.JetStream, stream string) uint64 {
 
 // An owner whose dead letters take more than is free loses its oldest. No other owner loses any.
 func TestDeadLettersOfAnOwnerAreBounded(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
@@ -50,6 +51,7 @@ func TestDeadLettersOfAnOwnerAreBounded(t *testing.T) {
 // Results of one owner do not displace those of another, and parts of its bodies do not prevent others' from being
 // stored.
 func TestResultsAndBodiesOfAnOwnerAreBounded(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
@@ -87,6 +89,7 @@ func TestResultsAndBodiesOfAnOwnerAreBounded(t *testing.T) {
 // An owner whose events wait may have as many bytes of them stored by calls and sends as are free. Others' are stored
 // all the while.
 func TestStoredShareOfTheDoor(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	cfg := testConfig()
 	cfg.MaxBytes = 8 << 20
@@ -120,6 +123,7 @@ func TestStoredShareOfTheDoor(t *testing.T) {
 
 // Owners that together take all they can, with the smallest events, still leave room, also when processes restart.
 func TestStoredSharesOfManyOwners(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	cfg := testConfig()
 	cfg.MaxBytes = 8 << 20
@@ -150,6 +154,7 @@ func TestStoredSharesOfManyOwners(t *testing.T) {
 
 // A process reports what cannot be stored, and why, and when it can be stored again.
 func TestStorageThatIsUsedUpIsTold(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()

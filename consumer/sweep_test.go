@@ -19,6 +19,7 @@ import (
 // A server that is killed may count an ack and still have the message. If no other message comes, the stream would keep
 // it forever.
 func TestAckedMessagesThatComeBackAreSwept(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	open := func() (*nats.Conn, jetstream.JetStream, func()) {
 		srv, err := natsd.Open(natsd.Config{StoreDir: dir, Port: -1})

@@ -20,6 +20,7 @@ func unscheduled(t *testing.T, m *nats.Msg) (a events.Unscheduled) {
 
 // The work that an owner causes in JetStream by cancelling is limited, and does not reduce other owners' limits.
 func TestCancellationsOfDelayedEventsAreBounded(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	start(t, nc, testConfig(), &dispatcher{handle: ack})
 	for range 1000 { // no client waits for their answers: they may be JetStream's own
@@ -51,6 +52,7 @@ func TestCancellationsOfDelayedEventsAreBounded(t *testing.T) {
 
 // Very many events of one id are cancelled at the owner's pace, and meanwhile others' requests are answered.
 func TestManyEventsOfOneIDHoldUpNobody(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	start(t, nc, testConfig(), &dispatcher{handle: ack})
@@ -74,6 +76,7 @@ func TestManyEventsOfOneIDHoldUpNobody(t *testing.T) {
 
 // Requests that are under way when a process drains are answered.
 func TestCancellationsEndWithTheProcess(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	f := start(t, nc, testConfig(), &dispatcher{handle: ack})

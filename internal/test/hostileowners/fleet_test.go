@@ -43,6 +43,10 @@ func TestMain(m *testing.M) {
 		_ = os.Unsetenv(asPinwheel)
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA"} { // of deploy/nats/users.conf
+		_ = os.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret")
+	}
+	natstest.BeParallel()
 	os.Exit(m.Run())
 }
 
@@ -81,9 +85,6 @@ func maxStore(t *testing.T, env []string) (bytes int64, rest []string) {
 func openFleet(t *testing.T, env ...string) *fleet {
 	t.Helper()
 	most, env := maxStore(t, env)
-	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA"} {
-		t.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret")
-	}
 	o, err := server.ProcessConfigFile(filepath.Join("..", "..", "..", "deploy", "nats", "users.conf"))
 	require.NoError(t, err)
 	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", -1, "127.0.0.1", -1, true, true, t.TempDir()
