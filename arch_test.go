@@ -183,6 +183,7 @@ var house = map[string]room{
 			libNATS, libNATSServer, "github.com/HdrHistogram/hdrhistogram-go", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag",
 			"golang.org/x/sys/unix",
 		},
+		tests: []string{"internal/test/natstest"},
 	},
 	"loadtest/chart": {pure: true},
 	"examples": {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestContention(t *testing.T) {
+	t.Parallel()
 	r := &Report{}
 	out := func(a, b string) []byte {
 		return []byte("goos: linux\nBenchmarkLocker/work=io/threads=8/way=pinned-2 \t 300\t 8.5 cpu-µs/event\t " + a + " events/s\n" +
@@ -30,6 +31,7 @@ func TestContention(t *testing.T) {
 
 // TestContentionOfTheBenchmark runs the real benchmark with a few events.
 func TestContentionOfTheBenchmark(t *testing.T) {
+	t.Parallel()
 	o := defaultOptions()
 	o.rounds, o.duration = 1, 1
 	r, err := contend(t.Context(), o, "BenchmarkLocker/work=echo/threads=2")

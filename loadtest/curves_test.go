@@ -13,6 +13,7 @@ import (
 // TestCurves runs the special features of curves through the whole program: workers without events, several processes
 // limited by their slots, a constant backlog, lines of one plot, and a page's section.
 func TestCurves(t *testing.T) {
+	t.Parallel()
 	path, err := pinwheelBinary()
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -45,6 +46,7 @@ func TestCurves(t *testing.T) {
 
 // TestBacklogIsJudgedToItsEnd has a wrong reply among the events after the counted ones.
 func TestBacklogIsJudgedToItsEnd(t *testing.T) {
+	t.Parallel()
 	r := openTest(t, false)
 	r.peers = append(r.peers, peer{name: "liar-none", args: []string{"liar", "none"}}, peer{name: "liar-wrong", args: []string{"liar", "wrong"}})
 	c := Case{System: "liar-none", Load: saturation, Topology: topologyOne, Processes: 1, Owners: 1, Events: 20, Pending: 30}

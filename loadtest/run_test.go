@@ -20,6 +20,7 @@ func testCase(t *testing.T, o *options, name, load, topology string) (*scenario,
 
 // TestWholeRun runs a saturation and an open loop through the whole program, including the reports.
 func TestWholeRun(t *testing.T) {
+	t.Parallel()
 	path, err := pinwheelBinary()
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -61,6 +62,7 @@ func TestWholeRun(t *testing.T) {
 
 // TestScenarios runs every part and mode against a real fleet, and checks every reply.
 func TestScenarios(t *testing.T) {
+	t.Parallel()
 	r := openTest(t, true)
 	for _, tt := range []struct{ name, load, topology string }{
 		{"mixed", saturation, topologyEmbedded},
@@ -81,6 +83,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func TestNoisyNeighbour(t *testing.T) {
+	t.Parallel()
 	r := openTest(t, true)
 	r.o.rate, r.o.duration = 50, 500*time.Millisecond
 	sc, c := testCase(t, r.o, "noisy", openLoop, topologyOne)
@@ -93,6 +96,7 @@ func TestNoisyNeighbour(t *testing.T) {
 
 // TestRefusesWhatTheFleetSaysWrong has a real fleet give answers that the scenario does not expect.
 func TestRefusesWhatTheFleetSaysWrong(t *testing.T) {
+	t.Parallel()
 	r := openTest(t, true)
 	r.o.events = 20
 	sc, c := testCase(t, r.o, "echo", saturation, topologyOne)
@@ -110,6 +114,7 @@ func TestRefusesWhatTheFleetSaysWrong(t *testing.T) {
 // TestRefusesWhatPeersDoWrong has a consumer lose an event, answer it wrongly, answer it twice, not ack it, or crash on
 // it.
 func TestRefusesWhatPeersDoWrong(t *testing.T) {
+	t.Parallel()
 	r := openTest(t, false)
 	r.o.events, r.o.patience = 50, time.Second
 	for fault, want := range map[string]string{
