@@ -165,7 +165,7 @@ func TestFewOvertakeABacklog(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Zero(t, j.runs("later"))
-	require.Zero(t, j.runs("many"), "that owner has a backlog itself")
+	require.LessOrEqual(t, j.runs("many"), 10, "that owner has a backlog itself as soon as 11 are stored")
 	j.flow(d)
 	require.Eventually(t, func() bool { return j.runs("later") == 1 }, patience, time.Millisecond)
 	eventuallyStored(t, j.js, events.StreamParked, 0)
