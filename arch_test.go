@@ -132,7 +132,7 @@ var house = map[string]room{
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
 			"consumer/deadletter", "events/client", "internal/cli", "internal/fleet", "internal/stored", "internal/test/natstest", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
-			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
+			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "github.com/compose-spec/compose-go/v2",
 		},
 	},
 	"internal/cli": {
