@@ -2,11 +2,9 @@ package consumer_test
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -28,9 +26,6 @@ const (
 	childPort = "PINWHEEL_TEST_NATSD_PORT"
 )
 
-// atOnce is how many parallel tests run at once: they wait for leases and leaders more than they compute.
-const atOnce = 6
-
 // TestMain lets the test binary be a NATS server or a Consumer, for tests that kill one.
 func TestMain(m *testing.M) {
 	natstest.BeServer()
@@ -47,10 +42,7 @@ func TestMain(m *testing.M) {
 	}
 	dir := os.Getenv(childDir)
 	if dir == "" {
-		flag.Parse()
-		if err := flag.Set("test.parallel", strconv.Itoa(max(atOnce, runtime.GOMAXPROCS(0)))); err != nil {
-			panic(err)
-		}
+		natstest.BeParallel()
 		os.Exit(m.Run())
 	}
 	port, _ := strconv.Atoi(os.Getenv(childPort))
