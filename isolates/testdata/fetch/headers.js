@@ -37,6 +37,10 @@ test("values", () => {
     assert.equal(h.get("k"), kept, JSON.stringify(given));
   }
   for (const bad of ["a\0b", "a\nb", "a\rb", "Ā"]) assert.throws(() => h.set("k", bad), TypeError, JSON.stringify(bad));
+  const long = "x".repeat(100);
+  for (const bad of ["\0", "\n", "\r"]) for (const value of [long + bad + long, "\n" + long + bad + "y", bad + long + bad + long]) assert.throws(() => h.set("k", value), TypeError);
+  h.set("k", "\n" + long + "\r\n");
+  assert.equal(h.get("k"), long);
   h.set("k", undefined);
   assert.equal(h.get("k"), "undefined");
   h.set("k", null);
