@@ -59,7 +59,7 @@ var house = map[string]room{
 			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle", "internal/guard", "internal/resources", "internal/stored",
 		},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
-		tests: []string{"internal/natsd", "internal/test/natstest"},
+		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// Parts of consumer that store, find and park. None of them knows an event in flight.
 	"consumer/jsapi":   {pure: true, rooms: []string{"events", "internal/guard", "internal/stored"}, libs: []string{libNATS, libBackoff}},
@@ -90,7 +90,7 @@ var house = map[string]room{
 	"isolates": {
 		rooms: []string{"events", "events/lifecycle", "internal/guard", "isolates/bindings", "isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/v8x", "internal/sourcemap"},
 		libs:  []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
-		tests: []string{libEsbuild},
+		tests: []string{"internal/test/parallel", libEsbuild},
 	},
 	// Go halves of the bindings in env.
 	"isolates/bindings": {rooms: []string{"events", "isolates/v8x"}},
@@ -131,7 +131,7 @@ var house = map[string]room{
 		},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
-			"consumer/deadletter", "events/client", "internal/cli", "internal/fleet", "internal/stored", "internal/test/natstest", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
+			"consumer/deadletter", "events/client", "internal/cli", "internal/fleet", "internal/stored", "internal/test/natstest", "internal/test/parallel", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
 			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "github.com/compose-spec/compose-go/v2",
 		},
 	},
@@ -140,7 +140,7 @@ var house = map[string]room{
 			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "events", "events/client", "events/lifecycle", "isolates", "internal/config", "internal/control", "internal/doctor", "internal/fleet", "internal/stored",
 		},
 		libs:  []string{libNATS, libZerolog, "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag"},
-		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/fleettest"},
+		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest"},
 	},
 	// Shared by the two rooms that store data in JetStream.
 	"internal/resources": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
@@ -159,9 +159,10 @@ var house = map[string]room{
 	"internal/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"}, tests: []string{libEsbuild}},
 
 	// For tests only: no row above lists them under rooms.
+	"internal/test/parallel": {pure: true},
 	"internal/test/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/test/fleettest": {
-		rooms: []string{"internal/cli", "internal/config", "internal/fleet"},
+		rooms: []string{"internal/cli", "internal/config", "internal/fleet", "internal/test/natstest"},
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
 	"internal/test/compat": {
@@ -173,7 +174,7 @@ var house = map[string]room{
 	},
 
 	"internal/test/hostileowners": {
-		tests: []string{"consumer", "consumer/deadletter", "events", "internal/cli", "internal/config", "internal/guard", "internal/test/natstest", libNATS, libNATSServer, "github.com/prometheus/common"},
+		tests: []string{"consumer", "consumer/deadletter", "events", "internal/cli", "internal/config", "internal/guard", "internal/test/natstest", "internal/test/parallel", libNATS, libNATSServer, "github.com/prometheus/common"},
 	},
 
 	// External users: code that anyone could write.
@@ -183,7 +184,7 @@ var house = map[string]room{
 			libNATS, libNATSServer, "github.com/HdrHistogram/hdrhistogram-go", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag",
 			"golang.org/x/sys/unix",
 		},
-		tests: []string{"internal/test/natstest"},
+		tests: []string{"internal/test/natstest", "internal/test/parallel"},
 	},
 	"loadtest/chart": {pure: true},
 	"examples": {

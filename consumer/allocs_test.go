@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // allocationsPerEvent is what an event of 1 KB may cost from the socket to its confirmed ack, with nats.go's share and
@@ -31,7 +32,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 		}
 	}
 	const warm, counted = 4_000, 12_000
-	url := startChild(t, t.TempDir(), -1).url
+	url := startChild(t, natstest.StoreDir(t), -1).url
 	nc, pub := dial(t, url), dial(t, url)
 	js := jetStream(t, pub)
 	cfg := testConfig()

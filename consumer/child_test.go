@@ -19,6 +19,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 const (
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 	dir := os.Getenv(childDir)
 	if dir == "" {
-		natstest.BeParallel()
+		parallel.AtOnce(parallel.Fleets)
 		os.Exit(m.Run())
 	}
 	port, _ := strconv.Atoi(os.Getenv(childPort))
@@ -94,7 +95,7 @@ func dial(t testing.TB, url string) *nats.Conn {
 // When the server is killed, confirmed acks stay, and published events are not lost.
 func TestServerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := natstest.StoreDir(t)
 	srv := startChild(t, dir, -1)
 	var port int
 	_, err := fmt.Sscanf(srv.url, "nats://127.0.0.1:%d", &port)

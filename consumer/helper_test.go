@@ -227,7 +227,7 @@ type restartable struct {
 }
 
 func startRestartable(t testing.TB) *restartable {
-	r := &restartable{t: t, dir: t.TempDir(), port: -1}
+	r := &restartable{t: t, dir: natstest.StoreDir(t), port: -1}
 	r.up()
 	url := r.srv.URL()
 	_, err := fmt.Sscanf(url[strings.LastIndex(url, ":"):], ":%d", &r.port)

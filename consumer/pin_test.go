@@ -104,7 +104,7 @@ func TestPinOfTheParkedFollows(t *testing.T) {
 // serverIn starts a server whose directory is known.
 func serverIn(t *testing.T) (srv *natsd.Server, dir string) {
 	t.Helper()
-	dir = t.TempDir()
+	dir = natstest.StoreDir(t)
 	srv, err := natsd.Open(natsd.Config{StoreDir: dir, Port: -1})
 	require.NoError(t, err)
 	t.Cleanup(srv.Close)

@@ -14,13 +14,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // A server that is killed may count an ack and still have the message. If no other message comes, the stream would keep
 // it forever.
 func TestAckedMessagesThatComeBackAreSwept(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := natstest.StoreDir(t)
 	open := func() (*nats.Conn, jetstream.JetStream, func()) {
 		srv, err := natsd.Open(natsd.Config{StoreDir: dir, Port: -1})
 		require.NoError(t, err)

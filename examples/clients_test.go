@@ -23,6 +23,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const patience = time.Minute
@@ -75,7 +76,7 @@ func shipped(t *testing.T, file string) string {
 	t.Setenv("CALLOUT_ISSUER", public)
 	o, err := server.ProcessConfigFile(filepath.Join("../deploy/nats", file))
 	require.NoError(t, err)
-	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.StoreDir, o.NoLog, o.NoSigs = "127.0.0.1", -1, "127.0.0.1", -1, t.TempDir(), true, true
+	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.StoreDir, o.NoLog, o.NoSigs = "127.0.0.1", -1, "127.0.0.1", -1, natstest.StoreDir(t), true, true
 	srv, err := server.NewServer(o)
 	require.NoError(t, err)
 	srv.Start()

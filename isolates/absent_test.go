@@ -19,6 +19,7 @@ var absentNames = []string{
 }
 
 func TestAbsentGlobalsAreAbsent(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for _, name := range absentNames {
 		got := b.task(`export default { task() { try { `+name+` } catch (e) { return [typeof `+name+`, "`+name+`" in globalThis, e.name + ": " + e.message] } } }`, "1")["data"]
@@ -32,6 +33,7 @@ func TestAbsentGlobalsAreAbsent(t *testing.T) {
 // Code that uses a global that other runtimes have and workers lack gets an explanation in the reported error. The
 // error itself is the one that V8 makes.
 func TestAbsentGlobalsAreExplained(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for code, want := range map[string]string{
 		`new WebAssembly.Memory({ initial: 1 })`: "ReferenceError: WebAssembly is not defined (a worker has none, since nothing bounds the memory that its modules take)",

@@ -43,6 +43,7 @@ func (o *outcome) isOver() bool {
 // While the only thread is in a long event, other owners' events run, their timers fire, and their limits are kept. The
 // long event ends normally.
 func TestOthersRunBesideALongTurn(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		stuck := of("beta", worker("stuck", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`))
 		stuck.Limits.Wall = events.Millis(500 * time.Millisecond)
@@ -76,6 +77,7 @@ func TestOthersRunBesideALongTurn(t *testing.T) {
 
 // Events for a context or an isolate wait while a turn of it is away. None is lost.
 func TestWhatComesToAnIsolateThatIsAway(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `let ticks = 0; setInterval(() => ticks++, 1);
 			export default { async task(event) {
@@ -107,6 +109,7 @@ func TestWhatComesToAnIsolateThatIsAway(t *testing.T) {
 
 // A turn that is away keeps its limits.
 func TestTurnThatIsAwayIsLimited(t *testing.T) {
+	t.Parallel()
 	for limit, reason := range map[events.Limits]events.Reason{
 		{CPU: events.Millis(300 * time.Millisecond)}:                                            events.ReasonCPU,
 		{CPU: events.Millis(time.Minute), Wall: events.Millis(500 * time.Millisecond)}:          events.ReasonTimeout,
@@ -135,6 +138,7 @@ func w2() *events.Worker { return worker("w2", `export default { task: () => 1 }
 
 // A turn that V8 does not end costs its isolate. No other owner loses anything.
 func TestTurnThatIsAwayStrays(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	sleeper := of("beta", worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 1000)) }`))
 	beside := b.start(sleeper, fetch("GET", "http://x/", ""))
@@ -157,6 +161,7 @@ func TestTurnThatIsAwayStrays(t *testing.T) {
 
 // The evaluation of a module goes away like other turns.
 func TestModuleThatLoadsForLong(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", busy(300)+`; await new Promise((r) => setTimeout(r, 10)); `+busy(300)+`; export default { task: () => 1 }`)
 		slow := b.start(w, task("null"))
@@ -178,6 +183,7 @@ func TestModuleThatLoadsForLong(t *testing.T) {
 
 // A pool closes while turns are away, and what they ran is interrupted.
 func TestCloseWhileTurnsAreAway(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		var slow []*outcome
 		for i := range 5 {

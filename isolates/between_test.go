@@ -28,6 +28,7 @@ func intervals(name string, ms int) *events.Worker {
 // Timers of persistent contexts leave room for other owners' events, are charged to their owner, and end with the
 // context when they take too much.
 func TestTimersBetweenEventsAreBounded(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for i := range 3 {
 		require.Nil(t, b.run(intervals(fmt.Sprint("w", i), 2), task("null")).end.Failure)
@@ -60,6 +61,7 @@ func TestTimersBetweenEventsAreBounded(t *testing.T) {
 
 // Between events a persistent context may send no more in a second than one event may, however many timers it has.
 func TestSendsBetweenEventsAreLimited(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("w", `let refused = 0, jobs;
 		for (let i = 0; i < 20; i++) setInterval(() => jobs && jobs.send(1).catch(() => refused++), 1);
@@ -77,6 +79,7 @@ func TestSendsBetweenEventsAreLimited(t *testing.T) {
 // The wall-clock limit of a waiting event is kept while another owner's timers keep the thread busy. The event's own
 // timers fire, too.
 func TestLimitsOfOthersAreKept(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	stuck := worker("stuck", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`)
 	stuck.Owner, stuck.Limits.Wall = "other", events.Millis(300*time.Millisecond)
@@ -96,6 +99,7 @@ func TestLimitsOfOthersAreKept(t *testing.T) {
 // Owners take turns with chores, by CPU time: an owner with a thousand long chores does not delay one with a few short
 // ones.
 func TestChoresTakeTurns(t *testing.T) {
+	t.Parallel()
 	b := &bench{t: t}
 	th := &thread{pool: &Pool{source: b}}
 	var order []string
@@ -135,6 +139,7 @@ func TestChoresTakeTurns(t *testing.T) {
 }
 
 func TestBudgetsRefill(t *testing.T) {
+	t.Parallel()
 	var s budgets
 	now := time.Now()
 	require.True(t, s.take("a", betweenAtOnce, now, 2))

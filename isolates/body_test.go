@@ -70,6 +70,7 @@ const source = `const text = new TextEncoder();
 	export default { async fetch(r, env, ctx) { const path = new URL(r.url).pathname; `
 
 func TestBodyInChunks(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", source+`return new Response(chunks(40, 10_000, 0), { headers: { "x-a": "b" } }) } }`)
 		want := make([]byte, 0, 400_000)
@@ -90,6 +91,7 @@ func TestBodyInChunks(t *testing.T) {
 
 // A body that is ready at once is sent with its head. So is every body to a requester that takes no chunks.
 func TestBodyInOnePiece(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("w", source+`return new Response(path === "/large" ? "x".repeat(600_000) : path === "/text" ? "text" : chunks(4, 1000, path === "/slow" ? 5 : 0)) } }`)
 	for path, whole := range map[string]bool{"": true, "text": true, "slow": false, "large": false} {
@@ -108,6 +110,7 @@ func TestBodyInOnePiece(t *testing.T) {
 
 // Chunks come when they are made, not when the body is complete.
 func TestChunksComeAtOnce(t *testing.T) {
+	t.Parallel()
 	came := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -137,6 +140,7 @@ func TestChunksComeAtOnce(t *testing.T) {
 }
 
 func TestBodiesThatBreakOff(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct{ code, message string }{
 		"error":     {`return new Response(new ReadableStream({ async pull(c) { c.enqueue(text.encode("ab")); await new Promise(done => setTimeout(done, 1)); c.error(new Error("broken")) } })) } }`, "Error: broken"},
 		"not bytes": {`return new Response(new ReadableStream({ async pull(c) { await new Promise(done => setTimeout(done, 1)); c.enqueue("text") } })) } }`, "not a Uint8Array"},
@@ -162,6 +166,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 // A requester that goes away aborts the request's signal and cancels the body, before and after the head. A reader that
 // still reads sees that the body is not complete, even if its author closes the stream then.
 func TestRequesterGoes(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", source+`r.signal.addEventListener("abort", () => console.log("aborted: " + r.signal.reason.name));
 			if (path === "/early") await new Promise(done => { r.signal.addEventListener("abort", done); setTimeout(done, 1e6) });
@@ -196,6 +201,7 @@ func TestRequesterGoes(t *testing.T) {
 
 // A body that has used up its credit is reported as waiting, once, and only when there is more.
 func TestBodyThatWaitsForCredit(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("w", source+`return new Response(chunks(3, 10, 20)) } }`)
 	for credit, waits := range map[int64]int{10: 2, 15: 1, 30: 0, 100: 0} {
@@ -227,6 +233,7 @@ func TestBodyThatWaitsForCredit(t *testing.T) {
 
 // A body far larger than the heap passes through it.
 func TestBodyLargerThanTheHeap(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("w", source+`return new Response(chunks(2000, 65536, 0)) } }`)
 	w.Limits.HeapMB, w.Limits.CPU = 16, events.Millis(30*time.Second)
@@ -254,6 +261,7 @@ func partly(parts ...string) *events.Event {
 }
 
 func TestRequestBodyInParts(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		for code, want := range map[string]string{
 			`return new Response(await r.text())`: "onetwothree",
@@ -275,6 +283,7 @@ func TestRequestBodyInParts(t *testing.T) {
 
 // A part without bytes, at any position, has no effect: any publisher may store one.
 func TestEmptyPartsOfRequestBodies(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	var bodies [][]string
 	for n := 1; n <= 5; n++ {
@@ -322,6 +331,7 @@ func TestEmptyPartsOfRequestBodies(t *testing.T) {
 
 // A request in parts passes through a heap that could not hold all of it, and comes out in chunks.
 func TestBodiesBothWays(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	part := strings.Repeat("x", 1<<20)
 	parts := make([]string, 100)
@@ -342,6 +352,7 @@ func TestBodiesBothWays(t *testing.T) {
 
 // However many grants come while the thread is busy, only one message waits for it: the highest grant.
 func TestGrantsDoNotPileUp(t *testing.T) {
+	t.Parallel()
 	p := newBench(t).pool
 	busy := newThread(p, 0) // which does not run
 	r, b := &run{}, &body{}

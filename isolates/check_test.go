@@ -28,6 +28,7 @@ func (l *lines) Log(line events.LogLine) {
 
 // A deployer gets a warning about functions that other runtimes call as handlers and that nothing calls here.
 func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
+	t.Parallel()
 	h := &lines{}
 	c, err := OpenChecker(h, nil, nil)
 	require.NoError(t, err)
@@ -74,6 +75,7 @@ func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 
 // A checked module reaches the same addresses as in the fleet. The error for other addresses names the setting.
 func TestCheckReachesWhatTheFleetAllows(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("config")) }))
 	t.Cleanup(s.Close)
 	for _, row := range []struct {

@@ -11,6 +11,7 @@ import (
 
 // Clones that do not end or do not fit end their event, and nothing else.
 func TestHostileClones(t *testing.T) {
+	t.Parallel()
 	for name, code := range map[string]string{
 		"the copy does not fit": `const list = new Array(3e6).fill(1.5); keep.push(list); for (;;) keep.push(structuredClone(list))`,
 		"many objects":          `const list = Array.from({ length: 2e5 }, (_, i) => ({ i })); for (;;) keep.push(structuredClone(list))`,

@@ -38,6 +38,7 @@ func owned(owner, code string) *events.Worker {
 }
 
 func TestCodeIsKeptWithTheVersion(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.MaxIsolates = 1 })
 	for i := range 3 {
 		o := b.run(owned("acme", counting), task(`{"name":"Ada"}`))
@@ -58,6 +59,7 @@ func TestCodeIsKeptWithTheVersion(t *testing.T) {
 }
 
 func TestCodeIsKeptAcrossThreads(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Threads, c.Slots = 2, 1 })
 	w := owned("acme", `export default { task: () => new Promise((done) => setTimeout(done, 100)) }`+long)
 	b.run(w, task("{}"))
@@ -76,6 +78,7 @@ func madeEventually(b *bench, n uint64) {
 }
 
 func TestCodeOfOneOwnerServesNoOther(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for i := range 3 {
 		b.run(owned(fmt.Sprint("owner", i), counting), task(`{"name":"Ada"}`))
@@ -85,6 +88,7 @@ func TestCodeOfOneOwnerServesNoOther(t *testing.T) {
 }
 
 func TestBadCodeIsRejected(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.MaxIsolates = 1 })
 	w := owned("acme", counting)
 	b.run(w, task(`{"name":"Ada"}`))
@@ -105,6 +109,7 @@ func TestBadCodeIsRejected(t *testing.T) {
 }
 
 func TestCodeOfAnotherTextIsNotUsed(t *testing.T) {
+	t.Parallel()
 	c := newCodeCache(1 << 20)
 	w := owned("acme", "one"+long)
 	c.put(w, []byte("code of one"))
@@ -116,6 +121,7 @@ func TestCodeOfAnotherTextIsNotUsed(t *testing.T) {
 }
 
 func TestKeptCodeIsBounded(t *testing.T) {
+	t.Parallel()
 	const size = 2 * leastCode
 	c := newCodeCache(10 * size)
 	version := func(i int) *events.Worker {

@@ -10,6 +10,7 @@ import (
 
 // console.log writes for most values the same text as Node.
 func TestConsoleText(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ code, text string }{
 		{`1, -0, NaN, 10n, "s", Symbol("y"), undefined, null, true`, "1 -0 NaN 10n s Symbol(y) undefined null true"},
 		{`["it's", 'a"b\'c', "a\nb\t\\", "\x7f"]`, "[ \"it's\", `a\"b'c`, 'a\\nb\\t\\\\', '\\x7f' ]"},
@@ -60,6 +61,7 @@ func TestConsoleText(t *testing.T) {
 }
 
 func TestConsoleListsInColumns(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.task(`export default { task() {
 		console.log(Array.from({ length: 14 }, (_, i) => i * 50));
@@ -75,6 +77,7 @@ func TestConsoleListsInColumns(t *testing.T) {
 
 // A table has at most 100 rows, and is drawn at once, however much data there is.
 func TestConsoleTablesAreBounded(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.task(`export default { task() {
 		const list = Array.from({ length: 150 }, (_, i) => i), wide = Object.fromEntries(Array.from({ length: 99 }, (_, i) => ["k" + i, "x".repeat(500)]));
@@ -94,6 +97,7 @@ func TestConsoleTablesAreBounded(t *testing.T) {
 
 // The methods of the console write these lines, in this order.
 func TestConsoleMethods(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.task(`export default { task() {
 		console.assert(true, "x"); console.assert(false); console.assert(0, "a %d", 1); console.assert(null, { a: 1 });
@@ -126,6 +130,7 @@ func TestConsoleMethods(t *testing.T) {
 
 // Groups, counts and timers of an event do not affect another event, in any mode.
 func TestConsoleStateIsAnEvents(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `console.group("module"); export default { async fetch() {
 			console.log("first");

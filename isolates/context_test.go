@@ -50,6 +50,7 @@ const storages = `
 
 // A value that code sets follows that code, and no other event ever sees it.
 func TestValuesOfOneEventAreNotAnothers(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		var all []*outcome
 		for i := range 30 {
@@ -75,6 +76,7 @@ func TestValuesOfOneEventAreNotAnothers(t *testing.T) {
 
 // A value that is still set when an event's code ends is gone in the next event, whether the event failed or not.
 func TestValuesEndWithTheirTurn(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `const als = new AsyncLocalStorage(); export default { fetch(r) {
 			const seen = String(als.getStore());
@@ -97,6 +99,7 @@ func TestValuesEndWithTheirTurn(t *testing.T) {
 
 // Marks and measures belong to an event. Those of the module are visible to all events.
 func TestMarksAreAnEvents(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `performance.mark("module");
 			export default { async fetch() {
@@ -120,6 +123,7 @@ func TestMarksAreAnEvents(t *testing.T) {
 // An observer sees the entries of the event that called observe(), and those of no other event, whichever code made the
 // observer. An observer of the module sees the module's entries.
 func TestObserversAreAnEvents(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `const seen = [], ofModule = [];
 			const observer = new PerformanceObserver((list) => seen.push(list.getEntries().map((e) => e.name).join()));
@@ -153,6 +157,7 @@ func TestObserversAreAnEvents(t *testing.T) {
 
 // The code that deploy puts into bundles for node:async_hooks works in a worker.
 func TestAsyncHooksModule(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../deploy/builtin/async_hooks.js")
 	require.NoError(t, err)
 	code, _, ok := strings.Cut(string(text), "export {")

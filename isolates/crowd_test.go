@@ -31,6 +31,7 @@ func turnsOf(b *bench, n int, code string) (warm int) {
 
 // Workers of one owner that take turns stay warm, however many they are, and whatever their modules hold.
 func TestWorkersInTurnAreWarm(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []events.Mode{events.Pinned, events.Shared} {
 		for name, code := range map[string]string{
 			"small": `export default { fetch: () => new Response("ok") }`,
@@ -81,6 +82,7 @@ func asked(format string, args ...any) *events.Event {
 
 // A small worker is never ended because of its neighbours' memory. Here, at its first call, they hold 115 of 128 MB.
 func TestFirstCallBesideLargeNeighbours(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for i := range 7 {
 		require.Nil(t, b.run(patient(fmt.Sprint("large", i), 16), asked("/own/0")).end.Failure)
@@ -97,6 +99,7 @@ func TestFirstCallBesideLargeNeighbours(t *testing.T) {
 
 // The same, when they grew after it became warm.
 func TestWarmCallBesideNeighboursThatGrew(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	small, large := patient("small", 0), patient("large", 0)
 	for _, w := range []*events.Worker{small, large} {
@@ -116,6 +119,7 @@ func TestWarmCallBesideNeighboursThatGrew(t *testing.T) {
 
 // The same, when they grow while it waits. Then it may have to run again, and so may they.
 func TestRunBesideNeighboursThatGrow(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, loopback)
 	port, reached, open := gate(t)
 	small, large := patient("small", 0), patient("large", 0)
@@ -142,6 +146,7 @@ func TestRunBesideNeighboursThatGrow(t *testing.T) {
 
 // A run that takes too much memory itself is ended as always, whatever is beside it.
 func TestLargeRunBesideSmallNeighbours(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	turnsOf(b, 20, `export default { fetch: () => new Response("ok") }`)
 	o := b.run(patient("large", 0), asked("/own/160"))
@@ -152,6 +157,7 @@ func TestLargeRunBesideSmallNeighbours(t *testing.T) {
 
 // The garbage of neighbours is collected before a run. The owner pays for that, not the run.
 func TestGarbageOfNeighboursIsCollectedBefore(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	tidy, messy := patient("tidy", 0), patient("messy", 0)
 	for i := 0; b.pool.Stats().Collections == 0; i++ {
@@ -169,6 +175,7 @@ func TestGarbageOfNeighboursIsCollectedBefore(t *testing.T) {
 
 // An owner of many workers makes room for them among its own isolates, not among those of other owners.
 func TestManyWorkersLeaveOthersWarm(t *testing.T) {
+	t.Parallel()
 	small := `export default { fetch: () => new Response("ok") }`
 	// Each large context has its own isolate.
 	for mode, code := range map[events.Mode]string{events.Pinned: holds(17), events.Shared: small} {
@@ -200,6 +207,7 @@ func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 
 // Contexts of versions that have had no event for a while make room for the next one.
 func TestOutdatedContextsGo(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	deploy := func(n int) {
 		w := worker("w", `export default { fetch: () => new Response("ok") }`)
@@ -242,6 +250,7 @@ func gate(t *testing.T) (port int, reached chan string, open chan struct{}) {
 
 // An owner at its share does not wait for its large run that waits.
 func TestOwnerAtItsShareGoesOn(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, loopback, func(c *Config) { c.OwnerMaxIsolates = 1 })
 	port, reached, _ := gate(t)
 	holding := b.start(patient("large", 0), asked("/hold/60/%d", port))
@@ -257,6 +266,7 @@ func TestOwnerAtItsShareGoesOn(t *testing.T) {
 
 // Nothing of a removed worker stays, whatever else its owner has.
 func TestRemovedWorkersLeaveNothing(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []events.Mode{events.Pinned, events.Shared} {
 		b := newBench(t)
 		b.mode = mode

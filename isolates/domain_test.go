@@ -26,6 +26,7 @@ func ignored() (list []string) {
 
 // A long domain is a host if it can be one without its ignored code points.
 func TestLongDomains(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	list := ignored()
 	require.Greater(t, len(list), 250)
@@ -55,6 +56,7 @@ func TestLongDomains(t *testing.T) {
 // Go's work for a handler that maps long domains, too long or just short enough, counts as the handler's CPU time, and
 // the limit ends it.
 func TestDomainsAreWithinTheLimit(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for _, host := range []string{
 		`"é".repeat(60000)`,
@@ -71,6 +73,7 @@ func TestDomainsAreWithinTheLimit(t *testing.T) {
 }
 
 func TestDomainThatIsTooLongIsNotMapped(t *testing.T) {
+	t.Parallel()
 	require.NotEmpty(t, domainToASCII(strings.Repeat("é", maxDomain)))
 	require.Empty(t, domainToASCII(strings.Repeat("é", maxDomain+1)))
 }

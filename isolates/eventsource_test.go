@@ -70,6 +70,7 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 `
 
 func TestEventSource(t *testing.T) {
+	t.Parallel()
 	s := newSSEServer(t)
 	b := newBench(t, loopback)
 	run := func(body string) any {
@@ -114,6 +115,7 @@ func TestEventSource(t *testing.T) {
 
 // The connection of an EventSource ends with its event.
 func TestEventSourceDiesWithItsEvent(t *testing.T) {
+	t.Parallel()
 	s := newSSEServer(t)
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", sse+`let n = 0; export default { async fetch(r, env) {
@@ -138,6 +140,7 @@ func TestEventSourceDiesWithItsEvent(t *testing.T) {
 
 // Listeners run as the event that made the EventSource, and in its context.
 func TestEventSourceBelongsToItsEvent(t *testing.T) {
+	t.Parallel()
 	s := newSSEServer(t)
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", sse+`const als = new AsyncLocalStorage(); export default { async task(event, env) {

@@ -18,6 +18,7 @@ import (
 
 // Bodies of requests, of any kind, stay in JavaScript until they are written.
 func TestRequestBodies(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/early" {
 			w.WriteHeader(http.StatusRequestEntityTooLarge)
@@ -71,6 +72,7 @@ func TestRequestBodies(t *testing.T) {
 
 // A response without a reader is not read from the server. It does not delay the run or other subrequests.
 func TestResponsesWaitForTheirReader(t *testing.T) {
+	t.Parallel()
 	var written atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for range 40 << 4 {

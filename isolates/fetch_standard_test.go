@@ -12,6 +12,7 @@ import (
 // Properties of a request that a handler does not set have the values of the Fetch standard. The response's URL has no
 // fragment.
 func TestFetchDefaults(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/redirect" {
 			w.Header().Set("Location", "/to?x=|#moved")
@@ -33,6 +34,7 @@ func TestFetchDefaults(t *testing.T) {
 
 // An abort discards a body that has come and was not read. It does not affect a body that was read.
 func TestAbortAfterTheBodyHasCome(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("body")) }))
 	t.Cleanup(s.Close)
 	b := newBench(t, loopback)
@@ -54,6 +56,7 @@ func TestAbortAfterTheBodyHasCome(t *testing.T) {
 
 // A body that does not match integrity is a failure. The handler gets nothing of it.
 func TestFetchIntegrity(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodHead {
 			_, _ = w.Write([]byte("hello"))

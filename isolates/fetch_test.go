@@ -34,6 +34,7 @@ func testServer(t *testing.T) *httptest.Server {
 }
 
 func TestFetchOut(t *testing.T) {
+	t.Parallel()
 	s := testServer(t)
 	b := newBench(t, loopback)
 	doc := b.task(`export default { async task(event) {
@@ -55,6 +56,7 @@ func TestFetchOut(t *testing.T) {
 }
 
 func TestFetchOutIsGuarded(t *testing.T) {
+	t.Parallel()
 	s := testServer(t)
 	b := newBench(t)
 	doc := b.task(`export default { async task(event) {
@@ -69,6 +71,7 @@ func TestFetchOutIsGuarded(t *testing.T) {
 }
 
 func TestSubrequestsAreLimited(t *testing.T) {
+	t.Parallel()
 	s := testServer(t)
 	b := newBench(t, loopback)
 	w := worker("w", `export default { async task(event) { const all = await Promise.allSettled(Array.from({ length: 12 }, () => fetch(event.payload + "/echo"))); return all.map(r => r.status) } }`)
@@ -82,6 +85,7 @@ func TestSubrequestsAreLimited(t *testing.T) {
 // A run that sends more tasks than allowed gets an error for each further one. The tasks that it sent before are
 // stored.
 func TestSendsAreLimited(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("w", `export default { async task(event, env) {
 		const all = await Promise.allSettled(Array.from({ length: 12 }, (_, i) => env.JOBS.send(i)));
@@ -100,6 +104,7 @@ func TestSendsAreLimited(t *testing.T) {
 
 // Late answers to an event must not reach the next event in the same context.
 func TestLateAnswersReachNothing(t *testing.T) {
+	t.Parallel()
 	s := testServer(t)
 	b := newBench(t, loopback)
 	w := worker("w", `let late = []; export default { fetch(request) {
@@ -114,6 +119,7 @@ func TestLateAnswersReachNothing(t *testing.T) {
 }
 
 func TestKillTakesTheIsolateNotTheNeighbours(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	sleeper := worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 500)) }`)
 	other := worker("other", sleeper.Code)
@@ -128,6 +134,7 @@ func TestKillTakesTheIsolateNotTheNeighbours(t *testing.T) {
 }
 
 func TestParkedThreadIsReplaced(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("w", `export default { fetch() { return new Response(String(new Array(2 ** 27).fill(0).length + [...".".repeat(2 ** 28)].length)) } }`)
 	w.Limits.CPU = events.Millis(time.Minute)

@@ -11,6 +11,7 @@ import (
 
 // A run that must end does so where it waits. Other runs beside it are not affected.
 func TestHaltedRunEnds(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default {
 			async task(event) { console.log("waits"); await scheduler.wait(60000); console.log("never") },

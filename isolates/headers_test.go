@@ -12,6 +12,7 @@ import (
 )
 
 func TestHeadersOfAResponseAreBounded(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for name, tc := range map[string]struct{ headers, message string }{
 		"most":       {`for (let i = 0; i < 99; i++) h.append("x-" + i, "v")`, ""},
@@ -38,6 +39,7 @@ func TestHeadersOfAResponseAreBounded(t *testing.T) {
 
 // The value of a header is bytes. JavaScript sees one character for each.
 func TestHeadersOfSubrequestsAreBytes(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Echo", r.Header.Get("X-Value"))
 		_, _ = fmt.Fprintf(w, "%x", r.Header.Get("X-Value"))
@@ -53,6 +55,7 @@ func TestHeadersOfSubrequestsAreBytes(t *testing.T) {
 
 // A URL in the usual form is taken as it is. A URL that only resembles it is parsed.
 func TestRequestURLIsInItsNormalForm(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("w", `export default { fetch(request) { return new Response(request.url); } };`)
 	for given, want := range map[string]string{

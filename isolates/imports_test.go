@@ -10,6 +10,7 @@ import (
 )
 
 func TestImportInALoopIsLimited(t *testing.T) {
+	t.Parallel()
 	for name, loop := range map[string]string{
 		"awaited":     `for (;;) await import("x").catch(() => {})`,
 		"not awaited": `for (;;) import("x")`,
@@ -31,6 +32,7 @@ func TestImportInALoopIsLimited(t *testing.T) {
 
 // Code that an event left behind imports while the next one runs, and no code catches the error.
 func TestImportOfAFinishedEvent(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("w", `
 		let go;
@@ -47,6 +49,7 @@ func TestImportOfAFinishedEvent(t *testing.T) {
 }
 
 func TestImportThatNobodyCatches(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	o := b.run(worker("w", `export default { async task() {
 		import("./" + "x.js");
@@ -58,6 +61,7 @@ func TestImportThatNobodyCatches(t *testing.T) {
 
 // At deploy such an import is an error of the worker, not of the fleet.
 func TestImportAtTheTopLevel(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	f := b.run(worker("w", `await import("x")`), task("{}")).end.Failure
 	require.Equal(t, events.ReasonException, f.Reason)

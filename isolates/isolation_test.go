@@ -230,6 +230,7 @@ func (c *court) event(method, token string, beside bool) *events.Event {
 // of another version of it, of another worker of the owner and of another owner, after the first has ended and while it
 // runs. All of them run on one thread.
 func TestNothingCrosses(t *testing.T) {
+	t.Parallel()
 	for _, m := range modes() {
 		for _, r := range relations() {
 			for when, beside := range map[string]bool{"after": false, "beside": true} {

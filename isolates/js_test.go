@@ -16,6 +16,7 @@ import (
 // TestJS runs every script of testdata inside a worker: assert.js, then the script, as one module
 // whose task handler returns the results of its tests.
 func TestJS(t *testing.T) {
+	t.Parallel()
 	assert, err := os.ReadFile("testdata/assert.js")
 	require.NoError(t, err)
 	cases, err := filepath.Glob("testdata/*/*.js")

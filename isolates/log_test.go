@@ -9,6 +9,7 @@ import (
 
 // Output of an event in the turn in which it ends is logged. Its later output is not.
 func TestLastWords(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch(request, env) {
 			Promise.reject(new Error("forgotten"));
@@ -29,6 +30,7 @@ func TestLastWords(t *testing.T) {
 
 // The failure of a run is in its worker's output, whatever else the run has written.
 func TestFailuresAreLogged(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch(r) { console.log("x".repeat(100)); if (r.url.endsWith("throw")) throw new TypeError("no"); for (;;); } }`)
 		w.Limits.LogBytes = 10
@@ -47,6 +49,7 @@ func TestFailuresAreLogged(t *testing.T) {
 
 // A module that throws fails its event, and the failure is logged once.
 func TestLoadErrorIsToldOnce(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		for i, code := range []string{`throw new Error("at load")`, `await 1; throw new Error("at load")`} {
 			o := b.run(worker("w", code), fetch("GET", "http://x/", ""))

@@ -10,6 +10,7 @@ import (
 // Ports that the module makes belong to every event, like its variables. Ports of an event receive nothing after it has
 // ended.
 func TestPortsBelongToWhoMadeThem(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `
 			const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -41,6 +42,7 @@ func TestPortsBelongToWhoMadeThem(t *testing.T) {
 // Channels and object URLs that an event has made end with it. Those of the module belong to every event. Other workers
 // cannot see them.
 func TestChannelsBelongToWhoMadeThem(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		code := `
 			const sleep = (ms) => new Promise((done) => setTimeout(done, ms));

@@ -17,6 +17,7 @@ import (
 
 // The modes differ in the state that one event leaves and the next one finds.
 func TestStateBetweenEvents(t *testing.T) {
+	t.Parallel()
 	want := map[events.Mode]string{
 		events.Pinned:     `[[1,1],[2,1],[3,1]]`, // the next event may find the module's state, or may not
 		events.Shared:     `[[1,1],[2,1],[3,1]]`,
@@ -39,6 +40,7 @@ func TestStateBetweenEvents(t *testing.T) {
 
 // A failure ends the state of a context in every mode but persistent: there the state belongs to other events, too.
 func TestStateAfterAFailure(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `let n = 0; export default { fetch(r) { n++; if (r.url.endsWith("boom")) throw 1; return new Response(String(n)) } }`)
 		b.run(w, fetch("GET", "http://x/", ""))
@@ -53,6 +55,7 @@ func TestStateAfterAFailure(t *testing.T) {
 
 // The isolates of mode shared move between threads; those of mode pinned do not.
 func TestSharedIsolatesAreTheProcesss(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Threads = 4 })
 	b.mode = events.Shared
 	w := worker("w", `let n = 0; export default { fetch: () => new Response(String(++n)) }`)
@@ -79,6 +82,7 @@ func (c *sharedPool) len() int {
 
 // Only one thread uses a shared isolate while something runs in it.
 func TestSharedIsolatesAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Threads = 4 })
 	b.mode = events.Shared
 	w := worker("w", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 30)) }`)
@@ -94,6 +98,7 @@ func TestSharedIsolatesAreNotWaitedFor(t *testing.T) {
 }
 
 func TestSharedIsolatesMakeRoom(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Threads, c.MaxIsolates = 2, 2 })
 	b.mode = events.Shared
 	for i := range 20 {
@@ -107,6 +112,7 @@ func TestSharedIsolatesMakeRoom(t *testing.T) {
 
 // No more isolates are made than allowed: events wait, and those of other owners continue.
 func TestEventsWaitForRoom(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 20)) }`)
 		var all []*outcome
@@ -124,6 +130,7 @@ func TestEventsWaitForRoom(t *testing.T) {
 }
 
 func TestOneshotLeavesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.mode = events.Oneshot
 	for range 3 {
@@ -135,6 +142,7 @@ func TestOneshotLeavesNothing(t *testing.T) {
 
 // An event that must have its own isolate gets one, whatever the mode of its worker.
 func TestEventWithAnIsolateOfItsOwn(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch: () => new Response("ok") }`)
 		b.run(w, fetch("GET", "http://x/", ""))
@@ -163,6 +171,7 @@ func get(b *bench, w *events.Worker, path string) string {
 
 // All events of a persistent worker run in one context, many at once, whichever threads take them.
 func TestPersistentEventsMeet(t *testing.T) {
+	t.Parallel()
 	b, w := newPersistent(t, `let waiting = []; export default { fetch(r) {
 		if (r.url.endsWith("open")) { const n = waiting.length; waiting.forEach(done => done(new Response("opened"))); waiting = []; return new Response(String(n)) }
 		return new Promise(done => { waiting.push(done) });
@@ -183,6 +192,7 @@ func TestPersistentEventsMeet(t *testing.T) {
 
 // The actions of an event of a persistent worker are attributed to it, and not to its neighbours at the same time.
 func TestPersistentEventsAreToldApart(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(time.Duration(len(r.URL.Path)) * time.Millisecond) // some take longer
 		fmt.Fprint(w, r.URL.Path)
@@ -226,6 +236,7 @@ func TestPersistentEventsAreToldApart(t *testing.T) {
 
 // Timers, subrequests and intervals of an event end with it. Those of the module continue.
 func TestPersistentEventsEndAlone(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int64
 	hung := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -258,6 +269,7 @@ func TestPersistentEventsEndAlone(t *testing.T) {
 
 // A CPU kill ends the context, too: the culprit fails, and its neighbours run again.
 func TestPersistentKillInterruptsTheOthers(t *testing.T) {
+	t.Parallel()
 	b, w := newPersistent(t, `let n = 0; export default { fetch(r) { n++;
 		if (r.url.endsWith("loop")) for (;;);
 		if (r.url.endsWith("wait")) return new Promise(done => setTimeout(done, 1e6));
@@ -275,6 +287,7 @@ func TestPersistentKillInterruptsTheOthers(t *testing.T) {
 
 // Between events a persistent context is bounded, too.
 func TestPersistentGroundIsBounded(t *testing.T) {
+	t.Parallel()
 	for name, code := range map[string]string{
 		"loop":   `setTimeout(() => { for (;;); }, 20)`,
 		"memory": `setTimeout(() => { const a = []; for (;;) a.push(new Array(1e5).fill(1.5)) }, 20)`,
@@ -299,6 +312,7 @@ const hooks = `let n = 0;
 	}`
 
 func TestPersistentLifetime(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		life    events.Lifetime
 		lines   []string
@@ -322,6 +336,7 @@ func TestPersistentLifetime(t *testing.T) {
 
 // A context that must end takes no new event, and lets its events end.
 func TestPersistentContextsEndInPeace(t *testing.T) {
+	t.Parallel()
 	b, w := newPersistent(t, hooks)
 	w.Lifetime.Requests, w.Vars = 1, map[string]string{"X": "!"}
 	slow := b.start(w, fetch("GET", "http://x/slow", ""))
@@ -334,6 +349,7 @@ func TestPersistentContextsEndInPeace(t *testing.T) {
 
 // onTerminate is called whatever ends a context, if that is possible.
 func TestPersistentTerminate(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*bench){
 		"close":  func(b *bench) { b.close() },
 		"evict":  func(b *bench) { other := worker("v", hooks); other.Owner = "other"; get(b, other, "") },
@@ -359,6 +375,7 @@ func TestPersistentTerminate(t *testing.T) {
 
 // A new version has its own context. The context of the old version is closed when it is idle.
 func TestPersistentVersions(t *testing.T) {
+	t.Parallel()
 	b, w := newPersistent(t, `let n = 0; export default { fetch: () => new Response("old " + ++n) }`)
 	require.Equal(t, "old 1", get(b, w, ""))
 	next := *w
@@ -370,6 +387,7 @@ func TestPersistentVersions(t *testing.T) {
 
 // Events that come while the module loads wait for it. If it does not load, each event fails by itself.
 func TestPersistentLoads(t *testing.T) {
+	t.Parallel()
 	b, w := newPersistent(t, `await new Promise(done => setTimeout(done, 30)); let n = 0; export default { fetch: () => new Response(String(++n)) }`)
 	var all []*outcome
 	for range 5 {
@@ -396,6 +414,7 @@ func TestPersistentLoads(t *testing.T) {
 
 // The names that a worker chooses have no effect: ids of other runs, hooks and frames are out of its reach.
 func TestPersistentGuestsCannotForge(t *testing.T) {
+	t.Parallel()
 	b, w := newPersistent(t, `const kept = []; export default { async fetch(r, env, ctx) {
 		if (r.url.endsWith("keep")) { kept.push(ctx); return new Response("kept") }
 		try { kept[0].waitUntil(Promise.resolve()); return new Response("waits") } catch (e) { return new Response(e.name) }

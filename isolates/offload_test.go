@@ -37,6 +37,7 @@ func results(t *testing.T, o *outcome) []any {
 }
 
 func TestLongOperationsAreChargedToTheirEvent(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := deriver(20*time.Second, 25*time.Second)
 	b.run(w, task(`{"iterations":1}`))
@@ -55,6 +56,7 @@ func halfOf20Million(t *testing.T, b *bench) time.Duration {
 }
 
 func TestLongOperationsEndWithTheCPUTimeOfTheirEvent(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	half := halfOf20Million(t, b)
 	o := b.run(deriver(30*time.Millisecond, 25*time.Second), task(`{"iterations":20000000}`))
@@ -64,6 +66,7 @@ func TestLongOperationsEndWithTheCPUTimeOfTheirEvent(t *testing.T) {
 }
 
 func TestLongOperationsDieWithTheirEvent(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := deriver(20*time.Second, 25*time.Second)
 	half := halfOf20Million(t, b)
@@ -79,6 +82,7 @@ func TestLongOperationsDieWithTheirEvent(t *testing.T) {
 }
 
 func TestTooManyLongOperationsAtOnceAreRefused(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	o := b.run(deriver(20*time.Second, 25*time.Second), task(fmt.Sprintf(`{"iterations":100,"times":%d}`, maxOffloads+5)))
 	list := results(t, o)
@@ -95,6 +99,7 @@ func TestTooManyLongOperationsAtOnceAreRefused(t *testing.T) {
 }
 
 func TestNothingIsHeldWhenAllIsOver(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("holds", `export default { async task() {
 		const open = [];
@@ -116,6 +121,7 @@ func TestNothingIsHeldWhenAllIsOver(t *testing.T) {
 }
 
 func TestKeysThatTheEventCannotAffordAreNotBegun(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("keys", `export default { async task() {
 		const alg = { name: "RSA-PSS", modulusLength: 4096, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" };
@@ -127,6 +133,7 @@ func TestKeysThatTheEventCannotAffordAreNotBegun(t *testing.T) {
 }
 
 func TestLongOperationsInAPersistentContext(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := deriver(20*time.Second, 25*time.Second)
 	w.Mode = events.Persistent

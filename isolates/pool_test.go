@@ -11,6 +11,7 @@ import (
 )
 
 func TestFetchHandler(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("hello", `export default { async fetch(request) {
 		const { name } = await request.json();
@@ -27,6 +28,7 @@ func TestFetchHandler(t *testing.T) {
 }
 
 func TestTaskHandler(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		doc := b.task(`export default { task(event) { return { sum: event.payload.a + event.payload.b, attempt: event.attempt, header: event.headers.get("x-test"), hidden: event.headers.get("nats-msg-id") } } }`, `{"a":1,"b":2}`)
 		require.Equal(t, true, doc["success"])
@@ -35,6 +37,7 @@ func TestTaskHandler(t *testing.T) {
 }
 
 func TestScheduledHandler(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		o := b.run(worker("w", `export default { scheduled(event) { return [event.scheduledTime, event.cron] } }`),
 			&events.Event{Kind: events.Scheduled, ScheduledTime: 1234, Cron: "* * * * *"})
@@ -43,6 +46,7 @@ func TestScheduledHandler(t *testing.T) {
 }
 
 func TestListeners(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `addEventListener("fetch", e => { setTimeout(() => e.respondWith(new Response("late")), 5) });
 		addEventListener("task", e => { e.respondWith({ ok: 1 }) })`)
@@ -52,6 +56,7 @@ func TestListeners(t *testing.T) {
 }
 
 func TestReplyComesBeforeWaitUntil(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch(r, env, ctx) {
 		const sleep = ms => new Promise(done => setTimeout(done, ms));
@@ -68,6 +73,7 @@ func TestReplyComesBeforeWaitUntil(t *testing.T) {
 }
 
 func TestOthersRunWhileOneWaits(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		slow := worker("slow", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slow")), 300)) }`)
 		quick := worker("quick", `export default { fetch: () => new Response("quick") }`)
@@ -84,6 +90,7 @@ func TestOthersRunWhileOneWaits(t *testing.T) {
 }
 
 func TestHowAttemptsFail(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		code    string
 		reason  events.Reason
@@ -139,6 +146,7 @@ func TestHowAttemptsFail(t *testing.T) {
 }
 
 func TestWaitUntilIsCutByTheWallClock(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch(r, env, ctx) { ctx.waitUntil(new Promise(() => setInterval(() => {}, 20))); return new Response("ok") } }`)
 		w.Limits.Wall = events.Millis(200 * time.Millisecond)
@@ -150,6 +158,7 @@ func TestWaitUntilIsCutByTheWallClock(t *testing.T) {
 }
 
 func TestContextsAreReusedAndReplaced(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.ContextMaxReuses, c.ContextKeepMB = 3, 0 })
 	w := worker("w", `let n = 0; export default { fetch: (r) => { if (r.url.endsWith("boom")) throw 1; return new Response(String(++n)) } }`)
 	var got []string
@@ -163,6 +172,7 @@ func TestContextsAreReusedAndReplaced(t *testing.T) {
 
 // A context whose isolate is small stays. One that grows is discarded.
 func TestContextsThatGrowAreReplaced(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.ContextMaxReuses, c.ContextKeepMB = 10, 24 })
 	count := func(code string) (most int) {
 		w := worker("w", code)
@@ -182,6 +192,7 @@ func TestContextsThatGrowAreReplaced(t *testing.T) {
 
 // A pool closes at once, whatever its workers do.
 func TestCloseEndsWhatRuns(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch() { console.log("in"); for (;;); } }`)
 		w.Limits = events.Limits{CPU: events.Millis(5 * time.Minute), Wall: events.Millis(10 * time.Minute)}
@@ -204,6 +215,7 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 }
 
 func TestIsolatesAreEvicted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.MaxIsolates = 2 })
 	for i := range 6 {
 		w := worker("w", `export default { fetch: () => new Response("ok") }`)
@@ -213,6 +225,7 @@ func TestIsolatesAreEvicted(t *testing.T) {
 }
 
 func TestQueues(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { async fetch(r, env) { await env.JOBS.send({ a: 1 }); try { await env.FULL.send("x"); } catch (e) { return new Response(e.message) } } }`)
 		w.Queues = map[string]string{"JOBS": "jobs", "FULL": "full"}
@@ -225,6 +238,7 @@ func TestQueues(t *testing.T) {
 }
 
 func TestQueuesDelay(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("w", `export default { async fetch(r, env) {
 		const order = [];
@@ -270,6 +284,7 @@ func BenchmarkFetchJSON(bm *testing.B) {
 
 // Of very many rejections only a part is reported. Only reports are lost.
 func TestRejectionsAreReportedToABound(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("w", `export default { fetch() { for (let i = 0; i < 900; i++) Promise.reject(i); return new Response("ok") } }`)
 	require.Equal(t, "ok", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body))
@@ -278,6 +293,7 @@ func TestRejectionsAreReportedToABound(t *testing.T) {
 
 // An End says whether the run waited for anything. Promises that settle at once do not count.
 func TestEndSaysWhetherTheRunWaited(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { async fetch(request) {
 			const text = await request.text();

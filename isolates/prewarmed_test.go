@@ -19,6 +19,7 @@ func prewarmedReady(b *bench, n int) {
 }
 
 func TestSparesAreTakenAndMadeAgain(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.SpareIsolates = 3 })
 	for i := range 10 {
 		prewarmedReady(b, 3)
@@ -38,6 +39,7 @@ func TestSparesAreTakenAndMadeAgain(t *testing.T) {
 }
 
 func TestSparesServeEveryLimit(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for _, mb := range []int{8, 64, 128, 200} {
 		prewarmedReady(b, 2)
@@ -58,6 +60,7 @@ func TestSparesServeEveryLimit(t *testing.T) {
 
 // The content of a prewarmed isolate does not outlast its owner: each one is used only once.
 func TestSparesAreUsedOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for i := range 5 {
 		prewarmedReady(b, 2)
@@ -68,6 +71,7 @@ func TestSparesAreUsedOnce(t *testing.T) {
 }
 
 func TestSparesStayWithinMaxIsolates(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ threads, most, spare, each int }{
 		{1, 1, 0, 1}, {2, 2, 0, 1}, {1, 5, 1, 4}, {1, 10, 2, 8}, {2, 500, 2, 249},
 	} {
@@ -88,12 +92,14 @@ func TestSparesStayWithinMaxIsolates(t *testing.T) {
 }
 
 func TestNoSpares(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *Config) { c.SpareIsolates = 0 })
 	b.run(owned("acme", hello), task("{}"))
 	require.Equal(t, PrewarmedStats{Missed: 1}, b.pool.Stats().Prewarmed)
 }
 
 func TestNoSpareIsMadeWhileAThreadMakesOne(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	prewarmedReady(b, 2)
 	b.pool.prewarmed.making.Add(1)
@@ -106,6 +112,7 @@ func TestNoSpareIsMadeWhileAThreadMakesOne(t *testing.T) {
 }
 
 func TestCloseWithoutItsMaker(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	prewarmedReady(b, 2)
 	s := newPrewarmed(b.pool.cfg) // never run: as if V8 had parked its maker at once

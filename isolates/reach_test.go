@@ -25,6 +25,7 @@ func unchanged(*events.Worker) {}
 
 // A worker cannot reach any object of the runtime, nor its entry function, nor anything by frames of stacks.
 func TestControlObjectsAreOutOfReach(t *testing.T) {
+	t.Parallel()
 	for _, m := range modes() {
 		t.Run(string(m.mode), func(t *testing.T) {
 			c := newCourt(t)
@@ -46,6 +47,7 @@ func TestControlObjectsAreOutOfReach(t *testing.T) {
 // A worker that makes a trap of every property, every name that the runtime uses and every parent of a class sees
 // nothing of the runtime's work. The runtime works as before.
 func TestTrapsSeeNothing(t *testing.T) {
+	t.Parallel()
 	files, err := runtimeFiles()
 	require.NoError(t, err)
 	var names []string
@@ -90,6 +92,7 @@ func asJSON(t *testing.T, v any) string {
 
 // Things kept from an event that is over can do nothing, neither for its own output nor for the next event.
 func TestOldEventsCannotSpeak(t *testing.T) {
+	t.Parallel()
 	for _, m := range modes() {
 		t.Run(string(m.mode), func(t *testing.T) {
 			c := newCourt(t)
@@ -135,6 +138,7 @@ func TestOldEventsCannotSpeak(t *testing.T) {
 
 // Ids of timers and requests are small numbers. Knowing those of another event is of no use.
 func TestIdsAreOfNoUseToOthers(t *testing.T) {
+	t.Parallel()
 	for _, m := range modes() {
 		for _, r := range relations() {
 			if r.same && m.shares {
@@ -167,6 +171,7 @@ func TestIdsAreOfNoUseToOthers(t *testing.T) {
 
 // Objects that look like the runtime's are ordinary answers.
 func TestLookAlikesAreNothing(t *testing.T) {
+	t.Parallel()
 	c := newCourt(t)
 	for name, value := range map[string]string{
 		"run":      `{ id: 2, kind: 1, answered: false, over: true, responded: true, waiting: -1, malformed: null }`,
@@ -189,6 +194,7 @@ func TestLookAlikesAreNothing(t *testing.T) {
 
 // Stacks that are reported name the author's files and nothing else.
 func TestStacksNameOnlyTheAuthorsFiles(t *testing.T) {
+	t.Parallel()
 	foreign := regexp.MustCompile(`pinwheel:|\.go\b|\.cc\b|/[a-z]+/|neighbour|runtime\.`)
 	b := newBench(t)
 	b.run(worker("neighbour", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))

@@ -67,6 +67,7 @@ func (b *bench) redirected(url, init string) (s seen, last, failed string) {
 
 // Credentials for an origin go to no other origin: not directly, nor by a detour, nor back again.
 func TestRedirectsKeepCredentials(t *testing.T) {
+	t.Parallel()
 	one, two := redirectServers(t)
 	b := newBench(t, loopback)
 	secrets := `{ headers: { authorization: "Bearer secret", cookie: "session=secret", "proxy-authorization": "Basic secret", referer: "http://own/?secret", "x-own": "kept" } }`
@@ -105,6 +106,7 @@ func TestRedirectsKeepCredentials(t *testing.T) {
 
 // Methods, bodies and the headers that describe them follow the Fetch standard.
 func TestRedirectsOfBodies(t *testing.T) {
+	t.Parallel()
 	one, two := redirectServers(t)
 	b := newBench(t, loopback)
 	long := strings.Repeat("0123456789", 20_000)
@@ -147,6 +149,7 @@ func TestRedirectsOfBodies(t *testing.T) {
 
 // Where a redirect may lead.
 func TestRedirectsAreFollowed(t *testing.T) {
+	t.Parallel()
 	one, two := redirectServers(t)
 	b := newBench(t, loopback)
 	host := strings.TrimPrefix(two, "http://")
@@ -187,6 +190,7 @@ func TestRedirectsAreFollowed(t *testing.T) {
 
 // A Referer is sent only if the handler gives a referrer, and as its policy says.
 func TestReferrer(t *testing.T) {
+	t.Parallel()
 	one, two := redirectServers(t)
 	b := newBench(t, loopback)
 	own := one + "/own?token=secret"
@@ -224,6 +228,7 @@ func TestReferrer(t *testing.T) {
 
 // Redirects are not subrequests, and the guard of addresses checks each.
 func TestRedirectsCountAndAreGuarded(t *testing.T) {
+	t.Parallel()
 	one, _ := redirectServers(t)
 	b := newBench(t, loopback)
 	w := worker("w", `export default { async task(event) { const out = []; for (let i = 0; i < 3; i++) out.push(await fetch(event.payload).then((r) => r.status, (e) => e.message)); return out } }`)

@@ -22,6 +22,7 @@ const lowPatience = 4 * time.Minute
 // Some builtins cannot be interrupted. Another thread takes the place of the one that is in such a builtin. That thread
 // ends when V8 lets it go.
 func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	long := worker("long", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6))) } }`)
 	sleeper := worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 60000)) }`)
@@ -43,6 +44,7 @@ func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
 
 // V8 may end a turn just when its thread is given up. The culprit is still known, and nothing is counted twice.
 func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	back := make(chan struct{})
 	b.pool.onRunaway = func(t *thread) {
@@ -76,6 +78,7 @@ func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
 
 // A thread that is lost between events counts for the worker of the context, too.
 func TestThreadThatIsLostBetweenEvents(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("between", `export default { fetch() { return new Response("ok") } }
 		setTimeout(() => Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6), 50)`)
@@ -105,6 +108,7 @@ func (s stuckSource) Next(int, int) []*lifecycle.Attempt {
 
 // A thread that does not end does not keep the process from ending.
 func TestCloseDoesNotWaitForever(t *testing.T) {
+	t.Parallel()
 	s := stuckSource{&bench{t: t}, make(chan struct{}), make(chan struct{})}
 	p, err := New(DefaultConfig(1), s, s, prometheus.NewRegistry())
 	require.NoError(t, err)
@@ -120,6 +124,7 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 
 // A thread that gets no processor on a busy machine is not a runaway: only CPU time since its kill counts.
 func TestThreadThatGetsNoProcessorIsNoRunaway(t *testing.T) {
+	t.Parallel()
 	runtime.LockOSThread() // never unlocked: the priority of the thread is lowered
 	var w watch
 	var lost atomic.Bool
@@ -140,6 +145,7 @@ func TestThreadThatGetsNoProcessorIsNoRunaway(t *testing.T) {
 
 // A runaway that continues to use CPU time is throttled for most of the time.
 func TestRunawayThatBurnsOnIsThrottled(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.pool.throttleAfter = 50 * time.Millisecond
 	tid := b.pool.threads[0].Load().watch.pinned

@@ -11,6 +11,7 @@ import (
 
 // V8 keeps the texts of the runtime outside its heaps only if they are ASCII.
 func TestRuntimeIsInASCII(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, `a\u2026\u00e9\ud83d\ude00\n`+"\n", ascii("a…é😀\\n\n"))
 	files, err := runtimeFiles()
 	require.NoError(t, err)
@@ -22,6 +23,7 @@ func TestRuntimeIsInASCII(t *testing.T) {
 // order.txt gives the order in which the files of the runtime are evaluated. A file that it does not name would never
 // be evaluated.
 func TestOrderNamesEachFileOnce(t *testing.T) {
+	t.Parallel()
 	order, err := fs.ReadFile(runtimeFS, "js/order.txt")
 	require.NoError(t, err)
 	listed := strings.Fields(string(order))

@@ -23,6 +23,7 @@ func mapped(code string) *events.Worker {
 
 // Stacks that a handler reports are mapped at its own expense, and no more of them than its output may have.
 func TestReportedStacksAreCharged(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	const code = `const e = new Error("x");
 		export default { task() { %s; for (let i = 0; i < 20000; i++) reportError(e) } }`
@@ -47,6 +48,7 @@ func TestReportedStacksAreCharged(t *testing.T) {
 
 // What the commands of a turn take in Go is the run's CPU time, and beyond its limit it ends.
 func TestCommandsAreCharged(t *testing.T) {
+	t.Parallel()
 	runtime.LockOSThread() // CPU time is a thread's
 	defer runtime.UnlockOSThread()
 	b := newBench(t)

@@ -11,6 +11,7 @@ import (
 
 // Without this test no one would notice a warm-up that fails half-way: cold contexts would be slower.
 func TestRehearsal(t *testing.T) {
+	t.Parallel()
 	require.NoError(t, startRuntime())
 	runtime.LockOSThread()
 	iso := v8x.NewIsolate(prewarmedLimits)

@@ -21,6 +21,7 @@ func burn(tid int, d time.Duration) {
 
 // A turn that gets no processor uses no CPU time, although time passes.
 func TestTurnIsChargedWhatItUses(t *testing.T) {
+	t.Parallel()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const second, hour = time.Second, time.Hour
@@ -56,6 +57,7 @@ func TestTurnIsChargedWhatItUses(t *testing.T) {
 
 // The making of a context is charged in the same way, although it is not a turn.
 func TestContextIsChargedWhatItUses(t *testing.T) {
+	t.Parallel()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var w watch
@@ -75,6 +77,7 @@ func TestContextIsChargedWhatItUses(t *testing.T) {
 // A short turn at the wall-clock limit ends by itself. A turn that continues is killed. One that hardly gets a
 // processor has some more time.
 func TestShortTurnsAreNotKilledAtTheWallClockLimit(t *testing.T) {
+	t.Parallel()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	iso := v8x.NewIsolate(v8x.Limits{Heap: 64 << 20, Buffers: 1 << 20})

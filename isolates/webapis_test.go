@@ -36,6 +36,7 @@ const webAPIsPage = "../docs/reference/web-apis.md"
 
 // docs/reference/web-apis.md says what the global object has. UPDATE_DOCS=1 writes it.
 func TestWebAPIs(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/webapis/notes.json")
 	require.NoError(t, err)
 	var notes apiNotes

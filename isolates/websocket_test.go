@@ -135,6 +135,7 @@ func (b *bench) said(s *wsServer, body string) any {
 }
 
 func TestWebSocket(t *testing.T) {
+	t.Parallel()
 	s := newWSServer(t, false)
 	b := newBench(t, loopback)
 	opened := []any{"open", 1.0, ""}
@@ -193,6 +194,7 @@ func TestWebSocket(t *testing.T) {
 
 // The server may answer the close frame that it gets when the socket is given up, before the connection is closed.
 func TestWebSocketGivenUpHasFailed(t *testing.T) {
+	t.Parallel()
 	why := errors.New("closed before it was open")
 	answer := &websocket.CloseError{Code: websocket.CloseGoingAway}
 	s := &socket{c: &call{cancel: func() {}}}
@@ -214,6 +216,7 @@ func (b *bench) held() int64 {
 }
 
 func TestWebSocketSecure(t *testing.T) {
+	t.Parallel()
 	s := newWSServer(t, true)
 	b := newBench(t, loopback)
 	require.Equal(t, "error", b.said(s, `return (await talk(base + "/echo"))[0][0]`), "nobody vouches for the server")
@@ -226,6 +229,7 @@ func TestWebSocketSecure(t *testing.T) {
 
 // A socket ends with its event, and the server is notified.
 func TestWebSocketDiesWithItsEvent(t *testing.T) {
+	t.Parallel()
 	s := newWSServer(t, false)
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", ws+`let n = 0; export default { async fetch(r, env) {
@@ -253,6 +257,7 @@ func TestWebSocketDiesWithItsEvent(t *testing.T) {
 // A run can wait for an open socket, also if only the socket can settle the handler's promise. Listeners run as the
 // event that made the socket, and in its context.
 func TestWebSocketBelongsToItsEvent(t *testing.T) {
+	t.Parallel()
 	s := newWSServer(t, false)
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `const als = new AsyncLocalStorage(); export default { async task(event, env) {
@@ -287,6 +292,7 @@ func TestWebSocketBelongsToItsEvent(t *testing.T) {
 
 // While a handler is busy, at most one more message is read from the server.
 func TestWebSocketBackpressure(t *testing.T) {
+	t.Parallel()
 	s := newWSServer(t, false)
 	b := newBench(t, loopback)
 	w := worker("w", `export default { async task(event) { return new Promise((done) => {
@@ -303,6 +309,7 @@ func TestWebSocketBackpressure(t *testing.T) {
 
 // bufferedAmount counts bytes that wait. Written bytes are subtracted. Bytes that are never written stay.
 func TestWebSocketBufferedAmount(t *testing.T) {
+	t.Parallel()
 	s := newWSServer(t, false)
 	b := newBench(t, loopback)
 	require.Equal(t, []any{3.0, 10.0, 0.0, 4.0, 4.0}, b.said(s, `return new Promise((done) => {
@@ -318,6 +325,7 @@ func TestWebSocketBufferedAmount(t *testing.T) {
 }
 
 func TestWebSocketHostile(t *testing.T) {
+	t.Parallel()
 	s := newWSServer(t, false)
 	b := newBench(t, loopback)
 	run := func(body string) any {
@@ -348,6 +356,7 @@ func TestWebSocketHostile(t *testing.T) {
 
 // WebSockets have the same guard as fetch().
 func TestWebSocketPrivateAddress(t *testing.T) {
+	t.Parallel()
 	s := newWSServer(t, false)
 	b := newBench(t)
 	for _, address := range []string{s.url, "ws://localhost:1", "ws://[::1]:1", "ws://169.254.169.254"} {

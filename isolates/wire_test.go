@@ -47,6 +47,7 @@ func wire(t *testing.T, answers map[string]string) string {
 
 // Each header is sent once, in the handler's spelling, with its values together.
 func TestHeadersAreSentAsSpelled(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, loopback)
 	base := wire(t, nil) + "/sent"
 	doc := b.task(`export default { async task(event) {
@@ -75,6 +76,7 @@ func TestHeadersAreSentAsSpelled(t *testing.T) {
 
 // An empty Location is the URL itself, and so an endless redirect. Without a Location the response is not a redirect.
 func TestRedirectsWithoutAPlace(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, loopback)
 	base := wire(t, map[string]string{
 		"/empty": "HTTP/1.1 302 Found\r\nLocation:\r\nContent-Length: 0\r\n\r\n",
@@ -98,6 +100,7 @@ func TestRedirectsWithoutAPlace(t *testing.T) {
 // The Origin that a handler sets is sent along, until one origin redirects the request to another that is not the
 // handler's.
 func TestOriginOfAHandler(t *testing.T) {
+	t.Parallel()
 	one, two := redirectServers(t)
 	b := newBench(t, loopback)
 	for _, c := range []struct{ origin, url, want string }{
@@ -117,6 +120,7 @@ func TestOriginOfAHandler(t *testing.T) {
 
 // Headers about the connection to a server are not part of the reply that its response becomes.
 func TestHeadersOfAConnectionDoNotTravel(t *testing.T) {
+	t.Parallel()
 	base := wire(t, map[string]string{"/hop": "HTTP/1.1 200 OK\r\nDate: now\r\nContent-Type: a/b\r\nContent-Length: 4\r\nKeep-Alive: v\r\nProxy-Authenticate: v\r\nProxy-Connection: v\r\n" +
 		"Upgrade: v\r\nTE: v\r\nX-Hop: v\r\nX-Own: v\r\nConnection: X-Hop , keep-alive\r\nConnection: other\r\n\r\nbody"})
 	b := newBench(t, loopback)

@@ -38,6 +38,7 @@ export default { async task({ payload }) {
 } };`
 
 func TestDecompressionIsChargedAndEndsWithItsEvent(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("inflate", inflater)
 	w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), Wall: events.Millis(25 * time.Second)}
@@ -79,6 +80,7 @@ export default { async task() {
 } };`
 
 func TestAStreamOfAPastEventIsOver(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("keeps", keepsStream)
 	require.Contains(t, string(b.run(w, task("{}")).reply.Body), "kept")
@@ -106,6 +108,7 @@ export default { async task({ payload }) {
 } };`
 
 func TestAStreamIsSharedByConcurrentEvents(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := worker("shares", sharesStream)
 	w.Mode = events.Persistent

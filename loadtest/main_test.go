@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 // The test binary also runs as the program's own child processes, and as faulty peers.
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	_ = os.Setenv(binaryDir, dir) // for pinwheelBinary
-	natstest.BeParallel()
+	parallel.AtOnce(parallel.Fleets)
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // screen keeps the output that the user sees.
@@ -48,7 +49,7 @@ func (s *screen) showsTimes(t *testing.T, what string, n int) {
 func devConfig(t *testing.T) config.Config {
 	t.Helper()
 	cfg := config.Default()
-	cfg.NatsPort, cfg.Data, cfg.AdminAddr = -1, t.TempDir(), ""
+	cfg.NatsPort, cfg.Data, cfg.AdminAddr = -1, natstest.StoreDir(t), ""
 	cfg.AckWait, cfg.DrainTimeout = 2*time.Second, 5*time.Second
 	return cfg
 }

@@ -4,10 +4,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 func TestMain(m *testing.M) {
-	natstest.BeParallel()
+	parallel.AtOnce(parallel.Fleets)
 	os.Exit(m.Run())
 }

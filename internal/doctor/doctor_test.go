@@ -49,7 +49,7 @@ func config(nc *nats.Conn, c consumer.Config) doctor.Config {
 // broken starts a server with these options.
 func broken(t *testing.T, o *server.Options, opts ...nats.Option) *nats.Conn {
 	t.Helper()
-	o.Host, o.Port, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", -1, true, true, t.TempDir()
+	o.Host, o.Port, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", -1, true, true, natstest.StoreDir(t)
 	srv, err := server.NewServer(o)
 	require.NoError(t, err)
 	srv.Start()

@@ -22,6 +22,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -82,7 +83,7 @@ func testConfig(t testing.TB) config.Config {
 	t.Helper()
 	cfg, err := config.Load()
 	require.NoError(t, err)
-	cfg.NatsPort, cfg.Data, cfg.AdminAddr = -1, t.TempDir(), ""
+	cfg.NatsPort, cfg.Data, cfg.AdminAddr = -1, natstest.StoreDir(t), ""
 	cfg.AckWait, cfg.DrainTimeout = 2*time.Second, 5*time.Second
 	return cfg
 }

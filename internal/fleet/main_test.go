@@ -7,6 +7,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/fleet"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 func TestMain(m *testing.M) {
@@ -15,6 +16,6 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	fleet.SetCommand(cli.MainWith)
-	natstest.BeParallel()
+	parallel.AtOnce(parallel.Fleets)
 	os.Exit(m.Run())
 }

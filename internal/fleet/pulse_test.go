@@ -26,7 +26,7 @@ import (
 func TestServerThatHangs(t *testing.T) {
 	t.Parallel()
 	port := natstest.FreePort(t)
-	server := startProcess(t, "", "PINWHEEL_NATS_PORT="+strconv.Itoa(port), "PINWHEEL_DATA="+t.TempDir())
+	server := startProcess(t, "", "PINWHEEL_NATS_PORT="+strconv.Itoa(port), "PINWHEEL_DATA="+natstest.StoreDir(t))
 	h := openHouse(t, func(c *config.Config) { c.NatsURL = "nats://127.0.0.1:" + strconv.Itoa(port) })
 	require.NoError(t, h.fleet.CheckReady(context.Background()))
 	require.NoError(t, server.Process.Signal(syscall.SIGSTOP))

@@ -229,7 +229,7 @@ func (s *tower) checkEnd() {
 
 func TestSupervisorHoldsNATSAndMergesStats(t *testing.T) {
 	t.Parallel()
-	s := startTower(t, "PINWHEEL_NATS_URL=", "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+t.TempDir(), "PINWHEEL_MAX_BYTES=64MiB", "PINWHEEL_THREADS=2", "PINWHEEL_MAX_ISOLATES=10")
+	s := startTower(t, "PINWHEEL_NATS_URL=", "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t), "PINWHEEL_MAX_BYTES=64MiB", "PINWHEEL_THREADS=2", "PINWHEEL_MAX_ISOLATES=10")
 	h := &house{t: t}
 	h.connect(s.url)
 	h.deploy("acme", "pid", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 50)) }`)

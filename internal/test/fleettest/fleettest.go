@@ -16,6 +16,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/fleet"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // Fleet is a running fleet with one process. It ends with the test.
@@ -28,7 +29,7 @@ type Fleet struct {
 // Config is the configuration of a test's fleet unless changes of Start alter it.
 func Config(t testing.TB) config.Config {
 	c := config.Default()
-	c.NatsPort, c.Data, c.AdminAddr, c.LogFormat, c.Processes = -1, t.TempDir(), "", "json", 0
+	c.NatsPort, c.Data, c.AdminAddr, c.LogFormat, c.Processes = -1, natstest.StoreDir(t), "", "json", 0
 	c.Threads, c.MaxIsolates = 2, 100
 	c.AckWait, c.DrainTimeout = 5*time.Second, 5*time.Second
 	c.MaxBytes, c.DeadLetterBytes, c.ResultAge = 64<<20, 64<<20, time.Hour

@@ -28,6 +28,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 const (
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA"} { // of deploy/nats/users.conf
 		_ = os.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret")
 	}
-	natstest.BeParallel()
+	parallel.AtOnce(parallel.Fleets)
 	os.Exit(m.Run())
 }
 
@@ -87,7 +88,7 @@ func openFleet(t *testing.T, env ...string) *fleet {
 	most, env := maxStore(t, env)
 	o, err := server.ProcessConfigFile(filepath.Join("..", "..", "..", "deploy", "nats", "users.conf"))
 	require.NoError(t, err)
-	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", -1, "127.0.0.1", -1, true, true, t.TempDir()
+	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", -1, "127.0.0.1", -1, true, true, natstest.StoreDir(t)
 	if most > 0 {
 		o.JetStreamMaxStore = most
 	}

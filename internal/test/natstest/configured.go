@@ -34,7 +34,7 @@ func StartConfigured(t testing.TB, file string) string {
 // StartOptions starts a server with the options o, and returns its URL. Its port is a free one. It ends with the test.
 func StartOptions(t testing.TB, o *server.Options) string {
 	t.Helper()
-	o.Host, o.Port, o.NoSigs, o.NoLog, o.JetStream, o.StoreDir = "127.0.0.1", -1, true, true, true, t.TempDir()
+	o.Host, o.Port, o.NoSigs, o.NoLog, o.JetStream, o.StoreDir = "127.0.0.1", -1, true, true, true, StoreDir(t)
 	srv, err := server.NewServer(o)
 	require.NoError(t, err)
 	srv.Start()

@@ -2,7 +2,6 @@
 package natstest
 
 import (
-	"flag"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -11,25 +10,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
 )
 
-// atOnce is how many tests of whole fleets run at once. Most of their time is spent waiting, for leases, drains and
-// beats.
-const atOnce = "6"
-
-// BeParallel lets more tests run at once than there are processors, unless the command line sets the number. TestMain
-// calls it.
-func BeParallel() {
-	flag.Parse()
-	said := false
-	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
-	if !said {
-		_ = flag.Set("test.parallel", atOnce)
-	}
-}
-
 // Start runs a server on a free loopback port with its data in a temporary directory. It ends with the test.
 func Start(t testing.TB) *natsd.Server {
 	t.Helper()
-	srv, err := natsd.Open(natsd.Config{StoreDir: t.TempDir(), Port: -1})
+	srv, err := natsd.Open(natsd.Config{StoreDir: StoreDir(t), Port: -1})
 	require.NoError(t, err)
 	t.Cleanup(srv.Close)
 	return srv
