@@ -149,7 +149,7 @@ var house = map[string]room{
 	// It only reads: NATS, and the resources that the rooms declare.
 	"internal/doctor": {
 		pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS},
-		tests: []string{"consumer", "deploy", "events/lifecycle", "internal/test/natstest", libNATSServer, libZerolog},
+		tests: []string{"consumer", "deploy", "events/lifecycle", "internal/test/natstest", "internal/test/parallel", libNATSServer, libZerolog},
 	},
 	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog, "golang.org/x/sys/unix"}, tests: []string{"internal/test/natstest"}},
 	// Separate from internal/fleet because it must never depend on V8: it survives crashes of V8.
@@ -189,7 +189,7 @@ var house = map[string]room{
 	"loadtest/chart": {pure: true},
 	"examples": {
 		rooms: []string{"events", "events/client"}, libs: []string{libNATS},
-		tests: []string{"internal/test/fleettest", "internal/test/natstest", "internal/cli", "internal/config", libEsbuild, libNATSServer, "github.com/nats-io/nkeys"},
+		tests: []string{"internal/test/fleettest", "internal/test/natstest", "internal/test/parallel", "internal/cli", "internal/config", libEsbuild, libNATSServer, "github.com/nats-io/nkeys"},
 	},
 	"examples/authcallout": {
 		pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"},

@@ -17,6 +17,7 @@ import (
 )
 
 func TestCountdown(t *testing.T) {
+	t.Parallel()
 	f := start(t, "countdown.js")
 	send := func(path string, args ...string) (string, string) {
 		r := f.Pinwheel(append([]string{"send", "fetch", "dev/countdown", "--path", path}, args...)...)
@@ -39,6 +40,7 @@ func TestCountdown(t *testing.T) {
 
 // Events arrive when they are created, and the handler notices when a listener leaves.
 func TestCountdownStopsWhenNobodyListens(t *testing.T) {
+	t.Parallel()
 	f := start(t, "countdown.js")
 	logs, err := f.NC.SubscribeSync("pinwheel.logs.dev.countdown")
 	require.NoError(t, err)

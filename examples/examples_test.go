@@ -45,6 +45,7 @@ func success(t *testing.T, r fleettest.Result, data any) {
 }
 
 func TestHello(t *testing.T) {
+	t.Parallel()
 	f := start(t, "hello.js")
 	r := f.Pinwheel("send", "fetch", "dev/hello", "--data", `{"name":"Ada"}`)
 	require.Equal(t, `{"hello":"Ada"}`, r.Out, r.Err)
@@ -61,6 +62,7 @@ func TestHello(t *testing.T) {
 }
 
 func TestJSONAPI(t *testing.T) {
+	t.Parallel()
 	f := start(t, "json-api.ts")
 	for _, c := range []struct {
 		args []string
@@ -88,6 +90,7 @@ func TestJSONAPI(t *testing.T) {
 }
 
 func TestALoanIsPaidBackToTheCent(t *testing.T) {
+	t.Parallel()
 	f := start(t, "json-api.ts")
 	r := f.Pinwheel("send", "fetch", "dev/json-api", "--path", "/loans", "--data", `{"principal":250000,"annualRate":3.6,"months":360}`)
 	require.Zero(t, r.Code, r.Err)
@@ -117,6 +120,7 @@ func sign(secret, body string) string {
 }
 
 func TestWebhook(t *testing.T) {
+	t.Parallel()
 	f := start(t, "webhook.js", "--var", "WEBHOOK_SECRET=s3cret")
 	logs, err := f.NC.SubscribeSync("pinwheel.logs.dev.webhook")
 	require.NoError(t, err)
@@ -237,6 +241,7 @@ func aggregate(records [][]string, i int) column {
 }
 
 func TestCSVReport(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	records, text := sales(rand.New(rand.NewPCG(seed, 1)), 5000)
@@ -264,6 +269,7 @@ func TestCSVReport(t *testing.T) {
 }
 
 func TestCSVReportRefusesWhatIsNoCSV(t *testing.T) {
+	t.Parallel()
 	f := start(t, "csv-report.js")
 	for text, want := range map[string]string{
 		"":               "the file is empty: its first line names the columns",
@@ -280,6 +286,7 @@ func TestCSVReportRefusesWhatIsNoCSV(t *testing.T) {
 }
 
 func TestDailyReport(t *testing.T) {
+	t.Parallel()
 	f := start(t, "daily-report.js")
 	type report struct {
 		ID, From, To, Week                           string
@@ -306,6 +313,7 @@ func TestDailyReport(t *testing.T) {
 }
 
 func TestRateLimit(t *testing.T) {
+	t.Parallel()
 	f := start(t, "rate-limit.js")
 	require.Contains(t, f.Pinwheel("workers", "show", "dev/rate-limit").Out, "persistent")
 	call := func(client string) int {

@@ -49,7 +49,7 @@ func TestOthersRunBesideALongTurn(t *testing.T) {
 		stuck.Limits.Wall = events.Millis(500 * time.Millisecond)
 		waits := b.start(stuck, task("null"))
 		b.runs(1)
-		slow := b.start(lengthy(2000), task("null"))
+		slow := b.start(lengthy(1200), task("null"))
 		b.runs(2)
 		for range 3 {
 			o := b.run(of("beta", worker("quick", `export default { task: async () => { await new Promise((r) => setTimeout(r, 5)); return 1 } }`)), task("null"))
@@ -86,7 +86,7 @@ func TestWhatComesToAnIsolateThatIsAway(t *testing.T) {
 				return 1;
 			} }`)
 		w.Limits = events.Limits{CPU: events.Millis(time.Minute)}
-		for round := range 3 {
+		for round := range 2 {
 			var all []*outcome
 			all = append(all, b.start(w, task(`"short"`)))
 			b.runs(1)
@@ -163,7 +163,7 @@ func TestTurnThatIsAwayStrays(t *testing.T) {
 func TestModuleThatLoadsForLong(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
-		w := worker("w", busy(300)+`; await new Promise((r) => setTimeout(r, 10)); `+busy(300)+`; export default { task: () => 1 }`)
+		w := worker("w", busy(200)+`; await new Promise((r) => setTimeout(r, 10)); `+busy(200)+`; export default { task: () => 1 }`)
 		slow := b.start(w, task("null"))
 		b.runs(1)
 		for !slow.isOver() {

@@ -27,7 +27,7 @@ func TestHostileClones(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			w := worker("w", `const keep = []; export default { task() { `+code+` } }`)
-			w.Limits = events.Limits{CPU: events.Millis(500 * time.Millisecond), HeapMB: 64}
+			w.Limits = events.Limits{CPU: events.Millis(250 * time.Millisecond), HeapMB: 64}
 			f := b.run(w, task("{}")).end.Failure
 			require.NotNil(t, f)
 			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonMemory}, f.Reason, "%v", f)

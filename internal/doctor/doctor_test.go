@@ -22,12 +22,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
 	natstest.BeServer()
+	parallel.AtOnce(parallel.Fleets)
 	os.Exit(m.Run())
 }
 

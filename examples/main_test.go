@@ -1,0 +1,13 @@
+package examples_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
+)
+
+func TestMain(m *testing.M) {
+	parallel.AtOnce(parallel.Fleets)
+	os.Exit(m.Run())
+}
