@@ -24,6 +24,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
+// The name of this file is the last one: Go resumes parallel tests from the last to the first, and these take longest.
+
 // clusterPatience is for the elections of all assets of a fleet, which take seconds.
 const clusterPatience = 90 * time.Second
 
