@@ -58,7 +58,7 @@ func (tr *traffic) handle(e *events.Event) (lifecycle.Settlement, bool) {
 	return ack(e)
 }
 
-// begin publishes from n goroutines, connected to the servers from first on, 50 events a second each.
+// begin publishes from n goroutines, connected to the servers from first on, 20 events a second each.
 func (tr *traffic) begin(first, n int) {
 	seed := rand.Uint64()
 	tr.t.Logf("seed %d", seed)
@@ -69,7 +69,7 @@ func (tr *traffic) begin(first, n int) {
 		js := jetStream(tr.t, nc)
 		random := rand.New(rand.NewPCG(seed, uint64(p)))
 		running.Go(func() {
-			tick := time.NewTicker(20 * time.Millisecond)
+			tick := time.NewTicker(50 * time.Millisecond)
 			defer tick.Stop()
 			for i := 0; ctx.Err() == nil; i++ {
 				id := fmt.Sprintf("%d-%d", p, i)
