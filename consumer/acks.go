@@ -29,17 +29,17 @@ type group struct {
 
 // acks sends acks, and asks the server to confirm them. Its methods run on the settle goroutine, except confirmed.
 type acks struct {
-	api      *jsapi.Client
-	inflight *inflight
-	metrics  *metrics
-	cfg      Config
-	attempts *attempts.Store
-	parts    *bodies.Parts
-	resay    func(h *entry) // publishes the reply to h again
-	lost     func(h *entry) // the lease of h is over
-	step     func(Step)
-	sources  []*source // scratch: sources with acks to send
-	subjects []string  // scratch
+	api            *jsapi.Client
+	inflight       *inflight
+	metrics        *metrics
+	cfg            Config
+	attempts       *attempts.Store
+	parts          *bodies.Parts
+	republishReply func(h *entry) // publishes the reply to h again
+	lost           func(h *entry) // the lease of h is over
+	step           func(Step)
+	sources        []*source // scratch: sources with acks to send
+	subjects       []string  // scratch
 }
 
 // queue queues the ack of h; send sends it.
@@ -61,7 +61,7 @@ func (a *acks) send() {
 			case h.epoch == epoch: // may race with adopt: harmless, either order is correct
 				g.events = append(g.events, h)
 			case a.inflight.unsure(h):
-				a.api.DoIn(lifeWait, func() { a.queue(h) })
+				a.api.DoIn(unsureWait, func() { a.queue(h) })
 			default:
 				a.sendGroup(&group{events: []*entry{h}})
 			}
@@ -78,7 +78,7 @@ func (a *acks) send() {
 // sendGroup sends the acks of a group, the last of them as a request.
 func (a *acks) sendGroup(g *group) {
 	g.reconnects = a.api.NC.Stats().Reconnects
-	a.sayAgain(g)
+	a.republish(g)
 	last := len(g.events) - 1
 	subjects := a.ackSubjects(g.events)
 	for _, subject := range subjects[:last] {
@@ -94,13 +94,13 @@ func (a *acks) sendGroup(g *group) {
 	a.step(StepAcked)
 }
 
-// sayAgain publishes again the replies that were sent on an earlier connection: its buffers are lost. Publishers
+// republish publishes again the replies that were sent on an earlier connection: its buffers are lost. Publishers
 // recognize duplicates by their id.
-func (a *acks) sayAgain(g *group) {
+func (a *acks) republish(g *group) {
 	for _, h := range g.events {
 		if h.reply != nil && h.said != g.reconnects {
 			h.said = g.reconnects
-			a.resay(h)
+			a.republishReply(h)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// unpark submits an event that could not be parked, so that dispatch decides again.
-func (s *settler) unpark(h *entry) {
+// decideAgain submits an event that could not be parked, so that dispatch decides again.
+func (s *settler) decideAgain(h *entry) {
 	if s.inflight.move(h, running, storing) {
 		h.event.Parked = true // it need not wait behind parked events: they may wait for its place
 		s.dispatcher.Submit([]*events.Event{h.event})

@@ -82,7 +82,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	c.api = &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: cfg.answerWait(), Missing: func() { c.upkeep.recreate() }}
 	c.usage = storage.New(storage.Config{Prefix: cfg.Prefix, Node: cfg.Node, MaxBytes: cfg.MaxBytes, Replicas: cfg.Replicas}, nc, js, log)
 	c.puller = newPuller(c)
-	c.furnish()
+	c.wire()
 	c.leases = &leases{nc: nc, cfg: cfg, log: log, inflight: &c.inflight, now: make(chan struct{}, 1), renewals: c.metrics.renewals}
 	c.settler = c.newSettler()
 	c.upkeep = newUpkeep(c)
@@ -95,8 +95,8 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	return c, nil
 }
 
-// furnish makes what the packages under consumer provide.
-func (c *Consumer) furnish() {
+// wire makes what the packages under consumer provide.
+func (c *Consumer) wire() {
 	cfg, prefix := c.cfg, c.cfg.Prefix
 	c.attempts = attempts.NewStore(c.api, c.usage, c.log)
 	c.claims = deadletter.NewClaims(c.api, c.usage, c.log)
@@ -132,7 +132,7 @@ func (c *Consumer) newSettler() *settler {
 	}
 	s.acks = &acks{
 		api: c.api, inflight: &c.inflight, metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
-		resay: s.replyAgain, lost: s.leaseLost, step: s.step,
+		republishReply: s.replyAgain, lost: s.leaseLost, step: s.step,
 	}
 	return s
 }
@@ -198,8 +198,8 @@ func (c *Consumer) meanSize(ctx context.Context) int {
 	return int(state.Bytes / max(1, state.Msgs))
 }
 
-// goodbye is the maximum time for the last messages after work is done.
-const goodbye = 2 * time.Second
+// lastMessages is the maximum time for the last messages after work is done.
+const lastMessages = 2 * time.Second
 
 // drain waits for the events in flight to end.
 func (c *Consumer) drain(work context.Context) {
@@ -210,7 +210,7 @@ func (c *Consumer) drain(work context.Context) {
 		}
 	})
 	c.untilEmpty(work)
-	late, cancel := context.WithTimeout(context.Background(), goodbye)
+	late, cancel := context.WithTimeout(context.Background(), lastMessages)
 	defer cancel()
 	if left := c.inflight.in(running); len(left) > 0 {
 		c.log.Warn().Int("events", len(left)).Msg("drain time is over; giving back what still runs")

@@ -47,8 +47,8 @@ func newLane(stream, consumer string, target int) *lane {
 	}
 }
 
-// putOff sets when a lane whose request failed may ask again: 20 ms after the first failure, doubling to 2.5 s.
-func (l *lane) putOff(now time.Time) {
+// backOff sets when a lane whose request failed may ask again: 20 ms after the first failure, doubling to 2.5 s.
+func (l *lane) backOff(now time.Time) {
 	l.retryAt = now.Add(20 * time.Millisecond << min(l.fails, 7))
 	l.fails++
 }
@@ -173,7 +173,7 @@ func (p *puller) grant(l *lane, n int, expiry time.Duration, now time.Time) int 
 		l.inbox = p.c.nc.NewInbox()
 		sub, err := p.c.nc.ChanSubscribe(l.inbox, p.msgs)
 		if err != nil {
-			l.putOff(now)
+			l.backOff(now)
 			return 0
 		}
 		l.sub = sub
@@ -188,7 +188,7 @@ func (p *puller) grant(l *lane, n int, expiry time.Duration, now time.Time) int 
 	b = append(b, '}')
 	p.request = b
 	if err := p.c.nc.PublishRequest(l.subject, l.inbox, b); err != nil {
-		l.putOff(now)
+		l.backOff(now)
 		return 0
 	}
 	if l.credits == 0 {
@@ -243,7 +243,7 @@ func bypassConfig(c *Consumer) parking.BypassConfig {
 		cfg.Lanes = append(cfg.Lanes, laneName(lane))
 	}
 	if step := c.cfg.Step; step != nil {
-		cfg.Copied = func() { step(StepOvertaken) }
+		cfg.Copied = func() { step(StepBypassed) }
 	}
 	return cfg
 }

@@ -236,7 +236,7 @@ func TestOvertakingIsGoneOnWith(t *testing.T) {
 	dying := cfg
 	died := make(chan struct{})
 	dying.Step = func(s consumer.Step) {
-		if s == consumer.StepOvertaken {
+		if s == consumer.StepBypassed {
 			doomed.Close()
 			close(died)
 		}

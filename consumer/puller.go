@@ -273,7 +273,7 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 		p.c.upkeep.recreate()
 	}
 	p.reset(l)
-	l.putOff(now)
+	l.backOff(now)
 }
 
 // checkSilence asks again on each lane on which the server should have sent something and has not.

@@ -235,7 +235,7 @@ func (s *settler) parkEvent(h *entry) {
 		s.inflight.move(h, storing)
 		s.parker.Park(e, &h.park, func(isStored bool) {
 			if !isStored {
-				s.unpark(h)
+				s.decideAgain(h)
 				return
 			}
 			h.park = parking.Try{}
@@ -255,7 +255,7 @@ func (s *settler) delay(h *entry, until time.Time) {
 	s.delays.Delay(h.event, attempts.Carry(h.record), until, func(became schedule.Delayed, err error) {
 		switch became {
 		case schedule.DelayStored:
-			s.step(StepPutOff)
+			s.step(StepDelayed)
 			s.ack(h)
 		case schedule.DelayReplaced:
 			s.endReplaced(h)
@@ -381,7 +381,7 @@ func (s *ender) nak(h *entry, body []byte) {
 		return
 	}
 	if s.inflight.unsure(h) {
-		s.api.DoIn(lifeWait, func() { s.nak(h, body) })
+		s.api.DoIn(unsureWait, func() { s.nak(h, body) })
 		return
 	}
 	if err := s.api.NC.Publish(s.inflight.ackSubject(h), body); err != nil {

@@ -210,12 +210,12 @@ func TestCrashBetweenTwoSteps(t *testing.T) {
 		{"park", consumer.StepAcked, 1},
 		{"park", consumer.StepConfirmed, 1},
 		{"park", consumer.StepReplied, 2},
-		{"delay", consumer.StepPutOff, 1},
+		{"delay", consumer.StepDelayed, 1},
 		{"delay", consumer.StepAcked, 1},
 		{"delay", consumer.StepConfirmed, 1},
 		{"delay", consumer.StepReplied, 2},
 		{"later", consumer.StepMoveNoted, 2},
-		{"later", consumer.StepPutOff, 2},
+		{"later", consumer.StepDelayed, 2},
 		{"later", consumer.StepAcked, 2},
 		{"later", consumer.StepConfirmed, 2},
 		{"later", consumer.StepReplied, 3},
@@ -346,7 +346,7 @@ func TestCrashesAtRandomSteps(t *testing.T) {
 	steps := []consumer.Step{
 		consumer.StepReplied, consumer.StepDeadStored, consumer.StepParkStored, consumer.StepReturnStored,
 		consumer.StepRetryStored, consumer.StepRetryDue, consumer.StepAcked, consumer.StepConfirmed,
-		consumer.StepMoveNoted, consumer.StepPutOff, consumer.StepResultStored,
+		consumer.StepMoveNoted, consumer.StepDelayed, consumer.StepResultStored,
 	}
 	var bodies []string
 	for i := range 300 {

@@ -26,7 +26,7 @@ type upkeep struct {
 	loop    *jsapi.Loop
 	lanes   []*lane
 	settler *settler
-	lives   lives // of run
+	created creationTimes // of run
 
 	lost      chan struct{} // streams or consumers may be missing
 	suspect   chan struct{} // a stream may have been replaced
@@ -35,7 +35,7 @@ type upkeep struct {
 
 func newUpkeep(c *Consumer) *upkeep {
 	return &upkeep{
-		cfg: c.cfg, nc: c.nc, js: c.js, log: c.log, clock: &c.clock, loop: c.api.Loop, lanes: c.puller.lanes, settler: c.settler, lives: make(lives),
+		cfg: c.cfg, nc: c.nc, js: c.js, log: c.log, clock: &c.clock, loop: c.api.Loop, lanes: c.puller.lanes, settler: c.settler, created: make(creationTimes),
 		lost: make(chan struct{}, 1), suspect: make(chan struct{}, 1), recreated: make(chan struct{}, 1),
 	}
 }
@@ -45,13 +45,13 @@ func (u *upkeep) create(ctx context.Context, onlyMissing bool) error {
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	// Note the creation times before events of the current streams are in flight.
-	if err := u.noteLives(limited); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if err := u.noteCreated(limited); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		u.log.Debug().Err(err).Msg("creation times of streams could not be looked up")
 	}
 	if err := createAssets(limited, &resources.Reconciler{JS: u.js, OnlyMissing: onlyMissing, Log: u.log}, u.cfg, u.nc.MaxPayload()); err != nil {
 		return err
 	}
-	return u.livesKnown(limited)
+	return u.createdKnown(limited)
 }
 
 // recreate asks run to make sure that the assets exist.
@@ -102,34 +102,34 @@ func (u *upkeep) run(life context.Context) {
 	}
 }
 
-// lives has the creation times of the streams whose events are acked, by the clock of the server. An ack names only a
-// sequence, so an ack of an event of a deleted stream may ack an event of the stream that was created in its place.
-// When this fleet creates a stream again, no sequence is used again (ADR 0019). When another client does, each process
-// forgets the events of the old stream as soon as it detects that.
-type lives map[string]time.Time
+// creationTimes has the creation times of the streams whose events are acked, by the clock of the server. An ack names
+// only a sequence, so an ack of an event of a deleted stream may ack an event of the stream that was created in its
+// place. When this fleet creates a stream again, no sequence is used again (ADR 0019). When another client does, each
+// process forgets the events of the old stream as soon as it detects that.
+type creationTimes map[string]time.Time
 
-// lifeWait is how long an ack waits between two checks whether its stream is still the same.
-const lifeWait = 50 * time.Millisecond
+// unsureWait is how long an ack waits between two checks whether its stream is still the same.
+const unsureWait = 50 * time.Millisecond
 
-// livesPatience is how long the answer about one stream may take: a request may be lost while servers elect a leader.
-const livesPatience = 2 * time.Second
+// infoPatience is how long the answer about one stream may take: a request may be lost while servers elect a leader.
+const infoPatience = 2 * time.Second
 
-// noteLives reads the creation times of the streams. Its error is jetstream.ErrStreamNotFound when one is missing.
-func (u *upkeep) noteLives(ctx context.Context) (err error) {
+// noteCreated reads the creation times of the streams. Its error is jetstream.ErrStreamNotFound when one is missing.
+func (u *upkeep) noteCreated(ctx context.Context) (err error) {
 	for _, name := range [...]string{events.StreamEvents, events.StreamParked, events.StreamSchedules} {
-		if e := u.noteLife(ctx, name); e != nil {
+		if e := u.noteCreatedOf(ctx, name); e != nil {
 			err = errors.Join(err, fmt.Errorf("consumer: stream %s: %w", name, e))
 		}
 	}
 	return err
 }
 
-func (u *upkeep) noteLife(ctx context.Context, name string) error {
+func (u *upkeep) noteCreatedOf(ctx context.Context, name string) error {
 	var epochs [events.Lanes + events.DueLanes]uint64
 	for i, l := range u.lanes { // the list never changes
 		epochs[i] = l.src.epoch.Load()
 	}
-	ctx, cancel := context.WithTimeout(ctx, livesPatience)
+	ctx, cancel := context.WithTimeout(ctx, infoPatience)
 	defer cancel()
 	asked := time.Now()
 	s, err := u.js.Stream(ctx, name)
@@ -140,8 +140,8 @@ func (u *upkeep) noteLife(ctx context.Context, name string) error {
 	if name == events.StreamSchedules { // the leader of this stream decides when waiting events are due
 		u.clock.Read(info.TimeStamp, asked, time.Now())
 	}
-	was, known := u.lives[name]
-	u.lives[name] = info.Created
+	was, known := u.created[name]
+	u.created[name] = info.Created
 	u.loop.Do(func() {
 		if known && !was.Equal(info.Created) {
 			u.madeAgain(info)
@@ -155,10 +155,10 @@ func (u *upkeep) noteLife(ctx context.Context, name string) error {
 	return nil
 }
 
-// livesKnown tries noteLives a few times.
-func (u *upkeep) livesKnown(ctx context.Context) (err error) {
+// createdKnown tries noteCreated a few times.
+func (u *upkeep) createdKnown(ctx context.Context) (err error) {
 	for range 5 {
-		if err = u.noteLives(ctx); err == nil || ctx.Err() != nil {
+		if err = u.noteCreated(ctx); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (u *upkeep) looksGone(life context.Context) bool {
 	if !u.nc.IsConnected() {
 		return false
 	}
-	err := u.noteLives(life)
+	err := u.noteCreated(life)
 	if err != nil && life.Err() == nil {
 		u.log.Debug().Err(err).Msg("creation times of streams could not be looked up; trying again")
 	}

@@ -30,7 +30,7 @@ var (
 	descParked   = desc("dispatch_parked_total", "Events parked because their owner had too many waiting.")
 	descFleet    = desc("fleet_processes", "Processes of the fleet that this one knows of, including itself.")
 	descSuspects = desc("dispatch_suspects", "Events during whose runs processes died, and that wait to run watched or alone.")
-	descBars     = desc("dispatch_bars", "Workers and owners whose events are refused because they cost threads.")
+	descBans     = desc("dispatch_bans", "Workers and owners whose events are refused because they cost threads.")
 	descAlone    = desc("dispatch_alone_total", "Events that ran alone because processes died during their runs.")
 	descRetries  = desc("dispatch_retries_total", "Failed attempts after which the event runs again.", "reason")
 	descFailures = desc("dispatch_failures_total", "Events that failed for good.", "reason")
@@ -41,7 +41,7 @@ var (
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descQueued, descRunning, descAsleep, descOwners, descHeavy, descWait, descAttempts, descWakes, descThrottled,
-		descParked, descFleet, descSuspects, descAlone, descBars, descRetries, descFailures, descDuration,
+		descParked, descFleet, descSuspects, descAlone, descBans, descRetries, descFailures, descDuration,
 	} {
 		ch <- d
 	}
@@ -53,7 +53,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	m, stats := *c.d.metrics, c.d.stats()
 	processes := c.d.processes
 	suspects, alone := c.d.quarantine.queued(), c.d.quarantine.alone
-	holding := c.d.bars.holding(time.Now())
+	holding := c.d.bans.holding(time.Now())
 	c.d.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n))
@@ -68,7 +68,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descHeavy, stats.Heavy)
 	gauge(descFleet, processes)
 	gauge(descSuspects, suspects)
-	gauge(descBars, holding)
+	gauge(descBans, holding)
 	count(descAlone, alone)
 	ch <- m.wait.metric(descWait)
 	count(descAttempts, m.warm, "warm")

@@ -53,7 +53,7 @@ type Dispatcher struct {
 	idle      idleThreads
 
 	quarantine quarantine
-	bars       bars
+	bans       bans
 
 	runnable [classes]int  // events that could start now, within the limits
 	queued   int           // events in all queues

@@ -88,7 +88,7 @@ func (d *Dispatcher) push(o *owner, it item, front bool) {
 // refused returns the settlement of an event that is not run. Its reply names the version that would have run it.
 func (d *Dispatcher) refused(e *events.Event, v *version, f *events.Failure) lifecycle.Settlement {
 	is := refusal(e.Kind, e.ReplyTo != "", f)
-	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone { // an event that crashed is worth keeping, one that is barred is not
+	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone { // an event that crashed is worth keeping, one that is banned is not
 		is.outcome.Verdict = lifecycle.Ack
 	}
 	s := d.settlement(e, v, is, 0)

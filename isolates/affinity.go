@@ -61,7 +61,7 @@ func (s *affinity) each(owner, name string, f func(*thread, *jsContext)) {
 	for h, t := range s.at {
 		if h.owner == owner && h.worker == name {
 			t.post(func(t *thread) {
-				if jc := t.lives[h]; jc != nil && jc.loaded {
+				if jc := t.persistents[h]; jc != nil && jc.loaded {
 					f(t, jc)
 				}
 			})

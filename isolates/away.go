@@ -81,7 +81,7 @@ func (t *thread) pressed(now time.Time) bool {
 	posted := len(t.done) + len(t.adopted)
 	t.mu.Unlock()
 	at := t.timers.next()
-	return posted > 0 || len(t.reports) > 0 || len(t.waiting) > 0 || t.chores.wait() || !at.IsZero() && !at.After(now)
+	return posted > 0 || len(t.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.wait() || !at.IsZero() && !at.After(now)
 }
 
 // yield sends the turn of t away if the turn is long and others wait. Watchdog only.
@@ -112,10 +112,10 @@ func (p *Pool) part(t *thread, w *watch, turn uint64) {
 	iso.away = true
 	if next := t.pending; next.run != nil {
 		call := bytes.Clone(next.call) // the buffer of next.call belongs to the thread
-		iso.later = append(iso.later, chore{run: next.run, do: func(t *thread) { t.turn(next.run, call, next.body) }})
+		iso.later = append(iso.later, queuedCall{run: next.run, do: func(t *thread) { t.turn(next.run, call, next.body) }})
 	}
 	t.pending = pending{}
-	t.parted++
+	t.awayTurns++
 	t.freed = true // waiting attempts may begin now
 	t.watch = &watch{}
 	w.mu.Unlock()
@@ -164,7 +164,7 @@ func (a awayTurn) giveUp(guilty *culprit) {
 		iso := r.context.isolate
 		iso.lost = iso.away
 		iso.away = false
-		t.parted--
+		t.awayTurns--
 		if r.attempt.Event != nil {
 			t.pool.source.Away(r.attempt, false)
 		}
@@ -203,11 +203,11 @@ func (t *thread) back(x left, lost bool) {
 	case lost: // the call that gives it up follows
 		return
 	}
-	t.parted--
+	t.awayTurns--
 	t.freed = true
 	t.pool.source.Away(r.attempt, false)
 	for _, c := range iso.later {
-		t.chores.add(c)
+		t.queuedCalls.add(c)
 	}
 	iso.later = nil
 	t.leave(x)
@@ -228,8 +228,8 @@ func (iso *isolate) free() {
 	iso.v8.Close()
 }
 
-// postpone keeps a chore until its isolate is back. It returns false when the isolate is not away.
-func (c chore) postpone() bool {
+// postpone keeps a queued call until its isolate is back. It returns false when the isolate is not away.
+func (c queuedCall) postpone() bool {
 	if c.run.context == nil || !c.run.context.isolate.away {
 		return false
 	}
@@ -241,7 +241,7 @@ func (c chore) postpone() bool {
 // awaitAway waits until no turn of the thread is away. The pool closes then: the watchdog ends those turns or gives
 // them up.
 func (t *thread) awaitAway() {
-	for t.takeUp(); t.parted > 0; t.takeUp() {
+	for t.takeUp(); t.awayTurns > 0; t.takeUp() {
 		<-t.wake
 	}
 }

@@ -71,7 +71,7 @@ func (t *thread) between(r *run, cpu time.Duration) {
 		t.pool.source.Charge(owner, l.owed)
 		l.owed = 0
 	}
-	if !t.pool.budgets.take(owner, cpu, time.Now(), t.pool.cfg.Threads) && l.phase != doomed {
+	if !t.pool.budgets.take(owner, cpu, time.Now(), t.pool.cfg.Threads) && l.phase != invalid {
 		t.stop(r, events.ReasonCPU, fmt.Sprintf("the persistent contexts of %s took more than a %dth of all threads and %s", owner, betweenShare, betweenAtOnce))
 	}
 }

@@ -73,7 +73,7 @@ func TestSendsBetweenEventsAreLimited(t *testing.T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	require.NotEmpty(t, b.sent)
-	require.LessOrEqual(t, len(b.sent), 10*(2+int(time.Since(began)/groundPeriod)))
+	require.LessOrEqual(t, len(b.sent), 10*(2+int(time.Since(began)/betweenPeriod)))
 }
 
 // The wall-clock limit of a waiting event is kept while another owner's timers keep the thread busy. The event's own
@@ -96,9 +96,9 @@ func TestLimitsOfOthersAreKept(t *testing.T) {
 	require.Equal(t, events.ReasonTimeout, waits.end.Failure.Reason)
 }
 
-// Owners take turns with chores, by CPU time: an owner with a thousand long chores does not delay one with a few short
-// ones.
-func TestChoresTakeTurns(t *testing.T) {
+// Owners take turns with queued calls, by CPU time: an owner with a thousand long queued calls does not delay one with
+// a few short ones.
+func TestQueuedCallsTakeTurns(t *testing.T) {
 	t.Parallel()
 	b := &bench{t: t}
 	th := &thread{pool: &Pool{source: b}}
@@ -106,7 +106,7 @@ func TestChoresTakeTurns(t *testing.T) {
 	add := func(owner string, n int, cost time.Duration) {
 		r := &run{attempt: &lifecycle.Attempt{Worker: &events.Worker{Owner: owner}}}
 		for range n {
-			th.chores.add(chore{run: r, do: func(t *thread) {
+			th.queuedCalls.add(queuedCall{run: r, do: func(t *thread) {
 				order = append(order, owner)
 				t.turned += cost
 			}})
@@ -115,9 +115,9 @@ func TestChoresTakeTurns(t *testing.T) {
 	add("long", 1000, 10*time.Millisecond)
 	add("short", 100, 100*time.Microsecond)
 	rounds := 0
-	for len(th.chores.of) == 2 {
-		if !th.doChores() {
-			require.True(t, th.chores.forward())
+	for len(th.queuedCalls.of) == 2 {
+		if !th.doQueuedCalls() {
+			require.True(t, th.queuedCalls.forward())
 		}
 		rounds++
 	}
@@ -129,13 +129,13 @@ func TestChoresTakeTurns(t *testing.T) {
 	}
 	require.LessOrEqual(t, long, 3, "100 short ones take as long as one long one")
 	require.GreaterOrEqual(t, rounds, 10, "new events are looked for in between")
-	for len(th.chores.of) > 0 {
-		th.doChores()
-		th.chores.forward()
+	for len(th.queuedCalls.of) > 0 {
+		th.doQueuedCalls()
+		th.queuedCalls.forward()
 	}
 	require.Len(t, order, 1100)
-	require.Empty(t, th.chores.ring)
-	require.False(t, th.chores.forward())
+	require.Empty(t, th.queuedCalls.ring)
+	require.False(t, th.queuedCalls.forward())
 }
 
 func TestBudgetsRefill(t *testing.T) {

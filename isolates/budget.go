@@ -128,7 +128,7 @@ func (t *thread) send(iso *isolate) bool {
 	if iso == nil {
 		return false
 	}
-	t.farewell(iso)
+	t.terminateNow(iso)
 	t.dropIsolate(iso)
 	t.counters.evictions.Add(1)
 	return true

@@ -176,7 +176,7 @@ func (iso *isolate) setOthers(jc *jsContext) {
 // its isolate, whose runs have begun since, took more than they may have at its beginning. The run is repeated, and in
 // its own isolate if that happens again.
 func (r *run) crowdedOut() bool {
-	return r.attempt.Event != nil && !r.ground && r.context.others() > r.context.isolate.crowd()
+	return r.attempt.Event != nil && !r.betweenEvents && r.context.others() > r.context.isolate.crowd()
 }
 
 // evens reports whether an owner has at least an even share among the owners that have isolates: of the thread's

@@ -14,8 +14,8 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	if r.over {
 		return
 	}
-	if r.ground {
-		t.doom(r.context, discardReason(r, e))
+	if r.betweenEvents {
+		t.invalidate(r.context, discardReason(r, e))
 		return
 	}
 	t.pool.logFailure(r, e.Failure)
@@ -116,9 +116,9 @@ func (t *thread) finish(r *run) {
 
 // stop ends a run that cannot continue. If it has replied, the event is handled, whatever waitUntil does.
 func (t *thread) stop(r *run, reason events.Reason, message string) {
-	if r.ground {
+	if r.betweenEvents {
 		t.log(r, "error", fmt.Sprintf("between events: %s: %s: the context ends", reason, message), "")
-		t.doom(r.context, string(reason))
+		t.invalidate(r.context, string(reason))
 		return
 	}
 	if !r.replied {

@@ -21,7 +21,7 @@ type isolate struct {
 	used     time.Time
 	closed   bool
 	away     bool           // a turn in it runs beside the thread: no thread may enter it
-	later    []chore        // chores that wait until it is back
+	later    []queuedCall   // queued calls that wait until it is back
 	lost     bool           // V8 does not end that turn: it was given up
 	dead     []*v8x.Context // its contexts when it was lost, to be closed if it comes back
 
@@ -56,7 +56,7 @@ type jsContext struct {
 // find returns the live run with that id.
 func (jc *jsContext) find(id uint64) *run {
 	if jc.life != nil && id == 0 {
-		return jc.life.ground
+		return jc.life.betweenEvents
 	}
 	for _, r := range jc.runs {
 		if r.id == id {
@@ -260,7 +260,7 @@ func (t *thread) dropContext(jc *jsContext) {
 	if iso.latest == jc {
 		iso.latest = nil
 	}
-	t.endGround(jc)
+	t.endBetween(jc)
 	if iso.lost {
 		iso.dead = append(iso.dead, jc.v8)
 	} else {

@@ -14,14 +14,14 @@ const (
 	// limit is less.
 	hookCPU  = time.Second
 	hookWall = 2 * time.Second
-	// farewellCPU bounds onTerminate when the context must go at once because others wait for its place.
-	farewellCPU = 20 * time.Millisecond
+	// terminateNowCPU bounds onTerminate when the context must go at once because others wait for its place.
+	terminateNowCPU = 20 * time.Millisecond
 	// outdated is how long the context of an older version stays without an event once a newer version has one.
 	outdated = time.Minute
-	// groundPeriod is a period between events. In each period a persistent context may make as many subrequests and
+	// betweenPeriod is a period between events. In each period a persistent context may make as many subrequests and
 	// sends, and write as much output, as one event.
-	groundPeriod = time.Second
-	forever      = 100 * 365 * 24 * time.Hour
+	betweenPeriod = time.Second
+	forever       = 100 * 365 * 24 * time.Hour
 )
 
 // Bits of cmdHandlers and arguments of opHook.
@@ -37,28 +37,28 @@ const (
 	alive    phase = iota
 	retiring       // takes no more events; ends when its runs are over
 	leaving        // onTerminate runs
-	doomed         // must not be entered again
+	invalid        // must not be entered again
 )
 
 // life is what a persistent context has in addition to contexts of other modes.
 type life struct {
-	of      release
-	ground  *run // stands for work between events, not for an event: timers of the module, hooks
-	phase   phase
-	why     string        // why the context is discarded
-	idle    *timer        // set while nothing runs
-	ttl     *timer        // runs from the creation of the context
-	hook    int           // the hook that runs, 0 = none
-	over    []float64     // ended runs that JavaScript does not know about yet
-	owed    time.Duration // CPU time between events that is not yet charged to the owner
-	counted time.Time     // start of the period for which subrequests, sends and output between events are counted
-	call    v8x.Call
+	of            release
+	betweenEvents *run // stands for work between events, not for an event: timers of the module, hooks
+	phase         phase
+	why           string        // why the context is discarded
+	idle          *timer        // set while nothing runs
+	ttl           *timer        // runs from the creation of the context
+	hook          int           // the hook that runs, 0 = none
+	over          []float64     // ended runs that JavaScript does not know about yet
+	owed          time.Duration // CPU time between events that is not yet charged to the owner
+	counted       time.Time     // start of the period for which subrequests, sends and output between events are counted
+	call          v8x.Call
 }
 
 // persistent returns the context of w. It makes one if the thread has none.
 func (t *thread) persistent(w *events.Worker) (*jsContext, error) {
 	h := releaseOf(w)
-	if jc := t.lives[h]; jc != nil {
+	if jc := t.persistents[h]; jc != nil {
 		if !jc.loaded || jc.isolate.away {
 			return nil, nil // the first event still loads it, or it is in a long turn
 		}
@@ -72,9 +72,12 @@ func (t *thread) persistent(w *events.Worker) (*jsContext, error) {
 		return nil, err
 	}
 	now := time.Now()
-	ground := &run{attempt: &lifecycle.Attempt{Worker: w}, limits: t.pool.limits(w), context: jc, start: now, wall: now.Add(forever), begun: true, ground: true}
-	jc.life = &life{of: h, ground: ground}
-	t.lives[h] = jc
+	between := &run{
+		attempt: &lifecycle.Attempt{Worker: w}, limits: t.pool.limits(w), context: jc, start: now, wall: now.Add(forever),
+		begun: true, betweenEvents: true,
+	}
+	jc.life = &life{of: h, betweenEvents: between}
+	t.persistents[h] = jc
 	if ttl := w.Lifetime.TTL.Duration(); ttl > 0 {
 		jc.life.ttl = t.timers.call(now.Add(ttl), func() { t.retire(jc, discardTTL) })
 	}
@@ -93,20 +96,20 @@ func (t *thread) retire(jc *jsContext, why string) {
 	t.touch(jc)
 }
 
-// doom has a context closed before it is entered again. Its runs are interrupted.
-func (t *thread) doom(jc *jsContext, why string) {
-	if jc.life.phase == doomed {
+// invalidate has a context closed before it is entered again. Its runs are interrupted.
+func (t *thread) invalidate(jc *jsContext, why string) {
+	if jc.life.phase == invalid {
 		return
 	}
-	jc.life.phase, jc.life.why = doomed, why
+	jc.life.phase, jc.life.why = invalid, why
 	t.moveOut(jc)
 	t.touch(jc)
 }
 
 // moveOut makes room for another context of the worker.
 func (t *thread) moveOut(jc *jsContext) {
-	if t.lives[jc.life.of] == jc {
-		delete(t.lives, jc.life.of)
+	if t.persistents[jc.life.of] == jc {
+		delete(t.persistents, jc.life.of)
 		t.pool.affinity.leave(jc.life.of, t)
 	}
 	t.freed = true
@@ -132,7 +135,7 @@ func (t *thread) tendOne(jc *jsContext) {
 	l := jc.life
 	switch {
 	case jc.isolate.away: // checked again when it is back
-	case l.phase == doomed:
+	case l.phase == invalid:
 		t.discard(jc)
 	case len(jc.runs) > 0 || l.hook != 0:
 	case l.phase == retiring:
@@ -141,7 +144,7 @@ func (t *thread) tendOne(jc *jsContext) {
 			return
 		}
 		l.hook = hookTerminate // from now on
-		t.chores.add(chore{run: l.ground, do: func(t *thread) {
+		t.queuedCalls.add(queuedCall{run: l.betweenEvents, do: func(t *thread) {
 			if !jc.closed && l.phase == leaving {
 				t.startHook(jc, hookTerminate)
 			}
@@ -158,7 +161,7 @@ func (t *thread) tendOne(jc *jsContext) {
 // goIdle ends a context after it has had no event for the given time.
 func (t *thread) goIdle(jc *jsContext, after time.Duration) {
 	jc.life.idle = t.timers.call(time.Now().Add(after), func() {
-		t.chores.add(chore{run: jc.life.ground, do: func(t *thread) { t.idle(jc) }})
+		t.queuedCalls.add(queuedCall{run: jc.life.betweenEvents, do: func(t *thread) { t.idle(jc) }})
 	})
 }
 
@@ -182,7 +185,7 @@ func (t *thread) startHook(jc *jsContext, hook int) bool {
 	l := jc.life
 	l.hook = hook
 	late := t.timers.call(time.Now().Add(hookWall), func() { t.hookOver(jc, hook) })
-	t.turn(l.ground, l.call.Reset(opHook).Number(float64(hook)).Bytes(), nil)
+	t.turn(l.betweenEvents, l.call.Reset(opHook).Number(float64(hook)).Bytes(), nil)
 	if l.hook == 0 || jc.closed {
 		t.timers.clear(late)
 	}
@@ -201,16 +204,16 @@ func (t *thread) hookOver(jc *jsContext, hook int) {
 	t.touch(jc)
 }
 
-// farewell calls onTerminate for an isolate that must go at once. The hook has one turn.
-func (t *thread) farewell(iso *isolate) {
+// terminateNow calls onTerminate for an isolate that must go at once. The hook has one turn.
+func (t *thread) terminateNow(iso *isolate) {
 	if len(iso.contexts) == 0 || iso.contexts[0].life == nil || iso.contexts[0].life.phase > retiring {
 		return
 	}
 	jc := iso.contexts[0]
 	jc.life.phase = leaving
-	t.farewells = true
+	t.terminatesNow = true
 	t.startHook(jc, hookTerminate)
-	t.farewells = false
+	t.terminatesNow = false
 	t.watch.blame(t.beginning)
 }
 
@@ -220,23 +223,23 @@ func (t *thread) discard(jc *jsContext) {
 	t.interrupt(jc.isolate)
 }
 
-// endGround ends what a context does between events.
-func (t *thread) endGround(jc *jsContext) {
+// endBetween ends what a context does between events.
+func (t *thread) endBetween(jc *jsContext) {
 	if jc.life == nil {
 		return
 	}
 	t.moveOut(jc)
 	t.timers.clear(jc.life.idle)
 	t.timers.clear(jc.life.ttl)
-	jc.life.ground.over = true
-	t.forget(jc.life.ground)
+	jc.life.betweenEvents.over = true
+	t.forget(jc.life.betweenEvents)
 }
 
 // leftPersistent is called after the end of a run in a persistent context. The failure of one event does not affect the
 // others.
 func (t *thread) leftPersistent(jc *jsContext, r *run) {
 	if !jc.loaded {
-		t.doom(jc, discardOther)
+		t.invalidate(jc, discardOther)
 		return
 	}
 	if !r.drained {
@@ -253,12 +256,12 @@ func (t *thread) countRequest(jc *jsContext) {
 }
 
 // freshen prepares a persistent context for a turn. Between events each turn has its own limit of CPU time, and each
-// groundPeriod has the subrequests, sends and output of one event. It also reports runs to JavaScript that have ended
+// betweenPeriod has the subrequests, sends and output of one event. It also reports runs to JavaScript that have ended
 // without its knowledge.
 func (t *thread) freshen(jc *jsContext, r *run) {
 	l := jc.life
-	if r.ground {
-		if now := time.Now(); now.Sub(l.counted) >= groundPeriod {
+	if r.betweenEvents {
+		if now := time.Now(); now.Sub(l.counted) >= betweenPeriod {
 			l.counted, r.made, r.sent, r.logged = now, 0, 0, 0
 		}
 		r.cpuLeft = t.hookLimit(jc)
@@ -268,15 +271,15 @@ func (t *thread) freshen(jc *jsContext, r *run) {
 	}
 	ended := l.call.Reset(opEnded).Numbers(l.over...).Bytes()
 	l.over = l.over[:0]
-	l.ground.cpuLeft = t.hookLimit(jc)
-	t.enter(l.ground, stepEnded, func() v8x.Result { return jc.v8.Call(ended, nil) })
+	l.betweenEvents.cpuLeft = t.hookLimit(jc)
+	t.enter(l.betweenEvents, stepEnded, func() v8x.Result { return jc.v8.Call(ended, nil) })
 }
 
 // hookLimit is the CPU time that one turn of a persistent context may take between events.
 func (t *thread) hookLimit(jc *jsContext) time.Duration {
 	limit := min(hookCPU, t.pool.limits(jc.worker).CPU.Duration())
-	if jc.life.phase == leaving && t.farewells {
-		limit = min(limit, farewellCPU)
+	if jc.life.phase == leaving && t.terminatesNow {
+		limit = min(limit, terminateNowCPU)
 	}
 	return limit
 }

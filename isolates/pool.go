@@ -233,8 +233,8 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 		}
 		reports = append(reports, lifecycle.Report{Attempt: r.attempt, End: &e})
 	}
-	for _, jc := range t.lives {
-		if cancel := jc.life.ground.cancel; cancel != nil {
+	for _, jc := range t.persistents {
+		if cancel := jc.life.betweenEvents.cancel; cancel != nil {
 			cancel()
 		}
 	}
@@ -254,7 +254,7 @@ func (p *Pool) reportLost(guilty *culprit) {
 	r := guilty.run
 	switch {
 	case r == nil || guilty.why.Reason == stopped:
-	case r.ground:
+	case r.betweenEvents:
 		p.source.Lost(r.attempt.Worker, guilty.turn)
 	case r.attempt.Event != nil: // a Checker has no owner yet
 		p.source.Lost(r.attempt.Worker, r.start)

@@ -70,8 +70,8 @@ func (t *thread) takeChunk(r *run, c *call, chunk []byte) {
 		return
 	}
 	c.unread += len(chunk)
-	// The chore follows the turn, even if the turn leaves its thread.
-	t.chores.add(chore{run: r, do: func(t *thread) { t.chunkTaken(r, c) }})
+	// The queued call follows the turn, even if the turn leaves its thread.
+	t.queuedCalls.add(queuedCall{run: r, do: func(t *thread) { t.chunkTaken(r, c) }})
 	t.call.Reset(opChunk).Number(c.id).Body()
 	t.turn(r, t.call.Bytes(), chunk)
 }
@@ -86,7 +86,7 @@ func (t *thread) chunkTaken(r *run, c *call) {
 		c.stalled = true
 		r.stalled++
 		t.rest(r, c)
-		if !r.ground && !r.mayGoOn() {
+		if !r.betweenEvents && !r.mayGoOn() {
 			t.stop(r, events.ReasonTimeout, "the handler can never finish: nothing it waits for is pending, and nobody reads the response it has")
 		}
 	}

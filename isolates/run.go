@@ -24,18 +24,18 @@ type run struct {
 	cpu      time.Duration
 	reported time.Duration // the part of cpu that was reported to dispatch
 
-	replied bool
-	failure *events.Failure // from cmdFail, kept until waitUntil has nothing left
-	retry   bool
-	noRetry bool
-	delay   time.Duration
-	warm    bool
-	over    bool
-	drained bool  // JavaScript knows that the run is over
-	parts   int   // number of parts of the event's body that were read
-	body    *body // body of its reply, in chunks; nil while there is none
-	lost    bool  // V8 does not end the turn of the run
-	ground  bool  // it stands for what a persistent context does between events
+	replied       bool
+	failure       *events.Failure // from cmdFail, kept until waitUntil has nothing left
+	retry         bool
+	noRetry       bool
+	delay         time.Duration
+	warm          bool
+	over          bool
+	drained       bool  // JavaScript knows that the run is over
+	parts         int   // number of parts of the event's body that were read
+	body          *body // body of its reply, in chunks; nil while there is none
+	lost          bool  // V8 does not end the turn of the run
+	betweenEvents bool  // it stands for what a persistent context does between events
 
 	timers  map[float64]*timer  // pending, by id; nil until the first
 	calls   map[float64]*call   // pending subrequests and sends, by id; nil until the first
@@ -65,7 +65,7 @@ func (r *run) waits() bool { return len(r.timers) > 0 || len(r.calls) > r.stalle
 // mayGoOn reports whether the run can still end by itself. In a persistent context another event may cause that.
 func (r *run) mayGoOn() bool {
 	if l := r.context.life; l != nil {
-		return r.context.loaded || r.waits() || l.ground.waits()
+		return r.context.loaded || r.waits() || l.betweenEvents.waits()
 	}
 	return r.waits()
 }

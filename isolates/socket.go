@@ -91,17 +91,17 @@ func (t *thread) openSocket(r *run, id float64, url string, protocols []string) 
 	r.made++
 	switch limit := r.limits.Subrequests; {
 	case url == "":
-		s.reportEnd(goodbye{failure: fmt.Errorf("the URL and the protocols are too long: at most %d bytes", maxRequestHead)})
+		s.reportEnd(socketEnd{failure: fmt.Errorf("the URL and the protocols are too long: at most %d bytes", maxRequestHead)})
 		return
 	case r.made > limit:
-		s.reportEnd(goodbye{failure: fmt.Errorf("too many subrequests: at most %d per event", limit)})
+		s.reportEnd(socketEnd{failure: fmt.Errorf("too many subrequests: at most %d per event", limit)})
 		return
 	case len(r.sockets) >= maxSockets:
-		s.reportEnd(goodbye{failure: fmt.Errorf("too many WebSockets: at most %d per event may be open", maxSockets)})
+		s.reportEnd(socketEnd{failure: fmt.Errorf("too many WebSockets: at most %d per event may be open", maxSockets)})
 		return
 	}
 	if err := s.hold(socketBytes); err != nil {
-		s.reportEnd(goodbye{failure: err})
+		s.reportEnd(socketEnd{failure: err})
 		return
 	}
 	ctx, cancel := context.WithCancel(r.callContext())

@@ -15,9 +15,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// goodbye is how a WebSocket ended. It is clean if the server sent a close frame. code and reason are then those of
+// socketEnd is how a WebSocket ended. It is clean if the server sent a close frame. code and reason are then those of
 // that frame.
-type goodbye struct {
+type socketEnd struct {
 	code    int
 	reason  string
 	clean   bool
@@ -34,7 +34,7 @@ func (s *socket) live(ctx context.Context, cancel context.CancelFunc) {
 	s.reportEnd(end)
 }
 
-func (s *socket) converse(ctx context.Context) goodbye {
+func (s *socket) converse(ctx context.Context) socketEnd {
 	conns := s.t.pool.egress.Of(s.r.attempt.Worker.Owner)
 	defer conns.Release()
 	conn, protocol, err := conns.Upgrade(ctx, s.url, s.protocols)
@@ -61,18 +61,18 @@ func (s *socket) converse(ctx context.Context) goodbye {
 }
 
 // failed returns the end because of err, or because of the earlier reason for which the socket was given up.
-func (s *socket) failed(err error) goodbye {
+func (s *socket) failed(err error) socketEnd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.why != nil {
 		err = s.why
 	}
-	return goodbye{code: websocket.CloseAbnormalClosure, failure: err}
+	return socketEnd{code: websocket.CloseAbnormalClosure, failure: err}
 }
 
 // read passes on messages, one at a time. It reads at most one message ahead of the one that JavaScript has not taken
 // yet.
-func (s *socket) read(ctx context.Context) goodbye {
+func (s *socket) read(ctx context.Context) socketEnd {
 	s.conn.SetReadLimit(maxSocketMessage)
 	taken := make(chan struct{}, 1)
 	taken <- struct{}{}
@@ -92,14 +92,14 @@ func (s *socket) read(ctx context.Context) goodbye {
 
 // ended returns the end for a reader's error err. A socket that was given up has failed, even if the server still
 // answers with a close frame.
-func (s *socket) ended(err error) goodbye {
+func (s *socket) ended(err error) socketEnd {
 	end := s.failed(err)
 	if !errors.Is(end.failure, err) {
 		return end
 	}
 	var closed *websocket.CloseError
 	if errors.As(err, &closed) && closed.Code != websocket.CloseAbnormalClosure {
-		return goodbye{code: closed.Code, reason: closed.Text, clean: true}
+		return socketEnd{code: closed.Code, reason: closed.Text, clean: true}
 	}
 	var network net.Error
 	if closed != nil || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
@@ -199,7 +199,7 @@ func (s *socket) sent(bytes, count int) {
 }
 
 // reportEnd reports to JavaScript how the socket ended, and writes a failure to the worker's output.
-func (s *socket) reportEnd(end goodbye) {
+func (s *socket) reportEnd(end socketEnd) {
 	if end.code == 0 {
 		end.code = websocket.CloseAbnormalClosure
 	}

@@ -24,39 +24,39 @@ type thread struct {
 	lost     atomic.Bool   // parked in V8 and replaced: the watchdog owns its state now
 	replaced chan struct{} // closed when the new thread has taken its place
 
-	maxIsolates int
-	isolates    map[string][]*isolate  // by owner
-	count       int                    // number of isolates
-	lives       map[release]*jsContext // persistent contexts that take events
-	bodies      []*run                 // runs whose replies have begun in this turn
-	touched     []*jsContext           // persistent contexts that tend must check
-	lent        []*isolate             // shared isolates that may be given back
-	spent       []*isolate             // isolates of mode oneshot that must be closed
-	beginning   *run                   // the run that begin is starting
-	farewells   bool                   // onTerminate runs for an isolate that must go at once
-	freed       bool                   // there may be room for waiting attempts
-	grown       bool                   // a heap was found larger
-	running     map[*run]struct{}
-	waiting     []*lifecycle.Attempt // taken from the Source, but no isolate is free for them
-	timers      timers
-	lastID      uint64
-	call        v8x.Call
-	kept        v8x.Kept // names and values of reply headers
-	reports     []lifecycle.Report
-	began       time.Time     // when the latest run began: about the present time
-	flushed     time.Time     // value of began at the latest flush
-	counters    counters      // any goroutine may read it
-	aside       time.Duration // CPU time that the commands of the turn took outside V8, if it was measured
-	turned      time.Duration // CPU time of all turns
-	chores      chores        // calls into runs that wait
-	pending     pending       // the next turn, kept in case the current turn goes away
-	parted      int           // turns that are away
-	collecting  time.Duration // CPU time of garbage collections before the run
-	unkept      []*jsContext  // contexts whose code is to be kept
+	maxIsolates   int
+	isolates      map[string][]*isolate  // by owner
+	count         int                    // number of isolates
+	persistents   map[release]*jsContext // persistent contexts that take events
+	bodies        []*run                 // runs whose replies have begun in this turn
+	touched       []*jsContext           // persistent contexts that tend must check
+	lent          []*isolate             // shared isolates that may be given back
+	spent         []*isolate             // isolates of mode oneshot that must be closed
+	beginning     *run                   // the run that begin is starting
+	terminatesNow bool                   // onTerminate runs for an isolate that must go at once
+	freed         bool                   // there may be room for waiting attempts
+	grown         bool                   // a heap was found larger
+	running       map[*run]struct{}
+	waiting       []*lifecycle.Attempt // taken from the Source, but no isolate is free for them
+	timers        timers
+	lastID        uint64
+	call          v8x.Call
+	kept          v8x.Kept // names and values of reply headers
+	reports       []lifecycle.Report
+	began         time.Time     // when the latest run began: about the present time
+	flushed       time.Time     // value of began at the latest flush
+	counters      counters      // any goroutine may read it
+	aside         time.Duration // CPU time that the commands of the turn took outside V8, if it was measured
+	turned        time.Duration // CPU time of all turns
+	queuedCalls   queuedCalls   // calls into runs that wait
+	pending       pending       // the next turn, kept in case the current turn goes away
+	awayTurns     int           // turns that are away
+	collecting    time.Duration // CPU time of garbage collections before the run
+	unkept        []*jsContext  // contexts whose code is to be kept
 
 	mu sync.Mutex
-	// done has results of calls that the thread must handle. A chore without a run is for the thread itself.
-	done []chore
+	// done has results of calls that the thread must handle. A queued call without a run is for the thread itself.
+	done []queuedCall
 
 	adopted []*lifecycle.Attempt // attempts from other threads, of persistent workers whose context is here
 	gone    bool                 // adopts no more attempts
@@ -69,13 +69,13 @@ func newThread(p *Pool, index int) *thread {
 	return &thread{
 		index: index, pool: p, wake: make(chan struct{}, 1), watch: &watch{}, replaced: make(chan struct{}),
 		maxIsolates: p.cfg.maxIsolatesOf(index),
-		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, lives: map[release]*jsContext{},
+		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, persistents: map[release]*jsContext{},
 	}
 }
 
 // post gives the thread something to do. Any goroutine may call it.
 func (t *thread) post(f func(*thread)) {
-	t.put(chore{do: f})
+	t.put(queuedCall{do: f})
 }
 
 func (t *thread) nudge() {
@@ -101,7 +101,7 @@ func (t *thread) loop(stop <-chan struct{}) {
 		}
 		busy := t.takeUp()
 		busy = t.fireTimers() || busy
-		busy = t.doChores() || busy
+		busy = t.doQueuedCalls() || busy
 		busy = t.startMore() || busy
 		t.relieve()
 		t.tend()
@@ -109,7 +109,7 @@ func (t *thread) loop(stop <-chan struct{}) {
 		t.flush()
 		t.keepCode()
 		t.sweep()
-		if !busy && !t.chores.forward() {
+		if !busy && !t.queuedCalls.forward() {
 			t.sleep(stop)
 		}
 	}
@@ -134,7 +134,7 @@ func (t *thread) takeUp() bool {
 	}
 	for _, c := range done {
 		if c.run != nil {
-			t.chores.add(c)
+			t.queuedCalls.add(c)
 		} else {
 			c.do(t)
 		}
@@ -142,8 +142,8 @@ func (t *thread) takeUp() bool {
 	return len(done) > 0 || len(adopted) > 0
 }
 
-// fireTimers handles the timers that are due. Timers of JavaScript become chores. Limits and other internal timers are
-// handled before all chores.
+// fireTimers handles the timers that are due. Timers of JavaScript become queued calls. Limits and other internal
+// timers are handled before all queued calls.
 func (t *thread) fireTimers() bool {
 	if len(t.timers.list) == 0 {
 		return false
@@ -156,11 +156,11 @@ func (t *thread) fireTimers() bool {
 		case n.act != nil:
 			n.act()
 		case n.jsID == noTimer:
-			if c := (chore{run: n.run, do: func(t *thread) { t.timeout(n.run) }}); !c.postpone() {
+			if c := (queuedCall{run: n.run, do: func(t *thread) { t.timeout(n.run) }}); !c.postpone() {
 				t.timeout(n.run)
 			}
 		default:
-			t.chores.add(chore{run: n.run, timer: n.jsID})
+			t.queuedCalls.add(queuedCall{run: n.run, timer: n.jsID})
 		}
 	}
 	return rang
@@ -272,8 +272,8 @@ func (t *thread) close() {
 	t.awaitAway()
 	t.interruptAll()
 	t.flush()
-	for _, jc := range t.lives {
-		t.farewell(jc.isolate)
+	for _, jc := range t.persistents {
+		t.terminateNow(jc.isolate)
 	}
 	t.giveBack()
 	t.dropAll()

@@ -86,7 +86,7 @@ func (t *thread) follow(r *run, step step) {
 		t.evaluated(r)
 	case !jc.loaded:
 		t.module(jc.loader, jc.v8.PollModule)
-	case !r.ground:
+	case !r.betweenEvents:
 		t.settleDown(r, "the handler can never finish: nothing it waits for is pending")
 	}
 }
@@ -184,7 +184,7 @@ func (t *thread) turn(r *run, call, body []byte) {
 		t.pending = pending{r, call, body}
 		t.freshen(jc, r)
 		t.pending = pending{}
-		if jc.closed || jc.life.phase == doomed {
+		if jc.closed || jc.life.phase == invalid {
 			return
 		}
 	}
@@ -211,7 +211,7 @@ func (t *thread) enter(r *run, step step, f func() v8x.Result) {
 	now := time.Now()
 	r.context.isolate.setOthers(r.context)
 	r.context.isolate.latest = r.context
-	w.begin(r, now, t.farewells)
+	w.begin(r, now, t.terminatesNow)
 	result := f()
 	end := time.Now()
 	cpu, killed := w.end(end)
@@ -268,7 +268,7 @@ func (t *thread) leave(x left) {
 	case result.Err != nil && !r.over:
 		t.fail(r, events.ReasonException, result.Err.Error(), "")
 	}
-	if r.ground {
+	if r.betweenEvents {
 		t.between(r, x.cpu)
 	} else {
 		t.account(r)
@@ -283,7 +283,7 @@ func (t *thread) charge(r *run, cpu time.Duration) {
 	r.cpu += cpu
 	t.turned += cpu
 	r.end.CPU += cpu // reported at the next flush
-	if r.ground {
+	if r.betweenEvents {
 		t.between(r, cpu)
 	}
 	if r.cpuLeft -= cpu; r.cpuLeft < 0 && !r.over {

@@ -202,7 +202,7 @@ const stopped events.Reason = "stopped"
 func (w *watch) kill(why events.Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.isolate != nil && w.killed == "" && !w.run.ground { // onTerminate has its own limits
+	if w.isolate != nil && w.killed == "" && !w.run.betweenEvents { // onTerminate has its own limits
 		w.killed = why
 	}
 }

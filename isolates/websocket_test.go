@@ -198,11 +198,11 @@ func TestWebSocketGivenUpHasFailed(t *testing.T) {
 	why := errors.New("closed before it was open")
 	answer := &websocket.CloseError{Code: websocket.CloseGoingAway}
 	s := &socket{c: &call{cancel: func() {}}}
-	require.Equal(t, goodbye{code: 1001, clean: true}, s.ended(answer))
-	require.Equal(t, goodbye{code: 1006}, s.ended(io.EOF))
+	require.Equal(t, socketEnd{code: 1001, clean: true}, s.ended(answer))
+	require.Equal(t, socketEnd{code: 1006}, s.ended(io.EOF))
 	s.giveUp(why)
-	require.Equal(t, goodbye{code: 1006, failure: why}, s.ended(answer))
-	require.Equal(t, goodbye{code: 1006, failure: why}, s.ended(io.EOF))
+	require.Equal(t, socketEnd{code: 1006, failure: why}, s.ended(answer))
+	require.Equal(t, socketEnd{code: 1006, failure: why}, s.ended(io.EOF))
 }
 
 // held returns the bytes that the owner of the test's workers holds outside heaps.

@@ -55,7 +55,7 @@ func TestDecompressionIsChargedAndEndsWithItsEvent(t *testing.T) {
 	require.NotNil(t, o.end.Failure)
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	b.close()
-	// Nothing of the abandoned streams is left.
+	// Nothing of the unfinished streams is left.
 	require.Eventually(t, func() bool { return !strings.Contains(allStacks(), "compression.(*Decompressor)") }, patience, 10*time.Millisecond)
 }
 

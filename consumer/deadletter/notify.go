@@ -31,7 +31,7 @@ type Notifier struct {
 // NewNotifier makes a Notifier.
 func NewNotifier(api *jsapi.Client, d events.Decoder, log zerolog.Logger) *Notifier {
 	return &Notifier{api: api, decoder: d, log: log, outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "pinwheel_dead_letters_told_total", Help: "Notices of dead letters, by what became of each: told (published), lost, refused.",
+		Name: "pinwheel_dead_letter_notices_total", Help: "Notices of dead letters, by what became of each: published, lost, refused.",
 	}, []string{"outcome"})}
 }
 
@@ -49,7 +49,7 @@ func (n *Notifier) Notify(d *events.DeadLetter, done func()) {
 		return
 	}
 	if d.Hook.Subject != "" && !d.Hook.JetStream {
-		outcome := "told"
+		outcome := "published"
 		if err := n.api.NC.PublishMsg(m); err != nil {
 			outcome = "lost"
 			n.log.Warn().Err(err).Str("event", d.EventID).Stringer("to", d.Hook).Msg("the notice of this dead letter could not be published")
@@ -64,7 +64,7 @@ func (n *Notifier) Notify(d *events.DeadLetter, done func()) {
 func (n *Notifier) publish(d *events.DeadLetter, m *nats.Msg, tries *jsapi.Retrier, done func()) {
 	n.api.Store(m, func(_ jsapi.Ack, err error) {
 		if err == nil {
-			n.outcomes.WithLabelValues("told").Inc()
+			n.outcomes.WithLabelValues("published").Inc()
 			done()
 			return
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// bypassLook is how often a process looks for lanes with a backlog. When a look takes long, the pause before the next
-	// is bypassPart times as long.
+	// bypassLook is how often a process looks for lanes with a backlog. When a look takes long, the pause before the
+	// next is bypassPart times as long.
 	bypassLook, bypassPart = 250 * time.Millisecond, 4
 	// bypassWait is the maximum time to look through one lane.
 	bypassWait = 2 * time.Second
@@ -25,9 +25,9 @@ const (
 	bypassStale = 50 * time.Millisecond
 	// bypassForget is for how long a position can be used to compute the lane's speed.
 	bypassForget = 5 * time.Second
-	// 1/bypassAhead of BypassConfig.Least is the minimum distance between the lane's position and an event that is brought
-	// past the backlog. bypassClear is the minimum time that the lane needs for that distance. An event that may be
-	// delivered at any moment stays in its lane.
+	// 1/bypassAhead of BypassConfig.Least is the minimum distance between the lane's position and an event that is
+	// brought past the backlog. bypassClear is the minimum time that the lane needs for that distance. An event that
+	// may be delivered at any moment stays in its lane.
 	bypassAhead, bypassClear = 2, 500 * time.Millisecond
 )
 
@@ -35,14 +35,15 @@ const (
 type BypassConfig struct {
 	Prefix  events.Subjects
 	Decoder events.Decoder
-	// Least is how many events must wait in a lane before the events of owners that have few there are brought past them.
-	// 0: never.
+	// Least is how many events must wait in a lane before the events of owners that have few there are brought past
+	// them. 0: never.
 	Least int
 	// Lanes are the names of the lanes' consumers.
 	Lanes []string
 	// Far reports whether at least that many wait in a lane, as far as this process knows.
 	Far func(lane int) bool
-	// Copied, when it is not nil, is called when an event is parked and is still in its lane. Tests end the process there.
+	// Copied, when it is not nil, is called when an event is parked and is still in its lane. Tests end the process
+	// there.
 	Copied func()
 }
 
@@ -60,7 +61,7 @@ type Bypass struct {
 // NewBypass makes a Bypass.
 func NewBypass(cfg BypassConfig, l *Lot, js jetstream.JetStream, log zerolog.Logger) *Bypass {
 	return &Bypass{cfg: cfg, lot: l, js: js, log: log, brought: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "pinwheel_overtakes_total", Help: "Events brought past another owner's backlog in their lane.",
+		Name: "pinwheel_bypasses_total", Help: "Events brought past another owner's backlog in their lane.",
 	})}
 }
 

@@ -35,15 +35,15 @@ type Config struct {
 	// Consumer is the configuration of the consumer of an owner's parked events, except its name, filter and
 	// InactiveThreshold.
 	Consumer jetstream.ConsumerConfig
-	// Pull starts pulling an owner's parked events, the first of them with the first request. It blocks until the puller
-	// has accepted that, or ctx is done.
+	// Pull starts pulling an owner's parked events, the first of them with the first request. It blocks until the
+	// puller has accepted that, or ctx is done.
 	Pull func(ctx context.Context, owner string, first int) error
 	// Freed is called when an owner has room for events that are pulled.
 	Freed func()
 	// Draining reports whether the process takes no more events.
 	Draining func() bool
-	// Through notifies dispatch that all parked events of owner were submitted, after parks of its settlements with Park
-	// were carried out. It returns whether these are all such settlements: then both sides count from 0 again.
+	// Through notifies dispatch that all parked events of owner were submitted, after parks of its settlements with
+	// Park were carried out. It returns whether these are all such settlements: then both sides count from 0 again.
 	Through func(owner string, parks uint64) bool
 }
 
@@ -127,7 +127,7 @@ func (l *Lot) through(owner string, was ownParks) {
 	defer p.telling.Unlock()
 	p.mu.Lock()
 	o := p.own[owner]
-	same := o != nil && o.life == was.life
+	same := o != nil && o.counting == was.counting
 	p.mu.Unlock()
 	if same {
 		l.tellThrough(owner, was.done)
@@ -149,8 +149,8 @@ func (l *Lot) tellThrough(owner string, parks uint64) {
 	case o.done == parks && o.open == 0:
 		delete(p.own, owner)
 	default: // more was parked since dispatch was asked
-		p.lives++
-		o.done, o.reported, o.life = o.done-parks, 0, p.lives
+		p.countings++
+		o.done, o.reported, o.counting = o.done-parks, 0, p.countings
 	}
 }
 

@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// parkedLanes is the maximum number of owners whose parked events a process pulls at once. Each owner has a JetStream
-	// consumer.
+	// parkedLanes is the maximum number of owners whose parked events a process pulls at once. Each owner has a
+	// JetStream consumer.
 	parkedLanes = 64
 	// parkedTurn is how long an owner keeps its place when others wait for one.
 	parkedTurn = 6 * time.Second
 	// parkedOpening is how many consumers of owners are created at once. More would not be faster, because nats-server
 	// creates them one after the other.
 	parkedOpening = 3
-	// parkedConsumers is the maximum number of consumers of owners, including those of owners without parked events, which
-	// are removed after parkedInactive. A stream can have at most 1000 consumers.
+	// parkedConsumers is the maximum number of consumers of owners, including those of owners without parked events,
+	// which are removed after parkedInactive. A stream can have at most 1000 consumers.
 	parkedConsumers = 800
 )
 
 // places knows the owners that have parked events, and whose events are pulled.
 type places struct {
-	mu      sync.Mutex
-	owners  map[string]*place // owners whose events are pulled, at most parkedLanes
-	waiting []string          // owners that wait for a place
-	after   string            // the last owner that got a place
-	counts  map[string]uint64 // of parked events, by owner, at the last look
-	own     map[string]*ownParks
-	lives   uint64        // number of entries of own made so far
-	telling sync.Mutex    // held while dispatch is notified that all of an owner was submitted; locked before mu
-	free    chan struct{} // a place is free, and an owner waits for it
+	mu        sync.Mutex
+	owners    map[string]*place // owners whose events are pulled, at most parkedLanes
+	waiting   []string          // owners that wait for a place
+	after     string            // the last owner that got a place
+	counts    map[string]uint64 // of parked events, by owner, at the last look
+	own       map[string]*ownParks
+	countings uint64        // number of entries of own made so far
+	telling   sync.Mutex    // held while dispatch is notified that all of an owner was submitted; locked before mu
+	free      chan struct{} // a place is free, and an owner waits for it
 }
 
 func newPlaces() places {
@@ -92,7 +92,7 @@ type ownParks struct {
 	done     uint64 // stored, delayed, or submitted again because they could not be parked
 	last     uint64 // stream sequence of the last one
 	reported uint64 // value of done when dispatch was last notified that all were submitted
-	life     uint64 // a new number each time the count begins again
+	counting uint64 // a new number each time the count begins again
 }
 
 // opened notes that e is going to be parked. Like dispatch, it counts only events that were not parked before.
@@ -104,8 +104,8 @@ func (p *places) opened(e *events.Event) {
 	defer p.mu.Unlock()
 	o := p.own[e.Owner]
 	if o == nil {
-		p.lives++
-		o = &ownParks{life: p.lives}
+		p.countings++
+		o = &ownParks{counting: p.countings}
 		p.own[e.Owner] = o
 	}
 	o.open++

@@ -34,7 +34,7 @@ type Delays struct {
 // NewDelays makes a Delays.
 func NewDelays(api *jsapi.Client, usage *storage.Usage, w *Waiting, d events.Decoder, log zerolog.Logger) *Delays {
 	return &Delays{api: api, usage: usage, waiting: w, decoder: d, log: log, delayed: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "pinwheel_put_off_total", Help: "Events stored to run later: delayed by their publishers, or waiting long for a retry.",
+		Name: "pinwheel_events_delayed_total", Help: "Events stored to run later: delayed by their publishers, or waiting long for a retry.",
 	})}
 }
 

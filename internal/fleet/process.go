@@ -207,7 +207,7 @@ func (p *Process) Run(ctx context.Context) error {
 		return err
 	}
 	running.Go(func() { p.members.run(work) })
-	running.Go(func() { p.tellBars(work) })
+	running.Go(func() { p.exchangeBans(work) })
 	// Workers come first. Otherwise an event could miss its worker only because this process has just started.
 	select {
 	case <-p.watcher.Ready():

@@ -19,7 +19,7 @@ func unscheduleFlood(t *testing.T, f *fleet) (harm string) {
 	later := nats.NewMsg(subjects.Event(events.Task, "beta", "w"))
 	later.Header = nats.Header{"Event-Id": {"mine"}, "Deliver-After": {"1h"}}
 	require.NoError(t, beta.PublishMsg(later))
-	until(t, "beta's event waits", func() bool { return f.processes[0].metric("pinwheel_put_off_total") == 1 })
+	until(t, "beta's event waits", func() bool { return f.processes[0].metric("pinwheel_events_delayed_total") == 1 })
 
 	const flood = 5000
 	answers, err := acme.SubscribeSync(acme.NewInbox())

@@ -97,23 +97,23 @@ func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
 		d.Remove("o", "a")
 		d.Install(w)
 		refused("o", "a")
-		time.Sleep(firstBar)
+		time.Sleep(firstBan)
 		again := free("o", "a")
 		time.Sleep(time.Second)
 		lose(d, 0, again)
 		require.Contains(t, refused("o", "a"), "2 times lately: its events are refused for 2m0s more")
 		require.Contains(t, refused("o", "c"), "owner o has cost")
 		report(d, 0, time.Millisecond, free("other", "a"))
-		time.Sleep(firstBar)
+		time.Sleep(firstBan)
 		refused("o", "a")
 		report(d, 0, time.Millisecond, free("o", "c"))
-		time.Sleep(firstBar)
+		time.Sleep(firstBan)
 		for range 20 {
 			run := free("o", "b")
 			time.Sleep(time.Second)
 			lose(d, 0, run)
 			refused("o", "c")
-			time.Sleep(longestBar)
+			time.Sleep(longestBan)
 		}
 		time.Sleep(remembered + time.Minute)
 		run := free("o", "a")
@@ -121,11 +121,11 @@ func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
 		lose(d, 0, run)
 		require.Contains(t, refused("o", "a"), "1 times lately", "the past is forgotten")
 		report(d, 0, time.Millisecond, free("o", "c"))
-		require.LessOrEqual(t, len(d.bars), 2)
+		require.LessOrEqual(t, len(d.bans), 2)
 	})
 }
 
-// Several events that ran at the same time count once for their worker, and bar its owner.
+// Several events that ran at the same time count once for their worker, and ban its owner.
 func TestThreadsLostTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 4})
@@ -149,7 +149,7 @@ func TestThreadsLostTogether(t *testing.T) {
 	})
 }
 
-// Events that wait when their worker is barred are refused at their turn. Running events continue.
+// Events that wait when their worker is banned are refused at their turn. Running events continue.
 func TestBarsHoldForWhatWaits(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
 	d.Install(worker("o", "w"))
@@ -163,7 +163,7 @@ func TestBarsHoldForWhatWaits(t *testing.T) {
 	require.Zero(t, d.Stats().Queued)
 }
 
-// Processes exchange their bars, and the exchange does not make them longer.
+// Processes exchange their bans, and the exchange does not make them longer.
 func TestBarsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, l := newDispatcher(t, Config{Threads: 1})
@@ -173,18 +173,18 @@ func TestBarsAreTold(t *testing.T) {
 		run, _ := one(t, a, l, task("o", "w", 1))
 		lose(a, 0, run)
 		start := time.Now()
-		for time.Since(start) < firstBar-barSlack {
-			b.HearBars(a.Bars())
+		for time.Since(start) < firstBan-banSlack {
+			b.HearBans(a.Bans())
 			run, _ = one(t, b, m, task("o", "w", 1))
 			require.Empty(t, run)
 			time.Sleep(100 * time.Millisecond) // on its way
-			a.HearBars(b.Bars())
+			a.HearBans(b.Bans())
 			time.Sleep(100 * time.Millisecond)
 		}
-		time.Sleep(2 * barSlack)
+		time.Sleep(2 * banSlack)
 		run, _ = one(t, b, m, task("o", "w", 1))
 		require.Len(t, run, 1)
-		b.HearBars([]Bar{{Owner: "o", Worker: "w", Times: 0, LeftMs: 1e9}, {Owner: "o", Worker: "w", Times: 9, LeftMs: 1 << 62}})
-		require.LessOrEqual(t, b.Bars()[0].LeftMs, longestBar.Milliseconds())
+		b.HearBans([]Ban{{Owner: "o", Worker: "w", Times: 0, LeftMs: 1e9}, {Owner: "o", Worker: "w", Times: 9, LeftMs: 1 << 62}})
+		require.LessOrEqual(t, b.Bans()[0].LeftMs, longestBan.Milliseconds())
 	})
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/pinwheel-run/pinwheel/dispatch"
 )
 
-// barsEvery is how often a process reports to the others which workers it refuses, if it refuses any. A new process
+// bansEvery is how often a process reports to the others which workers it refuses, if it refuses any. A new process
 // knows them after that time.
-const barsEvery = time.Second
+const bansEvery = time.Second
 
-// maxBars is the highest number of bars in one message.
-const maxBars = 1000
+// maxBans is the highest number of bans in one message.
+const maxBans = 1000
 
-// tellBars reports to the other processes which workers this one refuses because they cost it threads. It also takes
-// their reports. It runs until ctx is done. Without it, a worker that ended one process could end the next one.
-func (p *Process) tellBars(ctx context.Context) {
-	subject := p.cfg.Prefix + ".control.bars"
+// exchangeBans reports to the other processes which workers this one refuses because they cost it threads. It also
+// takes their reports. It runs until ctx is done. Without it, a worker that ended one process could end the next one.
+func (p *Process) exchangeBans(ctx context.Context) {
+	subject := p.cfg.Prefix + ".control.bars" // the name on the wire stays: processes of the last release send it
 	sub, err := p.nc.Subscribe(subject, func(m *nats.Msg) {
-		var all []dispatch.Bar
+		var all []dispatch.Ban
 		if len(m.Data) > 0 && json.Unmarshal(m.Data, &all) == nil {
-			p.dispatch.HearBars(all)
+			p.dispatch.HearBans(all)
 		}
 	})
 	if err != nil {
@@ -33,9 +33,9 @@ func (p *Process) tellBars(ctx context.Context) {
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	tell := func() {
-		all := p.dispatch.Bars()
+		all := p.dispatch.Bans()
 		for len(all) > 0 {
-			n := min(len(all), maxBars)
+			n := min(len(all), maxBans)
 			if text, err := json.Marshal(all[:n]); err == nil {
 				_ = p.nc.Publish(subject, text) // not connected: the next message reports it
 			}
@@ -43,7 +43,7 @@ func (p *Process) tellBars(ctx context.Context) {
 		}
 	}
 	defer tell() // for the process that replaces this one
-	tick := time.NewTicker(barsEvery)
+	tick := time.NewTicker(bansEvery)
 	defer tick.Stop()
 	for {
 		select {

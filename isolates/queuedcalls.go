@@ -8,55 +8,55 @@ import (
 )
 
 const (
-	// choreQuantum is the CPU time that an owner gets for its chores in each round of a thread. Dispatch gives as much
-	// to new events at once.
-	choreQuantum = 500 * time.Microsecond
-	// choreRound is the CPU time after which a round is interrupted for new events. The next round continues with the
+	// callQuantum is the CPU time that an owner gets for its queued calls in each round of a thread. Dispatch gives as
+	// much to new events at once.
+	callQuantum = 500 * time.Microsecond
+	// callRound is the CPU time after which a round is interrupted for new events. The next round continues with the
 	// next owner.
-	choreRound = 2 * time.Millisecond
-	// keptChores is the longest list that an owner without chores keeps for reuse.
-	keptChores = 64
+	callRound = 2 * time.Millisecond
+	// keptCalls is the longest list that an owner without queued calls keeps for reuse.
+	keptCalls = 64
 )
 
-// chore is a call into a run or a persistent context that waits: a timer that is due, or an answer that came.
-type chore struct {
+// queuedCall is a call into a run or a persistent context that waits: a timer that is due, or an answer that came.
+type queuedCall struct {
 	run   *run
 	timer float64       // the JavaScript timer that is due, if do is nil
 	do    func(*thread) // makes the call
 }
 
-// tenant is an owner that has chores on a thread, or that had some and is in debt.
+// tenant is an owner that has queued calls on a thread, or that had some and is in debt.
 type tenant struct {
 	owner  string
-	list   []chore
-	first  int // index in list of the first chore that is not done yet
+	list   []queuedCall
+	first  int // index in list of the first queued call that is not done yet
 	credit time.Duration
 }
 
 func (o *tenant) n() int { return len(o.list) - o.first }
 
-func (o *tenant) pop() chore {
+func (o *tenant) pop() queuedCall {
 	c := o.list[o.first]
-	o.list[o.first] = chore{}
+	o.list[o.first] = queuedCall{}
 	if o.first++; o.first == len(o.list) {
 		o.list, o.first = o.list[:0], 0
-		if cap(o.list) > keptChores {
+		if cap(o.list) > keptCalls {
 			o.list = nil
 		}
 	}
 	return c
 }
 
-// chores are the waiting calls of a thread, by owner. They are served by deficit round robin in CPU time, as in
+// queuedCalls are the waiting calls of a thread, by owner. They are served by deficit round robin in CPU time, as in
 // dispatch. So the timers of one owner do not delay the answers of another, however many are due. Owner thread only.
-type chores struct {
+type queuedCalls struct {
 	of   map[string]*tenant
 	ring []*tenant
 	at   int     // index in ring of the owner to serve next
 	idle *tenant // kept for reuse
 }
 
-func (c *chores) add(x chore) {
+func (c *queuedCalls) add(x queuedCall) {
 	owner := x.run.attempt.Worker.Owner
 	o := c.of[owner]
 	if o == nil {
@@ -73,22 +73,22 @@ func (c *chores) add(x chore) {
 	o.list = append(o.list, x)
 }
 
-// wait reports whether there are chores.
-func (c *chores) wait() bool {
+// wait reports whether there are queued calls.
+func (c *queuedCalls) wait() bool {
 	return slices.ContainsFunc(c.ring, func(o *tenant) bool { return o.n() > 0 })
 }
 
 // forget removes the owner at index i of the ring.
-func (c *chores) forget(i int) {
+func (c *queuedCalls) forget(i int) {
 	o := c.ring[i]
 	delete(c.of, o.owner)
 	c.ring = slices.Delete(c.ring, i, i+1)
 	c.idle = o
 }
 
-// forward reduces all debts until an owner with chores has none. It is called when there is nothing else to do. It
-// returns false when no owner has chores.
-func (c *chores) forward() bool {
+// forward reduces all debts until an owner with queued calls has none. It is called when there is nothing else to do.
+// It returns false when no owner has queued calls.
+func (c *queuedCalls) forward() bool {
 	least := time.Duration(1)
 	for i := 0; i < len(c.ring); {
 		o := c.ring[i]
@@ -107,16 +107,16 @@ func (c *chores) forward() bool {
 	return len(c.ring) > 0
 }
 
-// doChores does one round: some chores of each owner that is not in debt. It returns false when it did none.
-func (t *thread) doChores() bool {
-	c, began, did := &t.chores, t.turned, false
-	for n := len(c.ring); n > 0 && (t.turned-began < choreRound || guard.TimerBudget.Off()); n-- {
+// doQueuedCalls does one round: some queued calls of each owner that is not in debt. It returns false when it did none.
+func (t *thread) doQueuedCalls() bool {
+	c, began, did := &t.queuedCalls, t.turned, false
+	for n := len(c.ring); n > 0 && (t.turned-began < callRound || guard.TimerBudget.Off()); n-- {
 		if c.at >= len(c.ring) {
 			c.at = 0
 		}
 		o := c.ring[c.at]
 		c.at++
-		o.credit = min(o.credit, 0) + choreQuantum
+		o.credit = min(o.credit, 0) + callQuantum
 		for (o.credit > 0 || guard.TimerBudget.Off()) && o.n() > 0 {
 			did = true
 			before := t.turned
@@ -131,7 +131,7 @@ func (t *thread) doChores() bool {
 	return did
 }
 
-func (t *thread) do(c chore) {
+func (t *thread) do(c queuedCall) {
 	if c.postpone() {
 		return
 	}
@@ -148,10 +148,11 @@ func (t *thread) do(c chore) {
 	t.turn(r, t.call.Bytes(), nil)
 }
 
-// postTo gives the thread a chore of a run. Chores of other owners may come first. Any goroutine may call it.
-func (t *thread) postTo(r *run, f func(*thread)) { t.put(chore{run: r, do: f}) }
+// postTo gives the thread a queued call of a run. Queued calls of other owners may come first. Any goroutine may call
+// it.
+func (t *thread) postTo(r *run, f func(*thread)) { t.put(queuedCall{run: r, do: f}) }
 
-func (t *thread) put(c chore) {
+func (t *thread) put(c queuedCall) {
 	t.mu.Lock()
 	t.done = append(t.done, c)
 	t.mu.Unlock()
