@@ -221,7 +221,7 @@ var sleeps = map[string]string{
 	"isolates/eventsource_test.go":   "the sleep is a server's, between two writes",
 	"isolates/modes_test.go":         "the sleep is a server's, which answers later to some",
 	"dispatch/dispatcher_test.go":    "in a synctest bubble: the clock is fake",
-	"dispatch/bars_test.go":          "in a synctest bubble: the clock is fake",
+	"dispatch/bans_test.go":          "in a synctest bubble: the clock is fake",
 	"dispatch/quarantine_test.go":    "in a synctest bubble: the clock is fake",
 
 	"consumer/parkbench_test.go":            "a benchmark looks at a backlog now and then, so as not to disturb it",

@@ -150,7 +150,7 @@ func TestThreadsLostTogether(t *testing.T) {
 }
 
 // Events that wait when their worker is banned are refused at their turn. Running events continue.
-func TestBarsHoldForWhatWaits(t *testing.T) {
+func TestBansHoldForWaitingEvents(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
 	d.Install(worker("o", "w"))
 	d.Submit(tasks("o", "w", 3))
@@ -164,7 +164,7 @@ func TestBarsHoldForWhatWaits(t *testing.T) {
 }
 
 // Processes exchange their bans, and the exchange does not make them longer.
-func TestBarsAreTold(t *testing.T) {
+func TestBansAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, l := newDispatcher(t, Config{Threads: 1})
 		b, m := newDispatcher(t, Config{Threads: 1})
