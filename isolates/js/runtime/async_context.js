@@ -1,5 +1,6 @@
-// runtime/async_context.js is AsyncLocalStorage as Node and Workers have it, and AsyncContext of the TC39 proposal: values that
-// follow the code that set them through promises and timers. A Frame of runtime/runs.js carries them.
+// runtime/async_context.js is AsyncLocalStorage as Node and Workers have it, and AsyncContext of the TC39 proposal.
+// Their values follow the code that set them through promises and timers. A Frame of runtime/runs.js carries the
+// values.
 
 "use strict";
 
@@ -8,10 +9,10 @@ const {
 } = primordials;
 const { defineGlobal, defineTag, isObject, toDOMString } = internal;
 
-// Key is what one storage finds its value by; guests never see it.
+// Key identifies the value of one storage. Handler code never sees a key.
 class Key {
   name;
-  initial; // what it has where nothing is set
+  initial; // the value where no value is set
   constructor(name, initial) {
     this.name = name;
     this.initial = initial;
@@ -19,8 +20,8 @@ class Key {
 }
 sealedProto(Key);
 
-// Binding is one value that is set, in a list that never changes. A key is in it once at most, so that lists are not longer
-// than there are storages, however deep runs are nested.
+// Binding is one value that is set, in a list that never changes. A list has each key at most once. So a list is
+// never longer than the number of storages, no matter how deep the calls of run are nested.
 class Binding {
   key;
   value;
@@ -40,7 +41,7 @@ function lookUp(values, key) {
   return key.initial;
 }
 
-// without is the list with no value of key: the same one if there was none.
+// without returns the list without the value of key. It returns the same list when the list has no such value.
 function without(values, key) {
   let found = false;
   for (let b = values; b !== null && !found; b = b.next) found = b.key === key;
@@ -60,7 +61,7 @@ function requireFunction(value, what) {
   if (typeof value !== "function") throw new TypeError(`${what} is not a function`);
 }
 
-// A name or default value that is not given is read as undefined.
+// makeKey reads a missing name or default value as undefined.
 function makeKey(options, what) {
   if (options !== undefined && !isObject(options)) throw new TypeError(`${what}: the options are not an object`);
   const initial = options?.defaultValue;

@@ -18,7 +18,8 @@ function isArrayBuffer(value) {
   }
 }
 
-// isView and isBufferSource throw when the buffer is resizable: Web IDL takes such a one only where a type says so, and none does.
+// isView and isBufferSource throw when the buffer is resizable. Web IDL accepts a resizable buffer only where a type
+// allows it, and no type here allows it.
 function isView(value) {
   if (!ArrayBufferIsView(value)) return false;
   checkFixed(TypedArrayPrototypeGetTag(value) === undefined ? DataViewPrototypeGetBuffer(value) : TypedArrayPrototypeGetBuffer(value));
@@ -36,7 +37,7 @@ function checkFixed(buffer) {
   if (ArrayBufferPrototypeGetResizable(buffer)) throw new TypeError("a resizable ArrayBuffer is not taken here: copy its bytes with slice()");
 }
 
-// viewBytes gives a Uint8Array over the same memory as an ArrayBuffer or view.
+// viewBytes returns a Uint8Array over the same memory as an ArrayBuffer or view.
 function viewBytes(source) {
   if (!ArrayBufferIsView(source)) return new Uint8Array(source);
   if (TypedArrayPrototypeGetTag(source) !== undefined) {
@@ -47,7 +48,8 @@ function viewBytes(source) {
     DataViewPrototypeGetByteLength(source));
 }
 
-// copyBytes gives a Uint8Array of its own with the bytes of an ArrayBuffer or view; a detached one reads as empty.
+// copyBytes returns a new Uint8Array with a copy of the bytes of an ArrayBuffer or view. A detached one reads as
+// empty.
 function copyBytes(source) {
   let view;
   try {

@@ -1,4 +1,5 @@
-// runtime/console.js is the console namespace. Every line becomes one LOG; what is logged is looked at, never run.
+// runtime/console.js is the console namespace. Every line becomes one LOG. The console reads the logged values but
+// never runs their code.
 
 "use strict";
 
@@ -19,9 +20,10 @@ const MAX_GROUPS = 32;
 const MAX_LABELS = 1000;
 const MAX_DEPTH = 50;
 
-// State is what one event's console remembers; it ends with the event. What acts for no event has one of its own.
+// State is what the console remembers for one event. It ends with the event. Code that acts for no event has its own
+// State.
 class State {
-  depth = 0; // of groups
+  depth = 0; // the number of open groups
   counts = new Map();
   clocks = new Map();
 }
@@ -51,7 +53,8 @@ function indent(text, depth) {
   return out;
 }
 
-// format is the Console standard's Formatter: %s %d %i %f %j %o %O %c in a first string, the rest appended.
+// format is the Console standard's Formatter. It replaces %s %d %i %f %j %o %O %c in a first string and appends the
+// other arguments.
 function format(args) {
   let out = "";
   let at = 0;
@@ -109,7 +112,8 @@ function integerText(value) {
   return NumberIsNaN(n) ? "NaN" : `${MathTrunc(n)}`;
 }
 
-// depthOf reads the depth of console.dir's options, when it is a number, or null for all; a getter is not run.
+// depthOf reads the depth from the options of console.dir, if it is a number, or null for all levels. It runs no
+// getter.
 function depthOf(options) {
   const depth = internal.isObject(options) ? internal.dataProperty(options, "depth") : undefined;
   return depth === null ? MAX_DEPTH : typeof depth === "number" && depth >= 0 ? MathMin(depth, MAX_DEPTH) : undefined;
@@ -207,7 +211,7 @@ const methods = {
   },
 };
 
-// A namespace object's prototype is an empty object of its own.
+// The prototype of a namespace object is a separate empty object.
 const console = ObjectCreate(ObjectCreate(ObjectPrototype));
 const names = primordials.ReflectOwnKeys(methods);
 for (let i = 0; i < names.length; i++) {

@@ -1,4 +1,4 @@
-// runtime/entry.js is the one function Go calls, what becomes of errors nobody caught, and the last touches to the global object.
+// runtime/entry.js is the one function that Go calls. It also handles uncaught errors and finishes the global object.
 
 "use strict";
 
@@ -15,11 +15,12 @@ const {
   SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WORKED,
 } = entryOps;
 
-// ---- errors nobody caught ----
+// ---- uncaught errors ----
 
 let reporting = false;
 
-// reportException is HTML's "report an exception": an error event, and a log line unless that was prevented.
+// reportException is HTML's "report an exception". It fires an error event and writes a log line unless a listener
+// prevents that.
 internal.reportException = (error) => {
   const described = describe(error);
   if (!reporting && hasListeners(globalThis, "error")) {
@@ -38,7 +39,7 @@ internal.reportException = (error) => {
   send(sendOps.UNCAUGHT, described.text, described.stack);
 };
 
-const reported = new WeakMap(); // promise → reason, of rejections that were reported and may be handled late
+const reported = new WeakMap(); // promise → reason, of reported rejections that code may still handle late
 
 function unhandled(promise, reason) {
   WeakMapPrototypeSet(reported, promise, reason);
@@ -61,7 +62,7 @@ function handledLate(promise) {
     { __proto__: null, promise, reason, cancelable: false, bubbles: false, composed: false }));
 }
 
-// describeFailure tells Go what a module threw while it was evaluated: there is no event, hence id 0.
+// describeFailure tells Go what a module threw during its evaluation. There is no event, so the id is 0.
 function describeFailure(error) {
   const described = describe(error);
   send(sendOps.FAIL, 0, "exception", described.text, described.stack, true);
@@ -69,8 +70,8 @@ function describeFailure(error) {
 
 // ---- the entry ----
 
-// prepare is the first call into a context. Shared memory and WebAssembly are bounded by no limit we have; V8 adds
-// them to a context that comes from a snapshot, so they cannot be removed before.
+// prepare is the first call into a context. None of our limits bounds shared memory or WebAssembly. V8 adds them to a
+// context that it makes from a snapshot, so they cannot be removed earlier.
 function prepare(vars, queues, concurrent, checked) {
   primordials.takeLate();
   ReflectDeleteProperty(globalThis, "SharedArrayBuffer");
@@ -82,7 +83,7 @@ function prepare(vars, queues, concurrent, checked) {
 }
 
 host.entry((op, a, b, c, d, e, f, g, h) => {
-  internal.enter(op === UNHANDLED); // which comes with the frame of the promise
+  internal.enter(op === UNHANDLED); // an unhandled rejection comes with the frame of its promise
   try {
     return act(op, a, b, c, d, e, f, g, h);
   } finally {

@@ -1,4 +1,4 @@
-// runtime/errors.js holds DOMException and turns whatever a guest throws into text without trusting it.
+// runtime/errors.js holds DOMException and turns any thrown value into text without trusting the value.
 
 "use strict";
 
@@ -56,14 +56,14 @@ defineConstants(DOMException, {
 internal.DOMException = DOMException;
 primordials.isDOMException = internal.isDOMException; // for Error.isError
 
-// ---- what a thrown value says ----
+// ---- the text of a thrown value ----
 
 const RUNTIME_FRAME = "pinwheel:runtime/";
 const MAX_STACK = 16384;
 const MAX_MESSAGE = 4096;
 
-// proxyDetails(value) gives [target, handler] of a Proxy and undefined of anything else; without the native there is no
-// way to know without running its traps.
+// proxyDetails(value) returns [target, handler] for a Proxy and undefined for any other value. Without the native
+// function, only the traps of a Proxy could reveal it.
 const proxyDetails = typeof host.proxyDetails === "function" ? host.proxyDetails : () => undefined;
 
 function isProxy(value) {
@@ -74,7 +74,8 @@ function isError(value) {
   return primordials.ErrorIsError(value) || internal.isDOMException(value);
 }
 
-// dataProperty reads a property along the prototype chain without running getters or (with the native) proxy traps.
+// dataProperty reads a property along the prototype chain. It runs no getters and, with the native function, no proxy
+// traps.
 function dataProperty(object, key) {
   for (let i = 0; i < 32 && object !== null && object !== undefined; i++) {
     if (isProxy(object)) return undefined;
@@ -87,7 +88,7 @@ function dataProperty(object, key) {
   return undefined;
 }
 
-// hasGetter says whether reading a property would run a getter.
+// hasGetter reports whether reading a property would run a getter.
 function hasGetter(object, key) {
   for (let i = 0; i < 32 && object !== null && object !== undefined; i++) {
     if (isProxy(object)) return true;
@@ -98,7 +99,7 @@ function hasGetter(object, key) {
   return false;
 }
 
-// rawStack is an error's stack as V8 or the guest left it, or "".
+// rawStack returns an error's stack as V8 or handler code set it, or "".
 function rawStack(error) {
   try {
     const descriptor = ReflectGetOwnPropertyDescriptor(error, "stack");
@@ -111,7 +112,7 @@ function rawStack(error) {
   }
 }
 
-// cleanStack drops the runtime's own frames and bounds the length.
+// cleanStack removes the runtime's own frames and limits the length.
 function cleanStack(stack) {
   let out = "";
   let at = 0;
@@ -144,7 +145,7 @@ function clip(text) {
   return text.length > MAX_MESSAGE ? StringPrototypeSlice(text, 0, MAX_MESSAGE) + "…" : text;
 }
 
-// absent are globals that others have, and why a worker has none or what it has instead.
+// absent maps the message for a missing global to the reason why a worker does not have it, or to its replacement.
 const absent = {
   __proto__: null,
   "WebAssembly is not defined": "a worker has none, since nothing bounds the memory that its modules take",
@@ -178,14 +179,14 @@ const absent = {
   "require is not defined": "a worker has import, and deploy bundles what is imported",
 };
 
-// generated explains what V8 says of eval(text) and new Function(text).
+// generated explains V8's message for eval(text) and new Function(text).
 const generated = {
   __proto__: null,
   "Code generation from strings disallowed for this context":
     "a worker runs only the code of its bundle, and neither eval(text) nor new Function(text): import the code, use a closure, or compile templates and schemas before deploy",
 };
 
-// whyAbsent explains to who reads the log; the error stays what V8 made.
+// whyAbsent returns an explanation for the reader of the log. The error keeps V8's message.
 function whyAbsent(name, message) {
   const why = name === "ReferenceError" ? absent[message] : name === "EvalError" ? generated[message] : undefined;
   return why === undefined ? "" : ` (${why})`;
@@ -205,7 +206,8 @@ function describeError(error) {
   name = typeof name === "string" ? clip(name) : "Error";
   message = typeof message === "string" ? clip(message) : "";
   const text = (message === "" ? name : name === "" ? message : `${name}: ${message}`) + whyAbsent(name, message);
-  // V8 writes the head of a stack when it is first read, from name and message: with getters there it is left alone.
+  // V8 writes the first line of a stack on the first read, from name and message. If these are getters, the read
+  // would run them, so the code does not read the stack.
   const readable = internal.isDOMException(error) || !(hasGetter(error, "name") || hasGetter(error, "message"));
   return new Description(name, message, text, readable ? cleanStack(rawStack(error)) : "");
 }
@@ -219,7 +221,7 @@ function describeOther(value) {
   return new Description("", clip(text), clip(text), "");
 }
 
-// describe gives {name, message, text, stack} of any thrown value and never throws. text is "Name: message".
+// describe returns {name, message, text, stack} of any thrown value and never throws. text is "Name: message".
 function describe(value) {
   try {
     return isError(value) ? describeError(value) : describeOther(value);

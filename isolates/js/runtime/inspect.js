@@ -1,5 +1,5 @@
-// runtime/inspect.js writes any value as text, like Node's util.inspect does for common ones. It runs no getter, no toString,
-// no inspect hook and (with host.proxyDetails) no proxy trap, and stops at a budget of characters.
+// runtime/inspect.js writes any value as text, as Node's util.inspect does for common values. It runs no getter, no
+// toString, no inspect hook and (with host.proxyDetails) no proxy trap. It stops at a limit of characters.
 
 "use strict";
 
@@ -18,9 +18,9 @@ const MAX_ITEMS = 100;
 const MAX_KEYS = 100_000;
 const MAX_STRING = 4096;
 const WIDTH = 76;
-const MAX_LINE_ITEMS = 6; // of a list: more are put into columns
+const MAX_LINE_ITEMS = 6; // a longer list is written in columns
 const MAX_COLUMNS = 12;
-const MAX_CELL = 24; // characters; a list with longer items has a line for each
+const MAX_CELL = 24; // characters; a list with longer items has one item per line
 
 class Context {
   depth;
@@ -33,7 +33,8 @@ class Context {
 }
 sealedProto(Context);
 
-// attempt says what fn gives, or undefined when it throws: the brand checks of built-in prototypes.
+// attempt returns the result of fn, or undefined when fn throws. The callers use it for the brand checks of built-in
+// prototypes.
 function attempt(fn, value) {
   try {
     return fn(value);
@@ -84,7 +85,7 @@ function primitive(value) {
   }
 }
 
-// className is the name of the nearest constructor, "" for none, null for a null prototype.
+// className returns the name of the nearest constructor, "" if there is none, and null for a null prototype.
 function className(value) {
   let object = value;
   for (let i = 0; i < 16 && object !== null; i++) {
@@ -146,11 +147,11 @@ class Shape {
   close = "}";
   items = new List();
   skipIndices = false;
-  wide = false; // so many indices that the list of its keys would take seconds and gigabytes: other keys are not shown
+  wide = false; // so many indices that a list of the keys would take seconds and gigabytes: other keys are not shown
   leaf = "";
   name = "";
   kind = "";
-  size = 0; // 0 = there is nothing inside but keys
+  size = 0; // 0 = the object has no contents except keys
   data = null;
   extra = "";
 }
@@ -170,14 +171,15 @@ function formatObject(ctx, value, level) {
   return layout(ctx, shape, level);
 }
 
-// indented puts the lines after the first as deep as what they are part of.
+// indented indents the lines after the first to the level of the surrounding value.
 function indented(text, level) {
   if (level === 0 || !StringPrototypeIncludes(text, "\n")) return text;
   const lines = split(text, "\n");
   return join(lines, `\n${StringPrototypeRepeat("  ", level)}`);
 }
 
-// isShown says whether a key is listed: not the indices of a list, nor what an error's text says already.
+// isShown reports whether a key is listed. It is false for the indices of a list and for the keys that an error's
+// text already shows.
 function isShown(key, shape) {
   if (shape.skipIndices && isIndex(key)) return false;
   return shape.kind !== "error" || (key !== "stack" && key !== "message" && key !== "name");
@@ -201,7 +203,8 @@ function hasOwnKeys(value, shape) {
   return false;
 }
 
-// layout puts the items on one line when they are short, else one per line (numbers of an array: as many as fit).
+// layout writes the items on one line when they are short, and otherwise one per line. It puts the elements of a long
+// list into columns.
 function layout(ctx, shape, level) {
   const { items } = shape;
   const head = shape.prefix === "" ? shape.open : `${indented(shape.prefix, level)} ${shape.open}`;
@@ -222,7 +225,7 @@ function layout(ctx, shape, level) {
   return `${head}\n${pad}${join(items, `,\n${pad}`)}${end}`;
 }
 
-// rows puts the first items of a list, its elements, into columns of one width; numbers are put to the right.
+// rows puts the elements of a list into columns of equal width. It aligns numbers to the right.
 function rows(items, elements, pad) {
   let width = 0;
   let count = 0;
@@ -265,10 +268,10 @@ internal.setInspectShape = (shapes, filler) => {
   fill = filler;
 };
 
-// inspect writes a value; nested objects are opened to a depth of 2 unless told otherwise.
+// inspect writes a value. It shows nested objects to a depth of 2 by default.
 internal.inspect = (value, depth = 2) => format(new Context(depth), value, 0);
 
-// inspectBrief is for one-line messages: a thrown object, a handler's wrong answer.
+// inspectBrief is for one-line messages, for example about a thrown object or a wrong return value of a handler.
 internal.inspectBrief = (value) => {
   const context = new Context(0);
   context.left = 500;

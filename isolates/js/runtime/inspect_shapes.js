@@ -1,4 +1,4 @@
-// runtime/inspect_shapes.js knows the built-in kinds of object for inspect: their prefix, brackets and contents.
+// runtime/inspect_shapes.js has the built-in kinds of object for inspect: their prefix, brackets and contents.
 
 "use strict";
 
@@ -18,9 +18,10 @@ const {
   MAX_ITEMS, MAX_KEYS, Shape, attempt, className, format, functionName, isIdentifier, isShown, ownValue, primitive, promiseDetails, quote,
 } = internal.inspectParts;
 
-// describers: interfaces of the runtime add {is(value), name, fields(value) → flat list of key, value}.
+// describers has an entry for each interface of the runtime that calls addInspector: {is(value), fields(value) → flat
+// list of key, value, pairs}.
 const describers = new List();
-// With pairs, these are entries and not members.
+// addInspector adds a describer. With pairs, the list has entries and not members.
 internal.addInspector = (is, fields, pairs = false) => {
   describers[describers.length] = { __proto__: null, is, fields, pairs };
 };
@@ -75,7 +76,8 @@ function errorShape(shape, value) {
   const described = describe(value);
   const { text, stack } = described;
   shape.leaf = stack === "" ? `[${text}]` : stack;
-  // V8 writes the head of the stack when the error is made; a message set later is the one to show.
+  // V8 writes the first line of the stack when it makes the error. If code sets the message later, inspect shows the
+  // later one.
   if (stack !== "" && described.message !== "" && !primordials.StringPrototypeIncludes(stack, described.message)) {
     shape.leaf = `${text}\n${stack}`;
   }
@@ -133,7 +135,7 @@ function collectionShape(shape, value) {
   return false;
 }
 
-// viewFields are those of a DataView; of one whose buffer is detached only that is known.
+// viewFields returns the fields of a DataView. If the buffer is detached, it returns only the buffer.
 function viewFields(value) {
   const length = attempt(DataViewPrototypeGetByteLength, value);
   const buffer = DataViewPrototypeGetBuffer(value);
@@ -141,7 +143,8 @@ function viewFields(value) {
     : ["byteLength", length, "byteOffset", DataViewPrototypeGetByteOffset(value), "buffer", buffer];
 }
 
-// atomShape is for what shows as one word: dates, regular expressions, boxed primitives, weak collections.
+// atomShape sets the shape of values that are written as one word: dates, regular expressions, boxed primitives, weak
+// collections.
 function atomShape(shape, value) {
   const time = attempt(DatePrototypeGetTime, value);
   if (time !== undefined) shape.leaf = NumberIsNaN(time) ? "Invalid Date" : DatePrototypeToISOString(value);

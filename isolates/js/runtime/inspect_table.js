@@ -1,4 +1,5 @@
-// runtime/inspect_table.js draws the tables of console.table. Like inspect, it looks at properties and runs nothing.
+// runtime/inspect_table.js draws the tables of console.table. Like inspect, it reads properties and runs no code of
+// the value.
 
 "use strict";
 
@@ -15,7 +16,7 @@ const MAX_CELL = 200; // characters
 
 class Row {
   index;
-  key = ""; // of an entry of a Map
+  key = ""; // the key of an entry of a Map
   cells = { __proto__: null };
   value = "";
   constructor(index) {
@@ -26,11 +27,11 @@ sealedProto(Row);
 
 class Table {
   indexName = "(index)";
-  keyed = false; // there is a column for the keys of a Map
-  valued = false; // there is a column for what is no object
+  keyed = false; // whether there is a column for the keys of a Map
+  valued = false; // whether there is a column for values that are not objects
   columns = new List();
   rows = new List();
-  more = 0; // rows that are not shown
+  more = 0; // the number of rows that are not shown
 }
 sealedProto(Table);
 
@@ -48,14 +49,15 @@ function propertyCell(descriptor) {
   return descriptor.get === undefined ? "[Setter]" : descriptor.set === undefined ? "[Getter]" : "[Getter/Setter]";
 }
 
-// isWide: the list of its keys would take too long.
+// isWide reports whether a list of the object's keys would take too long.
 function isWide(object) {
   if (ArrayIsArray(object)) return object.length > MAX_KEYS;
   if (TypedArrayPrototypeGetTag(object) !== undefined) return lengthOf(object) > MAX_KEYS;
   return (attempt(StringPrototypeValueOf, object) ?? "").length > MAX_KEYS;
 }
 
-// inspectTable draws what an object, array, Map or Set holds; undefined when the value is no table.
+// inspectTable draws the contents of an object, array, Map or Set. It returns undefined when it cannot draw the value
+// as a table.
 internal.inspectTable = (data, only) => {
   if (!isObject(data) || isWide(data)) return undefined;
   const table = new Table();
@@ -73,7 +75,7 @@ function propertyRows(table, data) {
   const keys = ReflectOwnKeys(data);
   for (let i = 0; i < keys.length; i++) {
     if (table.rows.length >= MAX_ITEMS) {
-      table.more = keys.length - i - (ArrayIsArray(data) ? 1 : 0); // "length" is none
+      table.more = keys.length - i - (ArrayIsArray(data) ? 1 : 0); // "length" is not a row
       return;
     }
     const descriptor = ReflectGetOwnPropertyDescriptor(data, keys[i]);
@@ -136,7 +138,7 @@ function fillRow(table, row, object) {
   }
 }
 
-// lineOf gives the texts of a row; of the head, for null.
+// lineOf returns the cells of a row. For null it returns the cells of the head.
 function lineOf(table, row) {
   const line = new List();
   line[0] = row === null ? table.indexName : row.index;

@@ -2,7 +2,7 @@
 
 "use strict";
 
-// What Go tells JavaScript: entry(op, ...).
+// entryOps are the messages of Go to JavaScript: entry(op, ...).
 internal.entryOps = {
   __proto__: null,
   MODULE: 1, FETCH_EVENT: 2, TASK_EVENT: 3, SCHEDULED_EVENT: 4, TIMERS: 5, RESPONSE: 6, CHUNK: 7, FETCH_FAILED: 8,
@@ -11,7 +11,7 @@ internal.entryOps = {
   UPLOAD_WANTED: 40, REDIRECT: 41,
 };
 
-// What JavaScript tells Go: host.send(op, ...).
+// sendOps are the messages of JavaScript to Go: host.send(op, ...).
 internal.sendOps = {
   __proto__: null,
   HANDLERS: 1, REPLY: 2, RESULT: 3, FAIL: 4, DRAINED: 5, RETRY: 6, NO_RETRY: 7, WAIT_FAILED: 8, LOG: 9, TIMER: 10,
@@ -21,14 +21,14 @@ internal.sendOps = {
   UPLOAD: 40, FETCH_MORE: 41,
 };
 
-// What JavaScript asks of Go and waits for: host.ask(op, ...).
+// askOps are the questions of JavaScript to Go. JavaScript waits for the answer: host.ask(op, ...).
 internal.askOps = {
   __proto__: null,
   TIMING_SAFE_EQUAL: 3, DOMAIN_TO_ASCII: 4,
   SUBTLE: 30, DECODE: 31,
 };
 
-// What SUBTLE, asked or sent, wants done; isolates/subtle.go has the arguments.
+// subtleOps are the operations of SUBTLE, for both ask and send. isolates/subtle.go has the arguments.
 internal.subtleOps = {
   __proto__: null,
   DIGEST: 1, HMAC: 2, HMAC_EQUAL: 3, ENCRYPT_CBC: 4, DECRYPT_CBC: 5, CTR: 6, ENCRYPT_GCM: 7, DECRYPT_GCM: 8, WRAP_KW: 9,
@@ -41,12 +41,13 @@ internal.subtleOps = {
   SIGN_ED448: 39, VERIFY_ED448: 40, X448: 41,
 };
 
-// Bits of HANDLERS.
-// uncalled are handlers that other runtimes call, and those of the mode persistent in another mode; see uncalled in check.go.
+// uncalled and handlerBits are the bits of HANDLERS. uncalled has the handlers that other runtimes call, and the
+// handlers of the mode persistent when the mode is another one. See uncalled in check.go.
 internal.uncalled = {
   __proto__: null, queue: 32, email: 64, tail: 128, tailStream: 256, trace: 512, connect: 1024, alarm: 2048, onIdle: 4096, onTerminate: 8192,
 };
 internal.handlerBits = { __proto__: null, fetch: 1, task: 2, scheduled: 4, onIdle: 8, onTerminate: 16 };
 
-// TOKEN as first argument lets the runtime, and nobody else, construct what guests may not or may only the long way.
+// TOKEN is the first argument of some constructors. With it, only the runtime can construct objects that handler code
+// cannot construct, or can construct only in the longer public way.
 internal.TOKEN = Object.freeze({ __proto__: null });

@@ -1,12 +1,13 @@
-// runtime/pair_iterator.js gives interfaces what Web IDL's iterable<key, value> declares.
+// runtime/pair_iterator.js adds to interfaces the members that Web IDL's iterable<key, value> declares.
 
 "use strict";
 
 const { IteratorPrototype, ObjectCreate, ObjectDefineProperty, ObjectSetPrototypeOf, ReflectApply, SymbolIterator } = primordials;
 const { defineAlias, defineTag, illegalInvocation, requireArguments, toCallback } = internal;
 
-// definePairIterator gives an interface keys, values, entries, forEach and Symbol.iterator over pairs.
-// pairs(object) must return a flat list key, value, … of the present moment, and throws when object is no such interface.
+// definePairIterator adds keys, values, entries, forEach and Symbol.iterator over pairs to an interface.
+// pairs(object) must return a flat list key, value, … of the current state. It throws when object does not implement
+// the interface.
 function definePairIterator(Class, name, pairs) {
   class PairIterator {
     #target;
@@ -33,7 +34,7 @@ function definePairIterator(Class, name, pairs) {
     { __proto__: null, value: { next() { return next(this); } }.next, writable: true, enumerable: true, configurable: true });
   defineTag(proto, `${name} Iterator`);
   ObjectSetPrototypeOf(PairIterator.prototype, proto);
-  // The iterator's own class prototype is skipped, so that no constructor is reachable.
+  // The code skips the iterator's own class prototype, so that handler code cannot reach a constructor.
   const create = (target, kind) => {
     pairs(target);
     return ObjectSetPrototypeOf(new PairIterator(target, kind), proto);

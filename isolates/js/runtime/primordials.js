@@ -1,6 +1,6 @@
-// runtime/primordials.js takes everything of ECMAScript that the runtime uses later, before guest code can patch it.
-// After bootstrap the runtime calls only what is here: a guest that replaces Promise.prototype.then or
-// Array.prototype[Symbol.iterator] changes its own code's behaviour and nothing else.
+// runtime/primordials.js takes the ECMAScript functions that the runtime uses later, before handler code can replace
+// them. After bootstrap the runtime calls only these copies. Handler code that replaces Promise.prototype.then or
+// Array.prototype[Symbol.iterator] changes only its own behavior.
 
 "use strict";
 
@@ -14,7 +14,8 @@ function capitalise(name) {
   return name[0].toUpperCase() + name.slice(1);
 }
 
-// statics keeps functions and constants of an object as <Prefix><Name>; functions keep no `this` unless bound is asked for.
+// statics keeps functions and constants of an object as <Prefix><Name>. Functions have no `this` unless bound is
+// true.
 function statics(prefix, source, names, bound) {
   for (const name of names) {
     const value = source[name];
@@ -98,8 +99,9 @@ primordials.SetIteratorPrototypeNext = uncurryThis(Reflect.getPrototypeOf(new Se
 primordials.DecodeURIComponent = decodeURIComponent;
 primordials.ErrorCaptureStackTrace = Error.captureStackTrace;
 
-// takeLate takes what V8 puts into a context only after it has come from a snapshot, and not while one is made: its newest
-// features. runtime/entry.js calls it in each context, before guest code. Hence such things are read off primordials at each use.
+// takeLate takes V8's newest features. V8 adds them to a context only after it made the context from a snapshot, and
+// not while it makes a snapshot. runtime/entry.js calls takeLate in each context, before handler code. So other code
+// must read these features from primordials at each use.
 primordials.takeLate = () => {
   primordials.ErrorIsError = primordials.Error.isError;
   primordials.ObjectDefineProperty(primordials.Error, "isError",
@@ -107,25 +109,27 @@ primordials.takeLate = () => {
   primordials.Float16Array = globalThis.Float16Array;
 };
 
-// isError is Error.isError for which a DOMException is an error, as Web IDL has it: to V8 it is an ordinary object.
+// isError is an Error.isError that is also true for a DOMException, as Web IDL requires. For V8 a DOMException is an
+// ordinary object.
 const isError = {
   isError(value) {
     return primordials.ErrorIsError(value) || primordials.isDOMException(value);
   },
 };
 
-// V8 makes `stack` an own accessor with one shared getter; taken here, a stack can be read past what a guest puts on top.
+// V8 makes `stack` an own accessor with one shared getter. With a copy of that getter, the runtime can read a stack
+// even if handler code has redefined it.
 primordials.ErrorStackGetter = Reflect.getOwnPropertyDescriptor(new Error(), "stack").get;
 
-// lengthOf and subarray stand for bytes.length and bytes.subarray(): the first is a getter that guests can patch, the
-// second asks the species of a constructor they can replace.
+// lengthOf and subarray replace bytes.length and bytes.subarray(). Handler code can patch the getter of length. It
+// can also replace the constructor whose species subarray() reads.
 const lengthOf = primordials.TypedArrayPrototypeGetLength;
 primordials.lengthOf = lengthOf;
 primordials.subarray = (bytes, start, end = lengthOf(bytes)) =>
   new Uint8Array(primordials.TypedArrayPrototypeGetBuffer(bytes), primordials.TypedArrayPrototypeGetByteOffset(bytes) + start,
     end - start);
 
-// split is String.prototype.split for a separator of one character, which may not look for Symbol.split.
+// split is String.prototype.split for a separator of one character. It does not look up Symbol.split.
 primordials.split = (text, separator) => {
   const parts = new primordials.List();
   let at = 0;
@@ -139,15 +143,16 @@ primordials.split = (text, separator) => {
   return parts;
 };
 
-// sealedProto cuts an internal class off from Object.prototype, so that no setter or getter a guest defines there
-// sees the runtime's state. Internal classes must declare every field.
+// sealedProto separates an internal class from Object.prototype. Then no setter or getter that handler code defines
+// there can see the runtime's state. Internal classes must declare every field.
 function sealedProto(Class) {
   Object.setPrototypeOf(Class.prototype, null);
   return Class;
 }
 primordials.sealedProto = sealedProto;
 
-// List is the runtime's array: no prototype of the guest's behind it, so `list[list.length] = v` is always an own store.
+// List is the runtime's array. Its prototype chain has no prototype of the handler code, so `list[list.length] = v`
+// is always an own store.
 class List extends Array {
   constructor() {
     super();
@@ -156,7 +161,7 @@ class List extends Array {
 delete List.prototype.constructor;
 primordials.List = sealedProto(List);
 
-// Queue is a first-in first-out list; a linked one, so that long queues cost nothing to shift.
+// Queue is a first-in first-out list. It is a linked list, so that shift is cheap for long queues too.
 class QueueNode {
   next = null;
   value;

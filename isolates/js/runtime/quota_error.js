@@ -1,11 +1,12 @@
-// runtime/quota_error.js is QuotaExceededError of Web IDL: a DOMException that may say how much was allowed and how much asked for.
+// runtime/quota_error.js is QuotaExceededError of Web IDL: a DOMException that can have the allowed amount and the
+// requested amount.
 
 "use strict";
 
 const { NumberIsFinite, RangeError, TypeError } = primordials;
 const { DOMException, defineInterface, illegalInvocation, isObject, toDictionary } = internal;
 
-// toDouble converts a member of the options; null is one that is not there.
+// toDouble converts a member of the options. It returns null for a missing member.
 function toDouble(value, what) {
   if (value === undefined) return null;
   const number = +value;
@@ -35,7 +36,7 @@ class QuotaExceededError extends DOMException {
     return this.#requested;
   }
   static {
-    // copyQuotaError is for structuredClone; undefined for what is none.
+    // copyQuotaError is for structuredClone. It returns undefined if the value is not a QuotaExceededError.
     internal.copyQuotaError = (value, message) => {
       if (!(#quota in value)) return undefined;
       const copy = new QuotaExceededError(message);

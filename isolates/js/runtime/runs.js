@@ -1,6 +1,7 @@
-// runtime/runs.js keeps one object per event, and knows which of them acts. In a context that runs one event at a time that is
-// the event; in a concurrent one (mode persistent) V8 carries a frame along from every promise to its reactions. Frames also
-// carry the values of AsyncLocalStorage (runtime/async_context.js): in a context of the other kind they are used from the first one on.
+// runtime/runs.js keeps one object per event and knows which event acts. In a context that runs one event at a time,
+// the latest event acts. In a concurrent context (mode persistent), V8 passes a frame from every promise to its
+// reactions. Frames also carry the values of AsyncLocalStorage (runtime/async_context.js). In a context that is not
+// concurrent, frames are in use from the first such value on.
 
 "use strict";
 
@@ -11,22 +12,23 @@ const {
 const { sendOps } = internal;
 const { frame, send, setFrame } = host;
 
-// Run is one event's state. A run of a past event is over: nothing that still holds it can say anything.
+// Run is the state of one event. The run of a past event is over. Code that still holds it cannot send anything with
+// it.
 class Run {
   id;
   kind; // a bit of HANDLERS
   answered = false;
   over = false;
   responded = false; // a listener called respondWith
-  waiting = 0; // waitUntil promises not settled yet
-  malformed = null; // why the payload did not parse
-  request = null; // of a fetch event
-  credit = 0; // bytes of the body that the requester takes in chunks; 0 = it wants it whole
+  waiting = 0; // the number of waitUntil promises that are not settled
+  malformed = null; // why the parser rejected the payload
+  request = null; // the request of a fetch event
+  credit = 0; // bytes of the body that the requester takes in chunks; 0 = the requester wants the whole body
   parts = null; // the stream of a request body in parts
   sender = null; // sends the body in chunks
-  timeline = null; // its marks and measures, once there are any
-  observers = null; // its PerformanceObservers, once there are any
-  console = null; // its groups, counts and clocks, once there are any
+  timeline = null; // the marks and measures, null before the first
+  observers = null; // the PerformanceObservers, null before the first
+  console = null; // the groups, counts and clocks, null before the first
   constructor(id, kind) {
     this.id = id;
     this.kind = kind;
@@ -34,7 +36,7 @@ class Run {
 }
 sealedProto(Run);
 
-// Frame is what reactions inherit: whose they are, and the values that are set there.
+// Frame is what reactions inherit: the run they belong to, and the values that are set in it.
 class Frame {
   run;
   values; // a Binding of runtime/async_context.js, or null
@@ -46,37 +48,37 @@ class Frame {
 sealedProto(Frame);
 
 let concurrent = false;
-let framed = false; // frames are used
-let current = null; // the latest event, in a context that runs one at a time
-let background = null; // in a concurrent context, what acts for no event: it has id 0 and is never over
-let told = null; // the run that Go takes commands to be of, in this call of the entry
+let framed = false; // whether frames are in use
+let current = null; // the latest event, in a context that runs one event at a time
+let background = null; // in a concurrent context, the run of code that acts for no event: it has id 0 and is never over
+let told = null; // the run to which Go assigns commands, in this call of the entry
 const live = new Map(); // id → Run, in a concurrent context
 
 internal.isConcurrent = () => concurrent;
 
-// runConcurrently is called before the module is loaded.
+// runConcurrently makes the context concurrent. The runtime calls it before it loads the module.
 internal.runConcurrently = () => {
   concurrent = framed = true;
   background = new Run(0, 0);
 };
 
-// enter is called first in every call of the entry, leave last: no frame goes from one call to the next, nor to another
-// context of the isolate.
+// enter is the first call in every call of the entry, and leave is the last. So no frame passes from one call to the
+// next, or to another context of the isolate.
 internal.enter = (inFrame) => {
   told = null;
   if (framed && !inFrame) setFrame(undefined);
 };
 internal.leave = () => { if (framed) setFrame(undefined); };
 
-// useFrames is called before the first value is set.
+// useFrames starts the use of frames. It runs before the first value is set.
 internal.useFrames = () => {
   if (framed) return;
   framed = true;
-  setFrame(undefined); // whatever another context of the isolate left
+  setFrame(undefined); // clears the frame of another context of the isolate
 };
 
-// frameValues are the values that are set where the code runs that calls; withValues calls f with others, setValues leaves
-// others to the rest of this turn. Whose the code is stays the same.
+// frameValues returns the values that are set in the calling code. withValues calls f with other values. setValues
+// sets other values for the rest of this turn. None of them changes the run.
 internal.frameValues = () => {
   const f = framed ? frame() : undefined;
   return f === undefined ? null : f.values;
@@ -96,7 +98,8 @@ internal.withValues = (values, f, self, args) => {
   }
 };
 
-// acting is the run that acts now; null while the module of a context that runs one event at a time is loaded.
+// acting returns the run that acts now. It returns null during the load of the module in a context that runs one
+// event at a time.
 internal.acting = () => {
   if (!concurrent) return current;
   const f = frame();
@@ -108,7 +111,7 @@ internal.eventIsOver = () => {
   return run !== null && run.over;
 };
 
-// speakFor makes Go take the next commands to be of this run.
+// speakFor makes Go assign the next commands to this run.
 internal.speakFor = (run) => {
   if (!concurrent) return;
   const speaker = run === null || run.over ? background : run;
@@ -117,7 +120,8 @@ internal.speakFor = (run) => {
   send(sendOps.ACTING, speaker.id);
 };
 
-// begin makes the run of a new event. In a context that runs one at a time, what the last one left is forgotten.
+// begin makes the run of a new event. In a context that runs one event at a time, it forgets the state of the
+// previous event.
 internal.begin = (id, kind) => {
   const run = new Run(id, kind);
   if (concurrent) {
@@ -132,7 +136,8 @@ internal.begin = (id, kind) => {
   return run;
 };
 
-// end says that a run is over. In a concurrent context what it left is forgotten at once, else by the next begin.
+// end marks a run as over. In a concurrent context it forgets the run's state at once. Otherwise the next begin does
+// that.
 internal.end = (run) => {
   if (run.over) return;
   run.over = true;
@@ -141,13 +146,13 @@ internal.end = (run) => {
   forget(run);
 };
 
-// runById is a run that is not over.
+// runById returns the run with this id if the run is not over.
 internal.runById = (id) => {
   if (concurrent) return MapPrototypeGet(live, id);
   return current !== null && current.id === id && !current.over ? current : undefined;
 };
 
-// endById is Go saying that it has ended runs.
+// endById ends the runs that Go has ended.
 internal.endById = (ids) => {
   for (let i = 0; i < ids.length; i++) {
     const run = MapPrototypeGet(live, ids[i]);
@@ -155,9 +160,10 @@ internal.endById = (ids) => {
   }
 };
 
-// forgetIn drops from a map of id → {run} what is of a run that is over: where events come one at a time, that is all of it.
+// forgetIn removes the entries of a run that is over from a map of id → {run}. Where events run one at a time, it
+// removes all entries.
 internal.forgetIn = (map, run) => {
-  if (MapPrototypeGetSize(map) === 0) return; // clear would allocate
+  if (MapPrototypeGetSize(map) === 0) return; // because clear would allocate
   if (!concurrent) MapPrototypeClear(map);
   else {
     MapPrototypeForEach(map, (entry, id) => { if (entry.run === run) MapPrototypeDelete(map, id); });
@@ -174,7 +180,7 @@ function forget(run) {
   internal.forgetBlobURLs(run);
 }
 
-// startIn calls f on behalf of run.
+// startIn calls f for run.
 internal.startIn = (run, f) => {
   if (!concurrent) {
     f(run);
@@ -188,8 +194,8 @@ internal.startIn = (run, f) => {
   }
 };
 
-// inheritFrame and callIn carry the frame over what V8 does not: callbacks of timers. What they throw is reported, as HTML's
-// "report the exception" has it.
+// inheritFrame and callIn carry the frame where V8 does not: to callbacks of timers. They report what a callback
+// throws, as HTML's "report the exception" requires.
 internal.inheritFrame = () => (framed ? frame() : undefined);
 
 internal.callIn = (inherited, callback, self, args) => {

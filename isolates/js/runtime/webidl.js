@@ -1,4 +1,4 @@
-// runtime/webidl.js converts values as Web IDL says and gives classes the shape of Web IDL interfaces.
+// runtime/webidl.js converts values as Web IDL requires and gives classes the form of Web IDL interfaces.
 
 "use strict";
 
@@ -95,7 +95,8 @@ function isObject(value) {
 
 // ---- sequences, records, dictionaries, callbacks ----
 
-// toSequence converts any iterable of the guest's; method is its Symbol.iterator when that was looked up already.
+// toSequence converts any iterable of the handler code. method is its Symbol.iterator if the caller already looked it
+// up.
 function toSequence(value, convert, what, method) {
   if (!isObject(value)) throw new TypeError(`${what} is not iterable`);
   method ??= value[SymbolIterator];
@@ -112,12 +113,12 @@ function toSequence(value, convert, what, method) {
   }
 }
 
-// toRecord gives a flat List of key, value, key, value, in the order of the object's own keys.
+// toRecord returns a flat List of key, value, key, value, in the order of the object's own keys.
 function toRecord(value, convertKey, convertValue, what) {
   if (!isObject(value)) throw new TypeError(`${what} is not an object`);
   const keys = ReflectOwnKeys(value);
   const list = new List();
-  let changed = false; // some key became another, so that two may be the same
+  let changed = false; // a conversion changed a key, so two keys can be the same
   for (let i = 0; i < keys.length; i++) {
     const descriptor = ReflectGetOwnPropertyDescriptor(value, keys[i]);
     if (descriptor === undefined || !descriptor.enumerable) continue;
@@ -131,14 +132,15 @@ function toRecord(value, convertKey, convertValue, what) {
   return list;
 }
 
-// indexOfKey is where a key is in a flat list, or the list's length.
+// indexOfKey returns the index of a key in a flat list, or the list's length.
 function indexOfKey(list, key) {
   let i = 0;
   while (i < list.length && list[i] !== key) i += 2;
   return i;
 }
 
-// toDictionary checks that a value may be read as a dictionary; undefined and null read as one without members.
+// toDictionary checks that a value can be read as a dictionary. It reads undefined and null as a dictionary without
+// members.
 function toDictionary(value, what) {
   if (value === undefined || value === null) return undefined;
   if (!isObject(value)) throw new TypeError(`${what} is not an object`);
@@ -175,7 +177,7 @@ class Capability {
 }
 sealedProto(Capability);
 
-// newCapability gives a promise and what settles it.
+// newCapability returns a promise together with its resolve and reject functions.
 function newCapability() {
   const c = new Capability();
   c.promise = new Promise((resolve, reject) => {
@@ -189,14 +191,15 @@ function markHandled(promise) {
   PromisePrototypeThen(promise, undefined, noop);
 }
 
-// upon reacts to a promise. The reactions must return undefined: their result goes to a promise that a guest's
-// species may own.
+// upon reacts to a promise. The reactions must return undefined. Their result goes to a promise that a species of the
+// handler code can control.
 function upon(promise, fulfilled, rejected) {
   PromisePrototypeThen(promise, fulfilled, rejected);
 }
 
-// resolvedWith is Web IDL's "a promise resolved with". A promise is followed by another, which settles two microtasks later, as resolving with
-// it would have it; that would look up a then which guests can replace.
+// resolvedWith is Web IDL's "a promise resolved with". If the value is already a promise, resolvedWith returns
+// another promise, which settles two microtasks later, as resolve(value) would do. The code does not call
+// resolve(value), because that looks up a then that handler code can replace.
 function resolvedWith(value) {
   const promise = PromiseResolve(value);
   if (promise !== value) return promise;
@@ -212,7 +215,7 @@ function follow(capability, promise) {
 
 // ---- interfaces ----
 
-// exposeMembers makes what a class declares enumerable, as Web IDL's operations and attributes are.
+// exposeMembers makes the members of a class enumerable, like the operations and attributes of Web IDL.
 function exposeMembers(target, skip) {
   const keys = ReflectOwnKeys(target);
   for (let i = 0; i < keys.length; i++) {
@@ -225,13 +228,14 @@ function exposeMembers(target, skip) {
   }
 }
 
-// defineGlobal puts a value on the global object like Web IDL puts an interface: writable, configurable, not enumerable.
+// defineGlobal puts a value on the global object as Web IDL puts an interface: writable, configurable, not
+// enumerable.
 function defineGlobal(name, value, enumerable = false) {
   ObjectDefineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable, configurable: true });
 }
 
-// defineAttribute puts an object on the global object as Web IDL puts a read-only attribute; a replaceable one gives way to what
-// is assigned to it.
+// defineAttribute puts an object on the global object as Web IDL puts a read-only attribute. An assignment to a
+// replaceable attribute replaces it.
 function defineAttribute(name, value, replaceable = false) {
   const members = {
     get [name]() {
@@ -252,7 +256,8 @@ function checkGlobal(self) {
   if (self !== undefined && self !== null && self !== globalThis) throw illegalInvocation("global object");
 }
 
-// platformPrototypes knows the prototype of every interface: what inherits from one is a platform object to structuredClone.
+// platformPrototypes has the prototype of every interface. For structuredClone, an object that inherits from one of
+// them is a platform object.
 const platformPrototypes = new WeakSet();
 
 internal.isPlatformObject = (value) => {
@@ -277,7 +282,7 @@ function defineTag(proto, name) {
     { __proto__: null, value: name, writable: false, enumerable: false, configurable: true });
 }
 
-// defineConstants puts numbers on an interface and its prototype.
+// defineConstants defines numbers on an interface and its prototype.
 function defineConstants(Class, constants) {
   const keys = ReflectOwnKeys(constants);
   for (let i = 0; i < keys.length; i++) {
@@ -287,12 +292,12 @@ function defineConstants(Class, constants) {
   }
 }
 
-// defineAlias makes target[key] the very function of another member, as iterables have it.
+// defineAlias makes target[key] the same function as another member, as iterables require.
 function defineAlias(target, key, value) {
   ObjectDefineProperty(target, key, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 }
 
-// defineOperation makes a function a global operation: enumerable, like setTimeout and fetch are.
+// defineOperation makes a function a global operation. It is enumerable, like setTimeout and fetch.
 function defineOperation(name, fn) {
   defineGlobal(name, fn, true);
 }
@@ -304,7 +309,7 @@ primordials.ObjectAssign(internal, {
   resolvedWith, follow, exposeMembers, checkGlobal, defineAttribute, defineGlobal, defineInterface, defineTag, defineConstants, defineAlias, defineOperation,
 });
 
-// appendArray adds to an array that goes to a guest, whatever the guest did to Array.prototype.
+// appendArray appends to an array that handler code gets. It works even if handler code changed Array.prototype.
 internal.appendArray = (array, value) => {
   ObjectDefineProperty(array, array.length,
     { __proto__: null, value, writable: true, enumerable: true, configurable: true });
