@@ -13,7 +13,7 @@ class SignalState {
   reason = undefined;
   algorithms = new List();
   dependent = false;
-  sources = new List(); // signals this one depends on
+  sources = new List(); // signals that this signal depends on
   dependents = new List(); // signals that depend on this one
   onabort = new HandlerSlot();
 }
@@ -73,8 +73,8 @@ function abortReason(reason) {
   return reason === undefined ? new DOMException("This operation was aborted", "AbortError") : reason;
 }
 
-// dependentSignal is "create a dependent abort signal". Sources hold their dependents until the event ends; that is
-// short enough to do without weak references.
+// dependentSignal is "create a dependent abort signal". Sources hold their dependents until the event ends. That time
+// is short, so weak references are not necessary.
 function dependentSignal(list) {
   const result = new AbortSignal(TOKEN);
   const s = signalState(result);
@@ -108,7 +108,7 @@ function link(source, dependent) {
   dependents[dependents.length] = dependent;
 }
 
-// signalAbort is "signal abort": marks the signal and its dependents first, then runs the steps of each.
+// signalAbort is "signal abort". It first marks the signal and its dependents, then runs the steps of each.
 function signalAbort(signal, reason) {
   const s = signalState(signal);
   if (s.aborted) return;
@@ -137,7 +137,7 @@ function runAbortSteps(signal) {
   fire(signal, new Event("abort"));
 }
 
-// onAbort adds a step to run on abort, before the event; it returns what takes the step away again.
+// onAbort adds a step to run on abort, before the event. It returns a function that removes the step.
 internal.onAbort = (signal, algorithm) => {
   const s = signalState(signal);
   if (s.aborted) return internal.noop;

@@ -1,6 +1,6 @@
-// dom/broadcast_channel.js is BroadcastChannel of HTML, among the channels of one context: what is posted reaches no other context, and so no other
-// worker and no other owner. A channel belongs to the event that made it, as a port does (dom/message_port.js), and what waits in it is in the
-// heap.
+// dom/broadcast_channel.js is BroadcastChannel of HTML, among the channels of one context. A posted message reaches
+// no other context, so it reaches no other worker and no other owner. A channel belongs to the event that made it, as
+// a port does (dom/message_port.js). Its waiting messages are in the heap.
 
 "use strict";
 
@@ -10,16 +10,16 @@ const {
   messageOwner, requireArguments, setHandler, toDOMString,
 } = internal;
 
-const MAX_CHANNELS = 1000; // that are open at once, in a context
+const MAX_CHANNELS = 1000; // the maximum of open channels in a context
 
-let channels = new List(); // those that are open, in the order in which they were made
+let channels = new List(); // the open channels, in the order of their creation
 let stateOf;
 
 function isOver(run) {
   return run !== null && run.over;
 }
 
-// keepChannels forgets the others.
+// keepChannels removes all channels for which isKept is false.
 function keepChannels(isKept) {
   const kept = new List();
   for (let i = 0; i < channels.length; i++) {
@@ -28,7 +28,7 @@ function keepChannels(isKept) {
   channels = kept;
 }
 
-// forgetChannels closes those of an event that is over.
+// forgetChannels removes the channels of an event that is over.
 internal.forgetChannels = (run) => {
   if (channels.length > 0) keepChannels((s) => s.home.run !== run);
 };
@@ -79,7 +79,8 @@ class BroadcastChannel extends EventTarget {
 }
 defineInterface(BroadcastChannel, "BroadcastChannel");
 
-// post clones the message once, which may run code of the guest's, and then for each receiver, which does not.
+// post clones the message once for the first receiver. That clone can run handler code. Then it clones the copy for
+// each other receiver, and these clones run no handler code.
 function post(s, name, message) {
   const first = internal.structuredClone(message);
   if (isOver(s.home.run)) return;

@@ -1,4 +1,4 @@
-// dom/event_types.js holds the events that carry something: CustomEvent, ErrorEvent, PromiseRejectionEvent, CloseEvent.
+// dom/event_types.js holds the events that carry data: CustomEvent, ErrorEvent, PromiseRejectionEvent, CloseEvent.
 
 "use strict";
 
@@ -53,7 +53,7 @@ class ErrorEvent extends Event {
     if (message !== undefined) this.#message = toDOMString(message);
   }
   static {
-    // What an ErrorEvent says, or undefined of anything else.
+    // errorEventParts returns the data of an ErrorEvent, or undefined for any other value.
     internal.errorEventParts = (value) => (#message in value ? { __proto__: null, message: value.#message, filename: value.#filename,
       lineno: value.#lineno, colno: value.#colno, error: value.#error } : undefined);
   }

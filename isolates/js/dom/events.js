@@ -1,5 +1,6 @@
-// dom/events.js is Event and EventTarget of the DOM standard, without a tree: a target's path is the target alone.
-// The global object is an EventTarget too; its listeners are kept here and found by name, never as properties.
+// dom/events.js is Event and EventTarget of the DOM standard, without a tree: the path of a target has only the
+// target itself. The global object is an EventTarget too. Its listeners are stored here, and the code finds them
+// without a property of the global object.
 
 "use strict";
 
@@ -92,7 +93,7 @@ class Event {
   }
 }
 
-// isTrusted is [LegacyUnforgeable]: an own accessor, the same function on every event.
+// isTrusted is [LegacyUnforgeable]: an own accessor with the same function on every event.
 const isTrusted = {
   __proto__: null,
   get: ReflectGetOwnPropertyDescriptor({ get isTrusted() { return eventState(this).trusted; } }, "isTrusted").get,
@@ -130,7 +131,7 @@ class Listener {
 }
 sealedProto(Listener);
 
-// Listeners is a linked list, so that dispatch can walk it while callbacks add and remove.
+// Listeners is a linked list, so that dispatch can walk it while callbacks add and remove listeners.
 class Listeners {
   head = null;
 }
@@ -221,7 +222,7 @@ function find(list, type, callback, capture) {
   return null;
 }
 
-// remove unlinks a listener but leaves its own next alone: a walk that stands on it goes on.
+// remove unlinks a listener but keeps the listener's own next, so that a walk at this listener can continue.
 function remove(list, listener) {
   listener.removed = true;
   if (list.head === listener) {
@@ -243,7 +244,8 @@ function hasListeners(target, type) {
   return false;
 }
 
-// dispatch runs the listeners of one target: capturing ones first. onThrow gets what a listener throws, onReturn what it returns.
+// dispatch runs the listeners of one target, the capturing ones first. onThrow gets the errors that listeners throw,
+// and onReturn gets their return values.
 function dispatch(target, event, onThrow, onReturn) {
   const s = eventState(event);
   s.dispatching = true;
@@ -259,7 +261,7 @@ function dispatch(target, event, onThrow, onReturn) {
 }
 
 function invoke(list, s, event, target, capture, onThrow, onReturn) {
-  const newest = lastNumber; // listeners added while this runs are not called
+  const newest = lastNumber; // dispatch does not call listeners that are added while it runs
   for (let l = list.head; l !== null; l = l.next) {
     if (l.number <= newest && l.type === s.type && l.capture === capture && !l.removed) {
       if (l.once) remove(list, l);
@@ -287,22 +289,22 @@ function callListener(callback, event, target, onThrow, onReturn) {
   }
 }
 
-// fire dispatches a trusted event of the runtime's own.
+// fire dispatches a trusted event that the runtime made.
 function fire(target, event) {
   eventState(event).trusted = true;
   return dispatch(target, event, internal.reportException, undefined);
 }
 
-// ---- event handler attributes: onabort and such ----
+// ---- event handler attributes, for example onabort ----
 
 class HandlerSlot {
   value = null;
-  listener = null; // what calls it, while there is a value
+  listener = null; // the listener that calls the value, while there is a value
 }
 sealedProto(HandlerSlot);
 
-// setHandler is the setter of an on<type> attribute; process(event) says whether the event is canceled. A slot keeps its place
-// among the listeners until it is set to null.
+// setHandler is the setter of an on<type> attribute. process(event) returns whether the event is canceled. A slot
+// keeps its place among the listeners until it is set to null.
 function setHandler(target, slot, type, value, process = undefined) {
   slot.value = isObject(value) ? value : null;
   const list = listenersOf(target);
@@ -321,7 +323,7 @@ function setHandler(target, slot, type, value, process = undefined) {
   append(list, slot.listener);
 }
 
-// The global object's three operations are its own, and check what they are called on.
+// The global object has its own versions of the three operations, because they check the value of this.
 const operations = {
   addEventListener(type, callback, options = undefined) {
     internal.checkGlobal(this);
@@ -349,7 +351,7 @@ defineOperation("addEventListener", operations.addEventListener);
 defineOperation("removeEventListener", operations.removeEventListener);
 defineOperation("dispatchEvent", operations.dispatchEvent);
 
-// The global object inherits from EventTarget, as every global scope does.
+// The global object inherits from EventTarget, like every global scope.
 const scope = ObjectCreate(EventTarget.prototype);
 internal.defineTag(scope, "global");
 ObjectSetPrototypeOf(globalThis, scope);

@@ -11,7 +11,8 @@ function define(members) {
     { __proto__: null, ...ReflectGetOwnPropertyDescriptor(members, name), enumerable: true, configurable: true });
 }
 
-// onerror is an OnErrorEventHandler: for an ErrorEvent it gets five arguments, and true prevents what follows.
+// onerror is an OnErrorEventHandler. For an ErrorEvent it gets five arguments, and a return value of true cancels the
+// event.
 const error = new HandlerSlot();
 define({
   get onerror() { checkGlobal(this); return error.value; },

@@ -28,7 +28,7 @@ function toSource(value, what) {
 }
 
 const initEvent = Event.prototype.initEvent;
-let making = null; // what the runtime's next event has; nothing of it goes through super()
+let making = null; // the data of the next event that the runtime makes; it does not pass through super()
 
 class MessageEvent extends Event {
   #data = null;

@@ -1,5 +1,6 @@
-// dom/message_port.js is MessageChannel and MessagePort of HTML, between two ports of one context. A message is cloned when
-// it is posted and arrives in a task of its own. A port belongs to the event that made it, and is deaf when that is over.
+// dom/message_port.js is MessageChannel and MessagePort of HTML, between two ports of one context. postMessage clones
+// the message, and the message arrives in a separate task. A port belongs to the event that made it. It receives no
+// messages after that event is over.
 
 "use strict";
 
@@ -9,7 +10,7 @@ const {
   requireArguments, setHandler, toDictionary,
 } = internal;
 
-// Home is whose a port is, and where its listeners run.
+// Home is the run that owns a port, and the frame in which the port's listeners run.
 class Home {
   run;
   frame;
@@ -25,8 +26,8 @@ internal.here = () => new Home(internal.acting(), internal.inheritFrame());
 class Message {
   data;
   ports;
-  closes; // it tells that the other port was closed
-  run; // with it the message dies
+  closes; // whether the message reports that the other port was closed
+  run; // the message is dropped when this run is over
   constructor(data, ports, closes, run) {
     this.data = data;
     this.ports = ports;
@@ -43,8 +44,8 @@ class PortState {
   queue = new Queue();
   enabled = false;
   detached = false;
-  receive = null; // what takes messages where there is no port: the end of a wire
-  pumping = null; // the run for which a task is under way that delivers, once there is one
+  receive = null; // the function that takes the messages if there is no port: at the end of a wire
+  pumping = null; // the Pump of the task that will deliver a message, or null
   onmessage = new HandlerSlot();
   onmessageerror = new HandlerSlot();
   onclose = new HandlerSlot();
@@ -65,8 +66,8 @@ function isOver(run) {
   return run !== null && run.over;
 }
 
-// ownerOf is the event that a message to a port belongs to: the port's, or else, in a context that runs one event at a time,
-// the one that acts.
+// ownerOf returns the run that a message to a port belongs to. That is the run of the port. If the port has none, it
+// is the acting run, in a context that runs one event at a time.
 function ownerOf(s) {
   return s.home.run ?? internal.acting();
 }
@@ -77,7 +78,8 @@ function enqueue(s, message) {
   if (s.enabled) pump(s);
 }
 
-// pump makes a task that delivers one message. One that was made for an event which is over will not come.
+// pump makes a task that delivers one message. A task of an event that is over does not run, so pump then makes a new
+// one.
 function pump(s) {
   if (s.queue.length === 0) return;
   const run = ownerOf(s);
@@ -152,7 +154,7 @@ class MessagePort extends EventTarget {
 }
 defineInterface(MessagePort, "MessagePort");
 
-// toTransferList tells the overloads apart: a sequence, or a dictionary with one.
+// toTransferList distinguishes the overloads: a sequence, or a dictionary with a sequence.
 function toTransferList(options) {
   const what = "MessagePort.postMessage";
   if (isObject(options)) {
@@ -166,7 +168,8 @@ function toTransferList(options) {
   return given === undefined ? [] : internal.toObjects(given, what);
 }
 
-// post is "message port post message steps". A message in which its own target travels is lost, as is one to nobody.
+// post is "message port post message steps". It drops a message that transfers its own target, and a message without
+// a target.
 function post(port, s, message, list) {
   const target = s.other;
   let doomed = target === null;
@@ -179,7 +182,7 @@ function post(port, s, message, list) {
   if (!doomed && !isOver(s.home.run)) enqueue(target, new Message(data, transfer === null ? [] : transfer.madePorts, false, ownerOf(target)));
 }
 
-// WireEnd is one end of a wire, which is two entangled ports without objects that guests could see.
+// WireEnd is one end of a wire. A wire is two entangled ports without objects that handler code can see.
 class WireEnd {
   state;
   constructor(home) {
@@ -190,13 +193,13 @@ class WireEnd {
     this.state.enabled = true;
     pump(this.state);
   }
-  // send clones the value, and throws what that throws; to an end that was closed it sends nothing.
+  // send clones the value and throws the errors of the clone. It sends nothing to an end that was closed.
   send(kind, value) {
     const data = { __proto__: null, kind, value: internal.structuredClone(value) };
     const { home, other } = this.state;
     if (other !== null && !isOver(home.run)) enqueue(other, new Message(data, null, false, ownerOf(other)));
   }
-  // close leaves what was sent to arrive.
+  // close does not remove the sent messages: they still arrive.
   close() {
     const s = this.state;
     s.detached = true;
@@ -206,7 +209,7 @@ class WireEnd {
 }
 sealedProto(WireEnd);
 
-// newWire gives two ends, the second of which is home's, or of whoever acts where that is null.
+// newWire returns two ends. The second belongs to home, or to the acting run if home is null.
 internal.newWire = (home) => {
   const here = new WireEnd(internal.here());
   const there = new WireEnd(home ?? internal.here());
@@ -220,7 +223,7 @@ primordials.ObjectAssign(internal, { Message, PortState, enqueueMessage: enqueue
 internal.newPort = (home) => new MessagePort(TOKEN, home);
 internal.isPortDetached = (port) => stateOf(port).detached;
 
-// movePort gives what one port is to another.
+// movePort moves the state of one port to another.
 internal.movePort = (from, to) => {
   const s = stateOf(from);
   const t = stateOf(to);

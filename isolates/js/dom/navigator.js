@@ -1,4 +1,5 @@
-// dom/navigator.js is navigator, as far as it says nothing of the machine, and scheduler.wait of other worker runtimes.
+// dom/navigator.js is navigator, limited to members that reveal nothing about the machine, and scheduler.wait of
+// other worker runtimes.
 
 "use strict";
 
@@ -21,7 +22,7 @@ class Navigator {
   get userAgent() { Navigator.#check(this); return "Pinwheel"; }
   get language() { Navigator.#check(this); return "en-US"; }
   get languages() { Navigator.#check(this); return languages; }
-  get hardwareConcurrency() { Navigator.#check(this); return 1; } // of a worker's code, one line runs at a time
+  get hardwareConcurrency() { Navigator.#check(this); return 1; } // one line of a worker's code runs at a time
 }
 defineInterface(Navigator, "Navigator");
 defineAttribute("navigator", new Navigator(TOKEN));

@@ -1,5 +1,6 @@
-// dom/performance.js is High Resolution Time and User Timing: marks and measures. The host's clock is coarse already; nothing
-// finer is offered. Each event has a timeline of its own, and sees that of the module, too.
+// dom/performance.js is High Resolution Time and User Timing: marks and measures. The host's clock is already coarse,
+// and the code offers nothing finer. Each event has a separate timeline. Code of an event also sees the entries of
+// the module.
 
 "use strict";
 
@@ -10,11 +11,11 @@ const {
 } = internal;
 const { now } = host;
 
-const MAX_ENTRIES = 10000; // of a timeline; what is made beyond that is not kept
+const MAX_ENTRIES = 10000; // of one timeline; more entries are not kept
 
 // ---- entries ----
 
-// Parts are what an entry says.
+// Parts has the data of an entry.
 class Parts {
   name;
   type;
@@ -29,7 +30,7 @@ class Parts {
 }
 sealedProto(Parts);
 
-let making = null; // the parts of the entry that is constructed: nothing of the runtime's goes through super()
+let making = null; // the parts of the entry under construction: they do not pass through super()
 let partsOf;
 
 class PerformanceEntry {
@@ -54,7 +55,8 @@ class PerformanceEntry {
 }
 defineInterface(PerformanceEntry, "PerformanceEntry");
 
-// What toJSON gives is what the attributes of the interface, and of those that inherit from it, give.
+// entryJSON returns the values of the attributes of the interface and of the interfaces that inherit from it, for
+// toJSON.
 function entryJSON(entry) {
   const { duration, name, startTime, type } = partsOf(entry);
   const out = { name, entryType: type, startTime, duration };
@@ -75,7 +77,7 @@ function copyDetail(detail) {
 
 let markDetail;
 let measureDetail;
-let newMeasure = null; // what the measure that is constructed has
+let newMeasure = null; // the data of the measure under construction
 
 class PerformanceMark extends PerformanceEntry {
   #detail;
@@ -133,7 +135,7 @@ function detailOf(entry) {
 
 // ---- timelines ----
 
-// shared is the timeline of what acts for no event: the module, as it is loaded.
+// shared is the timeline of code that acts for no event: the module during its load.
 const shared = new List();
 
 function timeline() {
@@ -141,7 +143,8 @@ function timeline() {
   return run === null || run.id === 0 ? shared : (run.timeline ??= new List());
 }
 
-// keep: a class whose parent a guest has changed may have made what is no entry.
+// keep adds an entry to the timeline. It ignores other values: handler code can change the parent of a class, and
+// then the constructor can make an object that is not an entry.
 function keep(entry) {
   if (!internal.isPerformanceEntry(entry)) return entry;
   internal.observeEntry(entry, partsOf(entry).type);
@@ -151,12 +154,12 @@ function keep(entry) {
   return entry;
 }
 
-// dropped says how many entries found no room.
+// dropped returns the number of entries that the timeline did not keep.
 function dropped(list) {
   return list.dropped ?? 0;
 }
 
-// select gives the entries of that name and type (undefined: any) in the order of their start.
+// select returns the entries of that name and type (undefined: any), in the order of their start.
 function select(name, type) {
   const found = new List();
   collect(found, shared, name, type);
@@ -165,7 +168,7 @@ function select(name, type) {
   return inOrder(found);
 }
 
-// inOrder is an array for a guest.
+// inOrder returns the sorted entries as an array for handler code.
 function inOrder(list) {
   const out = [];
   const sorted = sortByStart(list);
@@ -173,7 +176,8 @@ function inOrder(list) {
   return out;
 }
 
-// What dom/performance_observer.js needs: the entries of the present timelines or of a list, and how many found no room.
+// timelines is for dom/performance_observer.js. It has the entries of the current timelines or of a list, and the
+// number of entries that were not kept.
 internal.timelines = {
   __proto__: null,
   collect: (found, type) => {
@@ -195,7 +199,7 @@ function collect(found, list, name, type) {
   }
 }
 
-// sortByStart is a merge sort, hence stable.
+// sortByStart is a merge sort, so it is stable.
 function sortByStart(list) {
   if (list.length < 2) return list;
   const left = new List();
@@ -238,7 +242,8 @@ function toMark(value, what) {
   return typeof value === "number" ? toTime(value, what) : toDOMString(value);
 }
 
-// timeOf is "convert a mark to a timestamp": the newest mark of that name, of the event or else of the module.
+// timeOf is "convert a mark to a timestamp". It takes the newest mark of that name in the event, or otherwise in the
+// module.
 function timeOf(mark) {
   if (typeof mark === "number") {
     if (mark < 0) throw new TypeError("Performance.measure: a time is negative");

@@ -1,5 +1,5 @@
-// dom/performance_observer.js is PerformanceObserver of Performance Timeline. An observer sees the entries of the event in which
-// observe() was called; what a module observes as it is loaded are the module's entries.
+// dom/performance_observer.js is PerformanceObserver of Performance Timeline. An observer sees the entries of the
+// event in which code called observe(). An observer that a module starts during its load sees the module's entries.
 
 "use strict";
 
@@ -11,12 +11,12 @@ const {
 
 const supported = ObjectFreeze(["mark", "measure"]);
 
-// Registry is the observers of one event.
+// Registry has the observers of one event.
 class Registry {
   run;
   frame;
   list = new List(); // of registrations
-  queued = false; // their callbacks will be called
+  queued = false; // whether a task or microtask will call their callbacks
   constructor(run) {
     this.run = run;
     this.frame = internal.inheritFrame();
@@ -38,7 +38,7 @@ sealedProto(Registration);
 class Observer {
   handle;
   callback;
-  single = undefined; // observe() was given a type, and not a list of them
+  single = undefined; // the type if observe() was called with a type, and not with a list of types
   tellDropped = false;
   constructor(handle, callback) {
     this.handle = handle;
@@ -47,7 +47,7 @@ class Observer {
 }
 sealedProto(Observer);
 
-let ofModule = null; // the registry of what acts for no event
+let ofModule = null; // the registry of code that acts for no event
 
 function registry() {
   const run = internal.acting();
@@ -85,7 +85,7 @@ internal.observeEntry = (entry, type) => {
   }
 };
 
-// callSoon queues a task; a module that is loaded has microtasks only.
+// callSoon queues a task. During the load of a module there are only microtasks.
 function callSoon(r) {
   if (r.queued) return;
   r.queued = true;

@@ -1,5 +1,5 @@
-// dom/structured_clone.js is structuredClone. V8's serializer does the walk (host.clone: v8x/clone.cc); what it asks about
-// platform objects, which are ordinary objects to V8, is answered here, and buffers are transferred.
+// dom/structured_clone.js is structuredClone. V8's serializer walks the value (host.clone: v8x/clone.cc). For V8,
+// platform objects are ordinary objects, so it asks the code here about them. The code here also transfers buffers.
 
 "use strict";
 
@@ -12,7 +12,7 @@ const {
   DOMException, checkGlobal, defineOperation, isArrayBuffer, isObject, rawStack, requireArguments, toDictionary, toSequence,
 } = internal;
 
-// What host.clone asks; clone.cc has the same.
+// These constants are the questions of host.clone. clone.cc has the same values.
 const ERROR = 0;
 const IS_HOST = 1;
 const COPY = 2;
@@ -21,12 +21,13 @@ function dataCloneError(message) {
   return new DOMException(message, "DataCloneError");
 }
 
-// Transfer is a transfer list, by kinds. A port or stream is replaced by a new one, which is made before the clone.
+// Transfer is a transfer list, sorted by kind. A new port or stream replaces each transferred one. The code makes it
+// before the clone.
 class Transfer {
-  home; // whose the new ones will be, or null
+  home; // the Home of the new ports, or null
   buffers = new List();
   objects = new List();
-  made = new List(); // what takes the place of each object
+  made = new List(); // the replacement for each object
   madePorts = new List();
   byObject = new Map();
   constructor(home) {
@@ -35,7 +36,7 @@ class Transfer {
 }
 sealedProto(Transfer);
 
-// isCopied: whether copy() makes the copy. Platform objects that cannot be cloned throw.
+// isCopied reports whether copy() makes the copy. It throws for platform objects that cannot be cloned.
 function isCopied(value, transfer) {
   if (internal.isDOMException(value) || internal.isBlob(value) || internal.isCryptoKey(value)) return true;
   if (transfer !== null && MapPrototypeHas(transfer.byObject, value)) return true;
@@ -64,7 +65,7 @@ function copyBlob(blob) {
     : internal.newBlob(bytes, type);
 }
 
-// move detaches the buffers and returns those that have their memory now.
+// move detaches the buffers and returns new buffers that have their memory.
 function move(transfer) {
   for (let i = 0; i < transfer.length; i++) {
     if (ArrayBufferPrototypeGetDetached(transfer[i])) throw dataCloneError("a buffer to transfer is detached");
@@ -77,7 +78,7 @@ function move(transfer) {
 const nothing = new List();
 const UNCLONED = " could not be cloned.";
 
-// withoutSource is V8's message without the source of a function, which it names functions by.
+// withoutSource returns V8's message without the source of a function. V8 names functions by their source.
 function withoutSource(message) {
   if (!StringPrototypeEndsWith(message, UNCLONED)) return message;
   const named = StringPrototypeStartsWith(message, "#<") || StringPrototypeStartsWith(message, "[object ") || StringPrototypeStartsWith(message, "Symbol(");
@@ -106,7 +107,7 @@ function clone(value, transfer) {
   return out;
 }
 
-// toTransfer checks a list of objects to transfer; home is whose the new ones will be.
+// toTransfer checks a list of objects to transfer. home is the Home of the new ports.
 function toTransfer(list, home) {
   if (list.length === 0) return null;
   const transfer = new Transfer(home);
@@ -133,7 +134,7 @@ function addObject(transfer, item, isPort) {
   MapPrototypeSet(byObject, item, copy);
 }
 
-// toObjects converts a sequence of objects, as transfer lists are.
+// toObjects converts a sequence of objects, such as a transfer list.
 internal.toObjects = (given, what, method) => toSequence(given, (item) => {
   if (!isObject(item)) throw new TypeError(`${what}: a value to transfer is not an object`);
   return item;

@@ -1,5 +1,5 @@
-// dom/timers.js is setTimeout, setInterval and their clears. Go keeps the clock; here are the callbacks, by id.
-// Ids never restart in a context, so a late firing for a past event finds nothing.
+// dom/timers.js is setTimeout, setInterval and their clear functions. Go keeps the clock. This file keeps the
+// callbacks by id. Ids never restart in a context, so a late call for a past event finds no timer.
 
 "use strict";
 
@@ -20,7 +20,7 @@ class Timer {
   delay;
   repeat;
   level;
-  run; // whose it is
+  run; // the run it belongs to
   frame;
   constructor(callback, args, delay, repeat, level) {
     this.callback = callback;
@@ -49,7 +49,7 @@ function start(handler, timeout, args, repeat, what) {
   return add(new Timer(handler, args, delay, repeat, nesting));
 }
 
-// add starts a timer, unless its event is over: ids go on counting all the same.
+// add starts a timer, unless its event is over. It counts the id in both cases.
 function add(timer) {
   const id = ++lastId;
   if (timer.run !== null && timer.run.over) return id;
@@ -59,10 +59,10 @@ function add(timer) {
   return id;
 }
 
-// startTimer is for the runtime's own timers: no clamp, no reporting of what guests threw.
+// startTimer is for the runtime's own timers. It does not clamp the delay and does not report errors of handler code.
 internal.startTimer = (delay, callback) => add(new Timer(callback, [], delay, false, 0));
 
-// startTimerFor is for what belongs to another event than the one that acts.
+// startTimerFor is for a timer that belongs to another event than the acting one.
 internal.startTimerFor = (run, frame, delay, callback) => {
   const timer = new Timer(callback, [], delay, false, 0);
   timer.run = run;
@@ -81,7 +81,8 @@ function clear(value) {
   send(sendOps.CLEAR, id);
 }
 
-// fireTimer runs one timer that is due. What it throws is reported, as HTML's "run steps after a timeout" does.
+// fireTimer runs one timer that is due. It reports what the callback throws, as HTML's "run steps after a timeout"
+// does.
 function fireTimer(id) {
   const timer = MapPrototypeGet(timers, id);
   if (timer === undefined) return;
@@ -112,7 +113,7 @@ internal.fireTimers = (ids) => {
   }
 };
 
-// forgetTimers drops what a past event left; Go has forgotten its side already.
+// forgetTimers removes the timers of a past event. Go has already removed its part.
 internal.forgetTimers = (run) => {
   internal.forgetIn(timers, run);
   level = 0;
@@ -150,7 +151,7 @@ const operations = {
   },
 };
 
-// ready is a promise of the runtime's own, so its reactions are microtasks that no guest can come between.
+// ready is the runtime's own promise. So its reactions are microtasks that handler code cannot intercept.
 const ready = new Promise((resolve) => resolve());
 ObjectDefineProperty(ready, "constructor", { __proto__: null, value: undefined });
 
