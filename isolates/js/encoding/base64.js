@@ -1,4 +1,5 @@
-// encoding/base64.js is atob and btoa: the forgiving base64 of the Infra standard. Also bytes to and from base64url, for keys.
+// encoding/base64.js is atob and btoa: the forgiving base64 of the Infra standard. It also converts bytes to and from
+// base64url, for keys.
 
 "use strict";
 
@@ -7,7 +8,7 @@ const { DOMException, checkGlobal, defineOperation, fromUnits, requireArguments,
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const urlAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-// Arrays, because a snapshot cannot have a typed array of this size (v8x.Snapshot).
+// values and urlValues are arrays, because a snapshot cannot have a typed array of this size (v8x.Snapshot).
 const values = new Array(128).fill(255);
 const urlValues = new Array(128).fill(255);
 for (let i = 0; i < 64; i++) {
@@ -48,7 +49,8 @@ function ceilThird(n) {
   return (n - (n % 3)) / 3 + (n % 3 === 0 ? 0 : 1);
 }
 
-// decode gives bytes, or null when the text is no base64. Whitespace and padding are as forgiving-base64 says.
+// decode returns bytes, or null when the text is not base64. It handles whitespace and padding as forgiving-base64
+// requires.
 function decode(text, table, spaces) {
   const clean = new Uint8Array(text.length);
   let n = 0;

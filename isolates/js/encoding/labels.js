@@ -1,4 +1,5 @@
-// encoding/labels.js is "get an encoding": the labels of the Encoding standard, and the names they stand for.
+// encoding/labels.js is "get an encoding": the labels of the Encoding standard, and the name of the encoding for each
+// label.
 
 "use strict";
 
@@ -6,7 +7,7 @@ const {
   Map, MapPrototypeGet, MapPrototypeSet, StringPrototypeCharCodeAt, StringPrototypeSlice, StringPrototypeToLowerCase,
 } = primordials;
 
-// The name of an encoding is the first of its labels.
+// The first label of a line is the name of the encoding.
 const table = `
 utf-8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
 ibm866 866 cp866 csibm866
@@ -70,7 +71,7 @@ function trim(text) {
 }
 internal.asciiSpace = { __proto__: null, isSpace, trim };
 
-// encodingOf gives the name of the encoding that a label stands for, or undefined.
+// encodingOf returns the name of the encoding for a label, or undefined.
 internal.encodingOf = (label) => {
   const trimmed = trim(label);
   for (let i = 0; i < trimmed.length; i++) {

@@ -1,5 +1,5 @@
-// encoding/text.js is TextEncoder and TextDecoder of the Encoding standard. UTF-8 is the host's; UTF-16, windows-1252 and
-// x-user-defined are here; the other legacy encodings are Go's (isolates/offload/charset).
+// encoding/text.js is TextEncoder and TextDecoder of the Encoding standard. The host decodes UTF-8. This file decodes
+// UTF-16, windows-1252 and x-user-defined. Go decodes the other legacy encodings (isolates/offload/charset).
 
 "use strict";
 
@@ -39,7 +39,7 @@ defineInterface(TextEncoder, "TextEncoder");
 
 // ---- decoders ----
 
-// The 32 code points of windows-1252 that differ from Latin-1.
+// windows1252 has the 32 code points of windows-1252 that differ from Latin-1.
 const windows1252 = new Uint16Array([
   0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
   0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
@@ -56,7 +56,7 @@ function concat(a, b) {
   return out;
 }
 
-// incompleteTail says how many bytes at the end are the beginning of a UTF-8 sequence that may still be completed.
+// incompleteTail returns the number of bytes at the end that begin a UTF-8 sequence which later bytes can complete.
 function incompleteTail(bytes) {
   const n = lengthOf(bytes);
   for (let back = 1; back <= 3 && back <= n; back++) {
@@ -77,7 +77,7 @@ function secondFits(lead, second) {
   return true;
 }
 
-// fromUnits makes a string of a typed array of code units, in portions that fit the stack.
+// fromUnits makes a string from a typed array of code units, in portions that fit the stack.
 function fromUnits(units) {
   const n = lengthOf(units);
   let out = "";
@@ -114,12 +114,13 @@ function decodeUTF16(bytes, big, fatal) {
   const odd = (lengthOf(bytes) & 1) === 1;
   if (!odd && StringPrototypeIsWellFormed(text)) return text;
   if (fatal) throw new TypeError("the bytes are not valid UTF-16");
-  // At the end a lead surrogate and half a unit after it are one mistake together.
+  // At the end, a lead surrogate and a half unit after it count as one error together.
   const last = text.length === 0 ? 0 : StringPrototypeCharCodeAt(text, text.length - 1);
   return StringPrototypeToWellFormed(text) + (odd && !(last >= 0xd800 && last <= 0xdbff) ? "\ufffd" : "");
 }
 
-// utf16Tail: an odd byte, or a lead surrogate whose other half may come.
+// utf16Tail returns the length of an incomplete end: an odd byte, or a lead surrogate whose second half can still
+// arrive.
 function utf16Tail(bytes, big) {
   const odd = lengthOf(bytes) & 1;
   const end = lengthOf(bytes) - odd;
@@ -130,11 +131,11 @@ function utf16Tail(bytes, big) {
 
 class TextDecoder {
   #encoding;
-  #unicode; // a BOM means something
+  #unicode; // whether the encoding has a BOM
   #fatal;
   #ignoreBOM;
   #pending = EMPTY;
-  #state = 0; // of a legacy encoding
+  #state = 0; // the state of a legacy encoding
   #streaming = false;
   #bomSeen = false;
   constructor(label = "utf-8", options = undefined) {
@@ -164,7 +165,7 @@ class TextDecoder {
     return this.#ignoreBOM;
   }
   static {
-    // decodeWith is decode() for the runtime: bytes that are live.
+    // decodeWith is decode() for the runtime. Its bytes must not be detached.
     internal.decodeWith = (decoder, bytes, stream) => decoder.#decode(bytes, stream);
   }
   decode(input = undefined, options = undefined) {
@@ -185,7 +186,7 @@ class TextDecoder {
     this.#streaming = stream;
     return this.#finish(this.#take(concat(this.#pending, input), stream));
   }
-  // take decodes what is complete and keeps the rest for the next call.
+  // take decodes the complete sequences and keeps the rest for the next call.
   #take(bytes, stream) {
     try {
       switch (this.#encoding) {
@@ -202,7 +203,7 @@ class TextDecoder {
       throw error;
     }
   }
-  // keep puts the last n bytes aside and gives the others.
+  // keep stores the last n bytes and returns the others.
   #keep(bytes, n) {
     if (n === 0) {
       this.#pending = EMPTY;
@@ -215,7 +216,7 @@ class TextDecoder {
   #utf16(bytes, stream, big) {
     return decodeUTF16(this.#keep(bytes, stream ? utf16Tail(bytes, big) : 0), big, this.#fatal);
   }
-  // legacy decodes in portions: V8 can end what takes too long only between them.
+  // legacy decodes in portions. V8 can stop a decode that takes too long only between portions.
   #legacy(bytes, stream) {
     const n = lengthOf(bytes);
     let out = "";
@@ -251,7 +252,7 @@ function decodeUTF8(bytes, fatal) {
   }
 }
 
-// liveBytes is viewBytes for input a guest gave: a detached buffer reads as empty.
+// liveBytes is viewBytes for input from handler code. A detached buffer reads as empty.
 internal.liveBytes = (source) => {
   try {
     return viewBytes(source);

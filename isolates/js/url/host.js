@@ -1,4 +1,4 @@
-// url/host.js is the part of the URL standard below the parser: percent-encoding, hosts, IPv4 and IPv6.
+// url/host.js is the part of the URL standard that the parser uses: percent-encoding, hosts, IPv4 and IPv6.
 
 "use strict";
 
@@ -35,7 +35,8 @@ put(FORM, "!'()~");
 
 const hex = "0123456789ABCDEF";
 
-// percentEncode encodes what a set contains, and all beyond ASCII as UTF-8; for forms a space becomes a plus.
+// percentEncode encodes the characters of a set, and all characters outside ASCII as UTF-8. For forms, a space
+// becomes a plus.
 function percentEncode(text, set) {
   let at = 0;
   for (; at < text.length; at++) {
@@ -61,7 +62,7 @@ function hexValue(c) {
   return -1;
 }
 
-// percentDecode gives the bytes of percent-decoded UTF-8 bytes.
+// percentDecode returns the bytes of percent-decoded UTF-8 bytes.
 function percentDecode(bytes) {
   const out = new Uint8Array(lengthOf(bytes));
   let n = 0;
@@ -103,12 +104,14 @@ function isASCII(text) {
   return true;
 }
 
-// A host has at most 253 letters as ASCII. Of what is mapped to it no letter is fewer than a quarter of one of those, but for ignored ones,
-// of which there may be any number. Those are taken out here, where a limit can end it; what is longer then is not even asked about.
+// A host has at most 253 letters as ASCII. Each letter of the input makes at least a quarter of an ASCII letter. The
+// exceptions are the ignored code points, of which there can be any number. The code removes the ignored ones here,
+// where a limit can stop it. It does not ask Go about a domain that is still longer than the limit.
 const LONG_DOMAIN = 1024;
 const MOST_ASKED = 65536;
 
-// isIgnored says whether UTS 46 ignores a code unit, or the code point that begins with it (with the unit after it).
+// isIgnored reports whether UTS 46 ignores a code unit, or the code point that begins with it (with the unit after
+// it).
 function isIgnored(c, next) {
   if (c < 0x2000) {
     return c === 0xad || c === 0x34f || c === 0x115f || c === 0x1160 || c === 0x17b4 || c === 0x17b5 || (c >= 0x180b && c <= 0x180f);
@@ -120,7 +123,8 @@ function isIgnored(c, next) {
   return (c >= 0xfe00 && c <= 0xfe0f) || c === 0xfeff || c === 0xffa0;
 }
 
-// withoutIgnored is a long domain without its ignored code points; "" when too much is left for a host.
+// withoutIgnored returns a long domain without its ignored code points. It returns "" when the rest is too long for a
+// host.
 function withoutIgnored(domain) {
   let out = "";
   let from = 0;
@@ -135,7 +139,8 @@ function withoutIgnored(domain) {
   return domain.length - from + out.length > MOST_ASKED ? "" : out + StringPrototypeSlice(domain, from);
 }
 
-// domainToASCII is UTS 46 for what needs it; plain ASCII without punycode labels is only put in lower case.
+// domainToASCII applies UTS 46 to domains that need it. It only converts plain ASCII without punycode labels to lower
+// case.
 function domainToASCII(domain) {
   const lower = StringPrototypeToLowerCase(domain);
   if (isASCII(domain) && !StringPrototypeIncludes(lower, "xn--")) return lower;
@@ -146,7 +151,7 @@ function domainToASCII(domain) {
   }
 }
 
-// parseHost gives a host in its serialised form, or null.
+// parseHost returns a host in its serialised form, or null.
 function parseHost(input, isOpaque) {
   if (input[0] === "[") {
     if (input[input.length - 1] !== "]") return null;
@@ -179,7 +184,7 @@ function endsInNumber(text) {
   return isDigits(parts[last]) || parseIPv4Number(parts[last]) >= 0;
 }
 
-// parseIPv4Number gives a number, or -1.
+// parseIPv4Number returns a number, or -1.
 function parseIPv4Number(text) {
   if (text === "") return -1;
   let radix = 10;
@@ -225,7 +230,7 @@ function digitAt(text, at) {
   return at < text.length && text[at] >= "0" && text[at] <= "9";
 }
 
-// parseIPv6 gives the bracketed, compressed form, or null.
+// parseIPv6 returns the compressed form in brackets, or null.
 function parseIPv6(text) {
   const pieces = new Uint16Array(8);
   let index = 0;
@@ -268,7 +273,7 @@ function parseIPv6(text) {
   return serializeIPv6(pieces);
 }
 
-// parseEmbedded reads the dotted IPv4 at the end of an IPv6 address into two pieces.
+// parseEmbedded reads the dotted IPv4 address at the end of an IPv6 address into two pieces.
 function parseEmbedded(text, at, pieces, index) {
   let seen = 0;
   while (at < text.length) {

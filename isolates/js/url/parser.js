@@ -1,5 +1,5 @@
-// url/parser.js is the basic URL parser of the URL standard: one method per state. A method returns nothing to go on,
-// FAILURE, or STOP when a setter's override ends early.
+// url/parser.js is the basic URL parser of the URL standard, with one method per state. A method returns nothing to
+// continue, FAILURE, or STOP when a setter's override ends early.
 
 "use strict";
 
@@ -130,7 +130,8 @@ class Parser {
     url.query = base.query;
     this.afterBase(c, () => shorten(url));
   }
-  // afterBase goes on behind a copied base: a query or fragment replaces its own, anything else its path's end.
+  // afterBase continues after a copied base. A query or fragment replaces that of the base. Any other character
+  // replaces the end of the base's path.
   afterBase(c, shortenPath) {
     const { url } = this;
     if (c === "?") {
@@ -381,11 +382,11 @@ class Parser {
 }
 sealedProto(Parser);
 
-// parseURL gives a record or null.
+// parseURL returns a record or null.
 internal.parseURL = (text, base) => {
   const url = new URLRecord();
   return new Parser(clean(text, true), base, url, null).run() === FAILURE ? null : url;
 };
 
-// parseInto runs the parser from a state on an existing record, for setters; false when it failed.
+// parseInto runs the parser from a state on an existing record, for setters. It returns false on failure.
 internal.parseInto = (url, text, state) => new Parser(clean(text, false), null, url, state).run() !== FAILURE;

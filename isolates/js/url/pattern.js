@@ -61,7 +61,7 @@ function canonicalPort(value, protocol) {
   return url.port === null ? "" : `${url.port}`;
 }
 
-// A leading slash is made up for what has none, with something behind it so that a dot does not become "/.".
+// A pathname without a leading slash gets one, with a character after it, so that a dot does not become "/.".
 function canonicalPathname(value) {
   if (value === "") return value;
   const slash = value[0] === "/";
@@ -97,10 +97,10 @@ function canonicalHash(value) {
 
 // ---- URLPatternInit ----
 
-// The members in the order in which Web IDL reads and writes dictionaries.
+// MEMBERS is in the order in which Web IDL reads and writes dictionaries.
 const MEMBERS = ["baseURL", "hash", "hostname", "password", "pathname", "port", "protocol", "search", "username"];
 
-// Init is a URLPatternInit: a member that does not exist is undefined.
+// Init is a URLPatternInit. A missing member is undefined.
 class Init {
   baseURL;
   hash;
@@ -124,7 +124,7 @@ function toInit(value) {
   return init;
 }
 
-// toInput converts a URLPatternInput: a string stays one, all else is an init.
+// toInput converts a URLPatternInput. A string stays a string, and any other value becomes an init.
 function toInput(value) {
   return value === undefined || value === null || isObject(value) ? toInit(value) : toUSVString(value);
 }
@@ -183,7 +183,7 @@ function withoutFirst(text, c) {
   return text !== "" && text[0] === c ? StringPrototypeSlice(text, 1) : text;
 }
 
-// processInit is "process a URLPatternInit" into result, for a pattern or for a URL.
+// processInit is "process a URLPatternInit". It fills result, for a pattern or for a URL.
 function processInit(init, result, pattern) {
   let base = null;
   if (init.baseURL !== undefined) {
@@ -267,7 +267,7 @@ function create(input, baseURL, ignoreCase) {
   return compileAll(processInit(init, new Init(), true), ignoreCase);
 }
 
-// urlOf gives an Init with what is matched, or null.
+// urlOf returns an Init with the components to match, or null.
 function urlOf(input, baseURL) {
   const url = new Init();
   for (let i = 0; i < COMPONENTS.length; i++) url[COMPONENTS[i]] = "";
@@ -300,7 +300,7 @@ function componentResult(component, input, found) {
   return { groups, input };
 }
 
-// match gives a List of what each component found, or null.
+// match returns a List of the matches of each component, or null.
 function match(all, url) {
   if (url === null) return null;
   const found = new List();

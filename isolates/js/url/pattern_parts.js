@@ -1,5 +1,5 @@
-// url/pattern_parts.js is the middle of the URL Pattern standard: tokens become parts, and parts regular expressions and
-// pattern strings again.
+// url/pattern_parts.js is the middle part of the URL Pattern standard. It turns tokens into parts, and parts into
+// regular expressions and pattern strings.
 
 "use strict";
 
@@ -22,7 +22,7 @@ class Options {
 }
 sealedProto(Options);
 
-// Part is fixed text or a group; its modifier is "", "?", "*" or "+".
+// Part is fixed text or a group. Its modifier is "", "?", "*" or "+".
 class Part {
   type; // "fixed", "regexp", "segment" or "full"
   value;
@@ -153,7 +153,7 @@ class PatternParser {
 }
 sealedProto(PatternParser);
 
-// ---- what parts become ----
+// ---- from parts to text ----
 
 const REGEXP_SYNTAX = ".+*?^${}()[]|/\\";
 const PATTERN_SYNTAX = "+*?:{}()\\";
@@ -167,7 +167,7 @@ function escapeText(text, syntax) {
   return out;
 }
 
-// regexpText is the source of the regular expression that parts stand for.
+// regexpText returns the source of the regular expression for the parts.
 function regexpText(parts, options) {
   let out = "^";
   for (let i = 0; i < parts.length; i++) out += partRegexp(parts[i], options);
@@ -189,7 +189,7 @@ function partRegexp(part, options) {
   return `(?:${prefix}((?:${value})(?:${suffix}${prefix}(?:${value}))*)${suffix})${modifier === "*" ? "?" : ""}`;
 }
 
-// patternText is the pattern string that parts stand for.
+// patternText returns the pattern string for the parts.
 function patternText(parts, options) {
   let out = "";
   for (let i = 0; i < parts.length; i++) {
@@ -238,13 +238,13 @@ function groupText(part, previous, next, options) {
 
 // ---- components ----
 
-// Component is one compiled component. Its regular expression is made when the first match needs it, but for one of the
-// author's, which may be wrong. What is only fixed text, or only a wildcard, needs none: no component that is
-// matched has a line break.
+// Component is one compiled component. The first match that needs its regular expression makes it. The exception is a
+// regular expression by the author of the pattern, which can be invalid. A component with only fixed text or only a
+// wildcard needs no regular expression, because the matched components never have a line break.
 class Component {
   pattern;
   names = new List();
-  custom = false; // it has a regular expression of the author's
+  custom = false; // it has a regular expression by the author of the pattern
   fixed = null; // the only text that it matches
   any = false; // it matches everything
   source;
@@ -274,7 +274,7 @@ class Component {
       throw new TypeError(`URLPattern: ${internal.inspectBrief(this.pattern)} has an invalid regular expression`);
     }
   }
-  // match gives the groups' values behind index 0, or null.
+  // match returns the values of the groups from index 1 on, or null.
   match(input) {
     if (this.any) return [input, input];
     if (this.fixed !== null) return this.fixed === input ? [input] : null;

@@ -1,5 +1,5 @@
-// url/pattern_string.js is the constructor string parser of the URL Pattern standard: it finds out which parts of a string
-// are the patterns of which components.
+// url/pattern_string.js is the constructor string parser of the URL Pattern standard. It finds which parts of a
+// string are the patterns of which components.
 
 "use strict";
 
@@ -15,11 +15,11 @@ class StringParser {
   input;
   tokens;
   result;
-  start = 0; // the token with which the component starts
+  start = 0; // the index of the first token of the component
   index = 0;
   increment = 1;
-  depth = 0; // of braces
-  brackets = 0; // of an IPv6 address
+  depth = 0; // the nesting depth of braces
+  brackets = 0; // the nesting depth of the brackets of an IPv6 address
   special = false;
   state = "init";
   constructor(input, result) {
@@ -99,7 +99,7 @@ class StringParser {
     if (this.is("#")) this.change("hash", 1);
   }
   hash() {}
-  // change ends a component and starts the next one, skip tokens further on. What lies between them is empty.
+  // change ends a component and starts the next one, skip tokens later. The components between them are empty.
   change(state, skip) {
     const { result } = this;
     const from = RANK[this.state];
@@ -123,12 +123,13 @@ class StringParser {
   at(index) {
     return this.tokens[index < this.tokens.length ? index : this.tokens.length - 1];
   }
-  // is says whether a token is that character, and not of a pattern's syntax.
+  // is reports whether a token is that character and is not pattern syntax.
   is(character, offset = 0) {
     const { type, value } = this.at(this.index + offset);
     return value === character && (type === "char" || type === "escaped-char" || type === "invalid-char");
   }
-  // isSearchPrefix: a question mark is one unless it is the modifier of a group.
+  // isSearchPrefix reports whether the token starts the search component. A question mark does, unless it is the
+  // modifier of a group.
   isSearchPrefix() {
     if (this.is("?")) return true;
     if (this.tokens[this.index].value !== "?") return false;

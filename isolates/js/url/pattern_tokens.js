@@ -21,11 +21,12 @@ class Token {
 }
 sealedProto(Token);
 
-// Made at first use: a snapshot cannot keep them.
+// The code makes these at first use, because a snapshot cannot keep them.
 let idStart = null;
 let idContinue = null;
 
-// isNameCharacter takes one code point as text: may it be in a name, or at its start?
+// isNameCharacter takes one code point as text and returns whether it is allowed in a name, or at the start of a
+// name.
 function isNameCharacter(c, first) {
   if (c === "") return false;
   const code = StringPrototypeCharCodeAt(c, 0);
@@ -43,8 +44,8 @@ class Tokenizer {
   input;
   lenient;
   tokens = new List();
-  index = 0; // where the token starts
-  next = 0; // behind the code point c
+  index = 0; // the start of the token
+  next = 0; // the index after the code point c
   c = "";
   constructor(input, lenient) {
     this.input = input;
@@ -108,7 +109,7 @@ class Tokenizer {
     if (end === -1 || end - start - 1 === 0) this.fail(start, this.index);
     else this.add("regexp", end, start, end - 1);
   }
-  // regexpEnd is behind the parenthesis that closes the group, or -1.
+  // regexpEnd returns the index after the parenthesis that closes the group, or -1.
   regexpEnd(start) {
     const last = this.input.length - 1;
     let depth = 1;

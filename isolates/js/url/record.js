@@ -1,4 +1,4 @@
-// url/record.js holds the record a URL is parsed into and the small questions the parser asks of text and records.
+// url/record.js holds the record of a parsed URL, and small functions that check text and records for the parser.
 
 "use strict";
 
@@ -12,7 +12,7 @@ class URLRecord {
   password = "";
   host = null;
   port = null;
-  path = new List(); // or a string when opaque
+  path = new List(); // or a string if the path is opaque
   query = null;
   fragment = null;
 }

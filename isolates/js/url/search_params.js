@@ -26,7 +26,7 @@ function decodeComponent(text) {
   return decode(percentDecode(bytes), false);
 }
 
-// parseForm gives a flat list name, value of urlencoded text.
+// parseForm returns a flat list name, value of urlencoded text.
 function parseForm(text) {
   const list = new List();
   let at = 0;

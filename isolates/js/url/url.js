@@ -1,4 +1,4 @@
-// url/url.js is the URL class of the URL standard, over the records of url/parser.js.
+// url/url.js is the URL class of the URL standard. It uses the records of url/parser.js.
 
 "use strict";
 
@@ -43,7 +43,8 @@ function serializeOrigin(url) {
   return `${url.scheme}://${url.host}${url.port === null ? "" : `:${url.port}`}`;
 }
 
-// parseWithBase parses both arguments of the constructor, the first as text; null when either fails.
+// parseWithBase parses both arguments of the constructor. The first is already text. It returns null if either parse
+// fails.
 function parseWithBase(text, base) {
   if (base === undefined) return parseURL(text, null);
   const baseRecord = parseURL(toUSVString(base), null);
@@ -208,7 +209,7 @@ addInspector(internal.isURL, (value) => {
 
 // ---- the URL of an event ----
 
-// isPlainURL says whether a URL is surely its own normal form: the usual case, for which no parse is needed.
+// isPlainURL reports whether a URL is certainly its own normal form. That is the usual case, and it needs no parse.
 function isPlainURL(text) {
   let at = StringPrototypeStartsWith(text, "https://") ? 8 : StringPrototypeStartsWith(text, "http://") ? 7 : 0;
   if (at === 0) return false;
@@ -219,7 +220,7 @@ function isPlainURL(text) {
     c = StringPrototypeCharCodeAt(text, at);
     if (c === 47) break;
     const letter = c >= 97 && c <= 122;
-    if (c === 120 && last === 48) return false; // of a hexadecimal IPv4 address, maybe
+    if (c === 120 && last === 48) return false; // possibly a hexadecimal IPv4 address
     if (!letter && !(c >= 48 && c <= 57) && !(c === 46 && last !== 46 && at > start) && c !== 45) return false;
     if (c === 45 && last === 45) return false;
   }
