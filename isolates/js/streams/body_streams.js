@@ -1,4 +1,4 @@
-// streams/body_streams.js holds the runtime's own ways to make, feed and drain streams of bytes, for bodies.
+// streams/body_streams.js holds the runtime's own functions that make, fill and drain streams of bytes, for bodies.
 
 "use strict";
 
@@ -10,14 +10,14 @@ const {
   readerRead, resolved, setUpBytes, streamCancel,
 } = streams;
 
-// newByteStream gives a state without a source behind it.
+// newByteStream returns the state of a stream without an underlying source.
 function newByteStream(cancel = resolved, pull = resolved) {
   const stream = new StreamState();
   setUpBytes(stream, undefined, pull, cancel, 0, 0);
   return stream;
 }
 
-// streamOfBytes makes a stream of one chunk; the bytes become the stream's.
+// streamOfBytes makes a stream of one chunk. The stream then owns the bytes.
 internal.streamOfBytes = (bytes) => {
   const stream = newByteStream();
   if (lengthOf(bytes) > 0) streams.byteEnqueue(stream.controller, bytes);
@@ -25,7 +25,8 @@ internal.streamOfBytes = (bytes) => {
   return readableHandle(stream);
 };
 
-// usedStream is what body shows when text() or the like has read it: closed, disturbed, and locked by who has read it.
+// usedStream returns the stream that body shows after text() or a similar method has read it. It is closed,
+// disturbed, and locked by that reader.
 internal.usedStream = () => {
   const stream = newByteStream();
   streams.byteClose(stream.controller);
@@ -34,8 +35,8 @@ internal.usedStream = () => {
   return readableHandle(stream);
 };
 
-// newFeed makes a stream that the runtime pushes bytes into; onCancel runs when a guest cancels it. With pull, that is called
-// for each chunk that is wanted, and nothing is to be pushed unasked.
+// newFeed makes a stream that the runtime pushes bytes into. onCancel runs when handler code cancels it. The stream
+// calls pull, if given, for each chunk that it wants, and then the runtime must push only on request.
 internal.newFeed = (onCancel, pull = undefined) => {
   let pulled = null;
   const stream = newByteStream(() => {
@@ -54,7 +55,7 @@ internal.newFeed = (onCancel, pull = undefined) => {
   return {
     __proto__: null,
     stream: readableHandle(stream),
-    isOpen() { return stream.state === READABLE; }, // also when it was closed, but not read to the end
+    isOpen() { return stream.state === READABLE; }, // also true for a stream that was closed but not read to the end
     push(bytes) {
       if (lengthOf(bytes) > 0) streams.byteEnqueue(controller, bytes);
       answered();
@@ -71,8 +72,8 @@ internal.newFeed = (onCancel, pull = undefined) => {
   };
 };
 
-// readOn reads the next chunk for x, which has a reader, a request that takes chunks, and the fields busy and again. A loop, not
-// recursion: queued chunks arrive within the read call.
+// readOn reads the next chunk for x, which has a reader, a request that takes chunks, and the fields busy and again.
+// It is a loop and not a recursion, because queued chunks arrive within the read call.
 function readOn(x) {
   if (x.busy) {
     x.again = true;
@@ -120,7 +121,7 @@ class Collector {
 }
 sealedProto(Collector);
 
-// readAll gives all bytes of a stream to done, or the reason why not to failed.
+// readAll passes all bytes of a stream to done, or the error to failed.
 internal.readAll = (handle, limit, done, failed) => {
   let collector;
   try {
@@ -143,7 +144,7 @@ internal.teeForClone = (handle) => {
   return [readableHandle(branches[0]), readableHandle(branches[1])];
 };
 
-// proxyStream moves a stream's chunks to a new one and locks the old: "create a proxy".
+// proxyStream moves the chunks of a stream to a new stream and locks the old one: "create a proxy".
 internal.proxyStream = (handle) => {
   const reader = acquireReader(readableState(handle));
   reader.stream.disturbed = true;

@@ -1,5 +1,5 @@
-// streams/compression.js is CompressionStream and DecompressionStream. Go does the work on other threads, a piece at a time; what
-// comes out of a piece is enqueued as it comes, and the next waits while nobody reads.
+// streams/compression.js is CompressionStream and DecompressionStream. Go does the work on other threads, in pieces.
+// The code enqueues the output of a piece as it arrives. The next piece waits until the output is read.
 
 "use strict";
 
@@ -12,7 +12,7 @@ const { send } = host;
 const { ZIP, ZIP_CLOSE } = sendOps;
 
 const formats = ["deflate", "deflate-raw", "gzip"];
-const PIECE = 262144; // bytes that one step takes
+const PIECE = 262144; // bytes of input for one step
 const AHEAD = 16; // chunks enqueued before a step waits for a reader
 const MORE = 1;
 const WRONG = 2;
@@ -22,7 +22,7 @@ const TRAILING = "there is data after the end of the compressed data";
 
 let lastId = 0;
 
-// Zip is the state of a stream. Its Go half is made by the first step and belongs to the event that acts then.
+// Zip is the state of a stream. The first step makes its Go part, which belongs to the event that acts at that time.
 class Zip {
   id = ++lastId;
   format;
@@ -56,7 +56,7 @@ function write(zip, chunk, what) {
   }
 }
 
-// steps gives bytes to Go, piece by piece, and enqueues what comes back.
+// steps passes bytes to Go, piece by piece, and enqueues the output.
 function steps(zip, bytes, last) {
   if (zip.ended) {
     if (bytes !== null && lengthOf(bytes) > 0) throw new TypeError(TRAILING);
@@ -94,14 +94,14 @@ function steps(zip, bytes, last) {
   return done.promise;
 }
 
-// whenRoom goes on when somebody reads, or ends when nobody will.
+// whenRoom calls go when the reader has room for more, or end when the reader takes no more.
 function whenRoom(zip, go, end) {
   const room = streams.transformRoom(zip.transform, AHEAD);
   if (room === null) go();
   else upon(room, () => { streams.transformOver(zip.transform) ? end() : go(); });
 }
 
-// step does one step. A failure to enqueue is the reader's end, and not a failure of the stream's.
+// step runs one step. If it cannot enqueue, the reader has ended, and this is not an error of the stream.
 function step(zip, bytes, last, took, failed) {
   const first = !zip.begun;
   if (first) {

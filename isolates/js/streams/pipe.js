@@ -1,4 +1,5 @@
-// streams/pipe.js is pipeTo: reads from one stream and writes to another until either ends, fails or a signal aborts.
+// streams/pipe.js is pipeTo. It reads from one stream and writes to another until either ends or fails, or a signal
+// aborts.
 
 "use strict";
 
@@ -61,7 +62,7 @@ streams.pipeTo = (source, target, options) => {
   return p.done.promise;
 };
 
-// watch propagates errors and closing both ways, now or when they come.
+// watch propagates errors and closing in both directions, immediately or when they occur.
 function watch(p) {
   const { source, target } = p;
   if (source.state === ERRORED) sourceFailed(p, source.storedError);
@@ -130,7 +131,8 @@ function write(p, chunk) {
   step(p);
 }
 
-// writeSoon takes a chunk that came while the pipe waited, hence from within enqueue(): no sink is to be called in there.
+// writeSoon writes a chunk that arrived while the pipe waited. Such a chunk comes from inside enqueue(), and the code
+// must not call a sink there.
 function writeSoon(p, chunk) {
   const written = newCapability();
   p.currentWrite = written.promise;
@@ -140,7 +142,7 @@ function writeSoon(p, chunk) {
   });
 }
 
-// shutdown ends the pipe once: waits for writes under way, runs the action, then finalizes.
+// shutdown ends the pipe once. It waits for active writes, runs the action, then finalizes.
 function shutdown(p, action, isError, error) {
   if (p.shuttingDown) return;
   p.shuttingDown = true;

@@ -1,4 +1,5 @@
-// streams/pull_into.js holds what byte streams keep in their queues, and the taking apart and putting together of views.
+// streams/pull_into.js holds the entries of byte streams' queues, and functions that split views into parts and make
+// views.
 
 "use strict";
 
@@ -21,7 +22,8 @@ class Segment {
 }
 sealedProto(Segment);
 
-// PullInto is a buffer that waits to be filled; kind is "byob", "default" (auto-allocated) or "none" (its reader was released).
+// PullInto is a buffer that waits for data. kind is "byob", "default" (auto-allocated) or "none" (its reader was
+// released).
 class PullInto {
   buffer;
   bufferLength;
@@ -45,7 +47,7 @@ class PullInto {
 }
 sealedProto(PullInto);
 
-// parts gives buffer, offset, length, element size and constructor of a view.
+// parts returns the buffer, offset, length, element size and constructor of a view.
 function parts(view) {
   const tag = TypedArrayPrototypeGetTag(view);
   if (tag === undefined) {
@@ -54,7 +56,7 @@ function parts(view) {
   }
   const length = TypedArrayPrototypeGetByteLength(view);
   const count = TypedArrayPrototypeGetLength(view);
-  const Constructor = internal.typedArrays[tag] ?? primordials.Float16Array; // which is late
+  const Constructor = internal.typedArrays[tag] ?? primordials.Float16Array; // V8 adds it late
   return { __proto__: null, buffer: TypedArrayPrototypeGetBuffer(view), offset: TypedArrayPrototypeGetByteOffset(view), length,
     size: count === 0 ? Constructor.BYTES_PER_ELEMENT : length / count, Constructor };
 }
@@ -64,7 +66,7 @@ const kinds = ["Int8Array", "Uint8Array", "Uint8ClampedArray", "Int16Array", "Ui
   "Float32Array", "Float64Array", "BigInt64Array", "BigUint64Array"];
 for (let i = 0; i < kinds.length; i++) internal.typedArrays[kinds[i]] = primordials[kinds[i]];
 
-// toView gives the filled part of a descriptor as the kind of view its reader gave.
+// toView returns the filled part of a descriptor, as the kind of view that its reader passed.
 function toView(pull) {
   const buffer = ArrayBufferPrototypeTransfer(pull.buffer);
   return ReflectConstruct(pull.Constructor, [buffer, pull.offset, pull.filled / pull.elementSize]);

@@ -1,5 +1,5 @@
-// streams/readable.js holds the state of readable streams, their readers and the default controller, as the Streams standard's
-// abstract operations have it. The classes guests see are in streams/readable_class.js and wrap this state.
+// streams/readable.js holds the state of readable streams, their readers and the default controller, as the abstract
+// operations of the Streams standard. The public classes are in streams/readable_class.js and wrap this state.
 
 "use strict";
 
@@ -18,11 +18,11 @@ class StreamState {
   storedError = undefined;
   disturbed = false;
   controller = null;
-  handle = null; // the ReadableStream guests see
+  handle = null; // the ReadableStream that handler code sees
 }
 sealedProto(StreamState);
 
-// ReadRequest is what waits for a chunk: three functions.
+// ReadRequest is a request for a chunk: three functions.
 class ReadRequest {
   chunk;
   close;
@@ -271,7 +271,8 @@ function controllerError(controller, error) {
   streamError(controller.stream, error);
 }
 
-// setUp joins a controller to its stream and runs start; algorithms are functions of the runtime's own that give promises.
+// setUp connects a controller to its stream and runs start. The algorithms are functions of the runtime that return
+// promises.
 function setUp(stream, controller, start, pull, cancel, highWaterMark, size) {
   controller.stream = stream;
   controller.pull = pull;
@@ -300,14 +301,15 @@ function startSteps(controller) {
 
 const resolved = () => PromiseResolve(undefined);
 
-// newStream makes a stream of the runtime's own with a default controller.
+// newStream makes a stream of the runtime with a default controller.
 function newStream(pull = resolved, cancel = resolved, highWaterMark = 1) {
   const stream = new StreamState();
   setUp(stream, new DefaultController(), undefined, pull, cancel, highWaterMark, undefined);
   return stream;
 }
 
-// guestAlgorithm wraps a method of a guest's source or sink: called with `self`, it gives a promise whatever happens.
+// guestAlgorithm wraps a method of a source or sink of the handler code. The function calls it with `self` and always
+// returns a promise.
 function guestAlgorithm(method, self, fixed) {
   if (method === undefined) return resolved;
   return (argument) => {

@@ -25,7 +25,7 @@ class ByteController {
   highWaterMark;
   autoAllocate = 0;
   pending = new Queue();
-  request = null; // the ReadableStreamBYOBRequest guests hold
+  request = null; // the ReadableStreamBYOBRequest that handler code holds
   handle = null;
   bytes = true;
   cancelSteps(reason) {
@@ -188,7 +188,7 @@ function enqueueSegment(controller, buffer, offset, length) {
   controller.total += length;
 }
 
-// enqueueDetached keeps what a released reader's buffer had been given already.
+// enqueueDetached keeps the bytes that are already in the buffer of a released reader.
 function enqueueDetached(controller, pull) {
   if (pull.filled > 0) enqueueClone(controller, pull.buffer, pull.offset, pull.filled);
   shiftPending(controller);
@@ -209,7 +209,7 @@ function shiftPending(controller) {
   return controller.pending.shift();
 }
 
-// fillFromQueue copies queued bytes into a descriptor; true when it has its minimum.
+// fillFromQueue copies queued bytes into a descriptor. It returns true when the descriptor has its minimum.
 function fillFromQueue(controller, pull) {
   const maxCopy = MathMin(controller.total, pull.length - pull.filled);
   const maxFilled = pull.filled + maxCopy;
@@ -251,7 +251,7 @@ function commitAll(controller, ready) {
   while (ready.length > 0) commit(controller.stream, ready.shift());
 }
 
-// commit hands a filled descriptor to the read that waits for it.
+// commit passes a filled descriptor to the read that waits for it.
 function commit(stream, pull) {
   const done = stream.state === CLOSED;
   const view = toView(pull);
@@ -300,7 +300,7 @@ function pullInto(controller, view, min, request) {
   callPull(controller);
 }
 
-// respond: a source has written `count` bytes into the first descriptor.
+// respond handles a source that has written `count` bytes into the first descriptor.
 function respond(controller, count) {
   const first = controller.pending.peek();
   if (controller.stream.state === CLOSED) {
@@ -365,7 +365,7 @@ function respondReadable(controller, count, pull) {
   commitAll(controller, ready);
 }
 
-// setUpBytes joins a byte controller to its stream.
+// setUpBytes connects a byte controller to its stream.
 function setUpBytes(stream, start, pull, cancel, highWaterMark, autoAllocate) {
   const controller = new ByteController();
   controller.autoAllocate = autoAllocate;

@@ -1,4 +1,4 @@
-// streams/readable_class.js is what guests see of readable streams: ReadableStream, its readers and controllers.
+// streams/readable_class.js is the public part of readable streams: ReadableStream, its readers and controllers.
 
 "use strict";
 
@@ -105,7 +105,7 @@ class ReadableStream {
 defineInterface(ReadableStream, "ReadableStream");
 defineAlias(ReadableStream.prototype, SymbolAsyncIterator, ReadableStream.prototype.values);
 
-// handleOf gives the ReadableStream of a state, made when first asked for.
+// handleOf returns the ReadableStream of a state. It makes the ReadableStream on the first call.
 function handleOf(stream) {
   return (stream.handle ??= new ReadableStream(TOKEN, stream));
 }
@@ -116,7 +116,8 @@ function acquireByobReader(stream) {
   return newReader(stream, true);
 }
 
-// setUpFromSource reads the underlying source's members in order of their names and makes the controller they ask for.
+// setUpFromSource reads the members of the underlying source in order of their names and makes the matching
+// controller.
 function setUpFromSource(stream, source, queuing) {
   const dict = source ?? { __proto__: null, autoAllocateChunkSize: undefined, cancel: undefined, pull: undefined,
     start: undefined, type: undefined };
@@ -146,7 +147,7 @@ function optionalCallback(value, name) {
 
 // ---- readers ----
 
-// readPromise gives read()'s promise of {value, done}; begin gets the request.
+// readPromise returns the promise of read() for {value, done}. begin gets the request.
 function readPromise(begin) {
   const answer = newCapability();
   begin(new ReadRequest(

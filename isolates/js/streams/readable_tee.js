@@ -1,5 +1,5 @@
-// streams/readable_tee.js is tee: of streams with a default controller, and of byte streams, whose branches pass their readers' own
-// buffers on to the source.
+// streams/readable_tee.js is tee: of streams with a default controller, and of byte streams. The branches of a byte
+// stream pass the buffers of their own readers to the source.
 
 "use strict";
 
@@ -11,12 +11,12 @@ const {
   newReader, newStream, readerRead, releaseReader, resolved, setUpBytes, streamCancel,
 } = streams;
 
-// Branch is one of the two streams that a tee gives.
+// Branch is one of the two streams of a tee.
 class Branch {
   stream = null;
   canceled = false;
   reason = undefined;
-  again = false; // it was pulled while a read was under way
+  again = false; // a pull came during a read
 }
 sealedProto(Branch);
 
@@ -26,7 +26,7 @@ class Tee {
   reading = false;
   one = new Branch();
   two = new Branch();
-  done = newCapability(); // of both branches' cancel()
+  done = newCapability(); // the capability of both branches' cancel()
   clone;
   constructor(stream, clone) {
     this.stream = stream;
@@ -41,11 +41,11 @@ class Tee {
     if (one.canceled && two.canceled) follow(this.done, streamCancel(this.stream, [one.reason, two.reason]));
     return this.done.promise;
   }
-  // over settles the cancel() of a branch that will not be told by the source.
+  // over settles the cancel() of a branch when the source will not settle it.
   over() {
     if (!this.one.canceled || !this.two.canceled) this.done.resolve(undefined);
   }
-  // fail is what becomes of a tee whose chunk cannot be cloned.
+  // fail ends a tee whose chunk cannot be cloned.
   fail(error, failBranch) {
     failBranch(this.one.stream.controller, error);
     failBranch(this.two.stream.controller, error);
@@ -54,7 +54,7 @@ class Tee {
 }
 sealedProto(Tee);
 
-// tee gives two states. With clone, the second branch gets structured clones, as cloning a body does.
+// tee returns two states. With clone, the second branch gets structured clones, as the clone of a body does.
 streams.tee = (stream, clone) => {
   const t = new Tee(stream, clone);
   const { one, two } = t;
@@ -121,7 +121,7 @@ function byteBranch(t, branch) {
   return stream;
 }
 
-// forwardError passes on what errors the source, as long as the reader is the one that reads.
+// forwardError passes an error of the source to the branches, if this reader is still the current one.
 function forwardError(t) {
   const { reader } = t;
   upon(reader.closed.promise, noop, (error) => {
@@ -132,7 +132,7 @@ function forwardError(t) {
   });
 }
 
-// changeReader makes sure that the source is read with a reader of the kind.
+// changeReader makes sure that the tee reads the source with a reader of this kind.
 function changeReader(t, byob) {
   if (t.reader.byob === byob) return;
   releaseReader(t.reader);
@@ -184,7 +184,7 @@ function giveBytes(t, chunk) {
   goOn(t);
 }
 
-// pullByob reads into the buffer that the reader of a branch gave; the other branch gets a copy.
+// pullByob reads into the buffer from the reader of a branch. The other branch gets a copy.
 function pullByob(t, branch, view) {
   const other = branch === t.one ? t.two : t.one;
   changeReader(t, true);
@@ -229,7 +229,8 @@ function goOn(t) {
   else if (t.two.again) pullBranch(t, t.two);
 }
 
-// closeBranch: a branch whose reader waits for the rest of an element fails, and the source does not hear of it.
+// closeBranch closes a branch. A branch whose reader waits for the rest of an element fails, and the source does not
+// see that error.
 function closeBranch(branch) {
   if (branch.canceled) return;
   try {

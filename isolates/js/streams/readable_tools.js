@@ -1,4 +1,4 @@
-// streams/readable_tools.js is what is built on readers: async iteration and ReadableStream.from.
+// streams/readable_tools.js is the features on top of readers: async iteration and ReadableStream.from.
 
 "use strict";
 
@@ -17,7 +17,7 @@ let iteratorOf;
 class AsyncIterator {
   #reader;
   #preventCancel;
-  #last = null; // promise of the newest call
+  #last = null; // the promise of the latest call
   #underWay = 0; // calls that have not settled
   #finished = false;
   constructor(reader, preventCancel) {
@@ -36,7 +36,7 @@ class AsyncIterator {
   static return(self, value) {
     return self.#queue(() => self.#return(value));
   }
-  // queue runs calls of next() and return() one after the other; one that finds none before it runs at once.
+  // queue runs calls of next() and return() one after the other. A call runs immediately if no call is before it.
   #queue(step) {
     if (this.#underWay === 0) return (this.#last = step());
     this.#underWay++;
@@ -151,7 +151,8 @@ async function pullNext(stream, iterator, next, sync) {
   else controllerEnqueue(stream.controller, step.value);
 }
 
-// nextOfSync is the next() that ECMAScript makes of a sync iterator's for those who want an async one.
+// nextOfSync is the next() that ECMAScript makes from the next() of a sync iterator, for code that needs an async
+// iterator.
 async function nextOfSync(iterator, next) {
   const step = ReflectApply(next, iterator, []);
   if (!isObject(step)) throw notAResult();
@@ -169,7 +170,7 @@ function notAResult() {
   return new TypeError("ReadableStream.from: the iterator gave a result that is not an object");
 }
 
-// closeIterator is IteratorClose for an error, which what goes wrong here does not replace.
+// closeIterator is IteratorClose after an error. Its own errors do not replace the first error.
 function closeIterator(iterator) {
   try {
     const method = iterator.return;

@@ -1,4 +1,5 @@
-// streams/strategies.js is CountQueuingStrategy and ByteLengthQueuingStrategy, and the reading of a strategy a guest gives.
+// streams/strategies.js is CountQueuingStrategy and ByteLengthQueuingStrategy. It also reads strategies of the
+// handler code.
 
 "use strict";
 
@@ -49,7 +50,7 @@ class CountQueuingStrategy {
 }
 defineInterface(CountQueuingStrategy, "CountQueuingStrategy");
 
-// readStrategy converts a QueuingStrategy; sizes and marks are checked by what uses them.
+// readStrategy converts a QueuingStrategy. The caller checks sizes and marks.
 function readStrategy(value, what) {
   const dictionary = toDictionary(value, `${what}: the strategy`);
   if (dictionary === undefined) return { __proto__: null, highWaterMark: undefined, size: undefined };

@@ -49,7 +49,7 @@ defineInterface(TextDecoderStream, "TextDecoderStream");
 let transformOf;
 
 class TextEncoderStream {
-  #lead = ""; // a lead surrogate whose other half may come
+  #lead = ""; // a lead surrogate whose second half can still arrive
   #transform;
   constructor() {
     const give = (text) => {

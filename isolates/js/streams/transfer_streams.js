@@ -1,5 +1,5 @@
-// streams/transfer_streams.js transfers streams: the "cross-realm transform" of the Streams standard. What was transferred is piped into
-// the copy by messages, each of which is cloned and comes in a task of its own.
+// streams/transfer_streams.js transfers streams: the "cross-realm transform" of the Streams standard. Messages pipe
+// the transferred stream into the copy. Each message is cloned and arrives in a separate task.
 
 "use strict";
 
@@ -18,19 +18,20 @@ const PULL = 1;
 const CLOSE = 2;
 const ERROR = 3;
 
-// sendOrError sends a value; one that cannot be cloned is an error for the other side, and thrown.
+// sendOrError sends a value. If the value cannot be cloned, sendOrError sends the error to the other side and throws
+// it.
 function sendOrError(wire, kind, value) {
   try {
     wire.send(kind, value);
   } catch (error) {
     try {
       wire.send(ERROR, error);
-    } catch {} // the other side hears nothing
+    } catch {} // the other side gets no message
     throw error;
   }
 }
 
-// sendError is the end of a wire, with the reason why.
+// sendError ends a wire with an error.
 function sendError(wire, reason) {
   try {
     sendOrError(wire, ERROR, reason);
@@ -109,7 +110,7 @@ function checkUnlocked(value) {
 
 internal.isStream = (value) => isReadableStream(value) || isWritableStream(value) || isTransformStream(value);
 
-// prepareStream gives what takes the place of a stream that is to be transferred; it does nothing before moveStream.
+// prepareStream returns the replacement for a stream to transfer. The replacement does nothing before moveStream.
 internal.prepareStream = (value) => {
   checkUnlocked(value);
   if (isReadableStream(value)) return readableHandle(new StreamState());
@@ -135,9 +136,9 @@ function moveWritable(from, to, home) {
   setUpWritableEnd(to, there);
 }
 
-// moveStream makes a prepared stream the other end of one; home is whose it will be, or null.
+// moveStream makes a prepared stream the other end of a stream. home is the Home of the new end, or null.
 internal.moveStream = (from, to, home) => {
-  checkUnlocked(from); // a getter that was cloned can have locked it
+  checkUnlocked(from); // a getter that ran during the clone can have locked it
   if (isReadableStream(from)) moveReadable(readableState(from), readableState(to), home);
   else if (isWritableStream(from)) moveWritable(writableState(from), writableState(to), home);
   else {

@@ -17,11 +17,11 @@ class TransformState {
   readable = null;
   writable = null;
   backpressure = undefined;
-  backpressureChange = null; // capability
+  backpressureChange = null; // a capability
   transform;
   flush;
   cancel;
-  finish = null; // promise's capability of cancel, abort or close, whichever began
+  finish = null; // the capability of cancel, abort or close, whichever came first
   handle = null;
 }
 sealedProto(TransformState);
@@ -90,7 +90,7 @@ function optionalCallback(value, name) {
   return value === undefined ? undefined : toCallback(value, name);
 }
 
-// passOn is the transform of a transformer without one.
+// passOn returns the transform function for a transformer without one.
 function passOn(t) {
   return (chunk) => {
     try {
@@ -160,7 +160,7 @@ function terminate(t) {
   errorWritableAndUnblock(t, new TypeError("the transform was terminated"));
 }
 
-// performTransform runs transform; a failure errors both sides.
+// performTransform runs transform. A failure sets both sides to the error state.
 async function performTransform(t, chunk) {
   try {
     await t.transform(chunk);
@@ -194,7 +194,7 @@ function sinkClose(t) {
   return finishSink(t, flush(), controllerClose);
 }
 
-// finishSink is what abort and close have in common: when done is, the readable side ends by end.
+// finishSink is the common part of abort and close. When done settles, it calls end to end the readable side.
 function finishSink(t, done, end) {
   clearAlgorithms(t);
   upon(done, () => {
@@ -265,8 +265,8 @@ class TransformStreamDefaultController {
 }
 defineInterface(TransformStreamDefaultController, "TransformStreamDefaultController");
 
-// newTransform is "set up" of a TransformStream of the runtime's own, whose transformer is three functions that may throw or
-// give a promise.
+// newTransform is "set up" of a TransformStream of the runtime. Its transformer is three functions, which can throw
+// or return a promise.
 streams.newTransform = (transform, flush, cancel) => {
   const t = new TransformState();
   const one = () => 1;
@@ -287,7 +287,8 @@ function promising(algorithm) {
   };
 }
 
-// transformSides gives both states of a TransformStream; newTransferredTransform makes one of two, between which there is nothing.
+// transformSides returns both states of a TransformStream. newTransferredTransform makes a TransformStream from two
+// states, without a transform between them.
 internal.transformSides = (value) => stateOf(value);
 internal.newTransferredTransform = (readable, writable) => {
   const t = new TransformState();
@@ -300,10 +301,11 @@ streams.transformEnqueue = enqueue;
 streams.transformReadable = (t) => internal.readableHandle(t.readable);
 streams.transformWritable = (t) => internal.writableHandle(t.writable);
 
-// transformRoom is null when more may be enqueued, else a promise of that; what is waited for may also be the end.
+// transformRoom returns null when the reader has room for more chunks. Otherwise it returns a promise that settles
+// when there is room or the stream has ended.
 streams.transformRoom = (t, chunks) =>
   (t.backpressure && desiredSize(t.readable.controller) <= -chunks ? t.backpressureChange.promise : null);
 
-// transformOver says whether nobody wants more of the transform.
+// transformOver reports whether the transform needs no more output.
 streams.transformOver = (t) => t.readable.state !== streams.READABLE || t.writable.state === WRITABLE_ERRORING ||
   t.writable.state === WRITABLE_ERRORED;

@@ -1,5 +1,5 @@
-// streams/writable.js is the state machine of writable streams: the Streams standard's abstract operations. The classes are
-// in streams/writable_class.js.
+// streams/writable.js is the state machine of writable streams: the abstract operations of the Streams standard. The
+// classes are in streams/writable_class.js.
 
 "use strict";
 
@@ -50,7 +50,7 @@ function releaseWriter(writer) {
   writer.stream = undefined;
 }
 
-// ensureReadyRejected rejects the ready promise, or a new one where it was resolved already.
+// ensureReadyRejected rejects the ready promise, or makes a new rejected one if the old one was already resolved.
 function ensureReadyRejected(writer, error) {
   if (writer.readyPending) writer.ready.reject(error);
   else writer.ready = settledCapability(true, error);
@@ -63,7 +63,8 @@ function resolveReady(writer) {
   writer.readyPending = false;
 }
 
-// ensureClosedRejected is that for the closed promise, which an errored stream settles only when its abort is over.
+// ensureClosedRejected does the same for the closed promise. An errored stream settles that promise only after its
+// abort is over.
 function ensureClosedRejected(writer, error) {
   if (writer.closedPending) writer.closed.reject(error);
   else writer.closed = settledCapability(true, error);
@@ -317,7 +318,7 @@ function processWrite(controller, chunk) {
   });
 }
 
-// setUpWritable joins a controller to its stream and runs start.
+// setUpWritable connects a controller to its stream and runs start.
 function setUpWritable(stream, controller, start, write, close, abort, highWaterMark, size) {
   controller.stream = stream;
   stream.controller = controller;

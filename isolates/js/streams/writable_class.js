@@ -1,4 +1,4 @@
-// streams/writable_class.js is what guests see of writable streams: WritableStream, its writer and its controller.
+// streams/writable_class.js is the public part of writable streams: WritableStream, its writer and its controller.
 
 "use strict";
 

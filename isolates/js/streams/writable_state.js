@@ -1,4 +1,5 @@
-// streams/writable_state.js holds the state of writable streams, their writers and controllers. streams/writable.js moves it.
+// streams/writable_state.js holds the state of writable streams, their writers and controllers. streams/writable.js
+// changes it.
 
 "use strict";
 
@@ -9,14 +10,14 @@ const WRITABLE = 0;
 const ERRORING = 1;
 const ERRORED = 2;
 const CLOSED = 3;
-const CLOSE = { __proto__: null }; // what stands in the queue for close()
+const CLOSE = { __proto__: null }; // the queue entry for close()
 
 class WritableState {
   state = WRITABLE;
   storedError = undefined;
   writer = null;
   controller = null;
-  writes = new Queue(); // capabilities of write()s in the queue
+  writes = new Queue(); // the capabilities of the write() calls in the queue
   inFlightWrite = null;
   closeRequest = null;
   inFlightClose = null;
@@ -56,7 +57,7 @@ class WritableController {
   write;
   close;
   abort;
-  signal = null; // made when asked for
+  signal = null; // made on the first access
   aborted = false;
   abortReason = undefined;
   handle = null;
