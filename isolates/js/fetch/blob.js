@@ -1,4 +1,4 @@
-// fetch/blob.js is Blob and File of the File API. Bytes are held in memory; slices share them.
+// fetch/blob.js is Blob and File of the File API. Bytes are in memory, and slices share them.
 
 "use strict";
 
@@ -98,7 +98,7 @@ function cleanType(type) {
   return StringPrototypeToLowerCase(type);
 }
 
-// toPart converts one BlobPart at once, so that later changes of a buffer are not seen.
+// toPart converts one BlobPart immediately, so that later changes of a buffer have no effect.
 function toPart(value) {
   if (isBufferSource(value)) return copyBytes(value);
   if (internal.isBlob(value)) return bytesOf(value);
@@ -138,7 +138,7 @@ class File extends Blob {
   #lastModified;
   constructor(fileBits, fileName, options = undefined) {
     if (fileBits === TOKEN) {
-      super(); // of whatever a guest has made the parent: it is passed nothing
+      super(); // passes nothing, because handler code can replace the parent class
       fill(this, fileName.bytes, fileName.type);
       this.#name = options.name;
       this.#lastModified = options.lastModified;
@@ -176,8 +176,8 @@ internal.addInspector((value) => internal.isBlob(value), (value) => internal.isF
   : ["size", lengthOf(bytesOf(value)), "type", internal.blobType(value)]);
 internal.blobView = (value) => bytesOf(value);
 internal.blobBytes = (value) => new Uint8Array(bytesOf(value));
-// What the runtime gives as a type is kept as it is: that of a body is a MIME type in its serialised form, which may have capitals and
-// characters beyond ASCII in its parameters.
+// newBlob and newFile keep the type that the runtime passes. The type of a body is a serialised MIME type. Its
+// parameters can have capitals and characters outside ASCII.
 internal.newBlob = (bytes, type) => new Blob(TOKEN, { __proto__: null, bytes, type });
 internal.newFile = (bytes, type, name, lastModified) =>
   new File(TOKEN, { __proto__: null, bytes, type }, { __proto__: null, name, lastModified });

@@ -1,12 +1,12 @@
-// fetch/blob_url.js is URL.createObjectURL and fetch of blob: URLs. Such a URL is known in the context that made it, and to no other. One that an
-// event has made is revoked when the event is over.
+// fetch/blob_url.js is URL.createObjectURL and fetch of blob: URLs. Only the context that made such a URL knows it.
+// If an event made the URL, the URL is revoked when the event is over.
 
 "use strict";
 
 const { Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeSet, TypeError, lengthOf, sealedProto } = primordials;
 const { QuotaExceededError, ResponseState, listFrom } = internal;
 
-const MAX_URLS = 1000; // at once, in a context
+const MAX_URLS = 1000; // the maximum at one time in a context
 
 class Entry {
   blob;
@@ -18,7 +18,7 @@ class Entry {
 }
 sealedProto(Entry);
 
-const entries = new Map(); // by URL
+const entries = new Map(); // from URL to entry
 
 internal.createBlobURL = (blob) => {
   if (!internal.isBlob(blob)) throw new TypeError("URL.createObjectURL: the argument is not a Blob");
@@ -36,7 +36,7 @@ internal.revokeBlobURL = (text) => {
   if (record !== null && record.scheme === "blob") MapPrototypeDelete(entries, internal.serializeURL(record));
 };
 
-// blobOf is the Blob that a URL, which is serialised and has no fragment, stands for, or null.
+// blobOf returns the Blob of a URL, or null. The URL is serialised and has no fragment.
 internal.blobOf = (url) => {
   const entry = MapPrototypeGet(entries, url);
   return entry === undefined || (entry.run !== null && entry.run.over) ? null : entry.blob;
@@ -48,7 +48,7 @@ internal.forgetBlobURLs = (run) => {
   }
 };
 
-// blobResponse gives the state of a Response of a Blob.
+// blobResponse returns the state of a Response with a Blob.
 internal.blobResponse = (blob, url) => {
   const s = new ResponseState(200, null, blob);
   s.statusText = "OK";

@@ -1,6 +1,6 @@
-// fetch/body.js is the Body mixin. A body stays what it was made of (a string, bytes, a Blob) until somebody asks for a stream;
-// text() and json() of such a body never make one. State objects of Request and Response carry the fields
-// source, stream, used and shared (shared: a clone holds the same bytes).
+// fetch/body.js is the Body mixin. A body keeps its source (a string, bytes, a Blob) until handler code reads the
+// property body. text() and json() of such a body never make a stream. State objects of Request and Response have the
+// fields source, stream, used and shared (shared: a clone has the same bytes).
 
 "use strict";
 
@@ -27,7 +27,7 @@ class Extracted {
 }
 sealedProto(Extracted);
 
-// extractBody is the Fetch standard's "extract a body". It gives what the body is made of and its type.
+// extractBody is the Fetch standard's "extract a body". It returns the source of the body and its type.
 function extractBody(value) {
   const out = new Extracted();
   if (typeof value === "string") {
@@ -65,7 +65,7 @@ function extractObject(out, value) {
   }
 }
 
-// toBody converts what is to be a body, without making one of it: whatever is no body by itself is text.
+// toBody converts a value for a body but does not extract the body. A value that is not a body type becomes text.
 function toBody(value) {
   if (typeof value === "string" || value === undefined || value === null) return value;
   const kept = typeof value === "object" && (internal.isReadableStream(value) || internal.isBlob(value) || isBufferSource(value) ||
@@ -81,7 +81,7 @@ function isUnusable(state) {
   return state.stream === null ? state.used : internal.isStreamDisturbed(state.stream) || internal.isStreamLocked(state.stream);
 }
 
-// sourceBytes gives a source as bytes the caller may keep; shared ones are copied.
+// sourceBytes returns a source as bytes that the caller can keep. It copies shared bytes.
 function sourceBytes(source, shared) {
   if (source === null) return new Uint8Array(0);
   if (typeof source === "string") return encode(source);
@@ -99,7 +99,7 @@ function sourceText(source) {
   return stripBOM(decode(internal.isBlob(source) ? internal.blobBytes(source) : source, false));
 }
 
-// convert makes what a body method promises of a source.
+// convert returns the value that a body method promises, made from a source.
 function convert(kind, source, shared, state) {
   switch (kind) {
     case TEXT: return sourceText(source);
@@ -111,7 +111,7 @@ function convert(kind, source, shared, state) {
   }
 }
 
-// exact makes sure that the bytes' buffer holds nothing else.
+// exact makes sure that the buffer of the bytes has no other data.
 function exact(bytes) {
   const whole = ArrayBufferPrototypeGetByteLength(TypedArrayPrototypeGetBuffer(bytes)) === TypedArrayPrototypeGetByteLength(bytes);
   return whole ? bytes : new Uint8Array(bytes);
@@ -141,7 +141,7 @@ function consumeStream(state, kind) {
   });
 }
 
-// bodyStream is the getter of body: the stream is made when it is first asked for.
+// bodyStream is the getter of body. It makes the stream on the first call.
 function bodyStream(state) {
   if (state.stream !== null) return state.stream;
   if (state.source === null) return null;
@@ -155,7 +155,7 @@ function bodyStream(state) {
   return state.stream;
 }
 
-// cloneBody copies body fields from one state to another; streams are teed.
+// cloneBody copies body fields from one state to another. It tees streams.
 function cloneBody(from, to) {
   if (from.stream !== null) {
     const branches = internal.teeForClone(from.stream);
@@ -167,7 +167,7 @@ function cloneBody(from, to) {
   from.shared = to.shared = true;
 }
 
-// defineBody adds the mixin's members to an interface. stateOf(value) gives the state or throws.
+// defineBody adds the mixin's members to an interface. stateOf(value) returns the state or throws.
 function defineBody(Class, stateOf) {
   const call = (self, kind) => {
     let state;

@@ -1,4 +1,4 @@
-// fetch/data_url.js makes responses of data: URLs, as the Fetch standard's data: URL processor says.
+// fetch/data_url.js makes responses from data: URLs, as the Fetch standard's data: URL processor does.
 
 "use strict";
 
@@ -8,7 +8,7 @@ const { percentDecode } = internal.urlParts;
 const { trim } = internal.asciiSpace;
 const { encode } = host;
 
-// beforeBase64 is where the semicolon is of a type that ends with ";base64", or -1.
+// beforeBase64 returns the index of the semicolon in a type that ends with ";base64", or -1.
 function beforeBase64(type) {
   let at = type.length - 6;
   if (at < 1 || StringPrototypeToLowerCase(StringPrototypeSlice(type, at)) !== "base64") return -1;
@@ -16,7 +16,8 @@ function beforeBase64(type) {
   return at > 0 && type[at - 1] === ";" ? at - 1 : -1;
 }
 
-// dataResponse gives the state of a Response, or null when the URL, which is serialised and has no fragment, is not well-formed.
+// dataResponse returns the state of a Response, or null when the URL is not well-formed. The URL is serialised and
+// has no fragment.
 internal.dataResponse = (url) => {
   const comma = StringPrototypeIndexOf(url, ",");
   if (comma === -1) return null;

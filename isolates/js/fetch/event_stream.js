@@ -1,4 +1,4 @@
-// fetch/event_stream.js reads the text/event-stream format of HTML: bytes in, messages out.
+// fetch/event_stream.js reads the text/event-stream format of HTML. It takes bytes and returns messages.
 
 "use strict";
 
@@ -10,11 +10,11 @@ const { decode } = host;
 const MAX_RETRY = 2 ** 31 - 1;
 
 class EventStreamReader {
-  lastId = ""; // of the newest message
+  lastId = ""; // the id of the latest message
   onMessage; // (type, data)
   onRetry; // (milliseconds)
-  #parts = new List(); // of a line that has no end yet
-  #first = true; // no line was read yet: a byte order mark may come
+  #parts = new List(); // the parts of a line that has no end yet
+  #first = true; // no line was read yet, so a byte order mark can come
   #skipLF = false;
   #type = "";
   #data = "";
@@ -43,7 +43,7 @@ class EventStreamReader {
     }
     if (start < length) this.#parts[this.#parts.length] = copyBytes(subarray(bytes, start, length));
   }
-  // take gives the text of a line. Lines end in ASCII, so that no character is cut.
+  // take returns the text of a line. The end of a line is ASCII, so no character is split.
   #take(end) {
     let bytes = end;
     if (this.#parts.length > 0) {

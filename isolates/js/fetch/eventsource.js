@@ -1,5 +1,5 @@
-// fetch/eventsource.js is EventSource of HTML over fetch. Its requests and waits belong to the event that made it, and die
-// with that.
+// fetch/eventsource.js is EventSource of HTML over fetch. Its requests and waits belong to the event that made it,
+// and end with that event.
 
 "use strict";
 
@@ -15,9 +15,9 @@ const { encode } = host;
 const CONNECTING = 0;
 const OPEN = 1;
 const CLOSED = 2;
-const RECONNECT = 3000; // ms, unless the server asks for something else
+const RECONNECT = 3000; // ms, unless the server sets another time
 
-// isomorphic is text as the byte string of its UTF-8, which is what headers hold.
+// isomorphic returns the UTF-8 bytes of the text as a byte string, because headers hold byte strings.
 function isomorphic(text) {
   const bytes = encode(text);
   let out = "";
@@ -33,7 +33,7 @@ class Source {
   state = CONNECTING;
   wait = RECONNECT;
   lastId = "";
-  signal = null; // of the request that is under way
+  signal = null; // the signal of the current request
   tasks = new Queue();
   working = false;
   onopen = new HandlerSlot();
@@ -44,7 +44,7 @@ class Source {
     this.url = url;
     this.withCredentials = withCredentials;
   }
-  // later queues a task: one at a time, so that microtasks of one run before the next.
+  // later queues a task. Tasks run one at a time, so that the microtasks of one task run before the next task.
   later(task) {
     this.tasks.push(task);
     this.work();
@@ -67,7 +67,7 @@ class Source {
     try {
       answer = internal.fetch(new Request(this.url, { __proto__: null, cache: "no-store", headers, signal }));
     } catch {
-      this.fail(); // it is neither http nor https, or the event is over
+      this.fail(); // the URL is neither http nor https, or the event is over
       return;
     }
     upon(answer, (response) => {

@@ -1,6 +1,6 @@
-// fetch/fetch.js is fetch(): each request goes to Go, which dials and guards addresses; a redirect comes back and is followed here. The head of
-// the response and the chunks of its body come under the request's id, as fast as they are read. Ids never restart in a context. data: and
-// blob: URLs are answered here.
+// fetch/fetch.js is fetch(). Each request goes to Go, which dials and checks addresses. Go reports a redirect, and
+// the code here follows it. The head of the response and the chunks of its body arrive under the request's id, as
+// fast as the code reads them. Ids never restart in a context. data: and blob: URLs get their responses here.
 
 "use strict";
 
@@ -19,14 +19,14 @@ const { FETCH, FETCH_ABORT, FETCH_MORE } = sendOps;
 class Fetch {
   id;
   url;
-  record; // the same, parsed
+  record; // the URL as a record
   method;
-  headers; // flat
-  spelled; // a Map of names to how they are sent, or null
-  mode; // of redirects
+  headers; // a flat list
+  spelled; // a Map from names to their spelling in the request, or null
+  mode; // the redirect mode
   referrer;
-  redirects = 0; // that were followed
-  answer; // capability of fetch()'s promise, null once settled
+  redirects = 0; // the number of followed redirects
+  answer; // the capability of fetch()'s promise, null once settled
   upload; // the request's body, null when there is none
   feed = null; // the response's body
   sent = false;
@@ -48,7 +48,7 @@ class Fetch {
       fail(this, error);
     });
   }
-  // drop does away with the request's body.
+  // drop cancels and removes the request's body.
   drop(reason = undefined) {
     if (this.upload !== null) this.upload.cancel(reason);
     this.upload = null;
@@ -59,10 +59,10 @@ sealedProto(Fetch);
 const fetches = new Map();
 let lastId = 0;
 
-// nextRequestId numbers everything Go is asked for and answers later: fetches and queue sends.
+// nextRequestId returns the id of a request that Go answers later: fetches and queue sends.
 internal.nextRequestId = () => ++lastId;
 
-// throwIfAborted is the first thing a fetch does.
+// throwIfAborted is the first step of a fetch.
 function throwIfAborted(s) {
   if (s.signal === null || !signalState(s.signal).aborted) return;
   const { reason } = signalState(s.signal);
@@ -74,7 +74,7 @@ function cancelUpload(stream, reason) {
   if (stream !== null) internal.markHandled(internal.cancelStream(stream, reason));
 }
 
-// begin fetches over the network.
+// begin starts a fetch over the network.
 function begin(request) {
   const s = requestState(request);
   const url = requestURL(s);
@@ -84,7 +84,7 @@ function begin(request) {
   }
   if (internal.eventIsOver()) throw new TypeError("fetch: the event is over");
   const f = new Fetch(internal.nextRequestId(), url, s);
-  const { promise } = f.answer; // taken now: failing at once takes the capability away
+  const { promise } = f.answer; // read now, because an immediate failure clears f.answer
   MapPrototypeSet(fetches, f.id, f);
   if (s.signal !== null) f.unlisten = onAbort(s.signal, (reason) => abort(f, reason));
   if (f.upload === null) transmit(f);
@@ -120,7 +120,7 @@ function fail(f, error) {
   } else if (f.feed !== null) f.feed.error(error);
 }
 
-// abort also takes away what has come of a body and was not read.
+// abort also discards the part of a body that arrived but was not read.
 function abort(f, reason) {
   if (MapPrototypeGet(fetches, f.id) !== f) {
     if (f.feed !== null) f.feed.error(reason);
@@ -135,13 +135,13 @@ function sendAbort(f) {
   send(FETCH_ABORT, f.id);
 }
 
-// uploadWanted: Go writes the request's body and has no more of it.
+// uploadWanted handles a request from Go for more of the request's body.
 internal.uploadWanted = (id, offset) => {
   const f = MapPrototypeGet(fetches, id);
   if (f !== undefined && f.upload !== null) internal.startIn(f.run, () => { f.upload.want(offset); });
 };
 
-// fetchRedirect: the answer is a redirect that is to be followed. Its request is over.
+// fetchRedirect handles a redirect that the code must follow. The redirected request is over.
 internal.fetchRedirect = (id, status, location, policy, careful) => {
   const f = MapPrototypeGet(fetches, id);
   if (f === undefined || f.answer === null) return;
@@ -158,7 +158,7 @@ internal.fetchRedirect = (id, status, location, policy, careful) => {
   transmit(f);
 };
 
-// fetchResponse: Go has the head of a response.
+// fetchResponse handles the head of a response.
 internal.fetchResponse = (id, status, statusText, headers) => {
   const f = MapPrototypeGet(fetches, id);
   if (f === undefined || f.answer === null) return;
@@ -186,7 +186,7 @@ internal.fetchResponse = (id, status, statusText, headers) => {
   resolve(internal.newResponse(s));
 };
 
-// over forgets a fetch of which Go says nothing more. A body that it was still sending goes no further.
+// over forgets a fetch about which Go sends nothing more. It stops a body that is still being sent.
 function over(f) {
   MapPrototypeDelete(fetches, f.id);
   f.unlisten();
@@ -199,7 +199,7 @@ function withoutFragment(url) {
 }
 internal.withoutFragment = withoutFragment;
 
-// fetchChunk: a piece of a response's body, or null at its end.
+// fetchChunk handles a piece of a response's body, or null at its end.
 internal.fetchChunk = (id, bytes) => {
   const f = MapPrototypeGet(fetches, id);
   if (f === undefined) return;
@@ -219,7 +219,7 @@ internal.fetchFailed = (id, message) => {
   if (f !== undefined) fail(f, new TypeError(message));
 };
 
-// forgetFetches drops what a past event asked for; Go has cancelled it.
+// forgetFetches removes the fetches of a past event. Go has cancelled them.
 internal.forgetFetches = (run) => internal.forgetIn(fetches, run);
 
 function fetchData(s) {
@@ -237,14 +237,15 @@ function fetchBlob(s) {
   return PromiseResolve(internal.newResponse(internal.blobResponse(s.blob, withoutFragment(requestURL(s)))));
 }
 
-// answerHere is the promise of a response that needs no network, or null.
+// answerHere returns the promise of a response that needs no network, or null.
 function answerHere(s) {
   const url = requestURL(s);
   if (StringPrototypeStartsWith(url, "data:")) return fetchData(s);
   return StringPrototypeStartsWith(url, "blob:") ? fetchBlob(s) : null;
 }
 
-// verified follows the promise of a response, which it reads whole, and rejects when the body is not what integrity says.
+// verified returns a promise of the same response. It reads the whole body and rejects if the body does not match
+// integrity.
 function verified(answer, integrity) {
   const { promise, reject, resolve } = newCapability();
   upon(answer, (response) => {

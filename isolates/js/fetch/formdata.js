@@ -1,4 +1,5 @@
-// fetch/formdata.js is FormData, and multipart/form-data and urlencoded bodies to and from it.
+// fetch/formdata.js is FormData. It also converts FormData to and from multipart/form-data bodies and urlencoded
+// bodies.
 
 "use strict";
 
@@ -76,7 +77,8 @@ class FormData {
 definePairIterator(FormData, "FormData", (value) => listOf(value));
 defineInterface(FormData, "FormData");
 
-// toEntry is "create an entry": a Blob becomes a File, and one with a file name a File of that name.
+// toEntry is "create an entry". It turns a Blob into a File, and a Blob with a given file name into a File with that
+// name.
 function toEntry(value, filename, named) {
   if (!isBlob(value)) {
     if (named) throw new TypeError("FormData: a file name needs a Blob");
@@ -114,7 +116,7 @@ function newBoundary() {
   return out;
 }
 
-// crlf makes every line ending CRLF, as HTML's multipart encoding does for names and string values.
+// crlf makes every line ending CRLF, as HTML's multipart encoding requires for names and string values.
 function crlf(text) {
   let out = "";
   for (let i = 0; i < text.length; i++) {
@@ -171,7 +173,7 @@ internal.concatBytes = concat;
 
 // ---- from bodies ----
 
-// parseFormBody is what formData() promises of a Request or Response.
+// parseFormBody returns the result of formData() of a Request or Response.
 internal.parseFormBody = (state, bytes) => {
   const type = internal.contentTypeOf(state);
   const mime = type === null ? null : internal.extractMimeType(type);
@@ -203,7 +205,8 @@ function isCRLF(bytes, at) {
   return bytes[at] === 13 && bytes[at + 1] === 10;
 }
 
-// firstDelimiter is where the first line is that begins with the delimiter; what comes before means nothing.
+// firstDelimiter returns the start of the first line that begins with the delimiter. Text before that line has no
+// meaning.
 function firstDelimiter(bytes, delimiter) {
   let at = 0;
   while (at < lengthOf(bytes) && !((at === 0 || isCRLF(bytes, at - 2)) && matches(bytes, at, delimiter))) at++;
@@ -263,7 +266,7 @@ function partHeader(head, line) {
   if (head.name === null) throw malformed();
 }
 
-// dispositionParam reads the parameter after a semicolon, and gives where the next semicolon is.
+// dispositionParam reads the parameter after a semicolon and returns the index of the next semicolon.
 function dispositionParam(head, text, at) {
   const equals = indexOrEnd(text, "=", at);
   const semicolon = indexOrEnd(text, ";", at);

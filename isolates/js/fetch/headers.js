@@ -1,6 +1,6 @@
-// fetch/headers.js is Headers of the Fetch standard. Names are kept in lower case, as HTTP/2 sends and iteration shows them; how a handler
-// spelled them is kept beside, for what fetch() sends.
-// There are no forbidden names: a server's code must set cookies and hosts. Only the immutable guard refuses.
+// fetch/headers.js is Headers of the Fetch standard. Names are in lower case, as in HTTP/2 and in iteration. The list
+// also stores the spelling that a handler used, because fetch() sends that spelling. No names are forbidden, because
+// server code must set cookies and hosts. Only the immutable guard rejects changes.
 
 "use strict";
 
@@ -13,8 +13,8 @@ const {
   toSequence,
 } = internal;
 
-// What each ASCII code is in a header name: 0 not allowed, 1 allowed, 2 an upper-case letter. A snapshot cannot have a
-// typed array of this size (v8x.Snapshot).
+// nameKinds classifies each ASCII code in a header name: 0 not allowed, 1 allowed, 2 an upper-case letter. A snapshot
+// cannot have a typed array of this size (v8x.Snapshot).
 const nameKinds = new Array(128).fill(0);
 for (let i = 33; i < 127; i++) nameKinds[i] = 1;
 for (const c of '"(),/:;<=>?@[\\]{}') nameKinds[c.charCodeAt(0)] = 0;
@@ -28,7 +28,7 @@ function isToken(text) {
   return text.length > 0;
 }
 
-// lowerName checks a header name and gives it in lower case.
+// lowerName checks a header name and returns it in lower case.
 function lowerName(name) {
   let upper = name.length === 0;
   for (let i = 0; i < name.length; i++) {
@@ -61,7 +61,7 @@ function finds(value, what, start, end) {
   return at >= 0 && at < end;
 }
 
-// cleanValue strips whitespace at both ends and checks what is left.
+// cleanValue strips whitespace at both ends and checks the rest.
 function cleanValue(value, name) {
   let start = 0;
   let end = value.length;
@@ -76,7 +76,7 @@ function cleanValue(value, name) {
 class HeaderList {
   flat;
   sorted = null;
-  spelled = null; // of names that a handler gave with capitals: how. fetch() sends them so
+  spelled = null; // the spelling of names that a handler wrote with capitals, for fetch()
   constructor(flat = new List()) {
     this.flat = flat;
   }
@@ -90,7 +90,7 @@ function listAppend(list, name, value) {
   list.sorted = null;
 }
 
-// spell keeps how a name was written, as the first has written it.
+// spell stores the first spelling of a name.
 function spell(list, name, written) {
   if (name === written) return;
   list.spelled ??= new Map();
@@ -114,7 +114,7 @@ function listHas(list, name) {
   return false;
 }
 
-// listDelete removes a name from position `from` on, keeping order.
+// listDelete removes a name from position `from` on and keeps the order.
 function listDelete(list, name, from = 0) {
   const { flat } = list;
   let to = from;
@@ -140,7 +140,7 @@ function listSet(list, name, value) {
   listAppend(list, name, value);
 }
 
-// sortAndCombine gives what iteration shows: names in order, values of one name joined, set-cookie apart.
+// sortAndCombine returns the list for iteration: names in order, values of one name joined, each set-cookie separate.
 function sortAndCombine(list) {
   if (list.sorted !== null) return list.sorted;
   const { flat } = list;
@@ -174,7 +174,7 @@ function sortAndCombine(list) {
   return (list.sorted = out);
 }
 
-// copyList gives a list of its own with what is in another.
+// copyList returns a new list with the contents of another.
 function copyList(from) {
   const list = new HeaderList();
   for (let i = 0; i < from.flat.length; i++) list.flat[i] = from.flat[i];
@@ -185,8 +185,8 @@ function copyList(from) {
   return list;
 }
 
-// sentHeaders is a flat list as it is sent: each name once, as it was spelled, with its values together; set-cookie apart. A referrer, unless
-// it is null, stands for what there may be of one.
+// sentHeaders returns the flat list that is sent. Each name is in it once, in its original spelling, with its values
+// joined. Each set-cookie is separate. A referrer that is not null replaces an existing one.
 function sentHeaders(flat, spelled, referrer) {
   const out = new List();
   const places = new Map();
@@ -209,7 +209,7 @@ function sentHeaders(flat, spelled, referrer) {
   return out;
 }
 
-// listFrom makes a list of a flat array that Go or the runtime gave.
+// listFrom makes a list from a flat array of Go or of the runtime.
 function listFrom(flat) {
   const list = new HeaderList();
   if (flat === null || flat === undefined) return list;
@@ -298,7 +298,8 @@ definePairIterator(Headers, "Headers", (value) => sortAndCombine(stateOf(value))
 defineInterface(Headers, "Headers");
 const iterate = Headers.prototype[SymbolIterator];
 
-// toHeaderList converts a HeadersInit. What it gives goes through checkHeaders, after the dictionary around it is converted.
+// toHeaderList converts a HeadersInit. The caller passes the result to checkHeaders after it has converted the
+// surrounding dictionary.
 function toHeaderList(init) {
   if (!isObject(init)) throw new TypeError("the headers are neither a sequence of pairs nor a record");
   const method = init[SymbolIterator];
@@ -318,7 +319,8 @@ function toHeaderList(init) {
   return list;
 }
 
-// checkHeaders is the Fetch standard's "fill" of what is empty: it makes what toHeaderList gave a list of valid headers.
+// checkHeaders is the Fetch standard's "fill" of an empty list. It turns the result of toHeaderList into a list of
+// valid headers.
 function checkHeaders(list) {
   const { flat } = list;
   for (let i = 0; i < flat.length; i += 2) {
@@ -336,7 +338,7 @@ function byteString(value) {
 
 internal.addInspector(internal.isHeaders, (value) => sortAndCombine(stateOf(value)));
 
-// flatHeaders gives a flat list of any HeadersInit, for what goes to Go.
+// flatHeaders returns a flat list of any HeadersInit, to send to Go.
 internal.flatHeaders = (init) => checkHeaders(toHeaderList(init)).flat;
 internal.newHeaders = (list, immutable) => new Headers(TOKEN, list, immutable);
 primordials.ObjectAssign(internal, {

@@ -1,4 +1,5 @@
-// fetch/integrity.js is what the Fetch standard uses of Subresource Integrity: whether bytes match metadata.
+// fetch/integrity.js is the part of Subresource Integrity that the Fetch standard uses: it checks whether bytes match
+// metadata.
 
 "use strict";
 
@@ -7,11 +8,12 @@ const { askOps, fromBase64url, fromForgivingBase64, subtleOps } = internal;
 const { isSpace } = internal.asciiSpace;
 const { ask } = host;
 
-// By strength; the prefixes of metadata and the names of digests.
+// prefixes are the prefixes of metadata and digests are the names of the digests, both in order of strength.
 const prefixes = ["sha256-", "sha384-", "sha512-"];
 const digests = ["SHA-256", "SHA-384", "SHA-512"];
 
-// strongest gives the hashes of the strongest algorithm that metadata names, as {algorithm, values}, or null where it names none.
+// strongest returns the hashes of the strongest algorithm in the metadata, as {algorithm, values}. It returns null if
+// the metadata has none.
 function strongest(metadata) {
   let algorithm = -1;
   let values = new List();
@@ -37,7 +39,8 @@ function isSame(a, b) {
   return true;
 }
 
-// integrityOf is what metadata asks for, or null for nothing; matchesIntegrity says whether bytes are that.
+// integrityOf returns the hashes that the metadata requires, or null for none. matchesIntegrity reports whether bytes
+// match them.
 internal.integrityOf = strongest;
 internal.matchesIntegrity = ({ algorithm, values }, bytes) => {
   const actual = ask(askOps.SUBTLE, subtleOps.DIGEST, digests[algorithm], bytes);

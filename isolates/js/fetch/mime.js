@@ -1,4 +1,4 @@
-// fetch/mime.js parses and serialises MIME types as the MIME Sniffing standard says.
+// fetch/mime.js parses and serialises MIME types as the MIME Sniffing standard requires.
 
 "use strict";
 
@@ -9,7 +9,7 @@ const {
 
 class MimeType {
   essence;
-  params = new List(); // flat name, value
+  params = new List(); // flat list of name, value
   constructor(essence) {
     this.essence = essence;
   }
@@ -40,7 +40,7 @@ function isQuotable(text) {
   return true;
 }
 
-// quoted collects an HTTP quoted string whose opening quote is at `at`; gives [value, position after it].
+// quoted reads an HTTP quoted string whose opening quote is at `at`. It returns [value, position after it].
 function quoted(text, at) {
   let out = "";
   at++;
@@ -53,14 +53,14 @@ function quoted(text, at) {
   return { __proto__: null, value: out, at };
 }
 
-// find is where a character is from a place on, or the end of the text.
+// find returns the index of a character after a position, or the end of the text.
 function find(text, char, from) {
   const at = StringPrototypeIndexOf(text, char, from);
   return at === -1 ? text.length : at;
 }
 internal.indexOrEnd = find;
 
-// parseMimeType gives {essence, params} or null.
+// parseMimeType returns {essence, params} or null.
 function parseMimeType(input) {
   const text = trim(input);
   const slash = StringPrototypeIndexOf(text, "/");
@@ -75,7 +75,7 @@ function parseMimeType(input) {
 }
 internal.parseMimeType = parseMimeType;
 
-// parameter reads one parameter and gives the position of the semicolon after it.
+// parameter reads one parameter and returns the position of the semicolon after it.
 function parameter(mime, text, at) {
   while (at < text.length && isSpace(StringPrototypeCharCodeAt(text, at))) at++;
   const equals = find(text, "=", at);
@@ -109,8 +109,8 @@ function mimeParam(mime, name) {
 }
 internal.mimeParam = mimeParam;
 
-// extractMimeType is the Fetch standard's "extract a MIME type" of what content-type headers say together, or null: the last
-// that is valid, with the charset of one of the same essence before it.
+// extractMimeType is the Fetch standard's "extract a MIME type" for all content-type headers together. It returns the
+// last valid type, with the charset of an earlier type of the same essence, or null.
 internal.extractMimeType = (input) => {
   if (StringPrototypeIndexOf(input, ",") === -1) return notAny(parseMimeType(input));
   let mime = null;
@@ -135,7 +135,7 @@ function notAny(mime) {
   return mime === null || mime.essence === "*/*" ? null : mime;
 }
 
-// endOfValue is where a value of a comma-separated list ends: at a comma outside of quotes.
+// endOfValue returns the end of a value in a comma-separated list: a comma outside of quotes.
 function endOfValue(text, at) {
   while (at < text.length && text[at] !== ",") at = text[at] === '"' ? quoted(text, at).at : at + 1;
   return at;

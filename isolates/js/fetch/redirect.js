@@ -1,4 +1,5 @@
-// fetch/redirect.js is "HTTP-redirect fetch" of the Fetch standard: what becomes of a request when its answer is a redirect.
+// fetch/redirect.js is "HTTP-redirect fetch" of the Fetch standard. It changes a request after its response was a
+// redirect.
 
 "use strict";
 
@@ -7,10 +8,11 @@ const { serializeOrigin, serializeURL } = internal;
 
 const MAX_REDIRECTS = 20;
 
-// What describes a body that a redirect drops.
+// ofBody has the headers that describe a body. A redirect that drops the body drops them too.
 const ofBody = { __proto__: null, "content-encoding": true, "content-language": true, "content-location": true, "content-type": true, "content-length": true };
 
-// What is meant for one origin, and is not told another. A Referer that the handler has set is one of them: the policy of referrers cannot cut it.
+// ofOrigin has the headers that are for one origin only. The code does not send them to another origin. A Referer
+// that the handler has set is one of them, because the referrer policy cannot shorten it.
 const ofOrigin = { __proto__: null, "authorization": true, "cookie": true, "proxy-authorization": true, "referer": true };
 
 function without(flat, names) {
@@ -23,8 +25,8 @@ function without(flat, names) {
   return out;
 }
 
-// taint makes the Origin that a handler has set "null", unless it is the origin that redirects: who is sent on by another cannot be told
-// from who sends it.
+// taint sets an Origin header of the handler to "null", unless it is the origin that redirects. A receiver cannot
+// tell a request that another origin redirected from a request of the Origin itself.
 function taint(flat, from) {
   for (let i = 0; i < flat.length; i += 2) {
     if (flat[i] === "origin" && flat[i + 1] !== from) flat[i + 1] = "null";
@@ -35,7 +37,8 @@ function isRedirectable(record) {
   return record.scheme === "http" || record.scheme === "https";
 }
 
-// redirect changes the fetch f to what is to be asked next, or throws. careful is false only where a test shows what happens without.
+// redirect changes the fetch f to the next request, or throws. careful is false only in a test that shows the effect
+// of the missing check.
 internal.redirect = (f, status, location, policy, careful) => {
   const record = internal.parseURL(location, f.record);
   if (record === null) throw new TypeError(`fetch: a redirect to ${internal.inspectBrief(location)}, which is no URL`);

@@ -1,5 +1,5 @@
-// fetch/referrer.js is what Referrer Policy says of the Referer of a request. A handler has no URL of its own: there is one only where the
-// handler gives it.
+// fetch/referrer.js applies Referrer Policy to the Referer of a request. A handler has no URL. So a request has a
+// referrer only if the handler sets it.
 
 "use strict";
 
@@ -13,9 +13,9 @@ const policies = {
   "origin-when-cross-origin": true, "strict-origin-when-cross-origin": true, "unsafe-url": true,
 };
 
-// Referrer is a request's referrer and policy, which a redirect may change.
+// Referrer is a request's referrer and policy. A redirect can change them.
 class Referrer {
-  url = null; // without credentials and fragment; null = there is none
+  url = null; // without credentials and fragment; null = no referrer
   origin = "";
   secure = false;
   policy;
@@ -30,7 +30,7 @@ class Referrer {
     this.url = url.length > MAX_REFERRER ? this.origin : url;
     this.secure = record.scheme === "https";
   }
-  // sent is the value of Referer in a request to target, or null.
+  // sent returns the value of Referer in a request to target, or null.
   sent(target) {
     if (this.url === null) return null;
     const same = `${serializeOrigin(target)}/` === this.origin;
@@ -46,7 +46,7 @@ class Referrer {
       default: return same ? this.url : downgrade ? null : this.origin;
     }
   }
-  // redirected takes the policy that a response gives in Referrer-Policy: the last one that is known.
+  // redirected takes the policy from Referrer-Policy of a response: the last known one.
   redirected(header) {
     const tokens = split(header, ",");
     for (let i = tokens.length - 1; i >= 0; i--) {

@@ -1,5 +1,5 @@
-// fetch/request.js is Request of the Fetch standard. The Request of an event is made from what Go sent and builds its
-// Headers, URL, signal and body stream only when a handler asks.
+// fetch/request.js is Request of the Fetch standard. The Request of an event is made from the data of Go. It makes
+// its Headers, URL, signal and body stream only when a handler reads them.
 
 "use strict";
 
@@ -10,7 +10,7 @@ const {
   toUSVString,
 } = internal;
 
-// Rare fields live apart, so that the common Request is small.
+// RequestExtras holds the rare fields separately, so that the common Request is small.
 class RequestExtras {
   mode = "cors";
   credentials = "same-origin";
@@ -27,9 +27,9 @@ const defaults = new RequestExtras();
 class RequestState {
   isResponse = false;
   method;
-  url; // as given, until urlReady
+  url; // the original URL, until urlReady
   urlReady;
-  rawHeaders; // flat from Go, until headers exist
+  rawHeaders; // the flat list from Go, until headers exist
   headers = null;
   immutable;
   source;
@@ -37,7 +37,7 @@ class RequestState {
   used = false;
   shared = false;
   signal = null;
-  blob = null; // what the URL, of the scheme blob, stood for when the request was made
+  blob = null; // the Blob of the URL, of the scheme blob, when the request was made
   extras = defaults;
   constructor(method, url, urlReady, rawHeaders, immutable, source) {
     this.method = method;
@@ -125,7 +125,8 @@ function requestSignal(s) {
   return (s.signal ??= internal.newSignal());
 }
 
-// copyState copies all but the body and the signal; headers become mutable as the spec's "request" guard is.
+// copyState copies all but the body and the signal. The headers become mutable, like the "request" guard of the
+// standard.
 function copyState(s) {
   const copy = new RequestState(s.method, requestURL(s), true, null, false, null);
   copy.blob = s.blob;
@@ -162,7 +163,7 @@ class RequestInit {
   referrer = undefined;
   referrerPolicy = undefined;
   signal = undefined;
-  other = false; // there was a member that changes nothing here
+  other = false; // a member was set that has no effect here
 }
 sealedProto(RequestInit);
 
@@ -197,7 +198,7 @@ function optional(value, convert) {
   return value === undefined ? undefined : convert(value);
 }
 
-// construct is the Request constructor of the Fetch standard, without a client: relative URLs have no base.
+// construct is the Request constructor of the Fetch standard, without a client. So relative URLs have no base.
 function construct(input, rawInit) {
   const from = internal.isRequest(input) ? stateOf(input) : null;
   const url = from === null ? toUSVString(input) : "";
@@ -232,7 +233,7 @@ function applyExtras(s, init) {
   const extras = new RequestExtras();
   copyExtras(s.extras, extras);
   s.extras = extras;
-  extras.referrer = defaults.referrer; // whatever is given, these two are not taken over
+  extras.referrer = defaults.referrer; // any init resets these two
   extras.referrerPolicy = defaults.referrerPolicy;
   if (init.mode === "navigate") throw new TypeError("new Request: mode cannot be navigate");
   if (init.mode !== undefined) extras.mode = init.mode;
@@ -248,7 +249,7 @@ function applyExtras(s, init) {
   if (init.keepalive !== undefined) extras.keepalive = init.keepalive;
 }
 
-// isEmpty says of an init without extras whether it has no other member either.
+// isEmpty reports whether an init without extras has no other member either.
 function isEmpty(init) {
   return !init.other &&
     (init.body ?? init.duplex ?? init.headers ?? init.method ?? init.signal) === undefined &&
@@ -309,7 +310,7 @@ function applyBody(s, from, init) {
   moveBody(from, s);
 }
 
-// moveBody hands the input's body on; the input counts as read from then on.
+// moveBody passes the body of the input on. After that, the input counts as read.
 function moveBody(from, to) {
   if (from.stream !== null) {
     to.stream = internal.proxyStream(from.stream);
@@ -325,7 +326,7 @@ internal.addInspector(internal.isRequest, (value) => {
   return ["method", s.method, "url", requestURL(s), "headers", requestHeaders(s), "bodyUsed", isBodyUsed(s)];
 });
 
-// newEventRequest makes the Request of an event; Go has checked that the URL is absolute.
+// newEventRequest makes the Request of an event. Go has already checked that the URL is absolute.
 internal.newEventRequest = (method, url, headers, body) =>
   new Request(TOKEN, new RequestState(method, url, false, headers, true, body));
 internal.bodyMimeType = (s) => {

@@ -1,5 +1,5 @@
-// fetch/response.js is Response of the Fetch standard. A Response of a string keeps the string, and its headers stay one of a
-// few fixed lists until a handler asks for them or gives its own.
+// fetch/response.js is Response of the Fetch standard. A Response of a string keeps the string. Its headers are one
+// of a few fixed lists until a handler reads them or sets its own.
 
 "use strict";
 
@@ -171,12 +171,12 @@ function responseHeaders(s) {
   return (s.headers ??= internal.newHeaders(listFrom(s.fixed), s.immutable));
 }
 
-// flatHeaders gives the headers as a flat list, unsorted, for the reply.
+// flatHeaders returns the headers as a flat list, unsorted, for the reply.
 function flatHeaders(s) {
   return s.headers === null ? s.fixed : internal.headersList(s.headers).flat;
 }
 
-// contentTypeOf gives the content-type of a Request's or Response's state, or null.
+// contentTypeOf returns the content-type of the state of a Request or Response, or null.
 internal.contentTypeOf = (s) => {
   const headers = s.isResponse ? responseHeaders(s) : internal.requestHeaders(s);
   return internal.listGet(internal.headersList(headers), "content-type");

@@ -1,4 +1,5 @@
-// fetch/upload.js gives Go the body of a request, piece by piece as it is written. What is short goes with the request.
+// fetch/upload.js passes the body of a request to Go, piece by piece as Go writes it. A short body goes together with
+// the request.
 
 "use strict";
 
@@ -8,7 +9,7 @@ const { ReadRequest, acquireReader, streamCancel } = streams;
 const { send } = host;
 const { UPLOAD } = sendOps;
 
-const SHORT = 16384; // bytes of a body that goes with its request; isolates.maxInline
+const SHORT = 16384; // the maximum in bytes of a body that goes with its request; isolates.maxInline
 const PIECE = 65536; // isolates.uploadPiece
 
 function tell(f, offset, bytes, last) {
@@ -16,7 +17,7 @@ function tell(f, offset, bytes, last) {
   send(UPLOAD, f.id, offset, bytes, last);
 }
 
-// BytesUpload is a body that is all there.
+// BytesUpload is a complete body in memory.
 class BytesUpload {
   f;
   bytes;
@@ -37,21 +38,21 @@ class BytesUpload {
 }
 sealedProto(BytesUpload);
 
-// StreamUpload is a body that is read when Go wants more of it. It is one chunk ahead.
+// StreamUpload is a body that the code reads when Go wants more of it. It reads one chunk ahead.
 class StreamUpload {
   f;
   reader;
   failed;
   kept = false;
-  go = null; // until the request is on its way
+  go = null; // the function that sends the request, until the request is sent
   pieces = new Queue();
-  total = 0; // bytes that were read
-  at = 0; // of the first piece
+  total = 0; // bytes read so far
+  at = 0; // the position in the first piece
   sent = 0;
   wanted = false;
   reading = false;
   ended = false;
-  busy = false; // these two are readOn's
+  busy = false; // readOn uses these two
   again = false;
   request = null;
   constructor(f, stream, failed) {
@@ -60,7 +61,7 @@ class StreamUpload {
     this.failed = failed;
     this.request = new ReadRequest((chunk) => { this.take(chunk); }, () => { this.end(); }, (error) => { this.broke(error); });
   }
-  // begin calls go once there is something to send, or nothing at all.
+  // begin calls go once there are bytes to send, or the body has ended without any.
   begin(go) {
     this.go = go;
     this.read();
@@ -114,7 +115,7 @@ class StreamUpload {
     this.ended = true;
     this.failed(error);
   }
-  // settle does what can be done now; within a read, which readOn goes on with, nothing.
+  // settle does the next step that is possible now. During a read it does nothing, because readOn continues.
   settle() {
     if (this.busy) return;
     if (this.go === null) {
@@ -152,7 +153,8 @@ class StreamUpload {
 }
 sealedProto(StreamUpload);
 
-// newUpload is the body of a request's state for the fetch f, null when it has none. failed hears why the stream broke off.
+// newUpload returns the upload of the body of a request's state for the fetch f, or null when there is no body.
+// failed gets the error of a broken stream.
 internal.newUpload = (f, s, failed) => {
   if (s.stream !== null) return new StreamUpload(f, s.stream, failed);
   if (s.source === null) return null;

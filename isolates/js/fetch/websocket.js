@@ -1,5 +1,5 @@
-// fetch/websocket.js is WebSocket of the WebSockets standard. Go opens the connection, frames and checks messages; a socket belongs
-// to the event that made it and ends with that.
+// fetch/websocket.js is WebSocket of the WebSockets standard. Go opens the connection, makes frames and checks
+// messages. A socket belongs to the event that made it and ends with that event.
 
 "use strict";
 
@@ -20,8 +20,8 @@ const CONNECTING = 0;
 const OPEN = 1;
 const CLOSING = 2;
 const CLOSED = 3;
-const MAX_QUEUE = 8388608; // bytes that may wait to be sent
-const MESSAGE = 64; // what a message that waits counts as, beside its bytes
+const MAX_QUEUE = 8388608; // the maximum of bytes that wait to be sent
+const MESSAGE = 64; // the cost of a waiting message in addition to its bytes
 const MAX_REASON = 123; // bytes
 
 class Socket {
@@ -30,10 +30,10 @@ class Socket {
   origin;
   id = internal.nextRequestId();
   home = internal.here();
-  run; // whose it is, for forgetIn
+  run; // the run it belongs to, for forgetIn
   state = CONNECTING;
-  buffered = 0; // bytes given to send() and not written
-  waiting = 0; // what those messages count as, of which Go will say that they are written
+  buffered = 0; // bytes that send() took and Go has not written
+  waiting = 0; // the cost of the messages that Go has not yet reported as written
   protocol = "";
   binaryType = "blob";
   onopen = new HandlerSlot();
@@ -50,12 +50,12 @@ class Socket {
     internal.speakFor(this.run);
     send(op, this.id, a, b, c);
   }
-  // giveUp is "fail the WebSocket connection". Go says when it is closed.
+  // giveUp is "fail the WebSocket connection". Go reports when it is closed.
   giveUp() {
     this.state = CLOSING;
     this.command(SOCKET_END, 0, "", true);
   }
-  // dispatch fires an event as the one that made the socket.
+  // dispatch fires an event in the frame of the code that made the socket.
   dispatch(event) {
     internal.callIn(this.home.frame, () => { fire(this.target, event); }, undefined, []);
   }
@@ -68,7 +68,7 @@ function syntaxError(text) {
   return new DOMException(text, "SyntaxError");
 }
 
-// toAddress is the URL record of a ws or wss URL.
+// toAddress returns the URL record of a ws or wss URL.
 function toAddress(text) {
   const record = internal.parseURL(text, null);
   if (record === null) throw syntaxError(`new WebSocket: ${internal.inspectBrief(text)} is no valid URL`);
@@ -101,7 +101,7 @@ function isToken(text) {
   return text.length > 0;
 }
 
-// checkProtocols wants tokens, each once whatever its case.
+// checkProtocols requires tokens. Each token must occur only once, without regard to case.
 function checkProtocols(list) {
   const seen = new Set();
   for (let i = 0; i < list.length; i++) {
@@ -119,7 +119,7 @@ function open(s, protocols) {
   MapPrototypeSet(sockets, s.id, s);
 }
 
-// transmit is send() of an open socket. Where more waits than may, the socket is full and ends.
+// transmit is send() of an open socket. If too many bytes wait, the socket is full and transmit ends it.
 function transmit(s, bytes, text) {
   s.waiting += lengthOf(bytes) + MESSAGE;
   if (s.waiting > MAX_QUEUE) {
@@ -129,7 +129,7 @@ function transmit(s, bytes, text) {
   try {
     s.command(SOCKET_SEND, text, bytes);
   } catch {
-    s.giveUp(); // more than a turn may say
+    s.giveUp(); // more than the limit of one turn
   }
 }
 
@@ -200,7 +200,7 @@ class WebSocket extends EventTarget {
 defineInterface(WebSocket, "WebSocket");
 defineConstants(WebSocket, { __proto__: null, CONNECTING, OPEN, CLOSING, CLOSED });
 
-// ---- what Go says ----
+// ---- messages from Go ----
 
 internal.socketOpened = (id, protocol) => {
   const s = MapPrototypeGet(sockets, id);
