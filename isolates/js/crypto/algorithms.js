@@ -1,5 +1,5 @@
-// crypto/algorithms.js is the registry of Web Crypto's algorithms, "normalize an algorithm" and the dictionaries of their
-// parameters. The algorithms themselves are in the files that follow.
+// crypto/algorithms.js is the registry of Web Crypto's algorithms, "normalize an algorithm" and the dictionaries of
+// their parameters. The algorithms are in the files that follow.
 
 "use strict";
 
@@ -10,18 +10,19 @@ const {
   DOMException, copyBytes, isObject, toBufferSource, toDOMString, toInteger, toUnsignedLong, toUnsignedShort,
 } = internal;
 
-// crypto is what the files of Web Crypto share.
+// crypto has the functions that the files of Web Crypto share.
 const crypto = internal.crypto = { __proto__: null };
 
 const algorithms = { __proto__: null };
 
-// register adds an algorithm: an object with its name, with params, that names for each operation what reads its parameters
-// (null: it has none), and with the operations as functions.
+// register adds an algorithm. It is an object with its name, with params, and with the operations as functions.
+// params has the function that reads the parameters of each operation (null: the operation has no parameters).
 crypto.register = (algorithm) => {
   algorithms[StringPrototypeToUpperCase(algorithm.name)] = algorithm;
 };
 
-// registerPair adds one whose keys come in pairs, with what it has beside its kin (own).
+// registerPair adds an algorithm whose keys come in pairs. own has its own members, and kin has the members that it
+// shares with related algorithms.
 crypto.registerPair = (name, own, privateUsages, publicUsages, use, kin) => {
   crypto.register({
     __proto__: null,
@@ -42,7 +43,7 @@ function notSupported(what) {
   return new DOMException(`${what} is not supported`, "NotSupportedError");
 }
 
-// find looks a name up without regard to the case of ASCII letters: 'ſ' is no 'S'.
+// find looks up a name without regard to the case of ASCII letters. 'ſ' is not an 'S'.
 function find(name) {
   for (let i = 0; i < name.length; i++) if (StringPrototypeCharCodeAt(name, i) > 127) return undefined;
   return algorithms[StringPrototypeToUpperCase(name)];
@@ -59,7 +60,7 @@ function nameOf(source) {
   return toDOMString(name);
 }
 
-// normalize gives the parameters of an algorithm for an operation, with the algorithm itself as `algorithm`.
+// normalize returns the parameters of an algorithm for an operation, with the algorithm itself as `algorithm`.
 function normalize(value, operation) {
   const source = isObject(value) ? value : { __proto__: null, name: value };
   const name = nameOf(source);
@@ -67,7 +68,7 @@ function normalize(value, operation) {
   const read = algorithm?.params[operation];
   if (read === undefined) throw notSupported(`the algorithm ${internal.inspectBrief(name)} for ${operation}`);
   if (read === null) return { __proto__: null, algorithm };
-  nameOf(source); // the dictionary of the parameters has the name as well, and is converted anew
+  nameOf(source); // the dictionary of the parameters has the name too, so it is converted again
   const params = read(source);
   params.algorithm = algorithm;
   return params;
@@ -97,7 +98,7 @@ function digestName(identifier) {
   return normalize(identifier, "hash").algorithm.name;
 }
 
-// ---- dictionaries; members are read in the order of their names, and only then used ----
+// ---- dictionaries; the code reads all members in the order of their names, and then uses them ----
 
 const params = {
   __proto__: null,
@@ -173,7 +174,7 @@ const params = {
   },
 };
 
-// listOf makes a List of a constant array.
+// listOf makes a List from a constant array.
 crypto.listOf = (array) => {
   const list = new List();
   for (let i = 0; i < array.length; i++) list[i] = array[i];

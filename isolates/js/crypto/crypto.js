@@ -1,4 +1,4 @@
-// crypto/crypto.js is Crypto: random values, UUIDs and the way to crypto.subtle.
+// crypto/crypto.js is Crypto: random values, UUIDs and the property crypto.subtle.
 
 "use strict";
 
@@ -21,7 +21,8 @@ function isIntegerArray(value) {
   return false;
 }
 
-// randomUUID makes its buffer itself: V8 makes that of a small array when it is first asked for, and gives up where there is no room.
+// randomUUID makes its buffer itself. V8 makes the buffer of a small array only on the first access, and gives up
+// when there is no memory for it.
 function randomUUID() {
   const bytes = new Uint8Array(new ArrayBuffer(16));
   random(bytes);

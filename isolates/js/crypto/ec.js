@@ -13,14 +13,14 @@ const {
 const scalarSizes = { __proto__: null, "P-256": 32, "P-384": 48, "P-521": 66 };
 const jwkAlgs = { __proto__: null, "P-256": "ES256", "P-384": "ES384", "P-521": "ES512" };
 
-// slow: what the larger curves cost is worth handing over.
+// slow is true for the larger curves, because their work takes longer than a transfer to another thread.
 const slow = (curve) => curve !== "P-256";
 
 function newKey(algorithm, type, namedCurve, bytes) {
   return new KeyState(type, algorithm, { __proto__: null, namedCurve }, bytes);
 }
 
-// pointOf is the uncompressed point of a key; of a private key it follows the scalar.
+// pointOf returns the uncompressed point of a key. In a private key it follows the scalar.
 function pointOf(key) {
   return key.type === "public" ? key.bytes : subarray(key.bytes, scalarSizes[key.details.namedCurve]);
 }
@@ -120,7 +120,7 @@ registerEC("ECDSA", {
   },
 }, ["sign"], ["verify"], "sig");
 
-// checkPeer is what ECDH and X25519 demand of the two keys.
+// checkPeer checks the requirements of ECDH and X25519 for the two keys.
 crypto.checkPeer = (key, peer) => {
   requireType(key, "private");
   requireType(peer, "public");

@@ -1,5 +1,5 @@
-// crypto/keys.js is CryptoKey, and JSON Web Keys on their way in and out. The bytes of a key are in a private field of the
-// runtime's: they end with the context, and no number or handle stands for them anywhere else.
+// crypto/keys.js is CryptoKey, and the import and export of JSON Web Keys. The bytes of a key are in a private field
+// of the runtime. They end with the context, and no number or handle refers to them anywhere else.
 
 "use strict";
 
@@ -12,11 +12,11 @@ const { crypto } = internal;
 
 class KeyState {
   type; // "secret", "private", "public"
-  algorithm; // of the registry
-  details; // hash, length, curve, exponent: what the algorithm wants
-  bytes; // as isolates/offload/webcrypto has them
+  algorithm; // from the registry
+  details; // hash, length, curve, exponent: the details that the algorithm needs
+  bytes; // in the format of isolates/offload/webcrypto
   extractable = false;
-  usages = null; // List
+  usages = null; // a List
   constructor(type, algorithm, details, bytes) {
     this.type = type;
     this.algorithm = algorithm;
@@ -61,7 +61,7 @@ defineInterface(CryptoKey, "CryptoKey");
 crypto.keyOf = keyOf;
 crypto.newKey = (key) => new CryptoKey(TOKEN, key);
 
-// cloneCryptoKey is for structuredClone: a second object of the same, unchanging state.
+// cloneCryptoKey is for structuredClone. It returns a second object with the same state, which never changes.
 internal.cloneCryptoKey = (value) => new CryptoKey(TOKEN, keyOf(value));
 
 internal.addInspector(internal.isCryptoKey, (value) => {
@@ -89,7 +89,7 @@ crypto.has = has;
 
 crypto.readUsages = (value) => toSequence(value, (item) => toEnum(item, allUsages, "a key usage"), "keyUsages");
 
-// chosen are those of usages that are among allowed, in the order of the standard, once each.
+// chosen returns the usages that are in allowed, in the order of the standard, once each.
 function chosen(usages, allowed) {
   const out = new List();
   for (let i = 0; i < allUsages.length; i++) {
@@ -155,7 +155,7 @@ function toOtherPrime(value) {
   return null;
 }
 
-// readJwk converts a JsonWebKey dictionary; its members are read in the order of their names.
+// readJwk converts a JsonWebKey dictionary. It reads the members in the order of their names.
 crypto.readJwk = (value) => {
   const jwk = new Jwk();
   jwk.alg = toText(value.alg);
@@ -189,7 +189,7 @@ function badJwk(member) {
 }
 crypto.badJwk = badJwk;
 
-// checkJwk checks what all kinds of keys have in common; use is "sig" or "enc".
+// checkJwk makes the checks that all kinds of keys share. use is "sig" or "enc".
 crypto.checkJwk = (jwk, kty, use, extractable, usages) => {
   if (jwk.kty !== kty) throw badJwk("kty");
   if (usages.length > 0 && jwk.use !== undefined && jwk.use !== use) throw badJwk("use");
@@ -203,7 +203,7 @@ crypto.checkJwk = (jwk, kty, use, extractable, usages) => {
   if (jwk.ext === false && extractable) throw badJwk("ext");
 };
 
-// jwkBytes decodes a member; size, if given, is how many bytes it must have.
+// jwkBytes decodes a member. size, if given, is the required number of bytes.
 crypto.jwkBytes = (jwk, member, size) => {
   const text = jwk[member];
   if (text === undefined || StringPrototypeIncludes(text, "=")) throw badJwk(member);

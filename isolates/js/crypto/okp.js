@@ -10,10 +10,10 @@ const {
   work,
 } = crypto;
 
-// Bytes of a public key, and of the secret of a private one.
+// SIZES has the number of bytes of a public key, and of the secret of a private key.
 const SIZES = { __proto__: null, Ed25519: 32, X25519: 32, Ed448: 57, X448: 56 };
 
-// isSigning tells Ed25519 and Ed448, whose keys say so in "alg".
+// isSigning is true for Ed25519 and Ed448. Their keys have the name in "alg".
 const isSigning = (name) => name === "Ed25519" || name === "Ed448";
 
 function newKey(algorithm, type, bytes) {
@@ -93,7 +93,7 @@ registerOKP("Ed25519", {
   },
 }, ["sign"], ["verify"], "sig");
 
-// noContext stands for the context that a signature of Ed448 may have and this one has not.
+// noContext replaces the optional context of an Ed448 signature when there is none.
 const noContext = new Uint8Array(0);
 
 registerOKP("Ed448", {

@@ -11,14 +11,14 @@ const {
 
 const hashBits = { __proto__: null, "SHA-1": "1", "SHA-256": "256", "SHA-384": "384", "SHA-512": "512" };
 
-// algOf is the alg of a JSON Web Key.
+// algOf returns the alg of a JSON Web Key.
 function algOf(name, hash) {
   if (name === "RSA-PSS") return `PS${hashBits[hash]}`;
   if (name === "RSASSA-PKCS1-v1_5") return `RS${hashBits[hash]}`;
   return hash === "SHA-1" ? "RSA-OAEP" : `RSA-OAEP-${hashBits[hash]}`;
 }
 
-// keyOfParts makes a key of what Go gave: its DER, the length of its modulus, its public exponent.
+// keyOfParts makes a key from the parts that Go returned: its DER, the length of its modulus, its public exponent.
 function keyOfParts(algorithm, type, hash, parts) {
   const bits = (parts[1][2] << 8) | parts[1][3];
   return new KeyState(type, algorithm, { __proto__: null, hash, modulusLength: bits, publicExponent: parts[2] }, parts[0]);
@@ -39,7 +39,8 @@ function importJwk(algorithm, jwk, p, extractable, usages) {
     (parts) => keyOfParts(algorithm, isPrivate ? "private" : "public", p.hash, parts));
 }
 
-// LONG_MODULUS is from how many bytes on a private key takes long to check, and LONG_DER the same in DER.
+// LONG_MODULUS is the number of bytes from which the check of a private key takes long. LONG_DER is the same limit
+// for DER.
 const LONG_MODULUS = 256;
 const LONG_DER = 1300;
 
@@ -74,7 +75,7 @@ function exportJwk(key) {
   };
 }
 
-// exportDER is for all kinds of keys: spki is of public keys, pkcs8 of private ones.
+// checkExport is for all kinds of keys. spki is the format of public keys, and pkcs8 of private ones.
 crypto.checkExport = (format, key) => {
   const type = format === "spki" || format === "raw" ? "public" : "private";
   if (key.type !== type) throw new DOMException(`a ${key.type} key has no form ${format}`, "InvalidAccessError");
@@ -109,7 +110,7 @@ function registerRSA(name, own, privateUsages, publicUsages, use) {
   });
 }
 
-// Signing takes a millisecond and more, verifying hardly anything.
+// A signature takes a millisecond or more. A verification takes almost no time.
 const slow = (key) => key.details.modulusLength > 3072;
 
 registerRSA("RSASSA-PKCS1-v1_5", {

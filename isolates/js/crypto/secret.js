@@ -1,4 +1,4 @@
-// crypto/secret.js is the algorithms of Web Crypto without public keys: digests, HMAC, AES, HKDF and PBKDF2.
+// crypto/secret.js has the algorithms of Web Crypto without public keys: digests, HMAC, AES, HKDF and PBKDF2.
 
 "use strict";
 
@@ -28,14 +28,14 @@ function registerDigest(name, own) {
   });
 }
 
-// What is registered for "hash" may be the hash of other algorithms.
+// An algorithm that is registered for "hash" can be the hash of other algorithms.
 for (let i = 0; i < hashes.length; i++) registerDigest(hashes[i], { __proto__: null, hash: null });
 const sha3 = ["SHA3-256", "SHA3-384", "SHA3-512"];
 for (let i = 0; i < sha3.length; i++) registerDigest(sha3[i], null);
 
 // ---- secret keys ----
 
-// importSecret gives the bytes of a key in format raw or jwk; checkAlg throws when alg is not that of the key.
+// importSecret returns the bytes of a key in format raw or jwk. checkAlg throws when alg does not match the key.
 function importSecret(format, data, extractable, usages, use, what, checkAlg) {
   if (format === "raw") return data;
   if (format !== "jwk") throw notSupported(`${what} as ${format}`);
@@ -57,14 +57,14 @@ function randomBytes(bits) {
   return clearTail(bytes, bits);
 }
 
-// clearTail zeroes the bits of the last byte that are beyond the given number of bits.
+// clearTail zeroes the bits of the last byte after the given number of bits.
 function clearTail(bytes, bits) {
   const rest = bits % 8;
   if (rest !== 0) bytes[lengthOf(bytes) - 1] &= 0xff << (8 - rest);
   return bytes;
 }
 
-// firstBits is what derivations give of a secret: all of it, or so many bits.
+// firstBits returns the result of a derivation from a secret: the whole secret, or the given number of bits.
 crypto.firstBits = (secret, bits) => {
   if (bits === null) return secret;
   if (bits > lengthOf(secret) * 8) throw failed(`the secret has only ${lengthOf(secret) * 8} bits`);
@@ -213,7 +213,7 @@ registerDerivation("HKDF", params.hkdf, (p, key, n) =>
   work(isLong(key.bytes) || isLong(p.info) || isLong(p.salt), "OperationError",
     [subtleOps.HKDF, p.hash, key.bytes, p.salt, p.info, n]));
 
-// AT_ONCE is how many iterations PBKDF2 may have, times the bytes, to be done at once.
+// AT_ONCE is the maximum of PBKDF2's iterations times the bytes for which the code computes synchronously.
 const AT_ONCE = 2048;
 
 registerDerivation("PBKDF2", params.pbkdf2, (p, key, n) => {

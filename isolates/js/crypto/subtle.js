@@ -1,5 +1,5 @@
-// crypto/subtle.js is SubtleCrypto: its methods convert their arguments, normalize the algorithm, check the key and leave
-// the rest to the algorithm.
+// crypto/subtle.js is SubtleCrypto. Its methods convert their arguments, normalize the algorithm and check the key.
+// The algorithm does the rest.
 
 "use strict";
 
@@ -15,7 +15,7 @@ const { crypto } = internal;
 const { after, has, isLater, keyOf, newKey, normalize, notSupported, readUsages, requireSome, seal, toAlgorithm } = crypto;
 const { ask, decode, encode } = host;
 
-const PORTION = 1048576; // bytes that are compared at once
+const PORTION = 1048576; // bytes that are compared in one call
 
 const formats = ["raw", "spki", "pkcs8", "jwk"];
 
@@ -23,7 +23,7 @@ function invalidAccess(message) {
   return new DOMException(message, "InvalidAccessError");
 }
 
-// ---- keys in and out ----
+// ---- import and export of keys ----
 
 class Pair {
   privateKey;
@@ -31,7 +31,7 @@ class Pair {
 }
 sealedProto(Pair);
 
-// newPair joins the halves of a pair; generateKey seals the private one.
+// newPair makes a pair of two keys. generateKey seals the private key.
 crypto.newPair = (privateKey, privateUsages, publicKey, publicUsages) => {
   const pair = new Pair();
   pair.privateKey = seal(privateKey, false, privateUsages);
@@ -44,7 +44,7 @@ function toKey(value, what) {
   return keyOf(value);
 }
 
-// usable checks that a key is of the algorithm and may be used so.
+// usable checks that a key belongs to the algorithm and allows this usage.
 function usable(p, key, usage) {
   if (key.algorithm !== p.algorithm) throw invalidAccess(`the key is one of ${key.algorithm.name}, not ${p.algorithm.name}`);
   if (!has(key.usages, usage)) throw invalidAccess(`the key cannot be used for ${usage}`);
@@ -65,7 +65,7 @@ function exportOf(format, key) {
   return key.algorithm.exportKey(format, key);
 }
 
-// jwkText is the JSON of a key; it has no prototype of the guest's on it, where toJSON could be.
+// jwkText returns the JSON of a key. It removes the prototypes, because handler code could define toJSON on them.
 function jwkText(jwk) {
   ObjectSetPrototypeOf(jwk.key_ops, null);
   return encode(JSONStringify(ObjectSetPrototypeOf(jwk, null)));
@@ -85,7 +85,7 @@ function parseJwk(bytes) {
   return jwk;
 }
 
-// normalizeEither is for wrapKey and unwrapKey, which ciphers do by encrypting.
+// normalizeEither is for wrapKey and unwrapKey. Ciphers without these operations encrypt or decrypt instead.
 function normalizeEither(algorithm, own, other) {
   try {
     return normalize(algorithm, own);
@@ -96,7 +96,7 @@ function normalizeEither(algorithm, own, other) {
 
 // ---- the methods ----
 
-// toResult makes bytes an ArrayBuffer: they come fresh from Go or are a copy, and have a buffer of their own.
+// toResult turns bytes into an ArrayBuffer. The bytes are new from Go or a copy, so they have their own buffer.
 function toResult(value) {
   return TypedArrayPrototypeGetTag(value) === "Uint8Array" ? TypedArrayPrototypeGetBuffer(value) : value;
 }
@@ -208,7 +208,7 @@ const operations = {
   },
 };
 
-// cipher is what encrypt, decrypt and sign have in common.
+// cipher is the common part of encrypt, decrypt and sign.
 function cipher(algorithm, key, data, operation) {
   const identifier = toAlgorithm(algorithm);
   const k = toKey(key, `${operation}: the key`);
@@ -224,7 +224,7 @@ function toJwk(value) {
   return crypto.readJwk(value ?? { __proto__: null });
 }
 
-// settled gives the promise of a result.
+// settled returns the promise of a result.
 function settled(result) {
   if (!isLater(result)) return PromiseResolve(toResult(result));
   const capability = newCapability();
@@ -300,7 +300,7 @@ class SubtleCrypto {
     if (lengthOf(left) !== lengthOf(right)) throw new TypeError("timingSafeEqual: the arguments differ in length");
     const n = lengthOf(left);
     let equal = true;
-    for (let at = 0; at < n; at += PORTION) { // all of them, whatever has come out
+    for (let at = 0; at < n; at += PORTION) { // compares all portions, whatever the results are
       const end = at + PORTION < n ? at + PORTION : n;
       if (!ask(askOps.TIMING_SAFE_EQUAL, subarray(left, at, end), subarray(right, at, end))) equal = false;
     }

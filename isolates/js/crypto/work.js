@@ -1,5 +1,5 @@
-// crypto/work.js asks Go to compute: what is short at once, while JavaScript waits, and what is long on another thread,
-// with the answer coming later. Nothing here is a promise, so nothing of a guest's can come between.
+// crypto/work.js asks Go to compute. Short work runs synchronously, while JavaScript waits. Long work runs on another
+// thread, and the answer comes later. The code here uses no promises, so handler code cannot intercept the results.
 
 "use strict";
 
@@ -11,7 +11,7 @@ const { DOMException, askOps, isObject, sendOps } = internal;
 const { ask, send } = host;
 const { crypto } = internal;
 
-// Later stands for a result that is not there yet.
+// Later is a result that does not exist yet.
 class Later {
   #done = null;
   #failed = null;
@@ -32,7 +32,7 @@ class Later {
 const isLater = Later.is;
 sealedProto(Later);
 
-// after gives what next makes of a result, be it there or later.
+// after returns the result of next(result), immediately or later.
 function after(result, next) {
   if (!isLater(result)) return next(result);
   const later = new Later();
@@ -50,7 +50,8 @@ function after(result, next) {
   return later;
 }
 
-// BORDER is up to how many bytes hashing and AES are done at once: about as long as handing them over takes.
+// BORDER is the maximum of bytes that the code hashes or encrypts with AES synchronously. That work takes about as
+// long as a transfer to another thread.
 const BORDER = 131072;
 
 const isLong = (bytes) => bytes !== null && lengthOf(bytes) > BORDER;
@@ -59,7 +60,7 @@ crypto.isLong = isLong;
 class Job {
   later = new Later();
   run;
-  read; // makes the result of Go's answer, or throws
+  read; // makes the result from Go's answer, or throws
   constructor(run, read) {
     this.run = run;
     this.read = read;
@@ -69,8 +70,8 @@ sealedProto(Job);
 
 const jobs = new Map(); // request id → Job
 
-// work has Go do a function of crypto.subtle; args are its number and its arguments. The result is bytes, a list of them, or a
-// boolean; a failure becomes a DOMException of the given name.
+// work makes Go run a function of crypto.subtle. args are its number and its arguments. The result is bytes, a list
+// of bytes, or a boolean. A failure becomes a DOMException with the given name.
 function work(long, failure, args) {
   return long ? workElsewhere(failure, args) : check(failure, workNow(args));
 }
@@ -108,7 +109,7 @@ function workElsewhere(failure, args) {
   }
 }
 
-// begin sends a command that Go answers under the job's id.
+// begin sends a command. Go sends the answer with the job's id.
 function begin(job, op, args) {
   const id = internal.nextRequestId();
   internal.speakFor(job.run);
@@ -117,11 +118,11 @@ function begin(job, op, args) {
   return job.later;
 }
 
-// beginWork is for others than Web Crypto: done(value) or failed(error) is called on behalf of run when Go has answered, with
-// what read made of the answer; it may throw.
+// beginWork is for code outside of Web Crypto. After Go's answer it calls done(value) or failed(error) for run. value
+// is the result of read(answer), which can throw.
 internal.beginWork = (run, op, args, read, done, failed) => { begin(new Job(run, read), op, args).on(done, failed); };
 
-// worked: Go has done what was asked under this id. What follows from it is done on behalf of the event that asked.
+// worked handles Go's answer for this id. The code that follows runs for the event that asked.
 internal.worked = (id, answer) => {
   const job = MapPrototypeGet(jobs, id);
   if (job === undefined) return;
@@ -140,7 +141,7 @@ function conclude(job, answer) {
   job.later.done(result);
 }
 
-// forgetWork drops what a past event asked for; Go has ended it.
+// forgetWork removes the jobs of a past event. Go has ended them.
 internal.forgetWork = (run) => internal.forgetIn(jobs, run);
 
 crypto.after = after;
