@@ -58,7 +58,8 @@ class Queue {
 }
 defineInterface(Queue, "Queue", true);
 
-// toDelay is a delay in seconds as a header value. Numbers too small for one are printed with an exponent, which the header takes.
+// toDelay returns a delay in seconds as a header value. Very small numbers are written with an exponent, and the
+// header accepts that.
 function toDelay(value) {
   const seconds = toUnrestrictedDouble(value);
   if (!(seconds >= 0 && seconds <= MAX_DELAY)) {
@@ -87,7 +88,7 @@ function toBytes(body, kind) {
   return encode(text);
 }
 
-// queued answers one send(): error is null when the event is stored.
+// queued settles one send(). error is null when the event is stored.
 internal.queued = (id, error) => {
   const entry = MapPrototypeGet(waiting, id);
   if (entry === undefined) return;

@@ -1,4 +1,5 @@
-// events/handlers.js runs one event: calls the handler, answers once, waits for what waitUntil holds, and says when it is over.
+// events/handlers.js runs one event. It calls the handler, answers once, waits for the waitUntil promises, and
+// reports the end of the event.
 
 "use strict";
 
@@ -14,9 +15,9 @@ const { send } = host;
 const { DRAINED, FAIL, HANDLERS, HOOK_DONE, PULL, REPLY, RESULT, WAIT_FAILED } = sendOps;
 
 const MAX_BODY = 64 * 1024 * 1024;
-const WHOLE = 512 * 1024; // a body that is ready and no longer than this goes with its head
+const WHOLE = 512 * 1024; // a complete body up to this length goes with its head
 
-// ---- handlers of the guest's module ----
+// ---- handlers of the worker's module ----
 
 class Handlers {
   self = undefined;
@@ -29,11 +30,11 @@ class Handlers {
 sealedProto(Handlers);
 const handlers = new Handlers();
 
-let checked = false; // whether the module is only loaded, for a Checker
+let checked = false; // whether the module is loaded only for a Checker
 internal.checkModule = () => { checked = true; };
 
-// uncalledOf tells which functions of the exported object nothing calls, though another runtime, or another mode, would. Only a Checker wants to know:
-// else nothing looks at them, and no getter of a guest's runs for it.
+// uncalledOf returns the bits of the exported functions that only another runtime or another mode calls. Only a
+// Checker needs them. Otherwise no code reads these properties, so no getter of the handler code runs.
 function uncalledOf(exported) {
   let bits = 0;
   if (handlerOf(exported.queue) !== undefined) bits |= uncalled.queue;
@@ -48,7 +49,7 @@ function uncalledOf(exported) {
   return bits;
 }
 
-// findHandlers looks once at what the module exports and tells Go which kinds of events it takes.
+// findHandlers reads the module's exports once and tells Go which kinds of events the module handles.
 internal.findHandlers = (namespace) => {
   let exported;
   if (isObject(namespace)) exported = namespace.default;
@@ -71,7 +72,7 @@ internal.findHandlers = (namespace) => {
   if (checked && isObject(exported)) {
     try {
       bits |= uncalledOf(exported);
-    } catch { // what is none of ours may throw
+    } catch { // a getter or a Proxy of the handler code can throw
     }
   }
   send(HANDLERS, bits);
@@ -101,7 +102,8 @@ function failWith(run, error) {
   failed(run, reason, described.text, described.stack);
 }
 
-// settleWait counts one waitUntil promise off, a microtask after it settled: its own reactions may still call waitUntil.
+// settleWait counts down one waitUntil promise, a microtask after it settled, because its own reactions can still
+// call waitUntil.
 function settleWait(run) {
   queueMicrotask(() => {
     run.waiting--;
@@ -131,7 +133,8 @@ internal.waitUntil = (run, promise) => {
 
 // ---- answers ----
 
-// answerFetch sends a Response; its body is a string or bytes already, or is read to the end first.
+// answerFetch sends a Response. If the body is not already a string or bytes, answerFetch first reads it to the end
+// or sends it in chunks.
 function answerFetch(run, value) {
   if (run.answered || run.over) return;
   const s = peekResponse(value);
@@ -176,7 +179,8 @@ function reply(run, s, body) {
   finish(run);
 }
 
-// replyInChunks sends the head, and the body as it comes and as the requester takes it. The event goes on until the body ends.
+// replyInChunks sends the head. It sends the body as it arrives and as the requester takes it. The event continues
+// until the body ends.
 function replyInChunks(run, s, stream) {
   let sender;
   try {
@@ -192,7 +196,7 @@ function replyInChunks(run, s, stream) {
   internal.readOn(sender);
 }
 
-// pullParts makes the request's body a stream of the parts that Go reads one by one.
+// pullParts makes the request's body a stream of the parts that Go reads one at a time.
 function pullParts(run, request) {
   run.parts = internal.newFeed(() => { run.parts = null; }, () => {
     if (!run.over) send(PULL, run.id);
@@ -200,7 +204,7 @@ function pullParts(run, request) {
   internal.requestState(request).stream = run.parts.stream;
 }
 
-// takePart is Go giving a part, nothing at the end, or why there is none.
+// takePart handles a part from Go, or the end of the body, or the error.
 internal.takePart = (id, bytes, error) => {
   const run = internal.runById(id);
   if (run === undefined || run.parts === null) return;
@@ -213,7 +217,7 @@ internal.takePart = (id, bytes, error) => {
   }
 };
 
-// abortRun: nobody waits for the answer any more.
+// abortRun handles the end of the requester's wait: no client waits for the answer.
 internal.abortRun = (id, why) => {
   const run = internal.runById(id);
   if (run === undefined || run.request === null) return;
@@ -227,7 +231,7 @@ internal.abortRun = (id, why) => {
   });
 };
 
-// answerTask sends a task's or schedule's result as JSON.
+// answerTask sends the result of a task or schedule as JSON.
 function answerTask(run, value) {
   if (run.answered || run.over) return;
   let text;
@@ -284,7 +288,7 @@ internal.answerWith = answerLater;
 
 // ---- starting ----
 
-// call runs a handler of export default and answers with what it gives.
+// call runs a handler of export default and answers with its result.
 function call(run, handler, argument) {
   let result;
   try {
@@ -297,8 +301,8 @@ function call(run, handler, argument) {
   else answerLater(run, result);
 }
 
-// listen gives the event to the listeners of addEventListener. A fetch waits for respondWith, however late; a task without
-// one ends when all its listeners' promises have.
+// listen passes the event to the listeners of addEventListener. A fetch event waits for respondWith, however late it
+// comes. A task event without respondWith ends when the promises of all its listeners have settled.
 function listen(run, event, name) {
   if (!hasListeners(globalThis, name)) {
     failed(run, "no-handler", `worker has no ${name} handler`, "");
@@ -376,7 +380,8 @@ internal.startHook = async (bit) => {
 
 // ---- shared ----
 
-// shared is an object of the worker's own. In a persistent context it lives as long as that does, in others as long as the event.
+// shared is an object for the worker. In a persistent context it lives as long as the context. In other contexts it
+// lives as long as the event.
 let shared;
 let sharedIn = null;
 const members = {

@@ -1,5 +1,6 @@
-// events/objects.js holds what handlers get besides the Request: ctx, the event of a task or schedule, and the events
-// that addEventListener("fetch" | "task" | "scheduled") sees. Each keeps its run (events/handlers.js) in a private field.
+// events/objects.js holds the objects that handlers get besides the Request: ctx, the event of a task or schedule,
+// and the events for the listeners of addEventListener("fetch" | "task" | "scheduled"). Each keeps its run
+// (events/handlers.js) in a private field.
 
 "use strict";
 
@@ -33,7 +34,7 @@ class ExecutionContext {
 defineInterface(ExecutionContext, "ExecutionContext", true);
 internal.newContext = (run) => new ExecutionContext(TOKEN, run);
 
-// ---- what a task or scheduled event carries ----
+// ---- the data of a task or scheduled event ----
 
 class TaskData {
   run;
@@ -43,7 +44,7 @@ class TaskData {
   replays = 0;
   rawHeaders;
   headers = null;
-  body; // a string when it is ASCII, else bytes
+  body; // a string when it is ASCII, otherwise bytes
   scheduledTime;
   cron;
   parsed = false;
@@ -83,7 +84,8 @@ function bytesOf(data) {
   return typeof data.body === "string" ? encode(data.body) : new Uint8Array(data.body);
 }
 
-// payloadOf parses the body once: JSON when the content type says so or it parses, else the bytes.
+// payloadOf parses the body once. It returns JSON when the content type requires JSON or when the body is valid JSON,
+// and otherwise the bytes.
 function payloadOf(data) {
   if (data.parsed) return data.payload;
   const type = contentType(data);
@@ -112,7 +114,7 @@ function delayOf(options) {
   return delay;
 }
 
-// defineTaskMembers gives a class the members of a task event; with times, also those of a scheduled one.
+// defineTaskMembers adds the members of a task event to a class. With times it also adds those of a scheduled event.
 function defineTaskMembers(Class, dataOf, times) {
   const promised = (self, convert) => {
     try {
@@ -202,8 +204,8 @@ internal.newScheduledInfo = infoClass("ScheduledEvent", true);
 
 let runOf;
 
-// Making is what the event that is constructed now is made of. super() calls whatever a guest has made the parent of a class,
-// so it is passed nothing of the runtime's.
+// Making has the parts of the event under construction. Handler code can replace the parent of a class, and super()
+// calls that parent. So the runtime passes nothing to super().
 class Making {
   run;
   request;

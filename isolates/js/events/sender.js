@@ -1,5 +1,5 @@
-// events/sender.js sends the body of a response in chunks: what its stream gives, never more than the requester has taken or has
-// said that it takes.
+// events/sender.js sends the body of a response in chunks from its stream. It never sends more than the requester has
+// taken or has allowed.
 
 "use strict";
 
@@ -12,22 +12,22 @@ const { BODY } = sendOps;
 const MORE = 0;
 const END = 1;
 const BROKEN = 2;
-const WAITS = 3; // there is more than is allowed
+const WAITS = 3; // there are more bytes than are allowed
 const MAX_CHUNK = 256 * 1024;
 
 class Sender {
   run;
   reader;
-  allowed; // bytes, in all
+  allowed; // the total of allowed bytes
   sent = 0;
-  piece = null; // a chunk of which not all is sent
+  piece = null; // a chunk that is not completely sent
   at = 0;
   request = null;
   done;
   busy = false;
   again = false;
   over = false;
-  waits = false; // Go knows that there is more than is allowed
+  waits = false; // Go knows that there are more bytes than are allowed
   constructor(run, reader, done) {
     this.run = run;
     this.reader = reader;
@@ -46,13 +46,13 @@ class Sender {
     this.at = 0;
     this.pass();
   }
-  // pass sends what is allowed of the piece at hand, then reads on.
+  // pass sends the allowed part of the current piece, then continues to read.
   pass() {
     const { piece } = this;
     const length = lengthOf(piece);
     while (this.at < length) {
       let n = this.allowed - this.sent;
-      if (n <= 0) { // grant goes on
+      if (n <= 0) { // grant resumes the send
         if (!this.waits) send(BODY, this.run.id, null, WAITS);
         this.waits = true;
         return;
@@ -83,8 +83,8 @@ class Sender {
     send(BODY, this.run.id, null, BROKEN, describe(error).text);
     this.done();
   }
-  // drop cancels the source of a body that broke off. That comes last: a stream that is cancelled ends like one that is complete, and so
-  // does one whose author closes it because the request was aborted.
+  // drop cancels the source of a broken body. That is the last step, because a cancelled stream ends like a complete
+  // one. So does a stream that handler code closes because the request was aborted.
   drop(reason) {
     markHandled(streamCancel(this.reader.stream, reason));
   }
@@ -97,7 +97,7 @@ internal.newSender = (run, stream, done) => {
   return sender;
 };
 
-// grantCredit is Go saying up to how many bytes in all may be sent.
+// grantCredit handles Go's message with the total number of bytes that are allowed.
 internal.grantCredit = (id, upTo) => {
   const run = internal.runById(id);
   if (run !== undefined && run.sender !== null) run.sender.grant(upTo);
