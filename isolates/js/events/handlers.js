@@ -1,5 +1,4 @@
-// events/handlers.js runs one event. It calls the handler, answers once, waits for the waitUntil promises, and
-// reports the end of the event.
+// events/handlers.js runs one event: it calls the handler, answers, waits for waitUntil, and reports the end.
 
 "use strict";
 
@@ -102,8 +101,7 @@ function failWith(run, error) {
   failed(run, reason, described.text, described.stack);
 }
 
-// settleWait counts down one waitUntil promise, a microtask after it settled, because its own reactions can still
-// call waitUntil.
+// settleWait counts down a settled waitUntil promise one microtask later. Its reactions can still call waitUntil.
 function settleWait(run) {
   queueMicrotask(() => {
     run.waiting--;
@@ -133,8 +131,7 @@ internal.waitUntil = (run, promise) => {
 
 // ---- answers ----
 
-// answerFetch sends a Response. If the body is not already a string or bytes, answerFetch first reads it to the end
-// or sends it in chunks.
+// answerFetch sends a Response. It may first read the body to the end, or send the body in chunks.
 function answerFetch(run, value) {
   if (run.answered || run.over) return;
   const s = peekResponse(value);
@@ -179,8 +176,7 @@ function reply(run, s, body) {
   finish(run);
 }
 
-// replyInChunks sends the head. It sends the body as it arrives and as the requester takes it. The event continues
-// until the body ends.
+// replyInChunks sends the head, then the body as the requester takes it. The event continues until the body ends.
 function replyInChunks(run, s, stream) {
   let sender;
   try {
@@ -217,7 +213,7 @@ internal.takePart = (id, bytes, error) => {
   }
 };
 
-// abortRun handles the end of the requester's wait: no client waits for the answer.
+// abortRun handles an abort by the requester: no client waits for the answer.
 internal.abortRun = (id, why) => {
   const run = internal.runById(id);
   if (run === undefined || run.request === null) return;
@@ -380,8 +376,7 @@ internal.startHook = async (bit) => {
 
 // ---- shared ----
 
-// shared is an object for the worker. In a persistent context it lives as long as the context. In other contexts it
-// lives as long as the event.
+// shared is an object for the worker. It lives as long as a persistent context, and elsewhere as long as the event.
 let shared;
 let sharedIn = null;
 const members = {
