@@ -334,3 +334,31 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	require.Eventually(t, func() bool { publish(); return stored }, 3*clusterPatience, 100*time.Millisecond, "two servers of three store events")
 	require.Eventually(t, func() bool { publish(); return len(ran) > 0 }, clusterPatience, 100*time.Millisecond, "it runs events again")
 }
+
+// TestTwoMakeTheSameBucketsInACluster has two connections make the same buckets at once, as processes do that start
+// together. It is a test of internal/resources. It is here because a cluster takes seconds to start, and other tests run
+// meanwhile.
+func TestTwoMakeTheSameBucketsInACluster(t *testing.T) {
+	t.Parallel()
+	cluster := natstest.StartCluster(t, 3)
+	var reconcilers [2]*resources.Reconciler
+	for i := range reconcilers {
+		js, err := jetstream.New(cluster.Connect(i))
+		require.NoError(t, err)
+		reconcilers[i] = &resources.Reconciler{JS: js}
+	}
+	for round := range 4 {
+		ctx, cancel := context.WithTimeout(t.Context(), clusterPatience)
+		errs := make(chan error, len(reconcilers))
+		for _, r := range reconcilers {
+			go func() {
+				_, err := r.Bucket(ctx, jetstream.KeyValueConfig{Bucket: fmt.Sprintf("B%d", round), History: 3, Replicas: 3})
+				errs <- err
+			}()
+		}
+		for range reconcilers {
+			require.NoError(t, <-errs)
+		}
+		cancel()
+	}
+}
