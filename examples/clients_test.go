@@ -12,10 +12,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
@@ -31,6 +31,7 @@ const patience = time.Minute
 // Each example client calls a worker under each configuration that we ship, and a backup of all streams can be restored
 // there.
 func TestClientsUnderTheShippedConfigurations(t *testing.T) {
+	t.Parallel()
 	clients := exampleClients(t)
 	for _, c := range []struct {
 		file    string
@@ -42,6 +43,7 @@ func TestClientsUnderTheShippedConfigurations(t *testing.T) {
 		{"callout.conf", config.List{"_INBOX.{owner}."}, url.User("token-of-acme")},
 	} {
 		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
 			address := shipped(t, c.file)
 			f := fleettest.Start(t, func(cfg *config.Config) {
 				cfg.NatsURL, cfg.NatsUser, cfg.NatsPassword, cfg.ReplyPrefixes = "nats://"+address, "fleet", "fleet-secret", c.replies
@@ -64,31 +66,31 @@ func TestClientsUnderTheShippedConfigurations(t *testing.T) {
 // configuration uses one. It returns host and port.
 func shipped(t *testing.T, file string) string {
 	t.Helper()
-	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA", "CALLOUT"} {
-		t.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret")
-	}
-	issuer, err := nkeys.CreateAccount()
+	seed, err := issuer()
 	require.NoError(t, err)
-	public, err := issuer.PublicKey()
-	require.NoError(t, err)
-	seed, err := issuer.Seed()
-	require.NoError(t, err)
-	t.Setenv("CALLOUT_ISSUER", public)
-	o, err := server.ProcessConfigFile(filepath.Join("../deploy/nats", file))
-	require.NoError(t, err)
-	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.StoreDir, o.NoLog, o.NoSigs = "127.0.0.1", -1, "127.0.0.1", -1, natstest.StoreDir(t), true, true
-	srv, err := server.NewServer(o)
-	require.NoError(t, err)
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	require.True(t, srv.ReadyForConnections(patience))
-	u, err := url.Parse(srv.ClientURL())
+	address := natstest.StartConfigured(t, filepath.Join("../deploy/nats", file))
+	u, err := url.Parse(address)
 	require.NoError(t, err)
 	if file == "callout.conf" {
-		startCallout(t, srv.ClientURL(), string(seed))
+		startCallout(t, address, seed)
 	}
 	return u.Host
 }
+
+// issuer makes the account that signs for the callout service, once, and returns its seed. The configuration reads its
+// public key from the environment.
+var issuer = sync.OnceValues(func() (seed string, err error) {
+	account, err := nkeys.CreateAccount()
+	if err != nil {
+		return "", err
+	}
+	public, err := account.PublicKey()
+	if err != nil {
+		return "", err
+	}
+	text, err := account.Seed()
+	return string(text), errors.Join(err, os.Setenv("CALLOUT_ISSUER", public))
+})
 
 // startCallout runs examples/authcallout and waits until it answers.
 func startCallout(t *testing.T, address, seed string) {

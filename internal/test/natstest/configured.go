@@ -14,7 +14,7 @@ import (
 
 // setPasswords sets the variables that the configurations of deploy/nats read. They stay set until the process ends.
 var setPasswords = sync.OnceValue(func() (err error) {
-	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA"} {
+	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA", "CALLOUT"} {
 		err = errors.Join(err, os.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret"))
 	}
 	return err
