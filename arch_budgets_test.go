@@ -22,18 +22,24 @@ type allowance struct {
 
 // manyMethods are the types that may have more methods: "package.Type".
 var manyMethods = map[string]allowance{
-	"events.Subjects":        {60, "a short method for each subject and each stream name of the contract"},
-	"dispatch.Dispatcher":    {75, "passive: each method runs under its one mutex, on the goroutine of its caller"},
-	"isolates.thread":        {150, "thread, run and context have one owner: the goroutine that is locked to the OS thread"},
-	"internal/cli.env":       {46, "a method for each command"},
-	"internal/fleet.Process": {31, "it wires a process, and answers for its state"},
+	"events.Subjects":         {60, "a short method for each subject and each stream name of the contract"},
+	"dispatch.Dispatcher":     {79, "passive: each method runs under its one mutex, on the goroutine of its caller"},
+	"isolates.thread":         {150, "thread, run and context have one owner: the goroutine that is locked to the OS thread"},
+	"internal/cli.env":        {46, "a method for each command"},
+	"internal/control.Client": {39, "a method for each endpoint"},
+	"internal/control.Server": {37, "a method for each endpoint that only a process answers"},
+	"internal/fleet.Process":  {32, "it wires a process, and answers for its state"},
 }
 
 // manyFiles are the packages that may have more files.
 var manyFiles = map[string]allowance{
 	"isolates": {47, "thread, run and context have one owner, and are not split"},
-	"loadtest": {39, "the reports are still beside what is measured"},
-	"events":   {32, "a file for each noun of the contract"},
+	"loadtest": {41, "the reports are still beside what is measured"},
+	"events":   {34, "a file for each noun of the contract"},
+	// Bundling (build, project, importers, magic comments) is a room of its own, to be taken out.
+	"deploy":           {35, "it bundles sources, and stores versions, deployments, policies and secrets"},
+	"internal/control": {31, "a file for each group of endpoints"},
+	"internal/cli":     {38, "a file for each command, and for what it prints"},
 }
 
 // goes are the functions that may have a go statement: "file:function". Other goroutines belong to a group that their

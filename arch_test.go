@@ -36,6 +36,7 @@ const (
 	libZerolog    = "github.com/rs/zerolog"
 	libBackoff    = "github.com/cenkalti/backoff/v4"
 	libEsbuild    = "github.com/evanw/esbuild"
+	libAge        = "filippo.io/age"
 	libCron       = "github.com/netresearch/go-cron"
 )
 
@@ -46,7 +47,7 @@ var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go
 var house = map[string]room{
 	"": {
 		rooms: []string{"internal/cli"},
-		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/config", "internal/test/natstest", "internal/supervisor", libProm, libZerolog, "github.com/nats-io/"},
+		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/config", "internal/gateway", "internal/test/natstest", "internal/supervisor", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
 	},
 	"events": {pure: true, rooms: []string{"internal/guard"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
@@ -59,7 +60,7 @@ var house = map[string]room{
 			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle", "internal/guard", "internal/resources", "internal/stored",
 		},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
-		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel"},
+		tests: []string{"internal/doctor", "internal/natsd", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// Parts of consumer that store, find and park. None of them knows an event in flight.
 	"consumer/jsapi":   {pure: true, rooms: []string{"events", "internal/guard", "internal/stored"}, libs: []string{libNATS, libBackoff}},
@@ -104,11 +105,25 @@ var house = map[string]room{
 	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/offload/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"events", "internal/guard", "internal/resources", "internal/cron", "internal/sourcemap"},
+		pure: true, rooms: []string{"deploy/assets", "deploy/manifest", "events", "internal/assetstore", "internal/guard", "internal/resources", "internal/secrets", "internal/sourcemap"},
 		libs:  []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
 		tests: []string{"internal/natsd", "internal/test/natstest", libNATSServer, "github.com/nats-io/nkeys"},
 	},
-	"internal/cron": {pure: true, libs: []string{libCron}},
+	// Formats of manifests. It reads no files.
+	"deploy/manifest": {
+		pure: true, rooms: []string{"events", "internal/cron"}, libs: []string{"github.com/tidwall/jsonc", "go.yaml.in/yaml/v3", "github.com/pelletier/go-toml/v2"},
+		tests: []string{"github.com/santhosh-tekuri/jsonschema/v6"},
+	},
+	// Which file answers which path. It stores nothing, and knows no NATS.
+	"deploy/assets": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/net/http/httpguts"}},
+	"internal/assetstore": {
+		pure: true, rooms: []string{"deploy/assets", "internal/resources"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
+		tests: []string{"internal/test/natstest"},
+	},
+	// Encrypts and decrypts secrets. It stores nothing, and knows no NATS.
+	"internal/secrets": {pure: true, rooms: []string{"events"}, libs: []string{libAge}},
+	"internal/dotenv":  {pure: true},
+	"internal/cron":    {pure: true, libs: []string{libCron}},
 	// Guards that a test can switch off. Any room may import it.
 	"internal/guard": {pure: true},
 	// The only reader of PINWHEEL_* variables.
@@ -118,29 +133,39 @@ var house = map[string]room{
 	},
 	// Shared by commands, endpoints and all other code that controls a fleet. It has no V8, and no command line.
 	"internal/control": {
-		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "events", "internal/resources", "internal/stored"},
+		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "events", "internal/audit", "internal/resources", "internal/secrets", "internal/stored", "internal/tail"},
 		// the NATS service requires a semantic version
-		libs: []string{libNATS, libZerolog, libBackoff, "golang.org/x/mod/semver"},
+		libs: []string{libNATS, "github.com/nats-io/nuid", libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
 	},
+	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
+	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},
 	"internal/admin": {pure: true, libs: []string{libProm}},
+	// HTTP in front of direct events. It knows neither NATS nor V8.
+	"internal/gateway": {
+		pure: true, rooms: []string{"deploy/assets", "events", "events/client"}, libs: []string{libProm, libZerolog, "golang.org/x/net/netutil"},
+	},
+	"internal/workerlease": {
+		pure: true, rooms: []string{"events", "internal/resources"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+		tests: []string{"dispatch", "events/lifecycle", "internal/test/natstest"},
+	},
 	// Connects the rooms of an event.
 	"internal/fleet": {
 		rooms: []string{
-			"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/admin", "internal/config", "internal/control", "internal/doctor",
-			"internal/natsd", "internal/resources", "internal/supervisor",
+			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates", "internal/admin", "internal/assetstore", "internal/audit", "internal/config", "internal/control", "internal/doctor",
+			"internal/gateway", "internal/natsd", "internal/resources", "internal/secrets", "internal/supervisor", "internal/tail", "internal/workerlease",
 		},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
-			"consumer/deadletter", "events/client", "internal/cli", "internal/fleet", "internal/stored", "internal/test/natstest", "internal/test/parallel", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
+			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/stored", "internal/test/natstest", "internal/test/parallel", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
 			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "github.com/compose-spec/compose-go/v2",
 		},
 	},
 	"internal/cli": {
 		rooms: []string{
-			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "events", "events/client", "events/lifecycle", "isolates", "internal/config", "internal/control", "internal/doctor", "internal/fleet", "internal/stored",
+			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/config", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/secrets", "internal/stored", "internal/tail",
 		},
-		libs:  []string{libNATS, libZerolog, "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag"},
-		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest"},
+		libs:  []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
+		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest", "golang.org/x/sys/unix"},
 	},
 	// Shared by the two rooms that store data in JetStream.
 	"internal/resources": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
@@ -166,7 +191,7 @@ var house = map[string]room{
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
 	"internal/test/compat": {
-		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/test/fleettest"},
+		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest"},
 	},
 
 	"internal/test/guarantees": {
@@ -220,10 +245,12 @@ var sleeps = map[string]string{
 	"internal/fleet/starved_test.go": "the sleep is the fault: so long the process stands still",
 	"isolates/eventsource_test.go":   "the sleep is a server's, between two writes",
 	"isolates/modes_test.go":         "the sleep is a server's, which answers later to some",
+	"internal/tail/hub_test.go":      "in a synctest bubble: the clock is fake",
 	"dispatch/dispatcher_test.go":    "in a synctest bubble: the clock is fake",
 	"dispatch/bans_test.go":          "in a synctest bubble: the clock is fake",
 	"dispatch/quarantine_test.go":    "in a synctest bubble: the clock is fake",
 
+	"consumer/wholecluster_test.go":         "the sleep is a publisher's, before it tries again",
 	"consumer/parkbench_test.go":            "a benchmark looks at a backlog now and then, so as not to disturb it",
 	"isolates/v8x/contention_bench_test.go": "the sleep is the work's, between two calls",
 }

@@ -24,10 +24,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/dispatch"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/audit"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/supervisor"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/workerlease"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -126,6 +130,8 @@ func TestReferenceMetrics(t *testing.T) {
 	require.NoError(t, err)
 	_, err = isolates.New(isolates.DefaultConfig(1), dispatcher, nil, d)
 	require.NoError(t, err)
+	_, err = gateway.New(gateway.Config{}, gateway.Rooms{}, zerolog.Nop(), d)
+	require.NoError(t, err)
 	_, err = deploy.Open(t.Context(), js, deploy.Config{Metrics: d})
 	require.NoError(t, err)
 	above := supervisor.DefaultConfig(1)
@@ -166,10 +172,14 @@ func TestReferenceJetStream(t *testing.T) {
 		if d <= 0 {
 			return "no limit"
 		}
+		if d < time.Minute {
+			return fmt.Sprintf("%g seconds", d.Seconds())
+		}
 		return cmp.Or(map[bool]string{true: fmt.Sprintf("%d days", d/24/time.Hour)}[d%(24*time.Hour) == 0 && d > 24*time.Hour], fmt.Sprintf("%g hours", d.Hours()))
 	}
 	consumers := map[string][]string{}
-	all := append(consumer.Assets(consumer.DefaultConfig(), 1<<20), deploy.Resources(deploy.Config{})...)
+	all := slices.Concat(consumer.Assets(consumer.DefaultConfig(), 1<<20), deploy.Resources(deploy.Config{}), audit.Resources(audit.Config{Prefix: events.DefaultPrefix, MaxBytes: consumer.DefaultConfig().MaxBytes}),
+		workerlease.Resources(workerlease.Config{Prefix: events.DefaultPrefix}))
 	for _, a := range all {
 		if a.Consumer != nil {
 			consumers[a.Of] = append(consumers[a.Of], a.Consumer.Durable)
@@ -203,7 +213,7 @@ func TestReferenceJetStream(t *testing.T) {
 			list = append(list, []string{"`" + a.Objects.Bucket + "`", "object store", a.Objects.Description, age(a.Objects.TTL), size(a.Objects.MaxBytes)})
 		}
 	}
-	require.Len(t, list, 10)
+	require.Len(t, list, 15)
 	generatedTable(t, "docs/reference/jetstream.md", "jetstream", []string{"name", "kind", "holds", "kept", "size", "settings and notes"}, list)
 }
 
@@ -215,19 +225,19 @@ func refusal(t *testing.T, manifest string) string {
 	return err.Error()
 }
 
-var mayHave = regexp.MustCompile(`unknown (?:key|field) "[^"]*": .* may have ([A-Za-z0-9, ]+)`)
+var mayHave = regexp.MustCompile(`unknown (?:key|field) "[^"]*": .* may have ([$A-Za-z0-9, ]+)`)
 
 // The keys of a manifest are those that the parser names when it refuses an unknown key.
 func TestReferenceManifest(t *testing.T) {
 	var list [][]string
 	var walk func(path, open, end string)
 	walk = func(path, open, end string) {
-		m := mayHave.FindStringSubmatch(refusal(t, open+`{"?":0}`+end))
+		m := mayHave.FindStringSubmatch(refusal(t, open+`{"?":null}`+end))
 		require.NotNil(t, m, path)
 		for _, key := range strings.Split(m[1], ", ") {
 			full := strings.TrimPrefix(path+"."+key, ".")
 			begin, tail := open+`{"`+key+`":`, "}"+end
-			text := refusal(t, begin+`{"?":0}`+tail)
+			text := refusal(t, begin+`{"?":null}`+tail)
 			_, wants, _ := strings.Cut(text, ": it is ")
 			wants, _, _ = strings.Cut(wants, ";")
 			wants, _, _ = strings.Cut(wants, "\n") // the error continues with the line of the manifest
@@ -235,14 +245,21 @@ func TestReferenceManifest(t *testing.T) {
 			case mayHave.MatchString(text):
 				list = append(list, []string{"`" + full + "`", "an object"})
 				walk(full, begin, tail)
-			case strings.Contains(text, full+".? is 0"):
+			case strings.Contains(text, full+".? is null"):
 				list = append(list, []string{"`" + full + ".NAME`", wants})
 			case wants != "":
 				list = append(list, []string{"`" + full + "`", wants})
 			default:
 				require.Contains(t, text, "list in brackets", full)
-				list = append(list, []string{"`" + full + "[]`", "an object"})
-				walk(full+"[]", begin+"[", "]"+tail)
+				text = refusal(t, begin+`[{"?":0}]`+tail)
+				if mayHave.MatchString(text) {
+					list = append(list, []string{"`" + full + "[]`", "an object"})
+					walk(full+"[]", begin+"[", "]"+tail)
+					break
+				}
+				_, wants, _ = strings.Cut(text, ": it is ")
+				wants, _, _ = strings.Cut(wants, "\n")
+				list = append(list, []string{"`" + full + "[]`", wants})
 			}
 		}
 	}
@@ -287,6 +304,12 @@ func referenceControl(t *testing.T, nc *nats.Conn, token string) {
 	var info micro.Info
 	require.NoError(t, json.Unmarshal(reply.Data, &info))
 	var list [][]string
+	doors := map[string]bool{}
+	for _, e := range info.Endpoints {
+		if _, name, ok := strings.Cut(e.Subject, ".owner.*."); ok {
+			doors[name] = true
+		}
+	}
 	for _, e := range info.Endpoints {
 		_, name, ok := strings.Cut(e.Subject, ".control.")
 		if !ok || strings.HasPrefix(name, "job.") { // each job's own subject is only between processes
@@ -308,10 +331,11 @@ func referenceControl(t *testing.T, nc *nats.Conn, token string) {
 		if e.QueueGroup == "" {
 			each = "each process"
 		}
-		list = append(list, []string{"`" + name + "`", fields, each, guarded})
+		door := map[bool]string{true: "yes", false: "no"}[doors[name]]
+		list = append(list, []string{"`" + name + "`", fields, each, guarded, door})
 	}
 	require.Greater(t, len(list), 20)
-	generatedTable(t, "docs/reference/control.md", "endpoints", []string{"name", "fields of the request", "answered by", "guarded", "answer"}, list)
+	generatedTable(t, "docs/reference/control.md", "endpoints", []string{"name", "fields of the request", "answered by", "guarded", "owner's door", "answer"}, list)
 }
 
 // The states of an event in flight are drawn from the table of transitions.

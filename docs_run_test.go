@@ -68,7 +68,7 @@ func openSite(t *testing.T, env ...string) *site {
 			s.env = append(s.env, v)
 		}
 	}
-	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+s.dir, "PINWHEEL_LOG_FORMAT=console", "PINWHEEL_PROCESSES=0", "PINWHEEL_ADMIN_ADDR=")
+	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+s.dir, "PINWHEEL_LOG_FORMAT=console", "PINWHEEL_PROCESSES=0", "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_HTTP_ADDR=127.0.0.1:0")
 	s.env = append(s.env, env...)
 	return s
 }

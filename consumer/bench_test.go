@@ -35,6 +35,7 @@ func BenchmarkEcho(b *testing.B) {
 			to := nats.NewInbox()
 			_, err := pub.Subscribe(to, func(*nats.Msg) { replies.Add(1) })
 			require.NoError(b, err)
+			require.NoError(b, pub.Flush())
 			body := make([]byte, 1024)
 			for i := range b.N {
 				_, err := js.PublishMsgAsync(&nats.Msg{
@@ -69,6 +70,7 @@ func BenchmarkOneAtATime(b *testing.B) {
 			to := nats.NewInbox()
 			sub, err := pub.SubscribeSync(to)
 			require.NoError(b, err)
+			require.NoError(b, pub.Flush())
 			for range b.N {
 				m := &nats.Msg{Subject: subject, Data: []byte("hi")}
 				if name == "call" {

@@ -57,6 +57,9 @@ type Config struct {
 	// Idempotent reports whether a worker is idempotent: its events that have succeeded are not run again. It is called
 	// for each delivery, from one goroutine. nil: no worker is idempotent.
 	Idempotent func(owner, worker string) bool
+	// OnLog, when it is not nil, is called with each line that the consumer writes to a worker's output. It must not
+	// block, nor keep the line.
+	OnLog func(*events.LogLine)
 	// Calls enables the call bridge.
 	Calls bool
 	// Step, when it is not nil, is called at each Step, on the goroutine that reaches it. Tests use it to end the process

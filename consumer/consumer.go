@@ -126,7 +126,7 @@ func (c *Consumer) newSettler() *settler {
 		dispatcher: c.dispatcher, retries: c.retries, draining: &c.draining, recorder: recorder{c.attempts, c.cfg.AckWait},
 		ender: ender{
 			rooms: c.rooms, cfg: c.cfg, api: c.api, log: c.log, metrics: c.metrics, inflight: &c.inflight, clock: &c.clock,
-			replies: replier{nc: c.nc, chunks: c.chunks, metrics: c.metrics}, output: workerLog{nc: c.nc, prefix: c.cfg.Prefix, log: c.log},
+			replies: replier{nc: c.nc, chunks: c.chunks, metrics: c.metrics}, output: workerLog{nc: c.nc, prefix: c.cfg.Prefix, log: c.log, see: c.cfg.OnLog},
 			absences: &c.leases.absences,
 		},
 	}
@@ -267,11 +267,14 @@ func (c *Consumer) Settle(batch []lifecycle.Settlement) { c.settler.add(batch) }
 // called often. It may be called from any goroutine and does not block.
 func (c *Consumer) Room(owner string, n int) { c.lot.Room(owner, n) }
 
-// Install starts the schedules of w in this process, and ends those of the version before. w is the active version of
-// its worker from now on. It may be called from any goroutine and does not block.
-func (c *Consumer) Install(w *events.Worker) {
-	c.bypass.Install(w.Owner, w.Name)
-	c.ticker.Install(w)
+// Now is the time by the clock of NATS. It may be called from any goroutine.
+func (c *Consumer) Now() time.Time { return c.clock.Now() }
+
+// Install starts the schedules of a worker's active version in this process, and ends those of the version before. It
+// may be called from any goroutine and does not block.
+func (c *Consumer) Install(in events.Installation) {
+	c.bypass.Install(in.Owner, in.Name)
+	c.ticker.Install(in)
 }
 
 // Remove ends the schedules of a worker. It may be called from any goroutine and does not block.
@@ -297,6 +300,12 @@ func (c *Consumer) SetProcesses(n int) {
 // from any goroutine.
 func (c *Consumer) AdmitSend(owner string, size int) *events.Failure {
 	return c.bridge.AdmitSend(owner, size)
+}
+
+// AdmitCall returns why an event of size bytes that the gateway stores for owner must not be stored, or nil. It counts as a
+// call. It may be called from any goroutine.
+func (c *Consumer) AdmitCall(owner string, size int) *events.Failure {
+	return c.bridge.AdmitCall(owner, size)
 }
 
 // Storage returns why something of the fleet cannot be stored now, or nil. It may be called from any goroutine.

@@ -64,8 +64,10 @@ func TestSubjectIsToldOfDeadLetters(t *testing.T) {
 	require.NoError(t, err)
 	sub, err := nc.SubscribeSync("alerts.heard")
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	all, err := nc.SubscribeSync("private.>")
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 
 	hook <- events.DeadHook{Subject: "alerts.kept", JetStream: true}
 	publish(t, nc, events.Task, "acme", nil, "x")

@@ -222,6 +222,7 @@ func TestEventWithADeadLetterDoesNotRunAgain(t *testing.T) {
 	require.NoError(t, err)
 	told, err := nc.SubscribeSync("_INBOX.told")
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	second := &dispatcher{handle: ack}
 	start(t, nc, shortLease(), second)
 	eventuallyStored(t, js, events.StreamEvents, 0)

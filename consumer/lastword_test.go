@@ -27,6 +27,7 @@ func TestEventsThatDoNotRunAreTold(t *testing.T) {
 	start(t, nc, testConfig(), d)
 	lines, err := nc.SubscribeSync("pinwheel.logs.>")
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	js := jetStream(t, nc)
 	publish(t, nc, events.Task, "acme", nil, "ran")
 	eventuallyStored(t, js, events.StreamDead, 1)

@@ -189,7 +189,7 @@ func TestFewOvertakeAFloodOfSubjects(t *testing.T) {
 	d := &dispatcher{forget: true, handle: j.handle}
 	f := start(t, natstest.Connect(t, j.srv), cfg, d)
 	for _, owner := range []string{"noisy", mate(0), mate(1)} {
-		f.Install(&events.Worker{Owner: owner, Name: "w"})
+		f.Install(events.Only(&events.Worker{Owner: owner, Name: "w"}))
 	}
 	for i := range 20_000 {
 		_, err := j.js.PublishAsync(fmt.Sprintf("%sx%d", subjects.Event(events.Task, "noisy", "w"), i), nil)
@@ -216,6 +216,7 @@ func TestFewOvertakeAFloodOfSubjects(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
+	require.NoError(t, spy.Flush())
 	require.NoError(t, spy.Flush())
 	publish(t, j.nc, events.Task, mate(0), nil, "few 0")
 	publish(t, j.nc, events.Task, mate(1), sayings(1, "noisy"), "few 1")

@@ -30,6 +30,7 @@ func replyTooLarge(t *testing.T, grow func(*nats.Conn, *events.Reply)) {
 	}})
 	lines, err := nc.SubscribeSync("pinwheel.logs.acme.w")
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	to, sub := inbox(t, nc)
 	publish(t, nc, events.Fetch, "acme", nats.Header{"Reply-To": {to}, "Event-Id": {"e1"}}, "x")
 	m, err := sub.NextMsg(patience)

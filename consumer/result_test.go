@@ -74,6 +74,7 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 
 	lines, err := nc.SubscribeSync("pinwheel.logs.acme.w")
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	require.Greater(t, len(send(events.Fetch, "acme", "order-4", "large").Body), 1<<19)
 	line, err := lines.NextMsg(patience)
 	require.NoError(t, err)

@@ -43,6 +43,7 @@ func TestHeadersOfOwnersSteerNothing(t *testing.T) {
 	for _, subject := range []string{"pinwheel.>", "_INBOX.spied.>"} {
 		_, err := nc.ChanSubscribe(subject, spy)
 		require.NoError(t, err)
+		require.NoError(t, nc.Flush())
 	}
 	hostile := nats.Header{
 		"nats-rollup": {"all"}, "NATS-TTL": {"1s"}, "Nats-Hostile": {"1"}, "nats-msg-id": {"stolen"}, "Nats-schedule": {"@every 1s"}, "nats-Schedule-Target": {"pinwheel.pin"},

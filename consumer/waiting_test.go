@@ -120,6 +120,7 @@ func TestRetryForWhichThereIsNoRoom(t *testing.T) {
 	start(t, nc, cfg, d)
 	told, err := nc.SubscribeSync("_INBOX.told")
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	dl, n := deadletter.NewStore(js, subjects), 0
 	require.Eventually(t, func() bool {
 		for range 20 {

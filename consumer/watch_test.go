@@ -1,13 +1,16 @@
 package consumer_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/consumer/attempts"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -24,21 +27,38 @@ func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 		crashes int
 		alone   bool
 	}
+	type note struct {
+		running, alone   bool
+		failed, returned int
+	}
 	processes := []struct {
 		name string
 		is   state // of the event when it comes
 		do   []lifecycle.Verdict
-		with bool // alone
+		with bool  // alone
+		dies *note // in the record when the process dies; nil: the process stores none
 	}{
-		{"it may have run", state{}, nil, false},
-		{"it only waits", state{1, false}, nil, false},
-		{"it runs", state{1, false}, []lifecycle.Verdict{lifecycle.Watch}, false},
-		{"it only waits again", state{2, false}, nil, false},
-		{"it is alone, and no more", state{2, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Share}, true},
-		{"it is returned", state{3, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Return}, true},
-		{"it fails, and waits for its retry", state{3, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Retry}, true},
-		{"it is alone", state{3, false}, []lifecycle.Verdict{lifecycle.Watch}, true},
-		{"it ends", state{4, true}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Ack}, true},
+		{"it may have run", state{}, nil, false, nil},
+		{"it only waits", state{1, false}, nil, false, nil},
+		{"it runs", state{1, false}, []lifecycle.Verdict{lifecycle.Watch}, false, &note{running: true}},
+		{"it only waits again", state{2, false}, nil, false, nil},
+		{"it is alone, and no more", state{2, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Share}, true, &note{running: true}},
+		{"it is returned", state{3, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Return}, true, &note{returned: 1}},
+		{"it fails, and waits for its retry", state{3, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Retry}, true, &note{returned: 1, failed: 1}},
+		{"it is alone", state{3, false}, []lifecycle.Verdict{lifecycle.Watch}, true, &note{returned: 1, failed: 1, running: true, alone: true}},
+		{"it ends", state{4, true}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Ack}, true, nil},
+	}
+	js := jetStream(t, pub)
+	noted := func() (n note) {
+		bucket, err := js.Stream(t.Context(), resources.BucketStream(events.BucketAttempts))
+		require.NoError(t, err)
+		m, err := bucket.GetLastMsgForSubject(t.Context(), "$KV."+events.BucketAttempts+".>")
+		if err != nil {
+			return n
+		}
+		var r attempts.Record
+		require.NoError(t, json.Unmarshal(m.Data, &r))
+		return note{r.Running, r.Alone, r.Failed, r.Returned}
 	}
 	for i, p := range processes {
 		nc := natstest.Connect(t, srv)
@@ -72,7 +92,7 @@ func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 		}
 		cfg := shortLease()
 		cfg.LongRetry = 2 * time.Hour // so that it waits here
-		f := start(t, nc, cfg, d)
+		start(t, nc, cfg, d)
 		if i == 0 {
 			publish(t, pub, events.Task, "acme", nil, "x")
 		}
@@ -83,11 +103,12 @@ func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 			t.Fatal(p.name, ": the event does not come")
 		}
 		<-done
-		require.Eventually(t, func() bool { return f.Stats().Settling == 0 }, patience, time.Millisecond)
-		require.NoError(t, nc.Flush()) // records that no one waits for are stored
-		_, err := nc.Request("$JS.API.INFO", nil, patience)
-		require.NoError(t, err)
+		if p.dies != nil {
+			require.Eventually(t, func() bool { return noted() == *p.dies }, patience, time.Millisecond, p.name)
+		}
+		if p.name == "it ends" {
+			eventuallyStored(t, js, events.StreamEvents, 0)
+		}
 		nc.Close()
 	}
-	eventuallyStored(t, jetStream(t, pub), events.StreamEvents, 0)
 }

@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -69,7 +71,7 @@ func (tr *traffic) begin(first, n int) {
 		js := jetStream(tr.t, nc)
 		random := rand.New(rand.NewPCG(seed, uint64(p)))
 		running.Go(func() {
-			tick := time.NewTicker(50 * time.Millisecond)
+			tick := time.NewTicker(80 * time.Millisecond)
 			defer tick.Stop()
 			for i := 0; ctx.Err() == nil; i++ {
 				id := fmt.Sprintf("%d-%d", p, i)
@@ -100,6 +102,7 @@ func (tr *traffic) publish(js jetstream.JetStream, id, owner string) {
 			tr.mu.Unlock()
 			return
 		}
+		time.Sleep(20 * time.Millisecond) // a server without a leader refuses at once
 	}
 	tr.t.Errorf("event %s could not be published for %s", id, clusterPatience)
 }
@@ -335,8 +338,8 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	require.Eventually(t, func() bool { publish(); return len(ran) > 0 }, clusterPatience, 100*time.Millisecond, "it runs events again")
 }
 
-// TestTwoMakeTheSameBucketsInACluster has two connections make the same buckets at once, as processes do that start
-// together. It is a test of internal/resources. It is here because a cluster takes seconds to start, and other tests run
+// TestTwoMakeTheSameBucketsInACluster has two connections make the same buckets and streams at once, as processes do that
+// start together. It is a test of internal/resources. It is here because a cluster takes seconds to start, and other tests run
 // meanwhile.
 func TestTwoMakeTheSameBucketsInACluster(t *testing.T) {
 	t.Parallel()
@@ -353,7 +356,8 @@ func TestTwoMakeTheSameBucketsInACluster(t *testing.T) {
 		for _, r := range reconcilers {
 			go func() {
 				_, err := r.Bucket(ctx, jetstream.KeyValueConfig{Bucket: fmt.Sprintf("B%d", round), History: 3, Replicas: 3})
-				errs <- err
+				name := fmt.Sprintf("S%d", round)
+				errs <- errors.Join(err, r.Stream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{name}, Replicas: 3}))
 			}()
 		}
 		for range reconcilers {
@@ -361,4 +365,30 @@ func TestTwoMakeTheSameBucketsInACluster(t *testing.T) {
 		}
 		cancel()
 	}
+}
+
+// TestDoctorSeesAServerThatIsAway is a test of internal/doctor. It is here for the same reason.
+func TestDoctorSeesAServerThatIsAway(t *testing.T) {
+	t.Parallel()
+	cluster := natstest.StartCluster(t, 3)
+	nc, cfg := cluster.Connect(0), testConfig()
+	cfg.Replicas = 3
+	js := jetStream(t, nc)
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
+	c := doctor.Config{
+		NC: nc, Subjects: cfg.Prefix, Resources: consumer.Assets(cfg, nc.MaxPayload()), Replicas: cfg.Replicas, Progress: 300 * time.Millisecond,
+		Anonymous: func() (*nats.Conn, error) { return nats.Connect(nc.ConnectedUrl()) },
+	}
+	// said waits until doctor has a line of that check with that text, and no other of that level.
+	said := func(level doctor.Level, check, text string) {
+		require.Eventually(t, func() bool {
+			of := slices.DeleteFunc(doctor.Examine(t.Context(), c), func(l doctor.Line) bool { return l.Check != check })
+			return len(of) > 0 && !slices.ContainsFunc(of, func(l doctor.Line) bool { return l.Level != level }) &&
+				slices.ContainsFunc(of, func(l doctor.Line) bool { return strings.Contains(l.Text, text) })
+		}, clusterPatience, 100*time.Millisecond, "%s %s: %s", level, check, text)
+	}
+	said(doctor.OK, "cluster", fmt.Sprintf("%d of %[1]d have a leader and all their copies are current", len(c.Resources)))
+	said(doctor.OK, "durability", "3 copies, most of them written to their operating systems before the publisher is told")
+	cluster.Stop(2)
+	said(doctor.Warn, "cluster", "stream PINWHEEL_EVENTS: n2 is")
 }

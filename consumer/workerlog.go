@@ -27,6 +27,7 @@ type workerLog struct {
 	nc      *nats.Conn
 	prefix  events.Subjects
 	log     zerolog.Logger
+	see     func(*events.LogLine) // may be nil
 	limits  [64]*rate.Limiter
 	skipped [64]int
 }
@@ -64,7 +65,11 @@ func (w *workerLog) write(e *events.Event, version, text string) {
 		text += fmt.Sprintf(" (%d such lines before were left out)", w.skipped[i])
 		w.skipped[i] = 0
 	}
-	line, err := json.Marshal(events.LogLine{Time: now, Owner: e.Owner, Worker: e.Worker, Version: version, EventID: e.ID, Attempt: e.Attempt, Level: "error", Text: text})
+	l := &events.LogLine{Time: now, Owner: e.Owner, Worker: e.Worker, Version: version, EventID: e.ID, Attempt: e.Attempt, Level: "error", Text: text}
+	if w.see != nil {
+		w.see(l)
+	}
+	line, err := json.Marshal(l)
 	if err == nil {
 		err = w.nc.Publish(w.prefix.Logs(e.Owner, e.Worker), line)
 	}

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/evanw/esbuild/pkg/api"
 
+	"github.com/pinwheel-run/pinwheel/deploy/assets"
+	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -33,46 +36,117 @@ type Bundle struct {
 	File      string // its name in stack traces: the source's base name with .js
 	SourceMap []byte // version 3 JSON with the text of the sources; names are relative to the source's directory
 
-	events.Spec // what the manifest and the magic comments say
+	events.Spec // what the manifest and the comments of the source say
 
-	Inputs   []string     // absolute paths of all files of the bundle, and of the manifest even if it does not exist
-	Warnings []Diagnostic // likely mistakes that esbuild found
+	Name   string // the worker's, if the caller has no other: of the manifest, the directory or the source; it may be invalid
+	Source string // path of the source, as the author would name it
+
+	Files *assets.Folder // those of Assets; nil = none
+
+	Plain []string // vars that look like secrets and are none, as the manifest says. It is not stored
+
+	// Inputs are the absolute paths of all files of the bundle, of the manifests even if they do not exist, and of the
+	// directories of Files with AnyName behind them.
+	Inputs   []string
+	Warnings []Diagnostic // likely mistakes
+	Notes    []Diagnostic // what a manifest says that makes no difference here
 }
 
-// Build bundles the source file at path and reads the manifest next to it. The error is a *SourceError when the author
-// must correct something. Messages have path as it is given.
+// AnyName stands for any file of a directory in Bundle.Inputs.
+const AnyName = assets.AnyName
+
+// Build bundles the source file at path and reads the manifest next to it. path may also be a directory: its manifest
+// names the source (see docs/reference/manifest.md). The error is a *SourceError when the author must correct something.
+// Messages have path as it is given. ${NAME} in the manifest's vars is replaced from the environment of this process.
 //
 // Build reads files only from the project of the source or, if roots are given, from these directories. The same holds
 // for files that are imported, named by a configuration, or linked. The project is the nearest directory upwards from
-// the source that has a package.json, or the root of the workspaces around it. Without a package.json, it is the
-// directory of the source. Packages come from node_modules in the project and above it.
+// the source, or from the directory given, that has a package.json, or the root of the workspaces around it. Without a
+// package.json, it is the directory of the source, or the directory given. Packages come from node_modules in the
+// project and above it. The source of a directory is never outside of that directory.
 func Build(ctx context.Context, path string, roots ...string) (*Bundle, error) {
-	if !IsSource(path) {
-		return nil, fmt.Errorf("%s: a worker is a file that ends in one of %s", path, strings.Join(extensions, " "))
-	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	project, err := openProject(abs, roots)
+	inside := abs // a path in the directory where the project is looked for
+	info, err := os.Stat(abs)
+	isDir := path != "" && err == nil && info.IsDir()
+	switch {
+	case isDir:
+		inside = filepath.Join(abs, "index.js")
+	case !IsSource(path):
+		return nil, fmt.Errorf("%s: a worker is a directory, or a file that ends in one of %s", path, strings.Join(extensions, " "))
+	}
+	project, err := openProject(inside, roots)
 	if err != nil {
 		return nil, fmt.Errorf("read worker: %w", err)
 	}
-	source, err := project.read(abs, maxSource)
-	if err != nil {
-		return nil, fmt.Errorf("read worker %s: %w", path, err)
+	if isDir {
+		l, err := project.ofDirectory(path)
+		if err != nil {
+			return nil, err
+		}
+		return l.build(ctx, project, nil)
 	}
-	spec, manifestErr := readManifest(project, path, source)
-	if err := project.checkConfigs(); err != nil {
+	l, err := project.ofFile(path)
+	return l.build(ctx, project, err)
+}
+
+// build bundles the source. It adds the faults that it finds to those of the manifest.
+func (l layout) build(ctx context.Context, p *project, manifestErr error) (*Bundle, error) {
+	b, comments, err := l.code(ctx, p)
+	var faults *SourceError
+	if err != nil && !errors.As(err, &faults) {
 		return nil, err
 	}
-	b, err := bundle(ctx, project, path, abs)
-	if err := joinSourceErrors(err, manifestErr); err != nil {
+	spec, specErr := l.spec(comments)
+	var files *assets.Folder
+	var filesErr error
+	if specErr == nil {
+		files, filesErr = l.files(spec.Assets)
+	}
+	if err := joinSourceErrors(err, manifestErr, specErr, filesErr); err != nil {
 		return nil, err
 	}
-	b.Spec = spec
-	b.Inputs = append(b.Inputs, manifestPath(abs))
+	b.Spec, b.Name, b.Source, b.Notes = spec, l.name, cmp.Or(l.source, l.file), l.notes()
+	if l.manifest != nil {
+		b.Plain = l.manifest.Plain
+	}
+	b.Warnings = append(b.Warnings, comments.Warnings...)
+	b.Inputs = append(b.Inputs, l.inputs...)
+	if files == nil {
+		return b, nil
+	}
+	named := *spec.Assets
+	named.Files = files.Hash
+	b.Assets, b.Files, b.Inputs = &named, files, append(b.Inputs, files.Inputs()...)
+	for _, note := range files.Notes {
+		b.Notes = append(b.Notes, Diagnostic{File: files.Name, Text: note})
+	}
 	return b, nil
+}
+
+// code bundles the source, and reads its comments. The error is a *SourceError with the faults of both when the author must
+// correct something.
+func (l layout) code(ctx context.Context, p *project) (*Bundle, manifest.Comments, error) {
+	if l.source == "" {
+		return site(), manifest.Comments{}, nil
+	}
+	abs, err := filepath.Abs(l.source)
+	if err != nil {
+		return nil, manifest.Comments{}, err
+	}
+	source, err := p.read(abs, maxSource)
+	if err != nil {
+		return nil, manifest.Comments{}, fmt.Errorf("read worker %s: %w", l.source, err)
+	}
+	comments, commentErr := manifest.ParseComments(l.source, source)
+	if err := p.checkConfigs(); err != nil {
+		return nil, comments, err
+	}
+	b, err := bundle(ctx, p, l.source, abs)
+	return b, comments, joinSourceErrors(err, commentErr)
 }
 
 // joinSourceErrors makes one list of the faults that several steps found. An error of another kind is returned instead.
@@ -95,7 +169,7 @@ func joinSourceErrors(errs ...error) error {
 func bundle(ctx context.Context, p *project, path, abs string) (*Bundle, error) {
 	build, ctxErr := api.Context(buildOptions(p, abs))
 	if ctxErr != nil {
-		return nil, &SourceError{diagnostics(filepath.Dir(path), path, p.withhold(abs, ctxErr.Errors))}
+		return nil, &SourceError{Diagnostics: diagnostics(filepath.Dir(path), path, p.withhold(abs, ctxErr.Errors))}
 	}
 	defer build.Dispose()
 	stop := context.AfterFunc(ctx, build.Cancel)
@@ -109,7 +183,7 @@ func bundle(ctx context.Context, p *project, path, abs string) (*Bundle, error) 
 		messages := p.withhold(abs, result.Errors)
 		ds := diagnostics(dir, path, messages)
 		p.explain(ctx, dir, abs, ds, messages)
-		return nil, &SourceError{ds}
+		return nil, &SourceError{Diagnostics: ds}
 	}
 	meta, err := parseMetafile(result.Metafile)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -157,8 +158,8 @@ func TestBuildListsEveryImportThatCannotBe(t *testing.T) {
 
 func TestBuildRefusesWhatIsNoSource(t *testing.T) {
 	t.Parallel()
-	_, err := deploy.Build(t.Context(), "testdata")
-	require.EqualError(t, err, "testdata: a worker is a file that ends in one of .js .mjs .ts .mts .jsx .tsx")
+	_, err := deploy.Build(t.Context(), "testdata/syntax.css")
+	require.EqualError(t, err, "testdata/syntax.css: a worker is a directory, or a file that ends in one of .js .mjs .ts .mts .jsx .tsx")
 	_, err = deploy.Build(t.Context(), "testdata/gone.js")
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.False(t, deploy.IsSource("types.d.ts"))
@@ -200,6 +201,7 @@ func TestMagicComment(t *testing.T) {
 		"export default {};\n// @mode turbo":                                      "",
 		"/* @mode turbo\n// @mode turbo\n*/ export default {};":                   "",
 		"// ok\n// @mode turbo\nexport default {};":                               `:2:10: mode "turbo": it is one of pinned`,
+		"// @concurrent 0\nexport default {};":                                    `:1:16: @concurrent is "0": it is true, false (one at a time) or a number from 1 to 100000`,
 	} {
 		path := write(t, dir+"/m.js", source)
 		_, err := deploy.Build(t.Context(), path)
@@ -209,4 +211,73 @@ func TestMagicComment(t *testing.T) {
 			require.ErrorContains(t, err, path+want)
 		}
 	}
+}
+
+// How many events may run at once can stand in the source, as in Hoody.
+func TestConcurrentComment(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]int{"// @concurrent false\n": 1, "// @concurrent true\n": 0, "// @mode shared\n// @concurrent 12\n": 12, "// @concurrent\n": 0} {
+		b, err := deploy.Build(t.Context(), write(t, t.TempDir()+"/m.js", source+"export default { fetch() {} };"))
+		require.NoError(t, err)
+		require.Equal(t, want, b.Concurrency, source)
+		require.Empty(t, b.Warnings)
+	}
+	dir := t.TempDir()
+	write(t, dir+"/m.pinwheel.json", `{"concurrency": 3}`)
+	_, err := deploy.Build(t.Context(), write(t, dir+"/m.js", "// @concurrent 2\nexport default { fetch() {} };"))
+	require.ErrorContains(t, err, `m.pinwheel.json:1:2: concurrency is 3 here and 2 in `)
+	_, err = deploy.Build(t.Context(), write(t, dir+"/m.js", "// @concurrent 3\nexport default { fetch() {} };"))
+	require.NoError(t, err)
+}
+
+// What Hoody says in comments means the same here, as far as there is such a thing.
+func TestWordsInComments(t *testing.T) {
+	t.Parallel()
+	build := func(comments, manifest string) (*deploy.Bundle, error) {
+		dir := t.TempDir()
+		if manifest != "" {
+			write(t, dir+"/m.pinwheel.json", manifest)
+		}
+		return deploy.Build(t.Context(), write(t, dir+"/m.js", comments+"\nexport default { fetch() {} };"))
+	}
+	b, err := build("// @mode worker\n// @timeout 5000\n// @cors https://a.example,https://b.example:8443\n// @cors-credentials true\n// @cors-methods GET,POST\n// @token KEY", `{"secrets": ["OTHER"], "http": {"public": ["/health"]}}`)
+	require.NoError(t, err)
+	require.Equal(t, events.Persistent, b.Mode)
+	require.Equal(t, events.Millis(5*time.Second), b.Limits.Wall)
+	require.Equal(t, []string{"OTHER", "KEY"}, b.Secrets)
+	require.Equal(t, &events.HTTP{
+		Auth: "KEY", Public: events.PublicPaths{events.AnyMethod: {"/health"}},
+		CORS: &events.CORS{Origins: []string{"https://a.example", "https://b.example:8443"}, Methods: []string{"GET", "POST"}, Credentials: true},
+	}, b.HTTP)
+	b, err = build("// @mode serverless\n// @timeout 2m\n// @cors reflective\n// @cors-credentials\n// @token KEY", `{"mode": "oneshot", "limits": {"wallMs": 120000}, "secrets": ["KEY"], "http": {"auth": "KEY"}}`)
+	require.NoError(t, err, "what both say alike")
+	require.Equal(t, []any{events.Oneshot, []string{"KEY"}, []string{"reflective"}}, []any{b.Mode, b.Secrets, b.HTTP.CORS.Origins})
+	for _, wrong := range []struct{ comments, manifest, says string }{
+		{"// @timeout 0", "", `m.js:1:13: @timeout is "0": it is a number of milliseconds from 1 to 900000, or a duration like 30s; every run has a limit`},
+		{"// @timeout 16m", "", `m.js:1:13: @timeout is "16m"`},
+		{"// @timeout soon", "", `m.js:1:13: @timeout is "soon"`},
+		{"// @cors shop.example", "", `m.js:1:10: http.cors.origins[0] is "shop.example"`},
+		{"// @cors reflective\n// @cors none", "", `m.js:2:10: @cors stands twice`},
+		{"//\n// @cors-methods GET,", "", `m.js:2:18: http.cors.origins has 0`}, {"// @cors none\n// @cors-methods GET,", "", `m.js:1:10: http.cors.methods`},
+		{"// @cors *\n// @cors-credentials yes", "", `m.js:2:22: @cors-credentials is "yes": it is true or false`},
+		{"// @token my-key", "", `m.js:1:11: @token is the name of a secret`},
+		{"// @token KEY", `{"vars": {"KEY": "x"}, "plain": ["KEY"]}`, `m.pinwheel.json:1:`},
+		{"// @token KEY", `{"http": {"auth": "OTHER"}, "secrets": ["OTHER"]}`, `m.pinwheel.json:1:11: http.auth is "OTHER" here and "KEY" in `},
+		{"// @cors none", `{"http": {"cors": "reflective"}}`, `m.pinwheel.json:1:11: http.cors is here, and @cors in `},
+		{"// @timeout 5s", `{"limits": {"wallMs": 1}}`, `m.pinwheel.json:1:13: limits.wallMs is 1ms here and 5s in `},
+	} {
+		_, err := build(wrong.comments, wrong.manifest)
+		require.ErrorContains(t, err, wrong.says, wrong.comments)
+	}
+}
+
+// The limit is part of what a version is.
+func TestConcurrencyIsHashed(t *testing.T) {
+	t.Parallel()
+	one, two := deploy.Bundle{Code: "x", File: "x.js"}, deploy.Bundle{Code: "x", File: "x.js", Spec: events.Spec{Concurrency: 1}}
+	a, err := one.Hash()
+	require.NoError(t, err)
+	b, err := two.Hash()
+	require.NoError(t, err)
+	require.NotEqual(t, a, b)
 }

@@ -6,6 +6,12 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
+//go:embed types/runtime.d.ts
+var types string
+
+// Types is the text of runtime.d.ts: declarations in TypeScript of what a worker has beside the web platform.
+func Types() string { return types }
+
 //go:embed builtin/async_hooks.js
 var asyncHooks string
 

@@ -47,7 +47,7 @@ func load(ctx context.Context, w events.Worker, check Checker) ([]events.Kind, e
 		return nil, &RefusedError{w.Target(), failure}
 	case err != nil:
 		return nil, fmt.Errorf("check %s: %w", w.Target(), err)
-	case len(kinds) == 0:
+	case len(kinds) == 0 && w.Assets == nil:
 		return nil, &RefusedError{w.Target(), events.NewFailure(events.ReasonNoHandler,
 			"no handler: the module exports no default object with fetch, task or scheduled, and adds no event listener",
 			"    at "+handlerPosition(&w))}

@@ -1,16 +1,22 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assetstore"
 )
 
 // Request says what to deploy, and as which worker.
@@ -27,97 +33,234 @@ type Request struct {
 	events.Bindings
 	// Policy of the owner: a worker that asks for more than it allows is refused.
 	Policy events.Policy
+	// Bounded: the policy also bounds how many workers and how much code the owner has.
+	Bounded bool
+	// Secrets must have the secrets that the worker names. nil: it is not checked.
+	Secrets *Secrets
+	// Plain names vars that look like secrets and are none, in addition to those that the manifest names so.
+	Plain []string
+
+	// DryRun does everything but storing.
+	DryRun bool
+	// UploadOnly stores the version without making it active.
+	UploadOnly bool
+	// Percent is the share of the version, beside the active one. 0 = everything.
+	Percent float64
+	// Steps are the shares that it gets one after the other, before it has everything. Guard says when it is bad.
+	Steps []events.Step
+	Guard events.Guard
+
+	Tag string // what the deployer calls the version
+	Note
+
+	id    string // of this deploy
+	files *uploading
+}
+
+// staged reports whether the version runs only when a deployment names it.
+func (r Request) staged() bool {
+	return r.UploadOnly || len(r.Steps) > 0 || r.Percent != 0 && r.Percent != 100
+}
+
+// change makes the deployment that the request asks for, of a version that is stored.
+func (r Request) change(version string) Change {
+	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+		if len(r.Steps) == 0 {
+			return promoted(in.Deployment, version, cmp.Or(r.Percent, 100), r.Note)
+		}
+		if c := in.Deployment.Candidate(); c.Version != "" {
+			return in.Deployment, misfit("version %s has %v %% already: give one of the two 100 %% first", c.Version, c.Percent)
+		}
+		d, err := promoted(in.Deployment, version, r.Steps[0].Percent, r.Note)
+		d.Rollout = &events.Rollout{ID: in.Deployment.Number + 1, Steps: r.Steps, Guard: r.Guard, State: events.RolloutRunning}
+		return d, err
+	}
+}
+
+// Deployed is what a deploy did.
+type Deployed struct {
+	Worker     *events.Worker
+	Stored     bool              // a new version was stored
+	Changed    bool              // the deployment was changed
+	Deployment events.Deployment // that holds now
+	Files      assetstore.Uploaded
 }
 
 // conflictTries is the most retries of a deploy because another deploy was faster.
 const conflictTries = 20
 
-// Deploy bundles, checks and stores a worker, so that each process that watches activates it. It returns the active
-// version. changed is false when the active version has the same code and manifest already, so that nothing was stored.
+// Deploy bundles, checks and stores a worker, and makes it active in the share that the request asks for, so that each
+// process that watches activates it. When the newest version has the same code and manifest, no version is stored.
 //
-// The error is a *SourceError or a *RefusedError when the author must correct something.
-func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (w *events.Worker, changed bool, err error) {
-	w, changed, err = s.deploy(ctx, req, check)
+// The error is a *SourceError, a *RefusedError, a *MissingSecretsError, a *QuotaError, a *RouteTakenError or an *InvalidError when the author
+// must correct something, and a *SupersededError when another version was deployed at the same time and is active. In that case and after other errors, the version may be
+// stored; it is not active then.
+func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (Deployed, error) {
+	d, err := s.deploy(ctx, req, check)
 	result := "unchanged"
 	var source *SourceError
 	var refused *RefusedError
+	var missing *MissingSecretsError
+	var quota *QuotaError
+	var invalid *InvalidError
+	var taken *RouteTakenError
 	switch {
-	case errors.As(err, &source), errors.As(err, &refused):
+	case errors.As(err, &taken), errors.As(err, &source), errors.As(err, &refused), errors.As(err, &missing), errors.As(err, &quota), errors.As(err, &invalid):
 		result = "refused"
 	case err != nil:
 		result = "error"
-	case changed:
+	case d.Stored || d.Changed:
 		result = "changed"
 	}
 	s.metrics.deploys.WithLabelValues(result).Inc()
-	return w, changed, err
+	return d, err
 }
 
-func (s *Store) deploy(ctx context.Context, req Request, check Checker) (*events.Worker, bool, error) {
-	w, err := newWorker(ctx, req)
-	if err != nil {
-		return nil, false, err
+func (s *Store) deploy(ctx context.Context, req Request, check Checker) (Deployed, error) {
+	var err error
+	if req.Bundle == nil {
+		if req.Bundle, err = Build(ctx, req.Path, req.Roots...); err != nil {
+			return Deployed{}, err
+		}
 	}
-	tries := backoff.WithMaxRetries(backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(2*time.Millisecond), backoff.WithMaxInterval(100*time.Millisecond)), conflictTries)
+	w, err := newWorker(req)
+	if err != nil {
+		return Deployed{}, err
+	}
+	req.id, req.files = rand.Text(), &uploading{store: s.files, files: req.Bundle.Files}
+	d, holds, err := s.storeVersion(ctx, w, req, check)
+	if err == nil {
+		err = req.files.end(ctx)
+	}
+	d.Files = req.files.done
+	if err != nil || req.UploadOnly || req.DryRun {
+		d.Deployment = holds
+		return d, err
+	}
+	// Again: a change of the worker may have given them up meanwhile.
+	if err = s.routes.take(ctx, d.Worker, req.id, true); err != nil {
+		return d, err
+	}
+	if d.Stored && !req.staged() { // it is active already: the record only says who did it, and why
+		d.Changed = true
+		d.Deployment, err = s.sign(ctx, d.Worker, req.Note)
+		s.routes.settle(ctx, w.Owner, w.Name)
+		return d, err
+	}
+	d.Deployment, d.Changed, err = s.Redeploy(ctx, w.Owner, w.Name, req.change(d.Worker.Version))
+	return d, err
+}
+
+// storeVersion stores w, unless the newest version is the same. holds is the deployment before.
+func (s *Store) storeVersion(ctx context.Context, w *events.Worker, req Request, check Checker) (d Deployed, holds events.Deployment, err error) {
+	tries := conflicts()
 	for checked := false; ; {
 		kept, err := s.kept(ctx, w.Owner, w.Name)
 		if err != nil {
-			return nil, false, err
+			return d, holds, err
 		}
-		if active := kept.active(); active != nil && active.Hash == w.Hash {
+		holds = kept.effective()
+		if last := kept.last(); last != nil && last.Hash == w.Hash {
 			// Damaged code is repaired by storing it again.
-			if current, err := s.complete(ctx, active); !errors.Is(err, errDamaged) {
-				return current, false, err
+			if current, err := s.complete(ctx, last); !errors.Is(err, errDamaged) {
+				if err == nil && !req.DryRun {
+					err = req.files.upload(ctx, w)
+				}
+				return Deployed{Worker: current}, holds, err
 			}
 		}
 		if w.Number, err = kept.nextNumber(); err != nil {
-			return nil, false, fmt.Errorf("deploy %s: %w", w.Target(), err)
+			return d, holds, fmt.Errorf("deploy %s: %w", w.Target(), err)
 		}
 		w.Version, w.DeployedAt = version(w.Number, w.Hash), time.Now().UTC()
 		if !checked {
-			if err = req.Policy.Allow(w.Limits); err != nil {
-				return nil, false, fmt.Errorf("deploy %s: %w", w.Target(), err)
-			}
-			if w.Handlers, err = load(ctx, *w, check); err != nil {
-				return nil, false, err
-			}
-			if err = checkScheduled(w); err != nil {
-				return nil, false, err
+			if err = admit(ctx, s, w, req, kept, check); err != nil {
+				return d, holds, err
 			}
 			checked = true
 		}
-		err = s.put(ctx, w, kept)
+		if req.DryRun {
+			return Deployed{Worker: w}, holds, nil
+		}
+		if err = req.files.upload(ctx, w); err != nil {
+			return d, holds, err
+		}
+		err = s.put(ctx, w, req.staged(), kept)
 		if err == nil {
-			return w, true, nil
+			return Deployed{Worker: w, Stored: true}, holds, nil
 		}
 		if wait := tries.NextBackOff(); !isConflict(err) || wait == backoff.Stop || !sleep(ctx, wait) {
-			return nil, false, fmt.Errorf("deploy %s: %w", w.Target(), err)
+			return d, holds, fmt.Errorf("deploy %s: %w", w.Target(), err)
 		}
 	}
 }
 
-// newWorker builds the worker that req asks for. It has no number yet.
-func newWorker(ctx context.Context, req Request) (*events.Worker, error) {
-	b, name := req.Bundle, req.Name
-	if b == nil {
-		var err error
-		if b, err = Build(ctx, req.Path, req.Roots...); err != nil {
-			return nil, err
+// admit refuses what must not be stored. It sets the handlers of w.
+func admit(ctx context.Context, s *Store, w *events.Worker, req Request, k kept, check Checker) (err error) {
+	if err = req.Policy.Allow(w.Limits); err != nil {
+		return &QuotaError{fmt.Sprintf("deploy %s: %v", w.Target(), err)}
+	}
+	if req.Bounded {
+		if err = checkQuota(ctx, s, w, req.Policy, k); err != nil {
+			return err
 		}
 	}
+	if !req.UploadOnly && req.staged() { // what cannot be made active later
+		in := events.Installation{Owner: w.Owner, Name: w.Name, Deployment: k.effective()}
+		if _, err = req.change(w.Version)(in, nil); err != nil {
+			return fmt.Errorf("deploy %s: %w", w.Target(), err)
+		}
+	}
+	if err = req.Policy.MayRoute(w.HTTP); err != nil {
+		return &QuotaError{fmt.Sprintf("deploy %s: %v", w.Target(), err)}
+	}
+	if err = checkSecrets(ctx, req.Secrets, w); err != nil {
+		return err
+	}
+	if w.Handlers, err = load(ctx, *w, check); err != nil {
+		return err
+	}
+	if err = checkScheduled(w); err != nil || req.UploadOnly || req.DryRun {
+		return err
+	}
+	return s.routes.take(ctx, w, req.id, false)
+}
+
+// sign stores the record of a deployment that holds since its version was stored.
+func (s *Store) sign(ctx context.Context, w *events.Worker, n Note) (events.Deployment, error) {
+	change := func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+		d := in.Deployment
+		if !only(d, w.Version) {
+			return d, &SupersededError{d.Base()}
+		}
+		d.By, d.Message = n.By, n.Message
+		return d, nil
+	}
+	d, _, err := s.redeploy(ctx, w.Owner, w.Name, change, func(*events.Deployment) {})
+	return d, err
+}
+
+// newWorker makes the worker that req asks for, of its bundle. It has no number yet.
+func newWorker(req Request) (*events.Worker, error) {
+	b, name := req.Bundle, req.Name
 	if name == "" {
-		if name = baseName(b.File); !events.ValidName(name) {
+		if name = cmp.Or(b.Name, baseName(b.File)); !events.ValidName(name) {
 			return nil, fmt.Errorf("%w; give the worker another name than its file's", events.CheckName("worker", name))
 		}
 	}
 	if err := checkTarget(req.Owner, name); err != nil {
-		return nil, err
+		return nil, &InvalidError{err}
+	}
+	if err := manifest.CheckPlain(req.Vars, slices.Concat(b.Plain, req.Plain)); err != nil {
+		return nil, &InvalidError{err}
 	}
 	final := *b
 	final.Bindings = b.Bindings.With(req.Bindings)
 	if err := validate(final.Spec); err != nil {
-		return nil, err
+		return nil, &InvalidError{err}
+	}
+	if final.Assets != nil && b.Files == nil {
+		return nil, &InvalidError{errors.New("assets: the files did not come with the bundle: an operator deploys them; the owner's door takes none")}
 	}
 	final.Mode = final.Mode.OrDefault()
 	hash, err := final.Hash()
@@ -126,12 +269,16 @@ func newWorker(ctx context.Context, req Request) (*events.Worker, error) {
 	}
 	return &events.Worker{
 		Owner: req.Owner, Name: name, Hash: hash, Spec: final.Spec, Code: b.Code, File: b.File, SourceMap: b.SourceMap,
+		Tag: req.Tag, Message: req.Message,
 	}, nil
 }
 
 // put stores w, if the bucket still has k.
-func (s *Store) put(ctx context.Context, w *events.Worker, k kept) error {
-	r := newRecord(w)
+func (s *Store) put(ctx context.Context, w *events.Worker, staged bool, k kept) error {
+	if err := k.outlives(); err != nil {
+		return err
+	}
+	r := newRecord(w, staged)
 	text, object, err := r.encode(s.inline)
 	if err != nil {
 		return err
@@ -142,14 +289,28 @@ func (s *Store) put(ctx context.Context, w *events.Worker, k kept) error {
 			return fmt.Errorf("store bundle: %w", err)
 		}
 	}
-	if _, err := s.kv.Update(ctx, key(w.Owner, w.Name), text, k.revision); err != nil {
+	if err := putRecord(ctx, s, w, text, len(object), k.revision); err != nil {
 		return fmt.Errorf("store record: %w", err)
 	}
-	if len(k.records) >= History {
+	if k.entries >= History && len(k.records) >= History {
 		outlived := k.records[:len(k.records)-History+1]
 		s.deleteObjects(ctx, outlived, append(k.records[len(outlived):], r))
+		sweep(ctx, s, w.Owner, outlived)
 	}
 	return nil
+}
+
+// putRecord stores a record. Where its code is in an object, it does what the bucket's Update does, and adds the size.
+func putRecord(ctx context.Context, s *Store, w *events.Worker, text []byte, object int, revision uint64) error {
+	if object == 0 {
+		_, err := s.kv.Update(ctx, key(w.Owner, w.Name), text, revision)
+		return err
+	}
+	m := nats.NewMsg(s.cfg.subject(w.Owner, w.Name))
+	m.Data = text
+	m.Header.Set(headerObjectBytes, strconv.Itoa(object))
+	_, err := s.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision))
+	return err
 }
 
 // deleteObjects deletes the objects of records that are gone, unless a record that stays has the same object. An object
@@ -182,17 +343,31 @@ func (s *Store) Remove(ctx context.Context, owner, name string) error {
 				return fmt.Errorf("remove worker %s/%s: %w", owner, name, err)
 			}
 		}
-		return fmt.Errorf("%w: %s/%s", ErrNotFound, owner, name)
+		return notFound(owner, name)
 	}
 	if err := s.kv.Purge(ctx, key(owner, name)); err != nil {
 		return fmt.Errorf("remove worker %s/%s: %w", owner, name, err)
 	}
+	if len(k.records) > 0 {
+		s.routes.leave(ctx, k.installation(), nil)
+	}
 	s.deleteObjects(ctx, k.records, nil)
+	sweep(ctx, s, owner, k.records)
+	// It comes last: without it, the newest version would be active for a moment.
+	if k.deployment.exists() {
+		if err := s.deployments.Purge(ctx, key(owner, name)); err != nil {
+			return fmt.Errorf("remove deployments of %s/%s: %w", owner, name, err)
+		}
+	}
 	return nil
 }
 
 // isConflict reports whether another deploy was first.
-func isConflict(err error) bool { return errors.Is(err, jetstream.ErrKeyRevisionMismatch) }
+func isConflict(err error) bool {
+	var refused *jetstream.APIError
+	return errors.Is(err, jetstream.ErrKeyRevisionMismatch) ||
+		errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
 
 // sleep waits for d, and reports whether ctx let it.
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -68,17 +68,17 @@ func ExampleStore_Deploy() {
 	defer cancel()
 	store, err := deploy.Open(ctx, js, deploy.Config{})
 	fail(err)
-	installed := make(printer)
+	installed := make(printer, 10)
 	go func() { _ = store.Watcher(installed).Run(ctx) }()
 
 	// In a fleet, the checker loads the module in a V8 isolate.
-	worker, changed, err := store.Deploy(ctx, deploy.Request{Owner: "acme", Path: "testdata/hello.ts"}, isFine)
+	d, err := store.Deploy(ctx, deploy.Request{Owner: "acme", Path: "testdata/hello.ts"}, isFine)
 	fail(err)
-	fmt.Println(worker.Target(), worker.Number, changed)
+	fmt.Println(d.Worker.Target(), d.Worker.Number, d.Stored)
 	fmt.Println("installed", <-installed)
 
-	_, changed, err = store.Deploy(ctx, deploy.Request{Owner: "acme", Path: "testdata/hello.ts"}, isFine)
-	fmt.Println("again:", changed, err)
+	d, err = store.Deploy(ctx, deploy.Request{Owner: "acme", Path: "testdata/hello.ts"}, isFine)
+	fmt.Println("again:", d.Stored, err)
 	// Output:
 	// acme/hello 1 true
 	// installed acme/hello
@@ -88,6 +88,6 @@ func ExampleStore_Deploy() {
 // printer is an Installer that sends what it gets.
 type printer chan string
 
-func (p printer) Install(w *events.Worker) { p <- w.Target() }
+func (p printer) Install(in events.Installation) { p <- in.Target() }
 
 func (p printer) Remove(string, string) {}

@@ -41,7 +41,7 @@ func TestFormat1NeverChanges(t *testing.T) {
 			Code: "export default { fetch() {}, task() { return \"<&>\" }, scheduled() {} };\n", File: name + ".js", SourceMap: []byte(`{"version":3,"sources":["` + name + `.ts"]}`),
 			Spec: m,
 		}
-		deployed, _, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Bundle: b}, handlers)
+		deployed, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Bundle: b}, handlers)
 		require.NoError(t, err)
 		entry, err := kv.Get(t.Context(), "acme."+name)
 		require.NoError(t, err)
@@ -62,10 +62,11 @@ func TestFormat1NeverChanges(t *testing.T) {
 		require.NoError(t, err)
 		read, err := s.Get(t.Context(), "acme", name, "")
 		require.NoError(t, err)
-		deployed.DeployedAt = read.DeployedAt
-		if len(deployed.Schedules) == 0 {
-			deployed.Schedules = nil // a record does not tell an empty list from none
+		w := deployed.Worker
+		w.DeployedAt = read.DeployedAt
+		if len(w.Schedules) == 0 {
+			w.Schedules = nil // a record does not tell an empty list from none
 		}
-		require.Equal(t, deployed, read)
+		require.Equal(t, w, read)
 	}
 }

@@ -5,10 +5,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 )
 
 // importer is the first file that imports another file.
@@ -86,7 +89,7 @@ func (p *project) place(by importer, dir, abs string) string {
 	}
 	for _, quote := range []string{`"`, `'`, "`"} {
 		if i := bytes.Index(text, []byte(quote+by.text+quote)); i >= 0 {
-			line, column, _ := locate(text, int64(i))
+			line, column, _ := manifest.Locate(text, int64(i))
 			return fmt.Sprintf("%s:%d:%d", name, line, column)
 		}
 	}
@@ -112,4 +115,21 @@ func (p *project) explain(ctx context.Context, dir, abs string, ds []Diagnostic,
 		}
 		ds[i].Notes = append(ds[i].Notes, p.chain(found, dir, abs, path)...)
 	}
+}
+
+// globStart is the beginning of an import() or require() of a path that is computed at run time. esbuild bundles all
+// files that may be meant.
+var globStart = regexp.MustCompile("(?:import|require)\\s*\\(\\s*(?:\"(\\.\\.?/[^\"\\\\\n]*)\"\\s*\\+|'(\\.\\.?/[^'\\\\\n]*)'\\s*\\+|`(\\.\\.?/[^`$\\\\]*)\\$\\{)")
+
+// globBeyond is the beginning of such a path in code in dir, if it leads out of the project; "" = no such path. So
+// esbuild does not search there for files that it must not read.
+func (l *loading) globBeyond(text []byte, dir string) string {
+	for _, m := range globStart.FindAllSubmatch(text, -1) {
+		for _, start := range m[1:] {
+			if len(start) > 0 && l.treeOf(filepath.Join(dir, filepath.Dir(string(start)+"x"))) == "" {
+				return string(start)
+			}
+		}
+	}
+	return ""
 }

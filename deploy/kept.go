@@ -4,28 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// kept is what the bucket has for a worker.
+// kept is what the buckets have for a worker.
 type kept struct {
-	records  []*record // readable, oldest first
-	revision uint64    // of the newest entry of any kind; 0 = there is none
-	newest   error     // why the newest entry cannot be read
+	records    []*record        // readable, oldest first
+	entries    int              // records, with those that cannot be read
+	oldest     uint64           // revision of the first of them
+	revision   uint64           // of the newest entry of any kind; 0 = there is none
+	newest     error            // why the newest entry cannot be read
+	deployment storedDeployment // the zero value: there is none
 }
 
 func (s *Store) kept(ctx context.Context, owner, name string) (kept, error) {
+	// The deployment comes first: all versions that it names are older.
+	d, err := s.deployment(ctx, owner, name)
+	if err != nil {
+		return kept{}, err
+	}
 	entries, err := s.kv.History(ctx, key(owner, name))
 	if err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
 		return kept{}, fmt.Errorf("read worker %s/%s: %w", owner, name, err)
 	}
-	var k kept
+	k := kept{deployment: d}
 	for _, e := range entries {
 		k.revision, k.newest = e.Revision(), nil
 		if e.Operation() != jetstream.KeyValuePut {
-			k.records = nil
+			k.records, k.entries, k.oldest = nil, 0, 0
 			continue
+		}
+		if k.entries++; k.entries == 1 {
+			k.oldest = e.Revision()
 		}
 		r, err := s.decode(e)
 		if k.newest = err; err == nil {
@@ -35,22 +49,88 @@ func (s *Store) kept(ctx context.Context, owner, name string) (kept, error) {
 	return k, nil
 }
 
-// active is the newest version; nil = there is none, or it cannot be read.
-func (k kept) active() *record {
+// last is the newest version; nil = there is none, or it cannot be read.
+func (k kept) last() *record {
 	if len(k.records) == 0 || k.newest != nil {
 		return nil
 	}
 	return k.records[len(k.records)-1]
 }
 
+// outlives returns an error when storing another version would drop one that the deployment names.
+func (k kept) outlives() error {
+	if k.entries < History || len(k.records) < History {
+		return nil
+	}
+	d, oldest := k.effective(), k.records[0].version()
+	if !d.Names(oldest) {
+		return nil
+	}
+	what := "is active"
+	if a := d.AliasesOf(oldest); len(a) > 0 {
+		what = "has the alias " + a[0]
+	}
+	return fmt.Errorf("version %s %s, and would be dropped: %d versions are kept; promote another one, or remove the alias", oldest, what, History)
+}
+
 // nextNumber is the number of the next version. A newest record that cannot be read may have any number.
 func (k kept) nextNumber() (int, error) {
 	if k.newest != nil {
-		return 0, fmt.Errorf("the active version cannot be read: %w; "+
+		return 0, fmt.Errorf("the newest version cannot be read: %w; "+
 			"remove the worker, or deploy with the Pinwheel that stored it", k.newest)
 	}
-	if a := k.active(); a != nil {
-		return a.Number + 1, nil
+	if r := k.last(); r != nil {
+		return r.Number + 1, nil
 	}
 	return 1, nil
+}
+
+// effective is the deployment that holds now.
+func (k kept) effective() events.Deployment {
+	h := history{oldest: k.oldest, unreadable: k.entries > len(k.records)}
+	for _, r := range k.records {
+		h.versions = append(h.versions, r.stored())
+	}
+	return h.effective(k.deployment)
+}
+
+// installation is the worker with the kept versions, without their code.
+func (k kept) installation() events.Installation {
+	in := events.Installation{Owner: k.records[0].Owner, Name: k.records[0].Name, Deployment: k.effective()}
+	for _, r := range k.records {
+		w := *r
+		w.Bundle = nil
+		in.Versions = append(in.Versions, w.worker())
+	}
+	return in
+}
+
+// find returns the record of a version: the whole version, its number, or an alias; "" = the active one.
+func (k kept) find(version string) *record {
+	d := k.effective()
+	if of, ok := d.Aliases[version]; ok {
+		version = of
+	}
+	if version == "" {
+		version = d.Base()
+	}
+	i := slices.IndexFunc(k.records, func(r *record) bool { return version == r.version() || version == fmt.Sprint(r.Number) })
+	if i < 0 {
+		return nil
+	}
+	return k.records[i]
+}
+
+// supersedes is the version that holds in place of deployment d because it was stored after revision seen of the worker,
+// the newest that d knew; "" = there is none. A later promotion of a version that d knew is a change after d.
+func (k kept) supersedes(d events.Deployment, seen uint64) string {
+	holds := k.effective()
+	if holds.Number <= d.Number || len(holds.Split) != 1 || d.Names(holds.Base()) {
+		return ""
+	}
+	r := k.find(holds.Base())
+	if r == nil || r.revision <= seen {
+		return ""
+	}
+	return r.version()
 }

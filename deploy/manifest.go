@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 
+	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/cron"
 )
 
 // ManifestSuffix follows the source's base name in the manifest's file name.
@@ -21,97 +20,95 @@ func manifestPath(source string) string {
 	return filepath.Join(filepath.Dir(source), baseName(source)+ManifestSuffix)
 }
 
-// readManifest reads what the source's magic comments and the manifest file say. A missing file is no error.
-func readManifest(p *project, sourcePath string, source []byte) (events.Spec, error) {
-	mode, modeErr := magicMode(sourcePath, source)
-	path := manifestPath(sourcePath)
-	text, err := p.read(path, maxConfig)
-	if errors.Is(err, fs.ErrNotExist) {
-		return events.Spec{Mode: mode}, modeErr
-	}
+// layout is what a path that is deployed names: a source, and the manifest that says how it runs.
+type layout struct {
+	source   string             // as the author would name it
+	name     string             // of the worker
+	manifest *manifest.Manifest // nil = there is none
+	file     string             // of the manifest
+	inputs   []string           // absolute paths of the files that may be the manifest, also of those that do not exist
+}
+
+// ofFile is a source with the manifest next to it. Without one there is no error. With an error, all but the manifest is
+// valid.
+func (p *project) ofFile(path string) (layout, error) {
+	l := layout{source: path, name: baseName(path), file: manifestPath(path)}
+	abs, err := filepath.Abs(l.file)
 	if err != nil {
-		return events.Spec{}, fmt.Errorf("read manifest %s: %w", path, err)
+		return l, err
 	}
-	d := newManifestDecoder(path, text)
-	spec, err := d.spec()
-	switch {
-	case modeErr != nil:
-		return events.Spec{}, joinSourceErrors(modeErr, err)
-	case err != nil:
-		return events.Spec{}, err
-	case mode != "" && spec.Mode != "" && mode != spec.Mode:
-		return events.Spec{}, sourceError(path, text, -1, "mode is %q here and %q in %s: say it once", spec.Mode, mode, sourcePath)
+	l.inputs = []string{abs}
+	if l.manifest, err = p.manifest(manifest.JSON, l.file); errors.Is(err, fs.ErrNotExist) {
+		return l, nil
 	}
-	spec.Mode = cmp.Or(spec.Mode, mode)
-	if err := validate(spec); err != nil {
-		return events.Spec{}, d.failAt(err)
+	if err != nil || l.manifest == nil {
+		return l, err
 	}
-	return spec, nil
+	l.name = cmp.Or(l.manifest.Name, l.name)
+	if l.manifest.Main != "" {
+		return l, l.manifest.Fault("main", "main is for the manifest of a directory: this one is of %s", path)
+	}
+	return l, nil
+}
+
+// manifest reads a manifest. It is nil for a package.json without one.
+func (p *project) manifest(format manifest.Format, path string) (*manifest.Manifest, error) {
+	most := int64(manifest.MaxBytes)
+	if format == manifest.Package {
+		most = maxConfig
+	}
+	text, err := p.read(path, most)
+	if err != nil {
+		return nil, fmt.Errorf("read manifest %s: %w", path, err)
+	}
+	return manifest.Parse(format, path, text, p.environment)
+}
+
+// environment is where ${NAME} comes from. The author of a manifest chooses the name. So there is no environment for a
+// project of others, which is deployed with roots.
+func (p *project) environment(name string) (string, error) {
+	if p.rooted {
+		return "", errors.New("the environment is not read with --root: --var NAME=VALUE sets a var")
+	}
+	value, ok := os.LookupEnv(name)
+	if !ok {
+		return "", fmt.Errorf("the environment of this command has no variable %s", name)
+	}
+	return value, nil
+}
+
+// spec is what manifest and comments say together.
+func (l layout) spec(comments manifest.Comments) (events.Spec, error) {
+	if l.manifest == nil {
+		return comments.Spec, nil
+	}
+	spec, key, err := comments.With(l.manifest.Spec)
+	if err != nil {
+		return spec, l.manifest.Fault(key, "%v in %s: say it once", err, l.source)
+	}
+	return spec, l.manifest.Check(spec)
+}
+
+// notes name the keys that make no difference here.
+func (l layout) notes() []Diagnostic {
+	if l.manifest == nil || len(l.manifest.Ignored) == 0 {
+		return nil
+	}
+	return []Diagnostic{{File: l.file, Text: "these keys make no difference here: " + strings.Join(l.manifest.Ignored, ", ")}}
 }
 
 // ParseManifest reads a manifest file and validates it. Unknown keys, doubled keys, wrong types and values out of
-// bounds are refused. The error is a *SourceError with file:line:column and what is allowed.
+// bounds are refused. ${NAME} in vars stays. The error is a *SourceError with file:line:column and what is allowed.
 func ParseManifest(file string, text []byte) (events.Spec, error) {
-	d := newManifestDecoder(file, text)
-	spec, err := d.spec()
+	m, err := manifest.Parse(manifest.JSON, file, text, nil)
+	if err == nil {
+		err = m.Check(m.Spec)
+	}
 	if err != nil {
 		return events.Spec{}, err
 	}
-	if err := validate(spec); err != nil {
-		return events.Spec{}, d.failAt(err)
-	}
-	return spec, nil
-}
-
-// spec reads the document. Schedules without a name get their position as name.
-func (d *manifestDecoder) spec() (events.Spec, error) {
-	var spec events.Spec
-	if err := d.document(&spec); err != nil {
-		return events.Spec{}, err
-	}
-	for i := range spec.Schedules {
-		spec.Schedules[i].Name = cmp.Or(spec.Schedules[i].Name, strconv.Itoa(i+1))
-	}
-	return spec, nil
+	return m.Spec, nil
 }
 
 // validate checks all of a specification. The error begins with the path of the field that is wrong.
-func validate(spec events.Spec) error {
-	if err := spec.Validate(); err != nil {
-		return err
-	}
-	for i, s := range spec.Schedules {
-		if _, err := cron.Parse(s.Cron, s.TimeZone); err != nil {
-			return fmt.Errorf("schedules[%d].%w", i, err)
-		}
-	}
-	return nil
-}
-
-// magicMode finds "// @mode NAME" in the comments before the first line of code.
-func magicMode(path string, source []byte) (events.Mode, error) {
-	offset, inBlock := int64(0), false
-	for line := range strings.SplitAfterSeq(string(source), "\n") {
-		text := strings.TrimSpace(line)
-		if m := modeComment.FindStringSubmatchIndex(line); m != nil && !inBlock {
-			mode := events.Mode(line[m[2]:m[3]])
-			if err := mode.Validate(); err != nil {
-				return "", sourceError(path, source, offset+int64(m[2]), "%v", err)
-			}
-			return mode, nil
-		}
-		if strings.HasPrefix(text, "/*") {
-			inBlock = true
-		}
-		if !inBlock && text != "" && !strings.HasPrefix(text, "//") && !strings.HasPrefix(text, "#!") {
-			return "", nil
-		}
-		if strings.Contains(text, "*/") {
-			inBlock = false
-		}
-		offset += int64(len(line))
-	}
-	return "", nil
-}
-
-var modeComment = regexp.MustCompile(`^\s*//\s*@mode[ \t]+(\S+)`)
+func validate(spec events.Spec) error { return manifest.Validate(spec) }

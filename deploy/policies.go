@@ -124,21 +124,23 @@ func (s *Policies) List(ctx context.Context) (map[string]events.Policy, error) {
 }
 
 // Watch calls set with each policy and with each change, until ctx is done; with the zero Policy when a policy was
-// removed. set is called by one goroutine. A policy that cannot be read is logged and changes nothing.
-func (s *Policies) Watch(ctx context.Context, set func(owner string, p events.Policy)) {
+// removed. It calls settled when all policies have come that were stored at the start, and may call it again. One
+// goroutine calls both. A policy that cannot be read is logged and changes nothing.
+func (s *Policies) Watch(ctx context.Context, set func(owner string, p events.Policy), settled func()) {
 	watch := bucketWatch{
 		kv: s.kv, what: "owners", every: s.cfg.CheckEvery, log: s.cfg.Log,
-		follower: &policyFollower{log: s.cfg.Log, set: set, known: map[string]events.Policy{}},
+		follower: &policyFollower{log: s.cfg.Log, set: set, settled: settled, known: map[string]events.Policy{}},
 	}
 	_ = watch.run(ctx) // ctx's error
 }
 
 // policyFollower is the follower of the bucket of policies.
 type policyFollower struct {
-	log   zerolog.Logger
-	set   func(owner string, p events.Policy)
-	known map[string]events.Policy // that are not zero
-	gone  map[string]bool          // known owners without an entry in the pass in progress
+	log     zerolog.Logger
+	set     func(owner string, p events.Policy)
+	settled func()
+	known   map[string]events.Policy // that are not zero
+	gone    map[string]bool          // known owners without an entry in the pass in progress
 }
 
 func (f *policyFollower) begin(bool) {
@@ -167,16 +169,17 @@ func (f *policyFollower) settle(context.Context) error {
 	for owner := range f.gone {
 		f.change(owner, events.Policy{})
 	}
+	f.settled()
 	return nil
 }
 
 func (f *policyFollower) tick(time.Time) (keys int) { return len(f.known) }
 
 func (f *policyFollower) change(owner string, p events.Policy) {
-	if f.known[owner] == p {
+	if f.known[owner].Equal(p) {
 		return
 	}
-	if f.known[owner] = p; p == (events.Policy{}) {
+	if f.known[owner] = p; p.IsZero() {
 		delete(f.known, owner)
 	}
 	f.set(owner, p)

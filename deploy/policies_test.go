@@ -65,10 +65,10 @@ func TestPoliciesAreWatched(t *testing.T) {
 		s.Watch(ctx, func(owner string, p events.Policy) {
 			mu.Lock()
 			defer mu.Unlock()
-			if seen[owner] = p; p == (events.Policy{}) {
+			if seen[owner] = p; p.IsZero() {
 				delete(seen, owner)
 			}
-		})
+		}, func() {})
 	}()
 	has := func(want map[string]events.Policy) {
 		t.Helper()
@@ -79,7 +79,7 @@ func TestPoliciesAreWatched(t *testing.T) {
 				return false
 			}
 			for owner, p := range want {
-				if seen[owner] != p {
+				if !seen[owner].Equal(p) {
 					return false
 				}
 			}

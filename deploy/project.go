@@ -25,12 +25,13 @@ const (
 // project is where the files of a bundle may be. The author of a source chooses what it imports, and the machine that
 // deploys it may have files that the author must not see. So nothing else is read, and messages do not quote it.
 type project struct {
-	open  bool     // every file may be read: a test shows what happens then
-	dir   string   // of the source, real
-	trees []string // real directories; the first is that of the project
-	own   int      // the author can write to the first own trees; the others are node_modules above the project
-	named string   // the first own trees, for messages
-	left  atomic.Int64
+	open   bool     // every file may be read: a test shows what happens then
+	dir    string   // of the source, real
+	trees  []string // real directories; the first is that of the project
+	rooted bool     // the caller names the trees: the author must not see more of this machine
+	own    int      // the author can write to the first own trees; the others are node_modules above the project
+	named  string   // the first own trees, for messages
+	left   atomic.Int64
 }
 
 // openProject finds the project of the source at abs. roots are the directories that may be read, if the caller names
@@ -50,7 +51,7 @@ func openProject(abs string, roots []string) (*project, error) {
 		p.trees = append(p.trees, tree)
 	}
 	if len(roots) > 0 {
-		p.own = len(roots)
+		p.own, p.rooted = len(roots), true
 		return p, nil
 	}
 	root := projectRoot(dir)

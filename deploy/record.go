@@ -12,8 +12,12 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// recordFormat is the version of the record's layout. A process skips a record with another format.
-const recordFormat = 1
+// Formats of records. A process skips a record whose format it does not know, and goes on with what it has. So a record
+// has the first format that has all of its keys: earlier processes read as much as they can.
+const (
+	format1 = 1
+	format2 = 2 // adds secrets, concurrency, jsonVars, http, assets, staged, tag and message
+)
 
 // record is one version of a worker, as the KV bucket has it.
 type record struct {
@@ -28,9 +32,16 @@ type record struct {
 	events.Spec
 	DeployedAt time.Time `json:"deployedAt"`
 
+	// Staged: a deployment has to name the version before it runs events.
+	Staged  bool   `json:"staged,omitempty"`
+	Tag     string `json:"tag,omitempty"`
+	Message string `json:"message,omitempty"`
+
 	// Either the bundle itself, or the name of the object that has it.
 	Bundle *payload `json:"bundle,omitempty"`
 	Object string   `json:"object,omitempty"`
+
+	revision uint64 // of its entry in the bucket
 }
 
 // payload is the part of a version that may be large. It is also the content of an object.
@@ -39,11 +50,22 @@ type payload struct {
 	SourceMap string `json:"sourceMap,omitempty"`
 }
 
-func newRecord(w *events.Worker) *record {
-	return &record{
-		Format: recordFormat, Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, Handlers: w.Handlers, File: w.File,
+func newRecord(w *events.Worker, staged bool) *record {
+	r := &record{
+		Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, Handlers: w.Handlers, File: w.File,
 		Spec: w.Spec, DeployedAt: w.DeployedAt.UTC(), Bundle: &payload{w.Code, string(w.SourceMap)},
+		Staged: staged, Tag: w.Tag, Message: w.Message,
 	}
+	r.Format = r.leastFormat()
+	return r
+}
+
+// leastFormat is the first format that has the keys of r.
+func (r *record) leastFormat() int {
+	if r.Staged || r.Tag != "" || r.Message != "" || len(r.Secrets) > 0 || r.Concurrency > 0 || len(r.JSON) > 0 || r.HTTP != nil || r.Assets != nil {
+		return format2
+	}
+	return format1
 }
 
 // encode makes the bytes of the record. If they would be more than limit, it also makes the object to which they refer.
@@ -80,8 +102,8 @@ func decodeRecord(text []byte) (*record, error) {
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, fmt.Errorf("worker record: %w", err)
 	}
-	if head.Format != recordFormat {
-		return nil, fmt.Errorf("worker record has format %d: this process reads %d", head.Format, recordFormat)
+	if head.Format != format1 && head.Format != format2 {
+		return nil, fmt.Errorf("worker record has format %d: this process reads %d and %d", head.Format, format1, format2)
 	}
 	r := &record{}
 	if err := strictDecode(text, r); err != nil {
@@ -115,6 +137,8 @@ func (r *record) validate() error {
 		return fmt.Errorf("worker record of %s/%s: "+format, append([]any{r.Owner, r.Name}, args...)...)
 	}
 	switch {
+	case r.Format < r.leastFormat():
+		return fail("it has format %d, and keys of format %d", r.Format, r.leastFormat())
 	case r.Number < 1:
 		return fail("number is %d: it is 1 or more", r.Number)
 	case !isHash(r.Hash):
@@ -128,8 +152,12 @@ func (r *record) validate() error {
 	case r.Object != "" && r.Object != objectName(r.Owner, r.Name, r.Hash):
 		return fail("object is %q: it is %q", r.Object, objectName(r.Owner, r.Name, r.Hash))
 	}
-	if err := validate(r.Spec); err != nil {
-		return fail("%w", err)
+	for _, err := range []error{
+		validate(r.Spec), events.CheckText("tag", r.Tag, events.MaxTag), events.CheckText("message", r.Message, events.MaxNote),
+	} {
+		if err != nil {
+			return fail("%w", err)
+		}
 	}
 	return nil
 }
@@ -146,11 +174,19 @@ func isHash(s string) bool {
 	return true
 }
 
+// version is the name of the version.
+func (r *record) version() string { return version(r.Number, r.Hash) }
+
+// stored is what decides which version runs.
+func (r *record) stored() storedVersion {
+	return storedVersion{version: r.version(), number: r.Number, staged: r.Staged, at: r.DeployedAt, revision: r.revision}
+}
+
 // worker makes the worker of a validated record. Without a bundle it has no code.
 func (r *record) worker() *events.Worker {
 	w := &events.Worker{
 		Owner: r.Owner, Name: r.Name, Version: version(r.Number, r.Hash), Number: r.Number, Hash: r.Hash,
-		Spec: r.Spec, Handlers: r.Handlers, File: r.File, DeployedAt: r.DeployedAt,
+		Spec: r.Spec, Handlers: r.Handlers, File: r.File, DeployedAt: r.DeployedAt, Tag: r.Tag, Message: r.Message,
 	}
 	if r.Bundle != nil {
 		w.Code = r.Bundle.Code

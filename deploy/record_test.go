@@ -28,7 +28,7 @@ func aWorker(t testing.TB) *events.Worker {
 func TestRecordRoundTrip(t *testing.T) {
 	t.Parallel()
 	w := aWorker(t)
-	text, object, err := newRecord(w).encode(1 << 20)
+	text, object, err := newRecord(w, false).encode(1 << 20)
 	require.NoError(t, err)
 	require.Nil(t, object)
 	r, err := decodeRecord(text)
@@ -36,7 +36,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	require.Equal(t, w, r.worker())
 	require.NoError(t, checkHash(r.worker()))
 
-	text, object, err = newRecord(w).encode(10)
+	text, object, err = newRecord(w, false).encode(10)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "export")
 	require.Contains(t, string(object), "export")
@@ -47,10 +47,13 @@ func TestRecordRoundTrip(t *testing.T) {
 
 func TestRecordDecodesStrictly(t *testing.T) {
 	t.Parallel()
-	text, _, err := newRecord(aWorker(t)).encode(1 << 20)
+	text, _, err := newRecord(aWorker(t), false).encode(1 << 20)
 	require.NoError(t, err)
 	for _, c := range []struct{ old, new, want string }{
-		{`"format":1`, `"format":2`, "has format 2: this process reads 1"},
+		{`"format":1`, `"format":3`, "has format 3: this process reads 1 and 2"},
+		{`"format":1`, `"format":1,"staged":true`, "it has format 1, and keys of format 2"},
+		{`"format":1`, `"format":2,"tag":"` + strings.Repeat("x", 101) + `"`, "tag has 101 bytes"},
+		{`"limits":`, `"secrets":["A_KEY"],"limits":`, "it has format 1, and keys of format 2"},
 		{`"format":1`, `"format":1,"more":1`, `unknown field "more"`},
 		{`"owner":"acme"`, `"owner":"a.b"`, `owner "a.b"`},
 		{`"name":"w"`, `"name":""`, `worker ""`},
@@ -151,10 +154,10 @@ func TestHashCoversEachFieldOfASpec(t *testing.T) {
 }
 
 func FuzzDecodeRecord(f *testing.F) {
-	text, _, err := newRecord(aWorker(f)).encode(1 << 20)
+	text, _, err := newRecord(aWorker(f), false).encode(1 << 20)
 	require.NoError(f, err)
 	f.Add(text)
-	text, _, err = newRecord(aWorker(f)).encode(10)
+	text, _, err = newRecord(aWorker(f), false).encode(10)
 	require.NoError(f, err)
 	f.Add(text)
 	f.Add([]byte(`{"format":1,"bundle":{"code":1}}`))

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
@@ -24,8 +22,11 @@ const (
 	DefaultObjects = "PINWHEEL_BUNDLES"
 )
 
-// History is the number of versions of a worker that are kept.
-const History = 10
+// History is the number of versions of a worker that are kept, and of its deployments.
+const History = 64
+
+// Loaded is the number of the newest versions whose code every process has, beside those that a deployment names.
+const Loaded = 10
 
 // ErrNotFound is the error when there is no such worker, or no such version of it.
 var ErrNotFound = errors.New("no such worker")
@@ -92,10 +93,16 @@ func (c Config) Validate() error {
 // Store has the versions of all workers, in JetStream. Any number of goroutines and processes may use it at once.
 type Store struct {
 	cfg     Config
+	js      jetstream.JetStream
 	kv      jetstream.KeyValue
 	objects jetstream.ObjectStore
 	inline  int // largest record that has its code
 	metrics *metrics
+
+	deployments jetstream.KeyValue
+	routes      *routeBook
+	files       *assetstore.Store
+	secrets     *Secrets // to check that a version has what it names
 }
 
 // Open creates the buckets, or updates them to what cfg says. There is nothing to close.
@@ -113,7 +120,26 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 	if err != nil {
 		return nil, fmt.Errorf("open bundle store %s: %w", cfg.Objects, err)
 	}
-	s := &Store{cfg: cfg, kv: kv, objects: objects, inline: cfg.InlineLimit, metrics: newMetrics(cfg.Metrics)}
+	deployments, err := reconciler.Bucket(ctx, cfg.deployments())
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", BucketDeployments, err)
+	}
+	s := &Store{cfg: cfg, js: js, kv: kv, objects: objects, inline: cfg.InlineLimit, metrics: newMetrics(cfg.Metrics), deployments: deployments}
+	routes, err := reconciler.Bucket(ctx, cfg.routes())
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", BucketRoutes, err)
+	}
+	s.routes = &routeBook{kv: routes, log: cfg.Log, deployTime: deployTime, installed: func(ctx context.Context, owner, name string) (in events.Installation, ok bool, err error) {
+		k, err := s.kept(ctx, owner, name)
+		if ok = err == nil && len(k.records) > 0; ok {
+			in = k.installation()
+		}
+		return in, ok, err
+	}}
+	s.files = assetstore.New(js, assetstore.Config{Replicas: cfg.Replicas, Log: cfg.Log})
+	if s.secrets, err = OpenSecrets(ctx, js, cfg); err != nil {
+		return nil, err
+	}
 	// Subject and headers need room in a message too.
 	if most := int(js.Conn().MaxPayload()) - 4<<10; most > 0 {
 		s.inline = min(s.inline, most)
@@ -131,50 +157,58 @@ func checkTarget(owner, name string) error {
 	return events.CheckName("worker", name)
 }
 
-// Get is one version of a worker, with its code. version is the whole version, like 3-0123456789ab, or its number;
-// empty = the active one. The error is ErrNotFound when there is no such version, or when it is older than the kept
-// versions.
+// Get is one version of a worker, with its code. version is the whole version, like 3-0123456789ab, its number, or an
+// alias; empty = the active one, which in a split is the version before the new one. The error is ErrNotFound when there
+// is no such version, or when it is older than the kept versions.
 func (s *Store) Get(ctx context.Context, owner, name, version string) (*events.Worker, error) {
-	records, err := s.records(ctx, owner, name)
+	k, err := s.found(ctx, owner, name)
 	if err != nil {
 		return nil, err
 	}
-	for i := len(records) - 1; i >= 0; i-- {
-		w := records[i].worker()
-		if version == "" || version == w.Version || version == strconv.Itoa(w.Number) {
-			return s.complete(ctx, records[i])
-		}
+	r := k.find(version)
+	if r == nil {
+		return nil, noVersion(owner, name, version)
 	}
-	return nil, fmt.Errorf("%w: %s/%s has no version %q", ErrNotFound, owner, name, version)
+	return s.complete(ctx, r)
 }
 
-// Versions are the kept versions of a worker without their code, oldest first. The last one is active.
+// Installation is a worker with its kept versions, oldest first and without their code, and its deployment.
+func (s *Store) Installation(ctx context.Context, owner, name string) (events.Installation, error) {
+	k, err := s.found(ctx, owner, name)
+	if err != nil {
+		return events.Installation{}, err
+	}
+	return k.installation(), nil
+}
+
+// Versions are the kept versions of a worker without their code, oldest first.
 func (s *Store) Versions(ctx context.Context, owner, name string) ([]*events.Worker, error) {
-	records, err := s.records(ctx, owner, name)
-	if err != nil {
-		return nil, err
-	}
-	ws := make([]*events.Worker, len(records))
-	for i, r := range records {
-		r.Bundle = nil
-		ws[i] = r.worker()
-	}
-	return ws, nil
+	in, err := s.Installation(ctx, owner, name)
+	return in.Versions, err
 }
 
-// records are the readable versions of a worker, oldest first; at least one.
-func (s *Store) records(ctx context.Context, owner, name string) ([]*record, error) {
+// found is what is kept of a worker that has a readable version.
+func (s *Store) found(ctx context.Context, owner, name string) (kept, error) {
 	if err := checkTarget(owner, name); err != nil {
-		return nil, err
+		return kept{}, err
 	}
 	k, err := s.kept(ctx, owner, name)
 	if err != nil {
-		return nil, err
+		return kept{}, err
 	}
 	if len(k.records) == 0 {
-		return nil, fmt.Errorf("%w: %s/%s", ErrNotFound, owner, name)
+		return kept{}, notFound(owner, name)
 	}
-	return k.records, nil
+	return k, nil
+}
+
+func notFound(owner, name string) error { return fmt.Errorf("%w: %s/%s", ErrNotFound, owner, name) }
+
+func noVersion(owner, name, version string) error {
+	if version == "" {
+		return fmt.Errorf("%w: %s/%s has no active version", ErrNotFound, owner, name)
+	}
+	return fmt.Errorf("%w: %s/%s has no version %q", ErrNotFound, owner, name, version)
 }
 
 // decode reads an entry. It logs and counts an entry that cannot be read, which must not keep other workers from
@@ -185,15 +219,16 @@ func (s *Store) decode(e jetstream.KeyValueEntry) (*record, error) {
 		err = fmt.Errorf("worker record of %s/%s is at key %s", r.Owner, r.Name, e.Key())
 	}
 	if err != nil {
-		s.unreadable(e, err)
+		s.unreadable(e.Key(), e.Revision(), err)
 		return nil, err
 	}
+	r.revision = e.Revision()
 	return r, nil
 }
 
-func (s *Store) unreadable(e jetstream.KeyValueEntry, err error) {
+func (s *Store) unreadable(key string, revision uint64, err error) {
 	s.metrics.unreadable.Inc()
-	s.cfg.Log.Error().Err(err).Str("key", e.Key()).Uint64("revision", e.Revision()).Msg("worker record skipped")
+	s.cfg.Log.Error().Err(err).Str("key", key).Uint64("revision", revision).Msg("record skipped")
 }
 
 // errDamaged marks an error that another try does not correct.
@@ -220,40 +255,4 @@ func (s *Store) complete(ctx context.Context, r *record) (*events.Worker, error)
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return w, nil
-}
-
-// List is the active version of each worker of an owner, or of all owners if owner is empty. It is sorted by owner and
-// name, and has no code.
-func (s *Store) List(ctx context.Context, owner string) ([]*events.Worker, error) {
-	filter := "*.*"
-	if owner != "" {
-		if err := events.CheckName("owner", owner); err != nil {
-			return nil, err
-		}
-		filter = owner + ".*"
-	}
-	watch, err := s.kv.Watch(ctx, filter, jetstream.IgnoreDeletes())
-	if err != nil {
-		return nil, fmt.Errorf("list workers: %w", err)
-	}
-	defer stopWatch(watch)
-	var ws []*events.Worker
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("list workers: %w", ctx.Err())
-		case e, ok := <-watch.Updates():
-			if !ok {
-				return nil, errors.New("list workers: the connection was closed")
-			}
-			if e == nil {
-				slices.SortFunc(ws, func(a, b *events.Worker) int { return strings.Compare(a.Target(), b.Target()) })
-				return ws, nil
-			}
-			if r, err := s.decode(e); err == nil {
-				r.Bundle = nil
-				ws = append(ws, r.worker())
-			}
-		}
-	}
 }

@@ -60,10 +60,11 @@ func bigModule(t testing.TB, n int) *deploy.Bundle {
 
 func mustDeploy(t testing.TB, s *deploy.Store, owner, name string, b *deploy.Bundle) *events.Worker {
 	t.Helper()
-	w, changed, err := s.Deploy(t.Context(), deploy.Request{Owner: owner, Name: name, Bundle: b}, isFine)
+	d, err := s.Deploy(t.Context(), deploy.Request{Owner: owner, Name: name, Bundle: b}, isFine)
 	require.NoError(t, err)
-	require.True(t, changed)
-	return w
+	require.True(t, d.Stored)
+	require.Equal(t, d.Worker.Version, d.Deployment.Base())
+	return d.Worker
 }
 
 func TestDeployFromFile(t *testing.T) {
@@ -72,12 +73,13 @@ func TestDeployFromFile(t *testing.T) {
 	s := newStore(t, deploy.Config{Metrics: reg})
 	req := deploy.Request{Owner: "acme", Path: "testdata/hello.ts", Bindings: events.Bindings{Vars: map[string]string{"A": "1"}, Queues: map[string]string{"Q": "other"}}}
 	var seen *events.Worker
-	w, changed, err := s.Deploy(t.Context(), req, checker(func(w *events.Worker) ([]events.Kind, error) {
+	d, err := s.Deploy(t.Context(), req, checker(func(w *events.Worker) ([]events.Kind, error) {
 		seen = w
 		return []events.Kind{events.Fetch}, nil
 	}))
 	require.NoError(t, err)
-	require.True(t, changed)
+	require.True(t, d.Stored)
+	w := d.Worker
 	require.Equal(t, "acme/hello", w.Target())
 	require.Regexp(t, `^1-[0-9a-f]{12}$`, w.Version)
 	require.Equal(t, w.Version, seen.Version)
@@ -85,22 +87,22 @@ func TestDeployFromFile(t *testing.T) {
 	require.Equal(t, []events.Kind{events.Fetch}, w.Handlers)
 	require.Equal(t, map[string]string{"A": "1"}, w.Vars)
 
-	again, changed, err := s.Deploy(t.Context(), req, checker(func(*events.Worker) ([]events.Kind, error) {
+	again, err := s.Deploy(t.Context(), req, checker(func(*events.Worker) ([]events.Kind, error) {
 		return nil, errors.New("what is active needs no check")
 	}))
 	require.NoError(t, err)
-	require.False(t, changed)
-	require.Equal(t, w, again)
+	require.False(t, again.Stored || again.Changed)
+	require.Equal(t, w, again.Worker)
 
 	got, err := s.Get(t.Context(), "acme", "hello", "")
 	require.NoError(t, err)
 	require.Equal(t, w, got)
 
 	req.Vars["A"] = "2"
-	w, changed, err = s.Deploy(t.Context(), req, isFine)
+	d, err = s.Deploy(t.Context(), req, isFine)
 	require.NoError(t, err)
-	require.True(t, changed, "the manifest is part of the version")
-	require.Equal(t, 2, w.Number)
+	require.True(t, d.Stored, "the manifest is part of the version")
+	require.Equal(t, 2, d.Worker.Number)
 	require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
 # HELP pinwheel_deploys_total Deploys by this process, by result: changed, unchanged, refused, error.
 # TYPE pinwheel_deploys_total counter
@@ -114,33 +116,33 @@ func TestDeployRefusesAndStoresNothing(t *testing.T) {
 	s := newStore(t, deploy.Config{})
 	failure := events.NewFailure(events.ReasonException, "ReferenceError: x is not defined", "    at hello.ts:3:5")
 	var refused *deploy.RefusedError
-	_, _, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/hello.ts"},
+	_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/hello.ts"},
 		checker(func(*events.Worker) ([]events.Kind, error) { return nil, fmt.Errorf("wrapped: %w", failure) }))
 	require.ErrorAs(t, err, &refused)
 	require.EqualError(t, err, "acme/hello is refused: ReferenceError: x is not defined\n    at hello.ts:3:5")
 
 	none := checker(func(*events.Worker) ([]events.Kind, error) { return nil, nil })
-	_, _, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/nohandler.ts"}, none)
+	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/nohandler.ts"}, none)
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, events.ReasonNoHandler, refused.Failure.Reason)
 	require.Equal(t, "    at nohandler.ts:5:1", refused.Failure.Stack)
-	_, _, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/lib/greet.ts"}, none)
+	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/lib/greet.ts"}, none)
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "    at greet.ts:1:1", refused.Failure.Stack)
-	_, _, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/syntax.js"}, isFine)
+	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/syntax.js"}, isFine)
 	require.ErrorContains(t, err, "testdata/syntax.js:2:36: ")
 
 	for want, req := range map[string]deploy.Request{
-		`owner "a.b"`:                            {Owner: "a.b", Name: "w", Bundle: module(1)},
-		`worker "a/b"`:                           {Owner: "a", Name: "a/b", Bundle: module(1)},
-		`worker "my.app": a name is 1 to 64`:     {Owner: "a", Bundle: &deploy.Bundle{File: "my.app.js"}},
-		"vars.1X is no name in env":              {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Vars: map[string]string{"1X": ""}}},
-		"vars.X is a queue too":                  {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Vars: map[string]string{"X": ""}, Queues: map[string]string{"X": "q"}}},
-		`queues.X is no worker: worker "o/q"`:    {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Queues: map[string]string{"X": "o/q"}}},
-		"code and source map must be UTF-8":      {Owner: "a", Name: "w", Bundle: &deploy.Bundle{File: "w.js", Code: "\xff"}},
-		"a worker is a file that ends in one of": {Owner: "a", Name: "w"},
+		`owner "a.b"`:                                            {Owner: "a.b", Name: "w", Bundle: module(1)},
+		`worker "a/b"`:                                           {Owner: "a", Name: "a/b", Bundle: module(1)},
+		`worker "my.app": a name is 1 to 64`:                     {Owner: "a", Bundle: &deploy.Bundle{File: "my.app.js"}},
+		"vars.1X is no name in env":                              {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Vars: map[string]string{"1X": ""}}},
+		"vars.X is a queue too":                                  {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Vars: map[string]string{"X": ""}, Queues: map[string]string{"X": "q"}}},
+		`queues.X is no worker: worker "o/q"`:                    {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Queues: map[string]string{"X": "o/q"}}},
+		"code and source map must be UTF-8":                      {Owner: "a", Name: "w", Bundle: &deploy.Bundle{File: "w.js", Code: "\xff"}},
+		"a worker is a directory, or a file that ends in one of": {Owner: "a", Name: "w"},
 	} {
-		_, _, err := s.Deploy(t.Context(), req, isFine)
+		_, err := s.Deploy(t.Context(), req, isFine)
 		require.ErrorContains(t, err, want)
 	}
 	all, err := s.List(t.Context(), "")
@@ -151,7 +153,8 @@ func TestDeployRefusesAndStoresNothing(t *testing.T) {
 func TestVersionsAreKeptAndListed(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, deploy.Config{})
-	for n := range 12 {
+	const deploys = deploy.History + 2
+	for n := range deploys {
 		mustDeploy(t, s, "acme", "w", module(n))
 	}
 	mustDeploy(t, s, "acme", "a", module(1))
@@ -161,7 +164,7 @@ func TestVersionsAreKeptAndListed(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, versions, deploy.History)
 	require.Equal(t, 3, versions[0].Number)
-	require.Equal(t, 12, versions[9].Number)
+	require.Equal(t, deploys, versions[deploy.History-1].Number)
 	require.Empty(t, versions[9].Code)
 	for _, v := range versions {
 		w, err := s.Get(t.Context(), "acme", "w", v.Version)
@@ -178,13 +181,15 @@ func TestVersionsAreKeptAndListed(t *testing.T) {
 	targets := func(owner string) (ts []string) {
 		ws, err := s.List(t.Context(), owner)
 		require.NoError(t, err)
-		for _, w := range ws {
-			ts = append(ts, w.Target()+" "+w.Version[:2])
+		for _, in := range ws {
+			require.Len(t, in.Versions, 1)
+			require.Empty(t, in.Active().Code)
+			ts = append(ts, in.Target()+" "+in.Deployment.Base()[:2])
 		}
 		return ts
 	}
-	require.Equal(t, []string{"acme/a 1-", "acme/w 12", "beta/w 1-"}, targets(""))
-	require.Equal(t, []string{"acme/a 1-", "acme/w 12"}, targets("acme"))
+	require.Equal(t, []string{"acme/a 1-", "acme/w 66", "beta/w 1-"}, targets(""))
+	require.Equal(t, []string{"acme/a 1-", "acme/w 66"}, targets("acme"))
 
 	require.NoError(t, s.Remove(t.Context(), "acme", "w"))
 	require.Equal(t, []string{"acme/a 1-"}, targets("acme"))
@@ -228,10 +233,14 @@ func TestLargeBundlesGoToTheObjectStore(t *testing.T) {
 	require.Equal(t, 9, count(), "the object of version 2 is version 4's too")
 	_, err = s.Get(t.Context(), "acme", "w", "4-"+w.Hash[:12])
 	require.NoError(t, err)
-	for n := range 3 {
+	for n := range deploy.History - 9 {
 		mustDeploy(t, s, "acme", "w", module(100+n))
 	}
-	require.Equal(t, 7, count(), "objects go with the versions that have them")
+	require.Equal(t, 9, count(), "version 4 is the oldest one")
+	for n := range 3 {
+		mustDeploy(t, s, "acme", "w", module(200+n))
+	}
+	require.Equal(t, 6, count(), "objects go with the versions that have them")
 	require.NoError(t, s.Remove(t.Context(), "acme", "w"))
 	require.Zero(t, count())
 }
@@ -262,12 +271,13 @@ func TestDeployersDoNotTakeTheSameNumber(t *testing.T) {
 	for i, s := range stores {
 		for n := range each {
 			wg.Go(func() {
-				w, _, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: module(i*each + n)}, isFine)
-				if err != nil {
+				d, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: module(i*each + n)}, isFine)
+				var superseded *deploy.SupersededError
+				if err != nil && !errors.As(err, &superseded) {
 					t.Error(err)
 					return
 				}
-				numbers <- w.Number
+				numbers <- d.Worker.Number
 			})
 		}
 	}
@@ -278,6 +288,10 @@ func TestDeployersDoNotTakeTheSameNumber(t *testing.T) {
 		got = append(got, n)
 	}
 	require.ElementsMatch(t, []int{1, 2, 3, 4, 5, 6, 7, 8}, got)
+	in, err := stores[0].Installation(t.Context(), "acme", "w")
+	require.NoError(t, err)
+	require.Equal(t, 8, in.Active().Number)
+	require.Equal(t, 8, in.Deployment.Number)
 }
 
 func TestARecordThatCannotBeReadStopsOnlyItsWorker(t *testing.T) {
@@ -289,11 +303,11 @@ func TestARecordThatCannotBeReadStopsOnlyItsWorker(t *testing.T) {
 	kv, err := js.KeyValue(t.Context(), deploy.DefaultBucket)
 	require.NoError(t, err)
 	old := mustDeploy(t, s, "acme", "w", module(1))
-	_, err = kv.PutString(t.Context(), "acme.w", `{"format":2,"anything":"else"}`)
+	_, err = kv.PutString(t.Context(), "acme.w", `{"format":3,"anything":"else"}`)
 	require.NoError(t, err)
 
-	_, _, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: module(2)}, isFine)
-	require.ErrorContains(t, err, "the active version cannot be read: worker record has format 2: this process reads 1")
+	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: module(2)}, isFine)
+	require.ErrorContains(t, err, "the newest version cannot be read: worker record has format 3: this process reads 1 and 2")
 	w, err := s.Get(t.Context(), "acme", "w", old.Version)
 	require.NoError(t, err)
 	require.Equal(t, old, w)

@@ -11,7 +11,7 @@ import (
 // vanish notes that the record of a worker is gone without the marker of a removal. Most likely no one wanted that: the
 // bucket was purged or deleted, or an older copy of it came back. The worker's events must not become dead letters, so
 // it stays installed.
-func (w *Watcher) vanish(key string, k *installed) {
+func (w *Watcher) vanish(key string, k *watched) {
 	if guard.EmptyBucket.Off() {
 		w.remove(key)
 		return
@@ -26,7 +26,7 @@ func (w *Watcher) vanish(key string, k *installed) {
 }
 
 // returned notes that a worker is stored again, or removed.
-func (w *Watcher) returned(key string, k *installed) {
+func (w *Watcher) returned(key string, k *watched) {
 	if k.vanished.IsZero() {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -42,17 +43,24 @@ type hashed struct {
 	OnDead     *events.DeadHook  `json:",omitempty"`
 	Idempotent bool              `json:",omitempty"`
 	Schedules  []events.Schedule `json:",omitempty"`
+	Secrets    []string          `json:",omitempty"` // sorted
+
+	Concurrency int            `json:",omitempty"`
+	HTTP        *events.HTTP   `json:",omitempty"`
+	Assets      *events.Assets `json:",omitempty"`
 }
 
 type hashedBindings struct {
 	Vars   map[string]string `json:",omitempty"`
 	Queues map[string]string `json:",omitempty"`
+	JSON   map[string]string `json:",omitempty"`
 }
 
 // canonical returns the same bytes for any two specifications that say the same.
 func canonical(s events.Spec) ([]byte, error) {
 	// encoding/json sorts the keys of maps and keeps the order of fields.
 	return json.Marshal(hashed{
-		s.Mode.OrDefault(), hashedBindings(s.Bindings), s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,
+		s.Mode.OrDefault(), hashedBindings{s.Vars, s.Queues, s.JSON}, s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,
+		slices.Sorted(slices.Values(s.Secrets)), s.Concurrency, s.HTTP, s.Assets,
 	})
 }

@@ -20,13 +20,14 @@ import (
 // routes records what a Watcher tells it, as a routing table would.
 type routes struct {
 	mu       sync.Mutex
-	versions map[string][]string // by target, in the order of installation
+	versions map[string][]string // by target, the active versions in their order
+	has      map[string]events.Installation
 	removed  int
 	changed  chan struct{} // closed and replaced at every change
 }
 
 func newRoutes() *routes {
-	return &routes{versions: map[string][]string{}, changed: make(chan struct{})}
+	return &routes{versions: map[string][]string{}, has: map[string]events.Installation{}, changed: make(chan struct{})}
 }
 
 func (r *routes) change(f func()) {
@@ -37,18 +38,48 @@ func (r *routes) change(f func()) {
 	r.changed = make(chan struct{})
 }
 
-func (r *routes) Install(w *events.Worker) {
-	r.change(func() { r.versions[w.Target()] = append(r.versions[w.Target()], w.Version) })
+func (r *routes) Install(in events.Installation) {
+	r.change(func() {
+		r.has[in.Target()] = in
+		if list := r.versions[in.Target()]; len(list) == 0 || list[len(list)-1] != in.Deployment.Base() {
+			r.versions[in.Target()] = append(list, in.Deployment.Base())
+		}
+	})
 }
 
 func (r *routes) Remove(owner, name string) {
-	r.change(func() { delete(r.versions, owner+"/"+name); r.removed++ })
+	r.change(func() { delete(r.versions, owner+"/"+name); delete(r.has, owner+"/"+name); r.removed++ })
 }
 
 func (r *routes) of(target string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.versions[target])
+}
+
+func (r *routes) get(target string) events.Installation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.has[target]
+}
+
+// awaitDeployment returns when a deployment is in effect.
+func (r *routes) awaitDeployment(t testing.TB, target string, d events.Deployment) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		r.mu.Lock()
+		got, changed := r.has[target].Deployment, r.changed
+		r.mu.Unlock()
+		if got.Number == d.Number && slices.Equal(got.Split, d.Split) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("%s has deployment %+v, want %+v", target, got, d)
+		}
+	}
 }
 
 // await returns when the worker's installed versions end as wanted.
@@ -99,11 +130,12 @@ func TestWatcherInstallsHistoryThenChanges(t *testing.T) {
 
 	r := newRoutes()
 	run(t, open(t, natstest.Connect(t, srv), deploy.Config{}), r)
-	require.Equal(t, []string{v1, v2}, r.of("acme/w"))
+	require.Equal(t, []string{v2}, r.of("acme/w"))
+	require.NotNil(t, r.has["acme/w"].Version(v1))
 	require.Empty(t, r.of("acme/gone"))
 
 	v3 := mustDeploy(t, s, "acme", "w", module(3)).Version
-	r.await(t, "acme/w", v1, v2, v3)
+	r.await(t, "acme/w", v2, v3)
 	require.NoError(t, s.Remove(t.Context(), "acme", "w"))
 	r.await(t, "acme/w")
 	again := mustDeploy(t, s, "acme", "w", module(1)).Version
@@ -184,8 +216,8 @@ func TestWatcherResyncsWhenTheBucketIsCreatedAgain(t *testing.T) {
 	require.NoError(t, js.DeleteKeyValue(t.Context(), deploy.DefaultBucket))
 	s = open(t, nc, deploy.Config{})
 	require.Equal(t, v1, mustDeploy(t, s, "acme", "w", module(1)).Version)
-	// v1 is known, and it is active now: it has to be installed last.
-	r.await(t, "acme/w", v1, v2, v1)
+	// v1 is known, and it is active now.
+	r.await(t, "acme/w", v2, v1)
 	require.NotEmpty(t, r.of("acme/goes"), "it was not removed")
 	require.ErrorIs(t, s.Remove(t.Context(), "acme", "goes"), deploy.ErrNotFound)
 	r.await(t, "acme/goes")
@@ -196,11 +228,11 @@ func TestASecondPassRepeatsNothing(t *testing.T) {
 	s := newStore(t, deploy.Config{})
 	mustDeploy(t, s, "acme", "w", module(1))
 	require.NoError(t, s.Remove(t.Context(), "acme", "w"))
-	v1 := mustDeploy(t, s, "acme", "w", module(2)).Version
+	mustDeploy(t, s, "acme", "w", module(2))
 	v2 := mustDeploy(t, s, "acme", "w", module(3)).Version
 	r := newRoutes()
 	w := s.Watcher(r)
-	want := []string{v1, v2}
+	want := []string{v2}
 	for n := range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -227,10 +259,10 @@ func TestActivationReachesEveryProcess(t *testing.T) {
 	var versions []string
 	took := make([]time.Duration, deploys)
 	for n := range deploys {
-		w, _, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: module(n)}, isFine)
+		d, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: module(n)}, isFine)
 		require.NoError(t, err)
 		start := time.Now()
-		versions = append(versions, w.Version)
+		versions = append(versions, d.Worker.Version)
 		for _, r := range all {
 			r.await(t, "acme/w", versions...)
 		}

@@ -41,7 +41,7 @@ func OpenFileWatcher() (*FileWatcher, error) {
 // Close ends the watches of the operating system.
 func (w *FileWatcher) Close() error { return w.notify.Close() }
 
-// Set replaces what is watched: files, which need not exist yet, and directories with all their source files and
+// Set replaces what is watched: files, which need not exist yet, DIR/* for all files of a directory, and directories with all their source files and
 // manifests, also new ones, but not their subdirectories. Any goroutine may call it at any time.
 func (w *FileWatcher) Set(files, dirs []string) error {
 	w.mu.Lock()
@@ -127,7 +127,7 @@ func (w *FileWatcher) matters(e fsnotify.Event) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.files[e.Name] || w.dirs[filepath.Dir(e.Name)] && (IsSource(e.Name) || isManifest(e.Name))
+	return w.files[e.Name] || w.files[filepath.Join(filepath.Dir(e.Name), AnyName)] || w.dirs[filepath.Dir(e.Name)] && (IsSource(e.Name) || isManifest(e.Name))
 }
 
 func isManifest(path string) bool {

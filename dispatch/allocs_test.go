@@ -21,7 +21,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 	d.Wire(s, s)
 	const owners, batch = 16, 64
 	for i := range owners {
-		d.Install(worker(fmt.Sprint("owner", i), "w"))
+		d.Install(events.Only(worker(fmt.Sprint("owner", i), "w")))
 		learn(t, d, 0, fmt.Sprint("owner", i), "w", 20*time.Microsecond)
 	}
 	all := make([]*events.Event, batch)

@@ -32,7 +32,7 @@ func benchmark(b *testing.B, owners, batch int) {
 	s := &sink{}
 	d.Wire(s, s)
 	for i := range owners {
-		d.Install(worker(fmt.Sprint("owner", i), "w"))
+		d.Install(events.Only(worker(fmt.Sprint("owner", i), "w")))
 		learn(b, d, 0, fmt.Sprint("owner", i), "w", 20*time.Microsecond)
 	}
 	all := make([]*events.Event, max(owners, 4096))

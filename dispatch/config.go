@@ -37,8 +37,6 @@ const (
 	// briefCPU is the CPU time up to which an attempt is cheaper than parking its event. Parking takes about as much here
 	// and in nats-server.
 	briefCPU = 50 * time.Microsecond
-	// keptVersions is how many versions of a worker beside the active one Worker-Version may name.
-	keptVersions = 10
 )
 
 // Config configures a Dispatcher. The zero value of a field that has a default means the default.

@@ -95,8 +95,7 @@ func (d *Dispatcher) expire(now time.Time) {
 
 func (d *Dispatcher) expireOwner(o *owner, now time.Time, fx *effects) {
 	o.soonest = time.Time{}
-	before := o.queue.n
-	o.queue.filter(func(it item) bool {
+	d.sift(o, func(it item) bool {
 		e := it.event
 		if expired(e, now) {
 			v, f := d.refuse(e, it.route, now)
@@ -107,9 +106,31 @@ func (d *Dispatcher) expireOwner(o *owner, now time.Time, fx *effects) {
 			o.soonest = e.Deadline
 		}
 		return true
+	}, fx)
+}
+
+// sift keeps the waiting events of o for which keep is true.
+func (d *Dispatcher) sift(o *owner, keep func(item) bool, fx *effects) {
+	before := o.held()
+	var left []*route
+	o.queue.filter(func(it item) bool {
+		if keep(it) {
+			return true
+		}
+		it.route.queued--
+		left = append(left, it.route)
+		return false
 	})
-	o.freed += before - o.queue.n
-	d.queued -= before - o.queue.n
+	o.waitingRoutes(func(r *route) {
+		waiting := r.waiting.n
+		r.waiting.filter(keep)
+		o.waiting -= waiting - r.waiting.n
+	})
+	o.freed += before - o.held()
+	d.queued -= before - o.held()
+	for _, r := range left {
+		o.leaveRoute(r, fx)
+	}
 	d.changed(o)
 	d.makeRoom(o, fx)
 	d.forget(o)

@@ -38,6 +38,7 @@ type Dispatcher struct {
 
 	settler Settler
 	threads Threads
+	leases  Leases // nil = no limit is exact
 
 	deadlines chan struct{} // notifies Run that soonest moved to an earlier time
 
@@ -51,6 +52,7 @@ type Dispatcher struct {
 	of        [classes]threadSet // which threads run the owners of each class
 	shares    shares
 	idle      idleThreads
+	limited   map[*route]*owner // workers that have a limit of events at once
 
 	quarantine quarantine
 	bans       bans
@@ -78,6 +80,7 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		owners:    make(map[string]*owner),
 		policies:  make(map[string]events.Policy),
 		parks:     make(map[string]uint64),
+		limited:   make(map[*route]*owner),
 		processes: 1,
 		onThread:  make([]int, cfg.Threads+cfg.Background),
 		of:        cfg.threadsOf(),
@@ -103,6 +106,7 @@ type effects struct {
 	settle []lifecycle.Settlement
 	wake   threadSet
 	room   []room
+	leases []leaseCall
 }
 
 type room struct {
@@ -112,52 +116,81 @@ type room struct {
 
 // apply carries out the effects. The lock must not be held.
 func (d *Dispatcher) apply(fx *effects) {
-	if len(fx.settle) > 0 {
-		d.settler.Settle(fx.settle)
+	if stored := answerDirect(fx.settle); len(stored) > 0 {
+		d.settler.Settle(stored)
 	}
-	fx.wake.each(d.threads.Wake)
+	if fx.wake != 0 {
+		fx.wake.each(d.threads.Wake)
+	}
 	for _, r := range fx.room {
 		d.settler.Room(r.owner, r.n)
 	}
+	for _, c := range fx.leases {
+		c.call(d.leases)
+	}
 }
 
-// Install makes w the active version of its worker. It keeps the last ten earlier versions for events that ask for them
-// by Worker-Version. Installing a version again activates it again.
-func (d *Dispatcher) Install(w *events.Worker) {
+// Install sets the versions of a worker and how its events are divided among them. It replaces what was installed
+// before. Queued events go to the versions that have them from now on.
+func (d *Dispatcher) Install(in events.Installation) {
+	var fx effects
+	now := time.Now()
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	o := d.owners[w.Owner]
+	o := d.owners[in.Owner]
 	if o == nil {
-		o = &owner{name: w.Owner, routes: make(map[string]*route), seen: d.queues[light].round}
+		o = &owner{name: in.Owner, routes: make(map[string]*route), seen: d.queues[light].round}
 		d.applyPolicy(o)
 		o.credit = o.quantum
-		d.owners[w.Owner] = o
+		d.owners[in.Owner] = o
 	}
-	r := o.routes[w.Name]
+	r := o.route(in.Name)
 	if r == nil {
-		r = &route{}
-		o.routes[w.Name] = r
+		r = &route{name: in.Name}
 	}
-	r.install(w)
+	if o.routes[in.Name] == nil {
+		o.routes[in.Name] = r
+		delete(o.removed, in.Name)
+	}
+	r.install(in)
+	d.limit(o, r, &fx)
+	d.wakeThreads(now, &fx)
+	d.mu.Unlock()
+	d.apply(&fx)
+}
+
+// Outcomes returns how the runs of a worker's split have ended here since its rollout began, and the number of that
+// rollout. The number is 0 when there is no such worker.
+func (d *Dispatcher) Outcomes(ownerName, name string) (rollout int, outcomes events.Outcomes) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o := d.owners[ownerName]
+	if o == nil || o.routes[name] == nil {
+		return 0, events.Outcomes{}
+	}
+	r := o.routes[name]
+	return rolloutOf(r.deployment), r.outcomes
 }
 
 // Remove removes a worker with all its versions. Attempts that run continue. Queued events fail
 // with no-worker when they would start.
 func (d *Dispatcher) Remove(ownerName, name string) {
+	var fx effects
+	now := time.Now()
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	o := d.owners[ownerName]
-	if o == nil || o.routes[name] == nil {
-		return
+	if o := d.owners[ownerName]; o != nil && o.routes[name] != nil {
+		delete(d.limited, o.routes[name])
+		o.remove(o.routes[name])
+		d.changed(o)
+		d.forget(o)
+		d.wakeThreads(now, &fx)
 	}
-	*o.routes[name] = route{}
-	delete(o.routes, name)
-	d.forget(o)
+	d.mu.Unlock()
+	d.apply(&fx)
 }
 
 // forget frees an owner that has no workers and no events any more.
 func (d *Dispatcher) forget(o *owner) {
-	if len(o.routes) == 0 && o.queue.n == 0 && o.suspects == 0 && o.running == 0 {
+	if len(o.routes) == 0 && o.held() == 0 && o.suspects == 0 && o.running == 0 {
 		delete(d.owners, o.name)
 		if o.class == heavy {
 			d.lighten(o)
@@ -165,23 +198,22 @@ func (d *Dispatcher) forget(o *owner) {
 	}
 }
 
-// Drain stops starting events. Queued events and those submitted later go back to the stream at once.
-// Attempts that run continue.
+// Drain stops starting events of the stream. Those in queues and those submitted later go back to the stream at once.
+// Attempts that run continue. Direct events, which cannot go back, still run: whoever submits them stops first.
 func (d *Dispatcher) Drain() {
 	var fx effects
 	d.mu.Lock()
 	d.draining = true
 	for _, o := range d.owners {
-		for o.queue.n > 0 {
-			it := o.queue.popFront()
-			fx.settle = append(fx.settle, returned(it.event))
-			d.queued--
-		}
-		d.changed(o)
-		d.forget(o)
+		d.sift(o, func(it item) bool {
+			if !it.event.Direct() {
+				fx.settle = append(fx.settle, returned(it.event))
+			}
+			return it.event.Direct()
+		}, &fx)
 	}
 	d.emptyQuarantine(&fx)
-	d.soonest = time.Time{}
+	d.wakeThreads(time.Now(), &fx)
 	d.mu.Unlock()
 	d.apply(&fx)
 }
@@ -228,7 +260,7 @@ func (d *Dispatcher) recount(o *owner) {
 // whenever the queue is empty. Half of the queue is kept for events that arrive from the stream.
 func (d *Dispatcher) makeRoom(o *owner, fx *effects) {
 	most := o.maxQueued
-	waiting := o.queue.n + o.suspects
+	waiting := o.held() + o.suspects
 	if !o.parked || 2*waiting >= most || d.draining {
 		return
 	}

@@ -118,7 +118,7 @@ func learn(t testing.TB, d *Dispatcher, thread int, owner, name string, cpu time
 func TestEventRuns(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
 	w := worker("o", "w")
-	d.Install(w)
+	d.Install(events.Only(w))
 	require.Nil(t, d.Next(0, 64))
 	e := task("o", "w", 7)
 	e.Attempt = 3
@@ -157,7 +157,7 @@ func TestFailureReply(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	w := worker("o", "w")
 	w.Retries.MaxAttempts = 1
-	d.Install(w)
+	d.Install(events.Only(w))
 	for _, replyTo := range []string{"_INBOX.x", ""} {
 		e := task("o", "w", 1)
 		e.ReplyTo = replyTo
@@ -182,7 +182,7 @@ func TestNotRun(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	w := worker("o", "w")
 	w.Handlers = []events.Kind{events.Task}
-	d.Install(w)
+	d.Install(events.Only(w))
 	late := task("o", "w", 1)
 	late.Deadline = time.Now().Add(-time.Second)
 	nobody := task("nobody", "w", 2)
@@ -211,7 +211,7 @@ func TestNotRun(t *testing.T) {
 
 func TestRetriedComesFirst(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(worker("o", "w"))
+	d.Install(events.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	d.Submit(tasks("o", "w", 3))
 	batch := d.Next(0, 2)
@@ -226,14 +226,23 @@ func TestRetriedComesFirst(t *testing.T) {
 	require.Equal(t, []string{"0", "1", "7", "8", "2", "9"}, ids(d.Next(0, 64)))
 }
 
+// versions is an installation of o/w with n versions, 1-x and so on.
+func versions(n int) events.Installation {
+	in := events.Installation{Owner: "o", Name: "w"}
+	for i := 1; i <= n; i++ {
+		w := worker("o", "w")
+		w.Version, w.Number = fmt.Sprintf("%d-x", i), i
+		in.Versions = append(in.Versions, w)
+	}
+	return in
+}
+
 func TestPins(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	for n := 1; n <= 2; n++ {
-		w := worker("o", "w")
-		w.Version, w.Number = fmt.Sprintf("%d-x", n), n
-		d.Install(w)
-	}
-	for pin, want := range map[string]string{"": "2-x", "1": "1-x", "1-x": "1-x", "2": "2-x"} {
+	in := versions(2)
+	in.Deployment = events.Deployment{Number: 1, Split: []events.Share{{Version: "2-x", Percent: 100}}, Aliases: map[string]string{"old": "1-x"}}
+	d.Install(in)
+	for pin, want := range map[string]string{"": "2-x", "1": "1-x", "1-x": "1-x", "2": "2-x", "old": "1-x"} {
 		e := task("o", "w", 1)
 		e.Version = pin
 		d.Submit([]*events.Event{e})
@@ -250,14 +259,14 @@ func TestPins(t *testing.T) {
 
 func TestInstallWhileQueued(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(worker("o", "w"))
+	d.Install(events.Only(worker("o", "w")))
 	d.Submit(tasks("o", "w", 3))
 	newer := worker("o", "w")
 	newer.Version = "2-abc"
-	d.Install(newer)
+	d.Install(events.Only(newer))
 	require.Equal(t, "2-abc", d.Next(0, 1)[0].Worker.Version, "the version is chosen when it starts")
 	d.Remove("o", "w")
-	d.Install(newer)
+	d.Install(events.Only(newer))
 	require.Equal(t, "2-abc", d.Next(0, 1)[0].Worker.Version, "removed and installed again")
 	d.Remove("o", "w")
 	require.Nil(t, d.Next(0, 1))
@@ -268,7 +277,7 @@ func TestInstallWhileQueued(t *testing.T) {
 
 func TestRemovedOwnerIsForgotten(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(worker("o", "w"))
+	d.Install(events.Only(worker("o", "w")))
 	d.Submit(tasks("o", "w", 1))
 	batch := d.Next(0, 1)
 	d.Remove("o", "w")
@@ -282,8 +291,8 @@ func TestRemovedOwnerIsForgotten(t *testing.T) {
 
 func TestParkAndRoom(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 10})
-	d.Install(worker("o", "w"))
-	d.Install(worker("quiet", "w"))
+	d.Install(events.Only(worker("o", "w")))
+	d.Install(events.Only(worker("quiet", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	l.take()
 	d.Submit(tasks("o", "w", 13))
@@ -347,7 +356,7 @@ func TestParkAndRoom(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(worker("o", "w"))
+	d.Install(events.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	d.Submit(tasks("o", "w", 4))
 	batch := d.Next(0, 2)
@@ -372,7 +381,7 @@ func TestDrain(t *testing.T) {
 func TestDeadlineWhileQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 1})
-		d.Install(worker("o", "w"))
+		d.Install(events.Only(worker("o", "w")))
 		go d.Run(t.Context())
 		start := time.Now()
 		for i, in := range []time.Duration{3 * time.Second, time.Second, 0, time.Hour} {
@@ -412,7 +421,7 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, err)
 	l := &ledger{}
 	d.Wire(l, l)
-	d.Install(worker("o", "w"))
+	d.Install(events.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	d.Submit([]*events.Event{task("o", "w", 1), task("o", "nobody", 2), task("o", "w", 3)})
 	a := d.Next(0, 1)[0]
@@ -460,7 +469,7 @@ func TestConfig(t *testing.T) {
 // wait at once.
 func TestBriefAttempts(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(worker("acme", "w"))
+	d.Install(events.Only(worker("acme", "w")))
 	for _, c := range []struct {
 		end   lifecycle.End
 		brief bool

@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,7 +24,93 @@ type machine struct {
 	watched []*events.Event // that the settler has to submit again
 	sent    int
 	n       int
+	leases  map[string]*leaseOf // by owner/worker
+	term    uint64
+	lessee  Lessee
 }
+
+// leaseOf is what Leases knows of a worker.
+type leaseOf struct {
+	owner, worker string
+	wanted        bool
+	term          uint64 // 0 = another process has it
+}
+
+func (m *machine) lease(owner, worker string) *leaseOf {
+	name := owner + "/" + worker
+	if m.leases[name] == nil {
+		m.leases[name] = &leaseOf{owner: owner, worker: worker}
+	}
+	return m.leases[name]
+}
+
+func (m *machine) Want(owner, worker string) { m.lease(owner, worker).wanted = true }
+
+func (m *machine) Idle(string, string, uint64) {}
+
+func (m *machine) GivenBack(owner, worker string, term uint64) {
+	if l := m.lease(owner, worker); l.term == term {
+		l.term = 0
+	}
+}
+
+// any draws a lease.
+func (m *machine) anyLease(t *rapid.T, may func(*leaseOf) bool) *leaseOf {
+	var list []*leaseOf
+	for _, name := range slices.Sorted(maps.Keys(m.leases)) {
+		if may(m.leases[name]) {
+			list = append(list, m.leases[name])
+		}
+	}
+	if len(list) == 0 {
+		t.Skip("no such lease")
+	}
+	return rapid.SampledFrom(list).Draw(t, "lease")
+}
+
+func (m *machine) grant(t *rapid.T) {
+	l := m.anyLease(t, func(l *leaseOf) bool { return l.wanted && l.term == 0 })
+	m.term++
+	l.wanted = false
+	l.term = m.term // before Grant: it may be given back at once
+	if !m.lessee.Grant(l.owner, l.worker, l.term) {
+		l.term = 0
+	}
+}
+
+func (m *machine) withdraw(t *rapid.T) {
+	l := m.anyLease(t, func(l *leaseOf) bool { return l.term != 0 })
+	if m.lessee.Withdraw(l.owner, l.worker, l.term, rapid.Bool().Draw(t, "if idle")) {
+		require.Zero(t, m.runsOf(l), "it said that none runs")
+		l.term = 0
+	}
+}
+
+func (m *machine) lapse(t *rapid.T) {
+	l := m.anyLease(t, func(l *leaseOf) bool { return l.term != 0 })
+	m.lessee.Lapse(l.owner, l.worker, l.term)
+	l.term = 0
+	for _, h := range m.held {
+		for _, a := range h {
+			if a.Worker.Owner == l.owner && a.Worker.Name == l.worker && a.Halt != nil {
+				require.True(t, a.Halt.Fired(), "its runs end")
+			}
+		}
+	}
+}
+
+func (m *machine) runsOf(l *leaseOf) (n int) {
+	for _, h := range m.held {
+		for _, a := range h {
+			if a.Worker.Owner == l.owner && a.Worker.Name == l.worker {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (m *machine) processes(t *rapid.T) { m.d.SetProcesses(rapid.IntRange(1, 3).Draw(t, "processes")) }
 
 // watch submits again what was to be watched.
 func (m *machine) watch(t *rapid.T) {
@@ -48,7 +136,8 @@ func (m *machine) install(t *rapid.T) {
 	m.n++
 	w := worker(m.owner(t), rapid.SampledFrom([]string{"v", "w"}).Draw(t, "worker"))
 	w.Version, w.Number = fmt.Sprint(m.n), m.n
-	m.d.Install(w)
+	w.Concurrency = rapid.SampledFrom([]int{0, 0, 1, 2, 4}).Draw(t, "concurrency")
+	m.d.Install(events.Only(w))
 }
 
 func (m *machine) remove(t *rapid.T) {
@@ -66,6 +155,9 @@ func (m *machine) submit(t *rapid.T) {
 		if rapid.IntRange(0, 7).Draw(t, "crashed") == 0 {
 			e.Attempt, e.Crashes = 2, rapid.IntRange(1, 4).Draw(t, "crashes")
 			e.CrashedAlone = rapid.IntRange(0, 9).Draw(t, "alone") == 0
+		}
+		if e.Attempt == 1 && rapid.IntRange(0, 3).Draw(t, "direct") == 0 {
+			e.Caller, e.ReplyTo = &directCall{m: m, t: t, event: e}, ""
 		}
 		batch = append(batch, e)
 		m.sent++
@@ -91,6 +183,16 @@ func (m *machine) next(t *rapid.T) {
 		require.True(t, a.Event.Watched || d.of[were[r.owner]]&(1<<thread) != 0, "of an owner that this thread runs")
 		require.True(t, r.version.known || len(batch) == 1, "an unknown worker comes alone")
 		sum += r.cost
+		if of := r.route; of.limit > 0 {
+			require.LessOrEqual(t, of.running, of.share)
+			require.Contains(t, []leaseState{noLease, held}, of.lease)
+		}
+		if of := r.route; of.lease != noLease {
+			l := m.lease(a.Worker.Owner, a.Worker.Name)
+			require.Equal(t, of.term, l.term, "it starts under the lease that this process has")
+			require.NotZero(t, l.term)
+			require.NotNil(t, a.Halt)
+		}
 		for _, before := range batch[:i] {
 			require.True(t, before.Worker != a.Worker || batch[i-1].Worker == a.Worker, "same workers are together")
 		}
@@ -119,6 +221,22 @@ func (m *machine) report(t *rapid.T) {
 		}
 	}
 	m.d.Report(thread, reports)
+}
+
+// directCall is the caller of a direct event.
+type directCall struct {
+	m       *machine
+	t       *rapid.T
+	event   *events.Event
+	replies int
+}
+
+func (c *directCall) Reply(*events.Reply) { c.replies++ }
+
+func (c *directCall) End() {
+	require.False(c.t, c.m.settled[c.event], "ended twice")
+	require.Equal(c.t, 1, c.replies, "it has one reply before its end")
+	c.m.settled[c.event] = true
 }
 
 // window ends the time over which shares are counted.
@@ -161,6 +279,7 @@ func (m *machine) check(t *rapid.T) {
 	}
 	for _, s := range m.l.take() {
 		require.False(t, m.settled[s.Event], "settled twice")
+		require.False(t, s.Event.Direct(), "the settler never gets a direct event")
 		switch s.Outcome.Verdict {
 		case lifecycle.Watch:
 			require.False(t, s.Event.Watched, "watched once")
@@ -193,8 +312,9 @@ func (m *machine) check(t *rapid.T) {
 		require.LessOrEqual(t, o.credit, quantum)
 		require.Equal(t, o.counted > 0, o.list != nil, "who can start something has a turn")
 		require.Equal(t, max(0, min(o.queue.n, d.cfg.OwnerMaxRunning-o.running)), o.counted)
-		require.True(t, len(o.routes)+o.queue.n+o.suspects+o.running > 0, "who has nothing is forgotten")
-		queued, running, waiting = queued+o.queue.n, running+o.running, waiting+o.suspects
+		m.checkRoutes(t, o)
+		require.True(t, len(o.routes)+o.held()+o.suspects+o.running > 0, "who has nothing is forgotten")
+		queued, running, waiting = queued+o.held(), running+o.running, waiting+o.suspects
 		runnable[o.class] += o.counted
 		if o.class == heavy {
 			heavies++
@@ -203,6 +323,12 @@ func (m *machine) check(t *rapid.T) {
 		if o.list != nil {
 			lists[o.class]++
 			require.Contains(t, []*ownerList{&d.queues[o.class].newcomers, &d.queues[o.class].ring}, o.list)
+		}
+	}
+	for i := range q.ready.n {
+		e := q.ready.at(i).event
+		if r := routeOf(d.owners, e); r != nil && r.limit > 0 {
+			require.NotEqual(t, unwanted, r.lease, "who is ready wants the lease")
 		}
 	}
 	require.Equal(t, q.suspects.n+q.waiting.n, waiting)
@@ -217,16 +343,50 @@ func (m *machine) check(t *rapid.T) {
 	require.Equal(t, m.sent, queued+running+len(m.settled)+len(m.watched), "no event is lost")
 }
 
+// checkRoutes checks what is counted of an owner's workers.
+func (m *machine) checkRoutes(t *rapid.T, o *owner) {
+	queued, running := map[*route]int{}, map[*route]int{}
+	for i := range o.queue.n {
+		queued[o.queue.at(i).route]++
+	}
+	for _, h := range m.held {
+		for _, a := range h {
+			if r := a.Slot.(*run); r.owner == o {
+				running[r.route]++
+			}
+		}
+	}
+	waiting := 0
+	for _, routes := range []map[string]*route{o.routes, o.removed} {
+		for name, r := range routes {
+			require.Equal(t, name, r.name)
+			require.Equal(t, []int{queued[r], running[r]}, []int{r.queued, r.running})
+			require.True(t, r.waiting.n == 0 || r.room() <= 0, "who waits has no room")
+			require.False(t, r.lease == unwanted && r.waiting.n > 0, "who waits for a lease wants it")
+			require.Equal(t, r.gone, o.routes[name] != r)
+			require.False(t, r.gone && r.empty(), "who is gone and has nothing is forgotten")
+			waiting += r.waiting.n
+			delete(queued, r)
+			delete(running, r)
+		}
+	}
+	require.Empty(t, queued, "each event is of a worker that is known")
+	require.Empty(t, running)
+	require.Equal(t, waiting, o.waiting)
+}
+
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		background := rapid.IntRange(0, 4).Draw(rt, "background")
 		d, l := newDispatcher(t, Config{Threads: 3, Background: background, Slots: 4, OwnerMaxRunning: 5, OwnerMaxQueued: 8, Rand: half})
-		m := &machine{d: d, l: l, held: make([][]*lifecycle.Attempt, 3+background), settled: make(map[*events.Event]bool)}
+		m := &machine{d: d, l: l, held: make([][]*lifecycle.Attempt, 3+background), settled: make(map[*events.Event]bool), leases: make(map[string]*leaseOf)}
+		m.lessee = d.SetLeases(m)
 		for range 6 {
 			m.install(rt)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check, "watch": m.watch, "tick": m.tick, "window": m.window,
+			"grant": m.grant, "grant again": m.grant, "withdraw": m.withdraw, "lapse": m.lapse, "processes": m.processes,
 			"submit": m.submit, "submit more": m.submit,
 			"next": m.next, "next again": m.next, "next once more": m.next, "report": m.report, "report again": m.report,
 		})

@@ -87,21 +87,22 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 ) []*lifecycle.Attempt {
 	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && o.running < o.maxRunning {
 		it := o.queue.front()
-		if it.route.active == nil && o.routes[it.event.Worker] != nil {
-			it.route = o.routes[it.event.Worker] // removed and installed again
-		}
 		v, f := d.refuse(it.event, it.route, now)
 		if f != nil {
 			fx.settle = append(fx.settle, d.refused(it.event, v, f))
-			o.queue.popFront()
+			r := o.dequeue().route
 			o.freed++
 			d.queued--
+			o.leaveRoute(r, fx)
+			continue
+		}
+		if o.holdBack() {
 			continue
 		}
 		if len(batch) > 0 && (!v.known || v.cpu > *budget) {
 			break
 		}
-		r := d.start(o, o.queue.popFront(), v, thread, now)
+		r := d.start(o, o.dequeue(), v, thread, now)
 		o.freed++
 		d.queued--
 		*budget -= r.cost
@@ -129,6 +130,7 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 	r.Slot = r
 	o.credit -= r.cost
 	o.running++
+	r.route.joins(r)
 	d.running++
 	d.onThread[thread]++
 	d.metrics.wait.observe(now.Sub(it.since))

@@ -7,12 +7,15 @@ import "time"
 type owner struct {
 	name   string
 	routes map[string]*route
+	// removed workers that have events here. The events that wait fail when they would start.
+	removed map[string]*route
 
 	quantum    time.Duration // CPU time that it gets in each round
 	maxRunning int
 	maxQueued  int
 
 	queue    queue
+	waiting  int       // events that wait for the limits of their workers instead
 	suspects int       // events that wait in the quarantine instead
 	soonest  time.Time // no queued event has a deadline before this; zero = none has one
 	running  int
@@ -39,7 +42,7 @@ type owner struct {
 // warm returns the threads that hold a context of the worker of the first queued event.
 func (o *owner) warm() threadSet {
 	it := o.queue.front()
-	if v, _ := it.route.resolve(it.event.Version); v != nil {
+	if v, _ := it.route.resolve(it.event); v != nil {
 		return v.warm
 	}
 	return 0

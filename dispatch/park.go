@@ -8,7 +8,7 @@ import (
 // park decides that e is parked. Later events of its owner go behind it, until the settler reports that all parked ones
 // are through.
 func (d *Dispatcher) park(o *owner, e *events.Event, fx *effects) {
-	o.full = o.full || o.queue.n >= o.maxQueued
+	o.full = o.full || o.held() >= o.maxQueued
 	o.parked = true
 	if !e.Parked { // it goes back to its place
 		o.parking = true

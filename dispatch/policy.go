@@ -12,7 +12,7 @@ func (d *Dispatcher) SetPolicy(name string, p events.Policy) {
 	var fx effects
 	now := time.Now()
 	d.mu.Lock()
-	if p == (events.Policy{}) {
+	if p.IsZero() {
 		delete(d.policies, name)
 	} else {
 		d.policies[name] = p
@@ -67,6 +67,9 @@ func (d *Dispatcher) SetProcesses(n int) {
 			if o := d.owners[name]; o != nil && (p.FleetMaxRunning > 0 || p.FleetMaxQueued > 0) {
 				d.rebound(o, &fx)
 			}
+		}
+		for r, o := range d.limited {
+			d.limit(o, r, &fx)
 		}
 	}
 	d.wakeThreads(now, &fx)

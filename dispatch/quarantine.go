@@ -121,13 +121,19 @@ func (d *Dispatcher) step(now time.Time, fx *effects) {
 	if q.phase == open {
 		d.admit(now, fx)
 	}
+	for i := range q.ready.n { // no thread is woken for those that need a lease
+		e := q.ready.at(i).event
+		if o, r := d.owners[e.Owner], routeOf(d.owners, e); r != nil && !r.mayStart() {
+			o.askLease(r, fx)
+		}
+	}
 }
 
 // admit has suspects watched, but only as many as can start at once: one that waits must not count as one that runs.
 func (d *Dispatcher) admit(now time.Time, fx *effects) {
 	q := &d.quarantine
 	for n := q.suspects.n; n > 0 && q.watched < q.most && d.running+len(q.noted) < d.cfg.Threads*d.cfg.Slots; n-- {
-		if !d.mayStart(q.suspects.front().event) {
+		if !d.mayStart(q.suspects.front().event, fx) {
 			q.suspects.pushBack(q.suspects.popFront())
 		} else if e := d.unqueue(&q.suspects, now, fx); e != nil {
 			q.watched++
@@ -136,19 +142,26 @@ func (d *Dispatcher) admit(now time.Time, fx *effects) {
 	}
 }
 
-// mayStart reports whether the owner of e may have one more running, counting those about to start.
-func (d *Dispatcher) mayStart(e *events.Event) bool {
-	o := d.owners[e.Owner]
-	if o == nil {
+// mayStart reports whether the owner and the worker of e may have one more running, counting those about to start.
+func (d *Dispatcher) mayStart(e *events.Event, fx *effects) bool {
+	o, r := d.owners[e.Owner], routeOf(d.owners, e)
+	if o == nil || r == nil {
 		return true // refused later
 	}
-	n := o.running
+	of, like := o.running, r.running
 	for other := range d.quarantine.noted {
 		if other.Owner == e.Owner {
-			n++
+			of++
+			if other.Worker == e.Worker {
+				like++
+			}
 		}
 	}
-	return n < o.maxRunning
+	if !r.mayStart() {
+		o.askLease(r, fx)
+		return false
+	}
+	return of < o.maxRunning && (r.limit == 0 || like < r.share)
 }
 
 // isolate has the next event recorded that must run alone.
@@ -171,7 +184,7 @@ func (d *Dispatcher) isolate(now time.Time, fx *effects) {
 func (d *Dispatcher) unqueue(from *queue, now time.Time, fx *effects) *events.Event {
 	e := from.popFront().event
 	defer d.unsuspect(from, e, fx)
-	if v, f := d.refuse(e, d.routeOf(e), now); f != nil {
+	if v, f := d.refuse(e, routeOf(d.owners, e), now); f != nil {
 		fx.settle = append(fx.settle, d.refused(e, v, f))
 		return nil
 	}
@@ -248,18 +261,18 @@ func (d *Dispatcher) startWatched(thread int, now time.Time, fx *effects) []*lif
 	for n := q.ready.n; n > 0; n-- {
 		it := q.ready.popFront()
 		d.queued--
-		v, f := d.refuse(it.event, d.routeOf(it.event), now)
+		v, f := d.refuse(it.event, routeOf(d.owners, it.event), now)
 		if f != nil {
 			fx.settle = append(fx.settle, d.refused(it.event, v, f))
 			continue
 		}
 		o := d.owners[it.event.Owner]
-		if o.running >= o.maxRunning {
+		it.route = o.routes[it.event.Worker]
+		if o.running >= o.maxRunning || !it.route.mayStart() {
 			q.ready.pushBack(it)
 			d.queued++
 			continue
 		}
-		it.route = o.routes[it.event.Worker]
 		if it.event == q.event {
 			q.started = true
 			q.alone++
@@ -295,7 +308,8 @@ func (d *Dispatcher) startable() (n [classes]int) {
 	}
 	for i := range q.ready.n {
 		e := q.ready.at(i).event
-		if o := d.owners[e.Owner]; o == nil || o.running < o.maxRunning {
+		o, r := d.owners[e.Owner], routeOf(d.owners, e)
+		if o == nil || o.running < o.maxRunning && (r == nil || r.mayStart()) {
 			n[light]++
 		}
 	}
@@ -311,7 +325,7 @@ func (d *Dispatcher) expireQuarantine(now time.Time, fx *effects) {
 	for _, part := range []*queue{&q.suspects, &q.ready, &q.waiting} {
 		part.filter(func(it item) bool {
 			if expired(it.event, now) {
-				v, f := d.refuse(it.event, d.routeOf(it.event), now)
+				v, f := d.refuse(it.event, routeOf(d.owners, it.event), now)
 				fx.settle = append(fx.settle, d.refused(it.event, v, f))
 				d.unsuspect(part, it.event, fx)
 				return false

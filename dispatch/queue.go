@@ -40,6 +40,19 @@ func (q *queue) pushFront(it item) {
 	*q.at(0) = it
 }
 
+// insert puts an event before the first one that was submitted after it, but at most maxOvertaken from the front.
+func (q *queue) insert(it item) {
+	older := 0
+	for older < min(q.n, maxOvertaken) && !q.at(older).since.After(it.since) {
+		older++
+	}
+	q.pushFront(it)
+	for i := range older {
+		*q.at(i) = *q.at(i + 1)
+	}
+	*q.at(older) = it
+}
+
 func (q *queue) popFront() item {
 	p := q.at(0)
 	it := *p

@@ -3,13 +3,14 @@ package dispatch
 import (
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // Report takes reports of the calling thread about its attempts, or about those that another thread handed to it.
 // Replies are completed (EventID, Attempt, Version, Duration) and passed on at once. Events that were not started go to
-// the front of their owner's queue, or back to the stream when the dispatcher drains. The thread may use the slice
+// the front of their owner's queue. When the dispatcher drains, they go back to the stream, unless they are direct. The thread may use the slice
 // again afterwards.
 func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 	if len(reports) == 0 {
@@ -36,7 +37,10 @@ func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 			continue
 		}
 		d.owners[r.owner.name] = r.owner // it may have been forgotten with its last attempt
-		d.push(r.owner, item{r.Event, r.route, r.since}, true)
+		if r.route.gone {
+			r.owner.keep(r.route)
+		}
+		d.push(r.owner, item{r.Event, r.route, r.since}, true, &fx)
 	}
 	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
@@ -51,7 +55,7 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 		reply = nil // it runs again: this is not the final reply
 	}
 	if reply != nil {
-		r.replied = true
+		r.replied, r.Status = true, reply.Status
 		complete(reply, r.Event, r.Worker.Version, took)
 	}
 	if end == nil {
@@ -66,7 +70,7 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 	if end.Interrupted && end.Started {
 		r.Event.Interrupted++
 	}
-	d.end(r, end, took)
+	d.end(r, end, took, fx)
 	if is.requeue {
 		return true
 	}
@@ -85,16 +89,16 @@ func (d *Dispatcher) ending(r *run, end *lifecycle.End, now time.Time) ending {
 		left = r.Event.Deadline.Sub(now)
 	}
 	return ending{
-		kind: r.Event.Kind, end: end, retries: r.version.retries, attempt: r.Number,
-		waits: r.Event.ReplyTo != "", replied: r.replied, draining: d.draining, lost: end.Lost && !guard.CrashSuspects.Off(), left: left, rand: d.cfg.Rand,
+		request: requestOf(r.Event), end: end, retries: r.version.retries, attempt: r.Number, replied: r.replied, draining: d.draining, lost: end.Lost && !guard.CrashSuspects.Off(), left: left, rand: d.cfg.Rand,
 	}
 }
 
 // end frees what the attempt used and updates the measurements.
-func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration) {
+func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *effects) {
 	r.ended = true
 	o := r.owner
 	o.running--
+	r.route.leaves(r)
 	d.setAway(r, false)
 	d.running--
 	d.onThread[r.thread]--
@@ -106,7 +110,11 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration) {
 	}
 	o.credit = min(o.credit+r.cost-cpu, o.quantum)
 	r.version.ended(1<<r.thread, end)
+	if end.Started && !end.Interrupted {
+		r.route.count(r.Event, r.version, end.Failure != nil || r.Event.Kind == events.Fetch && r.Status >= 500)
+	}
 	d.spend(o, max(0, cpu-r.spent))
+	o.leaveRoute(r.route, fx)
 	d.changed(o)
 	d.forget(o)
 }

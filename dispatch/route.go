@@ -8,10 +8,19 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// route has the versions of one worker: the active one, and older ones that events may name by Worker-Version.
+// route has the versions of one worker, and which of them runs an event.
 type route struct {
-	active *version   // nil after Remove
-	kept   []*version // all versions that may be named, including the active one; the last installed is last
+	name string
+	concurrency
+	gone bool // removed; it has the events that are still here
+
+	versions   []*version // all that may be named, oldest first; nil after Remove
+	deployment events.Deployment
+
+	base      *version // has all events but those of candidate; nil = no version is active
+	candidate *version // nil = there is no split
+	points    int      // places of keys that candidate has
+	outcomes  events.Outcomes
 }
 
 // version is one version of a worker, with what was measured of it here.
@@ -35,42 +44,99 @@ func newVersion(w *events.Worker) *version {
 	return v
 }
 
-// install makes w the active version.
-func (r *route) install(w *events.Worker) {
-	v := newVersion(w)
-	for i, old := range r.kept {
-		if old.worker.Version == w.Version {
-			v.warm, v.cpu, v.known = old.warm, old.cpu, old.known
-			r.kept = append(r.kept[:i:i], r.kept[i+1:]...)
-			break
+// install makes the route what in says. What was measured of a version stays.
+func (r *route) install(in events.Installation) {
+	before := r.base
+	versions := make([]*version, len(in.Versions))
+	for i, w := range in.Versions {
+		if versions[i] = r.version(w.Version); versions[i] != nil && versions[i].worker.Hash == w.Hash {
+			continue
+		}
+		versions[i] = newVersion(w)
+		if before != nil {
+			versions[i].cpu = before.cpu // likely about the same
 		}
 	}
-	if !v.known && r.active != nil {
-		v.cpu = r.active.cpu // likely about the same
+	if rolloutOf(r.deployment) != rolloutOf(in.Deployment) {
+		r.outcomes = events.Outcomes{}
 	}
-	r.active = v
-	r.kept = append(r.kept, v)
-	if extra := len(r.kept) - keptVersions - 1; extra > 0 {
-		r.kept = append([]*version(nil), r.kept[extra:]...)
-	}
+	r.versions, r.deployment, r.gone = versions, in.Deployment, false
+	candidate := in.Deployment.Candidate()
+	r.base, r.candidate, r.points = r.version(in.Deployment.Base()), r.version(candidate.Version), events.Points(candidate.Percent)
 }
 
-// resolve returns the version that runs an event with this Worker-Version: "" is the active one, otherwise a whole
-// version or its number.
-func (r *route) resolve(pin string) (*version, *events.Failure) {
-	if r == nil || r.active == nil {
-		return nil, noWorker
+// remove takes all versions from the route.
+func (r *route) remove() {
+	*r = route{name: r.name, concurrency: r.concurrency, gone: true}
+}
+
+// rolloutOf identifies the rollout of a deployment, or the deployment itself if it has none.
+func rolloutOf(d events.Deployment) int {
+	if d.Rollout != nil {
+		return d.Rollout.ID
 	}
-	if pin == "" {
-		return r.active, nil
-	}
-	number, err := strconv.Atoi(pin)
-	for _, v := range r.kept {
-		if v.worker.Version == pin || err == nil && v.worker.Number == number {
-			return v, nil
+	return d.Number
+}
+
+func (r *route) version(name string) *version {
+	for _, v := range r.versions {
+		if v.worker.Version == name {
+			return v
 		}
 	}
-	return nil, noVersion
+	return nil
+}
+
+// resolve returns the version that runs an event. Worker-Version is a whole version, its number, or an alias. Without
+// it, the split decides.
+func (r *route) resolve(e *events.Event) (*version, *events.Failure) {
+	if r == nil || len(r.versions) == 0 {
+		return nil, noWorker
+	}
+	switch {
+	case e.Version != "":
+		if v := r.named(e.Version); v != nil {
+			return v, nil
+		}
+		return nil, noVersion
+	case r.base == nil:
+		return nil, noActive
+	case r.candidate != nil && e.SplitPoint() < r.points:
+		return r.candidate, nil
+	}
+	return r.base, nil
+}
+
+func (r *route) named(name string) *version {
+	if of, ok := r.deployment.Aliases[name]; ok {
+		name = of
+	}
+	number, err := strconv.Atoi(name)
+	for _, v := range r.versions {
+		if v.worker.Version == name || err == nil && v.worker.Number == number {
+			return v
+		}
+	}
+	return nil
+}
+
+// count adds an ended run to the outcomes of the split, unless its event named the version.
+func (r *route) count(e *events.Event, v *version, failed bool) {
+	if r.candidate == nil || e.Version != "" && !e.BySplit {
+		return
+	}
+	runs := &r.outcomes.Base
+	switch v.worker.Version {
+	case r.candidate.worker.Version:
+		runs = &r.outcomes.Candidate
+	case r.base.worker.Version:
+	default:
+		return
+	}
+	runs.Ended++
+	if failed {
+		runs.Failed++
+	}
 }
 
 // ended updates the measurements after an attempt on the thread.

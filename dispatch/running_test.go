@@ -59,7 +59,7 @@ func TestCPUBesideEventsIsCharged(t *testing.T) {
 func TestWhoYields(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2, Background: 1})
 	for _, o := range []string{"long", "quiet"} {
-		d.Install(worker(o, "w"))
+		d.Install(events.Only(worker(o, "w")))
 	}
 	for thread := range 2 {
 		require.Empty(t, d.Next(thread, 1))
@@ -87,7 +87,7 @@ func TestWhoYields(t *testing.T) {
 // starts nothing more.
 func TestAwayIsBounded(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
-	d.Install(worker("long", "w"))
+	d.Install(events.Only(worker("long", "w")))
 	d.Submit(tasks("long", "w", 10))
 	var away []*lifecycle.Attempt
 	for thread := range 2 {

@@ -17,7 +17,7 @@ func TestManyOwnersAreLinear(t *testing.T) {
 	visits := func(owners int) float64 {
 		d, l := newDispatcher(t, Config{Threads: 1})
 		for i := range owners {
-			d.Install(worker(fmt.Sprint("owner", i), "w"))
+			d.Install(events.Only(worker(fmt.Sprint("owner", i), "w")))
 		}
 		var batch []*events.Event
 		for i := range owners {

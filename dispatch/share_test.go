@@ -41,7 +41,7 @@ func TestOwnersShareCPU(t *testing.T) {
 		"short": 50 * time.Microsecond, "long": 5 * time.Millisecond, "quiet": 20 * time.Microsecond,
 	}}
 	for o := range c.cpu {
-		d.Install(worker(o, "w"))
+		d.Install(events.Only(worker(o, "w")))
 	}
 	d.Submit(tasks("short", "w", 100_000))
 	d.Submit(tasks("long", "w", 3))
@@ -74,7 +74,7 @@ func TestPolicyOfAnOwner(t *testing.T) {
 		"heavy": 100 * time.Microsecond, "light": 100 * time.Microsecond,
 	}}
 	for o := range c.cpu {
-		d.Install(worker(o, "w"))
+		d.Install(events.Only(worker(o, "w")))
 		d.Submit(tasks(o, "w", 10_000))
 	}
 	share := func(want float64) {
@@ -91,7 +91,7 @@ func TestPolicyOfAnOwner(t *testing.T) {
 	share(1)
 
 	d.SetPolicy("new", events.Policy{MaxRunning: 2, MaxQueued: 5}) // before the owner exists
-	d.Install(worker("new", "w"))
+	d.Install(events.Only(worker("new", "w")))
 	d.SetPolicy("heavy", events.Policy{MaxRunning: 1})
 	d.SetPolicy("light", events.Policy{MaxRunning: 1})
 	l.take()
@@ -116,7 +116,7 @@ func TestPolicyOfAnOwner(t *testing.T) {
 // limit.
 func TestFleetWideLimits(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxRunning: 20, OwnerMaxQueued: 50})
-	d.Install(worker("o", "w"))
+	d.Install(events.Only(worker("o", "w")))
 	d.SetPolicy("o", events.Policy{FleetMaxRunning: 12, FleetMaxQueued: 100})
 	var running []*lifecycle.Attempt
 	fill := func() int {

@@ -20,7 +20,7 @@ type crowd struct {
 func newCrowd(t *testing.T, cfg Config, owners ...string) *crowd {
 	d, l := newDispatcher(t, cfg)
 	for _, o := range owners {
-		d.Install(worker(o, "w"))
+		d.Install(events.Only(worker(o, "w")))
 	}
 	d.shares.start = time.Now().Add(time.Hour)
 	return &crowd{t, d, l}

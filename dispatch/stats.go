@@ -40,8 +40,8 @@ func (d *Dispatcher) BusyOwners() []OwnerStats {
 	var list []OwnerStats
 	d.mu.Lock()
 	for _, o := range d.owners {
-		if o.queue.n > 0 || o.running > 0 || o.parking {
-			list = append(list, OwnerStats{Owner: o.name, Queued: o.queue.n, Running: o.running, Parking: o.parking})
+		if o.held() > 0 || o.running > 0 || o.parking {
+			list = append(list, OwnerStats{Owner: o.name, Queued: o.held(), Running: o.running, Parking: o.parking})
 		}
 	}
 	d.mu.Unlock()

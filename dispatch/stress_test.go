@@ -48,8 +48,8 @@ func newFleet(t *testing.T, threads, owners, queued int) *fleet {
 	for i := range owners {
 		owner := fmt.Sprint("owner", i)
 		f.running[owner] = &atomic.Int64{}
-		d.Install(worker(owner, "w"))
-		d.Install(worker(owner, "v"))
+		d.Install(events.Only(worker(owner, "w")))
+		d.Install(events.Only(worker(owner, "v")))
 	}
 	d.Wire(f, f)
 	return f

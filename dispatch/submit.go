@@ -7,7 +7,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// Submit takes events. Each comes back in exactly one Settlement whose Outcome is Ack, Dead, Retry, Return or Park: at
+// Submit takes events. Direct ones are settled with their callers (direct.go). Each other one comes back in exactly one Settlement whose Outcome is Ack, Dead, Retry, Return or Park: at
 // once when it cannot be run. After Retry, the next attempt is submitted again. It goes before the owner's other
 // events, because it has waited longest.
 func (d *Dispatcher) Submit(batch []*events.Event) {
@@ -33,11 +33,11 @@ func (d *Dispatcher) Submit(batch []*events.Event) {
 }
 
 func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
-	if d.draining {
+	if d.draining && !e.Direct() {
 		fx.settle = append(fx.settle, returned(e))
 		return
 	}
-	o, r := d.owners[e.Owner], d.routeOf(e)
+	o, r := d.owners[e.Owner], routeOf(d.owners, e)
 	if e.Parked && o != nil {
 		o.parked = true // perhaps by another process
 	}
@@ -52,33 +52,36 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
 		return
 	}
 	if e.Attempt > 1 {
-		d.push(o, item{e, r, now}, true)
+		d.push(o, item{e, r, now}, true, fx)
+		return
+	}
+	if e.Direct() {
+		d.submitDirect(o, item{e, r, now}, v, fx)
 		return
 	}
 	most := o.maxQueued
 	if e.Parked {
 		most += parkedSlack
 	}
-	if o.queue.n >= most || o.parking && !e.Parked {
+	if o.held() >= most || o.parking && !e.Parked {
 		d.park(o, e, fx)
 		return
 	}
-	d.push(o, item{e, r, now}, false)
+	d.push(o, item{e, r, now}, false, fx)
 }
 
 // routeOf returns the route of e, or nil when there is no such worker.
-func (d *Dispatcher) routeOf(e *events.Event) *route {
-	if o := d.owners[e.Owner]; o != nil {
+func routeOf(owners map[string]*owner, e *events.Event) *route {
+	if o := owners[e.Owner]; o != nil {
 		return o.routes[e.Worker]
 	}
 	return nil
 }
 
-func (d *Dispatcher) push(o *owner, it item, front bool) {
-	if front {
-		o.queue.pushFront(it)
-	} else {
-		o.queue.pushBack(it)
+func (d *Dispatcher) push(o *owner, it item, front bool, fx *effects) {
+	o.enqueue(it, front)
+	if it.route.lease != noLease {
+		o.seeLease(it.route, fx)
 	}
 	d.queued++
 	d.noteOwnerDeadline(o, it.event.Deadline)
@@ -87,7 +90,7 @@ func (d *Dispatcher) push(o *owner, it item, front bool) {
 
 // refused returns the settlement of an event that is not run. Its reply names the version that would have run it.
 func (d *Dispatcher) refused(e *events.Event, v *version, f *events.Failure) lifecycle.Settlement {
-	is := refusal(e.Kind, e.ReplyTo != "", f)
+	is := refusal(requestOf(e), f)
 	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone { // an event that crashed is worth keeping, one that is banned is not
 		is.outcome.Verdict = lifecycle.Ack
 	}
@@ -110,7 +113,7 @@ func (d *Dispatcher) settlement(e *events.Event, v *version, is verdict, took ti
 	}
 	if f := is.outcome.Failure; f != nil {
 		d.metrics.failed(f.Reason, is.outcome.Verdict)
-		if is.reply && e.ReplyTo != "" {
+		if is.reply && e.Waits() {
 			s.Reply = events.FailureReply(e, f)
 			complete(s.Reply, e, s.Outcome.Version, took)
 		}

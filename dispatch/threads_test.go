@@ -12,8 +12,8 @@ import (
 
 func TestOwnerMaxRunning(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2, OwnerMaxRunning: 3})
-	d.Install(worker("noisy", "w"))
-	d.Install(worker("quiet", "w"))
+	d.Install(events.Only(worker("noisy", "w")))
+	d.Install(events.Only(worker("quiet", "w")))
 	learn(t, d, 0, "noisy", "w", time.Microsecond)
 	d.Submit(tasks("noisy", "w", 10))
 	first := d.Next(0, 64)
@@ -30,7 +30,7 @@ func TestOwnerMaxRunning(t *testing.T) {
 
 func TestSlots(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1, Slots: 2, OwnerMaxRunning: 10})
-	d.Install(worker("o", "w"))
+	d.Install(events.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	d.Submit(tasks("o", "w", 5))
 	batch := d.Next(0, 64)
@@ -44,8 +44,8 @@ func TestSlots(t *testing.T) {
 func TestBatches(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1})
 	for _, name := range []string{"short", "shorter", "long", "unknown"} {
-		d.Install(worker("o", name))
-		d.Install(worker("p", name))
+		d.Install(events.Only(worker("o", name)))
+		d.Install(events.Only(worker("p", name)))
 	}
 	learn(t, d, 0, "o", "short", 50*time.Microsecond)
 	learn(t, d, 0, "o", "shorter", 10*time.Microsecond)
@@ -76,7 +76,7 @@ func TestBatches(t *testing.T) {
 		batch := d.Next(0, 64)
 		require.Len(t, batch, 1, "unknown ones come alone")
 		d.Report(0, []lifecycle.Report{{Attempt: batch[0], End: &lifecycle.End{Interrupted: true, Started: true}}})
-		d.owners["p"].routes["unknown"].active.known = false
+		d.owners["p"].routes["unknown"].base.known = false
 	}
 	d.owners["o"].credit = quantum
 	d.Submit([]*events.Event{task("o", "short", 0), task("o", "shorter", 1), task("o", "short", 2), task("o", "shorter", 3)})
@@ -85,8 +85,8 @@ func TestBatches(t *testing.T) {
 
 func TestWakesTheWarmThread(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 4})
-	d.Install(worker("o", "w"))
-	d.Install(worker("p", "w"))
+	d.Install(events.Only(worker("o", "w")))
+	d.Install(events.Only(worker("p", "w")))
 	learn(t, d, 2, "o", "w", 10*time.Microsecond)
 	learn(t, d, 3, "p", "w", 10*time.Microsecond)
 	for thread := range 4 {
@@ -111,7 +111,7 @@ func TestWakesTheWarmThread(t *testing.T) {
 
 func TestBusyThreadIsNotCountedOn(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
-	d.Install(worker("o", "w"))
+	d.Install(events.Only(worker("o", "w")))
 	require.Nil(t, d.Next(0, 64))
 	require.Nil(t, d.Next(1, 64))
 	d.Submit(tasks("o", "w", 1))

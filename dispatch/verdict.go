@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"strings"
 
 	"math"
@@ -20,6 +21,7 @@ const noDeadline = time.Duration(math.MaxInt64)
 var (
 	noWorker  = &events.Failure{Reason: events.ReasonNoWorker}
 	noVersion = &events.Failure{Reason: events.ReasonNoWorker}
+	noActive  = &events.Failure{Reason: events.ReasonNoWorker}
 )
 
 // verdict is the decision about an event.
@@ -29,13 +31,21 @@ type verdict struct {
 	requeue bool              // no outcome: it goes back to the front of its queue
 }
 
+// request is what verdicts depend on in an event.
+type request struct {
+	kind   events.Kind
+	waits  bool // a requester waits for the reply
+	direct bool // no stream has the event
+}
+
+func requestOf(e *events.Event) request { return request{e.Kind, e.Waits(), e.Direct()} }
+
 // ending has everything that the verdict on an attempt depends on.
 type ending struct {
-	kind     events.Kind
+	request
 	end      *lifecycle.End
 	retries  events.Retries // no zero fields
 	attempt  int
-	waits    bool          // a requester waits for the reply
 	replied  bool          // a reply went out
 	draining bool          // no events are started any more
 	lost     bool          // its thread is lost with it, and that counts
@@ -49,14 +59,16 @@ func judge(c ending) verdict {
 	switch {
 	case c.replied:
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}
-	case end.Interrupted && !end.Started && c.draining:
+	case end.Interrupted && !end.Started && c.draining && !c.direct:
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}
 	case end.Interrupted && !end.Started:
 		return verdict{requeue: true}
+	case end.Interrupted && c.direct:
+		return refusal(c.request, events.Fail(events.ReasonUnavailable, "its run was interrupted"))
 	case end.Interrupted:
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Retry}}
 	case c.lost:
-		return refusal(c.kind, c.waits, costAThread(end))
+		return refusal(c.request, costAThread(end))
 	case end.Failure == nil && !end.Retry:
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}
 	}
@@ -69,7 +81,7 @@ func judgeFailure(c ending) verdict {
 	if f == nil {
 		f = askedAgain(c.attempt)
 	}
-	again := c.kind != events.Fetch || c.retries.Fetch
+	again := !c.direct && (c.kind != events.Fetch || c.retries.Fetch)
 	if again && f.Reason.Transient() && !c.end.NoRetry && c.attempt < c.retries.MaxAttempts {
 		delay := min(c.end.RetryDelay, maxAskedDelay)
 		if !c.end.Retry || delay < 0 {
@@ -83,7 +95,7 @@ func judgeFailure(c ending) verdict {
 	if again && f.Reason.Transient() {
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}, reply: true}
 	}
-	return refusal(c.kind, c.waits, f)
+	return refusal(c.request, f)
 }
 
 // costAThread is the failure of an event that is not run again because it cost a thread. Enough of these would end the
@@ -105,10 +117,10 @@ func askedAgain(attempt int) *events.Failure {
 
 // refusal is the verdict on an event that is not run, or not again, because of f. A fetch event's failure is the reply
 // to its requester. If there is none, the event becomes a dead letter like any other. So does every event that kills
-// processes.
-func refusal(k events.Kind, waits bool, f *events.Failure) verdict {
+// processes. A direct event never becomes a dead letter.
+func refusal(r request, f *events.Failure) verdict {
 	v := verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}, reply: true}
-	if k == events.Fetch && waits && f.Reason != events.ReasonCrash {
+	if r.direct || r.kind == events.Fetch && r.waits && f.Reason != events.ReasonCrash {
 		v.outcome.Verdict = lifecycle.Ack
 	}
 	return v
@@ -116,19 +128,22 @@ func refusal(k events.Kind, waits bool, f *events.Failure) verdict {
 
 // refuse returns why the event is not run, or nil, and its version.
 func refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure) {
-	v, f := r.resolve(e.Version)
+	v, f := r.resolve(e)
 	switch {
 	case f == noWorker:
 		return nil, events.Fail(events.ReasonNoWorker, "there is no worker %s", e.Target())
 	case f == noVersion:
 		return nil, events.Fail(events.ReasonNoWorker, "worker %s has no version %q, or no longer: the active one is %s",
-			e.Target(), e.Version, r.active.worker.Version)
+			e.Target(), e.Version, cmp.Or(r.deployment.Base(), "none"))
+	case f == noActive:
+		return nil, events.Fail(events.ReasonNoWorker, "worker %s has no active version: its versions wait to be promoted", e.Target())
 	case v.handlers&(1<<e.Kind) == 0:
 		return v, events.Fail(events.ReasonNoHandler, "worker %s has no %s handler", e.Target(), e.Kind)
 	case e.CrashedAlone:
 		return v, events.Fail(events.ReasonCrash, "%d processes died while it ran, the last while nothing else ran in it", e.Crashes)
 	case expired(e, now):
-		return v, events.Fail(events.ReasonExpired, "its deadline %s passed before it could start", strings.Join(e.Header.Fold(events.HeaderDeadline), ", "))
+		return v, events.Fail(events.ReasonExpired, "its deadline %s passed before it could start",
+			cmp.Or(strings.Join(e.Header.Fold(events.HeaderDeadline), ", "), e.Deadline.UTC().Format(time.RFC3339)))
 	}
 	return v, nil
 }

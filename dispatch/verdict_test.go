@@ -122,7 +122,7 @@ func TestJudge(t *testing.T) {
 func TestJudgeIsTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := ending{
-			kind: rapid.SampledFrom(events.Kinds[:]).Draw(t, "kind"),
+			request: request{kind: rapid.SampledFrom(events.Kinds[:]).Draw(t, "kind"), waits: rapid.Bool().Draw(t, "waits"), direct: rapid.Bool().Draw(t, "direct")},
 			end: &lifecycle.End{
 				Interrupted: rapid.Bool().Draw(t, "interrupted"), Started: rapid.Bool().Draw(t, "started"),
 				NoRetry: rapid.Bool().Draw(t, "noRetry"), Retry: rapid.Bool().Draw(t, "retry"),
@@ -130,7 +130,7 @@ func TestJudgeIsTotal(t *testing.T) {
 			},
 			retries: events.Retries{MaxAttempts: rapid.IntRange(0, 100).Draw(t, "max"), Fetch: rapid.Bool().Draw(t, "fetch")}.OrDefault(),
 			attempt: rapid.IntRange(1, 200).Draw(t, "attempt"),
-			waits:   rapid.Bool().Draw(t, "waits"), replied: rapid.Bool().Draw(t, "replied"), draining: rapid.Bool().Draw(t, "draining"),
+			replied: rapid.Bool().Draw(t, "replied"), draining: rapid.Bool().Draw(t, "draining"),
 			left: time.Duration(rapid.Int64().Draw(t, "left")), rand: half,
 		}
 		if rapid.Bool().Draw(t, "fails") {
@@ -143,6 +143,7 @@ func TestJudgeIsTotal(t *testing.T) {
 			return
 		}
 		require.Contains(t, []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead, lifecycle.Retry, lifecycle.Return}, o.Verdict)
+		require.True(t, !c.direct || o.Verdict == lifecycle.Ack, "a direct event has no stream")
 		require.True(t, o.Verdict != lifecycle.Dead || o.Failure != nil, "a dead letter says why")
 		require.True(t, !v.reply || o.Failure != nil && !c.replied && o.Verdict != lifecycle.Retry, "one reply, when it is over")
 		require.True(t, o.Delay >= 0 && o.Delay <= maxAskedDelay)
@@ -154,8 +155,9 @@ func TestJudgeIsTotal(t *testing.T) {
 func TestRefuse(t *testing.T) {
 	now := time.Unix(1000, 0)
 	r := &route{}
-	r.install(&events.Worker{Owner: "o", Name: "w", Version: "1-a", Number: 1, Handlers: []events.Kind{events.Task}})
-	r.install(&events.Worker{Owner: "o", Name: "w", Version: "2-b", Number: 2, Handlers: []events.Kind{events.Task, events.Fetch}})
+	in := events.Only(&events.Worker{Owner: "o", Name: "w", Version: "2-b", Number: 2, Handlers: []events.Kind{events.Task, events.Fetch}})
+	in.Versions = append(in.Versions, &events.Worker{Owner: "o", Name: "w", Version: "1-a", Number: 1, Handlers: []events.Kind{events.Task}})
+	r.install(in)
 	for _, c := range []struct {
 		what    string
 		e       events.Event
@@ -194,32 +196,12 @@ func TestRefuse(t *testing.T) {
 		if k == events.Fetch {
 			want = lifecycle.Ack
 		}
-		v := refusal(k, true, events.Fail(events.ReasonNoWorker, "x"))
+		v := refusal(request{kind: k, waits: true}, events.Fail(events.ReasonNoWorker, "x"))
 		require.Equal(t, want, v.outcome.Verdict)
 		require.True(t, v.reply)
-		require.Equal(t, lifecycle.Dead, refusal(k, false, events.Fail(events.ReasonNoWorker, "x")).outcome.Verdict, "no one would know")
+		require.Equal(t, lifecycle.Dead, refusal(request{kind: k}, events.Fail(events.ReasonNoWorker, "x")).outcome.Verdict, "no one would know")
+		require.Equal(t, lifecycle.Ack, refusal(request{kind: k, direct: true}, events.Fail(events.ReasonCrash, "x")).outcome.Verdict)
 	}
-}
-
-func TestRouteKeepsTenVersions(t *testing.T) {
-	r := &route{}
-	install := func(n int) {
-		r.install(&events.Worker{Version: fmt.Sprintf("%d-x", n), Number: n})
-	}
-	for n := 1; n <= 20; n++ {
-		install(n)
-	}
-	for n := 1; n <= 20; n++ {
-		v, f := r.resolve(fmt.Sprint(n))
-		if n < 10 {
-			require.NotNil(t, f, n)
-			continue
-		}
-		require.Equal(t, n, v.worker.Number)
-	}
-	install(12) // activated again
-	require.Equal(t, 12, r.active.worker.Number)
-	require.Len(t, r.kept, 11)
 }
 
 func TestRetryDelay(t *testing.T) {

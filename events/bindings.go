@@ -1,6 +1,7 @@
 package events
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -12,7 +13,9 @@ import (
 // A new kind needs a field here and an entry in bindingKinds. The manifest, the stored record, the merging of what a
 // deploy adds, and the checks follow from these two.
 type Bindings struct {
-	Vars   map[string]string `json:"vars,omitempty"`   // env.NAME is this string
+	Vars map[string]string `json:"vars,omitempty"` // env.NAME is this string
+	// JSON are vars that are no strings: env.NAME is the value of this JSON text. In a manifest they stand in vars, too.
+	JSON   map[string]string `json:"jsonVars,omitempty" manifest:"-"`
 	Queues map[string]string `json:"queues,omitempty"` // env.NAME.send(…) publishes a task to this worker of the same owner
 }
 
@@ -20,15 +23,16 @@ type Bindings struct {
 type Binding struct {
 	Kind  BindingKind
 	Name  string // in env
-	Value string // a text for BindingVar, the name of a worker for BindingQueue
+	Value string // a text for BindingVar, a JSON text for BindingJSON, the name of a worker for BindingQueue
 }
 
-// BindingKind is the key of a kind of binding in the manifest.
+// BindingKind is the key of a kind of binding in the stored record, and in the manifest.
 type BindingKind string
 
 // The kinds of bindings.
 const (
 	BindingVar   BindingKind = "vars"
+	BindingJSON  BindingKind = "jsonVars" // of the stored record: in the manifest it is "vars"
 	BindingQueue BindingKind = "queues"
 )
 
@@ -40,6 +44,7 @@ var bindingKinds = [...]struct {
 	check func(values map[string]string) error
 }{
 	{BindingVar, "var", func(b *Bindings) *map[string]string { return &b.Vars }, checkVars},
+	{BindingJSON, "var", func(b *Bindings) *map[string]string { return &b.JSON }, checkJSON},
 	{BindingQueue, "queue", func(b *Bindings) *map[string]string { return &b.Queues }, checkQueues},
 }
 
@@ -60,6 +65,14 @@ func (b Bindings) Env() []Binding {
 		}
 	}
 	return list
+}
+
+// AllVars are the vars of both kinds: strings, and those that are JSON as their texts.
+func (b Bindings) AllVars() map[string]string {
+	all := make(map[string]string, len(b.Vars)+len(b.JSON))
+	maps.Copy(all, b.Vars)
+	maps.Copy(all, b.JSON)
+	return all
 }
 
 // With is b with the bindings of over added. A name in over replaces that name in b, whatever its kind there.
@@ -94,9 +107,8 @@ func (b Bindings) Validate() error {
 	for i, k := range bindingKinds {
 		values := *k.of(&b)
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if !envName.MatchString(name) || len(name) > maxEnvName {
-				return fmt.Errorf("%s.%s is no name in env: it is A-Z a-z 0-9 _, not a digit first, at most %d bytes",
-					k.kind, name, maxEnvName)
+			if err := CheckEnvName(name); err != nil {
+				return fmt.Errorf("%s.%w", k.kind, err)
 			}
 			for _, other := range bindingKinds[i+1:] {
 				if _, both := (*other.of(&b))[name]; both {
@@ -107,6 +119,14 @@ func (b Bindings) Validate() error {
 		if err := k.check(values); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// CheckEnvName returns an error that begins with name, and says what is allowed, when name cannot be a name in env.
+func CheckEnvName(name string) error {
+	if !envName.MatchString(name) || len(name) > maxEnvName {
+		return fmt.Errorf("%s is no name in env: it is A-Z a-z 0-9 _, not a digit first, at most %d bytes", name, maxEnvName)
 	}
 	return nil
 }
@@ -122,6 +142,15 @@ func checkVars(values map[string]string) error {
 		return fmt.Errorf("vars have %d bytes in all: at most %d are allowed", total, maxVars)
 	}
 	return nil
+}
+
+func checkJSON(values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !json.Valid([]byte(values[name])) {
+			return fmt.Errorf("vars.%s is no JSON text", name)
+		}
+	}
+	return checkVars(values)
 }
 
 func checkQueues(values map[string]string) error {

@@ -29,3 +29,10 @@ func TestBindingsThatAreAddedReplace(t *testing.T) {
 	require.Zero(t, Bindings{Vars: map[string]string{}}.With(Bindings{}))
 	require.Empty(t, Bindings{}.Env())
 }
+
+func TestVarsThatAreJSON(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, Bindings{JSON: map[string]string{"A": `[1]`}}.Validate())
+	require.ErrorContains(t, Bindings{JSON: map[string]string{"A": `[1`}}.Validate(), "vars.A is no JSON text")
+	require.ErrorContains(t, Bindings{JSON: map[string]string{"A": `1`}, Vars: map[string]string{"A": "x"}}.Validate(), "vars.A is a var too")
+}

@@ -104,7 +104,7 @@ func ParseLetter(text []byte) (*DeadLetter, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("not a dead letter: something follows the JSON object")
 	}
-	d, err := j.letter()
+	d, err := j.Letter()
 	if err == nil {
 		err = d.storable()
 	}
@@ -114,7 +114,8 @@ func ParseLetter(text []byte) (*DeadLetter, error) {
 	return d, nil
 }
 
-func (j *LetterJSON) letter() (*DeadLetter, error) {
+// Letter returns the letter. The error says that its body is missing, or what is wrong.
+func (j *LetterJSON) Letter() (*DeadLetter, error) {
 	body := j.BodyBase64
 	switch {
 	case j.Body != nil && j.BodyBase64 != nil:

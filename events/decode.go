@@ -115,14 +115,19 @@ func (d Decoder) readHeaders(e *Event, p *problem) {
 	if e.ID == "" {
 		e.ID = msgID
 	}
-	if len(e.ID) > MaxEventID || !utf8.ValidString(e.ID) {
+	if !validID(e.ID) {
 		p.add("header %s: it is at most %d bytes of UTF-8", HeaderEventID, MaxEventID)
 		e.ID = ""
 	}
+	if !validID(e.VersionKey) {
+		p.add("header %s: it is at most %d bytes of UTF-8", HeaderVersionKey, MaxEventID)
+	}
 }
 
-// MaxEventID is the longest Event-Id, in bytes.
+// MaxEventID is the longest Event-Id, and the longest Version-Key, in bytes.
 const MaxEventID = 256
+
+func validID(id string) bool { return len(id) <= MaxEventID && utf8.ValidString(id) }
 
 // readHeader reads one header that may appear only once. name is one of knownHeaders.
 func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
@@ -142,6 +147,8 @@ func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 		}
 	case HeaderWorkerVersion:
 		e.Version = value
+	case HeaderVersionKey:
+		e.VersionKey = value
 	case HeaderMethod:
 		if !isToken(value) || isForbiddenMethod(value) {
 			p.add("header %s %q: it is an HTTP method other than CONNECT, TRACE and TRACK", name, value)
@@ -199,7 +206,7 @@ const maxJSTime = 8.64e15
 
 // knownHeaders are the headers that Decode reads. Each may appear once.
 var knownHeaders = [...]string{
-	HeaderReplyTo, HeaderEventID, HeaderDeadline, HeaderWorkerVersion,
+	HeaderReplyTo, HeaderEventID, HeaderDeadline, HeaderWorkerVersion, HeaderVersionKey,
 	HeaderMethod, HeaderURL, HeaderScheduledTime, HeaderCron, HeaderMsgID, HeaderBodyCredit, HeaderBodyID, HeaderBodyParts,
 	HeaderDeliverAt, HeaderDeliverAfter,
 }

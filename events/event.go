@@ -5,18 +5,22 @@ import (
 	"time"
 )
 
-// Event is one decoded message of the event stream. Its holder owns it. Body and header values never change after
+// Event is one decoded message of the event stream, or a direct event. Its holder owns it. Body and header values never change after
 // Decode.
 type Event struct {
 	Kind   Kind
 	Owner  string
 	Worker string
 
-	ID       string    // from the publisher: header Event-Id, else Nats-Msg-Id, else the stream sequence
-	Version  string    // the version the publisher asked for; "" = the active one
-	ReplyTo  string    // where the reply goes; "" = no requester waits
-	Deadline time.Time // after it no requester waits; zero = none. By the clock of the process that has the event
-	Stored   time.Time // when the stream stored it
+	ID      string // from the publisher: header Event-Id, else Nats-Msg-Id, else the stream sequence
+	Version string // the version or alias the publisher asked for; "" = an active one
+	// BySplit: Version is what the split gave to the event before it was submitted. Its publisher named none.
+	BySplit bool
+	// VersionKey chooses the version in a split; "" = ID does.
+	VersionKey string
+	ReplyTo    string    // where the reply goes; "" = no requester waits
+	Deadline   time.Time // after it no requester waits; zero = none. By the clock of the process that has the event
+	Stored     time.Time // when the stream stored it
 
 	Header Header // as sent
 	Body   []byte
@@ -55,6 +59,9 @@ type Event struct {
 
 	// Requester is not nil when a requester waits and takes the reply's body in chunks.
 	Requester *Requester
+
+	// Caller is not nil for a direct event. It has no Origin.
+	Caller Caller
 
 	// Halt is not nil when something may end the run early: it fires then.
 	Halt *Signal
@@ -102,3 +109,19 @@ func (e *Event) UserHeaders(yield func(name, value string)) {
 		}
 	}
 }
+
+// Caller takes the reply to a direct event: one that did not come from the stream, for example an HTTP request. Nothing
+// of a direct event is stored. It runs at most once, and when it fails its reply says so. Any goroutine may call the
+// methods. They must not block.
+type Caller interface {
+	// Reply takes the reply. It is called at most once.
+	Reply(r *Reply)
+	// End says that nothing of the event runs any more. It is called once, after Reply.
+	End()
+}
+
+// Direct reports whether the event is a direct one.
+func (e *Event) Direct() bool { return e.Caller != nil }
+
+// Waits reports whether somebody waits for the reply.
+func (e *Event) Waits() bool { return e.ReplyTo != "" || e.Caller != nil }

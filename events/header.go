@@ -32,7 +32,8 @@ const (
 	HeaderReplyTo       = "Reply-To"       // subject the reply goes to
 	HeaderEventID       = "Event-Id"       // the publisher's id of the event
 	HeaderDeadline      = "Deadline"       // RFC 3339: after it no requester waits for the reply
-	HeaderWorkerVersion = "Worker-Version" // request: run exactly this version; reply: which one ran
+	HeaderWorkerVersion = "Worker-Version" // request: run exactly this version, or the one with this alias; reply: which one ran
+	HeaderVersionKey    = "Version-Key"    // chooses the version in a split; default Event-Id
 	HeaderTraceParent   = "traceparent"    // W3C Trace Context
 	HeaderTraceState    = "tracestate"     // W3C Trace Context
 	HeaderContentType   = "Content-Type"   // of a task's payload
@@ -71,4 +72,11 @@ func (h Header) WithoutSteering() Header {
 
 func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// User is h without the headers that steer NATS, and without those that look like a dead letter's or like Reply-To: what a handler may see.
+func (h Header) User() Header {
+	user := make(Header, len(h))
+	(&Event{Header: h}).UserHeaders(func(name, value string) { user[name] = append(user[name], value) })
+	return user
 }

@@ -1,6 +1,9 @@
 package events
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // Policy is what an owner may use, beside other owners. A zero field means the value in the process's configuration.
 type Policy struct {
@@ -27,15 +30,29 @@ type Policy struct {
 	// MaxIsolates and HeapMB bound its isolates in a process, in number and in memory.
 	MaxIsolates int `json:"maxIsolates,omitempty"`
 	HeapMB      int `json:"heapMB,omitempty"`
+	// MaxWorkers and CodeBytes bound what its people deploy at its door: the number of workers, and the bytes of all kept
+	// versions with their source maps. Zero means DefaultMaxWorkers and DefaultCodeBytes. Deploys by the fleet's user pass
+	// them.
+	MaxWorkers int `json:"maxWorkers,omitempty"`
+	CodeBytes  int `json:"codeBytes,omitempty"`
+	// Hosts are what the routes of its workers may name: "shop.acme.example", "*.acme.example" for every host below, "*" for
+	// every host. None = its workers have no routes.
+	Hosts []string `json:"hosts,omitempty"`
 	// Ceilings bound the limits of its workers. A worker that asks for more gets the ceiling.
 	Ceilings Limits `json:"ceilings,omitzero"`
 }
+
+// What an owner without a policy may deploy at its door.
+const (
+	DefaultMaxWorkers = 100
+	DefaultCodeBytes  = 256 << 20
+)
 
 // MaxPolicy are the largest values of a policy.
 var MaxPolicy = Policy{
 	Weight: 100, MaxRunning: 640_000, MaxQueued: 1_000_000, FleetMaxRunning: 10_000_000, FleetMaxQueued: 100_000_000,
 	Calls: 10_000_000, CallBurst: 10_000_000, CallBytes: 1 << 40, Sends: 10_000_000, SendBytes: 1 << 40,
-	MaxIsolates: 2000, HeapMB: 3584, Ceilings: MaxLimits,
+	MaxIsolates: 2000, HeapMB: 3584, MaxWorkers: 10_000, CodeBytes: 1 << 40, Ceilings: MaxLimits,
 }
 
 // Validate returns an error that names the field that is out of bounds and its bounds.
@@ -56,9 +73,22 @@ func (p Policy) Validate() error {
 		{"sendBytes", p.SendBytes, MaxPolicy.SendBytes},
 		{"maxIsolates", p.MaxIsolates, MaxPolicy.MaxIsolates},
 		{"heapMB", p.HeapMB, MaxPolicy.HeapMB},
+		{"maxWorkers", p.MaxWorkers, MaxPolicy.MaxWorkers},
+		{"codeBytes", p.CodeBytes, MaxPolicy.CodeBytes},
 	} {
 		if c.value < 0 || c.value > c.max {
 			return fmt.Errorf("%s is %d: it is 1 to %d, or 0 for the default", c.name, c.value, c.max)
+		}
+	}
+	if len(p.Hosts) > MaxHosts {
+		return fmt.Errorf("hosts has %d: at most %d are allowed", len(p.Hosts), MaxHosts)
+	}
+	for i, host := range p.Hosts {
+		if host == AnyHost {
+			continue
+		}
+		if err := CheckHost(host); err != nil {
+			return fmt.Errorf("hosts[%d]: %w; %s is every host", i, err, AnyHost)
 		}
 	}
 	if err := p.Ceilings.Validate(); err != nil {
@@ -66,6 +96,19 @@ func (p Policy) Validate() error {
 	}
 	return nil
 }
+
+// IsZero reports whether the policy says nothing.
+func (p Policy) IsZero() bool { return p.Equal(Policy{}) }
+
+// Equal reports whether both say the same.
+func (p Policy) Equal(o Policy) bool { return reflect.DeepEqual(p, o) }
+
+const (
+	// MaxHosts is the largest number of Hosts.
+	MaxHosts = 1000
+	// AnyHost in Hosts is every host.
+	AnyHost = "*"
+)
 
 // Within is l with its defaults, lowered to the ceilings that are not zero.
 func (l Limits) Within(ceilings Limits) Limits {

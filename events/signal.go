@@ -23,6 +23,13 @@ func (s *Signal) Fire() {
 	}
 }
 
+// Fired reports whether it has happened.
+func (s *Signal) Fired() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fired
+}
+
 // On calls f once when it happens; immediately if it has happened already. nil removes the last f. Any goroutine may
 // call f.
 func (s *Signal) On(f func()) {

@@ -20,6 +20,12 @@ type Spec struct {
 	OnDead     *DeadHook  `json:"onDeadLetter,omitempty"` // gets the worker's dead letters; nil = none
 	Idempotent bool       `json:"idempotent,omitempty"`   // a successful event never runs again: its stored result answers
 	Schedules  []Schedule `json:"schedules,omitempty"`    // when its scheduled handler runs by itself
+	Secrets    []string   `json:"secrets,omitempty"`      // env.NAME is the value of this secret, which is stored elsewhere
+	// Concurrency is how many events of the worker may run at once in all processes together; 0 = as many as its owner's.
+	Concurrency int   `json:"concurrency,omitempty"`
+	HTTP        *HTTP `json:"http,omitempty"` // nil = as all workers do
+	// Assets are files that answer HTTP requests; nil = none.
+	Assets *Assets `json:"assets,omitempty"`
 }
 
 // OrDefault fills mode, limits and retries that are zero.
@@ -32,7 +38,7 @@ func (s Spec) OrDefault() Spec {
 // says what is allowed. It does not read the expressions of schedules.
 func (s Spec) Validate() error {
 	checks := []func() error{
-		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules, s.Mode.Validate,
+		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules, s.validateSecrets, s.validateHTTP, s.Assets.validate, s.Mode.Validate,
 	}
 	if s.OnDead != nil {
 		checks = append(checks, s.OnDead.Validate)
@@ -41,6 +47,9 @@ func (s Spec) Validate() error {
 		if err := check(); err != nil {
 			return err
 		}
+	}
+	if s.Concurrency < 0 || s.Concurrency > MaxConcurrency {
+		return fmt.Errorf("concurrency is %d: allowed is 1 to %d, and 0 for no limit", s.Concurrency, MaxConcurrency)
 	}
 	if s.Lifetime != (Lifetime{}) && s.Mode != Persistent {
 		return fmt.Errorf("lifetime is for mode %q: the mode is %q", Persistent, s.Mode.OrDefault())
@@ -58,6 +67,33 @@ func (s Spec) validateSchedules() error {
 		}
 		if j := slices.IndexFunc(s.Schedules, func(o Schedule) bool { return o.Name == schedule.Name }); j < i {
 			return fmt.Errorf("schedules[%d].name is %q: schedules[%d] has that name", i, schedule.Name, j)
+		}
+	}
+	return nil
+}
+
+// MaxConcurrency is the highest Concurrency of a worker.
+const MaxConcurrency = 100_000
+
+// MaxSecrets is the largest number of secrets that a worker may name.
+const MaxSecrets = 64
+
+// validateSecrets checks the names of secrets. A name in env is one thing, so no binding may have the same name.
+func (s Spec) validateSecrets() error {
+	if len(s.Secrets) > MaxSecrets {
+		return fmt.Errorf("secrets has %d: at most %d are allowed", len(s.Secrets), MaxSecrets)
+	}
+	for i, name := range s.Secrets {
+		if err := CheckEnvName(name); err != nil {
+			return fmt.Errorf("secrets[%d] %w", i, err)
+		}
+		if slices.Index(s.Secrets, name) < i {
+			return fmt.Errorf("secrets[%d] %s stands twice", i, name)
+		}
+		for _, k := range bindingKinds {
+			if _, both := (*k.of(&s.Bindings))[name]; both {
+				return fmt.Errorf("secrets[%d] %s is a %s too: a name in env is one thing", i, name, k.noun)
+			}
 		}
 	}
 	return nil

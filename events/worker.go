@@ -1,6 +1,9 @@
 package events
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Worker is one version of a named handler bundle of an owner. It never changes after its creation, so every thread may
 // read it.
@@ -20,7 +23,63 @@ type Worker struct {
 	SourceMap []byte // version 3 JSON; nil = none
 
 	DeployedAt time.Time
+
+	Tag     string // what the deployer calls the version, for example a commit
+	Message string // what the deployer says about it
 }
 
 // Target is "owner/name".
 func (w *Worker) Target() string { return w.Owner + "/" + w.Name }
+
+// Installation is what a process has of a worker: the versions that events may run in, and the deployment that divides
+// the events among them.
+type Installation struct {
+	Owner, Name string
+	Versions    []*Worker  // oldest first; among them all that the deployment names
+	Deployment  Deployment // of a worker without a deployment: its newest version has everything
+}
+
+// Only is the installation of a worker that has one version.
+func Only(w *Worker) Installation {
+	return Installation{
+		Owner: w.Owner, Name: w.Name, Versions: []*Worker{w},
+		Deployment: Deployment{Number: w.Number, Split: []Share{{w.Version, 100}}, At: w.DeployedAt},
+	}
+}
+
+// Target is "owner/name".
+func (i Installation) Target() string { return i.Owner + "/" + i.Name }
+
+// Version is the version with that name, or nil.
+func (i Installation) Version(version string) *Worker {
+	for _, w := range i.Versions {
+		if w.Version == version {
+			return w
+		}
+	}
+	return nil
+}
+
+// Of returns the version that runs e, or nil. e.Version is a whole version, its number, or an alias. Without it, the
+// split decides.
+func (i Installation) Of(e *Event) *Worker {
+	if e.Version == "" {
+		if c := i.Deployment.Candidate(); c.Version != "" && e.SplitPoint() < Points(c.Percent) {
+			return i.Version(c.Version)
+		}
+		return i.Active()
+	}
+	name := e.Version
+	if of, ok := i.Deployment.Aliases[name]; ok {
+		name = of
+	}
+	for _, w := range i.Versions {
+		if w.Version == name || strconv.Itoa(w.Number) == name {
+			return w
+		}
+	}
+	return nil
+}
+
+// Active is the version that has all events, or all but those of a new one; nil = none is active.
+func (i Installation) Active() *Worker { return i.Version(i.Deployment.Base()) }

@@ -212,6 +212,7 @@ func backUpAndRestore(t *testing.T, address string) {
 	inbox := backup.NewInbox()
 	chunks, err := backup.SubscribeSync(inbox)
 	require.NoError(t, err)
+	require.NoError(t, backup.Flush())
 	answer := ask(t, backup, "$JS.API.STREAM.SNAPSHOT."+stream, map[string]any{"deliver_subject": inbox, "chunk_size": 1024})
 	var parts [][]byte
 	for {

@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
@@ -121,7 +122,15 @@ func sign(secret, body string) string {
 
 func TestWebhook(t *testing.T) {
 	t.Parallel()
-	f := start(t, "webhook.js", "--var", "WEBHOOK_SECRET=s3cret")
+	key := filepath.Join(t.TempDir(), "secrets.key")
+	r := (&fleettest.Fleet{Config: fleettest.Config(t)}).Pinwheel("secrets", "keygen", key)
+	require.Zero(t, r.Code, r.Err)
+	f := fleettest.Start(t, func(c *config.Config) { c.SecretsKey = key })
+	r = f.Pinwheel("deploy", "webhook.js", "--owner", "dev")
+	require.Contains(t, r.Err, "'pinwheel secrets set dev/webhook WEBHOOK_SECRET' sets it")
+	r = f.PinwheelWith("s3cret\n", "secrets", "set", "dev/webhook", "WEBHOOK_SECRET")
+	require.Zero(t, r.Code, r.Err)
+	f.Deploy(t, "webhook.js", "--owner", "dev")
 	logs, err := f.NC.SubscribeSync("pinwheel.logs.dev.webhook")
 	require.NoError(t, err)
 	require.NoError(t, f.NC.Flush())
@@ -137,7 +146,7 @@ func TestWebhook(t *testing.T) {
 		require.Contains(t, r.Err, "HTTP 401 ")
 		require.JSONEq(t, `{"error":"the signature does not match the body"}`, r.Out)
 	}
-	r := f.Pinwheel("send", "fetch", "dev/webhook")
+	r = f.Pinwheel("send", "fetch", "dev/webhook")
 	require.Contains(t, r.Err, "HTTP 405 ")
 	r = post("not JSON", sign("s3cret", "not JSON"))
 	require.Contains(t, r.Err, "HTTP 400 ")

@@ -1,7 +1,10 @@
 // A webhook receiver. The sender signs the body with a shared secret; a request with a good signature
 // is answered with 202 at once, and its work is a task, which is retried if it fails and outlives a crash.
 //
-//   pinwheel deploy examples/webhook.js --owner acme --var WEBHOOK_SECRET=…
+//   pinwheel secrets set acme/webhook WEBHOOK_SECRET
+//   pinwheel deploy examples/webhook.js --owner acme
+//
+// For pinwheel dev, put WEBHOOK_SECRET=… into examples/.dev.vars.
 //
 // The signature is the header X-Signature-256: "sha256=" and the HMAC-SHA256 of the body in hex.
 // webhook.pinwheel.json binds env.JOBS to this worker's own task handler; --queue JOBS=other sends the

@@ -4,8 +4,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
+
+// release identifies a version of a worker. Owners share nothing, not even identical code.
+type release struct{ owner, worker, version, hash string }
+
+func releaseOf(w *events.Worker) release { return release{w.Owner, w.Name, w.Version, w.Hash} }
 
 // affinity knows which thread has the persistent context of which worker: all its events run there.
 type affinity struct {

@@ -230,17 +230,18 @@ func (r *run) deafen() {
 	if e != nil && e.Halt != nil {
 		e.Halt.On(nil)
 	}
+	if h := r.attempt.Halt; h != nil {
+		h.On(nil)
+	}
 }
 
 // heed ends the run when its event must not run any more: at once if the run waits, otherwise when it next waits.
 func (t *thread) heed(r *run) {
-	if h := r.attempt.Event.Halt; h != nil {
-		h.On(func() {
-			t.postTo(r, func(t *thread) {
-				if !r.over {
-					t.stop(r, events.ReasonTimeout, "it was told to end")
-				}
+	for _, h := range [...]*events.Signal{r.attempt.Event.Halt, r.attempt.Halt} {
+		if h != nil {
+			h.On(func() {
+				t.postTo(r, func(t *thread) { t.stop(r, events.ReasonTimeout, "it was told to end") })
 			})
-		})
+		}
 	}
 }

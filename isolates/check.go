@@ -41,6 +41,11 @@ func OpenChecker(host Host, addresses []netip.Prefix, hosts []string) (*Checker,
 // Close stops the checker.
 func (c *Checker) Close() { c.pool.Close() }
 
+// LostThread reports whether V8 has kept the checker's thread. It is known when Close has returned.
+func (c *Checker) LostThread() bool {
+	return c.pool.parked.Load() > 0 || c.pool.ranAway.Load() > c.pool.back.Load()
+}
+
 // Check evaluates the module of w in a fresh context and returns which handlers it has. The error is an
 // *events.Failure when the module does not load or has none.
 func (c *Checker) Check(ctx context.Context, w *events.Worker) ([]events.Kind, error) {

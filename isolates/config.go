@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Config configures a Pool. Take DefaultConfig and change the fields that differ.
@@ -47,6 +49,10 @@ type Config struct {
 	// Held is called when the number of bytes that Go holds for events has changed by much. bytes is the number now. It
 	// is called from any goroutine. nil = no calls.
 	Held func(bytes int64)
+	// Secrets returns the values of the secrets that a worker names. It is called only for workers that name some, for
+	// each of their events, by the threads: it must not block. With an error, which must not quote a value, the event
+	// fails. nil = no worker may name secrets.
+	Secrets func(w *events.Worker) (*Secrets, error)
 	// MaxParked is how many threads V8 may lose by fatal errors before Healthy returns an error.
 	MaxParked int
 }

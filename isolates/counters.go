@@ -17,16 +17,17 @@ const (
 	discardIdle        = "idle"        // a persistent context that had no event for Lifetime.Idle
 	discardTTL         = "ttl"         // a persistent context that is older than Lifetime.TTL
 	discardRemoved     = "removed"     // its worker was removed
+	discardSecrets     = "secrets"     // a secret of its worker has another value
 	discardOther       = "other"       // none of these reasons
 )
 
 // counterReasons are the labels of discards and kills. The last one counts all other reasons.
-var counterReasons = func() (list [len(events.Reasons) + 7]string) {
+var counterReasons = func() (list [len(events.Reasons) + 8]string) {
 	for i, r := range events.Reasons {
 		list[i] = string(r)
 	}
 	copy(list[len(events.Reasons):], []string{
-		discardReuses, discardInterrupted, discardRoom, discardIdle, discardTTL, discardRemoved, discardOther,
+		discardReuses, discardInterrupted, discardRoom, discardIdle, discardTTL, discardRemoved, discardSecrets, discardOther,
 	})
 	return list
 }()

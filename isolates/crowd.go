@@ -144,7 +144,7 @@ func (t *thread) leastCrowded(isolates []*isolate) (least *isolate) {
 // are unlikely to get another event.
 func (t *thread) dropOutdated(w *events.Worker, now time.Time) {
 	t.dropContexts(w.Owner, discardRoom, func(jc *jsContext) bool {
-		return jc.worker.Name == w.Name && !sameVersion(jc.worker, w) && now.Sub(jc.used) > outdated
+		return jc.worker.Name == w.Name && (jc.secrets.Replaced() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > outdated)
 	})
 }
 

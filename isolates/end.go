@@ -37,7 +37,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	t.delist(jc, r)
 	iso := jc.isolate
 	iso.used = time.Now()
-	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !t.worn(jc)
+	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.secrets.Replaced() && !t.worn(jc)
 	if clean {
 		t.used(jc)
 	}
@@ -88,6 +88,8 @@ func discardReason(r *run, e lifecycle.End) string {
 		return string(r.failure.Reason)
 	case e.Interrupted:
 		return discardInterrupted
+	case r.context.secrets.Replaced():
+		return discardSecrets
 	}
 	return discardReuses
 }
@@ -114,8 +116,12 @@ func (t *thread) finish(r *run) {
 	t.end(r, lifecycle.End{Failure: r.failure})
 }
 
-// stop ends a run that cannot continue. If it has replied, the event is handled, whatever waitUntil does.
+// stop ends a run that cannot continue, unless it is over. If it has replied, the event is handled, whatever waitUntil
+// does.
 func (t *thread) stop(r *run, reason events.Reason, message string) {
+	if r.over { // a limit that passed while the isolate was away comes after the turn that ended all its runs
+		return
+	}
 	if r.betweenEvents {
 		t.log(r, "error", fmt.Sprintf("between events: %s: %s: the context ends", reason, message), "")
 		t.invalidate(r.context, string(reason))
@@ -144,9 +150,7 @@ func (t *thread) timeout(r *run) {
 func (t *thread) kill(r *run, why *events.Failure) {
 	iso := r.context.isolate
 	t.counters.kills.inc(string(why.Reason))
-	if !r.over {
-		t.stop(r, why.Reason, why.Message)
-	}
+	t.stop(r, why.Reason, why.Message)
 	t.interrupt(iso)
 }
 

@@ -15,5 +15,11 @@ type Host interface {
 // levels are the values of events.LogLine.Level. The index is the number that JavaScript sends.
 var levels = [...]string{"debug", "info", "warn", "error"}
 
+// Secrets are the values of a worker's secrets.
+type Secrets = bindings.Secrets
+
+// NewSecrets returns Secrets with these values, by name.
+func NewSecrets[V ~string](values map[string]V) *Secrets { return bindings.NewSecrets(values) }
+
 // Message is the argument of env.QUEUE.send().
 type Message = bindings.Message

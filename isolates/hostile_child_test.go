@@ -42,7 +42,7 @@ func sufferApart(t *testing.T, s *script) (r ordeal, err error) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	report := filepath.Join(t.TempDir(), "report")
 	child := exec.CommandContext(ctx, self, "-test.run=^TestHostileChild$")

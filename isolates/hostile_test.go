@@ -127,9 +127,6 @@ func (v *suite) log(t *testing.T) {
 func (s *script) judge(t *testing.T, r ordeal) {
 	t.Helper()
 	for _, o := range r.Outcomes {
-		if o == "timeout" && r.Took > hostileWall && (slices.Contains(s.outcomes, "cpu") || slices.Contains(s.outcomes, "memory")) {
-			continue // the machine did not give it enough of a processor within 2 s
-		}
 		require.Contains(t, s.outcomes, o)
 	}
 	require.True(t, r.Parked == 0 || s.parks, "V8 lost %d threads", r.Parked)

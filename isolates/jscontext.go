@@ -51,6 +51,7 @@ type jsContext struct {
 	handlers int          // bits of cmdHandlers
 	life     *life        // nil unless the context is persistent
 	counters *useCounters // its worker's on this thread
+	secrets  *Secrets     // in its env; nil = the worker names none
 }
 
 // find returns the live run with that id.
@@ -68,6 +69,10 @@ func (jc *jsContext) find(id uint64) *run {
 
 // acquire finds or makes the context for w, according to its mode. It returns nil if there is no room now.
 func (t *thread) acquire(w *events.Worker, mode events.Mode) (*jsContext, error) {
+	// First, so that a worker that cannot run takes no room from others.
+	if _, err := secretsOf(w, t.pool); err != nil {
+		return nil, err
+	}
 	switch mode {
 	case events.Oneshot:
 		return t.fresh(w, mode)
@@ -155,13 +160,13 @@ func (t *thread) place(w *events.Worker, mode events.Mode) *isolate {
 	return nil
 }
 
-// warm returns an idle context of that version.
+// warm returns an idle context of that version, with the current values of its secrets.
 func (iso *isolate) warm(w *events.Worker) *jsContext {
 	if iso.away {
 		return nil
 	}
 	for _, jc := range iso.contexts {
-		if len(jc.runs) == 0 && sameVersion(jc.worker, w) {
+		if len(jc.runs) == 0 && sameVersion(jc.worker, w) && !jc.secrets.Replaced() {
 			return jc
 		}
 	}
@@ -212,9 +217,12 @@ func (t *thread) letGo(iso *isolate) {
 
 // newContext makes a context with the runtime and the worker's env. The first run loads the module.
 func (t *thread) newContext(iso *isolate, w *events.Worker) (*jsContext, error) {
-	jc := &jsContext{isolate: iso, worker: w}
+	secrets, err := secretsOf(w, t.pool)
+	if err != nil {
+		return nil, err
+	}
+	jc := &jsContext{isolate: iso, worker: w, secrets: secrets}
 	t.lookBefore(jc)
-	var err error
 	if jc.v8, err = iso.v8.NewContext(answer); err != nil {
 		return nil, err
 	}
@@ -222,7 +230,7 @@ func (t *thread) newContext(iso *isolate, w *events.Worker) (*jsContext, error) 
 	iso.contexts = append(iso.contexts, jc)
 	t.counters.contextMade(jc)
 	t.look(iso, time.Now(), 0)
-	bindings.Encode(t.call.Reset(opEnv), w.Bindings).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)
+	bindings.Encode(t.call.Reset(opEnv), w.Bindings, secrets).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)
 	if r := jc.v8.Call(t.call.Bytes(), nil); r.Err != nil {
 		t.dropContext(jc)
 		return nil, fmt.Errorf("isolates: env: %w", r.Err)

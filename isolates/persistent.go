@@ -58,6 +58,12 @@ type life struct {
 // persistent returns the context of w. It makes one if the thread has none.
 func (t *thread) persistent(w *events.Worker) (*jsContext, error) {
 	h := releaseOf(w)
+	if jc := t.persistents[h]; jc != nil && jc.secrets.Replaced() {
+		// This thread stays the home of the worker. Otherwise another one could make a context too.
+		jc.life.phase, jc.life.why = retiring, discardSecrets
+		delete(t.persistents, h)
+		t.touch(jc)
+	}
 	if jc := t.persistents[h]; jc != nil {
 		if !jc.loaded || jc.isolate.away {
 			return nil, nil // the first event still loads it, or it is in a long turn
@@ -241,6 +247,9 @@ func (t *thread) leftPersistent(jc *jsContext, r *run) {
 	if !jc.loaded {
 		t.invalidate(jc, discardOther)
 		return
+	}
+	if jc.secrets.Replaced() {
+		t.retire(jc, discardSecrets)
 	}
 	if !r.drained {
 		jc.life.over = append(jc.life.over, float64(r.id))

@@ -15,7 +15,7 @@ func (p *Pool) SetPolicy(owner string, policy events.Policy) {
 	if now := p.policies.Load(); now != nil {
 		maps.Copy(next, *now)
 	}
-	if next[owner] = policy; policy == (events.Policy{}) {
+	if next[owner] = policy; policy.IsZero() {
 		delete(next, owner)
 	}
 	p.policies.Store(&next)

@@ -21,6 +21,8 @@ type runaways struct {
 	mu   sync.Mutex
 	list []runaway
 	next time.Time // when they are throttled again
+
+	throttled uint64 // how often one was; for tests
 }
 
 type runaway struct {
@@ -58,6 +60,7 @@ func (s *runaways) throttle(now time.Time, after time.Duration) {
 	for _, x := range s.list {
 		if threadCPU(x.tid)-x.cpu > after {
 			v8x.Throttle(x.tid)
+			s.throttled++
 		}
 	}
 }

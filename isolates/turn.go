@@ -42,7 +42,7 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 		return false
 	}
 	if err != nil {
-		t.fail(r, events.ReasonMemory, err.Error(), "")
+		t.fail(r, reasonOf(err), err.Error(), "")
 		return true
 	}
 	r.context = jc
@@ -123,6 +123,10 @@ func (t *thread) dispatch(r *run) {
 	if e == nil { // only loaded, for a Checker that asks for the handlers
 		r.attempt.Slot = r.context.handlers
 		t.end(r, lifecycle.End{Started: true})
+		return
+	}
+	if h := r.attempt.Halt; h != nil && h.Fired() { // it lost its right to run before it began
+		t.end(r, lifecycle.End{Interrupted: true})
 		return
 	}
 	r.begun = true
@@ -286,7 +290,7 @@ func (t *thread) charge(r *run, cpu time.Duration) {
 	if r.betweenEvents {
 		t.between(r, cpu)
 	}
-	if r.cpuLeft -= cpu; r.cpuLeft < 0 && !r.over {
+	if r.cpuLeft -= cpu; r.cpuLeft < 0 {
 		t.stop(r, events.ReasonCPU, r.cpuFailure().Message)
 	}
 }

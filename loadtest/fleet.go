@@ -27,7 +27,8 @@ type fleetOptions struct {
 	dir       string // for its data
 	processes int
 	replicas  int
-	env       []string // NAME=VALUE; these override others
+	env       []string             // NAME=VALUE; these override others
+	tell      func(message string) // gets the message of each line of the log; may be nil
 }
 
 func (o fleetOptions) environ() []string {
@@ -60,7 +61,13 @@ func startFleet(ctx context.Context, o fleetOptions) (*fleet, error) {
 	cmd.Env = o.environ()
 	c, err := startChild("pinwheel", cmd, func(line string) {
 		var r ready
-		if json.Unmarshal([]byte(line), &r) == nil && r.Message == "ready" && r.Process == nil {
+		if json.Unmarshal([]byte(line), &r) != nil {
+			return
+		}
+		if o.tell != nil {
+			o.tell(r.Message)
+		}
+		if r.Message == "ready" && r.Process == nil {
 			select {
 			case up <- r:
 			default:

@@ -98,6 +98,22 @@ func (b *Bridge) AdmitSend(owner string, size int) *events.Failure {
 	return f
 }
 
+// AdmitCall returns why an event of size bytes must not be stored for owner, or nil. It counts as a call. It may be called
+// from any goroutine.
+func (b *Bridge) AdmitCall(owner string, size int) *events.Failure {
+	if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
+		return notStored(failed)
+	}
+	f := b.limits.Admit(owner, size, time.Now())
+	if f == nil {
+		f = b.usage.Admit(owner, size)
+	}
+	if f != nil {
+		b.limited.Inc()
+	}
+	return f
+}
+
 // take stores one call, or answers at once why not.
 func (b *Bridge) take(m *nats.Msg) {
 	if m.Reply == "" && jsapi.IsPubAck(m.Header, m.Data) {
@@ -117,16 +133,7 @@ func (b *Bridge) take(m *nats.Msg) {
 		b.refuse(from, events.Fail(events.ReasonMalformed, "%v", err))
 		return
 	}
-	if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
-		b.refuse(from, notStored(failed))
-		return
-	}
-	f := b.limits.Admit(owner, m.Size(), time.Now())
-	if f == nil {
-		f = b.usage.Admit(owner, m.Size())
-	}
-	if f != nil {
-		b.limited.Inc()
+	if f := b.AdmitCall(owner, m.Size()); f != nil {
 		b.refuse(from, f)
 		return
 	}

@@ -133,6 +133,7 @@ func (d *Store) replayMessage(letter *events.DeadLetter, o ReplayOptions) (*nats
 // Selection chooses letters by number, or, without IDs, by filter.
 type Selection struct {
 	IDs    []uint64
+	Owner  string // with IDs: letters of others are not found; "" = any
 	Filter Filter
 }
 
@@ -240,7 +241,7 @@ func interrupted(ctx context.Context, err error) error {
 func (d *Store) selected(ctx context.Context, s Selection, t *Tally) (iter.Seq2[*events.DeadLetter, error], error) {
 	if s.IDs != nil {
 		t.Total = len(s.IDs)
-		return d.getAll(ctx, s.IDs), nil
+		return d.getAll(ctx, s.IDs, s.Owner), nil
 	}
 	stream, err := d.open(ctx)
 	if err != nil {
@@ -263,10 +264,14 @@ func (d *Store) selected(ctx context.Context, s Selection, t *Tally) (iter.Seq2[
 }
 
 // getAll reads the letters with these numbers. For a letter that cannot be read it yields the number and the error.
-func (d *Store) getAll(ctx context.Context, ids []uint64) iter.Seq2[*events.DeadLetter, error] {
+// If owner is not empty, letters of others, and messages that are no letters, are not found.
+func (d *Store) getAll(ctx context.Context, ids []uint64, owner string) iter.Seq2[*events.DeadLetter, error] {
 	return func(yield func(*events.DeadLetter, error) bool) {
 		for _, id := range ids {
 			l, err := d.Get(ctx, id)
+			if owner != "" && (errors.Is(err, ErrUndecodable) || err == nil && l.Owner != owner) {
+				l, err = nil, fmt.Errorf("%w: %d", ErrNoDeadLetter, id)
+			}
 			if l == nil {
 				l = &events.DeadLetter{Seq: id}
 			}

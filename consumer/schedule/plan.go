@@ -28,8 +28,8 @@ type tickState struct {
 	Ticked   int64  `json:"ticked,omitempty"` // the last tick itself; 0 = none yet, or written by an earlier version
 	Cron     string `json:"cron"`
 	TimeZone string `json:"timeZone,omitempty"`
-	Deployed int64  `json:"deployed"` // of the worker's version, milliseconds since the epoch
-	Number   int    `json:"number"`   // of that version
+	Deployed int64  `json:"deployed"` // time of the worker's deployment, milliseconds since the epoch
+	Number   int    `json:"number"`   // of that deployment
 	Node     string `json:"node"`     // process that made the tick
 	Paused   bool   `json:"paused,omitempty"`
 	Removed  bool   `json:"removed,omitempty"` // with its worker
@@ -52,9 +52,9 @@ type liveSchedule struct {
 	fails int        // in a row
 }
 
-// newLiveSchedule returns schedule s of w. Its state is not known yet.
-func newLiveSchedule(w *events.Worker, s events.Schedule) *liveSchedule {
-	return &liveSchedule{owner: w.Owner, worker: w.Name, schedule: s, deployed: w.DeployedAt.UnixMilli(), number: w.Number}
+// newLiveSchedule returns schedule s of the active version of in. Its state is not known yet.
+func newLiveSchedule(in events.Installation, s events.Schedule) *liveSchedule {
+	return &liveSchedule{owner: in.Owner, worker: in.Name, schedule: s, deployed: in.Deployment.At.UnixMilli(), number: in.Deployment.Number}
 }
 
 // base is the time after which ticks have not been made yet.
@@ -65,7 +65,7 @@ func (s *liveSchedule) base() time.Time {
 	}
 	last := time.Unix(s.state.Last, 0)
 	same := s.state.Cron == s.schedule.Cron && s.state.TimeZone == s.schedule.TimeZone && !s.state.Removed
-	// Versions count from 1 again when a worker was removed in between.
+	// Deployments count from 1 again when a worker was removed in between.
 	again := s.number <= s.state.Number && s.deployed != s.state.Deployed
 	if same && !again || last.After(deployed) {
 		return last
@@ -73,7 +73,7 @@ func (s *liveSchedule) base() time.Time {
 	return deployed
 }
 
-// newer reports whether another process knows a newer version of the worker.
+// newer reports whether another process knows a newer deployment of the worker.
 func (s *liveSchedule) newer() bool { return s.state != nil && s.state.Deployed > s.deployed }
 
 // plan returns the ticks to make now, oldest first, and the last tick that is then handled: the zero time when none is

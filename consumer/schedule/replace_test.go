@@ -90,10 +90,10 @@ func TestReplacingOverlap(t *testing.T) {
 			require.NoError(t, err)
 			none := func(context.Context, string) bool { return false }
 			tick := schedule.NewTicker(nc, events.DefaultPrefix, "a", func() time.Time { return now }, none, zerolog.Nop())
-			tick.Install(&events.Worker{
+			tick.Install(events.Only(&events.Worker{
 				Owner: "acme", Name: "w", Number: 1, DeployedAt: start,
 				Spec: events.Spec{Schedules: []events.Schedule{{Name: "r", Cron: "* * * * *", Overlap: events.OverlapReplace}}},
-			})
+			}))
 			schedule.Settle(t.Context(), tick, &now)
 			for minute := range 4 {
 				now = start.Add(time.Duration(minute+1) * time.Minute)

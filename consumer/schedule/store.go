@@ -39,15 +39,15 @@ type Status struct {
 	Paused  bool
 }
 
-// Status returns the status of a schedule of w, the active version of its worker.
-func (s *Store) Status(ctx context.Context, w *events.Worker, sched events.Schedule) (Status, error) {
+// Status returns the status of a schedule of the active version of a worker.
+func (s *Store) Status(ctx context.Context, in events.Installation, sched events.Schedule) (Status, error) {
 	spec, err := cron.Parse(sched.Cron, sched.TimeZone)
 	if err != nil {
-		return Status{}, fmt.Errorf("schedule %s of %s: %w", sched.Name, w.Target(), err)
+		return Status{}, fmt.Errorf("schedule %s of %s: %w", sched.Name, in.Target(), err)
 	}
-	live := newLiveSchedule(w, sched)
-	if live.state, _, err = s.states.read(ctx, w.Owner, w.Name, sched.Name); err != nil {
-		return Status{}, fmt.Errorf("schedule %s of %s: %w", sched.Name, w.Target(), err)
+	live := newLiveSchedule(in, sched)
+	if live.state, _, err = s.states.read(ctx, in.Owner, in.Name, sched.Name); err != nil {
+		return Status{}, fmt.Errorf("schedule %s of %s: %w", sched.Name, in.Target(), err)
 	}
 	status := Status{Next: spec.Next(live.base())}
 	if st := live.state; st != nil {
@@ -65,10 +65,10 @@ func (s *Store) Status(ctx context.Context, w *events.Worker, sched events.Sched
 	return status, nil
 }
 
-// Next returns the next n ticks of a schedule of w, the active version of its worker. It returns none while the
+// Next returns the next n ticks of a schedule of the active version of a worker. It returns none while the
 // schedule is paused.
-func (s *Store) Next(ctx context.Context, w *events.Worker, sched events.Schedule, n int) (ticks []time.Time, paused bool, err error) {
-	status, err := s.Status(ctx, w, sched)
+func (s *Store) Next(ctx context.Context, in events.Installation, sched events.Schedule, n int) (ticks []time.Time, paused bool, err error) {
+	status, err := s.Status(ctx, in, sched)
 	if err != nil || status.Paused {
 		return nil, status.Paused, err
 	}
@@ -82,18 +82,18 @@ func (s *Store) Next(ctx context.Context, w *events.Worker, sched events.Schedul
 	return ticks, false, nil
 }
 
-// Pause keeps a schedule of w from ticking until Resume, also in later versions.
-func (s *Store) Pause(ctx context.Context, w *events.Worker, sched events.Schedule) error {
-	return s.change(ctx, w, sched, func(st *tickState) { st.Paused = true })
+// Pause keeps a schedule of a worker from ticking until Resume, also in later versions.
+func (s *Store) Pause(ctx context.Context, in events.Installation, sched events.Schedule) error {
+	return s.change(ctx, in, sched, func(st *tickState) { st.Paused = true })
 }
 
 // Resume lets a schedule tick again. The ticks of the pause are not made up for.
-func (s *Store) Resume(ctx context.Context, w *events.Worker, sched events.Schedule) error {
+func (s *Store) Resume(ctx context.Context, in events.Installation, sched events.Schedule) error {
 	now, err := s.now(ctx)
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, w, sched, func(st *tickState) {
+	return s.change(ctx, in, sched, func(st *tickState) {
 		if st.Paused {
 			st.Paused, st.Last = false, max(st.Last, now.Unix())
 		}
@@ -109,12 +109,12 @@ func (s *Store) now(ctx context.Context) (time.Time, error) {
 	return info.Now, err
 }
 
-func (s *Store) change(ctx context.Context, w *events.Worker, sched events.Schedule, f func(*tickState)) error {
-	live := newLiveSchedule(w, sched)
+func (s *Store) change(ctx context.Context, in events.Installation, sched events.Schedule, f func(*tickState)) error {
+	live := newLiveSchedule(in, sched)
 	for {
-		st, seq, err := s.states.read(ctx, w.Owner, w.Name, sched.Name)
+		st, seq, err := s.states.read(ctx, in.Owner, in.Name, sched.Name)
 		if err != nil {
-			return fmt.Errorf("schedule %s of %s: %w", sched.Name, w.Target(), err)
+			return fmt.Errorf("schedule %s of %s: %w", sched.Name, in.Target(), err)
 		}
 		live.state, live.seq = st, seq
 		if st == nil {

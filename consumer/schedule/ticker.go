@@ -53,9 +53,14 @@ func (t *Ticker) Collectors() []prometheus.Collector { return []prometheus.Colle
 // OnTick sets f, which is called for every tick that this process makes from now on. f must not block.
 func (t *Ticker) OnTick(f func(owner, worker, schedule string, tick time.Time)) { t.onTick.Store(&f) }
 
-// Install starts the schedules of w in this process, and ends those of the version before. w is the active version of
-// its worker from now on.
-func (t *Ticker) Install(w *events.Worker) {
+// Install starts the schedules of the active version of a worker in this process, and ends those of the version before.
+// In a split, the version before the new one is the active one.
+func (t *Ticker) Install(in events.Installation) {
+	w := in.Active()
+	if w == nil {
+		t.replace(in.Target(), nil)
+		return
+	}
 	var list []*liveSchedule
 	for _, s := range w.Schedules {
 		spec, err := cron.Parse(s.Cron, s.TimeZone)
@@ -63,7 +68,7 @@ func (t *Ticker) Install(w *events.Worker) {
 			t.log.Error().Err(err).Str("worker", w.Target()).Str("schedule", s.Name).Msg("schedule cannot be computed; it does not tick")
 			continue
 		}
-		live := newLiveSchedule(w, s)
+		live := newLiveSchedule(in, s)
 		live.spec = spec
 		list = append(list, live)
 	}
@@ -176,7 +181,7 @@ func (t *Ticker) tick(ctx context.Context, s *liveSchedule) (err error) {
 	}
 	now := t.now()
 	if s.newer() || s.state != nil && s.state.Paused {
-		// Another version's schedule, which this process does not know yet; or it is paused.
+		// A schedule of another deployment, which this process does not know yet; or it is paused.
 		s.known, s.next = false, s.spec.Next(now)
 		s.next = earlier(s.next, now.Add(10*time.Second))
 		return nil

@@ -113,7 +113,7 @@ func TestADayOfTicks(t *testing.T) {
 		born++
 		p := &process{s.ticker(fmt.Sprintf("p%d", born), skew), s.now.Add(after), skew}
 		p.store.nc = natstest.Connect(t, s.srv)
-		p.Install(w)
+		p.Install(events.Only(w))
 		if processes[i] != nil {
 			processes[i].store.nc.Close()
 		}
@@ -157,7 +157,7 @@ func TestADayOfTicks(t *testing.T) {
 	}
 	s.now = s.now.Add(10 * time.Second) // more than any clock is fast
 	last := s.ticker("last", 0)
-	last.Install(w)
+	last.Install(events.Only(w))
 	s.settle(last)
 	got, total := s.take(start), 0
 	for _, sched := range w.Schedules {
@@ -177,11 +177,11 @@ func TestMisfire(t *testing.T) {
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	tick := s.ticker("a", 0)
-	tick.Install(s.worker(1,
+	tick.Install(events.Only(s.worker(1,
 		events.Schedule{Name: "skip", Cron: "*/10 * * * *", Misfire: events.MisfireSkip},
 		events.Schedule{Name: "once", Cron: "*/10 * * * *"},
 		events.Schedule{Name: "all", Cron: "*/10 * * * *", Misfire: events.MisfireAll},
-		events.Schedule{Name: "many", Cron: "* * * * * *", Misfire: events.MisfireAll}))
+		events.Schedule{Name: "many", Cron: "* * * * * *", Misfire: events.MisfireAll})))
 	s.settle(tick)
 	require.Empty(t, s.take(start))
 	s.now = start.Add(34 * time.Minute) // no process was there
@@ -214,7 +214,7 @@ func TestTicksOfAnOwnerThatHasTooMany(t *testing.T) {
 	tick := s.ticker("a", 0)
 	full := true
 	tick.full = func(_ context.Context, owner string) bool { return full && owner == "acme" }
-	tick.Install(s.worker(1, events.Schedule{Name: "s", Cron: "* * * * *"}))
+	tick.Install(events.Only(s.worker(1, events.Schedule{Name: "s", Cron: "* * * * *"})))
 	for minute := range 6 {
 		full = minute < 3
 		s.now = start.Add(time.Duration(minute) * time.Minute)
@@ -227,7 +227,7 @@ func TestForbiddenOverlap(t *testing.T) {
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	tick := s.ticker("a", 0)
-	tick.Install(s.worker(1, events.Schedule{Name: "f", Cron: "* * * * *", Overlap: events.OverlapForbid}))
+	tick.Install(events.Only(s.worker(1, events.Schedule{Name: "f", Cron: "* * * * *", Overlap: events.OverlapForbid})))
 	s.settle(tick)
 	for minute := range 5 {
 		s.now = start.Add(time.Duration(minute+1) * time.Minute)
@@ -249,15 +249,15 @@ func TestRedeployedSchedules(t *testing.T) {
 	a, b := s.ticker("a", 0), s.ticker("b", 0)
 	hourly := events.Schedule{Name: "s", Cron: "@hourly", Misfire: events.MisfireAll}
 	first := s.worker(1, hourly)
-	a.Install(first)
-	b.Install(first)
+	a.Install(events.Only(first))
+	b.Install(events.Only(first))
 	s.now = start.Add(time.Hour)
 	s.settle(a)
 	s.settle(b)
 	require.Equal(t, map[string][]int64{"s": {3600}}, s.take(start))
 	s.now = start.Add(2*time.Hour + time.Minute) // a tick was missed, and then the worker is deployed again
 	second := s.worker(2, hourly)
-	b.Install(second)
+	b.Install(events.Only(second))
 	s.settle(b)
 	s.settle(a) // which does not know it yet
 	require.Equal(t, map[string][]int64{"s": {7200}}, s.take(start))
@@ -265,14 +265,14 @@ func TestRedeployedSchedules(t *testing.T) {
 	s.settle(a)
 	require.Empty(t, s.take(start), "an older version does not tick any more")
 	s.settle(b)
-	a.Install(second)
+	a.Install(events.Only(second))
 	s.settle(a)
 	require.Equal(t, map[string][]int64{"s": {3 * 3600}}, s.take(start))
 
 	s.now = start.Add(6*time.Hour + time.Minute)
 	third := s.worker(3, events.Schedule{Name: "s", Cron: "30 * * * *", Misfire: events.MisfireAll})
-	a.Install(third)
-	b.Install(third)
+	a.Install(events.Only(third))
+	b.Install(events.Only(third))
 	s.settle(a)
 	require.Empty(t, s.take(start), "another expression ticks from its deploy on")
 	s.now = start.Add(6*time.Hour + 30*time.Minute)
@@ -287,7 +287,7 @@ func TestRedeployedSchedules(t *testing.T) {
 	require.Empty(t, s.take(start), "a removed worker does not tick")
 	s.now = start.Add(25*time.Hour + time.Minute)
 	fourth := s.worker(1, third.Schedules...)
-	a.Install(fourth)
+	a.Install(events.Only(fourth))
 	s.settle(a)
 	require.Empty(t, s.take(start), "nor is made up for what was while it was gone")
 	s.now = start.Add(25*time.Hour + 30*time.Minute)
@@ -295,7 +295,43 @@ func TestRedeployedSchedules(t *testing.T) {
 	require.Equal(t, map[string][]int64{"s": {25*3600 + 1800}}, s.take(start))
 	s.now = start.Add(30 * time.Hour) // removed and deployed while no process was there
 	fresh := s.ticker("c", 0)
-	fresh.Install(s.worker(1, third.Schedules...))
+	fresh.Install(events.Only(s.worker(1, third.Schedules...)))
 	s.settle(fresh)
 	require.Empty(t, s.take(start))
+}
+
+// A rollback ticks with the schedules of the older version, and makes up for what was missed as a redeploy does.
+func TestSchedulesAfterARollback(t *testing.T) {
+	s := newSimulation(t, "2026-01-01T00:00:00Z")
+	start := s.now
+	tick := s.ticker("a", 0)
+	hourly := events.Schedule{Name: "s", Cron: "@hourly", Misfire: events.MisfireAll}
+	in := events.Only(s.worker(1, hourly))
+	tick.Install(in)
+	s.now = start.Add(time.Hour)
+	s.settle(tick)
+	require.Equal(t, map[string][]int64{"s": {3600}}, s.take(start))
+	first, second := in.Versions[0], s.worker(2, hourly)
+	first.Version, second.Version = "1-aaaaaaaaaaaa", "2-bbbbbbbbbbbb"
+	in.Versions = []*events.Worker{first, second}
+	in.Deployment = events.Deployment{Number: 2, At: s.now, Split: []events.Share{{Version: second.Version, Percent: 100}}}
+	tick.Install(in)
+	s.now = start.Add(2 * time.Hour)
+	s.settle(tick)
+	require.Equal(t, map[string][]int64{"s": {7200}}, s.take(start))
+
+	s.now = start.Add(3*time.Hour + time.Minute) // a tick was missed
+	in.Deployment = events.Deployment{Number: 3, At: s.now, Split: []events.Share{{Version: first.Version, Percent: 100}}}
+	tick.Install(in)
+	s.settle(tick)
+	require.Equal(t, map[string][]int64{"s": {3 * 3600}}, s.take(start))
+	s.now = start.Add(4 * time.Hour)
+	s.settle(tick)
+	require.Equal(t, map[string][]int64{"s": {4 * 3600}}, s.take(start))
+
+	in.Deployment = events.Deployment{Number: 4, At: s.now}
+	tick.Install(in)
+	s.now = start.Add(6 * time.Hour)
+	s.settle(tick)
+	require.Empty(t, s.take(start), "no version is active")
 }

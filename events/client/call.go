@@ -30,8 +30,12 @@ type answer struct {
 	err   error
 }
 
-// end ends the call, if it has not ended.
+// end ends the call, if it has not ended. When its live body broke off, nothing but that error ends it: the handler may
+// reply before the feed is done.
 func (c *call) end(a answer) {
+	if a.err == nil && c.feed != nil && c.feed.broken.Load() {
+		return
+	}
 	select {
 	case c.done <- a:
 	default:

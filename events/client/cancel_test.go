@@ -20,6 +20,7 @@ func TestCancel(t *testing.T) {
 	answer := ""
 	_, err = nc.Subscribe("pinwheel.unschedule.acme.w", func(m *nats.Msg) { _ = m.Respond([]byte(answer)) })
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	answer = `{"cancelled":2}`
 	n, err := c.Cancel(within(t, patience), "acme", "w", "x")
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -49,6 +50,12 @@ type Option func(*Client)
 // Prefix is for a fleet whose subjects do not begin with events.DefaultPrefix.
 func Prefix(prefix string) Option {
 	return func(c *Client) { c.subjects = events.Subjects(prefix) }
+}
+
+// Inbox has answers come to subjects that begin with prefix, which ends in a dot. It is for a connection whose own inboxes
+// the fleet does not answer for an owner (PINWHEEL_REPLY_PREFIXES).
+func Inbox(prefix string) Option {
+	return func(c *Client) { c.inbox = prefix + nuid.Next() + "." }
 }
 
 // New makes a Client. It subscribes to an inbox of its own; Close ends this subscription. The connection remains open.

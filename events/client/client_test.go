@@ -168,6 +168,7 @@ func TestReplyWins(t *testing.T) {
 		_ = nc.PublishMsg(&nats.Msg{Subject: m.Header.Get("Reply-To"), Header: nats.Header(r.Encode()), Data: r.Body}) // twice
 	})
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	defer func() { _ = sub.Unsubscribe() }()
 	c := newClient(t, nc)
 	for range 100 {
@@ -265,6 +266,7 @@ func TestStrangerAnswers(t *testing.T) {
 	i := 0
 	_, err := nc.Subscribe("pinwheel.events.>", func(m *nats.Msg) { _ = m.Respond([]byte(answers[i])); i++ })
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	c := newClient(t, nc)
 	for range answers {
 		_, err := c.Call(within(t, patience), client.Request{Kind: events.Task, Owner: "acme", Worker: "hello"})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,6 +29,8 @@ type feed struct {
 	call *call
 	id   string
 	stop context.CancelCauseFunc
+	// broken: the body is not complete, and the call ends with that error soon.
+	broken atomic.Bool
 
 	mu    sync.Mutex
 	taken int           // parts that the handler has taken
@@ -123,6 +126,7 @@ func (f *feed) run(ctx context.Context, owner string, from io.Reader) {
 		return
 	}
 	err = fmt.Errorf("send the body: %w", err)
+	f.broken.Store(true)
 	later, cancel := context.WithTimeout(context.WithoutCancel(ctx), breakWait)
 	defer cancel()
 	// The handler must not wait for parts that do not come. If this message is lost, the handler finds out by itself.

@@ -22,8 +22,10 @@ type Request struct {
 	// ID identifies the event. A second event with the same ID and owner within the deduplication window of the stream
 	// is not stored. "" = the id is the stream sequence.
 	ID string
-	// Version is the version of the worker to run: the whole version, or its number. "" = the active one.
+	// Version is the version of the worker to run: the whole version, its number, or an alias. "" = an active one.
 	Version string
+	// VersionKey chooses the version when two share the events: equal keys run in the same one. "" = the event's id.
+	VersionKey string
 	// Deadline is the time after which the event does not start, because no requester waits. For a fetch event, Call
 	// sets it to the deadline of its context by default. Zero = none.
 	Deadline time.Time
@@ -76,6 +78,7 @@ func (r *Request) message(s events.Subjects, inbox, replyTo string) (*nats.Msg, 
 		h.Set(events.HeaderMsgID, r.Owner+":"+r.ID)
 	}
 	set(events.HeaderWorkerVersion, r.Version)
+	set(events.HeaderVersionKey, r.VersionKey)
 	if r.BodyLive {
 		h.Set(events.HeaderBodyID, r.bodyID)
 		h.Set(events.HeaderBodyParts, events.LiveParts)

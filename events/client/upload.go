@@ -29,23 +29,24 @@ const (
 	partPause = 100 * time.Millisecond
 )
 
-// upload stores what r.BodyFrom returns, in parts, and sets their name and number in r.
-func (c *Client) upload(ctx context.Context, r *Request) error {
-	if r.BodyFrom == nil || r.BodyLive {
-		return nil
+// StoredBody names a body that the fleet has stored in parts (docs/reference/wire.md, "Request bodies in parts").
+type StoredBody struct {
+	ID    string
+	Parts int // 0: from had no bytes, and nothing is stored
+}
+
+// Store stores what from returns in parts, as a body of this owner. Whoever names it reads it within 24 hours; an event
+// that ends removes it. A Request with a BodyFrom does this by itself.
+func (c *Client) Store(ctx context.Context, owner string, from io.Reader) (StoredBody, error) {
+	if err := events.CheckName("owner", owner); err != nil {
+		return StoredBody{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	if r.Kind != events.Fetch || len(r.Body) > 0 {
-		return fmt.Errorf("%w: BodyFrom is for a fetch event without a Body", ErrMalformed)
-	}
-	if r.Method == "" {
-		r.Method = http.MethodPost // also when there is nothing to read
-	}
-	r.bodyID = nuid.Next()
+	b := StoredBody{ID: nuid.Next()}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var onWay sync.WaitGroup
 	places := make(chan struct{}, partsOnWay)
-	err := c.storeParts(ctx, r, func(m *nats.Msg) {
+	err := c.storeParts(ctx, owner, from, &b, func(m *nats.Msg) {
 		places <- struct{}{}
 		onWay.Go(func() {
 			defer func() { <-places }()
@@ -59,26 +60,42 @@ func (c *Client) upload(ctx context.Context, r *Request) error {
 	}
 	onWay.Wait()
 	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("store the body: %w", err)
+		return b, fmt.Errorf("store the body: %w", err)
 	}
-	return nil
+	return b, nil
 }
 
-// storeParts reads the body, counts its parts and calls store for each. A body without bytes has no parts; the event
+// upload stores what r.BodyFrom returns, in parts, and sets their name and number in r.
+func (c *Client) upload(ctx context.Context, r *Request) error {
+	if r.BodyFrom == nil || r.BodyLive {
+		return nil
+	}
+	if r.Kind != events.Fetch || len(r.Body) > 0 {
+		return fmt.Errorf("%w: BodyFrom is for a fetch event without a Body", ErrMalformed)
+	}
+	if r.Method == "" {
+		r.Method = http.MethodPost // also when there is nothing to read
+	}
+	b, err := c.Store(ctx, r.Owner, r.BodyFrom)
+	r.bodyID, r.bodyParts = b.ID, b.Parts
+	return err
+}
+
+// storeParts reads the body, counts its parts in b and calls store for each. A body without bytes has no parts; the event
 // has an empty body then.
-func (c *Client) storeParts(ctx context.Context, r *Request, store func(*nats.Msg)) error {
+func (c *Client) storeParts(ctx context.Context, owner string, from io.Reader, b *StoredBody, store func(*nats.Msg)) error {
 	size := min(partSize, c.nc.MaxPayload()/2)
 	for n := 0; n < maxBodyParts; n++ {
 		part := make([]byte, size)
-		got, err := io.ReadFull(r.BodyFrom, part)
+		got, err := io.ReadFull(from, part)
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 			return err
 		}
 		if got == 0 || ctx.Err() != nil {
 			return nil
 		}
-		store(&nats.Msg{Subject: c.subjects.BodyPart(r.Owner, r.bodyID, n), Data: part[:got]})
-		r.bodyParts = n + 1
+		store(&nats.Msg{Subject: c.subjects.BodyPart(owner, b.ID, n), Data: part[:got]})
+		b.Parts = n + 1
 		if got < len(part) {
 			return nil
 		}
@@ -104,15 +121,23 @@ func (c *Client) storePart(ctx context.Context, m *nats.Msg) error {
 func (c *Client) storeOnce(ctx context.Context, m *nats.Msg) error {
 	ctx, cancel := context.WithTimeout(ctx, partWait)
 	defer cancel()
-	answer, err := c.nc.RequestMsgWithContext(ctx, m)
-	if errors.Is(err, nats.ErrNoResponders) {
-		return ErrNoStream
-	}
+	call := &call{done: make(chan answer, 1)}
+	token, err := c.begin(call)
 	if err != nil {
 		return err
 	}
-	_, err = serverAnswer(answer)
-	return err
+	defer c.forget(token)
+	again := *m // the one before may be on its way
+	again.Reply = c.inbox + token
+	if err := c.nc.PublishMsg(&again); err != nil {
+		return err
+	}
+	select {
+	case a := <-call.done:
+		return a.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // passing reports whether another try to store a part may succeed soon.

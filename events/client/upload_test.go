@@ -39,6 +39,7 @@ func takeParts(t *testing.T, nc *nats.Conn, answer func(n int) string) (parts fu
 	})
 	require.NoError(t, err)
 	require.NoError(t, nc.Flush())
+	require.NoError(t, nc.Flush())
 	return func() map[string]string {
 		mu.Lock()
 		defer mu.Unlock()
@@ -140,4 +141,22 @@ func TestPartsThatAreNotStored(t *testing.T) {
 	go func() { failed <- upload(ctx, long()) }()
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
+}
+
+// A body that belongs to no event is stored in parts for its owner.
+func TestStoreABody(t *testing.T) {
+	t.Parallel()
+	nc := natstest.Connect(t, natstest.Start(t))
+	parts := takeParts(t, nc, func(int) string { return storedPart })
+	c := newClient(t, nc)
+	b, err := c.Store(within(t, patience), "acme", strings.NewReader(strings.Repeat("x", 700<<10)))
+	require.NoError(t, err)
+	require.Equal(t, 2, b.Parts)
+	require.Len(t, parts()["pinwheel.body.acme."+b.ID+".0"], 512<<10)
+	require.Len(t, parts()["pinwheel.body.acme."+b.ID+".1"], 188<<10)
+	_, err = c.Store(within(t, patience), "a.b", strings.NewReader("x"))
+	require.ErrorIs(t, err, client.ErrMalformed)
+	b, err = c.Store(within(t, patience), "acme", strings.NewReader(""))
+	require.NoError(t, err)
+	require.Zero(t, b.Parts)
 }

@@ -13,6 +13,9 @@ type Attempt struct {
 	Number int       // 1 for the first
 	Start  time.Time // when a thread took it; set by dispatch
 	Own    bool      // it gets an isolate of its own, in any mode of the worker
+	Status int       // of the reply that was reported before the end; set by dispatch
+	// Halt is not nil when the process may lose the right to run the attempt: it fires then.
+	Halt *events.Signal
 
 	// Slot is for the maker of the attempt only.
 	Slot any

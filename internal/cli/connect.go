@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -16,6 +17,9 @@ func (e *env) connect(ctx context.Context) (*control.Remote, error) { return e.c
 
 // connectFor does what connect does, for calls to the workers of an owner: replies may go to the owner's inboxes.
 func (e *env) connectFor(ctx context.Context, owner string) (*control.Remote, error) {
+	if err := refuseOwner(e, "this command"); err != nil {
+		return nil, err
+	}
 	nc, err := e.dial(owner)
 	if err != nil {
 		return nil, err
@@ -25,16 +29,22 @@ func (e *env) connectFor(ctx context.Context, owner string) (*control.Remote, er
 		nc.Close()
 		return nil, err
 	}
+	e.remote = r
 	return r, nil
 }
 
 // dial opens a connection. It asks NATS for nothing more, because an owner's user may not do that. Replies may go to
 // the owner's inboxes.
 func (e *env) dial(owner string) (*nats.Conn, error) {
-	// The server reports a refused message later, out of order; complain prints it.
-	opts := []nats.Option{nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.natsErr.Store(&err) })}
+	// The server reports a refused message later, out of order; complain prints it. A refused subscription is an error
+	// where it is read.
+	opts := []nats.Option{nats.PermissionErrOnSubscribe(true), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.natsErr.Store(&err) })}
 	if owner != "" {
-		opts = append(opts, nats.CustomInboxPrefix(e.cfg.InboxFor(owner)))
+		inbox := e.cfg.InboxFor(owner)
+		if atDoor(e) && inbox == strings.TrimSuffix(nats.InboxPrefix, ".") {
+			inbox += "." + owner // what the user of an owner may read, also where replies may go to any inbox
+		}
+		opts = append(opts, nats.CustomInboxPrefix(inbox))
 	}
 	nc, err := config.Connect(e.cfg, opts...)
 	switch {

@@ -32,6 +32,9 @@ func newDeadLs(e *env) *cobra.Command {
 		if err != nil {
 			return flagError(err)
 		}
+		if atDoor(e) {
+			return listDeadAtDoor(ctx, e, s.Filter, asJSON)
+		}
 		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error { return e.listDead(ctx, d, f, asJSON) })
 	})
 	s.flags(c)
@@ -47,6 +50,9 @@ func newDeadShow(e *env) *cobra.Command {
 		ids, err := letterIDs(args)
 		if err != nil {
 			return err
+		}
+		if atDoor(e) {
+			return showDeadAtDoor(ctx, e, ids[0], asJSON)
 		}
 		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error {
 			letter, err := d.Get(ctx, ids[0])
@@ -97,6 +103,9 @@ func newDeadReplay(e *env) *cobra.Command {
 			return err
 		}
 		o.DryRun = s.DryRun
+		if atDoor(e) {
+			return replayAtDoor(ctx, e, &s, args, &ed, o, to, asJSON)
+		}
 		return e.act(ctx, e.replayed(&ed, o), &s, args, asJSON)
 	})
 	s.flags(c)
@@ -119,6 +128,9 @@ func newDeadRm(e *env) *cobra.Command {
 		Long:    "Removes dead letters: their events are lost. Name ids, select by flags, or give --all.",
 		Example: "  pinwheel dead rm 17 18",
 	}, func(ctx context.Context, args []string) error {
+		if atDoor(e) {
+			return purgeAtDoor(ctx, e, &s, args, asJSON)
+		}
 		return e.act(ctx, removed(s.DryRun), &s, args, asJSON)
 	})
 	s.flags(c)

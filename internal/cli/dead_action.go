@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
@@ -15,6 +16,7 @@ import (
 
 // action is what replay and rm do with the selected letters.
 type action struct {
+	does   string // name of the endpoint that does it
 	verb   string // "replayed", "removed"
 	dryRun bool
 	do     func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error)
@@ -22,7 +24,7 @@ type action struct {
 
 // replayed is the action that replays letters. It edits them first if ed says so, in an editor if ed asks for one.
 func (e *env) replayed(ed *editing, o deadletter.ReplayOptions) action {
-	return action{"replayed", o.DryRun, func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error) {
+	return action{"dead.replay", "replayed", o.DryRun, func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error) {
 		if ed.editor {
 			if len(s.IDs) != 1 {
 				return deadletter.Tally{}, usage("--editor edits one letter: name its id")
@@ -42,7 +44,7 @@ func (e *env) replayed(ed *editing, o deadletter.ReplayOptions) action {
 }
 
 func removed(dryRun bool) action {
-	return action{"removed", dryRun, func(ctx context.Context, _ *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error) {
+	return action{"dead.purge", "removed", dryRun, func(ctx context.Context, _ *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error) {
 		return d.Purge(ctx, s, dryRun, each)
 	}}
 }
@@ -57,6 +59,13 @@ func (e *env) act(ctx context.Context, a action, s *selection, args []string, as
 		p := &progress{e: e, verb: a.verb, asJSON: asJSON, live: config.IsTerminal(e.out) && !asJSON}
 		t, err := a.do(ctx, c, d, sel, p.step)
 		p.clear()
+		if t.Done > 0 && !a.dryRun {
+			owner, _, _ := strings.Cut(s.Worker, "/")
+			if s.Owner != "" || owner == s.Worker {
+				owner = s.Owner
+			}
+			record(ctx, e, a.does, owner, s.asked(sel))
+		}
 		var ee *exitError
 		if errors.As(err, &ee) {
 			return err

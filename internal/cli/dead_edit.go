@@ -95,6 +95,9 @@ func newDeadEdit(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if atDoor(e) {
+			return editDeadAtDoor(ctx, e, ids[0], &ed, edit)
+		}
 		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error {
 			if ed.editor || edit.Empty() {
 				l, err := d.Get(ctx, ids[0])
@@ -109,12 +112,10 @@ func newDeadEdit(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if l.Seq == ids[0] {
-				_, err = fmt.Fprintf(e.out, "%d stays as it is: nothing was changed\n", ids[0])
-				return err
+			if l.Seq != ids[0] {
+				record(ctx, e, "dead.edit", l.Owner, map[string]uint64{"id": ids[0]})
 			}
-			_, err = fmt.Fprintf(e.out, "%d is %d now\n", ids[0], l.Seq)
-			return err
+			return printEdited(e, ids[0], l.Seq)
 		})
 	})
 	ed.flags(c)

@@ -83,6 +83,9 @@ func newDeadImport(e *env) *cobra.Command {
 
 func (e *env) importDead(ctx context.Context, d *deadletter.Store, in io.Reader) error {
 	t, err := d.Import(ctx, in, nil)
+	if t.Stored > 0 {
+		record(ctx, e, "dead.import", "", map[string]int{"number": t.Stored})
+	}
 	fmt.Fprintf(e.out, "%d imported, %d were there already\n", t.Stored, t.There)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w after line %d; the same command goes on with the others", ctx.Err(), t.Line)

@@ -66,13 +66,14 @@ func brief(s string) string {
 	return string([]rune(s)[:most-1]) + "…"
 }
 
-// printable removes the characters of s that could control a terminal. The content of a dead letter is not trusted.
+// printable removes the characters of s that could control a terminal, and those that change the direction of what
+// follows. What workers and publishers write is not trusted.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\r' {
 			return -1
 		}
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
 			return '\uFFFD'
 		}
 		return r

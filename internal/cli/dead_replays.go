@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,10 @@ func newDeadReplays(e *env) *cobra.Command {
 				return err
 			}
 		}
+		if atDoor(e) {
+			r.IDs = f.Letters
+			return listReplaysAtDoor(ctx, e, r, asJSON)
+		}
 		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error { return e.listReplays(ctx, d, f, asJSON) })
 	})
 	flags := c.Flags()
@@ -42,33 +47,57 @@ func newDeadReplays(e *env) *cobra.Command {
 }
 
 func (e *env) listReplays(ctx context.Context, d *deadletter.Store, f deadletter.ReplayFilter, asJSON bool) error {
-	t := e.table()
-	if !asJSON {
-		fmt.Fprintln(t, "ID\tREPLAYED\tWORKER\tKIND\tEVENT\tSTATE\tENDED\tMESSAGE")
+	t, err := newReplayTable(e, asJSON)
+	if err != nil {
+		return err
 	}
-	found := map[uint64]bool{}
 	for r, err := range d.Replays(ctx, f) {
+		if err == nil {
+			err = t.add(r)
+		}
 		if err != nil {
 			return err
 		}
-		found[r.Letter] = true
-		if asJSON {
-			if err := json.NewEncoder(e.out).Encode(r); err != nil {
-				return err
-			}
-			continue
-		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Letter, stamped(r.At), printable(runBy(r)), printable(r.Kind), brief(r.EventID), became(r),
-			maybeStamped(r.Ended), brief(r.Message))
 	}
-	if err := t.Flush(); err != nil {
+	return t.end(f.Letters, func(id uint64) string { return e.maybeThere(ctx, d, id) })
+}
+
+// replayTable prints replays.
+type replayTable struct {
+	e      *env
+	asJSON bool
+	rows   *tabwriter.Writer
+	found  map[uint64]bool
+}
+
+func newReplayTable(e *env, asJSON bool) (t *replayTable, err error) {
+	t = &replayTable{e, asJSON, e.table(), map[uint64]bool{}}
+	if !asJSON {
+		_, err = fmt.Fprintln(t.rows, "ID\tREPLAYED\tWORKER\tKIND\tEVENT\tSTATE\tENDED\tMESSAGE")
+	}
+	return t, err
+}
+
+func (t *replayTable) add(r *deadletter.Replayed) (err error) {
+	t.found[r.Letter] = true
+	if t.asJSON {
+		return json.NewEncoder(t.e.out).Encode(r)
+	}
+	_, err = fmt.Fprintf(t.rows, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Letter, stamped(r.At), printable(runBy(r)), printable(r.Kind), brief(r.EventID), became(r),
+		maybeStamped(r.Ended), brief(r.Message))
+	return err
+}
+
+// end prints the rest. It reports the letters of ids without a replay; about says more of one.
+func (t *replayTable) end(ids []uint64, about func(id uint64) string) error {
+	if err := t.rows.Flush(); err != nil {
 		return err
 	}
 	missing := 0
-	for _, id := range f.Letters {
-		if !found[id] {
+	for _, id := range ids {
+		if !t.found[id] {
 			missing++
-			fmt.Fprintf(e.err, "pinwheel: no replay of dead letter %d is known%s\n", id, e.maybeThere(ctx, d, id))
+			fmt.Fprintf(t.e.err, "pinwheel: no replay of dead letter %d is known%s\n", id, about(id))
 		}
 	}
 	if missing > 0 {

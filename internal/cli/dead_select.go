@@ -54,6 +54,13 @@ func (s *selection) selected(args []string) (sel deadletter.Selection, err error
 	return sel, err
 }
 
+// asked is what selected chose, as the request that chooses the same.
+func (s *selection) asked(sel deadletter.Selection) control.Selection {
+	r := s.Selection
+	r.IDs = sel.IDs
+	return r
+}
+
 // parseRate parses "N/s" or "N"; "" is 0, no limit.
 func parseRate(s string) (float64, error) {
 	if s == "" {

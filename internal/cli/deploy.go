@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,37 +16,67 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
 func newDeployCommand(e *env) *cobra.Command {
 	var req deploy.Request
 	var vars, queues []string
+	var share deployFlags
+	var install bool
 	c := e.command(cobra.Command{
-		Use: "deploy PATH --owner OWNER", Short: "Make a source file the active version of a worker", Args: cobra.ExactArgs(1),
+		Use: "deploy PATH --owner OWNER", Short: "Make a source file or a directory the active version of a worker", Args: cobra.ExactArgs(1),
 		Long: "Bundles the JavaScript or TypeScript file with everything it imports, loads it in an isolate to check that it works, and stores\n" +
-			"it. Every process of the fleet activates it at once. NAME.pinwheel.json next to the file sets limits, retries and more.\n\n" +
-			"Files are read from the file's project only: the nearest directory above it with a package.json, or the root of its\n" +
-			"workspaces, and node_modules above that. With --root, files are read from the named directories only.",
-		Example: "  pinwheel deploy examples/webhook.js --owner acme --var WEBHOOK_SECRET=s3cret --queue JOBS=webhook",
+			"it. Every process of the fleet activates it at once; --percent, --gradual and --upload-only give it a share, or none.\n" +
+			"NAME.pinwheel.json next to the file sets limits, retries and more.\n\n" +
+			"In a directory, the manifest names the file: pinwheel.json, pinwheel.jsonc, pinwheel.yaml, Buntime's manifest.yaml, wrangler's\n" +
+			"wrangler.jsonc, .json or .toml, or the key pinwheel in package.json. Without one it is index.ts, index.js, src/index.ts or\n" +
+			"src/index.js. What a manifest says and Pinwheel cannot keep is refused.\n\n" +
+			"Files are read from the project only: the nearest directory from the file or the directory upwards with a package.json, or the\n" +
+			"root of its workspaces, and node_modules above that. With --root, files are read from the named directories only.\n\n" +
+			"With PINWHEEL_OWNER set, this command bundles and the fleet does the rest: the user is this owner's, and --owner is not needed.",
+		Example: "  pinwheel deploy examples/webhook.js --owner acme --var GREETING=hello --queue JOBS=webhook\n" +
+			"  pinwheel deploy shop --owner acme --install",
 	}, func(ctx context.Context, args []string) (err error) {
 		req.Path = args[0]
+		if err := deployOwner(e, &req); err != nil {
+			return err
+		}
+		if err := checkDeploy(req); err != nil {
+			return err
+		}
+		if install {
+			if len(req.Roots) > 0 {
+				return usage("--install does not go with --root: a package manager reads more of this machine than these directories")
+			}
+			if err := installPackages(ctx, req.Path, e.err); err != nil {
+				return err
+			}
+		}
 		if req.Vars, err = pairs("--var", vars); err != nil {
 			return err
 		}
 		if req.Queues, err = pairs("--queue", queues); err != nil {
 			return err
 		}
-		return e.deploy(ctx, req)
+		if err = share.complete(&req); err != nil {
+			return err
+		}
+		return e.deploy(ctx, req, share)
 	})
+	c.Flags().StringArrayVar(&req.Plain, "plain", nil, "`NAME` of a --var that looks like a secret and is none; may be repeated")
 	f := c.Flags()
-	f.StringVar(&req.Owner, "owner", "", "owner of the worker (required)")
-	f.StringVar(&req.Name, "name", "", "name of the worker (default: the file's, without extension)")
+	f.StringVar(&req.Owner, "owner", "", "owner of the worker (required, unless PINWHEEL_OWNER is set)")
+	f.StringVar(&req.Name, "name", "", "name of the worker (default: the manifest's, else that of the directory, or of the file without extension)")
+	f.BoolVar(&install, "install", false, "first install the packages of the directory, as its lock file has them and without running their scripts")
 	f.StringArrayVar(&req.Roots, "root", nil, "`DIR` from which files may be read, in place of the file's project; may be repeated")
 	f.StringArrayVar(&vars, "var", nil, "`NAME=VALUE`: env.NAME is the string VALUE; may be repeated")
 	f.StringArrayVar(&queues, "queue", nil, "`NAME=WORKER`: env.NAME.send() makes a task of that worker; may be repeated")
+	share.flags(f)
 	return c
 }
 
@@ -65,6 +96,16 @@ func pairs(flag string, args []string) (map[string]string, error) {
 	return m, nil
 }
 
+// checkVars refuses a --var that looks like a secret.
+func checkVars(vars map[string]string, plain []string) error {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if manifest.CheckPlain(map[string]string{name: ""}, plain) != nil {
+			return usage("--var %s looks like a secret: make it one (\"secrets\": [%q] in the manifest, and 'pinwheel secrets set', or .dev.vars for 'pinwheel dev'), or add --plain %s", name, name, name)
+		}
+	}
+	return nil
+}
+
 // checkDeploy checks the command line before anything is done.
 func checkDeploy(req deploy.Request) error {
 	if req.Owner == "" {
@@ -78,21 +119,34 @@ func checkDeploy(req deploy.Request) error {
 			return usage("--name: %w", err)
 		}
 	}
-	if !deploy.IsSource(req.Path) {
-		return usage("%s: a worker is a .js, .mjs, .ts, .mts, .jsx or .tsx file", req.Path)
-	}
-	return nil
+	return checkPath(req.Path)
 }
 
-// deployTimeout limits the time of a deploy.
+// checkPath refuses what can be no worker because of what it is.
+func checkPath(path string) error {
+	info, err := os.Stat(path)
+	switch gone := errors.Is(err, fs.ErrNotExist); {
+	case gone && (deploy.IsSource(path) || filepath.Ext(path) == ""):
+		return usage("%s: no such file or directory", path)
+	case err == nil && info.IsDir(), deploy.IsSource(path):
+		return nil
+	}
+	return usage("%s: a worker is a .js, .mjs, .ts, .mts, .jsx or .tsx file, or a directory", path)
+}
+
+// deployTimeout limits the time of a deploy without files.
 const deployTimeout = time.Minute
 
-func (e *env) deploy(ctx context.Context, req deploy.Request) error {
-	if err := checkDeploy(req); err != nil {
-		return err
+// timeFor limits the time of a deploy: a second more for each megabyte of its files, which are compressed and stored.
+func timeFor(b *deploy.Bundle) time.Duration {
+	if b.Files == nil {
+		return deployTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
-	defer cancel()
+	return deployTimeout + time.Duration(b.Files.Total>>20)*time.Second
+}
+
+func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags) error {
+	all := ctx
 	b, err := deploy.Build(ctx, req.Path, req.Roots...)
 	if errors.Is(err, fs.ErrNotExist) {
 		return usage("%s: no such file", req.Path)
@@ -100,11 +154,19 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	if err != nil {
 		return e.refused(req.Path, err)
 	}
-	for _, w := range b.Warnings {
-		w.Text = "warning: " + w.Text
-		fmt.Fprintln(e.err, w)
+	ctx, cancel := context.WithTimeout(ctx, timeFor(b))
+	defer cancel()
+	printWarnings(e.err, b)
+	if err := checkVars(req.Vars, slices.Concat(b.Plain, req.Plain)); err != nil {
+		return err
 	}
 	req.Bundle = b
+	if err := nameIt(&req); err != nil {
+		return err
+	}
+	if atDoor(e) {
+		return deployer{e}.deployAtDoor(all, ctx, req, share)
+	}
 	c, err := e.connectFor(ctx, req.Owner)
 	if err != nil {
 		return err
@@ -114,11 +176,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 	if err != nil {
 		return err
 	}
-	policies, err := c.Policies(ctx)
-	if err != nil {
-		return err
-	}
-	if req.Policy, err = policies.Get(ctx, req.Owner); err != nil {
+	if err := lookUp(ctx, c, &req); err != nil {
 		return err
 	}
 	addresses, hosts := config.SplitAddresses(c.AllowedAddresses(ctx, e.cfg.AllowPrivateAddresses))
@@ -127,22 +185,67 @@ func (e *env) deploy(ctx context.Context, req deploy.Request) error {
 		return err
 	}
 	defer checker.Close()
-	w, changed, err := store.Deploy(ctx, req, checker)
+	d, err := store.Deploy(ctx, req, checker)
 	if err != nil {
-		return e.refused(req.Path, err)
+		return e.refused(b.Source, err)
 	}
-	what := "deployed"
-	if !changed {
-		what = "unchanged"
-	} else if err := e.tellDropped(ctx, store, w); err != nil {
+	if tellFiles(e.err, d); d.Stored {
+		if err := e.tellDropped(ctx, store, d.Worker); err != nil {
+			return err
+		}
+	}
+	if d.Stored || d.Changed {
+		what := map[string]string{"worker": d.Worker.Target(), "version": d.Worker.Version}
+		if d.Deployment.PercentOf(d.Worker.Version) != 100 {
+			what["split"] = splitText(d.Deployment)
+		}
+		record(ctx, e, "deploy", d.Worker.Owner, what)
+	}
+	return deployer{e}.tellDeployed(all, fleetWatch{c, store}, d, share) // a rollout takes longer
+}
+
+// tellFiles prints which files a deploy has stored.
+func tellFiles(out io.Writer, d deploy.Deployed) {
+	if f := d.Files; f.Files > 0 {
+		fmt.Fprintf(out, "stored %s, %d bytes\n", counted(f.Files, "file"), f.Bytes)
+	}
+}
+
+// nameIt gives a worker the name of its bundle, if the command line gives it none.
+func nameIt(req *deploy.Request) error {
+	if req.Name != "" {
+		return nil
+	}
+	if err := events.CheckName("worker", req.Bundle.Name); err != nil {
+		return usage("%w; give it a name in the manifest, or with --name", err)
+	}
+	req.Name = req.Bundle.Name
+	return nil
+}
+
+// lookUp completes a request with what the fleet knows of its owner.
+func lookUp(ctx context.Context, c *control.Remote, req *deploy.Request) (err error) {
+	if req.Secrets, err = c.Secrets(ctx); err != nil {
 		return err
 	}
-	taken, err := c.Await(ctx, w)
+	policies, err := c.Policies(ctx)
 	if err != nil {
-		fmt.Fprintf(e.err, "pinwheel: %s is stored, but %v\n", w.Target(), err)
+		return err
 	}
-	_, err = fmt.Fprintf(e.out, "%s %s version %s (%s), %s\n", what, w.Target(), w.Version, kindList(w.Handlers), taken)
+	req.Policy, err = policies.Get(ctx, req.Owner)
 	return err
+}
+
+// printWarnings prints what the author should know of a bundle that works.
+func printWarnings(out io.Writer, b *deploy.Bundle) {
+	for _, w := range b.Warnings {
+		w.Text = "warning: " + w.Text
+		fmt.Fprintln(out, w)
+	}
+	for _, n := range b.Notes {
+		n.Text = "note: " + n.Text
+		fmt.Fprintln(out, n)
+	}
 }
 
 // tellDropped warns of bindings that the version before w had and that w does not have.
@@ -151,20 +254,8 @@ func (e *env) tellDropped(ctx context.Context, store *deploy.Store, w *events.Wo
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(versions, func(v *events.Worker) bool { return v.Version == w.Version })
-	if i < 1 {
-		return nil
-	}
-	before := versions[i-1]
-	for _, b := range []struct {
-		flag      string
-		had, have map[string]string
-	}{{"--var", before.Vars, w.Vars}, {"--queue", before.Queues, w.Queues}} {
-		for _, name := range slices.Sorted(maps.Keys(b.had)) {
-			if _, ok := b.have[name]; !ok {
-				fmt.Fprintf(e.err, "warning: env.%s of version %s is gone: name it with %s at each deploy, or in the manifest\n", name, before.Version, b.flag)
-			}
-		}
+	for _, warning := range control.DroppedBindings(versions, w) {
+		fmt.Fprintf(e.err, "warning: %s\n", warning)
 	}
 	return nil
 }
@@ -177,6 +268,9 @@ func (e *env) refused(path string, err error) error {
 	switch {
 	case errors.As(err, &source):
 		fmt.Fprintln(e.err, source)
+		if inActions() {
+			annotate(e.err, source)
+		}
 	case errors.As(err, &refused):
 		fmt.Fprintln(e.err, refusal(path, refused))
 	default:

@@ -149,3 +149,39 @@ func TestDeployWithoutAProcessStoresAndSaysSo(t *testing.T) {
 	require.Equal(t, "pinwheel: acme/w is stored, but no process of the fleet is running; the next one that starts will take it up\n", r.Err)
 	require.Regexp(t, `^deployed acme/w version 1-[0-9a-f]{12} \(scheduled\), active in 0 of 0 processes\n$`, r.Out)
 }
+
+func TestDeployOfADirectory(t *testing.T) {
+	t.Parallel()
+	f := fleettest.Start(t)
+	dir := filepath.Join(t.TempDir(), "shop")
+	put := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	put("src/index.ts", "// @ai none\nexport default { fetch(r: Request, env: any) { return new Response('hi ' + env.WHO) } } satisfies object;\n")
+	put("wrangler.jsonc", `{"name": "greeter", "main": "src/index.ts", "vars": {"WHO": "you"}, "compatibility_date": "2026-07-01",}`)
+	r := f.Pinwheel("deploy", dir, "--owner", "acme")
+	require.Regexp(t, `^deployed acme/greeter version 1-[0-9a-f]{12} \(fetch\), active in 1 of 1 process\n$`, r.Out, r.Err)
+	require.Contains(t, r.Err, dir+"/src/index.ts:1:4: warning: @ai means nothing here")
+	require.Contains(t, r.Err, dir+"/wrangler.jsonc: note: these keys make no difference here: compatibility_date\n")
+	require.Equal(t, "hi you", f.Pinwheel("send", "fetch", "acme/greeter").Out)
+	require.Regexp(t, `^deployed acme/other version 1-`, f.Deploy(t, dir, "--owner", "acme", "--name", "other"))
+
+	put("src/index.ts", "throw new Error('no');\n")
+	r = f.Pinwheel("deploy", dir, "--owner", "acme")
+	require.Equal(t, 1, r.Code)
+	require.Contains(t, r.Err, "\n"+dir+"/src/index.ts:1:7: acme/greeter is refused: Error: no")
+
+	put("wrangler.jsonc", "{\n  \"kv_namespaces\": [{\"binding\": \"CACHE\"}]\n}")
+	r = f.Pinwheel("deploy", dir, "--owner", "acme")
+	require.Equal(t, 1, r.Code)
+	require.True(t, strings.HasPrefix(r.Err, dir+`/wrangler.jsonc:2:3: key "kv_namespaces": there are no key-value stores yet`), r.Err)
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "wrangler.jsonc")))
+	put("src/index.ts", "export default { task() {} }")
+	named := filepath.Join(filepath.Dir(dir), "not a name")
+	require.NoError(t, os.Rename(dir, named))
+	r = f.Pinwheel("deploy", named, "--owner", "acme")
+	require.Equal(t, 2, r.Code)
+	require.Contains(t, r.Err, "give it a name in the manifest, or with --name")
+}

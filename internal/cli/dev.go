@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,9 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,19 +33,32 @@ import (
 const devOwner = "dev"
 
 func newDevCommand(e *env) *cobra.Command {
-	port := 0
-	var vars, roots []string
+	port, httpPort := 0, 0
+	var vars, roots, plain []string
 	c := e.command(cobra.Command{
 		Use: "dev PATH…", Short: "Run workers on this machine, and deploy them again when they are saved", Args: cobra.MinimumNArgs(1),
-		Long: "Runs a fleet with its own NATS (data in PINWHEEL_DATA, by default .pinwheel) and deploys the given files, or\n" +
-			"all .js and .ts files of the given directories, as workers of the owner dev. A saved file is\n" +
-			"deployed again, and a deleted one stops running. Prints a line for each event, and the workers' console output.",
-		Example: "  pinwheel dev examples/hello.js\n  pinwheel dev src --var WEBHOOK_SECRET=s3cret",
+		Long: "Runs a fleet with its own NATS (data in PINWHEEL_DATA, by default .pinwheel) and deploys the given files and\n" +
+			"directories as workers of the owner dev. A directory with a manifest is one worker, as for 'pinwheel deploy'. Of other\n" +
+			"directories, each .js and .ts file is a worker. A saved file is deployed again, and a deleted one stops running. Prints a\n" +
+			"line for each event, and the workers' console output.\n\n" +
+			"The values in .dev.vars beside a source, or in a worker's directory, are secrets of the worker; without that file, those in\n" +
+			".env and .env.local.",
+		Example: "  pinwheel dev examples/hello.js\n  pinwheel dev src --var GREETING=hello",
 	}, func(ctx context.Context, paths []string) error {
 		cfg := e.cfg
 		cfg.NatsURL, cfg.NatsContext = "", ""
+		given, err := pairs("--var", vars)
+		if err != nil {
+			return err
+		}
+		if err := checkVars(given, plain); err != nil {
+			return err
+		}
 		if port != 0 {
 			cfg.NatsPort = port
+		}
+		if cfg, err = withDevHTTP(cfg, httpPort); err != nil {
+			return err
 		}
 		if err := cfg.Validate(); err != nil {
 			return usage("--nats-port is %d: it is 1 to 65535, or -1 for a free one", port)
@@ -56,16 +71,29 @@ func newDevCommand(e *env) *cobra.Command {
 		if cfg.LogLevel == "info" {
 			log = log.Level(zerolog.WarnLevel)
 		}
-		given, err := pairs("--var", vars)
-		if err != nil {
-			return err
-		}
 		return runDev(ctx, cfg, log, &lockedWriter{w: e.out}, paths, given, roots...)
 	})
 	c.Flags().StringArrayVar(&vars, "var", nil, "`NAME=VALUE`: env.NAME is the string VALUE in all of them; may be repeated")
+	c.Flags().StringArrayVar(&plain, "plain", nil, "`NAME` of a --var that looks like a secret and is none; may be repeated")
 	c.Flags().StringArrayVar(&roots, "root", nil, "`DIR` from which files may be read, in place of each file's project; may be repeated")
+	c.Flags().IntVar(&httpPort, "port", 0, "port on 127.0.0.1 where the workers answer HTTP requests, in place of PINWHEEL_HTTP_ADDR (default 8787); -1: a free one")
 	c.Flags().IntVar(&port, "nats-port", 0, "port of the embedded NATS (default PINWHEEL_NATS_PORT, 4222)")
 	return c
+}
+
+// devHTTPPort is where workers of dev answer HTTP requests.
+const devHTTPPort = 8787
+
+// withDevHTTP is cfg with what dev has in place of empty settings for HTTP requests. port is --port.
+func withDevHTTP(cfg config.Config, port int) (config.Config, error) {
+	if port < -1 || port > 65535 {
+		return cfg, usage("--port is %d: it is 1 to 65535, or -1 for a free one", port)
+	}
+	if port != 0 || cfg.HTTPAddr == "" {
+		cfg.HTTPAddr = net.JoinHostPort("127.0.0.1", strconv.Itoa(max(0, cmp.Or(port, devHTTPPort))))
+	}
+	cfg.HTTPPaths, cfg.HTTPDomain, cfg.HTTPMessages = cmp.Or(cfg.HTTPPaths, devOwner), cmp.Or(cfg.HTTPDomain, "localhost"), true
+	return cfg, nil
 }
 
 // lockedWriter writes the lines of several goroutines one after the other.
@@ -86,23 +114,30 @@ type dev struct {
 	out    io.Writer
 	check  *isolates.Checker
 	watch  *deploy.FileWatcher
-	files  []string // sources that were named or found
+	files  []string // sources that were named, and directories that are one worker
 	roots  []string // directories to read files from, if any are named
 	dirs   []string
-	inputs map[string][]string // per source: the files that went into its bundle
-	vars   map[string]string
-	shown  map[string]*events.Worker // the active version of each source
-	broken map[string]bool           // sources whose last deploy printed an error
+	inputs map[string][]string          // per source: the files that went into its bundle
+	vars   map[string]string            // of --var
+	stored map[string]map[string]string // per worker: the values from .dev.vars that are stored as secrets
+	shown  map[string]*events.Worker    // the active version of each source
+	broken map[string]bool              // sources whose last deploy printed an error
+
+	secrets   *deploy.Secrets
+	recipient string // secrets are encrypted to this one
 }
 
 // runDev runs the fleet with everything in paths deployed. It deploys a source again when it is saved. vars are added
 // to those of each worker.
 func runDev(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, paths []string, vars map[string]string, roots ...string) error {
-	d := &dev{out: out, vars: vars, roots: roots, inputs: map[string][]string{}, shown: map[string]*events.Worker{}, broken: map[string]bool{}}
+	d := &dev{out: out, vars: vars, roots: roots, inputs: map[string][]string{}, stored: map[string]map[string]string{}, shown: map[string]*events.Worker{}, broken: map[string]bool{}}
 	if err := d.find(paths); err != nil {
 		return err
 	}
-	var err error
+	cfg, err := fleet.WithOwnKey(cfg)
+	if err != nil {
+		return err
+	}
 	if d.watch, err = deploy.OpenFileWatcher(); err != nil {
 		return err
 	}
@@ -121,46 +156,6 @@ func runDev(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.W
 	return err
 }
 
-// find lists the sources that paths name. A directory stands for the sources in it.
-func (d *dev) find(paths []string) error {
-	for _, p := range paths {
-		info, err := os.Stat(p)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return usage("%s: no such file or directory", p)
-		case err != nil:
-			return err
-		case info.IsDir():
-			d.dirs = append(d.dirs, p)
-		case !deploy.IsSource(p):
-			return usage("%s: a worker is a .js, .mjs, .ts, .mts, .jsx or .tsx file", p)
-		default:
-			d.files = append(d.files, p)
-		}
-	}
-	if len(d.sources()) == 0 {
-		return usage("%s: no .js or .ts files there", strings.Join(paths, ", "))
-	}
-	return nil
-}
-
-// sources returns the files to deploy now: the named ones and those in the directories.
-func (d *dev) sources() []string {
-	list := slices.Clone(d.files)
-	for _, dir := range d.dirs {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // it may be missing while it is being renamed
-		}
-		for _, e := range entries {
-			if p := filepath.Join(dir, e.Name()); e.Type().IsRegular() && deploy.IsSource(p) && !slices.Contains(list, p) {
-				list = append(list, p)
-			}
-		}
-	}
-	return list
-}
-
 // start deploys everything once. Then it follows changes until ctx is done.
 func (d *dev) start(ctx context.Context, admin string) error {
 	var err error
@@ -168,6 +163,9 @@ func (d *dev) start(ctx context.Context, admin string) error {
 		return err
 	}
 	defer d.check.Close()
+	if err := d.openSecrets(ctx); err != nil {
+		return err
+	}
 	logs, err := d.fleet.Conn().Subscribe(d.subjects().Logs("*", "*"), d.printLine)
 	if err != nil {
 		return err
@@ -183,6 +181,9 @@ func (d *dev) start(ctx context.Context, admin string) error {
 		fmt.Fprintf(d.out, ", metrics on http://%s/metrics", admin)
 	}
 	fmt.Fprintln(d.out)
+	if err := d.follow(); err != nil { // first, so that what is saved from now on is seen
+		return err
+	}
 	for _, p := range d.sources() {
 		d.deploy(ctx, p)
 	}
@@ -234,15 +235,21 @@ func (d *dev) removeGone(ctx context.Context) {
 	case <-time.After(goneAfter):
 	}
 	for _, p := range gone() {
-		w := d.shown[p]
-		if err := d.fleet.Workers().Remove(ctx, w.Owner, w.Name); err != nil && !errors.Is(err, deploy.ErrNotFound) {
-			fmt.Fprintf(d.out, "✗ %s is gone, and %s could not be removed: %v\n", p, w.Target(), err)
-			continue
+		if d.remove(ctx, p+" is gone", d.shown[p]) {
+			delete(d.shown, p)
+			delete(d.inputs, p)
 		}
-		fmt.Fprintf(d.out, "– %s is gone: %s runs no more\n", p, w.Target())
-		delete(d.shown, p)
-		delete(d.inputs, p)
 	}
+}
+
+// remove ends a worker. why begins the line that says so.
+func (d *dev) remove(ctx context.Context, why string, w *events.Worker) bool {
+	if err := d.fleet.Workers().Remove(ctx, w.Owner, w.Name); err != nil && !errors.Is(err, deploy.ErrNotFound) {
+		fmt.Fprintf(d.out, "✗ %s, and %s could not be removed: %v\n", why, w.Target(), err)
+		return false
+	}
+	fmt.Fprintf(d.out, "– %s: %s runs no more\n", why, w.Target())
+	return true
 }
 
 func exists(path string) bool {
@@ -250,51 +257,48 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// concerns reports whether a change of these files changes the worker of source.
-func (d *dev) concerns(source string, changed []string) bool {
-	abs, _ := filepath.Abs(source)
-	return slices.ContainsFunc(changed, func(c string) bool {
-		return c == abs || slices.Contains(d.inputs[source], c)
-	})
-}
-
-// follow watches the sources and what they import.
-func (d *dev) follow() error {
-	files := slices.Clone(d.files)
-	for _, inputs := range maps.All(d.inputs) {
-		files = append(files, inputs...)
-	}
-	return d.watch.Set(files, d.dirs)
-}
-
 // deploy deploys the file at path as the worker with its name. It prints errors for the author.
 func (d *dev) deploy(ctx context.Context, path string) {
-	w, changed, err := d.deployed(ctx, path)
+	bundle, w, changed, err := d.deployed(ctx, path)
 	if err != nil {
 		d.broken[path] = true
 		fmt.Fprintf(d.out, "✗ %s\n%s\n", path, indent(err.Error()))
 		return
 	}
-	first := d.shown[path] == nil
+	before := d.shown[path]
+	first := before == nil || before.Name != w.Name
 	if changed || first || d.broken[path] {
 		fmt.Fprintf(d.out, "✓ %s is %s, version %s\n", path, w.Target(), w.Version)
+		printWarnings(d.out, bundle)
 	}
 	if first {
 		d.show(w)
 	}
 	d.shown[path] = w
 	delete(d.broken, path)
+	if before != nil && before.Name != w.Name && d.twin(path, before.Name) == nil {
+		d.remove(ctx, path+" has another name", before)
+	}
 }
 
-func (d *dev) deployed(ctx context.Context, path string) (w *events.Worker, changed bool, err error) {
-	bundle, err := deploy.Build(ctx, path, d.roots...)
-	if err != nil {
-		return nil, false, err
+func (d *dev) deployed(ctx context.Context, path string) (b *deploy.Bundle, w *events.Worker, changed bool, err error) {
+	if b, err = deploy.Build(ctx, path, d.roots...); err != nil {
+		return nil, nil, false, err
 	}
-	d.inputs[path] = bundle.Inputs
-	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
+	d.inputs[path] = b.Inputs
+	if err := d.twin(path, b.Name); err != nil {
+		return nil, nil, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeFor(b))
 	defer cancel()
-	return d.fleet.Workers().Deploy(ctx, deploy.Request{Owner: devOwner, Name: workerName(path), Bundle: bundle, Bindings: events.Bindings{Vars: d.vars}}, d.check)
+	if err := d.setDevVars(ctx, path, b); err != nil {
+		return nil, nil, false, err
+	}
+	done, err := d.fleet.Workers().Deploy(ctx, deploy.Request{
+		Owner: devOwner, Name: b.Name, Bundle: b, Bindings: events.Bindings{Vars: d.vars}, Plain: slices.Collect(maps.Keys(d.vars)), Secrets: d.secrets,
+		Policy: events.Policy{Hosts: []string{events.AnyHost}},
+	}, d.check)
+	return b, done.Worker, done.Stored || done.Changed, err
 }
 
 // show prints how to call the worker.
@@ -306,10 +310,27 @@ func (d *dev) show(w *events.Worker) {
 	if p := d.fleet.Config().NatsPort; d.fleet.Embeds() && p != 4222 {
 		port = fmt.Sprintf("PINWHEEL_NATS_URL=%s ", d.fleet.URL())
 	}
+	if at := d.fleet.HTTPAddr(); at != "" && (w.Assets != nil || slices.Contains(w.Handlers, events.Fetch)) {
+		fmt.Fprintf(d.out, "    %s\n", d.webAddress(at, w))
+	}
 	for _, k := range w.Handlers {
 		fmt.Fprintf(d.out, "    %spinwheel send %s %s --data '{}'\n", port, k, w.Target())
 		fmt.Fprintf(d.out, "    nats req -s %s %s '{}'\n", d.fleet.URL(), d.subjects().Call(k, w.Owner, w.Name))
 	}
+}
+
+// webAddress is where a browser finds a worker. Pages with files have a host of their own, because their links often begin
+// with /.
+func (d *dev) webAddress(at string, w *events.Worker) string {
+	cfg, scheme := d.fleet.Config(), "http"
+	if cfg.HTTPCert != "" {
+		scheme = "https"
+	}
+	_, port, err := net.SplitHostPort(at)
+	if w.Assets == nil || cfg.HTTPDomain == "" || err != nil {
+		return fmt.Sprintf("%s://%s/%s/", scheme, at, w.Name)
+	}
+	return fmt.Sprintf("%s://%s--%s.%s:%s/", scheme, w.Name, w.Owner, cfg.HTTPDomain, port)
 }
 
 // printLine prints a log line of a worker.
@@ -326,12 +347,6 @@ func (d *dev) printLine(m *nats.Msg) {
 		text += "\n" + l.Stack
 	}
 	fmt.Fprintf(d.out, "%s %-5s %s/%s  %s\n", l.Time.Format("15:04:05.000"), l.Level, l.Owner, l.Worker, printable(text))
-}
-
-// workerName is the base name of a source without its extension.
-func workerName(path string) string {
-	base := filepath.Base(path)
-	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
 func indent(s string) string {

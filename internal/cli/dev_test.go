@@ -3,8 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +67,12 @@ func TestDevDeploysOnSave(t *testing.T) {
 	out := &screen{}
 	done := make(chan error, 1)
 	go func() {
-		done <- runDev(ctx, devConfig(t), zerolog.Nop(), out, []string{path}, map[string]string{"WHO": "Ada"})
+		cfg, err := withDevHTTP(devConfig(t), -1)
+		if err != nil {
+			done <- err
+			return
+		}
+		done <- runDev(ctx, cfg, zerolog.Nop(), out, []string{path}, map[string]string{"WHO": "Ada"})
 	}()
 	defer func() {
 		cancel()
@@ -86,6 +94,14 @@ func TestDevDeploysOnSave(t *testing.T) {
 	out.shows(t, "called { n: 1 }  (event ")
 	require.Regexp(t, `event dev/greet  GET http://\S+/  200  \S+s  event \d+, attempt 1\n`, out.String())
 	out.shows(t, "nats req -s "+strings.TrimSuffix(url, ",")+" pinwheel.call.fetch.dev.greet")
+
+	at := regexp.MustCompile(`http://127\.0\.0\.1:\d+/greet/`).FindString(out.String())
+	resp, err := http.Get(at)
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "one", string(body), at)
 
 	save("export default {\n  fetch() { return new Response(; }\n}")
 	out.shows(t, "✗")
@@ -112,4 +128,115 @@ func TestDevRefusesWhatIsNotThere(t *testing.T) {
 	require.ErrorContains(t, err, "no such file")
 	require.Equal(t, exitUsage, exitCode(err))
 	require.ErrorContains(t, runDev(context.Background(), devConfig(t), zerolog.Nop(), &screen{}, []string{t.TempDir()}, nil), "no .js or .ts files")
+}
+
+// The values in .dev.vars are secrets of the worker beside it. They replace vars of the manifest, and satisfy what it
+// names. .env is read only without it. A change of the file is like a change of the source.
+func TestDevVars(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	save := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	save("w.js", `export default { fetch: (request, env) => new Response([env.API_KEY, env.MODE, env.ONLY_ENV, env.GIVEN].join()) }`)
+	save("w.pinwheel.json", `{"secrets": ["API_KEY"], "vars": {"MODE": "manifest"}}`)
+	save(".dev.vars", "API_KEY='pa$$ #1'\nMODE=dev # why\n")
+	save(".env", "ONLY_ENV=1\nMODE=env\nAPI_KEY=env\nGIVEN=env\n")
+	ctx, cancel := context.WithCancel(context.Background())
+	out := &screen{}
+	done := make(chan error, 1)
+	cfg := devConfig(t)
+	go func() {
+		done <- runDev(ctx, cfg, zerolog.Nop(), out, []string{dir}, map[string]string{"GIVEN": "flag"})
+	}()
+	defer func() {
+		cancel()
+		require.NoError(t, <-done)
+	}()
+	out.shows(t, "is dev/w, version 1-")
+	info, err := os.Stat(filepath.Join(cfg.Data, "secrets.key"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode(), "dev makes a key of its own")
+	nc, err := nats.Connect(strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0], ","))
+	require.NoError(t, err)
+	defer nc.Close()
+	answers := func(want string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			m, err := nc.Request("pinwheel.call.fetch.dev.w", nil, time.Minute)
+			require.NoError(t, err)
+			return string(m.Data) == want
+		}, time.Minute, 5*time.Millisecond, "%s\n%s", want, out)
+	}
+	answers("pa$$ #1,dev,,flag")
+	save(".dev.vars", "API_KEY=two\nMODE=dev")
+	answers("two,dev,,flag")
+	save(".dev.vars", "API_KEY=two\nmore s3cret things\n")
+	out.shows(t, filepath.Join(dir, ".dev.vars")+":2:1: there is no = after the name")
+	require.NotContains(t, out.String(), "s3cret")
+	require.NoError(t, os.Remove(filepath.Join(dir, ".dev.vars")))
+	answers("env,env,1,flag")
+	save(".env.local", "MODE=local")
+	answers("env,local,1,flag")
+	require.NotContains(t, out.String(), "pa$$")
+
+	elsewhere := filepath.Join(t.TempDir(), "credentials")
+	require.NoError(t, os.WriteFile(elsewhere, []byte("API_KEY=of-this-machine\n"), 0o600))
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, ".dev.vars")))
+	out.shows(t, ".dev.vars is a link: a file with secrets is read only where it is")
+	answers("env,local,1,flag")
+}
+
+// runsDev runs dev on the paths until the end of the test.
+func runsDev(t *testing.T, paths ...string) *screen {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	out, done := &screen{}, make(chan error, 1)
+	go func() { done <- runDev(ctx, devConfig(t), zerolog.Nop(), out, paths, nil) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	return out
+}
+
+func TestDevOfDirectories(t *testing.T) {
+	t.Parallel()
+	const code = "// @ai none\nexport default { task() {} };\n"
+	root := project(t, map[string]string{
+		"shop/wrangler.toml": "name = 'store'\nmain = 'src/index.ts'\n", "shop/src/index.ts": code, "shop/src/util.ts": "",
+		"loose/a.js": code, "loose/b.js": code,
+	})
+	out := runsDev(t, filepath.Join(root, "shop"), filepath.Join(root, "loose"))
+	out.shows(t, filepath.Join(root, "shop")+" is dev/store, version 1-")
+	out.shows(t, filepath.Join(root, "shop/src/index.ts")+":1:4: warning: @ai means nothing here: the words are @mode")
+	out.shows(t, "is dev/a, version 1-")
+	out.shows(t, "is dev/b, version 1-")
+	require.NotContains(t, out.String(), "dev/util")
+
+	save := func(path, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(root, path), []byte(text), 0o600))
+	}
+	save("shop/src/index.ts", "export default { task( };")
+	out.shows(t, "index.ts:1:24: ")
+	save("shop/src/index.ts", "export default { task() { return 2 } };")
+	out.shows(t, "is dev/store, version 2-")
+	save("shop/wrangler.toml", "name = 'a'\nmain = 'src/index.ts'\n")
+	out.shows(t, filepath.Join(root, "loose/a.js")+" and "+filepath.Join(root, "shop")+" are both the worker a")
+	save("shop/wrangler.toml", "name = 'market'\nmain = 'src/index.ts'\n")
+	out.shows(t, "is dev/market, version 1-")
+	out.shows(t, filepath.Join(root, "shop")+" has another name: dev/store runs no more")
+}
+
+func TestDevRefusesTwoOfOneName(t *testing.T) {
+	t.Parallel()
+	root := project(t, map[string]string{"a/index.js": "", "b/index.js": "", "index/pinwheel.json": "{}", "index/index.ts": ""})
+	for _, paths := range [][]string{{"a", "b"}, {"a/index.js", "b/index.js"}, {"a", "index"}} {
+		one, other := filepath.Join(root, paths[0]), filepath.Join(root, paths[1])
+		err := runDev(context.Background(), devConfig(t), zerolog.Nop(), &screen{}, []string{one, other}, nil)
+		require.Equal(t, exitUsage, exitCode(err), paths)
+		require.ErrorContains(t, err, one)
+		require.ErrorContains(t, err, other)
+		require.ErrorContains(t, err, "are both the worker index")
+	}
 }

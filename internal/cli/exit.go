@@ -11,6 +11,7 @@ const (
 	exitFailure = 1 // the operation was tried and failed, or the worker's reply is an error
 	exitUsage   = 2 // nothing was tried: the command line or the environment is wrong
 	exitTimeout = 3 // the reply did not come in time
+	exitGuard   = 4 // the guard of a rollout failed: the version before has everything again
 )
 
 // exitError is an error with its exit code.

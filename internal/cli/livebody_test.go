@@ -121,6 +121,7 @@ func TestLiveBodyThatBreaksOff(t *testing.T) {
 		m.Reply = nats.NewInbox()
 		sub, err := f.NC.SubscribeSync(m.Reply)
 		require.NoError(t, err)
+		require.NoError(t, f.NC.Flush())
 		require.NoError(t, f.NC.PublishMsg(m))
 		for {
 			answer, err := sub.NextMsg(20 * time.Second)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -74,6 +75,7 @@ func newOwnersSet(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			record(ctx, e, "owners.set", args[0], map[string]any{"policy": p})
 			return e.printPolicies(map[string]events.Policy{args[0]: p})
 		})
 	})
@@ -90,6 +92,9 @@ func newOwnersSet(e *env) *cobra.Command {
 	fl.IntVar(&f.p.SendBytes, "send-bytes", 0, "bytes that its workers send in a second; by default as many as of calls")
 	fl.IntVar(&f.p.MaxIsolates, "max-isolates", 0, "isolates in a process")
 	fl.IntVar(&f.p.HeapMB, "heap", 0, "MB of all its isolates in a process")
+	fl.IntVar(&f.p.MaxWorkers, "max-workers", 0, fmt.Sprintf("workers that its people may have by deploys of their own; by default %d", events.DefaultMaxWorkers))
+	fl.IntVar(&f.p.CodeBytes, "code-bytes", 0, fmt.Sprintf("bytes of all kept versions, for deploys of its own people; by default %d", events.DefaultCodeBytes))
+	fl.StringSliceVar(&f.p.Hosts, "hosts", nil, "hosts that the routes of its workers may name, with commas between: shop.example, *.example for all below, * for all; \"\" for none")
 	fl.DurationVar(&f.cpu, "cpu", 0, "most CPU time of a run")
 	fl.DurationVar(&f.wall, "wall", 0, "most time of a run")
 	fl.IntVar(&f.p.Ceilings.HeapMB, "worker-heap", 0, "most MB of an isolate")
@@ -109,6 +114,8 @@ func (f *policyFlags) apply(c *cobra.Command, p *events.Policy) {
 		"calls":             func() { p.Calls = f.p.Calls }, "call-burst": func() { p.CallBurst = f.p.CallBurst },
 		"call-bytes": func() { p.CallBytes = f.p.CallBytes },
 		"sends":      func() { p.Sends = f.p.Sends }, "send-bytes": func() { p.SendBytes = f.p.SendBytes },
+		"hosts":       func() { p.Hosts = slices.DeleteFunc(f.p.Hosts, func(h string) bool { return h == "" }) },
+		"max-workers": func() { p.MaxWorkers = f.p.MaxWorkers }, "code-bytes": func() { p.CodeBytes = f.p.CodeBytes },
 		"worker-sends": func() { p.Ceilings.Sends = f.p.Ceilings.Sends }, "max-isolates": func() { p.MaxIsolates = f.p.MaxIsolates },
 		"heap": func() { p.HeapMB = f.p.HeapMB }, "cpu": func() { p.Ceilings.CPU = f.p.Ceilings.CPU },
 		"wall": func() { p.Ceilings.Wall = f.p.Ceilings.Wall }, "worker-heap": func() { p.Ceilings.HeapMB = f.p.Ceilings.HeapMB },
@@ -132,6 +139,7 @@ func newOwnersRm(e *env) *cobra.Command {
 			if err := s.Remove(ctx, args[0]); err != nil {
 				return err
 			}
+			record(ctx, e, "owners.rm", args[0], nil)
 			_, err := fmt.Fprintf(e.out, "%s has what the fleet's configuration says\n", args[0])
 			return err
 		})
@@ -166,7 +174,7 @@ func (e *env) printPoliciesJSON(all map[string]events.Policy) error {
 
 func (e *env) printPolicies(all map[string]events.Policy) error {
 	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join([]string{"OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "CEILINGS"}, "\t"))
+	fmt.Fprintln(t, strings.Join([]string{"OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "DEPLOYS", "HOSTS", "CEILINGS"}, "\t"))
 	n := func(v int) string {
 		if v == 0 {
 			return "-"
@@ -176,7 +184,7 @@ func (e *env) printPolicies(all map[string]events.Policy) error {
 	for _, owner := range slices.Sorted(maps.Keys(all)) {
 		p := all[owner]
 		fmt.Fprintln(t, strings.Join([]string{
-			owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), doorLimits(p), n(p.MaxIsolates), n(p.HeapMB), ceilings(p.Ceilings),
+			owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), doorLimits(p), n(p.MaxIsolates), n(p.HeapMB), deployBounds(p), cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings),
 		}, "\t"))
 	}
 	return t.Flush()
@@ -198,6 +206,14 @@ func doorLimits(p events.Policy) string {
 	l.add(p.CallBytes != 0, "%d bytes/s", p.CallBytes)
 	l.add(p.Sends != 0, "%d sends/s", p.Sends)
 	l.add(p.SendBytes != 0, "%d bytes of sends/s", p.SendBytes)
+	return l.String()
+}
+
+// deployBounds describes what the owner's own deploys are bound to.
+func deployBounds(p events.Policy) string {
+	var l list
+	l.add(p.MaxWorkers != 0, "%d workers", p.MaxWorkers)
+	l.add(p.CodeBytes != 0, "%d bytes of code", p.CodeBytes)
 	return l.String()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
 // env is the environment of a command.
@@ -24,8 +25,9 @@ type env struct {
 	version  string
 	load     func() (config.Config, error)
 
-	cfg    config.Config // of commands that are marked needsConfig
-	parsed bool          // the command line is valid: later errors are not about it
+	cfg    config.Config   // of commands that are marked needsConfig
+	remote *control.Remote // the fleet, when the command has connected
+	parsed bool            // the command line is valid: later errors are not about it
 
 	natsErr atomic.Pointer[error] // the last error that NATS reported
 }
@@ -107,8 +109,12 @@ func newRoot(e *env) *cobra.Command {
 	root.SetOut(e.out)
 	root.SetErr(e.err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDevCommand(e), newServeCommand(e), newDeployCommand(e), newWorkersCommand(e), newOwnersCommand(e), newSendCommand(e),
-		newDeadCommand(e), newSchedulesCommand(e), newDoctorCommand(e), newTypesCommand(e), newVersionCommand(e), newEnvironmentTopic())
+	root.AddCommand(
+		newDevCommand(e), newServeCommand(e),
+		newDeployCommand(e), newVersionsCommand(e), newDeploymentsCommand(e), newPromoteCommand(e), newRollbackCommand(e), newAliasCommand(e),
+		newWorkersCommand(e), newOwnersCommand(e), newSecretsCommand(e), newSendCommand(e), newTailCommand(e), newDeadCommand(e), newSchedulesCommand(e), newAuditCommand(e),
+		newDoctorCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e), newEnvironmentTopic(),
+	)
 	return root
 }
 

@@ -30,6 +30,9 @@ func newSchedulesLs(e *env) *cobra.Command {
 		if err := control.CheckName("owner", owner); err != nil {
 			return flagError(err)
 		}
+		if atDoor(e) {
+			return listSchedulesAtDoor(ctx, e, owner, asJSON)
+		}
 		return e.withSchedules(ctx, func(s *deploy.Store, b *schedule.Store) error {
 			workers, err := s.List(ctx, owner)
 			if err != nil {
@@ -63,8 +66,11 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 		if err := cmp.Or(control.CheckName("owner", owner), control.CheckName("worker", worker)); err != nil {
 			return flagError(err)
 		}
+		if atDoor(e) {
+			return listWaitingAtDoor(ctx, e, owner, worker, asJSON)
+		}
 		return e.withSchedules(ctx, func(_ *deploy.Store, b *schedule.Store) error {
-			return e.printWaiting(b.Waiting(ctx, owner, worker), asJSON)
+			return e.printWaiting(described(b.Waiting(ctx, owner, worker)), asJSON)
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
@@ -83,56 +89,80 @@ func newSchedulesCancel(e *env) *cobra.Command {
 		if err != nil {
 			return usage("%w", err)
 		}
+		if atDoor(e) {
+			return withDoor(e, func(c *control.Client) error {
+				n, err := c.CancelWaiting(ctx, control.CancelWaiting{Worker: args[0], ID: args[1]})
+				return printCancelled(e, args, n.Cancelled, err)
+			})
+		}
 		return e.withSchedules(ctx, func(_ *deploy.Store, b *schedule.Store) error {
 			n, err := b.Cancel(ctx, owner, worker, args[1])
-			if err != nil {
-				return err
+			if n > 0 {
+				record(ctx, e, "schedules.cancel", owner, map[string]string{"worker": args[0], "id": args[1]})
 			}
-			if n == 0 {
-				return fmt.Errorf("no event %q of %s waits for its time; 'pinwheel schedules waiting' lists those that do", args[1], args[0])
-			}
-			_, err = fmt.Fprintf(e.out, "cancelled %d\n", n)
-			return err
+			return printCancelled(e, args, n, err)
 		})
 	})
+}
+
+func printCancelled(e *env, args []string, n int, err error) error {
+	if err == nil && n == 0 {
+		err = fmt.Errorf("no event %q of %s waits for its time; 'pinwheel schedules waiting' lists those that do", args[1], args[0])
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(e.out, "cancelled %d\n", n)
+	}
+	return err
 }
 
 func newSchedulesPause(e *env) *cobra.Command {
 	return e.scheduleChange(cobra.Command{
 		Use: "pause OWNER/WORKER NAME", Short: "Keep a schedule from ticking until it is resumed",
 		Example: "  pinwheel schedules pause acme/daily-report night",
-	}, "paused", (*schedule.Store).Pause)
+	}, "paused", (*schedule.Store).Pause, (*control.Client).PauseSchedule)
 }
 
 func newSchedulesResume(e *env) *cobra.Command {
 	return e.scheduleChange(cobra.Command{
 		Use: "resume OWNER/WORKER NAME", Short: "Let a paused schedule tick again; missed ticks do not run",
 		Example: "  pinwheel schedules resume acme/daily-report night",
-	}, "resumed", (*schedule.Store).Resume)
+	}, "resumed", (*schedule.Store).Resume, (*control.Client).ResumeSchedule)
 }
 
-func (e *env) scheduleChange(c cobra.Command, done string, f func(*schedule.Store, context.Context, *events.Worker, events.Schedule) error) *cobra.Command {
+func (e *env) scheduleChange(c cobra.Command, done string, f func(*schedule.Store, context.Context, events.Installation, events.Schedule) error,
+	door func(*control.Client, context.Context, control.ScheduleName) (control.Schedule, error),
+) *cobra.Command {
 	c.Args = cobra.ExactArgs(2)
 	return e.command(c, func(ctx context.Context, args []string) error {
 		owner, name, err := events.ParseTarget(args[0])
 		if err != nil {
 			return usage("%w", err)
 		}
+		if atDoor(e) {
+			return withDoor(e, func(c *control.Client) error {
+				_, err := door(c, ctx, control.ScheduleName{Worker: args[0], Name: args[1]})
+				if err == nil {
+					_, err = fmt.Fprintf(e.out, "%s %s of %s\n", done, args[1], args[0])
+				}
+				return err
+			})
+		}
 		return e.withSchedules(ctx, func(s *deploy.Store, b *schedule.Store) error {
-			w, err := s.Get(ctx, owner, name, "")
+			in, err := s.Installation(ctx, owner, name)
 			if errors.Is(err, deploy.ErrNotFound) {
 				return fmt.Errorf("%w; 'pinwheel workers ls' lists them", err)
 			}
 			if err != nil {
 				return err
 			}
-			sched, err := control.FindSchedule(w, args[1])
+			sched, err := control.FindSchedule(in, args[1])
 			if err != nil {
 				return err
 			}
-			if err := f(b, ctx, w, sched); err != nil {
+			if err := f(b, ctx, in, sched); err != nil {
 				return err
 			}
+			record(ctx, e, "schedules."+c.Name(), owner, map[string]string{"worker": args[0], "name": args[1]})
 			_, err = fmt.Fprintf(e.out, "%s %s of %s\n", done, args[1], args[0])
 			return err
 		})

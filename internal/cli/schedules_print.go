@@ -50,7 +50,22 @@ func scheduleText(s events.Schedule) string {
 	return fmt.Sprintf("%s, overlap %s, misfire %s", text, s.Overlap.OrDefault(), s.Misfire.OrDefault())
 }
 
-func (e *env) printWaiting(list iter.Seq2[*schedule.WaitingEvent, error], asJSON bool) error {
+// described describes the events of list.
+func described(list iter.Seq2[*schedule.WaitingEvent, error]) iter.Seq2[control.WaitingEvent, error] {
+	return func(yield func(control.WaitingEvent, error) bool) {
+		for w, err := range list {
+			var d control.WaitingEvent
+			if err == nil {
+				d = control.DescribeWaiting(w)
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+func (e *env) printWaiting(list iter.Seq2[control.WaitingEvent, error], asJSON bool) error {
 	t := e.table()
 	if !asJSON {
 		fmt.Fprintln(t, "AT\tWORKER\tKIND\tATTEMPT\tID")
@@ -60,11 +75,10 @@ func (e *env) printWaiting(list iter.Seq2[*schedule.WaitingEvent, error], asJSON
 		if err != nil {
 			return err
 		}
-		v := w.Event
 		if asJSON {
-			err = enc.Encode(control.DescribeWaiting(w))
+			err = enc.Encode(w)
 		} else {
-			_, err = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", stamped(w.At), v.Target(), v.Kind, v.Attempt, v.ID)
+			_, err = fmt.Fprintf(t, "%s\t%s/%s\t%s\t%d\t%s\n", stamped(w.At), w.Owner, w.Worker, w.Kind, w.Attempt, printable(w.ID))
 		}
 		if err != nil {
 			return err

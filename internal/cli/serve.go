@@ -22,8 +22,12 @@ func newServeCommand(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		up := func(url, admin string) {
-			log.Info().Str("nats", url).Str("admin", admin).Str("version", e.version).Msg("ready")
+		up := func(url, admin, http string) {
+			line := log.Info().Str("nats", url).Str("admin", admin)
+			if http != "" {
+				line = line.Str("http", http)
+			}
+			line.Str("version", e.version).Msg("ready")
 		}
 		if e.cfg.Processes > 0 {
 			return fleet.Supervise(ctx, e.cfg, log, e.err, up)
@@ -35,6 +39,6 @@ func newServeCommand(e *env) *cobra.Command {
 		if c != nil {
 			log = log.With().Int("process", c.Number).Logger()
 		}
-		return fleet.ServeChild(ctx, e.cfg, log, c, func(p *fleet.Process, admin string) { up(p.URL(), admin) })
+		return fleet.ServeChild(ctx, e.cfg, log, c, func(p *fleet.Process, admin string) { up(p.URL(), admin, p.HTTPAddr()) })
 	})
 }

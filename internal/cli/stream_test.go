@@ -89,6 +89,7 @@ func TestSlowReaderHoldsBack(t *testing.T) {
 	var came atomic.Int64
 	_, err := f.NC.Subscribe("_INBOX.>", func(m *nats.Msg) { came.Add(int64(len(m.Data))) })
 	require.NoError(t, err)
+	require.NoError(t, f.NC.Flush())
 	body := stream(t.Context(), t, c, "n=1000&size=100000")
 	_, err = io.ReadFull(body, make([]byte, 10))
 	require.NoError(t, err)
@@ -110,6 +111,7 @@ func TestRequesterGoesAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			logs, err := f.NC.SubscribeSync("pinwheel.logs.dev.stream")
 			require.NoError(t, err)
+			require.NoError(t, f.NC.Flush())
 			nc, err := nats.Connect(f.URL)
 			require.NoError(t, err)
 			defer nc.Close()
@@ -143,6 +145,7 @@ func TestRequesterGivesUpEarly(t *testing.T) {
 	}) }`, `{}`)
 	logs, err := f.NC.SubscribeSync("pinwheel.logs.dev.stream")
 	require.NoError(t, err)
+	require.NoError(t, f.NC.Flush())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	left := make(chan error, 1)
@@ -190,6 +193,7 @@ func TestBodyThatIsCutShortSaysSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sub, err := f.NC.SubscribeSync(nats.NewInbox())
 			require.NoError(t, err)
+			require.NoError(t, f.NC.Flush())
 			call := nats.NewMsg("pinwheel.call.fetch.dev.stream")
 			call.Reply = sub.Subject
 			call.Header = nats.Header{"Http-Url": {"/?n=10&size=100000"}, "Body-Credit": {"50000"}}
@@ -308,6 +312,7 @@ func TestLongRequestBodyIsReplayed(t *testing.T) {
 		`{`+limits+`,"retries":{"fetch":true,"maxAttempts":1}}`)
 	replies, err := f.NC.SubscribeSync("_INBOX.>")
 	require.NoError(t, err)
+	require.NoError(t, f.NC.Flush())
 	body := bytes.Repeat([]byte("0123456789"), 300_000)
 	_, _, err = c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: bytes.NewReader(body)})
 	require.ErrorContains(t, err, "not yet")

@@ -31,6 +31,9 @@ func newWorkersLs(e *env) *cobra.Command {
 		if err := control.CheckName("owner", owner); err != nil {
 			return flagError(err)
 		}
+		if atDoor(e) {
+			return listWorkersAtDoor(ctx, e, owner, asJSON)
+		}
 		return e.withStore(ctx, func(s *deploy.Store) error {
 			ws, err := s.List(ctx, owner)
 			if err != nil {
@@ -67,6 +70,12 @@ func newWorkersShow(e *env) *cobra.Command {
 		if code && asJSON {
 			return usage("--code and --json: choose one")
 		}
+		if atDoor(e) && (code || version != "") {
+			return showVersionAtDoor(ctx, e, args[0], version, code, asJSON)
+		}
+		if atDoor(e) {
+			return showWorkerAtDoor(ctx, e, args[0], asJSON)
+		}
 		return e.withWorker(ctx, args[0], func(s *deploy.Store, owner, name string) error {
 			w, err := s.Get(ctx, owner, name, version)
 			if err != nil {
@@ -76,18 +85,18 @@ func newWorkersShow(e *env) *cobra.Command {
 				_, err := fmt.Fprint(e.out, w.Code)
 				return err
 			}
-			versions, err := s.Versions(ctx, owner, name)
+			in, err := s.Installation(ctx, owner, name)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return e.printWorkerJSON(w, versions)
+				return e.printWorkerJSON(w, in)
 			}
-			return e.printWorker(w, versions)
+			return e.printWorker(w, in)
 		})
 	})
 	c.Flags().BoolVar(&code, "code", false, "print the bundled code and nothing else")
-	c.Flags().StringVar(&version, "version", "", "this version, whole or its number (default: the active one)")
+	c.Flags().StringVar(&version, "version", "", "this version: whole, its number, or an alias (default: the active one)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
 }
@@ -104,6 +113,9 @@ func newWorkersRm(e *env) *cobra.Command {
 		owner, name, err := events.ParseTarget(args[0])
 		if err != nil {
 			return usage("%w", err)
+		}
+		if atDoor(e) {
+			return removeAtDoor(ctx, e, args[0], yes)
 		}
 		return e.removeWorker(ctx, owner, name, yes)
 	})
@@ -135,6 +147,7 @@ func (e *env) removeWorker(ctx context.Context, owner, name string, yes bool) er
 	if err := s.Remove(ctx, owner, name); err != nil {
 		return listsThem(err)
 	}
+	record(ctx, e, "workers.rm", owner, map[string]string{"worker": owner + "/" + name})
 	_, err = fmt.Fprintf(e.out, "removed %s/%s; %s\n", owner, name, waitingText(waiting))
 	return err
 }

@@ -13,45 +13,61 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
-func (e *env) printWorkersJSON(ws []*events.Worker) error {
+func (e *env) printWorkersJSON(list []events.Installation) error {
 	enc := json.NewEncoder(e.out)
-	for _, w := range ws {
-		if err := enc.Encode(control.DescribeWorker(w)); err != nil {
+	for _, in := range list {
+		if err := enc.Encode(control.DescribeInstallation(in)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *env) printWorkerJSON(w *events.Worker, versions []*events.Worker) error {
+func (e *env) printWorkerJSON(w *events.Worker, in events.Installation) error {
 	j := control.DescribeWorker(w)
-	j.Versions = control.DescribeVersions(versions)
+	j.Deployment, j.Versions = &in.Deployment, control.DescribeVersions(in)
 	return json.NewEncoder(e.out).Encode(j)
 }
 
 // table aligns columns that are separated by tabs.
 func (e *env) table() *tabwriter.Writer { return tabwriter.NewWriter(e.out, 0, 8, 2, ' ', 0) }
 
-func (e *env) printWorkers(ws []*events.Worker) error {
+func (e *env) printWorkers(list []events.Installation) error {
 	t := e.table()
 	fmt.Fprintln(t, "WORKER\tVERSION\tHANDLERS\tDEPLOYED")
-	for _, w := range ws {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", w.Target(), w.Version, kindList(w.Handlers), stamped(w.DeployedAt))
+	for _, in := range list {
+		w := in.Active()
+		if w == nil {
+			fmt.Fprintf(t, "%s\tnone active\t\t\n", in.Target())
+			continue
+		}
+		version := w.Version
+		if c := in.Deployment.Candidate(); c.Version != "" {
+			version = fmt.Sprintf("%s, %s with %v %%", version, c.Version, c.Percent)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", in.Target(), version, kindList(w.Handlers), stamped(in.Deployment.At))
 	}
 	return t.Flush()
 }
 
-func (e *env) printWorker(w *events.Worker, versions []*events.Worker) error {
+func (e *env) printWorker(w *events.Worker, in events.Installation) error {
 	t := e.table()
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
 	row("worker", "%s", w.Target())
 	row("version", "%s", w.Version)
 	row("deployed", "%s", stamped(w.DeployedAt))
 	row("handlers", "%s", kindList(w.Handlers))
-	row("file", "%s, %d bytes bundled", w.File, len(w.Code))
+	if w.Code == "" { // at the owner's door
+		row("file", "%s", w.File)
+	} else {
+		row("file", "%s, %d bytes bundled", w.File, len(w.Code))
+	}
 	row("mode", "%s", w.Mode)
-	if len(w.Vars) > 0 {
-		row("vars", "%s", strings.Join(slices.Sorted(maps.Keys(w.Vars)), ", "))
+	if vars := w.AllVars(); len(vars) > 0 {
+		row("vars", "%s", strings.Join(slices.Sorted(maps.Keys(vars)), ", "))
+	}
+	if len(w.Secrets) > 0 {
+		row("secrets", "%s", strings.Join(w.Secrets, ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
 		row("queue", "%s to %s/%s", name, w.Owner, w.Queues[name])
@@ -62,6 +78,13 @@ func (e *env) printWorker(w *events.Worker, versions []*events.Worker) error {
 	if l := w.Lifetime; l != (events.Lifetime{}) {
 		row("lifetime", "idle %s, in all %s, %d requests (0 = no bound)", l.Idle.Duration(), l.TTL.Duration(), l.Requests)
 	}
+	switch w.Concurrency {
+	case 0:
+	case 1:
+		row("concurrency", "one event at a time, in all processes together")
+	default:
+		row("concurrency", "at most %d events at once, in all processes together", w.Concurrency)
+	}
 	if w.Idempotent {
 		row("idempotent", "events that succeeded are answered from their stored results")
 	}
@@ -71,12 +94,18 @@ func (e *env) printWorker(w *events.Worker, versions []*events.Worker) error {
 	if w.OnDead != nil {
 		row("dead letters", "told to %s", w.OnDead)
 	}
-	for i, v := range slices.Backward(versions) {
-		active := ""
-		if i == len(versions)-1 {
-			active = ", active"
+	for _, v := range slices.Backward(in.Versions) {
+		role := ""
+		switch p := in.Deployment.PercentOf(v.Version); {
+		case p == 100:
+			role = ", active"
+		case p > 0:
+			role = fmt.Sprintf(", active with %v %%", p)
 		}
-		row("kept", "%s of %s%s", v.Version, stamped(v.DeployedAt), active)
+		for _, alias := range in.Deployment.AliasesOf(v.Version) {
+			role += ", alias " + alias
+		}
+		row("kept", "%s of %s%s", v.Version, stamped(v.DeployedAt), role)
 	}
 	return t.Flush()
 }

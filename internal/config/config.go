@@ -44,12 +44,30 @@ type Config struct {
 	NatsCA       string `split_words:"true" meaning:"File with the certificates that sign that of the server, in PEM. The connection then uses TLS. Empty: those of the system" allowed:"the path of a readable file, or empty"`
 	NatsCert     string `split_words:"true" meaning:"File with the certificate to show to the server, in PEM" allowed:"the path of a readable file, beside PINWHEEL_NATS_KEY; or empty"`
 	NatsKey      string `split_words:"true" meaning:"File with the key of PINWHEEL_NATS_CERT, in PEM" allowed:"the path of a readable file, beside PINWHEEL_NATS_CERT; or empty"`
+	Owner        string `split_words:"true" meaning:"Owner that the NATS user belongs to. Commands then use the owner's door, and see only what is this owner's. Empty: the user is the fleet's. serve and dev ignore it" allowed:"the name of an owner, 1 to 64 of A-Z a-z 0-9 _ -, or empty"`
 	NatsMonitor  List   `split_words:"true" meaning:"Monitoring ports of all servers. Pinwheel asks there whether they fsync, and doctor whether they are healthy" allowed:"URLs like http://host:8222 with a comma between them, or empty"`
 
 	AdminAddr    string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics and /admin/pool. Empty: none" allowed:"host:port, or empty"`
 	Profiling    bool   `split_words:"true" default:"false" meaning:"Whether PINWHEEL_ADMIN_ADDR also serves Go profiles, at /debug/pprof/" allowed:"true or false"`
 	Control      string `split_words:"true" meaning:"Who may use the guarded control endpoints, which change something or show events. Empty: clients that have PINWHEEL_CONTROL_TOKEN. permissions: clients that NATS allows to publish to PINWHEEL_PREFIX.control" allowed:"permissions, and only when PINWHEEL_CONTROL_TOKEN is empty, or empty"`
 	ControlToken string `split_words:"true" meaning:"Token for these control endpoints. Empty: they are off, unless PINWHEEL_CONTROL says otherwise" allowed:"at least 16 printable characters without spaces, or empty"`
+
+	HTTPAddr           string        `split_words:"true" meaning:"Address where workers answer HTTP requests. Empty: serve answers none, and dev uses 127.0.0.1:8787" allowed:"host:port, or empty"`
+	HTTPCert           string        `split_words:"true" meaning:"File with the certificate for HTTP and its chain, in PEM. It is read again when it changes. Requests then come over TLS, as HTTP/2 or HTTP/1.1. Empty: they come in plain text" allowed:"the path of a readable file, beside PINWHEEL_HTTP_KEY; or empty"`
+	HTTPKey            string        `split_words:"true" meaning:"File with the key of PINWHEEL_HTTP_CERT, in PEM" allowed:"the path of a readable file, beside PINWHEEL_HTTP_CERT; or empty"`
+	HTTPDomain         string        `split_words:"true" meaning:"What the hosts of workers end with: WORKER--OWNER.DOMAIN. Empty: no worker has a host; dev uses localhost" allowed:"a host name in lower case, or empty"`
+	HTTPPaths          string        `split_words:"true" meaning:"Owner whose workers also answer at the path /WORKER/ of every other host. Empty: none; dev uses its own" allowed:"the name of an owner, 1 to 64 of A-Z a-z 0-9 _ -, or empty"`
+	HTTPTrust          List          `split_words:"true" meaning:"Addresses of proxies. Only their X-Forwarded-For and X-Forwarded-Proto count" allowed:"IP addresses and CIDR ranges with a comma between them, or empty"`
+	HTTPMaxConnections int           `split_words:"true" default:"10000" meaning:"Number of open HTTP connections of this process. More wait to be accepted" allowed:"1 to 1000000"`
+	HTTPOwnerRequests  int           `split_words:"true" default:"1000" meaning:"Number of HTTP requests to workers of one owner at the same time, in this process. More get status 503" allowed:"1 to 1000000"`
+	HTTPMemory         Bytes         `split_words:"true" default:"256MiB" meaning:"Memory of this process for bodies of HTTP requests and responses that wait for a worker or a client. An owner may use as much of it as is free. Beyond that its requests get status 503" allowed:"a size from 1MiB"`
+	HTTPMaxBody        Bytes         `split_words:"true" default:"1GiB" meaning:"Size of the largest body of an HTTP request. Larger ones get status 413" allowed:"a size from 1KiB to 1TiB"`
+	HTTPCache          Bytes         `split_words:"true" default:"64MiB" meaning:"Memory of this process for files of workers that were read. The rest is read from NATS" allowed:"a size, 0 or more"`
+	HTTPWait           time.Duration `split_words:"true" default:"30s" meaning:"Time that an HTTP request may wait until its worker starts. Then it gets status 503" allowed:"a duration from 100ms to 15m"`
+	HTTPMessages       bool          `split_words:"true" default:"false" meaning:"Whether the response to an HTTP request that failed has the message of the failure, and not only its reason. Messages may have secrets of the owner. dev: true" allowed:"true or false"`
+	HTTPLog            bool          `split_words:"true" default:"true" meaning:"Whether each HTTP request is logged, as info" allowed:"true or false"`
+
+	SecretsKey string `split_words:"true" meaning:"File with the age identities that decrypt the secrets of workers. Secrets are encrypted to the first one; the others open what was encrypted before a rotation. Empty: dev makes one in PINWHEEL_DATA, and serve runs no worker that names secrets" allowed:"the path of a readable file, or empty"`
 
 	LogLevel  string `split_words:"true" default:"info" meaning:"Least important messages to log" allowed:"one of debug, info, warn, error"`
 	LogFormat string `split_words:"true" default:"auto" meaning:"Format of log messages. auto: console on a terminal, json otherwise" allowed:"one of auto, console, json"`
@@ -85,9 +103,10 @@ type Config struct {
 	Duplicates time.Duration `split_words:"true" default:"2m" meaning:"Time for which the event stream remembers message ids. An id that comes again within it is stored once. Each id costs the server memory" allowed:"a duration from 100ms to 24h"`
 	ResultAge  time.Duration `split_words:"true" default:"24h" meaning:"Time for which results of idempotent workers are kept" allowed:"a duration from 1s to 720h"`
 
-	MaxBytes Bytes  `split_words:"true" default:"2GiB" meaning:"Size of the event stream, and of the stream of parked events, each. A full stream refuses publishers" allowed:"a size from 1MiB, like 500MB or 20GiB"`
-	Replicas int    `split_words:"true" default:"1" meaning:"Copies that the NATS cluster keeps of everything stored" allowed:"1, 3 or 5"`
-	Prefix   string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
+	MaxBytes       Bytes  `split_words:"true" default:"2GiB" meaning:"Size of the event stream, and of the stream of parked events, each. A full stream refuses publishers" allowed:"a size from 1MiB, like 500MB or 20GiB"`
+	AssetsMaxBytes Bytes  `split_words:"true" default:"0" meaning:"Size of the bucket with the files of all workers. 0: as much as JetStream has" allowed:"a size, 0 or more"`
+	Replicas       int    `split_words:"true" default:"1" meaning:"Copies that the NATS cluster keeps of everything stored" allowed:"1, 3 or 5"`
+	Prefix         string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
 
 	ReplyPrefixes         List `split_words:"true" default:"_INBOX." meaning:"What a Reply-To may begin with; {owner} stands for the owner of the event" allowed:"subject prefixes with a comma between them, without wildcards, none of them beginning with $ or with PINWHEEL_PREFIX and a dot, and a dot after {owner}"`
 	AllowPrivateAddresses List `split_words:"true" meaning:"Addresses that are not public and that fetch() and WebSocket in a worker may reach all the same: private, loopback, link-local and other special ones. Empty: none" allowed:"host names, IP addresses and CIDR ranges with a comma between them"`
@@ -114,10 +133,14 @@ func Variables() []Variable {
 	return vs
 }
 
-var wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+var (
+	wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	acronym   = regexp.MustCompile(`([A-Z]+)([A-Z][a-z])`)
+)
 
 // variableName is the name that envconfig gives a field with split_words.
 func variableName(field string) string {
+	field = acronym.ReplaceAllString(field, "${1}_${2}")
 	return EnvPrefix + "_" + strings.ToUpper(wordStart.ReplaceAllString(field, "${1}_${2}"))
 }
 
@@ -179,7 +202,27 @@ type check struct {
 
 func between(v, lo, hi int) bool { return v >= lo && v <= hi }
 
-func (c Config) checks() []check {
+func (c Config) checks() []check { return append(c.httpChecks(), c.otherChecks()...) }
+
+func (c Config) httpChecks() []check {
+	return []check{
+		{"HTTPAddr", c.HTTPAddr, validAddress(c.HTTPAddr)},
+		{"HTTPCert", c.HTTPCert, c.HTTPCert == "" && c.HTTPKey == "" || readable(c.HTTPCert)},
+		{"HTTPKey", c.HTTPKey, c.HTTPKey == "" && c.HTTPCert == "" || readable(c.HTTPKey)},
+		{"HTTPDomain", c.HTTPDomain, c.HTTPDomain == "" || c.HTTPDomain == strings.ToLower(c.HTTPDomain) && !notAHost(c.HTTPDomain)},
+		{"HTTPPaths", c.HTTPPaths, c.HTTPPaths == "" || events.ValidName(c.HTTPPaths)},
+		{"HTTPTrust", c.HTTPTrust, c.validTrust()},
+		{"HTTPMaxConnections", c.HTTPMaxConnections, between(c.HTTPMaxConnections, 1, 1_000_000)},
+		{"HTTPOwnerRequests", c.HTTPOwnerRequests, between(c.HTTPOwnerRequests, 1, 1_000_000)},
+		{"HTTPMemory", c.HTTPMemory, c.HTTPMemory >= 1<<20},
+		{"HTTPMaxBody", c.HTTPMaxBody, c.HTTPMaxBody >= 1<<10 && c.HTTPMaxBody <= 1<<40},
+		{"HTTPCache", c.HTTPCache, c.HTTPCache >= 0},
+		{"AssetsMaxBytes", c.AssetsMaxBytes, c.AssetsMaxBytes >= 0},
+		{"HTTPWait", c.HTTPWait, c.HTTPWait >= 100*time.Millisecond && c.HTTPWait <= 15*time.Minute},
+	}
+}
+
+func (c Config) otherChecks() []check {
 	return []check{
 		{"NatsURL", c.NatsURL, validNATSURL(c.NatsURL)},
 		{"NatsContext", c.NatsContext, c.NatsContext == "" || c.NatsURL == ""},
@@ -191,12 +234,14 @@ func (c Config) checks() []check {
 		{"NatsCA", c.NatsCA, c.NatsCA == "" || readable(c.NatsCA)},
 		{"NatsCert", c.NatsCert, c.NatsCert == "" && c.NatsKey == "" || readable(c.NatsCert)},
 		{"NatsKey", c.NatsKey, c.NatsKey == "" && c.NatsCert == "" || readable(c.NatsKey)},
+		{"Owner", c.Owner, c.Owner == "" || events.ValidName(c.Owner)},
 		{"NatsMonitor", c.NatsMonitor, !slices.ContainsFunc(c.NatsMonitor, notAMonitor)},
 		{"NatsPort", c.NatsPort, c.NatsPort == -1 || between(c.NatsPort, 1, 65535)},
 		{"Data", c.Data, c.Data != ""},
 		{"AdminAddr", c.AdminAddr, validAddress(c.AdminAddr)},
 		{"Control", c.Control, c.Control == "" || c.Control == ControlByPermissions && c.ControlToken == ""},
 		{"ControlToken", hidden(c.ControlToken), validToken(c.ControlToken)},
+		{"SecretsKey", c.SecretsKey, c.SecretsKey == "" || readable(c.SecretsKey)},
 		{"LogLevel", c.LogLevel, slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel)},
 		{"LogFormat", c.LogFormat, slices.Contains([]string{"auto", "console", "json"}, c.LogFormat)},
 		{"Processes", c.Processes, between(c.Processes, 0, supervisor.MaxProcesses)},
@@ -255,6 +300,11 @@ func validAddress(s string) bool {
 	}
 	n, err := strconv.Atoi(port)
 	return err == nil && n >= 0 && n <= 65535
+}
+
+func (c Config) validTrust() bool {
+	_, hosts := SplitAddresses(c.HTTPTrust)
+	return len(hosts) == 0
 }
 
 func (c Config) validReplyPrefixes() bool {

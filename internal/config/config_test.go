@@ -32,7 +32,8 @@ func TestDefaultsAreValid(t *testing.T) {
 		NatsPort: 4222, Data: ".pinwheel", AdminAddr: "127.0.0.1:8422", LogLevel: "info", LogFormat: "auto", Processes: 1,
 		BackgroundThreads: -1, Slots: 64, Window: 1024, MaxIsolates: 500, ContextMaxReuses: 1000, ContextKeep: 32 << 20, SpareIsolates: 2, CodeCache: 64 << 20, OwnerMaxWaiting: 100_000, Overtake: 10_000, OwnerMaxQueued: 512,
 		AckWait: 30 * time.Second, DrainTimeout: 30 * time.Second, Heartbeat: 2 * time.Second, DeadLetterAge: 720 * time.Hour, DeadLetterBytes: 1 << 30, Durability: "default", Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, MaxBytes: 2 << 30, Replicas: 1, Prefix: "pinwheel",
-		ReplyPrefixes: List{"_INBOX."},
+		ReplyPrefixes:      List{"_INBOX."},
+		HTTPMaxConnections: 10_000, HTTPOwnerRequests: 1000, HTTPMemory: 256 << 20, HTTPMaxBody: 1 << 30, HTTPCache: 64 << 20, HTTPWait: 30 * time.Second, HTTPLog: true,
 	}, c)
 	require.Equal(t, c, Default())
 	require.Equal(t, "nats://127.0.0.1:4222", c.ClientURL())
@@ -44,15 +45,18 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 	require.NoError(t, os.WriteFile(creds, []byte("x"), 0o600))
 	values := map[string]string{
 		"PINWHEEL_NATS_URL": "nats://a:4222, tls://b", "PINWHEEL_NATS_CONTEXT": "", "PINWHEEL_NATS_CREDS": creds, "PINWHEEL_NATS_PORT": "-1",
-		"PINWHEEL_NATS_USER": "", "PINWHEEL_NATS_PASSWORD": "", "PINWHEEL_NATS_TOKEN": "", "PINWHEEL_NATS_NKEY": "",
+		"PINWHEEL_NATS_USER": "", "PINWHEEL_NATS_PASSWORD": "", "PINWHEEL_NATS_TOKEN": "", "PINWHEEL_OWNER": "acme", "PINWHEEL_NATS_NKEY": "",
 		"PINWHEEL_NATS_CA": creds, "PINWHEEL_NATS_CERT": creds, "PINWHEEL_NATS_KEY": creds, "PINWHEEL_NATS_MONITOR": "http://a:8222,https://b",
 		"PINWHEEL_HEARTBEAT": "1s", "PINWHEEL_DEAD_LETTER_AGE": "1h", "PINWHEEL_DEAD_LETTER_BYTES": "2MiB", "PINWHEEL_DURABILITY": "fsync", "PINWHEEL_PROFILING": "true",
-		"PINWHEEL_CONTROL": "", "PINWHEEL_CONTROL_TOKEN": "0123456789abcdef", "PINWHEEL_DATA": "/d", "PINWHEEL_ADMIN_ADDR": ":0", "PINWHEEL_LOG_LEVEL": "warn", "PINWHEEL_LOG_FORMAT": "json",
+		"PINWHEEL_CONTROL": "", "PINWHEEL_CONTROL_TOKEN": "0123456789abcdef", "PINWHEEL_SECRETS_KEY": creds, "PINWHEEL_DATA": "/d", "PINWHEEL_ADMIN_ADDR": ":0", "PINWHEEL_LOG_LEVEL": "warn", "PINWHEEL_LOG_FORMAT": "json",
 		"PINWHEEL_PROCESSES": "4", "PINWHEEL_THREADS": "2", "PINWHEEL_BACKGROUND_THREADS": "1", "PINWHEEL_SLOTS": "3", "PINWHEEL_WINDOW": "100", "PINWHEEL_MAX_ISOLATES": "5",
 		"PINWHEEL_HEAP_MAX": "128MiB", "PINWHEEL_CONTEXT_MAX_REUSES": "9", "PINWHEEL_CONTEXT_KEEP": "2MiB", "PINWHEEL_SPARE_ISOLATES": "1", "PINWHEEL_CODE_CACHE": "0",
 		"PINWHEEL_OWNER_MAX_ISOLATES": "4", "PINWHEEL_OWNER_HEAP_MAX": "64MiB",
 		"PINWHEEL_OWNER_MAX_RUNNING": "6", "PINWHEEL_OWNER_MAX_QUEUED": "7", "PINWHEEL_OWNER_MAX_WAITING": "8", "PINWHEEL_OVERTAKE": "9", "PINWHEEL_ACK_WAIT": "1s", "PINWHEEL_DRAIN_TIMEOUT": "0s",
 		"PINWHEEL_DUPLICATES": "1h", "PINWHEEL_RESULT_AGE": "1m", "PINWHEEL_MAX_BYTES": "500MB", "PINWHEEL_REPLICAS": "3", "PINWHEEL_PREFIX": "pw", "PINWHEEL_REPLY_PREFIXES": "_INBOX., replies.",
+		"PINWHEEL_HTTP_ADDR": ":80", "PINWHEEL_HTTP_CERT": creds, "PINWHEEL_HTTP_KEY": creds, "PINWHEEL_HTTP_DOMAIN": "w.example", "PINWHEEL_HTTP_PATHS": "acme", "PINWHEEL_HTTP_TRUST": "10.0.0.1,fd00::/8",
+		"PINWHEEL_HTTP_MAX_CONNECTIONS": "10", "PINWHEEL_HTTP_OWNER_REQUESTS": "9", "PINWHEEL_HTTP_MEMORY": "2MiB", "PINWHEEL_HTTP_MAX_BODY": "1MiB", "PINWHEEL_HTTP_CACHE": "0", "PINWHEEL_ASSETS_MAX_BYTES": "3MiB", "PINWHEEL_HTTP_WAIT": "1s",
+		"PINWHEEL_HTTP_MESSAGES": "true", "PINWHEEL_HTTP_LOG": "false",
 		"PINWHEEL_ALLOW_PRIVATE_ADDRESSES": "10.0.0.0/8,::1 , db.internal,localhost",
 	}
 	var names []string
@@ -68,10 +72,12 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 	c, err := Load()
 	require.NoError(t, err)
 	require.Equal(t, Config{
-		NatsURL: "nats://a:4222, tls://b", NatsCreds: creds, NatsPort: -1, Data: "/d", AdminAddr: ":0", LogLevel: "warn", LogFormat: "json",
+		NatsURL: "nats://a:4222, tls://b", NatsCreds: creds, SecretsKey: creds, Owner: "acme", NatsPort: -1, Data: "/d", AdminAddr: ":0", LogLevel: "warn", LogFormat: "json",
 		Processes: 4, Threads: 2, BackgroundThreads: 1, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20, ContextMaxReuses: 9, ContextKeep: 2 << 20, SpareIsolates: 1, OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20, OwnerMaxRunning: 6, OwnerMaxQueued: 7, OwnerMaxWaiting: 8, Overtake: 9, AckWait: time.Second,
 		NatsCA: creds, NatsCert: creds, NatsKey: creds, NatsMonitor: List{"http://a:8222", "https://b"}, Heartbeat: time.Second, DeadLetterAge: time.Hour, DeadLetterBytes: 2 << 20, Durability: "fsync", Profiling: true, ControlToken: "0123456789abcdef",
 		Duplicates: time.Hour, ResultAge: time.Minute, MaxBytes: 500e6, Replicas: 3, Prefix: "pw", ReplyPrefixes: List{"_INBOX.", "replies."},
+		HTTPAddr: ":80", HTTPCert: creds, HTTPKey: creds, HTTPDomain: "w.example", HTTPPaths: "acme", HTTPTrust: List{"10.0.0.1", "fd00::/8"}, HTTPMaxConnections: 10, HTTPOwnerRequests: 9,
+		HTTPMemory: 2 << 20, HTTPMaxBody: 1 << 20, AssetsMaxBytes: 3 << 20, HTTPWait: time.Second, HTTPMessages: true,
 		AllowPrivateAddresses: List{"10.0.0.0/8", "::1", "db.internal", "localhost"},
 	}, c)
 	require.Equal(t, c.NatsURL, c.ClientURL())
@@ -91,6 +97,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		{"NATS_URL", "localhost:4222", "it is URLs like nats://host:4222"},
 		{"NATS_URL", "http://h", "it is URLs like"},
 		{"NATS_CREDS", "/no/such/file", "it is the path of a readable file"},
+		{"SECRETS_KEY", "/no/such/file", "it is the path of a readable file"},
 		{"NATS_NKEY", "/no/such/file", "it is the path of a readable file"},
 		{"NATS_CA", "/no/such/file", "it is the path of a readable file"},
 		{"NATS_CERT", "/no/such/file", "it is the path of a readable file"},
@@ -107,6 +114,16 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		{"PROCESSES", "65", "it is 0 to 64"},
 		{"PROCESSES", "two", "it is 0 to 64"},
 		{"ADMIN_ADDR", "8422", "it is host:port, or empty"},
+		{"HTTP_ADDR", "8787", "it is host:port, or empty"},
+		{"HTTP_DOMAIN", "Example.com", "it is a host name in lower case"},
+		{"HTTP_DOMAIN", "*.example.com", "it is a host name in lower case"},
+		{"HTTP_PATHS", "a.b", "it is the name of an owner"},
+		{"HTTP_TRUST", "proxy", "it is IP addresses and CIDR ranges"},
+		{"HTTP_MAX_CONNECTIONS", "0", "it is 1 to 1000000"},
+		{"HTTP_OWNER_REQUESTS", "0", "it is 1 to 1000000"},
+		{"HTTP_MEMORY", "1", "it is a size from 1MiB"},
+		{"HTTP_MAX_BODY", "1", "it is a size from 1KiB to 1TiB"},
+		{"HTTP_WAIT", "1h", "it is a duration from 100ms to 15m"},
 		{"LOG_LEVEL", "verbose", "it is one of debug, info, warn, error"},
 		{"LOG_FORMAT", "text", "it is one of auto, console, json"},
 		{"THREADS", "two", "it is 0 to 64"},

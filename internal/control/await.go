@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,10 +27,10 @@ const (
 // errNoProcess is the error of Await when no process runs.
 var errNoProcess = errors.New("no process of the fleet is running; the next one that starts will take it up")
 
-// Activation is how far a fleet has activated a version of a worker.
+// Activation is how far a deployment of a worker is in effect in a fleet.
 type Activation struct {
 	known map[string]Member // processes that are there, or were there meanwhile, by ID
-	have  map[string]bool   // processes that run the version, or a later one
+	have  map[string]bool   // processes in which the deployment, or a later one, is in effect
 	gone  map[string]bool   // processes that reported that they leave; others may not know it yet
 }
 
@@ -41,7 +42,10 @@ func (a *Activation) String() string {
 	return fmt.Sprintf("active in %d of %d processes", len(a.have), len(a.known))
 }
 
-// missing returns the nodes of the processes that do not run the version.
+// Counts returns in how many processes it is in effect, and of how many.
+func (a *Activation) Counts() (active, processes int) { return len(a.have), len(a.known) }
+
+// missing returns the nodes of the processes that do not have the deployment.
 func (a *Activation) missing() (nodes []string) {
 	for id, p := range a.known {
 		if !a.have[id] {
@@ -59,34 +63,40 @@ func (a *Activation) left(id string) {
 	delete(a.have, id)
 }
 
-// Await returns when every process of the fleet has activated w. Then the next event finds w in whichever process takes
-// it. Each process that Await asks names the other processes. The error names the processes that have not activated w
-// within activationTimeout, or says why that is unknown. w is stored in any case.
-func (r *Remote) Await(ctx context.Context, w *events.Worker) (*Activation, error) {
+// Await returns when a deployment of OWNER/WORKER is in effect in every process of the fleet. Then the next event finds
+// it in whichever process takes the event. Each process that Await asks names the other processes. The error names the
+// processes in which it is not in effect within activationTimeout, or says why that is unknown. It is stored in any case.
+func (r *Remote) Await(ctx context.Context, target string, d events.Deployment) (*Activation, error) {
+	return NewClient(r.NC, string(r.Subjects), "").Await(ctx, target, d)
+}
+
+// Await is Remote.Await. At an owner's door it does not hear at once of processes that leave: their answers tell it.
+func (c *Client) Await(ctx context.Context, target string, d events.Deployment) (*Activation, error) {
 	ctx, cancel := context.WithTimeout(ctx, activationTimeout)
 	defer cancel()
 	a := &Activation{map[string]Member{}, map[string]bool{}, map[string]bool{}}
-	control := string(r.Subjects) + ".control."
-	inbox := r.NC.NewInbox()
-	answers, err := r.NC.SubscribeSync(inbox + ".*")
+	inbox := c.nc.NewInbox()
+	answers, err := c.nc.SubscribeSync(inbox + ".*")
 	if err != nil {
 		return a, err
 	}
 	defer func() { _ = answers.Unsubscribe() }()
-	members, err := r.NC.SubscribeSync(MembersSubject(string(r.Subjects)))
-	if err != nil {
-		return a, err
+	var members *nats.Subscription
+	if c.owner == "" {
+		if members, err = c.nc.SubscribeSync(MembersSubject(c.prefix)); err != nil {
+			return a, err
+		}
+		defer func() { _ = members.Unsubscribe() }()
 	}
-	defer func() { _ = members.Unsubscribe() }()
-	question := &nats.Msg{Subject: control + "workers.active", Data: fmt.Appendf(nil, `{"worker":%q}`, w.Target())}
+	question := c.message("workers.active", fmt.Appendf(nil, `{"worker":%q}`, target))
 	asked := 0
 	ask := func() error {
 		asked++
 		question.Reply = fmt.Sprint(inbox, ".", asked)
-		if err := r.NC.PublishMsg(question); err != nil {
+		if err := c.nc.PublishMsg(question); err != nil {
 			return backoff.Permanent(err)
 		}
-		return a.take(ctx, question.Reply, answers, members, w)
+		return a.take(ctx, question.Reply, answers, members, d)
 	}
 	tries := backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Millisecond), backoff.WithMaxInterval(100*time.Millisecond))
 	err = backoff.Retry(ask, backoff.WithContext(tries, ctx))
@@ -99,8 +109,22 @@ func (r *Remote) Await(ctx context.Context, w *events.Worker) (*Activation, erro
 	return a, err
 }
 
-// take reads the answers to one request, which arrive on subject. It returns nil when all known processes have w.
-func (a *Activation) take(ctx context.Context, subject string, answers, members *nats.Subscription, w *events.Worker) error {
+// hear takes the announcements of processes that leave. members may be nil.
+func (a *Activation) hear(members *nats.Subscription) {
+	if members == nil {
+		return
+	}
+	for n, _, _ := members.Pending(); n > 0; n, _, _ = members.Pending() {
+		if m, err := members.NextMsg(time.Millisecond); err == nil {
+			if p, left, _ := ParseMember(string(m.Data)); left {
+				a.left(p.ID)
+			}
+		}
+	}
+}
+
+// take reads the answers to one request, which arrive on subject. It returns nil when all known processes have d.
+func (a *Activation) take(ctx context.Context, subject string, answers, members *nats.Subscription, d events.Deployment) error {
 	ctx, cancel := context.WithTimeout(ctx, activationAnswer)
 	defer cancel()
 	for ending := 0; len(a.have) == 0 || len(a.missing()) > ending; {
@@ -111,16 +135,10 @@ func (a *Activation) take(ctx context.Context, subject string, answers, members 
 		if err != nil {
 			return err // not all have answered
 		}
-		for n, _, _ := members.Pending(); n > 0; n, _, _ = members.Pending() {
-			if m, err := members.NextMsg(time.Millisecond); err == nil {
-				if p, left, _ := ParseMember(string(m.Data)); left {
-					a.left(p.ID)
-				}
-			}
-		}
+		a.hear(members)
 		var answer ActiveVersion
 		if m.Header.Get(micro.ErrorHeader) == processEnding && m.Subject == subject {
-			ending++ // it need not activate w
+			ending++ // it need not have it
 		}
 		if m.Header.Get(micro.ErrorCodeHeader) != "" {
 			continue
@@ -136,9 +154,19 @@ func (a *Activation) take(ctx context.Context, subject string, answers, members 
 				a.known[p.ID] = p
 			}
 		}
-		if !a.gone[answer.ID] && (answer.Version == w.Version || answer.Number > w.Number) {
+		if !a.gone[answer.ID] && answer.has(d) {
 			a.have[answer.ID] = true
 		}
 	}
 	return nil
+}
+
+// has reports whether a process has d, or a later deployment. A process of an earlier release runs the newest version.
+func (v ActiveVersion) has(d events.Deployment) bool {
+	if v.Deployment > 0 || v.Version == "" {
+		return v.Deployment >= d.Number
+	}
+	number, _, _ := strings.Cut(d.Base(), "-")
+	wanted, err := strconv.Atoi(number)
+	return v.Version == d.Base() || err == nil && v.Number > wanted
 }

@@ -18,10 +18,24 @@ type Client struct {
 	nc     *nats.Conn
 	prefix string // first part of the subjects
 	token  string
+	owner  string // whose door is used; "": the control endpoints
+	claims string // who the sender says it is
 }
 
 // NewClient returns a Client that uses nc. token is the token for guarded endpoints, and may be empty.
-func NewClient(nc *nats.Conn, prefix, token string) *Client { return &Client{nc, prefix, token} }
+func NewClient(nc *nats.Conn, prefix, token string) *Client {
+	return &Client{nc: nc, prefix: prefix, token: token}
+}
+
+// NewOwnerClient returns a Client that uses the door of an owner, with a connection of this owner's user. Requests reach
+// only what is the owner's. Requests that concern no owner, as Drain, are not answered there.
+func NewOwnerClient(nc *nats.Conn, prefix, owner string) *Client {
+	return &Client{nc: nc, prefix: prefix, owner: owner}
+}
+
+// Claim sets what requests say of who sends them. The audit stream has it beside what is known. It must not be called
+// while requests are sent.
+func (c *Client) Claim(who string) { c.claims = who }
 
 // ask sends a request to an endpoint and decodes the first answer.
 func (c *Client) ask(ctx context.Context, endpoint string, request, answer any) error {
@@ -29,22 +43,47 @@ func (c *Client) ask(ctx context.Context, endpoint string, request, answer any) 
 	if err != nil {
 		return err
 	}
-	m := &nats.Msg{Subject: c.prefix + ".control." + endpoint, Data: data, Header: nats.Header{}}
-	if c.token != "" {
-		m.Header.Set("Authorization", "Bearer "+c.token)
+	if _, limited := ctx.Deadline(); !limited { // a server that refuses the message does not answer
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, requestTimeout+requestTimeout/4)
+		defer stop()
 	}
-	r, err := c.nc.RequestMsgWithContext(ctx, m)
+	r, err := c.nc.RequestMsgWithContext(ctx, c.message(endpoint, data))
 	if err != nil {
 		return err
 	}
-	if code := r.Header.Get(micro.ErrorCodeHeader); code != "" {
-		n, _ := strconv.Atoi(code)
-		return &Error{Code: n, Text: r.Header.Get(micro.ErrorHeader)}
+	if err := refusedBy(r); err != nil {
+		return err
 	}
 	if err := json.Unmarshal(r.Data, answer); err != nil {
 		return fmt.Errorf("the answer of %s cannot be read: %w", endpoint, err)
 	}
 	return nil
+}
+
+// message returns the message of a request.
+func (c *Client) message(endpoint string, data []byte) *nats.Msg {
+	m := &nats.Msg{Subject: c.prefix + ".control." + endpoint, Data: data, Header: nats.Header{}}
+	if c.owner != "" {
+		m.Subject = doorSubject(c.prefix, c.owner, endpoint)
+	}
+	if c.claims != "" {
+		m.Header.Set(HeaderClaims, c.claims)
+	}
+	if c.token != "" {
+		m.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return m
+}
+
+// refusedBy returns the *Error in an answer, or nil.
+func refusedBy(answer *nats.Msg) error {
+	code := answer.Header.Get(micro.ErrorCodeHeader)
+	if code == "" {
+		return nil
+	}
+	n, _ := strconv.Atoi(code)
+	return &Error{Code: n, Text: answer.Header.Get(micro.ErrorHeader), Module: readModuleFault(answer.Data)}
 }
 
 // asked does what ask does, and returns an answer of type Answer.
@@ -163,7 +202,32 @@ func (c *Client) Job(ctx context.Context, r JobName) (Job, error) {
 	return asked[Job](ctx, c, "dead.job", r)
 }
 
+// DeadJobs returns the jobs of the first process that answers.
+func (c *Client) DeadJobs(ctx context.Context) (JobList, error) {
+	return asked[JobList](ctx, c, "dead.jobs", ListJobs{})
+}
+
 // CancelJob cancels a job.
 func (c *Client) CancelJob(ctx context.Context, r JobName) (Job, error) {
 	return asked[Job](ctx, c, "dead.cancel", r)
+}
+
+// Deployments lists the deployments of a worker.
+func (c *Client) Deployments(ctx context.Context, r WorkerName) (WorkerDeployments, error) {
+	return asked[WorkerDeployments](ctx, c, "deployments.list", r)
+}
+
+// Promote gives a version a share, or everything.
+func (c *Client) Promote(ctx context.Context, r Promote) (Redeployed, error) {
+	return asked[Redeployed](ctx, c, "deployments.promote", r)
+}
+
+// Rollback gives everything to an older version.
+func (c *Client) Rollback(ctx context.Context, r Rollback) (Redeployed, error) {
+	return asked[Redeployed](ctx, c, "deployments.rollback", r)
+}
+
+// SetAlias names a version, or removes a name.
+func (c *Client) SetAlias(ctx context.Context, r Alias) (Redeployed, error) {
+	return asked[Redeployed](ctx, c, "deployments.alias", r)
 }

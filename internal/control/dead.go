@@ -60,7 +60,8 @@ func (o *Operations) DeadLetters(ctx context.Context, r Filter) (LetterList, err
 
 // LetterID names one letter.
 type LetterID struct {
-	ID uint64 `json:"id"`
+	ID   uint64 `json:"id"`
+	only string // owner of the letter, or it is not found; "": any
 }
 
 func (r LetterID) check() error {
@@ -75,7 +76,7 @@ func (o *Operations) DeadLetter(ctx context.Context, r LetterID) (*events.Letter
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	l, err := o.dead.Get(ctx, r.ID)
+	l, err := o.letter(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +85,15 @@ func (o *Operations) DeadLetter(ctx context.Context, r LetterID) (*events.Letter
 		j.Body, j.BodyBase64 = nil, nil // bodyBytes shows that there is one
 	}
 	return j, nil
+}
+
+// letter reads a letter.
+func (o *Operations) letter(ctx context.Context, r LetterID) (*events.DeadLetter, error) {
+	l, err := o.dead.Get(ctx, r.ID)
+	if r.only != "" && (errors.Is(err, deadletter.ErrUndecodable) || err == nil && l.Owner != r.only) {
+		return nil, fmt.Errorf("%w: %d", deadletter.ErrNoDeadLetter, r.ID) // an owner learns nothing of others' letters
+	}
+	return l, err
 }
 
 // EditLetter changes a letter.
@@ -96,7 +106,11 @@ type EditLetter struct {
 type EditedLetter struct {
 	ID  uint64 `json:"id"`
 	Was uint64 `json:"was"`
+
+	owner string // of the letter
 }
+
+func (e EditedLetter) concerns() string { return e.owner }
 
 // EditDeadLetter changes a letter. The letter gets a new ID.
 func (o *Operations) EditDeadLetter(ctx context.Context, r EditLetter) (EditedLetter, error) {
@@ -110,11 +124,16 @@ func (o *Operations) EditDeadLetter(ctx context.Context, r EditLetter) (EditedLe
 	if e.Empty() {
 		return EditedLetter{}, refused("nothing to change: name body, bodyBase64, patch, setHeaders or removeHeaders")
 	}
+	if r.only != "" { // a number is never used for another letter
+		if _, err := o.letter(ctx, r.LetterID); err != nil {
+			return EditedLetter{}, err
+		}
+	}
 	l, err := o.dead.Edit(ctx, r.ID, e)
 	if err != nil {
 		return EditedLetter{}, err
 	}
-	return EditedLetter{l.Seq, r.ID}, nil
+	return EditedLetter{l.Seq, r.ID, l.Owner}, nil
 }
 
 // ReplayList has the results of replays, the oldest first.

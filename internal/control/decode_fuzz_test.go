@@ -3,6 +3,7 @@ package control
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -13,7 +14,7 @@ func FuzzControlRequest(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"ids":[1,2],"dryRun":true}`, `{"owner":"a","worker":"b","kind":"task","reason":"cpu","since":"1h","until":"2026-01-02T15:04:05Z","match":"x+","replays":"1-3","after":7,"limit":9}`,
 		`{"all":true,"rate":1e3,"maxReplays":4,"force":true,"to":"w@1-0123456789ab","patch":{"a":null},"setHeaders":{"X":["y"]},"removeHeaders":["Z"]}`,
-		`{"id":1,"body":"x"}`, `{"bodyBase64":"AA=="}`, `[]`, `{"job":"a.1","cancel":true}`, `{"weight":2,"ceilings":{"cpuMs":5}}`, ``, `null`, `{"ids":null}`, `{"patch":null}`,
+		`{"id":1,"body":"x"}`, `{"worker":"w","file":"w.js","spec":{"vars":{"A":"1"}},"bundle":{"id":"x","parts":1,"code":1,"sha256":"` + strings.Repeat("0", 64) + `"},"steps":[{"percent":10,"forMs":1000}]}`, `{"bodyBase64":"AA=="}`, `{"worker":"w","version":"1","code":true,"from":7}`, `[]`, `{"owner":"a","id":"0123456789abcdef","grep":"x+","status":["5xx"],"sample":0.5}`, `{"job":"a.1","cancel":true}`, `{"weight":2,"ceilings":{"cpuMs":5}}`, ``, `null`, `{"ids":null}`, `{"patch":null}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -39,11 +40,19 @@ func FuzzControlRequest(f *testing.F) {
 				t.Fatal(e.Validate())
 			}
 		}
+		var l Tail
+		if check(decodeRequest(data, &l)) && check(l.Parse()) && strings.ContainsAny(l.Owner+l.ID, ".*> \r\n") {
+			t.Fatalf("%+v", l)
+		}
 		var p events.Policy
 		if check(decodeRequest(data, &p)) && p.Validate() == nil {
 			if _, err := json.Marshal(p); err != nil {
 				t.Fatal(err)
 			}
+		}
+		var d DeployVersion
+		if check(decodeRequest(data, &d)) && check(d.check()) && (d.Bundle.Code < 1 || d.Bundle.SourceMap < 0 || strings.ContainsAny(d.Bundle.ID, ".*> \r\n")) {
+			t.Fatalf("%+v", d)
 		}
 		check(decodeRequest(data, &jobRequest{}))
 		check(decodeRequest(data, &struct{}{}))

@@ -11,10 +11,14 @@ import (
 
 // endpoint is one kind of request.
 type endpoint struct {
-	name    string // subject after PREFIX.control.
+	name    string // in the log and of the service's endpoint
+	base    string // subject after PREFIX.control. or PREFIX.owner.OWNER.
+	audited bool   // it changes something, and that is recorded
 	each    each
 	guarded guard
 	handle  func(ctx context.Context, s *Server, data []byte) (any, error)
+	// door handles a request at the door of an owner; nil: it is not answered there.
+	door func(ctx context.Context, s *Server, owner string, data []byte) (any, error)
 }
 
 // each says which processes answer: every one, or the ones that the request names. Otherwise any one answers.
@@ -35,7 +39,7 @@ const (
 
 // endpointOf returns an endpoint that decodes a request and calls do with it.
 func endpointOf[Request, Answer any](name string, e each, g guard, do func(*Server, context.Context, Request) (Answer, error)) endpoint {
-	return endpoint{name, e, g, func(ctx context.Context, s *Server, data []byte) (any, error) {
+	return endpoint{name: name, base: name, each: e, guarded: g, handle: func(ctx context.Context, s *Server, data []byte) (any, error) {
 		var r Request
 		if err := decodeRequest(data, &r); err != nil {
 			return nil, err
@@ -44,35 +48,51 @@ func endpointOf[Request, Answer any](name string, e each, g guard, do func(*Serv
 	}}
 }
 
-// endpoints returns all endpoints.
+// endpoints returns all endpoints. Those of ownedOf are answered at the owner's door too.
 func endpoints() []endpoint {
 	return []endpoint{
-		{"pool", eachProcess, open, pool},
+		{name: "pool", base: "pool", each: eachProcess, guarded: open, handle: pool},
 		endpointOf("stats", anyProcess, open, (*Server).Stats),
 		endpointOf("settings", anyProcess, open, (*Server).settings),
-		endpointOf("workers.list", anyProcess, open, (*Server).Workers),
-		endpointOf("workers.versions", anyProcess, open, (*Server).WorkerVersions),
-		endpointOf("workers.active", eachProcess, open, (*Server).activeVersion),
+		ownedOf("workers.list", anyProcess, open, (*Server).Workers),
+		ownedOf("workers.versions", anyProcess, open, (*Server).WorkerVersions),
+		ownedOf("workers.active", eachProcess, open, (*Server).activeVersion),
+		ownedOf("versions.list", anyProcess, open, (*Server).WorkerVersions),
+		ownedOf("versions.show", anyProcess, guarded, (*Server).showVersion),
+		audited(ownedOf("workers.rm", anyProcess, guarded, (*Server).removeWorker)),
+		audited(ownedOf("versions.deploy", anyProcess, guarded, (*Server).deployVersion)),
+		endpointOf("versions.outcomes", eachProcess, open, (*Server).outcomes),
+		ownedOf("deployments.list", anyProcess, open, (*Server).Deployments),
+		audited(ownedOf("deployments.promote", anyProcess, guarded, (*Server).Promote)),
+		audited(ownedOf("deployments.rollback", anyProcess, guarded, (*Server).Rollback)),
+		audited(ownedOf("deployments.alias", anyProcess, guarded, (*Server).SetAlias)),
 		endpointOf("owners.list", anyProcess, open, (*Server).Owners),
 		endpointOf("owners.get", anyProcess, open, (*Server).OwnerPolicy),
-		endpointOf("owners.set", anyProcess, guarded, (*Server).SetOwnerPolicy),
-		endpointOf("owners.rm", anyProcess, guarded, (*Server).RemoveOwnerPolicy),
-		endpointOf("drain", eachProcess, guarded, (*Server).drain),
-		endpointOf("schedules.list", anyProcess, open, (*Server).Schedules),
-		endpointOf("schedules.next", anyProcess, open, (*Server).NextTicks),
-		endpointOf("schedules.waiting", anyProcess, guarded, (*Server).WaitingEvents),
-		endpointOf("schedules.cancel", anyProcess, guarded, (*Server).CancelWaiting),
-		endpointOf("schedules.pause", anyProcess, guarded, (*Server).PauseSchedule),
-		endpointOf("schedules.resume", anyProcess, guarded, (*Server).ResumeSchedule),
-		endpointOf("dead.list", anyProcess, guarded, (*Server).DeadLetters),
-		endpointOf("dead.show", anyProcess, guarded, (*Server).DeadLetter),
-		endpointOf("dead.edit", anyProcess, guarded, (*Server).EditDeadLetter),
-		endpointOf("dead.replay", anyProcess, guarded, (*Server).replay),
-		endpointOf("dead.replays", anyProcess, guarded, (*Server).Replays),
-		endpointOf("dead.purge", anyProcess, guarded, (*Server).purge),
-		endpointOf("dead.job", anyProcess, guarded, (*Server).job),
-		endpointOf("dead.cancel", anyProcess, guarded, (*Server).cancelJob),
-		endpointOf("dead.jobs", eachProcess, guarded, (*Server).listJobs),
+		audited(endpointOf("owners.set", anyProcess, guarded, (*Server).SetOwnerPolicy)),
+		audited(endpointOf("owners.rm", anyProcess, guarded, (*Server).RemoveOwnerPolicy)),
+		ownedOf("secrets.keys", eachProcess, open, (*Server).secretKeys),
+		ownedOf("secrets.list", anyProcess, open, (*Server).secretList),
+		audited(ownedOf("secrets.set", anyProcess, guarded, (*Server).SetSecret)),
+		audited(ownedOf("secrets.rm", anyProcess, guarded, (*Server).RemoveSecret)),
+		audited(endpointOf("secrets.rotate", eachProcess, guarded, (*Server).rotateSecrets)),
+		audited(endpointOf("drain", eachProcess, guarded, (*Server).drain)),
+		ownedOf("tail", eachProcess, open, (*Server).tail),
+		ownedOf("schedules.list", anyProcess, open, (*Server).Schedules),
+		ownedOf("schedules.next", anyProcess, open, (*Server).NextTicks),
+		ownedOf("schedules.waiting", anyProcess, guarded, (*Server).WaitingEvents),
+		audited(ownedOf("schedules.cancel", anyProcess, guarded, (*Server).CancelWaiting)),
+		audited(ownedOf("schedules.pause", anyProcess, guarded, (*Server).PauseSchedule)),
+		audited(ownedOf("schedules.resume", anyProcess, guarded, (*Server).ResumeSchedule)),
+		ownedOf("dead.list", anyProcess, guarded, (*Server).DeadLetters),
+		ownedOf("dead.show", anyProcess, guarded, (*Server).DeadLetter),
+		audited(ownedOf("dead.edit", anyProcess, guarded, (*Server).EditDeadLetter)),
+		audited(ownedOf("dead.replay", anyProcess, guarded, (*Server).replay)),
+		ownedOf("dead.replays", anyProcess, guarded, (*Server).Replays),
+		audited(ownedOf("dead.purge", anyProcess, guarded, (*Server).purge)),
+		ownedOf("dead.job", anyProcess, guarded, (*Server).job),
+		ownedOf("dead.cancel", anyProcess, guarded, (*Server).cancelJob),
+		ownedOf("audit.list", anyProcess, guarded, (*Server).listAudit),
+		ownedOf("dead.jobs", eachProcess, guarded, (*Server).listJobs),
 	}
 }
 

@@ -2,14 +2,18 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"unicode"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Error is an error with the code of its answer. Codes are HTTP status codes.
@@ -18,6 +22,8 @@ type Error struct {
 	// Field is the wrong field of the request, or "" for any other error. If it is set, Text begins with it.
 	Field string
 	Text  string
+	// Module says why a module was refused that does not load; else nil.
+	Module *deploy.RefusedError
 }
 
 func (e *Error) Error() string { return e.Text }
@@ -47,12 +53,27 @@ const processEnding = "this process is ending: ask again, and another one answer
 // codeOf returns the code of the answer that reports err.
 func codeOf(err error) int {
 	var ce *Error
+	var change *deploy.ChangeError
+	var gone *deploy.GoneError
+	var superseded *deploy.SupersededError
+	var refused *deploy.RefusedError
+	var invalid *deploy.InvalidError
+	var quota *deploy.QuotaError
+	var missing *deploy.MissingSecretsError
+	var taken *deploy.RouteTakenError
 	switch {
 	case errors.As(err, &ce):
 		return ce.Code
-	case errors.Is(err, deadletter.ErrNoDeadLetter), errors.Is(err, deploy.ErrNotFound):
+	case errors.As(err, &invalid):
+		return http.StatusBadRequest
+	case errors.As(err, &quota):
+		return http.StatusForbidden
+	case errors.As(err, &refused):
+		return http.StatusUnprocessableEntity
+	case errors.Is(err, deadletter.ErrNoDeadLetter), errors.Is(err, deploy.ErrNotFound), errors.Is(err, deploy.ErrNoSecret):
 		return http.StatusNotFound
-	case errors.Is(err, deadletter.ErrChanged), errors.Is(err, deadletter.ErrTooManyReplays):
+	case errors.Is(err, deadletter.ErrChanged), errors.Is(err, deadletter.ErrTooManyReplays),
+		errors.As(err, &change), errors.As(err, &gone), errors.As(err, &superseded), errors.As(err, &missing), errors.As(err, &taken):
 		return http.StatusConflict
 	case errors.Is(err, nats.ErrMaxPayload):
 		return http.StatusRequestEntityTooLarge
@@ -60,4 +81,50 @@ func codeOf(err error) int {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
+}
+
+// moduleFaultJSON is the body of an answer that refuses a module which does not load. Other answers with an error have no
+// body.
+type moduleFaultJSON struct {
+	Worker  string        `json:"worker"`
+	Reason  events.Reason `json:"reason"`
+	Message string        `json:"message"`
+	Stack   string        `json:"stack,omitempty"`
+}
+
+// moduleFault returns the body of an answer that reports err.
+func moduleFault(err error) []byte {
+	var refused *deploy.RefusedError
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	f := refused.Failure
+	data, _ := json.Marshal(moduleFaultJSON{refused.Target, f.Reason, f.Message, f.Stack}) // strings cannot fail
+	return data
+}
+
+// readModuleFault is the reverse of moduleFault.
+func readModuleFault(data []byte) *deploy.RefusedError {
+	var f moduleFaultJSON
+	if len(data) == 0 || json.Unmarshal(data, &f) != nil || f.Worker == "" {
+		return nil
+	}
+	return &deploy.RefusedError{Target: f.Worker, Failure: events.NewFailure(f.Reason, f.Message, f.Stack)}
+}
+
+// oneLine returns the text of an error for a header. A module chooses what it fails with, so only the first line is taken
+// of that, and nothing that is not printable.
+func oneLine(err error) string {
+	text := err.Error()
+	var refused *deploy.RefusedError
+	if !errors.As(err, &refused) {
+		return text
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
 }

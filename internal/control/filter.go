@@ -135,7 +135,8 @@ type Selection struct {
 	IDs []uint64 `json:"ids,omitempty"`
 	All bool     `json:"all,omitempty"`
 	Filter
-	DryRun bool `json:"dryRun,omitempty"`
+	DryRun bool   `json:"dryRun,omitempty"`
+	only   string // owner of the letters that IDs names; "": any
 }
 
 // parse parses the fields.
@@ -155,7 +156,7 @@ func (s Selection) parse() (deadletter.Selection, error) {
 	case len(s.IDs) == 0 && !s.All && !narrow:
 		return deadletter.Selection{}, refused("which dead letters? Name ids, choose by fields like owner, or say all")
 	case len(s.IDs) > 0:
-		return deadletter.Selection{IDs: s.IDs}, nil
+		return deadletter.Selection{IDs: s.IDs, Owner: s.only}, nil
 	}
 	return deadletter.Selection{Filter: f}, nil
 }

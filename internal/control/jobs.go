@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,10 +18,14 @@ import (
 )
 
 const (
-	// maxJobs is how many jobs a process runs at once.
+	// maxJobs is how many jobs of operators a process runs at once, and how many of owners beside them.
 	maxJobs = 8
-	// keptJobs is the number of ended jobs that a process still reports.
+	// maxOwnerJobs is how many of them may be of one owner.
+	maxOwnerJobs = 2
+	// keptJobs is the number of ended jobs of operators that a process still reports, and that of owners beside them.
 	keptJobs = 64
+	// keptOwnerJobs is how many of them may be of one owner.
+	keptOwnerJobs = 8
 	// keptErrors is the number of letter errors that a job keeps. It keeps the last ones.
 	keptErrors = 20
 )
@@ -36,6 +41,7 @@ type jobs struct {
 // job is one such operation.
 type job struct {
 	cancel context.CancelFunc
+	owner  string // at whose door it began; "": none
 
 	mu    sync.Mutex
 	state Job
@@ -48,6 +54,7 @@ type Job struct {
 	State  string        `json:"state"` // running, done, cancelled or failed
 	DryRun bool          `json:"dryRun,omitempty"`
 	Error  string        `json:"error,omitempty"` // why it failed
+	Owner  string        `json:"owner,omitempty"` // at whose door it began
 	Node   string        `json:"node"`
 	Began  time.Time     `json:"began"`
 	Ended  time.Time     `json:"ended,omitzero"`
@@ -93,10 +100,10 @@ func (j *job) ended(t deadletter.Tally, err error) {
 }
 
 // begin starts a job and returns its first state.
-func (s *Server) begin(does string, dryRun bool, do func(context.Context, func(deadletter.Progress)) (deadletter.Tally, error)) (Job, error) {
+func (s *Server) begin(does, owner string, dryRun bool, do func(context.Context, func(deadletter.Progress)) (deadletter.Tally, error)) (Job, error) {
 	ctx, cancel := context.WithCancel(s.life)
-	j := &job{cancel: cancel}
-	j.state = Job{Does: does, State: "running", DryRun: dryRun, Node: s.node, Began: time.Now().UTC()}
+	j := &job{cancel: cancel, owner: owner}
+	j.state = Job{Does: does, State: "running", DryRun: dryRun, Owner: owner, Node: s.node, Began: time.Now().UTC()}
 	if err := s.jobs.add(j, s.ID()); err != nil {
 		cancel()
 		return Job{}, err
@@ -123,7 +130,7 @@ func (s *Server) replay(_ context.Context, r Replay) (Job, error) {
 	}
 	o.Runs = WhoRuns(func(context.Context) (*deploy.Store, error) { return s.workers, nil })
 	o.Unnoted = func(err error) { s.cfg.Log.Warn().Err(err).Msg("replays could not be noted") }
-	return s.begin("replay", o.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Tally, error) {
+	return s.begin("replay", r.only, o.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Tally, error) {
 		return s.dead.ReplayAll(ctx, sel, o, each)
 	})
 }
@@ -134,7 +141,7 @@ func (s *Server) purge(_ context.Context, r Selection) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	return s.begin("purge", r.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Tally, error) {
+	return s.begin("purge", r.only, r.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Tally, error) {
 		return s.dead.Purge(ctx, sel, r.DryRun, each)
 	})
 }
@@ -142,26 +149,56 @@ func (s *Server) purge(_ context.Context, r Selection) (Job, error) {
 func (js *jobs) add(j *job, service string) error {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	running := 0
-	kept := js.list[:0]
-	over := len(js.list) - keptJobs
-	for _, old := range js.list {
-		if old.now().State == "running" {
-			running++
-		} else if over > 0 {
-			over--
-			continue
-		}
-		kept = append(kept, old)
-	}
-	js.list = kept
-	if running >= maxJobs {
-		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs already, and no more at once: try again", running)}
+	js.forget(func(old *job) bool { return old.owner == "" }, keptJobs)
+	js.forget(func(old *job) bool { return old.owner != "" && old.owner == j.owner }, keptOwnerJobs)
+	js.forget(func(old *job) bool { return old.owner != "" }, keptJobs)
+	own, owners, operators := js.running(j.owner)
+	switch {
+	case j.owner == "" && operators >= maxJobs:
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs already, and no more at once: try again", operators)}
+	case j.owner != "" && own >= maxOwnerJobs:
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs of owner %s already, and no more at once: try again", own, j.owner)}
+	case j.owner != "" && owners >= maxJobs:
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs of owners already, and no more at once: try again", owners)}
 	}
 	js.last++
 	j.state.Job = service + "." + strconv.Itoa(js.last)
 	js.list = append(js.list, j)
 	return nil
+}
+
+// forget removes the oldest ended jobs for which of is true, so that with another one at most keep of them are left.
+func (js *jobs) forget(of func(*job) bool, keep int) {
+	over := 1 - keep
+	for _, old := range js.list {
+		if of(old) && old.now().State != "running" {
+			over++
+		}
+	}
+	js.list = slices.DeleteFunc(js.list, func(old *job) bool {
+		if over <= 0 || !of(old) || old.now().State == "running" {
+			return false
+		}
+		over--
+		return true
+	})
+}
+
+// running counts the jobs that run: those of an owner, those of all owners, and those of no owner.
+func (js *jobs) running(owner string) (own, owners, operators int) {
+	for _, j := range js.list {
+		switch {
+		case j.now().State != "running":
+		case j.owner == "":
+			operators++
+		default:
+			owners++
+			if j.owner == owner {
+				own++
+			}
+		}
+	}
+	return own, owners, operators
 }
 
 func (js *jobs) find(name string) *job {
@@ -177,25 +214,27 @@ func (js *jobs) find(name string) *job {
 
 // JobName names a job.
 type JobName struct {
-	Job string `json:"job"`
+	Job  string `json:"job"`
+	only string // owner at whose door the job began, or it is not found; "": any
 }
 
 // jobRequest is the request that a process sends to the process that has the job.
 type jobRequest struct {
 	JobName
-	Cancel bool `json:"cancel"`
+	Cancel bool   `json:"cancel"`
+	Owner  string `json:"owner,omitempty"` // as JobName.only
 }
 
 func (s *Server) jobSubject(id string) string { return s.cfg.Prefix + ".control.job." + id }
 
 // job returns the state of a job of any process.
 func (s *Server) job(ctx context.Context, r JobName) (Job, error) {
-	return s.askJob(ctx, jobRequest{r, false})
+	return s.askJob(ctx, jobRequest{r, false, r.only})
 }
 
 // cancelJob cancels a job of any process.
 func (s *Server) cancelJob(ctx context.Context, r JobName) (Job, error) {
-	return s.askJob(ctx, jobRequest{r, true})
+	return s.askJob(ctx, jobRequest{r, true, r.only})
 }
 
 // askJob asks the process that has the job, which may be this one.
@@ -219,7 +258,7 @@ func (s *Server) askJob(ctx context.Context, r jobRequest) (j Job, err error) {
 // ownJob returns the state of a job of this process. It cancels the job if the request says so.
 func (s *Server) ownJob(_ context.Context, r jobRequest) (Job, error) {
 	j := s.jobs.find(r.Job)
-	if j == nil {
+	if j == nil || r.Owner != "" && j.owner != r.Owner {
 		return Job{}, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf("job %q: there is none of this name, or no longer", r.Job)}
 	}
 	if r.Cancel {
@@ -234,12 +273,20 @@ type JobList struct {
 	Node string `json:"node"`
 }
 
+// ListJobs asks for the jobs of each process.
+type ListJobs struct {
+	only string // owner at whose door they began; "": any
+}
+
 // listJobs lists the jobs of this process.
-func (s *Server) listJobs(context.Context, None) (JobList, error) {
+func (s *Server) listJobs(_ context.Context, r ListJobs) (JobList, error) {
 	s.jobs.mu.Lock()
 	defer s.jobs.mu.Unlock()
 	list := JobList{make([]Job, 0, len(s.jobs.list)), s.node}
 	for _, j := range s.jobs.list {
+		if r.only != "" && j.owner != r.only {
+			continue
+		}
 		state := j.now()
 		state.Errors = nil
 		list.Jobs = append(list.Jobs, state)

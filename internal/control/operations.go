@@ -20,6 +20,7 @@ type Operations struct {
 
 	workers   *deploy.Store
 	policies  *deploy.Policies
+	secrets   *deploy.Secrets
 	dead      *deadletter.Store
 	schedules *schedule.Store
 }

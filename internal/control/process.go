@@ -3,8 +3,6 @@ package control
 import (
 	"context"
 	"time"
-
-	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // pool answers like GET /admin/pool. It also answers a request that it cannot decode, because earlier clients sent
@@ -31,6 +29,8 @@ type ActiveVersion struct {
 	Member
 	Version string `json:"version"`          // the version that runs here; empty: none
 	Number  int    `json:"number,omitempty"` // number of the version; a later version has a higher one
+	// Deployment is the number of the deployment that is in effect here. Earlier releases do not tell it.
+	Deployment int `json:"deployment,omitempty"`
 	// Processes are all processes of the fleet that this one knows, including itself.
 	Processes []Member `json:"processes"`
 	// Left are the IDs of the last processes that reported that they leave.
@@ -39,12 +39,17 @@ type ActiveVersion struct {
 
 // activeVersion reports which version of a worker this process runs, and which other processes there are.
 func (s *Server) activeVersion(_ context.Context, r WorkerName) (ActiveVersion, error) {
-	if _, _, err := events.ParseTarget(r.Worker); err != nil {
-		return ActiveVersion{}, refused("%v", err)
+	owner, name, err := r.parse()
+	if err != nil {
+		return ActiveVersion{}, err
 	}
-	version, number := s.cfg.Process.Active(r.Worker)
+	in := s.cfg.Process.Installed(owner, name)
 	self, all, left := s.cfg.Process.Members()
-	return ActiveVersion{self, version, number, all, left}, nil
+	answer := ActiveVersion{Member: self, Deployment: in.Deployment.Number, Processes: all, Left: left}
+	if w := in.Active(); w != nil {
+		answer.Version, answer.Number = w.Version, w.Number
+	}
+	return answer, nil
 }
 
 // Drain names the processes that should drain and end.

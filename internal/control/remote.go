@@ -68,6 +68,11 @@ func (r *Remote) Policies(ctx context.Context) (*deploy.Policies, error) {
 	return deploy.OpenPolicies(ctx, r.JS, deploy.Config{Replicas: r.replicas})
 }
 
+// Secrets opens the store of secrets.
+func (r *Remote) Secrets(ctx context.Context) (*deploy.Secrets, error) {
+	return deploy.OpenSecrets(ctx, r.JS, deploy.Config{Replicas: r.replicas})
+}
+
 // DeadLetters returns the fleet's store of dead letters.
 func (r *Remote) DeadLetters() *deadletter.Store {
 	return deadletter.NewStore(r.JS, r.Subjects)

@@ -26,12 +26,16 @@ type Schedule struct {
 	Paused  bool      `json:"paused"`
 }
 
-// DescribeSchedules describes the schedules of workers. The workers must be active versions.
-func DescribeSchedules(ctx context.Context, workers []*events.Worker, s *schedule.Store) ([]Schedule, error) {
+// DescribeSchedules describes the schedules of the active versions of workers.
+func DescribeSchedules(ctx context.Context, workers []events.Installation, s *schedule.Store) ([]Schedule, error) {
 	var rows []Schedule
-	for _, w := range workers {
+	for _, in := range workers {
+		w := in.Active()
+		if w == nil {
+			continue
+		}
 		for _, one := range w.Schedules {
-			row, err := describeSchedule(ctx, w, one, s)
+			row, err := describeSchedule(ctx, in, one, s)
 			if err != nil {
 				return nil, err
 			}
@@ -41,16 +45,20 @@ func DescribeSchedules(ctx context.Context, workers []*events.Worker, s *schedul
 	return rows, nil
 }
 
-func describeSchedule(ctx context.Context, w *events.Worker, one events.Schedule, s *schedule.Store) (Schedule, error) {
-	st, err := s.Status(ctx, w, one)
+func describeSchedule(ctx context.Context, in events.Installation, one events.Schedule, s *schedule.Store) (Schedule, error) {
+	st, err := s.Status(ctx, in, one)
 	one.Overlap, one.Misfire = one.Overlap.OrDefault(), one.Misfire.OrDefault()
-	return Schedule{w.Owner, w.Name, one, st.Last, st.Next, st.Skipped, st.Node, st.Paused}, err
+	return Schedule{in.Owner, in.Name, one, st.Last, st.Next, st.Skipped, st.Node, st.Paused}, err
 }
 
-// FindSchedule returns the schedule of w with this name. The error names the schedules that w has.
-func FindSchedule(w *events.Worker, name string) (events.Schedule, error) {
+// FindSchedule returns the schedule of the active version with this name. The error names the schedules that it has.
+func FindSchedule(in events.Installation, name string) (events.Schedule, error) {
 	var names []string
-	for _, s := range w.Schedules {
+	var all []events.Schedule
+	if w := in.Active(); w != nil {
+		all = w.Schedules
+	}
+	for _, s := range all {
 		if s.Name == name {
 			return s, nil
 		}
@@ -60,7 +68,7 @@ func FindSchedule(w *events.Worker, name string) (events.Schedule, error) {
 	if len(names) > 0 {
 		has = strings.Join(names, ", ")
 	}
-	return events.Schedule{}, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf("worker %s has no schedule %q: it has %s", w.Target(), name, has)}
+	return events.Schedule{}, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf("worker %s has no schedule %q: it has %s", in.Target(), name, has)}
 }
 
 // ScheduleList is a page of the list of schedules.
@@ -78,12 +86,12 @@ func (o *Operations) Schedules(ctx context.Context, r ListWorkers) (ScheduleList
 	}
 	size, last := 0, ""
 	for _, w := range workers {
-		if len(w.Schedules) == 0 {
-			continue
-		}
-		rows, err := DescribeSchedules(ctx, []*events.Worker{w}, o.schedules)
+		rows, err := DescribeSchedules(ctx, []events.Installation{w}, o.schedules)
 		if err != nil {
 			return list, err
+		}
+		if len(rows) == 0 {
+			continue
 		}
 		text, err := json.Marshal(rows)
 		if err != nil {
@@ -104,17 +112,16 @@ type ScheduleName struct {
 	Name   string `json:"name"`
 }
 
-func (o *Operations) findSchedule(ctx context.Context, r ScheduleName) (*events.Worker, events.Schedule, error) {
+func (o *Operations) findSchedule(ctx context.Context, r ScheduleName) (in events.Installation, s events.Schedule, err error) {
 	owner, name, err := WorkerName{r.Worker}.parse()
 	if err != nil {
-		return nil, events.Schedule{}, err
+		return in, s, err
 	}
-	w, err := o.workers.Get(ctx, owner, name, "")
-	if err != nil {
-		return nil, events.Schedule{}, err
+	if in, err = o.workers.Installation(ctx, owner, name); err != nil {
+		return in, s, err
 	}
-	s, err := FindSchedule(w, r.Name)
-	return w, s, err
+	s, err = FindSchedule(in, r.Name)
+	return in, s, err
 }
 
 // NextTicks asks for the next ticks of a schedule.
@@ -160,7 +167,7 @@ func (o *Operations) ResumeSchedule(ctx context.Context, r ScheduleName) (Schedu
 	return o.changeSchedule(ctx, r, o.schedules.Resume)
 }
 
-func (o *Operations) changeSchedule(ctx context.Context, r ScheduleName, change func(context.Context, *events.Worker, events.Schedule) error) (Schedule, error) {
+func (o *Operations) changeSchedule(ctx context.Context, r ScheduleName, change func(context.Context, events.Installation, events.Schedule) error) (Schedule, error) {
 	w, s, err := o.findSchedule(ctx, r)
 	if err != nil {
 		return Schedule{}, err

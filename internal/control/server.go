@@ -20,6 +20,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/audit"
+	"github.com/pinwheel-run/pinwheel/internal/secrets"
+	"github.com/pinwheel-run/pinwheel/internal/tail"
 )
 
 const (
@@ -34,11 +37,17 @@ const (
 type Process interface {
 	// Stats returns its figures, for JSON.
 	Stats() any
-	// Active returns the version of OWNER/WORKER that runs here, or "" for none, and its number.
-	Active(target string) (version string, number int)
+	// Installed returns what runs here of a worker, or the zero Installation.
+	Installed(owner, name string) events.Installation
+	// Outcomes returns how the runs of a worker's split have ended here, and the number of its rollout.
+	Outcomes(owner, name string) (rollout int, outcomes events.Outcomes)
 	// Members returns this process, all processes that it knows, including itself, and the IDs of the last ones that
 	// left.
 	Members() (self Member, all []Member, left []string)
+	// Tail begins, renews or ends a tail of an owner.
+	Tail(owner string, r tail.Request) error
+	// OpenChecker opens a checker that passes what a module writes to log.
+	OpenChecker(log func(events.LogLine)) (Checker, error)
 	// Drain makes the process drain and end.
 	Drain()
 }
@@ -57,8 +66,12 @@ type Config struct {
 
 	Workers  *deploy.Store
 	Policies *deploy.Policies
-	Process  Process
-	Log      zerolog.Logger
+	Secrets  *deploy.Secrets
+	Audit    *audit.Log // nil: changes are not recorded
+	// Identities open secrets. nil: this process has no key.
+	Identities *secrets.Identities
+	Process    Process
+	Log        zerolog.Logger
 }
 
 // Server answers requests on PREFIX.control.* and $SRV for one process (docs/reference/control.md).
@@ -72,6 +85,8 @@ type Server struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 	room    chan struct{} // one slot for each request in progress
+	doors   doors         // of owners
+	uploads uploads       // of owners
 }
 
 // Open answers requests until ctx is done or Close is called.
@@ -83,7 +98,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 	subjects := events.Subjects(cfg.Prefix)
 	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl)}
 	s.Operations = Operations{
-		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies,
+		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies, secrets: cfg.Secrets,
 		dead: deadletter.NewStore(js, subjects), schedules: schedule.NewStore(js, subjects),
 	}
 	s.life, s.end = context.WithCancel(ctx)
@@ -92,25 +107,31 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	for _, e := range endpoints() {
-		err = errors.Join(err, s.add(e, cfg.Prefix+".control."+e.name))
+		err = errors.Join(err, s.add(e, cfg.Prefix+".control."+e.name, s.take))
+		if e.door != nil {
+			at := e
+			at.name = "owner." + e.name
+			err = errors.Join(err, s.add(at, doorSubject(cfg.Prefix, "*", e.name), s.takeOwned))
+		}
 	}
 	// Any process takes a request about a job, and forwards it to the process that has the job.
 	own := endpointOf("job", eachProcess, guarded, (*Server).ownJob)
-	if err = errors.Join(err, s.add(own, s.jobSubject(s.ID()))); err != nil {
+	if err = errors.Join(err, s.add(own, s.jobSubject(s.ID()), s.take)); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) add(e endpoint, subject string) error {
+// add answers requests on subject. take gets each.
+func (s *Server) add(e endpoint, subject string, take func(endpoint, micro.Request)) error {
 	opts := []micro.EndpointOpt{
 		micro.WithEndpointSubject(subject), micro.WithEndpointMetadata(map[string]string{"guarded": strconv.FormatBool(bool(e.guarded))}),
 	}
 	if e.each {
 		opts = append(opts, micro.WithEndpointQueueGroupDisabled())
 	}
-	return s.service.AddEndpoint(strings.ReplaceAll(e.name, ".", "-"), micro.HandlerFunc(func(r micro.Request) { s.take(e, r) }), opts...)
+	return s.service.AddEndpoint(strings.ReplaceAll(e.name, ".", "-"), micro.HandlerFunc(func(r micro.Request) { take(e, r) }), opts...)
 }
 
 // ID is the id of this process on $SRV.
@@ -137,30 +158,41 @@ func (s *Server) take(e endpoint, r micro.Request) {
 	}
 	s.running.Go(func() {
 		defer func() { <-s.room }()
-		ctx, cancel := context.WithTimeout(s.life, requestTimeout)
-		defer cancel()
-		answer, err := s.answer(ctx, e, r)
-		if err != nil && s.life.Err() != nil {
-			err = &Error{Code: http.StatusServiceUnavailable, Text: processEnding}
-		}
-		switch {
-		case errors.Is(err, errNotMeant):
-		case err != nil:
-			code, text := codeOf(err), err.Error()
-			s.cfg.Log.Info().Str("endpoint", e.name).Int("code", code).Msg(text)
-			s.respond(r, refusal(code, text), nil)
-		default:
-			if e.guarded {
-				s.cfg.Log.Info().Str("endpoint", e.name).Msg("control request")
-			}
-			data, err := json.Marshal(answer)
-			if err != nil {
-				s.respond(r, refusal(http.StatusInternalServerError, "the answer cannot be sent: "+err.Error()), nil)
-				return
-			}
-			s.respond(r, nil, data)
-		}
+		s.serve(e, r, "", func(ctx context.Context) (any, error) { return s.answer(ctx, e, r) })
 	})
+}
+
+// serve answers a request by do. owner is the owner whose door it came to, or "".
+func (s *Server) serve(e endpoint, r micro.Request, owner string, do func(context.Context) (any, error)) {
+	ctx, cancel := context.WithTimeout(s.life, requestTimeout)
+	defer cancel()
+	answer, err := do(ctx)
+	if err != nil && s.life.Err() != nil {
+		err = &Error{Code: http.StatusServiceUnavailable, Text: processEnding}
+	}
+	log := s.cfg.Log.With().Str("endpoint", e.name).Logger()
+	level := zerolog.InfoLevel
+	if owner != "" { // it must not fill the log
+		log, level = log.With().Str("owner", owner).Logger(), zerolog.DebugLevel
+	}
+	switch {
+	case errors.Is(err, errNotMeant):
+	case err != nil:
+		code, text := codeOf(err), oneLine(err)
+		log.WithLevel(level).Int("code", code).Msg(text)
+		s.respond(r, refusal(code, text), moduleFault(err))
+	default:
+		if e.guarded {
+			log.WithLevel(level).Msg("control request")
+		}
+		s.record(ctx, e, r, owner, answer)
+		data, err := json.Marshal(answer)
+		if err != nil {
+			s.respond(r, refusal(http.StatusInternalServerError, "the answer cannot be sent: "+err.Error()), nil)
+			return
+		}
+		s.respond(r, nil, data)
+	}
 }
 
 // refusal returns the headers of an answer that is an error.

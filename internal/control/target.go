@@ -43,15 +43,20 @@ func WhoRuns(store func(context.Context) (*deploy.Store, error)) func(ctx contex
 
 // isDeployed returns an error when a worker, or a version of it, is missing. The error says which ones exist.
 func isDeployed(ctx context.Context, s *deploy.Store, owner, worker, version string) error {
-	versions, err := s.Versions(ctx, owner, worker)
+	in, err := s.Installation(ctx, owner, worker)
 	if errors.Is(err, deploy.ErrNotFound) {
 		return fmt.Errorf("%w; 'pinwheel workers ls --owner %s' lists those there are", err, owner)
 	}
-	if err != nil || version == "" {
+	switch {
+	case err != nil:
 		return err
+	case version == "" && in.Active() == nil:
+		return fmt.Errorf("%w: %s/%s has no active version; 'pinwheel promote' makes one active", deploy.ErrNotFound, owner, worker)
+	case version == "" || in.Deployment.Aliases[version] != "":
+		return nil
 	}
-	names := make([]string, len(versions))
-	for i, w := range versions {
+	names := make([]string, len(in.Versions))
+	for i, w := range in.Versions {
 		if version == w.Version || version == strconv.Itoa(w.Number) {
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -22,32 +23,53 @@ type Worker struct {
 	Vars     []string          `json:"vars"`   // names only
 	Queues   map[string]string `json:"queues"` // present even when there are none
 	events.Spec
-	DeployedAt time.Time `json:"deployedAt"`
-	Versions   []Version `json:"versions,omitempty"` // oldest first; the last one is active
+	DeployedAt time.Time          `json:"deployedAt"`
+	Tag        string             `json:"tag,omitempty"`
+	Message    string             `json:"message,omitempty"`
+	Deployment *events.Deployment `json:"deployment,omitempty"`
+	Versions   []Version          `json:"versions,omitempty"` // oldest first
 }
 
 // Version is a stored version of a worker.
 type Version struct {
 	Version    string    `json:"version"`
 	DeployedAt time.Time `json:"deployedAt"`
+	Tag        string    `json:"tag,omitempty"`
+	Message    string    `json:"message,omitempty"`
+	Percent    float64   `json:"percent,omitempty"` // of the events; 0 = it runs only what names it
+	Aliases    []string  `json:"aliases,omitempty"`
 }
 
-// DescribeWorker describes w.
-func DescribeWorker(w *events.Worker) Worker {
-	d := Worker{
-		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Handlers: append([]events.Kind{}, w.Handlers...), File: w.File,
-		Vars: append([]string{}, slices.Sorted(maps.Keys(w.Vars))...), Queues: map[string]string{}, Spec: w.Spec.OrDefault(), DeployedAt: w.DeployedAt,
+// DescribeInstallation describes a worker by its active version and its deployment. If no version is active, it has
+// only the names of the worker.
+func DescribeInstallation(in events.Installation) Worker {
+	w := in.Active()
+	if w == nil {
+		w = &events.Worker{Owner: in.Owner, Name: in.Name}
 	}
-	maps.Copy(d.Queues, w.Queues)
-	d.Spec.Vars = nil
+	d := DescribeWorker(w)
+	d.Deployment = &in.Deployment
 	return d
 }
 
-// DescribeVersions lists versions, in their order.
-func DescribeVersions(ws []*events.Worker) []Version {
-	versions := make([]Version, len(ws))
-	for i, w := range ws {
-		versions[i] = Version{w.Version, w.DeployedAt}
+// DescribeWorker describes w, without its deployment.
+func DescribeWorker(w *events.Worker) Worker {
+	d := Worker{
+		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Handlers: append([]events.Kind{}, w.Handlers...), File: w.File,
+		Vars: slices.AppendSeq([]string{}, maps.Keys(w.AllVars())), Queues: map[string]string{}, Spec: w.Spec.OrDefault(), DeployedAt: w.DeployedAt,
+		Tag: w.Tag, Message: w.Message,
+	}
+	slices.Sort(d.Vars)
+	maps.Copy(d.Queues, w.Queues)
+	d.Spec.Vars, d.Spec.JSON = nil, nil // their values are not told
+	return d
+}
+
+// DescribeVersions lists the versions of a worker, oldest first, each with its share.
+func DescribeVersions(in events.Installation) []Version {
+	versions := make([]Version, len(in.Versions))
+	for i, w := range in.Versions {
+		versions[i] = Version{w.Version, w.DeployedAt, w.Tag, w.Message, in.Deployment.PercentOf(w.Version), in.Deployment.AliasesOf(w.Version)}
 	}
 	return versions
 }
@@ -60,7 +82,7 @@ type ListWorkers struct {
 }
 
 // find returns everything that the request chooses, and how many of them are asked for.
-func (r ListWorkers) find(ctx context.Context, o *Operations) (ws []*events.Worker, limit int, err error) {
+func (r ListWorkers) find(ctx context.Context, o *Operations) (ws []events.Installation, limit int, err error) {
 	if err := CheckName("owner", r.Owner); err != nil {
 		return nil, 0, err
 	}
@@ -68,7 +90,7 @@ func (r ListWorkers) find(ctx context.Context, o *Operations) (ws []*events.Work
 		return nil, 0, err
 	}
 	ws, err = o.workers.List(ctx, r.Owner)
-	return slices.DeleteFunc(ws, func(w *events.Worker) bool { return w.Target() <= r.After }), limit, err
+	return slices.DeleteFunc(ws, func(in events.Installation) bool { return in.Target() <= r.After }), limit, err
 }
 
 // WorkerList is a page of the list of workers.
@@ -86,7 +108,7 @@ func (o *Operations) Workers(ctx context.Context, r ListWorkers) (WorkerList, er
 	}
 	size := 0
 	for _, w := range ws {
-		d := DescribeWorker(w)
+		d := DescribeInstallation(w)
 		text, err := json.Marshal(d)
 		if err != nil {
 			return list, err
@@ -115,9 +137,10 @@ func (r WorkerName) parse() (owner, name string, err error) {
 
 // WorkerVersions has the stored versions of a worker.
 type WorkerVersions struct {
-	Active   string    `json:"active"`
-	Versions []Version `json:"versions"` // oldest first
-	Worker   string    `json:"worker"`
+	Active     string            `json:"active"`
+	Deployment events.Deployment `json:"deployment"`
+	Versions   []Version         `json:"versions"` // oldest first
+	Worker     string            `json:"worker"`
 }
 
 // WorkerVersions lists the versions of a worker.
@@ -126,9 +149,59 @@ func (o *Operations) WorkerVersions(ctx context.Context, r WorkerName) (WorkerVe
 	if err != nil {
 		return WorkerVersions{}, err
 	}
-	ws, err := o.workers.Versions(ctx, owner, name)
+	in, err := o.workers.Installation(ctx, owner, name)
 	if err != nil {
 		return WorkerVersions{}, err
 	}
-	return WorkerVersions{ws[len(ws)-1].Version, DescribeVersions(ws), r.Worker}, nil
+	return WorkerVersions{in.Deployment.Base(), in.Deployment, DescribeVersions(in), r.Worker}, nil
+}
+
+// RemoveWorker removes a worker with all its versions.
+type RemoveWorker struct {
+	WorkerName
+	DryRun bool `json:"dryRun"` // say only what would be removed
+}
+
+// RemovedWorker is a worker that was removed.
+type RemovedWorker struct {
+	DryRun   bool   `json:"dryRun,omitempty"`
+	Versions int    `json:"versions"` // that it had
+	Stored   uint64 `json:"stored"`   // events that waited for it, by where they are
+	Parked   uint64 `json:"parked"`
+	Delayed  uint64 `json:"delayed"`
+	Worker   string `json:"worker"`
+}
+
+// recorded is what the audit stream tells of a removal.
+func (r RemovedWorker) recorded() any {
+	if r.DryRun {
+		return nil
+	}
+	return map[string]string{"worker": r.Worker}
+}
+
+// removeWorker removes a worker with all its versions.
+func (s *Server) removeWorker(ctx context.Context, r RemoveWorker) (RemovedWorker, error) {
+	owner, name, err := r.parse()
+	if err != nil {
+		return RemovedWorker{}, err
+	}
+	versions, err := s.workers.Versions(ctx, owner, name)
+	if err != nil {
+		return RemovedWorker{}, err
+	}
+	waiting, err := consumer.BacklogOf(ctx, s.js, s.subjects, owner, name)
+	if err != nil {
+		return RemovedWorker{}, err
+	}
+	removed := RemovedWorker{r.DryRun, len(versions), waiting.Stored, waiting.Parked, waiting.Delayed, owner + "/" + name}
+	if r.DryRun {
+		return removed, nil
+	}
+	return removed, s.workers.Remove(ctx, owner, name)
+}
+
+// Remove removes a worker with all its versions.
+func Remove(ctx context.Context, c *Client, r RemoveWorker) (RemovedWorker, error) {
+	return asked[RemovedWorker](ctx, c, "workers.rm", r)
 }

@@ -90,7 +90,7 @@ func Examine(ctx context.Context, c Config) []Line {
 	p.writes(ctx, found)
 	p.health(ctx)
 	p.clock(ctx)
-	p.processes(ctx)
+	p.processes(ctx, found)
 	p.progress(ctx, found)
 	p.permissions(ctx)
 	p.strangers(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
@@ -301,33 +302,32 @@ func TestLongSyncIntervals(t *testing.T) {
 	}
 }
 
-func TestClusterWithAServerAway(t *testing.T) {
+// Processes that lag behind deploys, or know no deployments, are named.
+func TestDeploysThatProcessesHaveNotTaken(t *testing.T) {
 	t.Parallel()
-	cluster := natstest.StartCluster(t, 3)
-	nc, c := cluster.Connect(0), fleetConfig()
-	c.Replicas = 3
-	makeAssets(t, nc, c)
-	look := func() []doctor.Line { return doctor.Examine(t.Context(), config(nc, c)) }
-	require.Eventually(t, func() bool {
-		for _, l := range look() {
-			if l.Check == "cluster" && l.Level != doctor.OK {
-				return false
-			}
-		}
-		return true
-	}, patience, 100*time.Millisecond)
-	lines := look()
-	said(t, lines, doctor.OK, "cluster", fmt.Sprintf("%d of %[1]d have a leader and all their copies are current", len(config(nc, c).Resources)))
-	said(t, lines, doctor.OK, "durability", "3 copies, most of them written to their operating systems before the publisher is told")
-	cluster.Stop(2)
-	require.Eventually(t, func() bool {
-		for _, l := range look() {
-			if l.Check == "cluster" && strings.Contains(l.Text, "stream PINWHEEL_EVENTS: n2 is") {
-				return l.Level == doctor.Warn
-			}
-		}
-		return false
-	}, patience, 100*time.Millisecond)
+	nc, c := natstest.Connect(t, natstest.Start(t)), fleetConfig()
+	js := makeAssets(t, nc, c)
+	kv, err := js.KeyValue(t.Context(), "PINWHEEL_DEPLOYMENTS")
+	require.NoError(t, err)
+	newest, err := kv.PutString(t.Context(), "acme.w", "{}")
+	require.NoError(t, err)
+	// The stats of processes: one has taken all, one nothing, and one is of a release that tells nothing of deploys.
+	for node, stats := range map[string]any{
+		"new":  map[string]any{"consumer": map[string]any{"ready": true}, "deploys": map[string]uint64{"workers": 0, "deployments": newest}},
+		"late": map[string]any{"consumer": map[string]any{"ready": true}, "deploys": map[string]uint64{"workers": 0, "deployments": newest - 1}},
+		"old":  map[string]any{"consumer": map[string]any{"ready": true}},
+	} {
+		s, err := micro.AddService(nc, micro.Config{
+			Name: "pinwheel", Version: "1.0.0", Metadata: map[string]string{"prefix": string(c.Prefix), "node": node, "version": "1.0.0"},
+			StatsHandler: func(*micro.Endpoint) any { return stats },
+		})
+		require.NoError(t, err)
+		require.NoError(t, s.AddEndpoint("x", micro.HandlerFunc(func(micro.Request) {}), micro.WithEndpointSubject("x")))
+		t.Cleanup(func() { _ = s.Stop() })
+	}
+	lines := doctor.Examine(t.Context(), config(nc, c))
+	said(t, lines, doctor.Warn, "deploys", "whatever deployments say: old")
+	said(t, lines, doctor.Warn, "deploys", fmt.Sprintf("processes have not taken all that deploys stored: late (versions 0 of 0, deployments %d of %d)", newest-1, newest))
 }
 
 func TestCovers(t *testing.T) {

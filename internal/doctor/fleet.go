@@ -72,10 +72,12 @@ type processStats struct {
 		Ready   bool   `json:"ready"`
 		Storage string `json:"storage"`
 	} `json:"consumer"`
+	Secrets secretStats `json:"secrets"`
+	Deploys *followed   `json:"deploys"`
 }
 
 // processes asks the processes of the fleet for their versions, states and clocks.
-func (p *checker) processes(ctx context.Context) {
+func (p *checker) processes(ctx context.Context, all []found) {
 	asked := time.Now()
 	answers, err := gather(ctx, p.NC, "$SRV.STATS.pinwheel", nil, answerWait)
 	if err != nil {
@@ -84,6 +86,8 @@ func (p *checker) processes(ctx context.Context) {
 	}
 	versions := map[string]int{}
 	n, notReady, vanished := 0, 0, 0
+	var secrets secretsFound
+	deploys := deploysFound{newest: storedDeploys(all)}
 	for _, m := range answers {
 		var s micro.Stats
 		if json.Unmarshal(m.Data, &s) != nil || s.Metadata["prefix"] != string(p.Subjects) {
@@ -96,7 +100,11 @@ func (p *checker) processes(ctx context.Context) {
 			notReady++
 		}
 		vanished = max(vanished, data.Vanished)
+		secrets.take(s.Metadata["node"], data.Secrets)
+		deploys.take(s.Metadata["node"], data.Deploys)
 	}
+	secrets.report(p)
+	deploys.report(p)
 	if vanished > 0 {
 		p.bad("workers", "restore the bucket of workers, or deploy them again; 'pinwheel workers rm' ends one for good",
 			"%d workers run though their records are gone and nobody has removed them: processes that start do not have them", vanished)

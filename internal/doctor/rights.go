@@ -29,7 +29,7 @@ type rights struct {
 func NeededPermissions(s events.Subjects) (publish, subscribe []string) {
 	p := string(s)
 	publish = []string{p + ".>", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>", "$KV.>", "$O.>"}
-	subscribe = []string{p + ".call.>", p + ".credit.*.*.*", p + ".cancel.*.*", p + ".unschedule.*.*", p + ".body.*.*.*", p + ".control.>", "$SRV.>"}
+	subscribe = []string{p + ".call.>", p + ".credit.*.*.*", p + ".cancel.*.*", p + ".unschedule.*.*", p + ".body.*.*.*", p + ".control.>", p + ".owner.>", "$SRV.>"}
 	return publish, subscribe
 }
 

@@ -2,11 +2,15 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,6 +88,7 @@ func startLoad(t testing.TB, owners int, admin string) *load {
 	l := &load{TB: t, js: js, pid: p.Process.Pid, owners: owners, replies: make(chan *nats.Msg, 1<<16)}
 	_, err = h.nc.ChanSubscribe("_INBOX.bench.*", l.replies)
 	require.NoError(t, err)
+	require.NoError(t, h.nc.Flush())
 	return l
 }
 
@@ -139,4 +144,53 @@ func processCPU(t testing.TB, pid int) time.Duration {
 	require.NoError(t, err1)
 	require.NoError(t, err2)
 	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// BenchmarkHTTP measures one fleet process that answers POST requests of about 1 KB of JSON on 32 connections. It reports
+// requests/s and the CPU time of the fleet process per request. BENCH_ADMIN is as for BenchmarkFleet.
+func BenchmarkHTTP(b *testing.B) {
+	for _, owners := range []int{1, 100} {
+		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) { benchmarkHTTP(b, owners) })
+	}
+}
+
+func benchmarkHTTP(b *testing.B, owners int) {
+	srv := natstest.Start(b)
+	h := &house{t: b}
+	h.connect(srv.URL())
+	p, addr := startWeb(b, srv.URL(), "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+os.Getenv("BENCH_ADMIN"), "PINWHEEL_HTTP_LOG="+cmp.Or(os.Getenv("BENCH_HTTP_LOG"), "false"))
+	for i := range owners {
+		h.deploy(fmt.Sprintf("owner%d", i), "order", benchWorker)
+	}
+	w := openWeb(b, addr)
+	var next atomic.Int64
+	ask := func(upTo int64) {
+		var clients sync.WaitGroup
+		for range 32 {
+			clients.Go(func() {
+				for {
+					i := next.Add(1) - 1
+					if i >= upTo {
+						return
+					}
+					resp, err := w.client.Post(fmt.Sprintf("http://order--owner%d.w.test/", int(i)%owners), "application/json", bytes.NewReader(benchBody(int(i))))
+					if err != nil || resp.StatusCode != 200 {
+						b.Errorf("%v %v", resp, err)
+						return
+					}
+					_, _ = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+				}
+			})
+		}
+		clients.Wait()
+		next.Store(0)
+	}
+	ask(int64(20 * owners))
+	cpu := processCPU(b, p.Pid)
+	b.ResetTimer()
+	ask(int64(b.N))
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+	b.ReportMetric(float64((processCPU(b, p.Pid)-cpu).Nanoseconds())/1e3/float64(b.N), "cpu-µs/request")
 }

@@ -7,36 +7,52 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Catalog has the workers that this process runs, each with its active version. All code that needs the active version
-// asks the catalog. The zero value is empty. Several goroutines may call its methods.
+// Catalog has the workers that this process runs, each with its versions and its deployment. All code that needs the
+// active version asks the catalog. The zero value is empty. Several goroutines may call its methods.
 type Catalog struct {
 	mu      sync.RWMutex
 	workers map[workerName]installed
 
-	// idempotent is the number of idempotent workers. While it is 0, Idempotent costs one load.
+	// idempotent is the number of workers of which events may run in an idempotent version. While it is 0, Idempotent
+	// costs one load.
 	idempotent atomic.Int64
+	// rollouts is the number of workers whose deployment is being rolled out.
+	rollouts atomic.Int64
 }
 
 type workerName struct{ owner, name string }
 
 // installed is the catalog entry of a worker.
 type installed struct {
-	active *events.Worker // nil: the first version is being installed
-	next   *events.Worker // the version that is being installed, or nil
+	now  *events.Installation // nil: the first one is being installed
+	next *events.Installation // what is being installed, or nil
 }
 
-func (i installed) idempotent() bool {
-	return i.active != nil && i.active.Idempotent || i.next != nil && i.next.Idempotent
+func (i installed) idempotent() bool { return idempotent(i.now) || idempotent(i.next) }
+
+func (i installed) rollout() bool { return i.now != nil && i.now.Deployment.Rollout.Running() }
+
+// idempotent reports whether an active version is idempotent.
+func idempotent(in *events.Installation) bool {
+	if in == nil {
+		return false
+	}
+	for _, s := range in.Deployment.Split {
+		if w := in.Version(s.Version); w != nil && w.Idempotent {
+			return true
+		}
+	}
+	return false
 }
 
-// Begin records that the installation of w has begun: events may run in it from now on.
-func (c *Catalog) Begin(w *events.Worker) {
-	c.change(workerName{w.Owner, w.Name}, func(i *installed) { i.next = w })
+// Begin records that the installation of in has begun: events may run in its versions from now on.
+func (c *Catalog) Begin(in events.Installation) {
+	c.change(workerName{in.Owner, in.Name}, func(i *installed) { i.next = &in })
 }
 
-// Install records that w is the active version: every event finds it.
-func (c *Catalog) Install(w *events.Worker) {
-	c.change(workerName{w.Owner, w.Name}, func(i *installed) { *i = installed{active: w} })
+// Install records that in is installed: every event finds it.
+func (c *Catalog) Install(in events.Installation) {
+	c.change(workerName{in.Owner, in.Name}, func(i *installed) { *i = installed{now: &in} })
 }
 
 // Remove removes a worker.
@@ -59,12 +75,15 @@ func (c *Catalog) change(name workerName, f func(*installed)) {
 		}
 		c.workers[name] = after
 	}
-	switch {
-	case after.idempotent() && !before.idempotent():
-		c.idempotent.Add(1)
-	case !after.idempotent() && before.idempotent():
-		c.idempotent.Add(-1)
+	c.idempotent.Add(one(after.idempotent()) - one(before.idempotent()))
+	c.rollouts.Add(one(after.rollout()) - one(before.rollout()))
+}
+
+func one(b bool) int64 {
+	if b {
+		return 1
 	}
+	return 0
 }
 
 func (c *Catalog) get(owner, name string) installed {
@@ -73,8 +92,28 @@ func (c *Catalog) get(owner, name string) installed {
 	return c.workers[workerName{owner, name}]
 }
 
-// Active returns the active version of a worker, or nil.
-func (c *Catalog) Active(owner, name string) *events.Worker { return c.get(owner, name).active }
+// Installed returns what is installed of a worker. ok is false when there is nothing.
+func (c *Catalog) Installed(owner, name string) (in events.Installation, ok bool) {
+	if i := c.get(owner, name); i.now != nil {
+		return *i.now, true
+	}
+	return events.Installation{}, false
+}
+
+// Rollouts returns the workers whose deployment is being rolled out.
+func (c *Catalog) Rollouts() (list []events.Installation) {
+	if c.rollouts.Load() == 0 {
+		return nil
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, i := range c.workers {
+		if i.rollout() {
+			list = append(list, *i.now)
+		}
+	}
+	return list
+}
 
 // Idempotent reports whether events of a worker may run in an idempotent version. It is called for each event.
 func (c *Catalog) Idempotent(owner, name string) bool {

@@ -14,10 +14,17 @@ const childVariable = "_PINWHEEL_CHILD"
 // embeddedVariable tells a supervisor's child that its NATS URL is the supervisor's embedded NATS.
 const embeddedVariable = "_PINWHEEL_EMBEDDED"
 
+// httpVariable tells a supervisor's child that httpDescriptor is the socket for HTTP requests, which all children share.
+const (
+	httpVariable   = "_PINWHEEL_HTTP"
+	httpDescriptor = 3
+)
+
 // Child is what a child of a supervisor knows about the supervisor.
 type Child struct {
 	Number   int          // of the process
 	listener net.Listener // where the supervisor sends its requests
+	http     net.Listener // where HTTP requests come; nil = nowhere
 	embedded bool         // NATS is embedded in the supervisor
 }
 
@@ -36,5 +43,13 @@ func AsChild() (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Child{process, l, os.Getenv(embeddedVariable) != ""}, nil
+	c := &Child{Number: process, listener: l, embedded: os.Getenv(embeddedVariable) != ""}
+	if os.Getenv(httpVariable) != "" {
+		f := os.NewFile(httpDescriptor, "http")
+		defer func() { _ = f.Close() }() // the listener has its own
+		if c.http, err = net.FileListener(f); err != nil {
+			return nil, fmt.Errorf("socket of the supervisor: %w", err)
+		}
+	}
+	return c, nil
 }

@@ -2,10 +2,11 @@ package fleet
 
 import (
 	"context"
-	"strings"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/tail"
 )
 
 // controlled is the process as the package control uses it.
@@ -16,19 +17,21 @@ type controlled struct {
 
 func (c controlled) Stats() any { return c.process.Stats() }
 
-func (c controlled) Active(target string) (version string, number int) {
-	owner, name, _ := strings.Cut(target, "/")
-	w := c.process.catalog.Active(owner, name)
-	if w == nil {
-		return "", 0
-	}
-	return w.Version, w.Number
+func (c controlled) Installed(owner, name string) events.Installation {
+	in, _ := c.process.catalog.Installed(owner, name)
+	return in
+}
+
+func (c controlled) Outcomes(owner, name string) (rollout int, outcomes events.Outcomes) {
+	return c.process.dispatch.Outcomes(owner, name)
 }
 
 func (c controlled) Members() (self control.Member, all []control.Member, left []string) {
 	m := c.process.members
 	return m.self, m.known(), m.gone()
 }
+
+func (c controlled) Tail(owner string, r tail.Request) error { return c.process.tails.Renew(owner, r) }
 
 func (c controlled) Drain() { c.drain() }
 
@@ -37,6 +40,6 @@ func (p *Process) openControl(ctx context.Context, drain func()) (*control.Serve
 	return control.Open(ctx, p.nc, control.Config{
 		Prefix: p.cfg.Prefix, Node: nodeName(), Build: config.Version(), Token: p.cfg.ControlToken, ByPermissions: p.cfg.Control == config.ControlByPermissions,
 		ReplyPrefixes: p.cfg.ReplyPrefixes, AllowPrivateAddresses: p.cfg.AllowPrivateAddresses, DrainTimeout: p.cfg.DrainTimeout,
-		Workers: p.store, Policies: p.policies, Process: controlled{p, drain}, Log: p.log,
+		Workers: p.store, Policies: p.policies, Secrets: p.secrets, Audit: p.audit, Identities: p.values.ids, Process: controlled{p, drain}, Log: p.log,
 	})
 }

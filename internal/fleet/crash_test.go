@@ -70,6 +70,7 @@ func (o *outlaw) watch() {
 	})
 	require.NoError(o.t, err)
 	require.NoError(o.t, o.h.nc.Flush())
+	require.NoError(o.t, o.h.nc.Flush())
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -197,6 +198,7 @@ func TestDrainsAreNoStrikes(t *testing.T) {
 	o.h.deploy("acme", "w", guiltyCode)
 	lines, err := o.h.nc.SubscribeSync("pinwheel.logs.>")
 	require.NoError(t, err)
+	require.NoError(t, o.h.nc.Flush())
 	reply := o.h.send(events.Task, "acme/w", `{}`)
 	for n := range 6 {
 		_, err := lines.NextMsg(patience)

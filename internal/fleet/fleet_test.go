@@ -96,6 +96,7 @@ func openHouse(t testing.TB, change ...func(*config.Config)) *house {
 	}
 	f, err := Open(cfg, zerolog.Nop())
 	require.NoError(t, err)
+	require.NoError(t, openHTTP(f, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- f.Run(ctx) }()
@@ -146,12 +147,18 @@ func (h *house) deploy(owner, name, code string, manifest ...string) *events.Wor
 	}
 	store, err := deploy.Open(context.Background(), h.js, deploy.Config{})
 	require.NoError(h.t, err)
-	w, _, err := store.Deploy(context.Background(), deploy.Request{Owner: owner, Path: path}, h.check)
+	d, err := store.Deploy(context.Background(), deploy.Request{Owner: owner, Path: path}, h.check)
 	require.NoError(h.t, err)
+	h.inEffect(d)
+	return d.Worker
+}
+
+// inEffect returns when a deployment is in effect in all processes.
+func (h *house) inEffect(d deploy.Deployed) {
+	h.t.Helper()
 	fleet := &control.Remote{NC: h.nc, JS: h.js, Subjects: events.DefaultPrefix}
-	_, err = fleet.Await(context.Background(), w)
+	_, err := fleet.Await(context.Background(), d.Worker.Target(), d.Deployment)
 	require.NoError(h.t, err)
-	return w
 }
 
 // send publishes an event and returns a channel for its reply.
@@ -169,6 +176,7 @@ func (h *house) send(k events.Kind, target string, body string, header ...string
 	replies := make(chan *nats.Msg, 8)
 	sub, err := h.nc.ChanSubscribe(inbox, replies)
 	require.NoError(h.t, err)
+	require.NoError(h.t, h.nc.Flush())
 	h.t.Cleanup(func() { _ = sub.Unsubscribe() })
 	_, err = h.js.PublishMsg(context.Background(), m)
 	require.NoError(h.t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -18,8 +19,10 @@ type ProcessStats struct {
 	Dispatch dispatchStats  `json:"dispatch"`
 	Consumer consumer.Stats `json:"consumer"`
 	// workers that run although their records are missing and no one has removed them
-	Vanished int       `json:"vanished"`
-	Now      time.Time `json:"now,omitzero"` // the process's clock
+	Vanished int         `json:"vanished"`
+	Secrets  SecretStats `json:"secrets"`
+	Deploys  deploy.Seen `json:"deploys"`
+	Now      time.Time   `json:"now,omitzero"` // the process's clock
 }
 
 type dispatchStats struct {
@@ -37,6 +40,7 @@ func (s *ProcessStats) add(o ProcessStats) {
 	s.Dispatch.Owners = max(s.Dispatch.Owners, o.Dispatch.Owners) // every process has all workers
 	s.Dispatch.Draining = s.Dispatch.Draining || o.Dispatch.Draining
 	s.Vanished = max(s.Vanished, o.Vanished)
+	s.Secrets.add(o.Secrets)
 	c := &s.Consumer
 	c.Window += o.Consumer.Window
 	c.Held += o.Consumer.Held
@@ -56,6 +60,8 @@ func (p *Process) Stats() ProcessStats {
 		Dispatch: dispatchStats{Queued: d.Queued, Running: d.Running, Owners: d.Owners, Draining: d.Draining},
 		Consumer: p.consumer.Stats(),
 		Vanished: p.watcher.Vanished(),
+		Secrets:  p.gate.stats(),
+		Deploys:  p.watcher.Seen(),
 		Now:      time.Now(),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/tail"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -21,6 +22,7 @@ type host struct {
 	subjects events.Subjects
 	// admit says why a task of this size must not be stored, or returns nil.
 	admit func(owner string, size int) *events.Failure
+	tails *tail.Hub // nil: none
 	log   zerolog.Logger
 }
 
@@ -56,6 +58,7 @@ func reserved(name string) bool {
 
 // Log publishes a line to the current subscribers. It is not stored.
 func (h *host) Log(line events.LogLine) {
+	h.tails.Log(&line)
 	data, err := json.Marshal(line)
 	if err == nil {
 		err = h.nc.Publish(h.subjects.Logs(line.Owner, line.Worker), data)

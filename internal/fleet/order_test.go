@@ -22,6 +22,7 @@ func TestParkingKeepsTheOrder(t *testing.T) {
 	replies := make(chan *nats.Msg, 2000)
 	_, err := h.nc.ChanSubscribe("_INBOX.order", replies)
 	require.NoError(t, err)
+	require.NoError(t, h.nc.Flush())
 	sent := 0
 	send := func(n int) {
 		for range n {

@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
@@ -48,7 +47,7 @@ func TestAnotherPrefix(t *testing.T) {
 	h.stop()
 	h.connect(srv.URL())
 	streams := []string{}
-	for _, a := range consumer.Assets(consumerConfig(other), 1<<20) {
+	for _, a := range Resources(other, 1<<20) {
 		if a.Stream != nil {
 			streams = append(streams, a.Stream.Name)
 		}

@@ -18,10 +18,15 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assetstore"
+	"github.com/pinwheel-run/pinwheel/internal/audit"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/tail"
+	"github.com/pinwheel-run/pinwheel/internal/workerlease"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -36,19 +41,33 @@ type Process struct {
 	store    *deploy.Store
 	watcher  *deploy.Watcher
 	policies *deploy.Policies
-	sync     doctor.Sync // what is known about when NATS writes to disk
+	secrets  *deploy.Secrets
+	values   *secretValues // of secrets
+	gate     *secretGate
+	audit    *audit.Log
+	leases   *workerlease.Leases
+	lessee   dispatch.Lessee // what leases tells dispatch
+	sync     doctor.Sync     // what is known about when NATS writes to disk
 	consumer *consumer.Consumer
 	dispatch *dispatch.Dispatcher
 	reports  *watchedSource // report observer between the pool and dispatch
+	tails    *tail.Hub
 	pool     *isolates.Pool
+	http     httpServer
+	routes   *gateway.Routes
+	files    *assetstore.Store
 	// background is the number of pool threads with a lower priority.
 	background int
 	catalog    Catalog         // filled by the watcher
 	members    *members        // of the fleet; nil before run
 	control    *control.Server // nil when it cannot answer requests
 	pulse      *pulse          // checks whether the NATS server answers
+	lost       lostChecks      // threads of checks
 	sick       func() error    // why the process should be replaced, or nil
 	supervised bool            // a supervisor replaces the process
+
+	granted     chan struct{} // closed when all policies have come that were stored at the start
+	grantedOnce sync.Once
 
 	missing atomic.Pointer[error] // why the process takes no events yet; set if the bucket has lost workers
 
@@ -61,7 +80,10 @@ const openTimeout = 30 * time.Second
 
 // Open connects to NATS and creates the rooms. Call Run next.
 func Open(cfg config.Config, log zerolog.Logger) (p *Process, err error) {
-	p = &Process{cfg: cfg, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{})}
+	p = &Process{cfg: cfg, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{}), granted: make(chan struct{}), routes: gateway.NewRoutes(cfg.HTTPPaths)}
+	if p.values, err = openSecretValues(cfg, log); err != nil {
+		return nil, err
+	}
 	begun := p // p is nil when there is an error
 	defer func() {
 		if err != nil {
@@ -85,10 +107,7 @@ func Open(cfg config.Config, log zerolog.Logger) (p *Process, err error) {
 	if err := consumer.CheckPrefix(ctx, js, events.Subjects(cfg.Prefix)); err != nil {
 		return nil, err
 	}
-	if p.store, err = deploy.Open(ctx, js, deploy.Config{Replicas: cfg.Replicas, Log: log, Metrics: p.registry}); err != nil {
-		return nil, err
-	}
-	if p.policies, err = deploy.OpenPolicies(ctx, js, deploy.Config{Replicas: cfg.Replicas, Log: log}); err != nil {
+	if err := openStores(ctx, p, js); err != nil {
 		return nil, err
 	}
 	threads := cfg.Threads
@@ -100,40 +119,73 @@ func Open(cfg config.Config, log zerolog.Logger) (p *Process, err error) {
 	if p.dispatch, err = dispatch.New(p.dispatchConfig(threads), log, p.registry); err != nil {
 		return nil, err
 	}
+	p.tails = openTails(p.nc, cfg)
 	settling := consumerConfig(cfg)
-	settling.Idempotent = p.catalog.Idempotent
+	settling.Idempotent, settling.OnLog = p.catalog.Idempotent, p.tails.Log
 	if p.consumer, err = consumer.New(settling, p.nc, p.dispatch, log, p.registry); err != nil {
 		return nil, err
 	}
-	h := &host{nc: p.nc, js: js, subjects: events.Subjects(cfg.Prefix), admit: p.consumer.AdmitSend, log: log}
-	p.reports = &watchedSource{Source: p.dispatch}
+	h := &host{nc: p.nc, js: js, subjects: events.Subjects(cfg.Prefix), admit: p.consumer.AdmitSend, tails: p.tails, log: log}
+	p.reports = &watchedSource{Source: p.dispatch, tails: p.tails}
 	if p.pool, err = isolates.New(p.isolatesConfig(threads), p.reports, h, p.registry); err != nil {
 		return nil, err
 	}
-	p.sick = p.pool.Healthy
+	p.sick = func() error { return cmp.Or(p.pool.Healthy(), p.lost.healthy()) }
 	p.consumer.SetRunDelays(p.pool.RunDelays)
 	p.dispatch.Wire(p.consumer, p.pool)
-	p.watcher = p.store.Watcher(installer{p.dispatch, p.pool, p.consumer, &p.catalog})
+	p.lessee = p.dispatch.SetLeases(p.leases)
+	p.gate = newSecretGate(installer{p.dispatch, p.pool, p.consumer, &p.catalog, p.routes}, p.values, log)
+	p.watcher = p.store.Watcher(p.gate)
+	p.values.renewed, p.values.changed, p.gate.ready = p.pool.Renew, p.gate.retry, p.watcher.Ready()
 	return p, nil
 }
 
+// openStores opens what deploys and operators store.
+func openStores(ctx context.Context, p *Process, js jetstream.JetStream) (err error) {
+	cfg := deploy.Config{Replicas: p.cfg.Replicas, Log: p.log}
+	if p.policies, err = deploy.OpenPolicies(ctx, js, cfg); err != nil {
+		return err
+	}
+	if p.secrets, err = deploy.OpenSecrets(ctx, js, cfg); err != nil {
+		return err
+	}
+	if p.audit, err = audit.Open(ctx, js, auditConfig(p.cfg), p.log); err != nil {
+		return err
+	}
+	files := assetConfig(p.cfg)
+	files.Log = p.log
+	p.files = assetstore.New(js, files)
+	if err = p.files.Open(ctx); err != nil {
+		return err
+	}
+	if p.leases, err = workerlease.Open(ctx, js, leaseConfig(p.cfg), p.log, p.registry); err != nil {
+		return err
+	}
+	cfg.Metrics = p.registry
+	p.store, err = deploy.Open(ctx, js, cfg)
+	return err
+}
+
 // installer installs workers: their versions in the dispatcher, what lives on between events in the pool, and their
-// schedules in the consumer. The version counts as active when all three have it.
+// schedules in the consumer. A deployment counts as in effect when all three have it.
 type installer struct {
 	*dispatch.Dispatcher
 	pool     *isolates.Pool
 	consumer *consumer.Consumer
 	catalog  *Catalog
+	routes   *gateway.Routes
 }
 
-func (i installer) Install(w *events.Worker) {
-	i.catalog.Begin(w)
-	i.Dispatcher.Install(w)
-	i.consumer.Install(w)
-	i.catalog.Install(w)
+func (i installer) Install(in events.Installation) {
+	i.catalog.Begin(in)
+	i.Dispatcher.Install(in)
+	i.consumer.Install(in)
+	i.catalog.Install(in)
+	i.routes.Install(in)
 }
 
 func (i installer) Remove(owner, name string) {
+	i.routes.Remove(owner, name)
 	i.catalog.Remove(owner, name)
 	i.Dispatcher.Remove(owner, name)
 	i.pool.Retire(owner, name)
@@ -146,6 +198,7 @@ func (p *Process) setPolicy(owner string, policy events.Policy) {
 	p.dispatch.SetPolicy(owner, policy)
 	p.consumer.SetPolicy(owner, policy)
 	p.pool.SetPolicy(owner, policy)
+	p.routes.SetPolicy(owner, policy)
 }
 
 // connect connects to NATS, or starts one inside the process.
@@ -197,8 +250,15 @@ func (p *Process) Run(ctx context.Context) error {
 	defer stopWork()
 	var running sync.WaitGroup
 	running.Go(func() { p.dispatch.Run(work) })
-	running.Go(func() { _ = p.watcher.Run(work) }) // it returns only the error of work
-	running.Go(func() { p.policies.Watch(work, p.setPolicy) })
+	running.Go(func() {
+		select {
+		case <-p.values.ready: // so that no worker is found to lack what has only not come yet
+			_ = p.watcher.Run(work) // it returns only the error of work
+		case <-work.Done():
+		}
+	})
+	running.Go(func() { p.policies.Watch(work, p.setPolicy, func() { p.grantedOnce.Do(func() { close(p.granted) }) }) })
+	running.Go(func() { p.secrets.Watch(work, p.values) })
 	defer running.Wait()
 	defer stopWork()
 	var err error
@@ -208,29 +268,34 @@ func (p *Process) Run(ctx context.Context) error {
 	}
 	running.Go(func() { p.members.run(work) })
 	running.Go(func() { p.exchangeBans(work) })
-	// Workers come first. Otherwise an event could miss its worker only because this process has just started.
-	select {
-	case <-p.watcher.Ready():
-	case <-ctx.Done():
-		p.pool.Close()
-		return nil
+	// Workers, secrets and policies come first. Otherwise an event could miss them only because this process has just started.
+	for _, there := range []<-chan struct{}{p.watcher.Ready(), p.values.ready, p.granted} {
+		select {
+		case <-there:
+		case <-ctx.Done():
+			p.pool.Close()
+			return nil
+		}
 	}
 	p.awaitWorkers(ctx)
-	running.Go(func() { p.tellInstalled(work) })
-	running.Go(func() { p.announce(work) })
+	for _, run := range []func(context.Context){p.tellInstalled, p.announce, p.pulse.run, rollouts{p}.run} {
+		running.Go(func() { run(work) })
+	}
 	running.Go(func() { p.watchHealth(work, end) })
-	running.Go(func() { p.pulse.run(work) })
+	running.Go(func() { p.leases.Run(ctx, work, p.lessee) })
 	if p.control, err = p.openControl(ctx, end); err != nil {
 		p.log.Warn().Err(err).Msg("this process does not answer on $SRV")
 	} else {
 		defer p.control.Close()
 	}
+	drained := p.http.serve(ctx, work, p.up, p.log, &running)
 	defer context.AfterFunc(ctx, func() {
 		p.log.Info().Stringer("timeout", p.cfg.DrainTimeout).Msg("draining")
 		p.dispatch.Drain()
 		time.AfterFunc(p.cfg.DrainTimeout, stopWork)
 	})()
 	err = p.consumer.Run(ctx, work)
+	<-drained
 	p.pool.Close()
 	return cmp.Or(err, p.sick())
 }
@@ -250,6 +315,8 @@ func (p *Process) announce(ctx context.Context) {
 }
 
 func (p *Process) close() {
+	p.tails.Close()
+	p.http.close()
 	if p.nc != nil {
 		p.nc.Close()
 	}

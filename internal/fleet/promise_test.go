@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,7 +55,6 @@ func TestHostileEventsEndAsDesigned(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
 	h.deploy("good", "echo", `export default { fetch: async r => new Response(await r.text()), task: e => e.payload }`)
-	once := `{"retries": {"maxAttempts": 1}, "limits": {"wallMs": 1000}}`
 	for name, code := range map[string]string{
 		"loop":  `export default { fetch() { for (;;); }, task() { for (;;); } }`,
 		"throw": `export default { fetch() { throw new Error("no") }, task() { throw new Error("no") } }`,
@@ -61,9 +63,13 @@ func TestHostileEventsEndAsDesigned(t *testing.T) {
 		"big":   `export default { fetch: () => new Response("x".repeat(2 ** 31)), task: () => "x".repeat(2 ** 31) }`,
 		"heap":  `export default { fetch() { const a = []; for (;;) a.push(new Array(1e6).fill(1.5)) }, task() { const a = []; for (;;) a.push(new Array(1e6).fill(1.5)) } }`,
 	} {
-		manifest := once
-		if name == "heap" {
-			manifest = `{"retries": {"maxAttempts": 1}, "limits": {"heapMB": 16, "cpuMs": 20000}}`
+		// Of the two clocks, only the one that is meant can end a run, on a busy machine too.
+		manifest := `{"retries": {"maxAttempts": 1}, "limits": {"wallMs": 60000}}`
+		switch name {
+		case "never", "tick":
+			manifest = `{"retries": {"maxAttempts": 1}, "limits": {"wallMs": 1000, "cpuMs": 20000}}`
+		case "heap":
+			manifest = `{"retries": {"maxAttempts": 1}, "limits": {"heapMB": 16, "cpuMs": 20000, "wallMs": 60000}}`
 		}
 		h.deploy("bad", name, code, manifest)
 	}
@@ -108,7 +114,10 @@ func (h *house) keepFlowing(target string) (stop func()) {
 	owner, name, _ := events.ParseTarget(target)
 	subject := events.Subjects(events.DefaultPrefix).Call(events.Fetch, owner, name)
 	running.Go(func() {
+		tick := time.NewTicker(5 * time.Millisecond) // tests run beside this one
+		defer tick.Stop()
 		for i := 0; ctx.Err() == nil; i++ {
+			<-tick.C
 			body := fmt.Sprint(i)
 			m, err := h.nc.Request(subject, []byte(body), patience)
 			if err != nil || string(m.Data) != body {
@@ -144,6 +153,7 @@ func TestDeadLetterIsReplayed(t *testing.T) {
 	h.deploy("acme", "job", `export default { task: event => ({ fixed: event.payload.what, header: event.headers.get("x-mine"), id: event.id }) }`)
 	sub, err := h.nc.SubscribeSync(l.Header.Get(events.HeaderReplyTo))
 	require.NoError(t, err)
+	require.NoError(t, h.nc.Flush())
 	require.NoError(t, deadletter.NewStore(h.js, events.DefaultPrefix).Replay(context.Background(), l, deadletter.ReplayOptions{}))
 	m, err := sub.NextMsg(patience)
 	require.NoError(t, err)
@@ -194,6 +204,7 @@ func (h *house) publishCounted(total int) <-chan *nats.Msg {
 	replies := make(chan *nats.Msg, 2*total)
 	_, err := h.nc.ChanSubscribe("_INBOX.test.*", replies)
 	require.NoError(h.t, err)
+	require.NoError(h.t, h.nc.Flush())
 	js, err := jetstream.New(h.nc, jetstream.WithPublishAsyncMaxPending(1000))
 	require.NoError(h.t, err)
 	for i := range total {
@@ -210,29 +221,61 @@ func (h *house) publishCounted(total int) <-chan *nats.Msg {
 // startProcess runs `pinwheel serve` in its own process, and waits until it takes events.
 func startProcess(t testing.TB, url string, env ...string) *exec.Cmd {
 	t.Helper()
+	return startTelling(t, func(string) {}, url, env...)
+}
+
+// startTelling is startProcess with a function that gets the message of each line of its log.
+func startTelling(t testing.TB, tell func(message string), url string, env ...string) *exec.Cmd {
+	t.Helper()
+	return startLogging(t, func(line map[string]any) {
+		message, _ := line["message"].(string)
+		tell(message)
+	}, url, env...)
+}
+
+// startLogging is startProcess with a function that gets each line of its log.
+func startLogging(t testing.TB, tell func(line map[string]any), url string, env ...string) *exec.Cmd {
+	t.Helper()
 	cmd := exec.Command(os.Args[0], "serve")
 	cmd.Env = append(os.Environ(), append([]string{asMain + "=1", "PINWHEEL_PROCESSES=0", "PINWHEEL_NATS_URL=" + url, "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_ACK_WAIT=2s", "PINWHEEL_LOG_FORMAT=json"}, env...)...)
 	out, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	up := make(chan struct{})
+	up, ended := make(chan struct{}), make(chan struct{})
+	var said bytes.Buffer // until it is ready; complete when ended is closed
 	go func() {
-		lines := json.NewDecoder(out)
-		for {
-			var line map[string]any
-			if lines.Decode(&line) != nil {
-				return
+		defer close(ended)
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 16<<20)
+		for ready := false; lines.Scan(); {
+			if !ready {
+				said.Write(lines.Bytes())
+				said.WriteByte('\n')
 			}
-			if text, _ := line["message"].(string); strings.HasPrefix(text, "ready") {
+			var line map[string]any
+			if json.Unmarshal(lines.Bytes(), &line) != nil {
+				continue // what Go or V8 prints when the process crashes
+			}
+			text, _ := line["message"].(string)
+			if tell(line); strings.HasPrefix(text, "ready") && !ready {
+				ready = true
 				close(up)
 			}
 		}
 	}()
 	select {
 	case <-up:
+	case <-ended:
+		select {
+		case <-up:
+		default:
+			t.Fatalf("the process ended, and was not ready:\n%s", said.String())
+		}
 	case <-time.After(patience):
-		t.Fatal("the process does not get ready")
+		_ = cmd.Process.Signal(syscall.SIGQUIT) // its goroutines
+		<-ended
+		t.Fatalf("the process does not get ready:\n%s", said.String())
 	}
 	return cmd
 }

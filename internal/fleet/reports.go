@@ -5,14 +5,16 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/tail"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
-// watchedSource gives threads their work, and lets one observer see their reports. Without an observer, as in serve,
-// this costs one load for each batch of reports.
+// watchedSource gives threads their work, and lets tails and one observer see their reports. Without them this costs
+// two loads for each batch of reports.
 type watchedSource struct {
 	isolates.Source
-	see atomic.Pointer[func(*lifecycle.Report)]
+	tails *tail.Hub
+	see   atomic.Pointer[func(*lifecycle.Report)]
 }
 
 // observe sets f, which is called with each report before the report is judged. The call is on the thread that made the
@@ -21,6 +23,7 @@ func (o *watchedSource) observe(f func(*lifecycle.Report)) { o.see.Store(&f) }
 
 // Report passes on the reports of attempts.
 func (o *watchedSource) Report(thread int, reports []lifecycle.Report) {
+	o.tails.Reports(reports)
 	if see := o.see.Load(); see != nil {
 		for i := range reports {
 			(*see)(&reports[i])

@@ -89,6 +89,7 @@ func mayAndMayNot(t *testing.T, h *house, acme, beta *nats.Conn) {
 	answers := make(chan *nats.Msg, 100)
 	_, err = acme.ChanSubscribe(inbox, answers)
 	require.NoError(t, err)
+	require.NoError(t, acme.Flush())
 	for _, subject := range []string{
 		"pinwheel.events.task.beta.w", "pinwheel.call.task.beta.w", "pinwheel.events.3.task.beta.w", "pinwheel.body.beta.x.0", "pinwheel.cancel.beta.w", "pinwheel.credit.beta.x.y",
 		"pinwheel.pin", "pinwheel.dead.acme.w.task.exception.S.1", "pinwheel.parked.acme.task.w", "pinwheel.schedules.at.0.task.acme.w.x.y", "pinwheel.schedules.due.0.task.acme.w.x.y",

@@ -39,6 +39,10 @@ func ServeChild(ctx context.Context, cfg config.Config, log zerolog.Logger, c *C
 		p.close()
 		return err
 	}
+	if err := openHTTP(p, c); err != nil {
+		p.close()
+		return err
+	}
 	var a *admin.Server
 	if c != nil {
 		a = admin.New(c.listener, p, cfg.Profiling)

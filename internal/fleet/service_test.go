@@ -49,6 +49,7 @@ func ask[T any](h *house, subject string, n int) []T {
 	inbox, answers := h.nc.NewRespInbox(), make(chan *nats.Msg, 8)
 	sub, err := h.nc.ChanSubscribe(inbox, answers)
 	require.NoError(h.t, err)
+	require.NoError(h.t, h.nc.Flush())
 	defer func() { _ = sub.Unsubscribe() }()
 	require.NoError(h.t, h.nc.PublishRequest(subject, inbox, nil))
 	var list []T

@@ -3,20 +3,37 @@ package fleet
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assetstore"
+	"github.com/pinwheel-run/pinwheel/internal/audit"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/workerlease"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
 // Resources returns the streams, consumers and buckets that a process with this configuration creates on a NATS whose
 // messages have at most maxPayload bytes.
 func Resources(cfg config.Config, maxPayload int64) []resources.Resource {
-	return append(consumer.Assets(consumerConfig(cfg), maxPayload), deploy.Resources(deploy.Config{Replicas: cfg.Replicas})...)
+	return slices.Concat(consumer.Assets(consumerConfig(cfg), maxPayload), deploy.Resources(deploy.Config{Replicas: cfg.Replicas}),
+		audit.Resources(auditConfig(cfg)), workerlease.Resources(leaseConfig(cfg)), assetstore.Resources(assetConfig(cfg)))
+}
+
+func assetConfig(cfg config.Config) assetstore.Config {
+	return assetstore.Config{MaxBytes: int64(cfg.AssetsMaxBytes), Replicas: cfg.Replicas, Cache: int64(cfg.HTTPCache)}
+}
+
+func leaseConfig(cfg config.Config) workerlease.Config {
+	return workerlease.Config{Prefix: events.Subjects(cfg.Prefix), Replicas: cfg.Replicas}
+}
+
+func auditConfig(cfg config.Config) audit.Config {
+	return audit.Config{Prefix: events.Subjects(cfg.Prefix), Replicas: cfg.Replicas, MaxBytes: int64(cfg.MaxBytes)}
 }
 
 // consumerConfig returns the consumer's part of cfg.
@@ -52,6 +69,7 @@ func (p *Process) isolatesConfig(threads int) isolates.Config {
 	c.Slots, c.MaxIsolates, c.ContextMaxReuses = p.cfg.Slots, max(threads+p.background, p.cfg.MaxIsolates), p.cfg.ContextMaxReuses
 	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(p.cfg.ContextKeep>>20), p.cfg.SpareIsolates, int(p.cfg.CodeCache)
 	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates = int(p.cfg.HeapMax>>20), int(p.cfg.OwnerHeapMax>>20), p.cfg.OwnerMaxIsolates
+	c.Secrets = p.values.Of
 	c.MaxReply, c.Held = int(p.nc.MaxPayload()), collectMore
 	c.AllowAddresses, c.AllowHosts = config.SplitAddresses(p.cfg.AllowPrivateAddresses)
 	return c

@@ -33,7 +33,11 @@ type supervised struct {
 
 // Supervise runs cfg.Processes processes of the fleet until ctx is done and all have drained. It uses no V8 itself. It
 // calls up when all of them take events.
-func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, up func(url, admin string)) error {
+func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, up func(url, admin, http string)) error {
+	// The children read it too. One that refuses it would be started again and again.
+	if _, err := loadIdentities(cfg, zerolog.Nop()); err != nil {
+		return err
+	}
 	url := cfg.NatsURL
 	if cfg.Embeds() {
 		server, err := openEmbedded(cfg, log)
@@ -44,7 +48,13 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 		url = server.URL()
 		log.Info().Str("mode", cfg.Durability).Msg("durability: " + embeddedSync(cfg).Words(1))
 	}
-	s, err := openSupervised(cfg, url, log, out)
+	sockets, err := openSockets(cfg)
+	if err != nil {
+		return err
+	}
+	defer sockets.close()
+	defer context.AfterFunc(ctx, sockets.close)() // children close theirs too: then nobody can connect any more
+	s, err := openSupervised(cfg, url, log, out, sockets)
 	if err != nil {
 		return err
 	}
@@ -64,7 +74,7 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 	})
 	running.Go(func() {
 		if s.allReady(life) {
-			up(cmp.Or(config.Redacted(url), cfg.NatsContext), a.Addr())
+			up(cmp.Or(config.Redacted(url), cfg.NatsContext), a.Addr(), sockets.addr())
 		}
 	})
 	defer context.AfterFunc(ctx, func() { log.Info().Stringer("timeout", cfg.DrainTimeout).Msg("draining all processes") })()
@@ -72,7 +82,7 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 	return nil
 }
 
-func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Writer) (*supervised, error) {
+func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Writer, sockets *sharedSockets) (*supervised, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -90,7 +100,10 @@ func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Wr
 		if cfg.Embeds() {
 			env = append(env, embeddedVariable+"=yes")
 		}
-		return supervisor.Command{Path: executable, Args: []string{"serve"}, Env: env}
+		if sockets.http != nil {
+			env = append(env, httpVariable+"=yes")
+		}
+		return supervisor.Command{Path: executable, Args: []string{"serve"}, Env: env, Files: sockets.files}
 	}
 	if s.Supervisor, err = supervisor.Open(c); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 const (
 	// Level is the version of all resources that this binary creates. It goes up when a resource changes in a way that
 	// processes of an older binary must not revert.
-	Level = 2
+	Level = 3
 	// LevelKey is the key in a resource's metadata for the level of the binary that created it.
 	LevelKey = "pinwheel.assets"
 )

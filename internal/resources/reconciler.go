@@ -74,6 +74,11 @@ func (r *Reconciler) leave(resource string, level int, drift []Difference) (bool
 // Stream creates a stream, or updates it to what it should be. It does not update a stream that is correct already:
 // each process that starts calls this, and an update costs the server and all consumers of the stream.
 func (r *Reconciler) Stream(ctx context.Context, want jetstream.StreamConfig) error {
+	_, err := retry(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.stream(ctx, want) })
+	return err
+}
+
+func (r *Reconciler) stream(ctx context.Context, want jetstream.StreamConfig) error {
 	s, err := r.JS.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if s, err = r.create(ctx, want); err == nil && s == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/stretchr/testify/require"
@@ -113,4 +114,33 @@ func BenchmarkStack(b *testing.B) {
 	for b.Loop() {
 		m.Stack("find.js", stack)
 	}
+}
+
+// What Check lets pass has names that a terminal shows as they are, and costs Parse no more than its size.
+func FuzzCheck(f *testing.F) {
+	sm, _, _ := bundle(f, "new Error")
+	f.Add(sm)
+	for _, text := range []string{
+		`{"version":3,"sources":["a\u001b"],"mappings":"AAAA"}`, `{"version":3,"sourceRoot":"\u001b","sources":["a"],"mappings":"AAAA"}`,
+		`{"version":3,"sections":[{"map":{"version":3,"sources":["\u001b"],"mappings":"AAAA"}}]}`, `{"version":3,"SOURCES":["\n"],"sources":["a"],"mappings":"AAAA"}`,
+		`{"version":3,"sources":["a"],"mappings":"AEAA;A"}`, `[[[[`, `null`, ``,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, sm []byte) {
+		if sourcemap.Check(sm) != nil {
+			return
+		}
+		m, err := sourcemap.Parse(sm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range 5 {
+			for column := range 5 {
+				if p, ok := m.Position(line, column); ok && strings.ContainsFunc(p.File, func(r rune) bool { return !unicode.IsPrint(r) }) {
+					t.Fatalf("%q", p.File)
+				}
+			}
+		}
+	})
 }

@@ -104,8 +104,8 @@ func (c *child) keep(ctx context.Context, p *process, leaving *sync.WaitGroup, l
 				log.Error().AnErr("error", p.err).Msg("process ended before the next one was ready")
 			}
 			p, next = next, nil
-			c.take(p)
 			c.restarts.Inc()
+			c.take(p)
 			continue
 		case <-tick.C:
 		}
@@ -120,8 +120,8 @@ func (c *child) keep(ctx context.Context, p *process, leaving *sync.WaitGroup, l
 			}
 		case next == nil:
 		case next.status(ctx, "/readyz") == http.StatusOK:
+			c.restarts.Inc() // whoever sees the next process finds it counted
 			c.take(next)
-			c.restarts.Inc()
 			old := p
 			leaving.Go(func() { old.stop(); <-old.ended })
 			p, next = next, nil

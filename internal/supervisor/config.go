@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,6 +39,8 @@ type Command struct {
 	Path string
 	Args []string // without the program name
 	Env  []string
+	// Files are open in the process as file descriptors 3, 4, ….
+	Files []*os.File
 }
 
 // MaxProcesses is the most that Config.Processes may be.

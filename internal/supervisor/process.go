@@ -39,7 +39,7 @@ func (c *child) start(ctx context.Context) (*process, error) {
 	p.client = newClient(p.socket)
 	what := c.cfg.Command(c.index, p.socket)
 	cmd := exec.CommandContext(ctx, what.Path, what.Args...)
-	p.cmd, cmd.Env = cmd, what.Env
+	p.cmd, cmd.Env, cmd.ExtraFiles = cmd, what.Env, what.Files
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = c.cfg.StopTimeout
 	// It is in its own process group. So only the supervisor passes on Ctrl-C, and it does not arrive twice.

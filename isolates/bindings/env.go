@@ -10,10 +10,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// Encode adds a worker's bindings to the call that prepares a context: vars, then queues, each as name, value, name,
-// value.
-func Encode(call *v8x.Call, b events.Bindings) *v8x.Call {
-	return call.Strings(pairs(b.Vars)).Strings(pairs(b.Queues))
+// Encode adds a worker's bindings to the call that prepares a context: strings, queues, then JSON texts, each as name,
+// value, name, value. Strings are its vars and the values of its secrets.
+func Encode(call *v8x.Call, b events.Bindings, s *Secrets) *v8x.Call {
+	texts := pairs(b.Vars)
+	if s != nil {
+		texts = append(texts, s.values()...)
+	}
+	return call.Strings(texts).Strings(pairs(b.Queues)).Strings(pairs(b.JSON))
 }
 
 func pairs(values map[string]string) []string {

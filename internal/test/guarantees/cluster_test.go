@@ -57,6 +57,7 @@ func (b *breaker) watchElections() {
 			b.model.moment(election)
 		})
 		require.NoError(b.t, err)
+		require.NoError(b.t, b.nc.Flush())
 	}
 	require.NoError(b.t, b.nc.Flush())
 }

@@ -155,6 +155,7 @@ func (h *house) listen() {
 		h.model.replied(strings.TrimPrefix(m.Subject, "_INBOX.orders."), r)
 	})
 	require.NoError(h.t, err)
+	require.NoError(h.t, h.nc.Flush())
 	_, err = h.nc.Subscribe("$JS.API.STREAM.MSG.DELETE."+events.StreamEvents, func(*nats.Msg) { h.count("events brought past others, or pins moved") })
 	require.NoError(h.t, err)
 	require.NoError(h.t, h.nc.Flush())

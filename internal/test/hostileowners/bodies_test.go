@@ -41,6 +41,7 @@ func begin(t *testing.T, nc *nats.Conn, owner, worker string, credit int) (chunk
 	t.Helper()
 	sub, err := nc.SubscribeSync(nc.NewInbox())
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 	m := nats.NewMsg("pinwheel.call.fetch." + owner + "." + worker)
 	m.Reply = sub.Subject
 	m.Header.Set(events.HeaderBodyCredit, fmt.Sprint(credit))

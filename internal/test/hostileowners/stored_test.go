@@ -87,6 +87,7 @@ func fullStreams(t *testing.T, f *fleet) (harm string) {
 	acme := f.as("acme")
 	refusals, err := acme.SubscribeSync("_INBOX.acme.refusals")
 	require.NoError(t, err)
+	require.NoError(t, acme.Flush())
 	refused := func() int {
 		n, _, err := refusals.Pending()
 		require.NoError(t, err)

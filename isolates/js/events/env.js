@@ -1,9 +1,9 @@
-// events/env.js builds env, the frozen object of a worker's bindings: variables as strings, queues as objects with send().
+// events/env.js builds env, the frozen object of a worker's bindings: variables as strings or values of JSON, secrets as strings, queues as objects with send().
 
 "use strict";
 
 const {
-  Error, JSONStringify, List, Map, MapPrototypeDelete, MapPrototypeGet,
+  Error, JSONParse, JSONStringify, List, Map, MapPrototypeDelete, MapPrototypeGet,
   MapPrototypeSet,
   ObjectDefineProperty, ObjectFreeze, RangeError, TypeError,
 } = primordials;
@@ -100,11 +100,13 @@ internal.queued = (id, error) => {
 
 internal.forgetQueues = (run) => internal.forgetIn(waiting, run);
 
-// buildEnv makes env from flat lists name, value and name, worker.
-internal.buildEnv = (vars, queues) => {
+// buildEnv makes env from flat lists name, value and name, worker. texts are variables and secrets. The values of json are
+// JSON texts. What they make is not frozen, as at Cloudflare.
+internal.buildEnv = (texts, queues, json) => {
   const object = {};
-  for (let i = 0; i + 1 < vars.length; i += 2) define(object, vars[i], vars[i + 1]);
+  for (let i = 0; i + 1 < texts.length; i += 2) define(object, texts[i], texts[i + 1]);
   for (let i = 0; i + 1 < queues.length; i += 2) define(object, queues[i], ObjectFreeze(new Queue(TOKEN, queues[i + 1])));
+  for (let i = 0; i + 1 < json.length; i += 2) define(object, json[i], JSONParse(json[i + 1]));
   env = ObjectFreeze(object);
 };
 

@@ -72,12 +72,12 @@ function describeFailure(error) {
 
 // prepare is the first call into a context. None of our limits bounds shared memory or WebAssembly. V8 adds them to a
 // context that it makes from a snapshot, so they cannot be removed earlier.
-function prepare(vars, queues, concurrent, checked) {
+function prepare(vars, queues, json, concurrent, checked) {
   primordials.takeLate();
   ReflectDeleteProperty(globalThis, "SharedArrayBuffer");
   ReflectDeleteProperty(globalThis, "Atomics");
   ReflectDeleteProperty(globalThis, "WebAssembly");
-  internal.buildEnv(vars, queues);
+  internal.buildEnv(vars, queues, json);
   if (concurrent) internal.runConcurrently();
   if (checked) internal.checkModule();
 }
@@ -108,7 +108,7 @@ function act(op, a, b, c, d, e, f, g, h) {
     case SOCKET_MESSAGE: return internal.socketMessage(a, b, c);
     case SOCKET_SENT: return internal.socketSent(a, b, c);
     case SOCKET_CLOSED: return internal.socketClosed(a, b, c, d, e);
-    case ENV: return prepare(a, b, c, d);
+    case ENV: return prepare(a, b, c, d, e);
     case MODULE: return internal.findHandlers(a);
     case UNHANDLED: return unhandled(a, b);
     case HANDLED: return handledLate(a);

@@ -1,0 +1,118 @@
+package assets
+
+import (
+	pathpkg "path"
+	"strings"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Found is what is at a path. One of the two is set.
+type Found struct {
+	File     string // its path in the list
+	Redirect string // the path where the page is, not escaped
+}
+
+// Find returns what is at a path, which is not escaped. ok is false if there is nothing.
+//
+// A page is at one path only, which how says. Other paths of it lead there. That path is made of the name of the file, so
+// it never leads to another host.
+func (l *List) Find(path string, how events.HTMLHandling) (f Found, ok bool) {
+	if _, exact := l.Files[path]; exact && (how == events.HTMLNone || !isPage(path)) {
+		return Found{File: path}, true
+	}
+	if how == events.HTMLNone {
+		return Found{}, false
+	}
+	page := l.page(path)
+	if page == "" {
+		return Found{}, false
+	}
+	// Two pages may want one path. One of them is there, and nobody is sent around in circles.
+	if at := pathOf(page, how); at != path && l.page(at) != "" && pathOf(l.page(at), how) == at {
+		return Found{Redirect: at}, true
+	}
+	return Found{File: page}, true
+}
+
+// At returns the file that a path means, in whatever way it is written; "" = none.
+func (l *List) At(path string) string {
+	if l.Has(path) {
+		return path
+	}
+	return l.page(path)
+}
+
+// Has reports whether there is a file at exactly that path.
+func (l *List) Has(path string) bool {
+	_, ok := l.Files[path]
+	return ok
+}
+
+// NotFound returns the page that answers where there is no file; "" = none.
+func (l *List) NotFound(path string, how events.NotFound) string {
+	switch how {
+	case events.NotFoundSPA:
+		if l.Has(index) {
+			return index
+		}
+	case events.NotFoundPage:
+		for dir := path; ; {
+			if dir = pathpkg.Dir(dir); l.Has(pathpkg.Join(dir, "404.html")) {
+				return pathpkg.Join(dir, "404.html")
+			}
+			if dir == "/" || dir == "." {
+				return ""
+			}
+		}
+	case events.NotFoundNone:
+	}
+	return ""
+}
+
+const (
+	index = "/index.html"
+	html  = ".html"
+)
+
+func isPage(path string) bool { return strings.HasSuffix(path, html) }
+
+// page is the page that a path means, in any of the ways to write it; "" = none.
+func (l *List) page(path string) string {
+	for _, candidate := range candidates(path) {
+		if isPage(candidate) && l.Has(candidate) {
+			return candidate
+		}
+	}
+	return ""
+}
+
+func candidates(path string) []string {
+	dir, slash := strings.CutSuffix(path, "/")
+	switch {
+	case path == "" || strings.HasSuffix(path, "//"):
+		return nil
+	case slash:
+		return []string{dir + index, dir + html}
+	case isPage(path):
+		base := strings.TrimSuffix(path, html)
+		return []string{path, base + index, strings.TrimSuffix(base, "/index") + html}
+	case strings.HasSuffix(path, "/index"):
+		return []string{path + html, path + index, strings.TrimSuffix(path, "/index") + html}
+	}
+	return []string{path + html, path + index}
+}
+
+// pathOf is the path of a page.
+func pathOf(page string, how events.HTMLHandling) string {
+	dir, isIndex := strings.CutSuffix(page, index)
+	switch {
+	case isIndex && (dir == "" || how != events.HTMLDrop):
+		return dir + "/"
+	case isIndex:
+		return dir
+	case how == events.HTMLForce:
+		return strings.TrimSuffix(page, html) + "/"
+	}
+	return strings.TrimSuffix(page, html)
+}

@@ -1,0 +1,135 @@
+package assets
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	pathpkg "path"
+	"strings"
+)
+
+// Bounds of the files of one version.
+const (
+	MaxFiles    = 20_000
+	MaxFile     = 25 << 20 // bytes of one file
+	MaxPath     = 1024     // bytes of the path of one file
+	MaxListText = 8 << 20  // bytes of an encoded List
+)
+
+// List says which file is at which path, and the rules of _headers and _redirects. It is stored beside the files, and does
+// not change.
+type List struct {
+	Files     map[string]File `json:"files"` // by path, which begins with / and is not escaped
+	Headers   []HeaderRule    `json:"headers,omitempty"`
+	Redirects []Redirect      `json:"redirects,omitempty"`
+}
+
+// File is one file. Equal files of an owner are stored once.
+type File struct {
+	Hash string `json:"hash"` // SHA-256, hex
+	Size int64  `json:"size"` // bytes
+	Type string `json:"type"` // Content-Type
+}
+
+// Encode returns the text of the list and its SHA-256. Equal lists have equal texts.
+func (l *List) Encode() (text []byte, hash string, err error) {
+	if text, err = json.Marshal(l); err != nil {
+		return nil, "", fmt.Errorf("encode list of files: %w", err)
+	}
+	if len(text) > MaxListText {
+		return nil, "", fmt.Errorf("the paths of the files have %d bytes as a list: at most %d are allowed", len(text), MaxListText)
+	}
+	return text, HashOf(text), nil
+}
+
+// Decode reads what Encode made. The error says what is wrong.
+func Decode(text []byte) (*List, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	l := &List{}
+	if err := dec.Decode(l); err != nil {
+		return nil, fmt.Errorf("list of files: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("list of files: something follows it")
+	}
+	if len(l.Files) > MaxFiles {
+		return nil, fmt.Errorf("list of files: it has %d files, and at most %d are allowed", len(l.Files), MaxFiles)
+	}
+	for path, f := range l.Files {
+		if why := wrongPath(path); why != "" {
+			return nil, fmt.Errorf("list of files: path %q: %s", path, why)
+		}
+		if !IsHash(f.Hash) || f.Size < 0 || f.Size > MaxFile || f.Type == "" {
+			return nil, fmt.Errorf("list of files: the file at %q is damaged", path)
+		}
+	}
+	for i := range l.Redirects {
+		if err := l.Redirects[i].check(); err != nil {
+			return nil, fmt.Errorf("list of files: %w", err)
+		}
+	}
+	for i := range l.Headers {
+		if err := l.Headers[i].check(); err != nil {
+			return nil, fmt.Errorf("list of files: %w", err)
+		}
+	}
+	return l, nil
+}
+
+// HashOf is the SHA-256 of data in hex.
+func HashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// IsHash reports whether s is a SHA-256 in hex.
+func IsHash(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
+
+// wrongPath says why path cannot be that of a file; "" = it can.
+func wrongPath(path string) string {
+	switch {
+	case !strings.HasPrefix(path, "/") || path != pathpkg.Clean(path) || path == "/":
+		return "it begins with /, and has no segment that is empty, . or .."
+	case len(path) > MaxPath:
+		return fmt.Sprintf("it has at most %d bytes", MaxPath)
+	case strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' || r == 0xfffd }):
+		return "it has no control characters and no backslash, and it is UTF-8"
+	}
+	return ""
+}
+
+// types are Content-Types by extension. Those of the machine that deploys do not count: each machine has others.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json",
+	".webmanifest": "application/manifest+json", ".xml": "application/xml", ".txt": "text/plain; charset=utf-8", ".md": "text/markdown; charset=utf-8",
+	".csv": "text/csv; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+	".webp": "image/webp", ".avif": "image/avif", ".ico": "image/vnd.microsoft.icon", ".bmp": "image/bmp", ".woff": "font/woff", ".woff2": "font/woff2",
+	".ttf": "font/ttf", ".otf": "font/otf", ".wasm": "application/wasm", ".pdf": "application/pdf", ".zip": "application/zip", ".gz": "application/gzip",
+	".mp4": "video/mp4", ".webm": "video/webm", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".wav": "audio/wav", ".m4a": "audio/mp4",
+	".ics": "text/calendar; charset=utf-8", ".yaml": "application/yaml", ".yml": "application/yaml", ".rss": "application/rss+xml", ".atom": "application/atom+xml",
+}
+
+// typeOf is the Content-Type of a file.
+func typeOf(path string) string {
+	if t, ok := types[strings.ToLower(pathpkg.Ext(path))]; ok {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// Compressible reports whether files of a type get smaller by compression. Most others are compressed already.
+func Compressible(contentType string) bool {
+	name, _, _ := strings.Cut(contentType, ";")
+	switch name {
+	case "application/json", "application/manifest+json", "application/xml", "image/svg+xml", "application/wasm", "application/yaml", "application/rss+xml",
+		"application/atom+xml", "image/bmp", "font/ttf", "font/otf", "image/vnd.microsoft.icon":
+		return true
+	}
+	return strings.HasPrefix(name, "text/")
+}

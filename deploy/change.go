@@ -1,0 +1,281 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Change makes the next deployment of a worker from the one that holds. It gets the worker's kept versions without their
+// code, and the former deployments, oldest first. It is called again when another change was first. Number and time are
+// set afterwards.
+type Change func(in events.Installation, former []events.Deployment) (events.Deployment, error)
+
+// errNothingToChange ends a change that is made already.
+var errNothingToChange = errors.New("nothing to change")
+
+// Redeploy changes the deployment of a worker. changed is false when it is what the change wants already. Any process
+// and command may do so at the same time; each change is made to the result of the one before. The error is a
+// *SupersededError when a version was deployed at the same time, which is active.
+func (s *Store) Redeploy(ctx context.Context, owner, name string, change Change) (d events.Deployment, changed bool, err error) {
+	return s.redeploy(ctx, owner, name, change, func(d *events.Deployment) { d.Number, d.At = d.Number+1, time.Now() })
+}
+
+// redeploy is Redeploy with a function that sets number and time of the next deployment, which has those of the one
+// before.
+func (s *Store) redeploy(ctx context.Context, owner, name string, change Change, number func(*events.Deployment)) (d events.Deployment, changed bool, err error) {
+	tries := conflicts()
+	for {
+		k, err := s.found(ctx, owner, name)
+		if err != nil {
+			return d, false, err
+		}
+		former, err := s.Deployments(ctx, owner, name)
+		if err != nil {
+			return d, false, err
+		}
+		before := k.installation()
+		d, err := change(before, former)
+		if errors.Is(err, errNothingToChange) {
+			return before.Deployment, false, nil
+		}
+		if err != nil {
+			return before.Deployment, false, fmt.Errorf("%s/%s: %w", owner, name, err)
+		}
+		d.Number, d.At = before.Deployment.Number, before.Deployment.At
+		number(&d)
+		err = s.putDeployment(ctx, owner, name, d, k)
+		if err == nil {
+			s.routes.settle(ctx, owner, name)
+			return d, true, s.superseded(ctx, owner, name, d, k.revision)
+		}
+		if wait := tries.NextBackOff(); !isConflict(err) || wait == backoff.Stop || !sleep(ctx, wait) {
+			return d, false, err
+		}
+	}
+}
+
+// SupersededError says that a version was deployed at the same time as a change, and is active.
+type SupersededError struct{ Version string }
+
+func (e *SupersededError) Error() string {
+	return fmt.Sprintf("version %s was deployed at the same time and is active", e.Version)
+}
+
+// superseded returns a *SupersededError when a version that was stored after revision seen holds in place of d.
+func (s *Store) superseded(ctx context.Context, owner, name string, d events.Deployment, seen uint64) error {
+	k, err := s.kept(ctx, owner, name)
+	if err != nil {
+		return err
+	}
+	if version := k.supersedes(d, seen); version != "" {
+		return &SupersededError{version}
+	}
+	return nil
+}
+
+// ChangeError says why a change does not fit what the worker has.
+type ChangeError struct{ Text string }
+
+func (e *ChangeError) Error() string { return e.Text }
+
+func misfit(format string, args ...any) error { return &ChangeError{fmt.Sprintf(format, args...)} }
+
+// Note is what a person says about a change.
+type Note struct {
+	By      string
+	Message string
+}
+
+// Promote gives a version a share, or everything. The version is named as for Store.Get. A share of less than 100 needs
+// another version that has everything, or the same two versions in a split already. It is refused with a *GoneError when a
+// binding of the version is gone, unless force.
+func (s *Store) Promote(ctx context.Context, version string, percent float64, force bool, n Note) Change {
+	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+		w, err := versionOf(in, version)
+		if err != nil {
+			return events.Deployment{}, err
+		}
+		if !force {
+			if err := s.checkBindings(ctx, w); err != nil {
+				return events.Deployment{}, err
+			}
+		}
+		// No change is made when another worker has one. If the change fails, the next one gives them up.
+		if err := s.routes.take(ctx, w, promotion, false); err != nil {
+			return events.Deployment{}, err
+		}
+		return promoted(in.Deployment, w.Version, percent, n)
+	}
+}
+
+func promoted(before events.Deployment, version string, percent float64, n Note) (events.Deployment, error) {
+	d := before
+	d.By, d.Message, d.Rollout = n.By, n.Message, nil
+	base, candidate := before.Base(), before.Candidate()
+	if percent == 100 {
+		if only(before, version) {
+			return d, errNothingToChange
+		}
+		d.Split = []events.Share{{Version: version, Percent: 100}}
+		return d, nil
+	}
+	if err := events.CheckPercent(percent); err != nil {
+		return d, misfit("%v", err)
+	}
+	switch {
+	case base == "":
+		return d, misfit("no version is active: %s cannot have a share beside it; give it 100 %%", version)
+	case version == base:
+		return d, misfit("version %s is the one that a new version takes its share from: name the new version", version)
+	case candidate.Version != "" && candidate.Version != version:
+		return d, misfit("versions %s and %s share the events: give one of them 100 %% first", base, candidate.Version)
+	}
+	d.Split = []events.Share{{Version: base, Percent: rest(percent)}, {Version: version, Percent: percent}}
+	if slices.Equal(d.Split, before.Split) && before.Rollout == nil {
+		return d, errNothingToChange
+	}
+	return d, nil
+}
+
+// rest is what is left of 100, with two digits after the point.
+func rest(percent float64) float64 { return float64(10_000-events.Points(percent)) / 100 }
+
+// Rollback gives a version everything. Without a version, that is the version before a new one that has a share, else the
+// one that had everything before. It is refused with a *GoneError when a binding of the version is gone, unless force.
+func (s *Store) Rollback(ctx context.Context, version string, force bool, n Note) Change {
+	return func(in events.Installation, former []events.Deployment) (events.Deployment, error) {
+		if version == "" {
+			if version = beforeIt(in.Deployment, former); version == "" {
+				return events.Deployment{}, misfit("no version had everything before: name the one to go back to")
+			}
+		}
+		return s.Promote(ctx, version, 100, force, n)(in, former)
+	}
+}
+
+// beforeIt is the version to go back to from d; "" = there is none.
+func beforeIt(d events.Deployment, former []events.Deployment) string {
+	if d.Candidate().Version != "" {
+		return d.Base()
+	}
+	for _, f := range slices.Backward(former) {
+		if len(f.Split) == 1 && f.Base() != d.Base() {
+			return f.Base()
+		}
+	}
+	return ""
+}
+
+// GoneError says that a binding of a version refers to something that is gone.
+type GoneError struct {
+	Version string
+	Binding string // its name in env
+	What    string
+}
+
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("version %s is not activated: %s, which its env.%s needs, is gone", e.Version, e.What, e.Binding)
+}
+
+// checkBindings returns a *GoneError for the first binding of w that refers to something that is gone.
+func (s *Store) checkBindings(ctx context.Context, w *events.Worker) error {
+	for _, b := range w.Env() {
+		if b.Kind != events.BindingQueue || b.Value == w.Name {
+			continue
+		}
+		if _, err := s.found(ctx, w.Owner, b.Value); errors.Is(err, ErrNotFound) {
+			return &GoneError{w.Version, b.Name, "worker " + w.Owner + "/" + b.Value}
+		} else if err != nil {
+			return err
+		}
+	}
+	missing, err := s.secrets.Missing(ctx, w.Owner, w.Name, w.Secrets)
+	if err == nil && len(missing) > 0 {
+		err = &GoneError{w.Version, missing[0], "secret " + missing[0]}
+	}
+	return err
+}
+
+// Advance makes the next step of the rollout of a deployment, or gives everything back to the version before if bad says
+// why. It changes nothing when the deployment does not hold any more.
+func Advance(from events.Deployment, bad string) Change {
+	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+		d := in.Deployment
+		if d.Number != from.Number || !d.Rollout.Running() {
+			return d, errNothingToChange
+		}
+		r := *d.Rollout
+		base, candidate := d.Base(), d.Candidate().Version
+		switch {
+		case bad != "":
+			r.State, r.Reason = events.RolloutRolledBack, bad
+			d.Split = []events.Share{{Version: base, Percent: 100}}
+		case r.Step+1 == len(r.Steps):
+			r.State = events.RolloutDone
+			d.Split = []events.Share{{Version: candidate, Percent: 100}}
+		default:
+			r.Step++
+			percent := r.Steps[r.Step].Percent
+			d.Split = []events.Share{{Version: base, Percent: rest(percent)}, {Version: candidate, Percent: percent}}
+		}
+		d.Rollout = &r
+		return d, nil
+	}
+}
+
+// SetAlias gives a version a name that Worker-Version may have. With an empty version it removes the name.
+func SetAlias(alias, version string) Change {
+	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+		d := in.Deployment
+		if err := events.CheckAlias(alias); err != nil {
+			return d, misfit("%v", err)
+		}
+		d.Aliases = maps.Clone(d.Aliases)
+		if version == "" {
+			if _, ok := d.Aliases[alias]; !ok {
+				return d, misfit("there is no alias %q", alias)
+			}
+			delete(d.Aliases, alias)
+			return d, nil
+		}
+		w, err := versionOf(in, version)
+		if err != nil {
+			return d, err
+		}
+		if d.Aliases[alias] == w.Version {
+			return d, errNothingToChange
+		}
+		if d.Aliases == nil {
+			d.Aliases = map[string]string{}
+		}
+		d.Aliases[alias] = w.Version
+		return d, nil
+	}
+}
+
+// versionOf finds a version by its whole name, its number, or an alias.
+func versionOf(in events.Installation, version string) (*events.Worker, error) {
+	if of, ok := in.Deployment.Aliases[version]; ok {
+		version = of
+	}
+	for _, w := range in.Versions {
+		if version == w.Version || version == fmt.Sprint(w.Number) {
+			return w, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: there is no version %q, or no longer", ErrNotFound, version)
+}
+
+// conflicts says how long to wait when another change was faster.
+func conflicts() backoff.BackOff {
+	return backoff.WithMaxRetries(backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(2*time.Millisecond), backoff.WithMaxInterval(100*time.Millisecond)), conflictTries)
+}

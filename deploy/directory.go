@@ -1,0 +1,217 @@
+package deploy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	pathpkg "path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/pinwheel-run/pinwheel/deploy/manifest"
+)
+
+// directoryManifests are the files that may be the manifest of a directory. A package.json is one if it has the key
+// pinwheel.
+var directoryManifests = []struct {
+	file   string
+	format manifest.Format
+}{
+	{"pinwheel.json", manifest.JSON}, {"pinwheel.jsonc", manifest.JSON}, {"pinwheel.yaml", manifest.YAML}, {"manifest.yaml", manifest.Buntime},
+	{"wrangler.jsonc", manifest.WranglerJSON}, {"wrangler.json", manifest.WranglerJSON}, {"wrangler.toml", manifest.WranglerTOML},
+	{"package.json", manifest.Package},
+}
+
+// misnamed are files whose author surely means them to be the manifest.
+var misnamed = map[string]string{"pinwheel.yml": "pinwheel.yaml", "pinwheel.toml": "pinwheel.json or pinwheel.yaml"}
+
+// defaultEntries are where the source of a directory is, if its manifest does not say.
+var defaultEntries = []string{"index.ts", "index.js", "src/index.ts", "src/index.js"}
+
+// ManifestsOf are the paths of the files that may be the manifest of the directory, also of those that do not exist.
+func ManifestsOf(dir string) []string {
+	paths := make([]string, len(directoryManifests))
+	for i, m := range directoryManifests {
+		paths[i] = filepath.Join(dir, m.file)
+	}
+	return paths
+}
+
+// NameOf is the name of the worker that path is, and whether path is one worker: a source, or a directory with a
+// manifest. A manifest with faults gives no name: the name is then that of the file or directory. Other directories may
+// have a worker in each file.
+func NameOf(path string, roots ...string) (name string, one bool) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", false
+	}
+	info, err := os.Stat(abs)
+	if err != nil || !info.IsDir() {
+		p, err := openProject(abs, roots)
+		if err != nil {
+			return baseName(path), true
+		}
+		l, _ := p.ofFile(path)
+		return l.name, true
+	}
+	p, err := openProject(filepath.Join(abs, "index.js"), roots)
+	if err != nil {
+		return filepath.Base(abs), false
+	}
+	l, err := p.findManifest(path)
+	return cmp.Or(l.name, filepath.Base(abs)), err != nil || l.manifest != nil
+}
+
+// ofDirectory finds the manifest and the source of a directory.
+func (p *project) ofDirectory(dir string) (layout, error) {
+	l, err := p.findManifest(dir)
+	if err != nil {
+		return l, err
+	}
+	abs, err := realDir(dir)
+	if err != nil {
+		return l, err
+	}
+	l.name = cmp.Or(l.name, filepath.Base(abs))
+	if l.source, err = l.entry(dir, abs); err != nil {
+		return l, err
+	}
+	if l.source == "" {
+		return l, nil
+	}
+	// The manifest of a single file counts here too, but not beside another one.
+	own, err := p.ofFile(l.source)
+	switch {
+	case err != nil:
+		return l, err
+	case own.manifest != nil && l.manifest != nil:
+		return l, twoManifests(l.file, own.file)
+	case own.manifest != nil:
+		l.manifest, l.file, l.name = own.manifest, own.file, cmp.Or(own.manifest.Name, l.name)
+	}
+	l.inputs = append(l.inputs, own.inputs...)
+	return l, nil
+}
+
+func twoManifests(one, other string) error {
+	return &SourceError{Diagnostics: []Diagnostic{{File: other, Text: fmt.Sprintf("there are two manifests, this one and %s: keep one", one)}}}
+}
+
+// findManifest reads the manifest of a directory, if there is one.
+func (p *project) findManifest(dir string) (l layout, err error) {
+	for wrong, right := range misnamed {
+		if path := filepath.Join(dir, wrong); exists(path) {
+			return l, &SourceError{Diagnostics: []Diagnostic{{File: path, Text: "a manifest has another name: " + right}}}
+		}
+	}
+	for _, c := range directoryManifests {
+		path := filepath.Join(dir, c.file)
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return l, err
+		}
+		l.inputs = append(l.inputs, abs)
+		if !exists(path) {
+			continue
+		}
+		m, err := p.manifest(c.format, path)
+		var refused *refusalOfFile
+		switch {
+		case l.file != "" && (m != nil || c.format != manifest.Package):
+			return l, twoManifests(l.file, path)
+		case errors.As(err, &refused):
+			return l, &SourceError{Diagnostics: []Diagnostic{{File: path, Text: "the manifest cannot be read: " + refused.why}}}
+		case err != nil:
+			return l, err
+		case m != nil:
+			l.manifest, l.file, l.name = m, path, m.Name
+		}
+	}
+	return l, nil
+}
+
+// exists reports whether there is something at path, be it a link that leads nowhere.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// entry is the path of the source. dir is the directory as the author named it, and real without links.
+func (l layout) entry(dir, real string) (string, error) {
+	if l.manifest != nil && l.manifest.Main != "" {
+		main := l.manifest.Main
+		if why := wrongMain(real, main); why != "" {
+			return "", l.manifest.Fault("main", "main is %.200q: %s", main, why)
+		}
+		return filepath.Join(dir, filepath.FromSlash(pathpkg.Clean(main))), nil
+	}
+	for _, main := range defaultEntries {
+		if !exists(filepath.Join(real, filepath.FromSlash(main))) {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(main))
+		if why := wrongMain(real, main); why != "" {
+			return "", &SourceError{Diagnostics: []Diagnostic{{File: path, Text: "it is the source of the directory, and " + why}}}
+		}
+		return path, nil
+	}
+	if l.manifest != nil && l.manifest.Assets != nil {
+		return "", nil // files alone
+	}
+	why := "no manifest names the source, and there is none of " + strings.Join(defaultEntries, ", ")
+	if exists(filepath.Join(real, "index.html")) {
+		why += `. index.html is no source: "assets": {"directory": "."} in a manifest serves the files of the directory`
+	}
+	return "", &SourceError{Diagnostics: []Diagnostic{{File: dir, Text: why}}}
+}
+
+const noFiles = `it is a page: "assets" names the directory of pages and other files`
+
+var driveLetter = regexp.MustCompile(`^[A-Za-z]:`)
+
+// wrongPath says why path does not lead from a directory to something in it; "" = it does, as far as its text says.
+func wrongPath(path string) string {
+	clean := pathpkg.Clean(path)
+	switch {
+	case strings.ContainsFunc(path, unicode.IsControl) || len(path) > 1024:
+		return "it is a path without control characters, at most 1024 bytes long"
+	case strings.Contains(path, `\`):
+		return `directories are separated by /, not by \`
+	case pathpkg.IsAbs(path) || driveLetter.MatchString(path):
+		return "it is a path from the directory of the manifest, not an absolute one"
+	case clean == ".." || strings.HasPrefix(clean, "../"):
+		return "it leads out of the directory"
+	}
+	return ""
+}
+
+// wrongMain says why main is not the path of a source in the directory dir, which is without links; "" = it is.
+func wrongMain(dir, main string) string {
+	clean := pathpkg.Clean(main)
+	switch {
+	case wrongPath(main) != "":
+		return wrongPath(main)
+	case strings.EqualFold(pathpkg.Ext(main), ".html"):
+		return noFiles
+	case !IsSource(main):
+		return "a source ends in one of " + strings.Join(extensions, " ")
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(clean)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such file"
+	case err != nil:
+		return "it cannot be read"
+	case !within(dir, real):
+		return "a link on it leads out of the directory"
+	}
+	info, err := os.Stat(real)
+	if err == nil && !info.Mode().IsRegular() {
+		return notRegular(info).Error()
+	}
+	return ""
+}

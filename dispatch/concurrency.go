@@ -1,0 +1,375 @@
+package dispatch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Leases decides which process of the fleet runs events of a worker whose limit is exact. Its methods are called without
+// the dispatcher's lock, and must not block on the network.
+type Leases interface {
+	// Want reports that events of a worker wait for its lease. Grant answers it.
+	Want(owner, worker string)
+	// Idle reports that for the moment the worker has no event in this process, which has its lease. term is what Grant
+	// said.
+	Idle(owner, worker string, term uint64)
+	// GivenBack reports that no event runs under a lease that Withdraw took, or that is not needed any more.
+	GivenBack(owner, worker string, term uint64)
+}
+
+// leaseState says what this process has of the lease of a worker.
+type leaseState uint8
+
+const (
+	noLease   leaseState = iota // the worker has no exact limit
+	unwanted                    // no event of it waits here
+	wanted                      // Leases knows that events wait
+	held                        // events may start
+	givenBack                   // events that run end, no other one starts
+)
+
+const (
+	// maxOvertaken is how many events of its owner may go before an older one that waited for the limit of its worker. It
+	// bounds the search for the place of that one.
+	maxOvertaken = 64
+	// unlimited is the room of a worker that has no limit.
+	unlimited = 1 << 30
+)
+
+// concurrency is the events of a worker in this process, and how many of them may run at once.
+type concurrency struct {
+	limit   int // of the fleet; 0 = none
+	share   int // of this process
+	lease   leaseState
+	running int
+	queued  int    // events in the owner's queue
+	waiting queue  // events that there is no room for, in order
+	leased  []*run // that run while lease is not noLease
+	term    uint64 // of the lease, while it is held or givenBack
+	asked   bool   // a watched event wants the lease, which waits in no queue of the owner
+}
+
+// room is how many more events may enter the owner's queue.
+func (c *concurrency) room() int {
+	switch {
+	case c.limit == 0:
+		return unlimited
+	case c.lease != noLease && c.lease != held:
+		return 0
+	}
+	return c.share - c.running - c.queued
+}
+
+// mayStart reports whether an event may start now, wherever it waited.
+func (c *concurrency) mayStart() bool {
+	return c.limit == 0 || c.running < c.share && (c.lease == noLease || c.lease == held)
+}
+
+func (c *concurrency) empty() bool { return c.running == 0 && c.queued == 0 && c.waiting.n == 0 }
+
+// divide sets the share of one of so many processes. A limit that cannot be divided holds for the process that has the
+// lease. A limit of 1 always needs it: processes do not learn at the same moment how many they are.
+func (c *concurrency) divide(limit, processes int, leases bool) {
+	c.limit, c.share = limit, max(1, limit/processes)
+	exact := leases && limit > 0 && (limit == 1 || limit < processes)
+	switch {
+	case exact && c.lease == noLease:
+		c.share, c.lease = limit, unwanted
+	case exact:
+		c.share = limit
+	default:
+		c.lease = noLease
+	}
+}
+
+// leastLimit is the limit of a worker: the least one of the versions that run its events. 0 = none.
+func (r *route) leastLimit() (least int) {
+	for _, v := range []*version{r.base, r.candidate} {
+		if v == nil || v.worker.Concurrency == 0 {
+			continue
+		}
+		if n := v.worker.Concurrency; least == 0 || n < least {
+			least = n
+		}
+	}
+	return least
+}
+
+// SetLeases sets who decides about exact limits, before Install is called. Without it each process may run one event of
+// each worker.
+func (d *Dispatcher) SetLeases(l Leases) Lessee {
+	d.leases = l
+	return Lessee{d}
+}
+
+// Lessee tells a Dispatcher which leases its process has.
+type Lessee struct{ d *Dispatcher }
+
+// limit applies the limit of a worker and the number of processes.
+func (d *Dispatcher) limit(o *owner, r *route, fx *effects) {
+	n := r.leastLimit()
+	if n == 0 {
+		delete(d.limited, r)
+	} else {
+		d.limited[r] = o
+	}
+	had := r.lease == held || r.lease == givenBack
+	if r.divide(n, d.processes, d.leases != nil); had && r.lease == noLease {
+		fx.lease(o, r, givesBack)
+	}
+	o.admitWaiting(r, fx)
+	d.changed(o)
+}
+
+// enqueue puts an event into its owner's queue, or behind the others of its worker that wait for room.
+func (o *owner) enqueue(it item, front bool) {
+	r := it.route
+	switch {
+	case r.room() <= 0 && front:
+		r.waiting.pushFront(it)
+		o.waiting++
+	case r.room() <= 0 || r.waiting.n > 0 && !front:
+		r.waiting.pushBack(it)
+		o.waiting++
+	case front:
+		r.queued++
+		o.queue.pushFront(it)
+	default:
+		r.queued++
+		o.queue.pushBack(it)
+	}
+}
+
+// dequeue takes the first event out of the owner's queue.
+func (o *owner) dequeue() item {
+	it := o.queue.popFront()
+	it.route.queued--
+	return it
+}
+
+// held is how many events wait, those for the limits of their workers included.
+func (o *owner) held() int { return o.queue.n + o.waiting }
+
+// admitWaiting moves events of a worker into the owner's queue while there is room, and wants the lease if they need it.
+func (o *owner) admitWaiting(r *route, fx *effects) {
+	for r.waiting.n > 0 && r.room() > 0 {
+		it := r.waiting.popFront()
+		o.waiting--
+		r.queued++
+		o.queue.insert(it)
+	}
+	o.seeLease(r, fx)
+}
+
+// seeLease reports a change in whether this process needs the lease of a worker.
+func (o *owner) seeLease(r *route, fx *effects) {
+	needs := r.waiting.n > 0 || r.queued > 0 || r.asked
+	if r.lease == givenBack && r.running == 0 {
+		r.lease = unwanted
+		fx.lease(o, r, givesBack)
+	}
+	switch {
+	case r.lease == unwanted && needs:
+		r.lease = wanted
+		fx.lease(o, r, wants)
+	case r.lease == held && !needs && r.running == 0:
+		fx.lease(o, r, idles)
+	}
+}
+
+// askLease wants the lease for a watched event.
+func (o *owner) askLease(r *route, fx *effects) {
+	r.asked = r.lease != noLease && r.lease != held
+	o.seeLease(r, fx)
+}
+
+// holdBack takes the first event of the owner's queue out of it if its worker may start none now.
+func (o *owner) holdBack() bool {
+	if o.queue.front().route.mayStart() {
+		return false
+	}
+	it := o.dequeue()
+	it.route.waiting.pushFront(it)
+	o.waiting++
+	return true
+}
+
+// leaveRoute updates the limit of a worker after one of its events left the owner's queue or ended.
+func (o *owner) leaveRoute(r *route, fx *effects) {
+	if r.limit > 0 {
+		o.admitWaiting(r, fx)
+	}
+	if r.gone && r.empty() && o.removed[r.name] == r {
+		delete(o.removed, r.name)
+	}
+}
+
+// Grant says that this process has the lease of a worker from now on, for a term that no earlier lease had. It returns
+// false when no event needs it any more: nothing was granted. It may be called from any goroutine.
+func (l Lessee) Grant(ownerName, worker string, term uint64) bool {
+	granted := false
+	l.withLease(ownerName, worker, func(o *owner, r *route, fx *effects) {
+		if r.lease != wanted {
+			return
+		}
+		if r.waiting.n == 0 && r.queued == 0 && !r.asked {
+			r.lease = unwanted
+			return
+		}
+		r.lease, r.term, r.asked, granted = held, term, false, true
+		o.admitWaiting(r, fx)
+	})
+	return granted
+}
+
+// Withdraw starts no further event of a worker whose lease this process has, unless idle is set and the worker has events
+// here. It returns true if no event of the worker runs under the lease, and none will. Otherwise Leases.GivenBack follows
+// when the running ones have ended. It may be called from any goroutine.
+func (l Lessee) Withdraw(ownerName, worker string, term uint64, idle bool) (gone bool) {
+	gone = true
+	l.withLease(ownerName, worker, func(o *owner, r *route, fx *effects) {
+		if r.term != term || r.lease != held && r.lease != givenBack {
+			return
+		}
+		gone = r.running == 0 && (!idle || r.waiting.n == 0 && r.queued == 0)
+		switch {
+		case gone:
+			r.lease = unwanted
+			o.seeLease(r, fx)
+		case !idle:
+			r.lease = givenBack
+		}
+	})
+	return gone
+}
+
+// Lapse says that the lease of a worker could not be renewed, so another process may get it. It ends the worker's runs:
+// those that wait at once, the others when they next wait or reach a limit. It may be called from any goroutine.
+func (l Lessee) Lapse(ownerName, worker string, term uint64) {
+	var halts []*events.Signal
+	l.withLease(ownerName, worker, func(o *owner, r *route, fx *effects) {
+		if r.term != term || r.lease != held && r.lease != givenBack {
+			return
+		}
+		for _, x := range r.leased {
+			halts = append(halts, x.Halt)
+		}
+		r.lease = unwanted
+		o.seeLease(r, fx)
+	})
+	for _, h := range halts {
+		h.Fire()
+	}
+}
+
+// withLease changes the lease of a worker.
+func (l Lessee) withLease(ownerName, worker string, change func(o *owner, r *route, fx *effects)) {
+	var fx effects
+	d := l.d
+	now := time.Now()
+	d.mu.Lock()
+	if o := d.owners[ownerName]; o != nil {
+		if r := o.route(worker); r != nil {
+			change(o, r, &fx)
+			d.changed(o)
+			d.wakeThreads(now, &fx)
+		}
+	}
+	d.mu.Unlock()
+	d.apply(&fx)
+}
+
+// remove removes a worker. Its events that wait fail when they would start, in the order of all.
+func (o *owner) remove(r *route) {
+	r.remove()
+	delete(o.routes, r.name)
+	if r.empty() {
+		return
+	}
+	o.keep(r)
+	for r.waiting.n > 0 {
+		o.queue.pushBack(r.waiting.popFront())
+		o.waiting--
+		r.queued++
+	}
+}
+
+// keep has a removed route known as long as it has events.
+func (o *owner) keep(r *route) {
+	if o.removed == nil {
+		o.removed = make(map[string]*route)
+	}
+	o.removed[r.name] = r
+}
+
+// route returns the route of a worker, also that of a removed worker while it has events.
+func (o *owner) route(worker string) *route {
+	if r := o.routes[worker]; r != nil {
+		return r
+	}
+	return o.removed[worker]
+}
+
+// leaseCall is a call of Leases.
+type leaseCall struct {
+	owner, worker string
+	term          uint64
+	what          leaseCalls
+}
+
+type leaseCalls uint8
+
+const (
+	wants leaseCalls = iota
+	idles
+	givesBack
+)
+
+func (fx *effects) lease(o *owner, r *route, what leaseCalls) {
+	fx.leases = append(fx.leases, leaseCall{o.name, r.name, r.term, what})
+}
+
+func (c leaseCall) call(l Leases) {
+	switch c.what {
+	case wants:
+		l.Want(c.owner, c.worker)
+	case idles:
+		l.Idle(c.owner, c.worker, c.term)
+	case givesBack:
+		l.GivenBack(c.owner, c.worker, c.term)
+	}
+}
+
+// joins counts an attempt of the worker. An attempt under a lease can be halted.
+func (r *route) joins(x *run) {
+	r.running++
+	if r.lease == noLease {
+		return
+	}
+	x.Halt = &events.Signal{}
+	r.leased = append(r.leased, x)
+}
+
+// leaves undoes joins.
+func (r *route) leaves(x *run) {
+	r.running--
+	if i := slices.Index(r.leased, x); i >= 0 {
+		r.leased = slices.Delete(r.leased, i, i+1)
+	}
+}
+
+// waitingRoutes calls f with each route of the owner that has waiting events.
+func (o *owner) waitingRoutes(f func(*route)) {
+	if o.waiting == 0 {
+		return
+	}
+	for _, routes := range []map[string]*route{o.routes, o.removed} {
+		for _, r := range routes {
+			if r.waiting.n > 0 {
+				f(r)
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package dispatch
+
+import (
+	"cmp"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+)
+
+// split is the deployment of versions 1-x and 2-x in which 2-x has the given percentage, as part of one rollout.
+func split(percent float64) events.Deployment {
+	d := events.Deployment{Number: 5, Rollout: &events.Rollout{ID: 3}}
+	d.Split = []events.Share{{Version: "1-x", Percent: 100 - percent}, {Version: "2-x", Percent: percent}}
+	return d
+}
+
+// runKeys runs an event of each key and returns the versions that ran them.
+func runKeys(t *testing.T, d *Dispatcher, keys int) map[string]string {
+	t.Helper()
+	ran := map[string]string{}
+	for i := range keys {
+		e := task("o", "w", i)
+		e.ID = fmt.Sprint("id-", i)
+		if i%2 == 0 {
+			e.VersionKey = fmt.Sprint("key-", i)
+		}
+		d.Submit([]*events.Event{e})
+		batch := d.Next(0, 1)
+		require.Len(t, batch, 1)
+		ran[cmp.Or(e.VersionKey, e.ID)] = batch[0].Worker.Version
+		report(d, 0, 1, batch)
+	}
+	return ran
+}
+
+func TestSplitIsExactAndMovesNoKeyBack(t *testing.T) {
+	const keys = 2000
+	d, _ := newDispatcher(t, Config{Threads: 1})
+	in := versions(2)
+	before := map[string]string{}
+	for _, percent := range []float64{0.5, 10, 33.33, 50, 99.99} {
+		in.Deployment = split(percent)
+		d.Install(in)
+		ran := runKeys(t, d, keys)
+		share := 0
+		for key, v := range ran {
+			want := "1-x"
+			if events.SplitPoint("o", "w", key) < events.Points(percent) {
+				want = "2-x"
+				share++
+			}
+			require.Equal(t, want, v, "%s at %v %%", key, percent)
+			if before[key] == "2-x" {
+				require.Equal(t, "2-x", v, "%s moved back at %v %%", key, percent)
+			}
+		}
+		require.InDelta(t, percent*keys/100, share, 3.5*22.4, "keys are spread evenly") // 3.5 standard deviations
+		before = ran
+	}
+}
+
+func TestOutcomesCountTheRunsOfASplit(t *testing.T) {
+	d, _ := newDispatcher(t, Config{Threads: 1})
+	in := versions(3)
+	in.Deployment = split(50)
+	d.Install(in)
+	run := func(e *events.Event, reports ...lifecycle.Report) string {
+		d.Submit([]*events.Event{e})
+		batch := d.Next(0, 1)
+		require.Len(t, batch, 1)
+		for _, r := range reports {
+			r.Attempt = batch[0]
+			d.Report(0, []lifecycle.Report{r})
+		}
+		return batch[0].Worker.Version
+	}
+	fine := lifecycle.Report{End: &lifecycle.End{Started: true}}
+	failed := lifecycle.Report{End: &lifecycle.End{Started: true, NoRetry: true, Failure: events.Fail(events.ReasonException, "x")}}
+	var want events.Outcomes
+	for i := range 40 {
+		e := task("o", "w", i)
+		e.ID = fmt.Sprint(i)
+		end := []lifecycle.Report{fine}
+		switch i % 4 {
+		case 1:
+			end = []lifecycle.Report{failed}
+		case 2: // an error page is a failure too
+			e.Kind, e.ReplyTo = events.Fetch, "inbox"
+			end = []lifecycle.Report{{Reply: &events.Reply{Status: 503}}, fine}
+		case 3: // did not run
+			end = []lifecycle.Report{{End: &lifecycle.End{Interrupted: true}}}
+		}
+		runs := &want.Base
+		if run(e, end...) == "2-x" {
+			runs = &want.Candidate
+		}
+		if i%4 == 3 { // it runs again
+			again := d.Next(0, 1)
+			require.Len(t, again, 1)
+			d.Report(0, []lifecycle.Report{{Attempt: again[0], End: &lifecycle.End{Started: true}}})
+		}
+		runs.Ended++
+		if i%4 == 1 || i%4 == 2 {
+			runs.Failed++
+		}
+	}
+	for _, pin := range []string{"1-x", "2-x", "3-x"} {
+		e := task("o", "w", 100)
+		e.Version = pin
+		require.Equal(t, pin, run(e, failed))
+	}
+	id, got := d.Outcomes("o", "w")
+	require.Equal(t, 3, id)
+	require.Equal(t, want, got)
+
+	in.Deployment = split(60)
+	d.Install(in)
+	_, got = d.Outcomes("o", "w")
+	require.Equal(t, want, got, "the next step of the same rollout")
+	in.Deployment.Rollout = &events.Rollout{ID: 6}
+	d.Install(in)
+	id, got = d.Outcomes("o", "w")
+	require.Equal(t, 6, id)
+	require.Zero(t, got)
+	id, _ = d.Outcomes("o", "none")
+	require.Zero(t, id)
+}
+
+func TestWithoutAnActiveVersionNothingRuns(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	in := versions(1)
+	d.Install(in)
+	d.Submit(tasks("o", "w", 1))
+	s := l.take()
+	require.Len(t, s, 1)
+	require.Equal(t, lifecycle.Dead, s[0].Outcome.Verdict)
+	require.Equal(t, "worker o/w has no active version: its versions wait to be promoted", s[0].Outcome.Failure.Message)
+	e := task("o", "w", 2)
+	e.Version = "1"
+	d.Submit([]*events.Event{e})
+	require.Len(t, d.Next(0, 1), 1, "an event that names a version runs")
+}

@@ -1,0 +1,77 @@
+package events
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Assets says which files of a worker answer HTTP requests. The files are stored beside the worker.
+type Assets struct {
+	// Directory has the files: a path from the directory of the manifest.
+	Directory string `json:"directory"`
+	// NotFound is what answers where there is no file, if the worker has no fetch handler or a browser navigates.
+	NotFound NotFound `json:"notFound,omitempty"`
+	// HTML says at which paths pages are.
+	HTML HTMLHandling `json:"html,omitempty"`
+	// WorkerFirst are paths that the fetch handler answers, also where there is a file. * stands at the end.
+	WorkerFirst []string `json:"workerFirst,omitempty"`
+	// Files is the SHA-256 of the list of files, in hex. The deploy sets it.
+	Files string `json:"files,omitempty" manifest:"-"`
+}
+
+// NotFound is what answers where there is no file.
+type NotFound string
+
+// What answers where there is no file. The zero NotFound means NotFoundNone.
+const (
+	NotFoundNone NotFound = "none"                    // 404 without a page
+	NotFoundPage NotFound = "404-page"                // the nearest 404.html
+	NotFoundSPA  NotFound = "single-page-application" // index.html, with 200
+)
+
+// HTMLHandling says at which paths pages are: /about.html and /docs/index.html.
+type HTMLHandling string
+
+// Where pages are. The zero HTMLHandling means HTMLAuto.
+const (
+	HTMLAuto  HTMLHandling = "auto-trailing-slash"  // /about and /docs/
+	HTMLForce HTMLHandling = "force-trailing-slash" // /about/ and /docs/
+	HTMLDrop  HTMLHandling = "drop-trailing-slash"  // /about and /docs
+	HTMLNone  HTMLHandling = "none"                 // where the files are
+)
+
+// maxWorkerFirst is the most paths in Assets.WorkerFirst.
+const maxWorkerFirst = 100
+
+func (a *Assets) validate() error {
+	if a == nil {
+		return nil
+	}
+	if a.Directory == "" {
+		return fmt.Errorf("assets.directory is missing: it is the path of the directory with the files")
+	}
+	if a.NotFound != "" && !slices.Contains([]NotFound{NotFoundNone, NotFoundPage, NotFoundSPA}, a.NotFound) {
+		return fmt.Errorf("assets.notFound is %q: it is one of %s, %s, %s", a.NotFound, NotFoundNone, NotFoundPage, NotFoundSPA)
+	}
+	if a.HTML != "" && !slices.Contains([]HTMLHandling{HTMLAuto, HTMLForce, HTMLDrop, HTMLNone}, a.HTML) {
+		return fmt.Errorf("assets.html is %q: it is one of %s, %s, %s, %s", a.HTML, HTMLAuto, HTMLForce, HTMLDrop, HTMLNone)
+	}
+	if len(a.WorkerFirst) > maxWorkerFirst {
+		return fmt.Errorf("assets.workerFirst has %d paths: at most %d are allowed", len(a.WorkerFirst), maxWorkerFirst)
+	}
+	for i, path := range a.WorkerFirst {
+		if why := wrongPublicPath(path); why != "" {
+			return fmt.Errorf("assets.workerFirst[%d] is %q: %s", i, path, why)
+		}
+	}
+	if a.Files != "" && strings.Trim(a.Files, "0123456789abcdef") != "" || a.Files != "" && len(a.Files) != 64 {
+		return fmt.Errorf("assets.files is %q: it is 64 hex digits", a.Files)
+	}
+	return nil
+}
+
+// First reports whether the fetch handler answers a path, also where there is a file. path is the escaped path as it came.
+func (a *Assets) First(path string) bool {
+	return slices.ContainsFunc(a.WorkerFirst, func(pattern string) bool { return matchPath(pattern, path) })
+}

@@ -1,0 +1,205 @@
+package events
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// Deployment says which versions of a worker run its events.
+type Deployment struct {
+	// Number is one more for each deployment of the worker. It never goes back.
+	Number int `json:"number"`
+	// Split is how events are divided: none when no version is active, one version that has all, or the version before
+	// and the new one, in this order.
+	Split []Share `json:"split"`
+	// Aliases are names that Worker-Version may have in place of a version.
+	Aliases map[string]string `json:"aliases,omitempty"`
+	// Rollout is how the new version gets its share step by step, or how that ended; nil = all at once.
+	Rollout *Rollout `json:"rollout,omitempty"`
+
+	// By is what the deployer says of itself. Nothing checks it.
+	By      string    `json:"by,omitempty"`
+	Message string    `json:"message,omitempty"`
+	At      time.Time `json:"at"`
+	// Stored is when NATS stored it, by the clock of NATS; zero = it has no record of its own.
+	Stored time.Time `json:"-"`
+}
+
+// Share is the share of a version.
+type Share struct {
+	Version string  `json:"version"`
+	Percent float64 `json:"percent"` // 0 to 100, two digits after the point
+}
+
+// Bounds of a deployment.
+const (
+	MaxAliases = 32
+	MaxNote    = 1000 // bytes of a message
+	MaxTag     = 100  // bytes
+)
+
+// splitPoints is how many parts all keys of a worker are divided into.
+const splitPoints = 10_000
+
+// SplitPoint is the place of a key among those of a worker, 0 to 9999: the first eight bytes of the SHA-256 of
+// "owner/worker", a zero byte and the key, as a big-endian number, modulo 10000. The new version of a split has the keys
+// whose place is below its percentage times 100. So each attempt and each process chooses alike, and a higher percentage
+// takes no key away from it.
+func SplitPoint(owner, worker, key string) int {
+	var room [256]byte
+	text := append(room[:0], owner...)
+	text = append(text, '/')
+	text = append(text, worker...)
+	text = append(text, 0)
+	text = append(text, key...)
+	sum := sha256.Sum256(text)
+	return int(binary.BigEndian.Uint64(sum[:8]) % splitPoints)
+}
+
+// Points is the number of keys' places that a percentage has.
+func Points(percent float64) int { return int(math.Round(percent * splitPoints / 100)) }
+
+// SplitPoint is the place of the event among the keys of its worker.
+func (e *Event) SplitPoint() int { return SplitPoint(e.Owner, e.Worker, cmp.Or(e.VersionKey, e.ID)) }
+
+// Base is the version that has all events but those of a new one; "" = no version is active.
+func (d Deployment) Base() string {
+	if len(d.Split) == 0 {
+		return ""
+	}
+	return d.Split[0].Version
+}
+
+// Candidate is the new version of a split; the zero Share when there is none.
+func (d Deployment) Candidate() Share {
+	if len(d.Split) < 2 {
+		return Share{}
+	}
+	return d.Split[1]
+}
+
+// PercentOf is the share of a version; 0 = it runs only events that name it.
+func (d Deployment) PercentOf(version string) float64 {
+	for _, s := range d.Split {
+		if s.Version == version {
+			return s.Percent
+		}
+	}
+	return 0
+}
+
+// Names reports whether the split or an alias names a version.
+func (d Deployment) Names(version string) bool {
+	for _, s := range d.Split {
+		if s.Version == version {
+			return true
+		}
+	}
+	for _, v := range d.Aliases {
+		if v == version {
+			return true
+		}
+	}
+	return false
+}
+
+// AliasesOf lists the aliases of a version, sorted.
+func (d Deployment) AliasesOf(version string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(d.Aliases)) {
+		if d.Aliases[name] == version {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Validate returns an error that begins with the name of the field that is wrong and says what is allowed.
+func (d Deployment) Validate() error {
+	switch {
+	case d.Number < 1:
+		return fmt.Errorf("number is %d: it is 1 or more", d.Number)
+	case len(d.Split) > 2:
+		return fmt.Errorf("split has %d versions: it has two at most", len(d.Split))
+	case len(d.Split) == 2 && d.Split[0].Version == d.Split[1].Version:
+		return fmt.Errorf("split names version %s twice", d.Split[0].Version)
+	case len(d.Aliases) > MaxAliases:
+		return fmt.Errorf("aliases has %d: at most %d are allowed", len(d.Aliases), MaxAliases)
+	}
+	points := 0
+	for _, s := range d.Split {
+		if err := checkVersion(s.Version); err != nil {
+			return fmt.Errorf("split: %w", err)
+		}
+		if err := CheckPercent(s.Percent); err != nil {
+			return fmt.Errorf("split: %w", err)
+		}
+		points += Points(s.Percent)
+	}
+	if len(d.Split) > 0 && points != splitPoints {
+		return fmt.Errorf("split has %v %% in all: it has 100", float64(points)*100/splitPoints)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Aliases)) {
+		if err := CheckAlias(name); err != nil {
+			return fmt.Errorf("aliases: %w", err)
+		}
+		if err := checkVersion(d.Aliases[name]); err != nil {
+			return fmt.Errorf("aliases.%s: %w", name, err)
+		}
+	}
+	if d.Rollout != nil {
+		if err := d.Rollout.Validate(); err != nil {
+			return fmt.Errorf("rollout.%w", err)
+		}
+	}
+	if err := CheckText("by", d.By, MaxNote); err != nil {
+		return err
+	}
+	return CheckText("message", d.Message, MaxNote)
+}
+
+// CheckPercent checks a share: above 0, at most 100, two digits after the point.
+func CheckPercent(p float64) error {
+	if !(p > 0 && p <= 100) || math.Abs(p*100-math.Round(p*100)) > 1e-6 {
+		return fmt.Errorf("percentage %v: it is above 0, at most 100, with at most two digits after the point", p)
+	}
+	return nil
+}
+
+// CheckText checks a text that people write about a version or a deployment.
+func CheckText(what, text string, most int) error {
+	if len(text) > most || !utf8.ValidString(text) {
+		return fmt.Errorf("%s has %d bytes: it is UTF-8 of at most %d", what, len(text), most)
+	}
+	return nil
+}
+
+var (
+	aliasName   = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	versionName = regexp.MustCompile(`^[1-9][0-9]{0,17}-[0-9a-f]{12}$`)
+)
+
+// maxAlias is the longest alias, bytes: it fits a label of a host name with the names around it.
+const maxAlias = 30
+
+// CheckAlias checks the name of an alias. It can be neither a version nor the number of one.
+func CheckAlias(name string) error {
+	if len(name) > maxAlias || !aliasName.MatchString(name) {
+		return fmt.Errorf("alias %q: it begins with a letter, has a-z 0-9 and single hyphens, and at most %d of them", name, maxAlias)
+	}
+	return nil
+}
+
+func checkVersion(v string) error {
+	if !versionName.MatchString(v) {
+		return fmt.Errorf("version %q: it is a number, a hyphen and 12 hex digits", v)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package assetstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/deploy/assets"
+)
+
+// readTimeout bounds one read from NATS, which several requests may wait for.
+const readTimeout = 10 * time.Second
+
+// List returns a list of files. Nobody may change it.
+func (s *Store) List(ctx context.Context, owner, hash string) (*assets.List, error) {
+	return cached(ctx, s.cache, cacheKey{kind: cachedList, owner: owner, hash: hash}, func(ctx context.Context) (*assets.List, int64, error) {
+		stored, err := s.read(ctx, owner, hash)
+		if err != nil {
+			return nil, 0, err
+		}
+		if stored.Size > assets.MaxListText {
+			return nil, 0, fmt.Errorf("list of files %s of %s has %d bytes", hash, owner, stored.Size)
+		}
+		text := make([]byte, 0, stored.Size)
+		for n := 0; int64(len(text)) < stored.Size; n++ {
+			part, err := s.get(ctx, partKey(owner, hash, assets.Plain, n))
+			if err != nil {
+				return nil, 0, err
+			}
+			if len(part) == 0 {
+				break
+			}
+			text = append(text, part...)
+		}
+		if assets.HashOf(text) != hash {
+			return nil, 0, fmt.Errorf("list of files %s of %s is damaged", hash, owner)
+		}
+		l, err := assets.Decode(text)
+		return l, 2 * int64(len(text)), err
+	})
+}
+
+// Stored says how a file is stored.
+func (s *Store) Stored(ctx context.Context, owner, hash string) (assets.Stored, error) {
+	return cached(ctx, s.cache, cacheKey{kind: cachedFile, owner: owner, hash: hash}, func(ctx context.Context) (assets.Stored, int64, error) {
+		stored, err := s.read(ctx, owner, hash)
+		return stored, 256, err
+	})
+}
+
+func (s *Store) read(ctx context.Context, owner, hash string) (stored assets.Stored, err error) {
+	text, err := s.get(ctx, fileKey(owner, hash))
+	if err != nil {
+		return stored, err
+	}
+	if err = json.Unmarshal(text, &stored); err != nil || stored.Size < 0 {
+		return stored, fmt.Errorf("file %s of %s is damaged", hash, owner)
+	}
+	return stored, nil
+}
+
+// Part returns part n of a file, from 0. Nobody may change it.
+func (s *Store) Part(ctx context.Context, owner, hash string, e assets.Encoding, n int) ([]byte, error) {
+	key := cacheKey{kind: cachedPart, owner: owner, hash: hash, encoding: e, part: n}
+	return cached(ctx, s.cache, key, func(ctx context.Context) ([]byte, int64, error) {
+		data, err := s.get(ctx, partKey(owner, hash, e, n))
+		return data, int64(len(data)) + 256, err
+	})
+}

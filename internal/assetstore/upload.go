@@ -1,0 +1,213 @@
+package assetstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/deploy/assets"
+)
+
+// Uploaded says what a deploy stored.
+type Uploaded struct {
+	Files int   // that were stored; the others were there
+	Bytes int64 // of those, as they are
+}
+
+// Upload stores the files of an owner that are missing, and their list.
+func (s *Store) Upload(ctx context.Context, owner string, f *assets.Folder) (up Uploaded, err error) {
+	text, hash, err := f.List.Encode()
+	if err != nil {
+		return up, err
+	}
+	kv, err := s.bucket(ctx)
+	if err != nil {
+		return up, err
+	}
+	there, err := filesOf(ctx, kv, owner)
+	if err != nil {
+		return up, err
+	}
+	b := &batch{js: s.js, owner: owner}
+	for _, h := range f.Hashes() {
+		if there[h] {
+			continue
+		}
+		data, contentType, err := f.Read(h)
+		if err != nil {
+			return up, err
+		}
+		if err := b.add(ctx, h, data, assets.Compressible(contentType)); err != nil {
+			return up, storeError(err)
+		}
+		up.Files++
+		up.Bytes += int64(len(data))
+	}
+	if !there[hash] {
+		err = b.add(ctx, hash, text, false)
+	}
+	if err == nil {
+		err = b.flush(ctx)
+	}
+	return up, storeError(err)
+}
+
+func storeError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store files in bucket %s: %w; PINWHEEL_ASSETS_MAX_BYTES bounds it", Bucket, err)
+}
+
+// filesOf are the hashes of the files that an owner has.
+func filesOf(ctx context.Context, kv jetstream.KeyValue, owner string) (map[string]bool, error) {
+	keys, err := kv.ListKeysFiltered(ctx, owner+".*")
+	if err != nil {
+		return nil, fmt.Errorf("list files of %s: %w", owner, err)
+	}
+	there := map[string]bool{}
+	for key := range keys.Keys() {
+		if hash := key[len(owner)+1:]; assets.IsHash(hash) {
+			there[hash] = true
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("list files of %s: %w", owner, err)
+	}
+	return there, nil
+}
+
+// maxBatch is how many bytes of files wait for their PubAcks.
+const maxBatch = 4 << 20
+
+// batch publishes parts without waiting for each. A file's own key comes when all of its parts are stored, so a file that
+// has a key is whole.
+type batch struct {
+	js      jetstream.JetStream
+	owner   string
+	waiting []jetstream.PubAckFuture
+	bytes   int
+	files   []*nats.Msg
+}
+
+// add publishes a file, compressed too if that makes it smaller.
+func (b *batch) add(ctx context.Context, hash string, data []byte, compress bool) error {
+	stored := assets.Stored{Size: int64(len(data))}
+	if err := b.parts(ctx, hash, assets.Plain, data); err != nil {
+		return err
+	}
+	if compress && len(data) >= leastCompressed {
+		for _, e := range []assets.Encoding{assets.Gzip, assets.Brotli} {
+			small, err := shrink(e, data)
+			if err != nil {
+				return err
+			}
+			if len(small) > len(data)/10*9 {
+				continue
+			}
+			if err = b.parts(ctx, hash, e, small); err != nil {
+				return err
+			}
+			if e == assets.Gzip {
+				stored.Gzip = int64(len(small))
+			} else {
+				stored.Brotli = int64(len(small))
+			}
+		}
+	}
+	value, err := json.Marshal(stored)
+	if err != nil {
+		return err
+	}
+	b.files = append(b.files, &nats.Msg{Subject: subject(fileKey(b.owner, hash)), Data: value})
+	if b.bytes >= maxBatch {
+		return b.flush(ctx)
+	}
+	return nil
+}
+
+func subject(key string) string { return "$KV." + Bucket + "." + key }
+
+// parts publishes a file in one encoding.
+func (b *batch) parts(ctx context.Context, hash string, e assets.Encoding, data []byte) error {
+	for n := 0; len(data) > 0; n++ {
+		part := data[:min(len(data), assets.PartBytes)]
+		data = data[len(part):]
+		if err := b.publish(&nats.Msg{Subject: subject(partKey(b.owner, hash, e, n)), Data: part}); err != nil {
+			return err
+		}
+		if b.bytes >= maxBatch {
+			if err := b.wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *batch) publish(m *nats.Msg) error {
+	f, err := b.js.PublishMsgAsync(m)
+	if err != nil {
+		return err
+	}
+	b.waiting = append(b.waiting, f)
+	b.bytes += len(m.Data)
+	return nil
+}
+
+// wait waits until everything is stored that was published.
+func (b *batch) wait(ctx context.Context) error {
+	for _, f := range b.waiting {
+		select {
+		case <-f.Ok():
+		case err := <-f.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	b.waiting, b.bytes = b.waiting[:0], 0
+	return nil
+}
+
+// flush stores what was added.
+func (b *batch) flush(ctx context.Context) error {
+	if err := b.wait(ctx); err != nil {
+		return err
+	}
+	for _, m := range b.files {
+		if err := b.publish(m); err != nil {
+			return err
+		}
+	}
+	b.files = b.files[:0]
+	return b.wait(ctx)
+}
+
+const (
+	leastCompressed = 512 // bytes
+	brotliLevel     = 9   // of 11: those above take many times as long
+)
+
+// shrink compresses a file.
+func shrink(e assets.Encoding, data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	var w io.WriteCloser = brotli.NewWriterLevel(&b, brotliLevel)
+	if e == assets.Gzip {
+		w, _ = gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is one of its own
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,199 @@
+// Package audit keeps what was changed in a fleet: by whom, from where and when. Processes write what they do for
+// requests; commands that write to JetStream themselves write it too.
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
+)
+
+// Stream is the name of the stream.
+const Stream = "PINWHEEL_AUDIT"
+
+const (
+	// age is how long records are kept.
+	age = 90 * 24 * time.Hour
+	// maxSize is the largest size of the stream, in bytes. When it is full, the oldest records go.
+	maxSize = 64 << 20
+	// maxRecords is how many records are kept of one owner and one source. So an owner displaces only its own.
+	maxRecords = 5000
+	// maxRecord is the largest record, in bytes.
+	maxRecord = 4096
+	// patience is how long storing a record may take.
+	patience = 5 * time.Second
+)
+
+// Sources of a record: who wrote it, and so what its fields are worth.
+const (
+	Door    = "door"    // a process, for a request at an owner's door. NATS has permitted this owner's subject
+	Control = "control" // a process, for a request to a control endpoint. Who sent it, NATS does not tell
+	Command = "command" // a command of the fleet's user, which wrote to JetStream itself. All fields are what it says
+)
+
+// nobody is the token for changes that are of no single owner. It is never a name.
+const nobody = "~"
+
+// Record is one change.
+type Record struct {
+	Seq     uint64          `json:"id,omitempty"`   // in the stream; set by List
+	Time    time.Time       `json:"time"`           // when NATS stored it; set by List
+	Source  string          `json:"source"`         // Door, Control or Command; set by List, from the subject
+	Owner   string          `json:"owner"`          // whose things were changed; "": of no single owner. Set by List, from the subject
+	Action  string          `json:"action"`         // name of the endpoint, or words of the command
+	Request json.RawMessage `json:"request"`        // what was asked for, without content of events
+	Node    string          `json:"node,omitempty"` // process that did it; machine of a command
+	User    string          `json:"user,omitempty"` // NATS user and account of a command, as the server told it
+	Claims  string          `json:"claims,omitempty"`
+}
+
+// Config configures the stream of a fleet.
+type Config struct {
+	Prefix   events.Subjects
+	Replicas int
+	MaxBytes int64 // of the event stream
+}
+
+// stream is the stream of a fleet. Neither records nor parts of the stream can be deleted, only all of it.
+func (c Config) stream() jetstream.StreamConfig {
+	s, replicas := c.Prefix, c.Replicas
+	return jetstream.StreamConfig{
+		Name: Stream, Description: "What was changed, and by whom", Subjects: []string{subject(s, "*", "*")}, Retention: jetstream.LimitsPolicy,
+		Storage: jetstream.FileStorage, Replicas: max(1, replicas), MaxAge: age, MaxBytes: min(maxSize, max(1<<20, c.MaxBytes/32)), MaxMsgsPerSubject: maxRecords, MaxMsgSize: 2 * maxRecord,
+		Discard: jetstream.DiscardOld, DenyDelete: true, DenyPurge: true, AllowDirect: true,
+	}
+}
+
+// Resources are all resources of this package in JetStream.
+func Resources(c Config) []resources.Resource {
+	cfg := c.stream()
+	return []resources.Resource{{Stream: &cfg}}
+}
+
+// subject is <prefix>.audit.<owner>.<source>.
+func subject(s events.Subjects, owner, source string) string {
+	return string(s) + ".audit." + owner + "." + source
+}
+
+// Log writes and reads the records of a fleet. Several goroutines may use it.
+type Log struct {
+	js       jetstream.JetStream
+	subjects events.Subjects
+	create   *Config // of the stream; nil: it is never created
+}
+
+// New returns a Log for a program that does not create the stream.
+func New(js jetstream.JetStream, s events.Subjects) *Log { return &Log{js: js, subjects: s} }
+
+// Open creates the stream, or updates it to what it should be.
+func Open(ctx context.Context, js jetstream.JetStream, c Config, log zerolog.Logger) (*Log, error) {
+	if err := (&resources.Reconciler{JS: js, Log: log}).Stream(ctx, c.stream()); err != nil {
+		return nil, fmt.Errorf("stream %s: %w", Stream, err)
+	}
+	return &Log{js, c.Prefix, &c}, nil
+}
+
+// ErrNoStream is the error when the fleet has no such stream: no process of this release has run yet.
+var ErrNoStream = errors.New("the fleet has no stream " + Stream)
+
+// Write stores a record, and returns when it is stored. It stores it also if ctx has ended: the change is done.
+func (l *Log) Write(ctx context.Context, r Record) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	owner := r.Owner
+	if !events.ValidName(owner) {
+		owner = nobody
+	}
+	to := subject(l.subjects, owner, r.Source)
+	r.Owner, r.Source = "", ""
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	if len(data) > maxRecord {
+		r.Request = json.RawMessage(fmt.Sprintf(`{"tooLong":%d}`, len(data)))
+		if data, err = json.Marshal(r); err != nil {
+			return fmt.Errorf("audit: %w", err)
+		}
+	}
+	_, err = l.js.Publish(ctx, to, data, jetstream.WithExpectStream(Stream), jetstream.WithRetryAttempts(0))
+	if missing(err) && l.create != nil { // it was deleted while the process runs
+		if err := (&resources.Reconciler{JS: l.js, OnlyMissing: true}).Stream(ctx, l.create.stream()); err != nil {
+			return fmt.Errorf("audit: %w", err)
+		}
+		_, err = l.js.Publish(ctx, to, data, jetstream.WithExpectStream(Stream))
+	}
+	switch {
+	case missing(err):
+		return ErrNoStream
+	case err != nil:
+		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+func missing(err error) bool {
+	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound)
+}
+
+// Filter chooses records. Empty fields choose all.
+type Filter struct {
+	Owner string    // whose things were changed
+	Since time.Time // stored then or later
+	After uint64    // only those with a greater number
+}
+
+// List iterates over records, the oldest first. Records that cannot be read have only what NATS and the subject say. An
+// error ends the list.
+func (l *Log) List(ctx context.Context, f Filter) iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		owner := f.Owner
+		if owner == "" {
+			owner = "*"
+		} else if !events.ValidName(owner) {
+			yield(nil, events.CheckName("owner", owner))
+			return
+		}
+		for m, err := range stored.All(ctx, l.js.Conn(), Stream, subject(l.subjects, owner, "*"), f.After+1) {
+			if err != nil {
+				yield(nil, fmt.Errorf("audit: %w", err))
+				return
+			}
+			if m.Time.Before(f.Since) {
+				continue
+			}
+			if !yield(l.read(m), nil) {
+				return
+			}
+		}
+	}
+}
+
+// read decodes a record. Time, owner and source come from NATS, not from who wrote the record.
+func (l *Log) read(m *stored.Message) *Record {
+	r := &Record{}
+	if json.Unmarshal(m.Data, r) != nil {
+		*r = Record{Action: "?"}
+	}
+	r.Seq, r.Time, r.Owner, r.Source = m.Sequence, m.Time, "", ""
+	parts := bytes.Split([]byte(m.Subject), []byte("."))
+	if len(parts) == 4 {
+		r.Owner, r.Source = string(parts[2]), string(parts[3])
+	}
+	if r.Owner == nobody {
+		r.Owner = ""
+	}
+	return r
+}

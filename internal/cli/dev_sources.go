@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pinwheel-run/pinwheel/deploy"
+)
+
+// find lists the sources that paths name. A directory stands for the sources in it.
+func (d *dev) find(paths []string) error {
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return usage("%s: no such file or directory", p)
+		case err != nil:
+			return err
+		case info.IsDir():
+			if _, one := deploy.NameOf(p, d.roots...); one {
+				d.files = append(d.files, p)
+			} else {
+				d.dirs = append(d.dirs, p)
+			}
+		case !deploy.IsSource(p):
+			return usage("%s: a worker is a .js, .mjs, .ts, .mts, .jsx or .tsx file, or a directory", p)
+		default:
+			d.files = append(d.files, p)
+		}
+	}
+	sources := d.sources()
+	if len(sources) == 0 {
+		return usage("%s: no .js or .ts files there", strings.Join(paths, ", "))
+	}
+	named := map[string]string{}
+	for _, p := range sources {
+		name, _ := deploy.NameOf(p, d.roots...)
+		if other, ok := named[name]; ok {
+			return usage("%w", twins(other, p, name))
+		}
+		named[name] = p
+	}
+	return nil
+}
+
+// twin returns an error if another source is the worker with this name too.
+func (d *dev) twin(source, name string) error {
+	for _, other := range d.sources() {
+		if other == source {
+			continue
+		}
+		if same, _ := deploy.NameOf(other, d.roots...); same == name {
+			return twins(other, source, name)
+		}
+	}
+	return nil
+}
+
+func twins(one, other, name string) error {
+	return fmt.Errorf("%s and %s are both the worker %s: give one another name, in its manifest or of its file", one, other, name)
+}
+
+// sources returns what to deploy now: what was named, and the files in the directories that are not one worker.
+func (d *dev) sources() []string {
+	list := slices.Clone(d.files)
+	for _, dir := range d.dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // it may be missing while it is being renamed
+		}
+		for _, e := range entries {
+			if p := filepath.Join(dir, e.Name()); e.Type().IsRegular() && deploy.IsSource(p) && !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// concerns reports whether a change of these files changes the worker of source.
+func (d *dev) concerns(source string, changed []string) bool {
+	abs, _ := filepath.Abs(source)
+	tree := abs + string(filepath.Separator)
+	return slices.ContainsFunc(changed, func(c string) bool {
+		return c == abs || slices.Contains(d.inputs[source], c) || slices.Contains(d.inputs[source], filepath.Join(filepath.Dir(c), deploy.AnyName)) ||
+			strings.HasPrefix(c, tree)
+	})
+}
+
+// follow watches the sources and what they import.
+func (d *dev) follow() error {
+	files, dirs := slices.Clone(d.files), slices.Clone(d.dirs)
+	for _, inputs := range maps.All(d.inputs) {
+		files = append(files, inputs...)
+	}
+	for _, p := range d.files { // what a directory imports is unknown until it was built once
+		if isDir(p) {
+			files = append(files, deploy.ManifestsOf(p)...)
+			dirs = append(dirs, p)
+			if src := filepath.Join(p, "src"); isDir(src) {
+				dirs = append(dirs, src)
+			}
+		}
+	}
+	return d.watch.Set(files, dirs)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

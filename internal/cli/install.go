@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// installTimeout limits the time of a package manager.
+const installTimeout = 10 * time.Minute
+
+// installer is a package manager, and how it installs what a lock file has: nothing else, and without running scripts.
+type installer struct {
+	lock    string // file in the directory
+	command []string
+	env     []string
+}
+
+// installers are looked for in this order. Some lock files are of two versions of a manager: see find.
+var installers = []installer{
+	{lock: "package-lock.json", command: []string{"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"}},
+	{lock: "npm-shrinkwrap.json", command: []string{"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"}},
+	// A .pnpmfile.cjs and the yarn that a project brings are code of its author.
+	{lock: "pnpm-lock.yaml", command: []string{"pnpm", "install", "--frozen-lockfile", "--ignore-scripts", "--ignore-pnpmfile"}},
+	{lock: "yarn.lock", command: []string{"yarn", "install", "--frozen-lockfile", "--ignore-scripts", "--non-interactive"}, env: []string{"YARN_IGNORE_PATH=1"}},
+	{lock: "bun.lock", command: []string{"bun", "install", "--frozen-lockfile", "--ignore-scripts"}},
+	{lock: "bun.lockb", command: []string{"bun", "install", "--frozen-lockfile", "--ignore-scripts"}},
+}
+
+// findInstaller finds the lock file of a directory.
+func findInstaller(dir string) (installer, error) {
+	var found installer
+	for _, i := range installers {
+		path := filepath.Join(dir, i.lock)
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			continue
+		case !info.Mode().IsRegular():
+			return found, usage("%s is no regular file", path)
+		case found.lock != "" && found.command[0] != i.command[0]:
+			return found, usage("%s has lock files of two package managers, %s and %s: remove one", dir, found.lock, i.lock)
+		case found.lock == "":
+			found = i
+		}
+	}
+	if found.lock == "" {
+		return found, usage("--install: %s has no lock file: it is package-lock.json, npm-shrinkwrap.json, pnpm-lock.yaml, yarn.lock or bun.lock", dir)
+	}
+	if found.lock == "yarn.lock" {
+		text, err := os.ReadFile(filepath.Join(dir, found.lock))
+		if err != nil {
+			return found, err
+		}
+		if bytes.Contains(text, []byte("\n__metadata:")) { // of Yarn 2 and later
+			found.command = []string{"yarn", "install", "--immutable", "--mode=skip-build"}
+		}
+	}
+	return found, nil
+}
+
+// installPackages installs the packages of the directory. What the package manager prints goes to out.
+func installPackages(ctx context.Context, dir string, out io.Writer) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return usage("--install is for a directory: %s is a file", dir)
+	}
+	i, err := findInstaller(dir)
+	if err != nil {
+		return err
+	}
+	if _, err := exec.LookPath(i.command[0]); err != nil {
+		return fmt.Errorf("--install: %s has %s, and there is no program %s here", dir, i.lock, i.command[0])
+	}
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, i.command[0], i.command[1:]...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(os.Environ(), i.env...), time.Second
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("--install: %s in %s: %w", i.command[0], dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,342 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/secrets"
+)
+
+// secretsCommand has what the commands about secrets do.
+type secretsCommand struct{ *env }
+
+func newSecretsCommand(e *env) *cobra.Command {
+	s := secretsCommand{e}
+	return group(cobra.Command{
+		Use: "secrets", Short: "Set the secrets of workers",
+		Long: "Sets the secrets that workers name in their manifests (\"secrets\": [\"STRIPE_KEY\"]). A value is encrypted here, with age, to the\n" +
+			"public key of the fleet. Only processes that have PINWHEEL_SECRETS_KEY decrypt it. Nothing prints a value.",
+		Example: "  pinwheel secrets set acme/shop STRIPE_KEY < key.txt\n  pinwheel secrets ls acme",
+	}, newSecretsSet(s), newSecretsLs(s), newSecretsRm(s), newSecretsRotate(s), newSecretsKeygen(e))
+}
+
+// secretName parses OWNER[/WORKER] NAME.
+func secretName(scope, name string) (secrets.Name, error) {
+	n := secrets.Name{Name: name}
+	var both bool
+	if n.Owner, n.Worker, both = strings.Cut(scope, "/"); both && n.Worker == "" {
+		return n, usage("%s: write OWNER/WORKER, or OWNER for all of the owner's workers", scope)
+	}
+	if err := n.Validate(); err != nil {
+		return n, usage("%w", err)
+	}
+	return n, nil
+}
+
+func newSecretsSet(e secretsCommand) *cobra.Command {
+	var recipients []string
+	c := e.command(cobra.Command{
+		Use: "set OWNER[/WORKER] NAME", Short: "Set a secret of a worker, or of all of an owner's workers", Args: cobra.ExactArgs(2),
+		Long: "Reads the value from standard input, without the end of its last line, or asks for it on a terminal. It is no argument,\n" +
+			"because other users of the machine see those. Running workers get the new value within moments, in new contexts;\n" +
+			"events that run now keep the old one.\n\n" +
+			"The fleet's processes tell their public key. --recipient names it instead, if you know it from elsewhere.",
+		Example: "  pinwheel secrets set acme/shop STRIPE_KEY < key.txt\n  pass show stripe | pinwheel secrets set acme/shop STRIPE_KEY",
+	}, func(ctx context.Context, args []string) error {
+		n, err := secretName(args[0], args[1])
+		if err != nil {
+			return err
+		}
+		for _, r := range recipients {
+			if !secrets.ValidRecipient(r) {
+				return usage("--recipient %q: it is the public key of an age identity, age1…", r)
+			}
+		}
+		value, err := e.value(n)
+		if err != nil {
+			return err
+		}
+		return e.set(ctx, n, value, recipients)
+	})
+	c.Flags().StringArrayVar(&recipients, "recipient", nil, "age `RECIPIENT` to encrypt to, in place of the fleet's; may be repeated")
+	return c
+}
+
+func (e secretsCommand) set(ctx context.Context, n secrets.Name, value secrets.Value, recipients []string) error {
+	if atDoor(e.env) {
+		return withDoor(e.env, func(c *control.Client) error { return e.setAtDoor(ctx, c, n, value, recipients) })
+	}
+	c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	sealed, recipients, err := e.seal(ctx, c.SecretKeys, n, value, recipients)
+	if err != nil {
+		return err
+	}
+	store, err := c.Secrets(ctx)
+	if err != nil {
+		return err
+	}
+	if err := store.Put(ctx, n, sealed); err != nil {
+		return err
+	}
+	record(ctx, e.env, "secrets.set", n.Owner, n)
+	_, err = fmt.Fprintf(e.out, "%s is set, encrypted to %s\n", n, strings.Join(recipients, ", "))
+	return err
+}
+
+func (e secretsCommand) setAtDoor(ctx context.Context, c *control.Client, n secrets.Name, value secrets.Value, recipients []string) error {
+	sealed, recipients, err := e.seal(ctx, c.SecretKeys, n, value, recipients)
+	if err != nil {
+		return err
+	}
+	if _, err := c.SetSecret(ctx, control.SetSecret{Name: n, Sealed: sealed}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "%s is set, encrypted to %s\n", n, strings.Join(recipients, ", "))
+	return err
+}
+
+// askKeys asks the processes of the fleet for their public keys.
+type askKeys func(ctx context.Context) ([]control.SecretKeys, []control.Member, error)
+
+// seal encrypts a value to the recipients, or to those of the fleet.
+func (e secretsCommand) seal(ctx context.Context, ask askKeys, n secrets.Name, value secrets.Value, recipients []string) (sealed []byte, to []string, err error) {
+	if len(recipients) == 0 {
+		if recipients, err = e.recipients(ctx, ask); err != nil {
+			return nil, nil, err
+		}
+	}
+	sealed, err = secrets.Seal(n, value, recipients...)
+	return sealed, recipients, err
+}
+
+// recipients returns the recipients that the processes of the fleet encrypt to: more than one while a rotation is
+// under way.
+func (e secretsCommand) recipients(ctx context.Context, ask askKeys) (recipients []string, err error) {
+	keys, missing, err := ask(ctx)
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, context.DeadlineExceeded) {
+		return nil, errors.New("no process of the fleet tells its public key: start one with PINWHEEL_SECRETS_KEY, or name the key with --recipient")
+	}
+	if err != nil {
+		return nil, err
+	}
+	without := make([]string, 0, len(missing))
+	for _, m := range missing {
+		without = append(without, m.Node)
+	}
+	for _, k := range keys {
+		if len(k.Recipients) == 0 {
+			without = append(without, k.Node)
+		} else if !slices.Contains(recipients, k.Recipients[0]) {
+			recipients = append(recipients, k.Recipients[0])
+		}
+	}
+	if len(recipients) == 0 {
+		return nil, errors.New("no process of the fleet has a key: make one with 'pinwheel secrets keygen FILE', and start the processes with PINWHEEL_SECRETS_KEY=FILE")
+	}
+	if len(without) > 0 {
+		fmt.Fprintf(e.err, "warning: processes that have no PINWHEEL_SECRETS_KEY, or do not tell: %s\n", strings.Join(without, ", "))
+	}
+	return recipients, nil
+}
+
+func newSecretsLs(e secretsCommand) *cobra.Command {
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "ls OWNER[/WORKER]", Short: "List secrets, without their values", Args: cobra.ExactArgs(1), Example: "  pinwheel secrets ls acme",
+		Long: "Lists the secrets of an owner, or of one of its workers: names, when they were set, and which keys of the answering process\n" +
+			"open them. No command shows a value.",
+	}, func(ctx context.Context, args []string) error {
+		owner, worker, _ := strings.Cut(args[0], "/")
+		if _, err := secretName(args[0], "X"); err != nil {
+			return err
+		}
+		all, err := e.list(ctx, owner, worker)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			enc := json.NewEncoder(e.out)
+			for _, s := range all {
+				if err := enc.Encode(s); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		return e.print(all)
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return c
+}
+
+// list asks a process of the fleet, or reads the bucket if no process answers.
+func (e secretsCommand) list(ctx context.Context, owner, worker string) (all []control.Secret, err error) {
+	if atDoor(e.env) {
+		err = withDoor(e.env, func(c *control.Client) error {
+			all, err = pagesOfSecrets(ctx, c, owner, worker)
+			return err
+		})
+		return all, err
+	}
+	c, err := e.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	all, err = pagesOfSecrets(ctx, control.NewClient(c.NC, e.cfg.Prefix, e.cfg.ControlToken), owner, worker)
+	if errors.Is(err, nats.ErrNoResponders) {
+		fmt.Fprintln(e.err, "warning: no process of the fleet runs: nobody has tried whether these can be opened")
+		return e.stored(ctx, c, owner, worker)
+	}
+	return all, err
+}
+
+func pagesOfSecrets(ctx context.Context, c *control.Client, owner, worker string) (all []control.Secret, err error) {
+	r := control.ListSecrets{OwnerName: control.OwnerName{Owner: owner}, Worker: worker}
+	err = everyPage(0, func(limit int) (int, bool, error) {
+		r.Limit = min(limit, 200)
+		page, err := c.ListSecrets(ctx, r)
+		all, r.After = append(all, page.Secrets...), page.Next
+		return len(page.Secrets), page.Next != "", err
+	})
+	return all, err
+}
+
+func (e secretsCommand) stored(ctx context.Context, c *control.Remote, owner, worker string) (all []control.Secret, err error) {
+	store, err := c.Secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := store.List(ctx, owner)
+	for _, s := range stored {
+		if worker == "" || s.Worker == worker {
+			all = append(all, control.Secret{Name: s.Name, Set: s.Set})
+		}
+	}
+	return all, err
+}
+
+func (e secretsCommand) print(all []control.Secret) error {
+	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "OF\tNAME\tSET\tOPENED BY")
+	for _, s := range all {
+		by := strings.Join(s.Recipients, ", ")
+		if s.Problem != "" {
+			by = "nothing here: " + s.Problem
+		} else if by == "" {
+			by = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Scope(), s.Name.Name, s.Set.Local().Format(time.DateTime), by)
+	}
+	return t.Flush()
+}
+
+func newSecretsRm(e secretsCommand) *cobra.Command {
+	var force bool
+	c := e.command(cobra.Command{
+		Use: "rm OWNER[/WORKER] NAME", Short: "Remove a secret", Args: cobra.ExactArgs(2), Example: "  pinwheel secrets rm acme/shop STRIPE_KEY",
+		Long: "Removes a secret. When the active version of a worker names it and would be without it, that is refused. With --force\n" +
+			"the events of such a worker fail from then on, and run again as its retries say.",
+	}, func(ctx context.Context, args []string) error {
+		n, err := secretName(args[0], args[1])
+		if err != nil {
+			return err
+		}
+		return e.remove(ctx, n, force)
+	})
+	c.Flags().BoolVar(&force, "force", false, "also when workers name it")
+	return c
+}
+
+func (e secretsCommand) remove(ctx context.Context, n secrets.Name, force bool) error {
+	if atDoor(e.env) {
+		return withDoor(e.env, func(c *control.Client) error {
+			_, err := c.RemoveSecret(ctx, control.SecretName{Name: n, Force: force})
+			var refused *control.Error
+			switch {
+			case errors.As(err, &refused) && refused.Code == http.StatusConflict:
+				return fmt.Errorf("%w; --force removes it", err)
+			case err != nil:
+				return err
+			}
+			_, err = fmt.Fprintf(e.out, "%s is removed\n", n)
+			return err
+		})
+	}
+	c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	all, err := c.Secrets(ctx)
+	if err != nil {
+		return err
+	}
+	if !force {
+		workers, err := c.Workers(ctx)
+		if err != nil {
+			return err
+		}
+		users, err := workers.SecretUsers(ctx, all, n)
+		if err != nil {
+			return err
+		}
+		if len(users) > 0 {
+			return errors.New(control.InUse(n, users) + "; --force removes it")
+		}
+	}
+	if err := all.Remove(ctx, n); err != nil {
+		return err
+	}
+	record(ctx, e.env, "secrets.rm", n.Owner, n)
+	_, err = fmt.Fprintf(e.out, "%s is removed\n", n)
+	return err
+}
+
+func newSecretsKeygen(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use: "keygen FILE", Short: "Make a key that decrypts secrets", Args: cobra.ExactArgs(1), Example: "  pinwheel secrets keygen secrets.key",
+		Long: "Makes an age identity, writes it to a new file that only you may read, and prints its public key. Start all processes of the\n" +
+			"fleet with PINWHEEL_SECRETS_KEY=FILE. Keep a copy elsewhere: without it, all secrets must be set again.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			recipient, err := secrets.Create(args[0])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(e.out, "public key: %s\n", recipient)
+			return err
+		},
+	}
+}
+
+// value reads the value of a secret from standard input, and asks for it if that is a terminal.
+func (e secretsCommand) value(n secrets.Name) (secrets.Value, error) {
+	text, err := typed(e.env, fmt.Sprintf("value of %s: ", n))
+	if err == nil && text == nil {
+		text, err = io.ReadAll(io.LimitReader(e.in, secrets.MaxValue+3))
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the value: %w", err)
+	}
+	value := secrets.Value(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
+	if err := value.Validate(); err != nil {
+		return "", usage("%w", err)
+	}
+	return value, nil
+}

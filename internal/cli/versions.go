@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/control"
+)
+
+func newVersionsCommand(e *env) *cobra.Command {
+	return group(cobra.Command{
+		Use: "versions", Short: "List, show and compare the versions of a worker", Example: "  pinwheel versions ls acme/webhook",
+	}, newVersionsLs(e), newVersionsShow(e), newVersionsDiff(e))
+}
+
+func newVersionsLs(e *env) *cobra.Command {
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "ls OWNER/WORKER", Short: "List the kept versions of a worker, the newest first", Args: cobra.ExactArgs(1),
+		Long:    fmt.Sprintf("Lists the kept versions of a worker, the newest first: at most %d. SHARE is the share of the events that name no version.", deploy.History),
+		Example: "  pinwheel versions ls acme/webhook",
+	}, func(ctx context.Context, args []string) error {
+		show := func(in events.Installation) error {
+			if asJSON {
+				return printEach(e.out, control.DescribeVersions(in))
+			}
+			return deployer{e}.printVersions(in)
+		}
+		if atDoor(e) {
+			return withDoor(e, func(c *control.Client) error {
+				versions, err := c.WorkerVersions(ctx, control.WorkerName{Worker: args[0]})
+				if err != nil {
+					return err
+				}
+				return show(describedVersions(versions))
+			})
+		}
+		return e.withWorker(ctx, args[0], func(s *deploy.Store, owner, name string) error {
+			in, err := s.Installation(ctx, owner, name)
+			if err != nil {
+				return err
+			}
+			return show(in)
+		})
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, the oldest version first")
+	return c
+}
+
+func (e deployer) printVersions(in events.Installation) error {
+	t := e.table()
+	fmt.Fprintln(t, "VERSION\tSHARE\tALIASES\tDEPLOYED\tTAG\tMESSAGE")
+	for _, w := range byNewest(in) {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", w.Version, percentText(in.Deployment.PercentOf(w.Version)),
+			strings.Join(in.Deployment.AliasesOf(w.Version), " "), stamped(w.DeployedAt), printable(w.Tag), printable(w.Message))
+	}
+	return t.Flush()
+}
+
+// percentText is a share in a table.
+func percentText(p float64) string {
+	if p == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%v %%", p)
+}
+
+// printEach prints one JSON object a line.
+func printEach(out io.Writer, list any) error {
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	var rows []json.RawMessage
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if _, err := fmt.Fprintf(out, "%s\n", row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newVersionsShow(e *env) *cobra.Command {
+	c := newWorkersShow(e)
+	c.Use, c.Short = "show OWNER/WORKER VERSION", "Show one version of a worker: the same as 'workers show --version'"
+	c.Long, c.Example = "Shows one kept version of a worker. Values of variables are not shown: they may be secrets.", "  pinwheel versions show acme/webhook 12 --code"
+	c.Args = cobra.ExactArgs(2)
+	_ = c.Flags().MarkHidden("version")
+	show := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := cmd.Flags().Set("version", args[1]); err != nil {
+			return err
+		}
+		return show(cmd, args)
+	}
+	return c
+}
+
+func newVersionsDiff(e *env) *cobra.Command {
+	return e.command(cobra.Command{
+		Use: "diff OWNER/WORKER FROM [TO]", Short: "Compare the code and the manifests of two versions", Args: cobra.RangeArgs(2, 3),
+		Long: "Prints the difference between two versions of a worker in the unified format: first of their manifests, then of their bundled code.\n" +
+			"Without TO, FROM is compared with the active version. Values of variables are not shown: a changed value is shown as changed.\n" +
+			"With PINWHEEL_OWNER it is not: values do not leave the fleet.",
+		Example: "  pinwheel versions diff acme/webhook 12 13",
+	}, func(ctx context.Context, args []string) error {
+		to := ""
+		if len(args) == 3 {
+			to = args[2]
+		}
+		if atDoor(e) {
+			return diffAtDoor(ctx, e, args[0], args[1], to)
+		}
+		return e.withWorker(ctx, args[0], func(s *deploy.Store, owner, name string) error {
+			a, err := s.Get(ctx, owner, name, args[1])
+			if err != nil {
+				return err
+			}
+			b, err := s.Get(ctx, owner, name, to)
+			if err != nil {
+				return err
+			}
+			return deployer{e}.printDiff(a, b)
+		})
+	})
+}
+
+func (e deployer) printDiff(a, b *events.Worker) error {
+	before, after := manifestText(a, b), manifestText(b, a)
+	manifest := udiff.Unified(a.Version+"/manifest", b.Version+"/manifest", before, after)
+	code := udiff.Unified(a.Version+"/"+a.File, b.Version+"/"+b.File, a.Code, b.Code)
+	_, err := fmt.Fprint(e.out, manifest, code)
+	return err
+}
+
+// manifestText is what the manifest of w says, without the values of its variables. Of a value that is another one in
+// the other version, it says that.
+func manifestText(w, other *events.Worker) string {
+	d := control.DescribeWorker(w)
+	vars := map[string]string{}
+	others := other.AllVars()
+	for name, value := range w.AllVars() {
+		vars[name] = "(not shown)"
+		if was, ok := others[name]; ok && was != value {
+			vars[name] = "(not shown; that of " + w.Version + ")"
+		}
+	}
+	text, err := json.MarshalIndent(struct {
+		Handlers []events.Kind     `json:"handlers"`
+		Vars     map[string]string `json:"vars,omitempty"`
+		Queues   map[string]string `json:"queues,omitempty"`
+		events.Spec
+	}{d.Handlers, vars, d.Queues, d.Spec}, "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(text) + "\n"
+}

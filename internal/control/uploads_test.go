@@ -1,0 +1,72 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// An owner has one deploy at a time in a process, and a process two. Time that modules take is the owner's.
+func TestDeploysOfOwnersAreLimited(t *testing.T) {
+	t.Parallel()
+	var u uploads
+	now := time.Now()
+	code := func(owner string) int {
+		err := u.enter(owner, now)
+		if err == nil {
+			return 0
+		}
+		var refused *Error
+		require.True(t, errors.As(err, &refused))
+		return refused.Code
+	}
+	require.Zero(t, code("acme"))
+	require.Equal(t, http.StatusServiceUnavailable, code("acme"), "one at a time")
+	require.Zero(t, code("beta"))
+	require.Equal(t, http.StatusServiceUnavailable, code("gamma"), "two in a process")
+	u.leave("beta", 10*time.Millisecond, now)
+	require.Zero(t, code("gamma"))
+	u.leave("gamma", time.Millisecond, now)
+	u.leave("acme", 15*time.Second, now)
+	require.Zero(t, code("acme"))
+	u.leave("acme", time.Hour, now) // never more than the burst
+	require.Equal(t, http.StatusTooManyRequests, code("acme"))
+	require.Zero(t, code("beta"), "others are not charged")
+	now = now.Add(140 * time.Second)
+	require.Equal(t, http.StatusTooManyRequests, code("acme"))
+	now = now.Add(11 * time.Second)
+	require.Zero(t, code("acme"), "15 s were owed, and a tenth of the time is given")
+	u.leave("acme", 0, now)
+
+	for i := range knownDoors { // owners that used a little are remembered until they have all of their time again
+		owner := fmt.Sprint("o", i)
+		if code(owner) == 0 {
+			u.leave(owner, time.Second, now)
+		}
+	}
+	require.LessOrEqual(t, len(u.owners), knownDoors)
+	require.Equal(t, http.StatusServiceUnavailable, code("late"))
+	now = now.Add(time.Hour)
+	require.Zero(t, code("late"))
+	require.Len(t, u.owners, 2, "beta's runs")
+}
+
+// What a module writes while it is loaded is bounded.
+func TestOutputOfAModuleIsBounded(t *testing.T) {
+	t.Parallel()
+	c := &moduleCheck{}
+	for range 1000 {
+		c.log(events.LogLine{Level: "info", Owner: "acme", Worker: "w", Text: strings.Repeat("ü", 5000)})
+	}
+	out := c.output()
+	require.Len(t, out, maxLines+1)
+	require.Less(t, len(out[0]), maxLine+50)
+	require.Equal(t, "…", out[maxLines])
+}

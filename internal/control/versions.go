@@ -1,0 +1,93 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// ShowVersion names a version, and a part of its code.
+type ShowVersion struct {
+	WorkerName
+	Version string `json:"version"` // whole, its number, or an alias; "" = the active one
+	Code    bool   `json:"code"`    // with a part of the bundled code
+	From    int    `json:"from"`    // byte of the code where the part begins
+}
+
+// ShownVersion is a version, with as much of its code as a message takes.
+type ShownVersion struct {
+	Version Worker `json:"version"` // without its deployment
+	Size    int    `json:"size"`    // of the code, bytes
+	Code    string `json:"code,omitempty"`
+	Next    int    `json:"next,omitempty"` // where the next part begins; 0 at the end
+}
+
+// showVersion describes a version of a worker.
+func (s *Server) showVersion(ctx context.Context, r ShowVersion) (ShownVersion, error) {
+	owner, name, err := r.parse()
+	if err != nil {
+		return ShownVersion{}, err
+	}
+	w, err := s.workers.Get(ctx, owner, name, r.Version)
+	if err != nil {
+		return ShownVersion{}, err
+	}
+	shown := ShownVersion{Version: DescribeWorker(w), Size: len(w.Code)}
+	if !r.Code {
+		return shown, nil
+	}
+	if r.From < 0 || r.From > len(w.Code) {
+		return ShownVersion{}, wrongField("from", " is %d: the code has %d bytes", r.From, len(w.Code))
+	}
+	text, err := json.Marshal(shown)
+	if err != nil {
+		return ShownVersion{}, err
+	}
+	shown.Code, err = codePart(w.Code[r.From:], s.answerRoom()-len(text))
+	if end := r.From + len(shown.Code); end < len(w.Code) {
+		shown.Next = end
+	}
+	return shown, err
+}
+
+// codePart is the longest beginning of code that takes at most that many bytes as JSON.
+func codePart(code string, room int) (string, error) {
+	const worst = 6 // bytes of JSON for a byte, as in \u0000
+	for n := min(len(code), room); n > 0; n = min(n-1, n/2+room/worst/2) {
+		for n > 0 && n < len(code) && !utf8.RuneStart(code[n]) {
+			n--
+		}
+		text, err := json.Marshal(code[:n])
+		if err != nil {
+			return "", err
+		}
+		if len(text) <= room {
+			return code[:n], nil
+		}
+	}
+	if code == "" {
+		return "", nil
+	}
+	return "", fmt.Errorf("an answer has no room for code: max_payload is too small")
+}
+
+// CodeOf asks for a version with all of its code. It has only the names of its variables.
+func CodeOf(ctx context.Context, c *Client, worker, version string) (*Worker, string, error) {
+	r, code := ShowVersion{WorkerName: WorkerName{worker}, Version: version, Code: true}, ""
+	for {
+		shown, err := asked[ShownVersion](ctx, c, "versions.show", r)
+		if err != nil {
+			return nil, "", err
+		}
+		code += shown.Code
+		if shown.Next == 0 {
+			return &shown.Version, code, nil
+		}
+		// An alias may be moved between two parts.
+		r.Version, r.From = shown.Version.Version, shown.Next
+		if shown.Next != len(code) {
+			return nil, "", fmt.Errorf("version %s of %s: a process answered with another part of the code", r.Version, worker)
+		}
+	}
+}

@@ -1,0 +1,347 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/tail"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+)
+
+// layFor stores a dead letter of owner/gone, and returns its id.
+func (h *house) layFor(owner string) uint64 {
+	h.t.Helper()
+	s := events.Subjects(events.DefaultPrefix)
+	d := &events.DeadLetter{
+		Owner: owner, Worker: "gone", Kind: "task", EventID: "e", Failure: *events.NewFailure(events.ReasonNoWorker, "secret of "+owner, ""),
+		Attempts: 1, FirstAt: time.Now(), At: time.Now(), Stream: events.StreamEvents, StreamSeq: uint64(time.Now().UnixNano()), Body: []byte(`{"n":1}`),
+	}
+	ack, err := h.js.PublishMsg(h.t.Context(), &nats.Msg{Subject: s.DeadLetter(d, d.Failure.Reason), Header: nats.Header(d.Encode()), Data: d.Body})
+	require.NoError(h.t, err)
+	return ack.Sequence
+}
+
+// atDoor asks at an owner's door, again while it is asked too often. It returns the answer as text, or its error as
+// "CODE text".
+func atDoor(t *testing.T, nc *nats.Conn, owner, name, body string) (answer, failure string) {
+	t.Helper()
+	var r *nats.Msg
+	require.Eventually(t, func() bool {
+		var err error
+		r, err = nc.Request("pinwheel.owner."+owner+"."+name, []byte(body), patience)
+		return err != nil || r.Header.Get(micro.ErrorCodeHeader) != "429" && !strings.Contains(r.Header.Get(micro.ErrorHeader), "requests under way")
+	}, patience, 20*time.Millisecond)
+	require.NotNil(t, r, name)
+	if code := r.Header.Get(micro.ErrorCodeHeader); code != "" {
+		return "", code + " " + r.Header.Get(micro.ErrorHeader)
+	}
+	return string(r.Data), ""
+}
+
+// doorNames are the endpoints that are answered at the owner's door.
+func (h *house) doorNames() (names []string) {
+	h.t.Helper()
+	for _, e := range ask[micro.Info](h, "$SRV.INFO.pinwheel", 1)[0].Endpoints {
+		if name, ok := strings.CutPrefix(e.Subject, "pinwheel.owner.*."); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+const doorWorker = `export default { task(event) { console.log("ran for " + event.id); }, fetch() { return new Response("ok"); }, scheduled() {} }`
+
+var doorManifest = `{"schedules":[{"name":"night","cron":"0 3 * * *"}]}`
+
+// TestOwnersDoor is what an owner can do with its own NATS user, and what it cannot: see and name what is another's.
+func TestOwnersDoor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file     string
+		prefixes []string
+	}{{"users.conf", []string{"_INBOX.{owner}."}}, {"accounts.conf", []string{"_INBOX.{owner}.", "_R_."}}} {
+		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
+			url := natstest.StartConfigured(t, "../../deploy/nats/"+c.file)
+			h := openSecured(t, url, c.prefixes...)
+			acme, beta := as(t, url, "acme"), as(t, url, "beta")
+			for _, owner := range []string{"acme", "beta"} {
+				h.deploy(owner, "w", doorWorker, doorManifest)
+				h.deploy(owner, "gone", doorWorker, "{}")
+			}
+			mine, foreign := h.layFor("acme"), h.layFor("beta")
+			h.ownDoor(t, acme, mine)
+			h.foreignDoor(t, acme, beta, foreign)
+			_, failure := atDoor(t, beta, "beta", "dead.show", fmt.Sprintf(`{"id":%d}`, foreign))
+			require.Empty(t, failure, "beta's letter is as it was")
+		})
+	}
+}
+
+// ownDoor does everything that an owner may do with its own.
+func (h *house) ownDoor(t *testing.T, acme *nats.Conn, mine uint64) {
+	for _, c := range [][3]string{
+		{"workers.list", "", `"owner":"acme","name":"gone"`},
+		{"workers.list", `{"owner":"acme"}`, `"name":"w"`},
+		{"workers.versions", `{"worker":"w"}`, `"worker":"acme/w"`},
+		{"workers.versions", `{"worker":"acme/w"}`, `"active":"1-`},
+		{"workers.active", `{"worker":"acme/w"}`, `"version":"1-`},
+		{"versions.list", `{"worker":"w"}`, `"percent":100`},
+		{"deployments.alias", `{"worker":"w","alias":"next","version":"1"}`, `"aliases":{"next":"1-`},
+		{"deployments.promote", `{"worker":"acme/w","version":"next","message":"m"}`, `"changed":false`},
+		{"deployments.list", `{"worker":"w"}`, `"number":2`},
+		{"secrets.keys", "", `"recipients":[]`},
+		{"secrets.list", "", `"secrets":[]`},
+		{"schedules.list", "", `"owner":"acme","worker":"w","name":"night"`},
+		{"schedules.next", `{"worker":"acme/w","name":"night","count":2}`, `"ticks":["`},
+		{"schedules.pause", `{"worker":"w","name":"night"}`, `"paused":true`},
+		{"schedules.resume", `{"worker":"w","name":"night"}`, `"paused":false`},
+		{"schedules.waiting", "", `"events":[]`},
+		{"schedules.cancel", `{"worker":"w","id":"x"}`, `"cancelled":0`},
+		{"dead.list", "", `secret of acme`},
+		{"dead.list", `{"worker":"acme/gone"}`, `secret of acme`},
+		{"dead.show", fmt.Sprintf(`{"id":%d}`, mine), `secret of acme`},
+		{"dead.replays", "", `"replays":[]`},
+		{"dead.jobs", "", `"jobs":[]`},
+	} {
+		answer, failure := atDoor(t, acme, "acme", c[0], c[1])
+		require.Empty(t, failure, "%s %s", c[0], c[1])
+		require.Contains(t, answer, c[2], "%s %s", c[0], c[1])
+		require.NotContains(t, answer, "beta", "%s %s", c[0], c[1])
+	}
+	feed, err := acme.SubscribeSync("pinwheel.feed.acme." + tailID)
+	require.NoError(t, err)
+	require.NoError(t, acme.Flush())
+	_, failure := atDoor(t, acme, "acme", "tail", fmt.Sprintf(`{"id":%q}`, tailID))
+	require.Empty(t, failure)
+	answer, failure := atDoor(t, acme, "acme", "dead.edit", fmt.Sprintf(`{"id":%d,"body":"{}"}`, mine))
+	require.Empty(t, failure)
+	require.Contains(t, answer, fmt.Sprintf(`"was":%d`, mine))
+	answer, failure = atDoor(t, acme, "acme", "dead.replay", `{"all":true}`)
+	require.Empty(t, failure)
+	var job struct{ Job, Owner, State string }
+	require.NoError(t, json.Unmarshal([]byte(answer), &job))
+	require.Equal(t, "acme", job.Owner)
+	require.Eventually(t, func() bool {
+		answer, failure = atDoor(t, acme, "acme", "dead.job", fmt.Sprintf(`{"job":%q}`, job.Job))
+		return failure == "" && strings.Contains(answer, `"state":"done"`)
+	}, patience, 5*time.Millisecond)
+	require.Contains(t, answer, `"done":1,"failed":0`, "only its own letter")
+	answer, _ = atDoor(t, acme, "acme", "dead.jobs", "")
+	require.Contains(t, answer, job.Job)
+	entries(t, feed, func(list []tail.Entry) bool {
+		return len(list) > 0 && list[len(list)-1].Text == "ran for e"
+	})
+}
+
+// foreignDoor tries to see and to name what is beta's, as acme.
+func (h *house) foreignDoor(t *testing.T, acme, beta *nats.Conn, foreign uint64) {
+	h2 := h.layFor("acme")
+	bodies := map[string][][2]string{ // endpoint → bodies, and what must be in the refusal
+		"workers.list":     {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"owner":">"}`, "403"}},
+		"workers.versions": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"/w"}`, "403"}, {`{}`, "400"}},
+		"workers.active":   {{`{"worker":"beta/w"}`, "403"}},
+		"versions.list":    {{`{"worker":"beta/w"}`, "403"}},
+		"versions.show":    {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"w","version":"9"}`, "404"}, {`{"worker":"w","code":true,"from":-1}`, "400 from"}, {`{"worker":"w","code":true,"from":9999999}`, "400 from"}},
+		"deployments.list": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}},
+		"deployments.promote": {
+			{`{"worker":"beta/w","version":"1"}`, "403"}, {`{"worker":"w","version":"9"}`, "404"}, {`{"worker":"w","version":"1","percent":1000}`, "409"},
+			{`{"worker":"w","version":"1","percent":50}`, "409"},
+		},
+		"deployments.rollback": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"w","version":"../1"}`, "404"}, {`{"worker":"w"}`, "409"}},
+		"deployments.alias":    {{`{"worker":"beta/w","alias":"x","version":"1"}`, "403"}, {`{"worker":"w","alias":"1","version":"1"}`, "409"}},
+		"workers.rm":           {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"none"}`, "404"}, {`{}`, "400"}},
+		"versions.deploy":      {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"owner":"beta","worker":"w"}`, "400"}, {`{"worker":"w","bundle":{"id":"beta.x"}}`, "400 bundle.id"}},
+		"secrets.keys":         {{`{"owner":"beta"}`, "400"}},
+		"secrets.list":         {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}},
+		"secrets.set":          {{`{"owner":"beta","name":"A","sealed":"eA=="}`, "403"}, {`{"name":"A","sealed":"eA==","worker":"beta/w"}`, "400"}},
+		"secrets.rm":           {{`{"owner":"beta","name":"A"}`, "403"}, {`{"name":"A"}`, "404"}},
+		"tail":                 {{`{"owner":"beta","id":"0123456789abcdef"}`, "403"}, {`{"worker":"beta/w","id":"0123456789abcdef"}`, "403"}, {`{"id":"beta.0123456789abcdef"}`, "400"}},
+		"schedules.list":       {{`{"owner":"beta"}`, "403"}},
+		"schedules.next":       {{`{"worker":"beta/w","name":"night"}`, "403"}},
+		"schedules.waiting":    {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/w"}`, "403"}, {`{"owner":"acme","worker":"beta/w"}`, "403"}},
+		"schedules.cancel":     {{`{"worker":"beta/w","id":"x"}`, "403"}},
+		"schedules.pause":      {{`{"worker":"beta/w","name":"night"}`, "403"}},
+		"schedules.resume":     {{`{"worker":"beta/w","name":"night"}`, "403"}},
+		"dead.list":            {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}, {`{"owner":"~"}`, "403"}, {`{"match":"(\\pL{1,30}x){1,30}"}`, "400 match"}},
+		"dead.show":            {{fmt.Sprintf(`{"id":%d}`, foreign), "404 no such dead letter"}, {`{"id":999999}`, "404 no such dead letter"}},
+		"dead.edit":            {{fmt.Sprintf(`{"id":%d,"body":"x"}`, foreign), "404 no such dead letter"}},
+		"dead.replay":          {{`{}`, "400 which dead letters?"}, {`{"owner":"beta"}`, "403"}, {`{"all":true,"owner":"beta"}`, "400"}, {`{"worker":"beta/gone"}`, "403"}, {fmt.Sprintf(`{"ids":[%d],"to":"beta/w"}`, h2), "400 to"}},
+		"dead.replays":         {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}},
+		"dead.purge":           {{`{}`, "400 which dead letters?"}, {`{"limit":3}`, "400 which dead letters?"}, {`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}},
+		"dead.job":             {{`{"job":"JOB"}`, "404 job"}, {`{"job":"x"}`, "400 job"}},
+		"dead.cancel":          {{`{"job":"JOB"}`, "404 job"}},
+		"dead.jobs":            {{`{"owner":"beta"}`, "400"}, {`{"only":"beta"}`, "400"}},
+		"audit.list":           {{`{"owner":"beta"}`, "403"}, {`{"owner":"~"}`, "403"}, {`{"owner":"*"}`, "403"}},
+	}
+	names := h.doorNames()
+	for name := range bodies {
+		require.Contains(t, names, name)
+	}
+	begun, failure := atDoor(t, beta, "beta", "dead.replay", `{"ids":[999999]}`)
+	require.Empty(t, failure)
+	var betas struct{ Job string }
+	require.NoError(t, json.Unmarshal([]byte(begun), &betas))
+	for _, name := range names {
+		list, ok := bodies[name]
+		require.True(t, ok, "%s: an endpoint of the owner's door that this test does not try", name)
+		for _, c := range list {
+			body := strings.ReplaceAll(c[0], "JOB", betas.Job)
+			_, failure := atDoor(t, acme, "acme", name, body)
+			require.True(t, strings.HasPrefix(failure, c[1]), "%s %s: %q is not %s", name, body, failure, c[1])
+			require.NotContains(t, failure, "secret of")
+		}
+	}
+	// Ids of others in a list are not found, one by one, and the job says no more than that.
+	for _, name := range []string{"dead.replay", "dead.purge"} {
+		answer, failure := atDoor(t, acme, "acme", name, fmt.Sprintf(`{"ids":[%d]}`, foreign))
+		require.Empty(t, failure)
+		var job struct{ Job string }
+		require.NoError(t, json.Unmarshal([]byte(answer), &job))
+		require.Eventually(t, func() bool {
+			answer, _ = atDoor(t, acme, "acme", "dead.job", fmt.Sprintf(`{"job":%q}`, job.Job))
+			return strings.Contains(answer, `"state":"done"`)
+		}, patience, 5*time.Millisecond)
+		require.Contains(t, answer, `"done":0,"failed":1`)
+		require.Contains(t, answer, fmt.Sprintf("no such dead letter: %d", foreign))
+	}
+	answer, _ := atDoor(t, acme, "acme", "dead.jobs", "")
+	require.NotContains(t, answer, betas.Job)
+
+	// Other doors, wildcards, odd owners, reply subjects that are not acme's, and none: nothing is answered or done.
+	before := len(h.dead())
+	spy, err := h.nc.SubscribeSync("_INBOX.beta.>")
+	require.NoError(t, err)
+	require.NoError(t, h.nc.Flush())
+	inbox := acme.NewInbox()
+	answers, err := acme.SubscribeSync(inbox)
+	require.NoError(t, err)
+	require.NoError(t, acme.Flush())
+	for _, name := range names {
+		for _, owner := range []string{"beta", "*", ">", "~", "acme.beta", "Acme"} {
+			require.NoError(t, acme.PublishRequest("pinwheel.owner."+owner+"."+name, inbox, []byte(`{"all":true}`)))
+		}
+		for _, to := range []string{"_INBOX.beta.stolen", "_INBOX.stolen", "pinwheel.owner.beta.dead.purge", "pinwheel.events.task.beta.w", "$JS.API.STREAM.PURGE.PINWHEEL_DEAD", "anything"} {
+			require.NoError(t, acme.PublishRequest("pinwheel.owner.acme."+name, to, []byte(`{"?":0}`)))
+		}
+		require.NoError(t, acme.Publish("pinwheel.owner.acme."+name, []byte(`{"all":true}`)))
+		for _, control := range []string{"pinwheel.control.", "pinwheel.control.job."} {
+			require.NoError(t, acme.PublishRequest(control+name, inbox, nil))
+		}
+	}
+	for _, name := range []string{"owners.set", "owners.rm", "owners.list", "owners.get", "drain", "pool", "stats", "settings", "job", "dead"} {
+		require.NoError(t, acme.PublishRequest("pinwheel.owner.acme."+name, inbox, []byte(`{"owner":"acme","all":true}`)))
+	}
+	require.NoError(t, acme.Flush())
+	_, failure = atDoor(t, acme, "acme", "workers.list", "")
+	require.Empty(t, failure)
+	require.NoError(t, h.nc.Flush())
+	for n, _, _ := answers.Pending(); n > 0; n-- {
+		m, err := answers.NextMsg(patience)
+		require.ErrorIs(t, err, nats.ErrNoResponders, "nothing else: %v", m)
+	}
+	n, _, _ := spy.Pending()
+	require.Zero(t, n)
+	require.Len(t, h.dead(), before)
+}
+
+// The door of one prefix is not that of another.
+func TestDoorsOfTwoPrefixes(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t)
+	h.deploy("acme", "w", doorWorker)
+	_, err := h.nc.Request("other.owner.acme.workers.list", nil, patience)
+	require.ErrorIs(t, err, nats.ErrNoResponders)
+	answer, failure := atDoor(t, h.nc, "acme", "workers.list", "")
+	require.Empty(t, failure)
+	require.Contains(t, answer, `"name":"w"`)
+}
+
+// What JetStream answers to a publish is no request, also where an owner has it sent to another's door.
+func TestPubAcksAreNoRequests(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t)
+	h.deploy("acme", "w", `export default { task() {} }`)
+	h.layFor("beta")
+	for _, name := range h.doorNames() {
+		require.NoError(t, h.nc.PublishRequest("pinwheel.events.task.acme.w", "pinwheel.owner.beta."+name, nil))
+	}
+	h.settled()
+	require.NoError(t, h.nc.Flush())
+	_, failure := atDoor(t, h.nc, "beta", "dead.list", "")
+	require.Empty(t, failure)
+	require.Len(t, h.dead(), 1)
+}
+
+// Requests of an owner take neither the slots of operators nor those of other owners.
+func TestRequestsOfOwnersAreLimited(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t, func(c *config.Config) { c.Control = config.ControlByPermissions })
+	inbox := h.nc.NewInbox()
+	answers := make(chan *nats.Msg, 2000)
+	sub, err := h.nc.ChanSubscribe(inbox, answers)
+	require.NoError(t, err)
+	require.NoError(t, h.nc.Flush())
+	defer func() { _ = sub.Unsubscribe() }()
+	const n = 1000
+	for range n {
+		require.NoError(t, h.nc.PublishRequest("pinwheel.owner.acme.workers.list", inbox, nil))
+	}
+	_, failure := atDoor(t, h.nc, "beta", "workers.list", "")
+	require.Empty(t, failure, "another owner is answered")
+	h.ask("workers.list", "")
+	codes := map[string]int{}
+	for range n {
+		codes[(<-answers).Header.Get(micro.ErrorCodeHeader)]++
+	}
+	require.Positive(t, codes[""], "%v", codes)
+	require.Positive(t, codes["429"], "%v", codes)
+	require.Equal(t, n, codes[""]+codes["429"]+codes["503"], "%v", codes)
+
+	// So do jobs: an owner has two at once.
+	for range 3 {
+		h.layFor("acme")
+	}
+	h.deploy("acme", "gone", `export default { task() {} }`)
+	var last string
+	require.Eventually(t, func() bool {
+		_, last = atDoor(t, h.nc, "acme", "dead.replay", `{"all":true,"rate":0.01}`)
+		return strings.HasPrefix(last, "503 this process does 2 jobs of owner acme")
+	}, patience, time.Second, last)
+	_, failure = h.control("dead.purge", `{"all":true,"dryRun":true}`)
+	require.Empty(t, failure)
+}
+
+// A fleet of this release with the permissions of an earlier one has no doors. Its control endpoints answer, and the
+// doctor says what is missing.
+func TestWithoutThePermissionForDoors(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA"} { // as natstest does
+		require.NoError(t, os.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret"))
+	}
+	o, err := server.ProcessConfigFile("../../deploy/nats/users.conf")
+	require.NoError(t, err)
+	for _, u := range o.Users {
+		u.Permissions.Subscribe.Allow = slices.DeleteFunc(u.Permissions.Subscribe.Allow, func(s string) bool { return s == "pinwheel.owner.>" })
+	}
+	o.HTTPPort = 0
+	h := openSecured(t, natstest.StartOptions(t, o), "_INBOX.{owner}.")
+	h.deploy("acme", "w", doorWorker)
+	require.Len(t, h.ask("workers.list", "")["workers"], 1)
+	_, err = h.nc.Request("pinwheel.owner.acme.workers.list", nil, patience)
+	require.ErrorIs(t, err, nats.ErrNoResponders)
+	_, out := runDoctor(t, h.fleet.cfg)
+	require.Contains(t, out, "user fleet of account $G may not subscribe to pinwheel.owner.>")
+}

@@ -1,0 +1,201 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/gateway"
+)
+
+// httpServer answers HTTP requests. The zero value answers none.
+type httpServer struct {
+	gateway  *gateway.Gateway
+	listener net.Listener
+}
+
+// openHTTP opens the gateway of p, if one is configured. A child of a supervisor uses the supervisor's socket.
+func openHTTP(p *Process, c *Child) (err error) {
+	s := &p.http
+	switch {
+	case c != nil && c.http != nil:
+		s.listener = c.http
+	case p.cfg.HTTPAddr == "":
+		return nil
+	default:
+		if s.listener, err = listenHTTP(p.cfg); err != nil {
+			return err
+		}
+	}
+	var certificate *gateway.Certificate
+	if p.cfg.HTTPCert != "" {
+		if certificate, err = gateway.OpenCertificate(p.cfg.HTTPCert, p.cfg.HTTPKey, p.log); err != nil {
+			return err
+		}
+	}
+	addresses, _ := config.SplitAddresses(p.cfg.HTTPTrust)
+	s.gateway, err = gateway.New(gateway.Config{
+		Domain: p.cfg.HTTPDomain, Paths: p.cfg.HTTPPaths, Trust: addresses,
+		MaxConnections: p.cfg.HTTPMaxConnections, OwnerRequests: p.cfg.HTTPOwnerRequests, Memory: int64(p.cfg.HTTPMemory), MaxBody: int64(p.cfg.HTTPMaxBody), Wait: p.cfg.HTTPWait, Certificate: certificate,
+		Messages: p.cfg.HTTPMessages, Log: p.cfg.HTTPLog,
+	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog, p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files}, p.log, p.registry)
+	return err
+}
+
+// httpWorkers is the gateway.Workers of a process.
+type httpWorkers struct {
+	*Catalog
+	*secretValues
+}
+
+// storedRequests stores the events of HTTP requests. It is the gateway.Publisher of a process. Replies to an owner's events
+// go to subjects of this owner, as for its other publishers.
+type storedRequests struct {
+	nc     *nats.Conn
+	prefix string
+	inbox  string // one of PINWHEEL_REPLY_PREFIXES
+	admit  func(owner string, size int) *events.Failure
+
+	mu      sync.Mutex
+	clients map[string]*client.Client // by owner; one that has stored a request has a subscription from then on
+}
+
+func newStoredRequests(p *Process) *storedRequests {
+	return &storedRequests{nc: p.nc, prefix: p.cfg.Prefix, inbox: p.cfg.ReplyPrefixes[0], admit: p.consumer.AdmitCall, clients: map[string]*client.Client{}}
+}
+
+func (s *storedRequests) of(owner string) (*client.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.clients[owner]
+	if c != nil {
+		return c, nil
+	}
+	c, err := client.New(s.nc, client.Prefix(s.prefix), client.Inbox(strings.ReplaceAll(s.inbox, events.OwnerInPrefix, owner)))
+	if err == nil {
+		s.clients[owner] = c
+	}
+	return c, err
+}
+
+// Admit is part of gateway.Publisher.
+func (s *storedRequests) Admit(owner string, size int) *events.Failure { return s.admit(owner, size) }
+
+// Publish is part of gateway.Publisher.
+func (s *storedRequests) Publish(ctx context.Context, r client.Request) (*client.Ack, error) {
+	c, err := s.of(r.Owner)
+	if err != nil {
+		return nil, err
+	}
+	return c.Publish(ctx, r)
+}
+
+// Open is part of gateway.Publisher.
+func (s *storedRequests) Open(ctx context.Context, r client.Request) (*events.Reply, io.ReadCloser, error) {
+	c, err := s.of(r.Owner)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Open(ctx, r)
+}
+
+func listenHTTP(cfg config.Config) (net.Listener, error) {
+	l, err := net.Listen("tcp", cfg.HTTPAddr)
+	if err != nil {
+		return nil, fmt.Errorf("PINWHEEL_HTTP_ADDR is %q: %w", cfg.HTTPAddr, err)
+	}
+	return l, nil
+}
+
+// HTTPAddr is the address where the process answers HTTP requests; "" = none.
+func (p *Process) HTTPAddr() string {
+	if p.http.listener == nil {
+		return ""
+	}
+	return p.http.listener.Addr().String()
+}
+
+// serve answers HTTP requests from the time when up is closed until ctx is done. drained is closed when all of them are
+// answered, or work is done.
+func (s *httpServer) serve(ctx, work context.Context, up <-chan struct{}, log zerolog.Logger, running *sync.WaitGroup) (drained <-chan struct{}) {
+	done := make(chan struct{})
+	if s.gateway == nil {
+		close(done)
+		return done
+	}
+	running.Go(func() {
+		select {
+		case <-up:
+		case <-ctx.Done():
+			return
+		}
+		if err := s.gateway.Serve(s.listener); err != nil {
+			log.Error().Err(err).Msg("HTTP requests are not answered any more")
+		}
+	})
+	running.Go(func() {
+		defer close(done)
+		<-ctx.Done()
+		s.gateway.Drain(work)
+	})
+	return done
+}
+
+// close ends what is left of the requests.
+func (s *httpServer) close() {
+	if s.gateway != nil {
+		s.gateway.Close()
+	}
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+}
+
+// sharedSockets are what a supervisor opens for its children. It accepts no connections itself.
+type sharedSockets struct {
+	http  net.Listener // nil = none
+	files []*os.File   // of children; the first is httpDescriptor
+}
+
+func openSockets(cfg config.Config) (*sharedSockets, error) {
+	s := &sharedSockets{}
+	if cfg.HTTPAddr == "" {
+		return s, nil
+	}
+	var err error
+	if s.http, err = listenHTTP(cfg); err != nil {
+		return nil, err
+	}
+	f, err := s.http.(*net.TCPListener).File() //nolint:errcheck,forcetypeassert // it listens on tcp
+	if err != nil {
+		_ = s.http.Close()
+		return nil, err
+	}
+	s.files = []*os.File{f}
+	return s, nil
+}
+
+// addr is the address for HTTP requests; "" = none.
+func (s *sharedSockets) addr() string {
+	if s.http == nil {
+		return ""
+	}
+	return s.http.Addr().String()
+}
+
+func (s *sharedSockets) close() {
+	if s.http != nil {
+		_ = s.http.Close()
+		_ = s.files[0].Close()
+	}
+}

@@ -1,0 +1,137 @@
+package fleet
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/assetstore"
+)
+
+// project writes files into a new directory, or the given one.
+func project(t *testing.T, dir string, files map[string]string) string {
+	t.Helper()
+	if dir == "" {
+		dir = filepath.Join(t.TempDir(), "site")
+	}
+	for path, text := range files {
+		full := filepath.Join(dir, path)
+		require.NoError(t, os.MkdirAll(filepath.Dir(full), 0o700))
+		require.NoError(t, os.WriteFile(full, []byte(text), 0o600))
+	}
+	return dir
+}
+
+// deployDir deploys a directory with the command, and returns what it printed.
+func (h *house) deployDir(dir string, args ...string) string {
+	h.t.Helper()
+	var out bytes.Buffer
+	cfg := h.fleet.cfg
+	cfg.NatsURL = h.fleet.URL()
+	code := runCommand(cfg, append([]string{"deploy", dir, "--owner", "acme"}, args...), strings.NewReader(""), &out, &out)
+	require.Zero(h.t, code, out.String())
+	return out.String()
+}
+
+func (h *house) fileKeys() (keys []string) {
+	h.t.Helper()
+	kv, err := h.js.KeyValue(h.t.Context(), assetstore.Bucket)
+	require.NoError(h.t, err)
+	list, err := kv.ListKeys(h.t.Context(), jetstream.IgnoreDeletes())
+	require.NoError(h.t, err)
+	for key := range list.Keys() {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// A directory with pages is a worker. One with code beside them answers what no file does.
+func TestHTTPFiles(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t, withWeb)
+	w := openWeb(t, h.fleet.HTTPAddr())
+	page := strings.Repeat("<p>home</p>", 1000)
+	dir := project(t, "", map[string]string{
+		"pinwheel.json": `{"assets": {"directory": ".", "notFound": "404-page"}}`, "index.html": page, "404.html": "lost", "_redirects": "/old/* /:splat 301", ".env": "KEY=secret",
+	})
+	out := h.deployDir(dir)
+	require.Contains(t, out, "2 files")
+	resp, body := w.ask("GET", "acme/site", "/", "")
+	require.Equal(t, []any{200, page, "text/html; charset=utf-8"}, []any{resp.StatusCode, body, resp.Header.Get("Content-Type")})
+	resp, body = w.ask("GET", "acme/site", "/", "", "Accept-Encoding", "gzip, br")
+	require.Equal(t, "br", resp.Header.Get("Content-Encoding"))
+	require.Less(t, len(body), len(page)/10)
+	for _, path := range []string{"/.env", "/pinwheel.json", "/_redirects", "/nowhere"} {
+		resp, body = w.ask("GET", "acme/site", path, "")
+		require.Equal(t, []any{404, "lost"}, []any{resp.StatusCode, body}, path)
+	}
+	resp, _ = w.ask("POST", "acme/site", "/", "x")
+	require.Equal(t, 405, resp.StatusCode)
+
+	app := project(t, "", map[string]string{
+		"wrangler.jsonc":  `{"name": "app", "main": "src/index.ts", "assets": {"directory": "dist", "not_found_handling": "single-page-application", "run_worker_first": ["/dist/*"]}}`,
+		"src/index.ts":    `export default { fetch: (r: Request) => Response.json({path: new URL(r.url).pathname}) }`,
+		"dist/index.html": "app", "dist/main-1a.js": "one", "dist/dist/x.js": "hidden",
+	})
+	h.deployDir(app)
+	_, body = w.ask("GET", "acme/app", "/main-1a.js", "")
+	require.Equal(t, "one", body)
+	_, body = w.ask("GET", "acme/app", "/deep/link", "", "Sec-Fetch-Mode", "navigate")
+	require.Equal(t, "app", body)
+	for _, path := range []string{"/api/x", "/dist/x.js"} {
+		_, body = w.ask("GET", "acme/app", path, "")
+		require.Equal(t, `{"path":"`+path+`"}`, body)
+	}
+
+	// The page of a version finds its files while another version runs.
+	require.NoError(t, os.Remove(filepath.Join(app, "dist/main-1a.js")))
+	project(t, app, map[string]string{"dist/main-2b.js": "two"})
+	h.deployDir(app)
+	for path, want := range map[string]string{"/main-1a.js": "one", "/main-2b.js": "two"} {
+		resp, body = w.ask("GET", "acme/app", path, "")
+		require.Equal(t, []any{200, want}, []any{resp.StatusCode, body})
+	}
+
+	// Files go with the last version that has them.
+	require.NotEmpty(t, h.fileKeys())
+	for _, name := range []string{"site", "app"} {
+		require.NoError(t, h.fleet.Workers().Remove(t.Context(), "acme", name))
+	}
+	require.Equal(t, []string{"acme.deploys"}, h.fileKeys())
+	require.Eventually(t, func() bool {
+		resp, _ := w.ask("GET", "acme/app", "/main-2b.js", "")
+		return resp.StatusCode == 404
+	}, patience, tick)
+}
+
+// Files need the token of their worker, as its handler does. So do those that only an older version has.
+func TestHTTPFilesWithAToken(t *testing.T) {
+	t.Parallel()
+	key, _ := newKey(t)
+	h := openHouse(t, withWeb, withKey(key))
+	w := openWeb(t, h.fleet.HTTPAddr())
+	h.secret("acme", "TOKEN", "first")
+	dir := project(t, "", map[string]string{
+		"pinwheel.json":   `{"secrets": ["TOKEN"], "http": {"auth": "TOKEN", "public": {"GET": ["/public/*"]}}, "assets": {"directory": "dist"}}`,
+		"dist/private.js": "private", "dist/public/a.js": "public",
+	})
+	h.deployDir(dir)
+	for path, status := range map[string]int{"/private.js": 401, "/public/a.js": 200, "/public/%2e%2e/private.js": 401, "/public/..%2fprivate.js": 404} {
+		resp, _ := w.ask("GET", "acme/site", path, "")
+		require.Equal(t, status, resp.StatusCode, path)
+	}
+	_, body := w.ask("GET", "acme/site", "/private.js", "", "Authorization", "Bearer first")
+	require.Equal(t, "private", body)
+	require.NoError(t, os.Remove(filepath.Join(dir, "dist/private.js")))
+	project(t, dir, map[string]string{"pinwheel.json": `{"assets": {"directory": "dist"}}`})
+	h.deployDir(dir)
+	require.Eventually(t, func() bool {
+		resp, _ := w.ask("GET", "acme/site", "/private.js", "")
+		return resp.StatusCode == 404
+	}, patience, tick, "the version that is public now does not open the one that was not")
+}

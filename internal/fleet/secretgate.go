@@ -1,0 +1,127 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// secretGate is an Installer that holds a deployment back while this process cannot open the secrets that its versions
+// name: the deployment before it goes on here. What was stored when the process started is installed in any case, because
+// there is nothing before it to go on with. Events of such a version fail, and run again, until the secrets are there.
+type secretGate struct {
+	to     deploy.Installer
+	values *secretValues
+	ready  <-chan struct{} // closed when all that was stored at the start is installed
+	log    zerolog.Logger
+
+	mu     sync.Mutex                         // also held during calls of to: they come from two goroutines
+	held   map[workerName]events.Installation // what waits, the newest of each worker
+	active map[workerName]events.Installation // what is installed, of workers that name secrets
+}
+
+func newSecretGate(to deploy.Installer, values *secretValues, log zerolog.Logger) *secretGate {
+	return &secretGate{to: to, values: values, log: log, held: map[workerName]events.Installation{}, active: map[workerName]events.Installation{}}
+}
+
+func (g *secretGate) started() bool {
+	select {
+	case <-g.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// lacks returns why an active version of in cannot run, or nil.
+func (g *secretGate) lacks(in events.Installation) error {
+	for _, s := range in.Deployment.Split {
+		if w := in.Version(s.Version); w != nil {
+			if err := g.values.check(w); err != nil {
+				return fmt.Errorf("version %s: %w", w.Version, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Install installs in now, or when its secrets can be opened.
+func (g *secretGate) Install(in events.Installation) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	err := g.lacks(in)
+	delete(g.held, workerName{in.Owner, in.Name})
+	if err == nil {
+		g.pass(in)
+		return
+	}
+	entry := g.log.Error().Err(err).Str("owner", in.Owner).Str("worker", in.Name).Int("deployment", in.Deployment.Number)
+	if !g.started() {
+		g.pass(in)
+		entry.Msg("events of this worker fail here until its secrets can be opened")
+		return
+	}
+	g.held[workerName{in.Owner, in.Name}] = in
+	entry.Msg("this deployment does not take effect until its secrets can be opened: the one before it goes on")
+}
+
+// pass installs in. The caller holds the lock.
+func (g *secretGate) pass(in events.Installation) {
+	name := workerName{in.Owner, in.Name}
+	delete(g.active, name)
+	if slices.ContainsFunc(in.Versions, func(w *events.Worker) bool { return len(w.Secrets) > 0 }) {
+		g.active[name] = in
+	}
+	g.to.Install(in)
+}
+
+// Remove removes a worker.
+func (g *secretGate) Remove(owner, name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.held, workerName{owner, name})
+	delete(g.active, workerName{owner, name})
+	g.to.Remove(owner, name)
+	g.values.forget(owner, name)
+}
+
+// retry installs what waited of an owner's workers and need not wait any more.
+func (g *secretGate) retry(owner string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for name, in := range g.held {
+		if name.owner == owner && g.lacks(in) == nil {
+			delete(g.held, name)
+			g.log.Info().Str("owner", in.Owner).Str("worker", in.Name).Int("deployment", in.Deployment.Number).Msg("the secrets are there: this deployment takes effect")
+			g.pass(in)
+		}
+	}
+}
+
+// waiting says which workers wait for their secrets, at most mostBroken.
+func (g *secretGate) waiting() (list []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for name, in := range g.held {
+		list = append(list, fmt.Sprintf("deployment %d of %s/%s is not in effect: %v", in.Deployment.Number, name.owner, name.name, g.lacks(in)))
+	}
+	for name, in := range g.active {
+		if err := g.lacks(in); err != nil {
+			list = append(list, fmt.Sprintf("events of %s/%s fail: %v", name.owner, name.name, err))
+		}
+	}
+	slices.Sort(list)
+	return list[:min(len(list), mostBroken)]
+}
+
+// stats is what the process tells of secrets.
+func (g *secretGate) stats() SecretStats {
+	st := g.values.stats()
+	st.Held = g.waiting()
+	return st
+}

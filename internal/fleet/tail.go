@@ -1,0 +1,20 @@
+package fleet
+
+import (
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/tail"
+)
+
+// openTails returns the tails of a process that publishes on nc. While NATS is away, lines are left out: the client
+// library would keep them in the memory that events and replies need then.
+func openTails(nc *nats.Conn, cfg config.Config) *tail.Hub {
+	return tail.New(tail.Config{Node: nodeName(), Subjects: events.Subjects(cfg.Prefix), Publish: func(subject string, data []byte) error {
+		if !nc.IsConnected() {
+			return nats.ErrConnectionReconnecting
+		}
+		return nc.Publish(subject, data)
+	}})
+}

@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/client"
+)
+
+// house is a Workers and a Publisher. Each worker exists in version activeVersion, unless installed says otherwise.
+type house struct {
+	installed map[string]events.Installation // by "owner/worker"
+	secrets   map[string]string
+
+	mu      sync.Mutex
+	refuses *events.Failure
+	stored  []client.Request
+	bodies  []string
+	reply   func(r client.Request, body string) (*events.Reply, io.ReadCloser, error)
+}
+
+const activeVersion = "3-0123456789ab"
+
+func (h *house) Installed(owner, name string) (events.Installation, bool) {
+	if h.installed == nil {
+		return events.Only(&events.Worker{Owner: owner, Name: name, Version: activeVersion, Number: 3}), true
+	}
+	in, ok := h.installed[owner+"/"+name]
+	return in, ok
+}
+
+func (h *house) Secret(w *events.Worker, name string) (string, error) {
+	if s, ok := h.secrets[name]; ok {
+		return s, nil
+	}
+	return "", errors.New("secret " + name + " of " + w.Target() + " is not set")
+}
+
+func (h *house) Admit(string, int) *events.Failure { return h.refuses }
+
+func (h *house) take(r client.Request) (string, error) {
+	body := r.Body
+	if r.BodyFrom != nil {
+		b, err := io.ReadAll(r.BodyFrom)
+		if err != nil {
+			return "", err
+		}
+		body = b
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stored, h.bodies = append(h.stored, r), append(h.bodies, string(body))
+	return string(body), nil
+}
+
+func (h *house) Publish(_ context.Context, r client.Request) (*client.Ack, error) {
+	_, err := h.take(r)
+	return &client.Ack{}, err
+}
+
+func (h *house) Open(_ context.Context, r client.Request) (*events.Reply, io.ReadCloser, error) {
+	body, err := h.take(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	return h.reply(r, body)
+}
+
+// worker makes a version of acme/shop that answers HTTP as h says.
+func version(number int, h *events.HTTP) *events.Worker {
+	name := map[int]string{1: "1-aaaaaaaaaaaa", 2: "2-bbbbbbbbbbbb"}[number]
+	return &events.Worker{Owner: "acme", Name: "shop", Version: name, Number: number, Spec: events.Spec{HTTP: h}}
+}
+
+// only installs acme/shop in versions, the last of which has all events.
+func (h *house) only(versions ...*events.Worker) *house {
+	last := versions[len(versions)-1]
+	h.installed = map[string]events.Installation{"acme/shop": {
+		Owner: "acme", Name: "shop", Versions: versions, Deployment: events.Deployment{Number: 1, Split: []events.Share{{Version: last.Version, Percent: 100}}},
+	}}
+	return h
+}
+
+// in has the gateway find workers in h.
+func (h *house) in(g *Gateway) { g.Workers, g.Stored = h, h }
+
+func newGateway(t testing.TB, cfg Config, r Runner) *Gateway {
+	t.Helper()
+	h := &house{}
+	g, err := New(cfg, Rooms{Runner: r, Workers: h, Routes: NewRoutes(cfg.Paths), Stored: h}, zerolog.New(zerolog.NewTestWriter(t)), prometheus.NewRegistry())
+	require.NoError(t, err)
+	return g
+}

@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"net/http"
+	"net/textproto"
+	"strings"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Headers that the gateway sets, for the worker and for the client (docs/reference/http.md).
+const (
+	headerEventID         = "Event-Id"
+	headerVersionKey      = "Version-Key"
+	headerForwardedFor    = "X-Forwarded-For"
+	headerForwardedHost   = "X-Forwarded-Host"
+	headerForwardedProto  = "X-Forwarded-Proto"
+	headerForwardedPrefix = "X-Forwarded-Prefix"
+	headerClient          = "X-Real-Ip"
+)
+
+// ours are headers of a request that a client cannot set: the gateway does.
+var ours = map[string]bool{
+	headerEventID: true, headerForwardedFor: true, headerForwardedHost: true, headerForwardedProto: true, headerForwardedPrefix: true,
+	headerClient: true, "Forwarded": true,
+}
+
+// hopByHop are headers between two hops (RFC 9110 §7.6.1). Neither workers nor clients get those of the other side.
+var hopByHop = map[string]bool{
+	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Proxy-Authenticate": true, "Proxy-Authorization": true,
+	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
+}
+
+// checkRequest returns why a request cannot become an event, whatever its worker is; nil = it can.
+func checkRequest(r *http.Request) *refusal {
+	switch strings.ToUpper(r.Method) {
+	case "CONNECT", "TRACE", "TRACK":
+		return &refusal{http.StatusMethodNotAllowed, "method " + r.Method + " is not for workers"}
+	case "GET", "HEAD":
+		if r.ContentLength != 0 {
+			return &refusal{http.StatusBadRequest, "a " + r.Method + " request has no body"}
+		}
+	}
+	if r.RequestURI == "*" {
+		return &refusal{http.StatusBadRequest, "* is not for workers"}
+	}
+	n := 0
+	for name, values := range r.Header {
+		n += len(values)
+		for _, v := range values {
+			if len(name)+len(v) > maxHeader {
+				return &refusal{http.StatusRequestHeaderFieldsTooLarge, "header " + name[:min(len(name), 100)] + " is too long"}
+			}
+		}
+	}
+	if n > maxHeaders {
+		return &refusal{http.StatusRequestHeaderFieldsTooLarge, "there are too many headers"}
+	}
+	if key := r.Header.Get(headerVersionKey); len(key) > events.MaxEventID {
+		return &refusal{http.StatusBadRequest, "header " + headerVersionKey + " is too long"}
+	}
+	return nil
+}
+
+// eventOf makes the event of a request, without its body.
+func (g *Gateway) eventOf(r *http.Request, t target) *events.Event {
+	c, now := g.clientOf(r), time.Now()
+	e := &events.Event{
+		Kind: events.Fetch, Owner: t.owner, Worker: t.worker, Version: t.version, VersionKey: r.Header.Get(headerVersionKey),
+		ID: g.ids.next(), Method: r.Method, Stored: now, Deadline: now.Add(g.cfg.Wait), Attempt: 1,
+	}
+	e.URL = c.scheme + "://" + r.Host + pathBelow(r, t.prefix)
+	if r.URL.RawQuery != "" || r.URL.ForceQuery {
+		e.URL += "?" + r.URL.RawQuery
+	}
+	named := hopsNamed(r.Header)
+	list := make([]string, 0, 2*len(r.Header)+12)
+	for name, values := range r.Header {
+		if hopByHop[name] || ours[name] || named[name] {
+			continue
+		}
+		for _, v := range values {
+			list = append(list, name, v)
+		}
+	}
+	list = append(list, "Host", r.Host, headerEventID, e.ID, headerForwardedFor, c.chain, headerForwardedHost, r.Host,
+		headerForwardedProto, c.scheme, headerClient, c.address.String())
+	if t.prefix != "" {
+		list = append(list, headerForwardedPrefix, t.prefix)
+	}
+	e.HTTPHeaders = list
+	return e
+}
+
+// pathBelow is the escaped path of a request without the prefix of its worker.
+func pathBelow(r *http.Request, prefix string) string {
+	path := strings.TrimPrefix(r.URL.EscapedPath(), prefix)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return path
+}
+
+// hopsNamed are the headers that the Connection header names: they are for this hop only.
+func hopsNamed(h http.Header) map[string]bool {
+	var named map[string]bool
+	for _, value := range h["Connection"] {
+		for name := range strings.SplitSeq(value, ",") {
+			if named == nil {
+				named = map[string]bool{}
+			}
+			named[textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))] = true
+		}
+	}
+	return named
+}

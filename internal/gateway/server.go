@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	stdlog "log"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+func (g *Gateway) newServer() *http.Server {
+	s := &http.Server{
+		Handler: g, ReadHeaderTimeout: g.times.header, IdleTimeout: g.times.idle, MaxHeaderBytes: maxHeaderBytes,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     stdlog.New(debugLog{g}, "", 0),
+		ConnState:                    g.metrics.connection,
+		// A client may be ahead of its requests by this much in all.
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: partBytes, MaxReceiveBufferPerConnection: maxStreams * partBytes / 4},
+	}
+	if g.cfg.Certificate != nil {
+		s.TLSConfig = g.cfg.Certificate.config()
+	}
+	return s
+}
+
+// debugLog writes what the server says about connections, which clients cause.
+type debugLog struct{ g *Gateway }
+
+func (l debugLog) Write(p []byte) (int, error) {
+	l.g.log.Debug().Bytes("message", p).Msg("http server")
+	return len(p), nil
+}
+
+// Serve answers requests that come to l until Drain or Close. It closes l. With a certificate they are HTTP/2 or HTTP/1.1
+// over TLS.
+func (g *Gateway) Serve(l net.Listener) error {
+	l = netutil.LimitListener(l, g.cfg.MaxConnections)
+	serve := g.server.Serve
+	if g.cfg.Certificate != nil {
+		serve = func(l net.Listener) error { return g.server.ServeTLS(l, "", "") }
+	}
+	err := serve(l)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Drain ends the gateway. First it tells clients with each response to close the connection, so that a request that is on
+// its way meets no closed one. It returns when all requests are answered, or when ctx is done.
+func (g *Gateway) Drain(ctx context.Context) {
+	g.leaving.Store(true)
+	leave := time.NewTimer(g.times.leave)
+	defer leave.Stop()
+	select {
+	case <-g.metrics.noConnections():
+	case <-leave.C:
+	case <-ctx.Done():
+	}
+	_ = g.server.Shutdown(ctx)
+}
+
+// Close ends what Drain has left: requests that still wait get status 503, and bodies that are not complete are cut.
+func (g *Gateway) Close() {
+	g.end()
+	ctx, cancel := context.WithTimeout(context.Background(), g.times.leave)
+	defer cancel()
+	_ = g.server.Shutdown(ctx)
+	_ = g.server.Close()
+}

@@ -1,0 +1,171 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+)
+
+// newCertificate writes a certificate for shop, signed by itself, and returns it.
+func newCertificate(t *testing.T, dir string, serial int64) *x509.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), DNSNames: []string{shop}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	writePEM(t, filepath.Join(dir, "cert.pem"), "CERTIFICATE", der)
+	writePEM(t, filepath.Join(dir, "key.pem"), "PRIVATE KEY", keyDER)
+	cert, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return cert
+}
+
+func writePEM(t *testing.T, path, kind string, der []byte) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path+".new", pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+	require.NoError(t, os.Rename(path+".new", path))
+}
+
+// openTLS opens a gateway with a certificate in dir, and a client of HTTP/2 that trusts the certificates given.
+func openTLS(t *testing.T, dir string, h handler, trusted ...*x509.Certificate) (*Gateway, *http.Client) {
+	t.Helper()
+	cert, err := OpenCertificate(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), zerolog.New(zerolog.NewTestWriter(t)))
+	require.NoError(t, err)
+	cert.look = 0
+	cfg := domain
+	cfg.Certificate = cert
+	g, addr := open(t, cfg, h, func(g *Gateway) { g.times.header, g.times.idle = patience, patience })
+	pool := x509.NewCertPool()
+	for _, c := range trusted {
+		pool.AddCert(c)
+	}
+	transport := &http.Transport{
+		ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool},
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, addr)
+		},
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	return g, &http.Client{Transport: transport}
+}
+
+func TestHTTP2(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert := newCertificate(t, dir, 1)
+	var s seen
+	_, client := openTLS(t, dir, s.handle, cert)
+	resp, err := client.Get("https://" + shop + "/a?b=1")
+	require.NoError(t, err)
+	require.Equal(t, []any{"HTTP/2.0", 200, "ok"}, []any{resp.Proto, resp.StatusCode, text(t, resp)})
+	require.Equal(t, "https://"+shop+"/a?b=1", s.take()[0].URL)
+
+	// Many requests on one connection, with bodies both ways.
+	var all sync.WaitGroup
+	for i := range 300 {
+		all.Go(func() {
+			resp, err := client.Post("https://"+shop+"/", "text/plain", strings.NewReader(strings.Repeat("x", i)))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = resp.Body.Close() }()
+			if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "ok" {
+				t.Error(i, string(b), err)
+			}
+		})
+	}
+	all.Wait()
+	sizes := map[int]bool{}
+	for _, e := range s.take() {
+		sizes[len(e.Body)] = true
+	}
+	require.Len(t, sizes, 300)
+
+	resp, err = client.Do(&http.Request{Method: "GET", URL: resp.Request.URL, Header: http.Header{"X": {strings.Repeat("x", 9000)}}})
+	require.NoError(t, err)
+	require.Equal(t, 431, resp.StatusCode)
+	_ = resp.Body.Close()
+}
+
+// A certificate that was written again is used for new connections. While the two files do not fit, the one before is.
+func TestCertificateIsReadAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := newCertificate(t, dir, 1)
+	spare := t.TempDir()
+	second := newCertificate(t, spare, 2)
+	var s seen
+	_, client := openTLS(t, dir, s.handle, first, second)
+	serial := func() int64 {
+		client.CloseIdleConnections()
+		resp, err := client.Get("https://" + shop + "/")
+		require.NoError(t, err)
+		_ = resp.Body.Close()
+		return resp.TLS.PeerCertificates[0].SerialNumber.Int64()
+	}
+	require.EqualValues(t, 1, serial())
+	copyFile := func(name string) {
+		data, err := os.ReadFile(filepath.Join(spare, name))
+		require.NoError(t, err)
+		data = append(data, '\n') // another size, whatever the clock of the file system says
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	copyFile("cert.pem")
+	require.EqualValues(t, 1, serial(), "the key is still that of the first")
+	copyFile("key.pem")
+	require.EqualValues(t, 2, serial())
+	require.NoError(t, os.Remove(filepath.Join(dir, "key.pem")))
+	require.EqualValues(t, 2, serial())
+
+	_, err := OpenCertificate(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), zerolog.Nop())
+	require.ErrorContains(t, err, "certificate for HTTP: ")
+}
+
+// Plain text on the port for TLS, and old versions of TLS, get no event.
+func TestOnlyTLS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert := newCertificate(t, dir, 1)
+	var s seen
+	_, client := openTLS(t, dir, s.handle, cert)
+	transport, ok := client.Transport.(*http.Transport)
+	require.True(t, ok)
+	c, err := transport.DialContext(t.Context(), "tcp", "")
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	_, err = fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", shop)
+	require.NoError(t, err)
+	answer, _ := io.ReadAll(c)
+	require.True(t, bytes.HasPrefix(answer, []byte("HTTP/1.0 400 ")), "%q", answer)
+	old := transport.Clone()
+	old.TLSClientConfig.MaxVersion = tls.VersionTLS11
+	_, err = (&http.Client{Transport: old}).Get("https://" + shop + "/")
+	require.Error(t, err)
+	require.Empty(t, s.take())
+}

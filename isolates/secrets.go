@@ -1,0 +1,71 @@
+package isolates
+
+import (
+	"errors"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// secretsError is the error of a worker whose secrets are not all known.
+type secretsError struct{ error }
+
+// Unwrap is the error that Config.Secrets returned.
+func (e secretsError) Unwrap() error { return e.error }
+
+// secretsOf returns the values of the secrets that w names, or nil when it names none. Without all of them a worker does
+// not run: with undefined in place of a key, a check of a signature could pass.
+func secretsOf(w *events.Worker, p *Pool) (*Secrets, error) {
+	if len(w.Secrets) == 0 {
+		return nil, nil
+	}
+	if p.checks {
+		return placeholders(w), nil
+	}
+	if p.cfg.Secrets == nil {
+		return nil, secretsError{errors.New("this process has no secrets, and " + w.Target() + " names some")}
+	}
+	s, err := p.cfg.Secrets(w)
+	if err != nil {
+		return nil, secretsError{err}
+	}
+	return s, nil
+}
+
+// placeholder is the value of each secret while a module is checked before its deploy: a module may insist on having
+// one when it is loaded.
+const placeholder = "placeholder-of-a-secret"
+
+func placeholders(w *events.Worker) *Secrets {
+	values := map[string]string{}
+	for _, name := range w.Secrets {
+		values[name] = placeholder
+	}
+	return NewSecrets(values)
+}
+
+// reasonOf is the reason of an event for which no context could be made. Missing secrets are like an error at the
+// beginning of the module: the event runs again later, and is kept when that does not help.
+func reasonOf(err error) events.Reason {
+	if errors.As(err, &secretsError{}) {
+		return events.ReasonException
+	}
+	return events.ReasonMemory
+}
+
+// Renew ends the contexts of a worker whose secrets were replaced. Those in which an event runs end after it.
+// No event begins in one of them, also before Renew. Any goroutine may call it.
+func (p *Pool) Renew(owner, name string) {
+	p.affinity.each(owner, name, func(t *thread, jc *jsContext) {
+		if jc.secrets.Replaced() {
+			t.retire(jc, discardSecrets)
+		}
+	})
+	for i := range p.threads {
+		p.threads[i].Load().post(func(t *thread) {
+			if i == 0 {
+				t.borrowAll(owner)
+			}
+			t.dropContexts(owner, discardSecrets, func(jc *jsContext) bool { return jc.worker.Name == name && jc.secrets.Replaced() })
+		})
+	}
+}

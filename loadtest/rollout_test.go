@@ -1,0 +1,33 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRollout rolls out a good and a bad version. Whoever makes a step is killed.
+func TestRollout(t *testing.T) {
+	t.Parallel()
+	path, err := pinwheelBinary()
+	require.NoError(t, err)
+	o := defaultRolloutOptions()
+	o.pinwheel, o.rate, o.keys, o.fleet, o.steps, o.failures, o.kill = path, 200, 50, 2, "20%,50%@1s", 20, true
+	require.NoError(t, o.check())
+	var out bytes.Buffer
+	require.NoError(t, measureRollouts(t.Context(), &out, o), out.String())
+	require.Contains(t, out.String(), "good version: the command took ")
+	require.Contains(t, out.String(), "  done after ")
+	require.Contains(t, out.String(), "  rolled-back after ")
+	require.Contains(t, out.String(), " 0 moved back")
+	t.Log(out.String())
+}
+
+func TestRolloutOptions(t *testing.T) {
+	t.Parallel()
+	o := defaultRolloutOptions()
+	require.NoError(t, o.check())
+	o.failures = 101
+	require.ErrorContains(t, o.check(), "--failures 101: it is above 0, at most 100")
+}
