@@ -126,7 +126,7 @@ func TestLimitThatPassesWhileItsIsolateIsAway(t *testing.T) {
 	waits := worker("waits", `export default { task(event, env, ctx) { ctx.waitUntil(new Promise(() => setInterval(() => {}, 20))); return 1 } }`)
 	waits.Limits.Wall = events.Millis(300 * time.Millisecond)
 	loops := worker("loops", `export default { task() { for (;;); } }`)
-	loops.Limits = events.Limits{CPU: events.Millis(time.Second), Wall: events.Millis(time.Minute)}
+	loops.Limits = events.Limits{CPU: events.Millis(time.Second), Wall: events.Millis(patience)}
 	first := b.start(waits, task("null"))
 	first.wait(t, first.replied)
 	second := b.start(loops, task("null"))

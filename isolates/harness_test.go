@@ -179,9 +179,12 @@ func (b *bench) startIn(w *events.Worker, e *events.Event, own bool) *outcome {
 		mine.Mode = b.mode
 		w = &mine
 	}
-	a := &lifecycle.Attempt{Event: e, Worker: w, Number: 1, Own: own}
 	o := &outcome{replied: make(chan struct{}), ended: make(chan struct{})}
 	b.mu.Lock()
+	if w.Limits.Wall == 0 { // on a busy machine a script may need more than the default
+		w.Limits.Wall = events.Millis(patience)
+	}
+	a := &lifecycle.Attempt{Event: e, Worker: w, Number: 1, Own: own}
 	b.seq++
 	if e.ID == "" {
 		e.ID = fmt.Sprint(b.seq)

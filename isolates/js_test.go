@@ -29,7 +29,7 @@ func TestJS(t *testing.T) {
 			require.NoError(t, err)
 			b := newBench(t)
 			w := worker("js", string(assert)+"\n"+string(script))
-			w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), Wall: events.Millis(20 * time.Second)}
+			w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), Wall: events.Millis(patience)}
 			o := b.run(w, task("{}"))
 			if f := o.end.Failure; f != nil {
 				t.Fatalf("%v\n%s\n%v", f, f.Stack, b.lines())

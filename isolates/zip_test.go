@@ -41,7 +41,7 @@ func TestDecompressionIsChargedAndEndsWithItsEvent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	w := worker("inflate", inflater)
-	w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), Wall: events.Millis(25 * time.Second)}
+	w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), Wall: events.Millis(patience)}
 	o := b.run(w, task(`{"megabytes":100}`))
 	require.Nil(t, o.end.Failure)
 	require.Contains(t, string(o.reply.Body), `104857600`)
@@ -50,7 +50,7 @@ func TestDecompressionIsChargedAndEndsWithItsEvent(t *testing.T) {
 	require.Nil(t, o.end.Failure, "%v", o.end.Failure)
 	require.Contains(t, string(o.reply.Body), `65536`)
 	w = worker("poor", inflater)
-	w.Limits = events.Limits{CPU: events.Millis(20 * time.Millisecond), Wall: events.Millis(25 * time.Second)}
+	w.Limits = events.Limits{CPU: events.Millis(20 * time.Millisecond), Wall: events.Millis(patience)}
 	o = b.run(w, task(`{"megabytes":1000}`))
 	require.NotNil(t, o.end.Failure)
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
