@@ -117,7 +117,7 @@ func handlers(a *lifecycle.Attempt, e *lifecycle.End) ([]events.Kind, error) {
 	}
 	if len(kinds) == 0 {
 		return nil, events.Fail(events.ReasonNoHandler,
-			"%s has no handler: it must export default { fetch, task or scheduled } or call addEventListener", a.Worker.File)
+			"%s has no handler: it must export default { fetch, routes, task or scheduled } or call addEventListener", a.Worker.File)
 	}
 	return kinds, nil
 }

@@ -15,6 +15,8 @@
 interface Handler<Env = unknown, Payload = any> {
   /** Answers an HTTP request. What it throws is a failed event: 500, after the retries that the worker has. */
   fetch?: (request: Request, env: Env, ctx: ExecutionContext) => Response | Promise<Response>;
+  /** What answers at which path. `fetch` gets the other requests. */
+  routes?: { [path: string]: Answer<Env> | { [method: string]: Answer<Env> } };
   /** Does a task. What it returns is the result, as JSON; a result with a member `success` says itself how it went. */
   task?: (event: TaskEvent<Payload>, env: Env, ctx: ExecutionContext) => unknown;
   /** Runs at a time. What it returns is the result, as JSON. */
@@ -23,6 +25,18 @@ interface Handler<Env = unknown, Payload = any> {
   onIdle?: (env: Env) => unknown;
   /** Mode persistent only: the context is about to go. It may take 2 s. */
   onTerminate?: (env: Env) => unknown;
+}
+
+/** What answers the requests of a route. A Response or Blob answers each of them. */
+type Answer<Env = unknown> =
+  | Response
+  | Blob
+  | ((request: RouteRequest, env: Env, ctx: ExecutionContext) => Response | Promise<Response>);
+
+/** The request of a route. */
+interface RouteRequest extends Request {
+  /** The decoded segments of the path by the names that the route has for them: `id` for `:id`, `"*"` for `*`. */
+  readonly params: { [name: string]: string };
 }
 
 /** The third argument of handlers. */

@@ -20,6 +20,7 @@ const WHOLE = 512 * 1024; // a complete body up to this length goes with its hea
 
 class Handlers {
   self = undefined;
+  routes = null; // what answers before fetch; internal.readRoutes made it
   fetch = undefined;
   task = undefined;
   scheduled = undefined;
@@ -55,6 +56,7 @@ internal.findHandlers = (namespace) => {
   if (isObject(exported)) {
     handlers.self = exported;
     handlers.fetch = handlerOf(exported.fetch);
+    handlers.routes = internal.readRoutes(routesOf(exported));
     handlers.task = handlerOf(exported.task);
     handlers.scheduled = handlerOf(exported.scheduled);
     if (internal.isConcurrent()) {
@@ -63,7 +65,7 @@ internal.findHandlers = (namespace) => {
     }
   }
   let bits = 0;
-  if (handlers.fetch !== undefined || hasListeners(globalThis, "fetch")) bits |= handlerBits.fetch;
+  if (handlers.fetch !== undefined || handlers.routes !== null || hasListeners(globalThis, "fetch")) bits |= handlerBits.fetch;
   if (handlers.task !== undefined || hasListeners(globalThis, "task")) bits |= handlerBits.task;
   if (handlers.scheduled !== undefined || hasListeners(globalThis, "scheduled")) bits |= handlerBits.scheduled;
   if (handlers.onIdle !== undefined) bits |= handlerBits.onIdle;
@@ -76,6 +78,15 @@ internal.findHandlers = (namespace) => {
   }
   send(HANDLERS, bits);
 };
+
+// routesOf reads a property that other runtimes do not know, so a getter or a Proxy of the handler code may throw.
+function routesOf(exported) {
+  try {
+    return exported.routes;
+  } catch {
+    return undefined;
+  }
+}
 
 function handlerOf(value) {
   return typeof value === "function" ? value : undefined;
@@ -330,6 +341,36 @@ function listen(run, event, name) {
   closed();
 }
 
+// answerRoute answers a fetch event by the worker's routes. It returns false if no route answers and there is a handler.
+function answerRoute(run, request) {
+  const s = internal.requestState(request);
+  const { answer: found, params, allow } = internal.matchRoute(handlers.routes, s.method, internal.requestURL(s));
+  if (typeof found === "function") {
+    ObjectDefineProperty(request, "params", { __proto__: null, value: params, writable: true, enumerable: true, configurable: true });
+    call(run, found, request);
+  } else if (found !== undefined) answerAgain(run, found);
+  else if (handlers.fetch !== undefined || hasListeners(globalThis, "fetch")) return false;
+  else answer(run, internal.noRoute(allow));
+  return true;
+}
+
+// answerAgain answers with a Response that answers other events too.
+function answerAgain(run, response) {
+  let copy;
+  try {
+    copy = internal.cloneResponse(response);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  answer(run, copy);
+}
+
+function answerOther(run, request) {
+  if (handlers.fetch !== undefined) call(run, handlers.fetch, request);
+  else listen(run, internal.newFetchEvent(run, request), "fetch");
+}
+
 internal.startFetch = (id, method, url, headers, body, credit, inParts) => {
   internal.startIn(internal.begin(id, handlerBits.fetch), (run) => {
     const request = internal.newEventRequest(method, url, headers, body);
@@ -338,8 +379,7 @@ internal.startFetch = (id, method, url, headers, body, credit, inParts) => {
       run.credit = credit;
       if (inParts) pullParts(run, request);
     }
-    if (handlers.fetch !== undefined) call(run, handlers.fetch, request);
-    else listen(run, internal.newFetchEvent(run, request), "fetch");
+    if (handlers.routes === null || !answerRoute(run, request)) answerOther(run, request);
   });
 };
 

@@ -98,22 +98,23 @@ class Response {
   }
   get statusText() { return stateOf(this).statusText; }
   get headers() { return responseHeaders(stateOf(this)); }
-  clone() {
-    const s = stateOf(this);
-    if (isBodyUnusable(s)) throw new TypeError("Response.clone: the body has been read already, or is locked by a reader");
-    const copy = new ResponseState(s.status, NO_HEADERS, null);
-    copy.type = s.type;
-    copy.statusText = s.statusText;
-    copy.url = s.url;
-    copy.redirected = s.redirected;
-    copy.headers = internal.newHeaders(listFrom(flatHeaders(s)), s.immutable);
-    copy.immutable = s.immutable;
-    cloneBody(s, copy);
-    return new Response(TOKEN, copy);
-  }
+  clone() { return cloneResponse(stateOf(this)); }
 }
 defineBody(Response, (value) => stateOf(value));
 defineInterface(Response, "Response");
+
+function cloneResponse(s) {
+  if (isBodyUnusable(s)) throw new TypeError("Response.clone: the body has been read already, or is locked by a reader");
+  const copy = new ResponseState(s.status, NO_HEADERS, null);
+  copy.type = s.type;
+  copy.statusText = s.statusText;
+  copy.url = s.url;
+  copy.redirected = s.redirected;
+  copy.headers = internal.newHeaders(listFrom(flatHeaders(s)), s.immutable);
+  copy.immutable = s.immutable;
+  cloneBody(s, copy);
+  return new Response(TOKEN, copy);
+}
 
 function jsonText(data) {
   const text = JSONStringify(data);
@@ -189,4 +190,5 @@ internal.addInspector((value) => peek(value) !== undefined, (value) => {
 
 internal.newResponse = (state) => new Response(TOKEN, state);
 internal.peekResponse = (value) => peek(value);
+internal.cloneResponse = (response) => cloneResponse(stateOf(response));
 primordials.ObjectAssign(internal, { ResponseState, flatResponseHeaders: flatHeaders, isNullBodyStatus, responseState: stateOf });

@@ -68,6 +68,15 @@ function describeFailure(error) {
   send(sendOps.FAIL, 0, "exception", described.text, described.stack, true);
 }
 
+// loaded reads the exports of a module. What a getter of them throws, the module threw.
+function loaded(namespace) {
+  try {
+    internal.findHandlers(namespace);
+  } catch (error) {
+    describeFailure(error);
+  }
+}
+
 // ---- the entry ----
 
 // prepare is the first call into a context. None of our limits bounds shared memory or WebAssembly. V8 adds them to a
@@ -109,7 +118,7 @@ function act(op, a, b, c, d, e, f, g, h) {
     case SOCKET_SENT: return internal.socketSent(a, b, c);
     case SOCKET_CLOSED: return internal.socketClosed(a, b, c, d, e);
     case ENV: return prepare(a, b, c, d, e);
-    case MODULE: return internal.findHandlers(a);
+    case MODULE: return loaded(a);
     case UNHANDLED: return unhandled(a, b);
     case HANDLED: return handledLate(a);
     case DESCRIBE: return describeFailure(a);

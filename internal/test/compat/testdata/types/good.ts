@@ -16,6 +16,14 @@ const same: Storage<string> = user instanceof hooks.AsyncLocalStorage ? user : n
 const locale = new AsyncContext.Variable({ defaultValue: "en" });
 
 export default {
+  routes: {
+    "/health": new Response("fine"),
+    "/users/:id": {
+      GET: (request, env) => Response.json({ id: request.params.id.toUpperCase(), greeting: env.GREETING.length }),
+      DELETE: async () => new Response(null, { status: 204 }),
+    },
+  },
+
   async fetch(request, env, ctx) {
     ctx.waitUntil(Promise.resolve());
     if (request.method === "POST") {
