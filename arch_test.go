@@ -115,7 +115,7 @@ var house = map[string]room{
 		tests: []string{"github.com/santhosh-tekuri/jsonschema/v6"},
 	},
 	// Which file answers which path. It stores nothing, and knows no NATS.
-	"deploy/assets": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/net/http/httpguts"}},
+	"deploy/assets": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
 	"internal/assetstore": {
 		pure: true, rooms: []string{"deploy/assets", "internal/resources"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
 		tests: []string{"internal/test/natstest"},

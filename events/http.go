@@ -14,7 +14,9 @@ import (
 // HTTP says how a worker answers HTTP requests.
 type HTTP struct {
 	// Routes are addresses of the worker beside WORKER--OWNER.DOMAIN. ParseRoute reads one.
-	Routes   []string `json:"routes,omitempty"`
+	Routes []string `json:"routes,omitempty"`
+	// Base is what the paths of the worker begin with, for example "/shop". The worker does not see it. "" = nothing.
+	Base     string   `json:"base,omitempty"`
 	Delivery Delivery `json:"delivery,omitempty"`
 	MaxBody  Bytes    `json:"maxBody,omitempty"` // of a request; 0 = what the process allows
 	CORS     *CORS    `json:"cors,omitempty"`    // nil = the handler answers other origins itself
@@ -89,6 +91,9 @@ func (s Spec) validateHTTP() error {
 	if h.MaxBody < 0 || h.MaxBody > MaxHTTPBody {
 		return fmt.Errorf("http.maxBody is %d: it is 1 to %d bytes", h.MaxBody, MaxHTTPBody)
 	}
+	if why := wrongBase(h.Base); why != "" {
+		return fmt.Errorf("http.base is %q: %s", h.Base, why)
+	}
 	if h.Auth != "" && !slices.Contains(s.Secrets, h.Auth) {
 		return fmt.Errorf("http.auth is %q: it is one of the secrets of the worker, which \"secrets\" names", h.Auth)
 	}
@@ -101,6 +106,21 @@ func (s Spec) validateHTTP() error {
 		}
 	}
 	return nil
+}
+
+func wrongBase(base string) string {
+	switch {
+	case base == "":
+	case !strings.HasPrefix(base, "/") || strings.HasSuffix(base, "/"):
+		return "it begins with / and does not end with one, for example /shop"
+	case len(base) > maxPath:
+		return fmt.Sprintf("it has at most %d bytes", maxPath)
+	case strings.Contains(base, "//") || DotSegment(base):
+		return "it has no segment that is empty, . or .."
+	case !pathChars.MatchString(base):
+		return "it has letters, digits, /-._~!$&'()+,;=@: and %XX"
+	}
+	return ""
 }
 
 func (h *HTTP) validateRoutes() error {

@@ -57,12 +57,19 @@ func TestHostsAreGranted(t *testing.T) {
 func TestHTTPOfASpec(t *testing.T) {
 	t.Parallel()
 	good := events.Spec{Secrets: []string{"TOKEN"}, HTTP: &events.HTTP{
-		Routes: []string{"a.test/*"}, Delivery: events.DeliverStored, MaxBody: 10 << 20, Auth: "TOKEN",
+		Routes: []string{"a.test/*"}, Base: "/shop/%20&", Delivery: events.DeliverStored, MaxBody: 10 << 20, Auth: "TOKEN",
 		Public: events.PublicPaths{"GET": {"/health", "/a/:id/*"}, "*": {"/*"}}, CORS: &events.CORS{Origins: []string{"https://a.test", "http://localhost:8080"}, Credentials: true},
 	}}
 	require.NoError(t, good.Validate())
 	for want, change := range map[string]func(*events.HTTP){
-		`http.delivery is "later": it is one of direct, stored, accepted`: func(h *events.HTTP) { h.Delivery = "later" },
+		`http.delivery is "later": it is one of direct, stored, accepted`:                   func(h *events.HTTP) { h.Delivery = "later" },
+		`http.base is "shop": it begins with /`:                                             func(h *events.HTTP) { h.Base = "shop" },
+		`http.base is "/": it begins with / and does not end with one`:                      func(h *events.HTTP) { h.Base = "/" },
+		`http.base is "/a/": it begins with / and does not end with one`:                    func(h *events.HTTP) { h.Base = "/a/" },
+		`http.base is "/a//b": it has no segment that is empty`:                             func(h *events.HTTP) { h.Base = "/a//b" },
+		`http.base is "/a/%2E": it has no segment that is empty, . or ..`:                   func(h *events.HTTP) { h.Base = "/a/%2E" },
+		`http.base is "/a\"b": it has letters`:                                              func(h *events.HTTP) { h.Base = `/a"b` },
+		`http.base is "/*": it has letters`:                                                 func(h *events.HTTP) { h.Base = "/*" },
 		`http.maxBody is -1`:                                                                func(h *events.HTTP) { h.MaxBody = -1 },
 		`http.auth is "OTHER": it is one of the secrets`:                                    func(h *events.HTTP) { h.Auth = "OTHER" },
 		`http.public is for a worker with http.auth`:                                        func(h *events.HTTP) { h.Auth = "" },

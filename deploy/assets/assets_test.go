@@ -235,6 +235,42 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
+// The mark | is where <base> goes.
+func TestBaseAt(t *testing.T) {
+	for _, page := range []string{
+		"<!doctype html><html><head>|<title>x</title></head><body>",
+		"<head a='>'>|</head>",
+		"\ufeff<!-- <head> --><!DOCTYPE html>\n<HTML lang=en>|\n<title>x</title><head>",
+		"<!doctype html>|<title><head></title><p>x",
+		"|<p>text</p><head>",
+		"|",
+		"|text",
+		"<!doctype html><!-- c --><head>|<base target=_top><script>'<base href=x>'</script></head>",
+		"<html>|<body><base href=x>",
+		"<head>|</head><base href=x>",
+	} {
+		before, after, _ := strings.Cut(page, "|")
+		require.Equal(t, int64(len(before))+1, baseAt(strings.NewReader(before+after)), page)
+	}
+	for _, page := range []string{"<head><base href=/x/>", "<base target=a HREF>", "<html><title>x</title><base href=''/>"} {
+		require.Zero(t, baseAt(strings.NewReader(page)), page)
+	}
+}
+
+// A place for <base> is in the page, and a page that has one there has a base.
+func FuzzBaseAt(f *testing.F) {
+	f.Add("<!doctype html><html><head><title>")
+	f.Add("<!--><head>")
+	f.Fuzz(func(t *testing.T, page string) {
+		at := baseAt(strings.NewReader(page))
+		require.GreaterOrEqual(t, at, int64(0))
+		require.LessOrEqual(t, at, int64(len(page))+1)
+		if at > 0 {
+			require.Zero(t, baseAt(strings.NewReader(page[:at-1]+`<base href="/">`+page[at-1:])))
+		}
+	})
+}
+
 func FuzzDecodeList(f *testing.F) {
 	text, _, _ := listOf("/a.html").Encode()
 	f.Add(text)

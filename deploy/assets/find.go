@@ -71,11 +71,11 @@ func (l *List) NotFound(path string, how events.NotFound) string {
 }
 
 const (
-	index = "/index.html"
-	html  = ".html"
+	index   = "/index.html"
+	dotHTML = ".html"
 )
 
-func isPage(path string) bool { return strings.HasSuffix(path, html) }
+func isPage(path string) bool { return strings.HasSuffix(path, dotHTML) }
 
 // page is the page that a path means, in any of the ways to write it; "" = none.
 func (l *List) page(path string) string {
@@ -93,14 +93,14 @@ func candidates(path string) []string {
 	case path == "" || strings.HasSuffix(path, "//"):
 		return nil
 	case slash:
-		return []string{dir + index, dir + html}
+		return []string{dir + index, dir + dotHTML}
 	case isPage(path):
-		base := strings.TrimSuffix(path, html)
-		return []string{path, base + index, strings.TrimSuffix(base, "/index") + html}
+		base := strings.TrimSuffix(path, dotHTML)
+		return []string{path, base + index, strings.TrimSuffix(base, "/index") + dotHTML}
 	case strings.HasSuffix(path, "/index"):
-		return []string{path + html, path + index, strings.TrimSuffix(path, "/index") + html}
+		return []string{path + dotHTML, path + index, strings.TrimSuffix(path, "/index") + dotHTML}
 	}
-	return []string{path + html, path + index}
+	return []string{path + dotHTML, path + index}
 }
 
 // pathOf is the path of a page.
@@ -112,7 +112,7 @@ func pathOf(page string, how events.HTMLHandling) string {
 	case isIndex:
 		return dir
 	case how == events.HTMLForce:
-		return strings.TrimSuffix(page, html) + "/"
+		return strings.TrimSuffix(page, dotHTML) + "/"
 	}
-	return strings.TrimSuffix(page, html)
+	return strings.TrimSuffix(page, dotHTML)
 }

@@ -116,7 +116,14 @@ func (f *Folder) add(root *os.Root, path string) error {
 		return &Error{File: path, Text: "it cannot be read, or another program writes it"}
 	}
 	hash := hex.EncodeToString(h.Sum(nil))
-	f.List.Files["/"+path] = File{Hash: hash, Size: n, Type: typeOf(path)}
+	one := File{Hash: hash, Size: n, Type: typeOf(path)}
+	if one.Type == types[".html"] {
+		if _, err = file.Seek(0, io.SeekStart); err != nil {
+			return &Error{File: path, Text: "it cannot be read"}
+		}
+		one.BaseAt = min(baseAt(file), n+1) // the file may be another one by now; Read notices
+	}
+	f.List.Files["/"+path] = one
 	f.paths[hash] = path
 	f.Total += n
 	return nil

@@ -33,6 +33,8 @@ type File struct {
 	Hash string `json:"hash"` // SHA-256, hex
 	Size int64  `json:"size"` // bytes
 	Type string `json:"type"` // Content-Type
+	// BaseAt is, for a page without <base href>, 1 + the offset at which one goes. 0 = none goes there.
+	BaseAt int64 `json:"baseAt,omitempty"`
 }
 
 // Encode returns the text of the list and its SHA-256. Equal lists have equal texts.
@@ -64,7 +66,7 @@ func Decode(text []byte) (*List, error) {
 		if why := wrongPath(path); why != "" {
 			return nil, fmt.Errorf("list of files: path %q: %s", path, why)
 		}
-		if !IsHash(f.Hash) || f.Size < 0 || f.Size > MaxFile || f.Type == "" {
+		if !IsHash(f.Hash) || f.Size < 0 || f.Size > MaxFile || f.Type == "" || f.BaseAt < 0 || f.BaseAt > f.Size+1 {
 			return nil, fmt.Errorf("list of files: the file at %q is damaged", path)
 		}
 	}

@@ -326,11 +326,15 @@ func (d *dev) webAddress(at string, w *events.Worker) string {
 	if cfg.HTTPCert != "" {
 		scheme = "https"
 	}
+	base := "/"
+	if w.HTTP != nil {
+		base = w.HTTP.Base + "/"
+	}
 	_, port, err := net.SplitHostPort(at)
 	if w.Assets == nil || cfg.HTTPDomain == "" || err != nil {
-		return fmt.Sprintf("%s://%s/%s/", scheme, at, w.Name)
+		return fmt.Sprintf("%s://%s/%s%s", scheme, at, w.Name, base)
 	}
-	return fmt.Sprintf("%s://%s--%s.%s:%s/", scheme, w.Name, w.Owner, cfg.HTTPDomain, port)
+	return fmt.Sprintf("%s://%s--%s.%s:%s%s", scheme, w.Name, w.Owner, cfg.HTTPDomain, port, base)
 }
 
 // printLine prints a log line of a worker.

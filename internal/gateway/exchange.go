@@ -16,6 +16,8 @@ type exchange struct {
 	began     time.Time
 	service   service
 	cors      crossOrigin
+	prefix    string        // of the request's path, which the worker does not see; escaped
+	path      string        // of the request below prefix, escaped
 	event     *events.Event // nil when the request becomes none
 	body      *requestBody  // of the event
 	requester *events.Requester

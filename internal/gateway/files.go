@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -31,10 +32,9 @@ var (
 	noMethod = &refusal{http.StatusMethodNotAllowed, "a file has the methods GET and HEAD"}
 )
 
-// answer answers a request with a file of the worker. It reports false if the worker must run. escaped is the path of the
-// request below the worker's prefix.
-func (x *exchange) answer(prefix, escaped string) bool {
-	w := x.service.worker
+// answer answers a request with a file of the worker. It reports false if the worker must run.
+func (x *exchange) answer() bool {
+	w, escaped := x.service.worker, x.path
 	a := w.Assets
 	if a == nil || a.Files == "" {
 		return false
@@ -56,7 +56,7 @@ func (x *exchange) answer(prefix, escaped string) bool {
 		return true
 	}
 	path, err := url.PathUnescape(escaped)
-	if err == nil && !events.DotSegment(escaped) && x.found(list, prefix, path) {
+	if err == nil && !events.DotSegment(escaped) && x.found(list, path) {
 		return true
 	}
 	navigates := x.r.Header.Get("Sec-Fetch-Mode") == "navigate"
@@ -85,7 +85,7 @@ func (x *exchange) unreadable(err error) {
 }
 
 // found answers with what the list has at a path, which is not escaped.
-func (x *exchange) found(list *assets.List, prefix, path string) bool {
+func (x *exchange) found(list *assets.List, path string) bool {
 	w, query := x.service.worker, ""
 	if x.r.URL.RawQuery != "" {
 		query = "?" + x.r.URL.RawQuery
@@ -100,7 +100,7 @@ func (x *exchange) found(list *assets.List, prefix, path string) bool {
 		return false
 	default:
 		if strings.HasPrefix(to, "/") {
-			to = prefix + to
+			to = x.prefix + to
 		}
 		x.redirect(to, status)
 		return true
@@ -108,7 +108,7 @@ func (x *exchange) found(list *assets.List, prefix, path string) bool {
 	f, ok := list.Find(path, w.Assets.HTML)
 	switch {
 	case ok && f.Redirect != "":
-		x.redirect(prefix+(&url.URL{Path: f.Redirect}).EscapedPath()+query, http.StatusTemporaryRedirect)
+		x.redirect(x.prefix+(&url.URL{Path: f.Redirect}).EscapedPath()+query, http.StatusTemporaryRedirect)
 	case ok:
 		x.file(list, w, f.File, path, http.StatusOK)
 	default:
@@ -180,7 +180,11 @@ func (x *exchange) file(list *assets.List, w *events.Worker, name, path string, 
 		x.unreadable(err)
 		return
 	}
-	e := encodingFor(x.r.Header.Values("Accept-Encoding"), stored)
+	base := x.baseOf(w, f)
+	e := assets.Plain
+	if base == "" {
+		e = encodingFor(x.r.Header.Values("Accept-Encoding"), stored)
+	}
 	size, _ := stored.SizeOf(e)
 	held := min(size, assets.PartBytes)
 	if !x.g.owners.hold(w.Owner, held) {
@@ -188,11 +192,12 @@ func (x *exchange) file(list *assets.List, w *events.Worker, name, path string, 
 		return
 	}
 	defer x.g.owners.drop(w.Owner, held)
-	body := &fileBody{ctx: x.r.Context(), files: x.g.Files, owner: w.Owner, hash: f.Hash, encoding: e, size: size}
-	if err := body.load(0); err != nil {
+	file := &fileBody{ctx: x.r.Context(), files: x.g.Files, owner: w.Owner, hash: f.Hash, encoding: e, size: size}
+	if err := file.load(0); err != nil {
 		x.unreadable(err)
 		return
 	}
+	body := &pageBody{fileBody: file, text: base, place: min(f.BaseAt-1, size)}
 	h := x.header()
 	h["Content-Type"] = []string{f.Type}
 	h["Cache-Control"] = []string{mustRevalidate}
@@ -205,8 +210,11 @@ func (x *exchange) file(list *assets.List, w *events.Worker, name, path string, 
 		h["Content-Encoding"] = []string{encodings[e]}
 		tag += "-" + encodings[e]
 	}
+	if base != "" {
+		tag += "-" + assets.HashOf([]byte(base))[:16]
+	}
 	h["Etag"] = []string{`"` + tag + `"`}
-	h["Content-Length"] = []string{strconv.FormatInt(size, 10)}
+	h["Content-Length"] = []string{strconv.FormatInt(size+int64(len(base)), 10)}
 	if status == http.StatusOK {
 		http.ServeContent(fileWriter{x}, x.r, "", time.Time{}, body)
 		return
@@ -215,6 +223,15 @@ func (x *exchange) file(list *assets.List, w *events.Worker, name, path string, 
 	if x.r.Method != http.MethodHead {
 		_, _ = io.Copy(fileWriter{x}, body) // the client has gone, or sees that the body is short
 	}
+}
+
+// baseOf is the <base> that goes into a page of version w, "" = none. Relative URLs of a page begin at the worker's base
+// then, whatever path the page is at.
+func (x *exchange) baseOf(w *events.Worker, f assets.File) string {
+	if x.service.Base == "" || f.BaseAt == 0 || w != x.service.worker {
+		return ""
+	}
+	return `<base href="` + html.EscapeString(x.prefix) + `/">`
 }
 
 // encodings are the names of encodings in HTTP.
@@ -310,5 +327,43 @@ func (b *fileBody) Seek(offset int64, whence int) (int64, error) {
 		return 0, errSeek
 	}
 	b.at = offset
+	return offset, nil
+}
+
+// pageBody is an io.ReadSeeker of a stored file with a text in it.
+type pageBody struct {
+	*fileBody
+	text   string // "" = the file alone
+	place  int64  // of text in the file
+	offset int64
+}
+
+func (b *pageBody) Read(p []byte) (n int, err error) {
+	length := int64(len(b.text))
+	switch {
+	case length == 0 || b.offset >= b.place+length:
+		_, _ = b.fileBody.Seek(b.offset-length, io.SeekStart)
+		n, err = b.fileBody.Read(p)
+	case b.offset >= b.place:
+		n = copy(p, b.text[b.offset-b.place:])
+	default:
+		_, _ = b.fileBody.Seek(b.offset, io.SeekStart)
+		n, err = b.fileBody.Read(p[:min(int64(len(p)), b.place-b.offset)])
+	}
+	b.offset += int64(n)
+	return n, err
+}
+
+func (b *pageBody) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += b.offset
+	case io.SeekEnd:
+		offset += b.size + int64(len(b.text))
+	}
+	if offset < 0 {
+		return 0, errSeek
+	}
+	b.offset = offset
 	return offset, nil
 }

@@ -66,7 +66,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e := g.eventOf(r, t)
-	if x.service, no = g.serviceOf(e); no != nil {
+	if x.service, no = g.serviceOf(e); no == nil {
+		no = x.place(e, t.prefix)
+	}
+	if no != nil {
 		x.refuse(no)
 		return
 	}
@@ -74,7 +77,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.preflight()
 		return
 	}
-	if no = g.admit(r, x.service); no == nil {
+	if no = g.admit(r, x.path, x.service); no == nil {
 		no = x.checkLength()
 	}
 	if no != nil {
@@ -86,7 +89,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer g.owners.leave(t.owner)
-	if x.answer(t.prefix, pathBelow(r, t.prefix)) {
+	if x.answer() {
 		return
 	}
 	x.event = e

@@ -63,16 +63,12 @@ func checkRequest(r *http.Request) *refusal {
 	return nil
 }
 
-// eventOf makes the event of a request, without its body.
+// eventOf makes the event of a request, without its URL and body.
 func (g *Gateway) eventOf(r *http.Request, t target) *events.Event {
 	c, now := g.clientOf(r), time.Now()
 	e := &events.Event{
 		Kind: events.Fetch, Owner: t.owner, Worker: t.worker, Version: t.version, VersionKey: r.Header.Get(headerVersionKey),
 		ID: g.ids.next(), Method: r.Method, Stored: now, Deadline: now.Add(g.cfg.Wait), Attempt: 1,
-	}
-	e.URL = c.scheme + "://" + r.Host + pathBelow(r, t.prefix)
-	if r.URL.RawQuery != "" || r.URL.ForceQuery {
-		e.URL += "?" + r.URL.RawQuery
 	}
 	named := hopsNamed(r.Header)
 	list := make([]string, 0, 2*len(r.Header)+12)
@@ -86,11 +82,30 @@ func (g *Gateway) eventOf(r *http.Request, t target) *events.Event {
 	}
 	list = append(list, "Host", r.Host, headerEventID, e.ID, headerForwardedFor, c.chain, headerForwardedHost, r.Host,
 		headerForwardedProto, c.scheme, headerClient, c.address.String())
-	if t.prefix != "" {
-		list = append(list, headerForwardedPrefix, t.prefix)
-	}
 	e.HTTPHeaders = list
 	return e
+}
+
+var notBelow = &refusal{http.StatusNotFound, "the paths of this worker begin with its http.base"}
+
+// place says which path the worker sees: that of the request below prefix and the worker's base.
+func (x *exchange) place(e *events.Event, prefix string) *refusal {
+	if base := x.service.Base; base != "" {
+		below, ok := strings.CutPrefix(pathBelow(x.r, prefix), base)
+		if !ok || below != "" && below[0] != '/' {
+			return notBelow
+		}
+		prefix += base
+	}
+	x.prefix, x.path = prefix, pathBelow(x.r, prefix)
+	e.URL = x.g.clientOf(x.r).scheme + "://" + x.r.Host + x.path
+	if x.r.URL.RawQuery != "" || x.r.URL.ForceQuery {
+		e.URL += "?" + x.r.URL.RawQuery
+	}
+	if prefix != "" {
+		e.HTTPHeaders = append(e.HTTPHeaders, headerForwardedPrefix, prefix)
+	}
+	return nil
 }
 
 // pathBelow is the escaped path of a request without the prefix of its worker.

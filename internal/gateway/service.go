@@ -48,14 +48,14 @@ var (
 	noVersions = &refusal{http.StatusNotFound, "the worker has no such version"}
 )
 
-// admit returns why a client may not use the service; nil = it may. Who has not the token of a worker does not learn
+// admit returns why a client may not use the service; nil = it may. path is what the worker sees. Who has not the token of a worker does not learn
 // either which versions it has.
-func (g *Gateway) admit(r *http.Request, s service) *refusal {
+func (g *Gateway) admit(r *http.Request, path string, s service) *refusal {
 	asked := s.worker
 	if s.named && s.Auth == "" { // an older version must not be a way around the token
 		asked = s.active
 	}
-	public := !s.named && s.Public.Match(r.Method, r.URL.EscapedPath())
+	public := !s.named && s.Public.Match(r.Method, path)
 	if asked != nil && asked.HTTP != nil && asked.HTTP.Auth != "" && !public {
 		token, err := g.Workers.Secret(asked, asked.HTTP.Auth)
 		if err != nil {

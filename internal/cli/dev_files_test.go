@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+)
+
+// A directory with pages has an address of its own, with its base. A page that is saved is served.
+func TestDevOfPages(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "site")
+	save := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	save("pinwheel.json", `{"assets": {"directory": "dist", "notFound": "single-page-application"}, "http": {"base": "/shop"}}`)
+	save("dist/index.html", "<head></head>one")
+	ctx, cancel := context.WithCancel(context.Background())
+	out, done := &screen{}, make(chan error, 1)
+	go func() {
+		cfg, err := withDevHTTP(devConfig(t), -1)
+		if err != nil {
+			done <- err
+			return
+		}
+		done <- runDev(ctx, cfg, zerolog.Nop(), out, []string{dir}, nil)
+	}()
+	defer func() {
+		cancel()
+		require.NoError(t, <-done)
+	}()
+	out.shows(t, "is dev/site, version 1-")
+	address := regexp.MustCompile(`http://site--dev\.localhost:(\d+)/shop/\n`)
+	require.Eventually(t, func() bool { return address.MatchString(out.String()) }, time.Minute, 5*time.Millisecond, "%s", out)
+	local := net.JoinHostPort("127.0.0.1", address.FindStringSubmatch(out.String())[1])
+	get := func(path string) string {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+local+path, nil)
+		require.NoError(t, err)
+		r.Host = "site--dev.localhost"
+		resp, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer func() { _ = resp.Body.Close() }()
+		b, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return string(b)
+	}
+	const page = `<head><base href="/shop/"></head>`
+	require.Equal(t, page+"one", get("/shop/cart/7"))
+	save("dist/index.html", "<head></head>two")
+	require.Eventually(t, func() bool { return get("/shop/") == page+"two" }, time.Minute, 5*time.Millisecond)
+}
