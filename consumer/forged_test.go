@@ -89,7 +89,6 @@ func TestSweepLooksAtAMessageOnce(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, spy.Flush())
-	require.NoError(t, spy.Flush())
 	held := make(chan *events.Event, 2)
 	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if string(e.Body) == "first" {

@@ -149,7 +149,6 @@ func keepReplies(t testing.TB, nc *nats.Conn) *replyBook {
 	})
 	require.NoError(t, err)
 	require.NoError(t, nc.Flush())
-	require.NoError(t, nc.Flush())
 	return b
 }
 

@@ -39,7 +39,6 @@ func takeParts(t *testing.T, nc *nats.Conn, answer func(n int) string) (parts fu
 	})
 	require.NoError(t, err)
 	require.NoError(t, nc.Flush())
-	require.NoError(t, nc.Flush())
 	return func() map[string]string {
 		mu.Lock()
 		defer mu.Unlock()

@@ -167,7 +167,6 @@ func TestStoredRequestsOutliveProcesses(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, h.nc.Flush())
-	require.NoError(t, h.nc.Flush())
 	w := openWeb(t, addr)
 	const n = 40
 	var asking sync.WaitGroup

@@ -262,7 +262,6 @@ func TestDrainCutsNoRequest(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, h.nc.Flush())
-	require.NoError(t, h.nc.Flush())
 	f := &flow{web: openWeb(t, addr), strict: true}
 	f.begin(8)
 	require.Eventually(t, func() bool { return f.count.Load() > 200 || t.Failed() }, patience, time.Millisecond)
