@@ -58,7 +58,7 @@ var goes = map[string]string{
 	"isolates/pool.go:carry":                            "a thread: Close waits for it, unless V8 does not let it go",
 	"isolates/pool.go:waitAtMost":                       "waits for a group no longer than it is given: V8 may not let a thread go",
 	"isolates/socket.go:openSocket":                     "a call of its run, which ends when the run does",
-	"isolates/socket_live.go:converse":                  "ends with converse, which cancels its context",
+	"isolates/socket_live.go:talk":                      "ends with talk, which cancels its context",
 	"loadtest/child.go:startChild":                      "waits for the child process; `done` is closed when it has ended",
 	"loadtest/drain.go:refill":                          "ends with the context; its caller reads what it sends",
 	"loadtest/noisy.go:whileNoisy":                      "ends with the context; its caller reads what it sends",

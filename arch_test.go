@@ -142,7 +142,7 @@ var house = map[string]room{
 	"internal/admin": {pure: true, libs: []string{libProm}},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/gateway": {
-		pure: true, rooms: []string{"deploy/assets", "events", "events/client"}, libs: []string{libProm, libZerolog, "golang.org/x/net/netutil"},
+		pure: true, rooms: []string{"deploy/assets", "events", "events/client"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/net/netutil"},
 	},
 	"internal/workerlease": {
 		pure: true, rooms: []string{"events", "internal/resources"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
@@ -157,7 +157,7 @@ var house = map[string]room{
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
 			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/stored", "internal/test/natstest", "internal/test/parallel", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
-			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "github.com/compose-spec/compose-go/v2",
+			"github.com/gorilla/websocket", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "github.com/compose-spec/compose-go/v2",
 		},
 	},
 	"internal/cli": {

@@ -28,6 +28,7 @@ type Event struct {
 	Method      string   // fetch
 	URL         string   // fetch: absolute
 	HTTPHeaders []string // fetch: name, value, name, value …
+	Upgrade     bool     // fetch: the client wants a WebSocket, and its connection can become one
 
 	ScheduledTime int64  // scheduled: milliseconds since the epoch
 	Cron          string // scheduled

@@ -51,6 +51,9 @@ const (
 	DeliverAccepted Delivery = "accepted"
 )
 
+// IsDirect reports whether d is DeliverDirect, or says nothing.
+func (d Delivery) IsDirect() bool { return d == "" || d == DeliverDirect }
+
 // Deliveries are all deliveries, the default first.
 var Deliveries = [...]Delivery{DeliverDirect, DeliverStored, DeliverAccepted}
 

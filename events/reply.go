@@ -1,8 +1,10 @@
 package events
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +13,7 @@ import (
 // Reply is the answer to an event. For fetch it is an HTTP response. For task and scheduled the body is JSON:
 // {"success":…,"data":…,"error":…}.
 type Reply struct {
-	Status  int      // fetch: 200 to 599
+	Status  int      // fetch: 200 to 599, or 101
 	Headers []string // fetch: name, value, name, value …
 	Body    []byte
 
@@ -22,12 +24,32 @@ type Reply struct {
 	Stream        *Stream
 	CreditSubject string
 
+	// Socket, if not nil, is the worker's end of a WebSocket. Status is 101. Only an event with Upgrade has such a reply.
+	Socket *Socket
+
 	Failure *Failure // not nil when the event failed; Status and Body say so too
 
 	EventID  string
 	Attempt  int
 	Version  string // of the worker that answered, "" if none
 	Duration time.Duration
+}
+
+// Socket is the worker's end of a WebSocket.
+type Socket struct {
+	// Serve passes messages between the connection and the worker until one of them ends it, or ctx is done. It closes the
+	// connection. It is called once, from any goroutine; nil says that there will be no connection.
+	Serve func(ctx context.Context, conn SocketConn)
+}
+
+// SocketConn is the client's end of a WebSocket: a connection as of github.com/gorilla/websocket.
+type SocketConn interface {
+	NextReader() (kind int, message io.Reader, err error)
+	WriteMessage(kind int, data []byte) error
+	WriteControl(kind int, data []byte, deadline time.Time) error
+	SetReadLimit(bytes int64)
+	SetWriteDeadline(t time.Time) error
+	Close() error
 }
 
 // FailureReply is the reply to e that reports its failure.

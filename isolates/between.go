@@ -60,6 +60,21 @@ func (s *budgets) take(owner string, cpu time.Duration, now time.Time, threads i
 	return b.left >= 0
 }
 
+// pause is how long the clients of an owner must wait before they cause more work between events, so that half of
+// betweenAtOnce is left.
+func (s *budgets) pause(owner string, now time.Time, threads int) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.of[owner]
+	if !ok {
+		return 0
+	}
+	if lacks := betweenAtOnce/2 - b.refilled(now, threads).left; lacks > 0 {
+		return lacks * betweenShare / time.Duration(threads)
+	}
+	return 0
+}
+
 // between accounts for CPU time that a persistent context took between events. Its owner is charged. If the owner's
 // budget is used up, the context ends.
 func (t *thread) between(r *run, cpu time.Duration) {

@@ -76,6 +76,11 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	case cmdReply:
 		reply, bad := t.readReply(in)
 		drained, streamed := in.Bool(), in.Bool()
+		if in.Left() > 0 {
+			if id := in.Number(); bad == nil {
+				bad = r.offer(reply, id)
+			}
+		}
 		switch {
 		case bad == nil && streamed:
 			t.beginBody(r, reply, now)
@@ -194,7 +199,7 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 		t.zipStep(r, in)
 	case cmdZipClose:
 		r.zipClose(in.Number())
-	case cmdSocketOpen, cmdSocketSend, cmdSocketEnd:
+	case cmdSocketOpen, cmdSocketSend, cmdSocketEnd, cmdSocketAccept:
 		t.obeySocket(r, op, in)
 	}
 }

@@ -29,33 +29,34 @@ const (
 
 // JavaScript to Go.
 const (
-	cmdHandlers   = 1
-	cmdReply      = 2
-	cmdResult     = 3
-	cmdFail       = 4
-	cmdDrained    = 5
-	cmdRetry      = 6
-	cmdNoRetry    = 7
-	cmdWaitFailed = 8
-	cmdLog        = 9
-	cmdTimer      = 10
-	cmdClear      = 11
-	cmdFetch      = 12
-	cmdFetchAbort = 13
-	cmdQueue      = 14
-	cmdUncaught   = 15
-	cmdActing     = 16
-	cmdHookDone   = 17
-	cmdBody       = 18
-	cmdPull       = 19
-	cmdSubtle     = 30
-	cmdZip        = 31
-	cmdZipClose   = 32
-	cmdSocketOpen = 33
-	cmdSocketSend = 34
-	cmdSocketEnd  = 35
-	cmdUpload     = 40
-	cmdFetchMore  = 41
+	cmdHandlers     = 1
+	cmdReply        = 2
+	cmdResult       = 3
+	cmdFail         = 4
+	cmdDrained      = 5
+	cmdRetry        = 6
+	cmdNoRetry      = 7
+	cmdWaitFailed   = 8
+	cmdLog          = 9
+	cmdTimer        = 10
+	cmdClear        = 11
+	cmdFetch        = 12
+	cmdFetchAbort   = 13
+	cmdQueue        = 14
+	cmdUncaught     = 15
+	cmdActing       = 16
+	cmdHookDone     = 17
+	cmdBody         = 18
+	cmdPull         = 19
+	cmdSubtle       = 30
+	cmdZip          = 31
+	cmdZipClose     = 32
+	cmdSocketOpen   = 33
+	cmdSocketSend   = 34
+	cmdSocketEnd    = 35
+	cmdSocketAccept = 36
+	cmdUpload       = 40
+	cmdFetchMore    = 41
 )
 
 // Synchronous calls of JavaScript to Go (host.ask).

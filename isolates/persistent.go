@@ -51,6 +51,7 @@ type life struct {
 	hook          int           // the hook that runs, 0 = none
 	over          []float64     // ended runs that JavaScript does not know about yet
 	owed          time.Duration // CPU time between events that is not yet charged to the owner
+	accepted      int           // open WebSockets of clients
 	counted       time.Time     // start of the period for which subrequests, sends and output between events are counted
 	call          v8x.Call
 }
@@ -157,6 +158,7 @@ func (t *thread) tendOne(jc *jsContext) {
 		}})
 	case l.phase == leaving:
 		t.discard(jc)
+	case l.accepted > 0: // it is not idle
 	case l.idle == nil:
 		if idle := jc.worker.Lifetime.Idle.Duration(); idle > 0 {
 			t.goIdle(jc, idle)

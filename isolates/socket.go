@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -27,10 +28,12 @@ type socket struct {
 	t         *thread
 	r         *run
 	c         *call
-	url       string
+	url       string // "" = a client opened it
 	protocols []string
-	conn      *websocket.Conn // set before the thread is notified that it is open
-	more      chan struct{}   // capacity 1; there is something to write
+	conn      events.SocketConn // set before the thread is notified that it is open
+	more      chan struct{}     // capacity 1; there is something to write
+	client    *accepted         // nil = the worker opened it
+	own       int               // bytes that it counts as, messages of up to that included
 
 	mu    sync.Mutex
 	queue []frame     // to be written
@@ -49,6 +52,10 @@ type frame struct {
 // obeySocket carries out commands about WebSockets. Commands to a closed one are late, and are ignored.
 func (t *thread) obeySocket(r *run, op int, in *v8x.Commands) {
 	id := in.Number()
+	if op == cmdSocketAccept {
+		t.acceptSocket(r, id)
+		return
+	}
 	if op == cmdSocketOpen {
 		if in.Left() > maxRequestHead {
 			t.openSocket(r, id, "", nil)
@@ -80,14 +87,14 @@ func (t *thread) obeySocket(r *run, op int, in *v8x.Commands) {
 		}
 		s.enqueue(frame{websocket.CloseMessage, payload})
 		s.mu.Lock()
-		s.late = time.AfterFunc(socketGoodbye, func() { _ = s.conn.Close() })
+		s.late = time.AfterFunc(socketGoodbye, s.hangUp)
 		s.mu.Unlock()
 	}
 }
 
 // openSocket starts to open a WebSocket, which counts as a subrequest.
 func (t *thread) openSocket(r *run, id float64, url string, protocols []string) {
-	s := &socket{t: t, r: r, c: r.register(id), url: url, protocols: protocols, more: make(chan struct{}, 1)}
+	s := &socket{t: t, r: r, c: r.register(id), url: url, protocols: protocols, more: make(chan struct{}, 1), own: socketBytes}
 	r.made++
 	switch limit := r.limits.Subrequests; {
 	case url == "":
@@ -96,11 +103,11 @@ func (t *thread) openSocket(r *run, id float64, url string, protocols []string) 
 	case r.made > limit:
 		s.reportEnd(socketEnd{failure: fmt.Errorf("too many subrequests: at most %d per event", limit)})
 		return
-	case len(r.sockets) >= maxSockets:
+	case len(r.sockets)-r.accepted() >= maxSockets:
 		s.reportEnd(socketEnd{failure: fmt.Errorf("too many WebSockets: at most %d per event may be open", maxSockets)})
 		return
 	}
-	if err := s.hold(socketBytes); err != nil {
+	if err := s.hold(s.own); err != nil {
 		s.reportEnd(socketEnd{failure: err})
 		return
 	}
@@ -161,6 +168,15 @@ func (s *socket) giveUp(why error) {
 	}
 	s.mu.Unlock()
 	s.c.cancel()
+}
+
+// hangUp ends a connection whose other side does not answer close().
+func (s *socket) hangUp() {
+	if s.client != nil { // it may not have its end yet
+		s.c.cancel()
+		return
+	}
+	_ = s.conn.Close()
 }
 
 // enqueue has a message written after the messages before it.

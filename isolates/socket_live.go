@@ -42,18 +42,23 @@ func (s *socket) converse(ctx context.Context) socketEnd {
 		return s.failed(err)
 	}
 	s.conn = conn
-	leave := sync.OnceFunc(func() {
-		if ctx.Err() != nil { // the event is over, or the socket was given up
-			s.refuse(websocket.CloseGoingAway)
-		}
-		_ = conn.Close()
-	})
-	defer leave()
-	defer context.AfterFunc(ctx, leave)()
 	s.t.answer(s.r, s.c, false, func(call *v8x.Call) []byte {
 		call.Reset(opSocketOpened).Number(s.c.id).String(protocol)
 		return nil
 	})
+	return s.talk(ctx)
+}
+
+// talk passes messages on until the connection ends.
+func (s *socket) talk(ctx context.Context) socketEnd {
+	leave := sync.OnceFunc(func() {
+		if ctx.Err() != nil { // the event is over, or the socket was given up
+			s.refuse(s.goodbye())
+		}
+		_ = s.conn.Close()
+	})
+	defer leave()
+	defer context.AfterFunc(ctx, leave)()
 	writing, stop := context.WithCancel(ctx)
 	defer stop()
 	go s.write(writing)
@@ -102,7 +107,7 @@ func (s *socket) ended(err error) socketEnd {
 		return socketEnd{code: closed.Code, reason: closed.Text, clean: true}
 	}
 	var network net.Error
-	if closed != nil || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+	if closed != nil || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
 		end.failure = nil
 	}
 	return end
@@ -118,7 +123,7 @@ func (s *socket) message() (kind int, data []byte, held int, err error) {
 	for err == nil {
 		if len(data) == cap(data) {
 			grown := 2 * cap(data)
-			if more := grown - held; grown > socketBytes {
+			if more := grown - held; grown > s.own {
 				if err := s.hold(more); err != nil {
 					s.refuse(websocket.CloseTryAgainLater)
 					return 0, nil, 0, err
@@ -151,7 +156,7 @@ func (s *socket) deliver(kind int, data []byte, held int, taken chan<- struct{})
 	s.t.postTo(s.r, func(t *thread) {
 		defer func() { // also if the turn continues beside the thread
 			s.drop(held)
-			taken <- struct{}{}
+			s.take(taken)
 		}()
 		if !s.r.over && s.r.calls[s.c.id] == s.c {
 			t.call.Reset(opSocketMessage).Number(s.c.id).Bool(kind == websocket.BinaryMessage).Body()
@@ -180,7 +185,13 @@ func (s *socket) write(ctx context.Context) {
 				return
 			}
 		}
+		if s.client != nil {
+			_ = s.conn.SetWriteDeadline(time.Now().Add(clientWrite))
+		}
 		if err := s.conn.WriteMessage(f.kind, f.data); err != nil {
+			if s.client != nil { // it takes nothing, or has gone
+				_ = s.conn.Close()
+			}
 			return // the reader gets an error, too
 		}
 		s.drop(len(f.data) + socketFrame)
@@ -204,9 +215,9 @@ func (s *socket) reportEnd(end socketEnd) {
 		end.code = websocket.CloseAbnormalClosure
 	}
 	s.t.answer(s.r, s.c, true, func(call *v8x.Call) []byte {
-		delete(s.r.sockets, s.c.id)
+		s.remove()
 		if end.failure != nil {
-			s.t.log(s.r, "warn", "WebSocket to "+clipped(s.url)+": "+end.failure.Error(), "")
+			s.t.log(s.r, "warn", "WebSocket "+s.peer()+": "+end.failure.Error(), "")
 		}
 		call.Reset(opSocketClosed).Number(s.c.id).Number(float64(end.code)).String(end.reason).Bool(end.clean).Bool(end.failure != nil)
 		return nil

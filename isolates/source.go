@@ -5,6 +5,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 )
 
 // Source gives threads their work and receives the results; *dispatch.Dispatcher is one. Next and Report are called
@@ -42,3 +43,22 @@ func (alone) Away(*lifecycle.Attempt, bool) {}
 
 // Lost is part of Source.
 func (alone) Lost(*events.Worker, time.Time) {}
+
+// Host is the part of the process that handlers need.
+type Host interface {
+	bindings.Queues
+	// Log takes one line of a worker's console, or an uncaught error. Threads call it: it must not block.
+	Log(line events.LogLine)
+}
+
+// levels are the values of events.LogLine.Level. The index is the number that JavaScript sends.
+var levels = [...]string{"debug", "info", "warn", "error"}
+
+// Secrets are the values of a worker's secrets.
+type Secrets = bindings.Secrets
+
+// NewSecrets returns Secrets with these values, by name.
+func NewSecrets[V ~string](values map[string]V) *Secrets { return bindings.NewSecrets(values) }
+
+// Message is the argument of env.QUEUE.send().
+type Message = bindings.Message

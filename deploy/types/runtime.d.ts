@@ -47,6 +47,26 @@ interface ExecutionContext {
   passThroughOnException(): void;
 }
 
+/** Two ends of a WebSocket, in mode persistent only: one is accepted, the other one goes to the client with the Response. */
+declare class WebSocketPair {
+  0: WebSocket;
+  1: WebSocket;
+}
+
+interface WebSocket {
+  /** Takes an end of a WebSocketPair for the worker. What it sends waits until the client has the other end. */
+  accept(): void;
+}
+
+interface ResponseInit {
+  /** The client's end of a WebSocketPair; the status is 101. */
+  webSocket?: WebSocket | null;
+}
+
+interface Response {
+  readonly webSocket: WebSocket | null;
+}
+
 /** What an event of a kind other than fetch carries. */
 interface EventInfo<Payload = any> {
   /** The same for each attempt of an event. */

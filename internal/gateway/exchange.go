@@ -18,13 +18,15 @@ type exchange struct {
 	cors      crossOrigin
 	prefix    string        // of the request's path, which the worker does not see; escaped
 	path      string        // of the request below prefix, escaped
+	upgrades  bool          // the client wants a WebSocket, and can have one
 	event     *events.Event // nil when the request becomes none
 	body      *requestBody  // of the event
 	requester *events.Requester
 
-	version string // that answered
-	status  int    // of the response; statusGone = none was sent
-	sent    int64  // bytes of its body
+	recorded bool   // counted and logged
+	version  string // that answered
+	status   int    // of the response; statusGone = none was sent
+	sent     int64  // bytes of its body
 }
 
 // statusGone is in the log when the client went before it had a response, as in that of nginx.
@@ -57,6 +59,12 @@ func (x *exchange) run() {
 	if x.r.ContentLength != 0 {
 		defer x.body.leave()
 		_ = x.control.SetWriteDeadline(time.Time{}) // that of the response before it must not cut "100 Continue"
+	}
+	if x.upgrades {
+		if no := x.checkUpgrade(); no != nil {
+			x.refuse(no)
+			return
+		}
 	}
 	owners, owner := &x.g.owners, x.event.Owner
 	size, stored := x.body.size(x.r.ContentLength), x.service.Delivery == events.DeliverStored || x.service.Delivery == events.DeliverAccepted
@@ -124,8 +132,12 @@ func (x *exchange) await(c *call) *events.Reply {
 	return nil
 }
 
-// record counts and logs the request.
+// record counts and logs the request, once.
 func (x *exchange) record() {
+	if x.recorded {
+		return
+	}
+	x.recorded = true
 	took := time.Since(x.began)
 	came := int64(0)
 	if x.body != nil {

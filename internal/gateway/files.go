@@ -42,7 +42,7 @@ func (x *exchange) answer() bool {
 	runs := slices.Contains(w.Handlers, events.Fetch)
 	reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
 	switch {
-	case runs && (!reads || a.First(escaped)):
+	case runs && (!reads || x.upgrades || a.First(escaped)):
 		return false
 	case !reads:
 		x.w.Header()["Allow"] = []string{"GET, HEAD"}

@@ -34,6 +34,7 @@ type Gateway struct {
 	metrics *metrics
 	ids     *ids
 	owners  owners
+	sockets *sockets
 	server  *http.Server
 	times   times
 
@@ -46,7 +47,7 @@ type Gateway struct {
 func New(cfg Config, rooms Rooms, log zerolog.Logger, reg prometheus.Registerer) (*Gateway, error) {
 	cfg = cfg.OrDefault()
 	g := &Gateway{
-		cfg: cfg, Rooms: rooms, log: log, metrics: newMetrics(), ids: newIDs(), times: defaultTimes, owners: owners{requests: cfg.OwnerRequests, memory: cfg.Memory, of: map[string]*usage{}},
+		cfg: cfg, Rooms: rooms, log: log, metrics: newMetrics(), ids: newIDs(), times: defaultTimes, sockets: newSockets(), owners: owners{requests: cfg.OwnerRequests, memory: cfg.Memory, of: map[string]*usage{}},
 	}
 	g.ended, g.end = context.WithCancel(context.Background())
 	g.server = g.newServer()

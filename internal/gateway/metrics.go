@@ -17,6 +17,7 @@ type metrics struct {
 	duration prometheus.Histogram
 	running  prometheus.Gauge
 	open     prometheus.Gauge
+	sockets  prometheus.Gauge
 	in, out  prometheus.Counter
 
 	mu    sync.Mutex
@@ -35,6 +36,7 @@ func newMetrics() *metrics {
 		}),
 		running: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_requests_running", Help: "HTTP requests under way."}),
 		open:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_connections", Help: "Open connections of HTTP clients."}),
+		sockets: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_websockets", Help: "Open WebSockets of HTTP clients."}),
 		in:      prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_http_received_bytes_total", Help: "Bytes of HTTP request bodies."}),
 		out:     prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_http_sent_bytes_total", Help: "Bytes of HTTP response bodies."}),
 		none:    make(chan struct{}),
@@ -47,7 +49,7 @@ func newMetrics() *metrics {
 }
 
 func (m *metrics) register(reg prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.vector, m.duration, m.running, m.open, m.in, m.out} {
+	for _, c := range []prometheus.Collector{m.vector, m.duration, m.running, m.open, m.sockets, m.in, m.out} {
 		if err := reg.Register(c); err != nil {
 			return err
 		}

@@ -102,6 +102,10 @@ func (x *exchange) place(e *events.Event, prefix string) *refusal {
 	if x.r.URL.RawQuery != "" || x.r.URL.ForceQuery {
 		e.URL += "?" + x.r.URL.RawQuery
 	}
+	if e.Upgrade = upgrades(x.r) && x.service.Delivery.IsDirect(); e.Upgrade {
+		e.HTTPHeaders = append(e.HTTPHeaders, "Upgrade", "websocket")
+		x.upgrades = true
+	}
 	if prefix != "" {
 		e.HTTPHeaders = append(e.HTTPHeaders, headerForwardedPrefix, prefix)
 	}

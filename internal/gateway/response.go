@@ -23,6 +23,11 @@ func (x *exchange) write(r *events.Reply) {
 		x.fail(events.Fail(events.ReasonTooLarge, "the response has %d bytes", r.Dropped))
 		return
 	}
+	if r.Socket != nil {
+		x.headers(r)
+		x.upgrade(r)
+		return
+	}
 	size := int64(len(r.Body))
 	if r.Stream != nil {
 		size = window

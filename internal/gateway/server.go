@@ -53,6 +53,7 @@ func (g *Gateway) Serve(l net.Listener) error {
 // its way meets no closed one. It returns when all requests are answered, or when ctx is done.
 func (g *Gateway) Drain(ctx context.Context) {
 	g.leaving.Store(true)
+	g.sockets.end()
 	leave := time.NewTimer(g.times.leave)
 	defer leave.Stop()
 	select {
@@ -61,13 +62,16 @@ func (g *Gateway) Drain(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	_ = g.server.Shutdown(ctx)
+	g.sockets.wait(ctx)
 }
 
 // Close ends what Drain has left: requests that still wait get status 503, and bodies that are not complete are cut.
 func (g *Gateway) Close() {
 	g.end()
+	g.sockets.end()
 	ctx, cancel := context.WithTimeout(context.Background(), g.times.leave)
 	defer cancel()
 	_ = g.server.Shutdown(ctx)
 	_ = g.server.Close()
+	g.sockets.wait(ctx)
 }

@@ -161,6 +161,8 @@ function answerFetch(run, value) {
 function answerSlowly(run, s) {
   if (s.status === 0) {
     failWith(run, new TypeError("the fetch handler answered with a network error (Response.error())"));
+  } else if (s.webSocket !== null) {
+    replySocket(run, s);
   } else if (isBodyUnusable(s)) {
     failWith(run, new TypeError("the fetch handler answered with a Response whose body was read already, or is locked"));
   } else if (s.stream === null) {
@@ -180,6 +182,19 @@ function reply(run, s, body) {
   const drained = run.waiting === 0;
   try {
     send(REPLY, run.id, s.status, internal.flatResponseHeaders(s), body, drained);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  finish(run);
+}
+
+// replySocket gives the client its end of a WebSocketPair.
+function replySocket(run, s) {
+  try {
+    const id = internal.giveSocket(s.webSocket);
+    internal.speakFor(run);
+    send(REPLY, run.id, s.status, internal.flatResponseHeaders(s), null, run.waiting === 0, false, id);
   } catch (error) {
     failWith(run, error);
     return;

@@ -27,6 +27,7 @@ class ResponseState {
   stream = null;
   used = false;
   shared = false;
+  webSocket = null; // the client's end of a WebSocketPair
   constructor(status, fixed, source) {
     this.status = status;
     this.fixed = fixed;
@@ -98,12 +99,14 @@ class Response {
   }
   get statusText() { return stateOf(this).statusText; }
   get headers() { return responseHeaders(stateOf(this)); }
+  get webSocket() { return stateOf(this).webSocket; }
   clone() { return cloneResponse(stateOf(this)); }
 }
 defineBody(Response, (value) => stateOf(value));
 defineInterface(Response, "Response");
 
 function cloneResponse(s) {
+  if (s.webSocket !== null) throw new TypeError("Response.clone: a Response with a webSocket cannot be cloned");
   if (isBodyUnusable(s)) throw new TypeError("Response.clone: the body has been read already, or is locked by a reader");
   const copy = new ResponseState(s.status, NO_HEADERS, null);
   copy.type = s.type;
@@ -131,7 +134,11 @@ function readInit(value, what) {
   const status = givenStatus === undefined ? 200 : toUnsignedShort(givenStatus);
   const givenText = init.statusText;
   const statusText = givenText === undefined ? "" : toByteString(givenText, "statusText");
-  return { __proto__: null, list, status, statusText };
+  const { webSocket } = init;
+  if (webSocket !== undefined && webSocket !== null && !internal.isWebSocket(webSocket)) {
+    throw new TypeError(`${what}: the webSocket is not a WebSocket`);
+  }
+  return { __proto__: null, list, status, statusText, webSocket: webSocket ?? null };
 }
 
 function isReasonPhrase(text) {
@@ -149,10 +156,12 @@ function isNullBodyStatus(status) {
 // initialize is the Fetch standard's "initialize a response".
 function initialize(s, init, extracted) {
   if (init !== undefined) {
-    if (init.status < 200 || init.status > 599) throw new RangeError(`the status ${init.status} is not within 200 to 599`);
+    if (init.webSocket !== null && init.status !== 101) throw new RangeError(`a Response with a webSocket has the status 101, not ${init.status}`);
+    if (init.webSocket === null && (init.status < 200 || init.status > 599)) throw new RangeError(`the status ${init.status} is not within 200 to 599`);
     if (!isReasonPhrase(init.statusText)) throw new TypeError("the statusText is not a reason phrase");
     s.status = init.status;
     s.statusText = init.statusText;
+    s.webSocket = init.webSocket;
     if (init.list !== null) s.headers = internal.newHeaders(internal.checkHeaders(init.list), false);
   }
   if (extracted === null) return;

@@ -1,20 +1,21 @@
-// fetch/websocket.js is WebSocket of the WebSockets standard. Go opens the connection, makes frames and checks
-// messages. A socket belongs to the event that made it and ends with that event.
+// fetch/websocket.js is WebSocket of the WebSockets standard, and WebSocketPair of Cloudflare. Go opens the connection,
+// makes frames and checks messages. A socket belongs to the event that made it and ends with that event. Of a pair, one
+// end goes to the client with the Response. The other one belongs to the context.
 
 "use strict";
 
 const {
-  Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, Set, SetPrototypeAdd, SetPrototypeHas,
-  StringPrototypeCharCodeAt, StringPrototypeIncludes, StringPrototypeToLowerCase, SymbolIterator, TypedArrayPrototypeGetBuffer,
-  Uint8Array, lengthOf, sealedProto,
+  Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, ObjectDefineProperty, Set, SetPrototypeAdd, SetPrototypeHas,
+  StringPrototypeCharCodeAt, StringPrototypeIncludes, StringPrototypeToLowerCase, SymbolIterator, TypeError,
+  TypedArrayPrototypeGetBuffer, Uint8Array, lengthOf, sealedProto,
 } = primordials;
 const {
-  CloseEvent, DOMException, Event, EventTarget, HandlerSlot, defineConstants, defineInterface, fire, illegalInvocation,
+  CloseEvent, DOMException, Event, EventTarget, HandlerSlot, TOKEN, defineConstants, defineInterface, fire, illegalInvocation,
   isBufferSource, isObject, liveBytes, requireArguments, sendOps, serializeOrigin, serializeURL, setHandler, toDOMString, toSequence,
   toUSVString, toUnsignedShort,
 } = internal;
 const { decode, encode, send } = host;
-const { SOCKET_END, SOCKET_OPEN, SOCKET_SEND } = sendOps;
+const { SOCKET_ACCEPT, SOCKET_END, SOCKET_OPEN, SOCKET_SEND } = sendOps;
 
 const CONNECTING = 0;
 const OPEN = 1;
@@ -29,8 +30,10 @@ class Socket {
   url;
   origin;
   id = internal.nextRequestId();
-  home = internal.here();
+  home;
   run; // the run it belongs to, for forgetIn
+  other = null; // the other end of its pair
+  given = false; // whether the other end is used, or this one went with a Response
   state = CONNECTING;
   buffered = 0; // bytes that send() took and Go has not written
   waiting = 0; // the cost of the messages that Go has not yet reported as written
@@ -40,11 +43,12 @@ class Socket {
   onerror = new HandlerSlot();
   onclose = new HandlerSlot();
   onmessage = new HandlerSlot();
-  constructor(target, record) {
+  constructor(target, url, origin, home) {
     this.target = target;
-    this.url = serializeURL(record);
-    this.origin = serializeOrigin(record);
-    this.run = this.home.run;
+    this.url = url;
+    this.origin = origin;
+    this.home = home;
+    this.run = home.run;
   }
   command(op, a, b, c) {
     internal.speakFor(this.run);
@@ -139,12 +143,17 @@ class WebSocket extends EventTarget {
   #socket;
   constructor(url, protocols = undefined) {
     requireArguments(arguments.length, 1, "new WebSocket");
+    if (url === TOKEN) {
+      super();
+      this.#socket = new Socket(this, "", "", protocols);
+      return;
+    }
     const text = toUSVString(url);
     const list = toProtocols(protocols);
     const record = toAddress(text);
     checkProtocols(list);
     super();
-    this.#socket = new Socket(this, record);
+    this.#socket = new Socket(this, serializeURL(record), serializeOrigin(record), internal.here());
     open(this.#socket, list);
   }
   static {
@@ -165,6 +174,7 @@ class WebSocket extends EventTarget {
   set onclose(value) { setHandler(this, socketOf(this).onclose, "close", value); }
   get extensions() { return socketOf(this) && ""; }
   get protocol() { return socketOf(this).protocol; }
+  accept() { accept(socketOf(this)); }
   close(code = undefined, reason = undefined) {
     const s = socketOf(this);
     const status = code === undefined ? 0 : toUnsignedShort(code, "clamp");
@@ -173,7 +183,8 @@ class WebSocket extends EventTarget {
       throw new DOMException(`WebSocket.close: the code is ${status}: it is 1000, or 3000 to 4999`, "InvalidAccessError");
     }
     if (lengthOf(encode(text)) > MAX_REASON) throw syntaxError(`WebSocket.close: the reason is longer than ${MAX_REASON} bytes`);
-    if (s.state === CONNECTING) s.giveUp();
+    if (s.state === CONNECTING && s.other !== null) s.state = CLOSED;
+    else if (s.state === CONNECTING) s.giveUp();
     else if (s.state === OPEN) {
       s.state = CLOSING;
       s.command(SOCKET_END, status === 0 && text !== "" ? 1000 : status, text, false);
@@ -199,6 +210,55 @@ class WebSocket extends EventTarget {
 }
 defineInterface(WebSocket, "WebSocket");
 defineConstants(WebSocket, { __proto__: null, CONNECTING, OPEN, CLOSING, CLOSED });
+
+// ---- WebSocketPair ----
+
+class Background {
+  run = internal.background();
+  frame = undefined;
+}
+sealedProto(Background);
+
+class WebSocketPair {
+  constructor() {
+    if (!internal.isConcurrent()) {
+      throw new TypeError("new WebSocketPair: sockets outlive their event only in mode persistent: say \"mode\": \"persistent\" in the manifest");
+    }
+    const home = new Background();
+    for (let i = 0; i < 2; i++) {
+      const value = new WebSocket(TOKEN, home);
+      ObjectDefineProperty(this, i, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+    }
+    const first = socketOf(this[0]);
+    const second = socketOf(this[1]);
+    first.other = second;
+    second.other = first;
+  }
+}
+defineInterface(WebSocketPair, "WebSocketPair");
+
+// accept makes an end of a pair that of the worker. What it sends waits until the client has the other end.
+function accept(s) {
+  if (s.other === null) throw new TypeError("WebSocket.accept: only an end of a WebSocketPair can be accepted");
+  if (s.given || s.state !== CONNECTING) {
+    throw new TypeError("WebSocket.accept: this end was accepted or closed already, or its other end was accepted");
+  }
+  s.other.given = true;
+  s.state = OPEN;
+  s.command(SOCKET_ACCEPT);
+  MapPrototypeSet(sockets, s.id, s);
+}
+
+// giveSocket returns the id of the worker's end for a Response that gives the other end to the client.
+internal.giveSocket = (value) => {
+  const s = socketOf(value);
+  if (s.other === null || s.other.state === CONNECTING) {
+    throw new TypeError("the webSocket of the Response is no end of a WebSocketPair whose other end was accepted");
+  }
+  if (s.other.other === null) throw new TypeError("the webSocket of the Response was given to a client already");
+  s.other.other = null;
+  return s.other.id;
+};
 
 // ---- messages from Go ----
 

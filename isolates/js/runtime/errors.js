@@ -156,7 +156,6 @@ const absent = {
   "clearImmediate is not defined": "a worker has queueMicrotask() and setTimeout(f, 0)",
   "caches is not defined": "a worker has no cache; what is kept in a variable of the module lasts as long as its context",
   "HTMLRewriter is not defined": "a worker has none; an npm package that parses HTML in JavaScript does its work",
-  "WebSocketPair is not defined": "a worker answers no WebSockets; it can open them, with new WebSocket(url)",
   "Worker is not defined": "a worker starts no threads; env.QUEUE.send() has another event run",
   "SharedWorker is not defined": "a worker starts no threads; env.QUEUE.send() has another event run",
   "importScripts is not defined": "a worker has import, and deploy bundles what is imported",

@@ -106,6 +106,9 @@ internal.acting = () => {
   return f === undefined ? background : f.run;
 };
 
+// background is the run of code that acts for no event, in a concurrent context.
+internal.background = () => background;
+
 internal.eventIsOver = () => {
   const run = internal.acting();
   return run !== null && run.over;

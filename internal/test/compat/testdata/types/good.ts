@@ -18,6 +18,12 @@ const locale = new AsyncContext.Variable({ defaultValue: "en" });
 export default {
   routes: {
     "/health": new Response("fine"),
+    "/chat": () => {
+      const [client, server] = Object.values(new WebSocketPair());
+      server.accept();
+      server.addEventListener("message", ({ data }) => server.send(data));
+      return new Response(null, { status: 101, webSocket: client });
+    },
     "/users/:id": {
       GET: (request, env) => Response.json({ id: request.params.id.toUpperCase(), greeting: env.GREETING.length }),
       DELETE: async () => new Response(null, { status: 204 }),
