@@ -105,7 +105,7 @@ var house = map[string]room{
 	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/offload/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"deploy/assets", "deploy/manifest", "events", "internal/assetstore", "internal/guard", "internal/resources", "internal/secrets", "internal/sourcemap"},
+		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events", "internal/assetstore", "internal/guard", "internal/resources", "internal/secrets", "internal/sourcemap"},
 		libs:  []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
 		tests: []string{"internal/natsd", "internal/test/natstest", libNATSServer, "github.com/nats-io/nkeys"},
 	},
@@ -115,7 +115,8 @@ var house = map[string]room{
 		tests: []string{"github.com/santhosh-tekuri/jsonschema/v6"},
 	},
 	// Which file answers which path. It stores nothing, and knows no NATS.
-	"deploy/assets": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
+	"deploy/fileroutes": {pure: true},
+	"deploy/assets":     {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
 	"internal/assetstore": {
 		pure: true, rooms: []string{"deploy/assets", "internal/resources"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
 		tests: []string{"internal/test/natstest"},

@@ -115,6 +115,12 @@ func (l layout) build(ctx context.Context, p *project, manifestErr error) (*Bund
 	}
 	b.Warnings = append(b.Warnings, comments.Warnings...)
 	b.Inputs = append(b.Inputs, l.inputs...)
+	if l.routes != nil {
+		b.Inputs = append(b.Inputs, l.routes.inputs()...)
+		for _, note := range l.routes.Notes {
+			b.Notes = append(b.Notes, Diagnostic{File: l.routes.dir, Text: note})
+		}
+	}
 	if files == nil {
 		return b, nil
 	}
@@ -130,23 +136,46 @@ func (l layout) build(ctx context.Context, p *project, manifestErr error) (*Bund
 // code bundles the source, and reads its comments. The error is a *SourceError with the faults of both when the author must
 // correct something.
 func (l layout) code(ctx context.Context, p *project) (*Bundle, manifest.Comments, error) {
-	if l.source == "" {
+	if l.source == "" && l.routes == nil {
 		return site(), manifest.Comments{}, nil
 	}
-	abs, err := filepath.Abs(l.source)
+	comments, commentErr, err := l.comments(p)
 	if err != nil {
-		return nil, manifest.Comments{}, err
+		return nil, comments, err
 	}
-	source, err := p.read(abs, maxSource)
+	e, err := l.entryOf()
 	if err != nil {
-		return nil, manifest.Comments{}, fmt.Errorf("read worker %s: %w", l.source, err)
+		return nil, comments, err
 	}
-	comments, commentErr := manifest.ParseComments(l.source, source)
 	if err := p.checkConfigs(); err != nil {
 		return nil, comments, err
 	}
-	b, err := bundle(ctx, p, l.source, abs)
+	b, err := bundle(ctx, p, e)
 	return b, comments, joinSourceErrors(err, commentErr)
+}
+
+// comments reads the comments of the source. faults are those that its author must correct.
+func (l layout) comments(p *project) (c manifest.Comments, faults, err error) {
+	if l.source == "" {
+		return c, nil, nil
+	}
+	abs, err := filepath.Abs(l.source)
+	if err != nil {
+		return c, nil, err
+	}
+	source, err := p.read(abs, maxSource)
+	if err != nil {
+		return c, nil, fmt.Errorf("read worker %s: %w", l.source, err)
+	}
+	c, faults = manifest.ParseComments(l.source, source)
+	return c, faults, nil
+}
+
+// entry is the module that is bundled with all its imports.
+type entry struct {
+	path string // as the author would name it
+	abs  string
+	text string // "" = that of the file
 }
 
 // joinSourceErrors makes one list of the faults that several steps found. An error of another kind is returned instead.
@@ -166,8 +195,9 @@ func joinSourceErrors(errs ...error) error {
 	return joined
 }
 
-func bundle(ctx context.Context, p *project, path, abs string) (*Bundle, error) {
-	build, ctxErr := api.Context(buildOptions(p, abs))
+func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
+	path, abs := e.path, e.abs
+	build, ctxErr := api.Context(buildOptions(p, e))
 	if ctxErr != nil {
 		return nil, &SourceError{Diagnostics: diagnostics(filepath.Dir(path), path, p.withhold(abs, ctxErr.Errors))}
 	}
@@ -182,7 +212,7 @@ func bundle(ctx context.Context, p *project, path, abs string) (*Bundle, error) 
 	if len(result.Errors) > 0 {
 		messages := p.withhold(abs, result.Errors)
 		ds := diagnostics(dir, path, messages)
-		p.explain(ctx, dir, abs, ds, messages)
+		p.explain(ctx, dir, e, ds, messages)
 		return nil, &SourceError{Diagnostics: ds}
 	}
 	meta, err := parseMetafile(result.Metafile)
@@ -208,14 +238,18 @@ func bundle(ctx context.Context, p *project, path, abs string) (*Bundle, error) 
 	return b, nil
 }
 
-func buildOptions(p *project, abs string) api.BuildOptions {
-	dir := filepath.Dir(abs)
+func buildOptions(p *project, e entry) api.BuildOptions {
+	abs, dir := e.abs, filepath.Dir(e.abs)
 	plugins := []api.Plugin{builtins(), refuseImports()}
 	if !p.open {
 		plugins = append(plugins, p.plugin())
 	}
+	points, stdin := []string{abs}, (*api.StdinOptions)(nil)
+	if e.text != "" {
+		points, stdin = nil, &api.StdinOptions{Contents: e.text, ResolveDir: dir, Sourcefile: abs}
+	}
 	return api.BuildOptions{
-		EntryPoints: []string{abs}, AbsWorkingDir: dir, Outfile: filepath.Join(dir, baseName(abs)+".js"),
+		EntryPoints: points, Stdin: stdin, AbsWorkingDir: dir, Outfile: filepath.Join(dir, baseName(abs)+".js"),
 		Bundle: true, Metafile: true, Format: api.FormatESModule, Target: api.ES2024,
 		// The files of an npm package for browsers and for other worker runtimes fit best. Only with this platform
 		// esbuild also follows the maps of files that packages have for browsers ("browser": {"./node.js": "./web.js",

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/pinwheel-run/pinwheel/deploy/fileroutes"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 )
 
@@ -77,6 +78,9 @@ func (p *project) ofDirectory(dir string) (layout, error) {
 		return l, err
 	}
 	l.name = cmp.Or(l.name, filepath.Base(abs))
+	if l.routes, err = l.routeFiles(abs); err != nil {
+		return l, err
+	}
 	if l.source, err = l.entry(dir, abs); err != nil {
 		return l, err
 	}
@@ -149,6 +153,9 @@ func (l layout) entry(dir, real string) (string, error) {
 		}
 		return filepath.Join(dir, filepath.FromSlash(pathpkg.Clean(main))), nil
 	}
+	if l.routes != nil {
+		return "", nil
+	}
 	for _, main := range defaultEntries {
 		if !exists(filepath.Join(real, filepath.FromSlash(main))) {
 			continue
@@ -167,6 +174,68 @@ func (l layout) entry(dir, real string) (string, error) {
 		why += `. index.html is no source: "assets": {"directory": "."} in a manifest serves the files of the directory`
 	}
 	return "", &SourceError{Diagnostics: []Diagnostic{{File: dir, Text: why}}}
+}
+
+// routeFiles are the files of a directory that have routes.
+type routeFiles struct {
+	*fileroutes.Tree
+	dir  string // as the author would name it
+	rel  string // of dir from the directory of the manifest
+	real string // absolute
+}
+
+// routeFiles reads the directory that the manifest names; nil = it names none. base is the directory of the manifest,
+// without links.
+func (l layout) routeFiles(base string) (*routeFiles, error) {
+	if l.manifest == nil || l.manifest.FileRoutes == "" {
+		return nil, nil
+	}
+	given := l.manifest.FileRoutes
+	if why := wrongDirectory(base, given); why != "" {
+		return nil, l.manifest.Fault("fileRoutes", "fileRoutes is %.200q: %s", given, why)
+	}
+	f := &routeFiles{rel: pathpkg.Clean(given)}
+	f.dir, f.real = filepath.Join(filepath.Dir(l.file), filepath.FromSlash(f.rel)), filepath.Join(base, filepath.FromSlash(f.rel))
+	root, err := os.OpenRoot(f.real)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	f.Tree, err = fileroutes.Read(root.FS(), IsSource)
+	var fault *fileroutes.Error
+	if errors.As(err, &fault) {
+		return nil, &SourceError{Diagnostics: []Diagnostic{{File: filepath.Join(f.dir, fault.File), Text: fault.Text}}}
+	}
+	return f, err
+}
+
+// inputs are the absolute paths of the directories, each with AnyName behind it: a new file there is a new route.
+func (f *routeFiles) inputs() (list []string) {
+	for _, dir := range f.Dirs {
+		list = append(list, filepath.Join(f.real, filepath.FromSlash(dir), AnyName))
+	}
+	return list
+}
+
+// entryOf is what is bundled: the source, or a module that is made of the files with routes and the source.
+func (l layout) entryOf() (e entry, err error) {
+	if l.routes == nil {
+		e.path = l.source
+		e.abs, err = filepath.Abs(l.source)
+		return e, err
+	}
+	e.path = filepath.Join(filepath.Dir(l.file), "routes.js")
+	if e.abs, err = filepath.Abs(e.path); err != nil {
+		return e, err
+	}
+	main := ""
+	if l.source != "" {
+		if main, err = filepath.Rel(filepath.Dir(l.file), l.source); err != nil {
+			return e, err
+		}
+	}
+	e.text = l.routes.Entry(l.routes.rel, filepath.ToSlash(main))
+	return e, nil
 }
 
 const noFiles = `it is a page: "assets" names the directory of pages and other files`

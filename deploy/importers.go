@@ -21,7 +21,7 @@ type importer struct {
 }
 
 // importers finds out which file imports which. It builds a second time, so call it only when a message needs it.
-func importers(ctx context.Context, p *project, abs string) map[string]importer {
+func importers(ctx context.Context, p *project, e entry) map[string]importer {
 	var mu sync.Mutex
 	found := map[string]importer{}
 	note := api.Plugin{Name: "pinwheel importers", Setup: func(b api.PluginBuild) {
@@ -35,13 +35,13 @@ func importers(ctx context.Context, p *project, abs string) map[string]importer 
 			})
 			mu.Lock()
 			defer mu.Unlock()
-			if _, known := found[to.Path]; !known && len(to.Errors) == 0 && !to.External && to.Namespace == "file" && to.Path != abs {
+			if _, known := found[to.Path]; !known && len(to.Errors) == 0 && !to.External && to.Namespace == "file" && to.Path != e.abs {
 				found[to.Path] = importer{a.Importer, a.Path}
 			}
 			return r, nil
 		})
 	}}
-	o := buildOptions(p, abs)
+	o := buildOptions(p, e)
 	o.Plugins = append([]api.Plugin{note}, o.Plugins...)
 	build, err := api.Context(o)
 	if err != nil {
@@ -97,8 +97,9 @@ func (p *project) place(by importer, dir, abs string) string {
 }
 
 // explain adds to each of ds that is about another file than the source how that file is imported.
-func (p *project) explain(ctx context.Context, dir, abs string, ds []Diagnostic, messages []api.Message) {
+func (p *project) explain(ctx context.Context, dir string, e entry, ds []Diagnostic, messages []api.Message) {
 	var found map[string]importer
+	abs := e.abs
 	for i, m := range messages {
 		if m.Location == nil || m.Location.Namespace != "" && m.Location.Namespace != "file" {
 			continue
@@ -111,7 +112,7 @@ func (p *project) explain(ctx context.Context, dir, abs string, ds []Diagnostic,
 			continue
 		}
 		if found == nil {
-			found = importers(ctx, p, abs)
+			found = importers(ctx, p, e)
 		}
 		ds[i].Notes = append(ds[i].Notes, p.chain(found, dir, abs, path)...)
 	}

@@ -26,6 +26,7 @@ type layout struct {
 	name     string             // of the worker
 	manifest *manifest.Manifest // nil = there is none
 	file     string             // of the manifest
+	routes   *routeFiles        // files with routes; nil = none
 	inputs   []string           // absolute paths of the files that may be the manifest, also of those that do not exist
 }
 
@@ -45,8 +46,10 @@ func (p *project) ofFile(path string) (layout, error) {
 		return l, err
 	}
 	l.name = cmp.Or(l.manifest.Name, l.name)
-	if l.manifest.Main != "" {
-		return l, l.manifest.Fault("main", "main is for the manifest of a directory: this one is of %s", path)
+	for _, of := range []struct{ field, value string }{{"main", l.manifest.Main}, {"fileRoutes", l.manifest.FileRoutes}} {
+		if of.value != "" {
+			return l, l.manifest.Fault(of.field, "%s is for the manifest of a directory: this one is of %s", of.field, path)
+		}
 	}
 	return l, nil
 }

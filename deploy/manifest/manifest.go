@@ -17,6 +17,8 @@ const MaxBytes = 512 << 10
 type Manifest struct {
 	Name string // of the worker; "" = it does not say
 	Main string // path of the entry point from the directory of the manifest, as written; "" = it does not say
+	// FileRoutes is the path of the directory whose files have routes, as written; "" = none has
+	FileRoutes string
 	events.Spec
 	Plain   []string // vars that look like secrets and are none
 	Ignored []string // keys that say nothing about how a worker runs here, in their order
@@ -121,9 +123,10 @@ func Validate(spec events.Spec) error {
 
 // native is Pinwheel's own manifest. A field that is added to events.Spec is a key of it at once.
 type native struct {
-	Schema string `json:"$schema,omitempty"` // for editors
-	Name   string `json:"name,omitempty"`
-	Main   string `json:"main,omitempty"`
+	Schema     string `json:"$schema,omitempty"` // for editors
+	Name       string `json:"name,omitempty"`
+	Main       string `json:"main,omitempty"`
+	FileRoutes string `json:"fileRoutes,omitempty"`
 	events.Spec
 	Plain []string `json:"plain,omitempty"`
 }
@@ -165,7 +168,7 @@ func (m *Manifest) fromNative(root *node, lookup Lookup) error {
 	if err := m.d.value("", root, reflect.ValueOf(&n).Elem()); err != nil {
 		return err
 	}
-	m.Name, m.Main, m.Spec, m.Plain = n.Name, n.Main, n.Spec, n.Plain
+	m.Name, m.Main, m.FileRoutes, m.Spec, m.Plain = n.Name, n.Main, n.FileRoutes, n.Spec, n.Plain
 	m.keepJSON()
 	for i := range m.Schedules {
 		m.Schedules[i].Name = cmp.Or(m.Schedules[i].Name, strconv.Itoa(i+1))

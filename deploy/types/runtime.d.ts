@@ -48,10 +48,7 @@ interface ExecutionContext {
 }
 
 /** Two ends of a WebSocket, in mode persistent only: one is accepted, the other one goes to the client with the Response. */
-declare class WebSocketPair {
-  0: WebSocket;
-  1: WebSocket;
-}
+declare const WebSocketPair: { new (): { 0: WebSocket; 1: WebSocket } };
 
 interface WebSocket {
   /** Takes an end of a WebSocketPair for the worker. What it sends waits until the client has the other end. */

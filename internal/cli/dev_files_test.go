@@ -59,3 +59,19 @@ func TestDevOfPages(t *testing.T) {
 	save("dist/index.html", "<head></head>two")
 	require.Eventually(t, func() bool { return get("/shop/") == page+"two" }, time.Minute, 5*time.Millisecond)
 }
+
+// A file that is new in a directory of routes is a route at once.
+func TestDevOfFileRoutes(t *testing.T) {
+	t.Parallel()
+	dir := project(t, map[string]string{
+		"site/pinwheel.json": `{"fileRoutes": "api"}`, "site/api/index.js": `export default () => new Response("home")`,
+	})
+	out := runsDev(t, filepath.Join(dir, "site"))
+	out.shows(t, "is dev/site, version 1-")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "site/api/more.js"), []byte("export default () => new Response('more')"), 0o600))
+	out.shows(t, "is dev/site, version 2-")
+	require.NoError(t, os.Remove(filepath.Join(dir, "site/api/more.js")))
+	out.shows(t, "is dev/site, version 3-")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "site/api/[a-b].js"), []byte("export default () => 1"), 0o600))
+	out.shows(t, `[a-b].js: the name "[a-b]" is none of a route`)
+}

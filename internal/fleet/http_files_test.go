@@ -135,3 +135,74 @@ func TestHTTPFilesWithAToken(t *testing.T) {
 		return resp.StatusCode == 404
 	}, patience, tick, "the version that is public now does not open the one that was not")
 }
+
+// Files of a directory are routes. pre and post are around those beside them, and the source answers the rest.
+func TestHTTPFileRoutes(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t, withWeb)
+	w := openWeb(t, h.fleet.HTTPAddr())
+	dir := project(t, "", map[string]string{
+		"pinwheel.json":          `{"fileRoutes": "api", "main": "main.ts", "vars": {"WHO": "Ada"}}`,
+		"main.ts":                `export default { fetch: (request: Request) => new Response("main " + new URL(request.url).pathname), task: () => 7 }`,
+		"lib/text.ts":            `export const say = (text: string) => new Response(text);`,
+		"api/index.ts":           `import { say } from "../lib/text"; export default (request: Request, env: any) => say("home of " + env.WHO);`,
+		"api/users/[id].ts":      `export const GET = (request: any) => new Response("user " + request.params.id); export async function POST() { throw new Error("no") }`,
+		"api/users/me.js":        `export default { fetch() { return new Response("me"); } }`,
+		"api/users/pre.js":       `export default (request) => request.headers.has("x-stop") ? new Response("stopped", { status: 403 }) : undefined;`,
+		"api/users/post.ts":      `export default (request: Request, response: Response) => { response.headers.set("x-post", "yes"); };`,
+		"api/users/deep/[x].ts":  `export default () => new Response("deep")`,
+		"api/files/[...path].ts": `export default (request: any) => new Response(request.params.path)`,
+		"api/_part.ts":           `not a module`,
+	})
+	out := h.deployDir(dir)
+	require.Contains(t, out, "_part.ts has no route")
+	for _, c := range []struct {
+		method, path, want string
+		status             int
+		post               bool
+		header             []string
+	}{
+		{"GET", "/", "home of Ada", 200, false, nil},
+		{"GET", "/users/7%2F8", "user 7/8", 200, true, nil},
+		{"HEAD", "/users/7", "", 200, true, nil},
+		{"GET", "/users/me", "me", 200, true, nil},
+		{"GET", "/users/me", "stopped", 403, true, []string{"x-stop", "1"}},
+		{"POST", "/users/7", "exception\n", 500, false, nil},
+		{"DELETE", "/users/7", "main /users/7", 200, false, nil},
+		{"GET", "/users/deep/1", "deep", 200, false, []string{"x-stop", "1"}},
+		{"GET", "/files/a/b.txt", "a/b.txt", 200, false, nil},
+		{"GET", "/files", "main /files", 200, false, nil},
+	} {
+		resp, text := w.ask(c.method, "acme/site", c.path, "", c.header...)
+		require.Equal(t, c.status, resp.StatusCode, c.path)
+		require.Equal(t, c.want, text, c.path)
+		require.Equal(t, c.post, resp.Header.Get("X-Post") == "yes", c.path)
+	}
+
+	// Faults have their place.
+	for files, want := range map[string]string{
+		"api/users/[me].ts|export default () => new Response()":          `routes: '/users/:me': it matches the paths of /users/:id`,
+		"api/none.ts|export const get = 1":                               "api/none.ts exports no function: default, or GET, POST and other methods",
+		"api/both.ts|export default () => 1; export const GET = () => 1": "api/both.ts exports default and functions of methods: keep one of them",
+		"api/bad.ts|export default (":                                    "api/bad.ts:1:16: ",
+		"api/[a-b].ts|export default () => 1":                            `the name "[a-b]" is none of a route`,
+		"api/users/me.ts|export default () => 1":                         "users/me.ts: users/me.js is the same: keep one of them",
+		"api/users/deep/pre.ts|export const x = 1":                       "pre beside api/users/deep/[x].ts exports no function as default",
+		"pinwheel.json|{\"fileRoutes\": \"../x\"}":                       `pinwheel.json:1:16: fileRoutes is "../x": it leads out of the directory`,
+		"pinwheel.json|{\"fileRoutes\": \"gone\"}":                       `fileRoutes is "gone": there is no such directory`,
+	} {
+		path, text, _ := strings.Cut(files, "|")
+		before, err := os.ReadFile(filepath.Join(dir, path))
+		project(t, dir, map[string]string{path: text})
+		var out bytes.Buffer
+		cfg := h.fleet.cfg
+		cfg.NatsURL = h.fleet.URL()
+		require.NotZero(t, runCommand(cfg, []string{"deploy", dir, "--owner", "acme"}, strings.NewReader(""), &out, &out), files)
+		require.Contains(t, out.String(), want, files)
+		if err == nil {
+			project(t, dir, map[string]string{path: string(before)})
+			continue
+		}
+		require.NoError(t, os.Remove(filepath.Join(dir, path)))
+	}
+}

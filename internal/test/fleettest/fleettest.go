@@ -22,6 +22,7 @@ import (
 // Fleet is a running fleet with one process. It ends with the test.
 type Fleet struct {
 	URL    string        // of its NATS
+	HTTP   string        // address where it answers HTTP requests; "" = it does not
 	NC     *nats.Conn    // to it
 	Config config.Config // for commands
 }
@@ -46,13 +47,14 @@ func Start(t testing.TB, change ...func(*config.Config)) *Fleet {
 	}
 	require.NoError(t, cfg.Validate())
 	ctx, cancel := context.WithCancel(context.Background())
-	up, done := make(chan string, 1), make(chan error, 1)
+	up, done := make(chan *fleet.Process, 1), make(chan error, 1)
 	go func() {
-		done <- fleet.Serve(ctx, cfg, zerolog.Nop(), func(p *fleet.Process, _ string) { up <- p.URL() })
+		done <- fleet.Serve(ctx, cfg, zerolog.Nop(), func(p *fleet.Process, _ string) { up <- p })
 	}()
 	f := &Fleet{Config: cfg}
 	select {
-	case f.URL = <-up:
+	case p := <-up:
+		f.URL, f.HTTP = p.URL(), p.HTTPAddr()
 	case err := <-done:
 		cancel()
 		t.Fatalf("the fleet did not start: %v", err)

@@ -13,7 +13,7 @@ const interfaces = ["AbortController", "AbortSignal", "Blob", "BroadcastChannel"
   "PerformanceMeasure", "PerformanceObserver", "PerformanceObserverEntryList",
   "PromiseRejectionEvent", "QuotaExceededError", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader",
   "ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response", "Scheduler",
-  "SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "TransformStreamDefaultController", "URL", "URLPattern", "URLSearchParams", "WebSocket",
+  "SubtleCrypto", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream", "TransformStreamDefaultController", "URL", "URLPattern", "URLSearchParams", "WebSocket", "WebSocketPair",
   "WritableStream", "WritableStreamDefaultController", "WritableStreamDefaultWriter"];
 
 const operations = ["addEventListener", "atob", "btoa", "clearInterval", "clearTimeout", "dispatchEvent", "fetch", "queueMicrotask",

@@ -43,7 +43,7 @@ const interfaces = {
   ReadableStreamDefaultReader: [1, "", "read/0 releaseLock/0 cancel/0", "closed"],
   Request: [1, "", "clone/0 arrayBuffer/0 blob/0 bytes/0 formData/0 json/0 text/0", "method url headers destination referrer referrerPolicy mode " +
     "credentials cache redirect integrity keepalive isReloadNavigation isHistoryNavigation signal duplex body bodyUsed"],
-  Response: [0, "", "clone/0 arrayBuffer/0 blob/0 bytes/0 formData/0 json/0 text/0", "type url redirected status ok statusText headers body bodyUsed", "",
+  Response: [0, "", "clone/0 arrayBuffer/0 blob/0 bytes/0 formData/0 json/0 text/0", "type url redirected status ok statusText headers webSocket body bodyUsed", "",
     "error/0 redirect/1 json/1"],
   Scheduler: [0, "", "wait/1"],
   SubtleCrypto: [0, "", "encrypt/3 decrypt/3 sign/3 verify/4 digest/2 generateKey/3 deriveKey/5 deriveBits/2 importKey/5 exportKey/2 wrapKey/4 unwrapKey/7 timingSafeEqual/2"],
@@ -56,7 +56,8 @@ const interfaces = {
   URL: [1, "", "toString/0 toJSON/0", "origin searchParams", "href protocol username password host hostname port pathname search hash", "canParse/1 parse/1 createObjectURL/1 revokeObjectURL/1"],
   URLPattern: [0, "", "test/0 exec/0", "protocol username password hostname port pathname search hash hasRegExpGroups"],
   URLSearchParams: [0, "", "append/2 delete/1 get/1 getAll/1 has/1 set/2 sort/0 toString/0 entries/0 keys/0 values/0 forEach/1", "size"],
-  WebSocket: [1, "EventTarget", "close/0 send/1", "url readyState bufferedAmount extensions protocol", "onopen onerror onclose onmessage binaryType"],
+  WebSocket: [1, "EventTarget", "accept/0 close/0 send/1", "url readyState bufferedAmount extensions protocol", "onopen onerror onclose onmessage binaryType"],
+  WebSocketPair: [0, "", "", ""],
   WritableStream: [0, "", "abort/0 close/0 getWriter/0", "locked"],
   WritableStreamDefaultController: [0, "", "error/0", "signal"],
   WritableStreamDefaultWriter: [1, "", "abort/0 close/0 releaseLock/0 write/0", "closed desiredSize ready"],

@@ -61,7 +61,7 @@ test("shape", () => {
       assert.deepEqual(Object.getOwnPropertyDescriptor(holder, name), { value, writable: false, enumerable: true, configurable: false });
     }
   }
-  assert.deepEqual(Object.keys(WebSocket.prototype), ["url", "readyState", "bufferedAmount", "onopen", "onerror", "onclose", "extensions", "protocol", "close",
+  assert.deepEqual(Object.keys(WebSocket.prototype), ["url", "readyState", "bufferedAmount", "onopen", "onerror", "onclose", "extensions", "protocol", "accept", "close",
     "onmessage", "binaryType", "send", "CONNECTING", "OPEN", "CLOSING", "CLOSED"]);
   assert.deepEqual([WebSocket.prototype.send.length, WebSocket.prototype.close.length], [1, 0]);
   for (const name of ["url", "readyState", "bufferedAmount", "extensions", "protocol"]) {
