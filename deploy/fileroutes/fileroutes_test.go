@@ -55,7 +55,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		"a%20b.ts":          `is none of a route`,
 		"what?.ts":          `is none of a route`,
 		"a.js a.ts":         `a.ts: a.js is the same: keep one of them`,
-		"a/index.ts a.ts":   `a/index.ts: a.ts is the same`,
+		"a/index.ts a.ts":   `a.ts: a/index.ts is the same`,
 		"a/pre.js a/pre.ts": `a/pre.ts: a/pre.js is the same`,
 		"read.me":           `.: it has no file with a route`,
 		"pre.js":            `.: it has no file with a route`,

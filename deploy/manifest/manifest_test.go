@@ -107,7 +107,7 @@ func TestPackageJSONHasAManifestBelowItsKey(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, m)
 	}
-	require.Equal(t, `m:1:29: unknown key "mian": the manifest may have $schema, assets, concurrency, http, idempotent, lifetime, limits, main, mode, name, onDeadLetter, plain, queues, retries, schedules, secrets, vars`,
+	require.Equal(t, `m:1:29: unknown key "mian": the manifest may have $schema, assets, concurrency, fileRoutes, http, idempotent, lifetime, limits, main, mode, name, onDeadLetter, plain, queues, retries, schedules, secrets, vars`,
 		refused(t, manifest.Package, `{"name": "x", "pinwheel":  {"mian": "src/index.ts"}}`))
 }
 

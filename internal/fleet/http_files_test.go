@@ -184,11 +184,11 @@ func TestHTTPFileRoutes(t *testing.T) {
 		"api/users/[me].ts|export default () => new Response()":          `routes: '/users/:me': it matches the paths of /users/:id`,
 		"api/none.ts|export const get = 1":                               "api/none.ts exports no function: default, or GET, POST and other methods",
 		"api/both.ts|export default () => 1; export const GET = () => 1": "api/both.ts exports default and functions of methods: keep one of them",
-		"api/bad.ts|export default (":                                    "api/bad.ts:1:16: ",
+		"api/bad.ts|export default (":                                    "api/bad.ts:1:17: ",
 		"api/[a-b].ts|export default () => 1":                            `the name "[a-b]" is none of a route`,
 		"api/users/me.ts|export default () => 1":                         "users/me.ts: users/me.js is the same: keep one of them",
 		"api/users/deep/pre.ts|export const x = 1":                       "pre beside api/users/deep/[x].ts exports no function as default",
-		"pinwheel.json|{\"fileRoutes\": \"../x\"}":                       `pinwheel.json:1:16: fileRoutes is "../x": it leads out of the directory`,
+		"pinwheel.json|{\"fileRoutes\": \"../x\"}":                       `pinwheel.json:1:2: fileRoutes is "../x": it leads out of the directory`,
 		"pinwheel.json|{\"fileRoutes\": \"gone\"}":                       `fileRoutes is "gone": there is no such directory`,
 	} {
 		path, text, _ := strings.Cut(files, "|")
