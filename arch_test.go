@@ -194,6 +194,9 @@ var house = map[string]room{
 	"internal/test/compat": {
 		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest"},
 	},
+	"internal/test/browser": {
+		pure: true, tests: []string{"internal/config", "internal/test/fleettest", "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
+	},
 
 	"internal/test/guarantees": {
 		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/resources", "internal/cli", "internal/config", "internal/natsd", "internal/test/natstest", libNATS},
