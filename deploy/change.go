@@ -42,7 +42,9 @@ func (s *Store) redeploy(ctx context.Context, owner, name string, change Change,
 			return d, false, err
 		}
 		before := k.installation()
-		d, err := change(before, former)
+		held := before
+		held.Deployment.Before = nil // it is of the step that stored it only
+		d, err := change(held, former)
 		if errors.Is(err, errNothingToChange) {
 			return before.Deployment, false, nil
 		}
@@ -225,6 +227,9 @@ func Advance(from events.Deployment, bad string) Change {
 			r.Step++
 			percent := r.Steps[r.Step].Percent
 			d.Split = []events.Share{{Version: base, Percent: rest(percent)}, {Version: candidate, Percent: percent}}
+		}
+		if bad == "" {
+			d.Before = in.Deployment.Split
 		}
 		d.Rollout = &r
 		return d, nil

@@ -73,6 +73,7 @@ func (r Request) change(version string) Change {
 		}
 		d, err := promoted(in.Deployment, version, r.Steps[0].Percent, r.Note)
 		d.Rollout = &events.Rollout{ID: in.Deployment.Number + 1, Steps: r.Steps, Guard: r.Guard, State: events.RolloutRunning}
+		d.Before = in.Deployment.Split
 		return d, err
 	}
 }

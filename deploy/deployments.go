@@ -17,8 +17,11 @@ import (
 // worker's versions.
 const BucketDeployments = "PINWHEEL_DEPLOYMENTS"
 
-// deploymentFormat is the version of the layout of a deployment record.
-const deploymentFormat = 1
+// Formats of deployment records. A process skips a record whose format it does not know, and goes on with what it has.
+const (
+	deploymentFormat1 = 1
+	deploymentFormat2 = 2 // has before
+)
 
 // deploymentRecord is a deployment, as the KV bucket has it.
 type deploymentRecord struct {
@@ -125,8 +128,8 @@ func decodeDeployment(e jetstream.KeyValueEntry) (storedDeployment, error) {
 	}
 	var r deploymentRecord
 	err := json.Unmarshal(e.Value(), &head)
-	if err == nil && head.Format != deploymentFormat {
-		err = fmt.Errorf("it has format %d: this process reads %d", head.Format, deploymentFormat)
+	if err == nil && (head.Format < deploymentFormat1 || head.Format > deploymentFormat2) {
+		err = fmt.Errorf("it has format %d: this process reads %d to %d", head.Format, deploymentFormat1, deploymentFormat2)
 	}
 	if err == nil {
 		err = strictDecode(e.Value(), &r)
@@ -153,7 +156,11 @@ func (s *Store) putDeployment(ctx context.Context, owner, name string, d events.
 	if err := d.Validate(); err != nil {
 		return fmt.Errorf("deployment of %s/%s: %w", owner, name, err)
 	}
-	text, err := json.Marshal(deploymentRecord{deploymentFormat, owner, name, k.revision, d})
+	format := deploymentFormat1
+	if len(d.Before) > 0 {
+		format = deploymentFormat2
+	}
+	text, err := json.Marshal(deploymentRecord{format, owner, name, k.revision, d})
 	if err != nil {
 		return fmt.Errorf("encode deployment: %w", err)
 	}

@@ -115,6 +115,35 @@ func TestDeploymentsOfAWorker(t *testing.T) {
 	require.Equal(t, []any{"1=100", 1}, []any{split(d.Deployment), d.Deployment.Number}, "nothing is left of the worker before")
 }
 
+// A step of a rollout says which split held before it. What is not a step does not.
+func TestStepsKeepTheSplitBefore(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, deploy.Config{})
+	before := func(d events.Deployment) string {
+		stored := installation(t, s).Deployment
+		require.Equal(t, d.Before, stored.Before)
+		require.Equal(t, len(d.Before) > 0, stored.Effective().Equal(stored.Stored.Add(events.StepDelay)))
+		return split(events.Deployment{Split: d.Before})
+	}
+	steps, err := events.ParseSteps("10%,40%")
+	require.NoError(t, err)
+	_, err = stage(t, s, 1, deploy.Request{})
+	require.NoError(t, err)
+	d, err := stage(t, s, 2, deploy.Request{Steps: steps})
+	require.NoError(t, err)
+	require.Equal(t, "1=100", before(d.Deployment))
+	require.Equal(t, "1=90 2=10", before(redeploy(t, s, deploy.Advance(d.Deployment, ""))))
+	require.Empty(t, before(redeploy(t, s, deploy.SetAlias("next", "2"))), "an alias moves no key again")
+	next := redeploy(t, s, deploy.Advance(installation(t, s).Deployment, ""))
+	require.Equal(t, "2=100", split(next))
+	require.Equal(t, "1=60 2=40", before(next))
+	require.True(t, next.Names(next.Before[0].Version), "the version before is still loaded")
+	_, err = stage(t, s, 3, deploy.Request{Steps: steps})
+	require.NoError(t, err)
+	require.Empty(t, before(redeploy(t, s, deploy.Advance(installation(t, s).Deployment, "bad"))), "what goes back does so at once")
+	require.Empty(t, before(redeploy(t, s, s.Promote(t.Context(), "3", 20, false, deploy.Note{}))))
+}
+
 func TestChangesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, deploy.Config{})

@@ -86,7 +86,7 @@ func (c *concurrency) divide(limit, processes int, leases bool) {
 
 // leastLimit is the limit of a worker: the least one of the versions that run its events. 0 = none.
 func (r *route) leastLimit() (least int) {
-	for _, v := range []*version{r.base, r.candidate} {
+	for _, v := range []*version{r.base, r.candidate, r.before.base, r.before.candidate} {
 		if v == nil || v.worker.Concurrency == 0 {
 			continue
 		}

@@ -35,7 +35,7 @@ func modelOwner(i int, warm threadSet) *owner {
 	v := newVersion(&events.Worker{Version: "1-a"})
 	v.warm = warm
 	o := &owner{name: fmt.Sprint(i), credit: quantum, quantum: quantum}
-	o.queue.pushBack(item{event: &events.Event{}, route: &route{base: v, versions: []*version{v}}})
+	o.queue.pushBack(item{event: &events.Event{}, route: &route{split: split{base: v}, versions: []*version{v}}})
 	return o
 }
 

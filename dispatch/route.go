@@ -17,10 +17,17 @@ type route struct {
 	versions   []*version // all that may be named, oldest first; nil after Remove
 	deployment events.Deployment
 
+	split
+	before   split     // of events that were stored before from
+	from     time.Time // zero: all events go by split
+	outcomes events.Outcomes
+}
+
+// split divides the events of a worker between two versions.
+type split struct {
 	base      *version // has all events but those of candidate; nil = no version is active
-	candidate *version // nil = there is no split
+	candidate *version // nil = there is none
 	points    int      // places of keys that candidate has
-	outcomes  events.Outcomes
 }
 
 // version is one version of a worker, with what was measured of it here.
@@ -46,23 +53,37 @@ func newVersion(w *events.Worker) *version {
 
 // install makes the route what in says. What was measured of a version stays.
 func (r *route) install(in events.Installation) {
-	before := r.base
+	last := r.base
 	versions := make([]*version, len(in.Versions))
 	for i, w := range in.Versions {
 		if versions[i] = r.version(w.Version); versions[i] != nil && versions[i].worker.Hash == w.Hash {
 			continue
 		}
 		versions[i] = newVersion(w)
-		if before != nil {
-			versions[i].cpu = before.cpu // likely about the same
+		if last != nil {
+			versions[i].cpu = last.cpu // likely about the same
 		}
 	}
 	if rolloutOf(r.deployment) != rolloutOf(in.Deployment) {
 		r.outcomes = events.Outcomes{}
 	}
 	r.versions, r.deployment, r.gone = versions, in.Deployment, false
-	candidate := in.Deployment.Candidate()
-	r.base, r.candidate, r.points = r.version(in.Deployment.Base()), r.version(candidate.Version), events.Points(candidate.Percent)
+	r.split, r.before, r.from = r.of(in.Deployment.Split), r.of(in.Deployment.Before), time.Time{}
+	if r.before.base != nil {
+		r.from = in.Deployment.Effective()
+	}
+}
+
+// of is the split that shares describe.
+func (r *route) of(shares []events.Share) (s split) {
+	for i, share := range shares {
+		if v := r.version(share.Version); i == 0 {
+			s.base = v
+		} else {
+			s.candidate, s.points = v, events.Points(share.Percent)
+		}
+	}
+	return s
 }
 
 // remove takes all versions from the route.
@@ -99,12 +120,21 @@ func (r *route) resolve(e *events.Event) (*version, *events.Failure) {
 			return v, nil
 		}
 		return nil, noVersion
-	case r.base == nil:
-		return nil, noActive
-	case r.candidate != nil && e.SplitPoint() < r.points:
-		return r.candidate, nil
+	case !r.from.IsZero() && !e.Stored.IsZero() && e.Stored.Before(r.from):
+		return r.before.choose(e)
 	}
-	return r.base, nil
+	return r.split.choose(e)
+}
+
+// choose returns the version that runs an event.
+func (s *split) choose(e *events.Event) (*version, *events.Failure) {
+	switch {
+	case s.base == nil:
+		return nil, noActive
+	case s.candidate != nil && e.SplitPoint() < s.points:
+		return s.candidate, nil
+	}
+	return s.base, nil
 }
 
 func (r *route) named(name string) *version {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// split is the deployment of versions 1-x and 2-x in which 2-x has the given percentage, as part of one rollout.
-func split(percent float64) events.Deployment {
+// inShares is the deployment of versions 1-x and 2-x in which 2-x has the given percentage, as part of one rollout.
+func inShares(percent float64) events.Deployment {
 	d := events.Deployment{Number: 5, Rollout: &events.Rollout{ID: 3}}
 	d.Split = []events.Share{{Version: "1-x", Percent: 100 - percent}, {Version: "2-x", Percent: percent}}
 	return d
@@ -43,7 +44,7 @@ func TestSplitIsExactAndMovesNoKeyBack(t *testing.T) {
 	in := versions(2)
 	before := map[string]string{}
 	for _, percent := range []float64{0.5, 10, 33.33, 50, 99.99} {
-		in.Deployment = split(percent)
+		in.Deployment = inShares(percent)
 		d.Install(in)
 		ran := runKeys(t, d, keys)
 		share := 0
@@ -63,10 +64,48 @@ func TestSplitIsExactAndMovesNoKeyBack(t *testing.T) {
 	}
 }
 
+// A process that knows of a step runs the events that were stored before it takes effect as one that does not know of it.
+func TestStepTakesEffectForEventsStoredLater(t *testing.T) {
+	d, _ := newDispatcher(t, Config{Threads: 1})
+	in := versions(2)
+	run := func(stored time.Time, key string) string {
+		e := task("o", "w", 1)
+		e.Stored, e.VersionKey = stored, key
+		d.Submit([]*events.Event{e})
+		batch := d.Next(0, 1)
+		require.Len(t, batch, 1)
+		report(d, 0, 1, batch)
+		return batch[0].Worker.Version
+	}
+	key := ""
+	for i := 0; key == ""; i++ {
+		if p := events.SplitPoint("o", "w", fmt.Sprint(i)); p >= 1000 && p < 2000 {
+			key = fmt.Sprint(i)
+		}
+	}
+	step := time.Now()
+	old := inShares(10).Split
+	for _, next := range [][]events.Share{inShares(20).Split, {{Version: "2-x", Percent: 100}}} {
+		in.Deployment = events.Deployment{Number: 5, Split: old, Rollout: &events.Rollout{ID: 3}, Stored: step.Add(-time.Hour)}
+		d.Install(in)
+		require.Equal(t, "1-x", run(step.Add(events.StepDelay), key), "the step is not known here")
+		in.Deployment = events.Deployment{Number: 6, Split: next, Before: old, Rollout: &events.Rollout{ID: 3}, Stored: step}
+		d.Install(in)
+		require.Equal(t, step.Add(events.StepDelay), in.Deployment.Effective())
+		require.Equal(t, "1-x", run(step.Add(-time.Hour), key), "an event that waited")
+		require.Equal(t, "1-x", run(step.Add(events.StepDelay-1), key))
+		require.Equal(t, "2-x", run(step.Add(events.StepDelay), key))
+		require.Equal(t, "2-x", run(time.Time{}, key), "a direct event")
+		in.Deployment.Before = nil // a rollback
+		d.Install(in)
+		require.Equal(t, "2-x", run(step.Add(-time.Hour), key))
+	}
+}
+
 func TestOutcomesCountTheRunsOfASplit(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1})
 	in := versions(3)
-	in.Deployment = split(50)
+	in.Deployment = inShares(50)
 	d.Install(in)
 	run := func(e *events.Event, reports ...lifecycle.Report) string {
 		d.Submit([]*events.Event{e})
@@ -117,7 +156,7 @@ func TestOutcomesCountTheRunsOfASplit(t *testing.T) {
 	require.Equal(t, 3, id)
 	require.Equal(t, want, got)
 
-	in.Deployment = split(60)
+	in.Deployment = inShares(60)
 	d.Install(in)
 	_, got = d.Outcomes("o", "w")
 	require.Equal(t, want, got, "the next step of the same rollout")

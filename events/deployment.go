@@ -20,6 +20,9 @@ type Deployment struct {
 	// Split is how events are divided: none when no version is active, one version that has all, or the version before
 	// and the new one, in this order.
 	Split []Share `json:"split"`
+	// Before is the split before a step of a rollout. It divides the events that were stored before Effective: so each
+	// process knows of the step before an event runs by it, and no key moves back.
+	Before []Share `json:"before,omitempty"`
 	// Aliases are names that Worker-Version may have in place of a version.
 	Aliases map[string]string `json:"aliases,omitempty"`
 	// Rollout is how the new version gets its share step by step, or how that ended; nil = all at once.
@@ -45,6 +48,9 @@ const (
 	MaxNote    = 1000 // bytes of a message
 	MaxTag     = 100  // bytes
 )
+
+// StepDelay is the time between the storing of a rollout's step and the first event that runs by it.
+const StepDelay = 2 * time.Second
 
 // splitPoints is how many parts all keys of a worker are divided into.
 const splitPoints = 10_000
@@ -86,6 +92,18 @@ func (d Deployment) Candidate() Share {
 	return d.Split[1]
 }
 
+// Effective is when Split begins to divide events, by the clock of NATS. Events that were stored earlier go by Before.
+// Direct events, which are not stored, go by Split at once.
+func (d Deployment) Effective() time.Time {
+	if len(d.Before) == 0 {
+		return d.Stored
+	}
+	return d.Stored.Add(StepDelay)
+}
+
+// Runs lists the versions that events may run in without naming them.
+func (d Deployment) Runs() []Share { return slices.Concat(d.Split, d.Before) }
+
 // PercentOf is the share of a version; 0 = it runs only events that name it.
 func (d Deployment) PercentOf(version string) float64 {
 	for _, s := range d.Split {
@@ -96,9 +114,9 @@ func (d Deployment) PercentOf(version string) float64 {
 	return 0
 }
 
-// Names reports whether the split or an alias names a version.
+// Names reports whether a split or an alias names a version.
 func (d Deployment) Names(version string) bool {
-	for _, s := range d.Split {
+	for _, s := range d.Runs() {
 		if s.Version == version {
 			return true
 		}
@@ -126,25 +144,14 @@ func (d Deployment) Validate() error {
 	switch {
 	case d.Number < 1:
 		return fmt.Errorf("number is %d: it is 1 or more", d.Number)
-	case len(d.Split) > 2:
-		return fmt.Errorf("split has %d versions: it has two at most", len(d.Split))
-	case len(d.Split) == 2 && d.Split[0].Version == d.Split[1].Version:
-		return fmt.Errorf("split names version %s twice", d.Split[0].Version)
 	case len(d.Aliases) > MaxAliases:
 		return fmt.Errorf("aliases has %d: at most %d are allowed", len(d.Aliases), MaxAliases)
 	}
-	points := 0
-	for _, s := range d.Split {
-		if err := checkVersion(s.Version); err != nil {
-			return fmt.Errorf("split: %w", err)
-		}
-		if err := CheckPercent(s.Percent); err != nil {
-			return fmt.Errorf("split: %w", err)
-		}
-		points += Points(s.Percent)
+	if err := checkSplit("split", d.Split); err != nil {
+		return err
 	}
-	if len(d.Split) > 0 && points != splitPoints {
-		return fmt.Errorf("split has %v %% in all: it has 100", float64(points)*100/splitPoints)
+	if err := checkSplit("before", d.Before); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Aliases)) {
 		if err := CheckAlias(name); err != nil {
@@ -163,6 +170,29 @@ func (d Deployment) Validate() error {
 		return err
 	}
 	return CheckText("message", d.Message, MaxNote)
+}
+
+func checkSplit(what string, split []Share) error {
+	switch {
+	case len(split) > 2:
+		return fmt.Errorf("%s has %d versions: it has two at most", what, len(split))
+	case len(split) == 2 && split[0].Version == split[1].Version:
+		return fmt.Errorf("%s names version %s twice", what, split[0].Version)
+	}
+	points := 0
+	for _, s := range split {
+		if err := checkVersion(s.Version); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if err := CheckPercent(s.Percent); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		points += Points(s.Percent)
+	}
+	if len(split) > 0 && points != splitPoints {
+		return fmt.Errorf("%s has %v %% in all: it has 100", what, float64(points)*100/splitPoints)
+	}
+	return nil
 }
 
 // CheckPercent checks a share: above 0, at most 100, two digits after the point.

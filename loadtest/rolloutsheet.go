@@ -102,8 +102,10 @@ func (s *rolloutSheet) follow(ctx context.Context, js jetstream.JetStream) error
 			if entry == nil || entry.Operation() != jetstream.KeyValuePut {
 				continue
 			}
-			step := rolloutStep{from: entry.Created()}
+			var step rolloutStep
 			err := json.Unmarshal(entry.Value(), &step.Deployment)
+			step.Stored = entry.Created()
+			step.from = step.Effective()
 			s.mu.Lock()
 			s.steps = append(s.steps, step)
 			s.faults = append(s.faults, nonNil(err)...)
@@ -176,7 +178,7 @@ type stepTotals struct {
 // during returns the steps between two times, with when each ended.
 func (s *rolloutSheet) during(r rolloutResult) (steps []rolloutStep, ends []time.Time) {
 	for i, step := range s.steps {
-		if step.from.Before(r.from) || step.from.After(r.to) {
+		if step.Stored.Before(r.from) || step.Stored.After(r.to) {
 			continue
 		}
 		end := r.to

@@ -37,7 +37,7 @@ func idempotent(in *events.Installation) bool {
 	if in == nil {
 		return false
 	}
-	for _, s := range in.Deployment.Split {
+	for _, s := range in.Deployment.Runs() {
 		if w := in.Version(s.Version); w != nil && w.Idempotent {
 			return true
 		}

@@ -46,7 +46,7 @@ func (r rollouts) run(ctx context.Context) {
 // advance makes the step of one rollout, if it is due.
 func (r rollouts) advance(ctx context.Context, in events.Installation) error {
 	p, rollout := r.Process, in.Deployment.Rollout
-	due := in.Deployment.Stored.Add(rollout.Steps[rollout.Step].For.Duration())
+	due := in.Deployment.Effective().Add(rollout.Steps[rollout.Step].For.Duration())
 	late := time.Duration(0)
 	if all := p.members.known(); all[0] != p.members.self {
 		late = rolloutStandby + rand.N(rolloutStandby)
