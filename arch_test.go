@@ -38,6 +38,7 @@ const (
 	libEsbuild    = "github.com/evanw/esbuild"
 	libAge        = "filippo.io/age"
 	libCron       = "github.com/netresearch/go-cron"
+	libPebble     = "github.com/letsencrypt/"
 )
 
 // testLibs are allowed in the tests of every room.
@@ -47,7 +48,7 @@ var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go
 var house = map[string]room{
 	"": {
 		rooms: []string{"internal/cli"},
-		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/config", "internal/gateway", "internal/test/natstest", "internal/supervisor", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
+		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/gateway", "internal/services", "internal/test/natstest", "internal/supervisor", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
 	},
 	"events": {pure: true, rooms: []string{"internal/guard"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
@@ -89,12 +90,12 @@ var house = map[string]room{
 	},
 	"dispatch": {pure: true, rooms: []string{"events", "events/lifecycle", "internal/guard"}, libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
-		rooms: []string{"events", "events/lifecycle", "internal/guard", "isolates/bindings", "isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/v8x", "internal/sourcemap"},
+		rooms: []string{"events", "events/lifecycle", "internal/crashnote", "internal/guard", "isolates/bindings", "isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/v8x", "internal/sourcemap"},
 		libs:  []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
 		tests: []string{"internal/test/parallel", libEsbuild},
 	},
 	// Go halves of the bindings in env.
-	"isolates/bindings": {rooms: []string{"events", "isolates/v8x"}},
+	"isolates/bindings": {rooms: []string{"events", "events/lifecycle", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
 	"isolates/egress": {pure: true, rooms: []string{"internal/guard"}, libs: []string{"github.com/gorilla/websocket"}},
 	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}},
@@ -115,8 +116,9 @@ var house = map[string]room{
 		tests: []string{"github.com/santhosh-tekuri/jsonschema/v6"},
 	},
 	// Which file answers which path. It stores nothing, and knows no NATS.
-	"deploy/fileroutes": {pure: true},
-	"deploy/assets":     {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
+	"deploy/fileroutes":    {pure: true},
+	"deploy/assets":        {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
+	"internal/assetserver": {pure: true, rooms: []string{"deploy/assets", "events"}},
 	"internal/assetstore": {
 		pure: true, rooms: []string{"deploy/assets", "internal/resources"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
 		tests: []string{"internal/test/natstest"},
@@ -124,7 +126,12 @@ var house = map[string]room{
 	// Encrypts and decrypts secrets. It stores nothing, and knows no NATS.
 	"internal/secrets": {pure: true, rooms: []string{"events"}, libs: []string{libAge}},
 	"internal/dotenv":  {pure: true},
-	"internal/cron":    {pure: true, libs: []string{libCron}},
+	// Certificates by ACME. It does not know the gateway.
+	"internal/certificates": {
+		pure: true, rooms: []string{"internal/resources", "internal/secrets"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/crypto/acme"},
+		tests: []string{"internal/natsd", "internal/test/acmetest", "internal/test/natstest", libAge},
+	},
+	"internal/cron": {pure: true, libs: []string{libCron}},
 	// Guards that a test can switch off. Any room may import it.
 	"internal/guard": {pure: true},
 	// The only reader of PINWHEEL_* variables.
@@ -134,17 +141,26 @@ var house = map[string]room{
 	},
 	// Shared by commands, endpoints and all other code that controls a fleet. It has no V8, and no command line.
 	"internal/control": {
-		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "events", "internal/audit", "internal/resources", "internal/secrets", "internal/stored", "internal/tail"},
+		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets", "events", "internal/audit", "internal/bindings", "internal/resources", "internal/secrets", "internal/stored", "internal/tail"},
 		// the NATS service requires a semantic version
 		libs: []string{libNATS, "github.com/nats-io/nuid", libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
+	},
+	// What KV and objects bindings do. It knows no V8.
+	"internal/bindings": {
+		pure: true, rooms: []string{"events", "events/lifecycle", "internal/resources", "internal/stored"}, libs: []string{libNATS, "github.com/nats-io/nuid", libProm, libZerolog, "golang.org/x/time/rate"},
+		tests: []string{"internal/natsd", "internal/test/natstest"},
 	},
 	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},
 	"internal/admin": {pure: true, libs: []string{libProm}},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/gateway": {
-		pure: true, rooms: []string{"deploy/assets", "events", "events/client"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/net/netutil"},
+		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/net/netutil", "golang.org/x/time/rate"},
+		tests: []string{"internal/test/testcert", "github.com/summerwind/h2spec"},
 	},
+	// Service calls: events of this process that workers send to others of their owner.
+	"internal/services": {rooms: []string{"events", "events/lifecycle", "internal/eventid", "isolates/egress"}, libs: []string{libProm}},
+	"internal/eventid":  {pure: true},
 	"internal/workerlease": {
 		pure: true, rooms: []string{"events", "internal/resources"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"dispatch", "events/lifecycle", "internal/test/natstest"},
@@ -152,18 +168,18 @@ var house = map[string]room{
 	// Connects the rooms of an event.
 	"internal/fleet": {
 		rooms: []string{
-			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates", "internal/admin", "internal/assetstore", "internal/audit", "internal/config", "internal/control", "internal/doctor",
-			"internal/gateway", "internal/natsd", "internal/resources", "internal/secrets", "internal/supervisor", "internal/tail", "internal/workerlease",
+			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates", "internal/admin", "internal/assetserver", "internal/assetstore", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/control", "internal/crashnote", "internal/doctor",
+			"internal/gateway", "internal/natsd", "internal/resources", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail", "internal/workerlease",
 		},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
-			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/stored", "internal/test/natstest", "internal/test/parallel", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
+			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/stored", "internal/test/acmetest", "internal/test/natstest", "internal/test/parallel", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
 			"github.com/gorilla/websocket", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "github.com/compose-spec/compose-go/v2",
 		},
 	},
 	"internal/cli": {
 		rooms: []string{
-			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/config", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/secrets", "internal/stored", "internal/tail",
+			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/secrets", "internal/stored", "internal/tail",
 		},
 		libs:  []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest", "golang.org/x/sys/unix"},
@@ -182,17 +198,21 @@ var house = map[string]room{
 	"internal/supervisor": {
 		pure: true, libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt"},
 	},
+	// What ran in a process that has died. The supervisor reads it.
+	"internal/crashnote": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/sys/unix"}},
 	"internal/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"}, tests: []string{libEsbuild}},
 
 	// For tests only: no row above lists them under rooms.
 	"internal/test/parallel": {pure: true},
+	"internal/test/testcert": {pure: true, libs: testLibs},
+	"internal/test/acmetest": {pure: true, rooms: []string{"internal/test/natstest"}, libs: append([]string{libPebble}, testLibs...)},
 	"internal/test/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/test/fleettest": {
 		rooms: []string{"internal/cli", "internal/config", "internal/fleet", "internal/test/natstest"},
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
 	"internal/test/compat": {
-		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest"},
+		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest", "internal/test/testcert"},
 	},
 	"internal/test/browser": {
 		pure: true, tests: []string{"internal/config", "internal/test/fleettest", "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
@@ -208,14 +228,15 @@ var house = map[string]room{
 
 	// External users: code that anyone could write.
 	"loadtest": {
-		pure: true, rooms: []string{"events", "events/client", "loadtest/chart"},
+		pure: true, rooms: []string{"events", "events/client", "loadtest/chart", "loadtest/webclient"},
 		libs: []string{
 			libNATS, libNATSServer, "github.com/HdrHistogram/hdrhistogram-go", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag",
-			"golang.org/x/sys/unix",
+			"github.com/gorilla/websocket", "golang.org/x/sys/unix",
 		},
 		tests: []string{"internal/test/natstest", "internal/test/parallel"},
 	},
-	"loadtest/chart": {pure: true},
+	"loadtest/chart":     {pure: true},
+	"loadtest/webclient": {pure: true},
 	"examples": {
 		rooms: []string{"events", "events/client"}, libs: []string{libNATS},
 		tests: []string{"internal/test/fleettest", "internal/test/natstest", "internal/test/parallel", "internal/cli", "internal/config", libEsbuild, libNATSServer, "github.com/nats-io/nkeys"},
@@ -250,8 +271,10 @@ var sleeps = map[string]string{
 	"isolates/eventsource_test.go":   "the sleep is a server's, between two writes",
 	"isolates/modes_test.go":         "the sleep is a server's, which answers later to some",
 	"internal/tail/hub_test.go":      "in a synctest bubble: the clock is fake",
+	"dispatch/batch_test.go":         "in a synctest bubble: the clock is fake",
 	"dispatch/dispatcher_test.go":    "in a synctest bubble: the clock is fake",
 	"dispatch/bans_test.go":          "in a synctest bubble: the clock is fake",
+	"dispatch/trials_test.go":        "in a synctest bubble: the clock is fake",
 	"dispatch/quarantine_test.go":    "in a synctest bubble: the clock is fake",
 
 	"consumer/wholecluster_test.go":         "the sleep is a publisher's, before it tries again",

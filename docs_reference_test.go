@@ -26,9 +26,12 @@ import (
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/audit"
+	"github.com/pinwheel-run/pinwheel/internal/bindings"
+	"github.com/pinwheel-run/pinwheel/internal/certificates"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/gateway"
+	"github.com/pinwheel-run/pinwheel/internal/services"
 	"github.com/pinwheel-run/pinwheel/internal/supervisor"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/workerlease"
@@ -132,6 +135,12 @@ func TestReferenceMetrics(t *testing.T) {
 	require.NoError(t, err)
 	_, err = gateway.New(gateway.Config{}, gateway.Rooms{}, zerolog.Nop(), d)
 	require.NoError(t, err)
+	_, err = bindings.New(nc, js, bindings.Config{}, d)
+	require.NoError(t, err)
+	_, err = services.New(dispatcher, d)
+	require.NoError(t, err)
+	_, err = certificates.Open(t.Context(), js, certificates.Config{}, nil, zerolog.Nop(), d)
+	require.NoError(t, err)
 	_, err = deploy.Open(t.Context(), js, deploy.Config{Metrics: d})
 	require.NoError(t, err)
 	above := supervisor.DefaultConfig(1)
@@ -179,7 +188,7 @@ func TestReferenceJetStream(t *testing.T) {
 	}
 	consumers := map[string][]string{}
 	all := slices.Concat(consumer.Assets(consumer.DefaultConfig(), 1<<20), deploy.Resources(deploy.Config{}), audit.Resources(audit.Config{Prefix: events.DefaultPrefix, MaxBytes: consumer.DefaultConfig().MaxBytes}),
-		workerlease.Resources(workerlease.Config{Prefix: events.DefaultPrefix}))
+		workerlease.Resources(workerlease.Config{Prefix: events.DefaultPrefix}), certificates.Resources(1))
 	for _, a := range all {
 		if a.Consumer != nil {
 			consumers[a.Of] = append(consumers[a.Of], a.Consumer.Durable)
@@ -213,7 +222,7 @@ func TestReferenceJetStream(t *testing.T) {
 			list = append(list, []string{"`" + a.Objects.Bucket + "`", "object store", a.Objects.Description, age(a.Objects.TTL), size(a.Objects.MaxBytes)})
 		}
 	}
-	require.Len(t, list, 15)
+	require.Len(t, list, 16)
 	generatedTable(t, "docs/reference/jetstream.md", "jetstream", []string{"name", "kind", "holds", "kept", "size", "settings and notes"}, list)
 }
 
@@ -245,6 +254,9 @@ func TestReferenceManifest(t *testing.T) {
 			case mayHave.MatchString(text):
 				list = append(list, []string{"`" + full + "`", "an object"})
 				walk(full, begin, tail)
+			case strings.Contains(text, full+".? is not an object in braces"):
+				list = append(list, []string{"`" + full + ".NAME`", "an object"})
+				walk(full+".NAME", begin+`{"NAME":`, "}"+tail)
 			case strings.Contains(text, full+".? is null"):
 				list = append(list, []string{"`" + full + ".NAME`", wants})
 			case wants != "":
@@ -388,7 +400,7 @@ func TestReferenceHandlers(t *testing.T) {
 	page, types := read(t, "docs/reference/handlers.md"), read(t, "deploy/types/runtime.d.ts")
 	member := regexp.MustCompile(`^  (?:readonly )?([a-zA-Z]+)\??(?:\(|:)`)
 	n := 0
-	for _, name := range []string{"Handler", "ExecutionContext", "EventInfo", "TaskEvent", "ScheduledEvent", "Result", "Queue", "QueueSendOptions", "ExtendableEvent"} {
+	for _, name := range []string{"Handler", "ExecutionContext", "EventInfo", "TaskEvent", "ScheduledEvent", "MessageBatch", "Message<", "BatchFailures", "Result", "Queue", "QueueSendOptions", "Fetcher", "ExtendableEvent"} {
 		_, body, ok := strings.Cut(types, "\ninterface "+name)
 		require.True(t, ok, name)
 		body, _, _ = strings.Cut(body, "\n}")

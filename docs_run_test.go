@@ -2,11 +2,13 @@ package main_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -211,24 +213,104 @@ func TestReferenceControl(t *testing.T) {
 	referenceControl(t, natstest.Connect(t, srv), token)
 }
 
-// Alerts use existing metrics: those of docs/reference/metrics.md, which TestReferenceMetrics compares with the code.
-func TestAlertsNameMetrics(t *testing.T) {
-	known := map[string]bool{}
+// knownMetrics are the labels of each metric of docs/reference/metrics.md, which TestReferenceMetrics compares with the
+// code.
+func knownMetrics(t *testing.T) map[string][]string {
+	t.Helper()
+	known := map[string][]string{}
 	for _, row := range rows(read(t, "docs/reference/metrics.md"), 3) {
 		name := strings.Trim(row[0], "`")
 		if !strings.HasPrefix(name, "pinwheel_") {
 			continue
 		}
-		if known[name] = true; strings.HasSuffix(name, "_seconds") {
-			for _, suffix := range []string{"_bucket", "_count", "_sum"} {
-				known[name+suffix] = true
-			}
+		labels := append(strings.Split(row[1], ", "), "instance")
+		if known[name] = labels; strings.HasSuffix(name, "_seconds") {
+			known[name+"_count"], known[name+"_sum"], known[name+"_bucket"] = labels, labels, append(labels, "le")
 		}
 	}
 	require.Greater(t, len(known), 50)
+	return known
+}
+
+var (
+	metricName = regexp.MustCompile(`(?:pinwheel|process)_\w+`)
+	groupedBy  = regexp.MustCompile(`by \(([^)]*)\) \(.*?((?:pinwheel|process)_\w+)`)
+)
+
+// panel is a panel of a dashboard of Grafana.
+type panel struct {
+	Type, Title, Description string
+	FieldConfig              struct {
+		Defaults struct{ Unit string }
+	}
+	Targets []struct{ Expr, LegendFormat string }
+}
+
+func dashboard(t *testing.T) (panels []panel) {
+	t.Helper()
+	var d struct{ Panels []panel }
+	require.NoError(t, json.Unmarshal([]byte(read(t, "deploy/grafana/pinwheel.json")), &d))
+	for _, p := range d.Panels {
+		if p.Type != "row" {
+			panels = append(panels, p)
+		}
+	}
+	return panels
+}
+
+// The dashboard uses existing metrics and labels, and each panel says what it shows, in which unit.
+func TestDashboardNamesMetrics(t *testing.T) {
+	known := knownMetrics(t)
+	for _, name := range []string{"process_cpu_seconds_total", "process_resident_memory_bytes"} { // of the client library
+		known[name] = []string{"instance"}
+	}
+	panels := dashboard(t)
+	require.Greater(t, len(panels), 20)
+	for _, p := range panels {
+		require.NotEmpty(t, p.Title)
+		require.NotEmpty(t, p.Description, p.Title)
+		require.NotEmpty(t, p.FieldConfig.Defaults.Unit, p.Title)
+		require.NotEmpty(t, p.Targets, p.Title)
+		for _, q := range p.Targets {
+			for _, name := range metricName.FindAllString(q.Expr, -1) {
+				require.Contains(t, known, name, p.Title)
+			}
+			for _, m := range groupedBy.FindAllStringSubmatch(q.Expr, -1) {
+				for label := range strings.SplitSeq(m[1], ", ") {
+					require.Contains(t, known[m[2]], label, "%s: labels of %s", p.Title, m[2])
+				}
+			}
+		}
+	}
+}
+
+// Prometheus takes the alerts, and the queries of the dashboard.
+func TestPromtool(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "NOT TESTED: deploy/prometheus/alerts.yml, deploy/grafana/pinwheel.json: there is no command promtool")
+		return
+	}
+	rules := "groups:\n- name: dashboard\n  rules:\n"
+	variables := strings.NewReplacer("$__rate_interval", "5m", "$job", "pinwheel")
+	for i, p := range dashboard(t) {
+		for j, q := range p.Targets {
+			rules += fmt.Sprintf("  - record: pinwheel:panel_%d_%d\n    expr: %s\n", i, j, strconv.Quote(variables.Replace(q.Expr)))
+		}
+	}
+	file := filepath.Join(t.TempDir(), "dashboard.yml")
+	require.NoError(t, os.WriteFile(file, []byte(rules), 0o600))
+	out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "deploy/prometheus/alerts.yml", file).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Regexp(t, `SUCCESS: [1-9][0-9] rules found`, string(out))
+}
+
+// Alerts use existing metrics.
+func TestAlertsNameMetrics(t *testing.T) {
+	known := knownMetrics(t)
 	text, page := read(t, "deploy/prometheus/alerts.yml"), read(t, "docs/guides/troubleshoot.md")
 	for _, m := range regexp.MustCompile(`pinwheel_\w+`).FindAllString(text, -1) {
-		require.True(t, known[m], "deploy/prometheus/alerts.yml names %s, which does not exist", m)
+		require.Contains(t, known, m, "deploy/prometheus/alerts.yml names %s, which does not exist", m)
 	}
 	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(text, -1)
 	require.Len(t, regexp.MustCompile(`(?m)^        expr: \S`).FindAllString(text, -1), len(alerts))

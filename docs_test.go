@@ -143,6 +143,9 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		case "lifetime":
 			require.Equal(t, "none", row[1])
 			require.Equal(t, jsonField(t, events.MaxLifetime, key), quantity(t, row[2]), "maximum of %s", row[0])
+		case "batch":
+			require.Equal(t, jsonField(t, events.DefaultBatch, key), quantity(t, row[1]), "default of %s", row[0])
+			require.Equal(t, jsonField(t, events.MaxBatch, key), quantity(t, row[2]), "maximum of %s", row[0])
 		case "retries":
 			require.Equal(t, jsonField(t, events.DefaultRetries, key), quantity(t, row[1]), "default of %s", row[0])
 			checkMostRetries(t, key, quantity(t, row[2]))
@@ -150,7 +153,7 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		checked++
 	}
 	fields := reflect.TypeFor[events.Limits]().NumField() + reflect.TypeFor[events.Lifetime]().NumField() +
-		reflect.TypeFor[events.Retries]().NumField() - 1 // fetch is a switch
+		reflect.TypeFor[events.Batch]().NumField() + reflect.TypeFor[events.Retries]().NumField() - 1 // fetch is a switch
 	require.Equal(t, fields, checked, "docs/reference/limits.md has a row for each field")
 	for _, row := range rows(page, 3) {
 		if name := strings.Trim(row[2], "`"); strings.Contains(name, ".") {

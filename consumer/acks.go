@@ -134,11 +134,11 @@ func (a *acks) confirmed(g *group, err error) {
 			a.parts.Drop(h.event)
 		}
 	}
+	now := time.Now()
 	if g.tries != nil {
-		now := time.Now()
 		a.inflight.remember(g.events, now, now.Add(a.cfg.AckWait))
 	}
-	a.inflight.confirmed(g.events)
+	a.inflight.confirmed(g.events, g.reconnects, now, now.Add(2*a.cfg.AckWait))
 }
 
 // unconfirmed sends a group again after a while, with its replies, until the leases are over.

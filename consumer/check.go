@@ -112,6 +112,7 @@ func (k *checks) count() {
 	// A parked event carries the counts that it had before.
 	h.event.Attempt += r.Next() - 1
 	h.event.Crashes += r.Crashes
+	h.event.Asked = r.Asked()
 	h.event.CrashedAlone = h.event.CrashedAlone || r.CrashedAlone
 }
 

@@ -296,10 +296,10 @@ func (c *Consumer) SetProcesses(n int) {
 	c.bridge.SetProcesses(n)
 }
 
-// AdmitSend returns why a task of size bytes that a worker of owner sends must not be stored, or nil. It may be called
-// from any goroutine.
-func (c *Consumer) AdmitSend(owner string, size int) *events.Failure {
-	return c.bridge.AdmitSend(owner, size)
+// AdmitSend returns why count tasks, of size bytes together, that a worker of owner sends must not be stored, or nil. It
+// may be called from any goroutine.
+func (c *Consumer) AdmitSend(owner string, count, size int) *events.Failure {
+	return c.bridge.AdmitSend(owner, count, size)
 }
 
 // AdmitCall returns why an event of size bytes that the gateway stores for owner must not be stored, or nil. It counts as a

@@ -69,7 +69,7 @@ func TestDoorLimitsSends(t *testing.T) {
 	f := start(t, nc, testConfig(), &dispatcher{handle: echo})
 	passed := func(owner string, n, size int) (passed int, why string) {
 		for range n {
-			if failure := f.AdmitSend(owner, size); failure != nil {
+			if failure := f.AdmitSend(owner, 1, size); failure != nil {
 				require.Equal(t, events.ReasonRate, failure.Reason)
 				why = failure.Message
 			} else {
@@ -101,7 +101,7 @@ func TestDoorLimitsSends(t *testing.T) {
 	}
 	f.SetPolicy("acme", events.Policy{Calls: 1, Sends: 8})
 	for range 50 {
-		f.AdmitSend("acme", 1)
+		f.AdmitSend("acme", 1, 1)
 	}
 	require.Nil(t, call(t, nc, "acme", "x").Failure, "what is sent takes nothing of what may be called")
 }

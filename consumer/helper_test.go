@@ -153,15 +153,25 @@ func explain(t testing.TB, nc *nats.Conn, c *consumer.Consumer) {
 	t.Logf("consumer: %+v", c.Stats())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := jetStream(t, nc).Stream(ctx, events.StreamEvents)
-	if err != nil {
-		t.Log(err)
-		return
-	}
-	t.Logf("stream: %+v", s.CachedInfo().State)
-	for i := range s.ListConsumers(ctx).Info() {
-		if i.NumPending+uint64(i.NumAckPending) > 0 {
-			t.Logf("%s: pending %d, ack pending %d, redelivered %d, waiting %d, %+v %+v", i.Name, i.NumPending, i.NumAckPending, i.NumRedelivered, i.NumWaiting, i.Delivered, i.AckFloor)
+	js := jetStream(t, nc)
+	for _, name := range []string{events.StreamEvents, events.StreamSchedules, events.StreamParked} {
+		s, err := js.Stream(ctx, name)
+		if err != nil {
+			t.Log(err)
+			continue
+		}
+		state := s.CachedInfo().State
+		t.Logf("stream %s: %+v", name, state)
+		for seq, n := state.FirstSeq, 0; seq <= state.LastSeq && n < 4; seq++ { // the pin is one of them
+			if m, err := s.GetMsg(ctx, seq); err == nil {
+				n++
+				t.Logf("%d %s stored %v: %v %.100q", seq, m.Subject, m.Time, m.Header, m.Data)
+			}
+		}
+		for i := range s.ListConsumers(ctx).Info() {
+			if i.NumPending+uint64(i.NumAckPending) > 0 {
+				t.Logf("%s: pending %d, ack pending %d, redelivered %d, waiting %d, %+v %+v", i.Name, i.NumPending, i.NumAckPending, i.NumRedelivered, i.NumWaiting, i.Delivered, i.AckFloor)
+			}
 		}
 	}
 }

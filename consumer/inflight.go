@@ -127,13 +127,14 @@ type inflight struct {
 	mu   sync.Mutex
 	list []*entry
 	n    atomic.Int64
-	// resent are events that have left and whose ack had to be sent again. The server may have delivered them again
-	// meanwhile, and this process may not have handled that delivery yet.
+	// resent are events that have left and whose ack had to be sent again, or was confirmed on an earlier connection. The
+	// server may have delivered them again meanwhile, and this process may not have handled that delivery yet.
 	resent []settled
 	// settledRecently are the events that left last, acked and confirmed. A server that is killed loses its latest
 	// changes, and may deliver them again.
 	settledRecently [1024]settled
-	oldest          int // index in settledRecently
+	oldest          int    // index in settledRecently
+	reconnects      uint64 // of the connection on which those in settledRecently were confirmed
 	// replaced is called, with the lock held, with an event whose number another event of the stream has now.
 	replaced func(h *entry)
 	// left is called, without the lock, when events have left.
@@ -246,9 +247,22 @@ func (t *inflight) adopt(o events.Origin, stored time.Time, epoch uint64, now ti
 	return false, false
 }
 
-// confirmed removes events whose acks the server has confirmed.
-func (t *inflight) confirmed(batch []*entry) {
+// confirmed removes events whose acks the server has confirmed, on a connection that is named by its number of
+// reconnects. What the connection before it confirmed is known until a time: the server that delivers it again has
+// perhaps been killed, and does so an ack wait later, when many other events have ended.
+func (t *inflight) confirmed(batch []*entry, reconnects uint64, now, until time.Time) {
 	t.mu.Lock()
+	if t.reconnects != reconnects {
+		t.reconnects = reconnects
+		t.forget(now)
+		for _, g := range t.settledRecently {
+			if g.stream != "" {
+				g.until = until
+				t.resent = append(t.resent, g)
+			}
+		}
+		clear(t.settledRecently[:])
+	}
 	for _, h := range batch {
 		t.settledRecently[t.oldest] = settled{stream: h.from.stream, seq: h.event.Origin.Seq, stored: h.stored}
 		t.oldest = (t.oldest + 1) % len(t.settledRecently)
@@ -257,11 +271,16 @@ func (t *inflight) confirmed(batch []*entry) {
 	t.remove(batch...)
 }
 
+// forget removes those in resent whose time is over. mu is held.
+func (t *inflight) forget(now time.Time) {
+	t.resent = slices.DeleteFunc(t.resent, func(g settled) bool { return now.After(g.until) })
+}
+
 // remember keeps events in resent until a time, and forgets older ones.
 func (t *inflight) remember(batch []*entry, now, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.resent = slices.DeleteFunc(t.resent, func(g settled) bool { return now.After(g.until) })
+	t.forget(now)
 	for _, h := range batch {
 		t.resent = append(t.resent, settled{h.from.stream, h.event.Origin.Seq, h.stored, until})
 	}

@@ -26,7 +26,7 @@ func TestConfirmedEventsAreKnownForAWhile(t *testing.T) {
 		h := hold(seq + 1)
 		table.add([]*entry{h})
 		require.False(t, known(seq+1, stored), "it is held")
-		table.confirmed([]*entry{h})
+		table.confirmed([]*entry{h}, 0, stored, stored)
 		require.True(t, known(seq+1, stored))
 	}
 	require.Zero(t, table.len())
@@ -34,9 +34,23 @@ func TestConfirmedEventsAreKnownForAWhile(t *testing.T) {
 	require.False(t, known(1, stored.Add(1)), "an event of another stream of this name")
 	h := hold(5000)
 	table.add([]*entry{h})
-	table.confirmed([]*entry{h})
+	table.confirmed([]*entry{h}, 0, stored, stored)
 	require.False(t, known(1, stored), "the oldest makes room")
 	require.True(t, known(2, stored))
+
+	later := stored.Add(time.Minute)
+	for seq := range uint64(len(table.settledRecently)) {
+		h := hold(seq + 6000)
+		table.add([]*entry{h})
+		table.confirmed([]*entry{h}, 1, stored, later)
+	}
+	require.True(t, known(2, stored), "the connection before confirmed it: it is known for a time")
+	require.False(t, known(1, stored))
+	h = hold(8000)
+	table.add([]*entry{h})
+	table.confirmed([]*entry{h}, 2, later.Add(1), later.Add(time.Hour))
+	require.False(t, known(2, stored), "its time is over")
+	require.True(t, known(6000, stored))
 }
 
 // Every state except the last two has transitions, and an event that is gone stays gone.

@@ -259,3 +259,30 @@ func TestHostileScheduleHeaders(t *testing.T) {
 	}
 	eventuallyStored(t, js, events.StreamSchedules, 0)
 }
+
+// Where an event waits does not matter: whether its handler asked for the next run is known when it comes back.
+func TestAskedForSurvivesALongDelay(t *testing.T) {
+	t.Parallel()
+	nc := connect(t)
+	js := jetStream(t, nc)
+	asked := make(chan bool, 4)
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		asked <- e.Asked
+		e.Asked = false // of this process only
+		if e.Attempt > 3 {
+			return ack(e)
+		}
+		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
+			Verdict: lifecycle.Retry, Delay: 150 * time.Millisecond, Version: "1-a", Asked: e.Attempt != 2, Batch: 7, Failure: events.Fail(events.ReasonException, "x"),
+		}}, true
+	}}
+	cfg := testConfig()
+	cfg.LongRetry = 100 * time.Millisecond
+	start(t, nc, cfg, d)
+	publish(t, nc, events.Task, "acme", nil, "x")
+	eventuallyStored(t, js, events.StreamSchedules, 1)
+	eventuallyStored(t, js, events.StreamSchedules, 0)
+	for i, want := range []bool{false, true, false, true} {
+		require.Equal(t, want, <-asked, i)
+	}
+}

@@ -53,7 +53,7 @@ func (s *settler) postpone(h *entry, o lifecycle.Outcome) {
 	}
 	now := time.Now()
 	until := now.Add(o.Delay)
-	f := events.FailedRun{At: s.clock.At(now), Attempt: h.event.Attempt, Node: s.cfg.Node}
+	f := events.FailedRun{At: s.clock.At(now), Attempt: h.event.Attempt, Node: s.cfg.Node, Batch: int(o.Batch), Asked: o.Asked}
 	if o.Failure != nil {
 		f.Reason, f.Message = o.Failure.Reason, o.Failure.Message
 	}

@@ -97,7 +97,8 @@ func beConsumer(url string) error {
 	}
 	d := &dispatcher{inline: true, forget: true, handle: byBody}
 	if step == string(consumer.StepRetryStored) { // however slowly it dies, its second run is not announced
-		cfg.LongRetry = 2 * time.Hour
+		// Nor does it leave the process because a quarter of the window waits: it would be due in an hour, for everybody.
+		cfg.LongRetry, cfg.Window = 2*time.Hour, 4096
 		d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
 			s, ok := byBody(e)
 			if s.Outcome.Verdict == lifecycle.Retry {

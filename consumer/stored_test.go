@@ -106,7 +106,7 @@ func TestStoredShareOfTheDoor(t *testing.T) {
 		m := &nats.Msg{Subject: subjects.Call(events.Fetch, "acme", "w"), Data: make([]byte, 4<<10)}
 		if i%2 == 0 { // a task that a worker sends
 			m.Subject = subjects.Event(events.Task, "acme", "w")
-			if failure := f.AdmitSend("acme", m.Size()); failure != nil {
+			if failure := f.AdmitSend("acme", 1, m.Size()); failure != nil {
 				require.Equal(t, events.ReasonRate, failure.Reason)
 				require.ErrorContains(t, errors.New(failure.Message), "bytes of events waiting")
 				refused++

@@ -9,6 +9,8 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
 // bucketWatch keeps a follower at what a KV bucket holds. A watch that dies, that falls behind, or whose bucket has
@@ -72,7 +74,7 @@ func (w *bucketWatch) pass(ctx context.Context, settled func()) error {
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.what, err)
 	}
-	defer stopWatch(watch)
+	defer resources.StopWatch(watch)
 	w.follower.begin(!w.created.IsZero() && w.again(state))
 	w.created, w.seen, w.stuckAt = state.created, 0, notStuck
 	initial := true
@@ -155,13 +157,4 @@ func stateOf(ctx context.Context, kv jetstream.KeyValue, what string) (bucketSta
 	}
 	info := bucket.StreamInfo()
 	return bucketState{info.Created, info.State.LastSeq, info.State.NumSubjects}, nil
-}
-
-// stopWatch ends a watch. Its goroutine may be about to hand over an entry, so the channel is read to its end.
-func stopWatch(w jetstream.KeyWatcher) {
-	_ = w.Stop() // an error means that it is stopped
-	go func() {
-		for range w.Updates() {
-		}
-	}()
 }

@@ -32,7 +32,7 @@ func IsSource(path string) bool {
 
 // Bundle is a source file with all its imports, as one ES module, and its manifest.
 type Bundle struct {
-	Code      string // ES2024 module without imports, ASCII
+	Code      string // ES2024 module, ASCII; it imports nothing, or only cloudflare:workers
 	File      string // its name in stack traces: the source's base name with .js
 	SourceMap []byte // version 3 JSON with the text of the sources; names are relative to the source's directory
 
@@ -42,6 +42,8 @@ type Bundle struct {
 	Source string // path of the source, as the author would name it
 
 	Files *assets.Folder // those of Assets; nil = none
+
+	manifest *manifest.Manifest // that it was built with; nil = none
 
 	Plain []string // vars that look like secrets and are none, as the manifest says. It is not stored
 
@@ -111,12 +113,13 @@ func (l layout) build(ctx context.Context, p *project, manifestErr error) (*Bund
 	}
 	b.Spec, b.Name, b.Source, b.Notes = spec, l.name, cmp.Or(l.source, l.file), l.notes()
 	if l.manifest != nil {
-		b.Plain = l.manifest.Plain
+		b.Plain, b.manifest = l.manifest.Plain, l.manifest
 	}
 	b.Warnings = append(b.Warnings, comments.Warnings...)
 	b.Inputs = append(b.Inputs, l.inputs...)
 	if l.routes != nil {
 		b.Inputs = append(b.Inputs, l.routes.inputs()...)
+		b.Warnings = append(b.Warnings, l.routes.words...)
 		for _, note := range l.routes.Notes {
 			b.Notes = append(b.Notes, Diagnostic{File: l.routes.dir, Text: note})
 		}
@@ -221,7 +224,7 @@ func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 	}
 	b := &Bundle{
 		File: baseName(abs) + ".js", Inputs: meta.inputs(filepath.Dir(abs)),
-		Warnings: diagnostics(dir, path, p.withhold(abs, result.Warnings)),
+		Warnings: diagnostics(dir, path, p.withhold(abs, slices.DeleteFunc(result.Warnings, ofBuiltins))),
 	}
 	for _, out := range result.OutputFiles {
 		switch filepath.Ext(out.Path) {

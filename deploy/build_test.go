@@ -252,7 +252,27 @@ func TestWordsInComments(t *testing.T) {
 	b, err = build("// @mode serverless\n// @timeout 2m\n// @cors reflective\n// @cors-credentials\n// @token KEY", `{"mode": "oneshot", "limits": {"wallMs": 120000}, "secrets": ["KEY"], "http": {"auth": "KEY"}}`)
 	require.NoError(t, err, "what both say alike")
 	require.Equal(t, []any{events.Oneshot, []string{"KEY"}, []string{"reflective"}}, []any{b.Mode, b.Secrets, b.HTTP.CORS.Origins})
+	b, err = build("// @mode worker\n// @websocket\n// @enabled false\n// @log-level full\n// @log-request-body true\n// @log-response-body false", `{"http": {"enabled": false}}`)
+	require.NoError(t, err)
+	no := false
+	require.Equal(t, &events.HTTP{Enabled: &no, Log: &events.RequestLog{Level: events.RequestsFull, RequestBody: true}}, b.HTTP)
+	require.Empty(t, b.Warnings)
+	_, err = build("// @websocket for the chat", `{"mode": "persistent"}`)
+	require.NoError(t, err, "the manifest says the mode")
+	_, err = build("// @websocket false", "")
+	require.NoError(t, err)
+	b, err = build("", `{"http": {"log": "minimal"}}`)
+	require.NoError(t, err)
+	require.Equal(t, &events.RequestLog{Level: events.RequestsMinimal}, b.HTTP.Log)
 	for _, wrong := range []struct{ comments, manifest, says string }{
+		{"// @websocket", "", `m.js:1:4: @websocket is for a worker whose context stays: // @mode persistent`},
+		{"//\n// @websocket", `{"mode": "shared"}`, `m.js:2:4: @websocket is for a worker`},
+		{"// @enabled no", "", `m.js:1:13: @enabled is "no": it is true or false`},
+		{"// @enabled true", `{"http": {"enabled": false}}`, `m.pinwheel.json:1:11: http.enabled is false here and true in `},
+		{"// @log-level debug", "", `m.js:1:15: @log-level is "debug": it is none, minimal, standard or full`},
+		{"// @log-request-body 1", "", `@log-request-body is "1": it is true or false`},
+		{"// @log-level full", `{"http": {"log": "none"}}`, `m.pinwheel.json:1:11: http.log is here, and @log-… in `},
+		{"", `{"http": {"log": {"level": "all"}}}`, `m.pinwheel.json:1:19: http.log.level is "all": it is one of none, minimal, standard, full`},
 		{"// @timeout 0", "", `m.js:1:13: @timeout is "0": it is a number of milliseconds from 1 to 900000, or a duration like 30s; every run has a limit`},
 		{"// @timeout 16m", "", `m.js:1:13: @timeout is "16m"`},
 		{"// @timeout soon", "", `m.js:1:13: @timeout is "soon"`},

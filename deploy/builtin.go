@@ -2,6 +2,8 @@ package deploy
 
 import (
 	_ "embed"
+	"strconv"
+	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -15,10 +17,21 @@ func Types() string { return types }
 //go:embed builtin/async_hooks.js
 var asyncHooks string
 
-// builtins provides the modules of Node that a worker may import. They are bundled like any other module.
+// builtins provides the modules that a worker may import beside its files and packages. Those of Node are bundled like
+// any other module. cloudflare:workers stays an import of the bundle: the runtime has that module.
 func builtins() api.Plugin {
 	const space = "node" // as in node:async_hooks: messages use this name
-	return api.Plugin{Name: "pinwheel builtins", Setup: func(b api.PluginBuild) {
+	return api.Plugin{Name: builtinsPlugin, Setup: func(b api.PluginBuild) {
+		b.OnResolve(api.OnResolveOptions{Filter: `^cloudflare:workers$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+			if a.Namespace == cloudflare {
+				return api.OnResolveResult{Path: a.Path, External: true, SideEffects: api.SideEffectsFalse}, nil
+			}
+			return api.OnResolveResult{Path: "workers", Namespace: cloudflare, SideEffects: api.SideEffectsFalse}, nil
+		})
+		b.OnLoad(api.OnLoadOptions{Filter: `^workers$`, Namespace: cloudflare}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
+			text := "export { " + strings.Join(workersNames, ", ") + " } from \"cloudflare:workers\";"
+			return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
+		})
 		b.OnResolve(api.OnResolveOptions{Filter: `^(node:)?async_hooks$`}, func(api.OnResolveArgs) (api.OnResolveResult, error) {
 			return api.OnResolveResult{Path: "async_hooks", Namespace: space, SideEffects: api.SideEffectsFalse}, nil
 		})
@@ -27,3 +40,20 @@ func builtins() api.Plugin {
 		})
 	}}
 }
+
+const builtinsPlugin = "pinwheel builtins"
+
+// ofBuiltins reports whether a warning says that an import of such a module alone does nothing. What a framework has built
+// has such imports.
+func ofBuiltins(m api.Message) bool {
+	return m.ID == "ignored-bare-import" && strings.Contains(m.Text, strconv.Quote(builtinsPlugin))
+}
+
+// cloudflare is the scheme of the modules of Cloudflare's runtime.
+const cloudflare = "cloudflare"
+
+// workersNames are what a worker may import from cloudflare:workers. isolates/js/events/entrypoints.js has the values.
+var workersNames = []string{"RpcTarget", "WorkerEntrypoint", "env", "exports", "waitUntil"}
+
+// importsRuntime reports whether a bundle may import cloudflare:workers: whether it says so anywhere.
+func importsRuntime(code string) bool { return strings.Contains(code, `from "cloudflare:workers"`) }

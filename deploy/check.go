@@ -11,10 +11,11 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/sourcemap"
 )
 
-// Checker loads a worker's module in a real isolate and reports which handlers it has. A fault in the module is an
-// *events.Failure with a stack in the author's files. The error of the context means that there was no check.
+// Checker loads a worker's module in a real isolate and reports which handlers it has. Of a module with a queue handler,
+// Task is among the kinds only if it has a task handler too. A fault in the module is an *events.Failure with a stack in
+// the author's files. The error of the context means that there was no check.
 type Checker interface {
-	Check(ctx context.Context, w *events.Worker) ([]events.Kind, error)
+	Check(ctx context.Context, w *events.Worker) (events.Handlers, error)
 }
 
 // RefusedError says that a worker was not deployed because its module does not load or lacks a handler.
@@ -36,32 +37,42 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() error { return e.Failure }
 
 // load asks check for the worker's handlers. check gets a copy of the worker, which it may keep.
-func load(ctx context.Context, w events.Worker, check Checker) ([]events.Kind, error) {
-	kinds, err := check.Check(ctx, &w)
+func load(ctx context.Context, w events.Worker, check Checker) (has events.Handlers, err error) {
+	has, err = check.Check(ctx, &w)
 	var failure *events.Failure
 	if errors.As(err, &failure) && failure.Reason == events.ReasonNoHandler && failure.Stack == "" {
-		kinds, err = nil, nil // handlerPosition is a better place
+		has, err = events.Handlers{}, nil // handlerPosition is a better place
 	}
 	switch {
 	case errors.As(err, &failure):
-		return nil, &RefusedError{w.Target(), failure}
+		return has, &RefusedError{w.Target(), failure}
 	case err != nil:
-		return nil, fmt.Errorf("check %s: %w", w.Target(), err)
-	case len(kinds) == 0 && w.Assets == nil:
-		return nil, &RefusedError{w.Target(), events.NewFailure(events.ReasonNoHandler,
-			"no handler: the module exports no default object with fetch, task or scheduled, and adds no event listener",
-			"    at "+handlerPosition(&w))}
+		return has, fmt.Errorf("check %s: %w", w.Target(), err)
+	case len(has.Kinds) == 0 && !has.Queue && !has.Entrypoints && w.Assets == nil:
+		return has, misfitting(&w, "no handler: the module exports no default object or class with fetch, task, queue or scheduled, and adds no event listener")
+	case has.Queue && slices.Contains(has.Kinds, events.Task):
+		return has, misfitting(&w, "the module has a queue handler and a task handler: both take its tasks, so keep one of them")
+	case has.Queue:
+		has.Kinds = append(has.Kinds, events.Task)
+		slices.Sort(has.Kinds)
 	}
-	return kinds, nil
+	return has, nil
 }
 
-// checkScheduled refuses schedules without a scheduled handler.
-func checkScheduled(w *events.Worker) error {
-	if len(w.Schedules) == 0 || slices.Contains(w.Handlers, events.Scheduled) {
-		return nil
+// checkHandlers refuses a manifest that needs a handler which the module does not have.
+func checkHandlers(w *events.Worker) error {
+	switch {
+	case len(w.Schedules) > 0 && !slices.Contains(w.Handlers, events.Scheduled):
+		return misfitting(w, "the manifest has schedules, and the module has no scheduled handler")
+	case w.Batch != nil && !w.Queue:
+		return misfitting(w, "the manifest has a batch, and the module has no queue handler, which would get it")
 	}
-	return &RefusedError{w.Target(), events.NewFailure(events.ReasonNoHandler,
-		"the manifest has schedules, and the module has no scheduled handler", "    at "+handlerPosition(w))}
+	return nil
+}
+
+// misfitting refuses a worker because of its handlers.
+func misfitting(w *events.Worker, why string) error {
+	return &RefusedError{w.Target(), events.NewFailure(events.ReasonNoHandler, why, "    at "+handlerPosition(w))}
 }
 
 // handlerPosition is where handlers are expected: the default export of the module, or else its beginning.
@@ -73,7 +84,7 @@ func handlerPosition(w *events.Worker) string {
 	lines := strings.Split(w.Code, "\n")
 	if name := defaultExport(w.Code); name != "" {
 		for i, line := range lines {
-			if !strings.HasPrefix(line, "var "+name+" =") {
+			if !strings.HasPrefix(line, "var "+name+" =") && !strings.HasPrefix(line, "class "+name+" ") {
 				continue
 			}
 			if p, ok := m.Position(i+1, 1); ok {

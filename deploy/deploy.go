@@ -37,6 +37,9 @@ type Request struct {
 	Bounded bool
 	// Secrets must have the secrets that the worker names. nil: it is not checked.
 	Secrets *Secrets
+	// FilesStored: the owner has stored the files of the worker by itself (AddFiles), and the bundle has none. It is
+	// checked that all are there.
+	FilesStored bool
 	// Plain names vars that look like secrets and are none, in addition to those that the manifest names so.
 	Plain []string
 
@@ -94,7 +97,7 @@ const conflictTries = 20
 // process that watches activates it. When the newest version has the same code and manifest, no version is stored.
 //
 // The error is a *SourceError, a *RefusedError, a *MissingSecretsError, a *QuotaError, a *RouteTakenError or an *InvalidError when the author
-// must correct something, and a *SupersededError when another version was deployed at the same time and is active. In that case and after other errors, the version may be
+// must correct something, a *MissingFilesError when files that should be stored are not, and a *SupersededError when another version was deployed at the same time and is active. In that case and after other errors, the version may be
 // stored; it is not active then.
 func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (Deployed, error) {
 	d, err := s.deploy(ctx, req, check)
@@ -128,10 +131,10 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (Deploye
 	if err != nil {
 		return Deployed{}, err
 	}
-	req.id, req.files = rand.Text(), &uploading{store: s.files, files: req.Bundle.Files}
+	req.id, req.files = rand.Text(), &uploading{store: s.files, files: req.Bundle.Files, stored: req.FilesStored && w.Assets != nil}
 	d, holds, err := s.storeVersion(ctx, w, req, check)
 	if err == nil {
-		err = req.files.end(ctx)
+		err = req.files.end(ctx, w)
 	}
 	d.Files = req.files.done
 	if err != nil || req.UploadOnly || req.DryRun {
@@ -212,16 +215,24 @@ func admit(ctx context.Context, s *Store, w *events.Worker, req Request, k kept,
 			return fmt.Errorf("deploy %s: %w", w.Target(), err)
 		}
 	}
+	if err = req.Policy.MayReach(w.Bindings); err != nil {
+		if m := req.Bundle.manifest; m != nil {
+			return m.Refuse(err)
+		}
+		return &QuotaError{fmt.Sprintf("deploy %s: %v", w.Target(), err)}
+	}
 	if err = req.Policy.MayRoute(w.HTTP); err != nil {
 		return &QuotaError{fmt.Sprintf("deploy %s: %v", w.Target(), err)}
 	}
 	if err = checkSecrets(ctx, req.Secrets, w); err != nil {
 		return err
 	}
-	if w.Handlers, err = load(ctx, *w, check); err != nil {
+	has, err := load(ctx, *w, check)
+	if err != nil {
 		return err
 	}
-	if err = checkScheduled(w); err != nil || req.UploadOnly || req.DryRun {
+	w.Handlers, w.Queue = has.Kinds, has.Queue
+	if err = checkHandlers(w); err != nil || req.UploadOnly || req.DryRun {
 		return err
 	}
 	return s.routes.take(ctx, w, req.id, false)
@@ -260,8 +271,12 @@ func newWorker(req Request) (*events.Worker, error) {
 	if err := validate(final.Spec); err != nil {
 		return nil, &InvalidError{err}
 	}
-	if final.Assets != nil && b.Files == nil {
-		return nil, &InvalidError{errors.New("assets: the files did not come with the bundle: an operator deploys them; the owner's door takes none")}
+	switch {
+	case final.Assets == nil || b.Files != nil:
+	case !req.FilesStored:
+		return nil, &InvalidError{errors.New("assets: the files did not come with the bundle")}
+	case final.Assets.Files == "":
+		return nil, &InvalidError{errors.New("assets.files is missing: it is the SHA-256 of the list of files, which is stored first")}
 	}
 	final.Mode = final.Mode.OrDefault()
 	hash, err := final.Hash()

@@ -34,6 +34,9 @@ func diagnostics(dir, file string, messages []api.Message) []Diagnostic {
 		if name, ok := nodeModule(d.Text, d.Notes); ok {
 			d.Text, d.Notes = refuseNode(d.Text, name)
 		}
+		if name, ok := workersName(d.Text); ok {
+			d.Text, d.Notes = refuseWorkersName(name)
+		}
 		if scheme, name, ok := platformModule(d.Text); ok {
 			d.Text, d.Notes = refusePlatform(scheme, name)
 		}

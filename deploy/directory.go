@@ -9,6 +9,7 @@ import (
 	pathpkg "path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -35,11 +36,11 @@ var defaultEntries = []string{"index.ts", "index.js", "src/index.ts", "src/index
 
 // ManifestsOf are the paths of the files that may be the manifest of the directory, also of those that do not exist.
 func ManifestsOf(dir string) []string {
-	paths := make([]string, len(directoryManifests))
+	paths := make([]string, len(directoryManifests), len(directoryManifests)+1)
 	for i, m := range directoryManifests {
 		paths[i] = filepath.Join(dir, m.file)
 	}
-	return paths
+	return append(paths, filepath.Join(dir, filepath.FromSlash(builtFile)))
 }
 
 // NameOf is the name of the worker that path is, and whether path is one worker: a source, or a directory with a
@@ -78,7 +79,7 @@ func (p *project) ofDirectory(dir string) (layout, error) {
 		return l, err
 	}
 	l.name = cmp.Or(l.name, filepath.Base(abs))
-	if l.routes, err = l.routeFiles(abs); err != nil {
+	if l.routes, err = l.routeFiles(p, abs); err != nil {
 		return l, err
 	}
 	if l.source, err = l.entry(dir, abs); err != nil {
@@ -107,19 +108,26 @@ func twoManifests(one, other string) error {
 
 // findManifest reads the manifest of a directory, if there is one.
 func (p *project) findManifest(dir string) (l layout, err error) {
-	for wrong, right := range misnamed {
-		if path := filepath.Join(dir, wrong); exists(path) {
-			return l, &SourceError{Diagnostics: []Diagnostic{{File: path, Text: "a manifest has another name: " + right}}}
-		}
-	}
-	for _, c := range directoryManifests {
-		path := filepath.Join(dir, c.file)
+	for _, path := range ManifestsOf(dir) {
 		abs, err := filepath.Abs(path)
 		if err != nil {
 			return l, err
 		}
 		l.inputs = append(l.inputs, abs)
-		if !exists(path) {
+	}
+	for wrong, right := range misnamed {
+		if path := filepath.Join(dir, wrong); exists(path) {
+			return l, &SourceError{Diagnostics: []Diagnostic{{File: path, Text: "a manifest has another name: " + right}}}
+		}
+	}
+	built, err := p.builtManifest(dir)
+	if err != nil {
+		return l, err
+	}
+	for _, c := range directoryManifests {
+		path := filepath.Join(dir, c.file)
+		wranglers := c.format == manifest.WranglerJSON || c.format == manifest.WranglerTOML
+		if !exists(path) || wranglers && built != "" {
 			continue
 		}
 		m, err := p.manifest(c.format, path)
@@ -134,6 +142,9 @@ func (p *project) findManifest(dir string) (l layout, err error) {
 		case m != nil:
 			l.manifest, l.file, l.name = m, path, m.Name
 		}
+	}
+	if built != "" && l.manifest == nil {
+		return p.fromBuilt(l, dir, built)
 	}
 	return l, nil
 }
@@ -157,7 +168,7 @@ func (l layout) entry(dir, real string) (string, error) {
 		return "", nil
 	}
 	for _, main := range defaultEntries {
-		if !exists(filepath.Join(real, filepath.FromSlash(main))) {
+		if l.base != "" || !exists(filepath.Join(real, filepath.FromSlash(main))) {
 			continue
 		}
 		path := filepath.Join(dir, filepath.FromSlash(main))
@@ -179,14 +190,15 @@ func (l layout) entry(dir, real string) (string, error) {
 // routeFiles are the files of a directory that have routes.
 type routeFiles struct {
 	*fileroutes.Tree
-	dir  string // as the author would name it
-	rel  string // of dir from the directory of the manifest
-	real string // absolute
+	words []Diagnostic // comments that mean nothing in a file of many
+	dir   string       // as the author would name it
+	rel   string       // of dir from the directory of the manifest
+	real  string       // absolute
 }
 
 // routeFiles reads the directory that the manifest names; nil = it names none. base is the directory of the manifest,
 // without links.
-func (l layout) routeFiles(base string) (*routeFiles, error) {
+func (l layout) routeFiles(p *project, base string) (*routeFiles, error) {
 	if l.manifest == nil || l.manifest.FileRoutes == "" {
 		return nil, nil
 	}
@@ -201,7 +213,7 @@ func (l layout) routeFiles(base string) (*routeFiles, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	f.Tree, err = fileroutes.Read(root.FS(), IsSource)
+	f.Tree, err = fileroutes.Read(root.FS(), IsSource, func(path string) (bool, error) { return f.isOff(p, path) })
 	var fault *fileroutes.Error
 	if errors.As(err, &fault) {
 		return nil, &SourceError{Diagnostics: []Diagnostic{{File: filepath.Join(f.dir, fault.File), Text: fault.Text}}}
@@ -209,8 +221,38 @@ func (l layout) routeFiles(base string) (*routeFiles, error) {
 	return f, err
 }
 
-// inputs are the absolute paths of the directories, each with AnyName behind it: a new file there is a new route.
+// isOff reports whether the comments of a file say that it has no route. Other words mean nothing there: all files are one
+// worker.
+func (f *routeFiles) isOff(p *project, path string) (bool, error) {
+	source, err := p.read(filepath.Join(f.real, filepath.FromSlash(path)), maxSource)
+	if err != nil {
+		return false, nil //nolint:nilerr // the bundler says why, and where it is imported
+	}
+	name := filepath.Join(f.dir, filepath.FromSlash(path))
+	c, err := manifest.ParseComments(name, source)
+	if err != nil {
+		return false, err
+	}
+	if room := maxRouteWarnings - len(f.words); room > 0 {
+		f.words = append(f.words, c.Warnings[:min(room, len(c.Warnings))]...)
+	}
+	others := slices.DeleteFunc(c.Words(), func(word string) bool { return word == manifest.WordEnabled })
+	if len(others) > 0 && len(f.words) < maxRouteWarnings {
+		text := "@" + others[0] + " means nothing in a file of fileRoutes: the manifest, or the source that it names, says it for all files"
+		f.words = append(f.words, Diagnostic{File: name, Text: text})
+	}
+	return !c.Spec.HTTP.On(), nil
+}
+
+// maxRouteWarnings is the most warnings about comments in files with routes.
+const maxRouteWarnings = 10
+
+// inputs are the absolute paths of the directories, each with AnyName behind it: a new file there is a new route. Files
+// that are left out are among them.
 func (f *routeFiles) inputs() (list []string) {
+	for _, path := range f.Off {
+		list = append(list, filepath.Join(f.real, filepath.FromSlash(path)))
+	}
 	for _, dir := range f.Dirs {
 		list = append(list, filepath.Join(f.real, filepath.FromSlash(dir), AnyName))
 	}
@@ -272,7 +314,7 @@ func wrongMain(dir, main string) string {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(clean)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "there is no such file"
+		return "there is no such file; if a build makes it, run that first"
 	case err != nil:
 		return "it cannot be read"
 	case !within(dir, real):

@@ -173,12 +173,12 @@ func TestUnknownWordsInCommentsAreWarnings(t *testing.T) {
 		return deploy.Build(t.Context(), write(t, filepath.Join(t.TempDir(), "w.ts"), source))
 	}
 	b, err := build("#!/usr/bin/env node\n// @ts-check\n/** @jsx h */\n/* @cors x\n// @timeout 5 */\n// @license MIT\n// @acme/shop is a package\n//@mode shared\n" +
-		"  // @ai reflective\n// Ask @ada\n// @websocket\n\n" + handler + "// @token X\n")
+		"  // @ai reflective\n// Ask @ada\n// @await-promises\n\n" + handler + "// @token X\n")
 	require.NoError(t, err)
 	require.Equal(t, events.Shared, b.Mode)
 	require.Len(t, b.Warnings, 2)
-	require.Contains(t, b.Warnings[0].String(), "w.ts:9:6: @ai means nothing here: the words are @mode, @concurrent, @timeout, @cors, @cors-credentials, @cors-methods and @token")
-	require.Contains(t, b.Warnings[1].String(), "w.ts:11:4: @websocket means nothing here")
+	require.Contains(t, b.Warnings[0].String(), "w.ts:9:6: @ai means nothing here: the words are @mode, @concurrent, @timeout, @cors, @cors-credentials, @cors-methods, @token, @enabled, @log-level, @log-request-body, @log-response-body and @websocket")
+	require.Contains(t, b.Warnings[1].String(), "w.ts:11:4: @await-promises means nothing here")
 	b, err = build(strings.Repeat("// @x y\r\n", 1000) + "// @mode oneshot\n" + handler)
 	require.NoError(t, err)
 	require.Len(t, b.Warnings, 10)

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,10 @@ func (l layout) files(a *events.Assets) (*assets.Folder, error) {
 	if a == nil {
 		return nil, nil
 	}
-	base := filepath.Dir(l.file)
+	if a.Binding != "" && l.source == "" && l.routes == nil {
+		return nil, l.manifest.Fault("assets.binding", "assets.binding is %.200q: there is no code that could read the files; main names it", a.Binding)
+	}
+	base := cmp.Or(l.base, filepath.Dir(l.file))
 	real, err := realDir(base)
 	if err != nil {
 		return nil, err
@@ -41,13 +45,34 @@ func (l layout) files(a *events.Assets) (*assets.Folder, error) {
 		}
 		skip = append(append(skip, noPages...), filepath.Base(l.file))
 	}
+	source := l.sourceIn(dir)
+	if source != "" {
+		skip = append(skip, source)
+	}
 	name := filepath.Join(base, filepath.FromSlash(a.Directory))
 	f, err := assets.Open(dir, name, skip...)
 	var fault *assets.Error
 	if errors.As(err, &fault) {
 		return nil, &SourceError{Diagnostics: []Diagnostic{{File: filepath.Join(name, fault.File), Line: fault.Line, Column: fault.Column, Text: fault.Text}}}
 	}
+	if err == nil && source != "" {
+		f.Notes = append(f.Notes, source+" is not served: it is the source of the worker")
+	}
 	return f, err
+}
+
+// sourceIn is the path of the source from a directory of files, which is without links; "" = it is not there. Some builds
+// put it among the files, and it may contain what nobody else should read.
+func (l layout) sourceIn(dir string) string {
+	real, err := realPath(l.source)
+	if l.source == "" || err != nil || !within(dir, real) {
+		return ""
+	}
+	rel, err := filepath.Rel(dir, real)
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(rel)
 }
 
 // wrongDirectory says why path is no directory of files in the directory dir, which is without links; "" = it is.
@@ -73,18 +98,23 @@ func site() *Bundle { return &Bundle{Code: "export default {};\n", File: "index.
 
 // uploading is what a deploy stores of the files of its version.
 type uploading struct {
-	store *assetstore.Store
-	files *assets.Folder // nil = the version has none
-	under *assetstore.Deploy
-	done  assetstore.Uploaded
+	store  *assetstore.Store
+	files  *assets.Folder // nil = none come with the version
+	stored bool           // its owner has stored them by itself
+	under  *assetstore.Deploy
+	done   assetstore.Uploaded
 }
 
 // upload stores the files, before the version that names them.
 func (u *uploading) upload(ctx context.Context, w *events.Worker) (err error) {
-	if u.files == nil || u.under != nil {
+	if u.files == nil && !u.stored || u.under != nil {
 		return nil
 	}
-	if u.under, err = u.store.Begin(ctx, w.Owner); err == nil {
+	switch u.under, err = u.store.Begin(ctx, w.Owner); {
+	case err != nil:
+	case u.stored:
+		err = u.check(ctx, w)
+	default:
 		u.done, err = u.store.Upload(ctx, w.Owner, u.files)
 	}
 	if err != nil {
@@ -93,13 +123,79 @@ func (u *uploading) upload(ctx context.Context, w *events.Worker) (err error) {
 	return nil
 }
 
-// end stores again what another deploy has deleted meanwhile.
-func (u *uploading) end(ctx context.Context) error {
+// check checks that everything is there that the owner has stored by itself.
+func (u *uploading) check(ctx context.Context, w *events.Worker) error {
+	err := u.store.Check(ctx, w.Owner, w.Assets.Files)
+	var wrong *assetstore.WrongError
+	if errors.As(err, &wrong) {
+		return &InvalidError{err}
+	}
+	return err
+}
+
+// end stores again what another deploy has deleted meanwhile. What the owner has stored by itself, it has to store again.
+func (u *uploading) end(ctx context.Context, w *events.Worker) error {
 	if u.under == nil {
 		return nil
 	}
 	_, err := u.under.End(ctx, u.files)
+	if err == nil && u.stored {
+		err = u.check(ctx, w)
+	}
 	return err
+}
+
+// NewFile is a file to store.
+type NewFile = assetstore.NewFile
+
+// MissingFilesError says that files of a version are not stored.
+type MissingFilesError = assetstore.MissingError
+
+// MissingFiles returns the hashes of which an owner has stored no file.
+func MissingFiles(ctx context.Context, s *Store, owner string, hashes []string) ([]string, error) {
+	return s.files.Missing(ctx, owner, hashes)
+}
+
+// AddFiles stores files of an owner, so that its next deploy finds them. With bounded, all that it has stored may have as
+// many bytes as its policy says. The error is a *QuotaError or an *InvalidError when the owner must correct something.
+//
+// When there is no room, files that no version has are deleted first, also those that the owner has stored for a deploy
+// which it has not begun.
+func AddFiles(ctx context.Context, s *Store, owner string, files []NewFile, p events.Policy, bounded bool) (assetstore.Uploaded, error) {
+	most := int64(-1)
+	if bounded {
+		most = assetBytes(p)
+	}
+	up, err := s.files.Add(ctx, owner, files, most)
+	var full *assetstore.FullError
+	if errors.As(err, &full) && full.More <= most {
+		if err := sweepFiles(ctx, s, owner); err != nil {
+			return up, err
+		}
+		up, err = s.files.Add(ctx, owner, files, most)
+	}
+	var wrong *assetstore.WrongError
+	switch {
+	case errors.As(err, &wrong):
+		err = &InvalidError{err}
+	case errors.As(err, &full):
+		err = &QuotaError{fmt.Sprintf("files of owner %s are refused: %v: %s", owner, full, moreFiles)}
+	}
+	return up, err
+}
+
+const moreFiles = "remove a worker with 'pinwheel workers rm', or ask the fleet's operators for more"
+
+func assetBytes(p events.Policy) int64 { return int64(cmp.Or(p.AssetBytes, events.DefaultAssetBytes)) }
+
+// MayHaveFiles returns a *QuotaError if the policy of an owner leaves no room for so many files of so many bytes, whatever
+// else is stored.
+func MayHaveFiles(owner string, p events.Policy, files int, bytes int64) error {
+	if cost := bytes + int64(files)*assetstore.FileCost; cost > assetBytes(p) {
+		return &QuotaError{fmt.Sprintf("files of owner %s are refused: they have %d bytes, each file counting %d more than it has, and all may have %d (assetBytes): %s",
+			owner, cost, assetstore.FileCost, assetBytes(p), moreFiles)}
+	}
+	return nil
 }
 
 // sweep deletes the files of an owner that no kept version has, because gone had some. A file that cannot be deleted only

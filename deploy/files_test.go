@@ -184,4 +184,10 @@ func TestFilesThatAreRefused(t *testing.T) {
 		_, err := deploy.Build(t.Context(), dir)
 		require.ErrorContains(t, err, want, manifest)
 	}
+
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "dist/a.txt"), "a")
+	write(t, filepath.Join(dir, "pinwheel.json"), `{"assets": {"directory": "dist", "binding": "A"}}`)
+	_, err = deploy.Build(t.Context(), dir)
+	require.ErrorContains(t, err, `pinwheel.json:1:34: assets.binding is "A": there is no code that could read the files; main names it`)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
 // List is each worker of an owner, or of all owners if owner is empty, with its deployment and the versions that this
@@ -86,7 +87,7 @@ func each(ctx context.Context, kv jetstream.KeyValue, filter string, f func(jets
 	if err != nil {
 		return fmt.Errorf("list %s: %w", kv.Bucket(), err)
 	}
-	defer stopWatch(watch)
+	defer resources.StopWatch(watch)
 	for {
 		select {
 		case <-ctx.Done():

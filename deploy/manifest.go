@@ -2,10 +2,12 @@ package deploy
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	pathpkg "path"
 	"path/filepath"
 	"strings"
 
@@ -26,6 +28,7 @@ type layout struct {
 	name     string             // of the worker
 	manifest *manifest.Manifest // nil = there is none
 	file     string             // of the manifest
+	base     string             // directory from which the paths of a manifest lead that a build has made; "" = that of file
 	routes   *routeFiles        // files with routes; nil = none
 	inputs   []string           // absolute paths of the files that may be the manifest, also of those that do not exist
 }
@@ -67,6 +70,70 @@ func (p *project) manifest(format manifest.Format, path string) (*manifest.Manif
 	return manifest.Parse(format, path, text, p.environment)
 }
 
+// builtFile is where the build of a framework says where it has put its configuration of wrangler. Cloudflare's plugin
+// for Vite writes it, and wrangler reads that configuration instead of the author's.
+const builtFile = ".wrangler/deploy/config.json"
+
+// builtManifest is the path of the configuration that a build has left, from the directory; "" = there is none.
+func (p *project) builtManifest(dir string) (string, error) {
+	file := filepath.Join(dir, filepath.FromSlash(builtFile))
+	if !exists(file) {
+		return "", nil
+	}
+	fault := func(format string, args ...any) error {
+		return &SourceError{Diagnostics: []Diagnostic{{File: file, Text: fmt.Sprintf(format, args...)}}}
+	}
+	text, err := p.read(file, maxConfig)
+	if err != nil {
+		return "", fault("it cannot be read: %v", err)
+	}
+	var built struct {
+		Path string `json:"configPath"`
+	}
+	if err = json.Unmarshal(text, &built); err != nil || built.Path == "" {
+		return "", fault("it is a JSON object whose configPath is the path of the configuration that a build has made")
+	}
+	path := pathpkg.Join(pathpkg.Dir(builtFile), built.Path)
+	if why := wrongPath(path); why != "" || pathpkg.IsAbs(built.Path) {
+		return "", fault("configPath is %.200q: it does not lead to a file in the directory %s", built.Path, dir)
+	}
+	if pathpkg.Ext(path) != ".json" {
+		return "", fault("configPath is %.200q: a configuration that a build has made ends in .json", built.Path)
+	}
+	return path, nil
+}
+
+// fromBuilt reads the configuration that a build has left at path, from the directory. Its paths lead from its own directory; here they
+// lead from the directory of the project, because the files for browsers are beside those for the server.
+func (p *project) fromBuilt(l layout, dir, path string) (layout, error) {
+	l.file, l.base = filepath.Join(dir, filepath.FromSlash(path)), dir
+	abs, err := filepath.Abs(l.file)
+	if err != nil {
+		return l, err
+	}
+	l.inputs = append(l.inputs, abs)
+	m, err := p.manifest(manifest.WranglerJSON, l.file)
+	var refused *refusalOfFile
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		text := fmt.Sprintf("configPath leads to %s, and there is no such file: run the build again", l.file)
+		return l, &SourceError{Diagnostics: []Diagnostic{{File: filepath.Join(dir, filepath.FromSlash(builtFile)), Text: text}}}
+	case errors.As(err, &refused):
+		return l, &SourceError{Diagnostics: []Diagnostic{{File: l.file, Text: "the manifest cannot be read: " + refused.why}}}
+	case err != nil:
+		return l, err
+	}
+	from := pathpkg.Dir(path)
+	if m.Main != "" {
+		m.Main = pathpkg.Join(from, m.Main)
+	}
+	if m.Assets != nil && m.Assets.Directory != "" {
+		m.Assets.Directory = pathpkg.Join(from, m.Assets.Directory)
+	}
+	l.manifest, l.name = m, m.Name
+	return l, nil
+}
+
 // environment is where ${NAME} comes from. The author of a manifest chooses the name. So there is no environment for a
 // project of others, which is deployed with roots.
 func (p *project) environment(name string) (string, error) {
@@ -83,18 +150,21 @@ func (p *project) environment(name string) (string, error) {
 // spec is what manifest and comments say together.
 func (l layout) spec(comments manifest.Comments) (events.Spec, error) {
 	if l.manifest == nil {
-		return comments.Spec, nil
+		return comments.Spec, comments.Check(comments.Spec)
 	}
 	spec, key, err := comments.With(l.manifest.Spec)
 	if err != nil {
 		return spec, l.manifest.Fault(key, "%v in %s: say it once", err, l.source)
 	}
-	return spec, l.manifest.Check(spec)
+	return spec, joinSourceErrors(l.manifest.Check(spec), comments.Check(spec))
 }
 
 // notes name the keys that make no difference here.
 func (l layout) notes() []Diagnostic {
-	if l.manifest == nil || len(l.manifest.Ignored) == 0 {
+	switch {
+	case l.base != "":
+		return []Diagnostic{{File: l.file, Text: "this is the configuration, as the build has written into " + builtFile}}
+	case l.manifest == nil || len(l.manifest.Ignored) == 0:
 		return nil
 	}
 	return []Diagnostic{{File: l.file, Text: "these keys make no difference here: " + strings.Join(l.manifest.Ignored, ", ")}}

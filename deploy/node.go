@@ -25,7 +25,7 @@ func nodeModule(text string, notes []string) (name string, ok bool) {
 
 // platforms are the runtimes that have modules with these schemes.
 var platforms = map[string]string{
-	"cloudflare": "Cloudflare's runtime", "bun": "Bun", "deno": "Deno", "npm": "Deno", "jsr": "Deno", "workerd": "Cloudflare's runtime",
+	cloudflare: "Cloudflare's runtime", "bun": "Bun", "deno": "Deno", "npm": "Deno", "jsr": "Deno", "workerd": "Cloudflare's runtime",
 }
 
 // platformModule is the scheme and the name of a module of another runtime that is missing according to a message of
@@ -45,20 +45,9 @@ func refusePlatform(scheme, name string) (string, []string) {
 	switch {
 	case scheme == "npm" || scheme == "jsr":
 		advice = "install the package into node_modules next to the source, and import it by its name"
-	case scheme == "cloudflare":
-		switch name {
-		case "workers":
-			advice = "export default an object with fetch, task or scheduled; env is their second argument, and what outlives an event is behind fetch()"
-		case "sockets":
-			advice = "use fetch() or WebSocket; a worker opens no other connections"
-		case "email":
-			advice = "send mail by the HTTP API of a mail service, with fetch()"
-		case "workflows":
-			advice = "use tasks: env.QUEUE.send() has another event run, and task() is retried when it throws"
-		case "test":
-			advice = "use 'pinwheel dev' with 'pinwheel send', or a test runner of your own around the handlers"
-		case "node":
-			advice = "export default an object with fetch(request, env, ctx)"
+	case scheme == cloudflare:
+		if a, ok := insteadOfCloudflare(name); ok {
+			advice = a
 		}
 	}
 	return fmt.Sprintf("import of %q: it is a module of %s, which a worker does not have", scheme+":"+name, platforms[scheme]), []string{advice}
@@ -99,13 +88,78 @@ func insteadOf(module string) (string, bool) {
 	case "perf_hooks":
 		return "use the global performance", true
 	case "timers":
-		return "use setTimeout(), setInterval() and queueMicrotask()", true
+		return "use setTimeout(), setInterval(), setImmediate() and queueMicrotask()", true
 	case "fs":
 		return "a worker has no files: import .json, .txt, .html, .md, .csv and .sql files, which are put into the bundle", true
 	case "process", "os", "child_process", "cluster", "module", "vm", "v8":
 		return "a worker has no process of its own; variables come as env, the second argument of a handler", true
 	case "worker_threads":
 		return "use env.QUEUE.send(), which has another event run; structuredClone(), MessageChannel and BroadcastChannel in this one", true
+	}
+	return "", false
+}
+
+// missingExport is esbuild's error for a name that cloudflare:workers does not export, and undefinedExport its warning
+// where the name is a property of the whole module.
+var (
+	missingExport   = regexp.MustCompile(`^No matching export in "cloudflare:workers" for import "([^"]+)"$`)
+	undefinedExport = regexp.MustCompile(`^Import "([^"]+)" will always be undefined because there is no matching export in "cloudflare:workers"$`)
+)
+
+// workersName is the name that cloudflare:workers does not export according to a message of esbuild.
+func workersName(text string) (name string, ok bool) {
+	for _, message := range []*regexp.Regexp{missingExport, undefinedExport} {
+		if m := message.FindStringSubmatch(text); m != nil {
+			return m[1], true
+		}
+	}
+	return "", false
+}
+
+// refuseWorkersName is the message for a name that cloudflare:workers does not export here.
+func refuseWorkersName(name string) (string, []string) {
+	advice := fmt.Sprintf("it exports %s", strings.Join(workersNames, ", "))
+	if a, ok := insteadOfWorkers[name]; ok {
+		advice = a
+	}
+	return fmt.Sprintf("import of %q from \"cloudflare:workers\": a worker does not have it", name), []string{advice}
+}
+
+// insteadOfWorkers says what a worker uses instead of a name of cloudflare:workers.
+var insteadOfWorkers = map[string]string{
+	"DurableObject":      "mode persistent keeps state in one process, and what outlives it is behind fetch()",
+	"WorkflowEntrypoint": "use tasks: env.QUEUE.send() has another event run, and task() is retried when it throws",
+	"RpcStub":            stubs,
+	"RpcPromise":         stubs,
+	"RpcProperty":        stubs,
+	"ServiceStub":        stubs,
+	"withEnv":            passEnv,
+	"withExports":        passEnv,
+	"withEnvAndExports":  passEnv,
+	"cache":              "use caches.default or caches.open()",
+	"tracing":            "write to the console: log lines have the event's id",
+	"abortIsolate":       "throw an error: it ends the event",
+	"default":            "import names in braces: import { env } from \"cloudflare:workers\"",
+}
+
+const (
+	stubs   = "no stub of an object passes between workers: send data, by a queue or fetch()"
+	passEnv = "pass the object as an argument, or keep it in an AsyncLocalStorage"
+)
+
+// insteadOfCloudflare says what a worker uses instead of a module of Cloudflare's runtime.
+func insteadOfCloudflare(module string) (string, bool) {
+	switch module {
+	case "sockets":
+		return "use fetch() or WebSocket; a worker opens no other connections", true
+	case "email":
+		return "send mail by the HTTP API of a mail service, with fetch()", true
+	case "workflows":
+		return "use tasks: env.QUEUE.send() has another event run, and task() is retried when it throws", true
+	case "test":
+		return "use 'pinwheel dev' with 'pinwheel send', or a test runner of your own around the handlers", true
+	case "node":
+		return "export default an object with fetch(request, env, ctx)", true
 	}
 	return "", false
 }

@@ -31,7 +31,7 @@ func TestBuildNamesModulesOfNodeAndWhatDoesTheirWork(t *testing.T) {
 func TestBuildNamesModulesOfOtherRuntimesAndWhatDoesTheirWork(t *testing.T) {
 	t.Parallel()
 	for module, want := range map[string]string{
-		"cloudflare:workers": "export default an object with fetch, task or scheduled", "cloudflare:sockets": "use fetch() or WebSocket", "cloudflare:email": "send mail by the HTTP API",
+		"cloudflare:sockets": "use fetch() or WebSocket", "cloudflare:email": "send mail by the HTTP API",
 		"cloudflare:workflows": "use tasks", "cloudflare:test": "use 'pinwheel dev'", "cloudflare:nonesuch": "use the web API",
 		"bun:sqlite": "use the web API", "npm:chalk@5": "install the package into node_modules", "jsr:@std/path": "install the package into node_modules",
 	} {

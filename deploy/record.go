@@ -17,6 +17,7 @@ import (
 const (
 	format1 = 1
 	format2 = 2 // adds secrets, concurrency, jsonVars, http, assets, staged, tag and message
+	format3 = 3 // adds kv, objects, services, version, nats, queue and batch; bundles that import cloudflare:workers
 )
 
 // record is one version of a worker, as the KV bucket has it.
@@ -28,6 +29,7 @@ type record struct {
 	Hash     string        `json:"hash"`
 	Mode     events.Mode   `json:"mode"` // hides that of Spec: format 1 has it before the handlers
 	Handlers []events.Kind `json:"handlers"`
+	Queue    bool          `json:"queue,omitempty"`
 	File     string        `json:"file"`
 	events.Spec
 	DeployedAt time.Time `json:"deployedAt"`
@@ -52,16 +54,22 @@ type payload struct {
 
 func newRecord(w *events.Worker, staged bool) *record {
 	r := &record{
-		Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, Handlers: w.Handlers, File: w.File,
+		Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, Handlers: w.Handlers, Queue: w.Queue, File: w.File,
 		Spec: w.Spec, DeployedAt: w.DeployedAt.UTC(), Bundle: &payload{w.Code, string(w.SourceMap)},
 		Staged: staged, Tag: w.Tag, Message: w.Message,
 	}
 	r.Format = r.leastFormat()
+	if importsRuntime(w.Code) {
+		r.Format = format3 // processes that do not read it have no such module
+	}
 	return r
 }
 
 // leastFormat is the first format that has the keys of r.
 func (r *record) leastFormat() int {
+	if len(r.KV) > 0 || len(r.Objects) > 0 || len(r.Services) > 0 || r.VersionBinding != "" || len(r.NATS) > 0 || r.Queue || r.Batch != nil {
+		return format3
+	}
 	if r.Staged || r.Tag != "" || r.Message != "" || len(r.Secrets) > 0 || r.Concurrency > 0 || len(r.JSON) > 0 || r.HTTP != nil || r.Assets != nil {
 		return format2
 	}
@@ -102,8 +110,8 @@ func decodeRecord(text []byte) (*record, error) {
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, fmt.Errorf("worker record: %w", err)
 	}
-	if head.Format != format1 && head.Format != format2 {
-		return nil, fmt.Errorf("worker record has format %d: this process reads %d and %d", head.Format, format1, format2)
+	if head.Format < format1 || head.Format > format3 {
+		return nil, fmt.Errorf("worker record has format %d: this process reads %d to %d", head.Format, format1, format3)
 	}
 	r := &record{}
 	if err := strictDecode(text, r); err != nil {
@@ -186,7 +194,7 @@ func (r *record) stored() storedVersion {
 func (r *record) worker() *events.Worker {
 	w := &events.Worker{
 		Owner: r.Owner, Name: r.Name, Version: version(r.Number, r.Hash), Number: r.Number, Hash: r.Hash,
-		Spec: r.Spec, Handlers: r.Handlers, File: r.File, DeployedAt: r.DeployedAt, Tag: r.Tag, Message: r.Message,
+		Spec: r.Spec, Handlers: r.Handlers, Queue: r.Queue, File: r.File, DeployedAt: r.DeployedAt, Tag: r.Tag, Message: r.Message,
 	}
 	if r.Bundle != nil {
 		w.Code = r.Bundle.Code

@@ -36,6 +36,12 @@ func TestRecordRoundTrip(t *testing.T) {
 	require.Equal(t, w, r.worker())
 	require.NoError(t, checkHash(r.worker()))
 
+	w.Code = `import { env } from "cloudflare:workers"; export default {};`
+	text, _, err = newRecord(w, false).encode(1 << 20)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"format":3`, "earlier processes do not have the module")
+	w.Code = "export default {};"
+
 	text, object, err = newRecord(w, false).encode(10)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "export")
@@ -50,7 +56,7 @@ func TestRecordDecodesStrictly(t *testing.T) {
 	text, _, err := newRecord(aWorker(t), false).encode(1 << 20)
 	require.NoError(t, err)
 	for _, c := range []struct{ old, new, want string }{
-		{`"format":1`, `"format":3`, "has format 3: this process reads 1 and 2"},
+		{`"format":1`, `"format":4`, "has format 4: this process reads 1 to 3"},
 		{`"format":1`, `"format":1,"staged":true`, "it has format 1, and keys of format 2"},
 		{`"format":1`, `"format":2,"tag":"` + strings.Repeat("x", 101) + `"`, "tag has 101 bytes"},
 		{`"limits":`, `"secrets":["A_KEY"],"limits":`, "it has format 1, and keys of format 2"},
@@ -85,6 +91,10 @@ func TestHashCoversAllThatMatters(t *testing.T) {
 		func(b *Bundle) { b.SourceMap = nil },
 		func(b *Bundle) { b.Vars = map[string]string{"A": "1"} },
 		func(b *Bundle) { b.Queues = map[string]string{"A": "1"} },
+		func(b *Bundle) { b.KV = map[string]string{"A": "1"} },
+		func(b *Bundle) { b.Objects = map[string]string{"A": "1"} },
+		func(b *Bundle) { b.VersionBinding = "A" },
+		func(b *Bundle) { b.NATS = map[string]events.NATSSubjects{"A": {Publish: []string{"x"}}} },
 		func(b *Bundle) { b.Limits.HeapMB = 64 },
 		func(b *Bundle) { b.Retries.Fetch = true },
 	} {
@@ -138,7 +148,12 @@ func TestHashCoversEachFieldOfASpec(t *testing.T) {
 			case reflect.Float64:
 				f.SetFloat(3)
 			case reflect.Map:
-				f.Set(reflect.ValueOf(map[string]string{"A": "b"}))
+				value := reflect.New(f.Type().Elem()).Elem()
+				if value.Kind() == reflect.String {
+					value.SetString("b")
+				}
+				f.Set(reflect.MakeMap(f.Type()))
+				f.SetMapIndex(reflect.ValueOf("A"), value)
 			case reflect.Pointer:
 				f.Set(reflect.New(f.Type().Elem()))
 			case reflect.Slice:

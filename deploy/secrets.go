@@ -121,7 +121,7 @@ func (s *Secrets) list(ctx context.Context, filter string) ([]StoredSecret, erro
 	if err != nil {
 		return nil, fmt.Errorf("list secrets: %w", err)
 	}
-	defer stopWatch(watch)
+	defer resources.StopWatch(watch)
 	var list []StoredSecret
 	for {
 		select {

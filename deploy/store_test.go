@@ -24,7 +24,17 @@ import (
 // checker stands for the isolate that loads a module: what it would say is given.
 type checker func(w *events.Worker) ([]events.Kind, error)
 
-func (c checker) Check(_ context.Context, w *events.Worker) ([]events.Kind, error) { return c(w) }
+func (c checker) Check(_ context.Context, w *events.Worker) (events.Handlers, error) {
+	kinds, err := c(w)
+	return events.Handlers{Kinds: kinds}, err
+}
+
+// queues says that a module has a queue handler, and handlers of these kinds.
+type queues []events.Kind
+
+func (q queues) Check(context.Context, *events.Worker) (events.Handlers, error) {
+	return events.Handlers{Kinds: q, Queue: true}, nil
+}
 
 // isFine says that every module loads and has a task handler.
 var isFine = checker(func(*events.Worker) ([]events.Kind, error) { return []events.Kind{events.Task}, nil })
@@ -303,11 +313,11 @@ func TestARecordThatCannotBeReadStopsOnlyItsWorker(t *testing.T) {
 	kv, err := js.KeyValue(t.Context(), deploy.DefaultBucket)
 	require.NoError(t, err)
 	old := mustDeploy(t, s, "acme", "w", module(1))
-	_, err = kv.PutString(t.Context(), "acme.w", `{"format":3,"anything":"else"}`)
+	_, err = kv.PutString(t.Context(), "acme.w", `{"format":4,"anything":"else"}`)
 	require.NoError(t, err)
 
 	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: module(2)}, isFine)
-	require.ErrorContains(t, err, "the newest version cannot be read: worker record has format 3: this process reads 1 and 2")
+	require.ErrorContains(t, err, "the newest version cannot be read: worker record has format 4: this process reads 1 to 3")
 	w, err := s.Get(t.Context(), "acme", "w", old.Version)
 	require.NoError(t, err)
 	require.Equal(t, old, w)
@@ -325,4 +335,57 @@ func TestOpenRefusesAWrongConfig(t *testing.T) {
 		_, err := deploy.Open(t.Context(), nil, cfg)
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// A queue handler takes the tasks of its worker. The record says so in format 2: earlier processes would call task().
+func TestQueueHandlers(t *testing.T) {
+	t.Parallel()
+	nc := natstest.Connect(t, natstest.Start(t))
+	s := open(t, nc, deploy.Config{})
+	deployAs := func(name string, b *deploy.Bundle, check deploy.Checker) error {
+		_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Bundle: b}, check)
+		return err
+	}
+	b := module(1)
+	b.Spec.Batch = &events.Batch{MaxSize: 50}
+	require.NoError(t, deployAs("w", b, queues{events.Fetch}))
+	got, err := s.Get(t.Context(), "acme", "w", "")
+	require.NoError(t, err)
+	require.Equal(t, []events.Kind{events.Fetch, events.Task}, got.Handlers)
+	require.True(t, got.Queue)
+	require.Equal(t, 50, got.Batch.MaxSize)
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	kv, err := js.KeyValue(t.Context(), deploy.DefaultBucket)
+	require.NoError(t, err)
+	entry, err := kv.Get(t.Context(), "acme.w")
+	require.NoError(t, err)
+	require.Contains(t, string(entry.Value()), `"format":3`)
+
+	var refused *deploy.RefusedError
+	require.ErrorAs(t, deployAs("both", module(1), queues{events.Task}), &refused)
+	require.Equal(t, "acme/both is refused: the module has a queue handler and a task handler: both take its tasks, so keep one of them\n    at w.js:1:1", refused.Error())
+	require.ErrorAs(t, deployAs("none", b, isFine), &refused)
+	require.Contains(t, refused.Error(), "the manifest has a batch, and the module has no queue handler")
+	require.Contains(t, refused.Error(), "w.js:1:1")
+}
+
+// A worker whose manifest names subjects that its owner is not granted is refused, at the place of the subject.
+func TestSubjectsThatAreNotGranted(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, deploy.Config{})
+	dir := t.TempDir()
+	write(t, dir+"/w.js", "export default { task() {} }")
+	write(t, dir+"/w.pinwheel.json", "{\n  \"nats\": {\"BUS\": {\"publish\": [\"a\", \"orders.>\"]}}\n}")
+	r := deploy.Request{Owner: "acme", Path: dir + "/w.js", Policy: events.Policy{NATSPublish: []string{"a", "orders.*"}}}
+	_, err := s.Deploy(t.Context(), r, isFine)
+	require.ErrorContains(t, err, "w.pinwheel.json:2:37: nats.BUS.publish[1] is orders.>, which the owner is not granted")
+	r.Policy.NATSPublish = []string{">"}
+	_, err = s.Deploy(t.Context(), r, isFine)
+	require.NoError(t, err)
+	b := module(1)
+	b.NATS = map[string]events.NATSSubjects{"BUS": {Request: []string{"x"}}}
+	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "v", Bundle: b}, isFine)
+	var quota *deploy.QuotaError
+	require.ErrorAs(t, err, &quota)
 }

@@ -48,19 +48,26 @@ type hashed struct {
 	Concurrency int            `json:",omitempty"`
 	HTTP        *events.HTTP   `json:",omitempty"`
 	Assets      *events.Assets `json:",omitempty"`
+	Batch       *events.Batch  `json:",omitempty"`
 }
 
 type hashedBindings struct {
 	Vars   map[string]string `json:",omitempty"`
 	Queues map[string]string `json:",omitempty"`
 	JSON   map[string]string `json:",omitempty"`
+	KV     map[string]string `json:",omitempty"`
+
+	Objects        map[string]string              `json:",omitempty"`
+	VersionBinding string                         `json:",omitempty"`
+	NATS           map[string]events.NATSSubjects `json:",omitempty"`
+	Services       map[string]string              `json:",omitempty"`
 }
 
 // canonical returns the same bytes for any two specifications that say the same.
 func canonical(s events.Spec) ([]byte, error) {
 	// encoding/json sorts the keys of maps and keeps the order of fields.
 	return json.Marshal(hashed{
-		s.Mode.OrDefault(), hashedBindings{s.Vars, s.Queues, s.JSON}, s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,
-		slices.Sorted(slices.Values(s.Secrets)), s.Concurrency, s.HTTP, s.Assets,
+		s.Mode.OrDefault(), hashedBindings{s.Vars, s.Queues, s.JSON, s.KV, s.Objects, s.VersionBinding, s.NATS, s.Services}, s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,
+		slices.Sorted(slices.Values(s.Secrets)), s.Concurrency, s.HTTP, s.Assets, s.Batch,
 	})
 }

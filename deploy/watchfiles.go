@@ -41,8 +41,9 @@ func OpenFileWatcher() (*FileWatcher, error) {
 // Close ends the watches of the operating system.
 func (w *FileWatcher) Close() error { return w.notify.Close() }
 
-// Set replaces what is watched: files, which need not exist yet, DIR/* for all files of a directory, and directories with all their source files and
-// manifests, also new ones, but not their subdirectories. Any goroutine may call it at any time.
+// Set replaces what is watched: files, which need not exist yet, nor their directories; DIR/* for all files of a directory;
+// and directories with all their source files and manifests, also new ones, but not their subdirectories. Any goroutine may
+// call it at any time.
 func (w *FileWatcher) Set(files, dirs []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +61,13 @@ func (w *FileWatcher) Set(files, dirs []string) error {
 		if err != nil {
 			return fmt.Errorf("watch %s: %w", f, err)
 		}
-		w.files[abs], want[filepath.Dir(abs)] = true, true
+		w.files[abs] = true
+		dir := filepath.Dir(abs)
+		for !exists(dir) && dir != filepath.Dir(dir) { // it may be made: that is a change, too
+			w.files[dir] = true
+			dir = filepath.Dir(dir)
+		}
+		want[dir] = true
 	}
 	for _, d := range w.notify.WatchList() {
 		if !want[d] {

@@ -100,5 +100,14 @@ func TestWatchingNothingThatExistsIsAnError(t *testing.T) {
 	w, err := deploy.OpenFileWatcher()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.Close()) }()
-	require.ErrorContains(t, w.Set([]string{t.TempDir() + "/no/such/file.js"}, nil), "watch ")
+	require.ErrorContains(t, w.Set(nil, []string{t.TempDir() + "/no"}), "watch ")
+}
+
+// A build may make the directory of a file that is watched: that is a change.
+func TestDirectoryOfAWatchedFileIsMadeLater(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, changes := watchFiles(t, []string{dir + "/made/deep/config.json"}, nil)
+	require.NoError(t, os.Mkdir(dir+"/made", 0o700))
+	expect(t, changes, dir+"/made")
 }

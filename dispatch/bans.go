@@ -13,6 +13,8 @@ const (
 	// same way.
 	firstBan   = time.Minute
 	longestBan = time.Hour
+	// longestDirect is the most that direct events are refused because processes died. Their supervisor counts the times.
+	longestDirect = 10 * time.Minute
 	// remembered is how long a ban counts after its end.
 	remembered = 2 * longestBan
 	// mostBans is how many bans are kept; ended ones go first.
@@ -22,16 +24,21 @@ const (
 	banSlack = 2 * time.Second
 )
 
-// Ban says that the events of a worker or of an owner are refused because they cost threads.
+// Ban says that events of a worker or of an owner are refused because they cost threads or processes.
 type Ban struct {
 	Owner  string `json:"owner"`
 	Worker string `json:"worker,omitempty"` // "" = all of the owner's
 	Times  int    `json:"times"`
 	LeftMs int64  `json:"leftMs"` // how much longer it holds; below 0 it is over, and remembered
+	// Direct: only direct events are refused, because processes died while the worker ran.
+	Direct bool `json:"direct,omitempty"`
 }
 
 // banned names a worker, or with worker "" an owner.
-type banned struct{ owner, worker string }
+type banned struct {
+	owner, worker string
+	direct        bool // only its direct events
+}
 
 // ban is what is known of a banned worker or owner.
 type ban struct {
@@ -53,7 +60,7 @@ func (d *Dispatcher) Lost(w *events.Worker, began time.Time) {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	worker, owner := banned{w.Owner, w.Name}, banned{owner: w.Owner}
+	worker, owner := banned{owner: w.Owner, worker: w.Name}, banned{owner: w.Owner}
 	switch o := d.bans.get(owner, now); {
 	case o.times == 0:
 		d.set(owner, ban{times: 1, since: now, until: now}, now)
@@ -95,7 +102,10 @@ func (d *Dispatcher) set(key banned, b ban, now time.Time) {
 
 // banned returns the failure of an event that a ban refuses, or nil.
 func (d *Dispatcher) banned(e *events.Event, now time.Time) *events.Failure {
-	for _, key := range [...]banned{{e.Owner, e.Worker}, {owner: e.Owner}} {
+	for _, key := range [...]banned{{e.Owner, e.Worker, false}, {owner: e.Owner}, {e.Owner, e.Worker, true}, {owner: e.Owner, direct: true}} {
+		if key.direct && !e.Direct() {
+			return nil
+		}
 		b := d.bans[key]
 		if !now.Before(b.until) {
 			continue
@@ -103,6 +113,9 @@ func (d *Dispatcher) banned(e *events.Event, now time.Time) *events.Failure {
 		who := "worker " + e.Target()
 		if key.worker == "" {
 			who = "owner " + e.Owner
+		}
+		if key.direct {
+			return d.trials.refuse(b.until.Sub(now), "%s has ended processes, %d times lately: its requests are refused for %s more", who, b.times, b.until.Sub(now).Round(time.Second))
 		}
 		return events.Fail(events.ReasonCrash, "%s has cost processes threads, %d times lately: its events are refused for %s more", who, b.times, b.until.Sub(now).Round(time.Second))
 	}
@@ -115,6 +128,9 @@ func (d *Dispatcher) refuse(e *events.Event, r *route, now time.Time) (*version,
 	if f == nil && len(d.bans) > 0 {
 		f = d.banned(e, now)
 	}
+	if f == nil && len(d.trials.suspects) > 0 && e.Direct() {
+		f = d.trials.try(e, now)
+	}
 	return v, f
 }
 
@@ -126,7 +142,7 @@ func (d *Dispatcher) Bans() []Ban {
 	var all []Ban
 	for key, b := range d.bans {
 		if now.Sub(b.until) <= remembered {
-			all = append(all, Ban{key.owner, key.worker, b.times, b.until.Sub(now).Milliseconds()})
+			all = append(all, Ban{key.owner, key.worker, b.times, b.until.Sub(now).Milliseconds(), key.direct})
 		}
 	}
 	return all
@@ -138,11 +154,15 @@ func (d *Dispatcher) HearBans(all []Ban) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, b := range all {
-		left := min(time.Duration(b.LeftMs)*time.Millisecond, longestBan)
+		longest := longestBan
+		if b.Direct {
+			longest = longestDirect
+		}
+		left := min(time.Duration(b.LeftMs)*time.Millisecond, longest)
 		if b.Times < 1 || left < -remembered || !events.ValidName(b.Owner) || b.Worker != "" && !events.ValidName(b.Worker) {
 			continue
 		}
-		key := banned{b.Owner, b.Worker}
+		key := banned{b.Owner, b.Worker, b.Direct}
 		mine := d.bans.get(key, now)
 		until := now.Add(left)
 		if mine.times > 0 && until.Sub(mine.until) <= banSlack && b.Times <= mine.times {
@@ -159,10 +179,10 @@ func (d *Dispatcher) HearBans(all []Ban) {
 	}
 }
 
-// holding returns how many bans hold now.
-func (b bans) holding(now time.Time) (n int) {
-	for _, x := range b {
-		if now.Before(x.until) {
+// holding returns how many bans hold now, of all events or of direct ones.
+func (b bans) holding(direct bool, now time.Time) (n int) {
+	for key, x := range b {
+		if key.direct == direct && now.Before(x.until) {
 			n++
 		}
 	}

@@ -27,21 +27,24 @@ var (
 	descWakes     = desc("dispatch_wakes_total", "Times a sleeping thread was woken.")
 	descThrottled = desc("dispatch_throttled_total",
 		"Times an owner with waiting events reached its limit of running ones.")
-	descParked   = desc("dispatch_parked_total", "Events parked because their owner had too many waiting.")
-	descFleet    = desc("fleet_processes", "Processes of the fleet that this one knows of, including itself.")
-	descSuspects = desc("dispatch_suspects", "Events during whose runs processes died, and that wait to run watched or alone.")
-	descBans     = desc("dispatch_bans", "Workers and owners whose events are refused because they cost threads.")
-	descAlone    = desc("dispatch_alone_total", "Events that ran alone because processes died during their runs.")
-	descRetries  = desc("dispatch_retries_total", "Failed attempts after which the event runs again.", "reason")
-	descFailures = desc("dispatch_failures_total", "Events that failed for good.", "reason")
-	descDuration = desc("event_duration_seconds", "Time from the start of an attempt to the end of its last work.", "kind")
+	descParked     = desc("dispatch_parked_total", "Events parked because their owner had too many waiting.")
+	descFleet      = desc("fleet_processes", "Processes of the fleet that this one knows of, including itself.")
+	descSuspects   = desc("dispatch_suspects", "Events during whose runs processes died, and that wait to run watched or alone.")
+	descBans       = desc("dispatch_bans", "Workers and owners whose events are refused because they cost threads.")
+	descDirectBans = desc("dispatch_direct_bans", "Workers and owners whose direct events are refused because processes died while they ran.")
+	descTrials     = desc("dispatch_direct_suspects", "Workers that ran when a process died, and whose direct events run beside those of no other such worker at first.")
+	descRefused    = desc("dispatch_direct_refused_total", "Direct events refused because processes died while their worker ran.")
+	descAlone      = desc("dispatch_alone_total", "Events that ran alone because processes died during their runs.")
+	descRetries    = desc("dispatch_retries_total", "Failed attempts after which the event runs again.", "reason")
+	descFailures   = desc("dispatch_failures_total", "Events that failed for good.", "reason")
+	descDuration   = desc("event_duration_seconds", "Time from the start of an attempt to the end of its last work.", "kind")
 )
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descQueued, descRunning, descAsleep, descOwners, descHeavy, descWait, descAttempts, descWakes, descThrottled,
-		descParked, descFleet, descSuspects, descAlone, descBans, descRetries, descFailures, descDuration,
+		descParked, descFleet, descSuspects, descAlone, descBans, descDirectBans, descTrials, descRefused, descRetries, descFailures, descDuration,
 	} {
 		ch <- d
 	}
@@ -53,7 +56,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	m, stats := *c.d.metrics, c.d.stats()
 	processes := c.d.processes
 	suspects, alone := c.d.quarantine.queued(), c.d.quarantine.alone
-	holding := c.d.bans.holding(time.Now())
+	now := time.Now()
+	holding, direct := c.d.bans.holding(false, now), c.d.bans.holding(true, now)
+	tried, refused := len(c.d.trials.suspects), c.d.trials.refused
 	c.d.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n))
@@ -69,6 +74,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descFleet, processes)
 	gauge(descSuspects, suspects)
 	gauge(descBans, holding)
+	gauge(descDirectBans, direct)
+	gauge(descTrials, tried)
+	count(descRefused, refused)
 	count(descAlone, alone)
 	ch <- m.wait.metric(descWait)
 	count(descAttempts, m.warm, "warm")

@@ -127,12 +127,15 @@ func (d *Dispatcher) limit(o *owner, r *route, fx *effects) {
 func (o *owner) enqueue(it item, front bool) {
 	r := it.route
 	switch {
-	case r.room() <= 0 && front:
+	case r.room() <= 0 && front && it.event.Service == nil:
 		r.waiting.pushFront(it)
 		o.waiting++
-	case r.room() <= 0 || r.waiting.n > 0 && !front:
+	case r.room() <= 0 || r.waiting.n > 0 && (!front || it.event.Service != nil):
 		r.waiting.pushBack(it)
 		o.waiting++
+	case front && it.event.Service != nil:
+		r.queued++
+		o.queue.insert(it)
 	case front:
 		r.queued++
 		o.queue.pushFront(it)
@@ -149,8 +152,9 @@ func (o *owner) dequeue() item {
 	return it
 }
 
-// held is how many events wait, those for the limits of their workers included.
-func (o *owner) held() int { return o.queue.n + o.waiting }
+// held is how many events wait, those for the limits of their workers and those that gather included. Of a batch that
+// runs, all but one count too: only one counts as running.
+func (o *owner) held() int { return o.queue.n + o.waiting + o.extra }
 
 // admitWaiting moves events of a worker into the owner's queue while there is room, and wants the lease if they need it.
 func (o *owner) admitWaiting(r *route, fx *effects) {

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"fmt"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Bounds of Config.
@@ -56,6 +58,9 @@ type Config struct {
 	// parked until fewer than half as many wait. It must be well below the number of events that the consumer
 	// holds, or one owner could fill that. Default 512.
 	OwnerMaxQueued int
+	// MaxBatch is how many events a batch has at most, whatever its worker allows: a batch must be well below the number
+	// of events that the consumer holds. Default 100.
+	MaxBatch int
 	// Rand makes the jitter of retry delays: numbers in [0,1). Nil means math/rand/v2. It is called with
 	// the dispatcher's lock held.
 	Rand func() float64
@@ -72,6 +77,9 @@ func (c Config) OrDefault() Config {
 	if c.OwnerMaxQueued == 0 {
 		c.OwnerMaxQueued = 512
 	}
+	if c.MaxBatch == 0 {
+		c.MaxBatch = events.MaxBatch.MaxSize
+	}
 	return c
 }
 
@@ -87,6 +95,7 @@ func (c Config) Validate() error {
 		{"Slots", c.Slots, 1, maxSlots},
 		{"OwnerMaxRunning", c.OwnerMaxRunning, 1, maxThreads * maxSlots},
 		{"OwnerMaxQueued", c.OwnerMaxQueued, 1, maxQueued},
+		{"MaxBatch", c.MaxBatch, 1, events.MaxBatch.MaxSize},
 	} {
 		if f.value < f.lo || f.value > f.hi {
 			return fmt.Errorf("dispatch: %s is %d: it is %d to %d", f.name, f.value, f.lo, f.hi)

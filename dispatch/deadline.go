@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Run fails queued events whose deadline passes before they start, within about 50 ms of the deadline, and advances the
-// quarantine. It returns when ctx is done.
+// Run fails queued events whose deadline passes before they start, within about 50 ms of the deadline. It completes
+// batches that have waited long enough, with the same precision, and advances the quarantine. It returns when ctx is done.
 func (d *Dispatcher) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -17,14 +17,18 @@ func (d *Dispatcher) Run(ctx context.Context) {
 		case <-d.deadlines:
 		case <-timer.C:
 			d.expire(time.Now())
+			d.ripen(time.Now())
 			d.tick(time.Now())
 		}
 		d.mu.Lock()
-		soonest, due := d.soonest, d.quarantine.next()
+		soonest, ripe, due := d.soonest, d.gatherings.due, d.quarantine.next()
 		d.mu.Unlock()
 		wait := time.Hour
 		if !soonest.IsZero() {
 			wait = max(time.Until(soonest), expiryStep)
+		}
+		if !ripe.IsZero() {
+			wait = min(wait, max(time.Until(ripe), expiryStep))
 		}
 		if !due.IsZero() {
 			wait = min(wait, max(time.Until(due), time.Millisecond))
@@ -113,8 +117,15 @@ func (d *Dispatcher) expireOwner(o *owner, now time.Time, fx *effects) {
 func (d *Dispatcher) sift(o *owner, keep func(item) bool, fx *effects) {
 	before := o.held()
 	var left []*route
-	o.queue.filter(func(it item) bool {
-		if keep(it) {
+	some := func(it *item) bool {
+		gone, stays := it.sift(keep)
+		if o.extra -= gone; !stays {
+			o.extra++ // the item itself is not among them
+		}
+		return stays
+	}
+	o.queue.filter(func(it *item) bool {
+		if some(it) {
 			return true
 		}
 		it.route.queued--
@@ -123,9 +134,12 @@ func (d *Dispatcher) sift(o *owner, keep func(item) bool, fx *effects) {
 	})
 	o.waitingRoutes(func(r *route) {
 		waiting := r.waiting.n
-		r.waiting.filter(keep)
+		r.waiting.filter(some)
 		o.waiting -= waiting - r.waiting.n
 	})
+	for _, g := range o.gathers {
+		g.sift(keep)
+	}
 	o.freed += before - o.held()
 	d.queued -= before - o.held()
 	for _, r := range left {

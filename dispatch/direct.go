@@ -11,12 +11,20 @@ import (
 // submitDirect queues a direct event, or refuses it if its owner's queue is full. Parked events of its owner do not
 // delay it.
 func (d *Dispatcher) submitDirect(o *owner, it item, v *version, fx *effects) {
-	if n := o.held(); n >= o.maxQueued {
+	switch e, n := it.event, o.held(); {
+	case e.Service != nil && it.route.limit > 0 && e.Service.From(e.Worker):
+		f := events.Fail(events.ReasonUnavailable, "worker %s has a limit of %d events at once, and would wait for itself", e.Target(), it.route.limit)
+		fx.settle = append(fx.settle, d.refused(e, v, f))
+	case e.Service != nil && d.quarantine.phase != open:
+		d.quarantine.urge(d, it)
+	case e.Service != nil: // it takes no room: its callers are bounded (events.ServiceTree)
+		d.push(o, it, true, fx)
+	case n >= o.maxQueued:
 		f := events.Fail(events.ReasonUnavailable, "%d events of owner %s wait already: try again", n, o.name)
-		fx.settle = append(fx.settle, d.refused(it.event, v, f))
-		return
+		fx.settle = append(fx.settle, d.refused(e, v, f))
+	default:
+		d.push(o, it, false, fx)
 	}
-	d.push(o, it, false, fx)
 }
 
 // answerDirect gives settlements of direct events to their callers. It returns the others.

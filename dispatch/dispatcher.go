@@ -55,7 +55,9 @@ type Dispatcher struct {
 	limited   map[*route]*owner // workers that have a limit of events at once
 
 	quarantine quarantine
+	gatherings gatherings
 	bans       bans
+	trials     trials
 
 	runnable [classes]int  // events that could start now, within the limits
 	queued   int           // events in all queues
@@ -152,6 +154,7 @@ func (d *Dispatcher) Install(in events.Installation) {
 		delete(o.removed, in.Name)
 	}
 	r.install(in)
+	d.regather(o, r, false, &fx)
 	d.limit(o, r, &fx)
 	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
@@ -179,6 +182,7 @@ func (d *Dispatcher) Remove(ownerName, name string) {
 	d.mu.Lock()
 	if o := d.owners[ownerName]; o != nil && o.routes[name] != nil {
 		delete(d.limited, o.routes[name])
+		d.regather(o, o.routes[name], true, &fx)
 		o.remove(o.routes[name])
 		d.changed(o)
 		d.forget(o)
@@ -248,7 +252,7 @@ func (d *Dispatcher) changed(o *owner) {
 }
 
 func (d *Dispatcher) recount(o *owner) {
-	n := max(0, min(o.queue.n, o.maxRunning-o.running))
+	n := max(0, min(o.queue.n, o.places()))
 	if o.away >= d.cfg.Threads {
 		n = 0
 	}

@@ -193,7 +193,7 @@ func TestQueue(t *testing.T) {
 						kept = append(kept, e)
 					}
 				}
-				q.filter(func(it item) bool { return !drop[it.event] })
+				q.filter(func(it *item) bool { return !drop[it.event] })
 				want = kept
 			},
 			"": func(t *rapid.T) {

@@ -27,6 +27,8 @@ type machine struct {
 	leases  map[string]*leaseOf // by owner/worker
 	term    uint64
 	lessee  Lessee
+	called  map[string]bool            // owners of which a run made a call
+	calls   map[*lifecycle.Attempt]int // calls under way
 }
 
 // leaseOf is what Leases knows of a worker.
@@ -137,7 +139,14 @@ func (m *machine) install(t *rapid.T) {
 	w := worker(m.owner(t), rapid.SampledFrom([]string{"v", "w"}).Draw(t, "worker"))
 	w.Version, w.Number = fmt.Sprint(m.n), m.n
 	w.Concurrency = rapid.SampledFrom([]int{0, 0, 1, 2, 4}).Draw(t, "concurrency")
+	if w.Queue = rapid.IntRange(0, 2).Draw(t, "queue") == 0; w.Queue {
+		w.Batch = &events.Batch{MaxSize: rapid.IntRange(1, 5).Draw(t, "size"), MaxWait: new(rapid.SampledFrom([]events.Millis{0, 1e9, 6e10}).Draw(t, "wait"))}
+	}
 	m.d.Install(events.Only(w))
+}
+
+func (m *machine) ripen(t *rapid.T) {
+	m.d.ripen(time.Now().Add(time.Duration(rapid.IntRange(0, 61).Draw(t, "s")) * time.Second))
 }
 
 func (m *machine) remove(t *rapid.T) {
@@ -149,6 +158,7 @@ func (m *machine) submit(t *rapid.T) {
 	for range rapid.IntRange(1, 12).Draw(t, "n") {
 		e := task(m.owner(t), rapid.SampledFrom([]string{"v", "w"}).Draw(t, "worker"), m.sent)
 		e.Attempt = rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "attempt")
+		e.Asked = e.Attempt > 1 && rapid.Bool().Draw(t, "asked")
 		if rapid.IntRange(0, 5).Draw(t, "deadline") == 0 {
 			e.Deadline = time.Now().Add(time.Duration(rapid.IntRange(-1, 2).Draw(t, "in")) * time.Hour)
 		}
@@ -165,11 +175,51 @@ func (m *machine) submit(t *rapid.T) {
 	m.d.Submit(batch)
 }
 
+// call has a run call a worker of its owner.
+func (m *machine) call(t *rapid.T) {
+	thread := m.thread(t)
+	if len(m.held[thread]) == 0 {
+		return
+	}
+	from := rapid.SampledFrom(m.held[thread]).Draw(t, "from")
+	if from.Batch != nil {
+		return
+	}
+	c, err := new(events.ServiceTree).Begin(from.Event.Service, from.Worker.Name, events.ServiceTarget{}, "")
+	if err != nil {
+		return
+	}
+	e := task(from.Worker.Owner, rapid.SampledFrom([]string{"v", "w"}).Draw(t, "worker"), m.sent)
+	e.Service, e.ReplyTo = c, ""
+	e.Caller = &directCall{m: m, t: t, event: e, end: func() {
+		c.End()
+		m.d.Calling(from, false)
+		if m.calls[from]--; m.calls[from] == 0 {
+			delete(m.calls, from)
+		}
+	}}
+	m.sent++
+	m.called[e.Owner] = true
+	m.calls[from]++
+	m.d.Calling(from, true)
+	m.d.Submit([]*events.Event{e})
+}
+
+// callingOn is how many runs of a thread wait for calls.
+func (m *machine) callingOn(thread int) (n int) {
+	for _, a := range m.held[thread] {
+		if m.calls[a] > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 func (m *machine) thread(t *rapid.T) int { return rapid.IntRange(0, len(m.held)-1).Draw(t, "thread") }
 
 func (m *machine) next(t *rapid.T) {
 	thread, free := m.thread(t), rapid.IntRange(0, 6).Draw(t, "free")
-	room := m.d.cfg.Slots - len(m.held[thread])
+	room := max(0, m.d.cfg.Slots-len(m.held[thread])+m.callingOn(thread))
 	m.asleep &^= 1 << thread
 	d, were := m.d, make(map[*owner]class)
 	for _, o := range d.owners {
@@ -180,9 +230,10 @@ func (m *machine) next(t *rapid.T) {
 	sum := time.Duration(0)
 	for i, a := range batch {
 		r := a.Slot.(*run)
-		require.True(t, a.Event.Watched || d.of[were[r.owner]]&(1<<thread) != 0, "of an owner that this thread runs")
+		require.True(t, a.Event.Watched || a.Event.Service != nil || d.of[were[r.owner]]&(1<<thread) != 0, "of an owner that this thread runs")
 		require.True(t, r.version.known || len(batch) == 1, "an unknown worker comes alone")
 		sum += r.cost
+		m.checkBatch(t, r)
 		if of := r.route; of.limit > 0 {
 			require.LessOrEqual(t, of.running, of.share)
 			require.Contains(t, []leaseState{noLease, held}, of.lease)
@@ -215,12 +266,30 @@ func (m *machine) report(t *rapid.T) {
 		case 0:
 			reports = append(reports, notStarted(a))
 		case 1:
-			reports = append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, CPU: cpu, Failure: events.Fail(events.ReasonCPU, "x")}})
+			end := &lifecycle.End{Started: true, CPU: cpu, Failure: events.Fail(events.ReasonCPU, "x"), Lost: rapid.IntRange(0, 9).Draw(t, "lost") == 0}
+			for range a.Batch {
+				end.Items = append(end.Items, lifecycle.Item{Decision: lifecycle.Decision(rapid.IntRange(0, int(lifecycle.Again)).Draw(t, "decision"))})
+			}
+			reports = append(reports, lifecycle.Report{Attempt: a, End: end})
 		default:
 			reports = append(reports, done(a, cpu))
 		}
 	}
 	m.d.Report(thread, reports)
+}
+
+// checkBatch checks a run that was just started.
+func (m *machine) checkBatch(t *rapid.T, r *run) {
+	require.Equal(t, r.Worker.Queue, r.Batch != nil, "a queue handler gets batches, and no other one")
+	for i, e := range r.Batch {
+		v, f := r.route.resolve(e)
+		require.Nil(t, f)
+		require.Same(t, r.version, v, "a batch is of one version")
+		require.True(t, len(r.Batch) == 1 || e.Crashes == 0 && !e.Direct() && (e.Attempt == 1 || e.Asked), "it runs alone")
+		require.NotContains(t, r.Batch[:i], e)
+	}
+	require.LessOrEqual(t, len(r.Batch), r.version.batch.MaxSize)
+	require.True(t, r.Batch == nil || r.Batch[0] == r.Event)
 }
 
 // directCall is the caller of a direct event.
@@ -229,6 +298,7 @@ type directCall struct {
 	t       *rapid.T
 	event   *events.Event
 	replies int
+	end     func() // nil = nothing follows
 }
 
 func (c *directCall) Reply(*events.Reply) { c.replies++ }
@@ -237,6 +307,9 @@ func (c *directCall) End() {
 	require.False(c.t, c.m.settled[c.event], "ended twice")
 	require.Equal(c.t, 1, c.replies, "it has one reply before its end")
 	c.m.settled[c.event] = true
+	if c.end != nil {
+		c.end()
+	}
 }
 
 // window ends the time over which shares are counted.
@@ -293,25 +366,36 @@ func (m *machine) check(t *rapid.T) {
 		m.settled[s.Event] = true
 	}
 	held, queued, running, waiting, heavies := 0, 0, 0, 0, 0
+	others := 0 // events of running batches, beside one of each
 	var runnable, lists [classes]int
 	q := &d.quarantine
 	suspects := len(m.watched) + q.ready.n
 	for i, h := range m.held {
 		for _, a := range h {
+			others += max(0, len(a.Batch)-1)
 			if a.Event.Crashes > 0 {
 				suspects++
 			}
-			require.False(t, q.started && q.event.Crashes > 0 && a.Event.Crashes == 0 && a.Start.After(startOf(m, q.event)), "nothing starts beside an event that runs alone")
+			require.False(t, q.started && q.event.Crashes > 0 && a.Event.Crashes == 0 && a.Event.Service == nil && a.Start.After(startOf(m, q.event)), "nothing starts beside an event that runs alone")
 		}
-		require.Len(t, h, d.onThread[i])
+		require.Len(t, h, d.onThread[i]+m.callingOn(i))
 		held += len(h)
 	}
 	for name, o := range d.owners {
 		require.Equal(t, name, o.name)
-		require.LessOrEqual(t, o.running, d.cfg.OwnerMaxRunning)
+		require.True(t, m.called[name] || o.running <= d.cfg.OwnerMaxRunning)
+		calling := 0
+		for i := range m.held {
+			for _, a := range m.held[i] {
+				if a.Worker.Owner == name && m.calls[a] > 0 {
+					calling++
+				}
+			}
+		}
+		require.Equal(t, calling, o.calling)
 		require.LessOrEqual(t, o.credit, quantum)
 		require.Equal(t, o.counted > 0, o.list != nil, "who can start something has a turn")
-		require.Equal(t, max(0, min(o.queue.n, d.cfg.OwnerMaxRunning-o.running)), o.counted)
+		require.Equal(t, max(0, min(o.queue.n, d.cfg.OwnerMaxRunning-o.running+o.calling)), o.counted)
 		m.checkRoutes(t, o)
 		require.True(t, len(o.routes)+o.held()+o.suspects+o.running > 0, "who has nothing is forgotten")
 		queued, running, waiting = queued+o.held(), running+o.running, waiting+o.suspects
@@ -337,22 +421,41 @@ func (m *machine) check(t *rapid.T) {
 	require.True(t, q.phase == open || q.event != nil || q.phase == clearing)
 	require.Equal(t, lists, [classes]int{d.queues[light].newcomers.n + d.queues[light].ring.n, d.queues[heavy].newcomers.n + d.queues[heavy].ring.n})
 	require.Len(t, d.shares.heavy, heavies)
-	queued += d.quarantine.queued()
+	queued += d.quarantine.queued() - others
 	require.Equal(t, []int{queued, held, running}, []int{d.queued, d.running, d.running})
 	require.Equal(t, runnable, d.runnable)
-	require.Equal(t, m.sent, queued+running+len(m.settled)+len(m.watched), "no event is lost")
+	require.Empty(t, d.gatherings.hasty)
+	require.Equal(t, m.sent, queued+running+others+len(m.settled)+len(m.watched), "no event is lost")
 }
 
 // checkRoutes checks what is counted of an owner's workers.
 func (m *machine) checkRoutes(t *rapid.T, o *owner) {
 	queued, running := map[*route]int{}, map[*route]int{}
+	gathered := 0
+	extra, ripe := 0, map[*version]bool{}
 	for i := range o.queue.n {
 		queued[o.queue.at(i).route]++
+		extra += o.queue.at(i).n() - 1
 	}
+	for i, g := range o.gathers {
+		require.Same(t, g, g.version.gathering)
+		require.Equal(t, i, g.nth)
+		require.Same(t, g, m.d.gatherings.waiting[g.index])
+		require.False(t, g.due.Before(m.d.gatherings.due), "none is forgotten")
+		require.Same(t, o.routes[g.route.name], g.route)
+		require.Contains(t, g.route.versions, g.version)
+		require.False(t, ripe[g.version])
+		ripe[g.version] = true
+		extra += len(g.items)
+		gathered += len(g.items)
+	}
+	require.Equal(t, gathered, o.gathered)
+	require.LessOrEqual(t, gathered, max(1, o.maxQueued/2))
 	for _, h := range m.held {
 		for _, a := range h {
 			if r := a.Slot.(*run); r.owner == o {
 				running[r.route]++
+				extra += max(0, len(a.Batch)-1)
 			}
 		}
 	}
@@ -366,6 +469,9 @@ func (m *machine) checkRoutes(t *rapid.T, o *owner) {
 			require.Equal(t, r.gone, o.routes[name] != r)
 			require.False(t, r.gone && r.empty(), "who is gone and has nothing is forgotten")
 			waiting += r.waiting.n
+			for i := range r.waiting.n {
+				extra += r.waiting.at(i).n() - 1
+			}
 			delete(queued, r)
 			delete(running, r)
 		}
@@ -373,21 +479,22 @@ func (m *machine) checkRoutes(t *rapid.T, o *owner) {
 	require.Empty(t, queued, "each event is of a worker that is known")
 	require.Empty(t, running)
 	require.Equal(t, waiting, o.waiting)
+	require.Equal(t, extra, o.extra)
 }
 
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		background := rapid.IntRange(0, 4).Draw(rt, "background")
 		d, l := newDispatcher(t, Config{Threads: 3, Background: background, Slots: 4, OwnerMaxRunning: 5, OwnerMaxQueued: 8, Rand: half})
-		m := &machine{d: d, l: l, held: make([][]*lifecycle.Attempt, 3+background), settled: make(map[*events.Event]bool), leases: make(map[string]*leaseOf)}
+		m := &machine{d: d, l: l, held: make([][]*lifecycle.Attempt, 3+background), settled: make(map[*events.Event]bool), called: make(map[string]bool), calls: make(map[*lifecycle.Attempt]int), leases: make(map[string]*leaseOf)}
 		m.lessee = d.SetLeases(m)
 		for range 6 {
 			m.install(rt)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
-			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check, "watch": m.watch, "tick": m.tick, "window": m.window,
+			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check, "ripen": m.ripen, "watch": m.watch, "tick": m.tick, "window": m.window,
 			"grant": m.grant, "grant again": m.grant, "withdraw": m.withdraw, "lapse": m.lapse, "processes": m.processes,
-			"submit": m.submit, "submit more": m.submit,
+			"call": m.call, "call again": m.call, "submit": m.submit, "submit more": m.submit,
 			"next": m.next, "next again": m.next, "next once more": m.next, "report": m.report, "report again": m.report,
 		})
 	})

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
@@ -17,6 +18,7 @@ type run struct {
 	cost    time.Duration // what was taken from the owner's credit
 	spent   time.Duration // what was counted in its share
 	thread  int
+	calls   int  // service calls under way; with any it has no place and no slot
 	away    bool // it runs beside its thread
 	replied bool
 	ended   bool
@@ -54,7 +56,11 @@ func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 // fill takes events of one owner after another until the batch is long enough.
 func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch []*lifecycle.Attempt) {
 	if !d.quarantine.idle() {
-		batch := d.startWatched(thread, now, fx)
+		batch := d.quarantine.startCall(d, thread, now, fx)
+		if len(batch) > 0 {
+			return batch
+		}
+		batch = d.startWatched(thread, now, fx)
 		if len(batch) > 0 || d.quarantine.phase != open {
 			return batch
 		}
@@ -67,12 +73,16 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch [
 		}
 		before := len(batch)
 		batch = d.take(o, thread, free, &budget, now, fx, batch)
-		d.recount(o)
+		if d.recount(o); o.list == nil { // a batch that another version runs now was queued again, and its limit has no room
+			d.changed(o)
+		}
 		d.makeRoom(o, fx)
 		if len(batch) == before && o.counted > 0 {
 			break // its first event does not fit into this batch: it stays first
 		}
-		d.queues[o.class].served(o, o.counted > 0)
+		if o.list != nil {
+			d.queues[o.class].served(o, o.counted > 0)
+		}
 		if o.queue.n > 0 && o.counted == 0 {
 			d.metrics.throttled++
 		}
@@ -85,9 +95,15 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch [
 func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now time.Time, fx *effects,
 	batch []*lifecycle.Attempt,
 ) []*lifecycle.Attempt {
-	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && o.running < o.maxRunning {
+	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && o.places() > 0 {
 		it := o.queue.front()
-		v, f := d.refuse(it.event, it.route, now)
+		var v *version
+		var f *events.Failure
+		if it.batch == nil {
+			v, f = d.refuse(it.event, it.route, now)
+		} else if v = d.refuseBatch(o, now, fx); v == nil {
+			continue
+		}
 		if f != nil {
 			fx.settle = append(fx.settle, d.refused(it.event, v, f))
 			r := o.dequeue().route
@@ -102,9 +118,10 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 		if len(batch) > 0 && (!v.known || v.cpu > *budget) {
 			break
 		}
-		r := d.start(o, o.dequeue(), v, thread, now)
+		next := o.dequeue()
+		r := d.start(o, next, v, thread, now)
 		o.freed++
-		d.queued--
+		d.queued -= next.n()
 		*budget -= r.cost
 		if !v.known {
 			*budget = 0
@@ -126,6 +143,12 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 			Event: it.event, Worker: v.worker, Number: max(1, it.event.Attempt), Start: now, Own: it.event.Interrupted >= ownAfter,
 		},
 		owner: o, route: it.route, version: v, since: it.since, cost: v.cpu, thread: thread,
+	}
+	if v.batches(it.event) {
+		r.Batch = it.events()
+		for _, e := range r.Batch {
+			r.Own = r.Own || e.Interrupted >= ownAfter
+		}
 	}
 	r.Slot = r
 	o.credit -= r.cost

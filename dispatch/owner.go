@@ -15,10 +15,14 @@ type owner struct {
 	maxQueued  int
 
 	queue    queue
-	waiting  int       // events that wait for the limits of their workers instead
+	waiting  int // items that wait for the limits of their workers instead
+	extra    int // events of its batches, incomplete, queued or running, beside the one that counts for each item or run
+	gathered int // events of its incomplete batches
+	gathers  []*gathering
 	suspects int       // events that wait in the quarantine instead
 	soonest  time.Time // no queued event has a deadline before this; zero = none has one
 	running  int
+	calling  int  // of running, how many wait for service calls
 	away     int  // of running, how many run beside their threads
 	counted  int  // part of Dispatcher.runnable
 	parking  bool // its events are parked, and new ones go behind them

@@ -33,6 +33,8 @@ type quarantine struct {
 	most     int                        // limit of watched
 	noted    map[*events.Event]struct{} // watched or about to be, and not yet running
 
+	calls queue // service calls that start in any phase
+
 	waiting queue // must run alone
 	phase   phase
 	event   *events.Event // it runs alone, or is about to
@@ -55,11 +57,11 @@ const (
 
 // idle reports whether it is empty, which it nearly always is.
 func (q *quarantine) idle() bool {
-	return q.phase == open && q.suspects.n == 0 && q.ready.n == 0 && q.waiting.n == 0
+	return q.phase == open && q.suspects.n == 0 && q.ready.n == 0 && q.waiting.n == 0 && q.calls.n == 0
 }
 
 // queued returns how many events of Dispatcher.queued wait here.
-func (q *quarantine) queued() int { return q.suspects.n + q.ready.n + q.waiting.n }
+func (q *quarantine) queued() int { return q.suspects.n + q.ready.n + q.waiting.n + q.calls.n }
 
 // next returns when the phase changes by itself; zero = never.
 func (q *quarantine) next() time.Time {
@@ -114,6 +116,7 @@ func (d *Dispatcher) step(now time.Time, fx *effects) {
 		q.phase, q.since = clearing, now
 		q.due = now.Add(patience(q.waiting.front().event.Crashes))
 		d.lookAgain()
+		q.urgeAll(d, fx)
 	}
 	if q.phase == clearing && (d.running == 0 && q.watched == 0 || q.waiting.n == 0 || !now.Before(q.due)) {
 		d.isolate(now, fx)
@@ -195,7 +198,7 @@ func (d *Dispatcher) unqueue(from *queue, now time.Time, fx *effects) *events.Ev
 // its owner.
 func (d *Dispatcher) unsuspect(from *queue, e *events.Event, fx *effects) {
 	d.queued--
-	if from == &d.quarantine.ready {
+	if from == &d.quarantine.ready || from == &d.quarantine.calls {
 		return
 	}
 	o := d.owners[e.Owner]
@@ -221,7 +224,7 @@ func (d *Dispatcher) unhold(now time.Time, fx *effects) {
 	if q.started {
 		fx.settle = append(fx.settle, lifecycle.Settlement{Event: q.event, Outcome: lifecycle.Outcome{Verdict: lifecycle.Share}})
 	} else {
-		q.ready.filter(func(it item) bool { return it.event != q.event })
+		q.ready.filter(func(it *item) bool { return it.event != q.event })
 		delete(q.noted, q.event)
 		d.queued--
 		fx.settle = append(fx.settle, returned(q.event))
@@ -306,6 +309,7 @@ func (d *Dispatcher) startable() (n [classes]int) {
 	if q.phase == open {
 		n = d.runnable
 	}
+	n[light] += q.calls.n
 	for i := range q.ready.n {
 		e := q.ready.at(i).event
 		o, r := d.owners[e.Owner], routeOf(d.owners, e)
@@ -322,8 +326,8 @@ func (d *Dispatcher) expireQuarantine(now time.Time, fx *effects) {
 	if q.queued() == 0 {
 		return
 	}
-	for _, part := range []*queue{&q.suspects, &q.ready, &q.waiting} {
-		part.filter(func(it item) bool {
+	for _, part := range []*queue{&q.suspects, &q.ready, &q.waiting, &q.calls} {
+		part.filter(func(it *item) bool {
 			if expired(it.event, now) {
 				v, f := d.refuse(it.event, routeOf(d.owners, it.event), now)
 				fx.settle = append(fx.settle, d.refused(it.event, v, f))

@@ -8,9 +8,10 @@ import (
 
 // item is one queued event.
 type item struct {
-	event *events.Event
+	event *events.Event // of a batch, the first
 	route *route
 	since time.Time // when it was submitted
+	batch *batch    // nil = event alone
 }
 
 // keptItems is the largest buffer that an empty queue keeps.
@@ -40,17 +41,22 @@ func (q *queue) pushFront(it item) {
 	*q.at(0) = it
 }
 
-// insert puts an event before the first one that was submitted after it, but at most maxOvertaken from the front.
+// insert puts an event before the first one that was submitted after it, and a service call before the first event that is
+// none; but at most maxOvertaken from the front.
 func (q *queue) insert(it item) {
-	older := 0
-	for older < min(q.n, maxOvertaken) && !q.at(older).since.After(it.since) {
-		older++
+	goes := func(other *item) bool { return !other.since.After(it.since) }
+	if it.event.Service != nil {
+		goes = func(other *item) bool { return other.event.Service != nil }
+	}
+	before := 0
+	for before < min(q.n, maxOvertaken) && goes(q.at(before)) {
+		before++
 	}
 	q.pushFront(it)
-	for i := range older {
+	for i := range before {
 		*q.at(i) = *q.at(i + 1)
 	}
-	*q.at(older) = it
+	*q.at(before) = it
 }
 
 func (q *queue) popFront() item {
@@ -64,12 +70,11 @@ func (q *queue) popFront() item {
 }
 
 // filter keeps the items for which keep is true, in their order.
-func (q *queue) filter(keep func(item) bool) {
+func (q *queue) filter(keep func(*item) bool) {
 	kept := 0
 	for i := range q.n {
-		it := *q.at(i)
-		if keep(it) {
-			*q.at(kept) = it
+		if it := q.at(i); keep(it) {
+			*q.at(kept) = *it
 			kept++
 		}
 	}

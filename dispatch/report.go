@@ -36,11 +36,15 @@ func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 			d.requeueWatched(r)
 			continue
 		}
+		if r.Event.Service != nil && d.quarantine.phase != open {
+			d.quarantine.urge(d, r.items()[0])
+			continue
+		}
 		d.owners[r.owner.name] = r.owner // it may have been forgotten with its last attempt
 		if r.route.gone {
 			r.owner.keep(r.route)
 		}
-		d.push(r.owner, item{r.Event, r.route, r.since}, true, &fx)
+		d.pushBatch(r.owner, r.items(), true, &fx)
 	}
 	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
@@ -66,7 +70,10 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 		}
 		return false
 	}
-	is := judge(d.ending(r, end, now))
+	if r.Batch != nil {
+		return d.reportBatch(r, end, now, fx)
+	}
+	is := judge(d.ending(r, r.Event, r.Number, end, now))
 	if end.Interrupted && end.Started {
 		r.Event.Interrupted++
 	}
@@ -83,13 +90,14 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 	return false
 }
 
-func (d *Dispatcher) ending(r *run, end *lifecycle.End, now time.Time) ending {
+// ending is what the verdict on an event of r depends on.
+func (d *Dispatcher) ending(r *run, e *events.Event, attempt int, end *lifecycle.End, now time.Time) ending {
 	left := noDeadline
-	if !r.Event.Deadline.IsZero() {
-		left = r.Event.Deadline.Sub(now)
+	if !e.Deadline.IsZero() {
+		left = e.Deadline.Sub(now)
 	}
 	return ending{
-		request: requestOf(r.Event), end: end, retries: r.version.retries, attempt: r.Number, replied: r.replied, draining: d.draining, lost: end.Lost && !guard.CrashSuspects.Off(), left: left, rand: d.cfg.Rand,
+		request: requestOf(e), end: end, retries: r.version.retries, attempt: attempt, replied: r.replied, draining: d.draining, lost: end.Lost && !guard.CrashSuspects.Off(), left: left, rand: d.cfg.Rand,
 	}
 }
 
@@ -101,19 +109,29 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *eff
 	r.route.leaves(r)
 	d.setAway(r, false)
 	d.running--
+	if r.calls > 0 {
+		r.lends(d, false)
+	}
 	d.onThread[r.thread]--
 	cpu := end.CPU // if it did not start, that of loading its module
 	if end.Started {
 		cpu = max(cpu, leastCost)
 		d.mean += (cpu - d.mean) / 64
-		d.metrics.ended(r.Event.Kind, took, end.Warm)
+		for range max(1, len(r.Batch)) {
+			d.metrics.ended(r.Event.Kind, took, end.Warm)
+		}
 	}
 	o.credit = min(o.credit+r.cost-cpu, o.quantum)
 	r.version.ended(1<<r.thread, end)
-	if end.Started && !end.Interrupted {
+	if end.Started && !end.Interrupted && r.Batch == nil {
 		r.route.count(r.Event, r.version, end.Failure != nil || r.Event.Kind == events.Fetch && r.Status >= 500)
 	}
 	d.spend(o, max(0, cpu-r.spent))
+	if others := len(r.Batch) - 1; others > 0 {
+		o.extra -= others
+		o.freed += others
+		d.makeRoom(o, fx)
+	}
 	o.leaveRoute(r.route, fx)
 	d.changed(o)
 	d.forget(o)

@@ -36,12 +36,15 @@ type version struct {
 	retries  events.Retries // no zero fields
 	handlers uint8          // bit k: it has a handler for Kind k
 	warm     threadSet      // threads that probably hold a context of it
-	cpu      time.Duration  // expected CPU time of an event
+	cpu      time.Duration  // expected CPU time of an event, or of a batch
 	known    bool           // cpu was measured
+
+	batch     events.Batch // no zero fields
+	gathering *gathering   // its incomplete batch; nil = there is none
 }
 
 func newVersion(w *events.Worker) *version {
-	v := &version{worker: w, retries: w.Retries.OrDefault(), cpu: unknownCost}
+	v := &version{worker: w, retries: w.Retries.OrDefault(), cpu: unknownCost, batch: w.Batch.OrDefault()}
 	for _, k := range w.Handlers {
 		v.handlers |= 1 << k
 	}

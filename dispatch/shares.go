@@ -49,7 +49,7 @@ func (d *Dispatcher) spend(o *owner, cpu time.Duration) {
 	}
 	o.spent += cpu
 	if o.class == light && o.spent > leastHeavy && d.cfg.Background > 0 {
-		if share, others := d.shareOf(o); others && o.spent > share+share/4 {
+		if share, others := s.of(o, d.cfg.Threads); others && o.spent > share+share/4 {
 			s.heavy = append(s.heavy, o)
 			d.move(o, heavy)
 		}
@@ -58,10 +58,10 @@ func (d *Dispatcher) spend(o *owner, cpu time.Duration) {
 
 func (o *owner) weight() int { return int(o.quantum / quantum) }
 
-// shareOf returns the share of o in a window, and whether there are other owners.
-func (d *Dispatcher) shareOf(o *owner) (share time.Duration, others bool) {
-	weight := max(d.shares.weight+d.shares.last, 1)
-	return shareWindow * time.Duration(d.cfg.Threads*o.weight()) / time.Duration(weight), weight > o.weight()
+// of returns the share of o, of so many threads, in a window, and whether there are other owners.
+func (s *shares) of(o *owner, threads int) (share time.Duration, others bool) {
+	weight := max(s.weight+s.last, 1)
+	return shareWindow * time.Duration(threads*o.weight()) / time.Duration(weight), weight > o.weight()
 }
 
 // turnWindow begins a new window when the current one is over.
@@ -76,7 +76,7 @@ func (d *Dispatcher) turnWindow(now time.Time) {
 		if o.window == s.number {
 			spent = o.spent
 		}
-		if share, others := d.shareOf(o); !others || 2*spent < share {
+		if share, others := s.of(o, d.cfg.Threads); !others || 2*spent < share {
 			d.lighten(o)
 		}
 	}

@@ -27,6 +27,7 @@ func (d *Dispatcher) Submit(batch []*events.Event) {
 			d.submit(e, now, &fx)
 		}
 	}
+	d.completeHasty(&fx)
 	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
 	d.apply(&fx)
@@ -52,11 +53,11 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
 		return
 	}
 	if e.Attempt > 1 {
-		d.push(o, item{e, r, now}, true, fx)
+		d.queue(o, item{event: e, route: r, since: now}, v, true, fx)
 		return
 	}
 	if e.Direct() {
-		d.submitDirect(o, item{e, r, now}, v, fx)
+		d.submitDirect(o, item{event: e, route: r, since: now}, v, fx)
 		return
 	}
 	most := o.maxQueued
@@ -67,7 +68,7 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
 		d.park(o, e, fx)
 		return
 	}
-	d.push(o, item{e, r, now}, false, fx)
+	d.queue(o, item{event: e, route: r, since: now}, v, false, fx)
 }
 
 // routeOf returns the route of e, or nil when there is no such worker.

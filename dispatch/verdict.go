@@ -49,6 +49,7 @@ type ending struct {
 	replied  bool          // a reply went out
 	draining bool          // no events are started any more
 	lost     bool          // its thread is lost with it, and that counts
+	company  bool          // it ran in a batch with others, and ended as the batch did
 	left     time.Duration // until the event's deadline, noDeadline if it has none
 	rand     func() float64
 }
@@ -67,9 +68,9 @@ func judge(c ending) verdict {
 		return refusal(c.request, events.Fail(events.ReasonUnavailable, "its run was interrupted"))
 	case end.Interrupted:
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Retry}}
-	case c.lost:
+	case c.lost && !c.company:
 		return refusal(c.request, costAThread(end))
-	case end.Failure == nil && !end.Retry:
+	case end.Failure == nil && !end.Retry && !c.lost:
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}
 	}
 	return judgeFailure(c)
@@ -78,7 +79,10 @@ func judge(c ending) verdict {
 // judgeFailure decides about a handler that failed, or asked to run again.
 func judgeFailure(c ending) verdict {
 	f := c.end.Failure
-	if f == nil {
+	switch {
+	case c.lost: // another event of the batch may be the reason
+		f = costAThread(c.end)
+	case f == nil:
 		f = askedAgain(c.attempt)
 	}
 	again := !c.direct && (c.kind != events.Fetch || c.retries.Fetch)
@@ -137,7 +141,7 @@ func refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure
 			e.Target(), e.Version, cmp.Or(r.deployment.Base(), "none"))
 	case f == noActive:
 		return nil, events.Fail(events.ReasonNoWorker, "worker %s has no active version: its versions wait to be promoted", e.Target())
-	case v.handlers&(1<<e.Kind) == 0:
+	case v.handlers&(1<<e.Kind) == 0 && (e.Service == nil || e.Service.Fetches()):
 		return v, events.Fail(events.ReasonNoHandler, "worker %s has no %s handler", e.Target(), e.Kind)
 	case e.CrashedAlone:
 		return v, events.Fail(events.ReasonCrash, "%d processes died while it ran, the last while nothing else ran in it", e.Crashes)

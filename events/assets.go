@@ -16,6 +16,8 @@ type Assets struct {
 	HTML HTMLHandling `json:"html,omitempty"`
 	// WorkerFirst are paths that the fetch handler answers, also where there is a file. * stands at the end.
 	WorkerFirst []string `json:"workerFirst,omitempty"`
+	// Binding is a name in env: env.NAME.fetch(request) answers a handler with these files. "" = none.
+	Binding string `json:"binding,omitempty"`
 	// Files is the SHA-256 of the list of files, in hex. The deploy sets it.
 	Files string `json:"files,omitempty" manifest:"-"`
 }
@@ -65,8 +67,33 @@ func (a *Assets) validate() error {
 			return fmt.Errorf("assets.workerFirst[%d] is %q: %s", i, path, why)
 		}
 	}
+	if a.Binding != "" {
+		if err := CheckEnvName(a.Binding); err != nil {
+			return fmt.Errorf("assets.binding %w", err)
+		}
+	}
 	if a.Files != "" && strings.Trim(a.Files, "0123456789abcdef") != "" || a.Files != "" && len(a.Files) != 64 {
 		return fmt.Errorf("assets.files is %q: it is 64 hex digits", a.Files)
+	}
+	return nil
+}
+
+// validateFilesBinding checks that the binding of the files is no other thing in env too.
+func (s Spec) validateFilesBinding() error {
+	if s.Assets == nil || s.Assets.Binding == "" {
+		return nil
+	}
+	name, noun := s.Assets.Binding, ""
+	for _, k := range bindingKinds {
+		if _, both := k.of(&s.Bindings).get()[name]; both {
+			noun = k.noun
+		}
+	}
+	if slices.Contains(s.Secrets, name) {
+		noun = "secret"
+	}
+	if noun != "" {
+		return fmt.Errorf("assets.binding %s is a %s too: a name in env is one thing", name, noun)
 	}
 	return nil
 }

@@ -17,13 +17,22 @@ type Bindings struct {
 	// JSON are vars that are no strings: env.NAME is the value of this JSON text. In a manifest they stand in vars, too.
 	JSON   map[string]string `json:"jsonVars,omitempty" manifest:"-"`
 	Queues map[string]string `json:"queues,omitempty"` // env.NAME.send(…) publishes a task to this worker of the same owner
+	KV     map[string]string `json:"kv,omitempty"`     // env.NAME is this namespace of the owner's keys and values
+	// Objects: env.NAME is this bucket of the owner's objects.
+	Objects map[string]string `json:"objects,omitempty"`
+	// Services: env.NAME calls this worker of the same owner: WORKER, or WORKER#ENTRYPOINT.
+	Services map[string]string `json:"services,omitempty"`
+	// VersionBinding is the name in env of what describes the version that runs; "" = none.
+	VersionBinding string `json:"version,omitempty"`
+	// NATS: env.NAME publishes to these subjects, and asks.
+	NATS map[string]NATSSubjects `json:"nats,omitempty"`
 }
 
 // Binding is one name in env.
 type Binding struct {
 	Kind  BindingKind
 	Name  string // in env
-	Value string // a text for BindingVar, a JSON text for BindingJSON, the name of a worker for BindingQueue
+	Value string // a text for BindingVar, a JSON text for BindingJSON, the name of a worker for BindingQueue, a namespace for BindingKV, a bucket for BindingObjects, a ServiceTarget for BindingService, "" for BindingVersion, NATSSubjects as JSON for BindingNATS
 }
 
 // BindingKind is the key of a kind of binding in the stored record, and in the manifest.
@@ -34,18 +43,59 @@ const (
 	BindingVar   BindingKind = "vars"
 	BindingJSON  BindingKind = "jsonVars" // of the stored record: in the manifest it is "vars"
 	BindingQueue BindingKind = "queues"
+	BindingKV    BindingKind = "kv"
+	// BindingVersion has one name at most.
+	BindingVersion BindingKind = "version"
+	BindingNATS    BindingKind = "nats"
+	BindingCache   BindingKind = "cache" // caches, which every worker has: no manifest names it
+
+	BindingObjects BindingKind = "objects"
+	BindingService BindingKind = "services"
 )
 
 // bindingKinds describes each kind, in the order of the fields of Bindings.
 var bindingKinds = [...]struct {
 	kind  BindingKind
 	noun  string // in messages
-	of    func(*Bindings) *map[string]string
+	of    func(*Bindings) values
 	check func(values map[string]string) error
 }{
-	{BindingVar, "var", func(b *Bindings) *map[string]string { return &b.Vars }, checkVars},
-	{BindingJSON, "var", func(b *Bindings) *map[string]string { return &b.JSON }, checkJSON},
-	{BindingQueue, "queue", func(b *Bindings) *map[string]string { return &b.Queues }, checkQueues},
+	{BindingVar, "var", func(b *Bindings) values { return (*textValues)(&b.Vars) }, checkVars},
+	{BindingJSON, "var", func(b *Bindings) values { return (*textValues)(&b.JSON) }, checkJSON},
+	{BindingQueue, "queue", func(b *Bindings) values { return (*textValues)(&b.Queues) }, checkQueues},
+	{BindingKV, "KV namespace", func(b *Bindings) values { return (*textValues)(&b.KV) }, checkKV},
+	{BindingObjects, "bucket", func(b *Bindings) values { return (*textValues)(&b.Objects) }, checkObjects},
+	{BindingService, "service", func(b *Bindings) values { return (*textValues)(&b.Services) }, checkServices},
+	{BindingVersion, "version", func(b *Bindings) values { return (*soleName)(&b.VersionBinding) }, func(map[string]string) error { return nil }},
+	{BindingNATS, "NATS binding", func(b *Bindings) values { return (*natsValues)(&b.NATS) }, checkNATSTexts},
+}
+
+// values are the bindings of one kind.
+type values interface {
+	get() map[string]string // each name in env with its Binding.Value; not to be changed
+	set(values map[string]string)
+}
+
+// textValues are the values of a kind that has a text for each name.
+type textValues map[string]string
+
+func (v *textValues) get() map[string]string       { return *v }
+func (v *textValues) set(values map[string]string) { *v = values }
+
+// soleName is the name of a binding that a worker has at most once, and that has no value.
+type soleName string
+
+func (n *soleName) get() map[string]string {
+	if *n == "" {
+		return nil
+	}
+	return map[string]string{string(*n): ""}
+}
+
+func (n *soleName) set(values map[string]string) {
+	for name := range values {
+		*n = soleName(name)
+	}
 }
 
 const (
@@ -59,12 +109,23 @@ const (
 func (b Bindings) Env() []Binding {
 	var list []Binding
 	for _, k := range bindingKinds {
-		values := *k.of(&b)
+		values := k.of(&b).get()
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			list = append(list, Binding{k.kind, name, values[name]})
 		}
 	}
 	return list
+}
+
+// Find returns the binding of this kind and name, and false if there is none.
+func (b Bindings) Find(kind BindingKind, name string) (Binding, bool) {
+	for _, k := range bindingKinds {
+		if k.kind == kind {
+			value, ok := k.of(&b).get()[name]
+			return Binding{kind, name, value}, ok
+		}
+	}
+	return Binding{}, false
 }
 
 // AllVars are the vars of both kinds: strings, and those that are JSON as their texts.
@@ -80,14 +141,14 @@ func (b Bindings) With(over Bindings) Bindings {
 	var merged Bindings
 	for _, k := range bindingKinds {
 		values := map[string]string{}
-		for name, value := range *k.of(&b) {
-			if !over.has(name) {
+		for name, value := range k.of(&b).get() {
+			if !over.has(name) && (k.kind != BindingVersion || over.VersionBinding == "") {
 				values[name] = value
 			}
 		}
-		maps.Copy(values, *k.of(&over))
+		maps.Copy(values, k.of(&over).get())
 		if len(values) > 0 { // no binding is nil, as in a record
-			*k.of(&merged) = values
+			k.of(&merged).set(values)
 		}
 	}
 	return merged
@@ -95,7 +156,7 @@ func (b Bindings) With(over Bindings) Bindings {
 
 func (b Bindings) has(name string) bool {
 	for _, k := range bindingKinds {
-		if _, ok := (*k.of(&b))[name]; ok {
+		if _, ok := k.of(&b).get()[name]; ok {
 			return true
 		}
 	}
@@ -105,13 +166,13 @@ func (b Bindings) has(name string) bool {
 // Validate returns an error that begins with the path of the binding that is wrong, for example "vars.1X is …".
 func (b Bindings) Validate() error {
 	for i, k := range bindingKinds {
-		values := *k.of(&b)
+		values := k.of(&b).get()
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			if err := CheckEnvName(name); err != nil {
 				return fmt.Errorf("%s.%w", k.kind, err)
 			}
 			for _, other := range bindingKinds[i+1:] {
-				if _, both := (*other.of(&b))[name]; both {
+				if _, both := other.of(&b).get()[name]; both {
 					return fmt.Errorf("%s.%s is a %s too: a name in env is one thing", k.kind, name, other.noun)
 				}
 			}
@@ -157,6 +218,33 @@ func checkQueues(values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if err := CheckName("worker", values[name]); err != nil {
 			return fmt.Errorf("queues.%s is no worker: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func checkKV(values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := CheckName("namespace", values[name]); err != nil {
+			return fmt.Errorf("kv.%s is no namespace: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func checkObjects(values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := CheckName("bucket", values[name]); err != nil {
+			return fmt.Errorf("objects.%s is no bucket: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func checkServices(values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, err := ParseServiceTarget(values[name]); err != nil {
+			return fmt.Errorf("services.%s is no service, which is WORKER or WORKER#ENTRYPOINT: %w", name, err)
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ func TestEachFieldOfBindingsIsAKind(t *testing.T) {
 	require.Equal(t, v.NumField(), len(bindingKinds))
 	for i, k := range bindingKinds {
 		require.Equal(t, string(k.kind)+",omitempty", v.Type().Field(i).Tag.Get("json"))
-		require.Same(t, v.Field(i).Addr().Interface(), k.of(&b))
+		require.Equal(t, v.Field(i).Addr().Pointer(), reflect.ValueOf(k.of(&b)).Pointer())
 	}
 }
 
@@ -28,6 +28,11 @@ func TestBindingsThatAreAddedReplace(t *testing.T) {
 	require.Equal(t, Bindings{Vars: map[string]string{"A": "1", "B": "2", "C": "3"}, Queues: map[string]string{"Q": "w"}}, b, "it does not change")
 	require.Zero(t, Bindings{Vars: map[string]string{}}.With(Bindings{}))
 	require.Empty(t, Bindings{}.Env())
+
+	v := Bindings{VersionBinding: "V", KV: map[string]string{"K": "space"}}
+	require.Equal(t, []Binding{{BindingKV, "K", "space"}, {BindingVersion, "W", ""}}, v.With(Bindings{VersionBinding: "W"}).Env())
+	require.Equal(t, []Binding{{BindingKV, "V", "other"}, {BindingKV, "K", "space"}}[1:], v.With(Bindings{Vars: map[string]string{"V": "x"}}).Env()[1:])
+	require.ErrorContains(t, Bindings{VersionBinding: "K", KV: v.KV}.Validate(), "kv.K is a version too")
 }
 
 func TestVarsThatAreJSON(t *testing.T) {

@@ -44,6 +44,9 @@ type Event struct {
 	Watched bool
 	// Parked: the event was parked and comes from there. Later events wait behind it.
 	Parked bool
+	// Asked: its last run ended because the handler asked for another one. It may run in a batch again. Other events that
+	// failed run alone.
+	Asked bool
 	// Interrupted is the number of its runs in this process that ended because another event ended their isolate.
 	Interrupted int
 
@@ -63,6 +66,9 @@ type Event struct {
 
 	// Caller is not nil for a direct event. It has no Origin.
 	Caller Caller
+
+	// Service is not nil when another worker of the owner called this one. The event is a direct one.
+	Service *ServiceCall
 
 	// Halt is not nil when something may end the run early: it fires then.
 	Halt *Signal

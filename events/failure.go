@@ -3,6 +3,7 @@ package events
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -84,6 +85,9 @@ type Failure struct {
 	Reason  Reason
 	Message string // one line for people: at most MaxMessage bytes of valid UTF-8
 	Stack   string // JavaScript stack in the author's files, at most MaxStack bytes; "" = none
+
+	// RetryAfter is when a client may try again. Only HTTP responses have it. 0 = not known.
+	RetryAfter time.Duration
 }
 
 // Fail makes a Failure with a formatted message, cut to its bound.

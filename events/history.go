@@ -12,6 +12,8 @@ type FailedRun struct {
 	Reason  Reason    `json:"reason,omitempty"`
 	Message string    `json:"message,omitempty"` // cut to MaxHistoryMessage bytes
 	Node    string    `json:"node,omitempty"`
+	Batch   int       `json:"batch,omitempty"` // how many events the run had, if it had several
+	Asked   bool      `json:"asked,omitempty"` // the handler asked for another run of the event
 }
 
 // Bounds of the history in a dead letter.

@@ -13,6 +13,8 @@ import (
 
 // HTTP says how a worker answers HTTP requests.
 type HTTP struct {
+	// Enabled false: requests are answered as if there were no such worker. nil = true.
+	Enabled *bool `json:"enabled,omitempty"`
 	// Routes are addresses of the worker beside WORKER--OWNER.DOMAIN. ParseRoute reads one.
 	Routes []string `json:"routes,omitempty"`
 	// Base is what the paths of the worker begin with, for example "/shop". The worker does not see it. "" = nothing.
@@ -23,7 +25,11 @@ type HTTP struct {
 	// Auth is the secret that a client must send; "" = none. It is one of Spec.Secrets.
 	Auth   string      `json:"auth,omitempty"`
 	Public PublicPaths `json:"public,omitempty"` // need no Auth
+	Log    *RequestLog `json:"log,omitempty"`    // nil = no lines about requests
 }
+
+// On reports whether the worker answers HTTP requests. h may be nil.
+func (h *HTTP) On() bool { return h == nil || h.Enabled == nil || *h.Enabled }
 
 // Bytes is a size. A manifest may have it with a unit: "10mb".
 type Bytes int64
@@ -103,7 +109,7 @@ func (s Spec) validateHTTP() error {
 	if h.Auth == "" && len(h.Public) > 0 {
 		return fmt.Errorf("http.public is for a worker with http.auth: without it every path is public")
 	}
-	for _, check := range []func() error{h.validateRoutes, h.Public.validate, h.CORS.validate} {
+	for _, check := range []func() error{h.validateRoutes, h.Public.validate, h.CORS.validate, h.Log.validate} {
 		if err := check(); err != nil {
 			return err
 		}

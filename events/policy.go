@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 )
@@ -35,6 +36,25 @@ type Policy struct {
 	// them.
 	MaxWorkers int `json:"maxWorkers,omitempty"`
 	CodeBytes  int `json:"codeBytes,omitempty"`
+	// AssetBytes bounds the files that its people store at its door, for all kept versions: each counts its bytes and 4096
+	// more. Zero means DefaultAssetBytes. Deploys by the fleet's user pass it.
+	AssetBytes int `json:"assetBytes,omitempty"`
+	// KVBytes bounds the data that its workers store by KV bindings, bytes; nats-server keeps to it. Zero means
+	// PINWHEEL_OWNER_KV_BYTES.
+	KVBytes int `json:"kvBytes,omitempty"`
+	// CacheBytes bounds what its workers keep in caches, bytes; the oldest goes first. Zero means
+	// PINWHEEL_OWNER_CACHE_BYTES.
+	CacheBytes int `json:"cacheBytes,omitempty"`
+	// ObjectBytes bounds the data that its workers store by objects bindings, bytes; nats-server keeps to it. Zero means
+	// DefaultObjectBytes.
+	ObjectBytes int `json:"objectBytes,omitempty"`
+	// BindingCalls bounds the calls of bindings that its workers make in a process, per second. Zero means
+	// DefaultBindingCalls.
+	BindingCalls int `json:"bindingCalls,omitempty"`
+	// NATSPublish and NATSRequest are what its workers may publish to, and ask, by NATS bindings: patterns of subjects. None =
+	// nothing.
+	NATSPublish []string `json:"natsPublish,omitempty"`
+	NATSRequest []string `json:"natsRequest,omitempty"`
 	// Hosts are what the routes of its workers may name: "shop.acme.example", "*.acme.example" for every host below, "*" for
 	// every host. None = its workers have no routes.
 	Hosts []string `json:"hosts,omitempty"`
@@ -46,13 +66,21 @@ type Policy struct {
 const (
 	DefaultMaxWorkers = 100
 	DefaultCodeBytes  = 256 << 20
+	DefaultAssetBytes = 1 << 30
+)
+
+// What the bindings of an owner without a policy may use: calls in a process, per second, and bytes of objects.
+const (
+	DefaultBindingCalls = 10_000
+	DefaultObjectBytes  = 256 << 20
 )
 
 // MaxPolicy are the largest values of a policy.
 var MaxPolicy = Policy{
 	Weight: 100, MaxRunning: 640_000, MaxQueued: 1_000_000, FleetMaxRunning: 10_000_000, FleetMaxQueued: 100_000_000,
 	Calls: 10_000_000, CallBurst: 10_000_000, CallBytes: 1 << 40, Sends: 10_000_000, SendBytes: 1 << 40,
-	MaxIsolates: 2000, HeapMB: 3584, MaxWorkers: 10_000, CodeBytes: 1 << 40, Ceilings: MaxLimits,
+	MaxIsolates: 2000, HeapMB: 3584, MaxWorkers: 10_000, CodeBytes: 1 << 40, AssetBytes: 1 << 40, KVBytes: 1 << 40, CacheBytes: 1 << 40, ObjectBytes: 1 << 40,
+	BindingCalls: 1_000_000, Ceilings: MaxLimits,
 }
 
 // Validate returns an error that names the field that is out of bounds and its bounds.
@@ -75,6 +103,11 @@ func (p Policy) Validate() error {
 		{"heapMB", p.HeapMB, MaxPolicy.HeapMB},
 		{"maxWorkers", p.MaxWorkers, MaxPolicy.MaxWorkers},
 		{"codeBytes", p.CodeBytes, MaxPolicy.CodeBytes},
+		{"assetBytes", p.AssetBytes, MaxPolicy.AssetBytes},
+		{"kvBytes", p.KVBytes, MaxPolicy.KVBytes},
+		{"cacheBytes", p.CacheBytes, MaxPolicy.CacheBytes},
+		{"objectBytes", p.ObjectBytes, MaxPolicy.ObjectBytes},
+		{"bindingCalls", p.BindingCalls, MaxPolicy.BindingCalls},
 	} {
 		if c.value < 0 || c.value > c.max {
 			return fmt.Errorf("%s is %d: it is 1 to %d, or 0 for the default", c.name, c.value, c.max)
@@ -90,6 +123,9 @@ func (p Policy) Validate() error {
 		if err := CheckHost(host); err != nil {
 			return fmt.Errorf("hosts[%d]: %w; %s is every host", i, err, AnyHost)
 		}
+	}
+	if err := cmp.Or(checkSubjects("natsPublish", p.NATSPublish), checkSubjects("natsRequest", p.NATSRequest)); err != nil {
+		return err
 	}
 	if err := p.Ceilings.Validate(); err != nil {
 		return fmt.Errorf("ceilings: %w", err)

@@ -22,8 +22,10 @@ type Spec struct {
 	Schedules  []Schedule `json:"schedules,omitempty"`    // when its scheduled handler runs by itself
 	Secrets    []string   `json:"secrets,omitempty"`      // env.NAME is the value of this secret, which is stored elsewhere
 	// Concurrency is how many events of the worker may run at once in all processes together; 0 = as many as its owner's.
-	Concurrency int   `json:"concurrency,omitempty"`
-	HTTP        *HTTP `json:"http,omitempty"` // nil = as all workers do
+	Concurrency int `json:"concurrency,omitempty"`
+	// Batch bounds the batches of a queue handler; nil = the defaults.
+	Batch *Batch `json:"batch,omitempty"`
+	HTTP  *HTTP  `json:"http,omitempty"` // nil = as all workers do
 	// Assets are files that answer HTTP requests; nil = none.
 	Assets *Assets `json:"assets,omitempty"`
 }
@@ -38,7 +40,10 @@ func (s Spec) OrDefault() Spec {
 // says what is allowed. It does not read the expressions of schedules.
 func (s Spec) Validate() error {
 	checks := []func() error{
-		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules, s.validateSecrets, s.validateHTTP, s.Assets.validate, s.Mode.Validate,
+		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules, s.validateSecrets, s.validateHTTP, s.Assets.validate, s.validateFilesBinding, s.Mode.Validate,
+	}
+	if s.Batch != nil {
+		checks = append(checks, s.Batch.Validate)
 	}
 	if s.OnDead != nil {
 		checks = append(checks, s.OnDead.Validate)
@@ -91,7 +96,7 @@ func (s Spec) validateSecrets() error {
 			return fmt.Errorf("secrets[%d] %s stands twice", i, name)
 		}
 		for _, k := range bindingKinds {
-			if _, both := (*k.of(&s.Bindings))[name]; both {
+			if _, both := k.of(&s.Bindings).get()[name]; both {
 				return fmt.Errorf("secrets[%d] %s is a %s too: a name in env is one thing", i, name, k.noun)
 			}
 		}
@@ -135,6 +140,42 @@ func (m Mode) Validate() error {
 		names[i] = string(known)
 	}
 	return fmt.Errorf("mode %q: it is one of %s", m, strings.Join(names, ", "))
+}
+
+// Batch bounds the batches that a queue handler gets. Zero and nil fields mean the default.
+type Batch struct {
+	MaxSize int     `json:"maxSize,omitempty"`   // events in a batch
+	MaxWait *Millis `json:"maxWaitMs,omitempty"` // how long the first event waits for others; 0 = not at all
+}
+
+// DefaultBatch are the bounds of a worker whose manifest has none, and MaxBatch the largest ones. They are those of
+// Cloudflare Queues.
+var (
+	DefaultBatch = Batch{MaxSize: 10, MaxWait: new(Millis(5 * time.Second))}
+	MaxBatch     = Batch{MaxSize: 100, MaxWait: new(Millis(time.Minute))}
+)
+
+// OrDefault sets the fields that are not set. b may be nil.
+func (b *Batch) OrDefault() Batch {
+	d := DefaultBatch
+	if b != nil && b.MaxSize != 0 {
+		d.MaxSize = b.MaxSize
+	}
+	if b != nil && b.MaxWait != nil {
+		d.MaxWait = b.MaxWait
+	}
+	return d
+}
+
+// Validate returns an error that names the bound that is not allowed, and what is.
+func (b *Batch) Validate() error {
+	switch {
+	case b.MaxSize < 0 || b.MaxSize > MaxBatch.MaxSize:
+		return fmt.Errorf("batch.maxSize is %d: it is 1 to %d", b.MaxSize, MaxBatch.MaxSize)
+	case b.MaxWait != nil && (*b.MaxWait < 0 || *b.MaxWait > *MaxBatch.MaxWait):
+		return fmt.Errorf("batch.maxWaitMs is %d: it is 0 to %d", b.MaxWait.ms(), MaxBatch.MaxWait.ms())
+	}
+	return nil
 }
 
 // Lifetime bounds how long a persistent worker's context lives. The next event makes it again. Zero means no bound.

@@ -18,6 +18,7 @@ type Worker struct {
 	Spec // what its manifest says
 
 	Handlers  []Kind // kinds that the module has a handler for
+	Queue     bool   // it has a queue handler: tasks come to it in batches
 	Code      string // one ES module, imports bundled
 	File      string // its name in stack traces, for example "hello.js"
 	SourceMap []byte // version 3 JSON; nil = none
@@ -30,6 +31,14 @@ type Worker struct {
 
 // Target is "owner/name".
 func (w *Worker) Target() string { return w.Owner + "/" + w.Name }
+
+// Handlers are what a module handles.
+type Handlers struct {
+	Kinds []Kind // of events
+	Queue bool   // tasks come in batches, to the queue handler
+	// Entrypoints: the module exports classes that extend WorkerEntrypoint. Other workers may call their methods.
+	Entrypoints bool
+}
 
 // Installation is what a process has of a worker: the versions that events may run in, and the deployment that divides
 // the events among them.

@@ -340,3 +340,33 @@ func TestRateLimit(t *testing.T) {
 	}
 	require.Equal(t, 200, call("modest"))
 }
+
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	f := start(t, "digest.js")
+	mails, err := f.NC.SubscribeSync("pinwheel.events.task.dev.mailer")
+	require.NoError(t, err)
+	lines, sent := map[string][]string{}, 0
+	for i := range 9 {
+		user := []string{"ada", "bob", "bob"}[i%3]
+		data := fmt.Sprintf(`{"user":%q,"text":"%d"}`, user, i)
+		if i == 8 {
+			data = `{"text":"for nobody"}`
+		}
+		require.NoError(t, f.NC.Publish("pinwheel.events.task.dev.digest", []byte(data)))
+	}
+	for got := 0; got < 8; sent++ {
+		m, err := mails.NextMsg(time.Minute)
+		require.NoError(t, err)
+		var mail struct {
+			To    string
+			Lines []string
+		}
+		require.NoError(t, json.Unmarshal(m.Data, &mail))
+		lines[mail.To] = append(lines[mail.To], mail.Lines...)
+		got += len(mail.Lines)
+	}
+	require.ElementsMatch(t, []string{"0", "3", "6"}, lines["ada"])
+	require.ElementsMatch(t, []string{"1", "2", "4", "5", "7"}, lines["bob"])
+	t.Logf("%d mails", sent)
+}

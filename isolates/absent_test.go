@@ -13,7 +13,7 @@ const noEval = "a worker runs only the code of its bundle, and neither eval(text
 // absentNames are globals that other runtimes have and workers lack. Code that tests for them with typeof finds none,
 // and takes another way.
 var absentNames = []string{
-	"WebAssembly", "SharedArrayBuffer", "Atomics", "Buffer", "process", "require", "setImmediate", "clearImmediate", "caches", "HTMLRewriter", "Worker",
+	"WebAssembly", "SharedArrayBuffer", "Atomics", "Buffer", "process", "require", "HTMLRewriter", "Worker",
 	"SharedWorker", "importScripts", "XMLHttpRequest", "FileReader", "localStorage", "sessionStorage", "indexedDB", "document", "window", "global", "module", "exports",
 	"__dirname", "__filename", "Deno", "Bun", "Temporal",
 }
@@ -38,9 +38,7 @@ func TestAbsentGlobalsAreExplained(t *testing.T) {
 	for code, want := range map[string]string{
 		`new WebAssembly.Memory({ initial: 1 })`: "ReferenceError: WebAssembly is not defined (a worker has none, since nothing bounds the memory that its modules take)",
 		`process.env.HOME`:                       "ReferenceError: process is not defined (a worker has no process; variables come as env, the second argument of a handler)",
-		`caches.default`:                         "ReferenceError: caches is not defined (a worker has no cache; what is kept in a variable of the module lasts as long as its context)",
 		`new HTMLRewriter()`:                     "ReferenceError: HTMLRewriter is not defined (a worker has none; an npm package that parses HTML in JavaScript does its work)",
-		`setImmediate(f => f)`:                   "ReferenceError: setImmediate is not defined (a worker has queueMicrotask() and setTimeout(f, 0))",
 		`eval("1")`:                              "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
 		`new Function("1")`:                      "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
 		`nonesuch()`:                             "ReferenceError: nonesuch is not defined",

@@ -117,7 +117,7 @@ func (p *Pool) part(t *thread, w *watch, turn uint64) {
 	t.pending = pending{}
 	t.awayTurns++
 	t.freed = true // waiting attempts may begin now
-	t.watch = &watch{}
+	t.watch = newWatch(p.cfg.Note)
 	w.mu.Unlock()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, tid, backgroundNice) // never reset: the OS thread ends with its turn
 	p.away = append(p.away, awayTurn{w, t, r})
@@ -186,6 +186,7 @@ func (t *thread) comeBack(w *watch, x left) {
 		t.pool.back.Add(1)
 	}
 	v8x.ForgetThread()
+	w.slot.Free()
 	lost := w.lost.Load()
 	t.post(func(t *thread) { t.back(x, lost) })
 	runtime.Goexit()

@@ -46,9 +46,10 @@ func (c *Checker) LostThread() bool {
 	return c.pool.parked.Load() > 0 || c.pool.ranAway.Load() > c.pool.back.Load()
 }
 
-// Check evaluates the module of w in a fresh context and returns which handlers it has. The error is an
-// *events.Failure when the module does not load or has none.
-func (c *Checker) Check(ctx context.Context, w *events.Worker) ([]events.Kind, error) {
+// Check evaluates the module of w in a fresh context and returns which handlers it has. Of a module with a queue handler,
+// Task is among the kinds only if it has a task handler too. The error is an *events.Failure when the module does not
+// load or has no handler.
+func (c *Checker) Check(ctx context.Context, w *events.Worker) (events.Handlers, error) {
 	a := &lifecycle.Attempt{Worker: w, Number: 1}
 	end := make(chan *lifecycle.End, 1)
 	c.mu.Lock()
@@ -61,7 +62,7 @@ func (c *Checker) Check(ctx context.Context, w *events.Worker) ([]events.Kind, e
 		c.warn(a, e)
 		return handlers(a, e)
 	case <-ctx.Done():
-		return nil, fmt.Errorf("check of %s: %w", w.Target(), ctx.Err())
+		return events.Handlers{}, fmt.Errorf("check of %s: %w", w.Target(), ctx.Err())
 	}
 }
 
@@ -71,7 +72,6 @@ var uncalled = [...]struct {
 	bit          int
 	name, advice string
 }{
-	{32, "queue", "what env.QUEUE.send() and publishers send comes to task(event, env, ctx), one at a time"},
 	{64, "email", noSuchEvents},
 	{128, "tail", "a worker's output is on the NATS subject pinwheel.logs.OWNER.WORKER"},
 	{256, "tailStream", "a worker's output is on the NATS subject pinwheel.logs.OWNER.WORKER"},
@@ -104,22 +104,28 @@ func (c *Checker) warn(a *lifecycle.Attempt, e *lifecycle.End) {
 	}
 }
 
-func handlers(a *lifecycle.Attempt, e *lifecycle.End) ([]events.Kind, error) {
+// Bits of a queue handler, and of exported classes that extend WorkerEntrypoint.
+const (
+	queueHandler = 32
+	entrypoints  = 16384
+)
+
+func handlers(a *lifecycle.Attempt, e *lifecycle.End) (has events.Handlers, err error) {
 	if e.Failure != nil {
-		return nil, e.Failure
+		return has, e.Failure
 	}
 	bits, _ := a.Slot.(int)
-	var kinds []events.Kind
 	for i, k := range events.Kinds {
 		if bits&(1<<i) != 0 {
-			kinds = append(kinds, k)
+			has.Kinds = append(has.Kinds, k)
 		}
 	}
-	if len(kinds) == 0 {
-		return nil, events.Fail(events.ReasonNoHandler,
-			"%s has no handler: it must export default { fetch, routes, task or scheduled } or call addEventListener", a.Worker.File)
+	has.Queue, has.Entrypoints = bits&queueHandler != 0, bits&entrypoints != 0
+	if has.Queue || has.Entrypoints || len(has.Kinds) > 0 {
+		return has, nil
 	}
-	return kinds, nil
+	return has, events.Fail(events.ReasonNoHandler,
+		"%s has no handler: it must export default { fetch, routes, task, queue or scheduled }, or a class with such methods, or a class that extends WorkerEntrypoint, or call addEventListener", a.Worker.File)
 }
 
 // Next and Report make a Checker the Source of its pool.

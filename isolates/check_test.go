@@ -33,22 +33,28 @@ func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 	c, err := OpenChecker(h, nil, nil)
 	require.NoError(t, err)
 	defer c.Close()
-	check := func(code string, mode events.Mode) ([]events.Kind, error) {
+	check := func(code string, mode events.Mode) (events.Handlers, error) {
 		h.text = nil
 		w := worker("w", code)
 		w.Mode = mode
 		return c.Check(t.Context(), w)
 	}
-	kinds, err := check(`export default { task() {}, queue() {}, async email() {}, tail() {}, connect: 1, helper() {}, onIdle() {} }`, events.Pinned)
+	has, err := check(`export default { task() {}, async email() {}, tail() {}, connect: 1, helper() {}, onIdle() {} }`, events.Pinned)
 	require.NoError(t, err)
-	require.Equal(t, []events.Kind{events.Task}, kinds)
+	require.Equal(t, events.Handlers{Kinds: []events.Kind{events.Task}}, has)
 	require.Equal(t, []string{
-		"warn acme/w nothing calls queue(), which the default export has: what env.QUEUE.send() and publishers send comes to task(event, env, ctx), one at a time",
 		"warn acme/w nothing calls email(), which the default export has: a worker gets fetch, task and scheduled events",
 		"warn acme/w nothing calls tail(), which the default export has: a worker's output is on the NATS subject pinwheel.logs.OWNER.WORKER",
 		`warn acme/w nothing calls onIdle(), which the default export has: the mode persistent calls it: say "mode": "persistent" in the manifest`,
 	}, h.text)
-	_, err = check(`export default { queue() {} }`, events.Pinned)
+	has, err = check(`export default { queue() {}, fetch() {} }`, events.Pinned)
+	require.NoError(t, err)
+	require.Equal(t, events.Handlers{Kinds: []events.Kind{events.Fetch}, Queue: true}, has)
+	require.Empty(t, h.text)
+	has, err = check(`export default { queue() {}, task() {} }`, events.Pinned)
+	require.NoError(t, err, "a deploy refuses it")
+	require.Equal(t, events.Handlers{Kinds: []events.Kind{events.Task}, Queue: true}, has)
+	_, err = check(`export default { email() {} }`, events.Pinned)
 	require.ErrorContains(t, err, "no handler")
 	require.Len(t, h.text, 1, "it says why that is none")
 	for code, mode := range map[string]events.Mode{
@@ -60,9 +66,9 @@ func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 	}
 	// Unknown properties may be anything. Workers that run are not asked for them.
 	odd := `export default new Proxy({ task() { return "ok" } }, { get(o, name) { if (name in o || ["fetch", "scheduled"].includes(name)) return o[name]; throw new Error(name) } })`
-	kinds, err = check(odd, events.Pinned)
+	has, err = check(odd, events.Pinned)
 	require.NoError(t, err)
-	require.Equal(t, []events.Kind{events.Task}, kinds)
+	require.Equal(t, []events.Kind{events.Task}, has.Kinds)
 	require.Empty(t, h.text)
 	require.Equal(t, "ok", newBench(t).task(odd, "1")["data"])
 	for _, u := range uncalled {

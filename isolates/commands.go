@@ -39,7 +39,7 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 			return
 		}
 		switch op {
-		case cmdReply, cmdBody, cmdPull, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed:
+		case cmdReply, cmdBody, cmdPull, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed, cmdDecide, cmdBatchDone:
 			q := r
 			if id := uint64(in.Int()); id != 0 && id != r.id {
 				q = jc.find(id)
@@ -74,7 +74,7 @@ func (t *thread) obeyAfterEnd(r *run, op int, in *v8x.Commands, now time.Time) {
 func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
 	case cmdReply:
-		reply, bad := t.readReply(in)
+		reply, bad := t.readReply(r, in)
 		drained, streamed := in.Bool(), in.Bool()
 		if in.Left() > 0 {
 			if id := in.Number(); bad == nil {
@@ -114,9 +114,19 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	case cmdNoRetry:
 		r.noRetry = true
 	case cmdWaitFailed:
-		message := in.Clip(maxText)
+		message, stack := in.Clip(maxText), in.Clip(maxText)
 		t.pool.metrics.waitUntilFailed.Inc()
-		t.log(r, "error", "waitUntil: "+message, t.reported(r, in.Clip(maxText)))
+		t.log(r, "error", "waitUntil: "+message, t.reported(r, stack))
+		if r.attempt.Batch != nil && r.failure == nil { // a batch fails with it
+			r.failure = events.NewFailure(events.ReasonException, "waitUntil: "+message, t.author(r, stack))
+		}
+	case cmdDecide:
+		r.decide(in)
+	case cmdBatchDone:
+		if in.Bool() { // waitUntil has nothing left
+			r.drained = true
+			t.finish(r)
+		}
 	}
 }
 
@@ -125,7 +135,7 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 const maxText = 64 << 10
 
 // readReply reads the head and the body of a response. bad is not nil if its headers are too many or too long.
-func (t *thread) readReply(in *v8x.Commands) (reply *events.Reply, bad *events.Failure) {
+func (t *thread) readReply(r *run, in *v8x.Commands) (reply *events.Reply, bad *events.Failure) {
 	reply = &events.Reply{Status: int(in.Int())}
 	if n := in.Size(); n > 4*maxHeaderBytes { // n includes the lengths of names and values
 		in.Skip()
@@ -136,7 +146,11 @@ func (t *thread) readReply(in *v8x.Commands) (reply *events.Reply, bad *events.F
 			reply.Headers = withoutConnection(reply.Headers)
 		}
 	}
-	t.readBody(in, reply)
+	if e := r.attempt.Event; e != nil && e.Service != nil { // it goes into no message
+		reply.Body = slices.Clone(in.View())
+	} else {
+		t.readBody(in, reply)
+	}
 	return reply, bad
 }
 
@@ -193,6 +207,8 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 		t.takePiece(r, in)
 	case cmdQueue:
 		t.enqueue(r, in)
+	case cmdCall:
+		r.callBinding(t, in)
 	case cmdSubtle:
 		t.subtle(r, in)
 	case cmdZip:

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/crashnote"
+	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 )
 
 // Config configures a Pool. Take DefaultConfig and change the fields that differ.
@@ -53,6 +55,12 @@ type Config struct {
 	// each of their events, by the threads: it must not block. With an error, which must not quote a value, the event
 	// fails. nil = no worker may name secrets.
 	Secrets func(w *events.Worker) (*Secrets, error)
+	// Note has the worker that each thread is in V8 for. nil = nobody reads it.
+	Note *crashnote.Note
+	// Files answers requests to the bindings of workers' files. nil = such requests fail.
+	Files bindings.Files
+	// Services answer requests and calls to the service bindings of workers. nil = they fail.
+	Services bindings.Services
 	// MaxParked is how many threads V8 may lose by fatal errors before Healthy returns an error.
 	MaxParked int
 }

@@ -26,9 +26,13 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	e.Started = e.Started || r.begun
 	e.NoRetry, e.Retry, e.RetryDelay = r.noRetry, r.retry, r.delay
 	e.CPU, e.Warm, e.Waited, e.Lost = r.cpu, r.warm, r.deadline != nil, r.lost
+	e.Items = r.items
 	r.end = e
 	t.reports = append(t.reports, lifecycle.Report{Attempt: r.attempt, End: &r.end})
 	delete(t.running, r)
+	if r.calling > 0 {
+		t.callers--
+	}
 	t.forget(r)
 	jc := r.context
 	if jc == nil {
@@ -99,6 +103,11 @@ func (t *thread) forget(r *run) {
 	t.timers.clear(r.deadline)
 	for _, n := range r.timers {
 		t.timers.clear(n)
+	}
+	for _, c := range r.calls {
+		if c.gone != nil {
+			c.gone()
+		}
 	}
 	r.timers, r.calls, r.queued = nil, nil, nil
 	if r.cancel != nil {

@@ -2,10 +2,13 @@ package isolates
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
@@ -18,6 +21,7 @@ type call struct {
 	id     float64
 	cancel context.CancelFunc
 	start  func() // starts a subrequest that is queued
+	gone   func() // called when the run ends before the call of a service; nil = nothing is to be done
 
 	// These fields are a subrequest's. Only the thread uses them, except for the channels.
 	paced   bool          // its response comes only as fast as its reader takes it
@@ -89,6 +93,7 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 	if again := in.Bool(); !again { // following a redirect is not a new subrequest
 		r.made++
 	}
+	by := r.answerer(t, in.Text(), in.Text(), size+queuedBytes)
 	if limit := r.limits.Subrequests; r.made > limit {
 		t.answer(r, c, true, fetchFailed(c, fmt.Errorf("too many subrequests: at most %d per event", limit)))
 		return
@@ -108,9 +113,17 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 		}
 		c.active = true
 		r.active++
+		do, err := r.begin(t, by)
+		if err != nil {
+			t.pool.drop(r, size)
+			cancel()
+			t.rest(r, c)
+			t.answer(r, c, true, fetchFailed(c, err))
+			return
+		}
 		go func() {
-			defer t.pool.drop(r, size)
-			t.perform(ctx, cancel, r, c, q)
+			defer t.pool.drop(r, size+callBytes)
+			t.perform(ctx, cancel, r, c, q, do)
 		}()
 	}
 	if r.active >= maxConcurrent {
@@ -118,6 +131,18 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 		return
 	}
 	c.start()
+}
+
+// begin holds what a subrequest under way takes, callBytes, and returns what makes the exchange.
+func (r *run) begin(t *thread, by func() (exchange, error)) (exchange, error) {
+	if err := t.pool.hold(r, callBytes); err != nil {
+		return nil, err
+	}
+	do, err := by()
+	if err != nil {
+		t.pool.drop(r, callBytes)
+	}
+	return do, err
 }
 
 // startQueued starts queued subrequests while there is room. On the thread.
@@ -150,40 +175,66 @@ func (r *run) abortCall(id float64) {
 	}
 }
 
+// exchange has a server, or something in its place, answer a request.
+type exchange func(ctx context.Context, q egress.Request, to egress.Receiver) error
+
+// answerer returns what makes the exchange when the subrequest begins, by the binding through which it goes; "" = the
+// network. size is what the request holds.
+func (r *run) answerer(t *thread, kind, name string, size int) func() (exchange, error) {
+	switch kind {
+	case bindings.KindFiles:
+		return func() (exchange, error) {
+			return func(ctx context.Context, q egress.Request, to egress.Receiver) error {
+				return bindings.ExchangeFile(ctx, t.pool.cfg.Files, r.attempt.Worker, q, to)
+			}, nil
+		}
+	case string(events.BindingService):
+		return func() (exchange, error) { return r.fetchService(t, name, size) }
+	}
+	return func() (exchange, error) {
+		return func(ctx context.Context, q egress.Request, to egress.Receiver) error {
+			conns := t.pool.egress.Of(r.attempt.Worker.Owner)
+			defer conns.Release()
+			return conns.Exchange(ctx, q, to)
+		}, nil
+	}
+}
+
 // perform carries out the subrequest in its own goroutine.
-func (t *thread) perform(ctx context.Context, cancel context.CancelFunc, r *run, c *call, q egress.Request) {
+func (t *thread) perform(ctx context.Context, cancel context.CancelFunc, r *run, c *call, q egress.Request, do exchange) {
 	defer cancel()
 	defer t.postTo(r, func(t *thread) { t.rest(r, c) })
-	err := t.pool.hold(r, callBytes)
-	if err == nil {
-		q.Open = func() io.ReadCloser { return &upload{ctx: ctx, t: t, r: r, c: c} }
-		conns := t.pool.egress.Of(r.attempt.Worker.Owner)
-		err = conns.Exchange(ctx, q, response{t, r, c})
-		conns.Release()
-		t.pool.drop(r, callBytes)
-	}
-	if err != nil {
+	q.Open = func() io.ReadCloser { return &upload{ctx: ctx, t: t, r: r, c: c} }
+	if err := do(ctx, q, response{t, r, c}); err != nil {
 		t.answer(r, c, true, fetchFailed(c, err))
 	}
 }
 
 func fetchFailed(c *call, err error) func(*v8x.Call) []byte {
 	return func(call *v8x.Call) []byte {
-		call.Reset(opFetchFailed).Number(c.id).String("fetch failed: " + err.Error())
+		call.Reset(opFetchFailed).Number(c.id)
+		if thrown, ok := errors.AsType[lifecycle.Thrown](err); ok {
+			call.String(thrown.Error()).Bool(true)
+		} else {
+			call.String("fetch failed: " + err.Error())
+		}
 		return nil
 	}
 }
 
-// enqueue stores a task for another worker of the owner.
+// enqueue stores tasks for another worker of the owner.
 func (t *thread) enqueue(r *run, in *v8x.Commands) {
 	n := in.Left() + sendBytes
 	c := r.register(in.Number())
-	send := bindings.ReadSend(in)
-	if r.sent++; r.sent > r.limits.Sends && !guard.SendRates.Off() {
-		t.answer(r, c, true, queued(c, fmt.Errorf("too many sends: at most %d per event (limits.sends)", r.limits.Sends)))
-		return
+	send, err := bindings.ReadSend(in)
+	if err == nil {
+		n += len(send.Tasks) * taskBytes
+		err = r.admitSends(len(send.Tasks))
 	}
-	if err := t.pool.hold(r, n); err != nil {
+	if err == nil {
+		err = t.pool.hold(r, n)
+	}
+	if err != nil {
 		t.answer(r, c, true, queued(c, err))
 		return
 	}
@@ -197,8 +248,20 @@ func (t *thread) enqueue(r *run, in *v8x.Commands) {
 	}()
 }
 
+// admitSends counts n tasks of the run, or returns an error when it may not send so many more.
+func (r *run) admitSends(n int) error {
+	if n > r.limits.Sends-r.sent && !guard.SendRates.Off() {
+		return fmt.Errorf("too many sends: at most %d per event (limits.sends)", r.limits.Sends)
+	}
+	r.sent += n
+	return nil
+}
+
 // sendBytes is what a send() under way counts as, in addition to its bytes: a goroutine waits for it.
 const sendBytes = 8 << 10
+
+// taskBytes is what each of its tasks counts as, in addition to its bytes, while it is published.
+const taskBytes = 1 << 10
 
 // queued is the answer to a send; err is nil when the task is stored.
 func queued(c *call, err error) func(*v8x.Call) []byte {

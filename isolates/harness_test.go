@@ -36,6 +36,8 @@ type bench struct {
 	own     bool        // each event gets its own isolate
 	lost    []string    // workers whose code has cost a thread
 
+	calling, mostCalling int // calls of bindings under way
+
 	close func() // closes the pool, once
 }
 
@@ -113,6 +115,8 @@ func (b *bench) Running(thread int, a *lifecycle.Attempt, cpu time.Duration) boo
 	return thread >= 0 && len(b.next) > 0
 }
 
+func (b *bench) Calling(*lifecycle.Attempt, bool) {}
+
 func (b *bench) Away(_ *lifecycle.Attempt, is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,7 +143,7 @@ func (b *bench) Lost(w *events.Worker, _ time.Time) {
 	b.lost = append(b.lost, w.Target())
 }
 
-func (b *bench) Enqueue(ctx context.Context, owner, worker string, task Message) error {
+func (b *bench) Enqueue(ctx context.Context, owner, worker string, tasks []Message) error {
 	if worker == "never" {
 		<-ctx.Done()
 		return ctx.Err()
@@ -149,7 +153,7 @@ func (b *bench) Enqueue(ctx context.Context, owner, worker string, task Message)
 	if worker == "full" {
 		return fmt.Errorf("stream of %s is full", owner)
 	}
-	b.sent = append(b.sent, task)
+	b.sent = append(b.sent, tasks...)
 	return nil
 }
 
@@ -174,6 +178,15 @@ func (b *bench) start(w *events.Worker, e *events.Event) *outcome { return b.sta
 
 // startIn is like start. own says whether the event gets its own isolate.
 func (b *bench) startIn(w *events.Worker, e *events.Event, own bool) *outcome {
+	return b.add(w, &lifecycle.Attempt{Event: e, Number: 1, Own: own})
+}
+
+// startBatch passes a batch to the pool.
+func (b *bench) startBatch(w *events.Worker, batch []*events.Event) *outcome {
+	return b.add(w, &lifecycle.Attempt{Event: batch[0], Batch: batch, Number: 1, Own: b.own})
+}
+
+func (b *bench) add(w *events.Worker, a *lifecycle.Attempt) *outcome {
 	if w.Mode == "" && b.mode != "" {
 		mine := *w
 		mine.Mode = b.mode
@@ -184,9 +197,9 @@ func (b *bench) startIn(w *events.Worker, e *events.Event, own bool) *outcome {
 	if w.Limits.Wall == 0 { // on a busy machine a script may need more than the default
 		w.Limits.Wall = events.Millis(patience)
 	}
-	a := &lifecycle.Attempt{Event: e, Worker: w, Number: 1, Own: own}
+	a.Worker = w
 	b.seq++
-	if e.ID == "" {
+	if e := a.Event; e.ID == "" {
 		e.ID = fmt.Sprint(b.seq)
 	}
 	b.next = append(b.next, a)

@@ -136,7 +136,7 @@ func (s *script) worker() *events.Worker {
 	w := worker("w", s.code)
 	w.Owner = "hostile-" + strings.ReplaceAll(s.name, "/", "-")
 	w.Mode = s.mode
-	w.Queues = map[string]string{"JOBS": "jobs"}
+	w.Queues, w.KV = map[string]string{"JOBS": "jobs"}, map[string]string{"KV": "space"}
 	wall := patience // on a busy machine every script may need more than hostileWall
 	if s.cut || slices.Contains(s.outcomes, string(events.ReasonTimeout)) {
 		wall = hostileWall

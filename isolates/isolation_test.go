@@ -169,10 +169,10 @@ func (c *court) hold(r *http.Request) {
 	}
 }
 
-func (c *court) Enqueue(_ context.Context, owner, worker string, task Message) error {
+func (c *court) Enqueue(_ context.Context, owner, worker string, tasks []Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sends = append(c.sends, owner+" "+worker+" "+string(task.Body))
+	c.sends = append(c.sends, owner+" "+worker+" "+string(tasks[0].Body))
 	return nil
 }
 

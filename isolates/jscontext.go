@@ -230,7 +230,7 @@ func (t *thread) newContext(iso *isolate, w *events.Worker) (*jsContext, error) 
 	iso.contexts = append(iso.contexts, jc)
 	t.counters.contextMade(jc)
 	t.look(iso, time.Now(), 0)
-	bindings.Encode(t.call.Reset(opEnv), w.Bindings, secrets).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)
+	bindings.Encode(t.call.Reset(opEnv), w, secrets).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)
 	if r := jc.v8.Call(t.call.Bytes(), nil); r.Err != nil {
 		t.dropContext(jc)
 		return nil, fmt.Errorf("isolates: env: %w", r.Err)

@@ -18,6 +18,8 @@ const (
 	opCredit         = 15
 	opAbort          = 16
 	opPart           = 18
+	opBatch          = 19
+	opMethodEvent    = 20
 	opWorked         = 30
 	opSocketOpened   = 31
 	opSocketMessage  = 32
@@ -25,6 +27,8 @@ const (
 	opSocketClosed   = 34
 	opUploadWanted   = 40
 	opRedirect       = 41
+	opWhole          = 42
+	opCalled         = 50
 )
 
 // JavaScript to Go.
@@ -48,6 +52,8 @@ const (
 	cmdHookDone     = 17
 	cmdBody         = 18
 	cmdPull         = 19
+	cmdDecide       = 20
+	cmdBatchDone    = 21
 	cmdSubtle       = 30
 	cmdZip          = 31
 	cmdZipClose     = 32
@@ -57,6 +63,7 @@ const (
 	cmdSocketAccept = 36
 	cmdUpload       = 40
 	cmdFetchMore    = 41
+	cmdCall         = 50
 )
 
 // Synchronous calls of JavaScript to Go (host.ask).

@@ -273,7 +273,7 @@ func (t *thread) freshen(jc *jsContext, r *run) {
 	l := jc.life
 	if r.betweenEvents {
 		if now := time.Now(); now.Sub(l.counted) >= betweenPeriod {
-			l.counted, r.made, r.sent, r.logged = now, 0, 0, 0
+			l.counted, r.made, r.sent, r.logged, r.tree = now, 0, 0, 0, nil
 		}
 		r.cpuLeft = t.hookLimit(jc)
 	}

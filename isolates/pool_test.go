@@ -264,6 +264,77 @@ func TestQueuesDelay(t *testing.T) {
 	require.Empty(t, b.sent[2].Headers)
 }
 
+// A batch is any iterable of messages. What is wrong with one of them is known before any is sent.
+func TestQueueBatches(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := worker("w", `export default { async fetch(r, env) {
+		await env.JOBS.sendBatch(new Set([{ body: "ü", contentType: "text" }, { body: new Uint8Array([1, 2]), delaySeconds: 3 }, { body: { a: 1 }, headers: { "X-A": "b" } }]), { delaySeconds: 2 });
+		const refused = [];
+		const one = { body: 1 };
+		for (const [batch, options] of [[[]], [], [1], [[1]], [{}], [[one, { body: () => 1 }]], [[one, { body: 1, contentType: "v9" }]], [[one, { body: 1, delaySeconds: -1 }]],
+			[Array(101).fill(one)], [[{ body: "x".repeat(200000) }, { body: "x".repeat(70000) }]], [[one, { body: 1, headers: { "a b": "c" } }]], [[one], 5],
+			[(function* () { for (;;) yield one })()]]) {
+			try { await env.JOBS.sendBatch(batch, options); refused.push("sent") } catch (e) { refused.push(e.constructor.name) }
+		}
+		return Response.json(refused);
+	} }`)
+	w.Queues = map[string]string{"JOBS": "jobs"}
+	o := b.run(w, fetch("GET", "http://x/", ""))
+	require.Nil(t, o.end.Failure)
+	require.JSONEq(t, `["TypeError","TypeError","TypeError","TypeError","TypeError","TypeError","TypeError","RangeError","Error","Error","TypeError","TypeError","Error"]`,
+		string(o.reply.Body))
+	require.Equal(t, []Message{
+		{Body: []byte("ü"), ContentType: "text/plain;charset=UTF-8", Headers: []string{"Deliver-After", "2"}},
+		{Body: []byte{1, 2}, ContentType: "application/octet-stream", Headers: []string{"Deliver-After", "3"}},
+		{Body: []byte(`{"a":1}`), ContentType: "application/json", Headers: []string{"x-a", "b", "Deliver-After", "2"}},
+	}, b.sent)
+}
+
+// A batch counts as as many sends as it has messages, and one that is too many is not sent at all.
+func TestQueueBatchesAreSends(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := worker("w", `export default { async fetch(r, env) {
+		const batch = (n) => env.JOBS.sendBatch(Array(n).fill({ body: 1 })).then(() => "sent", (e) => e.message);
+		return Response.json([await batch(6), await batch(5), await batch(4), await batch(1)]);
+	} }`)
+	w.Queues, w.Limits.Sends = map[string]string{"JOBS": "jobs"}, 10
+	o := b.run(w, fetch("GET", "http://x/", ""))
+	const many = `"too many sends: at most 10 per event (limits.sends)"`
+	require.JSONEq(t, `["sent",`+many+`,"sent",`+many+`]`, string(o.reply.Body))
+	require.Len(t, b.sent, 10)
+	b.holdsNothing()
+}
+
+// A queue sends what it was given, and only to its worker, whatever a handler has replaced.
+func TestQueueForged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := worker("w", `
+	let seen = 0;
+	for (const name of ["push", "concat", "map"]) Array.prototype[name] = function () { seen++ };
+	for (const i of [0, 1, 2]) Object.defineProperty(Object.prototype, i, { set(v) { seen++ }, configurable: true });
+	Uint8Array.prototype.set = Map.prototype.set = Map.prototype.get = () => { seen++ };
+	const once = (body) => ({ [Symbol.iterator]: () => { let done = true; return { next: () => ({ value: { body }, done: done = !done }) } } });
+	export default { async fetch(r, env) {
+		await env.JOBS.sendBatch(once("a"));
+		let tries = "";
+		const attempt = async (f) => { try { await f(); tries += "sent " } catch (e) { tries += e.constructor.name + " " } };
+		const { sendBatch, constructor: Class } = env.JOBS;
+		await attempt(() => sendBatch.call({}, once(1)));
+		await attempt(() => sendBatch.call(undefined, once(1)));
+		await attempt(() => new Class({}, "other").sendBatch(once(1)));
+		await attempt(() => Object.create(env.JOBS).sendBatch(once(1)));
+		return new Response(tries + seen);
+	} }`)
+	w.Queues = map[string]string{"JOBS": "jobs"}
+	o := b.run(w, fetch("GET", "http://x/", ""))
+	require.NotNil(t, o.reply, o.end.Failure)
+	require.Equal(t, "TypeError TypeError TypeError TypeError 0", string(o.reply.Body))
+	require.Equal(t, []Message{{Body: []byte("a"), ContentType: "text/plain;charset=UTF-8", Headers: []string{}}}, b.sent)
+}
+
 func BenchmarkFetchJSON(bm *testing.B) {
 	b := newBench(bm)
 	w := worker("w", `export default { async fetch(request) { const x = await request.json(); return Response.json({ ok: true, id: x.id, user: x.user }) } }`)

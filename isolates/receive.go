@@ -38,6 +38,14 @@ func (x response) Head(status int, text string, headers []string) {
 	})
 }
 
+// Whole passes a response with all of its body. Nothing follows.
+func (x response) Whole(status int, text string, headers []string, body []byte) {
+	x.t.answer(x.r, x.c, true, func(call *v8x.Call) []byte {
+		call.Reset(opWhole).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Body()
+		return body
+	})
+}
+
 const (
 	maxRedirects = 20        // of a subrequest (Fetch standard §4.4): js/fetch/redirect.js counts them
 	unreadBytes  = 256 << 10 // of a response that are passed to JavaScript before it asks for more

@@ -152,7 +152,7 @@ func TestRoutesThatAreRefused(t *testing.T) {
 	}
 	kinds, err := c.Check(t.Context(), worker("fine", `export default { routes: {} };`))
 	require.NoError(t, err)
-	require.Equal(t, []events.Kind{events.Fetch}, kinds)
+	require.Equal(t, []events.Kind{events.Fetch}, kinds.Kinds)
 }
 
 // What a guest does to the built-in objects changes no route, and what it gets from its routes is its own.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 )
 
 // run is one attempt on its thread, from Next to the Report with its End.
@@ -28,6 +29,7 @@ type run struct {
 	failure       *events.Failure // from cmdFail, kept until waitUntil has nothing left
 	retry         bool
 	noRetry       bool
+	items         []lifecycle.Item // what was decided about the events of a batch; nil until the first decision
 	delay         time.Duration
 	warm          bool
 	over          bool
@@ -44,6 +46,9 @@ type run struct {
 	stalled int                 // calls whose response waits for a reader
 	made    int                 // subrequests so far
 	sent    int                 // tasks for other workers so far
+	tree    *events.ServiceTree // of its service calls, unless it was called itself; nil until the first
+	calling int                 // service calls under way
+	session *bindings.Session   // of its calls of bindings; nil until the first
 	logged  int                 // bytes of output so far
 	zips    map[float64]*zip    // compression under way, by id; nil until the first
 	sockets map[float64]*socket // WebSockets not closed yet, by id; nil until the first
@@ -82,7 +87,7 @@ func (r *run) callContext() context.Context {
 func (r *run) line(now time.Time, level, text string) events.LogLine {
 	w := r.attempt.Worker
 	l := events.LogLine{Time: now, Owner: w.Owner, Worker: w.Name, Version: w.Version, Level: level, Text: text}
-	if e := r.attempt.Event; e != nil {
+	if e := r.attempt.Event; e != nil && len(r.attempt.Batch) < 2 {
 		l.EventID, l.Attempt = e.ID, r.attempt.Number
 	}
 	return l

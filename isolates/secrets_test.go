@@ -151,7 +151,7 @@ func TestTheCheckerHasNoSecrets(t *testing.T) {
 	t.Cleanup(c.Close)
 	kinds, err := c.Check(t.Context(), keyed("w"))
 	require.NoError(t, err)
-	require.Equal(t, []events.Kind{events.Fetch}, kinds)
+	require.Equal(t, []events.Kind{events.Fetch}, kinds.Kinds)
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {

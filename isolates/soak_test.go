@@ -42,6 +42,7 @@ const (
 // expected in wrong.
 type soak struct {
 	alone
+	noCalls
 	pool   *Pool
 	server *httptest.Server
 	conns  atomic.Int64 // to server: each owner keeps up to 8 idle ones for 90 s, and so they become more for longer than a short soak
@@ -327,7 +328,8 @@ func (s *soak) judge(x *trial, outcome string, e *lifecycle.End) {
 }
 
 // Enqueue checks whether a task comes from the worker that it names.
-func (s *soak) Enqueue(_ context.Context, owner, worker string, m Message) error {
+func (s *soak) Enqueue(_ context.Context, owner, worker string, tasks []Message) error {
+	m := tasks[0]
 	if worker != "jobs-of-"+owner || !strings.HasPrefix(string(m.Body), owner+"/") {
 		s.mu.Lock()
 		defer s.mu.Unlock()

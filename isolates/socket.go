@@ -22,8 +22,8 @@ const (
 	socketGoodbye    = 30 * time.Second // from close() to the end of the connection, whatever the server does
 )
 
-// socket is a WebSocket of a run. One goroutine opens the connection and reads. Another writes. The socket ends with
-// the run.
+// socket is a WebSocket of a run. One goroutine opens the connection and reads. Another one writes, while there is something
+// to write. The socket ends with the run.
 type socket struct {
 	t         *thread
 	r         *run
@@ -31,16 +31,17 @@ type socket struct {
 	url       string // "" = a client opened it
 	protocols []string
 	conn      events.SocketConn // set before the thread is notified that it is open
-	more      chan struct{}     // capacity 1; there is something to write
 	client    *accepted         // nil = the worker opened it
 	own       int               // bytes that it counts as, messages of up to that included
 
-	mu    sync.Mutex
-	queue []frame     // to be written
-	held  int         // bytes that are counted as the run's
-	over  bool        // no bytes are counted any more
-	why   error       // why it was given up
-	late  *time.Timer // fires when the server takes too long to answer close()
+	mu      sync.Mutex
+	queue   []frame     // to be written
+	open    bool        // the connection can be written to
+	writing bool        // a goroutine writes, or could not
+	held    int         // bytes that are counted as the run's
+	over    bool        // no bytes are counted any more
+	why     error       // why it was given up
+	late    *time.Timer // fires when the server takes too long to answer close()
 }
 
 // frame is a message to be written, by kind: websocket.TextMessage, BinaryMessage or CloseMessage.
@@ -94,7 +95,7 @@ func (t *thread) obeySocket(r *run, op int, in *v8x.Commands) {
 
 // openSocket starts to open a WebSocket, which counts as a subrequest.
 func (t *thread) openSocket(r *run, id float64, url string, protocols []string) {
-	s := &socket{t: t, r: r, c: r.register(id), url: url, protocols: protocols, more: make(chan struct{}, 1), own: socketBytes}
+	s := &socket{t: t, r: r, c: r.register(id), url: url, protocols: protocols, own: socketBytes}
 	r.made++
 	switch limit := r.limits.Subrequests; {
 	case url == "":
@@ -152,7 +153,7 @@ func (s *socket) drop(n int) {
 func (s *socket) dropAll() {
 	s.mu.Lock()
 	n := s.held
-	s.held, s.over, s.queue = 0, true, nil
+	s.held, s.over, s.queue, s.open = 0, true, nil, false
 	if s.late != nil {
 		s.late.Stop()
 	}
@@ -186,19 +187,25 @@ func (s *socket) enqueue(f frame) {
 		return
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.queue = append(s.queue, f)
-	s.mu.Unlock()
-	select {
-	case s.more <- struct{}{}:
-	default:
+	s.startWriting()
+}
+
+// startWriting has the queue written, unless a goroutine does. The caller holds the lock.
+func (s *socket) startWriting() {
+	if s.open && !s.writing && len(s.queue) > 0 {
+		s.writing = true
+		go s.write()
 	}
 }
 
-// next returns the next message to be written.
+// next returns the next message to be written. Without one, the goroutine that writes ends.
 func (s *socket) next() (f frame, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) == 0 {
+		s.writing = false
 		return frame{}, false
 	}
 	f = s.queue[0]

@@ -31,6 +31,7 @@ type accepted struct {
 var (
 	errNoClient      = errors.New("no Response gave the other end to a client")
 	errNotBetween    = errors.New("only a persistent context can accept WebSockets")
+	errFault         = errors.New("it ended by a fault of Pinwheel")
 	errManySockets   = fmt.Errorf("too many WebSockets of clients: at most %d per context may be open", maxAccepted)
 	errNotAsked      = "the fetch handler answered with a webSocket, and the request did not ask for one, or cannot have one"
 	errSocketIsGone  = "the webSocket of the Response is closed"
@@ -47,7 +48,7 @@ func (r *run) accepted() int {
 
 // acceptSocket makes the worker's end of a WebSocket. What is sent waits until a client has the other end.
 func (t *thread) acceptSocket(r *run, id float64) {
-	s := &socket{t: t, r: r, c: r.register(id), more: make(chan struct{}, 1), client: &accepted{}, own: acceptedBytes}
+	s := &socket{t: t, r: r, c: r.register(id), client: &accepted{}, own: acceptedBytes}
 	s.client.ctx, s.c.cancel = context.WithCancel(r.callContext())
 	err := errNotBetween
 	if r.betweenEvents {
@@ -121,9 +122,12 @@ func (s *socket) serve(ctx context.Context, conn events.SocketConn) {
 		s.c.cancel()
 	})()
 	s.conn = conn
-	end := s.talk(s.client.ctx)
-	s.dropAll()
-	s.reportEnd(end)
+	end := s.failed(errFault)
+	defer func() { // also after a panic
+		s.dropAll()
+		s.reportEnd(end)
+	}()
+	end = s.talk(s.client.ctx)
 }
 
 // goodbye is the code for the other side when this side ends the connection.

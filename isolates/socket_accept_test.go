@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -226,6 +227,25 @@ func TestWebSocketsThatAreRefused(t *testing.T) {
 	require.Contains(t, b.run(w, again).end.Failure.Message, "was given to a client already")
 }
 
+// A WebSocket that carries nothing has one goroutine, the one that reads: 10 000 of them have 10 000 stacks, not 20 000.
+func TestIdleWebSocketsDoNotWrite(t *testing.T) {
+	b := newBench(t)
+	u := newUpgrading(t, b, chat)
+	for range 3 {
+		c := u.dial(t)
+		says(t, c, "hello")
+		reads(t, c, "echo hello")
+	}
+	require.Eventually(t, func() bool {
+		var all bytes.Buffer
+		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&all, 2))
+		return !strings.Contains(all.String(), "isolates.(*socket).write(")
+	}, patience, time.Millisecond)
+	c := u.dial(t)
+	says(t, c, "again")
+	reads(t, c, "echo again")
+}
+
 // A context with clients is not idle. Without them it ends, and onTerminate runs.
 func TestWebSocketsKeepTheirContext(t *testing.T) {
 	t.Parallel()
@@ -391,4 +411,28 @@ func TestWebSocketsWithoutClients(t *testing.T) {
 	require.Eventually(t, func() bool { return ask(0) == "400 1000" }, patience, time.Millisecond)
 	require.Contains(t, strings.Join(b.lines(), "\n"), "too many WebSockets of clients: at most 1000 per context may be open")
 	require.Less(t, b.pool.holdings.of("acme"), int64(1000*(acceptedBytes+1024)))
+}
+
+// faulty is a connection whose code panics.
+type faulty struct{ events.SocketConn }
+
+func (faulty) SetReadLimit(int64)                        {}
+func (faulty) NextReader() (int, io.Reader, error)       { panic("a fault") }
+func (faulty) SetWriteDeadline(time.Time) error          { return nil }
+func (faulty) WriteMessage(int, []byte) error            { return nil }
+func (faulty) WriteControl(int, []byte, time.Time) error { return nil }
+func (faulty) Close() error                              { return nil }
+
+// A panic while a WebSocket is served leaves nothing of it with the worker, which learns that it ended.
+func TestFaultOfAClientsWebSocketIsAnEnd(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	u := newUpgrading(t, b, chat)
+	e := fetch("GET", "http://x.test/", "")
+	e.Upgrade, e.HTTPHeaders = true, []string{"upgrade", "websocket"}
+	o := b.start(u.w, e)
+	<-o.ended
+	require.Equal(t, "1 0", u.ask(t))
+	require.PanicsWithValue(t, "a fault", func() { o.reply.Socket.Serve(t.Context(), faulty{}) })
+	require.Eventually(t, func() bool { return u.ask(t) == "0 0" }, patience, time.Millisecond)
 }

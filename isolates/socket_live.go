@@ -59,9 +59,10 @@ func (s *socket) talk(ctx context.Context) socketEnd {
 	})
 	defer leave()
 	defer context.AfterFunc(ctx, leave)()
-	writing, stop := context.WithCancel(ctx)
-	defer stop()
-	go s.write(writing)
+	s.mu.Lock()
+	s.open = true
+	s.startWriting()
+	s.mu.Unlock()
 	return s.read(ctx)
 }
 
@@ -168,8 +169,8 @@ func (s *socket) deliver(kind int, data []byte, held int, taken chan<- struct{})
 // sentAfter is how many bytes are written before JavaScript is notified while more waits to be written.
 const sentAfter = 256 << 10
 
-// write writes the enqueued messages. It runs in its own goroutine.
-func (s *socket) write(ctx context.Context) {
+// write writes the enqueued messages until there is none. It runs in its own goroutine: an idle WebSocket has none.
+func (s *socket) write() {
 	bytes, count := 0, 0
 	for {
 		f, ok := s.next()
@@ -178,12 +179,7 @@ func (s *socket) write(ctx context.Context) {
 			bytes, count = 0, 0
 		}
 		if !ok {
-			select {
-			case <-s.more:
-				continue
-			case <-ctx.Done():
-				return
-			}
+			return
 		}
 		if s.client != nil {
 			_ = s.conn.SetWriteDeadline(time.Now().Add(clientWrite))

@@ -24,6 +24,9 @@ type Source interface {
 	Charge(owner string, cpu time.Duration)
 	// Away reports that an attempt has left its thread to others and continues beside it, or that this is over.
 	Away(a *lifecycle.Attempt, is bool)
+	// Calling reports that an attempt begins a service call, or that one of its calls is over. While it has any under way
+	// it takes no slot of the thread. The thread calls it.
+	Calling(a *lifecycle.Attempt, is bool)
 	// Lost reports that a thread is lost to code of w that began at the given time, in an attempt or between events. It
 	// is called after the Report of the thread's attempts, by a goroutine of the Pool, and must not block.
 	Lost(w *events.Worker, began time.Time)
@@ -41,12 +44,16 @@ func (alone) Charge(string, time.Duration) {}
 // Away is part of Source.
 func (alone) Away(*lifecycle.Attempt, bool) {}
 
+// Calling is part of Source.
+func (alone) Calling(*lifecycle.Attempt, bool) {}
+
 // Lost is part of Source.
 func (alone) Lost(*events.Worker, time.Time) {}
 
 // Host is the part of the process that handlers need.
 type Host interface {
 	bindings.Queues
+	bindings.Caller
 	// Log takes one line of a worker's console, or an uncaught error. Threads call it: it must not block.
 	Log(line events.LogLine)
 }
@@ -60,5 +67,5 @@ type Secrets = bindings.Secrets
 // NewSecrets returns Secrets with these values, by name.
 func NewSecrets[V ~string](values map[string]V) *Secrets { return bindings.NewSecrets(values) }
 
-// Message is the argument of env.QUEUE.send().
+// Message is a message of env.QUEUE.send() or sendBatch().
 type Message = bindings.Message

@@ -37,6 +37,7 @@ type thread struct {
 	freed         bool                   // there may be room for waiting attempts
 	grown         bool                   // a heap was found larger
 	running       map[*run]struct{}
+	callers       int                  // runs that have service calls under way: they take no slot
 	waiting       []*lifecycle.Attempt // taken from the Source, but no isolate is free for them
 	timers        timers
 	lastID        uint64
@@ -67,7 +68,7 @@ const flushAfter = 500 * time.Microsecond
 
 func newThread(p *Pool, index int) *thread {
 	return &thread{
-		index: index, pool: p, wake: make(chan struct{}, 1), watch: &watch{}, replaced: make(chan struct{}),
+		index: index, pool: p, wake: make(chan struct{}, 1), watch: newWatch(p.cfg.Note), replaced: make(chan struct{}),
 		maxIsolates: p.cfg.maxIsolatesOf(index),
 		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, persistents: map[release]*jsContext{},
 	}
@@ -174,7 +175,7 @@ func (t *thread) startMore() bool {
 		t.freed = false
 		begun += t.beginWaiting(0, old, 1)
 	}
-	most := t.pool.cfg.Slots - len(t.running) - len(t.waiting)
+	most := t.pool.cfg.Slots - (len(t.running) - t.callers) - len(t.waiting)
 	if most > 0 {
 		// An attempt is in waiting until it is in running: Pool.replace returns both to the Source.
 		from := len(t.waiting)
@@ -217,6 +218,7 @@ func (t *thread) abandon() {
 	t.pool.live.Add(int64(t.count)) // Pool.replace subtracted them
 	t.pool.lost.Add(-t.counters.heap.Load())
 	t.dropAll()
+	t.watch.slot.Free()
 	t.pool.back.Add(1)
 	runtime.Goexit()
 }

@@ -37,6 +37,10 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 	if t.collecting > 0 { // charged to the owner, not to a run
 		t.pool.source.Charge(a.Worker.Owner, t.collecting)
 	}
+	if jc == nil && err == nil && waitsForItself(t, a) {
+		t.fail(r, events.ReasonUnavailable, "the owner has no room for one more isolate: all of its runs wait for calls", "")
+		return true
+	}
 	if jc == nil && err == nil {
 		delete(t.running, r)
 		return false
@@ -140,22 +144,12 @@ func (t *thread) dispatch(r *run) {
 	switch e.Kind {
 	case events.Fetch:
 		t.listen(r)
-		c.Reset(opFetchEvent).Number(float64(r.id)).String(e.Method).String(e.URL)
-		if len(e.HTTPHeaders) > 0 {
-			c.Strings(e.HTTPHeaders)
-		} else {
-			c.Null()
-		}
-		if len(e.Body) > 0 {
-			c.Content()
-			body = e.Body
-		} else {
-			c.Null()
-		}
-		if e.Requester != nil || e.Parts != nil {
-			c.Number(firstGrant(e)).Bool(e.Parts != nil)
-		}
+		body = encodeFetch(c, r)
 	case events.Task, events.Scheduled:
+		if r.attempt.Batch != nil {
+			body = encodeBatch(c, r)
+			break
+		}
 		op := opTaskEvent
 		if e.Kind == events.Scheduled {
 			op = opScheduledEvent
@@ -170,6 +164,34 @@ func (t *thread) dispatch(r *run) {
 		}
 	}
 	t.turn(r, c.Bytes(), body)
+}
+
+// encodeFetch encodes the call of a fetch handler, or of a method of an entrypoint, and returns the body.
+func encodeFetch(c *v8x.Call, r *run) (body []byte) {
+	e := r.attempt.Event
+	if s := e.Service; s != nil && s.Method != "" {
+		c.Reset(opMethodEvent).Number(float64(r.id)).String(s.Entrypoint).String(s.Method).Body()
+		return e.Body
+	}
+	c.Reset(opFetchEvent).Number(float64(r.id)).String(e.Method).String(e.URL)
+	if len(e.HTTPHeaders) > 0 {
+		c.Strings(e.HTTPHeaders)
+	} else {
+		c.Null()
+	}
+	if len(e.Body) > 0 {
+		c.Content()
+		body = e.Body
+	} else {
+		c.Null()
+	}
+	if e.Requester != nil || e.Parts != nil {
+		c.Number(firstGrant(e)).Bool(e.Parts != nil)
+	}
+	if s := e.Service; s != nil && s.Entrypoint != "" {
+		c.String(s.Entrypoint)
+	}
+	return body
 }
 
 func userHeaders(e *events.Event) []string {

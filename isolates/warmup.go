@@ -17,7 +17,7 @@ var warmupWorker string
 func warmUp(c *v8x.Context, show func(v8x.Result)) {
 	var call v8x.Call
 	turn := func(call *v8x.Call, body []byte) { show(c.Call(call.Bytes(), body)) }
-	turn(call.Reset(opEnv).Strings([]string{"NAME", "value"}).Strings([]string{"JOBS", "jobs"}).Strings([]string{"FLAGS", "{}"}).Bool(false).Bool(false), nil)
+	turn(call.Reset(opEnv).Strings([]string{"NAME", "value"}).Strings([]string{"FLAGS", "{}"}).Strings([]string{"queues", "JOBS", "jobs"}).Bool(false).Bool(false), nil)
 	_, loaded := c.Module(v8x.Source{Name: "warmup.js", Text: warmupWorker})
 	show(loaded)
 	headers := []string{"content-type", "application/json", "accept", "*/*"}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/crashnote"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -47,10 +48,16 @@ type watch struct {
 	cpuThen time.Duration
 	before  time.Duration
 	seen    time.Duration // the thread's CPU clock at the latest check, in a turn or not
+
+	slot *crashnote.Slot // which worker the thread is in V8 for, for who comes after a crash. Owner thread only
 }
 
-// pin records the thread that is watched.
+// newWatch returns the watch of a goroutine that begins to run as a thread.
+func newWatch(note *crashnote.Note) *watch { return &watch{slot: note.Slot()} }
+
+// pin records the thread that is watched: the calling one.
 func (w *watch) pin(tid int) {
+	w.slot.Bind()
 	w.mu.Lock()
 	w.tid, w.seen = tid, threadCPU(tid)
 	w.mu.Unlock()
@@ -65,6 +72,7 @@ func (w *watch) pinned() int {
 
 // begin opens a turn of r. Owner thread only.
 func (w *watch) begin(r *run, now time.Time, fixed bool) {
+	w.slot.Enter(r.attempt.Worker)
 	w.mu.Lock()
 	w.turn++
 	w.fixed = fixed
@@ -76,6 +84,7 @@ func (w *watch) begin(r *run, now time.Time, fixed bool) {
 // end closes the turn and returns the CPU time it took and why it was killed, if it was. After end
 // the watchdog can no longer terminate the isolate. Owner thread only.
 func (w *watch) end(now time.Time) (cpu time.Duration, killed events.Reason) {
+	w.slot.Leave()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.run, w.isolate = nil, nil
@@ -209,6 +218,11 @@ func (w *watch) kill(why events.Reason) {
 
 // blame records the run for which the thread enters V8 before there is an isolate to watch. Owner thread only.
 func (w *watch) blame(r *run) {
+	if r == nil {
+		w.slot.Leave()
+	} else {
+		w.slot.Enter(r.attempt.Worker)
+	}
 	w.mu.Lock()
 	w.run = r
 	w.mu.Unlock()

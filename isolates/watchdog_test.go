@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -25,7 +26,7 @@ func TestTurnIsChargedWhatItUses(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const second, hour = time.Second, time.Hour
-	r := &run{context: &jsContext{isolate: &isolate{v8: &v8x.Isolate{}}}, cpuLeft: hour, wall: time.Now().Add(hour)}
+	r := &run{attempt: &lifecycle.Attempt{Worker: &events.Worker{}}, context: &jsContext{isolate: &isolate{v8: &v8x.Isolate{}}}, cpuLeft: hour, wall: time.Now().Add(hour)}
 	for name, looked := range map[string]bool{"looked at": true, "not looked at": false} {
 		var w watch
 		w.pin(unix.Gettid())
@@ -85,7 +86,7 @@ func TestShortTurnsAreNotKilledAtTheWallClockLimit(t *testing.T) {
 	begin := func() (w *watch, limit time.Time) {
 		w, limit = &watch{}, time.Now()
 		w.pin(unix.Gettid())
-		w.begin(&run{context: &jsContext{isolate: &isolate{v8: iso}}, cpuLeft: time.Hour, wall: limit}, limit, false)
+		w.begin(&run{attempt: &lifecycle.Attempt{Worker: &events.Worker{}}, context: &jsContext{isolate: &isolate{v8: iso}}, cpuLeft: time.Hour, wall: limit}, limit, false)
 		return w, limit
 	}
 	w, limit := begin()

@@ -26,6 +26,9 @@ func taskReceipt(b []byte, id int) []byte {
 	return append(receipt(append(b, `{"success":true,"data":`...), id), '}')
 }
 
+// batchReply is the answer of the platform to each event that a queue handler handled.
+func batchReply(b []byte, _ int) []byte { return append(b, `{"success":true}`...) }
+
 // ioReply is the answer of slowServer, passed on by the worker.
 func ioReply(b []byte, id int) []byte {
 	return strconv.AppendInt(append(b, "slow "...), int64(id), 10)

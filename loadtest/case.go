@@ -14,20 +14,23 @@ const (
 
 // Case is what each round measures: one line of the report. Its fields are those of the JSON file.
 type Case struct {
-	System    string  `json:"system"`           // pinwheel, or the name of a peer
-	Beside    bool    `json:"beside,omitempty"` // measured in comparison with others
-	Scenario  string  `json:"scenario"`
-	Load      string  `json:"load"`
-	Topology  string  `json:"topology"`
-	Processes int     `json:"processes"`
-	Owners    int     `json:"owners"`
-	Events    int     `json:"events,omitempty"` // saturation
-	Rate      int     `json:"rate,omitempty"`   // open: events per second
-	Seconds   float64 `json:"seconds,omitempty"`
-	Pending   int     `json:"pending,omitempty"` // number of stored and unanswered events while others are counted
-	Curve     string  `json:"curve,omitempty"`   // name of the curve that this is a point of
-	At        int     `json:"at,omitempty"`      // size, the x value of the curve
-	Line      string  `json:"line,omitempty"`    // line of a curve that has several
+	System      string  `json:"system"`           // pinwheel, or the name of a peer
+	Beside      bool    `json:"beside,omitempty"` // measured in comparison with others
+	Scenario    string  `json:"scenario"`
+	Load        string  `json:"load"`
+	Topology    string  `json:"topology"`
+	Processes   int     `json:"processes"`
+	Owners      int     `json:"owners"`
+	Events      int     `json:"events,omitempty"` // saturation
+	Rate        int     `json:"rate,omitempty"`   // open: events per second
+	Seconds     float64 `json:"seconds,omitempty"`
+	Pending     int     `json:"pending,omitempty"`     // number of stored and unanswered events while others are counted
+	Web         string  `json:"web,omitempty"`         // what is asked for over HTTP; "" = these are events
+	Call        string  `json:"call,omitempty"`        // of the calls that a request makes; "" = none are counted
+	Connections int     `json:"connections,omitempty"` // HTTP
+	Curve       string  `json:"curve,omitempty"`       // name of the curve that this is a point of
+	At          int     `json:"at,omitempty"`          // size, the x value of the curve
+	Line        string  `json:"line,omitempty"`        // line of a curve that has several
 }
 
 // ours is the system that is not a peer.
@@ -35,6 +38,12 @@ const ours = "pinwheel"
 
 // Name distinguishes a case from all others of a report, and identifies it in another report.
 func (c Case) Name() string {
+	if c.Call != "" {
+		return fmt.Sprintf("%s %s", c.System, c.Call)
+	}
+	if c.Web != "" {
+		return fmt.Sprintf("%s %s %s owners=%d", c.System, c.Web, c.Load, c.Owners)
+	}
 	if c.Beside {
 		return fmt.Sprintf("%s %s owners=%d", c.System, c.Load, c.Owners)
 	}

@@ -18,6 +18,7 @@ type fleet struct {
 	*child
 	url   string // of its NATS
 	admin string // host:port
+	http  string // host:port; "" = it answers no HTTP requests
 }
 
 // fleetOptions are the settings of a fleet. They become environment variables.
@@ -53,8 +54,8 @@ func (o fleetOptions) environ() []string {
 // startFleet starts a fleet and returns when it takes events.
 func startFleet(ctx context.Context, o fleetOptions) (*fleet, error) {
 	type ready struct {
-		Message, Nats, Admin string
-		Process              *int // set by a supervisor's child, which is not the whole fleet
+		Message, Nats, Admin, HTTP string
+		Process                    *int // set by a supervisor's child, which is not the whole fleet
 	}
 	up := make(chan ready, 1)
 	cmd := exec.Command(o.binary, "serve")
@@ -79,7 +80,7 @@ func startFleet(ctx context.Context, o fleetOptions) (*fleet, error) {
 	}
 	select {
 	case r := <-up:
-		return &fleet{c, r.Nats, r.Admin}, nil
+		return &fleet{c, r.Nats, r.Admin, r.HTTP}, nil
 	case <-c.done:
 		return nil, c.ended()
 	case <-time.After(time.Minute):

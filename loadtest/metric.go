@@ -14,6 +14,7 @@ type metric struct {
 func metrics() []metric {
 	return []metric{
 		{"events/s", true, 0, true},
+		{"requests/s", true, 0, true},
 		{"seconds", false, 2, false},
 		{"p50 ms", false, 2, true},
 		{"p90 ms", false, 2, true},
@@ -30,9 +31,17 @@ func metrics() []metric {
 		{"fleet µs/event", false, 1, true},
 		{"nats µs/event", false, 1, true},
 		{"load µs/event", false, 1, true},
+		{"p50 µs/call", false, 1, true}, // each with its share of the request
+		{"fleet µs/call", false, 1, true},
+		{"nats µs/call", false, 1, true},
+		{"fleet µs/request", false, 1, true},
+		{"nats µs/request", false, 1, true},
+		{"load µs/request", false, 1, true},
+		{"KB/socket", false, 1, true},
 		{"fleet cores", false, 2, false},
 		{"nats cores", false, 2, false},
 		{"load cores", false, 2, false},
+		{"MB without", false, 0, true}, // WebSockets
 		{"fleet peak MB", false, 0, true},
 		{"fleet MB", false, 0, true},
 		{"nats peak MB", false, 0, false},

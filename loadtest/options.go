@@ -49,11 +49,16 @@ func (o *options) scenarioFlags(f *pflag.FlagSet) {
 
 func (o *options) commonFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.rounds, "rounds", o.rounds, "rounds; every round runs all cases, one after the other")
-	f.IntVar(&o.repeats, "repeats", o.repeats, "how often a run is repeated that others disturbed (more than 0.25 cores)")
 	f.IntVar(&o.events, "events", 0, "events of a saturation run (default: the scenario's)")
 	f.IntVar(&o.rate, "rate", 0, "events per second of an open loop (default: the scenario's)")
 	f.DurationVar(&o.duration, "duration", o.duration, "length of an open loop (default: the scenario's, mostly 10s)")
 	f.DurationVar(&o.patience, "patience", o.patience, "time without a reply after which what is missing counts as lost; three times as long before the first")
+	o.runFlags(f)
+}
+
+// runFlags are the flags of all measurements in rounds.
+func (o *options) runFlags(f *pflag.FlagSet) {
+	f.IntVar(&o.repeats, "repeats", o.repeats, "how often a run is repeated that others disturbed (more than 0.25 cores)")
 	f.DurationVar(&o.quiet, "quiet", o.quiet, "longest wait, before a run, for others on this machine to be quiet")
 	f.StringVar(&o.pinwheel, "pinwheel", "", "`PATH` of the pinwheel binary (default: built from the module of this directory)")
 	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the fleet, like PINWHEEL_THREADS=4; may be repeated")
@@ -68,23 +73,34 @@ func (o *options) fileFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.plots, "plots", "", "write the plots as SVG files to `DIR`")
 }
 
+// bound is what a flag may be.
+type bound struct {
+	what string // the flag with its value
+	ok   bool
+	want string
+}
+
+// checkBounds returns an error for the first flag that is not what it may be.
+func checkBounds(list []bound) error {
+	for _, b := range list {
+		if !b.ok {
+			return fmt.Errorf("%s: it is %s", b.what, b.want)
+		}
+	}
+	return nil
+}
+
 // check checks the command line before anything is started.
 func (o *options) check() error {
-	for _, c := range []struct {
-		what string
-		ok   bool
-		want string
-	}{
+	if err := checkBounds([]bound{
 		{fmt.Sprintf("--rounds %d", o.rounds), o.rounds >= 1 && o.rounds <= 1000, "1 to 1000"},
 		{fmt.Sprintf("--repeats %d", o.repeats), o.repeats >= 0 && o.repeats <= 100, "0 to 100"},
 		{fmt.Sprintf("--events %d", o.events), o.events >= 0 && o.events <= 10_000_000, "at most 10000000"},
 		{fmt.Sprintf("--rate %d", o.rate), o.rate >= 0 && o.rate <= 1_000_000, "at most 1000000"},
 		{fmt.Sprintf("--duration %s", o.duration), o.duration == 0 || o.duration >= 100*time.Millisecond && o.duration <= 24*time.Hour, "100ms to 24h"},
 		{fmt.Sprintf("--patience %s", o.patience), o.patience >= time.Second && o.patience <= time.Hour, "1s to 1h"},
-	} {
-		if !c.ok {
-			return fmt.Errorf("%s: it is %s", c.what, c.want)
-		}
+	}); err != nil {
+		return err
 	}
 	for _, e := range o.env {
 		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {

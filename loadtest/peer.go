@@ -141,12 +141,8 @@ func (r *runner) missing(ctx context.Context, cases []Case) error {
 		if p.needs == "" {
 			continue
 		}
-		if r.peerDir == "" {
-			root, err := moduleRoot(ctx)
-			if err != nil {
-				return err
-			}
-			r.peerDir = filepath.Join(root, "loadtest", "peers")
+		if err := r.findPeers(ctx); err != nil {
+			return err
 		}
 		for _, name := range []string{p.needs, "@nats-io/transport-node"} {
 			if _, err := os.Stat(filepath.Join(r.peerDir, "node_modules", filepath.FromSlash(name))); err != nil {
@@ -159,6 +155,19 @@ func (r *runner) missing(ctx context.Context, cases []Case) error {
 	}
 	errs = append(errs, errors.New("install them with: npm install --prefix loadtest/peers\nor leave those peers out: --peer floor,node-plain"))
 	return errors.Join(errs...)
+}
+
+// findPeers sets the directory of the peers.
+func (r *runner) findPeers(ctx context.Context) error {
+	if r.peerDir != "" {
+		return nil
+	}
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return err
+	}
+	r.peerDir = filepath.Join(root, "loadtest", "peers")
+	return nil
 }
 
 func (p peer) command(dir, self string) *exec.Cmd {

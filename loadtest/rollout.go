@@ -62,21 +62,15 @@ func newRolloutCommand() *cobra.Command {
 }
 
 func (o *rolloutOptions) check() error {
-	for _, c := range []struct {
-		what string
-		ok   bool
-		want string
-	}{
+	if err := checkBounds([]bound{
 		{fmt.Sprintf("--rate %d", o.rate), o.rate >= 1 && o.rate <= 1_000_000, "1 to 1000000"},
 		{fmt.Sprintf("--keys %d", o.keys), o.keys >= 1 && o.keys <= 1_000_000, "1 to 1000000"},
 		{fmt.Sprintf("--processes %d", o.fleet), o.fleet >= 1 && o.fleet <= 100, "1 to 100"},
 		{fmt.Sprintf("--failures %v", o.failures), o.failures > 0 && o.failures <= 100, "above 0, at most 100"},
 		{"--gradual " + o.steps, o.steps != "", "steps like 10%,50%@20s"},
 		{"--guard " + o.guard, o.guard != "", "like failures<2%"},
-	} {
-		if !c.ok {
-			return fmt.Errorf("%s: it is %s", c.what, c.want)
-		}
+	}); err != nil {
+		return err
 	}
 	return o.options.check()
 }

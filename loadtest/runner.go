@@ -32,7 +32,7 @@ func measure(ctx context.Context, out io.Writer, o *options, cases []Case) error
 		return err
 	}
 	defer r.close()
-	if err := r.missing(ctx, cases); err != nil {
+	if err := errors.Join(r.missing(ctx, cases), r.missingSystems(ctx, cases)); err != nil {
 		return err
 	}
 	report := newReport(ctx, cases)
@@ -118,6 +118,9 @@ func (r *runner) runQuietly(ctx context.Context, c Case) (best *Round, err error
 
 // run runs c once.
 func (r *runner) run(ctx context.Context, c Case) (*Round, error) {
+	if c.Web != "" {
+		return r.runWeb(ctx, c)
+	}
 	sc, err := scenarioOf(c)
 	if err != nil {
 		return nil, err
@@ -146,6 +149,9 @@ func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err
 		if err := s.fleet.awaitWorkers(ctx, n, c.Processes); err != nil {
 			return nil, err
 		}
+		if err := r.setPolicies(ctx, s.url, sc, c.Owners); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case c.Load == saturation:
@@ -155,6 +161,21 @@ func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err
 	default:
 		return r.openLoop(ctx, s, sc, c)
 	}
+}
+
+// setPolicies gives the owners the policy of a scenario.
+func (r *runner) setPolicies(ctx context.Context, url string, sc *scenario, owners int) error {
+	if len(sc.policy) == 0 {
+		return nil
+	}
+	for i := range owners {
+		cmd := exec.CommandContext(ctx, r.pinwheel, append([]string{"owners", "set", ownerName(i)}, sc.policy...)...)
+		cmd.Env = append(os.Environ(), "PINWHEEL_NATS_URL="+url)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("pinwheel owners set: %w\n%s", err, out)
+		}
+	}
+	return nil
 }
 
 // subscribe passes every reply to the publisher's events to the verifier.

@@ -24,8 +24,9 @@ type scenario struct {
 	rate        int           // events per second of an open loop
 	length      time.Duration // length of an open loop, or of noisy's part without a backlog, unless the command line sets it; 0: openLength
 	warm        bool
-	stream      bool // request and reply bodies are sent in chunks
-	noise       int  // number of events of another owner's backlog, in addition
+	stream      bool     // request and reply bodies are sent in chunks
+	noise       int      // number of events of another owner's backlog, in addition
+	policy      []string // flags of pinwheel owners set, for each owner
 
 	// The following fields are only for curves.
 	deployed  int      // workers, with those that have no events
@@ -88,6 +89,15 @@ func task() part {
 	return part{worker: "order.mjs", kind: events.Task, weight: 1, body: order, reply: taskReceipt}
 }
 
+func batchOf(worker string) part {
+	return part{worker: worker, kind: events.Task, weight: 1, body: order, reply: batchReply}
+}
+
+// receiptBy is echo whose handler also calls a binding.
+func receiptBy(worker string) part {
+	return part{worker: worker, kind: events.Fetch, weight: 1, body: order, reply: receipt}
+}
+
 func wait() part {
 	return part{worker: "wait.mjs", kind: events.Fetch, weight: 1, body: order, reply: receipt}
 }
@@ -111,6 +121,11 @@ func scenarios() []scenario {
 		{name: "task", about: "the same as a task", parts: []part{task()}, owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
 		{name: "wait", about: "echo, and 50 ms of waitUntil after the reply", parts: []part{wait()}, owners: 1, loads: both(), events: 10_000, rate: 200, warm: true},
 		{name: "io", about: "a subrequest that takes 50 ms", parts: []part{inout()}, owners: 1, loads: both(), events: 8_000, rate: 200, warm: true},
+		{name: "batch", about: "a subrequest that takes 50 ms for each batch of 100, by a queue handler", parts: []part{batchOf("batch-100.mjs")}, owners: 1, loads: both(), events: 40_000, rate: 200, warm: true},
+		{name: "batch-1", about: "the same queue handler, one event at a time", parts: []part{batchOf("batch-1.mjs")}, owners: 1, loads: both(), events: 8_000, rate: 200, warm: true},
+		{name: "kv", about: "echo, and a get of 1 KB by a KV binding", parts: []part{receiptBy("kv.mjs")}, owners: 1, loads: both(), events: 30_000, rate: 200, warm: true, policy: []string{"--binding-calls", "1000000"}},
+		{name: "method", about: "echo, and a service call of a method of the same worker", parts: []part{receiptBy("method.mjs")}, owners: 1, loads: both(), events: 30_000, rate: 200, warm: true},
+		{name: "service", about: "echo, and a service call of the same worker's fetch, with a body", parts: []part{receiptBy("service.mjs")}, owners: 1, loads: both(), events: 30_000, rate: 200, warm: true},
 		{name: "cpu", about: "about 5 ms of computation", parts: []part{spin()}, owners: 1, loads: both(), events: 1_500, rate: 50, warm: true},
 		{name: "cold", about: "each event is the first of a worker of its own", parts: []part{echo()}, owners: 500, loads: both(), events: 500, rate: 50},
 		{name: "owners-100", about: "echo of 100 owners, an isolate each", parts: []part{echo()}, owners: 100, loads: both(), events: 60_000, rate: 200, warm: true},

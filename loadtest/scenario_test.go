@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,9 @@ func TestScenariosAreWhole(t *testing.T) {
 				_, err := workerFiles.ReadFile("workers/" + p.worker)
 				require.NoError(t, err)
 				require.NotEqual(t, p.body(nil, 1), p.body(nil, 2), "events can be told apart")
-				require.NotEqual(t, p.reply(nil, 1), p.reply(nil, 2), "replies can be told apart")
+				if !strings.HasPrefix(p.worker, "batch-") { // the platform replies to an event of a batch
+					require.NotEqual(t, p.reply(nil, 1), p.reply(nil, 2), "replies can be told apart")
+				}
 				require.Equal(t, "x", string(p.reply([]byte("x"), 1)[:1]), "it appends")
 			}
 			owners := map[[2]any]bool{}

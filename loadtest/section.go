@@ -13,10 +13,11 @@ type section struct {
 func (r *Report) sections() []section {
 	var list []section
 	for _, load := range both() {
-		if cases := r.measured(func(c Case) bool { return c.Load == load && c.Curve == "" }); len(cases) > 0 {
+		if cases := r.measured(func(c Case) bool { return c.Load == load && c.Curve == "" && c.Web == "" }); len(cases) > 0 {
 			list = append(list, section{table: r.table(cases), plots: loadPlots(load, cases)})
 		}
 	}
+	list = append(list, r.webSections()...)
 	var names []string
 	for _, c := range r.Cases {
 		if c.Curve != "" && !slices.Contains(names, c.Curve) {

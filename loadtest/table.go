@@ -68,8 +68,17 @@ func certainty(r *Result) []string {
 
 // headline is the main metric of a case.
 func (r *Result) headline() string {
-	if r.Load == saturation {
+	switch {
+	case r.Call != "":
+		return "p50 µs/call"
+	case r.Load == saturation:
 		return "events/s"
+	case r.Load == closedLoop:
+		return "requests/s"
+	case r.Load == idleLoad:
+		return "KB/socket"
+	case r.Web != "":
+		return "p99 ms"
 	}
 	return "p50 ms"
 }
@@ -94,7 +103,10 @@ func (r *Report) ratio(c *Result) string {
 func (r *Report) legend() string {
 	text := "Medians of rounds; ± is half the range of the rounds' events/s or p50. µs/event is CPU time of the fleet (or the peer), of nats-server and of the load program. " +
 		"MB are resident memory of the fleet, the most and at the end."
-	if slices.ContainsFunc(r.Cases, func(c Result) bool { return c.Beside }) {
+	if slices.ContainsFunc(r.Cases, func(c Result) bool { return c.Web != "" }) {
+		text = "Medians of rounds. ± is half the range of the rounds' requests/s, p99, KB or p50, and pinwheel/it is Pinwheel's value of that divided by that of the line. " +
+			"µs/request is CPU time of the fleet (or the other system), of nats-server and of the load program. MB are resident memory of the fleet, the most and at the end."
+	} else if slices.ContainsFunc(r.Cases, func(c Result) bool { return c.Beside }) {
 		text += " pinwheel/it is Pinwheel's events/s (open loop: p50) divided by that of the line."
 	}
 	if slices.ContainsFunc(r.Cases, func(c Result) bool { _, d := c.quiet(); return d && len(c.Rounds) > 0 }) {
@@ -147,7 +159,7 @@ func (t table) markdown() string {
 // line summarizes a round in one line.
 func (r *Round) line() string {
 	var parts []string
-	for _, name := range []string{"events/s", "p50 ms", "p99 ms", "p99 beside/alone", "fleet µs/event"} {
+	for _, name := range []string{"events/s", "requests/s", "p50 ms", "p99 ms", "p99 beside/alone", "fleet µs/event", "fleet µs/request", "KB/socket"} {
 		if v, ok := r.Metrics[name]; ok {
 			i := slices.IndexFunc(metrics(), func(m metric) bool { return m.name == name })
 			parts = append(parts, fmt.Sprintf("%s %.*f", name, metrics()[i].digits, v))

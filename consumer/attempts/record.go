@@ -87,6 +87,12 @@ func (r *Record) Fail(f events.FailedRun) {
 	}
 }
 
+// Asked reports whether the last run that failed did so because the handler asked for another one.
+func (r *Record) Asked() bool {
+	n := len(r.History)
+	return n > 0 && r.Crashes == 0 && r.History[n-1].Asked
+}
+
 // Rest notes that the event no longer runs. r may be nil.
 func (r *Record) Rest() {
 	if r != nil {

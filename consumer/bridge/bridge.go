@@ -82,13 +82,13 @@ func (b *Bridge) SetPolicy(owner string, p events.Policy) { b.limits.SetPolicy(o
 // goroutine.
 func (b *Bridge) SetProcesses(n int) { b.limits.SetProcesses(n, time.Now()) }
 
-// AdmitSend returns why a task of size bytes that a worker of owner sends must not be stored, or nil. It may be called
-// from any goroutine.
-func (b *Bridge) AdmitSend(owner string, size int) *events.Failure {
+// AdmitSend returns why count tasks, of size bytes together, that a worker of owner sends must not be stored, or nil. It
+// may be called from any goroutine.
+func (b *Bridge) AdmitSend(owner string, count, size int) *events.Failure {
 	if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
 		return notStored(failed)
 	}
-	f := b.limits.AdmitSend(owner, size, time.Now())
+	f := b.limits.AdmitSend(owner, count, size, time.Now())
 	if f == nil {
 		f = b.usage.Admit(owner, size)
 	}

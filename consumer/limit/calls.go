@@ -109,7 +109,7 @@ func (c *Calls) Admit(owner string, size int, now time.Time) *events.Failure {
 	if g == nil {
 		return nil
 	}
-	switch g.calls.take(size, now) {
+	switch g.calls.take(1, size, now) {
 	case noneLeft:
 		return events.Fail(events.ReasonRate, "owner %s may make %d calls in a second", owner, g.policy.Calls)
 	case noBytesLeft:
@@ -118,8 +118,8 @@ func (c *Calls) Admit(owner string, size int, now time.Time) *events.Failure {
 	return nil
 }
 
-// AdmitSend is Admit for a task that a worker sends.
-func (c *Calls) AdmitSend(owner string, size int, now time.Time) *events.Failure {
+// AdmitSend is Admit for count tasks that a worker sends at once, of size bytes together.
+func (c *Calls) AdmitSend(owner string, count, size int, now time.Time) *events.Failure {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g := c.owners[owner]
@@ -127,7 +127,7 @@ func (c *Calls) AdmitSend(owner string, size int, now time.Time) *events.Failure
 		return nil
 	}
 	sends, bytes := g.sendLimits()
-	switch g.sends.take(size, now) {
+	switch g.sends.take(count, size, now) {
 	case noneLeft:
 		return events.Fail(events.ReasonRate, "owner %s may send %d tasks in a second", owner, sends)
 	case noBytesLeft:
@@ -147,16 +147,18 @@ const (
 
 // take lets one call or send of size bytes pass. If the limit of the number or of the bytes is reached, it refuses, and
 // uses nothing of the other limit.
-func (m *meter) take(size int, now time.Time) taking {
-	if m.count != nil && m.count.TokensAt(now) < 1 {
-		return noneLeft
+func (m *meter) take(count, size int, now time.Time) taking {
+	if m.count != nil {
+		if count = min(count, m.count.Burst()); m.count.TokensAt(now) < float64(count) {
+			return noneLeft
+		}
 	}
-	// A call or send that is larger than the limit of a second takes all of it.
+	// What is larger than the limit of a second takes all of it.
 	if m.bytes != nil && !m.bytes.AllowN(now, min(size, m.bytes.Burst())) {
 		return noBytesLeft
 	}
 	if m.count != nil {
-		m.count.AllowN(now, 1)
+		m.count.AllowN(now, count)
 	}
 	return taken
 }

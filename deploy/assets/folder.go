@@ -63,20 +63,25 @@ func Open(dir, name string, skip ...string) (*Folder, error) {
 	}
 	defer func() { _ = root.Close() }()
 	f := &Folder{Name: name, List: &List{Files: map[string]File{}}, paths: map[string]string{}, dir: dir}
+	ignored, err := readIgnores(root)
+	if err != nil {
+		return nil, err
+	}
 	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return &Error{File: path, Text: "it cannot be read"}
+		case !d.IsDir() && (path == headersFile || path == redirectsFile):
+			return f.rules(root, path) // also where ignoreFile has their names
+		case path == ignoreFile:
+			return nil
+		case path != "." && ignored.match(path, d.IsDir()):
+			return skipped(d)
 		case path != "." && leftOut(d.Name()):
 			f.leave(path + " is not served: its name begins with a dot, or it is node_modules")
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
+			return skipped(d)
 		case d.IsDir(), slices.Contains(skip, path):
 			return nil
-		case path == headersFile || path == redirectsFile:
-			return f.rules(root, path)
 		}
 		return f.add(root, path)
 	})
@@ -87,6 +92,14 @@ func Open(dir, name string, skip ...string) (*Folder, error) {
 		return nil, &Error{File: ".", Text: err.Error()}
 	}
 	return f, nil
+}
+
+// skipped leaves out a file, or a directory with all below it.
+func skipped(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
 }
 
 // maxNotes is the most Notes: a directory may have any number of files.

@@ -10,6 +10,8 @@ import (
 	"io"
 	pathpkg "path"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // Bounds of the files of one version.
@@ -48,40 +50,64 @@ func (l *List) Encode() (text []byte, hash string, err error) {
 	return text, HashOf(text), nil
 }
 
-// Decode reads what Encode made. The error says what is wrong.
+// ListError says what is wrong with the text of a list.
+type ListError struct{ err error }
+
+func (e *ListError) Error() string { return "list of files: " + e.err.Error() }
+
+// Unwrap is what is wrong.
+func (e *ListError) Unwrap() error { return e.err }
+
+// Decode reads what Encode made. The error is a *ListError.
 func Decode(text []byte) (*List, error) {
+	l, err := decode(text)
+	if err != nil {
+		return nil, &ListError{err}
+	}
+	return l, nil
+}
+
+func decode(text []byte) (*List, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	l := &List{}
 	if err := dec.Decode(l); err != nil {
-		return nil, fmt.Errorf("list of files: %w", err)
+		return nil, fmt.Errorf("%w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("list of files: something follows it")
+		return nil, errors.New("something follows it")
 	}
 	if len(l.Files) > MaxFiles {
-		return nil, fmt.Errorf("list of files: it has %d files, and at most %d are allowed", len(l.Files), MaxFiles)
+		return nil, fmt.Errorf("it has %d files, and at most %d are allowed", len(l.Files), MaxFiles)
 	}
 	for path, f := range l.Files {
 		if why := wrongPath(path); why != "" {
-			return nil, fmt.Errorf("list of files: path %q: %s", path, why)
+			return nil, fmt.Errorf("path %q: %s", path, why)
 		}
-		if !IsHash(f.Hash) || f.Size < 0 || f.Size > MaxFile || f.Type == "" || f.BaseAt < 0 || f.BaseAt > f.Size+1 {
-			return nil, fmt.Errorf("list of files: the file at %q is damaged", path)
+		if !IsHash(f.Hash) || f.Size < 0 || f.Size > MaxFile || !validType(f.Type) || f.BaseAt < 0 || f.BaseAt > f.Size+1 {
+			return nil, fmt.Errorf("the file at %q is damaged", path)
 		}
 	}
 	for i := range l.Redirects {
 		if err := l.Redirects[i].check(); err != nil {
-			return nil, fmt.Errorf("list of files: %w", err)
+			return nil, fmt.Errorf("%w", err)
 		}
 	}
 	for i := range l.Headers {
 		if err := l.Headers[i].check(); err != nil {
-			return nil, fmt.Errorf("list of files: %w", err)
+			return nil, fmt.Errorf("%w", err)
 		}
 	}
 	return l, nil
 }
+
+// validType reports whether a text can be a Content-Type.
+func validType(text string) bool {
+	return text != "" && len(text) <= maxType && httpguts.ValidHeaderFieldValue(text)
+}
+
+// maxType is the longest Content-Type of a file, bytes.
+const maxType = 100
 
 // HashOf is the SHA-256 of data in hex.
 func HashOf(data []byte) string {

@@ -31,6 +31,7 @@ func (e *Error) Error() string { return e.File + ": " + e.Text }
 type Tree struct {
 	Files []string // paths of all modules, those of pre and post too
 	Dirs  []string // paths of the directories, "." included
+	Off   []string // paths of modules that are left out
 	Notes []string // what is no route, and why
 
 	routes map[string]string // path → file
@@ -38,9 +39,9 @@ type Tree struct {
 	post   map[string]string
 }
 
-// Read finds the routes of a directory. isSource says which files are modules. The error is an *Error when the author must
-// correct something.
-func Read(dir fs.FS, isSource func(path string) bool) (*Tree, error) {
+// Read finds the routes of a directory. isSource says which files are modules, and isOff which of them are left out. The
+// error is an *Error when the author must correct something, or that of isOff.
+func Read(dir fs.FS, isSource func(path string) bool, isOff func(path string) (bool, error)) (*Tree, error) {
 	t := &Tree{routes: map[string]string{}, pre: map[string]string{}, post: map[string]string{}}
 	err := fs.WalkDir(dir, ".", func(path string, d fs.DirEntry, err error) error {
 		name := d.Name()
@@ -58,6 +59,17 @@ func Read(dir fs.FS, isSource func(path string) bool) (*Tree, error) {
 			return nil
 		case !isSource(path):
 			t.note(path + " has no route: it is no source")
+			return nil
+		}
+		off, err := isOff(path)
+		switch {
+		case err != nil:
+			return err
+		case off && len(t.Off) == MaxFiles:
+			return &Error{".", fmt.Sprintf("it has more than %d sources that are left out", MaxFiles)}
+		case off:
+			t.Off = append(t.Off, path)
+			t.note(path + " is left out: // @enabled false")
 			return nil
 		}
 		return t.add(path)

@@ -1,6 +1,7 @@
 package fileroutes
 
 import (
+	"io/fs"
 	"path"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 )
 
 func isSource(name string) bool { return path.Ext(name) == ".ts" || path.Ext(name) == ".js" }
+
+func nothingOff(string) (bool, error) { return false, nil }
 
 func tree(files ...string) fstest.MapFS {
 	fs := fstest.MapFS{}
@@ -21,7 +24,7 @@ func tree(files ...string) fstest.MapFS {
 
 func TestRoutes(t *testing.T) {
 	got, err := Read(tree("index.ts", "users/index.js", "users/[id].ts", "users/pre.js", "users/post.ts", "users/[id]/posts/[post].ts", "files/[...path].ts", "café.js",
-		"pre.js", "_helper.ts", ".x/y.ts", "node_modules/a/b.js", "read.me", "a b.ts", "index/index.ts"), isSource)
+		"pre.js", "_helper.ts", ".x/y.ts", "node_modules/a/b.js", "read.me", "a b.ts", "index/index.ts"), isSource, nothingOff)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{
 		"/": "index.ts", "/users": "users/index.js", "/users/:id": "users/[id].ts", "/users/:id/posts/:post": "users/[id]/posts/[post].ts",
@@ -44,6 +47,22 @@ func TestRoutes(t *testing.T) {
 	require.Contains(t, entry, "export default around(source.default, compose([")
 }
 
+func TestFilesThatAreOff(t *testing.T) {
+	off := func(path string) (bool, error) { return strings.HasPrefix(path, "old/") || path == "pre.js", nil }
+	got, err := Read(tree("a.ts", "old/a.ts", "old/pre.ts", "pre.js"), isSource, off)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"/a": "a.ts"}, got.routes)
+	require.Empty(t, got.pre)
+	require.Equal(t, []string{"a.ts"}, got.Files)
+	require.Equal(t, []string{"old/a.ts", "old/pre.ts", "pre.js"}, got.Off)
+	require.Contains(t, got.Notes, "old/a.ts is left out: // @enabled false")
+
+	_, err = Read(tree("old/a.ts"), isSource, off)
+	require.ErrorContains(t, err, "it has no file with a route")
+	_, err = Read(tree("a.ts"), isSource, func(string) (bool, error) { return false, fs.ErrPermission })
+	require.ErrorIs(t, err, fs.ErrPermission)
+}
+
 func TestFilesThatAreRefused(t *testing.T) {
 	for name, want := range map[string]string{
 		"[...rest]/a.ts":    `[...rest]/a.ts: [...rest] is the name of a file, at the end of the path`,
@@ -60,7 +79,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		"read.me":           `.: it has no file with a route`,
 		"pre.js":            `.: it has no file with a route`,
 	} {
-		_, err := Read(tree(strings.Fields(name)...), isSource)
+		_, err := Read(tree(strings.Fields(name)...), isSource, nothingOff)
 		require.ErrorContains(t, err, want, name)
 		require.ErrorAs(t, err, new(*Error))
 	}

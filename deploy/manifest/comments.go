@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,7 +19,8 @@ type Comments struct {
 	Spec     events.Spec
 	Warnings []Diagnostic // words with an @ that mean nothing here
 
-	said map[string]int64 // offset of each word's value
+	sockets error            // the fault of @websocket in another mode than persistent; nil = it does not stand there
+	said    map[string]int64 // offset of each word's value
 }
 
 // word is one that means something in a magic comment.
@@ -52,11 +54,9 @@ var words = []word{
 		corsOf(s).Origins = strings.Split(value, ",")
 		return nil
 	}},
-	{"cors-credentials", func(s *events.Spec, value string) error {
-		if corsOf(s).Credentials = value == "true"; value != "true" && value != "false" {
-			return fmt.Errorf("@cors-credentials is %q: it is true or false", value)
-		}
-		return nil
+	{"cors-credentials", func(s *events.Spec, value string) (err error) {
+		corsOf(s).Credentials, err = readBool("cors-credentials", value)
+		return err
 	}},
 	{"cors-methods", func(s *events.Spec, value string) error {
 		corsOf(s).Methods = strings.Split(value, ",")
@@ -69,6 +69,39 @@ var words = []word{
 		httpOf(s).Auth, s.Secrets = value, []string{value}
 		return nil
 	}},
+	{WordEnabled, func(s *events.Spec, value string) error {
+		enabled, err := readBool(WordEnabled, value)
+		httpOf(s).Enabled = &enabled
+		return err
+	}},
+	{"log-level", func(s *events.Spec, value string) error {
+		if logOf(s).Level = events.RequestLevel(value); !slices.Contains(events.RequestLevels[:], logOf(s).Level) {
+			return fmt.Errorf("@log-level is %q: it is none, minimal, standard or full", value)
+		}
+		return nil
+	}},
+	{"log-request-body", func(s *events.Spec, value string) (err error) {
+		logOf(s).RequestBody, err = readBool("log-request-body", value)
+		return err
+	}},
+	{"log-response-body", func(s *events.Spec, value string) (err error) {
+		logOf(s).ResponseBody, err = readBool("log-response-body", value)
+		return err
+	}},
+	{wordWebSocket, func(*events.Spec, string) error { return nil }}, // see ParseComments
+}
+
+// WordEnabled says whether HTTP requests are answered.
+const WordEnabled = "enabled"
+
+// wordWebSocket says that the worker accepts WebSockets. It needs no value.
+const wordWebSocket = "websocket"
+
+func readBool(word, value string) (bool, error) {
+	if value != "true" && value != "false" {
+		return false, fmt.Errorf("@%s is %q: it is true or false", word, value)
+	}
+	return value == "true", nil
 }
 
 // modeAliases are the names of Hoody's modes.
@@ -79,6 +112,14 @@ func httpOf(s *events.Spec) *events.HTTP {
 		s.HTTP = &events.HTTP{}
 	}
 	return s.HTTP
+}
+
+func logOf(s *events.Spec) *events.RequestLog {
+	h := httpOf(s)
+	if h.Log == nil {
+		h.Log = &events.RequestLog{}
+	}
+	return h.Log
 }
 
 func corsOf(s *events.Spec) *events.CORS {
@@ -133,10 +174,15 @@ func ParseComments(path string, source []byte) (Comments, error) {
 			if at[4] >= 0 {
 				value, from = line[at[4]:at[5]], int64(at[4])
 			}
-			if err := c.read(line[at[2]:at[3]], value, offset+from); err != nil {
+			name := line[at[2]:at[3]]
+			if name == wordWebSocket && value != "false" {
+				value = "true" // what follows is a remark
+				c.sockets = Fault(path, source, offset+int64(at[2])-1, "@%s is for a worker whose context stays: // @mode %s", name, events.Persistent)
+			}
+			if err := c.read(name, value, offset+from); err != nil {
 				return Comments{}, Fault(path, source, offset+from, "%v", err)
 			}
-			if name := line[at[2]:at[3]]; !isWord(name) && !ofOtherTool(name) && len(c.Warnings) < maxUnknownWords {
+			if !isWord(name) && !ofOtherTool(name) && len(c.Warnings) < maxUnknownWords {
 				unknown := Fault(path, source, offset+int64(at[2])-1, "@%s means nothing here: the words are %s", name, wordList())
 				c.Warnings = append(c.Warnings, unknown.Diagnostics...)
 			}
@@ -170,6 +216,17 @@ func (c *Comments) read(name, value string, offset int64) error {
 	c.said[name] = offset
 	return words[i].set(&c.Spec, value)
 }
+
+// Check returns the fault of a word that does not fit the whole specification.
+func (c *Comments) Check(spec events.Spec) error {
+	if spec.Mode == events.Persistent {
+		return nil
+	}
+	return c.sockets
+}
+
+// Words are the words that say something, in order of the alphabet.
+func (c *Comments) Words() []string { return slices.Sorted(maps.Keys(c.said)) }
 
 // first is the offset of the first word about HTTP: whether those fit is known when all are read.
 func (c *Comments) first() int64 {
@@ -222,8 +279,13 @@ func (c *Comments) With(spec events.Spec) (_ events.Spec, key string, err error)
 		return spec, "http.cors", errors.New("http.cors is here, and @cors")
 	case said.HTTP.Auth != "" && h.Auth != "" && said.HTTP.Auth != h.Auth:
 		return spec, "http.auth", fmt.Errorf("http.auth is %q here and %q", h.Auth, said.HTTP.Auth)
+	case said.HTTP.Log != nil && h.Log != nil:
+		return spec, "http.log", errors.New("http.log is here, and @log-…")
+	case said.HTTP.Enabled != nil && h.Enabled != nil && *said.HTTP.Enabled != *h.Enabled:
+		return spec, "http.enabled", fmt.Errorf("http.enabled is %v here and %v", *h.Enabled, *said.HTTP.Enabled)
 	}
 	h.CORS, h.Auth = cmp.Or(h.CORS, said.HTTP.CORS), cmp.Or(h.Auth, said.HTTP.Auth)
+	h.Log, h.Enabled = cmp.Or(h.Log, said.HTTP.Log), cmp.Or(h.Enabled, said.HTTP.Enabled)
 	spec.HTTP = &h
 	for _, name := range said.Secrets {
 		if !slices.Contains(spec.Secrets, name) {

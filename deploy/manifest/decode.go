@@ -56,6 +56,9 @@ func (d *decoder) value(path string, n *node, v reflect.Value) error {
 	switch {
 	case v.Type() == reflect.TypeFor[events.Millis](), v.Type() == reflect.TypeFor[seconds]():
 		return d.duration(path, n, v)
+	case v.Type() == reflect.TypeFor[*events.Millis](): // may be 0
+		v.Set(reflect.New(v.Type().Elem()))
+		return d.duration(path, n, v)
 	case v.Type() == reflect.TypeFor[events.Bytes]():
 		return d.size(path, n, v)
 	case v.Type() == reflect.TypeFor[events.PublicPaths]() && n.kind == list: // of every method
@@ -305,6 +308,9 @@ func (d *decoder) duration(path string, n *node, v reflect.Value) error {
 		return d.fail(n.at, "%s is %s: it is %s, or %s; %s", path, n, want, durationShape, durationMore)
 	case inSeconds:
 		v.Set(reflect.ValueOf(seconds{value, true}))
+		return nil
+	case v.Kind() == reflect.Pointer:
+		v.Elem().SetInt(int64(value))
 		return nil
 	case value == 0:
 		return d.fail(n.at, "%s is 0: it is above 0; without it the default holds", path)

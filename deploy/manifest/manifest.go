@@ -103,6 +103,9 @@ func (m *Manifest) Check(spec events.Spec) error {
 	return nil
 }
 
+// Refuse puts err, whose text begins with the path of a field, at the place of this field, or of the nearest object around it.
+func (m *Manifest) Refuse(err error) error { return m.d.failAt(err) }
+
 // Fault is an error at the place of a field, for example "main", or of the nearest object around it.
 func (m *Manifest) Fault(field, format string, args ...any) *SourceError {
 	return Fault(m.d.file, m.d.text, m.d.place(field), format, args...)
@@ -133,17 +136,11 @@ type native struct {
 
 // later are the keys of the design whose features do not exist yet. A key that events.Spec has is never looked up.
 var later = map[string]string{
-	"kv":       "there are no key-value stores yet: keep data behind fetch()",
-	"objects":  "there are no object stores yet: keep data behind fetch()",
-	"services": "a worker cannot call another one yet: send it a task by a queue, which \"queues\" binds",
-	"nats":     "a worker cannot publish yet: send a task by a queue, which \"queues\" binds",
-	"batch":    "there are no batches yet: task() gets one event at a time",
-	"version":  "there is no binding of the version yet",
-	"record":   "runs are not recorded yet",
-	"trace":    "there are no traces yet",
-	"schema":   "payloads are not checked yet: check them in the handler",
-	"tool":     "workers are no tools of agents yet",
-	"logs":     "there are no settings of logs yet",
+	"record": "runs are not recorded yet",
+	"trace":  "there are no traces yet",
+	"schema": "payloads are not checked yet: check them in the handler",
+	"tool":   "workers are no tools of agents yet",
+	"logs":   "there are no settings of logs yet",
 }
 
 // keepJSON takes the vars that are no strings from the decoder.

@@ -107,7 +107,7 @@ func TestPackageJSONHasAManifestBelowItsKey(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, m)
 	}
-	require.Equal(t, `m:1:29: unknown key "mian": the manifest may have $schema, assets, concurrency, fileRoutes, http, idempotent, lifetime, limits, main, mode, name, onDeadLetter, plain, queues, retries, schedules, secrets, vars`,
+	require.Equal(t, `m:1:29: unknown key "mian": the manifest may have $schema, assets, batch, concurrency, fileRoutes, http, idempotent, kv, lifetime, limits, main, mode, name, nats, objects, onDeadLetter, plain, queues, retries, schedules, secrets, services, vars, version`,
 		refused(t, manifest.Package, `{"name": "x", "pinwheel":  {"mian": "src/index.ts"}}`))
 }
 
@@ -115,7 +115,18 @@ func TestFaultsOfNativeManifests(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"name": "a.b"}`:                                 `m:1:2: name is no worker's: worker "a.b": a name is 1 to 64`,
-		`{"kv": {"CACHE": "cache"}}`:                      `m:1:2: key "kv": there are no key-value stores yet`,
+		`{"kv": {"CACHE": "a.b"}}`:                        `m:1:9: kv.CACHE is no namespace`,
+		`{"objects": {"FILES": "a/b"}}`:                   `m:1:14: objects.FILES is no bucket`,
+		`{"services": {"A": "other/auth"}}`:               `m:1:15: services.A is no service, which is WORKER or WORKER#ENTRYPOINT: worker "other/auth"`,
+		`{"services": {"A": "a#default"}}`:                `m:1:15: services.A is no service, which is WORKER or WORKER#ENTRYPOINT: an entrypoint is the name of an export`,
+		`{"services": {"A": "a#"}}`:                       `m:1:15: services.A is no service`,
+		`{"services": {"1A": "a"}}`:                       `m:1:15: services.1A is no name in env`,
+		"{\n \"services\":\n  {\"A\": \"\"}}":             `m:3:4: services.A is no service`,
+		`{"nats": {"BUS": {"publish": ["a", "b..c"]}}}`:   `m:1:36: nats.BUS.publish[1] is no subject: subject "b..c" has an empty token`,
+		`{"nats": {"BUS": {"request": ["_INBOX.>"]}}}`:    `m:1:31: nats.BUS.request[0] is no subject: subject "_INBOX.>" begins with _`,
+		`{"nats": {"BUS": {}}}`:                           `m:1:11: nats.BUS has neither publish nor request`,
+		`{"nats": {"BUS": {"subscribe": []}}}`:            `m:1:19: unknown key "nats.BUS.subscribe"`,
+		`{"version": "1V"}`:                               `m:1:2: version.1V is no name in env`,
 		"// x\n{\"a\": 1,\n  \"http\": {}}":               `m:2:2: unknown key "a"`,
 		`{"limits": {"cpuMs": "1 minute"}}`:               `m:1:22: limits.cpuMs is "1 minute": it is a whole number of milliseconds, or a duration like "30s"; its units are ms, s`,
 		`{"limits": {"cpuMs": "0s"}}`:                     `m:1:22: limits.cpuMs is 0: it is above 0`,

@@ -31,13 +31,11 @@ type schema map[string]any
 func allowed(path string) []string {
 	switch path {
 	case "mode":
-		names := make([]string, len(events.Modes))
-		for i, m := range events.Modes {
-			names[i] = string(m)
-		}
-		return names
+		return texts(events.Modes[:])
 	case "http.delivery":
-		return []string{string(events.DeliverDirect), string(events.DeliverStored), string(events.DeliverAccepted)}
+		return texts(events.Deliveries[:])
+	case "http.log.level":
+		return texts(events.RequestLevels[:])
 	case "assets.notFound":
 		return []string{string(events.NotFoundNone), string(events.NotFoundPage), string(events.NotFoundSPA)}
 	case "assets.html":
@@ -50,11 +48,23 @@ func allowed(path string) []string {
 	return nil
 }
 
+func texts[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
+}
+
 func schemaOf(path string, t reflect.Type) schema {
 	switch {
-	case t == reflect.TypeFor[events.Millis]():
+	case t == reflect.TypeFor[events.Millis](), t == reflect.TypeFor[*events.Millis]():
+		least := 1
+		if t.Kind() == reflect.Pointer {
+			least = 0
+		}
 		return schema{"anyOf": []schema{
-			{"type": "integer", "minimum": 1, "maximum": maxDuration.Milliseconds()},
+			{"type": "integer", "minimum": least, "maximum": maxDuration.Milliseconds()},
 			{"type": "string", "pattern": durationText.String()},
 		}, "description": fmt.Sprintf("Milliseconds, or %s: %s.", durationShape, durationMore)}
 	case t == reflect.TypeFor[events.Bytes]():
@@ -66,7 +76,9 @@ func schemaOf(path string, t reflect.Type) schema {
 		return schema{"anyOf": []schema{paths, {"type": "object", "additionalProperties": paths}}}
 	case t == reflect.TypeFor[events.CORS]():
 		return schema{"anyOf": []schema{{"type": "string"}, {"type": "array", "items": schema{"type": "string"}}, objectSchema(path, t)}}
-	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct:
+	case t == reflect.TypeFor[events.RequestLog]():
+		return schema{"anyOf": []schema{schemaOf(path+".level", reflect.TypeFor[events.RequestLevel]()), objectSchema(path, t)}}
+	case t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Float64:
 		return schemaOf(path, t.Elem())
 	case t.Kind() == reflect.Struct:
 		return objectSchema(path, t)

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -17,12 +18,23 @@ type wrangler struct {
 	Triggers struct {
 		Crons []string `json:"crons"`
 	} `json:"triggers"`
-	Queues struct {
-		Producers []struct {
-			Binding string `json:"binding"`
-			Queue   string `json:"queue"`
-		} `json:"producers"`
-	} `json:"queues"`
+	Queues wranglerQueues `json:"queues"`
+	KV     []struct {
+		Binding string `json:"binding"`
+		ID      string `json:"id"`
+	} `json:"kv_namespaces"`
+	Objects []struct {
+		Binding string `json:"binding"`
+		Bucket  string `json:"bucket_name"`
+	} `json:"r2_buckets"`
+	Services []struct {
+		Binding    string `json:"binding"`
+		Service    string `json:"service"`
+		Entrypoint string `json:"entrypoint"`
+	} `json:"services"`
+	Version struct {
+		Binding string `json:"binding"`
+	} `json:"version_metadata"`
 	Limits struct {
 		CPU         int `json:"cpu_ms"`
 		Subrequests int `json:"subrequests"`
@@ -52,7 +64,7 @@ type wranglerRoute struct {
 	CustomDomain bool   `json:"custom_domain"` // the pattern is a host, and everything of it is meant
 }
 
-// fromWrangler translates. A queue's name is the name of the worker that takes its messages.
+// fromWrangler translates.
 func (m *Manifest) fromWrangler(root *node) error {
 	m.d.other = m.wranglerKey
 	var w wrangler
@@ -68,19 +80,14 @@ func (m *Manifest) fromWrangler(root *node) error {
 	}
 	m.Limits.CPU, m.Limits.Subrequests = millis(w.Limits.CPU), w.Limits.Subrequests
 	m.stands("limits.cpuMs", "limits.cpu_ms")
-	for i, p := range w.Queues.Producers {
-		path := fmt.Sprintf("queues.producers[%d]", i)
-		switch {
-		case p.Binding == "" || p.Queue == "":
-			return m.d.fail(m.d.at[path], "%s has a binding and a queue", path)
-		case m.Queues[p.Binding] != "":
-			return m.d.fail(m.d.at[path], "%s.binding is %q: another producer has that name", path, shorten(p.Binding))
-		case m.Queues == nil:
-			m.Queues = map[string]string{}
-		}
-		m.Queues[p.Binding] = p.Queue
-		m.stands("queues."+p.Binding, path+".queue")
+	if err := m.wranglerQueues(w.Queues); err != nil {
+		return err
 	}
+	if err := m.fromStores(&w); err != nil {
+		return err
+	}
+	m.VersionBinding = w.Version.Binding
+	m.stands("version", "version_metadata.binding")
 	for i, cron := range w.Triggers.Crons {
 		path := fmt.Sprintf("triggers.crons[%d]", i)
 		if err := cloudflareCron(cron); err != nil {
@@ -96,14 +103,55 @@ func (m *Manifest) fromWrangler(root *node) error {
 	return m.wranglerRoutes(root, w)
 }
 
+// fromStores takes namespaces of keys and values, buckets of objects, and services.
+func (m *Manifest) fromStores(w *wrangler) error {
+	for i, v := range w.Services {
+		path := fmt.Sprintf("services[%d]", i)
+		if v.Service == "" {
+			return m.d.fail(m.d.at[path], "%s has no service", path)
+		}
+		target := events.ServiceTarget{Worker: v.Service, Entrypoint: v.Entrypoint}
+		if v.Entrypoint == "default" { // Cloudflare has that name for it, too
+			target.Entrypoint = ""
+		}
+		if err := m.store(&m.Services, "services", "service", path, ".service", v.Binding, target.String()); err != nil {
+			return err
+		}
+	}
+	for i, kv := range w.KV {
+		if err := m.store(&m.KV, "kv", "namespace", fmt.Sprintf("kv_namespaces[%d]", i), ".id", kv.Binding, kv.ID); err != nil {
+			return err
+		}
+	}
+	for i, o := range w.Objects {
+		if err := m.store(&m.Objects, "objects", "bucket", fmt.Sprintf("r2_buckets[%d]", i), ".bucket_name", o.Binding, o.Bucket); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store binds name in env to a store or a service, whose name is that of the binding if it has no other. own is the key of this kind in
+// Pinwheel's manifest. path and field are where wrangler's has the store and its name.
+func (m *Manifest) store(all *map[string]string, own, noun, path, field, name, store string) error {
+	switch {
+	case name == "":
+		return m.d.fail(m.d.at[path], "%s has no binding", path)
+	case (*all)[name] != "":
+		return m.d.fail(m.d.at[path], "%s.binding is %q: another %s has that name", path, shorten(name), noun)
+	case *all == nil:
+		*all = map[string]string{}
+	}
+	(*all)[name] = cmp.Or(store, name)
+	m.stands(own+"."+name, path+field)
+	return nil
+}
+
 func (m *Manifest) wranglerAssets(root *node, w wrangler) error {
 	if root.member("assets") == nil {
 		return nil
 	}
-	if w.Assets.Binding != "" {
-		return m.d.fail(m.d.at["assets.binding"], "key \"assets.binding\": a handler cannot read the files yet; run_worker_first has the paths that it answers")
-	}
-	m.Assets = &events.Assets{Directory: w.Assets.Directory, NotFound: w.Assets.NotFound, HTML: w.Assets.HTML, WorkerFirst: w.Assets.First}
+	m.Assets = &events.Assets{Directory: w.Assets.Directory, NotFound: w.Assets.NotFound, HTML: w.Assets.HTML, WorkerFirst: w.Assets.First, Binding: w.Assets.Binding}
 	m.stands("assets.html", "assets.html_handling")
 	m.stands("assets.notFound", "assets.not_found_handling")
 	m.stands("assets.workerFirst", "assets.run_worker_first")
@@ -164,19 +212,26 @@ func cloudflareCron(cron string) error {
 
 // wranglerKey is called for each key of wrangler that Pinwheel does not keep.
 func (m *Manifest) wranglerKey(full string, k member) (bool, error) {
-	if _, ok := wranglerIgnored[full]; ok {
+	key := elementIndex.ReplaceAllString(full, "[]")
+	if _, ok := wranglerIgnored[key]; ok {
 		m.Ignored = append(m.Ignored, full)
 		return true, nil
 	}
-	why, ok := wranglerRefused[elementIndex.ReplaceAllString(full, "[]")]
+	why, ok := wranglerRefused[key]
 	switch {
 	case !ok:
 		return false, nil
-	case k.value.empty():
+	case k.value.empty(), m.isDefault(key, k.value):
 		m.Ignored = append(m.Ignored, full)
 		return true, nil
 	}
 	return false, m.d.fail(k.at, "key %q: %s", full, why)
+}
+
+// isDefault reports whether a refused key says what is so anyway.
+func (m *Manifest) isDefault(key string, value *node) bool {
+	var b strings.Builder
+	return wranglerDefaults[key] != "" && m.d.writeJSON(&b, key, value) == nil && b.String() == wranglerDefaults[key]
 }
 
 // empty reports whether n is null, false, or an object or list of nothing: whatever it is for, it asks for none of it.

@@ -3,7 +3,7 @@
 //   pinwheel types > pinwheel.d.ts
 //
 // and in tsconfig.json (or jsconfig.json): "lib": ["ESNext", "WebWorker"], "types": [], with pinwheel.d.ts among the files.
-// Not there, though lib.webworker.d.ts has them: SharedArrayBuffer, Atomics, WebAssembly, importScripts, postMessage, caches,
+// Not there, though lib.webworker.d.ts has them: SharedArrayBuffer, Atomics, WebAssembly, importScripts, postMessage,
 // indexedDB and what else docs/guides/types.md says.
 
 // ---- handlers ----
@@ -19,6 +19,11 @@ interface Handler<Env = unknown, Payload = any> {
   routes?: { [path: string]: Answer<Env> | { [method: string]: Answer<Env> } };
   /** Does a task. What it returns is the result, as JSON; a result with a member `success` says itself how it went. */
   task?: (event: TaskEvent<Payload>, env: Env, ctx: ExecutionContext) => unknown;
+  /**
+   * Takes the tasks in batches, in place of `task`. What it does not decide about is handled when it returns, and runs again
+   * when it throws or a promise of waitUntil rejects.
+   */
+  queue?: (batch: MessageBatch<Payload>, env: Env, ctx: ExecutionContext) => void | BatchFailures | Promise<void | BatchFailures>;
   /** Runs at a time. What it returns is the result, as JSON. */
   scheduled?: (event: ScheduledEvent, env: Env, ctx: ExecutionContext) => unknown;
   /** Mode persistent only: no event has come for `lifetime.idleMs`. It may take 2 s. */
@@ -40,11 +45,15 @@ interface RouteRequest extends Request {
 }
 
 /** The third argument of handlers. */
-interface ExecutionContext {
+interface ExecutionContext<Props = unknown> {
   /** Keeps the event going until the promise has settled, after the reply. Throws once the event is over. */
   waitUntil(promise: unknown): void;
   /** Does nothing; it is here for handlers that were written for other runtimes. */
   passThroughOnException(): void;
+  /** An empty object. */
+  readonly props: Props;
+  /** A Service for each entrypoint that the worker's own module exports. */
+  readonly exports: { readonly [name: string]: Service };
 }
 
 /** Two ends of a WebSocket, in mode persistent only: one is accepted, the other one goes to the client with the Response. */
@@ -99,6 +108,41 @@ interface ScheduledEvent<Payload = any> extends EventInfo<Payload> {
   readonly cron: string;
 }
 
+/** The first argument of `queue`: tasks of the worker. The first call that decides about a message holds. */
+interface MessageBatch<Body = any> {
+  /** Name of the worker. */
+  readonly queue: string;
+  readonly messages: readonly Message<Body>[];
+  readonly metadata: { readonly metrics: { readonly oldestMessageTimestamp: Date } };
+  /** Acks every message about which nothing is decided. */
+  ackAll(): void;
+  /** Asks for another run of every message about which nothing is decided. */
+  retryAll(options?: { delaySeconds?: number }): void;
+}
+
+/** A task in a batch. */
+interface Message<Body = any> {
+  /** The same for each attempt. */
+  readonly id: string;
+  /** When it was stored. */
+  readonly timestamp: Date;
+  /** What was sent: a value of JSON, a string, or an ArrayBuffer for bytes. */
+  readonly body: Body;
+  /** Number of this run, from 1. */
+  readonly attempts: number;
+  /** Headers of the NATS message. */
+  readonly headers: Headers;
+  /** The message is handled, also if the handler throws later. */
+  ack(): void;
+  /** The message runs again after `delaySeconds`, or after the usual delay. */
+  retry(options?: { delaySeconds?: number }): void;
+}
+
+/** What `queue` may return: the messages that failed, by their ids. The others are handled. */
+interface BatchFailures {
+  batchItemFailures?: readonly { itemIdentifier: string }[] | null;
+}
+
 /** What a worker may return from `task` or `scheduled` to say itself how it went. */
 interface Result<Data = unknown> {
   success: boolean;
@@ -112,6 +156,12 @@ interface Result<Data = unknown> {
 interface Queue<Body = any> {
   /** Resolves when the task is stored. A string is sent as text, bytes as bytes, everything else as JSON, unless the options say otherwise. */
   send(body: Body, options?: QueueSendOptions): Promise<void>;
+  /** Resolves when all of the tasks are stored: 1 to 100, with 256 KiB of bodies. Not atomic: an error says how many are stored. */
+  sendBatch(messages: Iterable<QueueMessage<Body>>, options?: { delaySeconds?: number }): Promise<void>;
+}
+
+interface QueueMessage<Body = any> extends QueueSendOptions {
+  body: Body;
 }
 
 interface QueueSendOptions {
@@ -122,16 +172,204 @@ interface QueueSendOptions {
   headers?: HeadersInit;
 }
 
+/** A namespace of keys and values: the manifest's `kv`. docs/reference/bindings.md */
+interface KVNamespace<Key extends string = string> {
+  get(key: Key, options?: "text" | KVGetOptions<"text">): Promise<string | null>;
+  get<Value = unknown>(key: Key, options: "json" | KVGetOptions<"json">): Promise<Value | null>;
+  get(key: Key, options: "arrayBuffer" | KVGetOptions<"arrayBuffer">): Promise<ArrayBuffer | null>;
+  get(key: Key, options: "stream" | KVGetOptions<"stream">): Promise<ReadableStream<Uint8Array> | null>;
+  /** At most 100 keys. */
+  get(keys: Key[], options?: "text" | KVGetOptions<"text">): Promise<Map<string, string | null>>;
+  get<Value = unknown>(keys: Key[], options: "json" | KVGetOptions<"json">): Promise<Map<string, Value | null>>;
+  getWithMetadata<Metadata = unknown>(key: Key, options?: "text" | KVGetOptions<"text">): Promise<KVResult<string, Metadata>>;
+  getWithMetadata<Value = unknown, Metadata = unknown>(key: Key, options: "json" | KVGetOptions<"json">): Promise<KVResult<Value, Metadata>>;
+  getWithMetadata<Metadata = unknown>(key: Key, options: "arrayBuffer" | KVGetOptions<"arrayBuffer">): Promise<KVResult<ArrayBuffer, Metadata>>;
+  getWithMetadata<Metadata = unknown>(key: Key, options: "stream" | KVGetOptions<"stream">): Promise<KVResult<ReadableStream<Uint8Array>, Metadata>>;
+  /** Resolves when the value is stored. */
+  put(key: Key, value: string | ArrayBuffer | ArrayBufferView | ReadableStream, options?: KVPutOptions): Promise<void>;
+  delete(key: Key): Promise<void>;
+  list<Metadata = unknown>(options?: KVListOptions): Promise<KVList<Metadata, Key>>;
+}
+
+interface KVGetOptions<Type> {
+  type?: Type;
+  /** Accepted, without effect. */
+  cacheTtl?: number;
+}
+
+interface KVResult<Value, Metadata> {
+  value: Value | null;
+  metadata: Metadata | null;
+  cacheStatus: string | null;
+}
+
+interface KVPutOptions {
+  /** Seconds since 1970. */
+  expiration?: number;
+  /** Seconds from now, at least 1. */
+  expirationTtl?: number;
+  /** At most 1024 bytes as JSON. */
+  metadata?: any;
+}
+
+interface KVListOptions {
+  prefix?: string | null;
+  /** At most 1000. */
+  limit?: number;
+  cursor?: string | null;
+}
+
+type KVList<Metadata, Key extends string = string> = { keys: { name: Key; expiration?: number; metadata?: Metadata }[]; cacheStatus: string | null } & (
+  | { list_complete: true }
+  | { list_complete: false; cursor: string }
+);
+
+/** The files of the worker (`assets.binding` of the manifest). */
+interface Fetcher {
+  /** Answers with the file at the path of the URL, as a server of these files does. The host means nothing. */
+  fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response>;
+}
+
+/** A bucket of the manifest (`"objects"`): objects in the shape of R2. docs/reference/bindings.md says where it differs. */
+interface R2Bucket {
+  head(key: string): Promise<R2Object | null>;
+  get(key: string, options?: { range?: R2Range | Headers }): Promise<R2ObjectBody | null>;
+  /** Without a body if the condition is not met. */
+  get(key: string, options: { onlyIf: R2Conditional | Headers; range?: R2Range | Headers }): Promise<R2ObjectBody | R2Object | null>;
+  put(key: string, value: R2Value, options?: R2PutOptions): Promise<R2Object>;
+  /** Null if the condition is not met. */
+  put(key: string, value: R2Value, options: R2PutOptions & { onlyIf: R2Conditional | Headers }): Promise<R2Object | null>;
+  /** Up to 1000 keys. */
+  delete(keys: string | string[]): Promise<void>;
+  list(options?: R2ListOptions): Promise<R2Objects>;
+}
+
+/** Up to 25 MiB. */
+type R2Value = string | ArrayBuffer | ArrayBufferView | Blob | ReadableStream | null;
+
+type R2Range = { offset?: number; length?: number } | { suffix: number };
+
+interface R2Conditional {
+  etagMatches?: string;
+  etagDoesNotMatch?: string;
+  uploadedBefore?: Date;
+  uploadedAfter?: Date;
+  secondsGranularity?: boolean;
+}
+
+interface R2HTTPMetadata {
+  contentType?: string;
+  contentLanguage?: string;
+  contentDisposition?: string;
+  contentEncoding?: string;
+  cacheControl?: string;
+  cacheExpiry?: Date;
+}
+
+/** One checksum at most: bytes, or hexadecimal. */
+interface R2PutOptions {
+  httpMetadata?: R2HTTPMetadata | Headers;
+  customMetadata?: Record<string, string>;
+  md5?: ArrayBuffer | ArrayBufferView | string;
+  sha1?: ArrayBuffer | ArrayBufferView | string;
+  sha256?: ArrayBuffer | ArrayBufferView | string;
+  sha384?: ArrayBuffer | ArrayBufferView | string;
+  sha512?: ArrayBuffer | ArrayBufferView | string;
+}
+
+interface R2Checksums {
+  readonly md5?: ArrayBuffer;
+  readonly sha1?: ArrayBuffer;
+  readonly sha256?: ArrayBuffer;
+  readonly sha384?: ArrayBuffer;
+  readonly sha512?: ArrayBuffer;
+  toJSON(): Record<string, string | undefined>;
+}
+
+interface R2Object {
+  readonly key: string;
+  readonly version: string;
+  readonly size: number;
+  readonly etag: string;
+  readonly httpEtag: string;
+  readonly uploaded: Date;
+  readonly checksums: R2Checksums;
+  readonly httpMetadata: R2HTTPMetadata;
+  readonly customMetadata: Record<string, string>;
+  readonly range?: { offset: number; length: number };
+  readonly storageClass: string;
+  writeHttpMetadata(headers: Headers): void;
+}
+
+interface R2ObjectBody extends R2Object {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly bodyUsed: boolean;
+  text(): Promise<string>;
+  json<T = any>(): Promise<T>;
+  arrayBuffer(): Promise<ArrayBuffer>;
+  bytes(): Promise<Uint8Array>;
+  blob(): Promise<Blob>;
+}
+
+interface R2ListOptions {
+  prefix?: string;
+  delimiter?: string;
+  /** 1 to 1000. */
+  limit?: number;
+  cursor?: string;
+  startAfter?: string;
+  include?: ("httpMetadata" | "customMetadata")[];
+}
+
+interface R2Objects {
+  objects: R2Object[];
+  delimitedPrefixes: string[];
+  truncated: boolean;
+  cursor?: string;
+}
+
+/** Of the manifest's `version`: the version that runs. */
+interface WorkerVersionMetadata {
+  readonly id: string;
+  readonly tag: string;
+  /** When it was deployed: an ISO date. */
+  readonly timestamp: string;
+}
+
+/** A NATS binding of the manifest. The subjects must be allowed by the manifest and by the owner's policy. */
+interface NATS {
+  /** Resolves when the message is handed to the connection; with jetStream, when a stream has stored it. */
+  publish(subject: string, body?: unknown, options?: { headers?: HeadersInit; jetStream?: false }): Promise<void>;
+  publish(subject: string, body: unknown, options: { headers?: HeadersInit; jetStream: boolean }): Promise<{ stream: string; seq: number }>;
+  /** Resolves with the first reply, within timeoutMs (5000). */
+  request(subject: string, body?: unknown, options?: { headers?: HeadersInit; timeoutMs?: number }): Promise<NATSReply>;
+}
+
+interface NATSReply {
+  readonly headers: Headers;
+  text(): string;
+  json(): any;
+  bytes(): ReturnType<typeof Uint8Array.of>;
+}
+
 // ---- globals ----
+
+interface CacheStorage {
+  readonly default: Cache;
+}
 
 interface RequestInit {
   /** Must be "half" when the body is a stream. */
   duplex?: "half";
+  /** An object that the request keeps. `fetch` does not look at it. */
+  cf?: object;
 }
 
 // What the library lacks of the web platform; docs/reference/web-apis.md lists all there is.
 
 interface Request {
+  /** An empty object if the request came in, otherwise what its maker gave. */
+  readonly cf: any;
   readonly duplex: "half";
   readonly isReloadNavigation: boolean;
   readonly isHistoryNavigation: boolean;
@@ -146,6 +384,38 @@ interface SubtleCrypto {
   /** Whether two buffers of the same length hold the same bytes, in a time that does not tell where they differ. */
   timingSafeEqual(a: BufferSource, b: BufferSource): boolean;
 }
+
+interface Crypto {
+  /** A stream that hashes what is written: MD5, SHA-1, SHA-256, SHA-384 or SHA-512. A string is hashed as UTF-8. */
+  readonly DigestStream: { new (algorithm: AlgorithmIdentifier): DigestStream };
+}
+
+interface DigestStream extends WritableStream<string | BufferSource> {
+  /** Resolves when the stream is closed. */
+  readonly digest: Promise<ArrayBuffer>;
+  readonly bytesWritten: bigint;
+}
+
+/** Passes bytes from its writable side to its readable side. A write waits until a read takes its bytes. */
+declare class IdentityTransformStream extends TransformStream<BufferSource, Uint8Array> {
+  constructor(strategy?: { highWaterMark?: number });
+}
+
+/** The same for exactly so many bytes. A body with its readable side has a Content-Length. */
+declare class FixedLengthStream extends IdentityTransformStream {
+  constructor(expectedLength: number | bigint, strategy?: { highWaterMark?: number });
+}
+
+/** What setImmediate() returns. */
+interface Immediate {
+  ref(): this;
+  unref(): this;
+  hasRef(): boolean;
+}
+
+/** Calls back after what is queued, as setTimeout() with 0 does. */
+declare function setImmediate<Args extends any[]>(callback: (...args: Args) => void, ...args: Args): Immediate;
+declare function clearImmediate(immediate?: Immediate | null): void;
 
 interface Scheduler {
   /** Resolves after so many milliseconds, or rejects when the signal aborts. */
@@ -244,6 +514,40 @@ declare function addEventListener(type: "task", listener: (event: TaskListenerEv
 declare function addEventListener(type: "scheduled", listener: (event: ScheduledListenerEvent) => unknown): void;
 
 // ---- what a bundle may import beside modules and npm packages ----
+
+/**
+ * A service binding: a worker of the same owner. T is the class of its entrypoint. Arguments and results are cloned.
+ * What the worker throws has remote: true.
+ */
+type Service<T = Record<string, (...args: any[]) => any>> = {
+  fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response>;
+} & {
+  [K in Exclude<keyof T, "fetch" | "ctx" | "env" | "then">]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
+};
+
+/** Declare in it what env has, for cloudflare:workers: `declare namespace Cloudflare { interface Env { KEY: string } }`. */
+declare namespace Cloudflare {
+  interface Env {}
+}
+
+declare module "cloudflare:workers" {
+  /** The env that handlers get, also at the top level of a module. */
+  export const env: Cloudflare.Env;
+  /** Keeps the running event going until the promise has settled. Throws where no event runs. */
+  export function waitUntil(promise: unknown): void;
+  /** A default export that extends it answers each event with an instance of its own. */
+  export abstract class WorkerEntrypoint<Env = Cloudflare.Env, Props = unknown> {
+    constructor(ctx: ExecutionContext<Props>, env: Env);
+    protected ctx: ExecutionContext<Props>;
+    protected env: Env;
+    fetch?(request: Request): Response | Promise<Response>;
+    task?(event: TaskEvent): unknown;
+    scheduled?(event: ScheduledEvent): unknown;
+  }
+  export abstract class RpcTarget {}
+  /** ctx.exports, also at the top level: it is empty until the module is evaluated. */
+  export const exports: { readonly [name: string]: Service };
+}
 
 declare module "node:async_hooks" {
   export import AsyncLocalStorage = globalThis.AsyncLocalStorage;

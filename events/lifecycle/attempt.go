@@ -6,11 +6,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Attempt is one run of an event by one version of its worker. A thread gets it.
+// Attempt is one run of an event by one version of its worker, or of a batch of events. A thread gets it.
 type Attempt struct {
-	Event  *events.Event
+	Event *events.Event
+	// Batch are the events of a run of a queue handler, also when there is only one; Event is the first of them. It is
+	// nil for the other handlers.
+	Batch  []*events.Event
 	Worker *events.Worker
-	Number int       // 1 for the first
+	Number int       // 1 for the first; of a batch, that of Event
 	Start  time.Time // when a thread took it; set by dispatch
 	Own    bool      // it gets an isolate of its own, in any mode of the worker
 	Status int       // of the reply that was reported before the end; set by dispatch
@@ -52,7 +55,47 @@ type End struct {
 	Waited bool
 	// Warm: the attempt ran in a context that had run before.
 	Warm bool
+	// Items are what the handler decided about each event of a batch, in the order of the batch; nil = nothing.
+	Items []Item
 	// Lost: its thread is lost with it, because V8 could not continue or did not return. Other attempts that ended with
 	// that thread do not have this.
 	Lost bool
+}
+
+// Item is what a queue handler decided about one event of its batch.
+type Item struct {
+	Decision Decision
+	Delay    time.Duration   // Again: how long to wait; negative = as the retry policy says
+	Failure  *events.Failure // Failed: why
+}
+
+// Decision is a decision about an event of a batch.
+type Decision uint8
+
+// The decisions.
+const (
+	Undecided Decision = iota // the event ends as the run does
+	Acked                     // the event is handled, however the run ends
+	Again                     // the event runs again, however the run ends
+	Failed                    // the event failed, however the run ends
+)
+
+// Of returns how event i of a batch ended. open says that this is how the run ended: nothing was decided about the
+// event itself.
+func (e *End) Of(i int) (end End, open bool) {
+	end = *e
+	end.Items = nil
+	if i >= len(e.Items) || e.Items[i].Decision == Undecided {
+		return end, true
+	}
+	it := &e.Items[i]
+	end.Failure, end.Interrupted, end.Lost = nil, false, false
+	switch it.Decision {
+	case Again:
+		end.Retry, end.RetryDelay = true, it.Delay
+	case Failed:
+		end.Failure = it.Failure
+	case Acked, Undecided:
+	}
+	return end, false
 }

@@ -34,6 +34,8 @@ type Outcome struct {
 	Version string           // of the worker that ran, "" if none did
 	OnDead  *events.DeadHook // Dead: who is told of the dead letter, nil = nobody
 	Alone   bool             // Watch: nothing else will run in this process
+	Asked   bool             // Retry: the handler asked for it
+	Batch   int32            // Retry: how many events the run had that failed, if it had several
 }
 
 // Settlement is what dispatch tells consumer to do about an event: publish Reply if there is

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -30,6 +31,7 @@ type Store struct {
 	js    jetstream.JetStream
 	cfg   Config
 	cache *cache
+	young time.Duration // parts are so old at most whose file may still come
 
 	mu sync.Mutex
 	kv jetstream.KeyValue // nil = not opened
@@ -37,7 +39,7 @@ type Store struct {
 
 // New makes a Store. It does not talk to NATS.
 func New(js jetstream.JetStream, cfg Config) *Store {
-	return &Store{js: js, cfg: cfg, cache: newCache(cfg.Cache)}
+	return &Store{js: js, cfg: cfg, cache: newCache(cfg.Cache), young: time.Hour}
 }
 
 // names of encodings in keys.

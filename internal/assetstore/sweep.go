@@ -2,9 +2,10 @@ package assetstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -45,8 +46,7 @@ func (d *Deploy) End(ctx context.Context, f *assets.Folder) (alone bool, err err
 	}
 	revision, err := kv.Update(ctx, deploysKey(d.owner), nil, d.revision)
 	if alone = err == nil; !alone {
-		var api *jetstream.APIError
-		if !errors.As(err, &api) || api.ErrorCode != jetstream.JSErrCodeStreamWrongLastSequence {
+		if !isConflict(err) {
 			return false, storeError(err)
 		}
 		if revision, err = kv.Put(ctx, deploysKey(d.owner), nil); err != nil {
@@ -68,23 +68,37 @@ func (d *Deploy) Sweep(ctx context.Context, keep []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	files, err := filesOf(ctx, kv, d.owner)
+	_, counted, err := usageOf(ctx, kv, d.owner)
 	if err != nil {
 		return 0, err
+	}
+	files, err := entriesOf(ctx, kv, d.owner)
+	if err != nil {
+		return 0, err
+	}
+	stream, err := d.s.js.Stream(ctx, resources.BucketStream(Bucket))
+	if err != nil {
+		return 0, fmt.Errorf("sweep bucket %s: %w", Bucket, err)
+	}
+	kept := usage{}
+	if kept.Bytes, err = d.removeCut(ctx, kv, stream, files); err != nil {
+		return 0, fmt.Errorf("sweep bucket %s: %w", Bucket, err)
+	}
+	keepFile := func(hash string) {
+		if stored, ok := files[hash]; ok {
+			kept.Bytes += stored.Size + FileCost
+		}
+		delete(files, hash)
 	}
 	for _, hash := range keep {
 		l, err := d.s.List(ctx, d.owner, hash)
 		if err != nil {
 			return 0, err
 		}
-		delete(files, hash)
+		keepFile(hash)
 		for _, f := range l.Files {
-			delete(files, f.Hash)
+			keepFile(f.Hash)
 		}
-	}
-	stream, err := d.s.js.Stream(ctx, resources.BucketStream(Bucket))
-	if err != nil {
-		return 0, fmt.Errorf("sweep bucket %s: %w", Bucket, err)
 	}
 	n := 0
 	for hash := range files {
@@ -93,7 +107,35 @@ func (d *Deploy) Sweep(ctx context.Context, keep []string) (int, error) {
 		}
 		n++
 	}
-	return n, nil
+	if counted > 0 { // what was stored meanwhile has changed the number, and counts until the next time
+		if err = setUsage(ctx, kv, d.owner, kept, counted); isConflict(err) {
+			err = nil
+		}
+	}
+	return n, err
+}
+
+// removeCut deletes the parts of files that were not stored to their end. Those that may still be stored stay: young is how
+// many bytes they have at most.
+func (d *Deploy) removeCut(ctx context.Context, kv jetstream.KeyValue, stream jetstream.Stream, whole map[string]assets.Stored) (young int64, err error) {
+	old := map[string]uint64{} // by hash, the last sequence
+	err = eachOf(ctx, kv, d.owner+".*.*.*", func(e jetstream.KeyValueEntry) error {
+		hash, _, _ := strings.Cut(e.Key()[len(d.owner)+1:], ".")
+		switch _, ok := whole[hash]; {
+		case ok:
+		case time.Since(e.Created()) > d.s.young:
+			old[hash] = max(old[hash], e.Revision())
+		default:
+			young += assets.PartBytes
+		}
+		return nil
+	}, jetstream.MetaOnly())
+	for hash, last := range old {
+		if err == nil {
+			err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject(fileKey(d.owner, hash))+".>"), jetstream.WithPurgeSequence(last+1))
+		}
+	}
+	return young, err
 }
 
 // remove deletes a file, unless a deploy has begun. A deploy that begins afterwards finds no key, and stores all parts

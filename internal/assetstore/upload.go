@@ -56,6 +56,9 @@ func (s *Store) Upload(ctx context.Context, owner string, f *assets.Folder) (up 
 	if err == nil {
 		err = b.flush(ctx)
 	}
+	if err == nil && up.Files > 0 {
+		err = s.charge(ctx, owner, up.Bytes+int64(up.Files)*FileCost, -1)
+	}
 	return up, storeError(err)
 }
 
@@ -194,12 +197,18 @@ func (b *batch) flush(ctx context.Context) error {
 const (
 	leastCompressed = 512 // bytes
 	brotliLevel     = 9   // of 11: those above take many times as long
+	largeFile       = 4 << 20
+	largeLevel      = 5 // of Brotli for a large file, whose deploy must not wait long
 )
 
 // shrink compresses a file.
 func shrink(e assets.Encoding, data []byte) ([]byte, error) {
 	var b bytes.Buffer
-	var w io.WriteCloser = brotli.NewWriterLevel(&b, brotliLevel)
+	level := brotliLevel
+	if len(data) >= largeFile {
+		level = largeLevel
+	}
+	var w io.WriteCloser = brotli.NewWriterLevel(&b, level)
 	if e == assets.Gzip {
 		w, _ = gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is one of its own
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/isolates"
@@ -189,7 +190,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags)
 	if err != nil {
 		return e.refused(b.Source, err)
 	}
-	if tellFiles(e.err, d); d.Stored {
+	if tellFiles(e.err, d.Files.Files, d.Files.Bytes); d.Stored {
 		if err := e.tellDropped(ctx, store, d.Worker); err != nil {
 			return err
 		}
@@ -205,9 +206,9 @@ func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags)
 }
 
 // tellFiles prints which files a deploy has stored.
-func tellFiles(out io.Writer, d deploy.Deployed) {
-	if f := d.Files; f.Files > 0 {
-		fmt.Fprintf(out, "stored %s, %d bytes\n", counted(f.Files, "file"), f.Bytes)
+func tellFiles(out io.Writer, files int, bytes int64) {
+	if files > 0 {
+		fmt.Fprintf(out, "stored %s, %d bytes\n", counted(files, "file"), bytes)
 	}
 }
 
@@ -308,8 +309,13 @@ func kindList(kinds []events.Kind) string {
 type checkHost struct{ out io.Writer }
 
 // Enqueue refuses: no event runs that could enqueue a task.
-func (checkHost) Enqueue(context.Context, string, string, isolates.Message) error {
+func (checkHost) Enqueue(context.Context, string, string, []isolates.Message) error {
 	return errors.New("tasks are sent by handlers, not while the module is loaded")
+}
+
+// Call refuses: no event runs that could call a binding.
+func (checkHost) Call(context.Context, *lifecycle.Call) (lifecycle.Answer, error) {
+	return lifecycle.Answer{}, errors.New("bindings are called by handlers, not while the module is loaded")
 }
 
 // Log prints the line.

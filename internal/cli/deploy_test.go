@@ -52,11 +52,31 @@ func TestDeployWarnsOfHandlersThatNothingCalls(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
 	path := filepath.Join(t.TempDir(), "w.js")
-	require.NoError(t, os.WriteFile(path, []byte(`export default { task() {}, queue() {} }`), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(`export default { task() {}, email() {} }`), 0o600))
 	r := f.Pinwheel("deploy", path, "--owner", "acme")
 	require.Zero(t, r.Code, r.Err)
-	require.Contains(t, r.Err, "warn: acme/w: nothing calls queue(), which the default export has: ")
+	require.Contains(t, r.Err, "warn: acme/w: nothing calls email(), which the default export has: ")
 	require.Contains(t, r.Out, "(task)")
+}
+
+func TestDeployOfAQueueHandler(t *testing.T) {
+	t.Parallel()
+	f := fleettest.Start(t)
+	path := filepath.Join(t.TempDir(), "w.js")
+	deploy := func(code string) fleettest.Result {
+		require.NoError(t, os.WriteFile(path, []byte("// a worker\n\nexport default {"+code+"};\n"), 0o600))
+		return f.Pinwheel("deploy", path, "--owner", "acme")
+	}
+	r := deploy("queue() {}, task() {}")
+	require.Equal(t, 1, r.Code)
+	require.Contains(t, r.Err, path+":3:1: acme/w is refused: the module has a queue handler and a task handler: both take its tasks, so keep one of them")
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "w.pinwheel.json"), []byte(`{"batch": {"maxSize": 50}}`), 0o600))
+	require.Contains(t, deploy("task() {}").Err, path+":3:1: acme/w is refused: the manifest has a batch, and the module has no queue handler")
+	r = deploy("queue() {}")
+	require.Zero(t, r.Code, r.Err)
+	require.Contains(t, r.Out, "(task)")
+	require.Regexp(t, `batches +up to 50 events, which gather for up to 5s`, f.Pinwheel("workers", "show", "acme/w").Out)
+	require.Contains(t, f.Pinwheel("workers", "show", "acme/w", "--json").Out, `"batch":{"maxSize":50,"maxWaitMs":5000}`)
 }
 
 // While a module is checked, it can reach the addresses that workers of the fleet can reach. The fleet's processes
@@ -172,10 +192,10 @@ func TestDeployOfADirectory(t *testing.T) {
 	require.Equal(t, 1, r.Code)
 	require.Contains(t, r.Err, "\n"+dir+"/src/index.ts:1:7: acme/greeter is refused: Error: no")
 
-	put("wrangler.jsonc", "{\n  \"kv_namespaces\": [{\"binding\": \"CACHE\"}]\n}")
+	put("wrangler.jsonc", "{\n  \"d1_databases\": [{\"binding\": \"DB\"}]\n}")
 	r = f.Pinwheel("deploy", dir, "--owner", "acme")
 	require.Equal(t, 1, r.Code)
-	require.True(t, strings.HasPrefix(r.Err, dir+`/wrangler.jsonc:2:3: key "kv_namespaces": there are no key-value stores yet`), r.Err)
+	require.True(t, strings.HasPrefix(r.Err, dir+`/wrangler.jsonc:2:3: key "d1_databases": there is no SQL database`), r.Err)
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "wrangler.jsonc")))
 	put("src/index.ts", "export default { task() {} }")

@@ -184,17 +184,13 @@ func (d *dev) start(ctx context.Context, admin string) error {
 	if err := d.follow(); err != nil { // first, so that what is saved from now on is seen
 		return err
 	}
-	for _, p := range d.sources() {
-		d.deploy(ctx, p)
-	}
-	if err := d.follow(); err != nil {
+	if err := d.deployAll(ctx, d.sources()); err != nil {
 		return err
 	}
 	return d.watch.Run(ctx, func(changed []string) {
-		for _, p := range d.sources() {
-			if d.concerns(p, changed) && exists(p) {
-				d.deploy(ctx, p)
-			}
+		sources := slices.DeleteFunc(d.sources(), func(p string) bool { return !d.concerns(p, changed) || !exists(p) })
+		if err := d.deployAll(ctx, sources); err != nil {
+			fmt.Fprintln(d.out, err)
 		}
 		d.removeGone(ctx)
 		if err := d.follow(); err != nil {
@@ -310,7 +306,7 @@ func (d *dev) show(w *events.Worker) {
 	if p := d.fleet.Config().NatsPort; d.fleet.Embeds() && p != 4222 {
 		port = fmt.Sprintf("PINWHEEL_NATS_URL=%s ", d.fleet.URL())
 	}
-	if at := d.fleet.HTTPAddr(); at != "" && (w.Assets != nil || slices.Contains(w.Handlers, events.Fetch)) {
+	if at := d.fleet.HTTPAddr(); at != "" && w.HTTP.On() && (w.Assets != nil || slices.Contains(w.Handlers, events.Fetch)) {
 		fmt.Fprintf(d.out, "    %s\n", d.webAddress(at, w))
 	}
 	for _, k := range w.Handlers {
@@ -355,28 +351,4 @@ func (d *dev) printLine(m *nats.Msg) {
 
 func indent(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n    ")
-}
-
-// eventLine writes a line about the reply of an attempt, or about its failure.
-func eventLine(out io.Writer, r *lifecycle.Report) {
-	e, status := r.Attempt.Event, ""
-	switch {
-	case r.End != nil && r.End.Failure != nil:
-		status = "✗ " + string(r.End.Failure.Reason)
-	case r.Reply == nil && r.End != nil && r.End.Retry:
-		status = "asks to run again"
-	case r.Reply == nil: // its line was printed when it had a reply
-		return
-	case e.Kind == events.Fetch:
-		status = fmt.Sprint(r.Reply.Status)
-	default:
-		status = "✓"
-	}
-	what := e.Kind.String()
-	if e.Kind == events.Fetch {
-		what = e.Method + " " + e.URL
-	}
-	took := time.Since(r.Attempt.Start).Round(10 * time.Microsecond)
-	fmt.Fprintf(out, "%s event %s/%s  %s  %s  %s  event %s, attempt %d\n",
-		time.Now().Format("15:04:05.000"), e.Owner, e.Worker, printable(what), status, took, printable(e.ID), r.Attempt.Number)
 }

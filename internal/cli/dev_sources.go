@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 )
@@ -90,6 +92,42 @@ func (d *dev) concerns(source string, changed []string) bool {
 	return slices.ContainsFunc(changed, func(c string) bool {
 		return c == abs || slices.Contains(d.inputs[source], c) || slices.Contains(d.inputs[source], filepath.Join(filepath.Dir(c), deploy.AnyName)) ||
 			strings.HasPrefix(c, tree)
+	})
+}
+
+// deployAll deploys sources and watches what they import. It deploys again what was saved after it was read and before it
+// was watched.
+func (d *dev) deployAll(ctx context.Context, sources []string) error {
+	for {
+		began := time.Now()
+		for _, p := range sources {
+			d.deploy(ctx, p)
+		}
+		if err := d.follow(); err != nil {
+			return err
+		}
+		sources = slices.DeleteFunc(sources, func(p string) bool { return !d.savedSince(p, began) })
+		if len(sources) == 0 || ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// savedSince reports whether a file that the worker of source was made of has changed since then. A time that is still to
+// come says nothing.
+func (d *dev) savedSince(source string, began time.Time) bool {
+	now := time.Now()
+	saved := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.ModTime().After(began) && info.ModTime().Before(now)
+	}
+	return slices.ContainsFunc(d.inputs[source], func(path string) bool {
+		dir, name := filepath.Split(path)
+		if name != deploy.AnyName {
+			return saved(path)
+		}
+		files, _ := os.ReadDir(dir) // what is gone now changed the directory
+		return saved(dir) || slices.ContainsFunc(files, func(f fs.DirEntry) bool { return saved(filepath.Join(dir, f.Name())) })
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -198,6 +199,58 @@ func runsDev(t *testing.T, paths ...string) *screen {
 		require.NoError(t, <-done)
 	})
 	return out
+}
+
+// What workers have stored by bindings is in the data directory: it is there when dev runs again.
+func TestDevKeepsData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := devConfig(t)
+	for name, text := range map[string]string{
+		"w.js": `export default { async fetch(request, env) {
+			const key = "https://cache.test/k";
+			if (new URL(request.url).pathname === "/put") {
+				await env.KV.put("k", "of KV", { metadata: 1 });
+				await env.FILES.put("k", "of objects");
+				await caches.default.put(key, new Response("of the cache", { headers: { "cache-control": "max-age=3600" } }));
+				return new Response("stored");
+			}
+			const cached = await caches.default.match(key);
+			return Response.json([await env.KV.get("k"), await (await env.FILES.get("k"))?.text() ?? null, await cached?.text() ?? null]);
+		} }`,
+		"w.pinwheel.json": `{"kv": {"KV": "space"}, "objects": {"FILES": "files"}}`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	// once runs dev, and returns the answers to requests for the paths.
+	once := func(paths ...string) (answers []string) {
+		ctx, cancel := context.WithCancel(context.Background())
+		out, done := &screen{}, make(chan error, 1)
+		go func() { done <- runDev(ctx, cfg, zerolog.Nop(), out, []string{dir}, nil) }()
+		defer func() {
+			cancel()
+			require.NoError(t, <-done)
+		}()
+		out.shows(t, "is dev/w, version 1-")
+		nc, err := nats.Connect(strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0], ","))
+		require.NoError(t, err)
+		defer nc.Close()
+		for _, path := range paths {
+			m := nats.NewMsg("pinwheel.call.fetch.dev.w")
+			m.Header.Set(events.HeaderURL, "http://w.test"+path)
+			var answer string
+			require.Eventually(t, func() bool { // the worker may still be on its way to the dispatcher
+				got, err := nc.RequestMsg(m, time.Minute)
+				require.NoError(t, err)
+				answer = string(got.Data)
+				return !strings.Contains(answer, "no-worker")
+			}, time.Minute, 5*time.Millisecond)
+			answers = append(answers, answer)
+		}
+		return answers
+	}
+	require.Equal(t, []string{"[null,null,null]", "stored"}, once("/", "/put"))
+	require.Equal(t, []string{`["of KV","of objects","of the cache"]`}, once("/"))
 }
 
 func TestDevOfDirectories(t *testing.T) {

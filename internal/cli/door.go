@@ -184,8 +184,8 @@ func describedVersions(d control.WorkerVersions) events.Installation {
 
 // describedWorker is the worker of a description. It has no code, and of its variables only the names.
 func describedWorker(d *control.Worker) *events.Worker {
-	w := &events.Worker{Owner: d.Owner, Name: d.Name, Version: d.Version, Hash: d.Hash, Handlers: d.Handlers, File: d.File, Spec: d.Spec, DeployedAt: d.DeployedAt}
-	w.Queues, w.Vars = d.Queues, map[string]string{}
+	w := &events.Worker{Owner: d.Owner, Name: d.Name, Version: d.Version, Hash: d.Hash, Handlers: d.Handlers, Queue: d.Queue, File: d.File, Spec: d.Spec, DeployedAt: d.DeployedAt}
+	w.Queues, w.VersionBinding, w.Vars = d.Queues, d.VersionBinding, map[string]string{}
 	for _, name := range d.Vars {
 		w.Vars[name] = ""
 	}

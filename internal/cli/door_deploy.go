@@ -35,11 +35,16 @@ func deployOwner(e *env, req *deploy.Request) error {
 // ctx that of the deploy.
 func (e deployer) deployAtDoor(all, ctx context.Context, req deploy.Request, share deployFlags) error {
 	return withDoor(e.env, func(c *control.Client) error {
-		r, err := uploadAtDoor(ctx, e.env, req)
+		upload, err := openUpload(e.env)
 		if err != nil {
 			return err
 		}
-		d, err := control.Deploy(ctx, c, r)
+		defer upload.close()
+		r, err := uploadBundle(ctx, upload.Client, req)
+		if err != nil {
+			return err
+		}
+		d, files, err := deployWithFiles(ctx, c, upload.Client, req, r)
 		var refused *control.Error
 		if errors.As(err, &refused) && refused.Module != nil {
 			return e.refused(req.Bundle.Source, refused.Module)
@@ -47,6 +52,7 @@ func (e deployer) deployAtDoor(all, ctx context.Context, req deploy.Request, sha
 		if err != nil {
 			return err
 		}
+		tellFiles(e.err, files.Files, files.Bytes)
 		for _, line := range d.Output {
 			fmt.Fprintln(e.err, printable(line))
 		}
@@ -58,18 +64,27 @@ func (e deployer) deployAtDoor(all, ctx context.Context, req deploy.Request, sha
 	})
 }
 
-// uploadAtDoor stores a bundle in parts, and returns the request to deploy it.
-func uploadAtDoor(ctx context.Context, e *env, req deploy.Request) (r control.DeployVersion, err error) {
+// upload is the connection on which an owner stores bodies in parts.
+type upload struct {
+	*client.Client
+	close func()
+}
+
+func openUpload(e *env) (upload, error) {
 	nc, err := e.dial(e.cfg.Owner)
 	if err != nil {
-		return r, err
+		return upload{}, err
 	}
-	defer nc.Close()
-	uploader, err := client.New(nc, client.Prefix(e.cfg.Prefix))
+	c, err := client.New(nc, client.Prefix(e.cfg.Prefix))
 	if err != nil {
-		return r, err
+		nc.Close()
+		return upload{}, err
 	}
-	defer func() { _ = uploader.Close() }()
+	return upload{c, func() { _ = c.Close(); nc.Close() }}, nil
+}
+
+// uploadBundle stores a bundle in parts, and returns the request to deploy it.
+func uploadBundle(ctx context.Context, uploader *client.Client, req deploy.Request) (r control.DeployVersion, err error) {
 	b := req.Bundle
 	sum := sha256.New()
 	bundle := io.TeeReader(io.MultiReader(strings.NewReader(b.Code), bytes.NewReader(b.SourceMap)), sum)

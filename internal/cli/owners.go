@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/bindings"
+	"github.com/pinwheel-run/pinwheel/internal/config"
 )
 
 func newOwnersCommand(e *env) *cobra.Command {
@@ -93,7 +96,14 @@ func newOwnersSet(e *env) *cobra.Command {
 	fl.IntVar(&f.p.MaxIsolates, "max-isolates", 0, "isolates in a process")
 	fl.IntVar(&f.p.HeapMB, "heap", 0, "MB of all its isolates in a process")
 	fl.IntVar(&f.p.MaxWorkers, "max-workers", 0, fmt.Sprintf("workers that its people may have by deploys of their own; by default %d", events.DefaultMaxWorkers))
+	fl.IntVar(&f.p.AssetBytes, "asset-bytes", 0, fmt.Sprintf("bytes of all stored files, for deploys of its own people; by default %d", events.DefaultAssetBytes))
 	fl.IntVar(&f.p.CodeBytes, "code-bytes", 0, fmt.Sprintf("bytes of all kept versions, for deploys of its own people; by default %d", events.DefaultCodeBytes))
+	fl.IntVar(&f.p.KVBytes, "kv-bytes", 0, "bytes that its workers store by KV bindings")
+	fl.IntVar(&f.p.CacheBytes, "cache-bytes", 0, "bytes that its workers keep in caches")
+	fl.IntVar(&f.p.ObjectBytes, "object-bytes", 0, fmt.Sprintf("bytes that its workers store by objects bindings; by default %d", events.DefaultObjectBytes))
+	fl.IntVar(&f.p.BindingCalls, "binding-calls", 0, fmt.Sprintf("calls of bindings in a second and process; by default %d", events.DefaultBindingCalls))
+	fl.StringSliceVar(&f.p.NATSPublish, "nats-publish", nil, "subjects that its workers may publish to by NATS bindings, with commas between and wildcards: orders.>; \"\" for none")
+	fl.StringSliceVar(&f.p.NATSRequest, "nats-request", nil, "subjects that its workers may ask by NATS bindings; \"\" for none")
 	fl.StringSliceVar(&f.p.Hosts, "hosts", nil, "hosts that the routes of its workers may name, with commas between: shop.example, *.example for all below, * for all; \"\" for none")
 	fl.DurationVar(&f.cpu, "cpu", 0, "most CPU time of a run")
 	fl.DurationVar(&f.wall, "wall", 0, "most time of a run")
@@ -114,10 +124,14 @@ func (f *policyFlags) apply(c *cobra.Command, p *events.Policy) {
 		"calls":             func() { p.Calls = f.p.Calls }, "call-burst": func() { p.CallBurst = f.p.CallBurst },
 		"call-bytes": func() { p.CallBytes = f.p.CallBytes },
 		"sends":      func() { p.Sends = f.p.Sends }, "send-bytes": func() { p.SendBytes = f.p.SendBytes },
-		"hosts":       func() { p.Hosts = slices.DeleteFunc(f.p.Hosts, func(h string) bool { return h == "" }) },
-		"max-workers": func() { p.MaxWorkers = f.p.MaxWorkers }, "code-bytes": func() { p.CodeBytes = f.p.CodeBytes },
-		"worker-sends": func() { p.Ceilings.Sends = f.p.Ceilings.Sends }, "max-isolates": func() { p.MaxIsolates = f.p.MaxIsolates },
-		"heap": func() { p.HeapMB = f.p.HeapMB }, "cpu": func() { p.Ceilings.CPU = f.p.Ceilings.CPU },
+		"hosts":        func() { p.Hosts = given(f.p.Hosts) },
+		"nats-publish": func() { p.NATSPublish = given(f.p.NATSPublish) }, "nats-request": func() { p.NATSRequest = given(f.p.NATSRequest) },
+		"max-workers": func() { p.MaxWorkers = f.p.MaxWorkers }, "code-bytes": func() { p.CodeBytes = f.p.CodeBytes }, "asset-bytes": func() { p.AssetBytes = f.p.AssetBytes },
+		"kv-bytes": func() { p.KVBytes = f.p.KVBytes }, "cache-bytes": func() { p.CacheBytes = f.p.CacheBytes },
+		"binding-calls": func() { p.BindingCalls = f.p.BindingCalls },
+		"worker-sends":  func() { p.Ceilings.Sends = f.p.Ceilings.Sends }, "max-isolates": func() { p.MaxIsolates = f.p.MaxIsolates },
+		"object-bytes": func() { p.ObjectBytes = f.p.ObjectBytes },
+		"heap":         func() { p.HeapMB = f.p.HeapMB }, "cpu": func() { p.Ceilings.CPU = f.p.Ceilings.CPU },
 		"wall": func() { p.Ceilings.Wall = f.p.Ceilings.Wall }, "worker-heap": func() { p.Ceilings.HeapMB = f.p.Ceilings.HeapMB },
 		"subrequests": func() { p.Ceilings.Subrequests = f.p.Ceilings.Subrequests },
 		"log-bytes":   func() { p.Ceilings.LogBytes = f.p.Ceilings.LogBytes },
@@ -128,22 +142,82 @@ func (f *policyFlags) apply(c *cobra.Command, p *events.Policy) {
 	}
 }
 
+// given are the values of a flag that takes a list; "" is none.
+func given(list []string) []string {
+	return slices.DeleteFunc(list, func(text string) bool { return text == "" })
+}
+
 func newOwnersRm(e *env) *cobra.Command {
-	return e.command(cobra.Command{
-		Use: "rm OWNER", Short: "Remove the policy of an owner", Args: cobra.ExactArgs(1), Example: "  pinwheel owners rm acme",
+	var data, yes bool
+	c := e.command(cobra.Command{
+		Use: "rm OWNER", Short: "Remove the policy of an owner, or its data", Args: cobra.ExactArgs(1),
+		Long: "Removes the policy of an owner: what the fleet's configuration says is for it again. What its workers have stored by bindings stays,\n" +
+			"and the command says how much that is. --data removes it too, for good; --yes confirms that. Workers, secrets and dead letters have\n" +
+			"commands of their own.",
+		Example: "  pinwheel owners rm acme\n  pinwheel owners rm acme --data --yes",
 	}, func(ctx context.Context, args []string) error {
 		if err := events.CheckName("owner", args[0]); err != nil {
 			return usage("%w", err)
 		}
-		return e.withPolicies(ctx, func(s *deploy.Policies) error {
-			if err := s.Remove(ctx, args[0]); err != nil {
-				return err
-			}
-			record(ctx, e, "owners.rm", args[0], nil)
-			_, err := fmt.Fprintf(e.out, "%s has what the fleet's configuration says\n", args[0])
-			return err
-		})
+		if data && !yes && !config.IsTerminal(e.in) {
+			return usage("--data removes everything that the workers of %s have stored: confirm it with --yes", args[0])
+		}
+		return removeOwner(ctx, e, args[0], data, yes)
 	})
+	c.Flags().BoolVar(&data, "data", false, "remove what its workers have stored by bindings, too")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
+}
+
+func removeOwner(ctx context.Context, e *env, owner string, data, yes bool) error {
+	c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	policies, err := c.Policies(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := c.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
+	if err != nil {
+		return err
+	}
+	streams, err := d.Streams(ctx)
+	if err != nil {
+		return err
+	}
+	if data && len(streams) > 0 && !yes && !e.asks(fmt.Sprintf("remove all data of %s? %s", owner, storedText(streams))) {
+		return errors.New("nothing is removed")
+	}
+	if err := policies.Remove(ctx, owner); err != nil {
+		return err
+	}
+	record(ctx, e, "owners.rm", owner, map[string]any{"owner": owner, "all": data})
+	if _, err := fmt.Fprintf(e.out, "%s has what the fleet's configuration says\n", owner); err != nil {
+		return err
+	}
+	if len(streams) == 0 {
+		return nil
+	}
+	text := "its data stays (--data removes it)"
+	if data {
+		if err := d.Remove(ctx); err != nil {
+			return err
+		}
+		text = "removed its data"
+	}
+	_, err = fmt.Fprintf(e.out, "%s: %s\n", text, storedText(streams))
+	return err
+}
+
+// storedText lists streams with their sizes.
+func storedText(streams []bindings.Stored) string {
+	var l list
+	for _, s := range streams {
+		l.add(true, "%d bytes in %s", s.Bytes, s.Stream)
+	}
+	return l.String()
 }
 
 func (e *env) withPolicies(ctx context.Context, f func(*deploy.Policies) error) error {
@@ -214,6 +288,7 @@ func deployBounds(p events.Policy) string {
 	var l list
 	l.add(p.MaxWorkers != 0, "%d workers", p.MaxWorkers)
 	l.add(p.CodeBytes != 0, "%d bytes of code", p.CodeBytes)
+	l.add(p.AssetBytes != 0, "%d bytes of files", p.AssetBytes)
 	return l.String()
 }
 

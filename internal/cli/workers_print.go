@@ -50,6 +50,21 @@ func (e *env) printWorkers(list []events.Installation) error {
 	return t.Flush()
 }
 
+// printTogether writes how many events of a worker run at once and in one run.
+func printTogether(row func(name, format string, args ...any), w *events.Worker) {
+	switch w.Concurrency {
+	case 0:
+	case 1:
+		row("concurrency", "one event at a time, in all processes together")
+	default:
+		row("concurrency", "at most %d events at once, in all processes together", w.Concurrency)
+	}
+	if w.Queue {
+		b := w.Batch.OrDefault()
+		row("batches", "up to %s, which gather for up to %s", counted(b.MaxSize, "event"), b.MaxWait.Duration())
+	}
+}
+
 func (e *env) printWorker(w *events.Worker, in events.Installation) error {
 	t := e.table()
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
@@ -69,22 +84,14 @@ func (e *env) printWorker(w *events.Worker, in events.Installation) error {
 	if len(w.Secrets) > 0 {
 		row("secrets", "%s", strings.Join(w.Secrets, ", "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
-		row("queue", "%s to %s/%s", name, w.Owner, w.Queues[name])
-	}
+	printBindings(w, row)
 	l, r := w.Limits.OrDefault(), w.Retries.OrDefault()
 	row("limits", "cpu %s, wall %s, heap %d MB, %d subrequests, %d sends, %d bytes of log", l.CPU.Duration(), l.Wall.Duration(), l.HeapMB, l.Subrequests, l.Sends, l.LogBytes)
 	row("retries", "%d attempts, delays from %s to %s", r.MaxAttempts, r.Initial.Duration(), r.Max.Duration())
 	if l := w.Lifetime; l != (events.Lifetime{}) {
 		row("lifetime", "idle %s, in all %s, %d requests (0 = no bound)", l.Idle.Duration(), l.TTL.Duration(), l.Requests)
 	}
-	switch w.Concurrency {
-	case 0:
-	case 1:
-		row("concurrency", "one event at a time, in all processes together")
-	default:
-		row("concurrency", "at most %d events at once, in all processes together", w.Concurrency)
-	}
+	printTogether(row, w)
 	if w.Idempotent {
 		row("idempotent", "events that succeeded are answered from their stored results")
 	}
@@ -112,3 +119,21 @@ func (e *env) printWorker(w *events.Worker, in events.Installation) error {
 
 // stamped formats a time in the local time zone.
 func stamped(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
+
+// printBindings prints what env has beside vars and secrets.
+func printBindings(w *events.Worker, row func(name, format string, args ...any)) {
+	for _, b := range w.Env() {
+		switch b.Kind {
+		case events.BindingQueue:
+			row("queue", "%s to %s/%s", b.Name, w.Owner, b.Value)
+		case events.BindingKV:
+			row("kv", "%s is %s of %s", b.Name, b.Value, w.Owner)
+		case events.BindingObjects:
+			row("objects", "%s is %s of %s", b.Name, b.Value, w.Owner)
+		case events.BindingNATS:
+			row("nats", "%s: %s", b.Name, b.Value)
+		case events.BindingVersion:
+			row("version", "%s describes the version", b.Name)
+		}
+	}
+}

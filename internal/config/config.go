@@ -55,6 +55,10 @@ type Config struct {
 	HTTPAddr           string        `split_words:"true" meaning:"Address where workers answer HTTP requests. Empty: serve answers none, and dev uses 127.0.0.1:8787" allowed:"host:port, or empty"`
 	HTTPCert           string        `split_words:"true" meaning:"File with the certificate for HTTP and its chain, in PEM. It is read again when it changes. Requests then come over TLS, as HTTP/2 or HTTP/1.1. Empty: they come in plain text" allowed:"the path of a readable file, beside PINWHEEL_HTTP_KEY; or empty"`
 	HTTPKey            string        `split_words:"true" meaning:"File with the key of PINWHEEL_HTTP_CERT, in PEM" allowed:"the path of a readable file, beside PINWHEEL_HTTP_CERT; or empty"`
+	HTTPAcme           string        `split_words:"true" meaning:"ACME directory from which each host that the fleet serves gets a certificate. Requests then come over TLS, as HTTP/2 or HTTP/1.1. Who sets it accepts the terms of the directory. letsencrypt-staging: certificates that browsers do not trust, for trials. Empty: no ACME" allowed:"letsencrypt, letsencrypt-staging or an https URL, beside PINWHEEL_HTTP_ADDR and PINWHEEL_SECRETS_KEY, and only when PINWHEEL_HTTP_CERT is empty; or empty"`
+	HTTPAcmeEmail      string        `split_words:"true" meaning:"Address for messages of the CA. Empty: none" allowed:"an email address, beside PINWHEEL_HTTP_ACME; or empty"`
+	HTTPAcmeCA         string        `split_words:"true" meaning:"File with the certificates that sign that of PINWHEEL_HTTP_ACME, in PEM. Empty: those of the system" allowed:"the path of a readable file, beside PINWHEEL_HTTP_ACME; or empty"`
+	HTTPAcmeOwnerHosts int           `split_words:"true" default:"20" meaning:"Number of hosts of one owner that may have a certificate by ACME. An owner may cause three orders a week for each of them, renewals apart" allowed:"1 to 100"`
 	HTTPDomain         string        `split_words:"true" meaning:"What the hosts of workers end with: WORKER--OWNER.DOMAIN. Empty: no worker has a host; dev uses localhost" allowed:"a host name in lower case, or empty"`
 	HTTPPaths          string        `split_words:"true" meaning:"Owner whose workers also answer at the path /WORKER/ of every other host. Empty: none; dev uses its own" allowed:"the name of an owner, 1 to 64 of A-Z a-z 0-9 _ -, or empty"`
 	HTTPTrust          List          `split_words:"true" meaning:"Addresses of proxies. Only their X-Forwarded-For and X-Forwarded-Proto count" allowed:"IP addresses and CIDR ranges with a comma between them, or empty"`
@@ -103,10 +107,12 @@ type Config struct {
 	Duplicates time.Duration `split_words:"true" default:"2m" meaning:"Time for which the event stream remembers message ids. An id that comes again within it is stored once. Each id costs the server memory" allowed:"a duration from 100ms to 24h"`
 	ResultAge  time.Duration `split_words:"true" default:"24h" meaning:"Time for which results of idempotent workers are kept" allowed:"a duration from 1s to 720h"`
 
-	MaxBytes       Bytes  `split_words:"true" default:"2GiB" meaning:"Size of the event stream, and of the stream of parked events, each. A full stream refuses publishers" allowed:"a size from 1MiB, like 500MB or 20GiB"`
-	AssetsMaxBytes Bytes  `split_words:"true" default:"0" meaning:"Size of the bucket with the files of all workers. 0: as much as JetStream has" allowed:"a size, 0 or more"`
-	Replicas       int    `split_words:"true" default:"1" meaning:"Copies that the NATS cluster keeps of everything stored" allowed:"1, 3 or 5"`
-	Prefix         string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
+	MaxBytes        Bytes  `split_words:"true" default:"2GiB" meaning:"Size of the event stream, and of the stream of parked events, each. A full stream refuses publishers" allowed:"a size from 1MiB, like 500MB or 20GiB"`
+	OwnerKVBytes    Bytes  `envconfig:"OWNER_KV_BYTES" default:"16MiB" meaning:"Bytes that the workers of one owner store by KV bindings. JetStream reserves them from their first use on. The owner's policy (kvBytes) comes first" allowed:"a size from 64KiB, like 500MB or 20GiB"`
+	OwnerCacheBytes Bytes  `split_words:"true" default:"8MiB" meaning:"Bytes that the workers of one owner keep in caches. JetStream reserves them from their first use on. The owner's policy (cacheBytes) comes first" allowed:"a size from 1MiB, like 500MB or 20GiB"`
+	AssetsMaxBytes  Bytes  `split_words:"true" default:"0" meaning:"Size of the bucket with the files of all workers. 0: as much as JetStream has" allowed:"a size, 0 or more"`
+	Replicas        int    `split_words:"true" default:"1" meaning:"Copies that the NATS cluster keeps of everything stored" allowed:"1, 3 or 5"`
+	Prefix          string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
 
 	ReplyPrefixes         List `split_words:"true" default:"_INBOX." meaning:"What a Reply-To may begin with; {owner} stands for the owner of the event" allowed:"subject prefixes with a comma between them, without wildcards, none of them beginning with $ or with PINWHEEL_PREFIX and a dot, and a dot after {owner}"`
 	AllowPrivateAddresses List `split_words:"true" meaning:"Addresses that are not public and that fetch() and WebSocket in a worker may reach all the same: private, loopback, link-local and other special ones. Empty: none" allowed:"host names, IP addresses and CIDR ranges with a comma between them"`
@@ -184,7 +190,7 @@ func wrongValue(name, value string) error {
 
 // Validate checks every field. It returns one error for each wrong variable.
 func (c Config) Validate() error {
-	var errs []error
+	errs := c.acmeFaults()
 	for _, check := range c.checks() {
 		if !check.ok {
 			errs = append(errs, wrongValue(variableName(check.field), fmt.Sprint(check.value)))
@@ -202,7 +208,9 @@ type check struct {
 
 func between(v, lo, hi int) bool { return v >= lo && v <= hi }
 
-func (c Config) checks() []check { return append(c.httpChecks(), c.otherChecks()...) }
+func (c Config) checks() []check {
+	return slices.Concat(c.httpChecks(), c.acmeChecks(), c.otherChecks())
+}
 
 func (c Config) httpChecks() []check {
 	return []check{
@@ -218,6 +226,8 @@ func (c Config) httpChecks() []check {
 		{"HTTPMaxBody", c.HTTPMaxBody, c.HTTPMaxBody >= 1<<10 && c.HTTPMaxBody <= 1<<40},
 		{"HTTPCache", c.HTTPCache, c.HTTPCache >= 0},
 		{"AssetsMaxBytes", c.AssetsMaxBytes, c.AssetsMaxBytes >= 0},
+		{"OwnerKVBytes", c.OwnerKVBytes, c.OwnerKVBytes >= 64<<10},
+		{"OwnerCacheBytes", c.OwnerCacheBytes, c.OwnerCacheBytes >= 1<<20},
 		{"HTTPWait", c.HTTPWait, c.HTTPWait >= 100*time.Millisecond && c.HTTPWait <= 15*time.Minute},
 	}
 }

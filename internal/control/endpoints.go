@@ -60,6 +60,8 @@ func endpoints() []endpoint {
 		ownedOf("versions.list", anyProcess, open, (*Server).WorkerVersions),
 		ownedOf("versions.show", anyProcess, guarded, (*Server).showVersion),
 		audited(ownedOf("workers.rm", anyProcess, guarded, (*Server).removeWorker)),
+		ownedOf("files.missing", anyProcess, guarded, (*Server).missingFiles),
+		ownedOf("files.store", anyProcess, guarded, (*Server).storeFiles),
 		audited(ownedOf("versions.deploy", anyProcess, guarded, (*Server).deployVersion)),
 		endpointOf("versions.outcomes", eachProcess, open, (*Server).outcomes),
 		ownedOf("deployments.list", anyProcess, open, (*Server).Deployments),

@@ -61,7 +61,10 @@ func codeOf(err error) int {
 	var quota *deploy.QuotaError
 	var missing *deploy.MissingSecretsError
 	var taken *deploy.RouteTakenError
+	var files *deploy.MissingFilesError
 	switch {
+	case errors.As(err, &files):
+		return http.StatusPreconditionFailed
 	case errors.As(err, &ce):
 		return ce.Code
 	case errors.As(err, &invalid):

@@ -87,6 +87,7 @@ type Server struct {
 	room    chan struct{} // one slot for each request in progress
 	doors   doors         // of owners
 	uploads uploads       // of owners
+	files   uploads       // of files of owners
 }
 
 // Open answers requests until ctx is done or Close is called.
@@ -96,7 +97,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	subjects := events.Subjects(cfg.Prefix)
-	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl)}
+	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl), files: uploads{files: true}}
 	s.Operations = Operations{
 		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies, secrets: cfg.Secrets,
 		dead: deadletter.NewStore(js, subjects), schedules: schedule.NewStore(js, subjects),

@@ -82,10 +82,15 @@ func (d DeployedVersion) recorded() any {
 // Deploy deploys a bundle that is stored in parts. While no process has room for it, it asks again, until ctx is done. A
 // deploy that was done already is not done again.
 func Deploy(ctx context.Context, c *Client, r DeployVersion) (d DeployedVersion, err error) {
+	return askedUntilDone[DeployedVersion](ctx, c, "versions.deploy", r)
+}
+
+// askedUntilDone asks, and asks again while no process has room for the request, until ctx is done.
+func askedUntilDone[Answer any](ctx context.Context, c *Client, endpoint string, r any) (a Answer, err error) {
 	tries := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
 	var refused *Error // the last one
 	err = backoff.Retry(func() (err error) {
-		d, err = asked[DeployedVersion](ctx, c, "versions.deploy", r)
+		a, err = asked[Answer](ctx, c, endpoint, r)
 		if !errors.As(err, &refused) || refused.Code != http.StatusServiceUnavailable && refused.Code != http.StatusTooManyRequests {
 			return backoff.Permanent(err)
 		}
@@ -94,7 +99,7 @@ func Deploy(ctx context.Context, c *Client, r DeployVersion) (d DeployedVersion,
 	if err != nil && ctx.Err() != nil && refused != nil {
 		err = refused
 	}
-	return d, err
+	return a, err
 }
 
 // check checks the fields that the store does not check, or not before it reads the bundle.
@@ -174,7 +179,7 @@ func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployV
 		return DeployedVersion{}, err
 	}
 	d, err := s.workers.Deploy(ctx, deploy.Request{
-		Owner: owner, Name: name, Bundle: b, Bindings: r.Spec.Bindings, Policy: policy, Bounded: r.door, Secrets: s.secrets, DryRun: r.DryRun, UploadOnly: r.UploadOnly, Percent: r.Percent,
+		Owner: owner, Name: name, Bundle: b, Bindings: r.Spec.Bindings, Policy: policy, Bounded: r.door, FilesStored: true, Secrets: s.secrets, DryRun: r.DryRun, UploadOnly: r.UploadOnly, Percent: r.Percent,
 		Steps: r.Steps, Guard: r.Guard, Tag: r.Tag, Note: deploy.Note(r.Note),
 	}, check)
 	if err != nil {
@@ -194,26 +199,11 @@ func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployV
 	return answer, nil
 }
 
-// read reads the bundle. Only the owner's own parts can be named: the owner is in their subject.
+// read reads the bundle.
 func (b UploadedBundle) read(ctx context.Context, s *Server, owner string) ([]byte, error) {
-	size := b.Code + b.SourceMap
-	data := make([]byte, 0, size)
-	for i := range b.Parts {
-		part, err := stored.LastData(ctx, s.nc, events.StreamBodies, s.subjects.BodyPart(owner, b.ID, i))
-		switch {
-		case errors.Is(err, stored.ErrNone):
-			return nil, refused("part %d of %d of bundle %s is not there: parts are stored first, and kept for 24 hours", i, b.Parts, b.ID)
-		case err != nil:
-			return nil, fmt.Errorf("part %d of bundle %s: %w", i, b.ID, err)
-		case len(part) == 0:
-			return nil, refused("part %d of bundle %s has no bytes", i, b.ID)
-		case len(part) > size-len(data):
-			return nil, refused("bundle %s has more than the %d bytes that code and sourceMap say", b.ID, size)
-		}
-		data = append(data, part...)
-	}
-	if len(data) < size {
-		return nil, refused("bundle %s has %d bytes: code and sourceMap say %d", b.ID, len(data), size)
+	data, err := readParts(ctx, s, owner, parts{"bundle", "code and sourceMap say", b.ID, b.Parts}, b.Code+b.SourceMap)
+	if err != nil {
+		return nil, err
 	}
 	if sum := sha256.Sum256(data); !strings.EqualFold(hex.EncodeToString(sum[:]), b.SHA256) {
 		return nil, refused("bundle %s has the SHA-256 %x, and not the one of bundle.sha256", b.ID, sum)
@@ -221,14 +211,48 @@ func (b UploadedBundle) read(ctx context.Context, s *Server, owner string) ([]by
 	return data, nil
 }
 
+// parts are stored parts of a body, which a request names.
+type parts struct {
+	noun, says string // what they are, and where the request says their size, for errors
+	id         string
+	n          int
+}
+
+// readParts reads parts that have size bytes in all. Only the owner's own parts can be named: the owner is in their subject.
+func readParts(ctx context.Context, s *Server, owner string, p parts, size int) ([]byte, error) {
+	data := make([]byte, 0, size)
+	for i := range p.n {
+		part, err := stored.LastData(ctx, s.nc, events.StreamBodies, s.subjects.BodyPart(owner, p.id, i))
+		switch {
+		case errors.Is(err, stored.ErrNone):
+			return nil, refused("part %d of %d of %s %s is not there: parts are stored first, and kept for 24 hours", i, p.n, p.noun, p.id)
+		case err != nil:
+			return nil, fmt.Errorf("part %d of %s %s: %w", i, p.noun, p.id, err)
+		case len(part) == 0:
+			return nil, refused("part %d of %s %s has no bytes", i, p.noun, p.id)
+		case len(part) > size-len(data):
+			return nil, refused("%s %s has more than the %d bytes that %s", p.noun, p.id, size, p.says)
+		}
+		data = append(data, part...)
+	}
+	if len(data) < size {
+		return nil, refused("%s %s has %d bytes: %s %d", p.noun, p.id, len(data), p.says, size)
+	}
+	return data, nil
+}
+
 // drop removes the parts. If that fails, JetStream removes them after 24 hours.
 func (b UploadedBundle) drop(ctx context.Context, s *Server, owner string) {
+	dropParts(ctx, s, owner, b.ID)
+}
+
+func dropParts(ctx context.Context, s *Server, owner, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWait)
 	defer cancel()
-	body, _ := json.Marshal(map[string]string{"filter": s.subjects.BodyParts(owner, b.ID)}) // strings cannot fail
+	body, _ := json.Marshal(map[string]string{"filter": s.subjects.BodyParts(owner, id)}) // strings cannot fail
 	_, err := s.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + events.StreamBodies, Data: body})
 	if err != nil {
-		s.cfg.Log.Debug().Err(err).Str("owner", owner).Msg("the parts of a bundle stay until their time is over")
+		s.cfg.Log.Debug().Err(err).Str("owner", owner).Msg("the parts of an upload stay until their time is over")
 	}
 }
 
@@ -242,15 +266,19 @@ func DroppedBindings(versions []*events.Worker, w *events.Worker) (warnings []st
 	if i < 1 {
 		return nil
 	}
-	before := versions[i-1]
-	for _, b := range []struct {
-		flag      string
-		had, have map[string]string
-	}{{"--var", before.AllVars(), w.AllVars()}, {"--queue", before.Queues, w.Queues}} {
-		for _, name := range sortedKeys(b.had) {
-			if _, ok := b.have[name]; !ok {
-				warnings = append(warnings, fmt.Sprintf("env.%s of version %s is gone: name it with %s at each deploy, or in the manifest", name, before.Version, b.flag))
-			}
+	before, vars := versions[i-1], w.AllVars()
+	for _, b := range before.Env() {
+		where := "in the manifest"
+		_, there := w.Find(b.Kind, b.Name)
+		switch b.Kind {
+		case events.BindingVar, events.BindingJSON:
+			_, there = vars[b.Name]
+			where = "with --var at each deploy, or in the manifest"
+		case events.BindingQueue:
+			where = "with --queue at each deploy, or in the manifest"
+		}
+		if !there {
+			warnings = append(warnings, fmt.Sprintf("env.%s of version %s is gone: name it %s", b.Name, before.Version, where))
 		}
 	}
 	return warnings

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +22,8 @@ const (
 	// it may have at once. So a module that loops while it is loaded costs its owner deploys, and a process a tenth of a
 	// CPU.
 	checkShare, checkBurst = 0.1, 20 * time.Second
+	// filesShare and filesBurst are the same for compressing and storing files.
+	filesShare, filesBurst = 0.25, 2 * time.Minute
 	// maxLines is how many lines that a module writes while it is loaded are sent to who deploys it, and maxLine how long
 	// each is, in bytes.
 	maxLines, maxLine = 50, 500
@@ -37,8 +38,10 @@ type Checker interface {
 	Close()
 }
 
-// uploads limits the deploys that owners ask of a process.
+// uploads limits the deploys that owners ask of a process, or their uploads of files.
 type uploads struct {
+	files bool // uploads of files; this does not change
+
 	mu     sync.Mutex
 	busy   int
 	owners map[string]*uploadUse
@@ -57,17 +60,18 @@ func (u *uploads) enter(owner string, now time.Time) error {
 	of := u.owners[owner]
 	switch {
 	case of != nil && of.busy:
-		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has a deploy under way in this process: try again", owner)}
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has %s under way in this process: try again", owner, u.noun("a deploy", "an upload of files"))}
 	case of != nil && of.checks.TokensAt(now) < 0:
-		return &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: modules of owner %s took too long to load: try again in %s", owner, of.until(now))}
+		return &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: %s of owner %s took too long to %s: try again in %s", u.noun("modules", "files"), owner, u.noun("load", "store"), of.until(now))}
 	case u.busy >= maxUploads:
-		return &Error{Code: http.StatusServiceUnavailable, Text: "this process has too many deploys of owners under way: try again"}
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has too many %s of owners under way: try again", u.noun("deploys", "uploads of files"))}
 	}
 	if of == nil {
 		if u.forget(now); len(u.owners) >= knownDoors {
-			return &Error{Code: http.StatusServiceUnavailable, Text: "this process has handled too many deploys of owners just now: try again"}
+			return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has handled too many %s of owners just now: try again", u.noun("deploys", "uploads of files"))}
 		}
-		of = &uploadUse{checks: rate.NewLimiter(rate.Limit(checkShare*1000), int(checkBurst.Milliseconds()))}
+		share, burst := u.time()
+		of = &uploadUse{checks: rate.NewLimiter(rate.Limit(share*1000), int(burst.Milliseconds()))}
 		if u.owners == nil {
 			u.owners = map[string]*uploadUse{}
 		}
@@ -85,7 +89,22 @@ func (u *uploads) leave(owner string, took time.Duration, now time.Time) {
 	of := u.owners[owner]
 	of.busy = false
 	u.busy--
-	of.checks.ReserveN(now, int(min(took, checkBurst).Milliseconds()))
+	_, burst := u.time()
+	of.checks.ReserveN(now, int(min(took, burst).Milliseconds()))
+}
+
+func (u *uploads) time() (share float64, burst time.Duration) {
+	if u.files {
+		return filesShare, filesBurst
+	}
+	return checkShare, checkBurst
+}
+
+func (u *uploads) noun(deploy, files string) string {
+	if u.files {
+		return files
+	}
+	return deploy
 }
 
 // until is how long the owner waits for its next deploy.
@@ -112,14 +131,14 @@ type moduleCheck struct {
 
 // Check loads the module, with at most the limits of a check. The checker is used for this module only: whatever the
 // module does ends with it.
-func (c *moduleCheck) Check(ctx context.Context, w *events.Worker) ([]events.Kind, error) {
+func (c *moduleCheck) Check(ctx context.Context, w *events.Worker) (events.Handlers, error) {
 	bounded := *w
 	bounded.Limits = w.Limits.Within(checkLimits)
 	began := time.Now()
 	defer func() { c.took += time.Since(began) }()
 	checker, err := c.process.OpenChecker(c.log)
 	if err != nil {
-		return nil, err
+		return events.Handlers{}, err
 	}
 	defer checker.Close()
 	return checker.Check(ctx, &bounded)
@@ -150,5 +169,3 @@ func (c *moduleCheck) output() []string {
 	}
 	return list
 }
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

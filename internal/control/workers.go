@@ -19,9 +19,12 @@ type Worker struct {
 	Version  string            `json:"version"`
 	Hash     string            `json:"hash"`
 	Handlers []events.Kind     `json:"handlers"`
+	Queue    bool              `json:"queue,omitempty"` // it gets its tasks in batches
 	File     string            `json:"file"`
 	Vars     []string          `json:"vars"`   // names only
 	Queues   map[string]string `json:"queues"` // present even when there are none
+	// VersionBinding is the name in env of what describes the version.
+	VersionBinding string `json:"versionBinding,omitempty"`
 	events.Spec
 	DeployedAt time.Time          `json:"deployedAt"`
 	Tag        string             `json:"tag,omitempty"`
@@ -55,12 +58,15 @@ func DescribeInstallation(in events.Installation) Worker {
 // DescribeWorker describes w, without its deployment.
 func DescribeWorker(w *events.Worker) Worker {
 	d := Worker{
-		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Handlers: append([]events.Kind{}, w.Handlers...), File: w.File,
-		Vars: slices.AppendSeq([]string{}, maps.Keys(w.AllVars())), Queues: map[string]string{}, Spec: w.Spec.OrDefault(), DeployedAt: w.DeployedAt,
+		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Handlers: append([]events.Kind{}, w.Handlers...), Queue: w.Queue, File: w.File,
+		Vars: slices.AppendSeq([]string{}, maps.Keys(w.AllVars())), Queues: map[string]string{}, VersionBinding: w.VersionBinding, Spec: w.Spec.OrDefault(), DeployedAt: w.DeployedAt,
 		Tag: w.Tag, Message: w.Message,
 	}
 	slices.Sort(d.Vars)
 	maps.Copy(d.Queues, w.Queues)
+	if w.Queue {
+		d.Spec.Batch = new(w.Batch.OrDefault())
+	}
 	d.Spec.Vars, d.Spec.JSON = nil, nil // their values are not told
 	return d
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,26 +21,38 @@ const maxBans = 1000
 // exchangeBans reports to the other processes which workers this one refuses because they cost it threads. It also
 // takes their reports. It runs until ctx is done. Without it, a worker that ended one process could end the next one.
 func (p *Process) exchangeBans(ctx context.Context) {
-	subject := p.cfg.Prefix + ".control.bars" // the name on the wire stays: processes of the last release send it
-	sub, err := p.nc.Subscribe(subject, func(m *nats.Msg) {
-		var all []dispatch.Ban
-		if len(m.Data) > 0 && json.Unmarshal(m.Data, &all) == nil {
-			p.dispatch.HearBans(all)
-		}
-	})
-	if err != nil {
-		p.log.Warn().Err(err).Msg("reports of refused workers cannot be received")
-		return
+	subjects := [2]string{
+		p.cfg.Prefix + ".control.bars", // the name on the wire stays: processes of the last release send it
+		p.cfg.Prefix + ".control.direct-bans",
 	}
-	defer func() { _ = sub.Unsubscribe() }()
-	tell := func() {
-		all := p.dispatch.Bans()
-		for len(all) > 0 {
-			n := min(len(all), maxBans)
-			if text, err := json.Marshal(all[:n]); err == nil {
-				_ = p.nc.Publish(subject, text) // not connected: the next message reports it
+	for i, subject := range subjects {
+		sub, err := p.nc.Subscribe(subject, func(m *nats.Msg) {
+			var all []dispatch.Ban
+			if len(m.Data) > 0 && json.Unmarshal(m.Data, &all) == nil {
+				p.dispatch.HearBans(slices.DeleteFunc(all, func(b dispatch.Ban) bool { return b.Direct != (i == 1) }))
 			}
-			all = all[n:]
+		})
+		if err != nil {
+			p.log.Warn().Err(err).Msg("reports of refused workers cannot be received")
+			return
+		}
+		defer func() { _ = sub.Unsubscribe() }()
+	}
+	tell := func() {
+		var of [2][]dispatch.Ban
+		for _, b := range p.dispatch.Bans() {
+			i := 0
+			if b.Direct {
+				i = 1
+			}
+			of[i] = append(of[i], b)
+		}
+		for i, all := range of {
+			for bans := range slices.Chunk(all, maxBans) {
+				if text, err := json.Marshal(bans); err == nil {
+					_ = p.nc.Publish(subjects[i], text) // not connected: the next message reports it
+				}
+			}
 		}
 	}
 	defer tell() // for the process that replaces this one

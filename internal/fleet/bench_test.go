@@ -194,3 +194,29 @@ func benchmarkHTTP(b *testing.B, owners int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 	b.ReportMetric(float64((processCPU(b, p.Pid)-cpu).Nanoseconds())/1e3/float64(b.N), "cpu-µs/request")
 }
+
+// BenchmarkSendBatch has a handler send 10 000 tasks to itself, 100 at a time, and some batches at once. They wait until it
+// has ended, and what they take then is not measured.
+func BenchmarkSendBatch(b *testing.B) {
+	h := openHouse(b)
+	h.fleet.setPolicy("acme", events.Policy{MaxRunning: 1})
+	h.deploy("acme", "w", `export default { task() {}, async fetch(r, env) {
+		const messages = Array.from({ length: 100 }, (_, i) => ({ body: { order: i, note: "a task of some bytes" } }));
+		const atOnce = +await r.text();
+		const began = performance.now();
+		for (let i = 0; i < 100; i += atOnce) await Promise.all(Array.from({ length: atOnce }, () => env.SELF.sendBatch(messages)));
+		return new Response(performance.now() - began);
+	} }`, `{"queues": {"SELF": "w"}, "limits": {"sends": 10000, "cpuMs": 60000, "wallMs": 600000}}`)
+	for _, atOnce := range []string{"1", "5"} {
+		b.Run(atOnce, func(b *testing.B) {
+			took := 0.
+			for b.Loop() {
+				ms, err := strconv.ParseFloat(string(h.reply(h.send(events.Fetch, "acme/w", atOnce)).Body), 64)
+				require.NoError(b, err)
+				took += ms
+				h.settled()
+			}
+			b.ReportMetric(10_000_000*float64(b.N)/took, "tasks/s")
+		})
+	}
+}

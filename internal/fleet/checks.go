@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/isolates"
@@ -54,8 +55,13 @@ func (c controlled) OpenChecker(log func(events.LogLine)) (control.Checker, erro
 type loading struct{ log func(events.LogLine) }
 
 // Enqueue refuses: no event runs that could send a task.
-func (loading) Enqueue(context.Context, string, string, isolates.Message) error {
+func (loading) Enqueue(context.Context, string, string, []isolates.Message) error {
 	return errors.New("tasks are sent by handlers, not while the module is loaded")
+}
+
+// Call refuses: no event runs that could call a binding.
+func (loading) Call(context.Context, *lifecycle.Call) (lifecycle.Answer, error) {
+	return lifecycle.Answer{}, errors.New("bindings are called by handlers, not while the module is loaded")
 }
 
 // Log passes the line on.

@@ -14,10 +14,16 @@ const childVariable = "_PINWHEEL_CHILD"
 // embeddedVariable tells a supervisor's child that its NATS URL is the supervisor's embedded NATS.
 const embeddedVariable = "_PINWHEEL_EMBEDDED"
 
+// noteVariable tells a supervisor's child which descriptor is the note that it leaves when it dies.
+const noteVariable = "_PINWHEEL_NOTE"
+
+// firstDescriptor is that of the first file that a supervisor gives a child.
+const firstDescriptor = 3
+
 // httpVariable tells a supervisor's child that httpDescriptor is the socket for HTTP requests, which all children share.
 const (
 	httpVariable   = "_PINWHEEL_HTTP"
-	httpDescriptor = 3
+	httpDescriptor = firstDescriptor
 )
 
 // Child is what a child of a supervisor knows about the supervisor.
@@ -26,6 +32,8 @@ type Child struct {
 	listener net.Listener // where the supervisor sends its requests
 	http     net.Listener // where HTTP requests come; nil = nowhere
 	embedded bool         // NATS is embedded in the supervisor
+	crashes  crashFiles
+	note     *os.File // that the child leaves when it dies; nil = none
 }
 
 // AsChild returns nil when this process is not a child.
@@ -43,13 +51,16 @@ func AsChild() (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Child{Number: process, listener: l, embedded: os.Getenv(embeddedVariable) != ""}
+	c := &Child{Number: process, listener: l, crashes: crashFilesOf(socket), embedded: os.Getenv(embeddedVariable) != ""}
 	if os.Getenv(httpVariable) != "" {
 		f := os.NewFile(httpDescriptor, "http")
 		defer func() { _ = f.Close() }() // the listener has its own
 		if c.http, err = net.FileListener(f); err != nil {
 			return nil, fmt.Errorf("socket of the supervisor: %w", err)
 		}
+	}
+	if n, err := strconv.Atoi(os.Getenv(noteVariable)); err == nil {
+		c.note = os.NewFile(uintptr(n), "note")
 	}
 	return c, nil
 }

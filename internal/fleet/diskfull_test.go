@@ -69,7 +69,7 @@ func testDiskThatIsFull(t *testing.T, dir string, maxFile uint64, cause string, 
 	require.Eventually(t, func() bool { return !ready() }, patience, tick)
 	require.ErrorContains(t, h.fleet.CheckReady(context.Background()), says+"; "+stored.Advice)
 	require.Equal(t, "unavailable: the event was not stored: "+says, call(), "and at once")
-	failure := h.fleet.consumer.AdmitSend("acme", 1)
+	failure := h.fleet.consumer.AdmitSend("acme", 1, 1)
 	require.NotNil(t, failure)
 	require.Contains(t, failure.Message, says)
 	require.Equal(t, 1., writesFailed(t, h.fleet))

@@ -77,6 +77,8 @@ type house struct {
 	js    jetstream.JetStream
 	check *isolates.Checker
 	stop  func() // drains and waits
+
+	policy events.Policy // for deploys
 }
 
 func testConfig(t testing.TB) config.Config {
@@ -147,7 +149,7 @@ func (h *house) deploy(owner, name, code string, manifest ...string) *events.Wor
 	}
 	store, err := deploy.Open(context.Background(), h.js, deploy.Config{})
 	require.NoError(h.t, err)
-	d, err := store.Deploy(context.Background(), deploy.Request{Owner: owner, Path: path}, h.check)
+	d, err := store.Deploy(context.Background(), deploy.Request{Owner: owner, Path: path, Policy: h.policy}, h.check)
 	require.NoError(h.t, err)
 	h.inEffect(d)
 	return d.Worker

@@ -80,7 +80,7 @@ func (p *Process) CheckReady(context.Context) error {
 	if missing := p.missing.Load(); missing != nil && *missing != nil {
 		return *missing
 	}
-	if err := p.sick(); err != nil && !p.supervised { // under a supervisor it goes on until it is replaced
+	if err := p.sick(); err != nil && p.child == nil { // under a supervisor it goes on until it is replaced
 		return err
 	}
 	if err := p.consumer.Ready(); err != nil {
@@ -119,13 +119,13 @@ func (p *Process) watchHealth(ctx context.Context, end func()) {
 			case err == nil:
 				since = time.Time{}
 				continue
-			case since.IsZero() && p.supervised:
+			case since.IsZero() && p.child != nil:
 				p.log.Error().Err(err).Msg("this process should be replaced: it goes on until another is ready")
 			}
 			if since.IsZero() {
 				since = now
 			}
-			if !p.supervised || now.Sub(since) > replacedWithin {
+			if p.child == nil || now.Sub(since) > replacedWithin {
 				p.log.Error().Err(err).Msg("this process should be replaced: it drains and ends")
 				end()
 				return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/internal/certificates"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/gateway"
 )
@@ -22,6 +23,7 @@ import (
 type httpServer struct {
 	gateway  *gateway.Gateway
 	listener net.Listener
+	acme     *certificates.Manager // nil = certificates come from files, or there are none
 }
 
 // openHTTP opens the gateway of p, if one is configured. A child of a supervisor uses the supervisor's socket.
@@ -43,12 +45,16 @@ func openHTTP(p *Process, c *Child) (err error) {
 			return err
 		}
 	}
+	byACME, err := openCertificates(p)
+	if err != nil {
+		return err
+	}
 	addresses, _ := config.SplitAddresses(p.cfg.HTTPTrust)
 	s.gateway, err = gateway.New(gateway.Config{
 		Domain: p.cfg.HTTPDomain, Paths: p.cfg.HTTPPaths, Trust: addresses,
-		MaxConnections: p.cfg.HTTPMaxConnections, OwnerRequests: p.cfg.HTTPOwnerRequests, Memory: int64(p.cfg.HTTPMemory), MaxBody: int64(p.cfg.HTTPMaxBody), Wait: p.cfg.HTTPWait, Certificate: certificate,
+		MaxConnections: p.cfg.HTTPMaxConnections, OwnerRequests: p.cfg.HTTPOwnerRequests, Memory: int64(p.cfg.HTTPMemory), MaxBody: int64(p.cfg.HTTPMaxBody), Wait: p.cfg.HTTPWait, Certificate: certificate, Certificates: byACME,
 		Messages: p.cfg.HTTPMessages, Log: p.cfg.HTTPLog,
-	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog, p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files}, p.log, p.registry)
+	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog, p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files, Output: p.host}, p.log, p.registry)
 	return err
 }
 
@@ -125,13 +131,16 @@ func (p *Process) HTTPAddr() string {
 	return p.http.listener.Addr().String()
 }
 
-// serve answers HTTP requests from the time when up is closed until ctx is done. drained is closed when all of them are
+// serve answers HTTP requests from the time when up is closed until ctx is done. It calls first before. drained is closed when all of them are
 // answered, or work is done.
-func (s *httpServer) serve(ctx, work context.Context, up <-chan struct{}, log zerolog.Logger, running *sync.WaitGroup) (drained <-chan struct{}) {
+func (s *httpServer) serve(ctx, work context.Context, up <-chan struct{}, first func(), log zerolog.Logger, running *sync.WaitGroup) (drained <-chan struct{}) {
 	done := make(chan struct{})
 	if s.gateway == nil {
 		close(done)
 		return done
+	}
+	if s.acme != nil {
+		running.Go(func() { s.acme.Run(work) })
 	}
 	running.Go(func() {
 		select {
@@ -139,6 +148,7 @@ func (s *httpServer) serve(ctx, work context.Context, up <-chan struct{}, log ze
 		case <-ctx.Done():
 			return
 		}
+		first()
 		if err := s.gateway.Serve(s.listener); err != nil {
 			log.Error().Err(err).Msg("HTTP requests are not answered any more")
 		}

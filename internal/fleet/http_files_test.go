@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/assetstore"
 )
 
@@ -109,6 +110,53 @@ func TestHTTPFiles(t *testing.T) {
 	}, patience, tick)
 }
 
+// A handler reads its worker's files, in every kind of event. It gets those of its own version, and of no other owner.
+func TestHandlersReadFiles(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t, withWeb)
+	w := openWeb(t, h.fleet.HTTPAddr())
+	dir := project(t, "", map[string]string{
+		"wrangler.jsonc": `{"name": "app", "main": "app.ts", "assets": {"directory": "dist", "binding": "ASSETS", "run_worker_first": ["/*"]}}`,
+		"app.ts": `const read = async (env: any, path: string) => { const r = await env.ASSETS.fetch("https://any.example" + path); return r.status + " " + await r.text(); };
+			export default {
+				async fetch(request: Request, env: any) { const r = await env.ASSETS.fetch(request); const own = new Response(r.body, r); own.headers.set("x-by", "handler"); return own; },
+				task: (event: any, env: any) => Promise.all(event.payload.map((path: string) => read(env, path))),
+				scheduled: (event: any, env: any) => read(env, "/one.txt"),
+			}`,
+		"dist/index.html": "home", "dist/about.html": "about", "dist/one.txt": "first", "dist/big.bin": strings.Repeat("0123456789", 200_000), "dist/_headers": "/one.txt\n  X-Own: yes\n",
+	})
+	h.deployDir(dir)
+	resp, body := w.ask("GET", "acme/app", "/one.txt", "", "Accept-Encoding", "gzip, br")
+	require.Equal(t, []any{200, "first", "handler", "yes", "text/plain; charset=utf-8"}, []any{resp.StatusCode, body, resp.Header.Get("X-By"), resp.Header.Get("X-Own"), resp.Header.Get("Content-Type")})
+	resp, _ = w.ask("GET", "acme/app", "/one.txt", "", "If-None-Match", resp.Header.Get("Etag"))
+	require.Equal(t, 304, resp.StatusCode)
+	resp, body = w.ask("GET", "acme/app", "/big.bin", "", "Range", "bytes=1999990-")
+	require.Equal(t, []any{206, "0123456789"}, []any{resp.StatusCode, body})
+	resp, body = w.ask("GET", "acme/app", "/big.bin", "")
+	require.Equal(t, []any{200, 2_000_000}, []any{resp.StatusCode, len(body)})
+	resp, body = w.ask("GET", "acme/app", "/about.html", "") // the client follows the redirect
+	require.Equal(t, []any{200, "about", "/about", "handler"}, []any{resp.StatusCode, body, resp.Request.URL.Path, resp.Header.Get("X-By")})
+	resp, _ = w.ask("POST", "acme/app", "/one.txt", "x")
+	require.Equal(t, []any{405, "handler"}, []any{resp.StatusCode, resp.Header.Get("X-By")})
+
+	call := func(paths string) string {
+		r := h.reply(h.send(events.Task, "acme/app", paths))
+		require.Nil(t, r.Failure)
+		return string(r.Body)
+	}
+	require.Contains(t, call(`["/one.txt", "/about.html", "/gone"]`), `["200 first","200 about","404 there is no file at this path\n"]`)
+
+	r := h.reply(h.send(events.Scheduled, "acme/app", "{}"))
+	require.Nil(t, r.Failure)
+	require.Contains(t, string(r.Body), "200 first")
+
+	// Another version has only its own files.
+	require.NoError(t, os.Remove(filepath.Join(dir, "dist/one.txt")))
+	project(t, dir, map[string]string{"dist/two.txt": "second"})
+	h.deployDir(dir)
+	require.Contains(t, call(`["/one.txt", "/two.txt"]`), `["404 there is no file at this path\n","200 second"]`)
+}
+
 // Files need the token of their worker, as its handler does. So do those that only an older version has.
 func TestHTTPFilesWithAToken(t *testing.T) {
 	t.Parallel()
@@ -153,9 +201,12 @@ func TestHTTPFileRoutes(t *testing.T) {
 		"api/users/deep/[x].ts":  `export default () => new Response("deep")`,
 		"api/files/[...path].ts": `export default (request: any) => new Response(request.params.path)`,
 		"api/_part.ts":           `not a module`,
+		"api/old.ts":             "// @enabled false\n// @mode pinned\nexport default () => new Response(\"old\")",
 	})
 	out := h.deployDir(dir)
 	require.Contains(t, out, "_part.ts has no route")
+	require.Contains(t, out, "old.ts is left out: // @enabled false")
+	require.Contains(t, out, "@mode means nothing in a file of fileRoutes")
 	for _, c := range []struct {
 		method, path, want string
 		status             int
@@ -172,6 +223,7 @@ func TestHTTPFileRoutes(t *testing.T) {
 		{"GET", "/users/deep/1", "deep", 200, false, []string{"x-stop", "1"}},
 		{"GET", "/files/a/b.txt", "a/b.txt", 200, false, nil},
 		{"GET", "/files", "main /files", 200, false, nil},
+		{"GET", "/old", "main /old", 200, false, nil},
 	} {
 		resp, text := w.ask(c.method, "acme/site", c.path, "", c.header...)
 		require.Equal(t, c.status, resp.StatusCode, c.path)
@@ -188,6 +240,7 @@ func TestHTTPFileRoutes(t *testing.T) {
 		"api/[a-b].ts|export default () => 1":                            `the name "[a-b]" is none of a route`,
 		"api/users/me.ts|export default () => 1":                         "users/me.ts: users/me.js is the same: keep one of them",
 		"api/users/deep/pre.ts|export const x = 1":                       "pre beside api/users/deep/[x].ts exports no function as default",
+		"api/off.ts|// @enabled no":                                      `api/off.ts:1:13: @enabled is "no": it is true or false`,
 		"pinwheel.json|{\"fileRoutes\": \"../x\"}":                       `pinwheel.json:1:2: fileRoutes is "../x": it leads out of the directory`,
 		"pinwheel.json|{\"fileRoutes\": \"gone\"}":                       `fileRoutes is "gone": there is no such directory`,
 	} {

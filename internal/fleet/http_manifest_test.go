@@ -229,3 +229,34 @@ func TestRoutesAtTheDoor(t *testing.T) {
 	_, failure = deployAtDoor(t, h.nc, "acme", r)
 	require.Empty(t, failure)
 }
+
+// A worker's output has lines about its requests, if it wants them; and a worker may have no address.
+func TestHTTPLogAndEnabled(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t, withWeb)
+	w := openWeb(t, h.fleet.HTTPAddr())
+	lines, err := h.nc.SubscribeSync("pinwheel.logs.acme.*")
+	require.NoError(t, err)
+	require.NoError(t, h.nc.Flush())
+	h.deploy("acme", "site", "// @log-level full\n// @log-request-body true\nexport default { fetch: () => new Response('ok', { status: 418 }) }")
+	h.deploy("acme", "quiet", "export default { fetch: () => new Response('ok') }")
+	resp, _ := w.ask("POST", "acme/quiet", "/", "hello")
+	require.Equal(t, 200, resp.StatusCode)
+	resp, _ = w.ask("POST", "acme/site", "/tea?sugar=1", "hello", "X-Note", "hi", "Authorization", "Bearer secret")
+	require.Equal(t, 418, resp.StatusCode)
+	m, err := lines.NextMsg(patience)
+	require.NoError(t, err)
+	require.Equal(t, "pinwheel.logs.acme.site", m.Subject)
+	var line events.LogLine
+	require.NoError(t, json.Unmarshal(m.Data, &line))
+	require.Equal(t, resp.Header.Get("Event-Id"), line.EventID)
+	require.Contains(t, line.Text, "POST /tea?sugar=1 418 in ")
+	require.Contains(t, line.Text, "\n  request header X-Note: hi\n")
+	require.Contains(t, line.Text, "\n  request body: hello")
+	require.NotContains(t, line.Text, "secret")
+
+	h.deploy("acme", "site", "// @enabled false\nexport default { fetch: () => new Response('ok'), task: () => 7 }")
+	resp, _ = w.ask("GET", "acme/site", "/", "")
+	require.Equal(t, 404, resp.StatusCode)
+	require.Contains(t, string(h.reply(h.send(events.Task, "acme/site", "")).Body), `"data":7`, "events of NATS run")
+}

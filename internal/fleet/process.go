@@ -25,6 +25,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/services"
 	"github.com/pinwheel-run/pinwheel/internal/tail"
 	"github.com/pinwheel-run/pinwheel/internal/workerlease"
 	"github.com/pinwheel-run/pinwheel/isolates"
@@ -52,6 +53,7 @@ type Process struct {
 	dispatch *dispatch.Dispatcher
 	reports  *watchedSource // report observer between the pool and dispatch
 	tails    *tail.Hub
+	host     *host // of workers
 	pool     *isolates.Pool
 	http     httpServer
 	routes   *gateway.Routes
@@ -64,7 +66,7 @@ type Process struct {
 	pulse      *pulse          // checks whether the NATS server answers
 	lost       lostChecks      // threads of checks
 	sick       func() error    // why the process should be replaced, or nil
-	supervised bool            // a supervisor replaces the process
+	child      *Child          // nil when no supervisor replaces the process
 
 	granted     chan struct{} // closed when all policies have come that were stored at the start
 	grantedOnce sync.Once
@@ -79,8 +81,11 @@ type Process struct {
 const openTimeout = 30 * time.Second
 
 // Open connects to NATS and creates the rooms. Call Run next.
-func Open(cfg config.Config, log zerolog.Logger) (p *Process, err error) {
-	p = &Process{cfg: cfg, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{}), granted: make(chan struct{}), routes: gateway.NewRoutes(cfg.HTTPPaths)}
+func Open(cfg config.Config, log zerolog.Logger) (*Process, error) { return open(cfg, log, nil) }
+
+// open does what Open does, also for a child of a supervisor.
+func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err error) {
+	p = &Process{cfg: cfg, child: c, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{}), granted: make(chan struct{}), routes: gateway.NewRoutes(cfg.HTTPPaths)}
 	if p.values, err = openSecretValues(cfg, log); err != nil {
 		return nil, err
 	}
@@ -125,9 +130,7 @@ func Open(cfg config.Config, log zerolog.Logger) (p *Process, err error) {
 	if p.consumer, err = consumer.New(settling, p.nc, p.dispatch, log, p.registry); err != nil {
 		return nil, err
 	}
-	h := &host{nc: p.nc, js: js, subjects: events.Subjects(cfg.Prefix), admit: p.consumer.AdmitSend, tails: p.tails, log: log}
-	p.reports = &watchedSource{Source: p.dispatch, tails: p.tails}
-	if p.pool, err = isolates.New(p.isolatesConfig(threads), p.reports, h, p.registry); err != nil {
+	if err = openPool(p, js, threads); err != nil {
 		return nil, err
 	}
 	p.sick = func() error { return cmp.Or(p.pool.Healthy(), p.lost.healthy()) }
@@ -138,6 +141,20 @@ func Open(cfg config.Config, log zerolog.Logger) (p *Process, err error) {
 	p.watcher = p.store.Watcher(p.gate)
 	p.values.renewed, p.values.changed, p.gate.ready = p.pool.Renew, p.gate.retry, p.watcher.Ready()
 	return p, nil
+}
+
+// openPool opens what runs handlers, and what they use.
+func openPool(p *Process, js jetstream.JetStream, threads int) (err error) {
+	if p.host, err = openHost(p, js); err != nil {
+		return err
+	}
+	called, err := services.New(p.dispatch, p.registry)
+	if err != nil {
+		return err
+	}
+	p.reports = &watchedSource{Source: p.dispatch, tails: p.tails}
+	p.pool, err = isolates.New(p.isolatesConfig(threads, called), p.reports, p.host, p.registry)
+	return err
 }
 
 // openStores opens what deploys and operators store.
@@ -199,6 +216,7 @@ func (p *Process) setPolicy(owner string, policy events.Policy) {
 	p.consumer.SetPolicy(owner, policy)
 	p.pool.SetPolicy(owner, policy)
 	p.routes.SetPolicy(owner, policy)
+	p.host.SetPolicy(owner, policy)
 }
 
 // connect connects to NATS, or starts one inside the process.
@@ -288,7 +306,7 @@ func (p *Process) Run(ctx context.Context) error {
 	} else {
 		defer p.control.Close()
 	}
-	drained := p.http.serve(ctx, work, p.up, p.log, &running)
+	drained := p.http.serve(ctx, work, p.up, func() { hearSuspects(p) }, p.log, &running)
 	defer context.AfterFunc(ctx, func() {
 		p.log.Info().Stringer("timeout", p.cfg.DrainTimeout).Msg("draining")
 		p.dispatch.Drain()

@@ -29,12 +29,11 @@ func ServeChild(ctx context.Context, cfg config.Config, log zerolog.Logger, c *C
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	p, err := Open(cfg, log)
+	p, err := open(cfg, log, c)
 	if err != nil {
 		return err
 	}
 	defer leaveProcessors(p.background)()
-	p.supervised = c != nil
 	if err := p.learnSync(ctx, c); err != nil {
 		p.close()
 		return err

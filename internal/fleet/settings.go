@@ -5,14 +5,19 @@ import (
 	"os"
 	"slices"
 
+	"github.com/rs/zerolog"
+
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/audit"
+	"github.com/pinwheel-run/pinwheel/internal/bindings"
+	"github.com/pinwheel-run/pinwheel/internal/certificates"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/services"
 	"github.com/pinwheel-run/pinwheel/internal/workerlease"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
@@ -20,8 +25,12 @@ import (
 // Resources returns the streams, consumers and buckets that a process with this configuration creates on a NATS whose
 // messages have at most maxPayload bytes.
 func Resources(cfg config.Config, maxPayload int64) []resources.Resource {
-	return slices.Concat(consumer.Assets(consumerConfig(cfg), maxPayload), deploy.Resources(deploy.Config{Replicas: cfg.Replicas}),
+	all := slices.Concat(consumer.Assets(consumerConfig(cfg), maxPayload), deploy.Resources(deploy.Config{Replicas: cfg.Replicas}),
 		audit.Resources(auditConfig(cfg)), workerlease.Resources(leaseConfig(cfg)), assetstore.Resources(assetConfig(cfg)))
+	if cfg.HTTPAcme != "" {
+		all = append(all, certificates.Resources(cfg.Replicas)...)
+	}
+	return all
 }
 
 func assetConfig(cfg config.Config) assetstore.Config {
@@ -60,17 +69,30 @@ func nodeName() string {
 func (p *Process) dispatchConfig(threads int) dispatch.Config {
 	return dispatch.Config{
 		Threads: threads, Background: p.background, Slots: p.cfg.Slots, OwnerMaxRunning: p.cfg.OwnerMaxRunning, OwnerMaxQueued: p.cfg.OwnerMaxQueued,
+		MaxBatch: min(events.MaxBatch.MaxSize, p.cfg.Window/4),
 	}
 }
 
-func (p *Process) isolatesConfig(threads int) isolates.Config {
+func (p *Process) isolatesConfig(threads int, called *services.Services) isolates.Config {
 	c := isolates.DefaultConfig(threads)
 	c.Background = p.background
 	c.Slots, c.MaxIsolates, c.ContextMaxReuses = p.cfg.Slots, max(threads+p.background, p.cfg.MaxIsolates), p.cfg.ContextMaxReuses
 	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(p.cfg.ContextKeep>>20), p.cfg.SpareIsolates, int(p.cfg.CodeCache)
 	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates = int(p.cfg.HeapMax>>20), int(p.cfg.OwnerHeapMax>>20), p.cfg.OwnerMaxIsolates
-	c.Secrets = p.values.Of
+	c.Secrets, c.Files, c.Services = p.values.Of, fileBinding{p.files, p.log}, called
+	if p.child != nil {
+		var err error
+		if c.Note, err = p.child.openNote(); err != nil {
+			p.log.Warn().Err(err).Msg("if this process dies, it will not be known which worker it ran")
+		}
+	}
 	c.MaxReply, c.Held = int(p.nc.MaxPayload()), collectMore
 	c.AllowAddresses, c.AllowHosts = config.SplitAddresses(p.cfg.AllowPrivateAddresses)
 	return c
+}
+
+func bindingsConfig(cfg config.Config, log zerolog.Logger) bindings.Config {
+	return bindings.Config{
+		Replicas: cfg.Replicas, KVBytes: int64(cfg.OwnerKVBytes), CacheBytes: int64(cfg.OwnerCacheBytes), Prefix: cfg.Prefix, ReplyPrefixes: cfg.ReplyPrefixes, Log: log,
+	}
 }

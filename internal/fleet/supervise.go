@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/internal/admin"
+	"github.com/pinwheel-run/pinwheel/internal/certificates"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/supervisor"
 	"github.com/pinwheel-run/pinwheel/isolates"
@@ -36,6 +37,12 @@ type supervised struct {
 func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, up func(url, admin, http string)) error {
 	// The children read it too. One that refuses it would be started again and again.
 	if _, err := loadIdentities(cfg, zerolog.Nop()); err != nil {
+		return err
+	}
+	if err := cfg.CheckACMEKey(); err != nil {
+		return err
+	}
+	if _, err := certificates.LoadRoots(cfg.HTTPAcmeCA); err != nil {
 		return err
 	}
 	url := cfg.NatsURL
@@ -95,7 +102,10 @@ func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Wr
 	c.StopTimeout = cfg.DrainTimeout + stopGrace
 	c.Log, c.Metrics = log, s.registry
 	c.Output = childOutput(cfg, log, out)
+	crashes := &crashes{log: log, notes: map[string]*os.File{}}
+	c.Ended = crashes.ended
 	c.Command = func(process int, socket string) supervisor.Command {
+		files := sockets.files
 		env := append(environ[:len(environ):len(environ)], fmt.Sprintf("%s=%d:%s", childVariable, process, socket))
 		if cfg.Embeds() {
 			env = append(env, embeddedVariable+"=yes")
@@ -103,7 +113,11 @@ func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Wr
 		if sockets.http != nil {
 			env = append(env, httpVariable+"=yes")
 		}
-		return supervisor.Command{Path: executable, Args: []string{"serve"}, Env: env, Files: sockets.files}
+		if note := crashes.begin(socket); note != nil {
+			env = append(env, fmt.Sprintf("%s=%d", noteVariable, firstDescriptor+len(files)))
+			files = append(files[:len(files):len(files)], note)
+		}
+		return supervisor.Command{Path: executable, Args: []string{"serve"}, Env: env, Files: files}
 	}
 	if s.Supervisor, err = supervisor.Open(c); err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ type requestBody struct {
 	control *http.ResponseController
 	gone    func() // the client broke off
 	times   *times
-	parts   int // that were read
+	parts   int       // that were read
+	seen    beginning // for http.log
 
 	mu      sync.Mutex
 	came    int64         // bytes
@@ -105,6 +106,7 @@ func (b *requestBody) read(into []byte) (int, error) {
 		return 0, err
 	}
 	n, err := b.from.Read(into)
+	b.seen.add(into[:n])
 	return n, b.end(n, time.Since(began), err)
 }
 

@@ -26,6 +26,8 @@ type Config struct {
 	Wait time.Duration
 	// Certificate has the gateway speak TLS; nil = plain HTTP.
 	Certificate *Certificate
+	// Certificates has the gateway speak TLS with a certificate for each host; nil = with Certificate, if that is set.
+	Certificates Certificates
 	// Messages has responses of failed events say why in full. It is for developers.
 	Messages bool
 	// Log has each request logged.
@@ -61,6 +63,7 @@ const (
 	partBytes      = 64 << 10  // of a longer one, which is read while the event runs
 	window         = 256 << 10 // bytes of a response body that a worker may be ahead of the client
 	maxStreams     = 100       // requests at the same time on one connection of HTTP/2
+	maxFrame       = 16 << 10  // bytes of one of HTTP/2
 	bodyRate       = 4 << 10   // bytes of a request body for which a client gets a second more time
 )
 

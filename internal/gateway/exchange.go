@@ -23,10 +23,12 @@ type exchange struct {
 	body      *requestBody  // of the event
 	requester *events.Requester
 
-	recorded bool   // counted and logged
-	version  string // that answered
-	status   int    // of the response; statusGone = none was sent
-	sent     int64  // bytes of its body
+	recorded bool      // counted and logged
+	upgraded bool      // the request goes on as a WebSocket
+	version  string    // that answered
+	status   int       // of the response; statusGone = none was sent
+	sent     int64     // bytes of its body
+	seen     beginning // of its body, for http.log
 }
 
 // statusGone is in the log when the client went before it had a response, as in that of nginx.
@@ -56,9 +58,11 @@ func (x *exchange) checkLength() *refusal {
 func (x *exchange) run() {
 	x.requester = &events.Requester{Credit: window}
 	x.body = &requestBody{from: http.MaxBytesReader(x.w, x.r.Body, x.maxBody()), control: x.control, gone: x.requester.Gone, times: &x.g.times}
+	x.body.seen.most, x.seen.most = kept(x.service.Log)
 	if x.r.ContentLength != 0 {
 		defer x.body.leave()
 		_ = x.control.SetWriteDeadline(time.Time{}) // that of the response before it must not cut "100 Continue"
+		_ = x.control.EnableFullDuplex()            // else the server reads the rest of the body itself when the response begins
 	}
 	if x.upgrades {
 		if no := x.checkUpgrade(); no != nil {
@@ -144,6 +148,7 @@ func (x *exchange) record() {
 		came = x.body.came
 	}
 	x.g.metrics.record(x.status, took, came, x.sent)
+	x.g.lines.tell(x, took, came)
 	if !x.g.cfg.Log {
 		return
 	}

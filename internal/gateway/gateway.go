@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/eventid"
 )
 
 // Runner runs direct events.
@@ -24,6 +25,7 @@ type Rooms struct {
 	Routes  *Routes
 	Stored  Publisher
 	Files   Files
+	Output  Output
 }
 
 // Gateway is an http.Handler that answers requests with workers. All methods may be called from any goroutine.
@@ -32,9 +34,10 @@ type Gateway struct {
 	Rooms
 	log     zerolog.Logger
 	metrics *metrics
-	ids     *ids
+	ids     *eventid.Maker
 	owners  owners
 	sockets *sockets
+	lines   *requestLog
 	server  *http.Server
 	times   times
 
@@ -47,7 +50,7 @@ type Gateway struct {
 func New(cfg Config, rooms Rooms, log zerolog.Logger, reg prometheus.Registerer) (*Gateway, error) {
 	cfg = cfg.OrDefault()
 	g := &Gateway{
-		cfg: cfg, Rooms: rooms, log: log, metrics: newMetrics(), ids: newIDs(), times: defaultTimes, sockets: newSockets(), owners: owners{requests: cfg.OwnerRequests, memory: cfg.Memory, of: map[string]*usage{}},
+		cfg: cfg, Rooms: rooms, log: log, metrics: newMetrics(), ids: eventid.New("http"), times: defaultTimes, sockets: newSockets(), lines: newRequestLog(rooms.Output), owners: owners{requests: cfg.OwnerRequests, memory: cfg.Memory, of: map[string]*usage{}},
 	}
 	g.ended, g.end = context.WithCancel(context.Background())
 	g.server = g.newServer()
@@ -89,7 +92,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.refuse(&refusal{http.StatusServiceUnavailable, "the owner of this worker has too many requests at the same time"})
 		return
 	}
-	defer g.owners.leave(t.owner)
+	defer func() {
+		if !x.upgraded { // else the WebSocket has the owner's place
+			g.owners.leave(t.owner)
+		}
+	}()
 	if x.answer() {
 		return
 	}

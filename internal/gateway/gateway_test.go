@@ -357,8 +357,7 @@ const address = "http://w--acme.w.test/"
 // A long body comes in parts while the event runs, and the response's body goes out while it is made.
 func TestBodiesBothWays(t *testing.T) {
 	t.Parallel()
-	const size = 8 << 20
-	g, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
 		s := &events.Stream{Cancel: func(string) {}}
 		granted := make(chan int64, 1<<10)
 		s.Grant = func(upTo int64) { granted <- upTo }
@@ -379,13 +378,68 @@ func TestBodiesBothWays(t *testing.T) {
 		}()
 		return &events.Reply{Status: 200, Stream: s}
 	})
-	r, err := newClient(t, addr).Post(address, "application/octet-stream", io.LimitReader(counting{}, size))
-	require.NoError(t, err)
-	n, err := io.Copy(io.Discard, r.Body)
-	require.NoError(t, err)
-	require.NoError(t, r.Body.Close())
-	require.EqualValues(t, size, n)
-	_ = g
+	for _, size := range []int64{wholeBody + 1, 200 << 10, 300 << 10, 8 << 20} {
+		for _, length := range []int64{size, -1} { // -1: in chunks
+			req, err := http.NewRequestWithContext(t.Context(), "POST", address, io.LimitReader(counting{}, size))
+			require.NoError(t, err)
+			req.ContentLength = length
+			r, err := newClient(t, addr).Do(req)
+			require.NoError(t, err)
+			n, err := io.Copy(io.Discard, r.Body)
+			require.NoError(t, err, "%d %d", size, length)
+			require.NoError(t, r.Body.Close())
+			require.EqualValues(t, size, n, "%d", length)
+		}
+	}
+}
+
+// A handler may answer a part of the body before the client sends the next one.
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
+		s := &events.Stream{Cancel: func(string) {}, Grant: func(int64) {}}
+		go func() {
+			for i := 0; ; i++ {
+				part, err := e.Parts.Read(context.Background(), i)
+				if err != nil {
+					break
+				}
+				s.Push(events.Chunk{Data: part})
+			}
+			s.Push(events.Chunk{End: true})
+		}()
+		return &events.Reply{Status: 200, Stream: s}
+	})
+	const size = wholeBody + 10
+	for _, head := range []string{fmt.Sprintf("Content-Length: %d", size), "Transfer-Encoding: chunked"} {
+		c, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
+		in := bufio.NewReader(c)
+		say := func(text string) {
+			if strings.HasPrefix(head, "Transfer") {
+				text = fmt.Sprintf("%x\r\n%s\r\n", len(text), text)
+			}
+			_, err := io.WriteString(c, text)
+			require.NoError(t, err)
+		}
+		_, err = io.WriteString(c, "POST / HTTP/1.1\r\nHost: w--acme.w.test\r\n"+head+"\r\n\r\n")
+		require.NoError(t, err)
+		say("first")
+		r, err := http.ReadResponse(in, &http.Request{Method: "POST"})
+		require.NoError(t, err)
+		for _, text := range []string{"first", "second", "third"} {
+			if text != "first" {
+				say(text)
+			}
+			got := make([]byte, len(text))
+			_, err = io.ReadFull(r.Body, got)
+			require.NoError(t, err, "%s: %s", head, text)
+			require.Equal(t, text, string(got))
+		}
+		_ = r.Body.Close()
+		_ = c.Close()
+	}
 }
 
 // counting is an endless body.

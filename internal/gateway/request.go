@@ -68,7 +68,7 @@ func (g *Gateway) eventOf(r *http.Request, t target) *events.Event {
 	c, now := g.clientOf(r), time.Now()
 	e := &events.Event{
 		Kind: events.Fetch, Owner: t.owner, Worker: t.worker, Version: t.version, VersionKey: r.Header.Get(headerVersionKey),
-		ID: g.ids.next(), Method: r.Method, Stored: now, Deadline: now.Add(g.cfg.Wait), Attempt: 1,
+		ID: g.ids.Next(), Method: r.Method, Stored: now, Deadline: now.Add(g.cfg.Wait), Attempt: 1,
 	}
 	named := hopsNamed(r.Header)
 	list := make([]string, 0, 2*len(r.Header)+12)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"math"
 	"net/http"
 	"net/textproto"
 	"strconv"
@@ -96,6 +97,7 @@ func (x *exchange) send(data []byte) error {
 	_ = x.control.SetWriteDeadline(time.Now().Add(x.g.times.write))
 	n, err := x.w.Write(data)
 	x.sent += int64(n)
+	x.seen.add(data[:n])
 	return err
 }
 
@@ -175,11 +177,17 @@ func (x *exchange) fail(f *events.Failure) {
 	if x.g.cfg.Messages {
 		text = f.Error()
 	}
+	if f.RetryAfter > 0 {
+		x.w.Header()[headerRetryAfter] = []string{strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds())))}
+	}
 	x.text(f.Reason.Status(), text)
 }
 
 // retryAfter is when a request that found no room may come again, seconds.
-const retryAfter = "1"
+const (
+	headerRetryAfter = "Retry-After"
+	retryAfter       = "1"
+)
 
 func (x *exchange) text(status int, text string) {
 	h := x.header()
@@ -187,8 +195,8 @@ func (x *exchange) text(status int, text string) {
 	h["Content-Type"] = []string{"text/plain; charset=utf-8"}
 	h["X-Content-Type-Options"] = []string{"nosniff"}
 	h["Content-Length"] = []string{strconv.Itoa(len(text))}
-	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		h["Retry-After"] = []string{retryAfter}
+	if (status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests) && h[headerRetryAfter] == nil {
+		h[headerRetryAfter] = []string{retryAfter}
 	}
 	x.head(status)
 	_ = x.send([]byte(text))

@@ -17,12 +17,10 @@ func (g *Gateway) newServer() *http.Server {
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     stdlog.New(debugLog{g}, "", 0),
 		ConnState:                    g.metrics.connection,
-		// A client may be ahead of its requests by this much in all.
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: partBytes, MaxReceiveBufferPerConnection: maxStreams * partBytes / 4},
+		// A client may be ahead of its requests by this much in all. The server makes room for a frame before it has come.
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame, MaxReceiveBufferPerStream: partBytes, MaxReceiveBufferPerConnection: maxStreams * partBytes / 4},
 	}
-	if g.cfg.Certificate != nil {
-		s.TLSConfig = g.cfg.Certificate.config()
-	}
+	s.TLSConfig = g.cfg.tlsConfig()
 	return s
 }
 
@@ -39,7 +37,7 @@ func (l debugLog) Write(p []byte) (int, error) {
 func (g *Gateway) Serve(l net.Listener) error {
 	l = netutil.LimitListener(l, g.cfg.MaxConnections)
 	serve := g.server.Serve
-	if g.cfg.Certificate != nil {
+	if g.server.TLSConfig != nil {
 		serve = func(l net.Listener) error { return g.server.ServeTLS(l, "", "") }
 	}
 	err := serve(l)

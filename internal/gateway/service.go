@@ -39,6 +39,10 @@ func (g *Gateway) serviceOf(e *events.Event) (service, *refusal) {
 	if s.worker != nil && s.worker.HTTP != nil {
 		s.HTTP = *s.worker.HTTP
 	}
+	// An older version must not be a way around what the active one says.
+	if !s.On() || s.named && s.active != nil && !s.active.HTTP.On() {
+		return service{}, notFound
+	}
 	return s, nil
 }
 

@@ -3,15 +3,10 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -19,36 +14,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/test/testcert"
 )
 
 // newCertificate writes a certificate for shop, signed by itself, and returns it.
 func newCertificate(t *testing.T, dir string, serial int64) *x509.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), DNSNames: []string{shop}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	writePEM(t, filepath.Join(dir, "cert.pem"), "CERTIFICATE", der)
-	writePEM(t, filepath.Join(dir, "key.pem"), "PRIVATE KEY", keyDER)
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	return cert
-}
-
-func writePEM(t *testing.T, path, kind string, der []byte) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(path+".new", pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
-	require.NoError(t, os.Rename(path+".new", path))
+	return testcert.Write(t, dir, shop, serial)
 }
 
 // openTLS opens a gateway with a certificate in dir, and a client of HTTP/2 that trusts the certificates given.

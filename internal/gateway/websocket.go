@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -93,13 +95,14 @@ func (s *sockets) wait(ctx context.Context) {
 	}
 }
 
-// upgrader makes connections WebSockets. The worker, and http.cors, say which origins may connect.
+// upgrader makes connections WebSockets. The worker, and http.cors, say which origins may connect. With a size for reading
+// it does not keep the larger buffer of the server.
 var upgrader = websocket.Upgrader{
-	CheckOrigin: func(*http.Request) bool { return true }, WriteBufferPool: &sync.Pool{}, WriteBufferSize: 4 << 10,
+	CheckOrigin: func(*http.Request) bool { return true }, ReadBufferSize: 1 << 10, WriteBufferPool: &sync.Pool{}, WriteBufferSize: 4 << 10,
 	Error: func(http.ResponseWriter, *http.Request, int, error) {}, // see upgrade
 }
 
-// upgrade makes the connection a WebSocket, and passes its messages on until it ends.
+// upgrade makes the connection a WebSocket.
 func (x *exchange) upgrade(r *events.Reply) {
 	h := http.Header{}
 	for name, values := range x.w.Header() {
@@ -111,15 +114,39 @@ func (x *exchange) upgrade(r *events.Reply) {
 		r.Socket.Serve(context.Background(), nil)
 		x.cut()
 	}
-	defer x.g.sockets.leave()
-	conn, err := upgrader.Upgrade(x.w, x.r, h)
+	w := &framesWriter{ResponseWriter: x.w}
+	conn, err := upgrader.Upgrade(w, x.r, h)
 	if err != nil {
+		x.g.sockets.leave()
 		r.Socket.Serve(context.Background(), nil)
 		x.cut()
 	}
-	x.status = http.StatusSwitchingProtocols
+	w.frames.attend(conn)
+	x.status, x.upgraded = http.StatusSwitchingProtocols, true
 	x.record()
-	x.g.metrics.sockets.Inc()
-	defer x.g.metrics.sockets.Dec()
-	r.Socket.Serve(x.g.sockets.ctx, conn)
+	x.g.talk(x.event.Owner, r.Socket, conn)
+}
+
+// recovered ends a WebSocket after a panic, which would end the process. It is deferred.
+func (g *Gateway) recovered(owner string, conn *websocket.Conn) {
+	why := recover()
+	if why == nil {
+		return
+	}
+	g.log.Error().Str("owner", owner).Interface("panic", why).Bytes("stack", debug.Stack()).Msg("a WebSocket of a client ended by a fault of this program")
+	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseInternalServerErr, ""), time.Now().Add(time.Second))
+	_ = conn.Close()
+}
+
+// talk passes the messages of a WebSocket on until it ends. The goroutine of the request ends at once, and with it its
+// stack, its headers and the buffers of the server: they are more than the WebSocket itself takes.
+func (g *Gateway) talk(owner string, s *events.Socket, conn *websocket.Conn) {
+	g.metrics.sockets.Inc()
+	go func() {
+		defer g.sockets.leave()
+		defer g.owners.leave(owner)
+		defer g.metrics.sockets.Dec()
+		defer g.recovered(owner, conn)
+		s.Serve(g.sockets.ctx, conn)
+	}()
 }

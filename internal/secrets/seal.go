@@ -41,6 +41,15 @@ func Seal(n Name, v Value, recipients ...string) ([]byte, error) {
 	if err := v.Validate(); err != nil {
 		return nil, err
 	}
+	plain, err := json.Marshal(contentOf(n, v))
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", n, err)
+	}
+	return encrypt(n.String(), plain, recipients)
+}
+
+// encrypt encrypts plain, which what names, to recipients.
+func encrypt(what string, plain []byte, recipients []string) ([]byte, error) {
 	var to []age.Recipient
 	for i, r := range recipients {
 		if slices.Index(recipients, r) < i {
@@ -55,21 +64,17 @@ func Seal(n Name, v Value, recipients ...string) ([]byte, error) {
 	if to == nil {
 		return nil, errors.New("there is no recipient to encrypt to")
 	}
-	plain, err := json.Marshal(contentOf(n, v))
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", n, err)
-	}
 	var sealed bytes.Buffer
 	w, err := age.Encrypt(&sealed, to...)
 	if err != nil {
-		return nil, fmt.Errorf("encrypt %s: %w", n, err)
+		return nil, fmt.Errorf("encrypt %s: %w", what, err)
 	}
 	_, err = w.Write(plain)
 	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, fmt.Errorf("encrypt %s: %w", n, err)
+		return nil, fmt.Errorf("encrypt %s: %w", what, err)
 	}
 	if sealed.Len() > MaxSealed {
-		return nil, fmt.Errorf("%s has %d bytes when encrypted: at most %d are allowed", n, sealed.Len(), MaxSealed)
+		return nil, fmt.Errorf("%s has %d bytes when encrypted: at most %d are allowed", what, sealed.Len(), MaxSealed)
 	}
 	return sealed.Bytes(), nil
 }

@@ -21,6 +21,9 @@ type Config struct {
 	// Output takes a line that a child wrote to stdout or stderr, without its line break. Output must copy the line to
 	// keep it. One goroutine for each process calls Output; a child may have two processes for a while.
 	Output func(process int, line []byte)
+	// Ended is called when a process has ended, or did not start, before another takes its place. socket is that of its
+	// Command. Several goroutines may call it. nil = no calls.
+	Ended func(process int, socket string, end End)
 	// StopTimeout is how long a child may take to end after SIGTERM. Then it is killed.
 	StopTimeout time.Duration
 	// Pause is the wait before the first restart of a child. It grows up to MaxPause with every further restart, until
@@ -41,6 +44,12 @@ type Command struct {
 	Env  []string
 	// Files are open in the process as file descriptors 3, 4, ….
 	Files []*os.File
+}
+
+// End is how a process ended.
+type End struct {
+	Asked  bool // it was asked to end
+	Killed bool // by a signal
 }
 
 // MaxProcesses is the most that Config.Processes may be.

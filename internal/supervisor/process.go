@@ -48,6 +48,7 @@ func (c *child) start(ctx context.Context) (*process, error) {
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		stop()
+		c.tellEnd(p, End{})
 		return nil, err
 	}
 	go func() {
@@ -63,9 +64,16 @@ func (c *child) start(ctx context.Context) (*process, error) {
 		default:
 			p.err = err
 		}
+		c.tellEnd(p, End{Asked: ctx.Err() != nil, Killed: cmd.ProcessState.ExitCode() < 0})
 		stop()
 	}()
 	return p, nil
+}
+
+func (c *child) tellEnd(p *process, end End) {
+	if c.cfg.Ended != nil {
+		c.cfg.Ended(c.index, p.socket, end)
+	}
 }
 
 // over reports whether the process has ended.

@@ -44,6 +44,7 @@ type Entry struct {
 	Status     int     `json:"status,omitempty"`     // of the response to a fetch event
 	DurationMs float64 `json:"durationMs,omitempty"` // since a thread took it
 	CPUMs      float64 `json:"cpuMs,omitempty"`
+	Batch      int     `json:"batch,omitempty"` // how many events the attempt had, whose times these are; 0 = it was no batch
 
 	Cut bool `json:"cut,omitempty"` // text, stack or message has more
 
@@ -63,19 +64,34 @@ func ofLine(l *events.LogLine) *Entry {
 	return e
 }
 
-// ofReport makes the entry of an ended attempt. It returns nil for a report without an end, and for an attempt that did
-// not begin and runs later.
-func ofReport(r *lifecycle.Report) *Entry {
+// ofReport makes the entries of an ended attempt, one for each of its events. There are none of a report without an end,
+// and of an attempt that did not begin and runs later.
+func ofReport(r *lifecycle.Report) []*Entry {
 	a, end := r.Attempt, r.End
 	if end == nil || a.Event == nil || a.Worker == nil || end.Interrupted && !end.Started {
 		return nil
 	}
+	if a.Batch == nil {
+		return []*Entry{ofEvent(r, a.Event, a.Number, end)}
+	}
+	list := make([]*Entry, len(a.Batch))
+	for i, e := range a.Batch {
+		one, _ := end.Of(i)
+		list[i] = ofEvent(r, e, max(1, e.Attempt), &one)
+		list[i].Batch = len(a.Batch)
+	}
+	return list
+}
+
+// ofEvent makes the entry of an event that a run had.
+func ofEvent(r *lifecycle.Report, of *events.Event, attempt int, end *lifecycle.End) *Entry {
+	a := r.Attempt
 	now := time.Now()
 	e := &Entry{
-		Type: TypeEvent, Time: now, Owner: a.Event.Owner, Worker: a.Event.Worker, Version: a.Worker.Version, EventID: a.Event.ID, Attempt: a.Number,
-		Kind: a.Event.Kind.String(), Outcome: OutcomeOK, DurationMs: milliseconds(now.Sub(a.Start)), CPUMs: milliseconds(end.CPU),
+		Type: TypeEvent, Time: now, Owner: of.Owner, Worker: of.Worker, Version: a.Worker.Version, EventID: of.ID, Attempt: attempt,
+		Kind: of.Kind.String(), Outcome: OutcomeOK, DurationMs: milliseconds(now.Sub(a.Start)), CPUMs: milliseconds(end.CPU),
 	}
-	if a.Event.Kind == events.Fetch {
+	if of.Kind == events.Fetch {
 		e.Status = a.Status
 		if r.Reply != nil {
 			e.Status = r.Reply.Status
@@ -84,7 +100,7 @@ func ofReport(r *lifecycle.Report) *Entry {
 	switch f := end.Failure; {
 	case f != nil:
 		e.Outcome, e.Reason, e.Message = OutcomeFailed, string(f.Reason), f.Message
-		if e.Status == 0 && a.Event.Kind == events.Fetch {
+		if e.Status == 0 && of.Kind == events.Fetch {
 			e.Status = f.Reason.Status()
 		}
 		e.cut(&e.Message)

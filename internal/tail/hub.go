@@ -112,7 +112,7 @@ func (h *Hub) Reports(reports []lifecycle.Report) {
 			continue
 		}
 		if list := (*all)[e.Owner]; list != nil {
-			if entry := ofReport(&reports[i]); entry != nil {
+			for _, entry := range ofReport(&reports[i]) {
 				h.offer(list, entry)
 			}
 		}

@@ -248,20 +248,40 @@ func report(kind events.Kind, end *lifecycle.End, reply *events.Reply) *lifecycl
 	}
 }
 
+// first is the entry of an attempt of one event.
+func first(r *lifecycle.Report) *Entry { return ofReport(r)[0] }
+
+// Each event of a batch has an entry.
+func TestEndedBatch(t *testing.T) {
+	t.Parallel()
+	r := report(events.Task, &lifecycle.End{
+		Started: true, Failure: events.Fail(events.ReasonException, "no"),
+		Items: []lifecycle.Item{{Decision: lifecycle.Acked}, {}, {Decision: lifecycle.Again}},
+	}, nil)
+	for _, id := range []string{"e1", "e2", "e3"} {
+		r.Attempt.Batch = append(r.Attempt.Batch, &events.Event{Owner: "acme", Worker: "w", Kind: events.Task, ID: id, Attempt: 4})
+	}
+	var list []any
+	for _, e := range ofReport(r) {
+		list = append(list, e.EventID, e.Outcome, e.Attempt, e.Batch)
+	}
+	require.Equal(t, []any{"e1", OutcomeOK, 4, 3, "e2", OutcomeFailed, 4, 3, "e3", OutcomeRetry, 4, 3}, list)
+}
+
 func TestEndedAttempts(t *testing.T) {
 	t.Parallel()
 	require.Nil(t, ofReport(report(events.Fetch, nil, &events.Reply{Status: 200})), "it has not ended")
 	require.Nil(t, ofReport(report(events.Task, &lifecycle.End{Interrupted: true}, nil)), "it did not begin")
-	e := ofReport(report(events.Fetch, &lifecycle.End{Started: true, CPU: 1500 * time.Microsecond}, &events.Reply{Status: 201}))
+	e := first(report(events.Fetch, &lifecycle.End{Started: true, CPU: 1500 * time.Microsecond}, &events.Reply{Status: 201}))
 	require.Equal(t, []any{"fetch", "acme", "w", "3-0123456789ab", "e1", 2, OutcomeOK, 201, 1.5}, []any{e.Kind, e.Owner, e.Worker, e.Version, e.EventID, e.Attempt, e.Outcome, e.Status, e.CPUMs})
 	r := report(events.Fetch, &lifecycle.End{Started: true}, nil)
 	r.Attempt.Status = 202
-	require.Equal(t, 202, ofReport(r).Status, "the reply was reported before")
+	require.Equal(t, 202, first(r).Status, "the reply was reported before")
 	f := events.NewFailure(events.ReasonTimeout, "too long", "")
-	e = ofReport(report(events.Fetch, &lifecycle.End{Started: true, Failure: f}, nil))
+	e = first(report(events.Fetch, &lifecycle.End{Started: true, Failure: f}, nil))
 	require.Equal(t, []any{OutcomeFailed, "timeout", "too long", f.Reason.Status()}, []any{e.Outcome, e.Reason, e.Message, e.Status})
-	require.Equal(t, OutcomeRetry, ofReport(report(events.Task, &lifecycle.End{Started: true, Retry: true}, nil)).Outcome)
-	require.Equal(t, OutcomeInterrupted, ofReport(report(events.Task, &lifecycle.End{Started: true, Interrupted: true}, nil)).Outcome)
+	require.Equal(t, OutcomeRetry, first(report(events.Task, &lifecycle.End{Started: true, Retry: true}, nil)).Outcome)
+	require.Equal(t, OutcomeInterrupted, first(report(events.Task, &lifecycle.End{Started: true, Interrupted: true}, nil)).Outcome)
 }
 
 // Without tails, lines and reports cost no allocation.

@@ -1,24 +1,48 @@
 // Package bindings has the Go half of env. It passes a worker's bindings to a context, and handles the calls that a
 // context makes on them.
 //
-// js/events/env.js is the other half. A new kind of binding needs a file here, an entry there, and a field in
-// events.Bindings.
+// The folder js/bindings is the other half. A new kind of binding needs a file there, a field in events.Bindings with
+// its entry in bindingKinds, an entry in budgets, and a Caller that carries out its calls (internal/bindings).
 package bindings
 
 import (
+	"encoding/json"
+	"slices"
+
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// Encode adds a worker's bindings to the call that prepares a context: strings, queues, then JSON texts, each as name,
-// value, name, value. Strings are its vars and the values of its secrets.
-func Encode(call *v8x.Call, b events.Bindings, s *Secrets) *v8x.Call {
-	texts := pairs(b.Vars)
+// Encode adds a worker's bindings to the call that prepares a context: strings and JSON texts, each as name, value,
+// name, value; then the other bindings as kind, name, value. Strings are its vars and the values of its secrets.
+func Encode(call *v8x.Call, w *events.Worker, s *Secrets) *v8x.Call {
+	texts, others := pairs(w.Vars), []string(nil)
 	if s != nil {
 		texts = append(texts, s.values()...)
 	}
-	return call.Strings(texts).Strings(pairs(b.Queues)).Strings(pairs(b.JSON))
+	for _, binding := range w.Env() {
+		if binding.Kind != events.BindingVar && binding.Kind != events.BindingJSON {
+			value := binding.Value
+			if binding.Kind == events.BindingVersion {
+				value = version(w)
+			}
+			others = append(others, string(binding.Kind), binding.Name, value)
+		}
+	}
+	if name := FilesName(w); name != "" {
+		others = append(others, KindFiles, name, "")
+	}
+	return call.Strings(slices.Clip(texts)).Strings(pairs(w.JSON)).Strings(others)
 }
+
+// version is what env tells of the version that runs, as JSON.
+func version(w *events.Worker) string {
+	text, _ := json.Marshal(map[string]string{"id": w.Version, "tag": w.Tag, "timestamp": w.DeployedAt.UTC().Format(isoTime)}) // strings: no error
+	return string(text)
+}
+
+// isoTime is the form of Date.toISOString().
+const isoTime = "2006-01-02T15:04:05.000Z"
 
 func pairs(values map[string]string) []string {
 	list := make([]string, 0, 2*len(values))

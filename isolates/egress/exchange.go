@@ -21,13 +21,15 @@ type Request struct {
 	Open        func() io.ReadCloser // reads the body from its beginning, where Body is nil and Length is not 0
 }
 
-// Receiver takes a response. The goroutine of Connections.Exchange calls its methods in this order: Redirect; or Head,
-// Chunk for each chunk, and End. If Exchange returns an error, the rest of these calls do not come.
+// Receiver takes a response. The goroutine of Connections.Exchange or Serve calls its methods in this order: Redirect; or
+// Whole; or Head, Chunk for each chunk, and End. If there is an error, the rest of these calls do not come.
 type Receiver interface {
 	// Redirect takes the new location, and the values of the header Referrer-Policy.
 	Redirect(status int, location, policies string)
 	// Head takes the headers: name, value, name, value. Names are in lower case.
 	Head(status int, text string, headers []string)
+	// Whole takes a response with its body, at most chunkBytes. It keeps the body. Only Serve calls it.
+	Whole(status int, text string, headers []string, body []byte)
 	// Chunk takes a piece of the body. It returns when the next piece may come, or when ctx is done. reuse says that
 	// the memory of the chunk may be used again.
 	Chunk(ctx context.Context, chunk []byte) (reuse bool)
@@ -52,19 +54,15 @@ func (c *Connections) Exchange(ctx context.Context, q Request, to Receiver) erro
 		return inWords(err, server(hr.URL), false)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if isRedirect(resp.StatusCode) {
-		switch locations := resp.Header.Values("Location"); {
-		case q.Redirect == "error":
-			return errors.New("the response is a redirect, and redirect is \"error\"")
-		case q.Redirect == "follow" && len(locations) > 1:
-			return fmt.Errorf("the response is a redirect to %d places", len(locations))
-		case q.Redirect == "follow" && len(locations) == 1:
-			_, _ = io.CopyN(io.Discard, resp.Body, redirectRest)
-			to.Redirect(resp.StatusCode, escapeBytes(locations[0]), strings.Join(resp.Header.Values("Referrer-Policy"), ","))
-			return nil
-		}
+	if follows, err := followed(&q, resp.StatusCode, resp.Header); err != nil {
+		return err
+	} else if follows {
+		_, _ = io.CopyN(io.Discard, resp.Body, redirectRest)
+		passRedirect(resp.StatusCode, resp.Header, to)
+		return nil
 	}
-	passHead(resp, to)
+	_, text, _ := strings.Cut(resp.Status, " ")
+	passHead(resp.StatusCode, text, resp.Header, to)
 	return passBody(ctx, resp.Body, server(hr.URL), to)
 }
 
@@ -88,7 +86,7 @@ func httpRequest(ctx context.Context, q *Request) (*http.Request, error) {
 	for i := 0; i+1 < len(q.Headers); i += 2 {
 		name := sentName(q.Headers[i])
 		if name != "Host" {
-			hr.Header[name] = append(hr.Header[name], toBytes(q.Headers[i+1]))
+			hr.Header[name] = append(hr.Header[name], HeaderBytes(q.Headers[i+1]))
 		}
 	}
 	if user := hr.URL.User; user != nil && hr.Header.Get("Authorization") == "" {
@@ -120,6 +118,24 @@ func addDefaults(h http.Header) {
 	}
 }
 
+// followed reports whether a response is a redirect that the request follows. The error says why that cannot be.
+func followed(q *Request, status int, h http.Header) (bool, error) {
+	switch locations := len(h.Values("Location")); {
+	case !isRedirect(status):
+	case q.Redirect == "error":
+		return false, errors.New("the response is a redirect, and redirect is \"error\"")
+	case q.Redirect == "follow" && locations > 1:
+		return false, fmt.Errorf("the response is a redirect to %d places", locations)
+	case q.Redirect == "follow" && locations == 1:
+		return true, nil
+	}
+	return false, nil
+}
+
+func passRedirect(status int, h http.Header, to Receiver) {
+	to.Redirect(status, escapeBytes(h.Get("Location")), strings.Join(h.Values("Referrer-Policy"), ","))
+}
+
 // isRedirect reports whether the Fetch standard calls this a redirect status.
 func isRedirect(status int) bool {
 	switch status {
@@ -149,15 +165,18 @@ func escapeBytes(location string) string {
 	return out.String()
 }
 
-func passHead(resp *http.Response, to Receiver) {
-	var headers []string
-	for name, values := range resp.Header {
+func passHead(status int, text string, h http.Header, to Receiver) {
+	to.Head(status, text, flat(h))
+}
+
+// flat is the list of headers that JavaScript gets.
+func flat(h http.Header) (headers []string) {
+	for name, values := range h {
 		for _, v := range values {
-			headers = append(headers, strings.ToLower(name), fromBytes(v))
+			headers = append(headers, strings.ToLower(name), HeaderText(v))
 		}
 	}
-	_, text, _ := strings.Cut(resp.Status, " ")
-	to.Head(resp.StatusCode, text, headers)
+	return headers
 }
 
 func passBody(ctx context.Context, body io.Reader, from string, to Receiver) error {

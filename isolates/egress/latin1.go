@@ -4,8 +4,8 @@ import "unicode/utf8"
 
 // The value of a header is bytes. In JavaScript it is a string with one character up to U+00FF for each byte.
 
-// toBytes returns the bytes that go over the wire.
-func toBytes(value string) string {
+// HeaderBytes returns the bytes of a value that JavaScript has: they go over the wire.
+func HeaderBytes(value string) string {
 	if isASCII(value) {
 		return value
 	}
@@ -16,8 +16,8 @@ func toBytes(value string) string {
 	return string(out)
 }
 
-// fromBytes returns the string that JavaScript gets.
-func fromBytes(value string) string {
+// HeaderText returns the string that JavaScript gets of these bytes.
+func HeaderText(value string) string {
 	if isASCII(value) {
 		return value
 	}

@@ -1,10 +1,12 @@
 // host.clone: structuredClone by V8's own serializer and deserializer. What V8 cannot know, because platform objects are
-// made by JavaScript here, it asks a function of isolates/js/dom/structured_clone.js.
+// made by JavaScript here, it asks a function of isolates/js/dom/structured_clone.js. host.serialize and host.deserialize
+// are the two halves, for a value that goes to another context.
 #include "natives.h"
 #include "state.h"
 #include "v8abi_serializer.h"
 
 #include <cstdlib>
+#include <cstring>
 
 namespace v8x {
 
@@ -24,9 +26,9 @@ enum Question {
 // One call of host.clone.
 class Cloning final : public v8::ValueSerializer::Delegate, public v8::ValueDeserializer::Delegate {
  public:
-  explicit Cloning(const Info& info)
-      : owner_(current->owner), isolate_(owner_->isolate), context_(current->context), value_(info[0]),
-        transfer_(info[1].As<v8::Array>()), prototype_(info[2]), hook_(info[3].As<v8::Function>()) {}
+  Cloning(Local<v8::Value> value, Local<v8::Array> transfer, Local<v8::Value> prototype, Local<v8::Function> hook)
+      : owner_(current->owner), isolate_(owner_->isolate), context_(current->context), value_(value),
+        transfer_(transfer), prototype_(prototype), hook_(hook) {}
 
   ~Cloning() override {
     Free();
@@ -38,6 +40,28 @@ class Cloning final : public v8::ValueSerializer::Delegate, public v8::ValueDese
     Local<v8::Value> moved;
     if (!Write() || !Copy() || (transfer_->Length() > 0 && !Ask(kMove, value_, &moved))) return {};
     return Read(moved.As<v8::Array>());
+  }
+
+  // The bytes of the value, or nothing with an exception pending. There are no platform objects in it: the hook throws.
+  Local<v8::Value> Serialize() {
+    if (!Write()) return Local<v8::Value>();
+    uint8_t* data;
+    Local<v8::Value> bytes = NewBytes(isolate_, size_, &data);
+    if (bytes.IsEmpty()) {
+      NoMemory();
+    } else {
+      memcpy(data, data_, size_);
+    }
+    return bytes;
+  }
+
+  // The value that Serialize, in whatever context, made these bytes of. They are not the buffer of a guest.
+  v8::MaybeLocal<v8::Value> Deserialize(uint8_t* data, size_t size) {
+    data_ = data;
+    size_ = size;
+    v8::MaybeLocal<v8::Value> value = Read(transfer_);
+    data_ = nullptr;
+    return value;
   }
 
   void ThrowDataCloneError(Local<v8::String> message) override {
@@ -139,13 +163,17 @@ class Cloning final : public v8::ValueSerializer::Delegate, public v8::ValueDese
     }
     // HTML makes a DataCloneError of whatever goes wrong here. It is memory: no JavaScript runs.
     Free();
-    Local<v8::String> why;
-    if (NewText(isolate_, "there is no memory for the clone", 32, &why)) ThrowDataCloneError(why);
+    NoMemory();
     return {};
   }
 
+  void NoMemory() {
+    Local<v8::String> why;
+    if (NewText(isolate_, "there is no memory for the clone", 32, &why)) ThrowDataCloneError(why);
+  }
+
   void Free() {
-    if (data_) FreeBufferMemory(data_);
+    if (data_ && held_ > 0) FreeBufferMemory(data_);
     data_ = nullptr;
   }
 
@@ -168,9 +196,26 @@ class Cloning final : public v8::ValueSerializer::Delegate, public v8::ValueDese
 
 void Clone(const Info& info) {
   if (info.Length() < 4 || !info[1]->IsArray() || !info[3]->IsFunction()) return;
-  Cloning cloning(info);
+  Cloning cloning(info[0], info[1].As<v8::Array>(), info[2], info[3].As<v8::Function>());
   Local<v8::Value> copy;
   if (cloning.Run().To(&copy)) info.Return(copy);
+}
+
+void Serialize(const Info& info) {
+  if (info.Length() < 3 || !info[2]->IsFunction()) return;
+  Cloning cloning(info[0], v8::Array::New(current->owner->isolate, nullptr, 0), info[1], info[2].As<v8::Function>());
+  Local<v8::Value> bytes = cloning.Serialize();
+  if (!bytes.IsEmpty()) info.Return(bytes);
+}
+
+void Deserialize(const Info& info) {
+  uint8_t* data = nullptr;
+  size_t size = 0;
+  if (info.Length() < 2 || !BytesOf(info[0], &data, &size) || !info[1]->IsFunction()) return;
+  Local<v8::Value> none(current->owner->constants[0]);
+  Cloning cloning(none, v8::Array::New(current->owner->isolate, nullptr, 0), none, info[1].As<v8::Function>());
+  Local<v8::Value> value;
+  if (cloning.Deserialize(data, size).To(&value)) info.Return(value);
 }
 
 }  // namespace v8x

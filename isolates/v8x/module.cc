@@ -3,6 +3,7 @@
 
 #include <cctype>
 #include <cstring>
+#include <vector>
 
 using v8::Local;
 
@@ -30,9 +31,57 @@ Local<v8::Value> ImportError(v8::Isolate* isolate, Local<v8::String> specifier) 
   return v8::Exception::TypeError(s, Local<v8::Value>());
 }
 
-v8::MaybeLocal<v8::Module> RefuseImport(Local<v8::Context>, Local<v8::String> specifier, Local<v8::FixedArray>,
-                                        Local<v8::Module>) {
+// The runtime's module, the one that a bundle may import.
+constexpr char kBuiltin[] = "cloudflare:workers";
+
+// A name and its value, as the runtime lists them one after the other.
+struct Export {
+  Local<v8::String> name;
+  Local<v8::Value> value;
+};
+
+// What the runtime's module exports.
+bool BuiltinExports(v8x_context* c, std::vector<Export>* out) {
+  Local<v8::Value> argv[1] = {v8::Number::New(c->owner->isolate, kOpBuiltin)};
+  Local<v8::Value> answer;
+  if (!CallEntry(c, 1, argv, &answer) || !answer->IsArray()) return false;
+  Local<v8::Array> list = answer.As<v8::Array>();
+  for (uint32_t i = 0; i + 1 < list->Length(); i += 2) {
+    Local<v8::Value> name, value;
+    if (!list->Get(ContextOf(c), i).To(&name) || !list->Get(ContextOf(c), i + 1).To(&value)) return false;
+    out->push_back({name.As<v8::String>(), value});
+  }
+  return true;
+}
+
+// Gives the module its values, when it is evaluated: before V8 has linked it there is nowhere to put them. V8 wants a
+// promise.
+v8::MaybeLocal<v8::Value> EvaluateBuiltin(Local<v8::Context> context, Local<v8::Module> module) {
+  v8x_context* c = current;
+  std::vector<Export> exports;
+  Local<v8::Promise::Resolver> done;
+  bool ok;
+  if (!c || !BuiltinExports(c, &exports) || !v8::Promise::Resolver::New(context).To(&done)) return {};
+  for (const Export& e : exports) {
+    if (!module->SetSyntheticModuleExport(c->owner->isolate, e.name, e.value).To(&ok)) return {};
+  }
+  if (!done->Resolve(context, ConstantsOf(c).null).To(&ok)) return {};
+  return Local<v8::Value>(done->GetPromise());
+}
+
+v8::MaybeLocal<v8::Module> Builtin(v8x_context* c, Local<v8::String> specifier) {
+  std::vector<Export> exports;
+  if (!c || !BuiltinExports(c, &exports)) return {};
+  std::vector<Local<v8::String>> names;
+  for (const Export& e : exports) names.push_back(e.name);
+  return v8::Module::CreateSyntheticModule(
+      c->owner->isolate, specifier, v8::MemorySpan<const Local<v8::String>>(names.data(), names.size()), EvaluateBuiltin);
+}
+
+v8::MaybeLocal<v8::Module> ResolveImport(Local<v8::Context>, Local<v8::String> specifier, Local<v8::FixedArray>,
+                                         Local<v8::Module>) {
   v8::Isolate* isolate = v8::Isolate::GetCurrent();
+  if (Utf8(isolate, specifier) == kBuiltin) return Builtin(current, specifier);
   Local<v8::Value> error = ImportError(isolate, specifier);
   if (!error.IsEmpty()) isolate->ThrowException(error);
   return {};
@@ -92,7 +141,7 @@ int Evaluate(v8x_context* c, Local<v8::String> name, Local<v8::String> text, con
   Local<v8::Module> module;
   bool ok = false;
   if (!Compile(c, name, text, cache, rejected, &module) ||
-      !module->InstantiateModule(ContextOf(c), RefuseImport, nullptr).To(&ok) || !ok) {
+      !module->InstantiateModule(ContextOf(c), ResolveImport, nullptr).To(&ok) || !ok) {
     return V8X_COMPILE_ERROR;
   }
   c->script = NewGlobal(isolate, module->GetUnboundModuleScript());  // V8 tells only before it is evaluated

@@ -14,6 +14,22 @@ namespace v8x {
 using v8::Local;
 using Info = v8::FunctionCallbackInfo<v8::Value>;
 
+bool BytesOf(Local<v8::Value> v, uint8_t** data, size_t* n) {
+  if (v->IsArrayBufferView()) {
+    Local<v8::ArrayBufferView> view = v.As<v8::ArrayBufferView>();
+    *n = view->ByteLength();
+    *data = *n == 0 ? nullptr : static_cast<uint8_t*>(view->Buffer()->Data()) + view->ByteOffset();
+    return true;
+  }
+  if (v->IsArrayBuffer()) {
+    Local<v8::ArrayBuffer> buffer = v.As<v8::ArrayBuffer>();
+    *n = buffer->ByteLength();
+    *data = static_cast<uint8_t*>(buffer->Data());
+    return true;
+  }
+  return false;
+}
+
 namespace {
 
 Local<v8::String> Ascii(v8::Isolate* isolate, const char* text) {
@@ -99,23 +115,6 @@ void EncodeText(const Info& info) {
     s->WriteUtf8V2(isolate, reinterpret_cast<char*>(data), n, v8::String::WriteFlags::kReplaceInvalidUtf8, nullptr);
   }
   info.Return(array);
-}
-
-// The bytes of an ArrayBuffer or a view on one.
-bool BytesOf(Local<v8::Value> v, uint8_t** data, size_t* n) {
-  if (v->IsArrayBufferView()) {
-    Local<v8::ArrayBufferView> view = v.As<v8::ArrayBufferView>();
-    *n = view->ByteLength();
-    *data = *n == 0 ? nullptr : static_cast<uint8_t*>(view->Buffer()->Data()) + view->ByteOffset();
-    return true;
-  }
-  if (v->IsArrayBuffer()) {
-    Local<v8::ArrayBuffer> buffer = v.As<v8::ArrayBuffer>();
-    *n = buffer->ByteLength();
-    *data = static_cast<uint8_t*>(buffer->Data());
-    return true;
-  }
-  return false;
 }
 
 void EncodeInto(const Info& info) {
@@ -236,7 +235,8 @@ const struct {
 } functions[] = {{"send", Send},     {"ask", Ask},       {"encode", EncodeText}, {"encodeInto", EncodeInto},
                  {"decode", DecodeText}, {"random", Random}, {"now", Now},           {"entry", Entry},
                  {"proxyDetails", ProxyDetails}, {"promiseDetails", PromiseDetails}, {"frame", Frame},
-                 {"setFrame", SetFrame}, {"clone", Clone}};
+                 {"setFrame", SetFrame}, {"clone", Clone},      {"serialize", Serialize},
+                 {"deserialize", Deserialize}};
 
 }  // namespace
 

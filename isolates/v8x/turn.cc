@@ -23,12 +23,12 @@ Turn::~Turn() {
   context_->Exit();
 }
 
-bool CallEntry(v8x_context* c, int argc, Local<v8::Value>* argv) {
+bool CallEntry(v8x_context* c, int argc, Local<v8::Value>* argv, Local<v8::Value>* result) {
   if (!c->entry) return false;
   Local<v8::Value> ignored;
   return Local<v8::Function>(c->entry)
       ->Call(c->owner->isolate, ContextOf(c), ConstantsOf(c).null, argc, argv)
-      .To(&ignored);
+      .To(result ? result : &ignored);
 }
 
 void ReportRejections(v8x_context* c) {

@@ -5,7 +5,7 @@
 namespace v8x {
 
 // Ops of the entry function that C++ calls by itself; isolates/js/runtime/ops.js has them all.
-constexpr double kOpModule = 1, kOpUnhandled = 11, kOpDescribe = 12, kOpHandled = 17;
+constexpr double kOpModule = 1, kOpUnhandled = 11, kOpDescribe = 12, kOpHandled = 17, kOpBuiltin = 29;
 
 // An isolate locked and entered, with a handle scope. Not for nesting.
 class Entered {
@@ -43,7 +43,8 @@ inline Constants ConstantsOf(v8x_context* c) {
   return Constants{v8::Local<v8::Value>(k[0]), v8::Local<v8::Value>(k[1]), v8::Local<v8::Value>(k[2])};
 }
 
-bool CallEntry(v8x_context*, int argc, v8::Local<v8::Value>* argv);
+// Calls the entry function; result, unless null, gets what it returns.
+bool CallEntry(v8x_context*, int argc, v8::Local<v8::Value>* argv, v8::Local<v8::Value>* result = nullptr);
 
 // Tells the runtime of rejections that this turn left unhandled.
 void ReportRejections(v8x_context*);

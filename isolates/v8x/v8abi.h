@@ -478,6 +478,7 @@ class Promise::Resolver : public Object {
  public:
   static MaybeLocal<Resolver> New(Local<Context>);
   Local<Promise> GetPromise();
+  Maybe<bool> Resolve(Local<Context>, Local<Value>);
   Maybe<bool> Reject(Local<Context>, Local<Value>);
 };
 
@@ -485,6 +486,16 @@ class Proxy : public Object {
  public:
   Local<Value> GetTarget();
   Local<Value> GetHandler();
+};
+
+template <class T>
+class MemorySpan {
+ public:
+  MemorySpan(T* data, size_t size) : data_(data), size_(size) {}
+
+ private:
+  T* data_;
+  size_t size_;
 };
 
 class Module : public Data {
@@ -497,6 +508,10 @@ class Module : public Data {
   MaybeLocal<Value> Evaluate(Local<Context>);
   Local<Value> GetModuleNamespace();
   Local<UnboundModuleScript> GetUnboundModuleScript();
+  using SyntheticModuleEvaluationSteps = MaybeLocal<Value> (*)(Local<Context>, Local<Module>);
+  static Local<Module> CreateSyntheticModule(Isolate*, Local<String> name, const MemorySpan<const Local<String>>& exports,
+                                             SyntheticModuleEvaluationSteps);
+  Maybe<bool> SetSyntheticModuleExport(Isolate*, Local<String> name, Local<Value>);
 };
 
 class UnboundModuleScript : public Data {};

@@ -74,15 +74,17 @@ func packages(t testing.TB) string {
 	return ""
 }
 
-// The lock file must not contain the registry where it was made: npm takes the packages from its configured registry.
-func TestLockFileNamesNoRegistry(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("testdata", "package-lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, line := range strings.Split(string(text), "\n") {
-		if strings.Contains(line, `"resolved"`) || strings.Contains(line, "file:") {
-			t.Errorf("package-lock.json:%d: %s", i+1, strings.TrimSpace(line))
+// The lock files must not contain the registry where they were made: npm takes the packages from its configured registry.
+func TestLockFilesNameNoRegistry(t *testing.T) {
+	for _, name := range []string{"package-lock.json", "frameworks/package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if strings.Contains(line, `"resolved"`) || strings.Contains(line, "file:") {
+				t.Errorf("%s:%d: %s", name, i+1, strings.TrimSpace(line))
+			}
 		}
 	}
 }

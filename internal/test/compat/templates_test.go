@@ -4,58 +4,233 @@ package compat_test
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 // The packages that create the projects. Wrangler, which create-cloudflare runs, needs a Node.js that many machines do
 // not have: it is a package too.
 const (
 	creator     = "create-cloudflare@2.74.0"
+	svelte      = "sv@0.17.1"
 	nodeVersion = "22.23.3"
 )
 
-// TestTemplates deploys projects as create-cloudflare makes them, unmodified, and sends each an event. It needs npm and
-// its registry, and fails without.
+// templates has the tools that create and build projects, and a fleet to deploy them to.
+type templates struct {
+	*fleettest.Fleet
+	modules  string // node_modules with the tools
+	node     string
+	settings []string
+}
+
+// probe is a request to a worker. want is the status of its answer and, after a space, a text that the body contains.
+type probe struct{ method, path, body, want string }
+
+// TestTemplates deploys projects as create-cloudflare makes them, unmodified, and projects of frameworks with their
+// adapters for Cloudflare. It needs npm and its registry, and fails without.
 func TestTemplates(t *testing.T) {
 	tools := t.TempDir()
 	nodePackage := "node-linux-" + npmArch()
-	runs(t, tools, nil, "npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", creator, nodePackage+"@"+nodeVersion)
-	modules := filepath.Join(tools, "node_modules")
-	bin := filepath.Join(modules, nodePackage, "bin")
-	settings := []string{
-		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "CI=true", "CREATE_CLOUDFLARE_TELEMETRY_DISABLED=1", "WRANGLER_SEND_METRICS=false",
+	runs(t, tools, nil, "npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", creator, svelte, nodePackage+"@"+nodeVersion)
+	x := &templates{modules: filepath.Join(tools, "node_modules")}
+	bin := filepath.Join(x.modules, nodePackage, "bin")
+	x.node = filepath.Join(bin, "node")
+	x.settings = []string{
+		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "CI=true",
+		"CREATE_CLOUDFLARE_TELEMETRY_DISABLED=1", "WRANGLER_SEND_METRICS=false", "ASTRO_TELEMETRY_DISABLED=1", "CLOUDFLARE_CF_FETCH_ENABLED=false",
+		"npm_config_yes=true", "npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false",
 	}
-	f := startFleet(t)
-	for _, c := range []struct{ template, lang, path, want string }{
-		{"hello-world", "ts", "/", "200 Hello World!"},
-		{"hello-world", "js", "/", "200 Hello World!"},
-		{"scheduled", "ts", "/", "200 To test the scheduled handler, "},
-		{"scheduled", "js", "/", "200 To test the scheduled handler, "},
-		{"common", "ts", "/api/todos/5", "200 Todo #5"},
-		{"common", "js", "/api/todos/5", "200 Todo #5"},
-		{"openapi", "ts", "/api/tasks", `200 {"success":true,"tasks":[{"name":"Clean my room"`},
+	x.Fleet = fleettest.Start(t, func(c *config.Config) { c.HTTPAddr, c.HTTPPaths = "127.0.0.1:0", "npm" })
+	t.Run("frameworks", x.frameworks)
+	t.Run("create-cloudflare", x.created)
+}
+
+// created has create-cloudflare make projects.
+func (x *templates) created(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string // its end is the language
+		kind   []string
+		probes []probe
+	}{
+		{"vue-ts", []string{"--framework", "vue"}, []probe{
+			{"GET", "/", "", `200 <div id="app">`}, {"GET", "/api/", "", `200 {"name":"Cloudflare"}`}, {"GET", "/favicon.ico", "", "200 "},
+		}},
+		{"hello-world-ts", []string{"--type", "hello-world"}, []probe{{"GET", "/", "", "200 Hello World!"}}},
+		{"scheduled-ts", []string{"--type", "scheduled"}, []probe{{"GET", "/", "", "200 To test the scheduled handler, "}}},
+		{"common-ts", []string{"--type", "common"}, []probe{{"GET", "/api/todos/5", "", "200 Todo #5"}}},
+		{"openapi-ts", []string{"--type", "openapi"}, []probe{{"GET", "/api/tasks", "", `200 {"success":true,"tasks":[{"name":"Clean my room"`}}},
+		{"files-js", []string{"--type", "hello-world-with-assets"}, []probe{
+			{"GET", "/", "", "200 <title>Hello, World!</title>"}, {"GET", "/message", "", "200 Hello, World!"}, {"GET", "/gone", "", "404 Not Found"},
+		}},
+		// A worker has the name of the queue whose messages it takes, and the template's queue has this name.
+		{"my-queue", []string{"--type", "queues"}, []probe{{"GET", "/", "", "200 Sent message to the queue"}}},
 	} {
-		name := c.template + "-" + c.lang
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			lang := "ts"
+			if strings.HasSuffix(c.name, "-js") {
+				lang = "js"
+			}
 			parent := t.TempDir()
-			runs(t, parent, settings, filepath.Join(bin, "node"), filepath.Join(modules, "create-cloudflare", "dist", "cli.js"),
-				name, "--type", c.template, "--lang", c.lang, "--no-deploy", "--no-git", "--no-agents", "--accept-defaults")
-			dir := filepath.Join(parent, name)
-			require.Contains(t, f.Deploy(t, dir, "--owner", "npm"), "deployed npm/"+name+" version 1-")
-			w := &worker{f, name}
-			require.Contains(t, w.get(t, c.path).text(), c.want)
+			args := append([]string{filepath.Join(x.modules, "create-cloudflare", "dist", "cli.js"), c.name}, c.kind...)
+			runs(t, parent, x.settings, x.node, append(args, "--lang", lang, "--no-deploy", "--no-git", "--no-agents", "--accept-defaults")...)
+			dir := filepath.Join(parent, c.name)
+			if c.kind[0] == "--framework" {
+				runs(t, dir, x.settings, "npm", "run", "build")
+			}
+			logs, err := x.NC.SubscribeSync("pinwheel.logs.npm." + c.name)
+			require.NoError(t, err)
+			require.Contains(t, x.Deploy(t, dir, "--owner", "npm"), "deployed npm/"+c.name+" version 1-")
+			x.probe(t, c.name, c.probes)
+			if c.name == "my-queue" {
+				line, err := logs.NextMsg(time.Minute)
+				require.NoError(t, err, "the queue's message comes to the queue handler")
+				require.Contains(t, string(line.Data), "processed: ")
+			}
 			// A schedule of theirs asks a host that is not there.
-			require.Zero(t, f.Pinwheel("workers", "rm", "npm/"+name, "--yes").Code)
+			require.Zero(t, x.Pinwheel("workers", "rm", "npm/"+c.name, "--yes").Code)
 		})
 	}
+}
+
+// frameworks builds projects of frameworks by the command of the framework, and deploys what the build leaves. The packages
+// are those of testdata/frameworks/package-lock.json.
+//
+// create-cloudflare makes such projects too, but from starters on GitHub, or by a version of sv that npm's registry need not
+// have. So the files that it adds to a starter are taken from its package: all of Hono's project are. The starter of SvelteKit
+// is made by sv. Those of Astro and React Router are written by hand in testdata/frameworks with the adapter's documented
+// configuration, beside routes that use bindings.
+func (x *templates) frameworks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/frameworks")))
+	runs(t, dir, x.settings, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	for _, c := range []struct {
+		name    string
+		overlay string // of create-cloudflare's templates
+		build   []string
+		deploy  []string // directories
+		probes  []probe
+	}{
+		{"hono", "hono/workers/templates", nil, []string{"."}, []probe{
+			{"GET", "/", "", "200 <title>Hello, World!</title>"}, {"GET", "/message", "", "200 Hello Hono!"}, {"GET", "/gone", "", "404 404 Not Found"},
+		}},
+		{"svelte", "svelte/workers/templates", []string{"vite", "build"}, []string{"."}, []probe{
+			{"GET", "/", "", "200 Welcome to SvelteKit"}, {"GET", "/robots.txt", "", "200 User-agent: *"}, {"GET", "/gone", "", "404 "},
+			{"PUT", "/api/file", "a note", "200 stored"}, {"GET", "/api/file", "", "200 a note"},
+			{"GET", "/_worker.js", "", "404 "},
+		}},
+		{"astro", "", []string{"astro", "build"}, []string{"."}, []probe{
+			{"GET", "/", "", "200 made by the build"}, {"GET", "/file.txt", "", "200 a file of astro"}, {"GET", "/gone", "", "404 "},
+			{"PUT", "/api/note", "a note", "200 stored"}, {"GET", "/api/note", "", `200 {"note":"a note"}`}, {"GET", "/visits", "", "200 visit 1"},
+		}},
+		{"react-router", "react-router/ts", []string{"react-router", "build"}, []string{"."}, []probe{
+			{"GET", "/", "", "200 <title>New React Router App</title>"}, {"GET", "/.data", "", "200 Hello from Cloudflare"}, {"GET", "/file.txt", "", "200 a file of react-router"}, {"GET", "/gone", "", "404 "},
+		}},
+		{"vite", "", []string{"vite", "build"}, []string{"dist/greeter", "."}, []probe{
+			{"GET", "/", "", "200 <h1>a page of vite</h1>"}, {"GET", "/file.txt", "", "200 a file of vite"},
+			{"GET", "/api/greet", "", `200 "Hello, Ada"`}, {"GET", "/api/web", "", `200 "greeter has /api/web"`}, {"GET", "/api/own", "", "200 42"},
+			{"GET", "/api/version", "", `200 "string"`}, {"GET", "/api/file", "", `200 "a file of vite\n"`}, {"GET", "/api/send", "", `200 "sent"`},
+			{"GET", "/api/gone", "", "404 no such answer"},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			project := filepath.Join(dir, c.name)
+			if c.name == "svelte" {
+				x.svelte(t, dir)
+			}
+			if c.overlay != "" {
+				x.overlay(t, c.overlay, project)
+			}
+			if c.build != nil {
+				runs(t, project, x.settings, filepath.Join(dir, "node_modules", ".bin", c.build[0]), c.build[1:]...)
+			}
+			for _, d := range c.deploy {
+				x.Deploy(t, filepath.Join(project, d), "--owner", "npm")
+			}
+			x.probe(t, c.name, c.probes)
+			if c.name == "vite" {
+				require.Eventually(t, func() bool {
+					_, text := x.request(t, "GET", "/vite/api/jobs", "")
+					return text == `"jobs/a,jobs/b"`
+				}, time.Minute, 50*time.Millisecond, "the queue handler gets what sendBatch sent")
+			}
+		})
+	}
+}
+
+// svelte makes a project by the tool of SvelteKit and, as create-cloudflare does, changes its adapter. The route of testdata is
+// added.
+func (x *templates) svelte(t *testing.T, dir string) {
+	t.Helper()
+	route := filepath.Join(dir, "svelte", "src")
+	kept := filepath.Join(t.TempDir(), "src")
+	require.NoError(t, os.CopyFS(kept, os.DirFS(route)))
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "svelte")))
+	runs(t, dir, x.settings, x.node, filepath.Join(x.modules, "sv", "dist", "bin.mjs"), "create", "svelte", "--template", "minimal", "--types", "ts", "--no-add-ons", "--no-install")
+	require.NoError(t, os.CopyFS(route, os.DirFS(kept)))
+	replace(t, filepath.Join(dir, "svelte", "vite.config.ts"), "@sveltejs/adapter-auto", "@sveltejs/adapter-cloudflare")
+}
+
+// overlay copies files of create-cloudflare into a project, as create-cloudflare does. SvelteKit's route needs a bucket beside.
+func (x *templates) overlay(t *testing.T, template, project string) {
+	t.Helper()
+	require.NoError(t, os.CopyFS(project, os.DirFS(filepath.Join(x.modules, "create-cloudflare", "templates", template))))
+	manifest := filepath.Join(project, "wrangler.jsonc")
+	replace(t, manifest, "<WORKER_NAME>", filepath.Base(project))
+	replace(t, manifest, "<COMPATIBILITY_DATE>", "2026-10-06")
+	if filepath.Base(project) == "svelte" {
+		replace(t, manifest, `"observability"`, `"r2_buckets": [{ "binding": "FILES", "bucket_name": "files" }], "observability"`)
+	}
+}
+
+// replace replaces what must be in a file.
+func replace(t *testing.T, file, old, text string) {
+	t.Helper()
+	have, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(have), old, file)
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(have), old, text)), 0o600))
+}
+
+// probe sends requests to a worker through the HTTP door.
+func (x *templates) probe(t *testing.T, worker string, probes []probe) {
+	t.Helper()
+	for _, p := range probes {
+		status, body := x.request(t, p.method, "/"+worker+p.path, p.body)
+		want, contains, _ := strings.Cut(p.want, " ")
+		require.Equal(t, want, strconv.Itoa(status), "%s %s: %s", p.method, p.path, body)
+		require.Contains(t, body, contains, "%s %s", p.method, p.path)
+	}
+}
+
+func (x *templates) request(t *testing.T, method, path, body string) (status int, text string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+x.HTTP+path, strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/octet-stream") // the frameworks refuse forms of other origins
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	all, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return answer.StatusCode, string(all)
 }
 
 // runs runs a command in dir, with settings added to the environment.

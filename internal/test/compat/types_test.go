@@ -75,7 +75,7 @@ func glob(t *testing.T, dir string, patterns ...string) []string {
 
 func TestTypesOfHandlers(t *testing.T) {
 	dir, _ := types(t)
-	good := []string{"types/good.ts", "types/listeners.ts"}
+	good := []string{"types/good.ts", "types/listeners.ts", "types/entrypoint.ts"}
 	require.Empty(t, tsc(t, dir, good))
 	require.Empty(t, tsc(t, dir, good, "--lib", "esnext,dom"), "an editor without a configuration takes the DOM's types")
 	require.Empty(t, tsc(t, dir, []string{"types/jsdoc.js"}, "--allowJs", "--checkJs"))
@@ -86,7 +86,7 @@ func TestTypesOfHandlers(t *testing.T) {
 func TestTypesWithOlderCompilers(t *testing.T) {
 	dir, _ := types(t)
 	for _, compiler := range []string{"typescript-5.5", "typescript-5.9"} {
-		require.Empty(t, tscOf(t, dir, compiler, []string{"types/good.ts", "types/listeners.ts"}), compiler)
+		require.Empty(t, tscOf(t, dir, compiler, []string{"types/good.ts", "types/listeners.ts", "types/entrypoint.ts"}), compiler)
 		require.Empty(t, tscOf(t, dir, compiler, []string{"types/jsdoc.js"}, "--allowJs", "--checkJs"), compiler)
 	}
 }

@@ -2,6 +2,7 @@ package guarantees_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -72,10 +73,7 @@ func openHouse(t testing.TB, n, servers int, random *rand.Rand) *house {
 	t.Helper()
 	syncAlways, overtake := random.IntN(4) == 0, random.IntN(3) == 0
 	h := &house{t: t, dir: t.TempDir(), model: newModel(), counts: map[string]int{}, times: map[string][]time.Duration{}}
-	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		attempt, _ := strconv.Atoi(r.URL.Query().Get("attempt"))
-		h.model.ran(r.URL.Query().Get("id"), attempt, r.URL.Path == "/done")
-	}))
+	upstream := httptest.NewServer(http.HandlerFunc(h.told))
 	t.Cleanup(upstream.Close)
 	var urls []string // of each process, and of the test
 	if servers > 1 {
@@ -118,6 +116,30 @@ func openHouse(t testing.TB, n, servers int, random *rand.Rand) *house {
 		}
 	}
 	return h
+}
+
+// told takes what handlers tell of their runs.
+func (h *house) told(w http.ResponseWriter, r *http.Request) {
+	of, isBatch := strings.CutPrefix(r.URL.Path, "/batch")
+	if !isBatch {
+		attempt, _ := strconv.Atoi(r.URL.Query().Get("attempt"))
+		h.model.ran(r.URL.Query().Get("id"), attempt, of == "/done")
+		return
+	}
+	var messages []struct {
+		ID      string
+		Attempt int
+	}
+	if err := json.NewDecoder(r.Body).Decode(&messages); err != nil { // the process was killed meanwhile
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	for _, m := range messages {
+		h.model.ran(m.ID, m.Attempt, of == "/done")
+	}
+	if of == "/ran" {
+		h.count(fmt.Sprintf("batches of %d", len(messages)))
+	}
 }
 
 // openServer starts the one server, and gives each of n processes its own network.
@@ -168,26 +190,34 @@ func workersOf(owner string) []string {
 	if owner == rough {
 		return []string{"cpu", "memory", "timeout"}
 	}
-	return []string{"job", "once"}
+	return []string{"job", "once", "batch"}
+}
+
+// sourceOf is the file with the code of a worker.
+func sourceOf(worker string) string {
+	if worker == "batch" {
+		return "testdata/batch.js"
+	}
+	return "testdata/job.js"
 }
 
 // writeWorkers writes the source of every worker with its manifest.
 func (h *house) writeWorkers(upstream string) {
-	code, err := os.ReadFile("testdata/job.js")
-	require.NoError(h.t, err)
 	for name, limits := range map[string]string{
-		"job": `"cpuMs": 5000, "wallMs": 60000`, "once": `"cpuMs": 5000, "wallMs": 60000`, "cpu": `"cpuMs": 50, "wallMs": 60000`, "memory": `"cpuMs": 20000, "heapMB": 16, "wallMs": 60000`, "timeout": `"cpuMs": 5000, "wallMs": 500`,
+		"job": `"cpuMs": 5000, "wallMs": 60000`, "once": `"cpuMs": 5000, "wallMs": 60000`, "batch": `"cpuMs": 5000, "wallMs": 60000`, "cpu": `"cpuMs": 50, "wallMs": 60000`, "memory": `"cpuMs": 20000, "heapMB": 16, "wallMs": 60000`, "timeout": `"cpuMs": 5000, "wallMs": 500`,
 	} {
-		manifest := fmt.Sprintf(`{"idempotent": %t, "vars": {"TEST": %q}, "retries": {"maxAttempts": %d, "initialMs": 30, "maxMs": 100}, "limits": {%s}}`, name == "once", upstream, maxAttempts, limits)
-		require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name+".js"), code, 0o600))
-		require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name+".pinwheel.json"), []byte(manifest), 0o600))
+		manifest := fmt.Sprintf(`{"idempotent": %t, "vars": {"TEST": %q}, "retries": {"maxAttempts": %d, "initialMs": 30, "maxMs": 100}, "limits": {%s}`, name == "once", upstream, maxAttempts, limits)
+		if name == "batch" {
+			manifest += `, "batch": {"maxSize": 6, "maxWaitMs": 300}`
+		}
+		require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name+".pinwheel.json"), []byte(manifest+"}"), 0o600))
 	}
 }
 
 // deploy deploys a version of a worker that behaves like the others.
 func (h *house) deploy(owner, worker string, n int) error {
 	path := filepath.Join(h.dir, worker+".js")
-	code, err := os.ReadFile("testdata/job.js")
+	code, err := os.ReadFile(sourceOf(worker))
 	if err != nil {
 		return err
 	}
@@ -401,6 +431,30 @@ func randomOrder(random *rand.Rand, id string) *order {
 		o.what = "throw"
 	}
 	o.call = random.IntN(15) == 0 && o.what != "malformed" && o.worker != "once"
+	o.body = fmt.Sprintf(`{"id":%q,"what":%q}`, id, o.what)
+	return o
+}
+
+// randomMessage returns a message to the queue handler of owner. What becomes of it does not depend on the messages with
+// which it comes to be in a batch.
+func randomMessage(random *rand.Rand, id, owner string) *order {
+	o := &order{id: id, kind: events.Task, owner: owner, worker: "batch"}
+	switch random.IntN(12) {
+	case 0:
+		o.what = "poison"
+	case 1, 2:
+		o.what = "again"
+	case 3:
+		o.what = "twice"
+	case 4, 5, 6:
+		o.what = "blind"
+	default:
+		o.what = "fine"
+	}
+	if random.IntN(20) == 0 {
+		o.delay = time.Duration(100+random.IntN(2000)) * time.Millisecond
+	}
+	o.call = random.IntN(25) == 0
 	o.body = fmt.Sprintf(`{"id":%q,"what":%q}`, id, o.what)
 	return o
 }

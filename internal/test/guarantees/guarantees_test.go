@@ -67,14 +67,22 @@ func (h *house) keepPublishing(random *rand.Rand, stop chan struct{}) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	room := make(chan struct{}, 200) // limits the publishes in progress
+	publish := func(o *order) {
+		room <- struct{}{}
+		running.Go(func() {
+			h.publish(o)
+			<-room
+		})
+	}
 	for {
 		for range 1 + random.IntN(30) {
-			o := randomOrder(random, h.nextID())
-			room <- struct{}{}
-			running.Go(func() {
-				h.publish(o)
-				<-room
-			})
+			publish(randomOrder(random, h.nextID()))
+		}
+		if random.IntN(4) == 0 {
+			owner := owners[random.IntN(len(owners)-1)]
+			for range 1 + random.IntN(20) {
+				publish(randomMessage(random, h.nextID(), owner))
+			}
 		}
 		select {
 		case <-stop:
@@ -136,8 +144,8 @@ func (h *house) report(took time.Duration) {
 		if o.replays == 0 && o.seen.Sub(o.published) > worst {
 			worst, last = o.seen.Sub(o.published), o
 		}
-		if want := o.quietRuns(); want >= 0 && o.replays == 0 {
-			extra += max(0, len(o.runs)-want)
+		if _, most := o.quietRuns(); most >= 0 && o.replays == 0 {
+			extra += max(0, len(o.runs)-most)
 		}
 		if m.quiet(o) {
 			quiet++

@@ -62,4 +62,5 @@ class Crypto {
   }
 }
 defineInterface(Crypto, "Crypto");
+internal.Crypto = Crypto;
 defineAttribute("crypto", new Crypto(TOKEN));

@@ -32,6 +32,21 @@ function registerDigest(name, own) {
 for (let i = 0; i < hashes.length; i++) registerDigest(hashes[i], { __proto__: null, hash: null });
 const sha3 = ["SHA3-256", "SHA3-384", "SHA3-512"];
 for (let i = 0; i < sha3.length; i++) registerDigest(sha3[i], null);
+registerDigest("MD5", null); // not in the standard; Workers has it
+
+// streamedDigest returns the name of a digest that can be made chunk by chunk. Its state is bytes, or null before the
+// first chunk.
+crypto.streamedDigest = (identifier) => {
+  const { name } = crypto.normalize(crypto.toAlgorithm(identifier), "digest").algorithm;
+  for (let i = 0; i < sha3.length; i++) if (sha3[i] === name) throw notSupported(`${name} for a DigestStream`);
+  return name;
+};
+crypto.digestUpdate = (name, state, data) => work(isLong(data), "OperationError", [subtleOps.DIGEST_UPDATE, name, state ?? noBytes(), data]);
+crypto.digestEnd = (name, state) => work(false, "OperationError", [subtleOps.DIGEST_END, name, state ?? noBytes()]);
+
+function noBytes() {
+  return new Uint8Array(0);
+}
 
 // ---- secret keys ----
 

@@ -1,4 +1,5 @@
-// dom/structured_clone.js is structuredClone. V8's serializer walks the value (host.clone: v8x/clone.cc). For V8,
+// dom/structured_clone.js is structuredClone, and the clones that service calls send to other contexts. V8's serializer
+// walks the value (host.clone, host.serialize: v8x/clone.cc). For V8,
 // platform objects are ordinary objects, so it asks the code here about them. The code here also transfers buffers.
 
 "use strict";
@@ -106,6 +107,18 @@ function clone(value, transfer) {
   }
   return out;
 }
+
+// sending answers the questions of host.serialize and host.deserialize. No platform object goes to another context.
+function sending(question, about) {
+  if (question === ERROR) return dataCloneError(withoutSource(about));
+  if (internal.isPlatformObject(about)) throw dataCloneError(`${internal.inspectBrief(about)} could not be cloned`);
+  return false;
+}
+
+// serialize returns the bytes of a value that goes to another context, and deserialize the value of bytes that serialize
+// made. No handler code ever has the bytes: V8 trusts them.
+internal.serialize = (value) => host.serialize(value, ObjectPrototype, sending);
+internal.deserialize = (bytes) => host.deserialize(bytes, sending);
 
 // toTransfer checks a list of objects to transfer. home is the Home of the new ports.
 function toTransfer(list, home) {

@@ -119,7 +119,39 @@ internal.forgetTimers = (run) => {
   level = 0;
 };
 
+// ---- setImmediate, of Node and Workers ----
+
+let idOf;
+
+class Immediate {
+  #id;
+  constructor(token = undefined, id) {
+    if (token !== internal.TOKEN) throw internal.illegalConstructor();
+    this.#id = id;
+  }
+  static {
+    idOf = (value) => (internal.isObject(value) && #id in value ? value.#id : undefined);
+  }
+  ref() { return this; }
+  unref() { return this; }
+  hasRef() { return idOf(this) !== undefined; }
+}
+internal.defineInterface(Immediate, "Immediate", true);
+
 const operations = {
+  setImmediate(callback, ...args) {
+    checkGlobal(this);
+    requireArguments(arguments.length, 1, "setImmediate");
+    toCallback(callback, "setImmediate: the callback");
+    return new Immediate(internal.TOKEN, add(new Timer(callback, args, 0, false, 0)));
+  },
+  clearImmediate(immediate = undefined) {
+    checkGlobal(this);
+    if (immediate === undefined || immediate === null) return;
+    const id = idOf(immediate);
+    if (id === undefined) throw new TypeError("clearImmediate: the argument is not what setImmediate returned");
+    clear(id);
+  },
   setTimeout(handler, timeout = 0, ...args) {
     checkGlobal(this);
     requireArguments(arguments.length, 1, "setTimeout");
@@ -170,5 +202,7 @@ defineOperation("setTimeout", operations.setTimeout);
 defineOperation("setInterval", operations.setInterval);
 defineOperation("clearTimeout", operations.clearTimeout);
 defineOperation("clearInterval", operations.clearInterval);
+defineOperation("setImmediate", operations.setImmediate);
+defineOperation("clearImmediate", operations.clearImmediate);
 defineOperation("queueMicrotask", operations.queueMicrotask);
 defineOperation("reportError", operations.reportError);

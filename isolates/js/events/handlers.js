@@ -3,15 +3,15 @@
 "use strict";
 
 const {
-  JSONStringify, ObjectDefineProperty, ObjectPrototypeHasOwnProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, TypeError,
-  globalThis, lengthOf, sealedProto,
+  Error, JSONStringify, List, ObjectDefineProperty, ObjectPrototypeHasOwnProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, ReflectHas,
+  StringPrototypeToLowerCase, TypeError, globalThis, lengthOf, sealedProto,
 } = primordials;
 const {
   DOMException, describe, handlerBits, hasListeners, isBodyUnusable, isError, isObject, peekResponse, queueMicrotask,
   sendOps, uncalled,
 } = internal;
 const { send } = host;
-const { DRAINED, FAIL, HANDLERS, HOOK_DONE, PULL, REPLY, RESULT, WAIT_FAILED } = sendOps;
+const { BATCH_DONE, DRAINED, FAIL, HANDLERS, HOOK_DONE, PULL, REPLY, RESULT, WAIT_FAILED } = sendOps;
 
 const MAX_BODY = 64 * 1024 * 1024;
 const WHOLE = 512 * 1024; // a complete body up to this length goes with its head
@@ -24,6 +24,7 @@ class Handlers {
   fetch = undefined;
   task = undefined;
   scheduled = undefined;
+  queue = undefined; // takes tasks in batches, in place of task
   onIdle = undefined;
   onTerminate = undefined;
 }
@@ -37,7 +38,6 @@ internal.checkModule = () => { checked = true; };
 // Checker needs them. Otherwise no code reads these properties, so no getter of the handler code runs.
 function uncalledOf(exported) {
   let bits = 0;
-  if (handlerOf(exported.queue) !== undefined) bits |= uncalled.queue;
   if (handlerOf(exported.email) !== undefined) bits |= uncalled.email;
   if (handlerOf(exported.tail) !== undefined) bits |= uncalled.tail;
   if (handlerOf(exported.tailStream) !== undefined) bits |= uncalled.tailStream;
@@ -52,13 +52,16 @@ function uncalledOf(exported) {
 // findHandlers reads the module's exports once and tells Go which kinds of events the module handles.
 internal.findHandlers = (namespace) => {
   let exported;
+  internal.keepExports(namespace);
   if (isObject(namespace)) exported = namespace.default;
   if (isObject(exported)) {
     handlers.self = exported;
-    handlers.fetch = handlerOf(exported.fetch);
+    const find = finder(exported);
+    handlers.fetch = find("fetch");
     handlers.routes = internal.readRoutes(routesOf(exported));
-    handlers.task = handlerOf(exported.task);
-    handlers.scheduled = handlerOf(exported.scheduled);
+    handlers.task = find("task");
+    handlers.scheduled = find("scheduled");
+    handlers.queue = queueOf(exported, find);
     if (internal.isConcurrent()) {
       handlers.onIdle = handlerOf(exported.onIdle);
       handlers.onTerminate = handlerOf(exported.onTerminate);
@@ -68,11 +71,14 @@ internal.findHandlers = (namespace) => {
   if (handlers.fetch !== undefined || handlers.routes !== null || hasListeners(globalThis, "fetch")) bits |= handlerBits.fetch;
   if (handlers.task !== undefined || hasListeners(globalThis, "task")) bits |= handlerBits.task;
   if (handlers.scheduled !== undefined || hasListeners(globalThis, "scheduled")) bits |= handlerBits.scheduled;
+  if (handlers.queue !== undefined) bits |= handlerBits.queue;
+  if (internal.hasEntrypoints()) bits |= handlerBits.entrypoints;
   if (handlers.onIdle !== undefined) bits |= handlerBits.onIdle;
   if (handlers.onTerminate !== undefined) bits |= handlerBits.onTerminate;
   if (checked && isObject(exported)) {
     try {
       bits |= uncalledOf(exported);
+      if (internal.handlerClass(exported, methods) !== undefined) bits |= uncalledOf(exported.prototype);
     } catch { // a getter or a Proxy of the handler code can throw
     }
   }
@@ -88,8 +94,25 @@ function routesOf(exported) {
   }
 }
 
+// queueOf is like routesOf. A router that makes a function of any name that is read has no queue handler.
+function queueOf(exported, find) {
+  try {
+    return typeof exported === "function" || ReflectHas(exported, "queue") ? find("queue") : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 function handlerOf(value) {
   return typeof value === "function" ? value : undefined;
+}
+
+const methods = ["fetch", "task", "queue", "scheduled"]; // a class with one of them is one whose instances answer events
+
+// finder returns a function from the name of a kind of events to their handler. The handlers of a class are its methods.
+function finder(exported) {
+  const Class = internal.handlerClass(exported, methods);
+  return Class === undefined ? (name) => handlerOf(exported[name]) : (name) => internal.methodOf(Class, name);
 }
 
 // ---- the end of an event ----
@@ -202,12 +225,27 @@ function replySocket(run, s) {
   finish(run);
 }
 
+// withLength returns the headers with the length of the body, unless the handler has set one.
+function withLength(s, length) {
+  const flat = internal.flatResponseHeaders(s);
+  const list = new List();
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    if (StringPrototypeToLowerCase(flat[i]) === "content-length") return flat;
+    list[list.length] = flat[i];
+    list[list.length] = flat[i + 1];
+  }
+  list[list.length] = "content-length";
+  list[list.length] = `${length}`;
+  return list;
+}
+
 // replyInChunks sends the head, then the body as the requester takes it. The event continues until the body ends.
 function replyInChunks(run, s, stream) {
   let sender;
   try {
+    const length = internal.fixedLengthOf(stream);
     sender = internal.newSender(run, stream, () => settleWait(run));
-    send(REPLY, run.id, s.status, internal.flatResponseHeaders(s), null, false, true);
+    send(REPLY, run.id, s.status, length < 0 ? internal.flatResponseHeaders(s) : withLength(s, length), null, false, true);
   } catch (error) {
     failWith(run, error);
     return;
@@ -291,8 +329,21 @@ function member(name, value) {
   return `,"${name}":${json}`;
 }
 
+// answerBatch ends a batch. What is not decided is handled.
+function answerBatch(run, value) {
+  if (run.answered || run.over) return;
+  try {
+    internal.readFailures(run.batch, value);
+  } catch (error) {
+    failWith(run, error);
+    return;
+  }
+  send(BATCH_DONE, run.id, finish(run));
+}
+
 function answer(run, value) {
-  if (run.kind === handlerBits.fetch) answerFetch(run, value);
+  if (run.batch !== null) answerBatch(run, value);
+  else if (run.kind === handlerBits.fetch) answerFetch(run, value);
   else answerTask(run, value);
 }
 
@@ -386,7 +437,7 @@ function answerOther(run, request) {
   else listen(run, internal.newFetchEvent(run, request), "fetch");
 }
 
-internal.startFetch = (id, method, url, headers, body, credit, inParts) => {
+internal.startFetch = (id, method, url, headers, body, credit, inParts, entrypoint) => {
   internal.startIn(internal.begin(id, handlerBits.fetch), (run) => {
     const request = internal.newEventRequest(method, url, headers, body);
     if (credit !== undefined) {
@@ -394,9 +445,50 @@ internal.startFetch = (id, method, url, headers, body, credit, inParts) => {
       run.credit = credit;
       if (inParts) pullParts(run, request);
     }
-    if (handlers.routes === null || !answerRoute(run, request)) answerOther(run, request);
+    if (entrypoint !== undefined) answerEntrypoint(run, request, entrypoint);
+    else if (handlers.routes === null || !answerRoute(run, request)) answerOther(run, request);
   });
 };
+
+function answerEntrypoint(run, request, entrypoint) {
+  const handler = internal.fetchOf(entrypoint);
+  if (handler === undefined) failed(run, "no-handler", `the worker has no entrypoint ${entrypoint} with a fetch handler`, "");
+  else call(run, handler, request);
+}
+
+internal.startMethod = (id, entrypoint, method, args) => {
+  internal.startIn(internal.begin(id, handlerBits.fetch), (run) => {
+    answerMethod(run, () => internal.callEntrypoint(entrypoint, method, internal.deserialize(args), internal.newContext(run)));
+  });
+};
+
+const noHeaders = new List();
+
+// answerMethod answers with what a method returns or throws.
+async function answerMethod(run, callIt) {
+  let threw = false;
+  let value;
+  try {
+    value = await callIt();
+  } catch (error) {
+    threw = true;
+    value = error;
+  }
+  if (run.answered || run.over) return;
+  let bytes;
+  for (let tries = 0; bytes === undefined; tries++) {
+    try {
+      bytes = internal.encodeResult(threw, value);
+    } catch (error) { // the error is thrown instead of the result; of what is thrown and has no clone, its text is left
+      if (!threw) value = error;
+      else if (tries < 2) value = new Error(describe(value).text);
+      else value = describe(value).text; // the worker's code ran for the stack of that error
+      threw = true;
+    }
+  }
+  send(REPLY, run.id, threw ? 500 : 200, noHeaders, bytes, run.waiting === 0);
+  finish(run);
+}
 
 internal.startTask = (id, eventId, attempt, headers, body, replays = 0) => {
   internal.startIn(internal.begin(id, handlerBits.task), (run) => {
@@ -413,6 +505,18 @@ internal.startScheduled = (id, eventId, attempt, headers, body, scheduledTime, c
     data.replays = replays;
     if (handlers.scheduled !== undefined) call(run, handlers.scheduled, internal.newScheduledInfo(data));
     else listen(run, internal.newScheduledEvent(data), "scheduled");
+  });
+};
+
+internal.startBatch = (id, queue, ids, numbers, headers, content) => {
+  internal.startIn(internal.begin(id, handlerBits.task), (run) => {
+    if (handlers.queue === undefined) {
+      failed(run, "no-handler", "worker has no queue handler", "");
+      return;
+    }
+    run.batch = internal.newBatch(run, queue, ids, numbers, headers, content);
+    if (run.batch.messages.length === 0) answerBatch(run, undefined); // all bodies are malformed
+    else call(run, handlers.queue, internal.newMessageBatch(run.batch));
   });
 };
 

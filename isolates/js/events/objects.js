@@ -5,7 +5,7 @@
 "use strict";
 
 const {
-  JSONParse, NumberIsFinite, ObjectDefineProperty, PromiseReject, PromiseResolve, ReflectGetOwnPropertyDescriptor,
+  JSONParse, NumberIsFinite, ObjectDefineProperty, ObjectFreeze, PromiseReject, PromiseResolve, ReflectGetOwnPropertyDescriptor,
   ReflectOwnKeys, StringPrototypeIncludes, StringPrototypeToLowerCase, TypeError, Uint8Array, sealedProto,
 } = primordials;
 const {
@@ -18,6 +18,7 @@ const { decode, encode, send } = host;
 
 class ExecutionContext {
   #run;
+  #props;
   constructor(token = undefined, run) {
     if (token !== TOKEN) throw illegalConstructor();
     this.#run = run;
@@ -29,6 +30,14 @@ class ExecutionContext {
   }
   passThroughOnException() {
     if (!(#run in this)) throw illegalInvocation("ExecutionContext");
+  }
+  get props() {
+    if (!(#run in this)) throw illegalInvocation("ExecutionContext");
+    return (this.#props ??= {});
+  }
+  get exports() {
+    if (!(#run in this)) throw illegalInvocation("ExecutionContext");
+    return internal.ownExports();
   }
 }
 defineInterface(ExecutionContext, "ExecutionContext", true);
@@ -105,6 +114,7 @@ function payloadOf(data) {
   return data.payload;
 }
 
+internal.delayOf = delayOf;
 function delayOf(options) {
   const init = toDictionary(options, "retry: the options");
   const given = init === undefined ? undefined : init.delaySeconds;

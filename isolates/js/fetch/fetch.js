@@ -24,6 +24,7 @@ class Fetch {
   headers; // a flat list
   spelled; // a Map from names to their spelling in the request, or null
   mode; // the redirect mode
+  through; // the Through that answers; null = the network
   referrer;
   redirects = 0; // the number of followed redirects
   answer; // the capability of fetch()'s promise, null once settled
@@ -32,8 +33,9 @@ class Fetch {
   sent = false;
   run = internal.acting();
   unlisten = noop;
-  constructor(id, url, s) {
+  constructor(id, url, s, through) {
     this.id = id;
+    this.through = through;
     this.url = url;
     this.record = internal.parseURL(url, null);
     this.method = s.method;
@@ -74,8 +76,20 @@ function cancelUpload(stream, reason) {
   if (stream !== null) internal.markHandled(internal.cancelStream(stream, reason));
 }
 
-// begin starts a fetch over the network.
-function begin(request) {
+// Through names the binding that answers a request.
+class Through {
+  kind;
+  name;
+  constructor(kind, name) {
+    this.kind = kind;
+    this.name = name;
+  }
+}
+sealedProto(Through);
+internal.Through = Through;
+
+// begin starts a fetch over the network or through a binding.
+function begin(request, through = null) {
   const s = requestState(request);
   const url = requestURL(s);
   throwIfAborted(s);
@@ -83,7 +97,7 @@ function begin(request) {
     throw new TypeError(`fetch: ${internal.inspectBrief(url)} is neither http nor https`);
   }
   if (internal.eventIsOver()) throw new TypeError("fetch: the event is over");
-  const f = new Fetch(internal.nextRequestId(), url, s);
+  const f = new Fetch(internal.nextRequestId(), url, s, through);
   const { promise } = f.answer; // read now, because an immediate failure clears f.answer
   MapPrototypeSet(fetches, f.id, f);
   if (s.signal !== null) f.unlisten = onAbort(s.signal, (reason) => abort(f, reason));
@@ -102,7 +116,8 @@ function transmit(f) {
   internal.speakFor(f.run);
   try {
     send(FETCH, f.id, f.method, f.url, headers, upload === null ? null : upload.inline(), f.mode,
-      upload === null ? 0 : upload.length(), f.redirects > 0);
+      upload === null ? 0 : upload.length(), f.redirects > 0,
+      f.through === null ? "" : f.through.kind, f.through === null ? "" : f.through.name);
   } catch (error) {
     f.sent = false;
     fail(f, error);
@@ -162,13 +177,7 @@ internal.fetchRedirect = (id, status, location, policy, careful) => {
 internal.fetchResponse = (id, status, statusText, headers) => {
   const f = MapPrototypeGet(fetches, id);
   if (f === undefined || f.answer === null) return;
-  const s = new ResponseState(status, null, null);
-  s.type = "basic";
-  s.statusText = statusText;
-  s.url = withoutFragment(f.url);
-  s.redirected = f.redirects > 0;
-  s.headers = internal.newHeaders(listFrom(headers), true);
-  s.immutable = true;
+  const s = newState(f, status, statusText, headers);
   if (f.method !== "HEAD" && !isNullBodyStatus(status)) {
     f.feed = internal.newFeed(() => {
       if (MapPrototypeGet(fetches, f.id) !== f) return;
@@ -185,6 +194,29 @@ internal.fetchResponse = (id, status, statusText, headers) => {
   f.answer = null;
   resolve(internal.newResponse(s));
 };
+
+// fetchWhole handles a response with its body, after which nothing follows.
+internal.fetchWhole = (id, status, statusText, headers, bytes) => {
+  const f = MapPrototypeGet(fetches, id);
+  if (f === undefined || f.answer === null) return;
+  const s = newState(f, status, statusText, headers);
+  if (f.method !== "HEAD" && !isNullBodyStatus(status)) s.source = bytes;
+  const { resolve } = f.answer;
+  f.answer = null;
+  over(f);
+  resolve(internal.newResponse(s));
+};
+
+function newState(f, status, statusText, headers) {
+  const s = new ResponseState(status, null, null);
+  s.type = "basic";
+  s.statusText = statusText;
+  s.url = withoutFragment(f.url);
+  s.redirected = f.redirects > 0;
+  s.headers = internal.newHeaders(listFrom(headers), true);
+  s.immutable = true;
+  return s;
+}
 
 // over forgets a fetch about which Go sends nothing more. It stops a body that is still being sent.
 function over(f) {
@@ -214,9 +246,10 @@ internal.fetchChunk = (id, bytes) => {
   if (f.feed === null || !f.feed.isOpen()) unlisten();
 };
 
-internal.fetchFailed = (id, message) => {
+// fetchFailed handles a request without a complete response. thrown says that message is what a service threw.
+internal.fetchFailed = (id, message, thrown) => {
   const f = MapPrototypeGet(fetches, id);
-  if (f !== undefined) fail(f, new TypeError(message));
+  if (f !== undefined) fail(f, thrown ? internal.remoteError(message) : new TypeError(message));
 };
 
 // forgetFetches removes the fetches of a past event. Go has cancelled them.
@@ -265,15 +298,20 @@ function verified(answer, integrity) {
   return promise;
 }
 
+// checked returns the promise of a response whose body is what the request's integrity says.
+function checked(answer, s) {
+  const integrity = internal.integrityOf(s.extras.integrity);
+  return integrity === null ? answer : verified(answer, integrity);
+}
+internal.checked = checked;
+
 const operations = {
   fetch(input, init = undefined) {
     try {
       requireArguments(arguments.length, 1, "fetch");
       const request = new Request(input, init);
       const s = requestState(request);
-      const answer = answerHere(s) ?? begin(request);
-      const integrity = internal.integrityOf(s.extras.integrity);
-      return integrity === null ? answer : verified(answer, integrity);
+      return checked(answerHere(s) ?? begin(request), s);
     } catch (error) {
       return PromiseReject(error);
     }

@@ -3,7 +3,7 @@
 
 "use strict";
 
-const { StringPrototypeStartsWith, StringPrototypeToUpperCase, TypeError, sealedProto } = primordials;
+const { ObjectFreeze, StringPrototypeStartsWith, StringPrototypeToUpperCase, TypeError, sealedProto } = primordials;
 const {
   TOKEN, cloneBody, defineBody, defineInterface, dependentSignal, extractBody, illegalInvocation, isBodyUnusable,
   isBodyUsed, isObject, listFrom, requireArguments, toBody, toByteString, toDOMString, toDictionary, toEnum,
@@ -24,6 +24,11 @@ class RequestExtras {
 sealedProto(RequestExtras);
 const defaults = new RequestExtras();
 
+// incoming are those of an event's request. Its redirects are for the client that sent it, as at Cloudflare.
+const incoming = new RequestExtras();
+incoming.redirect = "manual";
+const NO_CF = ObjectFreeze({}); // the cf of each request that comes in
+
 class RequestState {
   isResponse = false;
   method;
@@ -37,6 +42,7 @@ class RequestState {
   used = false;
   shared = false;
   signal = null;
+  cf = undefined; // an object, as Cloudflare's runtime has it; nothing here reads it
   blob = null; // the Blob of the URL, of the scheme blob, when the request was made
   extras = defaults;
   constructor(method, url, urlReady, rawHeaders, immutable, source) {
@@ -93,6 +99,7 @@ class Request {
   get isHistoryNavigation() { stateOf(this); return false; }
   get signal() { return requestSignal(stateOf(this)); }
   get duplex() { stateOf(this); return "half"; }
+  get cf() { return stateOf(this).cf; }
   clone() {
     const s = stateOf(this);
     if (isBodyUnusable(s)) throw new TypeError("Request.clone: the body has been read already, or is locked by a reader");
@@ -130,6 +137,7 @@ function requestSignal(s) {
 function copyState(s) {
   const copy = new RequestState(s.method, requestURL(s), true, null, false, null);
   copy.blob = s.blob;
+  copy.cf = s.cf;
   copy.headers = internal.newHeaders(internal.copyList(internal.headersList(requestHeaders(s))), s.immutable);
   if (s.extras !== defaults) {
     copy.extras = new RequestExtras();
@@ -152,6 +160,7 @@ function copyExtras(from, to) {
 class RequestInit {
   body = undefined;
   cache = undefined;
+  cf = undefined;
   credentials = undefined;
   duplex = undefined;
   headers = undefined;
@@ -173,6 +182,7 @@ function readInit(init) {
   if (init === undefined) return out;
   out.body = toBody(init.body);
   out.cache = optional(init.cache, (v) => toEnum(v, caches, "cache"));
+  out.cf = optional(init.cf, toCf);
   out.credentials = optional(init.credentials, (v) => toEnum(v, credentialModes, "credentials"));
   out.duplex = optional(init.duplex, (v) => toEnum(v, ["half"], "duplex"));
   out.headers = optional(init.headers, internal.toHeaderList);
@@ -194,6 +204,11 @@ function readInit(init) {
   return out;
 }
 
+function toCf(value) {
+  if (!isObject(value)) throw new TypeError("cf is not an object");
+  return value;
+}
+
 function optional(value, convert) {
   return value === undefined ? undefined : convert(value);
 }
@@ -205,6 +220,7 @@ function construct(input, rawInit) {
   const init = readInit(rawInit);
   const s = from === null ? new RequestState("GET", parseRequestURL(url), true, null, false, null) : copyState(from);
   s.immutable = false;
+  if (init.cf !== undefined) s.cf = init.cf;
   if (from === null && StringPrototypeStartsWith(s.url, "blob:")) s.blob = internal.blobOf(internal.withoutFragment(s.url));
   if (from === null) s.headers = internal.newHeaders(listFrom(null), false);
   else s.headers = internal.newHeaders(internal.headersList(s.headers), false);
@@ -251,7 +267,7 @@ function applyExtras(s, init) {
 
 // isEmpty reports whether an init without extras has no other member either.
 function isEmpty(init) {
-  return !init.other &&
+  return !init.other && init.cf === undefined &&
     (init.body ?? init.duplex ?? init.headers ?? init.method ?? init.signal) === undefined &&
     init.body !== null && init.signal !== null;
 }
@@ -327,8 +343,12 @@ internal.addInspector(internal.isRequest, (value) => {
 });
 
 // newEventRequest makes the Request of an event. Go has already checked that the URL is absolute.
-internal.newEventRequest = (method, url, headers, body) =>
-  new Request(TOKEN, new RequestState(method, url, false, headers, true, body));
+internal.newEventRequest = (method, url, headers, body) => {
+  const s = new RequestState(method, url, false, headers, true, body);
+  s.extras = incoming;
+  s.cf = NO_CF;
+  return new Request(TOKEN, s);
+};
 internal.bodyMimeType = (s) => {
   const type = internal.contentTypeOf(s);
   const mime = type === null ? null : internal.extractMimeType(type);

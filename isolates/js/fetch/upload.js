@@ -46,6 +46,7 @@ class StreamUpload {
   kept = false;
   go = null; // the function that sends the request, until the request is sent
   pieces = new Queue();
+  fixed; // bytes that it will have; -1 = nobody knows
   total = 0; // bytes read so far
   at = 0; // the position in the first piece
   sent = 0;
@@ -57,6 +58,7 @@ class StreamUpload {
   request = null;
   constructor(f, stream, failed) {
     this.f = f;
+    this.fixed = internal.fixedLengthOf(stream);
     this.reader = acquireReader(readableState(stream));
     this.failed = failed;
     this.request = new ReadRequest((chunk) => { this.take(chunk); }, () => { this.end(); }, (error) => { this.broke(error); });
@@ -67,7 +69,7 @@ class StreamUpload {
     this.read();
     this.settle();
   }
-  length() { return this.ended ? this.total : -1; }
+  length() { return this.ended ? this.total : this.fixed; }
   inline() {
     if (!this.ended || this.total > SHORT) return null;
     const list = new List();

@@ -11,8 +11,8 @@ const {
 } = internal;
 const { send } = host;
 const {
-  ABORT, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HANDLED, HOOK, MODULE, PART, QUEUED, REDIRECT, RESPONSE,
-  SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WORKED,
+  ABORT, BATCH, BUILTIN, CALLED, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HANDLED, HOOK, METHOD_EVENT, MODULE, PART, QUEUED, REDIRECT, RESPONSE,
+  SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WHOLE, WORKED,
 } = entryOps;
 
 // ---- uncaught errors ----
@@ -81,12 +81,12 @@ function loaded(namespace) {
 
 // prepare is the first call into a context. None of our limits bounds shared memory or WebAssembly. V8 adds them to a
 // context that it makes from a snapshot, so they cannot be removed earlier.
-function prepare(vars, queues, json, concurrent, checked) {
+function prepare(texts, json, bindings, concurrent, checked) {
   primordials.takeLate();
   ReflectDeleteProperty(globalThis, "SharedArrayBuffer");
   ReflectDeleteProperty(globalThis, "Atomics");
   ReflectDeleteProperty(globalThis, "WebAssembly");
-  internal.buildEnv(vars, queues, json);
+  internal.buildEnv(texts, json, bindings);
   if (concurrent) internal.runConcurrently();
   if (checked) internal.checkModule();
 }
@@ -102,22 +102,27 @@ host.entry((op, a, b, c, d, e, f, g, h) => {
 
 function act(op, a, b, c, d, e, f, g, h) {
   switch (op) {
-    case FETCH_EVENT: return internal.startFetch(a, b, c, d, e, f, g);
+    case FETCH_EVENT: return internal.startFetch(a, b, c, d, e, f, g, h);
+    case METHOD_EVENT: return internal.startMethod(a, b, c, d);
     case TASK_EVENT: return internal.startTask(a, b, c, d, e, f);
+    case BATCH: return internal.startBatch(a, b, c, d, e, f);
     case SCHEDULED_EVENT: return internal.startScheduled(a, b, c, d, e, f, g, h);
     case TIMERS: return internal.fireTimers(a);
     case RESPONSE: return internal.fetchResponse(a, b, c, d);
+    case WHOLE: return internal.fetchWhole(a, b, c, d, e);
     case CHUNK: return internal.fetchChunk(a, b);
     case REDIRECT: return internal.fetchRedirect(a, b, c, d, e);
     case UPLOAD_WANTED: return internal.uploadWanted(a, b);
-    case FETCH_FAILED: return internal.fetchFailed(a, b);
+    case FETCH_FAILED: return internal.fetchFailed(a, b, c);
     case QUEUED: return internal.queued(a, b);
+    case CALLED: return internal.called(a, b, c, d);
     case WORKED: return internal.worked(a, b);
     case SOCKET_OPENED: return internal.socketOpened(a, b);
     case SOCKET_MESSAGE: return internal.socketMessage(a, b, c);
     case SOCKET_SENT: return internal.socketSent(a, b, c);
     case SOCKET_CLOSED: return internal.socketClosed(a, b, c, d, e);
     case ENV: return prepare(a, b, c, d, e);
+    case BUILTIN: return internal.builtinExports();
     case MODULE: return loaded(a);
     case UNHANDLED: return unhandled(a, b);
     case HANDLED: return handledLate(a);

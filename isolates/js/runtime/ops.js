@@ -6,9 +6,10 @@
 internal.entryOps = {
   __proto__: null,
   MODULE: 1, FETCH_EVENT: 2, TASK_EVENT: 3, SCHEDULED_EVENT: 4, TIMERS: 5, RESPONSE: 6, CHUNK: 7, FETCH_FAILED: 8,
-  QUEUED: 9, ENV: 10, UNHANDLED: 11, DESCRIBE: 12, ENDED: 13, HOOK: 14, CREDIT: 15, ABORT: 16, HANDLED: 17, PART: 18,
+  QUEUED: 9, ENV: 10, UNHANDLED: 11, DESCRIBE: 12, ENDED: 13, HOOK: 14, CREDIT: 15, ABORT: 16, HANDLED: 17, PART: 18, BATCH: 19, METHOD_EVENT: 20,
+  BUILTIN: 29,
   WORKED: 30, SOCKET_OPENED: 31, SOCKET_MESSAGE: 32, SOCKET_SENT: 33, SOCKET_CLOSED: 34,
-  UPLOAD_WANTED: 40, REDIRECT: 41,
+  UPLOAD_WANTED: 40, REDIRECT: 41, WHOLE: 42, CALLED: 50,
 };
 
 // sendOps are the messages of JavaScript to Go: host.send(op, ...).
@@ -16,9 +17,9 @@ internal.sendOps = {
   __proto__: null,
   HANDLERS: 1, REPLY: 2, RESULT: 3, FAIL: 4, DRAINED: 5, RETRY: 6, NO_RETRY: 7, WAIT_FAILED: 8, LOG: 9, TIMER: 10,
   CLEAR: 11, FETCH: 12, FETCH_ABORT: 13, QUEUE: 14, UNCAUGHT: 15,
-  ACTING: 16, HOOK_DONE: 17, BODY: 18, PULL: 19,
+  ACTING: 16, HOOK_DONE: 17, BODY: 18, PULL: 19, DECIDE: 20, BATCH_DONE: 21,
   SUBTLE: 30, ZIP: 31, ZIP_CLOSE: 32, SOCKET_OPEN: 33, SOCKET_SEND: 34, SOCKET_END: 35, SOCKET_ACCEPT: 36,
-  UPLOAD: 40, FETCH_MORE: 41,
+  UPLOAD: 40, FETCH_MORE: 41, CALL: 50,
 };
 
 // askOps are the questions of JavaScript to Go. JavaScript waits for the answer: host.ask(op, ...).
@@ -39,14 +40,18 @@ internal.subtleOps = {
   ECDH: 31,
   OKP_GENERATE: 32, OKP_IMPORT_SEED: 33, OKP_IMPORT: 34, OKP_EXPORT: 35, SIGN_ED25519: 36, VERIFY_ED25519: 37, X25519: 38,
   SIGN_ED448: 39, VERIFY_ED448: 40, X448: 41,
+  DIGEST_UPDATE: 42, DIGEST_END: 43,
 };
 
 // uncalled and handlerBits are the bits of HANDLERS. uncalled has the handlers that other runtimes call, and the
 // handlers of the mode persistent when the mode is another one. See uncalled in check.go.
 internal.uncalled = {
-  __proto__: null, queue: 32, email: 64, tail: 128, tailStream: 256, trace: 512, connect: 1024, alarm: 2048, onIdle: 4096, onTerminate: 8192,
+  __proto__: null, email: 64, tail: 128, tailStream: 256, trace: 512, connect: 1024, alarm: 2048, onIdle: 4096, onTerminate: 8192,
 };
-internal.handlerBits = { __proto__: null, fetch: 1, task: 2, scheduled: 4, onIdle: 8, onTerminate: 16 };
+internal.handlerBits = { __proto__: null, fetch: 1, task: 2, scheduled: 4, onIdle: 8, onTerminate: 16, queue: 32, entrypoints: 16384 };
+
+// decisions are those of DECIDE: lifecycle.Decision.
+internal.decisions = { __proto__: null, UNDECIDED: 0, ACKED: 1, AGAIN: 2, FAILED: 3 };
 
 // TOKEN is the first argument of some constructors. With it, only the runtime can construct objects that handler code
 // cannot construct, or can construct only in the longer public way.

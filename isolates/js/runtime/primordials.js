@@ -85,7 +85,7 @@ methods("String", String.prototype, ["charCodeAt", "codePointAt", "endsWith", "i
   "lastIndexOf", "localeCompare", "normalize", "padEnd", "padStart", "repeat", "slice", "startsWith", "toLowerCase",
   "toUpperCase", "toWellFormed", "trim", "valueOf"]);
 methods("Symbol", Symbol.prototype, ["toString", "valueOf"], ["description"]);
-methods("Date", Date.prototype, ["getTime", "toISOString", "toString"]);
+methods("Date", Date.prototype, ["getTime", "toISOString", "toString", "toUTCString"]);
 methods("RegExp", RegExp.prototype, ["exec", "toString"], ["flags", "global", "source"]);
 methods("Error", Error.prototype, ["toString"]);
 methods("Map", Map.prototype, ["clear", "delete", "entries", "forEach", "get", "has", "set"], ["size"]);

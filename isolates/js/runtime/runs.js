@@ -28,6 +28,7 @@ class Run {
   sender = null; // sends the body in chunks
   timeline = null; // the marks and measures, null before the first
   observers = null; // the PerformanceObservers, null before the first
+  batch = null; // of a queue handler
   console = null; // the groups, counts and clocks, null before the first
   constructor(id, kind) {
     this.id = id;
@@ -177,6 +178,7 @@ function forget(run) {
   internal.forgetTimers(run);
   internal.forgetFetches(run);
   internal.forgetQueues(run);
+  internal.forgetCalls(run);
   internal.forgetWork(run);
   internal.forgetSockets(run);
   internal.forgetChannels(run);

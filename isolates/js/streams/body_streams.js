@@ -39,8 +39,8 @@ internal.usedStream = () => {
 // calls pull, if given, for each chunk that it wants, and then the runtime must push only on request.
 internal.newFeed = (onCancel, pull = undefined) => {
   let pulled = null;
-  const stream = newByteStream(() => {
-    onCancel();
+  const stream = newByteStream((reason) => {
+    onCancel(reason);
     return resolved();
   }, pull === undefined ? resolved : () => {
     pulled = newCapability();

@@ -28,9 +28,20 @@ sealedProto(TransformState);
 
 let stateOf;
 
+// given is the state of the next TransformStream. A subclass of the runtime passes nothing to super(), because handler
+// code can replace the parent of a class.
+let given = null;
+streams.giveTransform = (t) => { given = t; };
+streams.hasTransform = () => given !== null;
+
 class TransformStream {
   #transform;
   constructor(transformer = undefined, writableStrategy = undefined, readableStrategy = undefined) {
+    if (given !== null) {
+      this.#transform = given;
+      given = null;
+      return;
+    }
     if (transformer === TOKEN) {
       this.#transform = writableStrategy;
       return;
@@ -290,12 +301,14 @@ function promising(algorithm) {
 // transformSides returns both states of a TransformStream. newTransferredTransform makes a TransformStream from two
 // states, without a transform between them.
 internal.transformSides = (value) => stateOf(value);
-internal.newTransferredTransform = (readable, writable) => {
+streams.transformOf = (readable, writable) => {
   const t = new TransformState();
   t.readable = readable;
   t.writable = writable;
-  return new TransformStream(TOKEN, t);
+  return t;
 };
+internal.newTransferredTransform = (readable, writable) => new TransformStream(TOKEN, streams.transformOf(readable, writable));
+internal.TransformStream = TransformStream;
 
 streams.transformEnqueue = enqueue;
 streams.transformReadable = (t) => internal.readableHandle(t.readable);

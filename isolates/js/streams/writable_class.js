@@ -15,9 +15,19 @@ const {
 
 let stateOf;
 
+// given is the state of the next WritableStream, as in streams/transform.js.
+let given = null;
+streams.giveWritable = (stream) => { given = stream; };
+
 class WritableStream {
   #stream;
   constructor(underlyingSink = undefined, strategy = undefined) {
+    if (given !== null) {
+      this.#stream = given;
+      this.#stream.handle = this;
+      given = null;
+      return;
+    }
     if (underlyingSink === TOKEN) {
       this.#stream = strategy;
       return;
@@ -158,5 +168,6 @@ class WritableStreamDefaultController {
 }
 defineInterface(WritableStreamDefaultController, "WritableStreamDefaultController");
 
+internal.WritableStream = WritableStream;
 internal.writableState = stateOf;
 internal.writableHandle = (stream) => (stream.handle ??= new WritableStream(TOKEN, stream));

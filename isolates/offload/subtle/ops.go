@@ -46,4 +46,7 @@ const (
 	opSignEd448
 	opVerifyEd448
 	opX448
+
+	opDigestUpdate
+	opDigestEnd
 )

@@ -17,7 +17,7 @@ var errSubtle = errors.New("unknown function of crypto.subtle")
 // Now carries out one function of crypto.subtle while JavaScript waits. q has its number and its arguments.
 func Now(q *v8x.Commands) offload.Product {
 	op := int(q.Int())
-	if op <= opPBKDF2 {
+	if op <= opPBKDF2 || op >= opDigestUpdate {
 		return Work(op, q, offload.Always)
 	}
 	// Go's public-key cryptography may keep weak pointers to its arguments. That is fatal if they are not in Go's
@@ -38,8 +38,10 @@ func Work(op int, q *v8x.Commands, goOn func() error) offload.Product {
 		return rsa(op, q)
 	case op <= opECDH:
 		return ec(op, q)
-	default:
+	case op <= opX448:
 		return okp(op, q)
+	default:
+		return streamed(op, q)
 	}
 }
 
@@ -183,6 +185,17 @@ func okp(op int, q *v8x.Commands) offload.Product {
 		return offload.Bool(webcrypto.VerifyEd448(q.View(), q.View(), q.View(), q.View()))
 	case opX448:
 		return offload.Bytes(webcrypto.X448(q.View(), q.View()))
+	}
+	return offload.Failed(errSubtle)
+}
+
+// streamed are the steps of a digest that is made chunk by chunk.
+func streamed(op int, q *v8x.Commands) offload.Product {
+	switch op {
+	case opDigestUpdate:
+		return offload.Bytes(webcrypto.DigestUpdate(q.Text(), q.View(), q.View()))
+	case opDigestEnd:
+		return offload.Bytes(webcrypto.DigestEnd(q.Text(), q.View()))
 	}
 	return offload.Failed(errSubtle)
 }

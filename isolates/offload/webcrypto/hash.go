@@ -3,12 +3,16 @@ package webcrypto
 import (
 	"crypto"
 	"crypto/hmac"
+	_ "crypto/md5"  //nolint:gosec // workers written for Cloudflare may digest with it
 	_ "crypto/sha1" //nolint:gosec // part of the Web Cryptography API
 	_ "crypto/sha256"
 	_ "crypto/sha3"
 	_ "crypto/sha512"
 	"crypto/subtle"
+	"encoding"
+	"errors"
 	"fmt"
+	"hash"
 )
 
 // hashOf returns the hash with that name in the API: SHA-1, SHA-256, SHA-384 or SHA-512.
@@ -32,9 +36,11 @@ func sum(h crypto.Hash, data []byte) []byte {
 	return d.Sum(nil)
 }
 
-// Digest hashes data with a hash that hashOf knows, or with SHA3-256, SHA3-384 or SHA3-512.
+// Digest hashes data with a hash that hashOf knows, or with MD5, SHA3-256, SHA3-384 or SHA3-512.
 func Digest(hash string, data []byte) ([]byte, error) {
 	switch hash {
+	case "MD5":
+		return sum(crypto.MD5, data), nil
 	case "SHA3-256":
 		return sum(crypto.SHA3_256, data), nil
 	case "SHA3-384":
@@ -64,4 +70,49 @@ func HMAC(hash string, key, data []byte) ([]byte, error) {
 func HMACEqual(hash string, key, signature, data []byte) (bool, error) {
 	mac, err := HMAC(hash, key, data)
 	return err == nil && subtle.ConstantTimeCompare(mac, signature) == 1, err
+}
+
+// resumed returns a hash that has taken what the state says; an empty state says nothing. name is MD5, or one that
+// hashOf knows.
+func resumed(name string, state []byte) (hash.Hash, error) {
+	h, err := crypto.MD5, error(nil)
+	if name != "MD5" {
+		if h, err = hashOf(name); err != nil {
+			return nil, err
+		}
+	}
+	d := h.New()
+	if len(state) == 0 {
+		return d, nil
+	}
+	u, ok := d.(encoding.BinaryUnmarshaler)
+	if !ok {
+		return nil, errNoState
+	}
+	return d, u.UnmarshalBinary(state)
+}
+
+var errNoState = errors.New("this hash has no state to keep")
+
+// DigestUpdate hashes data after what the state says, and returns the new state: some 200 bytes, whatever was hashed.
+func DigestUpdate(name string, state, data []byte) ([]byte, error) {
+	d, err := resumed(name, state)
+	if err != nil {
+		return nil, err
+	}
+	d.Write(data)
+	m, ok := d.(encoding.BinaryMarshaler)
+	if !ok {
+		return nil, errNoState
+	}
+	return m.MarshalBinary()
+}
+
+// DigestEnd returns the hash of all that the state says.
+func DigestEnd(name string, state []byte) ([]byte, error) {
+	d, err := resumed(name, state)
+	if err != nil {
+		return nil, err
+	}
+	return d.Sum(nil), nil
 }

@@ -68,7 +68,7 @@ func TestTooMuchWorkIsRefused(t *testing.T) {
 
 func TestErrorsSayWhatIsAllowed(t *testing.T) {
 	for want, err := range map[string]error{
-		"SHA-1, SHA-256":        second(webcrypto.Digest("MD5", nil)),
+		"SHA-1, SHA-256":        second(webcrypto.Digest("MD4", nil)),
 		"P-256, P-384 or P-521": second(webcrypto.ImportECPoint("P-224", nil)),
 		"it must have 16":       second(webcrypto.EncryptCBC(make([]byte, 16), nil, nil)),
 		"32, 64, 96":            second(webcrypto.EncryptGCM(make([]byte, 16), make([]byte, 12), nil, 8, nil)),
@@ -77,6 +77,35 @@ func TestErrorsSayWhatIsAllowed(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// A digest is the same however its data is cut, and its state stays small.
+func TestDigestInSteps(t *testing.T) {
+	data := make([]byte, 1000)
+	for i := range data {
+		data[i] = byte(rand.Uint32())
+	}
+	for _, name := range []string{"MD5", "SHA-1", "SHA-256", "SHA-384", "SHA-512"} {
+		want, err := webcrypto.Digest(name, data)
+		require.NoError(t, err)
+		for _, step := range []int{1, 63, 64, 129, 1000} {
+			var state []byte
+			for at := 0; at < len(data); at += step {
+				state, err = webcrypto.DigestUpdate(name, state, data[at:min(at+step, len(data))])
+				require.NoError(t, err)
+				require.Less(t, len(state), 256)
+			}
+			have, err := webcrypto.DigestEnd(name, state)
+			require.NoError(t, err)
+			require.Equal(t, want, have, "%s by %d", name, step)
+		}
+		_, err = webcrypto.DigestUpdate(name, []byte("nonsense"), nil)
+		require.Error(t, err)
+		_, err = webcrypto.DigestEnd(name, []byte("nonsense"))
+		require.Error(t, err)
+	}
+	_, err := webcrypto.DigestUpdate("SHA3-256", nil, nil)
+	require.Error(t, err)
 }
 
 func second(_ []byte, err error) error { return err }

@@ -47,7 +47,7 @@ test("digest", async () => {
   }
   assert.equal(hex(await crypto.subtle.digest("sha-256", new DataView(bytes("xabcx").buffer, 1, 3))), cases["SHA-256"]);
   assert.ok((await crypto.subtle.digest("SHA-256", new Uint8Array())) instanceof ArrayBuffer);
-  await assert.rejects(crypto.subtle.digest("MD5", bytes("")), "NotSupportedError");
+  await assert.rejects(crypto.subtle.digest("MD4", bytes("")), "NotSupportedError");
   await assert.rejects(crypto.subtle.digest({}, bytes("")), TypeError);
   await assert.rejects(crypto.subtle.digest("SHA-256", "text"), TypeError);
   await assert.rejects(crypto.subtle.digest("SHA-256"), TypeError);

@@ -98,7 +98,7 @@ test("clone", async () => {
 test("members are read in order, once", () => {
   const order = [];
   new Request("http://h/", new Proxy({}, { get(_, key) { order.push(key); return undefined; } }));
-  assert.deepEqual(order, ["body", "cache", "credentials", "duplex", "headers", "integrity", "keepalive", "method", "mode", "priority", "redirect", "referrer", "referrerPolicy", "signal", "window"]);
+  assert.deepEqual(order, ["body", "cache", "cf", "credentials", "duplex", "headers", "integrity", "keepalive", "method", "mode", "priority", "redirect", "referrer", "referrerPolicy", "signal", "window"]);
 });
 
 test("receivers and subclasses", async () => {
@@ -153,4 +153,19 @@ test("bodies and headers are converted where their members are read", () => {
   const request = new Request("http://a/", { method: noted("method", "POST"), headers: { a: noted("header", "1") }, body: noted("body", "b"), mode: noted("mode", "cors") });
   assert.deepEqual(seen, ["body", "header", "method", "mode"]);
   assert.equal(request.headers.get("a"), "1");
+});
+
+test("cf, of Cloudflare", async () => {
+  assert.equal(new Request("http://h/").cf, undefined);
+  const cf = { a: 1 };
+  const given = new Request("http://h/", { cf });
+  assert.equal(given.cf, cf);
+  assert.equal(new Request(given).cf, cf);
+  assert.equal(given.clone().cf, cf);
+  assert.deepEqual(new Request(given, { cf: { b: 2 } }).cf, { b: 2 });
+  assert.equal(new Request(given, { method: "PUT" }).cf, cf);
+  for (const bad of [3, "a", null, true]) assert.throws(() => new Request("http://h/", { cf: bad }), TypeError);
+  assert.throws(() => { given.cf = 3; }, TypeError);
+  assert.equal(await (await fetch("data:,x", { cf })).text(), "x");
+  await assert.rejects(fetch("data:,x", { cf: 3 }), TypeError);
 });

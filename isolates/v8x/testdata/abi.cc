@@ -101,6 +101,9 @@ int main() {
   AT(Source, consume_cache_task);
   AT(Source, compile_hint_callback);
   AT(Source, compilation_details);
+  SIZE(MemorySpan<const Local<String>>);
+  AT(MemorySpan<const Local<String>>, data_);
+  AT(MemorySpan<const Local<String>>, size_);
   VALUE(Promise::kPending);
   VALUE(Promise::kFulfilled);
   VALUE(Promise::kRejected);

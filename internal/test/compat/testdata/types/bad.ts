@@ -20,3 +20,11 @@ export const m = { fetch: new Response() } satisfies Handler<Env>; // error TS23
 export const n: number = new AsyncLocalStorage<string>().getStore(); // error TS2322
 export const o = { fetch: (_r, _e, ctx) => { ctx.waitUntill(1); return new Response(); } } satisfies Handler<Env>; // error TS2551
 export const p = { task: (event: TaskEvent, env: Env) => [event.id, env.NAME] } satisfies Handler<Env>;
+
+export const batches = {
+  queue(batch) {
+    batch.messages[0].acknowledge(); // error TS2339
+    batch.messages[0].body = 1; // error TS2540
+    batch.retryAll({ delay: 1 }); // error TS2353
+  },
+} satisfies Handler;

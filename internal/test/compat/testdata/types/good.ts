@@ -80,3 +80,31 @@ function members(value: object, ...but: string[]): string[] {
   const names = Object.getOwnPropertyNames(Object.getPrototypeOf(value));
   return names.filter((name) => name !== "constructor" && !but.includes(name)).sort();
 }
+
+// Bindings, as Cloudflare's types have them.
+export async function bindings(env: { KV: KVNamespace }): Promise<string> {
+  await env.KV.put("k", "v", { expirationTtl: 5, metadata: { a: 1 } });
+  const value: string | null = await env.KV.get("k");
+  const many: Map<string, string | null> = await env.KV.get(["k"]);
+  const { metadata } = await env.KV.getWithMetadata<{ a: number }>("k");
+  const parsed = await env.KV.get<{ a: number }>("k", "json");
+  const page = await env.KV.list({ prefix: "k" });
+  const hit: Response | undefined = await caches.default.match("https://w.test/");
+  return `${value} ${many.size} ${metadata?.a} ${parsed?.a} ${page.list_complete ? "" : page.cursor} ${hit?.status}`;
+}
+
+export const batches = {
+  async queue(batch, env, ctx) {
+    const failed: { itemIdentifier: string }[] = [];
+    for (const message of batch.messages) {
+      const n: number = message.body.n + message.attempts + message.timestamp.getTime();
+      if (message.headers.has("x-skip")) message.ack();
+      else if (n > 1) message.retry({ delaySeconds: 1 });
+      else failed.push({ itemIdentifier: message.id });
+    }
+    if (batch.queue === "" || batch.metadata.metrics.oldestMessageTimestamp < new Date(0)) batch.retryAll();
+    ctx.waitUntil(Promise.resolve());
+    batch.ackAll();
+    return { batchItemFailures: failed };
+  },
+} satisfies Handler<unknown, { n: number }>;

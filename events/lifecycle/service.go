@@ -1,0 +1,40 @@
+package lifecycle
+
+import (
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Thrown is the error of a service call whose handler threw: what it threw, as a text that begins with the name of the
+// error.
+type Thrown string
+
+// Error is that text.
+func (t Thrown) Error() string { return string(t) }
+
+// FailureOf is the error for the caller of an event that failed.
+func FailureOf(f *events.Failure) error {
+	if f.Reason == events.ReasonException {
+		return Thrown(f.Message)
+	}
+	return f
+}
+
+// ServiceCall is a call of a worker by another one of its owner, before it is an event.
+type ServiceCall struct {
+	*events.ServiceCall
+	From    *Attempt // the caller
+	Worker  string   // that answers
+	Version string   // of it; "" = an active one
+	// Deadline is the end of the caller's run.
+	Deadline time.Time
+	// Ended gives back the memory of the event, which is charged to the caller's run.
+	Ended func()
+}
+
+// End says that nothing of the call runs any more. It is called once, by any goroutine.
+func (c *ServiceCall) End() {
+	c.ServiceCall.End()
+	c.Ended()
+}

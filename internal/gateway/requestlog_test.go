@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// output collects lines.
+type output struct {
+	mu    sync.Mutex
+	lines []events.LogLine
+}
+
+func (o *output) Log(l events.LogLine) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lines = append(o.lines, l)
+}
+
+// await returns n lines: a line comes after its response.
+func (o *output) await(t *testing.T, n int) (lines []events.LogLine) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		lines = o.lines
+		return len(lines) >= n
+	}, patience, time.Millisecond)
+	require.Len(t, lines, n)
+	o.lines = nil
+	return lines
+}
+
+func TestRequestLog(t *testing.T) {
+	out := &output{}
+	answer := func(e *events.Event) *events.Reply {
+		status := 200
+		if strings.HasSuffix(e.URL, "/broken") {
+			status = 500
+		}
+		return &events.Reply{Status: status, Headers: []string{"content-type", "text/plain", "set-cookie", "id=secret"}, Body: append([]byte("got "), e.Body...), Version: "1-aaaaaaaaaaaa"}
+	}
+	var h *house
+	_, addr := open(t, domain, answer, func(g *Gateway) {
+		h = &house{}
+		h.in(g)
+		g.lines = newRequestLog(out)
+	})
+	send := func(log *events.RequestLog, path, body string) {
+		h.only(version(1, &events.HTTP{Log: log}))
+		raw(t, addr, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: shop--acme.w.test\r\nCookie: id=secret\r\nX-Token: secret\r\nX-Note: hi\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", path, len(body), body), 1)
+	}
+	send(&events.RequestLog{}, "/a?key=secret", "hello")
+	line := out.await(t, 1)[0]
+	require.Regexp(t, `^POST /a 200 in [0-9.]+.?s, 5 bytes in, 9 out, client 127\.0\.0\.1$`, line.Text, "no query, headers or bodies")
+	require.Equal(t, []string{"acme", "shop", "1-aaaaaaaaaaaa", "info"}, []string{line.Owner, line.Worker, line.Version, line.Level})
+	require.NotEmpty(t, line.EventID)
+
+	send(&events.RequestLog{Level: events.RequestsFull, RequestBody: true, ResponseBody: true}, "/a?key=value", "hello")
+	line = out.await(t, 1)[0]
+	require.Contains(t, line.Text, "POST /a?key=value 200 in ")
+	for _, part := range []string{"\n  request header X-Note: hi", "\n  request header Cookie: (not logged)", "\n  response header Content-Type: text/plain",
+		"\n  response header Set-Cookie: (not logged)", "\n  request body: hello", "\n  response body: got hello"} {
+		require.Contains(t, line.Text, part)
+	}
+	require.NotContains(t, line.Text, "secret")
+
+	long := strings.Repeat("é", maxLoggedBody) // the cut is in the middle of a character
+	send(&events.RequestLog{RequestBody: true}, "/a", "x"+long)
+	line = out.await(t, 1)[0]
+	require.Contains(t, line.Text, fmt.Sprintf("\n  request body: x%s… (%d bytes)", strings.Repeat("é", maxLoggedBody/2-1), 1+len(long)))
+	require.NotContains(t, line.Text, "response body")
+	send(&events.RequestLog{RequestBody: true}, "/a", "\xff\xfe\x00\x01\x02\x03")
+	require.Contains(t, out.await(t, 1)[0].Text, "\n  request body: 6 bytes that are no text")
+
+	send(&events.RequestLog{Level: events.RequestsMinimal}, "/a", "")
+	send(&events.RequestLog{Level: events.RequestsNone, RequestBody: true}, "/broken", "x")
+	send(nil, "/broken", "")
+	send(&events.RequestLog{Level: events.RequestsMinimal}, "/broken", "")
+	line = out.await(t, 1)[0]
+	require.Contains(t, line.Text, "POST /broken 500 in ")
+	require.Equal(t, "error", line.Level)
+}
+
+// A client chooses the names of headers too.
+func TestLoggedHeadersAreBounded(t *testing.T) {
+	var b strings.Builder
+	writeHeaders(&b, "request", http.Header{strings.Repeat("N", 8000): {strings.Repeat("v", 8000)}})
+	require.Equal(t, "\n  request header "+strings.Repeat("N", maxLoggedHeader)+"…: "+strings.Repeat("v", maxLoggedHeader)+"…", b.String())
+}
+
+func TestRequestLogIsLimited(t *testing.T) {
+	l, now := newRequestLog(nil), time.Now()
+	for range linesAtOnce {
+		_, ok := l.allow("acme", now)
+		require.True(t, ok)
+	}
+	for range 7 {
+		_, ok := l.allow("acme", now)
+		require.False(t, ok)
+	}
+	_, ok := l.allow("other", now)
+	require.True(t, ok, "owners have a limit each")
+	left, ok := l.allow("acme", now.Add(time.Second))
+	require.True(t, ok)
+	require.Equal(t, 7, left)
+}
+
+// A worker with http.enabled: false has no address, and neither have its former versions.
+func TestDisabled(t *testing.T) {
+	no, s := false, &seen{}
+	var h *house
+	_, addr := open(t, domain, s.handle, func(g *Gateway) { h = &house{}; h.in(g) })
+	ask := func(host string) int {
+		return raw(t, addr, "GET / HTTP/1.1\r\nHost: "+host+".w.test\r\nConnection: close\r\n\r\n", 1)[0].StatusCode
+	}
+	h.only(version(1, nil), version(2, &events.HTTP{Enabled: &no}))
+	require.Equal(t, 404, ask("shop--acme"))
+	require.Equal(t, 404, ask("2-bbbbbbbbbbbb--shop--acme"))
+	require.Equal(t, 404, ask("1-aaaaaaaaaaaa--shop--acme"), "a former version is no way around it")
+	require.Empty(t, s.take())
+	h.only(version(1, &events.HTTP{Enabled: &no}), version(2, nil))
+	require.Equal(t, 200, ask("shop--acme"))
+	require.Equal(t, 404, ask("1-aaaaaaaaaaaa--shop--acme"))
+}
+
+// The limits of owners that want no lines any more are forgotten.
+func TestLimitsOfLinesAreForgotten(t *testing.T) {
+	t.Parallel()
+	l, now := newRequestLog(nil), time.Now()
+	for i := range 1000 {
+		_, ok := l.allow(fmt.Sprint("owner", i), now)
+		require.True(t, ok)
+	}
+	for range 2 * linesAtOnce {
+		l.allow("acme", now.Add(lineIdle/2))
+	}
+	_, ok := l.allow("acme", now.Add(lineIdle))
+	require.True(t, ok)
+	require.Len(t, l.limits, 1, "acme's, whose lines were left out lately")
+}

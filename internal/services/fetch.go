@@ -1,0 +1,169 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
+)
+
+const (
+	// window is how many bytes of a response body may be ahead of its reader.
+	window = 256 << 10
+	// partBytes is the largest piece of a request body that is passed on at once.
+	partBytes = 64 << 10
+	// wholeBody is the longest request body, bytes, that is read before the event runs: JavaScript gave it whole.
+	wholeBody = 16 << 10
+)
+
+// request is the caller of an event that answers a request.
+type request struct {
+	call  *lifecycle.ServiceCall
+	reply chan *events.Reply // takes one
+}
+
+// Reply implements events.Caller.
+func (q *request) Reply(r *events.Reply) { q.reply <- r }
+
+// End implements events.Caller.
+func (q *request) End() { q.call.End() }
+
+// Fetch implements bindings.Services.
+func (s *Services) Fetch(rw http.ResponseWriter, r *http.Request, c *lifecycle.ServiceCall) error {
+	e := s.event(c)
+	r.URL.Fragment, r.URL.RawFragment = "", ""
+	e.Method, e.URL = r.Method, r.URL.String()
+	for name, values := range r.Header {
+		for _, v := range values {
+			e.HTTPHeaders = append(e.HTTPHeaders, name, egress.HeaderText(v))
+		}
+	}
+	if err := giveBody(e, r); err != nil {
+		c.End()
+		return err
+	}
+	e.Requester = &events.Requester{Credit: window}
+	q := &request{c, make(chan *events.Reply, 1)}
+	s.submit(e, q)
+	select {
+	case reply := <-q.reply:
+		s.requests.count(reply.Failure != nil)
+		return write(r.Context(), rw, r, reply)
+	case <-r.Context().Done():
+		s.requests.cancelled.Inc()
+		e.Requester.Gone()
+		return r.Context().Err()
+	}
+}
+
+// giveBody gives an event the body of a request: at once if it is short, otherwise in parts while the event runs.
+func giveBody(e *events.Event, r *http.Request) (err error) {
+	switch {
+	case r.Body == nil || r.Body == http.NoBody:
+	case r.ContentLength > 0 && r.ContentLength <= wholeBody:
+		e.Body, err = io.ReadAll(io.LimitReader(r.Body, wholeBody))
+	default:
+		e.Parts = &events.Parts{ID: e.ID, Live: true, Read: (&body{from: r.Body}).part}
+	}
+	return err
+}
+
+// body reads the body of a request in parts. One goroutine reads it at a time.
+type body struct {
+	from  io.Reader
+	parts int // that were read
+}
+
+// part is the Read of events.Parts. Reading ends when the caller's run or its call does.
+func (b *body) part(ctx context.Context, i int) ([]byte, error) {
+	if i != b.parts {
+		return nil, fmt.Errorf("part %d of the body was read before", i)
+	}
+	buffer := make([]byte, partBytes)
+	for ctx.Err() == nil {
+		n, err := b.from.Read(buffer)
+		if n > 0 { // an error comes again
+			b.parts++
+			return buffer[:n], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, ctx.Err()
+}
+
+var errTooLarge = errors.New("its response is too large")
+
+// write passes a reply on.
+func write(ctx context.Context, rw http.ResponseWriter, r *http.Request, reply *events.Reply) error {
+	switch {
+	case reply.Failure != nil:
+		return lifecycle.FailureOf(reply.Failure)
+	case reply.Dropped > 0:
+		return errTooLarge
+	}
+	h := rw.Header()
+	for i := 0; i+1 < len(reply.Headers); i += 2 {
+		name := http.CanonicalHeaderKey(reply.Headers[i])
+		h[name] = append(h[name], egress.HeaderBytes(reply.Headers[i+1]))
+	}
+	if reply.Stream == nil {
+		if r.Method != http.MethodHead {
+			h["Content-Length"] = []string{strconv.Itoa(len(reply.Body))}
+		}
+		rw.WriteHeader(reply.Status)
+		_, err := rw.Write(reply.Body)
+		return err
+	}
+	rw.WriteHeader(reply.Status)
+	if err := http.NewResponseController(rw).Flush(); err != nil { // the body may come much later
+		return err
+	}
+	return stream(ctx, rw, reply.Stream)
+}
+
+// stream passes on a body that the worker still makes, as fast as the caller takes it.
+func stream(ctx context.Context, rw http.ResponseWriter, s *events.Stream) error {
+	more := make(chan struct{}, 1)
+	s.OnChunks(func() {
+		select {
+		case more <- struct{}{}:
+		default:
+		}
+	})
+	sent, granted := int64(0), int64(window)
+	for {
+		select {
+		case <-more:
+		case <-ctx.Done():
+			s.Cancel("the caller has gone")
+			return ctx.Err()
+		}
+		waits := false
+		for _, c := range s.Take() {
+			n, err := rw.Write(c.Data)
+			if sent += int64(n); err != nil {
+				s.Cancel("the caller has gone")
+				return err
+			}
+			if c.Failure != nil {
+				return lifecycle.FailureOf(c.Failure)
+			}
+			if c.End {
+				return nil
+			}
+			waits = waits || c.Waits
+		}
+		if waits || sent+window/2 >= granted {
+			granted = sent + window
+			s.Grant(granted)
+		}
+	}
+}

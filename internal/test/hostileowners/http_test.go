@@ -1,0 +1,168 @@
+package hostileowners
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+)
+
+var bodyMiB = flag.Int64("body-mib", 256, "MiB of the long bodies that TestHostileClients sends and receives")
+
+// clients are HTTP clients of a process, whose memory they watch.
+type clients struct {
+	*testing.T
+	p    *process
+	addr string
+}
+
+// dial opens connections, and sends text on each. They are closed with the test.
+func (c *clients) dial(n int, text string) (list []net.Conn) {
+	c.Helper()
+	for range n {
+		conn, err := net.Dial("tcp", c.addr)
+		require.NoError(c, err)
+		c.Cleanup(func() { _ = conn.Close() })
+		_, err = io.WriteString(conn, text)
+		require.NoError(c, err)
+		list = append(list, conn)
+	}
+	return list
+}
+
+func (c *clients) request(method, host, path string, body io.Reader, length int64) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(c.Context(), method, "http://"+c.addr+path, body)
+	require.NoError(c, err)
+	r.Host, r.ContentLength = host, length
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+const acmeHost, betaHost = "w--acme.w.test", "w--beta.w.test"
+
+// zeros is a body of any length.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestHostileClients has clients of acme's worker take what they can get. The memory of the process stays, beta's worker
+// answers each request meanwhile, and acme's does afterwards.
+func TestHostileClients(t *testing.T) {
+	t.Parallel()
+	addr := fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(t))
+	f := openFleet(t, "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false")
+	f.deploy("acme", "w", `export default { async fetch(request) {
+		const path = new URL(request.url).pathname;
+		if (path === "/count") { let n = 0; for await (const part of request.body) n += part.length; return new Response(n) }
+		if (path === "/wait") { await new Promise((gone) => request.signal.addEventListener("abort", gone)); return new Response("gone") }
+		let left = Number(path.slice(1)) * 2 ** 20;
+		if (left) return new Response(new ReadableStream({ type: "bytes", pull(c) { const n = Math.min(left, 65536); left -= n; n ? c.enqueue(new Uint8Array(n)) : c.close() } }));
+		return new Response("ok");
+	} }`, `{"limits": {"cpuMs": 120000, "wallMs": 600000}}`)
+	f.deploy("beta", "w", `export default { fetch: () => new Response("ok") }`, "")
+	for range 100 { // what first requests take is no harm
+		c := &clients{t, f.processes[0], addr}
+		c.answers(betaHost)
+		c.answers(acmeHost)
+	}
+	size := *bodyMiB << 20
+	for _, attack := range []struct {
+		name string
+		most int64 // MiB more of memory. Twice what was seen on a loaded machine, where garbage lives longer, and far from the harm
+		run  func(c *clients)
+	}{
+		{"headers that never end", 300, func(c *clients) {
+			c.dial(600, "GET / HTTP/1.1\r\nHost: "+acmeHost+"\r\nX-Long: "+strings.Repeat("x", 60_000))
+		}},
+		{"many headers", 150, func(c *clients) {
+			for _, conn := range c.dial(100, "GET / HTTP/1.1\r\nHost: "+acmeHost+"\r\n"+strings.Repeat("A: b\r\n", 8000)+"\r\n") {
+				r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				require.NoError(c, err)
+				require.Equal(c, 431, r.StatusCode)
+			}
+		}},
+		{"bodies that never come", 200, func(c *clients) { // 6 GB are announced
+			c.dial(600, "POST /count HTTP/1.1\r\nHost: "+acmeHost+"\r\nContent-Length: 10000000\r\n\r\nx")
+		}},
+		{"responses that nobody reads", 200, func(c *clients) {
+			c.dial(200, "GET /1024 HTTP/1.1\r\nHost: "+acmeHost+"\r\n\r\n")
+		}},
+		{"clients that say nothing more", 100, func(c *clients) {
+			for _, conn := range c.dial(200, "GET /wait HTTP/1.1\r\nHost: "+acmeHost+"\r\n\r\n") {
+				require.NoError(c, conn.(*net.TCPConn).CloseWrite()) //nolint:forcetypeassert // it is
+				_, err := io.ReadAll(conn)
+				require.NoError(c, err, "the connection ends")
+			}
+		}},
+		{"a long upload", 160, func(c *clients) {
+			r, err := c.request("POST", acmeHost, "/count", io.LimitReader(zeros{}, size), size)
+			require.NoError(c, err)
+			text, err := io.ReadAll(r.Body)
+			require.NoError(c, err)
+			require.Equal(c, strconv.FormatInt(size, 10), string(text))
+		}},
+		{"a long download", 220, func(c *clients) {
+			r, err := c.request("GET", acmeHost, "/"+strconv.FormatInt(*bodyMiB, 10), http.NoBody, 0)
+			require.NoError(c, err)
+			n, err := io.Copy(io.Discard, r.Body)
+			require.NoError(c, err)
+			require.Equal(c, size, n)
+		}},
+	} {
+		t.Run(attack.name, func(t *testing.T) {
+			c := &clients{t, f.processes[0], addr}
+			ctx, stop := context.WithCancel(t.Context())
+			var served atomic.Int64
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for ctx.Err() == nil {
+					c.answers(betaHost)
+					served.Add(1)
+				}
+			}()
+			before := c.p.forgetMost()
+			attack.run(c)
+			from := served.Load()
+			until(t, "beta's worker answers", func() bool { return served.Load() > from+20 })
+			stop()
+			<-done
+			_, most := c.p.rss()
+			t.Logf("%d MiB more", (most-before)>>20)
+			require.Less(t, (most-before)>>20, attack.most, "MiB more")
+		})
+		(&clients{t, f.processes[0], addr}).answers(acmeHost)
+	}
+}
+
+// answers sends a request to a worker, which answers "ok".
+func (c *clients) answers(host string) {
+	r, err := c.request("GET", host, "/", http.NoBody, 0)
+	if err != nil {
+		c.Errorf("%s: %v", host, err)
+		return
+	}
+	defer func() { _ = r.Body.Close() }()
+	if text, err := io.ReadAll(r.Body); err != nil || r.StatusCode != 200 || string(text) != "ok" {
+		c.Errorf("%s: %d %s %v", host, r.StatusCode, text, err)
+	}
+}
+
+// forgetMost has the maximum of rss begin anew, and returns it.
+func (p *process) forgetMost() int64 {
+	p.t.Helper()
+	require.NoError(p.t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0o600))
+	_, most := p.rss()
+	return most
+}

@@ -1,0 +1,191 @@
+package isolates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// callBinding begins a call of a method of a binding. It waits in its goroutine while the run has as many calls of that
+// kind under way as it may.
+func (r *run) callBinding(t *thread, in *v8x.Commands) {
+	n := in.Left() + sendBytes
+	c := r.register(in.Number())
+	if r.session == nil {
+		r.session = &bindings.Session{}
+	}
+	call, slots, err := r.session.Begin(in, r.attempt.Worker)
+	if err == nil && call.Binding.Kind == events.BindingService {
+		r.callService(t, c, call, n)
+		return
+	}
+	if err == nil {
+		err = t.pool.hold(r, n)
+	}
+	if err != nil {
+		t.answer(r, c, true, called(c, lifecycle.Answer{}, err))
+		return
+	}
+	call.Hold = func(more int) error {
+		err := t.pool.hold(r, more)
+		if err == nil {
+			n += more
+		}
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.callContext())
+	c.cancel = cancel
+	go func() {
+		defer cancel()
+		var answer lifecycle.Answer
+		var err error
+		select {
+		case slots <- struct{}{}:
+			answer, err = t.pool.host.Call(ctx, call)
+			defer t.postTo(r, func(*thread) { <-slots })
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		// The answer counts as held until JavaScript has it, and so does its slot.
+		t.answer(r, c, true, called(c, answer, err))
+		t.postTo(r, func(t *thread) { t.pool.drop(r, n) })
+	}()
+}
+
+// called is the answer to a call of a binding.
+func called(c *call, answer lifecycle.Answer, err error) func(*v8x.Call) []byte {
+	return func(call *v8x.Call) []byte {
+		call.Reset(opCalled).Number(c.id)
+		if err != nil {
+			call.String(err.Error())
+			return nil
+		}
+		call.Null().Strings(answer.Texts).Body()
+		return answer.Body
+	}
+}
+
+// A run calls another worker of its owner, or an export of its own. While it waits it takes no slot of the thread, so
+// that what it calls finds one: dispatch counts in the same way (dispatch/calls.go).
+
+var errNoServices = errors.New("services cannot be called here: a handler calls them, not a module while it is loaded")
+
+// errNoMethod refuses a call that would be a request: the response of one is bytes of the worker, and V8 would read them
+// as a serialized value.
+var errNoMethod = errors.New("the name of a method is empty")
+
+// beginService counts a call of a service, unless it is refused. method is "" for a request. serviceOver follows. size is
+// what the event of the call holds. The run is charged for it until the event ends, which may be after the run.
+func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle.ServiceCall, error) {
+	w := r.attempt.Worker
+	target, own, ok := bindings.Service(w, name)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("the worker has no service %q", name)
+	case t.pool.cfg.Services == nil:
+		return nil, errNoServices
+	}
+	var from *events.ServiceCall
+	if e := r.attempt.Event; e != nil {
+		from = e.Service
+	}
+	if r.tree == nil {
+		r.tree = &events.ServiceTree{}
+	}
+	if err := t.pool.hold(r, size); err != nil {
+		return nil, err
+	}
+	call, err := r.tree.Begin(from, w.Name, target, method)
+	if err != nil {
+		t.pool.drop(r, size)
+		return nil, err
+	}
+	c := &lifecycle.ServiceCall{ServiceCall: call, From: r.attempt, Worker: target.Worker, Deadline: r.wall, Ended: func() { t.pool.drop(r, size) }}
+	if own {
+		c.Version = w.Version
+	}
+	t.pool.source.Calling(r.attempt, true)
+	if r.calling++; r.calling == 1 && !r.betweenEvents { // it has no slot
+		t.callers++
+	}
+	return c, nil
+}
+
+// serviceOver says that the run no longer waits for a call. On the thread.
+func (r *run) serviceOver(t *thread) {
+	if r.over { // it is not counted any more
+		return
+	}
+	t.pool.source.Calling(r.attempt, false)
+	if r.calling--; r.calling == 0 && !r.betweenEvents {
+		t.callers--
+	}
+}
+
+// fetchService begins a request to a service.
+func (r *run) fetchService(t *thread, name string, size int) (exchange, error) {
+	c, err := r.beginService(t, name, "", size)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, q egress.Request, to egress.Receiver) error {
+		defer t.postTo(r, func(t *thread) { r.serviceOver(t) })
+		begun := false
+		err := egress.Serve(ctx, q, to, func(rw http.ResponseWriter, hr *http.Request) error {
+			begun = true
+			return t.pool.cfg.Services.Fetch(rw, hr, c)
+		})
+		if !begun {
+			c.End()
+		}
+		return err
+	}, nil
+}
+
+// callService begins a call of a method of a service. size is what the call holds.
+func (r *run) callService(t *thread, c *call, what *lifecycle.Call, size int) {
+	var s *lifecycle.ServiceCall
+	err := errNoMethod
+	if what.Method != "" {
+		s, err = r.beginService(t, what.Binding.Name, what.Method, size)
+	}
+	if err != nil {
+		t.answer(r, c, true, called(c, lifecycle.Answer{}, err))
+		return
+	}
+	// The call may be over before Call returns.
+	c.gone = t.pool.cfg.Services.Call(s, what.Body, func(result []byte, err error) {
+		if err == nil {
+			err = t.pool.hold(r, len(result))
+		}
+		if err != nil {
+			result = nil
+		}
+		t.answer(r, c, true, called(c, lifecycle.Answer{Body: result}, err))
+		t.postTo(r, func(t *thread) {
+			t.pool.drop(r, len(result))
+			r.serviceOver(t)
+		})
+	})
+}
+
+// waitsForItself reports whether a call finds no room, and all runs of its owner on the thread wait for calls too: then
+// none of them makes room.
+func waitsForItself(t *thread, a *lifecycle.Attempt) bool {
+	if a.Event == nil || a.Event.Service == nil {
+		return false
+	}
+	for r := range t.running {
+		if r.attempt.Worker.Owner == a.Worker.Owner && r.calling == 0 && r.attempt != a {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,130 @@
+package egress
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+)
+
+// Serve has a function of this process answer a request, in place of a server. It passes the response to to as Exchange
+// does, and returns when the response is complete. f must not use the host of the URL: whoever makes the request chooses
+// it. An error of f says that there is no response, or that it is not complete. The error is in words for the author of a
+// handler.
+func Serve(ctx context.Context, q Request, to Receiver, f func(http.ResponseWriter, *http.Request) error) error {
+	hr, err := httpRequest(ctx, &q)
+	if err != nil {
+		return err
+	}
+	if hr.Body != nil {
+		defer func() { _ = hr.Body.Close() }()
+	}
+	spelled := hr.Header // as the handler wrote them
+	hr.Header = make(http.Header, len(spelled))
+	for name, values := range spelled {
+		name = http.CanonicalHeaderKey(name)
+		hr.Header[name] = append(hr.Header[name], values...)
+	}
+	w := &served{ctx: ctx, q: &q, to: to, header: http.Header{}}
+	if err := f(w, hr); err != nil {
+		return err
+	}
+	return w.end()
+}
+
+// served is the http.ResponseWriter of Serve.
+type served struct {
+	ctx    context.Context //nolint:containedctx // of the request
+	q      *Request
+	to     Receiver
+	header http.Header
+	buffer []byte
+	status int   // 0 = no head yet
+	held   bool  // the head is not passed yet: the body may come with it
+	left   int64 // bytes of the body that are still to come; -1 = not known
+	over   bool  // the response is not passed on: it is a redirect, or err says why
+	err    error
+}
+
+func (w *served) Header() http.Header { return w.header }
+
+func (w *served) WriteHeader(status int) {
+	if w.status != 0 {
+		return
+	}
+	w.status, w.left = status, -1
+	if n, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64); err == nil && w.hasBody() {
+		w.left = n
+	}
+	follows, err := followed(w.q, status, w.header)
+	if w.over, w.err = follows || err != nil, err; follows && err == nil {
+		passRedirect(status, w.header, w.to)
+	}
+	w.held = !w.over
+}
+
+// Flush passes the head, before the body is there.
+func (w *served) Flush() {
+	if w.WriteHeader(http.StatusOK); w.held {
+		w.held = false
+		passHead(w.status, http.StatusText(w.status), w.header, w.to)
+	}
+}
+
+// whole passes a response of which nothing was passed yet. One message to the thread costs much less than three.
+func (w *served) whole(body []byte) {
+	w.held, w.over = false, true
+	w.to.Whole(w.status, http.StatusText(w.status), flat(w.header), body)
+}
+
+func (w *served) hasBody() bool {
+	return w.q.Method != http.MethodHead && w.status != http.StatusNotModified && w.status != http.StatusNoContent
+}
+
+var errNotTaken = errors.New("the response is not taken")
+
+// Write returns when the next bytes may come. It keeps nothing of data.
+func (w *served) Write(data []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.over || !w.hasBody() {
+		return len(data), nil
+	}
+	if w.held && int64(len(data)) == w.left && len(data) <= chunkBytes {
+		w.whole(bytes.Clone(data))
+		return len(data), nil
+	}
+	w.Flush()
+	for n := 0; n < len(data); {
+		if w.ctx.Err() != nil {
+			return n, errNotTaken
+		}
+		w.buffer = append(w.buffer[:0], data[n:min(len(data), n+chunkBytes)]...)
+		n += len(w.buffer)
+		if w.left > 0 {
+			w.left -= min(w.left, int64(len(w.buffer)))
+		}
+		if reuse := w.to.Chunk(w.ctx, w.buffer); !reuse {
+			w.buffer = nil
+		}
+	}
+	return len(data), nil
+}
+
+// end says whether the response is complete, and ends it.
+func (w *served) end() error {
+	w.WriteHeader(http.StatusOK)
+	switch {
+	case w.over:
+		return w.err
+	case w.held && w.left <= 0 && w.ctx.Err() == nil:
+		w.whole(nil)
+		return nil
+	case w.ctx.Err() != nil:
+		return w.ctx.Err()
+	case w.left > 0:
+		return errors.New("the response broke off before it was complete")
+	}
+	w.to.End()
+	return nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// webSections are the sections about HTTP: one for what was asked for under each load, and one with the goals.
+func (r *Report) webSections() []section {
+	abouts := map[string]string{
+		webJSON: "POST of 1 KB of JSON, answered by the same handler", webFile: "GET of a file of 10 KB", webSockets: "WebSockets that carry nothing",
+		webCalls: fmt.Sprintf("GET, answered by a handler that makes %d calls, one after the other. µs/call is a hundredth of the request, of which the function has the rest beside the call", callsOfRequest),
+	}
+	var list []section
+	for _, web := range webs() {
+		for _, load := range []string{closedLoop, openLoop, idleLoad} {
+			cases := r.measured(func(c Case) bool { return c.Web == web && c.Load == load })
+			if len(cases) == 0 {
+				continue
+			}
+			s := section{title: "HTTP, " + web + ", " + load, about: abouts[web], table: r.table(cases)}
+			switch c := cases[0].Case; {
+			case web == webCalls:
+			case load == closedLoop:
+				s.about += fmt.Sprintf(". %d connections, each of which sends its next request when it has the answer to the last one", c.Connections)
+			case load == openLoop:
+				s.about += fmt.Sprintf(". %d requests/s on %d connections. Latency counts from when a request was to be sent", c.Rate, c.Connections)
+			}
+			list = append(list, s)
+		}
+	}
+	if goals := r.webGoals(); len(goals) > 1 {
+		list = append(list, section{title: "HTTP, goals", about: "Medians of the tables above", table: goals})
+	}
+	return list
+}
+
+// goalOwners is the highest number of owners that a goal is for: Pinwheel has an isolate for each of so many.
+const goalOwners = 100
+
+// webGoals compares what was measured with what the design asks for.
+func (r *Report) webGoals() table {
+	t := table{{"goal", "measured", "met"}}
+	add := func(goal string, value, limit float64, most bool) {
+		met := "met"
+		if most && value > limit || !most && value < limit {
+			met = "not met"
+		}
+		t = append(t, []string{goal, fmt.Sprintf("%.2f", value), met})
+	}
+	for _, c := range r.measured(func(c Case) bool {
+		return c.Web != "" && c.System == ours && (c.Web != webJSON || c.Owners <= goalOwners)
+	}) {
+		owners := fmt.Sprintf("%d owners: ", c.Owners)
+		if c.Owners == 1 {
+			owners = "1 owner: "
+		}
+		own := func(name string) float64 { s, _ := c.summary(name); return s.median }
+		switch {
+		case c.Call != "":
+			r.callGoals(c, add)
+		case c.Web == webSockets:
+			add(fmt.Sprintf("%d WebSockets: at most 25 KB each", c.Connections), own("KB/socket"), 25, true)
+		case c.Web == webFile && c.Load == closedLoop:
+			if v, ok := r.peerMedian(c, "go", "requests/s"); ok {
+				add("a file: at least 0.8 × the requests/s of Go's http.FileServer", own("requests/s")/v, 0.8, false)
+			}
+		case c.Web == webJSON && c.Load == openLoop:
+			if v, name, ok := r.leastMedian(c, "p99 ms"); ok {
+				add(fmt.Sprintf("%sp99 at most 1.2 × the best peer's (%s)", owners, name), own("p99 ms")/v, 1.2, true)
+			}
+		case c.Web == webJSON:
+			if v, ok := r.peerMedian(c, "workerd", "requests/s"); ok {
+				add(owners+"at least workerd's requests/s", own("requests/s")/v, 1, false)
+			}
+			if v, ok := r.peerMedian(c, "workerd", "fleet µs/request"); ok {
+				add(owners+"at most 1.2 × workerd's CPU time per request", own("fleet µs/request")/v, 1.2, true)
+			}
+		}
+	}
+	return t
+}
+
+// callGoals compares a call with what the design asks for, less what a call of a function takes.
+func (r *Report) callGoals(c *Result, add func(goal string, value, limit float64, most bool)) {
+	function := c.Case
+	function.Call = calls()[0]
+	base := r.find(function)
+	if base == nil || base == c || len(base.Rounds) == 0 {
+		return
+	}
+	more := func(name string) float64 {
+		a, _ := c.summary(name)
+		b, _ := base.summary(name)
+		return a.median - b.median
+	}
+	if c.Call == "kv" {
+		add("KV get of 1 KB: p50 at most 500 µs", more("p50 µs/call"), 500, true)
+		add("KV get of 1 KB: at most 40 µs of the fleet's CPU time", more("fleet µs/call"), 40, true)
+		return
+	}
+	add("service call, "+c.Call+": at most 60 µs over a function", more("p50 µs/call"), 60, true)
+	add("service call, "+c.Call+": at most 60 µs of the fleet's CPU time over a function", more("fleet µs/call"), 60, true)
+}
+
+// besides returns the results of other systems in the same case.
+func (r *Report) besides(c *Result) []*Result {
+	return r.measured(func(o Case) bool {
+		o.System = c.System
+		return o == c.Case
+	})
+}
+
+func (r *Report) peerMedian(c *Result, name, metric string) (float64, bool) {
+	for _, o := range r.besides(c) {
+		if s, ok := o.summary(metric); ok && o.System == name {
+			return s.median, true
+		}
+	}
+	return 0, false
+}
+
+// leastMedian returns the least median of the other systems, and whose it is.
+func (r *Report) leastMedian(c *Result, metric string) (least float64, name string, ok bool) {
+	type value struct {
+		median float64
+		name   string
+	}
+	var values []value
+	for _, o := range r.besides(c) {
+		if s, ok := o.summary(metric); ok && o.System != ours {
+			values = append(values, value{s.median, o.System})
+		}
+	}
+	if len(values) == 0 {
+		return 0, "", false
+	}
+	best := slices.MinFunc(values, func(a, b value) int { return cmp.Compare(a.median, b.median) })
+	return best.median, best.name, true
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// webWarming is the length of the load before a closed loop is measured: systems compile what is hot.
+const webWarming = 3 * time.Second
+
+// runWeb runs a case of HTTP once, with a system of its own.
+func (r *runner) runWeb(ctx context.Context, c Case) (_ *Round, err error) {
+	r.bar.count("starting", 0, 1)
+	if c.Load == idleLoad {
+		if err := enoughFiles(c.Connections); err != nil {
+			return nil, err
+		}
+	}
+	s, addr, err := r.openWeb(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.alive())
+		}
+		s.close()
+	}()
+	if c.Load == idleLoad {
+		return r.idleSockets(ctx, s, c, addr)
+	}
+	s.meter.awaitQuiet(ctx, r.o.quiet) // before connections, which node closes when they are idle for five seconds
+	l, err := openWebLoad(ctx, c, addr, r.o.patience)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	defer context.AfterFunc(ctx, l.close)()
+	return r.measureWeb(ctx, s, c, l)
+}
+
+// measureWeb warms the system up, and measures.
+func (r *runner) measureWeb(ctx context.Context, s *testbed, c Case, l *webLoad) (*Round, error) {
+	length := time.Duration(c.Seconds * float64(time.Second))
+	warming, least := time.Duration(0), max(2*c.Owners, 2*c.Rate)
+	if c.Load == closedLoop {
+		warming = min(webWarming, length)
+	}
+	if _, err := l.closed(warming, least, newRecorder()); err != nil {
+		return nil, err
+	}
+	r.bar.count("running", 0, 1)
+	latency, lag := newRecorder(), newRecorder()
+	n, err := int(float64(c.Rate)*c.Seconds), error(nil)
+	from := s.meter.read()
+	if c.Load == closedLoop {
+		n, err = l.closed(length, 1, latency)
+	} else {
+		err = l.open(ctx, c.Rate, n, latency, lag)
+	}
+	if err != nil {
+		return nil, err
+	}
+	to := s.meter.read()
+	round := &Round{Metrics: map[string]float64{}}
+	round.Curve = latency.report(round.Metrics)
+	if c.Load == closedLoop {
+		round.Metrics["requests/s"] = float64(n) / to.at.Sub(from.at).Seconds()
+	} else {
+		round.Metrics["lag p99 ms"] = lag.at(99)
+	}
+	s.meter.report(round.Metrics, from, to, n)
+	for _, group := range []string{groupFleet, groupNATS, groupLoad} {
+		if v, ok := round.Metrics[group+" µs/event"]; ok {
+			delete(round.Metrics, group+" µs/event")
+			round.Metrics[group+" µs/request"] = v
+		}
+	}
+	if c.Call != "" {
+		round.Metrics["p50 µs/call"] = 1000 * round.Metrics["p50 ms"] / callsOfRequest
+		for _, group := range []string{groupFleet, groupNATS} {
+			if v, ok := round.Metrics[group+" µs/request"]; ok {
+				round.Metrics[group+" µs/call"] = v / callsOfRequest
+			}
+		}
+	}
+	return round, nil
+}
