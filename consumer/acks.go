@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -110,6 +109,7 @@ func (a *acks) ackSubjects(batch []*entry) []string {
 	a.subjects = a.subjects[:0]
 	a.inflight.mu.Lock()
 	for _, h := range batch {
+		h.acked = h.ack
 		a.subjects = append(a.subjects, h.ack)
 	}
 	a.inflight.mu.Unlock()
@@ -135,10 +135,13 @@ func (a *acks) confirmed(g *group, err error) {
 		}
 	}
 	now := time.Now()
+	until := now.Add(2 * a.cfg.AckWait)
 	if g.tries != nil {
-		a.inflight.remember(g.events, now, now.Add(a.cfg.AckWait))
+		a.inflight.remember(g.events, now, until)
 	}
-	a.inflight.confirmed(g.events, g.reconnects, now, now.Add(2*a.cfg.AckWait))
+	if again := a.inflight.confirmed(g.events, g.reconnects, now, until); len(again) > 0 {
+		a.api.Do(func() { a.sendEach(again, g.tries) })
+	}
 }
 
 // unconfirmed sends a group again after a while, with its replies, until the leases are over.
@@ -162,13 +165,14 @@ func (a *acks) resend(g *group) {
 		return
 	}
 	a.metrics.ackRetries.Inc()
-	g.events = slices.DeleteFunc(g.events, func(h *entry) bool { return h.is(lapsed) })
-	if len(g.events) == 1 {
-		a.sendGroup(g)
-		return
-	}
-	// One by one: an ack that the server refuses must not hold up the others.
-	for _, h := range g.events {
-		a.sendGroup(&group{events: []*entry{h}, tries: g.tries})
+	a.sendEach(g.events, g.tries)
+}
+
+// sendEach sends acks again, one by one: an ack that the server refuses must not hold up the others.
+func (a *acks) sendEach(batch []*entry, tries *jsapi.Retrier) {
+	for _, h := range batch {
+		if !h.is(lapsed) {
+			a.sendGroup(&group{events: []*entry{h}, tries: tries})
+		}
 	}
 }

@@ -23,6 +23,7 @@ type entry struct {
 	nth    int           // in the list of its requester; guarded by inflight.mu
 
 	ack     string    // ack subject of the newest delivery; guarded by inflight.mu
+	acked   string    // ack subject to which the newest ack was sent; guarded by inflight.mu
 	epoch   uint64    // of from, at the newest delivery; guarded by inflight.mu
 	renewed time.Time // when the server last heard of it; guarded by inflight.mu
 
@@ -169,8 +170,16 @@ func (t *inflight) remove(batch ...*entry) { t.leave(gone, batch) }
 func (t *inflight) lapse(batch []*entry) { t.leave(lapsed, batch) }
 
 func (t *inflight) leave(last state, batch []*entry) {
-	n := 0
 	t.mu.Lock()
+	n := t.drop(last, batch)
+	t.mu.Unlock()
+	if n > 0 {
+		t.left(n)
+	}
+}
+
+// drop takes events from the list, and returns how many were in it. mu is held.
+func (t *inflight) drop(last state, batch []*entry) (n int) {
 	for _, h := range batch {
 		ended := h.is(acking)
 		if !h.become(last) {
@@ -191,10 +200,7 @@ func (t *inflight) leave(last state, batch []*entry) {
 		n++
 	}
 	t.n.Store(int64(len(t.list)))
-	t.mu.Unlock()
-	if n > 0 {
-		t.left(n)
-	}
+	return n
 }
 
 func (t *inflight) len() int { return int(t.n.Load()) }
@@ -250,7 +256,11 @@ func (t *inflight) adopt(o events.Origin, stored time.Time, epoch uint64, now ti
 // confirmed removes events whose acks the server has confirmed, on a connection that is named by its number of
 // reconnects. What the connection before it confirmed is known until a time: the server that delivers it again has
 // perhaps been killed, and does so an ack wait later, when many other events have ended.
-func (t *inflight) confirmed(batch []*entry, reconnects uint64, now, until time.Time) {
+//
+// It returns those that stay, and keeps only the others in batch. They stay because they were delivered again after
+// their acks were sent. A server that was killed may have lost the deliveries that these acks name: it confirms such an
+// ack, and waits for one of the new delivery.
+func (t *inflight) confirmed(batch []*entry, reconnects uint64, now, until time.Time) (again []*entry) {
 	t.mu.Lock()
 	if t.reconnects != reconnects {
 		t.reconnects = reconnects
@@ -263,12 +273,21 @@ func (t *inflight) confirmed(batch []*entry, reconnects uint64, now, until time.
 		}
 		clear(t.settledRecently[:])
 	}
+	deliveredAgain := func(h *entry) bool { return h.ack != h.acked && h.is(acking) }
 	for _, h := range batch {
+		if deliveredAgain(h) {
+			again = append(again, h)
+			continue
+		}
 		t.settledRecently[t.oldest] = settled{stream: h.from.stream, seq: h.event.Origin.Seq, stored: h.stored}
 		t.oldest = (t.oldest + 1) % len(t.settledRecently)
 	}
+	n := t.drop(gone, slices.DeleteFunc(batch, deliveredAgain))
 	t.mu.Unlock()
-	t.remove(batch...)
+	if n > 0 {
+		t.left(n)
+	}
+	return again
 }
 
 // forget removes those in resent whose time is over. mu is held.

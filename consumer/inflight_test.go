@@ -53,6 +53,34 @@ func TestConfirmedEventsAreKnownForAWhile(t *testing.T) {
 	require.True(t, known(6000, stored))
 }
 
+// A server that was killed confirms acks of deliveries that it has lost, and delivers these events again. What comes
+// between an ack and its confirmation needs another ack.
+func TestDeliveryBehindItsAckIsAckedToo(t *testing.T) {
+	t.Parallel()
+	from, stored := &source{stream: events.StreamEvents}, time.Now()
+	var left int
+	table := inflight{left: func(n int) { left += n }}
+	var batch []*entry
+	for seq := range uint64(3) {
+		h := &entry{from: from, stored: stored, event: &events.Event{Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}}}
+		h.ack, h.acked = "ack", "ack"
+		batch = append(batch, h)
+		table.add(batch[seq:])
+		require.True(t, table.move(h, storing))
+		require.True(t, table.move(h, acking))
+	}
+	second := batch[1]
+	found, acked := table.adopt(events.Origin{Stream: events.StreamEvents, Seq: 1, AckSubject: "again"}, stored, 1, stored)
+	require.True(t, found)
+	require.False(t, acked, "its reply may have to be published first")
+	require.Equal(t, []*entry{second}, table.confirmed(batch, 0, stored, stored))
+	require.Equal(t, []int{2, 1}, []int{left, table.len()})
+	require.True(t, second.is(acking))
+	second.acked = "again"
+	require.Empty(t, table.confirmed([]*entry{second}, 0, stored, stored))
+	require.Equal(t, []int{3, 0}, []int{left, table.len()})
+}
+
 // Every state except the last two has transitions, and an event that is gone stays gone.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
