@@ -159,7 +159,7 @@ func TestReplaysOfAnOwnerAreBounded(t *testing.T) {
 	var last jetstream.PubAckFuture
 	for i := range most + 5 {
 		var err error
-		last, err = js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprintf("$KV.%s.replayed.acme.x.%d", events.BucketAttempts, i), Data: []byte("{}")})
+		last, err = js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprintf("$KV.%s.replayed.acme.x.%d", events.BucketAttempts, i), Data: []byte("{}")}, jetstream.WithStallWait(patience))
 		require.NoError(t, err)
 	}
 	select {

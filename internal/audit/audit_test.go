@@ -82,7 +82,7 @@ func TestRecordsOfOthersAreNotDisplaced(t *testing.T) {
 	var last jetstream.PubAckFuture
 	for range 5100 {
 		var err error
-		last, err = js.PublishAsync("pinwheel.audit.acme.door", []byte(`{"action":"dead.edit","request":{}}`))
+		last, err = js.PublishAsync("pinwheel.audit.acme.door", []byte(`{"action":"dead.edit","request":{}}`), jetstream.WithStallWait(2*time.Minute))
 		require.NoError(t, err)
 	}
 	<-js.PublishAsyncComplete()

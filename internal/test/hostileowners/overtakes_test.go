@@ -30,7 +30,7 @@ func overtakes(t *testing.T, f *fleet) (harm string) {
 		return &nats.Msg{Subject: subjects.Event(events.Task, other, "slow"), Header: nats.Header{"Reply-To": {fmt.Sprint("_INBOX.otherp.", i)}}, Data: []byte("1")}
 	}
 	for i := range backlog - forged {
-		_, err := f.js.PublishMsgAsync(theirs(i))
+		_, err := f.js.PublishMsgAsync(theirs(i), jetstream.WithStallWait(patience))
 		require.NoError(t, err)
 	}
 	<-f.js.PublishAsyncComplete()
