@@ -46,16 +46,20 @@ func (r *run) callBinding(t *thread, in *v8x.Commands) {
 		defer cancel()
 		var answer lifecycle.Answer
 		var err error
+		release := func() {}
 		select {
 		case slots <- struct{}{}:
+			release = func() { <-slots }
 			answer, err = t.pool.host.Call(ctx, call)
-			defer t.postTo(r, func(*thread) { <-slots })
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
-		// The answer counts as held until JavaScript has it, and so does its slot.
-		t.answer(r, c, true, called(c, answer, err))
-		t.postTo(r, func(t *thread) { t.pool.drop(r, n) })
+		// In one queued call: each may wake the thread.
+		t.postTo(r, func(t *thread) {
+			t.give(r, c, true, called(c, answer, err))
+			t.pool.drop(r, n) // the answer counts as held until JavaScript has it, and so does its slot
+			release()
+		})
 	}()
 }
 
@@ -168,8 +172,8 @@ func (r *run) callService(t *thread, c *call, what *lifecycle.Call, size int) {
 		if err != nil {
 			result = nil
 		}
-		t.answer(r, c, true, called(c, lifecycle.Answer{Body: result}, err))
 		t.postTo(r, func(t *thread) {
+			t.give(r, c, true, called(c, lifecycle.Answer{Body: result}, err))
 			t.pool.drop(r, len(result))
 			r.serviceOver(t)
 		})

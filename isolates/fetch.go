@@ -57,16 +57,19 @@ func (r *run) unregister(c *call) {
 // answer brings the answer to call c into the run's JavaScript. last says that nothing follows. An answer that comes
 // too late is ignored. Any goroutine may call it.
 func (t *thread) answer(r *run, c *call, last bool, encode func(*v8x.Call) []byte) {
-	t.postTo(r, func(t *thread) {
-		if r.over || r.calls[c.id] != c {
-			return
-		}
-		if last {
-			r.unregister(c)
-		}
-		body := encode(&t.call)
-		t.turn(r, t.call.Bytes(), body)
-	})
+	t.postTo(r, func(t *thread) { t.give(r, c, last, encode) })
+}
+
+// give is answer on the thread itself.
+func (t *thread) give(r *run, c *call, last bool, encode func(*v8x.Call) []byte) {
+	if r.over || r.calls[c.id] != c {
+		return
+	}
+	if last {
+		r.unregister(c)
+	}
+	body := encode(&t.call)
+	t.turn(r, t.call.Bytes(), body)
 }
 
 const (
