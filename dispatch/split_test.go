@@ -95,7 +95,7 @@ func TestStepTakesEffectForEventsStoredLater(t *testing.T) {
 		require.Equal(t, "1-x", run(step.Add(-time.Hour), key), "an event that waited")
 		require.Equal(t, "1-x", run(step.Add(events.StepDelay-1), key))
 		require.Equal(t, "2-x", run(step.Add(events.StepDelay), key))
-		require.Equal(t, "2-x", run(time.Time{}, key), "a direct event")
+		require.Equal(t, "2-x", run(time.Time{}, key), "an event without a time")
 		in.Deployment.Before = nil // a rollback
 		d.Install(in)
 		require.Equal(t, "2-x", run(step.Add(-time.Hour), key))

@@ -93,7 +93,6 @@ func (d Deployment) Candidate() Share {
 }
 
 // Effective is when Split begins to divide events, by the clock of NATS. Events that were stored earlier go by Before.
-// Direct events, which are not stored, go by Split at once.
 func (d Deployment) Effective() time.Time {
 	if len(d.Before) == 0 {
 		return d.Stored

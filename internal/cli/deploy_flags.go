@@ -183,7 +183,7 @@ func (e deployer) followRollout(ctx context.Context, c watch, target string, d e
 	for d.Rollout.Running() {
 		select {
 		case <-ctx.Done():
-			return d, fmt.Errorf("the rollout of %s goes on without this command: %w", target, ctx.Err())
+			return d, leftRollout(ctx, target)
 		case <-tick.C:
 		}
 		now, err := c.holds(ctx, target)
@@ -196,7 +196,13 @@ func (e deployer) followRollout(ctx context.Context, c watch, target string, d e
 		case now.Rollout == nil || now.Rollout.ID != d.Rollout.ID:
 			return now, fmt.Errorf("the rollout of %s was replaced by deployment %d of %s", target, now.Number, now.By)
 		}
-		d = now
+		if d = now; len(d.Before) > 0 {
+			select {
+			case <-ctx.Done():
+				return d, leftRollout(ctx, target)
+			case <-time.After(events.StepDelay): // what is said is in effect
+			}
+		}
 		if quiet {
 			continue
 		}
@@ -213,6 +219,10 @@ func (e deployer) followRollout(ctx context.Context, c watch, target string, d e
 		}
 	}
 	return d, nil
+}
+
+func leftRollout(ctx context.Context, target string) error {
+	return fmt.Errorf("the rollout of %s goes on without this command: %w", target, ctx.Err())
 }
 
 // byNewest lists versions from the newest to the oldest.
