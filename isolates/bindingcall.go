@@ -133,24 +133,34 @@ func (r *run) serviceOver(t *thread) {
 	}
 }
 
-// fetchService begins a request to a service.
-func (r *run) fetchService(t *thread, name string, size int) (exchange, error) {
-	c, err := r.beginService(t, name, "", size)
+// fetchService begins a request to a service. Nothing waits for a short response, so that takes no goroutine.
+func (r *run) fetchService(ctx context.Context, to response, q egress.Request, name string, size int, over func(error)) error {
+	local, err := egress.NewLocal(ctx, q, to)
 	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, q egress.Request, to egress.Receiver) error {
-		defer t.postTo(r, func(t *thread) { r.serviceOver(t) })
-		begun := false
-		err := egress.Serve(ctx, q, to, func(rw http.ResponseWriter, hr *http.Request) error {
-			begun = true
-			return t.pool.cfg.Services.Fetch(rw, hr, c)
-		})
-		if !begun {
-			c.End()
-		}
 		return err
-	}, nil
+	}
+	s, err := r.beginService(to.t, name, "", size)
+	if err != nil {
+		return err
+	}
+	to.c.ended = r.serviceOver
+	x := to.t.pool.cfg.Services.Fetch(local.Request, q.Body, s)
+	unwatch := context.AfterFunc(ctx, func() {
+		if x.Cancel() {
+			local.Close()
+			over(ctx.Err())
+		}
+	})
+	x.Start(func(short bool, write func(http.ResponseWriter) error) {
+		unwatch()
+		pass := func() { over(local.Respond(write)) }
+		if short {
+			pass()
+		} else {
+			go pass() // it waits for its reader; it ends with ctx
+		}
+	})
+	return nil
 }
 
 // callService begins a call of a method of a service. size is what the call holds.

@@ -30,6 +30,8 @@ type call struct {
 	unread  int           // bytes given since JavaScript asked for more
 	pieces  chan piece    // capacity 1; of the request's body
 	taken   chan struct{} // capacity 1; the thread has taken a chunk, and another may come
+	ended   func(*thread) // called when the exchange is over; nil = nothing is to be done
+	whole   bool          // the thread learns of the end of the exchange with its response; for the exchange's goroutine
 }
 
 // register makes a call of r.
@@ -96,7 +98,7 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 	if again := in.Bool(); !again { // following a redirect is not a new subrequest
 		r.made++
 	}
-	by := r.answerer(t, in.Text(), in.Text(), size+queuedBytes)
+	kind, name := in.Text(), in.Text()
 	if limit := r.limits.Subrequests; r.made > limit {
 		t.answer(r, c, true, fetchFailed(c, fmt.Errorf("too many subrequests: at most %d per event", limit)))
 		return
@@ -110,24 +112,36 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 	c.cancel, c.paced = cancel, !guard.RunMemory.Off()
 	c.pieces, c.taken = make(chan piece, 1), make(chan struct{}, 1)
 	unqueue := context.AfterFunc(ctx, func() { t.pool.drop(r, size) })
+	q.Open = func() io.ReadCloser { return &upload{ctx: ctx, t: t, r: r, c: c} }
 	c.start = func() {
 		if !unqueue() { // the call is cancelled
 			return
 		}
 		c.active = true
 		r.active++
-		do, err := r.begin(t, by)
+		err := t.pool.hold(r, callBytes)
+		if err == nil {
+			// over ends the subrequest, in any goroutine.
+			over := func(err error) {
+				if err != nil {
+					t.answer(r, c, true, fetchFailed(c, err))
+				}
+				if !c.whole {
+					t.postTo(r, func(t *thread) { t.exchanged(r, c) })
+				}
+				cancel()
+				t.pool.drop(r, size+callBytes)
+			}
+			if err = t.exchange(ctx, r, c, q, kind, name, size, over); err != nil {
+				t.pool.drop(r, callBytes)
+			}
+		}
 		if err != nil {
 			t.pool.drop(r, size)
 			cancel()
 			t.rest(r, c)
 			t.answer(r, c, true, fetchFailed(c, err))
-			return
 		}
-		go func() {
-			defer t.pool.drop(r, size+callBytes)
-			t.perform(ctx, cancel, r, c, q, do)
-		}()
 	}
 	if r.active >= maxConcurrent {
 		r.queued = append(r.queued, c)
@@ -136,16 +150,23 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 	c.start()
 }
 
-// begin holds what a subrequest under way takes, callBytes, and returns what makes the exchange.
-func (r *run) begin(t *thread, by func() (exchange, error)) (exchange, error) {
-	if err := t.pool.hold(r, callBytes); err != nil {
-		return nil, err
+// exchange has what the kind and name of a binding say answer a request; without a kind, a server. size is what the
+// request holds. It does not wait: over is called when the response is complete, unless exchange returns an error.
+func (t *thread) exchange(ctx context.Context, r *run, c *call, q egress.Request, kind, name string, size int, over func(error)) error {
+	to, w := response{t, r, c}, r.attempt.Worker
+	switch kind {
+	case string(events.BindingService):
+		return r.fetchService(ctx, to, q, name, size, over)
+	case bindings.KindFiles:
+		go func() { over(bindings.ExchangeFile(ctx, t.pool.cfg.Files, w, q, to)) }()
+	default:
+		go func() {
+			conns := t.pool.egress.Of(w.Owner)
+			defer conns.Release()
+			over(conns.Exchange(ctx, q, to))
+		}()
 	}
-	do, err := by()
-	if err != nil {
-		t.pool.drop(r, callBytes)
-	}
-	return do, err
+	return nil
 }
 
 // startQueued starts queued subrequests while there is room. On the thread.
@@ -178,39 +199,12 @@ func (r *run) abortCall(id float64) {
 	}
 }
 
-// exchange has a server, or something in its place, answer a request.
-type exchange func(ctx context.Context, q egress.Request, to egress.Receiver) error
-
-// answerer returns what makes the exchange when the subrequest begins, by the binding through which it goes; "" = the
-// network. size is what the request holds.
-func (r *run) answerer(t *thread, kind, name string, size int) func() (exchange, error) {
-	switch kind {
-	case bindings.KindFiles:
-		return func() (exchange, error) {
-			return func(ctx context.Context, q egress.Request, to egress.Receiver) error {
-				return bindings.ExchangeFile(ctx, t.pool.cfg.Files, r.attempt.Worker, q, to)
-			}, nil
-		}
-	case string(events.BindingService):
-		return func() (exchange, error) { return r.fetchService(t, name, size) }
+// exchanged says that the exchange of a subrequest is over. On the thread.
+func (t *thread) exchanged(r *run, c *call) {
+	if c.ended != nil {
+		c.ended(t)
 	}
-	return func() (exchange, error) {
-		return func(ctx context.Context, q egress.Request, to egress.Receiver) error {
-			conns := t.pool.egress.Of(r.attempt.Worker.Owner)
-			defer conns.Release()
-			return conns.Exchange(ctx, q, to)
-		}, nil
-	}
-}
-
-// perform carries out the subrequest in its own goroutine.
-func (t *thread) perform(ctx context.Context, cancel context.CancelFunc, r *run, c *call, q egress.Request, do exchange) {
-	defer cancel()
-	defer t.postTo(r, func(t *thread) { t.rest(r, c) })
-	q.Open = func() io.ReadCloser { return &upload{ctx: ctx, t: t, r: r, c: c} }
-	if err := do(ctx, q, response{t, r, c}); err != nil {
-		t.answer(r, c, true, fetchFailed(c, err))
-	}
+	t.rest(r, c)
 }
 
 func fetchFailed(c *call, err error) func(*v8x.Call) []byte {

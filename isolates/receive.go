@@ -38,11 +38,16 @@ func (x response) Head(status int, text string, headers []string) {
 	})
 }
 
-// Whole passes a response with all of its body. Nothing follows.
+// Whole passes a response with all of its body. Nothing follows. The end of the exchange comes with it: each queued call
+// may wake the thread.
 func (x response) Whole(status int, text string, headers []string, body []byte) {
-	x.t.answer(x.r, x.c, true, func(call *v8x.Call) []byte {
-		call.Reset(opWhole).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Body()
-		return body
+	x.c.whole = true
+	x.t.postTo(x.r, func(t *thread) {
+		t.give(x.r, x.c, true, func(call *v8x.Call) []byte {
+			call.Reset(opWhole).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Body()
+			return body
+		})
+		t.exchanged(x.r, x.c)
 	})
 }
 

@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
 )
 
@@ -18,24 +20,21 @@ const (
 	window = 256 << 10
 	// partBytes is the largest piece of a request body that is passed on at once.
 	partBytes = 64 << 10
-	// wholeBody is the longest request body, bytes, that is read before the event runs: JavaScript gave it whole.
-	wholeBody = 16 << 10
 )
 
-// request is the caller of an event that answers a request.
+// request is a request to a worker, and the caller of its event.
 type request struct {
-	call  *lifecycle.ServiceCall
-	reply chan *events.Reply // takes one
+	results  *results
+	submit   func(e *events.Event, caller events.Caller)
+	call     *lifecycle.ServiceCall
+	http     *http.Request
+	event    *events.Event
+	answer   func(short bool, write func(http.ResponseWriter) error)
+	answered atomic.Bool // or cancelled
 }
 
-// Reply implements events.Caller.
-func (q *request) Reply(r *events.Reply) { q.reply <- r }
-
-// End implements events.Caller.
-func (q *request) End() { q.call.End() }
-
 // Fetch implements bindings.Services.
-func (s *Services) Fetch(rw http.ResponseWriter, r *http.Request, c *lifecycle.ServiceCall) error {
+func (s *Services) Fetch(r *http.Request, whole []byte, c *lifecycle.ServiceCall) bindings.ServiceRequest {
 	e := s.event(c)
 	r.URL.Fragment, r.URL.RawFragment = "", ""
 	e.Method, e.URL = r.Method, r.URL.String()
@@ -44,35 +43,44 @@ func (s *Services) Fetch(rw http.ResponseWriter, r *http.Request, c *lifecycle.S
 			e.HTTPHeaders = append(e.HTTPHeaders, name, egress.HeaderText(v))
 		}
 	}
-	if err := giveBody(e, r); err != nil {
-		c.End()
-		return err
-	}
-	e.Requester = &events.Requester{Credit: window}
-	q := &request{c, make(chan *events.Reply, 1)}
-	s.submit(e, q)
-	select {
-	case reply := <-q.reply:
-		s.requests.count(reply.Failure != nil)
-		return write(r.Context(), rw, r, reply)
-	case <-r.Context().Done():
-		s.requests.cancelled.Inc()
-		e.Requester.Gone()
-		return r.Context().Err()
-	}
-}
-
-// giveBody gives an event the body of a request: at once if it is short, otherwise in parts while the event runs.
-func giveBody(e *events.Event, r *http.Request) (err error) {
 	switch {
-	case r.Body == nil || r.Body == http.NoBody:
-	case r.ContentLength > 0 && r.ContentLength <= wholeBody:
-		e.Body, err = io.ReadAll(io.LimitReader(r.Body, wholeBody))
-	default:
+	case whole != nil:
+		e.Body = whole
+	case r.Body != nil && r.Body != http.NoBody:
 		e.Parts = &events.Parts{ID: e.ID, Live: true, Read: (&body{from: r.Body}).part}
 	}
-	return err
+	e.Requester = &events.Requester{Credit: window}
+	return &request{results: &s.requests, submit: s.submit, call: c, http: r, event: e}
 }
+
+// Start implements bindings.ServiceRequest.
+func (q *request) Start(answer func(short bool, write func(http.ResponseWriter) error)) {
+	q.answer = answer
+	q.submit(q.event, q)
+}
+
+// Cancel implements bindings.ServiceRequest.
+func (q *request) Cancel() bool {
+	if !q.answered.CompareAndSwap(false, true) {
+		return false
+	}
+	q.results.cancelled.Inc()
+	q.event.Requester.Gone()
+	return true
+}
+
+// Reply implements events.Caller.
+func (q *request) Reply(r *events.Reply) {
+	if !q.answered.CompareAndSwap(false, true) {
+		return
+	}
+	q.results.count(r.Failure != nil)
+	short := r.Stream == nil && len(r.Body) <= egress.MaxWhole
+	q.answer(short, func(w http.ResponseWriter) error { return write(q.http.Context(), w, q.http, r) })
+}
+
+// End implements events.Caller.
+func (q *request) End() { q.call.End() }
 
 // body reads the body of a request in parts. One goroutine reads it at a time.
 type body struct {

@@ -10,14 +10,24 @@ import (
 
 // Services has workers answer others of their owner (env.NAME of a service binding).
 type Services interface {
-	// Fetch has the worker answer a request, and passes the response to rw. The host of the URL means nothing. It is called
-	// from a goroutine of its own, and returns when the response is complete or the context of r is over. The error is in
-	// words for the author of the caller.
-	Fetch(rw http.ResponseWriter, r *http.Request, c *lifecycle.ServiceCall) error
+	// Fetch prepares a request to the worker. The host of its URL means nothing. body is its whole body; if it is nil,
+	// r.Body is read while the event runs.
+	Fetch(r *http.Request, body []byte, c *lifecycle.ServiceCall) ServiceRequest
 	// Call has the worker call a method. It may be called by a thread, and does not block. answer gets the result, as
 	// JavaScript serialized it, or the error, from any goroutine: it must not block. cancel says that the
 	// caller no longer waits: answer is not called any more, unless it is about to be.
 	Call(c *lifecycle.ServiceCall, args []byte, answer func(result []byte, err error)) (cancel func())
+}
+
+// ServiceRequest is a request to another worker.
+type ServiceRequest interface {
+	// Start has the worker answer. A thread may call it, and it does not block. answer gets what writes the response, from
+	// any goroutine, and must not block. short says that the response does not stream, and has a body of at most
+	// egress.MaxWhole bytes. Errors of write are in words for the author of the caller.
+	Start(answer func(short bool, write func(http.ResponseWriter) error))
+	// Cancel says that the caller no longer waits. It returns false when answer was called, or is about to be. Otherwise
+	// answer is not called.
+	Cancel() bool
 }
 
 // ownExports begins the name of a binding to an export of the worker itself: ctx.exports, and exports of

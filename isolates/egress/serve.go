@@ -8,17 +8,33 @@ import (
 	"strconv"
 )
 
+// MaxWhole is the longest body that a response passes at once, bytes: without waiting, when its length is known first.
+const MaxWhole = chunkBytes
+
 // Serve has a function of this process answer a request, in place of a server. It passes the response to to as Exchange
 // does, and returns when the response is complete. f must not use the host of the URL: whoever makes the request chooses
 // it. An error of f says that there is no response, or that it is not complete. The error is in words for the author of a
 // handler.
 func Serve(ctx context.Context, q Request, to Receiver, f func(http.ResponseWriter, *http.Request) error) error {
-	hr, err := httpRequest(ctx, &q)
+	l, err := NewLocal(ctx, q, to)
 	if err != nil {
 		return err
 	}
-	if hr.Body != nil {
-		defer func() { _ = hr.Body.Close() }()
+	return l.Respond(func(w http.ResponseWriter) error { return f(w, l.Request) })
+}
+
+// Local is a request that is answered in this process. Its response may begin later, in another goroutine.
+type Local struct {
+	Request *http.Request
+	q       Request
+	to      Receiver
+}
+
+// NewLocal prepares a request. It does not read its body. Respond follows, or Close.
+func NewLocal(ctx context.Context, q Request, to Receiver) (*Local, error) {
+	hr, err := httpRequest(ctx, &q)
+	if err != nil {
+		return nil, err
 	}
 	spelled := hr.Header // as the handler wrote them
 	hr.Header = make(http.Header, len(spelled))
@@ -26,11 +42,25 @@ func Serve(ctx context.Context, q Request, to Receiver, f func(http.ResponseWrit
 		name = http.CanonicalHeaderKey(name)
 		hr.Header[name] = append(hr.Header[name], values...)
 	}
-	w := &served{ctx: ctx, q: &q, to: to, header: http.Header{}}
-	if err := f(w, hr); err != nil {
+	return &Local{hr, q, to}, nil
+}
+
+// Respond passes the response that f writes, as Serve does. It does not wait when f writes a Content-Length of at most
+// MaxWhole and that body, or a redirect.
+func (l *Local) Respond(f func(http.ResponseWriter) error) error {
+	defer l.Close()
+	w := &served{ctx: l.Request.Context(), q: &l.q, to: l.to, header: http.Header{}}
+	if err := f(w); err != nil {
 		return err
 	}
 	return w.end()
+}
+
+// Close says that the body of the request is not read any more.
+func (l *Local) Close() {
+	if l.Request.Body != nil {
+		_ = l.Request.Body.Close()
+	}
 }
 
 // served is the http.ResponseWriter of Serve.
