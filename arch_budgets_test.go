@@ -54,7 +54,7 @@ var goes = map[string]string{
 	"isolates/bindingcall.go:callBinding":               "a call of its run, paid for in its bytes, which ends when the run does",
 	"isolates/body.go:pullPart":                         "a call of its run, which ends when the run does",
 	"isolates/bindingcall.go:fetchService":              "a long response of a service, which ends when the run does",
-	"isolates/fetch.go:exchange":                        "a call of its run, at most maxConcurrent each, which ends when the run does",
+	"isolates/fetch.go:begin":                           "a call of its run, at most maxConcurrent each, which ends when the run does",
 	"isolates/fetch.go:enqueue":                         "a call of its run, paid for in its bytes, which ends when the run does",
 	"isolates/offload/compression/decompressor.go:Step": "Close ends it",
 	"isolates/pool.go:Open":                             "Close waits for it",

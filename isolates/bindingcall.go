@@ -56,7 +56,7 @@ func (r *run) callBinding(t *thread, in *v8x.Commands) {
 		}
 		// In one queued call: each may wake the thread.
 		t.postTo(r, func(t *thread) {
-			t.give(r, c, true, called(c, answer, err))
+			c.give(t, r, true, called(c, answer, err))
 			t.pool.drop(r, n) // the answer counts as held until JavaScript has it, and so does its slot
 			release()
 		})
@@ -183,7 +183,7 @@ func (r *run) callService(t *thread, c *call, what *lifecycle.Call, size int) {
 			result = nil
 		}
 		t.postTo(r, func(t *thread) {
-			t.give(r, c, true, called(c, lifecycle.Answer{Body: result}, err))
+			c.give(t, r, true, called(c, lifecycle.Answer{Body: result}, err))
 			t.pool.drop(r, len(result))
 			r.serviceOver(t)
 		})

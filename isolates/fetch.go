@@ -59,11 +59,11 @@ func (r *run) unregister(c *call) {
 // answer brings the answer to call c into the run's JavaScript. last says that nothing follows. An answer that comes
 // too late is ignored. Any goroutine may call it.
 func (t *thread) answer(r *run, c *call, last bool, encode func(*v8x.Call) []byte) {
-	t.postTo(r, func(t *thread) { t.give(r, c, last, encode) })
+	t.postTo(r, func(t *thread) { c.give(t, r, last, encode) })
 }
 
 // give is answer on the thread itself.
-func (t *thread) give(r *run, c *call, last bool, encode func(*v8x.Call) []byte) {
+func (c *call) give(t *thread, r *run, last bool, encode func(*v8x.Call) []byte) {
 	if r.over || r.calls[c.id] != c {
 		return
 	}
@@ -98,7 +98,7 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 	if again := in.Bool(); !again { // following a redirect is not a new subrequest
 		r.made++
 	}
-	kind, name := in.Text(), in.Text()
+	by := events.Binding{Kind: events.BindingKind(in.Text()), Name: in.Text()} // without a kind: a server
 	if limit := r.limits.Subrequests; r.made > limit {
 		t.answer(r, c, true, fetchFailed(c, fmt.Errorf("too many subrequests: at most %d per event", limit)))
 		return
@@ -119,24 +119,7 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 		}
 		c.active = true
 		r.active++
-		err := t.pool.hold(r, callBytes)
-		if err == nil {
-			// over ends the subrequest, in any goroutine.
-			over := func(err error) {
-				if err != nil {
-					t.answer(r, c, true, fetchFailed(c, err))
-				}
-				if !c.whole {
-					t.postTo(r, func(t *thread) { t.exchanged(r, c) })
-				}
-				cancel()
-				t.pool.drop(r, size+callBytes)
-			}
-			if err = t.exchange(ctx, r, c, q, kind, name, size, over); err != nil {
-				t.pool.drop(r, callBytes)
-			}
-		}
-		if err != nil {
+		if err := c.begin(ctx, cancel, t, r, q, by, size); err != nil {
 			t.pool.drop(r, size)
 			cancel()
 			t.rest(r, c)
@@ -150,13 +133,29 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 	c.start()
 }
 
-// exchange has what the kind and name of a binding say answer a request; without a kind, a server. size is what the
-// request holds. It does not wait: over is called when the response is complete, unless exchange returns an error.
-func (t *thread) exchange(ctx context.Context, r *run, c *call, q egress.Request, kind, name string, size int, over func(error)) error {
+// begin has what a binding names answer a request; without a kind, a server. size is what the request holds. It does
+// not wait for the answer.
+func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, r *run, q egress.Request, by events.Binding, size int) error {
+	if err := t.pool.hold(r, callBytes); err != nil {
+		return err
+	}
+	over := func(err error) { // called once, by any goroutine
+		if err != nil {
+			t.answer(r, c, true, fetchFailed(c, err))
+		}
+		if !c.whole {
+			t.postTo(r, func(t *thread) { c.exchanged(t, r) })
+		}
+		cancel()
+		t.pool.drop(r, size+callBytes)
+	}
 	to, w := response{t, r, c}, r.attempt.Worker
-	switch kind {
-	case string(events.BindingService):
-		return r.fetchService(ctx, to, q, name, size, over)
+	switch by.Kind {
+	case events.BindingService:
+		if err := r.fetchService(ctx, to, q, by.Name, size, over); err != nil {
+			t.pool.drop(r, callBytes)
+			return err
+		}
 	case bindings.KindFiles:
 		go func() { over(bindings.ExchangeFile(ctx, t.pool.cfg.Files, w, q, to)) }()
 	default:
@@ -200,7 +199,7 @@ func (r *run) abortCall(id float64) {
 }
 
 // exchanged says that the exchange of a subrequest is over. On the thread.
-func (t *thread) exchanged(r *run, c *call) {
+func (c *call) exchanged(t *thread, r *run) {
 	if c.ended != nil {
 		c.ended(t)
 	}

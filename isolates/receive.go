@@ -43,11 +43,11 @@ func (x response) Head(status int, text string, headers []string) {
 func (x response) Whole(status int, text string, headers []string, body []byte) {
 	x.c.whole = true
 	x.t.postTo(x.r, func(t *thread) {
-		t.give(x.r, x.c, true, func(call *v8x.Call) []byte {
+		x.c.give(t, x.r, true, func(call *v8x.Call) []byte {
 			call.Reset(opWhole).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Body()
 			return body
 		})
-		t.exchanged(x.r, x.c)
+		x.c.exchanged(t, x.r)
 	})
 }
 

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -37,4 +38,18 @@ type ServiceCall struct {
 func (c *ServiceCall) End() {
 	c.ServiceCall.End()
 	c.Ended()
+}
+
+// MaxShort is the longest body of a short response of a service, bytes.
+const MaxShort = 64 << 10
+
+// ServiceRequest is a request to another worker.
+type ServiceRequest interface {
+	// Start has the worker answer. A thread may call it, and it does not block. answer gets what writes the response, from
+	// any goroutine, and must not block. short says that the response does not stream, and has a body of at most
+	// MaxShort bytes. Errors of write are in words for the author of the caller.
+	Start(answer func(short bool, write func(http.ResponseWriter) error))
+	// Cancel says that the caller no longer waits. It returns false when answer was called, or is about to be. Otherwise
+	// answer is not called.
+	Cancel() bool
 }

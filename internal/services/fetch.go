@@ -11,7 +11,6 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
 )
 
@@ -34,7 +33,7 @@ type request struct {
 }
 
 // Fetch implements bindings.Services.
-func (s *Services) Fetch(r *http.Request, whole []byte, c *lifecycle.ServiceCall) bindings.ServiceRequest {
+func (s *Services) Fetch(r *http.Request, whole []byte, c *lifecycle.ServiceCall) lifecycle.ServiceRequest {
 	e := s.event(c)
 	r.URL.Fragment, r.URL.RawFragment = "", ""
 	e.Method, e.URL = r.Method, r.URL.String()
@@ -53,13 +52,13 @@ func (s *Services) Fetch(r *http.Request, whole []byte, c *lifecycle.ServiceCall
 	return &request{results: &s.requests, submit: s.submit, call: c, http: r, event: e}
 }
 
-// Start implements bindings.ServiceRequest.
+// Start implements lifecycle.ServiceRequest.
 func (q *request) Start(answer func(short bool, write func(http.ResponseWriter) error)) {
 	q.answer = answer
 	q.submit(q.event, q)
 }
 
-// Cancel implements bindings.ServiceRequest.
+// Cancel implements lifecycle.ServiceRequest.
 func (q *request) Cancel() bool {
 	if !q.answered.CompareAndSwap(false, true) {
 		return false
@@ -75,7 +74,7 @@ func (q *request) Reply(r *events.Reply) {
 		return
 	}
 	q.results.count(r.Failure != nil)
-	short := r.Stream == nil && len(r.Body) <= egress.MaxWhole
+	short := r.Stream == nil && len(r.Body) <= lifecycle.MaxShort
 	q.answer(short, func(w http.ResponseWriter) error { return write(q.http.Context(), w, q.http, r) })
 }
 

@@ -12,22 +12,11 @@ import (
 type Services interface {
 	// Fetch prepares a request to the worker. The host of its URL means nothing. body is its whole body; if it is nil,
 	// r.Body is read while the event runs.
-	Fetch(r *http.Request, body []byte, c *lifecycle.ServiceCall) ServiceRequest
+	Fetch(r *http.Request, body []byte, c *lifecycle.ServiceCall) lifecycle.ServiceRequest
 	// Call has the worker call a method. It may be called by a thread, and does not block. answer gets the result, as
 	// JavaScript serialized it, or the error, from any goroutine: it must not block. cancel says that the
 	// caller no longer waits: answer is not called any more, unless it is about to be.
 	Call(c *lifecycle.ServiceCall, args []byte, answer func(result []byte, err error)) (cancel func())
-}
-
-// ServiceRequest is a request to another worker.
-type ServiceRequest interface {
-	// Start has the worker answer. A thread may call it, and it does not block. answer gets what writes the response, from
-	// any goroutine, and must not block. short says that the response does not stream, and has a body of at most
-	// egress.MaxWhole bytes. Errors of write are in words for the author of the caller.
-	Start(answer func(short bool, write func(http.ResponseWriter) error))
-	// Cancel says that the caller no longer waits. It returns false when answer was called, or is about to be. Otherwise
-	// answer is not called.
-	Cancel() bool
 }
 
 // ownExports begins the name of a binding to an export of the worker itself: ctx.exports, and exports of

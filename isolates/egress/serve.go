@@ -8,9 +8,6 @@ import (
 	"strconv"
 )
 
-// MaxWhole is the longest body that a response passes at once, bytes: without waiting, when its length is known first.
-const MaxWhole = chunkBytes
-
 // Serve has a function of this process answer a request, in place of a server. It passes the response to to as Exchange
 // does, and returns when the response is complete. f must not use the host of the URL: whoever makes the request chooses
 // it. An error of f says that there is no response, or that it is not complete. The error is in words for the author of a
@@ -46,7 +43,7 @@ func NewLocal(ctx context.Context, q Request, to Receiver) (*Local, error) {
 }
 
 // Respond passes the response that f writes, as Serve does. It does not wait when f writes a Content-Length of at most
-// MaxWhole and that body, or a redirect.
+// chunkBytes and that body, or a redirect.
 func (l *Local) Respond(f func(http.ResponseWriter) error) error {
 	defer l.Close()
 	w := &served{ctx: l.Request.Context(), q: &l.q, to: l.to, header: http.Header{}}
