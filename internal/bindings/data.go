@@ -25,8 +25,13 @@ type Data struct {
 
 // OpenData returns the data of an owner with this policy. It does not talk to NATS.
 func OpenData(nc *nats.Conn, js jetstream.JetStream, cfg Config, owner string, p events.Policy) *Data {
-	s := store{js, owner, resources.BucketStream(KVBucket(owner)), events.BindingKV, "namespace", ErrNoData}
-	return &Data{s, newKV(backend{nc, js, cfg, func(string) events.Policy { return p }})}
+	return dataOf(newKV(backend{nc, js, cfg, func(string) events.Policy { return p }}), owner)
+}
+
+func dataOf(k *kv, owner string) *Data {
+	return &Data{store{
+		js: k.js, owner: owner, stream: resources.BucketStream(KVBucket(owner)), kind: events.BindingKV, noun: "namespace", none: ErrNoData, method: k.method,
+	}, k}
 }
 
 // ErrNoData is the error when an owner has no keys and values: none was ever put.
@@ -51,13 +56,12 @@ func (d *Data) Keys(ctx context.Context, namespace, prefix string, each func(Key
 		return err
 	}
 	for cursor := ""; ; {
-		a, err := d.call(ctx, d.kv.list, namespace, nil, prefix, "0", cursor)
+		a, err := d.call(ctx, "list", namespace, nil, prefix, "0", cursor)
 		if err != nil {
 			return err
 		}
-		for i := 1; i+2 < len(a.Texts); i += 3 {
-			expires, _ := strconv.ParseInt(a.Texts[i+1], 10, 64) // "" = never
-			if err := each(Key{a.Texts[i], expires, json.RawMessage(a.Texts[i+2])}); err != nil {
+		for _, k := range keysOf(a) {
+			if err := each(k); err != nil {
 				return err
 			}
 		}
@@ -67,12 +71,21 @@ func (d *Data) Keys(ctx context.Context, namespace, prefix string, each func(Key
 	}
 }
 
+// keysOf are the keys in the answer of a list.
+func keysOf(a lifecycle.Answer) (keys []Key) {
+	for i := 1; i+2 < len(a.Texts); i += 3 {
+		expires, _ := strconv.ParseInt(a.Texts[i+1], 10, 64) // "" = never
+		keys = append(keys, Key{a.Texts[i], expires, json.RawMessage(a.Texts[i+2])})
+	}
+	return keys
+}
+
 // Get returns the value of a key, or nil if the key is not there.
 func (d *Data) Get(ctx context.Context, namespace, key string) (*Value, error) {
 	if err := d.exists(ctx); err != nil {
 		return nil, err
 	}
-	a, err := d.call(ctx, d.kv.get, namespace, nil, key)
+	a, err := d.call(ctx, "get", namespace, nil, key)
 	if err != nil || len(a.Texts) == 0 {
 		return nil, err
 	}
@@ -85,7 +98,7 @@ func (d *Data) Put(ctx context.Context, namespace, key string, v Value, ttl time
 	if ttl != 0 {
 		seconds = strconv.FormatInt(int64(ttl/time.Second), 10)
 	}
-	_, err := d.call(ctx, d.kv.put, namespace, v.Data, key, seconds, "", string(v.Metadata))
+	_, err := d.call(ctx, "put", namespace, v.Data, key, seconds, "", string(v.Metadata))
 	return err
 }
 
@@ -94,7 +107,7 @@ func (d *Data) Delete(ctx context.Context, namespace, key string) error {
 	if err := d.exists(ctx); err != nil {
 		return err
 	}
-	_, err := d.call(ctx, d.kv.remove, namespace, nil, key)
+	_, err := d.call(ctx, "delete", namespace, nil, key)
 	return err
 }
 
@@ -141,6 +154,10 @@ type store struct {
 	kind   events.BindingKind
 	noun   string // what a name of this kind is one of
 	none   error  // nothing was ever put
+	method func(name string) method
+	// limits are those of the owner in this process, and hold is told of the bytes that a call takes. Both may be nil.
+	limits *Bindings
+	hold   func(bytes int) error
 }
 
 // exists returns none if there is no stream: reading must not create one.
@@ -149,18 +166,26 @@ func (s *store) exists(ctx context.Context) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return s.none
 	}
+	if err != nil {
+		_, err = inWords(err, "")
+	}
 	return err
 }
 
 // call calls a method of the binding to name.
-func (s *store) call(ctx context.Context, m method, name string, body []byte, texts ...string) (lifecycle.Answer, error) {
+func (s *store) call(ctx context.Context, method, name string, body []byte, texts ...string) (lifecycle.Answer, error) {
 	if err := events.CheckName(s.noun, name); err != nil {
 		return lifecycle.Answer{}, err
 	}
 	c := &lifecycle.Call{
-		Owner: s.owner, Binding: events.Binding{Kind: s.kind, Value: name}, Texts: texts, Body: body,
-		Wrote: &atomic.Bool{}, Hold: func(int) error { return nil },
+		Owner: s.owner, Method: method, Binding: events.Binding{Kind: s.kind, Value: name}, Texts: texts, Body: body, Wrote: &atomic.Bool{}, Hold: s.hold,
 	}
 	c.Wrote.Store(true) // people read the newest
-	return m(ctx, c)
+	if c.Hold == nil {
+		c.Hold = func(int) error { return nil }
+	}
+	if s.limits != nil {
+		return s.limits.admitted(ctx, s.method(method), c)
+	}
+	return s.method(method)(ctx, c)
 }

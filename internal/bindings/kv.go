@@ -229,14 +229,14 @@ func (k *kv) put(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, erro
 func expiration(ttl, at string, now time.Time) (time.Time, error) {
 	if ttl != "" {
 		n, err := strconv.ParseInt(ttl, 10, 64)
-		if err != nil || n <= 0 || n > maxTTL {
+		if err != nil || n <= 0 || n > MaxTTL {
 			return time.Time{}, fmt.Errorf("400 Invalid expiration_ttl of %s. Please specify integer greater than 0.", ttl) //nolint:staticcheck // Cloudflare's words
 		}
 		return now.Add(time.Duration(n) * time.Second), nil
 	}
 	if at != "" {
 		n, err := strconv.ParseInt(at, 10, 64)
-		if err != nil || n <= now.Unix() || n > now.Unix()+maxTTL {
+		if err != nil || n <= now.Unix() || n > now.Unix()+MaxTTL {
 			return time.Time{}, fmt.Errorf( //nolint:staticcheck // Cloudflare's words
 				"400 Invalid expiration of %s. Please specify integer greater than the current number of seconds since the UNIX epoch.", at)
 		}
@@ -245,8 +245,8 @@ func expiration(ttl, at string, now time.Time) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// maxTTL is the longest time to live: 200 years, in seconds. JetStream counts in nanoseconds.
-const maxTTL = 200 * 365 * 24 * 3600
+// MaxTTL is the longest time to live: 200 years, in seconds. JetStream counts in nanoseconds.
+const MaxTTL = 200 * 365 * 24 * 3600
 
 // remove removes a key without a trace: a marker would take the owner's bytes.
 func (k *kv) remove(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error) {

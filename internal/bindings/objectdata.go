@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // MaxObject is the largest object of a put, bytes.
@@ -25,8 +26,13 @@ type ObjectData struct {
 
 // OpenObjects returns the objects of an owner with this policy. It does not talk to NATS.
 func OpenObjects(nc *nats.Conn, js jetstream.JetStream, cfg Config, owner string, p events.Policy) *ObjectData {
-	s := store{js, owner, named{owner: owner}.stream(), events.BindingObjects, "bucket", ErrNoObjects}
-	return &ObjectData{s, newObjects(backend{nc, js, cfg, func(string) events.Policy { return p }}, &lists{})}
+	return objectsOf(newObjects(backend{nc, js, cfg, func(string) events.Policy { return p }}, &lists{}), owner)
+}
+
+func objectsOf(o *objects, owner string) *ObjectData {
+	return &ObjectData{store{
+		js: o.js, owner: owner, stream: named{owner: owner}.stream(), kind: events.BindingObjects, noun: "bucket", none: ErrNoObjects, method: o.method,
+	}, o}
 }
 
 // ErrNoObjects is the error when an owner has no objects: none was ever put.
@@ -58,11 +64,11 @@ func (d *ObjectData) List(ctx context.Context, bucket, prefix string, each func(
 		return err
 	}
 	for cursor := ""; ; {
-		a, err := d.call(ctx, d.objects.list, bucket, nil, prefix, "", cursor, "", "", "1", "1")
+		a, err := d.call(ctx, "list", bucket, nil, prefix, "", cursor, "", "", "1", "1")
 		if err != nil {
 			return err
 		}
-		for _, text := range a.Texts[2:] { // after the cursor and the number of prefixes, which is 0 without a delimiter
+		for _, text := range objectTexts(a) {
 			o, err := readObject(text)
 			if err == nil {
 				err = each(o)
@@ -77,12 +83,16 @@ func (d *ObjectData) List(ctx context.Context, bucket, prefix string, each func(
 	}
 }
 
+// objectTexts are the objects in the answer of a list without a delimiter: behind the cursor and the number of prefixes,
+// which is 0.
+func objectTexts(a lifecycle.Answer) []string { return a.Texts[2:] }
+
 // Head returns what an object is, or nil if it is not there.
 func (d *ObjectData) Head(ctx context.Context, bucket, key string) (*Object, error) {
 	if err := d.exists(ctx); err != nil {
 		return nil, err
 	}
-	a, err := d.call(ctx, d.objects.head, bucket, nil, key)
+	a, err := d.call(ctx, "head", bucket, nil, key)
 	if err != nil || len(a.Texts) == 0 {
 		return nil, err
 	}
@@ -95,25 +105,41 @@ const readPart = 4 << 20
 // Copy writes the data of an object that Head returned to w, part by part. It fails if the object changes meanwhile.
 func (d *ObjectData) Copy(ctx context.Context, bucket string, o *Object, w io.Writer) error {
 	for at := uint64(0); at < o.Size; {
-		a, err := d.call(ctx, d.objects.get, bucket, nil, append([]string{o.Key, fmt.Sprintf("%d,%d", at, min(readPart, o.Size-at))}, make([]string, conditionTexts)...)...)
+		part, err := d.Part(ctx, bucket, o, at, readPart)
 		if err != nil {
 			return err
 		}
-		var now *Object
-		if len(a.Texts) > 0 {
-			if now, err = readObject(a.Texts[0]); err != nil {
-				return err
-			}
-		}
-		if now == nil || now.version != o.version || len(a.Body) == 0 {
-			return fmt.Errorf("the object %q was changed while it was read", o.Key)
-		}
-		if _, err := w.Write(a.Body); err != nil {
+		if _, err := w.Write(part); err != nil {
 			return err
 		}
-		at += uint64(len(a.Body))
+		at += uint64(len(part))
 	}
 	return nil
+}
+
+// ErrObjectChanged is the error when an object was changed while it was read.
+var ErrObjectChanged = errors.New("was changed while it was read")
+
+// Part returns the bytes from at on of an object that Head returned, at most most of them. The error is ErrObjectChanged
+// if it is another object now.
+func (d *ObjectData) Part(ctx context.Context, bucket string, o *Object, at, most uint64) ([]byte, error) {
+	if at >= o.Size {
+		return nil, nil
+	}
+	a, err := d.call(ctx, "get", bucket, nil, append([]string{o.Key, fmt.Sprintf("%d,%d", at, min(most, o.Size-at))}, make([]string, conditionTexts)...)...)
+	if err != nil {
+		return nil, err
+	}
+	var now *Object
+	if len(a.Texts) > 0 {
+		if now, err = readObject(a.Texts[0]); err != nil {
+			return nil, err
+		}
+	}
+	if now == nil || now.version != o.version || len(a.Body) == 0 {
+		return nil, fmt.Errorf("the object %q %w", o.Key, ErrObjectChanged)
+	}
+	return a.Body, nil
 }
 
 // Put stores an object in place of what has its key. Of o only Key, ContentType and Metadata count.
@@ -123,7 +149,7 @@ func (d *ObjectData) Put(ctx context.Context, bucket string, o *Object, data []b
 	for name, value := range o.Metadata {
 		texts = append(texts, name, value)
 	}
-	_, err := d.call(ctx, d.objects.put, bucket, data, texts...)
+	_, err := d.call(ctx, "put", bucket, data, texts...)
 	return err
 }
 
@@ -132,6 +158,6 @@ func (d *ObjectData) Delete(ctx context.Context, bucket, key string) error {
 	if err := d.exists(ctx); err != nil {
 		return err
 	}
-	_, err := d.call(ctx, d.objects.remove, bucket, nil, key)
+	_, err := d.call(ctx, "delete", bucket, nil, key)
 	return err
 }
