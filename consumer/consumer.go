@@ -308,6 +308,12 @@ func (c *Consumer) AdmitCall(owner string, size int) *events.Failure {
 	return c.bridge.AdmitCall(owner, size)
 }
 
+// AdmitLetter returns why a dead letter of size bytes must not be imported for owner, or nil. It counts as a call. It may be
+// called from any goroutine.
+func (c *Consumer) AdmitLetter(owner string, size int) *events.Failure {
+	return c.bridge.AdmitLetter(owner, size)
+}
+
 // Storage returns why something of the fleet cannot be stored now, or nil. It may be called from any goroutine.
 func (c *Consumer) Storage() error { return c.usage.Err() }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -172,6 +174,38 @@ func (d *DeadLetter) storable() error {
 			}
 		}
 	}
+	return nil
+}
+
+// ImportFor prepares a letter that an owner's people import: d has the owner as its own, and must not say more than the fleet
+// would have written. It removes the headers of the event that only the fleet writes. The error names the field that is wrong.
+func (d *DeadLetter) ImportFor(owner string) error {
+	switch {
+	case d.Owner != owner:
+		return fmt.Errorf("owner %.80q: the letter is not of owner %s", d.Owner, owner)
+	case !slices.Contains(strings.Split(d.Subject, "."), owner):
+		return fmt.Errorf("subject %.80q: it is where the event was stored, with owner %s", d.Subject, owner)
+	case d.Version != "" && !validVersion(d.Version):
+		return fmt.Errorf("version %.80q: it is a version like 12-0123456789ab", d.Version)
+	case !validID(d.EventID):
+		return fmt.Errorf("eventId: it is at most %d bytes of UTF-8", MaxEventID)
+	case len(d.History) > MaxHistory:
+		return fmt.Errorf("history has %d runs: it has at most %d", len(d.History), MaxHistory)
+	}
+	if err := CheckText("node", d.Node, MaxNote); err != nil {
+		return err
+	}
+	for _, run := range d.History {
+		if run.Reason != "" {
+			if _, err := ParseReason(string(run.Reason)); err != nil {
+				return fmt.Errorf("history: %w", err)
+			}
+		}
+		if err := CheckText("history: node", run.Node, MaxNote); err != nil {
+			return err
+		}
+	}
+	maps.DeleteFunc(d.Header, func(name string, _ []string) bool { return hasPrefixFold(name, deadPrefix) })
 	return nil
 }
 

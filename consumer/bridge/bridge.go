@@ -114,6 +114,20 @@ func (b *Bridge) AdmitCall(owner string, size int) *events.Failure {
 	return f
 }
 
+// AdmitLetter returns why a dead letter of size bytes must not be imported for owner, or nil. It counts as a call. It may be
+// called from any goroutine.
+func (b *Bridge) AdmitLetter(owner string, size int) *events.Failure {
+	if failed := b.usage.WriteFailure(events.StreamDead); failed != nil {
+		return events.Fail(events.ReasonUnavailable, "the letter was not stored: %v", failed)
+	}
+	if f := b.limits.Admit(owner, size, time.Now()); f != nil {
+		b.limited.Inc()
+		return f
+	}
+	b.usage.Grew(events.StreamDead, size)
+	return nil
+}
+
 // take stores one call, or answers at once why not.
 func (b *Bridge) take(m *nats.Msg) {
 	if m.Reply == "" && jsapi.IsPubAck(m.Header, m.Data) {

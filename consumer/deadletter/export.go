@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"time"
 
@@ -60,19 +61,12 @@ func (d *Store) Import(ctx context.Context, r io.Reader, each func(ImportTally))
 	if _, err := d.open(ctx); err != nil {
 		return t, err
 	}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxLetterLine)
-	for ctx.Err() == nil && lines.Scan() {
-		t.Line++
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
-			continue
-		}
-		letter, err := events.ParseLetter(lines.Bytes())
+	for letter, err := range Lines(ctx, r, &t.Line) {
 		if err != nil {
-			return t, fmt.Errorf("line %d: %w", t.Line, err)
+			return t, err
 		}
 		begun, cancel := context.WithTimeout(context.WithoutCancel(ctx), letterPatience)
-		stored, err := d.put(begun, letter)
+		stored, err := d.Put(begun, letter, nil)
 		cancel()
 		if err != nil {
 			return t, fmt.Errorf("line %d: %w", t.Line, err)
@@ -86,14 +80,42 @@ func (d *Store) Import(ctx context.Context, r io.Reader, each func(ImportTally))
 			each(t)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return t, fmt.Errorf("line %d: %w", t.Line+1, err)
-	}
 	return t, ctx.Err()
 }
 
-// put stores a letter unless it exists already.
-func (d *Store) put(ctx context.Context, letter *events.DeadLetter) (stored bool, err error) {
+// Lines iterates over the letters that Export wrote, and counts their lines in line, until ctx is done. It ends at the first
+// line that is no letter, with an error that names the line.
+func Lines(ctx context.Context, r io.Reader, line *int) iter.Seq2[*events.DeadLetter, error] {
+	return func(yield func(*events.DeadLetter, error) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(nil, maxLetterLine)
+		for ctx.Err() == nil && lines.Scan() {
+			*line++
+			if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+				continue
+			}
+			letter, err := events.ParseLetter(lines.Bytes())
+			if err != nil {
+				yield(nil, fmt.Errorf("line %d: %w", *line, err))
+				return
+			}
+			if !yield(letter, nil) {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(nil, fmt.Errorf("line %d: %w", *line+1, err))
+		}
+	}
+}
+
+// maxSame is how many letters imports store under one subject: each is compared with those before. There is more than one
+// only if the event stream was deleted and counts from the start again.
+const maxSame = 16
+
+// Put stores a letter unless it exists already. admit (may be nil) is told of the size of a letter that does not, and may
+// refuse it.
+func (d *Store) Put(ctx context.Context, letter *events.DeadLetter, admit func(size int) error) (stored bool, err error) {
 	letter.Imported = time.Now().UTC()
 	m := &nats.Msg{Subject: d.subjects.DeadLetter(letter, letter.Failure.Reason), Header: nats.Header(letter.Encode()), Data: letter.Body}
 	same := d.subjects.DeadLetter(letter, anyReason)
@@ -102,6 +124,12 @@ func (d *Store) put(ctx context.Context, letter *events.DeadLetter) (stored bool
 		last, there, err := d.find(ctx, letter, same)
 		if err != nil || there {
 			return false, err
+		}
+		if admit != nil {
+			if err := admit(m.Size()); err != nil {
+				return false, err
+			}
+			admit = nil
 		}
 		m.Header.Set(jsapi.HeaderExpectLastSubjectSeq, strconv.FormatUint(last, 10))
 		_, err = d.js.PublishMsg(ctx, m, jetstream.WithExpectStream(events.StreamDead))
@@ -112,8 +140,12 @@ func (d *Store) put(ctx context.Context, letter *events.DeadLetter) (stored bool
 	}
 }
 
+// ErrTooManySame is the error of a letter whose place has too many letters.
+var ErrTooManySame = fmt.Errorf("there are %d letters of events with this stream and streamSeq already", maxSame)
+
 // find looks for a letter under its subject, with any reason. last is the number of the last letter there.
 func (d *Store) find(ctx context.Context, letter *events.DeadLetter, subject string) (last uint64, there bool, err error) {
+	n := 0
 	for m, err := range stored.All(ctx, d.js.Conn(), events.StreamDead, subject, 1) {
 		if err != nil {
 			return 0, false, err
@@ -121,6 +153,9 @@ func (d *Store) find(ctx context.Context, letter *events.DeadLetter, subject str
 		last = m.Sequence
 		if old, err := decodeDead(m); err == nil && old.At.Equal(letter.At) && old.Stream == letter.Stream && old.StreamSeq == letter.StreamSeq {
 			return last, true, nil
+		}
+		if n++; n == maxSame {
+			return 0, false, ErrTooManySame
 		}
 	}
 	return last, false, nil

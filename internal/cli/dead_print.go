@@ -141,7 +141,7 @@ func (e *env) printHistory(runs []events.FailedRun) error {
 	t := e.table()
 	fmt.Fprintln(t, "\nRUN\tFAILED\tREASON\tNODE\tMESSAGE")
 	for _, r := range runs {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", r.Attempt, stamped(r.At), r.Reason, printable(r.Node), brief(r.Message))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", r.Attempt, stamped(r.At), brief(string(r.Reason)), printable(r.Node), brief(r.Message))
 	}
 	return t.Flush()
 }
