@@ -28,37 +28,49 @@ func newDeadExport(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) (err error) {
-			out := e.out
-			if file != "-" {
-				f, err := os.Create(file)
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, f.Close()) }()
-				out = f
-			}
-			w := bufio.NewWriter(out)
-			p := &progress{e: e, verb: "exported", live: file != "-" && config.IsTerminal(e.out)}
-			t, err := d.Export(ctx, sel, w, func(s deadletter.Progress) {
-				p.clear()
-				if s.Err != nil {
-					fmt.Fprintln(e.err, "pinwheel:", s.Err)
-				}
-				p.tell(s.Tally.Done+s.Tally.Failed, s.Tally.Total)
+		if atDoor(e) {
+			return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (deadletter.Tally, error) {
+				return exportAtDoor(ctx, e, &s, sel.IDs, w, each)
 			})
-			p.clear()
-			err = errors.Join(err, w.Flush())
-			fmt.Fprintln(e.err, tallied(action{verb: "exported"}, t))
-			if err == nil && t.Failed > 0 {
-				return silent(exitFailure)
-			}
-			return err
+		}
+		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error {
+			return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (deadletter.Tally, error) {
+				return d.Export(ctx, sel, w, each)
+			})
 		})
 	})
 	s.flags(c)
 	c.Flags().StringVar(&file, "file", "-", "file to write; - is stdout")
 	return c
+}
+
+// exportTo calls export with the file to write, and prints how far it is.
+func exportTo(e *env, file string, export func(io.Writer, func(deadletter.Progress)) (deadletter.Tally, error)) (err error) {
+	out := e.out
+	if file != "-" {
+		f, err := os.Create(file)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		out = f
+	}
+	w := bufio.NewWriter(out)
+	p := &progress{e: e, verb: "exported", live: file != "-" && config.IsTerminal(e.out)}
+	t, err := export(w, func(s deadletter.Progress) {
+		p.clear()
+		if s.Err != nil {
+			fmt.Fprintln(e.err, "pinwheel:", s.Err)
+		}
+		p.tell(s.Tally.Done+s.Tally.Failed, s.Tally.Total)
+	})
+	p.clear()
+	err = errors.Join(err, w.Flush())
+	fmt.Fprintln(e.err, tallied(action{verb: "exported"}, t))
+	if err == nil && t.Failed > 0 {
+		return silent(exitFailure)
+	}
+	return err
 }
 
 func newDeadImport(e *env) *cobra.Command {
@@ -77,6 +89,9 @@ func newDeadImport(e *env) *cobra.Command {
 			defer func() { _ = f.Close() }()
 			in = f
 		}
+		if atDoor(e) {
+			return importAtDoor(ctx, e, in)
+		}
 		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error { return e.importDead(ctx, d, in) })
 	})
 }
@@ -86,6 +101,11 @@ func (e *env) importDead(ctx context.Context, d *deadletter.Store, in io.Reader)
 	if t.Stored > 0 {
 		record(ctx, e, "dead.import", "", map[string]int{"number": t.Stored})
 	}
+	return tellImported(ctx, e, t, err)
+}
+
+// tellImported prints how an import ended.
+func tellImported(ctx context.Context, e *env, t deadletter.ImportTally, err error) error {
 	fmt.Fprintf(e.out, "%d imported, %d were there already\n", t.Stored, t.There)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w after line %d; the same command goes on with the others", ctx.Err(), t.Line)

@@ -15,7 +15,7 @@ import (
 func listDeadAtDoor(ctx context.Context, e *env, f control.Filter, asJSON bool) error {
 	rows, unreadable := e.newLetterTable(), 0
 	err := withDoor(e, func(c *control.Client) error {
-		r := f
+		r := control.ListLetters{Filter: f}
 		return everyPage(f.Limit, func(limit int) (int, bool, error) {
 			r.Limit = limit
 			page, err := c.DeadLetters(ctx, r)

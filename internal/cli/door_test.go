@@ -112,7 +112,6 @@ func TestCommandsAtTheOwnersDoor(t *testing.T) {
 		{"workers rm beta/w", `worker "beta/w" is not of owner acme`, 1},
 		{"deploy " + path + " --owner beta", "--owner is beta, and PINWHEEL_OWNER says that this is owner acme", 2},
 		{"owners ls", "is for the fleet's user", 2},
-		{"dead export", "is for the fleet's user", 2},
 	} {
 		r := owner.Pinwheel(strings.Fields(c.args)...)
 		require.Equal(t, c.code, r.Code, "%s: %s", c.args, r.Err)

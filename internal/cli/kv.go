@@ -49,9 +49,20 @@ func newKVCommand(e *env) *cobra.Command {
 	}, newKVLs(e), newKVGet(e), newKVPut(e), newKVRm(e))
 }
 
+// keyValues are the keys and values of an owner.
+type keyValues interface {
+	Keys(ctx context.Context, namespace, prefix string, each func(bindings.Key) error) error
+	Get(ctx context.Context, namespace, key string) (*bindings.Value, error)
+	Put(ctx context.Context, namespace, key string, v bindings.Value, ttl time.Duration) error
+	Delete(ctx context.Context, namespace, key string) error
+}
+
 // withData calls f with the namespace of the first argument.
-func withData(ctx context.Context, e *env, args []string, f func(*bindings.Data, namespace) error) error {
-	return withStore(ctx, e, args[0], "namespace", bindings.ErrNoData, func(c *control.Remote, owner string) (*bindings.Data, error) {
+func withData(ctx context.Context, e *env, args []string, f func(keyValues, namespace) error) error {
+	if atDoor(e) {
+		return withStoreAtDoor(e, args[0], "namespace", func(o ownedStore) error { return f(doorKeys{o}, o.namespace) })
+	}
+	return withStore(ctx, e, args[0], "namespace", bindings.ErrNoData, func(c *control.Remote, owner string) (keyValues, error) {
 		return c.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
 	}, f)
 }
@@ -86,7 +97,7 @@ func newKVLs(e *env) *cobra.Command {
 		Use: "ls OWNER/NAMESPACE", Short: "List keys, sorted by bytes", Args: cobra.ExactArgs(1),
 		Example: "  pinwheel kv ls acme/cache --prefix user:",
 	}, func(ctx context.Context, args []string) error {
-		return withData(ctx, e, args, func(d *bindings.Data, n namespace) error {
+		return withData(ctx, e, args, func(d keyValues, n namespace) error {
 			t, enc := e.table(), json.NewEncoder(e.out)
 			enc.SetEscapeHTML(false)
 			if !asJSON {
@@ -122,7 +133,7 @@ func newKVGet(e *env) *cobra.Command {
 			"Exit code 1: the key is not there.",
 		Example: "  pinwheel kv get acme/cache user:42",
 	}, func(ctx context.Context, args []string) error {
-		return withData(ctx, e, args, func(d *bindings.Data, n namespace) error {
+		return withData(ctx, e, args, func(d keyValues, n namespace) error {
 			v, err := d.Get(ctx, n.name, args[1])
 			switch {
 			case err != nil:
@@ -195,11 +206,11 @@ func newKVPut(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withData(ctx, e, args, func(d *bindings.Data, n namespace) error {
+		return withData(ctx, e, args, func(d keyValues, n namespace) error {
 			if err := d.Put(ctx, n.name, args[1], bindings.Value{Data: data, Metadata: json.RawMessage(f.metadata)}, f.ttl); err != nil {
 				return err
 			}
-			record(ctx, e, "kv.put", n.owner, map[string]any{"name": n.name, "key": args[1], "value": len(data)})
+			record(ctx, e, "kv.put", n.owner, map[string]any{"namespace": n.name, "key": args[1], "value": len(data)})
 			return printDone(e, f.asJSON, "set", "namespace", n, args[1], uint64(len(data)))
 		})
 	})
@@ -243,7 +254,7 @@ func newKVRm(e *env) *cobra.Command {
 		Use: "rm OWNER/NAMESPACE KEY", Short: "Remove a key", Args: cobra.ExactArgs(2),
 		Long: "Removes a key with its value. Exit code 1: the key is not there.", Example: "  pinwheel kv rm acme/cache user:42",
 	}, func(ctx context.Context, args []string) error {
-		return withData(ctx, e, args, func(d *bindings.Data, n namespace) error {
+		return withData(ctx, e, args, func(d keyValues, n namespace) error {
 			v, err := d.Get(ctx, n.name, args[1])
 			if err == nil && v == nil {
 				err = fmt.Errorf("%s has no key %q", n, args[1])
@@ -254,7 +265,7 @@ func newKVRm(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			record(ctx, e, "kv.rm", n.owner, map[string]any{"name": n.name, "key": args[1]})
+			record(ctx, e, "kv.rm", n.owner, map[string]any{"namespace": n.name, "key": args[1]})
 			return printDone(e, asJSON, "removed", "namespace", n, args[1], uint64(len(v.Data)))
 		})
 	})

@@ -68,8 +68,8 @@ func TestKV(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		`kv.put {"key":"by:person","name":"space","with":["value"]}`, `kv.put {"key":"a key\u001b","name":"space","with":["value"]}`,
-		`kv.rm {"key":"by:person","name":"space"}`,
+		`kv.put {"key":"by:person","namespace":"space","with":["value"]}`, `kv.put {"key":"a key\u001b","namespace":"space","with":["value"]}`,
+		`kv.rm {"key":"by:person","namespace":"space"}`,
 	}, actions)
 }
 

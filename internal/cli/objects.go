@@ -27,16 +27,28 @@ func newObjectsCommand(e *env) *cobra.Command {
 	}, newObjectsLs(e), newObjectsGet(e), newObjectsPut(e), newObjectsRm(e))
 }
 
+// objectData is the objects of an owner.
+type objectData interface {
+	List(ctx context.Context, bucket, prefix string, each func(*bindings.Object) error) error
+	Head(ctx context.Context, bucket, key string) (*bindings.Object, error)
+	Copy(ctx context.Context, bucket string, o *bindings.Object, w io.Writer) error
+	Put(ctx context.Context, bucket string, o *bindings.Object, data []byte) error
+	Delete(ctx context.Context, bucket, key string) error
+}
+
 // withObjects calls f with the bucket of the first argument.
-func withObjects(ctx context.Context, e *env, args []string, f func(*bindings.ObjectData, namespace) error) error {
-	return withStore(ctx, e, args[0], "bucket", bindings.ErrNoObjects, func(c *control.Remote, owner string) (*bindings.ObjectData, error) {
+func withObjects(ctx context.Context, e *env, args []string, f func(objectData, namespace) error) error {
+	if atDoor(e) {
+		return withStoreAtDoor(e, args[0], "bucket", func(o ownedStore) error { return f(doorObjects{o}, o.namespace) })
+	}
+	return withStore(ctx, e, args[0], "bucket", bindings.ErrNoObjects, func(c *control.Remote, owner string) (objectData, error) {
 		return c.Objects(ctx, owner)
 	}, f)
 }
 
 // withObject calls f with an object, which is there.
-func withObject(ctx context.Context, e *env, args []string, f func(*bindings.ObjectData, namespace, *bindings.Object) error) error {
-	return withObjects(ctx, e, args, func(d *bindings.ObjectData, b namespace) error {
+func withObject(ctx context.Context, e *env, args []string, f func(objectData, namespace, *bindings.Object) error) error {
+	return withObjects(ctx, e, args, func(d objectData, b namespace) error {
 		o, err := d.Head(ctx, b.name, args[1])
 		if err == nil && o == nil {
 			err = fmt.Errorf("%s has no object %q", b, args[1])
@@ -55,7 +67,7 @@ func newObjectsLs(e *env) *cobra.Command {
 		Use: "ls OWNER/BUCKET", Short: "List objects, sorted by the bytes of their keys", Args: cobra.ExactArgs(1),
 		Example: "  pinwheel objects ls acme/files --prefix img/",
 	}, func(ctx context.Context, args []string) error {
-		return withObjects(ctx, e, args, func(d *bindings.ObjectData, b namespace) error {
+		return withObjects(ctx, e, args, func(d objectData, b namespace) error {
 			t, enc := e.table(), json.NewEncoder(e.out)
 			enc.SetEscapeHTML(false)
 			if !asJSON {
@@ -92,7 +104,7 @@ func newObjectsGet(e *env) *cobra.Command {
 		if file != "" && asJSON {
 			return usage("--file gets the data, and --json prints none: one of them is enough")
 		}
-		return withObject(ctx, e, args, func(d *bindings.ObjectData, b namespace, o *bindings.Object) error {
+		return withObject(ctx, e, args, func(d objectData, b namespace, o *bindings.Object) error {
 			switch {
 			case asJSON:
 				enc := json.NewEncoder(e.out)
@@ -159,11 +171,11 @@ func newObjectsPut(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withObjects(ctx, e, args, func(d *bindings.ObjectData, b namespace) error {
+		return withObjects(ctx, e, args, func(d objectData, b namespace) error {
 			if err := d.Put(ctx, b.name, o, data); err != nil {
 				return err
 			}
-			record(ctx, e, "objects.put", b.owner, map[string]any{"name": b.name, "key": o.Key, "value": len(data)})
+			record(ctx, e, "objects.put", b.owner, map[string]any{"bucket": b.name, "key": o.Key, "value": len(data)})
 			return printDone(e, f.asJSON, "stored", "bucket", b, o.Key, uint64(len(data)))
 		})
 	})
@@ -202,11 +214,11 @@ func newObjectsRm(e *env) *cobra.Command {
 		Use: "rm OWNER/BUCKET KEY", Short: "Remove an object", Args: cobra.ExactArgs(2),
 		Long: "Removes an object with its data. Exit code 1: the object is not there.", Example: "  pinwheel objects rm acme/files img/logo.png",
 	}, func(ctx context.Context, args []string) error {
-		return withObject(ctx, e, args, func(d *bindings.ObjectData, b namespace, o *bindings.Object) error {
+		return withObject(ctx, e, args, func(d objectData, b namespace, o *bindings.Object) error {
 			if err := d.Delete(ctx, b.name, o.Key); err != nil {
 				return err
 			}
-			record(ctx, e, "objects.rm", b.owner, map[string]any{"name": b.name, "key": o.Key})
+			record(ctx, e, "objects.rm", b.owner, map[string]any{"bucket": b.name, "key": o.Key})
 			return printDone(e, asJSON, "removed", "bucket", b, o.Key, o.Size)
 		})
 	})

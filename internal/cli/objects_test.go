@@ -89,8 +89,8 @@ func TestObjects(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		`objects.put {"key":"by/person","name":"files","with":["value"]}`, `objects.put {"key":"a key\u001b","name":"files","with":["value"]}`,
-		`objects.rm {"key":"by/person","name":"files"}`,
+		`objects.put {"bucket":"files","key":"by/person","with":["value"]}`, `objects.put {"bucket":"files","key":"a key\u001b","with":["value"]}`,
+		`objects.rm {"bucket":"files","key":"by/person"}`,
 	}, actions)
 }
 

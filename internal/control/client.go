@@ -39,7 +39,7 @@ func (c *Client) Claim(who string) { c.claims = who }
 
 // ask sends a request to an endpoint and decodes the first answer.
 func (c *Client) ask(ctx context.Context, endpoint string, request, answer any) error {
-	data, err := json.Marshal(request)
+	data, err := encodeJSON(request)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (c *Client) ResumeSchedule(ctx context.Context, r ScheduleName) (Schedule, 
 }
 
 // DeadLetters lists dead letters.
-func (c *Client) DeadLetters(ctx context.Context, r Filter) (LetterList, error) {
+func (c *Client) DeadLetters(ctx context.Context, r ListLetters) (LetterList, error) {
 	return asked[LetterList](ctx, c, "dead.list", r)
 }
 

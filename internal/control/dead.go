@@ -18,8 +18,14 @@ type LetterList struct {
 	Next       uint64               `json:"next,omitempty"` // ID after which the next page begins; 0 at the end
 }
 
+// ListLetters chooses dead letters.
+type ListLetters struct {
+	Filter
+	Bodies bool `json:"bodies,omitempty"` // with their bodies, if these fit the answer
+}
+
 // DeadLetters lists dead letters, the oldest first.
-func (o *Operations) DeadLetters(ctx context.Context, r Filter) (LetterList, error) {
+func (o *Operations) DeadLetters(ctx context.Context, r ListLetters) (LetterList, error) {
 	list, n, size := LetterList{Letters: []*events.LetterJSON{}}, 0, 0
 	f, err := r.Parse()
 	if err != nil {
@@ -36,19 +42,25 @@ func (o *Operations) DeadLetters(ctx context.Context, r Filter) (LetterList, err
 			return list, err
 		}
 		n++
+		before := list.Next
 		list.Next = l.Seq
 		if errors.Is(err, deadletter.ErrUndecodable) {
 			list.Unreadable = append(list.Unreadable, l.Seq)
+			size += len("18446744073709551615,")
 			continue
 		}
-		j := l.JSON(false)
+		j := l.JSON(r.Bodies)
 		text, err := json.Marshal(j)
 		if err != nil {
 			return list, err
 		}
-		if size += len(text) + 1; size > o.answerRoom() && len(list.Letters) > 0 {
-			list.Next = list.Letters[len(list.Letters)-1].ID
-			return list, nil
+		if size += len(text) + 1; size > o.answerRoom() {
+			if len(list.Letters) > 0 {
+				list.Next = before
+				return list, nil
+			}
+			j.Body, j.BodyBase64 = nil, nil // bodyBytes shows that there is one
+			size = o.answerRoom() + 1       // it is the only one of the page
 		}
 		list.Letters = append(list.Letters, j)
 	}
@@ -85,6 +97,48 @@ func (o *Operations) DeadLetter(ctx context.Context, r LetterID) (*events.Letter
 		j.Body, j.BodyBase64 = nil, nil // bodyBytes shows that there is one
 	}
 	return j, nil
+}
+
+// LetterPart names a letter, and where a part of its body begins.
+type LetterPart struct {
+	LetterID
+	From int `json:"from,omitempty"`
+}
+
+// LetterBody is a part of a letter's body: as much as a message takes.
+type LetterBody struct {
+	Bytes int    `json:"bytes"` // of the whole body
+	Part  []byte `json:"part"`
+	Next  int    `json:"next,omitempty"` // where the next part begins; 0 at the end
+}
+
+// deadBody returns a part of the body of a letter. The body of a number never changes.
+func (s *Server) deadBody(ctx context.Context, r LetterPart) (LetterBody, error) {
+	if err := r.check(); err != nil {
+		return LetterBody{}, err
+	}
+	l, err := s.letter(ctx, r.LetterID)
+	if err != nil {
+		return LetterBody{}, err
+	}
+	b := LetterBody{Bytes: len(l.Body)}
+	b.Part, b.Next, err = bytesPart(l.Body, r.From, s.answerRoom())
+	return b, err
+}
+
+// bytesPart is the part of data from a byte on that takes at most room bytes as JSON, and where the next one begins.
+func bytesPart(data []byte, from, room int) (part []byte, next int, err error) {
+	switch {
+	case from < 0 || from > len(data):
+		return nil, 0, wrongField("from", " is %d: there are %d bytes", from, len(data))
+	case room < 4 && from < len(data):
+		return nil, 0, errors.New("an answer has no room for data: max_payload is too small")
+	}
+	part = data[from:min(len(data), from+room/4*3)] // base64
+	if end := from + len(part); end < len(data) {
+		next = end
+	}
+	return part, next, nil
 }
 
 // letter reads a letter.

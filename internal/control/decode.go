@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"unicode"
 )
 
 // decodeRequest decodes the JSON of a control request. No body is an empty object. The error names the wrong field and
@@ -30,6 +31,17 @@ func decodeRequest(data []byte, into any) error {
 	return nil
 }
 
+// encodeJSON is JSON without the escapes for HTML: JSON that others have stored stays as it is.
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
 func badField(err error, into any) error {
 	var wrong *json.UnmarshalTypeError
 	text := strings.TrimPrefix(err.Error(), "json: ")
@@ -37,11 +49,22 @@ func badField(err error, into any) error {
 	case strings.HasPrefix(text, "unknown field"):
 		return refused("%s: a request may have %s", text, strings.Join(fieldNames(reflect.TypeOf(into).Elem()), ", "))
 	case errors.As(err, &wrong):
-		return refused("field %q is a JSON %s: it is %s", wrong.Field, wrong.Value, kindOfJSON(wrong.Type))
+		return refused("field %q is a JSON %s: it is %s", keyOf(wrong.Field), wrong.Value, kindOfJSON(wrong.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return refused("the request is not JSON: it ends too early")
 	}
 	return refused("the request is not JSON: %s", text)
+}
+
+// keyOf is a field as the request has it, without the names of embedded structs.
+func keyOf(field string) string {
+	for {
+		embedded, rest, ok := strings.Cut(field, ".")
+		if !ok || embedded == "" || !unicode.IsUpper(rune(embedded[0])) {
+			return field
+		}
+		field = rest
+	}
 }
 
 // fieldNames returns the JSON keys of a struct, with those of embedded structs.

@@ -2,8 +2,8 @@ package control
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,6 +21,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/audit"
+	"github.com/pinwheel-run/pinwheel/internal/bindings"
 	"github.com/pinwheel-run/pinwheel/internal/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/tail"
 )
@@ -48,6 +49,8 @@ type Process interface {
 	Tail(owner string, r tail.Request) error
 	// OpenChecker opens a checker that passes what a module writes to log.
 	OpenChecker(log func(events.LogLine)) (Checker, error)
+	// AdmitLetter says why a letter of this size must not be imported for an owner, or returns nil. It counts as a call.
+	AdmitLetter(owner string, size int) *events.Failure
 	// Drain makes the process drain and end.
 	Drain()
 }
@@ -70,8 +73,10 @@ type Config struct {
 	Audit    *audit.Log // nil: changes are not recorded
 	// Identities open secrets. nil: this process has no key.
 	Identities *secrets.Identities
-	Process    Process
-	Log        zerolog.Logger
+	// Bindings have what workers have stored.
+	Bindings *bindings.Bindings
+	Process  Process
+	Log      zerolog.Logger
 }
 
 // Server answers requests on PREFIX.control.* and $SRV for one process (docs/reference/control.md).
@@ -88,6 +93,8 @@ type Server struct {
 	doors   doors         // of owners
 	uploads uploads       // of owners
 	files   uploads       // of files of owners
+	bodies  uploads       // of imports and objects of owners
+	lists   listRoom      // of what owners have stored
 }
 
 // Open answers requests until ctx is done or Close is called.
@@ -97,7 +104,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	subjects := events.Subjects(cfg.Prefix)
-	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl), files: uploads{files: true}}
+	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl), uploads: uploads{kind: ofDeploys}, files: uploads{kind: ofFiles}, bodies: uploads{kind: ofBodies}}
 	s.Operations = Operations{
 		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies, secrets: cfg.Secrets,
 		dead: deadletter.NewStore(js, subjects), schedules: schedule.NewStore(js, subjects),
@@ -187,9 +194,13 @@ func (s *Server) serve(e endpoint, r micro.Request, owner string, do func(contex
 			log.WithLevel(level).Msg("control request")
 		}
 		s.record(ctx, e, r, owner, answer)
-		data, err := json.Marshal(answer)
+		data, err := encodeJSON(answer)
 		if err != nil {
 			s.respond(r, refusal(http.StatusInternalServerError, "the answer cannot be sent: "+err.Error()), nil)
+			return
+		}
+		if most := s.nc.MaxPayload(); int64(len(data)) > most {
+			s.respond(r, refusal(http.StatusRequestEntityTooLarge, fmt.Sprintf("the answer has %d bytes: a message has at most %d", len(data), most)), nil)
 			return
 		}
 		s.respond(r, nil, data)

@@ -22,7 +22,7 @@ const (
 	// it may have at once. So a module that loops while it is loaded costs its owner deploys, and a process a tenth of a
 	// CPU.
 	checkShare, checkBurst = 0.1, 20 * time.Second
-	// filesShare and filesBurst are the same for compressing and storing files.
+	// filesShare and filesBurst are the same for storing files, objects and imported letters.
 	filesShare, filesBurst = 0.25, 2 * time.Minute
 	// maxLines is how many lines that a module writes while it is loaded are sent to who deploys it, and maxLine how long
 	// each is, in bytes.
@@ -38,9 +38,22 @@ type Checker interface {
 	Close()
 }
 
-// uploads limits the deploys that owners ask of a process, or their uploads of files.
+// uploadKind says what uploads limits, in words for owners, and how much of its time an owner may have a process work.
+type uploadKind struct {
+	one, many, slow string
+	share           float64
+	burst           time.Duration
+}
+
+var (
+	ofDeploys = uploadKind{"a deploy", "deploys", "modules of owner %s took too long to load", checkShare, checkBurst}
+	ofFiles   = uploadKind{"an upload of files", "uploads of files", "files of owner %s took too long to store", filesShare, filesBurst}
+	ofBodies  = uploadKind{"an import or an object", "imports and objects", "imports and objects of owner %s took too long to store", filesShare, filesBurst}
+)
+
+// uploads limits the deploys that owners ask of a process, or other requests that have a body in parts.
 type uploads struct {
-	files bool // uploads of files; this does not change
+	kind uploadKind // this does not change
 
 	mu     sync.Mutex
 	busy   int
@@ -60,18 +73,17 @@ func (u *uploads) enter(owner string, now time.Time) error {
 	of := u.owners[owner]
 	switch {
 	case of != nil && of.busy:
-		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has %s under way in this process: try again", owner, u.noun("a deploy", "an upload of files"))}
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has %s under way in this process: try again", owner, u.kind.one)}
 	case of != nil && of.checks.TokensAt(now) < 0:
-		return &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: %s of owner %s took too long to %s: try again in %s", u.noun("modules", "files"), owner, u.noun("load", "store"), of.until(now))}
+		return &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: "+u.kind.slow+": try again in %s", owner, of.until(now))}
 	case u.busy >= maxUploads:
-		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has too many %s of owners under way: try again", u.noun("deploys", "uploads of files"))}
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has too many %s of owners under way: try again", u.kind.many)}
 	}
 	if of == nil {
 		if u.forget(now); len(u.owners) >= knownDoors {
-			return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has handled too many %s of owners just now: try again", u.noun("deploys", "uploads of files"))}
+			return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has handled too many %s of owners just now: try again", u.kind.many)}
 		}
-		share, burst := u.time()
-		of = &uploadUse{checks: rate.NewLimiter(rate.Limit(share*1000), int(burst.Milliseconds()))}
+		of = &uploadUse{checks: rate.NewLimiter(rate.Limit(u.kind.share*1000), int(u.kind.burst.Milliseconds()))}
 		if u.owners == nil {
 			u.owners = map[string]*uploadUse{}
 		}
@@ -89,22 +101,7 @@ func (u *uploads) leave(owner string, took time.Duration, now time.Time) {
 	of := u.owners[owner]
 	of.busy = false
 	u.busy--
-	_, burst := u.time()
-	of.checks.ReserveN(now, int(min(took, burst).Milliseconds()))
-}
-
-func (u *uploads) time() (share float64, burst time.Duration) {
-	if u.files {
-		return filesShare, filesBurst
-	}
-	return checkShare, checkBurst
-}
-
-func (u *uploads) noun(deploy, files string) string {
-	if u.files {
-		return files
-	}
-	return deploy
+	of.checks.ReserveN(now, int(min(took, u.kind.burst).Milliseconds()))
 }
 
 // until is how long the owner waits for its next deploy.
@@ -168,4 +165,66 @@ func (c *moduleCheck) output() []string {
 		list = append(list, "…")
 	}
 	return list
+}
+
+// UploadedBody names a body that was stored in parts, as a body of its owner.
+type UploadedBody struct {
+	ID    string `json:"id"`
+	Parts int    `json:"parts"`
+	Bytes int    `json:"bytes"` // of all parts
+}
+
+// check checks the fields that reading does not check. most is how many bytes are allowed.
+func (b UploadedBody) check(most int) error {
+	switch {
+	case b.Parts < 0 || b.Parts > maxBundleParts:
+		return wrongField("body.parts", " is %d: it is 0 to %d", b.Parts, maxBundleParts)
+	case b.Parts > 0 && events.CheckName("id of a body", b.ID) != nil:
+		return wrongField("body.id", " %.80q: it is the id of a body that was stored in parts", b.ID)
+	case b.Bytes < 0 || b.Bytes > most:
+		return wrongField("body.bytes", " is %d: it is 0 to %d", b.Bytes, most)
+	}
+	return nil
+}
+
+// withBody reads a body of an owner and calls do with it. An owner has one such request at a time in a process, so that
+// bodies in memory are few. The parts are removed, unless the request may be sent again: then do returns again, or an error
+// of this process.
+func withBody(ctx context.Context, s *Server, owner string, b UploadedBody, do func(data []byte) (again bool, err error)) error {
+	if err := s.bodies.enter(owner, time.Now()); err != nil {
+		return err
+	}
+	began := time.Now()
+	defer func() { s.bodies.leave(owner, time.Since(began), time.Now()) }()
+	data, err := readParts(ctx, s, owner, parts{"body", "body.bytes says", b.ID, b.Parts}, b.Bytes)
+	again := false
+	if err == nil {
+		again, err = do(data)
+	}
+	if b.Parts > 0 && !again && !mayAskAgain(err) {
+		dropParts(ctx, s, owner, b.ID) // nobody needs them any more
+	}
+	return err
+}
+
+// mayAskAgain reports whether the same request may succeed later.
+func mayAskAgain(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch codeOf(err) {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInternalServerError:
+		return true
+	}
+	return false
+}
+
+// patience is how long a client asks again, while no process has room for a request about what an owner has stored.
+const patience = time.Minute
+
+// askedPatiently asks, and asks again for a while as long as no process has room for the request.
+func askedPatiently[Answer any](ctx context.Context, c *Client, endpoint string, r any) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return askedUntilDone[Answer](ctx, c, endpoint, r)
 }

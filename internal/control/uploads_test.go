@@ -16,7 +16,7 @@ import (
 // An owner has one deploy at a time in a process, and a process two. Time that modules take is the owner's.
 func TestDeploysOfOwnersAreLimited(t *testing.T) {
 	t.Parallel()
-	var u uploads
+	u := uploads{kind: ofDeploys}
 	now := time.Now()
 	code := func(owner string) int {
 		err := u.enter(owner, now)

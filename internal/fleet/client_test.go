@@ -49,7 +49,7 @@ func TestControlClient(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, ticks.Ticks, 2)
 
-	letters, err := c.DeadLetters(t.Context(), control.Filter{Owner: "acme", Limit: 2})
+	letters, err := c.DeadLetters(t.Context(), control.ListLetters{Filter: control.Filter{Owner: "acme", Limit: 2}})
 	require.NoError(t, err)
 	require.Len(t, letters.Letters, 2)
 	require.EqualValues(t, 2, letters.Next)

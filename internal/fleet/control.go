@@ -33,6 +33,10 @@ func (c controlled) Members() (self control.Member, all []control.Member, left [
 
 func (c controlled) Tail(owner string, r tail.Request) error { return c.process.tails.Renew(owner, r) }
 
+func (c controlled) AdmitLetter(owner string, size int) *events.Failure {
+	return c.process.consumer.AdmitLetter(owner, size)
+}
+
 func (c controlled) Drain() { c.drain() }
 
 // openControl answers control requests for this process. drain must make the process drain.
@@ -40,6 +44,6 @@ func (p *Process) openControl(ctx context.Context, drain func()) (*control.Serve
 	return control.Open(ctx, p.nc, control.Config{
 		Prefix: p.cfg.Prefix, Node: nodeName(), Build: config.Version(), Token: p.cfg.ControlToken, ByPermissions: p.cfg.Control == config.ControlByPermissions,
 		ReplyPrefixes: p.cfg.ReplyPrefixes, AllowPrivateAddresses: p.cfg.AllowPrivateAddresses, DrainTimeout: p.cfg.DrainTimeout,
-		Workers: p.store, Policies: p.policies, Secrets: p.secrets, Audit: p.audit, Identities: p.values.ids, Process: controlled{p, drain}, Log: p.log,
+		Workers: p.store, Policies: p.policies, Secrets: p.secrets, Audit: p.audit, Bindings: p.host.Bindings, Identities: p.values.ids, Process: controlled{p, drain}, Log: p.log,
 	})
 }

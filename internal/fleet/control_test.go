@@ -92,7 +92,7 @@ func TestControlIsGuarded(t *testing.T) {
 		guarded++
 		require.Contains(t, failure, "403 "+name+" is off: this fleet has no PINWHEEL_CONTROL_TOKEN, nor PINWHEEL_CONTROL=permissions; open are pool, stats, settings, workers.list")
 	}
-	require.Equal(t, []int{16, 28}, []int{open, guarded})
+	require.Equal(t, []int{16, 38}, []int{open, guarded})
 
 	h = openHouse(t, withToken)
 	_, failure := h.control("dead.list", "", "Authorization", "")
