@@ -162,8 +162,8 @@ func (x *exchange) preflight() {
 // refuse answers a request that became no event, or whose event had no reply.
 func (x *exchange) refuse(no *refusal) {
 	h := x.header()
-	if no.status == http.StatusRequestTimeout || no.status == http.StatusRequestEntityTooLarge {
-		h.Set("Connection", "close") // what follows is the rest of the body
+	if x.r.ProtoMajor == 1 && (no.status == http.StatusRequestTimeout || no.status == http.StatusRequestEntityTooLarge) {
+		h.Set("Connection", "close") // what follows is the rest of the body. HTTP/2 has a stream for it, which ends alone
 	}
 	if no.status == http.StatusUnauthorized {
 		h["WWW-Authenticate"] = []string{`Bearer realm="worker"`, `Basic realm="worker"`}

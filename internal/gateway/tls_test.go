@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,6 +122,28 @@ func TestCertificateIsReadAgain(t *testing.T) {
 
 	_, err := OpenCertificate(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), zerolog.Nop())
 	require.ErrorContains(t, err, "certificate for HTTP: ")
+}
+
+// A body that is too large ends its own stream of HTTP/2. The other requests of the connection go on.
+func TestHTTP2BodyThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert := newCertificate(t, dir, 1)
+	var s seen
+	_, client := openTLS(t, dir, s.handle, cert)
+	for range 3 {
+		reused := false
+		trace := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
+		r, err := http.NewRequestWithContext(trace, http.MethodPost, "https://"+shop+"/", counting{})
+		require.NoError(t, err)
+		r.ContentLength = 2 << 30
+		resp, err := client.Do(r)
+		require.NoError(t, err)
+		require.Equal(t, []any{413, "the body is larger than 1073741824 bytes\n"}, []any{resp.StatusCode, text(t, resp)})
+		resp, err = client.Do((&http.Request{Method: "GET", URL: r.URL}).WithContext(trace))
+		require.NoError(t, err)
+		require.Equal(t, []any{200, "ok", true}, []any{resp.StatusCode, text(t, resp), reused})
+	}
 }
 
 // Plain text on the port for TLS, and old versions of TLS, get no event.
