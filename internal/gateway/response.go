@@ -79,10 +79,14 @@ func (x *exchange) header() http.Header {
 
 // head writes status and headers. The connection closes afterwards if the process ends. It also closes after a request
 // body of unknown length, which ends where its chunks say: if a proxy before this process believes a Content-Length that
-// was there too, what follows may look like another request (RFC 9112 §6.3).
+// was there too, what follows may look like another request (RFC 9112 §6.3). And it closes after a request of HTTP/1.0: the
+// server ignores a Transfer-Encoding of it, by which a proxy may go (RFC 9112 §6.1).
 func (x *exchange) head(status int) {
-	if x.g.leaving.Load() || x.r.ProtoMajor == 1 && x.r.ContentLength < 0 {
+	if x.g.leaving.Load() || x.r.ProtoMajor == 1 && (x.r.ContentLength < 0 || x.r.ProtoMinor == 0) {
 		x.w.Header().Set("Connection", "close")
+	}
+	if x.body == nil && x.r.ContentLength != 0 && x.r.ProtoMajor == 1 { // the server reads some of the body itself
+		_ = x.control.SetReadDeadline(time.Now().Add(x.g.times.rest))
 	}
 	x.status = status
 	_ = x.control.SetWriteDeadline(time.Now().Add(x.g.times.write))
