@@ -359,7 +359,7 @@ func TestWebSocketClientsThatBreakTheRules(t *testing.T) {
 		"close code":              {masked(0x88, []byte{0x03, 0xed}), websocket.CloseProtocolError}, // 1005
 		"no UTF-8":                {masked(0x81, []byte{0xff}), websocket.CloseInvalidFramePayloadData},
 		"too long":                {[]byte{0x82, 0xff, 0, 0, 0, 0, 0x40, 0, 0, 1, 0, 0, 0, 0}, websocket.CloseMessageTooBig},
-		"longer than anything":    {[]byte{0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}, 0},
+		"longer than anything":    {[]byte{0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}, websocket.CloseMessageTooBig},
 	} {
 		bad := u.dial(t)
 		_, err := bad.NetConn().Write(c.bytes)
@@ -367,9 +367,7 @@ func TestWebSocketClientsThatBreakTheRules(t *testing.T) {
 		_, _, err = bad.ReadMessage()
 		var e *websocket.CloseError
 		require.ErrorAs(t, err, &e, name)
-		if c.code != 0 {
-			require.Equal(t, c.code, e.Code, name)
-		}
+		require.Equal(t, c.code, e.Code, name)
 		_, data, err := other.ReadMessage()
 		require.NoError(t, err)
 		require.True(t, bytes.HasPrefix(data, []byte("left,1006,")), "%s: %s", name, data)

@@ -85,6 +85,9 @@ func (s *socket) read(ctx context.Context) socketEnd {
 	for {
 		kind, data, held, err := s.message()
 		if err != nil {
+			if errors.Is(err, websocket.ErrReadLimit) { // the library says so itself, except of lengths beyond all numbers
+				s.refuse(websocket.CloseMessageTooBig)
+			}
 			return s.ended(err)
 		}
 		select {
