@@ -215,7 +215,7 @@ var house = map[string]room{
 		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest", "internal/test/testcert"},
 	},
 	"internal/test/browser": {
-		pure: true, tests: []string{"internal/config", "internal/test/fleettest", "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
+		pure: true, tests: []string{"internal/cli", "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
 	},
 
 	"internal/test/guarantees": {

@@ -5,7 +5,6 @@ package browser
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,9 +16,6 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
-
-	"github.com/pinwheel-run/pinwheel/internal/config"
-	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 // patience is how long a test waits for a fact on a busy machine.
@@ -95,17 +91,14 @@ func uploadsAt(rate float64) chromedp.Action[chromedp.Void] {
 const heading = `document.querySelector("h2")?.textContent`
 
 func TestSite(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "site")
+	home := t.TempDir()
+	dir := filepath.Join(home, "examples", "site")
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../../../examples/site")))
 	npm := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	npm.Dir = dir
 	out, err := npm.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	f := fleettest.Start(t, func(c *config.Config) { c.HTTPAddr, c.HTTPDomain = "127.0.0.1:0", "localhost" })
-	f.Deploy(t, dir, "--owner", "dev")
-	_, port, err := net.SplitHostPort(f.HTTP)
-	require.NoError(t, err)
-	at := fmt.Sprintf("http://site--dev.localhost:%s/shop/", port)
+	at := startDev(t, home)
 	tab := startBrowser(t)
 
 	// Products, and a page of one of them without another document. The address of that page works too.
@@ -151,4 +144,13 @@ func TestSite(t *testing.T) {
 		shows(t, page, `globalThis.hurt === undefined`)
 	}
 	screen(t, other, "chat")
+
+	// A saved page is the one that the next request gets.
+	change(t, filepath.Join(dir, "public", "index.html"), "<h1>Shop</h1>", "<h1>Shop of winds</h1>")
+	require.Eventually(t, func() bool {
+		does(t, other, chromedp.Navigate(at))
+		return gets(t, other, chromedp.Evaluate[string](`document.querySelector("h1").textContent`)) == "Shop of winds"
+	}, patience, 100*time.Millisecond)
+	shows(t, other, `document.querySelectorAll("main li").length === 3`)
+	screen(t, other, "saved")
 }
