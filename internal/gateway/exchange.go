@@ -152,8 +152,7 @@ func (x *exchange) record() {
 	if !x.g.cfg.Log {
 		return
 	}
-	path := x.r.URL.EscapedPath()
-	line := x.g.log.Info().Str("method", x.r.Method).Str("host", x.r.Host).Str("path", path[:min(len(path), maxLoggedPath)]).
+	line := x.g.log.Info().Str("method", clipped(x.r.Method, maxLogged)).Str("host", clipped(x.r.Host, maxLogged)).Str("path", clipped(x.r.URL.EscapedPath(), maxLogged)).
 		Int("status", x.status).Int64("in", came).Int64("out", x.sent).Dur("duration", took)
 	if e := x.event; e != nil {
 		line = line.Str("owner", e.Owner).Str("worker", e.Worker).Str("version", x.version).Str("event", e.ID)
@@ -163,5 +162,5 @@ func (x *exchange) record() {
 	line.Stringer("client", x.g.clientOf(x.r).address).Msg("request")
 }
 
-// maxLoggedPath is the most bytes of a path in the log. Queries may have secrets, so they are not logged.
-const maxLoggedPath = 512
+// maxLogged is the most bytes of a text of the client in the log. Queries may have secrets, so they are not logged.
+const maxLogged = 512

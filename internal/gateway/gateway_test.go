@@ -562,56 +562,12 @@ func TestRequestsOfAnOwnerAreBounded(t *testing.T) {
 	waiting.Wait()
 }
 
-// Requests that are under way when the process ends are answered, and tell the client to close the connection.
-func TestDrain(t *testing.T) {
-	t.Parallel()
-	release, came := make(chan struct{}), make(chan struct{}, 1)
-	g, addr := open(t, domain, func(*events.Event) *events.Reply {
-		came <- struct{}{}
-		<-release
-		return &events.Reply{Status: 200, Body: []byte("whole")}
-	})
-	got := make(chan *http.Response, 1)
-	go func() { got <- raw(t, addr, "GET / HTTP/1.1\r\nHost: w--acme.w.test\r\n\r\n", 1)[0] }()
-	<-came
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		g.Drain(context.Background())
-	}()
-	require.Eventually(t, g.leaving.Load, patience, time.Millisecond)
-	close(release)
-	r := <-got
-	require.Equal(t, []any{"whole", true}, []any{text(t, r), r.Close})
-	<-drained
-	_, err := net.Dial("tcp", addr)
-	require.Error(t, err)
-}
-
-// When the time to drain is over, requests that wait are told so.
-func TestClose(t *testing.T) {
-	t.Parallel()
-	came, over := make(chan struct{}, 1), make(chan struct{})
-	g, addr := open(t, domain, func(e *events.Event) *events.Reply {
-		e.Requester.OnGone(func() { close(over) })
-		came <- struct{}{}
-		<-over
-		return &events.Reply{Status: 200}
-	})
-	got := make(chan []*http.Response, 1)
-	go func() { got <- raw(t, addr, "GET / HTTP/1.1\r\nHost: w--acme.w.test\r\n\r\n", 1) }()
-	<-came
-	g.Close()
-	list := <-got
-	require.Len(t, list, 1)
-	require.Contains(t, []int{200, 503}, list[0].StatusCode)
-}
-
 // Clients that do not take their responses use up the part of their owner. Another owner has one of its own.
 func TestBodiesThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
 	large := make([]byte, 8<<20) // more than the sockets of both sides hold
 	_, addr := open(t, Config{Domain: "w.test", Memory: 40 << 20}, func(*events.Event) *events.Reply { return &events.Reply{Status: 200, Body: large} })
+	again := "" // Retry-After
 	status := func(owner string) (int, net.Conn) {
 		c, err := net.Dial("tcp", addr)
 		require.NoError(t, err)
@@ -620,6 +576,7 @@ func TestBodiesThatWaitAreBounded(t *testing.T) {
 		require.NoError(t, err)
 		r, err := http.ReadResponse(bufio.NewReaderSize(c, 16), nil)
 		require.NoError(t, err)
+		again = r.Header.Get("Retry-After")
 		return r.StatusCode, c
 	}
 	var held []net.Conn
@@ -627,6 +584,7 @@ func TestBodiesThatWaitAreBounded(t *testing.T) {
 		code, c := status("acme")
 		if code != http.StatusOK {
 			require.Equal(t, http.StatusServiceUnavailable, code)
+			require.Equal(t, "1", again)
 			break
 		}
 		held = append(held, c)

@@ -106,7 +106,7 @@ func describe(x *exchange, wants *events.RequestLog, took time.Duration, came in
 	if wants.Level == events.RequestsFull && x.r.URL.RawQuery != "" {
 		url += "?" + x.r.URL.RawQuery
 	}
-	fmt.Fprintf(&b, "%s %s %d in %v, %d bytes in, %d out, client %v", x.r.Method, clipped(url, maxLoggedURL), x.status, took.Round(10*time.Microsecond), came, x.sent, x.g.clientOf(x.r).address)
+	fmt.Fprintf(&b, "%s %s %d in %v, %d bytes in, %d out, client %v", clipped(x.r.Method, maxLogged), clipped(url, maxLoggedURL), x.status, took.Round(10*time.Microsecond), came, x.sent, x.g.clientOf(x.r).address)
 	if wants.Level == events.RequestsFull {
 		writeHeaders(&b, "request", x.r.Header)
 		writeHeaders(&b, "response", x.w.Header())

@@ -88,6 +88,10 @@ func TestRequestLog(t *testing.T) {
 	line = out.await(t, 1)[0]
 	require.Contains(t, line.Text, "POST /broken 500 in ")
 	require.Equal(t, "error", line.Level)
+
+	h.only(version(1, &events.HTTP{Log: &events.RequestLog{}}))
+	raw(t, addr, strings.Repeat("M", 50_000)+" / HTTP/1.1\r\nHost: shop--acme.w.test\r\nConnection: close\r\n\r\n", 1)
+	require.Less(t, len(out.await(t, 1)[0].Text), 1<<10, "a client chooses the method too")
 }
 
 // A client chooses the names of headers too.
