@@ -165,3 +165,56 @@ func TestRoutesAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// Of two owners that may both have some routes, and deploy them at the same time, one has all of them. The other one is
+// refused without the name of who has them, and nothing of its is stored. When each has taken one before the other, both
+// are refused.
+func TestRoutesOfTwoOwnersAtOnce(t *testing.T) {
+	t.Parallel()
+	nc := natstest.Connect(t, natstest.Start(t))
+	owners := []string{"acme", "beta"}
+	stores := []*deploy.Store{open(t, nc, deploy.Config{}), open(t, nc, deploy.Config{})} // as of two processes
+	third := open(t, nc, deploy.Config{})
+	deploy.ForgetDeploysAtOnce(third)
+	for i := range 40 {
+		name, routes := "w"+strconv.Itoa(i), []string{"a" + strconv.Itoa(i) + ".test/*", "b" + strconv.Itoa(i) + ".test/*"}
+		other := i % 2 // the one owner begins with the first route, and the other one with this one
+		var errs [2]error
+		var running sync.WaitGroup
+		begin := make(chan struct{})
+		for o, owner := range owners {
+			running.Go(func() {
+				<-begin
+				_, errs[o] = deployRouted(stores[o], owner, name, i, nil, routes[o*other], routes[1-o*other])
+			})
+		}
+		close(begin)
+		running.Wait()
+		winner := slices.Index(errs[:], nil)
+		for o, owner := range owners {
+			_, err := third.Installation(t.Context(), owner, name)
+			if o == winner {
+				require.NoError(t, err)
+				continue
+			}
+			var taken *deploy.RouteTakenError
+			require.ErrorAs(t, errs[o], &taken)
+			require.Empty(t, taken.Holder, "it does not say whose")
+			require.NotContains(t, errs[o].Error(), owners[1-o])
+			require.ErrorIs(t, err, deploy.ErrNotFound)
+		}
+		if other == 0 {
+			require.GreaterOrEqual(t, winner, 0)
+		}
+		want := []string{routes[0] + " gamma/" + name, routes[1] + " gamma/" + name}
+		_, err := deployRouted(third, "gamma", name, i, nil, routes...)
+		if winner >= 0 {
+			want = []string{routes[0] + " " + owners[winner] + "/" + name, routes[1] + " " + owners[winner] + "/" + name}
+			var taken *deploy.RouteTakenError
+			require.ErrorAs(t, err, &taken)
+		} else {
+			require.NoError(t, err, "what the two have taken is free when their deploys are over for a while")
+		}
+		require.Equal(t, want, slices.DeleteFunc(holders(t, nc), func(h string) bool { return !strings.HasSuffix(h, "/"+name) }))
+	}
+}
