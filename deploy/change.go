@@ -97,8 +97,8 @@ type Note struct {
 }
 
 // Promote gives a version a share, or everything. The version is named as for Store.Get. A share of less than 100 needs
-// another version that has everything, or the same two versions in a split already. It is refused with a *GoneError when a
-// binding of the version is gone, unless force.
+// another version that has everything, or the same two versions in a split already. It is refused with a *GoneError when
+// something that the version names is gone, unless force.
 func (s *Store) Promote(ctx context.Context, version string, percent float64, force bool, n Note) Change {
 	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
 		w, err := versionOf(in, version)
@@ -151,7 +151,7 @@ func promoted(before events.Deployment, version string, percent float64, n Note)
 func rest(percent float64) float64 { return float64(10_000-events.Points(percent)) / 100 }
 
 // Rollback gives a version everything. Without a version, that is the version before a new one that has a share, else the
-// one that had everything before. It is refused with a *GoneError when a binding of the version is gone, unless force.
+// one that had everything before. It is refused with a *GoneError when something that the version names is gone, unless force.
 func (s *Store) Rollback(ctx context.Context, version string, force bool, n Note) Change {
 	return func(in events.Installation, former []events.Deployment) (events.Deployment, error) {
 		if version == "" {
@@ -176,34 +176,65 @@ func beforeIt(d events.Deployment, former []events.Deployment) string {
 	return ""
 }
 
-// GoneError says that a binding of a version refers to something that is gone.
+// GoneError says that a version needs something that is gone, or that its owner is no longer granted.
 type GoneError struct {
 	Version string
-	Binding string // its name in env
-	What    string
+	What    string // a clause: what the version names, where, and what became of it
 }
 
 func (e *GoneError) Error() string {
-	return fmt.Sprintf("version %s is not activated: %s, which its env.%s needs, is gone", e.Version, e.What, e.Binding)
+	return fmt.Sprintf("version %s is not activated: %s", e.Version, e.What)
 }
 
-// checkBindings returns a *GoneError for the first binding of w that refers to something that is gone.
+// checkBindings returns a *GoneError for the first thing that w names and that is gone.
 func (s *Store) checkBindings(ctx context.Context, w *events.Worker) error {
-	for _, b := range w.Env() {
-		if b.Kind != events.BindingQueue || b.Value == w.Name {
+	policy, err := s.policies.Get(ctx, w.Owner)
+	if err != nil {
+		return err
+	}
+	for _, err := range []error{policy.MayReach(w.Bindings), policy.MayRoute(w.HTTP)} {
+		if err != nil {
+			return &GoneError{w.Version, err.Error()}
+		}
+	}
+	seen := map[string]bool{w.Name: true}
+	for _, t := range targets(w) {
+		if seen[t.worker] {
 			continue
 		}
-		if _, err := s.found(ctx, w.Owner, b.Value); errors.Is(err, ErrNotFound) {
-			return &GoneError{w.Version, b.Name, "worker " + w.Owner + "/" + b.Value}
+		seen[t.worker] = true
+		if _, err := s.found(ctx, w.Owner, t.worker); errors.Is(err, ErrNotFound) {
+			return &GoneError{w.Version, fmt.Sprintf("worker %s/%s, which its %s needs, is gone", w.Owner, t.worker, t.by)}
 		} else if err != nil {
 			return err
 		}
 	}
 	missing, err := s.secrets.Missing(ctx, w.Owner, w.Name, w.Secrets)
 	if err == nil && len(missing) > 0 {
-		err = &GoneError{w.Version, missing[0], "secret " + missing[0]}
+		err = &GoneError{w.Version, fmt.Sprintf("secret %s, which its env.%s needs, is gone", missing[0], missing[0])}
 	}
 	return err
+}
+
+// target is a worker that another one names.
+type target struct{ worker, by string } // by is what names it
+
+// targets are the workers that w names. All are of its owner.
+func targets(w *events.Worker) (list []target) {
+	for _, b := range w.Env() {
+		switch b.Kind {
+		case events.BindingQueue:
+			list = append(list, target{b.Value, "env." + b.Name})
+		case events.BindingService:
+			if t, err := events.ParseServiceTarget(b.Value); err == nil { // it was checked when the version was stored
+				list = append(list, target{t.Worker, "env." + b.Name})
+			}
+		}
+	}
+	if w.OnDead != nil && w.OnDead.Worker != "" {
+		list = append(list, target{w.OnDead.Worker, "onDeadLetter.worker"})
+	}
+	return list
 }
 
 // Advance makes the next step of the rollout of a deployment, or gives everything back to the version before if bad says

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,23 +185,110 @@ func TestChangesThatDoNotFit(t *testing.T) {
 	refused(deploy.SetAlias("next", ""), `there is no alias "next"`)
 }
 
-func TestARollbackNeedsWhatItsVersionIsBoundTo(t *testing.T) {
+// A version that names something that is gone comes back only by force. What it names is there at first.
+func TestARollbackNeedsWhatItsVersionNames(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, deploy.Config{})
-	mustDeploy(t, s, "acme", "jobs", module(1))
-	bound := deploy.Request{Bindings: events.Bindings{Queues: map[string]string{"JOBS": "jobs", "SELF": "w"}}}
-	_, err := stage(t, s, 1, bound)
-	require.NoError(t, err)
-	_, err = stage(t, s, 2, deploy.Request{})
-	require.NoError(t, err)
-	require.NoError(t, s.Remove(t.Context(), "acme", "jobs"))
-	_, _, err = s.Redeploy(t.Context(), "acme", "w", s.Rollback(t.Context(), "", false, deploy.Note{}))
-	var gone *deploy.GoneError
-	require.ErrorAs(t, err, &gone)
-	require.Equal(t, "JOBS", gone.Binding)
-	require.ErrorContains(t, err, "worker acme/jobs, which its env.JOBS needs, is gone")
-	require.Equal(t, "2=100", split(installation(t, s).Deployment))
-	require.Equal(t, "1=100", split(redeploy(t, s, s.Rollback(t.Context(), "", true, deploy.Note{}))))
+	type world struct {
+		*deploy.Store
+		policies *deploy.Policies
+		secrets  *deploy.Secrets
+	}
+	grant := events.Policy{NATSPublish: []string{"orders.>"}, NATSRequest: []string{"billing.*"}, Hosts: []string{"*.shop.test"}}
+	removeJobs := func(t *testing.T, w world) { require.NoError(t, w.Remove(t.Context(), "acme", "jobs")) }
+	narrow := func(change func(p *events.Policy)) func(*testing.T, world) {
+		return func(t *testing.T, w world) {
+			_, err := w.policies.Set(t.Context(), "acme", change)
+			require.NoError(t, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		spec events.Spec
+		lose func(*testing.T, world)
+		want string
+	}{
+		"queue": {
+			events.Spec{Bindings: events.Bindings{Queues: map[string]string{"JOBS": "jobs", "SELF": "w"}}}, removeJobs,
+			"worker acme/jobs, which its env.JOBS needs, is gone",
+		},
+		"service": {
+			events.Spec{Bindings: events.Bindings{Services: map[string]string{"JOBS": "jobs", "SELF": "w#Named"}}}, removeJobs,
+			"worker acme/jobs, which its env.JOBS needs, is gone",
+		},
+		"entrypoint": {
+			events.Spec{Bindings: events.Bindings{Services: map[string]string{"JOBS": "jobs#Named"}}}, removeJobs,
+			"worker acme/jobs, which its env.JOBS needs, is gone",
+		},
+		"dead letters": {
+			events.Spec{OnDead: &events.DeadHook{Worker: "jobs"}}, removeJobs,
+			"worker acme/jobs, which its onDeadLetter.worker needs, is gone",
+		},
+		"publish": {
+			events.Spec{Bindings: events.Bindings{NATS: map[string]events.NATSSubjects{"BUS": {Publish: []string{"orders.new"}}}}},
+			narrow(func(p *events.Policy) { p.NATSPublish = []string{"orders.old"} }),
+			"nats.BUS.publish[0] is orders.new, which the owner is not granted",
+		},
+		"request": {
+			events.Spec{Bindings: events.Bindings{NATS: map[string]events.NATSSubjects{"BUS": {Publish: []string{"orders.new"}, Request: []string{"billing.pay"}}}}},
+			narrow(func(p *events.Policy) { p.NATSRequest = nil }),
+			"nats.BUS.request[0] is billing.pay, which the owner is not granted",
+		},
+		"host": {
+			events.Spec{HTTP: &events.HTTP{Routes: []string{"a.shop.test/*", "b.shop.test/*"}}},
+			narrow(func(p *events.Policy) { p.Hosts = []string{"a.shop.test"} }),
+			"http.routes[1] is b.shop.test/*: the owner may not have host b.shop.test",
+		},
+		"no policy": {
+			events.Spec{HTTP: &events.HTTP{Routes: []string{"a.shop.test/*"}}},
+			func(t *testing.T, w world) { require.NoError(t, w.policies.Remove(t.Context(), "acme")) },
+			"http.routes[0] is a.shop.test/*: the owner may not have host a.shop.test",
+		},
+		"secret": {
+			events.Spec{Secrets: []string{"KEY", "TOKEN"}},
+			func(t *testing.T, w world) {
+				require.NoError(t, w.secrets.Remove(t.Context(), secretName("acme", "w", "TOKEN")))
+			},
+			"secret TOKEN, which its env.TOKEN needs, is gone",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nc := natstest.Connect(t, natstest.Start(t))
+			js, err := jetstream.New(nc)
+			require.NoError(t, err)
+			w := world{Store: open(t, nc, deploy.Config{})}
+			w.policies, err = deploy.OpenPolicies(t.Context(), js, deploy.Config{})
+			require.NoError(t, err)
+			w.secrets, err = deploy.OpenSecrets(t.Context(), js, deploy.Config{})
+			require.NoError(t, err)
+			// What another owner has does not count.
+			for _, owner := range []string{"acme", "beta"} {
+				mustDeploy(t, w.Store, owner, "jobs", module(1))
+				_, err = w.policies.Set(t.Context(), owner, func(p *events.Policy) { *p = grant })
+				require.NoError(t, err)
+				require.NoError(t, w.secrets.Put(t.Context(), secretName(owner, "w", "TOKEN"), []byte("sealed")))
+				require.NoError(t, w.secrets.Put(t.Context(), secretName(owner, "", "KEY"), []byte("sealed")))
+			}
+			b := module(1)
+			b.Spec = c.spec
+			_, err = w.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: b, Policy: grant}, isFine)
+			require.NoError(t, err)
+			_, err = stage(t, w.Store, 2, deploy.Request{})
+			require.NoError(t, err)
+			redeploy(t, w.Store, w.Rollback(t.Context(), "1", false, deploy.Note{}))
+			redeploy(t, w.Store, w.Promote(t.Context(), "2", 100, false, deploy.Note{}))
+
+			c.lose(t, w)
+			for _, change := range []deploy.Change{w.Rollback(t.Context(), "", false, deploy.Note{}), w.Promote(t.Context(), "1", 10, false, deploy.Note{})} {
+				_, changed, err := w.Redeploy(t.Context(), "acme", "w", change)
+				var gone *deploy.GoneError
+				require.ErrorAs(t, err, &gone)
+				require.Regexp(t, `^acme/w: version 1-\w+ is not activated: `+regexp.QuoteMeta(c.want), err)
+				require.False(t, changed)
+			}
+			require.Equal(t, "2=100", split(installation(t, w.Store).Deployment))
+			require.Equal(t, "1=100", split(redeploy(t, w.Store, w.Rollback(t.Context(), "", true, deploy.Note{}))))
+		})
+	}
 }
 
 func TestAVersionThatIsNamedIsNotDropped(t *testing.T) {

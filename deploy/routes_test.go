@@ -21,6 +21,19 @@ import (
 
 var allHosts = events.Policy{Hosts: []string{events.AnyHost}}
 
+// grantHosts stores policies by which the owners may have every host.
+func grantHosts(t testing.TB, nc *nats.Conn, owners ...string) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	policies, err := deploy.OpenPolicies(t.Context(), js, deploy.Config{})
+	require.NoError(t, err)
+	for _, owner := range owners {
+		_, err = policies.Set(t.Context(), owner, func(p *events.Policy) { *p = allHosts })
+		require.NoError(t, err)
+	}
+}
+
 // deployRouted deploys a worker with routes.
 func deployRouted(s *deploy.Store, owner, name string, n int, change func(*deploy.Request), routes ...string) (deploy.Deployed, error) {
 	b := module(n)
@@ -55,6 +68,7 @@ func TestARouteIsOneWorkers(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	s := open(t, nc, deploy.Config{})
+	grantHosts(t, nc, "acme")
 	_, err := deployRouted(s, "acme", "w", 1, nil, "a.test/*", "b.test/*")
 	require.NoError(t, err)
 	var taken *deploy.RouteTakenError

@@ -102,7 +102,8 @@ type Store struct {
 	deployments jetstream.KeyValue
 	routes      *routeBook
 	files       *assetstore.Store
-	secrets     *Secrets // to check that a version has what it names
+	secrets     *Secrets  // to check that a version has what it names
+	policies    *Policies // and that its owner is granted it
 }
 
 // Open creates the buckets, or updates them to what cfg says. There is nothing to close.
@@ -138,6 +139,9 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 	}}
 	s.files = assetstore.New(js, assetstore.Config{Replicas: cfg.Replicas, Log: cfg.Log})
 	if s.secrets, err = OpenSecrets(ctx, js, cfg); err != nil {
+		return nil, err
+	}
+	if s.policies, err = OpenPolicies(ctx, js, cfg); err != nil {
 		return nil, err
 	}
 	// Subject and headers need room in a message too.

@@ -112,7 +112,8 @@ func newPromoteCommand(e *env) *cobra.Command {
 		Use: "promote OWNER/WORKER VERSION[@SHARE]", Short: "Give a version all events, or a share", Args: cobra.ExactArgs(2),
 		Long: "Gives a stored version all events, or a share of them: the active version keeps the rest. An event goes to the same version as\n" +
 			"long as the share stays, chosen by its Version-Key, else by its Event-Id. A higher share takes no key away from the new version.\n" +
-			"It ends a rollout that is under way. It is refused when a worker or a secret is gone that the version needs.",
+			"It ends a rollout that is under way. It is refused when the version names a worker or a secret that is gone,\n" +
+			"or a subject or a host that its owner is no longer granted.",
 		Example: "  pinwheel promote acme/webhook 13@25%\n  pinwheel promote acme/webhook 13",
 	}, func(ctx context.Context, args []string) error {
 		note, err := flags.note()
@@ -131,7 +132,7 @@ func newPromoteCommand(e *env) *cobra.Command {
 				return c.Promote(ctx, control.Promote{WorkerName: control.WorkerName{Worker: args[0]}, Version: version, Percent: percent, Force: force, Note: control.Note(note)})
 			})
 	}))
-	c.Flags().BoolVar(&force, "force", false, "also when a binding of the version is gone")
+	c.Flags().BoolVar(&force, "force", false, "also when something that the version names is gone")
 	return c
 }
 
@@ -142,7 +143,8 @@ func newRollbackCommand(e *env) *cobra.Command {
 		Use: "rollback OWNER/WORKER [VERSION]", Short: "Give all events to the version before", Args: cobra.RangeArgs(1, 2),
 		Long: "Gives all events to an older version. Without VERSION, that is the version before a new one that has a share, else the one that had\n" +
 			"everything before. Events that run end in the version in which they began. A rollback makes no new version.\n" +
-			"It is refused when a worker or a secret is gone that the version needs.",
+			"It is refused when the version names a worker or a secret that is gone,\n" +
+			"or a subject or a host that its owner is no longer granted.",
 		Example: "  pinwheel rollback acme/webhook\n  pinwheel rollback acme/webhook 12 --message 'orders were lost'",
 	}, func(ctx context.Context, args []string) error {
 		note, err := flags.note()
@@ -158,7 +160,7 @@ func newRollbackCommand(e *env) *cobra.Command {
 				return c.Rollback(ctx, control.Rollback{WorkerName: control.WorkerName{Worker: args[0]}, Version: version, Force: force, Note: control.Note(note)})
 			})
 	}))
-	c.Flags().BoolVar(&force, "force", false, "also when a binding of the version is gone")
+	c.Flags().BoolVar(&force, "force", false, "also when something that the version names is gone")
 	return c
 }
 

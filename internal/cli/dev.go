@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
@@ -166,6 +167,9 @@ func (d *dev) start(ctx context.Context, admin string) error {
 	if err := d.openSecrets(ctx); err != nil {
 		return err
 	}
+	if err := d.grantHosts(ctx); err != nil {
+		return err
+	}
 	logs, err := d.fleet.Conn().Subscribe(d.subjects().Logs("*", "*"), d.printLine)
 	if err != nil {
 		return err
@@ -197,6 +201,24 @@ func (d *dev) start(ctx context.Context, admin string) error {
 			fmt.Fprintln(d.out, err)
 		}
 	})
+}
+
+// grantHosts grants every host to the workers of dev, as deploys here do. A rollback looks only at the policy. In a NATS
+// that others have too, only its operator grants.
+func (d *dev) grantHosts(ctx context.Context) error {
+	if !d.fleet.Embeds() {
+		return nil
+	}
+	js, err := jetstream.New(d.fleet.Conn())
+	if err != nil {
+		return err
+	}
+	policies, err := deploy.OpenPolicies(ctx, js, deploy.Config{Replicas: d.fleet.Config().Replicas})
+	if err != nil {
+		return err
+	}
+	_, err = policies.Set(ctx, devOwner, func(p *events.Policy) { p.Hosts = []string{events.AnyHost} })
+	return err
 }
 
 func (d *dev) subjects() events.Subjects { return events.Subjects(d.fleet.Config().Prefix) }

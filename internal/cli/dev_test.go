@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -199,6 +200,26 @@ func runsDev(t *testing.T, paths ...string) *screen {
 		require.NoError(t, <-done)
 	})
 	return out
+}
+
+// Workers of dev may have every host, also when a former version comes back.
+func TestRollbackInDevWithRoutes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "w.js")
+	save := func(n int) {
+		require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "export default { fetch: () => new Response('%d') }", n), 0o600))
+	}
+	save(1)
+	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json", []byte(`{"http": {"routes": ["shop.test/*"]}}`), 0o600))
+	out := runsDev(t, path)
+	out.shows(t, "is dev/w, version 1-")
+	save(2)
+	out.shows(t, "is dev/w, version 2-")
+	cfg := config.Default()
+	cfg.NatsURL = strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0], ",")
+	told := &screen{}
+	require.Zero(t, MainWith(cfg, []string{"rollback", "dev/w"}, strings.NewReader(""), told, told), told)
+	require.Contains(t, told.String(), "rolled back dev/w: 1-")
 }
 
 // What workers have stored by bindings is in the data directory: it is there when dev runs again.

@@ -84,6 +84,42 @@ func TestVersionsAndDeployments(t *testing.T) {
 	require.Len(t, strings.Split(strings.TrimSpace(run("versions", "ls", "acme/w", "--json")), "\n"), 4)
 }
 
+// What a version names must be there when it comes back. --force brings it back all the same.
+func TestRollbackIsForced(t *testing.T) {
+	t.Parallel()
+	f := fleettest.Start(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w.js")
+	deploy := func(code, manifest string) {
+		require.NoError(t, os.WriteFile(path, []byte("export default { task() { return "+code+" } };\n"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "w.pinwheel.json"), []byte(manifest), 0o600))
+		f.Deploy(t, path, "--owner", "acme")
+	}
+	refused := func(want string, args ...string) {
+		t.Helper()
+		r := f.Pinwheel(args...)
+		require.Equal(t, []any{1, ""}, []any{r.Code, r.Out}, args)
+		require.Regexp(t, `^pinwheel: acme/w: version 1-\w+ is not activated: `+want+`\n$`, r.Err)
+	}
+	require.Zero(t, f.Pinwheel("owners", "set", "acme", "--nats-publish", "orders.>").Code)
+	deploy("1", "{}")
+	f.Deploy(t, path, "--owner", "acme", "--name", "jobs")
+	require.Zero(t, f.Pinwheel("workers", "rm", "acme/w").Code)
+	deploy("1", `{"services": {"JOBS": "jobs"}, "nats": {"BUS": {"publish": ["orders.new"]}}}`)
+	deploy("2", "{}")
+	require.Zero(t, f.Pinwheel("workers", "rm", "acme/jobs").Code)
+	refused("worker acme/jobs, which its env.JOBS needs, is gone", "rollback", "acme/w")
+	require.Zero(t, f.Pinwheel("owners", "set", "acme", "--nats-publish", "").Code)
+	refused(`nats.BUS.publish\[0\] is orders.new, which the owner is not granted: an operator grants it with 'pinwheel owners set OWNER --nats-publish orders.new'`, "promote", "acme/w", "1@10%")
+	r := f.Pinwheel("rollback", "acme/w", "--force")
+	require.Zero(t, r.Code, r.Err)
+	require.Regexp(t, `^rolled back acme/w: 1-\w+ 100 %, active in 1 of 1 process\n$`, r.Out)
+	require.Contains(t, f.Pinwheel("send", "task", "acme/w").Out, "1")
+	require.Zero(t, f.Pinwheel("promote", "acme/w", "2").Code)
+	r = f.Pinwheel("promote", "acme/w", "1@10%", "--force")
+	require.Zero(t, r.Code, r.Err)
+}
+
 func TestCommandsRefuseWrongShares(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)

@@ -41,7 +41,7 @@ type Promote struct {
 	WorkerName
 	Version string  `json:"version"` // whole, its number, or an alias
 	Percent float64 `json:"percent"` // 0: everything
-	Force   bool    `json:"force"`   // also when a binding of the version is gone
+	Force   bool    `json:"force"`   // also when something that the version names is gone
 	Note
 }
 
@@ -60,7 +60,7 @@ func (o *Operations) Promote(ctx context.Context, r Promote) (Redeployed, error)
 type Rollback struct {
 	WorkerName
 	Version string `json:"version"` // empty: the one before
-	Force   bool   `json:"force"`   // also when a binding of the version is gone
+	Force   bool   `json:"force"`   // also when something that the version names is gone
 	Note
 }
 
