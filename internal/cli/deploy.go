@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -266,35 +267,50 @@ func (e *env) tellDropped(ctx context.Context, store *deploy.Store, w *events.Wo
 func (e *env) refused(path string, err error) error {
 	var source *deploy.SourceError
 	var refused *deploy.RefusedError
+	var faults []deploy.Diagnostic
 	switch {
 	case errors.As(err, &source):
 		fmt.Fprintln(e.err, source)
-		if inActions() {
-			annotate(e.err, source)
-		}
+		faults = source.Diagnostics
 	case errors.As(err, &refused):
-		fmt.Fprintln(e.err, refusal(path, refused))
+		text, fault := refusal(path, refused)
+		fmt.Fprintln(e.err, text)
+		faults = []deploy.Diagnostic{fault}
 	default:
 		return err
+	}
+	if inActions() {
+		annotate(e.err, faults)
 	}
 	return silent(exitFailure)
 }
 
 // refusal formats a RefusedError with its place first, and the stack frames below it. The place comes from the first
-// frame of its stack, relative to the source at path.
-func refusal(path string, r *deploy.RefusedError) string {
-	text := r.Target + " is refused: " + r.Failure.Message
+// frame of its stack, relative to the source at path. fault has the place, or the source as a whole.
+func refusal(path string, r *deploy.RefusedError) (text string, fault deploy.Diagnostic) {
+	text = r.Target + " is refused: " + r.Failure.Message
+	fault = deploy.Diagnostic{File: path, Text: text}
+	placed := false
 	for line := range strings.Lines(r.Failure.Stack) {
 		frame, ok := strings.CutPrefix(strings.TrimSpace(line), "at ")
 		switch place := strings.TrimSuffix(frame[strings.LastIndexByte(frame, '(')+1:], ")"); {
 		case !ok:
-		case !strings.Contains(text, "\n") && strings.Count(place, ":") >= 2:
-			text = filepath.Join(filepath.Dir(path), place) + ": " + text + "\n    at " + frame
+		case !placed && strings.Count(place, ":") >= 2:
+			placed = true
+			place = filepath.Join(filepath.Dir(path), place)
+			text = place + ": " + text + "\n    at " + frame
+			parts := strings.Split(place, ":")
+			n := len(parts)
+			line, lineErr := strconv.Atoi(parts[n-2])
+			column, columnErr := strconv.Atoi(parts[n-1])
+			if lineErr == nil && columnErr == nil {
+				fault.File, fault.Line, fault.Column = strings.Join(parts[:n-2], ":"), line, column
+			}
 		default:
 			text += "\n    at " + frame
 		}
 	}
-	return text
+	return text, fault
 }
 
 func kindList(kinds []events.Kind) string {

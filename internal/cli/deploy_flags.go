@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -87,13 +88,31 @@ func whoAmI() string {
 // inActions reports whether this is a job of GitHub Actions, which shows marked lines beside the source.
 func inActions() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
 
-// annotate prints the author's mistakes for GitHub Actions.
-func annotate(out io.Writer, err *deploy.SourceError) {
+// annotate prints the author's mistakes for GitHub Actions. One without a line is of its file as a whole.
+func annotate(out io.Writer, faults []deploy.Diagnostic) {
 	text := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	for _, d := range err.Diagnostics {
-		fmt.Fprintf(out, "::error file=%s,line=%d,col=%d::%s\n", property.Replace(d.File), d.Line, d.Column, text.Replace(d.Text))
+	for _, d := range faults {
+		place := "file=" + property.Replace(inWorkspace(d.File))
+		if d.Line > 0 {
+			place += fmt.Sprintf(",line=%d,col=%d", d.Line, d.Column)
+		}
+		fmt.Fprintf(out, "::error %s::%s\n", place, text.Replace(d.Text))
 	}
+}
+
+// inWorkspace is the path of a file from the repository of a job, whose steps may run in other directories. A file
+// elsewhere keeps its path.
+func inWorkspace(file string) string {
+	workspace := os.Getenv("GITHUB_WORKSPACE")
+	abs, err := filepath.Abs(file)
+	if err != nil || workspace == "" {
+		return file
+	}
+	if rel, err := filepath.Rel(workspace, abs); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return file
 }
 
 // deployer is the environment of commands that change or show deployments.

@@ -48,6 +48,60 @@ func TestDeployRefusesWithThePlaceInTheAuthorsFile(t *testing.T) {
 	require.Equal(t, "WORKER  VERSION  HANDLERS  DEPLOYED\n", f.Pinwheel("workers", "ls").Out, "nothing was stored")
 }
 
+// In GitHub Actions each mistake with a place is also an annotation of that place, from the root of the repository.
+func TestDeployAnnotatesMistakesInActions(t *testing.T) {
+	f := fleettest.Start(t)
+	dir := filepath.Join(t.TempDir(), "a, b")
+	t.Setenv("GITHUB_ACTIONS", "true")
+	t.Setenv("GITHUB_WORKSPACE", filepath.Dir(dir))
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	// annotations of a deploy that is refused.
+	annotations := func(path string) (list []string) {
+		t.Helper()
+		r := f.Pinwheel("deploy", path, "--owner", "acme")
+		require.Equal(t, 1, r.Code, r.Err)
+		require.NotRegexp(t, `^::`, r.Err, "what is for people comes first")
+		for line := range strings.Lines(r.Err) {
+			if strings.HasPrefix(line, "::") {
+				list = append(list, strings.TrimSuffix(line, "\n"))
+			}
+		}
+		return list
+	}
+	two := annotations(put("two.js", "import './no%0A.js';\nimport './nothing.js';\nexport default {};\n"))
+	require.Len(t, two, 2)
+	require.Contains(t, two[0], `::error file=a%2C b/two.js,line=1,col=8::Could not resolve "./no%250A.js"`)
+	require.Contains(t, two[1], `::error file=a%2C b/two.js,line=2,col=8::Could not resolve "./nothing.js"`)
+
+	throws := put("throws.ts", "interface X { a: string }\n\nconst x: X | null = null;\nconsole.log(x!.a);\nexport default { fetch() {} };\n")
+	require.Equal(t, []string{"::error file=a%2C b/throws.ts,line=4,col=16::acme/throws is refused: TypeError: Cannot read properties of null (reading 'a')"}, annotations(throws))
+	put("lib/deep.ts", "export const n = ((): number => {\n  throw new Error('50%\\n2');\n})();\n")
+	require.Equal(t, []string{"::error file=a%2C b/lib/deep.ts,line=2,col=9::acme/imports is refused: Error: 50%25%0A2"},
+		annotations(put("imports.ts", "import { n } from './lib/deep';\nexport default { task: () => n };\n")))
+	require.Equal(t, []string{"::error file=a%2C b/none.ts,line=2,col=1::acme/none is refused: no handler: the module exports no default object or class with fetch, task, queue or scheduled, and adds no event listener"},
+		annotations(put("none.ts", "\nexport default {};\n")))
+
+	put("ok.pinwheel.json", "{\n  \"limits\": {\"cpuMs\": -1},\n  \"queues\": {\"Q\": \"a b\"}\n}")
+	manifest := annotations(put("ok.js", "export default { fetch() {} }"))
+	require.Len(t, manifest, 1)
+	require.Regexp(t, `^::error file=a%2C b/ok.pinwheel.json,line=2,col=\d+::limits.cpuMs is -1`, manifest[0])
+	// What the owner may not have is told at its place in the manifest too.
+	put("bus.pinwheel.json", "{\n  \"nats\": {\"BUS\": {\"publish\": [\"orders\"]}}\n}")
+	manifest = annotations(put("bus.js", "export default { fetch() {} }"))
+	require.Len(t, manifest, 1)
+	require.Regexp(t, `^::error file=a%2C b/bus.pinwheel.json,line=2,col=\d+::nats.BUS.publish\[0\] is orders, which the owner is not granted`, manifest[0])
+
+	t.Setenv("GITHUB_WORKSPACE", filepath.Join(dir, "lib"))
+	require.Regexp(t, `^::error file=`+strings.ReplaceAll(throws, ",", "%2C")+`,line=4,`, annotations(throws)[0], "it is not in the repository")
+	t.Setenv("GITHUB_ACTIONS", "")
+	require.Empty(t, annotations(throws))
+}
+
 func TestDeployWarnsOfHandlersThatNothingCalls(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
