@@ -70,15 +70,25 @@ var house = map[string]room{
 	"consumer/storage": {
 		pure: true, rooms: []string{"consumer/jsapi", "events", "internal/guard", "internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
-	"consumer/attempts": {pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}},
-	"consumer/results":  {pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"}, libs: []string{libNATS}},
+	"consumer/attempts": {
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog},
+		tests: []string{"internal/test/jsapitest"},
+	},
+	"consumer/results": {
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"}, libs: []string{libNATS},
+		tests: []string{"consumer", "internal/test/jsapitest"},
+	},
 	"consumer/bodies": {
 		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/guard", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
-	"consumer/bridge": {pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events"}, libs: []string{libNATS, libProm, libZerolog}},
+	"consumer/bridge": {
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events"}, libs: []string{libNATS, libProm, libZerolog},
+		tests: []string{"internal/stored", "internal/test/jsapitest"},
+	},
 	"consumer/deadletter": {
 		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/guard", "internal/resources", "internal/stored"},
-		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+		tests: []string{"internal/test/jsapitest"},
 	},
 	"consumer/parking": {
 		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
@@ -205,6 +215,9 @@ var house = map[string]room{
 	// For tests only: no row above lists them under rooms.
 	"internal/test/parallel": {pure: true},
 	"internal/test/testcert": {pure: true, libs: testLibs},
+	"internal/test/jsapitest": {
+		pure: true, rooms: []string{"consumer", "consumer/jsapi", "consumer/storage", "events", "internal/test/natstest"}, libs: append([]string{libNATS, libZerolog}, testLibs...),
+	},
 	"internal/test/acmetest": {pure: true, rooms: []string{"internal/test/natstest"}, libs: append([]string{libPebble}, testLibs...)},
 	"internal/test/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/test/fleettest": {
