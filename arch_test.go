@@ -279,7 +279,7 @@ var sleeps = map[string]string{
 	"consumer/bench_test.go":         "the sleep is the publisher's, while the stream is full",
 	"consumer/overtake_test.go":      "the sleep is the handler's work",
 	"consumer/puller_test.go":        "the sleep is the handler's work",
-	"consumer/putoff_test.go":        "the sleep is between two cancellations",
+	"consumer/delay_test.go":         "the sleep is between two cancellations",
 	"internal/fleet/starved_test.go": "the sleep is the fault: so long the process stands still",
 	"isolates/eventsource_test.go":   "the sleep is a server's, between two writes",
 	"isolates/modes_test.go":         "the sleep is a server's, which answers later to some",

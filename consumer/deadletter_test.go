@@ -166,7 +166,7 @@ func TestListFiltersAndReplay(t *testing.T) {
 		seen++
 	})
 	require.NoError(t, err)
-	require.Equal(t, deadletter.Tally{Total: 3, Done: 3}, n)
+	require.Equal(t, deadletter.Counts{Total: 3, Done: 3}, n)
 	require.Equal(t, 3, seen)
 	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Equal(t, 0, stored(t, js, events.StreamDead))

@@ -300,22 +300,22 @@ func TestReplayAllIsCancelledBetweenLetters(t *testing.T) {
 		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1)})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	tally, err := dl.ReplayAll(ctx, deadletter.Selection{}, deadletter.ReplayOptions{Rate: 1e6}, func(s deadletter.Progress) {
-		if s.Tally.Done == 2 {
+	counts, err := dl.ReplayAll(ctx, deadletter.Selection{}, deadletter.ReplayOptions{Rate: 1e6}, func(s deadletter.Progress) {
+		if s.Counts.Done == 2 {
 			cancel()
 		}
 	})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, deadletter.Tally{Total: 5, Done: 2}, tally)
+	require.Equal(t, deadletter.Counts{Total: 5, Done: 2}, counts)
 	require.Equal(t, []uint64{3, 4, 5}, numbers(t, dl, deadletter.Filter{}))
 	require.Equal(t, 2, stored(t, js, events.StreamEvents))
 
-	tally, err = dl.ReplayAll(t.Context(), deadletter.Selection{IDs: []uint64{3, 99, 4}}, deadletter.ReplayOptions{DryRun: true}, nil)
+	counts, err = dl.ReplayAll(t.Context(), deadletter.Selection{IDs: []uint64{3, 99, 4}}, deadletter.ReplayOptions{DryRun: true}, nil)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.Tally{Total: 3, Done: 2, Failed: 1}, tally)
-	tally, err = dl.Purge(t.Context(), deadletter.Selection{Filter: deadletter.Filter{Limit: 2}}, false, nil)
+	require.Equal(t, deadletter.Counts{Total: 3, Done: 2, Failed: 1}, counts)
+	counts, err = dl.Purge(t.Context(), deadletter.Selection{Filter: deadletter.Filter{Limit: 2}}, false, nil)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.Tally{Total: 2, Done: 2}, tally)
+	require.Equal(t, deadletter.Counts{Total: 2, Done: 2}, counts)
 	require.Equal(t, []uint64{5}, numbers(t, dl, deadletter.Filter{}))
 }
 
@@ -330,25 +330,25 @@ func TestExportedLettersComeBackOnce(t *testing.T) {
 	}
 	before := letters(t, dl, deadletter.Filter{})
 	var file bytes.Buffer
-	tally, err := dl.Export(t.Context(), deadletter.Selection{}, &file, nil)
+	counts, err := dl.Export(t.Context(), deadletter.Selection{}, &file, nil)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.Tally{Total: 4, Done: 4}, tally)
+	require.Equal(t, deadletter.Counts{Total: 4, Done: 4}, counts)
 
 	text := file.String()
 	got, err := dl.Import(t.Context(), strings.NewReader(text), nil)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.ImportTally{Line: 4, There: 4}, got)
+	require.Equal(t, deadletter.ImportCounts{Line: 4, There: 4}, got)
 	for _, n := range []uint64{before[0].Seq, before[2].Seq} {
 		require.NoError(t, dl.Remove(t.Context(), n))
 	}
 	// Interrupted after one letter, and repeated; then once more.
 	ctx, cancel := context.WithCancel(t.Context())
-	got, err = dl.Import(ctx, strings.NewReader(text), func(deadletter.ImportTally) { cancel() })
+	got, err = dl.Import(ctx, strings.NewReader(text), func(deadletter.ImportCounts) { cancel() })
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, deadletter.ImportTally{Line: 1, Stored: 1}, got)
+	require.Equal(t, deadletter.ImportCounts{Line: 1, Stored: 1}, got)
 	got, err = dl.Import(t.Context(), strings.NewReader(text+"\n"), nil)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.ImportTally{Line: 5, Stored: 1, There: 3}, got)
+	require.Equal(t, deadletter.ImportCounts{Line: 5, Stored: 1, There: 3}, got)
 	got, err = dl.Import(t.Context(), strings.NewReader(text), nil)
 	require.NoError(t, err)
 	require.Equal(t, 4, got.There)

@@ -72,9 +72,9 @@ func killedReplayGoesOn(t *testing.T, ran bool) {
 		start(t, natstest.Connect(t, srv), crashConfig(), d)
 		eventuallyStored(t, js, events.StreamEvents, 0)
 	}
-	tally, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{}, nil)
+	counts, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{}, nil)
 	require.NoError(t, err)
-	require.Equal(t, 3, tally.Done)
+	require.Equal(t, 3, counts.Done)
 	if !ran {
 		start(t, natstest.Connect(t, srv), crashConfig(), d)
 	}

@@ -143,9 +143,9 @@ func TestReplaysThatCannotBeNoted(t *testing.T) {
 		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1), EventID: fmt.Sprint(i)})
 	}
 	var told []error
-	tally, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{Unnoted: func(err error) { told = append(told, err) }}, nil)
+	counts, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{Unnoted: func(err error) { told = append(told, err) }}, nil)
 	require.NoError(t, err)
-	require.Equal(t, 3, tally.Done)
+	require.Equal(t, 3, counts.Done)
 	require.Len(t, told, 1)
 	require.ErrorContains(t, told[0], "how replays end will not be known")
 	require.Equal(t, 3, stored(t, js, events.StreamEvents))

@@ -290,7 +290,7 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 		if e.Worker == "undertaker" {
 			told++
 		}
-		require.NotEqual(t, "park", outcome+strconv.Itoa(e.Crashes), "neither twin of a parked event counts as crashed")
+		require.NotEqual(t, "park", outcome+strconv.Itoa(e.Crashes), "neither copy of a parked event counts as crashed")
 		require.False(t, outcome == "once" && step != consumer.StepReplied, "what has a result must not run again")
 		if outcome == "park" && (step == consumer.StepParkStored || step == consumer.StepAcked) {
 			require.Equal(t, events.StreamParked, e.Origin.Stream, "what is parked must not run from the event stream too")

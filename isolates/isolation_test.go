@@ -119,8 +119,8 @@ export default { async fetch(request, env, ctx) {
 } };
 `
 
-// court is a bench that records who sent what, with a server for its workers.
-type court struct {
+// isolationBench is a bench that records who sent what, with a server for its workers.
+type isolationBench struct {
 	*bench
 	server  *httptest.Server
 	holds   chan struct{} // one for each request that is held
@@ -128,9 +128,9 @@ type court struct {
 	sends   []string      // owner, worker and body
 }
 
-func newCourt(t *testing.T, change ...func(*Config)) *court {
+func newIsolationBench(t *testing.T, change ...func(*Config)) *isolationBench {
 	t.Helper()
-	c := &court{bench: &bench{seen: map[*lifecycle.Attempt]*outcome{}}}
+	c := &isolationBench{bench: &bench{seen: map[*lifecycle.Attempt]*outcome{}}}
 	c.begin(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/now", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.RawQuery)) })
@@ -158,7 +158,7 @@ func newCourt(t *testing.T, change ...func(*Config)) *court {
 	return c
 }
 
-func (c *court) hold(r *http.Request) {
+func (c *isolationBench) hold(r *http.Request) {
 	c.mu.Lock()
 	holds, release := c.holds, c.release
 	c.mu.Unlock()
@@ -169,7 +169,7 @@ func (c *court) hold(r *http.Request) {
 	}
 }
 
-func (c *court) Enqueue(_ context.Context, owner, worker string, tasks []Message) error {
+func (c *isolationBench) Enqueue(_ context.Context, owner, worker string, tasks []Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sends = append(c.sends, owner+" "+worker+" "+string(tasks[0].Body))
@@ -205,8 +205,8 @@ func walkPart(t testing.TB) string {
 	return "const NATIVES = " + string(list) + ";\n" + parts(t, "walk")
 }
 
-// guest is a worker of acme, or of the owner that change sets.
-func (c *court) guest(m traits, code string, change func(*events.Worker)) *events.Worker {
+// worker is a worker of acme, or of the owner that change sets.
+func (c *isolationBench) worker(m traits, code string, change func(*events.Worker)) *events.Worker {
 	w := worker("w", walkPart(c.t)+fmt.Sprintf("const BASE = %q, { fetch } = globalThis, sleep = (ms) => new Promise((done) => setTimeout(done, ms));\n", c.server.URL)+code)
 	change(w)
 	w.Mode, w.Limits.CPU = m.mode, events.MaxLimits.CPU
@@ -217,7 +217,7 @@ func (c *court) guest(m traits, code string, change func(*events.Worker)) *event
 	return w
 }
 
-func (c *court) event(method, token string, beside bool) *events.Event {
+func (c *isolationBench) event(method, token string, beside bool) *events.Event {
 	e := fetch(method, "http://x/", "body of "+token)
 	e.ID, e.HTTPHeaders = token, []string{"token", token}
 	if beside {
@@ -236,7 +236,7 @@ func TestNothingCrosses(t *testing.T) {
 			for when, beside := range map[string]bool{"after": false, "beside": true} {
 				t.Run(fmt.Sprintf("%s/%s/%s", m.mode, r.name, when), func(t *testing.T) {
 					t.Parallel()
-					c := newCourt(t)
+					c := newIsolationBench(t)
 					for name, x := range crossings() {
 						want := r.same && (!beside && x.after && m.keeps || beside && x.beside && m.shares)
 						want = want || r.same && name == "shared" && m.shares // sharing is its purpose
@@ -251,17 +251,17 @@ func TestNothingCrosses(t *testing.T) {
 	}
 }
 
-// begin prepares a court for the next case.
-func (c *court) begin(t *testing.T) {
+// begin prepares a bench for the next case.
+func (c *isolationBench) begin(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.t, c.logs, c.sends = t, nil, nil
 	c.holds, c.release = make(chan struct{}, 100), make(chan struct{})
 }
 
-func (c *court) cross(m traits, x crossing, r relation, beside, want bool) {
+func (c *isolationBench) cross(m traits, x crossing, r relation, beside, want bool) {
 	code := strings.NewReplacer("LEAVE", x.leave, "FIND", x.find).Replace(crossingModule)
-	first, second := c.guest(m, code, func(*events.Worker) {}), c.guest(m, code, r.to)
+	first, second := c.worker(m, code, func(*events.Worker) {}), c.worker(m, code, r.to)
 	left := c.start(first, c.event("PUT", "one", beside))
 	if beside {
 		left.wait(c.t, c.holds)
@@ -286,7 +286,7 @@ func (c *court) cross(m traits, x crossing, r relation, beside, want bool) {
 
 // checkLines checks whether each line of output and each send names its true event. Events that share a context share
 // the groups and counts of its console.
-func (c *court) checkLines(m traits, same bool) {
+func (c *isolationBench) checkLines(m traits, same bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.logs {

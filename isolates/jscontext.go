@@ -196,14 +196,14 @@ func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
 	return iso
 }
 
-// take adds an isolate to the thread, and letGo removes it.
+// take adds an isolate to the thread, and removeIsolate removes it.
 func (t *thread) take(iso *isolate) {
 	t.isolates[iso.owner] = append(t.isolates[iso.owner], iso)
 	t.count++
 	t.counters.isolateOpened(iso)
 }
 
-func (t *thread) letGo(iso *isolate) {
+func (t *thread) removeIsolate(iso *isolate) {
 	rest := slices.DeleteFunc(t.isolates[iso.owner], func(x *isolate) bool { return x == iso })
 	if len(rest) == 0 {
 		delete(t.isolates, iso.owner)
@@ -288,7 +288,7 @@ func (t *thread) dropIsolate(iso *isolate) {
 	for len(iso.contexts) > 0 {
 		t.dropContext(iso.contexts[0])
 	}
-	t.letGo(iso)
+	t.removeIsolate(iso)
 	if iso.lost {
 		t.pool.lost.Add(iso.heap)
 	} else {

@@ -14,7 +14,7 @@ import (
 )
 
 // answer runs a fetch event and decodes its answer.
-func (c *court) answer(w *events.Worker, token string, doc any) {
+func (c *isolationBench) answer(w *events.Worker, token string, doc any) {
 	c.t.Helper()
 	o := c.run(w, c.event("POST", token, false))
 	require.Nil(c.t, o.end.Failure, "%v", c.lines())
@@ -28,8 +28,8 @@ func TestControlObjectsAreOutOfReach(t *testing.T) {
 	t.Parallel()
 	for _, m := range modes() {
 		t.Run(string(m.mode), func(t *testing.T) {
-			c := newCourt(t)
-			w := c.guest(m, parts(t, "reach"), unchanged)
+			c := newIsolationBench(t)
+			w := c.worker(m, parts(t, "reach"), unchanged)
 			for _, token := range []string{"one", "two"} {
 				var doc struct {
 					Found    []string
@@ -63,9 +63,9 @@ func TestTrapsSeeNothing(t *testing.T) {
 			continue // the traps would be gone before they are used
 		}
 		t.Run(string(m.mode), func(t *testing.T) {
-			c := newCourt(t)
+			c := newIsolationBench(t)
 			own, list := asJSON(t, walkPart(t)+code), asJSON(t, names)
-			w := c.guest(m, fmt.Sprintf("const NAMES = %s, OWN = %s;\n%s", list, own, code), unchanged)
+			w := c.worker(m, fmt.Sprintf("const NAMES = %s, OWN = %s;\n%s", list, own, code), unchanged)
 			var before []string
 			c.answer(w, "one", &before)
 			require.Empty(t, before, "what of the exercise does not work")
@@ -76,8 +76,8 @@ func TestTrapsSeeNothing(t *testing.T) {
 			c.answer(w, "two", &doc)
 			require.Empty(t, doc.Said, "what of the exercise does not work with traps")
 			require.Empty(t, doc.Found)
-			require.Greater(t, doc.Looked, 100, "times the runtime read what a guest can change: mostly members of options")
-			require.Greater(t, doc.Called, 50, "times the runtime or V8 called what a guest had changed: mostly then()")
+			require.Greater(t, doc.Looked, 100, "times the runtime read what handler code can change: mostly members of options")
+			require.Greater(t, doc.Called, 50, "times the runtime or V8 called what handler code had changed: mostly then()")
 			require.Greater(t, doc.Parents, 30, "classes with another parent")
 		})
 	}
@@ -95,8 +95,8 @@ func TestOldEventsCannotSpeak(t *testing.T) {
 	t.Parallel()
 	for _, m := range modes() {
 		t.Run(string(m.mode), func(t *testing.T) {
-			c := newCourt(t)
-			w := c.guest(m, `
+			c := newIsolationBench(t)
+			w := c.worker(m, `
 				let old;
 				export default { async task(event, env, ctx) {
 					const said = [], tried = old !== undefined;
@@ -145,7 +145,7 @@ func TestIdsAreOfNoUseToOthers(t *testing.T) {
 				continue // events of one context share its timers, as those of a page do
 			}
 			t.Run(string(m.mode)+"/"+r.name, func(t *testing.T) {
-				c := newCourt(t)
+				c := newIsolationBench(t)
 				code := `export default { async fetch(request) {
 					const token = request.headers.get("token");
 					if (request.method === "PUT") {
@@ -156,10 +156,10 @@ func TestIdsAreOfNoUseToOthers(t *testing.T) {
 					for (let i = 0; i < 40; i++) { const a = new AbortController(); fetch(BASE + "/now", { signal: a.signal }).catch(() => {}); a.abort() }
 					return Response.json("cleared");
 				} }`
-				first := c.start(c.guest(m, code, unchanged), c.event("PUT", "one", false))
+				first := c.start(c.worker(m, code, unchanged), c.event("PUT", "one", false))
 				first.wait(t, c.holds)
 				var cleared string
-				c.answer(c.guest(m, code, r.to), "two", &cleared)
+				c.answer(c.worker(m, code, r.to), "two", &cleared)
 				close(c.release)
 				first.wait(t, first.ended)
 				require.Nil(t, first.end.Failure)
@@ -172,7 +172,7 @@ func TestIdsAreOfNoUseToOthers(t *testing.T) {
 // Objects that look like the runtime's are ordinary answers.
 func TestLookAlikesAreNothing(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t)
+	c := newIsolationBench(t)
 	for name, value := range map[string]string{
 		"run":      `{ id: 2, kind: 1, answered: false, over: true, responded: true, waiting: -1, malformed: null }`,
 		"response": `{ status: 200, headers: new Headers(), body: "x", ok: true, [Symbol.toStringTag]: "Response", __proto__: null }`,
@@ -182,11 +182,11 @@ func TestLookAlikesAreNothing(t *testing.T) {
 		"proxy":    `new Proxy(new Response("x"), {})`,
 	} {
 		for _, m := range modes() {
-			w := c.guest(m, `export default { fetch: () => (`+value+`) }`, unchanged)
+			w := c.worker(m, `export default { fetch: () => (`+value+`) }`, unchanged)
 			o := c.run(w, fetch("GET", "http://x/", ""))
 			require.NotNil(t, o.end.Failure, name)
 			require.Nil(t, o.reply, name)
-			o = c.run(c.guest(m, `export default { fetch: () => new Response("ok") }`, unchanged), fetch("GET", "http://x/", ""))
+			o = c.run(c.worker(m, `export default { fetch: () => new Response("ok") }`, unchanged), fetch("GET", "http://x/", ""))
 			require.Equal(t, "ok", string(o.reply.Body))
 		}
 	}

@@ -155,7 +155,7 @@ func TestRoutesThatAreRefused(t *testing.T) {
 	require.Equal(t, []events.Kind{events.Fetch}, kinds.Kinds)
 }
 
-// What a guest does to the built-in objects changes no route, and what it gets from its routes is its own.
+// What handler code does to the built-in objects changes no route, and what it gets from its routes is its own.
 func TestRoutesOfHostileModules(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

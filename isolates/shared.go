@@ -89,7 +89,7 @@ func (t *thread) giveBack() {
 		if iso.closed || iso.busy > 0 || !slices.Contains(t.isolates[iso.owner], iso) {
 			continue
 		}
-		t.letGo(iso)
+		t.removeIsolate(iso)
 		c.mu.Lock()
 		c.idle = append(c.idle, iso)
 		c.counters.isolateOpened(iso)

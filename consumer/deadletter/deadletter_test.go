@@ -96,13 +96,13 @@ func TestLetterKeepsForeignHeaders(t *testing.T) {
 	require.Equal(t, edited.Seq, b.find(e).Seq, "it is still the letter of its event")
 
 	var file bytes.Buffer
-	tally, err := b.Export(t.Context(), deadletter.Selection{IDs: []uint64{edited.Seq, edited.Seq + 1}}, &file, nil)
+	counts, err := b.Export(t.Context(), deadletter.Selection{IDs: []uint64{edited.Seq, edited.Seq + 1}}, &file, nil)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.Tally{Total: 2, Done: 1, Failed: 1}, tally)
+	require.Equal(t, deadletter.Counts{Total: 2, Done: 1, Failed: 1}, counts)
 	other := open(t)
 	imported, err := other.Import(t.Context(), &file, nil)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.ImportTally{Line: 1, Stored: 1}, imported)
+	require.Equal(t, deadletter.ImportCounts{Line: 1, Stored: 1}, imported)
 	require.Equal(t, letters(t, b.Store), letters(t, other.Store))
 }
 
@@ -220,7 +220,7 @@ func TestMessagesThatAreNoLetters(t *testing.T) {
 
 	all, err := b.Purge(t.Context(), deadletter.Selection{}, true, nil)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.Tally{Total: 2, Done: 1, Failed: 1}, all)
+	require.Equal(t, deadletter.Counts{Total: 2, Done: 1, Failed: 1}, all)
 	of, err := b.Purge(t.Context(), deadletter.Selection{IDs: []uint64{ack.Sequence}, Owner: "acme"}, false, nil)
 	require.NoError(t, err)
 	require.Equal(t, 1, of.Failed, "whose it is, is not known")

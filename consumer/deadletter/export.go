@@ -26,7 +26,7 @@ const maxLetterLine = 64 << 20
 // Export writes the complete letters of s to w as JSON, one per line (docs/reference/wire.md, "As JSON"). Import makes
 // the same letters from it. Export reads one letter at a time. each (may be nil) is called for every letter. After a
 // letter that cannot be read, Export continues with the rest.
-func (d *Store) Export(ctx context.Context, s Selection, w io.Writer, each func(Progress)) (t Tally, err error) {
+func (d *Store) Export(ctx context.Context, s Selection, w io.Writer, each func(Progress)) (t Counts, err error) {
 	letters, err := d.selected(ctx, s, &t)
 	if err != nil {
 		return t, err
@@ -47,8 +47,8 @@ func (d *Store) Export(ctx context.Context, s Selection, w io.Writer, each func(
 	return t, ctx.Err()
 }
 
-// ImportTally is the progress of an import.
-type ImportTally struct {
+// ImportCounts is the progress of an import.
+type ImportCounts struct {
 	Line   int // lines read
 	Stored int
 	There  int // letters that were there already
@@ -57,7 +57,7 @@ type ImportTally struct {
 // Import stores the letters that Export wrote, except those that exist already. So it may be repeated after an
 // interruption. each (may be nil) is called with the progress. Import ends at the first line that is no letter, and the
 // error names that line. The lines before it are stored.
-func (d *Store) Import(ctx context.Context, r io.Reader, each func(ImportTally)) (t ImportTally, err error) {
+func (d *Store) Import(ctx context.Context, r io.Reader, each func(ImportCounts)) (t ImportCounts, err error) {
 	if _, err := d.open(ctx); err != nil {
 		return t, err
 	}

@@ -137,15 +137,15 @@ type Selection struct {
 	Filter Filter
 }
 
-// Tally is the progress of an operation on many letters.
-type Tally struct {
+// Counts is the progress of an operation on many letters.
+type Counts struct {
 	Total  int `json:"total"`  // maximum number of letters to look at
 	Done   int `json:"done"`   // letters for which it succeeded
 	Failed int `json:"failed"` // letters for which it failed
 }
 
 // count adds the result for letter l, and reports it to each, which may be nil.
-func (t *Tally) count(l *events.DeadLetter, err error, each func(Progress)) {
+func (t *Counts) count(l *events.DeadLetter, err error, each func(Progress)) {
 	if err == nil {
 		t.Done++
 	} else {
@@ -160,13 +160,13 @@ func (t *Tally) count(l *events.DeadLetter, err error, each func(Progress)) {
 type Progress struct {
 	Letter *events.DeadLetter
 	Err    error
-	Tally  Tally // including this letter
+	Counts Counts // including this letter
 }
 
 // ReplayAll replays the letters of s. For a filter it replays those that existed when it began, so that events that
 // fail again are not replayed forever. each (may be nil) is called for every letter. ReplayAll continues after an error
 // of one letter. It returns ctx's error when it was interrupted between two letters, or the error of the list.
-func (d *Store) ReplayAll(ctx context.Context, s Selection, o ReplayOptions, each func(Progress)) (Tally, error) {
+func (d *Store) ReplayAll(ctx context.Context, s Selection, o ReplayOptions, each func(Progress)) (Counts, error) {
 	r := rate.Limit(o.Rate)
 	if o.Rate <= 0 || o.DryRun {
 		r = rate.Inf
@@ -194,7 +194,7 @@ func (d *Store) ReplayAll(ctx context.Context, s Selection, o ReplayOptions, eac
 
 // Purge removes the letters of s, in the same way as ReplayAll. A letter that cannot be read is removed by its number
 // only. With dryRun it only reports which they are.
-func (d *Store) Purge(ctx context.Context, s Selection, dryRun bool, each func(Progress)) (Tally, error) {
+func (d *Store) Purge(ctx context.Context, s Selection, dryRun bool, each func(Progress)) (Counts, error) {
 	return d.each(ctx, s, rate.NewLimiter(rate.Inf, 1), each, func(ctx context.Context, l *events.DeadLetter, err error) error {
 		switch {
 		case err != nil && (s.IDs == nil || !errors.Is(err, ErrUndecodable)):
@@ -209,7 +209,7 @@ func (d *Store) Purge(ctx context.Context, s Selection, dryRun bool, each func(P
 // each calls do for every letter of s, at the given pace.
 func (d *Store) each(ctx context.Context, s Selection, pace *rate.Limiter, each func(Progress),
 	do func(context.Context, *events.DeadLetter, error) error,
-) (t Tally, err error) {
+) (t Counts, err error) {
 	letters, err := d.selected(ctx, s, &t)
 	if err != nil {
 		return t, err
@@ -238,7 +238,7 @@ func interrupted(ctx context.Context, err error) error {
 }
 
 // selected returns the letters of s, and sets t.Total. For a filter it returns the letters that exist now.
-func (d *Store) selected(ctx context.Context, s Selection, t *Tally) (iter.Seq2[*events.DeadLetter, error], error) {
+func (d *Store) selected(ctx context.Context, s Selection, t *Counts) (iter.Seq2[*events.DeadLetter, error], error) {
 	if s.IDs != nil {
 		t.Total = len(s.IDs)
 		return d.getAll(ctx, s.IDs, s.Owner), nil

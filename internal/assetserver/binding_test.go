@@ -14,8 +14,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// shelf is a Files in memory with one list, of owner acme. Each file is stored as gzip too, which is never asked for.
-type shelf struct {
+// memoryFiles is a Files in memory with one list, of owner acme. Each file is stored as gzip too, which is never asked for.
+type memoryFiles struct {
 	list  *assets.List
 	bytes map[string]string // by hash
 }
@@ -24,21 +24,21 @@ const listHash = "1111"
 
 var errNothing = errors.New("nothing is stored there")
 
-func (s *shelf) List(_ context.Context, owner, hash string) (*assets.List, error) {
+func (s *memoryFiles) List(_ context.Context, owner, hash string) (*assets.List, error) {
 	if owner != "acme" || hash != listHash {
 		return nil, errNothing
 	}
 	return s.list, nil
 }
 
-func (s *shelf) Stored(_ context.Context, owner, hash string) (assets.Stored, error) {
+func (s *memoryFiles) Stored(_ context.Context, owner, hash string) (assets.Stored, error) {
 	if data, ok := s.bytes[hash]; ok && owner == "acme" {
 		return assets.Stored{Size: int64(len(data)), Gzip: 1}, nil
 	}
 	return assets.Stored{}, errNothing
 }
 
-func (s *shelf) Part(_ context.Context, _, hash string, e assets.Encoding, n int) ([]byte, error) {
+func (s *memoryFiles) Part(_ context.Context, _, hash string, e assets.Encoding, n int) ([]byte, error) {
 	if e != assets.Plain {
 		return nil, errNothing
 	}
@@ -46,9 +46,9 @@ func (s *shelf) Part(_ context.Context, _, hash string, e assets.Encoding, n int
 	return []byte(data[n*assets.PartBytes : min(len(data), (n+1)*assets.PartBytes)]), nil
 }
 
-func shelfOf(t *testing.T, files map[string]string) *shelf {
+func newMemoryFiles(t *testing.T, files map[string]string) *memoryFiles {
 	t.Helper()
-	s := &shelf{list: &assets.List{Files: map[string]assets.File{}, Redirects: []assets.Redirect{
+	s := &memoryFiles{list: &assets.List{Files: map[string]assets.File{}, Redirects: []assets.Redirect{
 		{From: "/go", To: "/there", Status: 301}, {From: "/away", To: "https://else.example/x", Status: 302},
 	}}, bytes: map[string]string{}}
 	for path, data := range files {
@@ -77,7 +77,7 @@ func siteWorker(a events.Assets, base string) *events.Worker {
 }
 
 // ask is a request of a handler.
-func ask(s *shelf, w *events.Worker, follows bool, method, url string, headers ...string) *httptest.ResponseRecorder {
+func ask(s *memoryFiles, w *events.Worker, follows bool, method, url string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, url, nil)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -90,7 +90,7 @@ func ask(s *shelf, w *events.Worker, follows bool, method, url string, headers .
 func TestBindingOfFiles(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("0123456789", 30_000) // three parts
-	s := shelfOf(t, map[string]string{"/index.html": "home", "/about.html": "about", "/api/x.js": "x", "/big.bin": big, "/404.html": "lost", "/empty": ""})
+	s := newMemoryFiles(t, map[string]string{"/index.html": "home", "/about.html": "about", "/api/x.js": "x", "/big.bin": big, "/404.html": "lost", "/empty": ""})
 	w := siteWorker(events.Assets{NotFound: events.NotFoundPage, WorkerFirst: []string{"/api/*"}}, "")
 	for url, want := range map[string]string{
 		"http://any.example/": "200 home", "http://any.example": "200 home", "https://other.example:1/about?x=1": "200 about", "http://h/api/x.js": "200 x",
@@ -127,7 +127,7 @@ func TestBindingOfFiles(t *testing.T) {
 // What a handler passes on to a client fits the address that the client has.
 func TestBindingBelowAPrefix(t *testing.T) {
 	t.Parallel()
-	s := shelfOf(t, map[string]string{"/index.html": "<head></head>", "/about.html": "about"})
+	s := newMemoryFiles(t, map[string]string{"/index.html": "<head></head>", "/about.html": "about"})
 	w := siteWorker(events.Assets{}, "/shop")
 	for prefix, want := range map[string]string{
 		"": "/shop", "/dev/shop": "/dev/shop", "//evil.example": "/shop", "/\\evil.example": "/shop", "/a/../b": "/shop", "evil": "/shop", "/a//b": "/shop", "/%2e%2e": "/shop",

@@ -19,22 +19,22 @@ type action struct {
 	does   string // name of the endpoint that does it
 	verb   string // "replayed", "removed"
 	dryRun bool
-	do     func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error)
+	do     func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Counts, error)
 }
 
 // replayed is the action that replays letters. It edits them first if ed says so, in an editor if ed asks for one.
 func (e *env) replayed(ed *editing, o deadletter.ReplayOptions) action {
-	return action{"dead.replay", "replayed", o.DryRun, func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error) {
+	return action{"dead.replay", "replayed", o.DryRun, func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Counts, error) {
 		if ed.editor {
 			if len(s.IDs) != 1 {
-				return deadletter.Tally{}, usage("--editor edits one letter: name its id")
+				return deadletter.Counts{}, usage("--editor edits one letter: name its id")
 			}
 			l, err := d.Get(ctx, s.IDs[0])
 			if err != nil {
-				return deadletter.Tally{}, err
+				return deadletter.Counts{}, err
 			}
 			if o.Edit.Body, err = e.editBody(ctx, l.Body); err != nil {
-				return deadletter.Tally{}, err
+				return deadletter.Counts{}, err
 			}
 		}
 		o.Runs = control.WhoRuns(c.Workers)
@@ -44,7 +44,7 @@ func (e *env) replayed(ed *editing, o deadletter.ReplayOptions) action {
 }
 
 func removed(dryRun bool) action {
-	return action{"dead.purge", "removed", dryRun, func(ctx context.Context, _ *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Tally, error) {
+	return action{"dead.purge", "removed", dryRun, func(ctx context.Context, _ *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Counts, error) {
 		return d.Purge(ctx, s, dryRun, each)
 	}}
 }
@@ -71,7 +71,7 @@ func (e *env) act(ctx context.Context, a action, s *selection, args []string, as
 			return err
 		}
 		if !asJSON {
-			fmt.Fprintln(e.out, tallied(a, t))
+			fmt.Fprintln(e.out, summary(a, t))
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -83,7 +83,7 @@ func (e *env) act(ctx context.Context, a action, s *selection, args []string, as
 	})
 }
 
-func tallied(a action, t deadletter.Tally) string {
+func summary(a action, t deadletter.Counts) string {
 	what := a.verb
 	if a.dryRun {
 		what = "would be " + what
@@ -115,7 +115,7 @@ func (p *progress) step(s deadletter.Progress) {
 	} else {
 		fmt.Fprintln(p.e.out, about(s.Letter))
 	}
-	p.tell(s.Tally.Done+s.Tally.Failed, s.Tally.Total)
+	p.tell(s.Counts.Done+s.Counts.Failed, s.Counts.Total)
 }
 
 // tell writes the progress line, at most ten times a second.

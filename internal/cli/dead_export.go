@@ -29,12 +29,12 @@ func newDeadExport(e *env) *cobra.Command {
 			return err
 		}
 		if atDoor(e) {
-			return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (deadletter.Tally, error) {
+			return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (deadletter.Counts, error) {
 				return exportAtDoor(ctx, e, &s, sel.IDs, w, each)
 			})
 		}
 		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error {
-			return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (deadletter.Tally, error) {
+			return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (deadletter.Counts, error) {
 				return d.Export(ctx, sel, w, each)
 			})
 		})
@@ -45,7 +45,7 @@ func newDeadExport(e *env) *cobra.Command {
 }
 
 // exportTo calls export with the file to write, and prints how far it is.
-func exportTo(e *env, file string, export func(io.Writer, func(deadletter.Progress)) (deadletter.Tally, error)) (err error) {
+func exportTo(e *env, file string, export func(io.Writer, func(deadletter.Progress)) (deadletter.Counts, error)) (err error) {
 	out := e.out
 	if file != "-" {
 		f, err := os.Create(file)
@@ -62,7 +62,7 @@ func exportTo(e *env, file string, export func(io.Writer, func(deadletter.Progre
 		if s.Err != nil {
 			fmt.Fprintln(e.err, "pinwheel:", s.Err)
 		}
-		p.tell(s.Tally.Done+s.Tally.Failed, s.Tally.Total)
+		p.tell(s.Counts.Done+s.Counts.Failed, s.Counts.Total)
 	})
 	p.clear()
 	err = errors.Join(err, w.Flush())
@@ -105,7 +105,7 @@ func (e *env) importDead(ctx context.Context, d *deadletter.Store, in io.Reader)
 }
 
 // tellImported prints how an import ended.
-func tellImported(ctx context.Context, e *env, t deadletter.ImportTally, err error) error {
+func tellImported(ctx context.Context, e *env, t deadletter.ImportCounts, err error) error {
 	fmt.Fprintf(e.out, "%d imported, %d were there already\n", t.Stored, t.There)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w after line %d; the same command goes on with the others", ctx.Err(), t.Line)

@@ -19,7 +19,7 @@ import (
 func TestLettersAreChosenByTextTimeAndReplays(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	bury(t, f, "1", "2", "3")
+	makeDeadLetters(t, f, "1", "2", "3")
 	require.Zero(t, f.Pinwheel("dead", "replay", "1").Code)
 	await(t, f, 3)
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ const echoes = `export default { async task(event) {
 
 func TestEditedLetterIsReplayedElsewhere(t *testing.T) {
 	f := fleettest.Start(t)
-	bury(t, f, "1", "2")
+	makeDeadLetters(t, f, "1", "2")
 	other := filepath.Join(t.TempDir(), "other.js")
 	require.NoError(t, os.WriteFile(other, []byte(echoes), 0o600))
 	f.Deploy(t, other, "--owner", "acme")
@@ -92,7 +92,7 @@ func TestEditedLetterIsReplayedElsewhere(t *testing.T) {
 func TestReplayForWhatIsNotThereIsRefused(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	bury(t, f, "1", "2")
+	makeDeadLetters(t, f, "1", "2")
 	published, err := f.NC.SubscribeSync("pinwheel.events.>")
 	require.NoError(t, err)
 	require.NoError(t, f.NC.Flush())
@@ -121,7 +121,7 @@ func TestReplayForWhatIsNotThereIsRefused(t *testing.T) {
 func TestHowReplaysEndedIsTold(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	bury(t, f, "1", "2", "3")
+	makeDeadLetters(t, f, "1", "2", "3")
 	other := filepath.Join(t.TempDir(), "other.js")
 	require.NoError(t, os.WriteFile(other, []byte(mended), 0o600))
 	f.Deploy(t, other, "--owner", "acme")
@@ -154,7 +154,7 @@ func TestHowReplaysEndedIsTold(t *testing.T) {
 func TestWorkersAreNamedAsListsShowThem(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	bury(t, f, "1")
+	makeDeadLetters(t, f, "1")
 	require.Len(t, letters(f, "--worker", "acme/orders"), 1)
 	require.Len(t, letters(f, "--worker", "acme/orders", "--owner", "acme"), 1)
 	require.Empty(t, letters(f, "--worker", "beta/orders"))
@@ -174,7 +174,7 @@ func TestWorkersAreNamedAsListsShowThem(t *testing.T) {
 
 func TestEditWithoutChangesKeepsItsNumber(t *testing.T) {
 	f := fleettest.Start(t)
-	bury(t, f, "1")
+	makeDeadLetters(t, f, "1")
 	stays := fleettest.Result{Out: "1 stays as it is: nothing was changed\n"}
 	t.Setenv("EDITOR", "true")
 	t.Setenv("VISUAL", "")
@@ -188,7 +188,7 @@ func TestEditWithoutChangesKeepsItsNumber(t *testing.T) {
 func TestLettersGoToAFileAndComeBack(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	bury(t, f, "1", "2", "3")
+	makeDeadLetters(t, f, "1", "2", "3")
 	file := filepath.Join(t.TempDir(), "letters.ndjson")
 	require.Equal(t, fleettest.Result{Err: "2 exported\n"}, f.Pinwheel("dead", "export", "1", "2", "--file", file))
 	all := f.Pinwheel("dead", "export")
@@ -207,7 +207,7 @@ func TestLettersGoToAFileAndComeBack(t *testing.T) {
 func TestReplayTellsMachinesWhatBecameOfEach(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	bury(t, f, "1")
+	makeDeadLetters(t, f, "1")
 	r := f.Pinwheel("dead", "replay", "1", "9", "--json", "--dry-run")
 	require.Equal(t, fleettest.Result{Code: 1, Out: `{"id":1,"ok":true}` + "\n" + `{"id":9,"ok":false,"error":"no such dead letter: 9"}` + "\n"}, r)
 }
@@ -215,7 +215,7 @@ func TestReplayTellsMachinesWhatBecameOfEach(t *testing.T) {
 // It runs alone: the signal reaches every command that runs in this process.
 func TestInterruptedReplayEndsBetweenLetters(t *testing.T) {
 	f := fleettest.Start(t)
-	bury(t, f, "1", "2", "3")
+	makeDeadLetters(t, f, "1", "2", "3")
 	require.Equal(t, 0, f.Pinwheel("dead", "rm", "--all", "--dry-run").Code)
 	replayed, err := f.NC.SubscribeSync("pinwheel.events.task.acme.orders")
 	require.NoError(t, err)

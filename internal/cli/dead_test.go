@@ -35,8 +35,8 @@ export default {
 
 const mended = `export default { async task(event) { return event.payload.id } };`
 
-// bury makes dead letters of acme/orders: tasks with these IDs that throw.
-func bury(t *testing.T, f *fleettest.Fleet, ids ...string) (path string) {
+// makeDeadLetters makes dead letters of acme/orders: tasks with these IDs that throw.
+func makeDeadLetters(t *testing.T, f *fleettest.Fleet, ids ...string) (path string) {
 	t.Helper()
 	dir := t.TempDir()
 	path = filepath.Join(dir, "orders.ts")
@@ -67,7 +67,7 @@ func TestDeadLetterIsShownMendedAndReplayed(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
 	require.Equal(t, "ID  FAILED  WORKER  KIND  REASON  ATTEMPTS  REPLAYS  MESSAGE\n", f.Pinwheel("dead", "ls").Out)
-	path := bury(t, f, "7")
+	path := makeDeadLetters(t, f, "7")
 	require.Regexp(t, `\n1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +acme/orders +task +exception +2 +0 +TypeError: no prices for 7\n$`, f.Pinwheel("dead", "ls").Out)
 
 	r := f.Pinwheel("dead", "show", "1")
@@ -123,7 +123,7 @@ func awaitNoEvents(t *testing.T, f *fleettest.Fleet) {
 func TestDeadLettersAreChosen(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	bury(t, f, "1", "2", "3")
+	makeDeadLetters(t, f, "1", "2", "3")
 	require.Equal(t, 1, f.Pinwheel("send", "task", "globex/missing").Code)
 	await(t, f, 4)
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestDeadLettersAreChosen(t *testing.T) {
 func TestReplayThatFailsAgainIsANewLetter(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	bury(t, f, "1", "2", "3")
+	makeDeadLetters(t, f, "1", "2", "3")
 	began := time.Now()
 	r := f.Pinwheel("dead", "replay", "--all", "--rate", "20/s")
 	require.Zero(t, r.Code, r.Err)
@@ -174,7 +174,7 @@ func TestReplayThatFailsAgainIsANewLetter(t *testing.T) {
 func TestTheReplayGuardIsForcedOpen(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	bury(t, f, "1")
+	makeDeadLetters(t, f, "1")
 	// A publisher can write the count itself, which is faster than 10 replays.
 	require.Equal(t, 1, f.Pinwheel("send", "task", "acme/orders", "--data", `{"id":2}`, "--header", "Dead-Replays=10").Code)
 	await(t, f, 2)
@@ -190,7 +190,7 @@ func TestTheReplayGuardIsForcedOpen(t *testing.T) {
 func TestUnreadableLettersAreNamedAndCanBeRemoved(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	bury(t, f, "1")
+	makeDeadLetters(t, f, "1")
 	require.NoError(t, f.NC.Publish("pinwheel.dead.a.b.task.exception.S.1", []byte("junk")))
 	require.NoError(t, f.NC.Flush())
 	require.Eventually(t, func() bool { return f.Pinwheel("dead", "ls").Code == 1 }, patience, tick)

@@ -294,7 +294,7 @@ func (d *dev) deploy(ctx context.Context, path string) {
 	}
 	d.shown[path] = w
 	delete(d.broken, path)
-	if before != nil && before.Name != w.Name && d.twin(path, before.Name) == nil {
+	if before != nil && before.Name != w.Name && d.duplicate(path, before.Name) == nil {
 		d.remove(ctx, path+" has another name", before)
 	}
 }
@@ -304,7 +304,7 @@ func (d *dev) deployed(ctx context.Context, path string) (b *deploy.Bundle, w *e
 		return nil, nil, false, err
 	}
 	d.inputs[path] = b.Inputs
-	if err := d.twin(path, b.Name); err != nil {
+	if err := d.duplicate(path, b.Name); err != nil {
 		return nil, nil, false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeFor(b))

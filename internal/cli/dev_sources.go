@@ -44,27 +44,27 @@ func (d *dev) find(paths []string) error {
 	for _, p := range sources {
 		name, _ := deploy.NameOf(p, d.roots...)
 		if other, ok := named[name]; ok {
-			return usage("%w", twins(other, p, name))
+			return usage("%w", duplicateError(other, p, name))
 		}
 		named[name] = p
 	}
 	return nil
 }
 
-// twin returns an error if another source is the worker with this name too.
-func (d *dev) twin(source, name string) error {
+// duplicate returns an error if another source is the worker with this name too.
+func (d *dev) duplicate(source, name string) error {
 	for _, other := range d.sources() {
 		if other == source {
 			continue
 		}
 		if same, _ := deploy.NameOf(other, d.roots...); same == name {
-			return twins(other, source, name)
+			return duplicateError(other, source, name)
 		}
 	}
 	return nil
 }
 
-func twins(one, other, name string) error {
+func duplicateError(one, other, name string) error {
 	return fmt.Errorf("%s and %s are both the worker %s: give one another name, in its manifest or of its file", one, other, name)
 }
 

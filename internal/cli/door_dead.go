@@ -191,7 +191,7 @@ func printJob(e *env, a action, j *control.Job, asJSON bool) error {
 		for _, failed := range j.Errors {
 			fmt.Fprintln(e.err, "pinwheel:", printable(failed.Error))
 		}
-		fmt.Fprintln(e.out, tallied(a, deadletter.Tally{Total: j.Total, Done: j.Done, Failed: j.Failed}))
+		fmt.Fprintln(e.out, summary(a, deadletter.Counts{Total: j.Total, Done: j.Done, Failed: j.Failed}))
 	}
 	switch {
 	case j.State != "done":

@@ -14,7 +14,7 @@ import (
 )
 
 // exportAtDoor writes whole letters as JSON, one a line: those of ids, or those that s chooses.
-func exportAtDoor(ctx context.Context, e *env, s *selection, ids []uint64, w io.Writer, each func(deadletter.Progress)) (t deadletter.Tally, err error) {
+func exportAtDoor(ctx context.Context, e *env, s *selection, ids []uint64, w io.Writer, each func(deadletter.Progress)) (t deadletter.Counts, err error) {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	write := func(id uint64, j *events.LetterJSON, err error) error {
@@ -31,7 +31,7 @@ func exportAtDoor(ctx context.Context, e *env, s *selection, ids []uint64, w io.
 		} else {
 			t.Failed++
 		}
-		each(deadletter.Progress{Letter: l, Err: err, Tally: t})
+		each(deadletter.Progress{Letter: l, Err: err, Counts: t})
 		return nil
 	}
 	err = withDoor(e, func(c *control.Client) error {
@@ -89,7 +89,7 @@ type importing struct {
 	e  *env
 	c  *control.Client
 	up upload
-	t  deadletter.ImportTally
+	t  deadletter.ImportCounts
 
 	body        bytes.Buffer
 	letters     int

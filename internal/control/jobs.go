@@ -60,7 +60,7 @@ type Job struct {
 	Ended  time.Time     `json:"ended,omitzero"`
 	Last   uint64        `json:"last,omitempty"` // the last letter that it reached
 	Errors []LetterError `json:"errors,omitempty"`
-	deadletter.Tally
+	deadletter.Counts
 }
 
 // LetterError says why a letter was skipped.
@@ -80,17 +80,17 @@ func (j *job) now() Job {
 func (j *job) step(p deadletter.Progress) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.state.Tally, j.state.Last = p.Tally, p.Letter.Seq
+	j.state.Counts, j.state.Last = p.Counts, p.Letter.Seq
 	if p.Err != nil {
 		j.state.Errors = append(j.state.Errors, LetterError{p.Letter.Seq, p.Err.Error()})
 		j.state.Errors = j.state.Errors[max(0, len(j.state.Errors)-keptErrors):]
 	}
 }
 
-func (j *job) ended(t deadletter.Tally, err error) {
+func (j *job) ended(t deadletter.Counts, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.state.Tally, j.state.Ended, j.state.State = t, time.Now().UTC(), "done"
+	j.state.Counts, j.state.Ended, j.state.State = t, time.Now().UTC(), "done"
 	switch {
 	case errors.Is(err, context.Canceled):
 		j.state.State = "cancelled"
@@ -100,7 +100,7 @@ func (j *job) ended(t deadletter.Tally, err error) {
 }
 
 // begin starts a job and returns its first state.
-func (s *Server) begin(does, owner string, dryRun bool, do func(context.Context, func(deadletter.Progress)) (deadletter.Tally, error)) (Job, error) {
+func (s *Server) begin(does, owner string, dryRun bool, do func(context.Context, func(deadletter.Progress)) (deadletter.Counts, error)) (Job, error) {
 	ctx, cancel := context.WithCancel(s.life)
 	j := &job{cancel: cancel, owner: owner}
 	j.state = Job{Does: does, State: "running", DryRun: dryRun, Owner: owner, Node: s.node, Began: time.Now().UTC()}
@@ -130,7 +130,7 @@ func (s *Server) replay(_ context.Context, r Replay) (Job, error) {
 	}
 	o.Runs = WhoRuns(func(context.Context) (*deploy.Store, error) { return s.workers, nil })
 	o.Unnoted = func(err error) { s.cfg.Log.Warn().Err(err).Msg("replays could not be noted") }
-	return s.begin("replay", r.only, o.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Tally, error) {
+	return s.begin("replay", r.only, o.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Counts, error) {
 		return s.dead.ReplayAll(ctx, sel, o, each)
 	})
 }
@@ -141,7 +141,7 @@ func (s *Server) purge(_ context.Context, r Selection) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	return s.begin("purge", r.only, r.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Tally, error) {
+	return s.begin("purge", r.only, r.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Counts, error) {
 		return s.dead.Purge(ctx, sel, r.DryRun, each)
 	})
 }

@@ -24,7 +24,7 @@ func baseTag(prefix string) string { return `<base href="` + html.EscapeString(p
 // based opens a gateway with acme/shop below baseHref: the page / with a place for <base>, and a page /own without one.
 func based(t *testing.T, cfg Config, h *events.HTTP) (*seen, string) {
 	t.Helper()
-	files := newShelf()
+	files := newMemoryFiles()
 	files.put(filesOf2, map[string]string{"/index.html": head + restPage, "/own.html": "own"}, assets.Redirect{From: "/go", To: "/there", Status: 301})
 	list := files.lists[filesOf2]
 	page := list.Files["/index.html"]

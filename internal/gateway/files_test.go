@@ -16,21 +16,21 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// shelf is a Files in memory: each file is stored as it is, and under half of its bytes as gzip.
-type shelf struct {
+// memoryFiles is a Files in memory: each file is stored as it is, and under half of its bytes as gzip.
+type memoryFiles struct {
 	lists  map[string]*assets.List
 	bytes  map[string]string // by hash
 	broken atomic.Bool
 }
 
-func (s *shelf) List(_ context.Context, _, hash string) (*assets.List, error) {
+func (s *memoryFiles) List(_ context.Context, _, hash string) (*assets.List, error) {
 	if l := s.lists[hash]; l != nil && !s.broken.Load() {
 		return l, nil
 	}
 	return nil, errors.New("no list")
 }
 
-func (s *shelf) Stored(_ context.Context, _, hash string) (assets.Stored, error) {
+func (s *memoryFiles) Stored(_ context.Context, _, hash string) (assets.Stored, error) {
 	data := s.bytes[hash]
 	stored := assets.Stored{Size: int64(len(data))}
 	if small := zipped(data); len(small) < len(data)/2 {
@@ -39,7 +39,7 @@ func (s *shelf) Stored(_ context.Context, _, hash string) (assets.Stored, error)
 	return stored, nil
 }
 
-func (s *shelf) Part(_ context.Context, _, hash string, e assets.Encoding, n int) ([]byte, error) {
+func (s *memoryFiles) Part(_ context.Context, _, hash string, e assets.Encoding, n int) ([]byte, error) {
 	data := s.bytes[hash]
 	if e == assets.Gzip {
 		data = zipped(data)
@@ -56,7 +56,7 @@ func zipped(data string) string {
 }
 
 // put makes a list of files with the hash name.
-func (s *shelf) put(name string, files map[string]string, rules ...assets.Redirect) {
+func (s *memoryFiles) put(name string, files map[string]string, rules ...assets.Redirect) {
 	l := &assets.List{Files: map[string]assets.File{}, Redirects: rules}
 	for path, data := range files {
 		hash := assets.HashOf([]byte(data))
@@ -73,14 +73,14 @@ func (s *shelf) put(name string, files map[string]string, rules ...assets.Redire
 	s.lists[name] = l
 }
 
-func newShelf() *shelf {
-	return &shelf{lists: map[string]*assets.List{}, bytes: map[string]string{}}
+func newMemoryFiles() *memoryFiles {
+	return &memoryFiles{lists: map[string]*assets.List{}, bytes: map[string]string{}}
 }
 
 const filesOf1, filesOf2 = "1111", "2222"
 
 // openSite opens a gateway whose only worker, acme/shop, has files.
-func openSite(t *testing.T, files *shelf, a *events.Assets, handlers ...events.Kind) (*seen, string) {
+func openSite(t *testing.T, files *memoryFiles, a *events.Assets, handlers ...events.Kind) (*seen, string) {
 	t.Helper()
 	w := version(2, &events.HTTP{})
 	w.Assets, w.Handlers = a, handlers
@@ -110,7 +110,7 @@ func do(t *testing.T, addr, method, path string, headers ...string) *http.Respon
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	files := newShelf()
+	files := newMemoryFiles()
 	big := strings.Repeat("0123456789", 40_000) // several parts
 	files.put(filesOf1, map[string]string{"/old-1a2b.js": "of the version before", "/secret.html": "a page"})
 	files.put(filesOf2, map[string]string{"/index.html": "home", "/docs/index.html": "docs", "/about.html": "about", "/big": big, "/a b.txt": "space"},
@@ -158,7 +158,7 @@ func TestFiles(t *testing.T) {
 // What answers where there is no file.
 func TestNoFile(t *testing.T) {
 	t.Parallel()
-	files := newShelf()
+	files := newMemoryFiles()
 	files.put(filesOf1, nil)
 	files.put(filesOf2, map[string]string{"/index.html": "app", "/404.html": "lost", "/docs/404.html": "lost in docs"})
 	navigates := []string{"Sec-Fetch-Mode", "navigate"}

@@ -156,7 +156,7 @@ type Commands struct {
 	err  error
 }
 
-// ReadCommands starts to read Result.Out, or the input of an Asker.
+// ReadCommands starts to read Result.Out, or the input of a HostFunc.
 func ReadCommands(out []byte) Commands { return Commands{in: out} }
 
 // Len returns how many bytes of input are left.

@@ -20,19 +20,19 @@ var startLimits = Limits{Heap: 64 << 20, Buffers: 1 << 20}
 
 // Snapshot makes the snapshot of a context in which the files have run, in order. One of the files has called
 // host.entry. Every isolate and context is made from the snapshot, and so has the runtime from the start. Call it once
-// per process, after Start. It takes some 20 ms, and 40 more with rehearse. The files must make no ArrayBuffer, no
+// per process, after Start. It takes some 20 ms, and 40 more with warmUp. The files must make no ArrayBuffer, no
 // typed array of over 64 bytes and no regular expression (snapshot.cc says why). Snapshot makes a context from it
 // before it returns. If V8 cannot do that, it ends the process here, not a thread later.
 //
-// rehearse, unless nil, uses a context of the same files as a first event would. The context is discarded afterwards.
+// warmUp, unless nil, uses a context of the same files as a first event would. The context is discarded afterwards.
 // The functions of the runtime that V8 compiles for it are part of the snapshot as bytecode. The others are compiled in
-// each context when they first run. rehearse must not keep the context.
-func Snapshot(files []File, rehearse func(*Context)) error {
+// each context when they first run. warmUp must not keep the context.
+func Snapshot(files []File, warmUp func(*Context)) error {
 	C.v8x_starting(1)
 	defer C.v8x_starting(0)
 	var caches [][]byte
-	if rehearse != nil {
-		caches = rehearsed(files, rehearse)
+	if warmUp != nil {
+		caches = warmedUp(files, warmUp)
 	}
 	var pins runtime.Pinner
 	defer pins.Unpin()
@@ -65,8 +65,8 @@ func cfiles(files []File, caches [][]byte, pins *runtime.Pinner) []C.v8x_file {
 	return list
 }
 
-// rehearsed runs rehearse and returns the code caches of the files. It returns none if the files do not run.
-func rehearsed(files []File, rehearse func(*Context)) [][]byte {
+// warmedUp runs warmUp and returns the code caches of the files. It returns none if the files do not run.
+func warmedUp(files []File, warmUp func(*Context)) [][]byte {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	C.v8x_plain(1)
@@ -76,7 +76,7 @@ func rehearsed(files []File, rehearse func(*Context)) [][]byte {
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	list := cfiles(files, nil, &pins)
-	c := &Context{asker: func([]byte) ([]byte, error) { return nil, errors.New("not at a rehearsal") }}
+	c := &Context{host: func([]byte) ([]byte, error) { return nil, errors.New("not during the warm-up") }}
 	c.handle = cgo.NewHandle(c)
 	c.ptr = C.v8x_context_of(iso.ptr, C.uintptr_t(c.handle), unsafe.SliceData(list), C.size_t(len(list)))
 	if c.ptr == nil {
@@ -85,7 +85,7 @@ func rehearsed(files []File, rehearse func(*Context)) [][]byte {
 	}
 	c.result = (*C.v8x_result)(C.calloc(1, C.sizeof_v8x_result))
 	defer c.Close()
-	rehearse(c)
+	warmUp(c)
 	caches := make([][]byte, len(files))
 	for i := range files {
 		var data *C.uint8_t

@@ -152,25 +152,25 @@ func (i *Isolate) Close() {
 	C.v8x_isolate_free(i.ptr)
 }
 
-// Asker answers host.ask: in holds the encoded command, and the answer is one encoded value. It runs in the middle of
+// HostFunc answers host.ask: in holds the encoded command, and the answer is one encoded value. It runs in the middle of
 // JavaScript, so it must be quick and must not touch V8. An error becomes a TypeError.
-type Asker func(in []byte) (out []byte, err error)
+type HostFunc func(in []byte) (out []byte, err error)
 
 // Context is a set of globals in an isolate.
 type Context struct {
 	ptr    *C.v8x_context
-	asker  Asker
+	host   HostFunc
 	handle cgo.Handle
 	result *C.v8x_result // in C memory, so that passing it costs no allocation
 }
 
 // NewContext makes a context from the Snapshot, with the runtime in it.
-func (i *Isolate) NewContext(asker Asker) (*Context, error) {
+func (i *Isolate) NewContext(host HostFunc) (*Context, error) {
 	if c := i.ready; c != nil {
-		i.ready, c.asker = nil, asker
+		i.ready, c.host = nil, host
 		return c, nil
 	}
-	c := &Context{asker: asker}
+	c := &Context{host: host}
 	c.handle = cgo.NewHandle(c)
 	c.ptr = C.v8x_context_new(i.ptr, C.uintptr_t(c.handle))
 	if c.ptr == nil {
@@ -228,7 +228,7 @@ func (c *Context) Call(in, body []byte) Result {
 //export v8xAsk
 func v8xAsk(handle C.uintptr_t, ctx *C.v8x_context, in *C.uint8_t, n C.size_t) {
 	c := cgo.Handle(handle).Value().(*Context)
-	answer, err := ask(c.asker, unsafe.Slice((*byte)(unsafe.Pointer(in)), int(n)))
+	answer, err := ask(c.host, unsafe.Slice((*byte)(unsafe.Pointer(in)), int(n)))
 	if err != nil {
 		text := []byte(err.Error())
 		C.v8x_answer(ctx, cbytes(text), C.size_t(len(text)), 1)
@@ -238,7 +238,7 @@ func v8xAsk(handle C.uintptr_t, ctx *C.v8x_context, in *C.uint8_t, n C.size_t) {
 }
 
 // ask never panics: a panic must not cross V8's frames, which would leave its lock held.
-func ask(a Asker, in []byte) (out []byte, err error) {
+func ask(a HostFunc, in []byte) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("host: %v", p)

@@ -86,17 +86,17 @@ func TestSnapshot(t *testing.T) {
 	require.Len(t, seen, 12) // nothing random is part of the snapshot
 }
 
-// The effects of rehearse on its context stay there, except for the code that V8 compiled.
+// The effects of warmUp on its context stay there, except for the code that V8 compiled.
 func TestSnapshotAfterARehearsal(t *testing.T) {
 	_, before := newContext(t, roomy)
 	files := []File{
-		{"counter.js", `let n = 0; internal.count = () => { n++; globalThis.rehearsed = true; return n }`},
-		{"entry.js", `host.entry((op, ...args) => { if (op === 1) return; host.send(op, internal.count(), typeof rehearsed) })`},
+		{"counter.js", `let n = 0; internal.count = () => { n++; globalThis.warmedUp = true; return n }`},
+		{"entry.js", `host.entry((op, ...args) => { if (op === 1) return; host.send(op, internal.count(), typeof warmedUp) })`},
 	}
 	defer func() { require.NoError(t, Snapshot(testFiles, nil)) }() // as before, for the other tests
-	rehearsals := 0
+	warmUps := 0
 	require.NoError(t, Snapshot(files, func(c *Context) {
-		rehearsals++
+		warmUps++
 		state, r := c.Module(Source{Name: "m.js", Text: "export default 1"})
 		require.Equal(t, Evaluated, state, "%v", r.Err)
 		for i := range 3 {
@@ -104,7 +104,7 @@ func TestSnapshotAfterARehearsal(t *testing.T) {
 			require.Equal(t, float64(i+1), n)
 		}
 	}))
-	require.Equal(t, 1, rehearsals)
+	require.Equal(t, 1, warmUps)
 	_, c := newContext(t, roomy)
 	n, _ := counted(t, c)
 	require.Equal(t, 1., n)
@@ -113,8 +113,8 @@ func TestSnapshotAfterARehearsal(t *testing.T) {
 	require.Equal(t, 1., n)
 	require.Equal(t, "boolean", kind) // count has run
 
-	// If the runtime does not run, rehearse is not called. The error is the snapshot's.
-	err := Snapshot([]File{{"bad.js", "throw new Error('no')"}}, func(*Context) { t.Error("rehearsed") })
+	// If the runtime does not run, warmUp is not called. The error is the snapshot's.
+	err := Snapshot([]File{{"bad.js", "throw new Error('no')"}}, func(*Context) { t.Error("warmedUp") })
 	require.ErrorContains(t, err, "bad.js:1:1: Uncaught Error: no")
 
 	var call Call

@@ -308,9 +308,9 @@ function newStream(pull = resolved, cancel = resolved, highWaterMark = 1) {
   return stream;
 }
 
-// guestAlgorithm wraps a method of a source or sink of the handler code. The function calls it with `self` and always
+// handlerAlgorithm wraps a method of a source or sink of the handler code. The function calls it with `self` and always
 // returns a promise.
-function guestAlgorithm(method, self, fixed) {
+function handlerAlgorithm(method, self, fixed) {
   if (method === undefined) return resolved;
   return (argument) => {
     try {
@@ -325,5 +325,5 @@ internal.streams = {
   __proto__: null,
   READABLE, CLOSED, ERRORED, StreamState, ReadRequest, ReaderState, Chunk, DefaultController, isLocked, streamCancel, streamClose,
   streamError, newReader, acquireReader, releaseReader, readerRead, canCloseOrEnqueue, desiredSize, controllerClose,
-  controllerEnqueue, controllerError, checkSize, setUp, newStream, guestAlgorithm, resolved, errorRequests,
+  controllerEnqueue, controllerError, checkSize, setUp, newStream, handlerAlgorithm, resolved, errorRequests,
 };

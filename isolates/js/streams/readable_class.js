@@ -13,7 +13,7 @@ const {
 const { streams } = internal;
 const viewParts = internal.pullInto.parts;
 const {
-  DefaultController, ERRORED, READABLE, ReadRequest, StreamState, acquireReader, guestAlgorithm, highWaterMark,
+  DefaultController, ERRORED, READABLE, ReadRequest, StreamState, acquireReader, handlerAlgorithm, highWaterMark,
   isLocked, newReader, readStrategy, readerRead, releaseReader, setUp, sizeAlgorithm, streamCancel,
 } = streams;
 
@@ -137,7 +137,7 @@ function setUpFromSource(stream, source, queuing) {
   controller.handle = handle;
   if (bytes) controller.autoAllocate = autoAllocate ?? 0;
   const starter = start === undefined ? undefined : () => ReflectApply(start, source, [handle]);
-  setUp(stream, controller, starter, guestAlgorithm(pull, source, () => [handle]), guestAlgorithm(cancel, source), mark,
+  setUp(stream, controller, starter, handlerAlgorithm(pull, source, () => [handle]), handlerAlgorithm(cancel, source), mark,
     bytes ? undefined : sizeAlgorithm(queuing));
 }
 

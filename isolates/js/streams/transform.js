@@ -90,9 +90,9 @@ function setUpTransform(t, transformer, forWritable, forReadable) {
   const handle = new TransformStreamDefaultController(TOKEN, t);
   t.handle = handle;
   t.transform = transform === undefined ? passOn(t)
-    : streams.guestAlgorithm(transform, transformer, (chunk) => [chunk, handle]);
-  t.flush = streams.guestAlgorithm(flush, transformer, () => [handle]);
-  t.cancel = streams.guestAlgorithm(cancel, transformer);
+    : streams.handlerAlgorithm(transform, transformer, (chunk) => [chunk, handle]);
+  t.flush = streams.handlerAlgorithm(flush, transformer, () => [handle]);
+  t.cancel = streams.handlerAlgorithm(cancel, transformer);
   if (start === undefined) started.resolve(undefined);
   else started.resolve(ReflectApply(start, transformer, [handle]));
 }

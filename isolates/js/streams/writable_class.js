@@ -8,7 +8,7 @@ const {
 } = internal;
 const { streams } = internal;
 const {
-  WRITABLE, WritableController, WritableState, acquireWriter, closeQueuedOrInFlight, guestAlgorithm, highWaterMark,
+  WRITABLE, WritableController, WritableState, acquireWriter, closeQueuedOrInFlight, handlerAlgorithm, highWaterMark,
   readStrategy, releaseWriter, setUpWritable, sizeAlgorithm, writableAbort, writableClose, writerDesiredSize,
   writerWrite,
 } = streams;
@@ -85,7 +85,7 @@ function setUpFromSink(stream, sink, queuing) {
   const handle = new WritableStreamDefaultController(TOKEN, controller);
   controller.handle = handle;
   setUpWritable(stream, controller, start === undefined ? undefined : () => ReflectApply(start, sink, [handle]),
-    guestAlgorithm(write, sink, (chunk) => [chunk, handle]), guestAlgorithm(close, sink, () => []), guestAlgorithm(abort, sink),
+    handlerAlgorithm(write, sink, (chunk) => [chunk, handle]), handlerAlgorithm(close, sink, () => []), handlerAlgorithm(abort, sink),
     mark, size);
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Events that end without a run are reported in the worker's output. Of very many, only some are, and the number of the
 // others.
-func TestEventsThatDoNotRunAreTold(t *testing.T) {
+func TestEventsThatDoNotRunAreLogged(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
 	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Asking a cluster whether a redelivered event is parked does no harm to the stream of parked events, and is answered.
-func TestAskingAClusterForTwinsDoesNoHarm(t *testing.T) {
+func TestDuplicateProbeOfAClusterDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes seconds")
