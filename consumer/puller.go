@@ -310,7 +310,7 @@ func (p *puller) checkDeafness(now time.Time) {
 		return
 	}
 	p.c.log.Warn().Str("server", p.c.nc.ConnectedUrlRedacted()).Dur("silent", now.Sub(p.heard)).
-		Msg("nothing of JetStream comes from this server; connecting to another")
+		Msg("this server delivers nothing from JetStream; connecting to another")
 	p.heard, p.deafness = now, min(2*p.deafness, maxDeafness)
 	if err := p.c.nc.ForceReconnect(); err != nil {
 		p.c.log.Warn().Err(err).Msg("connecting to another server")

@@ -184,6 +184,6 @@ func (u *upkeep) madeAgain(info *jetstream.StreamInfo) {
 		return h.from.stream == name && (h.event.Origin.Seq < info.Config.FirstSeq || h.stored.Before(info.Created))
 	})
 	u.log.Warn().Str("stream", name).Time("created", info.Created).Int("events", len(old)).
-		Msg("the stream was deleted and created again; events of the one before that are in flight here are forgotten")
+		Msg("the stream was deleted and created again; events of the old stream that are in flight here are dropped")
 	u.settler.lapse(old)
 }

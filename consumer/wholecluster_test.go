@@ -388,7 +388,7 @@ func TestDoctorSeesAServerThatIsAway(t *testing.T) {
 		}, clusterPatience, 100*time.Millisecond, "%s %s: %s", level, check, text)
 	}
 	said(doctor.OK, "cluster", fmt.Sprintf("%d of %[1]d have a leader and all their copies are current", len(c.Resources)))
-	said(doctor.OK, "durability", "3 copies, most of them written to their operating systems before the publisher is told")
+	said(doctor.OK, "durability", "3 copies, most of them written to their operating systems before the publisher gets an ack")
 	cluster.Stop(2)
 	said(doctor.Warn, "cluster", "stream PINWHEEL_EVENTS: n2 is")
 }

@@ -73,7 +73,7 @@ type Event struct {
 	// Halt is not nil when something may end the run early: it fires then.
 	Halt *Signal
 
-	// Held is consumer's own note on the event. Nobody else reads or writes it.
+	// Held is consumer's own note on the event. No other room reads or writes it.
 	Held any
 }
 

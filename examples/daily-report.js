@@ -16,7 +16,7 @@ export default {
     const end = Math.floor(tick / DAY) * DAY;
     /** @type {{ from: string, to: string, [more: string]: any }} */
     const report = {
-      // The same tick always makes the same id, so that whoever receives a report twice can tell.
+      // The same tick always makes the same id, so that a recipient can recognise a report that comes twice.
       id: `daily-${date(end - DAY)}`,
       from: new Date(end - DAY).toISOString(),
       to: new Date(end).toISOString(),

@@ -1,4 +1,4 @@
-// The smallest useful worker: a fetch handler that greets whoever the JSON body names.
+// The smallest useful worker: a fetch handler that greets the person that the JSON body names.
 //
 //   pinwheel dev examples/hello.js
 //   pinwheel send fetch dev/hello --data '{"name":"Ada"}'

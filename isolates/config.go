@@ -55,7 +55,7 @@ type Config struct {
 	// each of their events, by the threads: it must not block. With an error, which must not quote a value, the event
 	// fails. nil = no worker may name secrets.
 	Secrets func(w *events.Worker) (*Secrets, error)
-	// Note has the worker that each thread is in V8 for. nil = nobody reads it.
+	// Note has the worker that each thread is in V8 for. nil = no process reads it.
 	Note *crashnote.Note
 	// Files answers requests to the bindings of workers' files. nil = such requests fail.
 	Files bindings.Files

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write docs/development/hostile.md and the table in docs/reference/limits.md anew; with -tags hostile")
+	update = flag.Bool("update", false, "write docs/development/hostile.md and the table in docs/reference/limits.md again; with -tags hostile")
 	only   = flag.String("script", "", "run only the hostile scripts whose names match this expression")
 )
 

@@ -100,7 +100,7 @@ func (t *thread) chunkTaken(r *run, c *call) {
 		r.stalled++
 		t.rest(r, c)
 		if !r.betweenEvents && !r.mayGoOn() {
-			t.stop(r, events.ReasonTimeout, "the handler can never finish: nothing it waits for is pending, and nobody reads the response it has")
+			t.stop(r, events.ReasonTimeout, "the handler can never finish: nothing it waits for is pending, and it does not read the rest of a response")
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRollout rolls out a good and a bad version. Whoever makes a step is killed.
+// TestRollout rolls out a good and a bad version. The process that makes a step is killed.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	path, err := pinwheelBinary()

@@ -70,7 +70,7 @@ func (s *rolloutSheet) take(m *nats.Msg) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := errors.Join(err1, err2); err != nil || id < 0 || id >= len(s.events) {
-		s.faults = append(s.faults, fmt.Errorf("a reply to %s that nobody asked for: %w", m.Subject, err))
+		s.faults = append(s.faults, fmt.Errorf("a reply to %s that no client asked for: %w", m.Subject, err))
 		return
 	}
 	e := &s.events[id]

@@ -66,6 +66,6 @@ func (s *Store) Forget(e *events.Event) {
 		"KV-Operation": {"PURGE"}, jsapi.HeaderRollup: {"sub"}, "Nats-TTL": {"60s"},
 	}}
 	if err := s.api.NC.PublishMsg(m); err != nil {
-		s.log.Debug().Err(err).Msg("attempts of an ended event stay until their time is over")
+		s.log.Debug().Err(err).Msg("the attempt record of an ended event could not be removed; it stays until it expires")
 	}
 }

@@ -196,7 +196,7 @@ func (s *Chunks) credit(m *nats.Msg) {
 	}
 	if err != nil {
 		if !o.odd {
-			s.log.Warn().Err(err).Str("event", o.event.ID).Msg("a requester's credit is not as the contract wants it")
+			s.log.Warn().Err(err).Str("event", o.event.ID).Msg("a requester's credit breaks the contract; ignored")
 		}
 		o.odd = true
 		return

@@ -95,7 +95,7 @@ func (p *Parts) Drop(e *events.Event) {
 	m := &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + events.StreamBodies, Data: body}
 	p.api.Request(m, func(_ *nats.Msg, err error) {
 		if err != nil {
-			p.log.Debug().Err(err).Str("event", e.ID).Msg("the parts of an ended event's body stay until their time is over")
+			p.log.Debug().Err(err).Str("event", e.ID).Msg("the parts of an ended event's body could not be removed; they stay until they expire")
 		}
 	})
 }

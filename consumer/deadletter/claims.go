@@ -142,7 +142,7 @@ func (c *Claims) noteClaim(owner string) {
 	ask := map[string]any{"filter": claimSubject(owner, ">"), "keep": maxClaims}
 	c.api.Call("$JS.API.STREAM.PURGE."+resources.BucketStream(events.BucketAttempts), ask, &purged, func(err error) {
 		if err != nil {
-			c.log.Debug().Err(err).Str("owner", owner).Msg("claims of replays stay until their time is over")
+			c.log.Debug().Err(err).Str("owner", owner).Msg("old claims of replays could not be removed; they stay until they expire")
 		}
 	})
 }

@@ -40,7 +40,7 @@ func (j *Janitor) Sweep(life context.Context) {
 				timer.Reset(sweepAge)
 			}
 			if err != nil {
-				j.log.Debug().Err(err).Str("consumer", l.Consumer).Msg("acked messages could not be looked for")
+				j.log.Debug().Err(err).Str("consumer", l.Consumer).Msg("acked messages that are still stored could not be found or removed")
 				break
 			}
 		}

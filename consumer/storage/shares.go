@@ -58,7 +58,7 @@ func (u *Usage) keepShares(ctx context.Context, s *shared, info *jetstream.Strea
 	for owner, holding := range s.ledger.owners {
 		if holding.bytes > free/100*nearShare && u.mayReport("share "+s.name+" "+owner) {
 			u.log.Warn().Str("stream", s.name).Str("owner", owner).Uint64("bytes", holding.bytes).Uint64("share", free).
-				Msg("an owner has nearly, or more than, its share stored: beyond it its oldest go")
+				Msg("an owner has almost used up its share of the storage; beyond the share, its oldest messages are removed")
 		}
 	}
 	for _, o := range s.ledger.overdrafts(total, limit) {

@@ -35,8 +35,8 @@ type StoredBody struct {
 	Parts int // 0: from had no bytes, and nothing is stored
 }
 
-// Store stores what from returns in parts, as a body of this owner. Whoever names it reads it within 24 hours; an event
-// that ends removes it. A Request with a BodyFrom does this by itself.
+// Store stores what from returns in parts, as a body of this owner. An event that names it can read it within 24 hours;
+// an event that ends removes it. A Request with a BodyFrom does this by itself.
 func (c *Client) Store(ctx context.Context, owner string, from io.Reader) (StoredBody, error) {
 	if err := events.CheckName("owner", owner); err != nil {
 		return StoredBody{}, fmt.Errorf("%w: %w", ErrMalformed, err)

@@ -32,7 +32,7 @@ type Outcome struct {
 	Failure *events.Failure  // Dead: why. Retry: why the attempt failed, nil if it was interrupted. Ack: why it failed, if it did
 	Delay   time.Duration    // Retry: how long to wait
 	Version string           // of the worker that ran, "" if none did
-	OnDead  *events.DeadHook // Dead: who is told of the dead letter, nil = nobody
+	OnDead  *events.DeadHook // Dead: who is notified of the dead letter, nil = no one
 	Alone   bool             // Watch: nothing else will run in this process
 	Asked   bool             // Retry: the handler asked for it
 	Batch   int32            // Retry: how many events the run had that failed, if it had several

@@ -14,11 +14,11 @@ import (
 
 // Files reads the files of workers. Any goroutine may call its methods.
 type Files interface {
-	// List returns a list of files. Nobody may change it.
+	// List returns a list of files. Callers must not change it.
 	List(ctx context.Context, owner, hash string) (*assets.List, error)
 	// Stored says in which encodings a file is stored.
 	Stored(ctx context.Context, owner, hash string) (assets.Stored, error)
-	// Part returns a part of a file, from 0. Nobody may change it.
+	// Part returns a part of a file, from 0. Callers must not change it.
 	Part(ctx context.Context, owner, hash string, e assets.Encoding, n int) ([]byte, error)
 }
 

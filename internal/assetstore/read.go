@@ -12,7 +12,7 @@ import (
 // readTimeout bounds one read from NATS, which several requests may wait for.
 const readTimeout = 10 * time.Second
 
-// List returns a list of files. Nobody may change it.
+// List returns a list of files. Callers must not change it.
 func (s *Store) List(ctx context.Context, owner, hash string) (*assets.List, error) {
 	return cached(ctx, s.cache, cacheKey{kind: cachedList, owner: owner, hash: hash}, func(ctx context.Context) (*assets.List, int64, error) {
 		stored, err := s.read(ctx, owner, hash)
@@ -60,7 +60,7 @@ func (s *Store) read(ctx context.Context, owner, hash string) (stored assets.Sto
 	return stored, nil
 }
 
-// Part returns part n of a file, from 0. Nobody may change it.
+// Part returns part n of a file, from 0. Callers must not change it.
 func (s *Store) Part(ctx context.Context, owner, hash string, e assets.Encoding, n int) ([]byte, error) {
 	key := cacheKey{kind: cachedPart, owner: owner, hash: hash, encoding: e, part: n}
 	return cached(ctx, s.cache, key, func(ctx context.Context) ([]byte, int64, error) {

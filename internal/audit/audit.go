@@ -43,8 +43,8 @@ const (
 	Command = "command" // a command of the fleet's user, which wrote to JetStream itself. All fields are what it says
 )
 
-// nobody is the token for changes that are of no single owner. It is never a name.
-const nobody = "~"
+// noOwner is the token for changes that are of no single owner. It is never a name.
+const noOwner = "~"
 
 // Record is one change.
 type Record struct {
@@ -114,7 +114,7 @@ func (l *Log) Write(ctx context.Context, r Record) error {
 	defer cancel()
 	owner := r.Owner
 	if !events.ValidName(owner) {
-		owner = nobody
+		owner = noOwner
 	}
 	to := subject(l.subjects, owner, r.Source)
 	r.Owner, r.Source = "", ""
@@ -192,7 +192,7 @@ func (l *Log) read(m *stored.Message) *Record {
 	if len(parts) == 4 {
 		r.Owner, r.Source = string(parts[2]), string(parts[3])
 	}
-	if r.Owner == nobody {
+	if r.Owner == noOwner {
 		r.Owner = ""
 	}
 	return r

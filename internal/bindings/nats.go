@@ -180,7 +180,7 @@ func Steers(name string) bool {
 func failedNATS(err error) error {
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
-		return errors.New("503 nobody answers at this subject")
+		return errors.New("503 no subscriber answers at this subject")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
 		return errors.New("504 there was no answer in time")
 	case errors.Is(err, nats.ErrMaxPayload):

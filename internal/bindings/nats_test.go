@@ -79,7 +79,7 @@ func TestNATSPublish(t *testing.T) {
 	t.Parallel()
 	b := startBus(t)
 	_, err := b.call("publish", "body", "orders.new", "js")
-	require.ErrorContains(t, err, "NATS publish failed: 503 nobody answers at this subject")
+	require.ErrorContains(t, err, "NATS publish failed: 503 no subscriber answers at this subject")
 	seen := b.all()
 	_, err = b.call("publish", "body", "orders.new", "", "x-a", "1", "x-a", "2")
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestNATSRequest(t *testing.T) {
 	t.Parallel()
 	b := startBus(t)
 	_, err := b.call("request", "", "billing.pay", "60000")
-	require.ErrorContains(t, err, "NATS request failed: 503 nobody answers at this subject")
+	require.ErrorContains(t, err, "NATS request failed: 503 no subscriber answers at this subject")
 	_, err = b.nc.Subscribe("billing.*", func(m *nats.Msg) {
 		switch string(m.Data) {
 		case "silent":

@@ -100,7 +100,7 @@ func (o *objects) publish(ctx context.Context, b *bucket, u *upload, old *versio
 			ms, _ := strconv.ParseInt(u.info.Headers.Get(headerUploaded), 10, 64)
 			return &version{u.info, ack.Sequence, time.UnixMilli(ms)}, nil
 		case !errors.As(err, &api):
-			// Nobody knows whether it was stored. A sweep finds the chunks if it was not.
+			// It is not known whether it was stored. A sweep finds the chunks if it was not.
 			return nil, o.failed(c, err)
 		case api.ErrorCode != jetstream.JSErrCodeStreamWrongLastSequence:
 			o.purge(ctx, b, u.chunks(u.info.NUID))

@@ -24,7 +24,7 @@ const (
 	maxBytes = 32 << 20
 	// maxValue bounds a value. A ledger of MaxOwnerHosts fits.
 	maxValue = 64 << 10
-	// kept is how long a value is kept that nobody renews.
+	// kept is how long a value is kept that no process renews.
 	kept = 100 * 24 * time.Hour
 	// MaxOwnerHosts is the highest Config.OwnerHosts.
 	MaxOwnerHosts = 100
@@ -96,7 +96,7 @@ type times struct {
 	recent  time.Duration // after which a certificate that was issued must have come to all processes
 	renew   time.Duration // of a certificate, after which it is renewed at the latest
 	look    time.Duration // between two looks for certificates to renew
-	pass    time.Duration // until the copy of the bucket is made anew
+	pass    time.Duration // until the copy of the bucket is made again
 }
 
 var defaultTimes = times{

@@ -116,7 +116,7 @@ func (m *Manager) change(ctx context.Context, owner string, f func(*ledger) erro
 		if e != nil {
 			revision = e.Revision()
 			if err := json.Unmarshal(e.Value(), &l); err != nil {
-				m.log.Error().Err(err).Str("owner", owner).Msg("what this owner has ordered cannot be read: it begins anew")
+				m.log.Error().Err(err).Str("owner", owner).Msg("the record of this owner's orders cannot be read: its orders are counted from zero")
 				l = ledger{}
 			}
 		}

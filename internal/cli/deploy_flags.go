@@ -18,7 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// deployFlags are the flags of deploy that say which share a version gets, and what is told about it.
+// deployFlags are the flags of deploy that say which share a version gets, and what is said about it.
 type deployFlags struct {
 	uploadOnly, dryRun, asJSON bool
 	percent, gradual, guard    string

@@ -201,7 +201,7 @@ func (e secretsCommand) list(ctx context.Context, owner, worker string) (all []c
 	defer c.Close()
 	all, err = pagesOfSecrets(ctx, control.NewClient(c.NC, e.cfg.Prefix, e.cfg.ControlToken), owner, worker)
 	if errors.Is(err, nats.ErrNoResponders) {
-		fmt.Fprintln(e.err, "warning: no process of the fleet runs: nobody has tried whether these can be opened")
+		fmt.Fprintln(e.err, "warning: no process of the fleet runs, so no process has checked that it can open these")
 		return e.stored(ctx, c, owner, worker)
 	}
 	return all, err

@@ -70,7 +70,7 @@ func doorOwner(prefix, subject string) (owner string, ok bool) {
 func (s *Server) takeOwned(e endpoint, r micro.Request) {
 	owner, ok := doorOwner(s.cfg.Prefix, r.Subject())
 	if !ok {
-		return // it is nobody's, so no one may get an answer
+		return // it has no owner, so no one may get an answer
 	}
 	decoder := events.Decoder{Subjects: s.subjects, ReplyPrefixes: s.cfg.ReplyPrefixes}
 	if err := decoder.CheckReplyTo(r.Reply(), owner); err != nil {

@@ -14,7 +14,7 @@ import (
 // SecretKeys says to whom secrets are encrypted for a process: age recipients, which are public. The first is the one to
 // encrypt to. There are none when the process has no PINWHEEL_SECRETS_KEY.
 //
-// The command asks the processes, and no stored entry has the recipients: whoever could change such an entry for a
+// The command asks the processes, and no stored entry has the recipients: anyone who could change such an entry for a
 // moment would read every secret that is set afterwards. An answer comes on a subject that only the fleet's user may
 // subscribe. A publisher can make JetStream write to stored entries (docs/guides/security.md, "Hostile owners"), and
 // cannot make it answer a control request.
@@ -42,7 +42,7 @@ type Secret struct {
 	Set time.Time `json:"set"` // when it was stored
 	// Recipients are those of the answering process that can open it. The fleet's command cannot say that.
 	Recipients []string `json:"recipients,omitempty"`
-	// Problem says why the answering process cannot open it; empty: it can, or nobody has tried.
+	// Problem says why the answering process cannot open it; empty: it can, or none has tried.
 	Problem string `json:"problem,omitempty"`
 }
 

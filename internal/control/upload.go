@@ -159,7 +159,7 @@ func (s *Server) deployVersion(ctx context.Context, r DeployVersion) (DeployedVe
 	defer func() { s.uploads.leave(owner, check.took, time.Now()) }()
 	answer, err := s.storeVersion(ctx, owner, name, r, check)
 	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable && again != http.StatusInternalServerError {
-		r.Bundle.drop(ctx, s, owner) // nobody needs the parts any more
+		r.Bundle.drop(ctx, s, owner) // the parts are not needed any more
 	}
 	return answer, err
 }

@@ -116,7 +116,7 @@ func (u *uploads) forget(now time.Time) {
 	})
 }
 
-// moduleCheck checks one module for an owner. What the module writes is told to who deploys it, and to nobody else.
+// moduleCheck checks one module for an owner. What the module writes is shown to the client that deploys it, and to no one else.
 type moduleCheck struct {
 	process Process
 	took    time.Duration

@@ -134,7 +134,7 @@ func TestHealthy(t *testing.T) {
 		require.Equal(t, l.Level == doctor.OK, l.Do == "", "%+v", l)
 	}
 	said(t, lines, doctor.OK, "assets", fmt.Sprintf("%d of %[1]d streams", len(config(nc, c).Resources)))
-	said(t, lines, doctor.OK, "durability", "one copy, written to the operating system before the publisher is told, and to disk at a time that is not known here")
+	said(t, lines, doctor.OK, "durability", "one copy, written to the operating system before the publisher gets an ack, and to disk at a time that is not known here")
 	said(t, lines, doctor.OK, "clock", "differ by 0s")
 	said(t, lines, doctor.OK, "strangers", "a client without credentials is refused")
 	said(t, lines, doctor.OK, "permissions", "user u of account $G")
@@ -238,17 +238,17 @@ func TestDurabilityIsWhatTheServerDoes(t *testing.T) {
 		makeAssets(t, nc, c)
 		asked := config(nc, c)
 		asked.Fsync = true
-		said(t, doctor.Examine(t.Context(), asked), doctor.Warn, "durability", "whether the server does cannot be told: this user may not ask $SYS")
+		said(t, doctor.Examine(t.Context(), asked), doctor.Warn, "durability", "it is not known whether the server does: this user may not ask $SYS")
 		asked.Monitors, asked.Replicas = []string{url}, 3
 		lines := doctor.Examine(t.Context(), asked)
 		if always {
-			said(t, lines, doctor.OK, "durability", "one copy, on disk before the publisher is told: survives a power cut, and not the loss of that disk")
+			said(t, lines, doctor.OK, "durability", "one copy, on disk before the publisher gets an ack: survives a power cut, but not the loss of that disk")
 		} else {
-			said(t, lines, doctor.Bad, "durability", "asks for fsync, and the server does not: one copy, written to the operating system before the publisher is told, and to disk at most 2m0s later")
+			said(t, lines, doctor.Bad, "durability", "asks for fsync, and the server does not: one copy, written to the operating system before the publisher gets an ack, and to disk at most 2m0s later")
 		}
 		said(t, lines, doctor.Bad, "durability", "asks for 3 copies, and there are streams of 1")
 		asked.Monitors = []string{"http://127.0.0.1:1"}
-		said(t, doctor.Examine(t.Context(), asked), doctor.Warn, "durability", "cannot be told: Get")
+		said(t, doctor.Examine(t.Context(), asked), doctor.Warn, "durability", "it is not known whether the server does: Get")
 	}
 }
 
@@ -285,7 +285,7 @@ func TestLongSyncIntervals(t *testing.T) {
 		`"11m"`:  {doctor.Bad, "in the last 11m0s"},
 		`"150s"`: {doctor.Warn, "sync_interval is 2m30s, and nats-server's own is 2m0s"},
 		`"2m"`:   {doctor.OK, "to disk at most 2m0s later"},
-		"always": {doctor.OK, "on disk before the publisher is told"},
+		"always": {doctor.OK, "on disk before the publisher gets an ack"},
 	} {
 		t.Run(interval, func(t *testing.T) {
 			conf := filepath.Join(t.TempDir(), "c.conf")

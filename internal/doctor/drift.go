@@ -86,7 +86,7 @@ func (p *checker) durability(ctx context.Context, all []found) {
 	case p.Fsync && sync.Known && !sync.Always:
 		p.bad("durability", "set sync_interval: always in the jetstream block of every nats-server", "PINWHEEL_DURABILITY asks for fsync, and the server does not: %s", words)
 	case p.Fsync && !sync.Known:
-		p.warn("durability", "let PINWHEEL_NATS_MONITOR name the monitoring ports of all servers", "PINWHEEL_DURABILITY asks for fsync, and whether the server does cannot be told: %v", err)
+		p.warn("durability", "let PINWHEEL_NATS_MONITOR name the monitoring ports of all servers", "PINWHEEL_DURABILITY asks for fsync, and it is not known whether the server does: %v", err)
 	case !sync.Known:
 		p.ok("durability", "%s (%v)", words, err)
 	case !sync.Always && sync.Interval > longInterval:

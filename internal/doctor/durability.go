@@ -158,17 +158,17 @@ func (s Sync) Words(replicas int) string {
 	switch {
 	case s.Known && s.Always:
 		if replicas > 1 {
-			return fmt.Sprintf("%d copies, on the disks of most of them before the publisher is told: survives power cuts, and the loss of %d of the servers", replicas, replicas/2)
+			return fmt.Sprintf("%d copies, most of them on disk before the publisher gets an ack: survives power cuts, and the loss of %d of the servers", replicas, replicas/2)
 		}
-		return "one copy, on disk before the publisher is told: survives a power cut, and not the loss of that disk"
+		return "one copy, on disk before the publisher gets an ack: survives a power cut, but not the loss of that disk"
 	case s.Known:
 		lag = "at most " + s.Interval.String() + " later"
 	}
 	if replicas > 1 {
-		return fmt.Sprintf("%d copies, most of them written to their operating systems before the publisher is told, and to disk %s: survives crashes, and the loss of %d of the servers; not a power cut of more at once",
+		return fmt.Sprintf("%d copies, most of them written to their operating systems before the publisher gets an ack, and to disk %s: survives crashes, and the loss of %d of the servers, but not a power cut of more at once",
 			replicas, lag, replicas/2)
 	}
-	return fmt.Sprintf("one copy, written to the operating system before the publisher is told, and to disk %s: survives crashes of processes; not a power cut", lag)
+	return fmt.Sprintf("one copy, written to the operating system before the publisher gets an ack, and to disk %s: survives crashes of processes, but not a power cut", lag)
 }
 
 // Mode describes the mode in one word.

@@ -107,7 +107,7 @@ func (p *checker) processes(ctx context.Context, all []found) {
 	deploys.report(p)
 	if vanished > 0 {
 		p.bad("workers", "restore the bucket of workers, or deploy them again; 'pinwheel workers rm' ends one for good",
-			"%d workers run though their records are gone and nobody has removed them: processes that start do not have them", vanished)
+			"%d workers still run although their records are gone and no one removed them: a process that starts does not run them", vanished)
 	}
 	switch {
 	case n == 0:

@@ -29,13 +29,13 @@ func TestDurabilityIsToldAndNeverMoreThanIsKnown(t *testing.T) {
 	cfg := testConfig(t)
 	logged, err := served(t, cfg)
 	require.NoError(t, err)
-	require.Contains(t, logged, `"mode":"default","replicas":1,"message":"durability: one copy, written to the operating system before the publisher is told, and to disk at most 2m0s later`)
+	require.Contains(t, logged, `"mode":"default","replicas":1,"message":"durability: one copy, written to the operating system before the publisher gets an ack, and to disk at most 2m0s later`)
 
 	cfg = testConfig(t)
 	cfg.Durability = "fsync"
 	logged, err = served(t, cfg)
 	require.NoError(t, err)
-	require.Contains(t, logged, `"mode":"fsync","replicas":1,"message":"durability: one copy, on disk before the publisher is told`)
+	require.Contains(t, logged, `"mode":"fsync","replicas":1,"message":"durability: one copy, on disk before the publisher gets an ack`)
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

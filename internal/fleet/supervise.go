@@ -60,7 +60,7 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 		return err
 	}
 	defer sockets.close()
-	defer context.AfterFunc(ctx, sockets.close)() // children close theirs too: then nobody can connect any more
+	defer context.AfterFunc(ctx, sockets.close)() // children close theirs too: then no client can connect any more
 	s, err := openSupervised(cfg, url, log, out, sockets)
 	if err != nil {
 		return err

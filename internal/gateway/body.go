@@ -28,7 +28,7 @@ type requestBody struct {
 	waited  time.Duration // for the client
 	ended   bool
 	refused *refusal // why the rest is not read; nil = it is
-	over    bool     // nobody reads any more
+	over    bool     // the body is not read any more
 	reading chan struct{}
 }
 

@@ -42,7 +42,7 @@ func (x *exchange) store() {
 	defer context.AfterFunc(x.g.ended, cancel)()
 	r := x.request()
 	if x.service.Delivery == events.DeliverAccepted {
-		r.Deadline = time.Time{} // nobody waits for its start
+		r.Deadline = time.Time{} // no client waits for its start
 		if _, err := x.g.Stored.Publish(ctx, r); err != nil {
 			x.notStored(ctx, err)
 			return

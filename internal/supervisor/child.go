@@ -120,7 +120,7 @@ func (c *child) keep(ctx context.Context, p *process, leaving *sync.WaitGroup, l
 			}
 		case next == nil:
 		case next.status(ctx, "/readyz") == http.StatusOK:
-			c.restarts.Inc() // whoever sees the next process finds it counted
+			c.restarts.Inc() // a client that sees the next process finds it counted
 			c.take(next)
 			old := p
 			leaving.Go(func() { old.stop(); <-old.ended })

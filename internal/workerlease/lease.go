@@ -220,7 +220,7 @@ func (x *lease) keep(ctx context.Context, term uint64) ending {
 			return givenBack
 		case !now.Before(next):
 			if !x.left && x.withdraw(term, true) {
-				return givenBack // nobody needs it
+				return givenBack // no process needs it
 			}
 			mine, err := x.renew(ctx)
 			if err == nil && !mine {

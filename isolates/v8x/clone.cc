@@ -55,7 +55,7 @@ class Cloning final : public v8::ValueSerializer::Delegate, public v8::ValueDese
     return bytes;
   }
 
-  // The value that Serialize, in whatever context, made these bytes of. They are not the buffer of a guest.
+  // The value that Serialize, in whatever context, made these bytes of. They are not the buffer of handler code.
   v8::MaybeLocal<v8::Value> Deserialize(uint8_t* data, size_t size) {
     data_ = data;
     size_ = size;

@@ -37,7 +37,7 @@ class Outbox {
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
   ~Outbox() { Free(); }
-  // Before anything else, unless nobody is to be charged.
+  // Before anything else, unless no owner is to be charged.
   void ChargeTo(Budget* budget) { budget_ = budget; }
 
   // Room for n more bytes, or null when a limit would be passed.

@@ -1,4 +1,4 @@
-// The guest's module: compiled, from source or from V8's code cache, instantiated and evaluated.
+// The worker's module: compiled, from source or from V8's code cache, instantiated and evaluated.
 #include "turn.h"
 
 #include <cctype>

@@ -1,4 +1,4 @@
-// The functions of the `host` object that the runtime (isolates/js) gets; guests never see it.
+// The functions of the `host` object that the runtime (isolates/js) gets; handler code never sees it.
 #pragma once
 #include "v8abi.h"
 

@@ -1,5 +1,5 @@
 // What becomes of the pages of a closed isolate. V8 keeps them for others, and has another isolate's message loop free
-// them after eight seconds; nobody runs message loops here, so it kept them, and a task for each, for ever.
+// them after eight seconds; nothing runs message loops here, so it kept them, and a task for each, forever.
 namespace v8::internal {
 class Isolate;
 class PagePool;

@@ -136,7 +136,7 @@ bool ContextFromSnapshot(v8x_context* c) {
 
 bool ContextOfFiles(v8x_context* c, const v8x_file* files, size_t n) {
   v8::Isolate* isolate = c->owner->isolate;
-  v8::TryCatch caught(isolate);  // the same happens again when the snapshot is made, and is told then
+  v8::TryCatch caught(isolate);  // the same happens again when the snapshot is made, and is reported then
   Local<v8::Context> context = v8::Context::New(isolate);
   c->context = NewGlobal(isolate, context);
   context->Enter();
@@ -225,7 +225,7 @@ v8::Isolate* __wrap__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params)
   "5ValueEEENS_33DeserializeInternalFieldsCallbackEPNS_14MicrotaskQueueENS_30DeserializeContextDataCallbackENS_"    \
   "29DeserializeAPIWrapperCallbackE"
 
-// The linker sends all calls here (--wrap). v8go's own context is for values that Go makes, which nobody does here, and it would
+// The linker sends all calls here (--wrap). v8go's own context is for values that Go makes, which no code does here, and it would
 // cost every isolate a quarter of a millisecond and 150 KB: v8go is content with the empty handle.
 Local<v8::Context> RealNew(v8::Isolate*, v8::ExtensionConfiguration*, v8::MaybeLocal<v8::ObjectTemplate>, v8::MaybeLocal<v8::Value>,
                            v8::DeserializeInternalFieldsCallback, v8::MicrotaskQueue*, v8::DeserializeContextDataCallback,

@@ -37,9 +37,9 @@ struct v8x_context {
   struct Rejection {
     v8::Address* promise;
     v8::Address* reason;  // null = it was reported before, and is handled now
-    v8::Address* frame;  // whose it is, by host.setFrame; null = nobody's
+    v8::Address* frame;  // whose it is, by host.setFrame; null = no one's
   };
-  std::vector<Rejection> rejections;  // promises to report: that rejected and nobody has handled yet, or that are handled late
+  std::vector<Rejection> rejections;  // promises to report: rejected and not handled yet, or handled late
   std::vector<uint8_t> answer;
   bool answer_is_error = false;
   std::atomic<bool> asking{false};  // Go code runs for host.ask: for the signal handler of its own thread

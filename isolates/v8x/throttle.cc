@@ -1,5 +1,5 @@
 // Holding a thread that V8 does not let go: a signal whose handler sleeps. What the thread has locked stays locked for
-// as long, so it is short; whoever wants a thread held for long sends the signal again and again.
+// as long, so it is short; a caller that wants a thread held for long sends the signal again and again.
 #include "state.h"
 #include "v8x.h"
 

@@ -170,7 +170,7 @@ size_t v8x_allocated(void) { return mallinfo2().uordblks; }
 const char* v8x_version(void) { return v8::V8::GetVersion(); }
 
 // glibc raises both by itself, to 32 and 64 MB, when it has given back a block as large; from then on each of its arenas, one
-// for almost every thread, keeps as much for ever: malloc_trim does not look there. Setting one stops that.
+// for almost every thread, keeps as much forever: malloc_trim does not look there. Setting one stops that.
 constexpr int kMapFrom = 1 << 20, kKeepFree = 4 << 20;
 
 void v8x_init(void) {

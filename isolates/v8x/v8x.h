@@ -71,7 +71,7 @@ const char* v8x_snapshot(const v8x_file* files, size_t n);
 v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit);
 // Changes the limits of an isolate that has run nothing yet.
 void v8x_set_limits(v8x_isolate*, size_t heap, size_t buffer_limit);
-// Says how much of the heap, and of the ArrayBuffers, is not of whoever runs next: both limits are so much higher. What V8 has
+// Says how much of the heap, and of the ArrayBuffers, does not belong to the worker that runs next: both limits are so much higher. What V8 has
 // raised its limit to it keeps. Between calls only.
 void v8x_set_others(v8x_isolate*, size_t bytes);
 // Before V8 disposes of the isolate, and after: while it does, a last garbage collection may still reach the heap limit.
@@ -96,7 +96,7 @@ v8x_context* v8x_context_of(v8x_isolate*, uintptr_t handle, const v8x_file*, siz
 void* v8x_file_cache(v8x_context*, size_t i, const uint8_t** data, size_t* len);
 void v8x_context_free(v8x_context*);
 
-// Compiles and evaluates the guest's module and, once evaluated, passes its namespace to the
+// Compiles and evaluates the worker's module and, once evaluated, passes its namespace to the
 // entry function as (op_module, namespace). cache is null or what v8x_code_cache made of the same text in this
 // process: V8 believes it. Returns V8X_*.
 int v8x_module(v8x_context*, const char* name, size_t name_len, const char* text, size_t text_len,

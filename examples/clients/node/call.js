@@ -24,7 +24,7 @@ try {
   // With an Event-Id of your own, a reply and a line in the worker's log can be told to belong together.
   h.set("Event-Id", crypto.randomUUID());
   const timeout = 10_000;
-  // Past the deadline nobody waits, so an event that has not started by then is not run.
+  // Past the deadline no one waits, so an event that has not started by then is not run.
   h.set("Deadline", new Date(Date.now() + timeout).toISOString());
 
   const reply = await nc.request(`pinwheel.call.fetch.${owner}.${worker}`, JSON.stringify({ name }), { headers: h, timeout });

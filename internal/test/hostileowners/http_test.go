@@ -159,7 +159,7 @@ func (c *clients) answers(host string) {
 	}
 }
 
-// forgetMost has the maximum of rss begin anew, and returns it.
+// forgetMost resets the maximum of rss, and returns it.
 func (p *process) forgetMost() int64 {
 	p.t.Helper()
 	require.NoError(p.t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0o600))

@@ -46,7 +46,7 @@ class StreamUpload {
   kept = false;
   go = null; // the function that sends the request, until the request is sent
   pieces = new Queue();
-  fixed; // bytes that it will have; -1 = nobody knows
+  fixed; // bytes that it will have; -1 = unknown
   total = 0; // bytes read so far
   at = 0; // the position in the first piece
   sent = 0;
