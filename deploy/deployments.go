@@ -138,6 +138,9 @@ func decodeDeployment(e jetstream.KeyValueEntry) (storedDeployment, error) {
 		err = fmt.Errorf("it is of %s/%s", r.Owner, r.Name)
 	}
 	if err == nil {
+		err = checkTarget(r.Owner, r.Name)
+	}
+	if err == nil {
 		err = r.Validate()
 	}
 	if err != nil {

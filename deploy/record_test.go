@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -187,5 +188,60 @@ func FuzzDecodeRecord(f *testing.F) {
 		_, err = json.Marshal(r)
 		require.NoError(t, err)
 		_ = checkHash(w)
+	})
+}
+
+// stored stands for an entry of the bucket of deployments.
+type stored struct {
+	jetstream.KeyValueEntry
+	key   string
+	value []byte
+}
+
+func (s stored) Key() string        { return s.key }
+func (s stored) Value() []byte      { return s.value }
+func (s stored) Revision() uint64   { return 7 }
+func (s stored) Created() time.Time { return time.Unix(1, 0) }
+
+func FuzzDecodeDeployment(f *testing.F) {
+	const split = `"split":[{"version":"1-0123456789ab","percent":90},{"version":"2-0123456789ab","percent":10}]`
+	for _, text := range []string{
+		`{"format":1,"owner":"acme","name":"w","seen":3,"number":2,` + split + `,"aliases":{"next":"2-0123456789ab"},"by":"ada","message":"m","at":"2026-01-02T15:04:05Z"}`,
+		`{"format":2,"owner":"acme","name":"w","seen":3,"number":2,` + split + `,"before":[{"version":"1-0123456789ab","percent":100}],` +
+			`"rollout":{"id":2,"steps":[{"percent":10,"forMs":1000}],"step":0,"guard":{"failures":2},"state":"running"},"at":"2026-01-02T15:04:05Z"}`,
+		`{"format":1,"owner":"acme","name":"w","seen":3,"number":1,"split":[],"at":"2026-01-02T15:04:05Z"}`,
+		`{"format":1,"owner":"beta","name":"w","number":1}`, `{"format":9}`, `{"format":1} {}`, `[]`, ``,
+	} {
+		f.Add([]byte(text), "acme.w")
+	}
+	f.Add([]byte(`{"format":1,"number":1}`), ".")
+	f.Fuzz(func(t *testing.T, text []byte, key string) {
+		d, err := decodeDeployment(stored{key: key, value: text})
+		if err != nil {
+			require.Zero(t, d)
+			return
+		}
+		require.True(t, d.exists())
+		require.EqualValues(t, 7, d.revision)
+		require.Equal(t, time.Unix(1, 0), d.Stored)
+		require.NoError(t, d.Validate())
+		owner, name, ok := strings.Cut(key, ".")
+		require.True(t, ok && events.ValidName(owner) && events.ValidName(name), "%q is no worker", key)
+		// What a process changes, it can store and read again.
+		again, err := json.Marshal(deploymentRecord{deploymentFormat2, owner, name, d.seen, d.Deployment})
+		require.NoError(t, err)
+		back, err := decodeDeployment(stored{key: key, value: again})
+		require.NoError(t, err)
+		require.True(t, d.At.Equal(back.At))
+		back.At = d.At // another location of the same time
+		require.Equal(t, d.seen, back.seen)
+		require.Equal(t, d.Candidate(), back.Candidate())
+		require.Equal(t, d.Base(), back.Base())
+		for _, bad := range []string{"", "why"} {
+			next, err := Advance(d.Deployment, bad)(events.Installation{Deployment: d.Deployment}, nil)
+			if err == nil && d.Candidate().Version != "" {
+				require.NoError(t, next.Validate())
+			}
+		}
 	})
 }

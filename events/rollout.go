@@ -72,7 +72,7 @@ func (r *Rollout) Validate() error {
 		if s.Percent >= 100 {
 			return fmt.Errorf("steps[%d] has 100 %%: a rollout ends with that by itself", i)
 		}
-		if i > 0 && s.Percent <= r.Steps[i-1].Percent {
+		if i > 0 && Points(s.Percent) <= Points(r.Steps[i-1].Percent) {
 			return fmt.Errorf("steps[%d] has %v %%, and the one before has %v: shares rise", i, s.Percent, r.Steps[i-1].Percent)
 		}
 		if d := s.For.Duration(); d < minStep || d > maxStep {
@@ -100,6 +100,9 @@ func ParseSteps(text string) ([]Step, error) {
 			d, err := time.ParseDuration(hold)
 			if err != nil {
 				return nil, fmt.Errorf("%q: %q is no duration, like 20s or 5m", text, hold)
+			}
+			if d == 0 { // it would count as not said
+				return nil, fmt.Errorf("%q: steps[%d] holds for 0s: it is %s to %s", text, len(steps), minStep, maxStep)
 			}
 			step.For = Millis(d)
 		}
