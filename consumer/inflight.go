@@ -18,7 +18,7 @@ type entry struct {
 	event  *events.Event
 	from   *source
 	stored time.Time     // by from's stream
-	state  atomic.Uint32 // a state; written by inflight.move, inflight.remove and inflight.lapse only
+	state  atomic.Uint32 // a state; written by begin before the entry is in the list, then by become, under inflight.mu
 	index  int           // in the list; guarded by inflight.mu
 	nth    int           // in the list of its requester; guarded by inflight.mu
 
