@@ -66,7 +66,7 @@ func exportTo(e *env, file string, export func(io.Writer, func(deadletter.Progre
 	})
 	p.clear()
 	err = errors.Join(err, w.Flush())
-	fmt.Fprintln(e.err, tallied(action{verb: "exported"}, t))
+	fmt.Fprintln(e.err, summary(action{verb: "exported"}, t))
 	if err == nil && t.Failed > 0 {
 		return silent(exitFailure)
 	}
