@@ -334,6 +334,10 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(0)
 		}
+		if subject := os.Getenv(killAt); subject != "" {
+			fmt.Fprintln(os.Stderr, deployUntilPublish(url, subject))
+			os.Exit(1)
+		}
 		fmt.Fprintln(os.Stderr, deployUntilKilled(url))
 		os.Exit(1)
 	}
@@ -366,7 +370,8 @@ func deployUntilKilled(url string) error {
 	}
 }
 
-// TestKilledDeploysAreNeverHalfDone kills a process that deploys, at any moment. A version with everything is active from
+// TestKilledDeploysAreNeverHalfDone kills a process that deploys, at any moment; TestDeploysKilledBetweenTheirSteps does so
+// at each one that matters. A version with everything is active from
 // the moment it is stored. One with a share is not active before its deployment is stored. The next deploy works.
 func TestKilledDeploysAreNeverHalfDone(t *testing.T) {
 	t.Parallel()
