@@ -167,6 +167,10 @@ func (l layout) comments(p *project) (c manifest.Comments, faults, err error) {
 		return c, nil, err
 	}
 	source, err := p.read(abs, maxSource)
+	var refused *refusalOfFile
+	if errors.As(err, &refused) {
+		return c, nil, &SourceError{Diagnostics: []Diagnostic{{File: l.source, Text: "the source cannot be read: " + refused.why}}}
+	}
 	if err != nil {
 		return c, nil, fmt.Errorf("read worker %s: %w", l.source, err)
 	}
@@ -235,8 +239,8 @@ func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 		}
 	}
 	if len(b.Code) > MaxBundle {
-		return nil, fmt.Errorf("%s: the bundle has %d bytes: at most %d are allowed; the largest of its files are %s",
-			path, len(b.Code), MaxBundle, meta.largest(3))
+		text := fmt.Sprintf("the bundle has %d bytes: at most %d are allowed; the largest of its files are %s", len(b.Code), MaxBundle, meta.largest(3))
+		return nil, &SourceError{Diagnostics: []Diagnostic{{File: path, Text: text}}}
 	}
 	return b, nil
 }

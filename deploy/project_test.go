@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -190,6 +191,37 @@ func TestBuildReadsNothingBeyondTheProject(t *testing.T) {
 			set(y)
 			t.Log(y.refused())
 		})
+	}
+}
+
+// A file of 100 MB is refused with its size, wherever it is, and is not read for that.
+func TestBuildDoesNotReadLargeFiles(t *testing.T) { // no test runs beside it: it counts what is allocated
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "imports.js"), "import './large.js';\nexport default { task() {} };\n")
+	write(t, filepath.Join(dir, "text.js"), "import page from './large.html';\nexport default { task: () => page };\n")
+	write(t, filepath.Join(dir, "routes/pinwheel.json"), `{"fileRoutes": "api"}`)
+	write(t, filepath.Join(dir, "node_modules/large/package.json"), `{"main": "index.js"}`)
+	write(t, filepath.Join(dir, "package.js"), "import 'large';\nexport default { task() {} };\n")
+	for _, name := range []string{"large.js", "large.html", "large/index.js", "routes/api/users.js", "node_modules/large/index.js"} {
+		write(t, filepath.Join(dir, name), "")
+		require.NoError(t, os.Truncate(filepath.Join(dir, name), 100<<20)) // without content: it takes no space
+	}
+	const why = "cannot be read: it has 104857600 bytes: at most 33554432 are read"
+	for path, want := range map[string]string{
+		"large.js":   dir + "/large.js: the source " + why,
+		"large":      dir + "/large/index.js: the source " + why,
+		"imports.js": dir + "/imports.js:1:8: import of a file that " + why,
+		"text.js":    dir + "/text.js:1:18: import of a file that " + why,
+		"package.js": dir + "/package.js:1:8: import of a file that " + why,
+		"routes":     "import of a file that " + why,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := deploy.Build(t.Context(), filepath.Join(dir, path))
+		runtime.ReadMemStats(&after)
+		require.ErrorAs(t, err, new(*deploy.SourceError), path)
+		require.ErrorContains(t, err, want)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20), path)
 	}
 }
 

@@ -90,6 +90,9 @@ func TestDeployAnnotatesMistakesInActions(t *testing.T) {
 	manifest := annotations(put("ok.js", "export default { fetch() {} }"))
 	require.Len(t, manifest, 1)
 	require.Regexp(t, `^::error file=a%2C b/ok.pinwheel.json,line=2,col=\d+::limits.cpuMs is -1`, manifest[0])
+	large := put("large.js", "")
+	require.NoError(t, os.Truncate(large, 100<<20))
+	require.Equal(t, []string{"::error file=a%2C b/large.js::the source cannot be read: it has 104857600 bytes: at most 33554432 are read"}, annotations(large))
 	// What the owner may not have is told at its place in the manifest too.
 	put("bus.pinwheel.json", "{\n  \"nats\": {\"BUS\": {\"publish\": [\"orders\"]}}\n}")
 	manifest = annotations(put("bus.js", "export default { fetch() {} }"))
