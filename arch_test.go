@@ -184,7 +184,7 @@ var house = map[string]room{
 		},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
-			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/stored", "internal/test/acmetest", "internal/test/natstest", "internal/test/parallel", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
+			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/stored", "internal/test/acmetest", "internal/test/natstest", "internal/test/parallel", "internal/test/testcert", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
 			"github.com/gorilla/websocket", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "github.com/compose-spec/compose-go/v2",
 		},
 	},
