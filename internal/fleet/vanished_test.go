@@ -60,7 +60,7 @@ func TestEmptiedBucketHarmsNoEvent(t *testing.T) {
 			require.Equal(t, 1, f.Stats().Vanished)
 			var doctor bytes.Buffer
 			require.NotZero(t, runCommand(f.cfg, []string{"doctor"}, strings.NewReader(""), &doctor, &doctor))
-			require.Contains(t, doctor.String(), "1 workers run though their records are gone")
+			require.Contains(t, doctor.String(), "1 workers still run although their records are gone")
 			late := beginFleet(t, srv.URL())
 			require.Eventually(t, func() bool { m := late.missing.Load(); return m != nil && *m != nil }, patience, 10*time.Millisecond)
 			require.Error(t, late.CheckReady(t.Context()))
