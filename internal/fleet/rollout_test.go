@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
@@ -183,6 +184,102 @@ func TestRolloutOutlivesTheProcessThatAdvancesIt(t *testing.T) {
 	}
 	h.settled()
 	require.Empty(t, h.dead())
+}
+
+// slow is the code of a worker whose tasks take a while. One that is held says when it has begun.
+func slow(text string) string {
+	return fmt.Sprintf(`export default { async task({ payload }) {
+		if (payload.hold) console.log("it has begun");
+		await new Promise((done) => setTimeout(done, payload.hold ?? 20));
+		return %q;
+	} };`, text)
+}
+
+// heard listens on a connection that nothing else uses. The returned function says how often each event was answered until then.
+func (h *house) heard(nc *nats.Conn) func() map[string]int {
+	h.t.Helper()
+	replies, err := nc.SubscribeSync(nats.InboxPrefix + ">")
+	require.NoError(h.t, err)
+	require.NoError(h.t, replies.SetPendingLimits(-1, -1))
+	require.NoError(h.t, nc.Flush())
+	return func() map[string]int {
+		require.NoError(h.t, nc.Flush())
+		times := map[string]int{}
+		for n, _, err := replies.Pending(); n > 0; n, _, err = replies.Pending() {
+			require.NoError(h.t, err)
+			m, err := replies.NextMsg(patience)
+			require.NoError(h.t, err)
+			if m.Header.Get(events.HeaderAttempt) != "" { // other messages go to inboxes, too
+				times[m.Header.Get(events.HeaderEventID)]++
+			}
+		}
+		return times
+	}
+}
+
+// A version is taken back by hand under load, from everything, from a share and from a rollout. No event is lost, each is
+// answered once, and one that has begun ends in the version in which it did.
+func TestRollbackUnderLoadLosesNoEvent(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	h := &house{t: t}
+	for range 2 {
+		startProcess(t, srv.URL(), "PINWHEEL_ACK_WAIT=30s") // an event that waits for this machine is not delivered again
+	}
+	h.connect(srv.URL())
+	answered := h.heard(natstest.Connect(t, srv))
+	began := make(chan *nats.Msg, 10)
+	_, err := h.nc.ChanSubscribe(events.Subjects(events.DefaultPrefix).Logs("acme", "w"), began)
+	require.NoError(t, err)
+	v1 := h.deploy("acme", "w", slow("one"))
+	key := "key"
+	for i := 0; events.SplitPoint("acme", "w", key) >= 5000; i++ { // it is among those of a new version with half
+		key = fmt.Sprint("key ", i)
+	}
+	sent := 0
+	send := func(body string) <-chan *nats.Msg {
+		sent++
+		return h.send(events.Task, "acme/w", body, events.HeaderVersionKey, key)
+	}
+	stop := h.keyed(30)
+	store, versions := h.workers(), []string{v1.Version}
+	for way, request := range map[string]deploy.Request{
+		"everything": {}, "a share": {Percent: 50}, "a rollout": {Steps: []events.Step{{Percent: 50, For: events.Millis(time.Hour)}}},
+	} {
+		d := h.begin(slow(way), request)
+		versions = append(versions, d.Worker.Version)
+		require.Eventually(t, func() bool { return h.reply(send("{}")).Version == d.Worker.Version }, patience, 10*time.Millisecond, way)
+		h.inEffect(d)
+		held := send(`{"hold": 1000}`)
+		select {
+		case <-began:
+		case <-time.After(patience):
+			t.Fatal("the event that is held has not begun")
+		}
+		back, changed, err := store.Redeploy(context.Background(), "acme", "w", store.Rollback(context.Background(), "", false, deploy.Note{}))
+		require.NoError(t, err)
+		require.True(t, changed)
+		require.Equal(t, []events.Share{{Version: v1.Version, Percent: 100}}, back.Split)
+		require.Nil(t, back.Rollout)
+		h.inEffect(deploy.Deployed{Worker: v1, Deployment: back})
+		for range 10 {
+			require.Equal(t, v1.Version, h.reply(send("{}")).Version, "%s: it is taken back", way)
+		}
+		require.Equal(t, d.Worker.Version, h.reply(held).Version, "%s: it ends where it began", way)
+	}
+	for key, ran := range stop() {
+		sent += len(ran)
+		for _, v := range ran {
+			require.Contains(t, versions, v, key)
+		}
+	}
+	h.settled()
+	require.Empty(t, h.dead())
+	times := answered()
+	require.Len(t, times, sent)
+	for id, n := range times {
+		require.Equal(t, 1, n, "event %s was answered so often", id)
+	}
 }
 
 // A split of a fleet is exact: which version answers depends on nothing but the key.
