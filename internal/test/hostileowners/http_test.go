@@ -2,17 +2,18 @@ package hostileowners
 
 import (
 	"bufio"
-	"context"
 	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -57,7 +58,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // TestHostileClients has clients of acme's worker take what they can get. The memory of the process stays, beta's worker
-// answers each request meanwhile, and acme's does afterwards.
+// answers each request meanwhile, about as fast as before, and acme's does afterwards.
 func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	addr := fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(t))
@@ -95,7 +96,7 @@ func TestHostileClients(t *testing.T) {
 		{"bodies that never come", 200, func(c *clients) { // 6 GB are announced
 			c.dial(600, "POST /count HTTP/1.1\r\nHost: "+acmeHost+"\r\nContent-Length: 10000000\r\n\r\nx")
 		}},
-		{"responses that nobody reads", 200, func(c *clients) {
+		{"responses that nobody reads", 440, func(c *clients) {
 			c.dial(200, "GET /1024 HTTP/1.1\r\nHost: "+acmeHost+"\r\n\r\n")
 		}},
 		{"clients that say nothing more", 100, func(c *clients) {
@@ -122,23 +123,12 @@ func TestHostileClients(t *testing.T) {
 	} {
 		t.Run(attack.name, func(t *testing.T) {
 			c := &clients{t, f.processes[0], addr}
-			ctx, stop := context.WithCancel(t.Context())
-			var served atomic.Int64
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				for ctx.Err() == nil {
-					c.answers(betaHost)
-					served.Add(1)
-				}
-			}()
 			before := c.p.forgetMost()
-			attack.run(c)
-			from := served.Load()
-			until(t, "beta's worker answers", func() bool { return served.Load() > from+20 })
-			stop()
-			<-done
-			_, most := c.p.rss()
+			slower, most := c.attacked(attack.run)
+			for try := 1; slower > disturbed && try < 3; try++ { // the machine may have been busy
+				slower, _ = c.attacked(attack.run)
+			}
+			require.LessOrEqual(t, slower, disturbed, "times as long as before the attack, for beta's worker to answer")
 			t.Logf("%d MiB more", (most-before)>>20)
 			require.Less(t, (most-before)>>20, attack.most, "MiB more")
 		})
@@ -157,6 +147,54 @@ func (c *clients) answers(host string) {
 	if text, err := io.ReadAll(r.Body); err != nil || r.StatusCode != 200 || string(text) != "ok" {
 		c.Errorf("%s: %d %s %v", host, r.StatusCode, text, err)
 	}
+}
+
+// disturbed is how many times longer beta's worker may take to answer. An attack and beta share the processors, so up to 10
+// times was seen. A request that waits behind those of acme takes thousands of times longer.
+const disturbed = 50.0
+
+// attacked runs an attack. It returns how many times longer beta's worker takes to answer meanwhile, and the most memory
+// until the attack is over and beta's worker has answered 200 times since.
+func (c *clients) attacked(run func(*clients)) (slower float64, most int64) {
+	quiet := &timed{clients: c}
+	quiet.ask(func() bool { return quiet.served.Load() >= 200 })
+	during := &timed{clients: c}
+	var enough atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		during.ask(enough.Load)
+	}()
+	run(c)
+	from := during.served.Load()
+	until(c.T, "beta's worker answers", func() bool { return during.served.Load() > from+200 })
+	enough.Store(true)
+	<-done
+	_, most = c.p.rss()
+	slower = float64(during.median()) / float64(quiet.median())
+	c.Logf("beta's worker answers in %v, and during the attack in %v: %.1f times that", quiet.median(), during.median(), slower)
+	return slower, most
+}
+
+// timed asks beta's worker, and measures how long it takes.
+type timed struct {
+	*clients
+	served atomic.Int64
+	took   []time.Duration
+}
+
+func (m *timed) ask(enough func() bool) {
+	for !enough() {
+		began := time.Now()
+		m.answers(betaHost)
+		m.took = append(m.took, time.Since(began))
+		m.served.Add(1)
+	}
+}
+
+func (m *timed) median() time.Duration {
+	slices.Sort(m.took)
+	return m.took[len(m.took)/2]
 }
 
 // forgetMost resets the maximum of rss, and returns it.
