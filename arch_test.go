@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -473,6 +474,67 @@ func TestFilesAndFunctionsStayShort(t *testing.T) {
 			}
 		}
 	}
+}
+
+// maxLine is the maximum number of characters of a line that is a comment, and of a line of a page.
+const maxLine = 120
+
+// longLines are exceptions to maxLine, by path or folder, with the reason.
+var longLines = map[string]string{
+	"dispatch/":                  "its lines are wrapped when the work under way there has ended",
+	"docs/reference/web-apis.md": "TestWebAPIs writes it, a line for each note",
+}
+
+func TestLinesStayShort(t *testing.T) {
+	needed := map[string]bool{}
+	check := func(p string, n int, line string) {
+		if utf8.RuneCountInString(line) <= maxLine {
+			return
+		}
+		for prefix := range longLines {
+			if strings.HasPrefix(p, prefix) {
+				needed[prefix] = true
+				return
+			}
+		}
+		t.Errorf("%s:%d has %d characters: at most %d", p, n, utf8.RuneCountInString(line), maxLine)
+	}
+	for _, p := range ourFiles(t) {
+		switch {
+		case path.Ext(p) == ".go":
+			for i, line := range strings.Split(read(t, p), "\n") {
+				if text := strings.TrimSpace(line); strings.HasPrefix(text, "//") && !strings.HasPrefix(text, "// #cgo") {
+					check(p, i+1, line)
+				}
+			}
+		case path.Ext(p) == ".md" && strings.HasPrefix(p, "docs/"):
+			for i, line := range prose(read(t, p)) {
+				check(p, i+1, line)
+			}
+		}
+	}
+	for prefix := range longLines {
+		require.True(t, needed[prefix], "no line of %s is long: remove the exception", prefix)
+	}
+}
+
+// prose returns the lines of a page, empty where they are code, a row of a table, a comment or made from the code.
+func prose(page string) []string {
+	lines := strings.Split(page, "\n")
+	code, made := false, false
+	for i, line := range lines {
+		text := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(text, "```"):
+			code = !code
+		case strings.HasPrefix(text, "<!--"):
+			made = strings.Contains(text, ": made by ")
+		}
+		if code || made || strings.HasPrefix(text, "|") || strings.HasPrefix(text, "<!--") {
+			lines[i] = ""
+		}
+	}
+	return lines
 }
 
 // ends are the methods that end an event or publish its reply, with the files that may call them.

@@ -296,20 +296,20 @@ func (c *Consumer) SetProcesses(n int) {
 	c.bridge.SetProcesses(n)
 }
 
-// AdmitSend returns why count tasks, of size bytes together, that a worker of owner sends must not be stored, or nil. It
-// may be called from any goroutine.
+// AdmitSend returns why count tasks, of size bytes together, that a worker of owner sends must not be stored, or nil.
+// It may be called from any goroutine.
 func (c *Consumer) AdmitSend(owner string, count, size int) *events.Failure {
 	return c.bridge.AdmitSend(owner, count, size)
 }
 
-// AdmitCall returns why an event of size bytes that the gateway stores for owner must not be stored, or nil. It counts as a
-// call. It may be called from any goroutine.
+// AdmitCall returns why an event of size bytes that the gateway stores for owner must not be stored, or nil. It counts
+// as a call. It may be called from any goroutine.
 func (c *Consumer) AdmitCall(owner string, size int) *events.Failure {
 	return c.bridge.AdmitCall(owner, size)
 }
 
-// AdmitLetter returns why a dead letter of size bytes must not be imported for owner, or nil. It counts as a call. It may be
-// called from any goroutine.
+// AdmitLetter returns why a dead letter of size bytes must not be imported for owner, or nil. It counts as a call. It
+// may be called from any goroutine.
 func (c *Consumer) AdmitLetter(owner string, size int) *events.Failure {
 	return c.bridge.AdmitLetter(owner, size)
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// This file is the only one that ends events: it decides on replies and acks, which reply.go and acks.go send, and gives
-// back. All of it runs on the settle goroutine. Other packages store what must be stored first, and call back. The puller
-// acks the new delivery of an event that has ended and left (inflight.adopt).
+// This file is the only one that ends events: it decides on replies and acks, which reply.go and acks.go send, and
+// gives back. All of it runs on the settle goroutine. Other packages store what must be stored first, and call back.
+// The puller acks the new delivery of an event that has ended and left (inflight.adopt).
 
 // settle carries out a settlement that came from dispatch.
 func (s *settler) settle(x lifecycle.Settlement) {

@@ -338,9 +338,9 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	require.Eventually(t, func() bool { publish(); return len(ran) > 0 }, clusterPatience, 100*time.Millisecond, "it runs events again")
 }
 
-// TestTwoMakeTheSameBucketsInACluster has two connections make the same buckets and streams at once, as processes do that
-// start together. It is a test of internal/resources. It is here because a cluster takes seconds to start, and other tests run
-// meanwhile.
+// TestTwoMakeTheSameBucketsInACluster has two connections make the same buckets and streams at once, as processes do
+// that start together. It is a test of internal/resources. It is here because a cluster takes seconds to start, and
+// other tests run meanwhile.
 func TestTwoMakeTheSameBucketsInACluster(t *testing.T) {
 	t.Parallel()
 	cluster := natstest.StartCluster(t, 3)

@@ -58,8 +58,9 @@ type Bundle struct {
 const AnyName = assets.AnyName
 
 // Build bundles the source file at path and reads the manifest next to it. path may also be a directory: its manifest
-// names the source (see docs/reference/manifest.md). The error is a *SourceError when the author must correct something.
-// Messages have path as it is given. ${NAME} in the manifest's vars is replaced from the environment of this process.
+// names the source (see docs/reference/manifest.md). The error is a *SourceError when the author must correct
+// something. Messages have path as it is given. ${NAME} in the manifest's vars is replaced from the environment of this
+// process.
 //
 // Build reads files only from the project of the source or, if roots are given, from these directories. The same holds
 // for files that are imported, named by a configuration, or linked. The project is the nearest directory upwards from
@@ -136,8 +137,8 @@ func (l layout) build(ctx context.Context, p *project, manifestErr error) (*Bund
 	return b, nil
 }
 
-// code bundles the source, and reads its comments. The error is a *SourceError with the faults of both when the author must
-// correct something.
+// code bundles the source, and reads its comments. The error is a *SourceError with the faults of both when the author
+// must correct something.
 func (l layout) code(ctx context.Context, p *project) (*Bundle, manifest.Comments, error) {
 	if l.source == "" && l.routes == nil {
 		return site(), manifest.Comments{}, nil

@@ -43,8 +43,8 @@ func builtins() api.Plugin {
 
 const builtinsPlugin = "pinwheel builtins"
 
-// ofBuiltins reports whether a warning says that an import of such a module alone does nothing. What a framework has built
-// has such imports.
+// ofBuiltins reports whether a warning says that an import of such a module alone does nothing. What a framework has
+// built has such imports.
 func ofBuiltins(m api.Message) bool {
 	return m.ID == "ignored-bare-import" && strings.Contains(m.Text, strconv.Quote(builtinsPlugin))
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Change makes the next deployment of a worker from the one that holds. It gets the worker's kept versions without their
-// code, and the former deployments, oldest first. It is called again when another change was first. Number and time are
-// set afterwards.
+// Change makes the next deployment of a worker from the one that holds. It gets the worker's kept versions without
+// their code, and the former deployments, oldest first. It is called again when another change was first. Number and
+// time are set afterwards.
 type Change func(in events.Installation, former []events.Deployment) (events.Deployment, error)
 
 // errNothingToChange ends a change that is made already.
@@ -97,8 +97,8 @@ type Note struct {
 }
 
 // Promote gives a version a share, or everything. The version is named as for Store.Get. A share of less than 100 needs
-// another version that has everything, or the same two versions in a split already. It is refused with a *GoneError when
-// something that the version names is gone, unless force.
+// another version that has everything, or the same two versions in a split already. It is refused with a *GoneError
+// when something that the version names is gone, unless force.
 func (s *Store) Promote(ctx context.Context, version string, percent float64, force bool, n Note) Change {
 	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
 		w, err := versionOf(in, version)
@@ -150,8 +150,9 @@ func promoted(before events.Deployment, version string, percent float64, n Note)
 // rest is what is left of 100, with two digits after the point.
 func rest(percent float64) float64 { return float64(10_000-events.Points(percent)) / 100 }
 
-// Rollback gives a version everything. Without a version, that is the version before a new one that has a share, else the
-// one that had everything before. It is refused with a *GoneError when something that the version names is gone, unless force.
+// Rollback gives a version everything. Without a version, that is the version before a new one that has a share, else
+// the one that had everything before. It is refused with a *GoneError when something that the version names is gone,
+// unless force.
 func (s *Store) Rollback(ctx context.Context, version string, force bool, n Note) Change {
 	return func(in events.Installation, former []events.Deployment) (events.Deployment, error) {
 		if version == "" {
@@ -237,8 +238,8 @@ func targets(w *events.Worker) (list []target) {
 	return list
 }
 
-// Advance makes the next step of the rollout of a deployment, or gives everything back to the version before if bad says
-// why. It changes nothing when the deployment does not hold any more.
+// Advance makes the next step of the rollout of a deployment, or gives everything back to the version before if bad
+// says why. It changes nothing when the deployment does not hold any more.
 func Advance(from events.Deployment, bad string) Change {
 	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
 		d := in.Deployment

@@ -11,9 +11,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/sourcemap"
 )
 
-// Checker loads a worker's module in a real isolate and reports which handlers it has. Of a module with a queue handler,
-// Task is among the kinds only if it has a task handler too. A fault in the module is an *events.Failure with a stack in
-// the author's files. The error of the context means that there was no check.
+// Checker loads a worker's module in a real isolate and reports which handlers it has. Of a module with a queue
+// handler, Task is among the kinds only if it has a task handler too. A fault in the module is an *events.Failure with
+// a stack in the author's files. The error of the context means that there was no check.
 type Checker interface {
 	Check(ctx context.Context, w *events.Worker) (events.Handlers, error)
 }

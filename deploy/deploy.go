@@ -96,9 +96,10 @@ const conflictTries = 20
 // Deploy bundles, checks and stores a worker, and makes it active in the share that the request asks for, so that each
 // process that watches activates it. When the newest version has the same code and manifest, no version is stored.
 //
-// The error is a *SourceError, a *RefusedError, a *MissingSecretsError, a *QuotaError, a *RouteTakenError or an *InvalidError when the author
-// must correct something, a *MissingFilesError when files that should be stored are not, and a *SupersededError when another version was deployed at the same time and is active. In that case and after other errors, the version may be
-// stored; it is not active then.
+// The error is a *SourceError, a *RefusedError, a *MissingSecretsError, a *QuotaError, a *RouteTakenError or an
+// *InvalidError when the author must correct something, a *MissingFilesError when files that should be stored are not,
+// and a *SupersededError when another version was deployed at the same time and is active. In that case and after other
+// errors, the version may be stored; it is not active then.
 func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (Deployed, error) {
 	d, err := s.deploy(ctx, req, check)
 	result := "unchanged"

@@ -13,8 +13,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// BucketDeployments is the KV bucket of the deployments: which versions of each worker are active. The key is that of the
-// worker's versions.
+// BucketDeployments is the KV bucket of the deployments: which versions of each worker are active. The key is that of
+// the worker's versions.
 const BucketDeployments = "PINWHEEL_DEPLOYMENTS"
 
 // Formats of deployment records. A process skips a record whose format it does not know, and goes on with what it has.
@@ -74,8 +74,8 @@ func (h history) lost(d storedDeployment) bool {
 // effective is the deployment of a worker that has these versions.
 //
 // The newest version that is neither staged nor known to the deployment record has everything: such a version is active
-// from the moment it is stored. So there is no moment in which a deploy is half done, and what earlier releases deploy is
-// active too.
+// from the moment it is stored. So there is no moment in which a deploy is half done, and what earlier releases deploy
+// is active too.
 func (h history) effective(d storedDeployment) events.Deployment {
 	if d.exists() && h.lost(d) {
 		d = storedDeployment{}

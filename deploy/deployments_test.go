@@ -323,7 +323,8 @@ func TestAVersionThatIsNamedIsNotDropped(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// deployChild is a process that deploys until it is killed: a version with everything, then one with a share, and so on.
+// deployChild is a process that deploys until it is killed: a version with everything, then one with a share, and so
+// on.
 const deployChild = "PINWHEEL_TEST_DEPLOY"
 
 func TestMain(m *testing.M) {
@@ -370,8 +371,8 @@ func deployUntilKilled(url string) error {
 	}
 }
 
-// TestKilledDeploysAreNeverHalfDone kills a process that deploys, at any moment; TestDeploysKilledBetweenTheirSteps does so
-// at each one that matters. A version with everything is active from
+// TestKilledDeploysAreNeverHalfDone kills a process that deploys, at any moment; TestDeploysKilledBetweenTheirSteps
+// does so at each one that matters. A version with everything is active from
 // the moment it is stored. One with a share is not active before its deployment is stored. The next deploy works.
 func TestKilledDeploysAreNeverHalfDone(t *testing.T) {
 	t.Parallel()
@@ -435,8 +436,8 @@ func TestKilledDeploysAreNeverHalfDone(t *testing.T) {
 	}
 }
 
-// TestChangesAtOnce makes changes from several processes at the same time. Each takes effect after the other, no number of
-// a deployment is given twice, and all processes end with the same.
+// TestChangesAtOnce makes changes from several processes at the same time. Each takes effect after the other, no number
+// of a deployment is given twice, and all processes end with the same.
 func TestChangesAtOnce(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)

@@ -23,8 +23,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// killAt has the test binary deploy module(2) as acme/w to the server of deployChild, in the way that killedWay names. It
-// kills itself before it publishes to this subject.
+// killAt has the test binary deploy module(2) as acme/w to the server of deployChild, in the way that killedWay names.
+// It kills itself before it publishes to this subject.
 const (
 	killAt    = "PINWHEEL_TEST_KILL_AT"
 	killedWay = "PINWHEEL_TEST_KILLED_WAY"
@@ -129,7 +129,8 @@ func TestDeploysKilledBetweenTheirSteps(t *testing.T) {
 	}
 }
 
-// atOnce makes these deploys of acme/w at the same time, each with a store of its own. The nth deploys module(modules[n]).
+// atOnce makes these deploys of acme/w at the same time, each with a store of its own. The nth deploys
+// module(modules[n]).
 func atOnce(t *testing.T, url string, modules []int, requests []deploy.Request) (done []deploy.Deployed, errs []error) {
 	t.Helper()
 	done, errs = make([]deploy.Deployed, len(requests)), make([]error, len(requests))
@@ -152,8 +153,9 @@ func atOnce(t *testing.T, url string, modules []int, requests []deploy.Request) 
 
 // TestStagedDeploysAtOnce makes deploys with shares and steps at the same time.
 //
-// Of several versions one gets its share, with the rollout of its own deploy. The others are refused and have none, whether
-// they are stored or not. The same version by several deployers is stored once, and has the share of the last deployment.
+// Of several versions one gets its share, with the rollout of its own deploy. The others are refused and have none,
+// whether they are stored or not. The same version by several deployers is stored once, and has the share of the last
+// deployment.
 func TestStagedDeploysAtOnce(t *testing.T) {
 	t.Parallel()
 	requests := []deploy.Request{

@@ -221,8 +221,8 @@ func (l layout) routeFiles(p *project, base string) (*routeFiles, error) {
 	return f, err
 }
 
-// isOff reports whether the comments of a file say that it has no route. Other words mean nothing there: all files are one
-// worker.
+// isOff reports whether the comments of a file say that it has no route. Other words mean nothing there: all files are
+// one worker.
 func (f *routeFiles) isOff(p *project, path string) (bool, error) {
 	source, err := p.read(filepath.Join(f.real, filepath.FromSlash(path)), maxSource)
 	if err != nil {

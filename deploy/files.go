@@ -61,8 +61,8 @@ func (l layout) files(a *events.Assets) (*assets.Folder, error) {
 	return f, err
 }
 
-// sourceIn is the path of the source from a directory of files, which is without links; "" = it is not there. Some builds
-// put it among the files, and it may contain what nobody else should read.
+// sourceIn is the path of the source from a directory of files, which is without links; "" = it is not there. Some
+// builds put it among the files, and it may contain what nobody else should read.
 func (l layout) sourceIn(dir string) string {
 	real, err := realPath(l.source)
 	if l.source == "" || err != nil || !within(dir, real) {
@@ -133,7 +133,8 @@ func (u *uploading) check(ctx context.Context, w *events.Worker) error {
 	return err
 }
 
-// end stores again what another deploy has deleted meanwhile. What the owner has stored by itself, it has to store again.
+// end stores again what another deploy has deleted meanwhile. What the owner has stored by itself, it has to store
+// again.
 func (u *uploading) end(ctx context.Context, w *events.Worker) error {
 	if u.under == nil {
 		return nil
@@ -156,8 +157,9 @@ func MissingFiles(ctx context.Context, s *Store, owner string, hashes []string) 
 	return s.files.Missing(ctx, owner, hashes)
 }
 
-// AddFiles stores files of an owner, so that its next deploy finds them. With bounded, all that it has stored may have as
-// many bytes as its policy says. The error is a *QuotaError or an *InvalidError when the owner must correct something.
+// AddFiles stores files of an owner, so that its next deploy finds them. With bounded, all that it has stored may have
+// as many bytes as its policy says. The error is a *QuotaError or an *InvalidError when the owner must correct
+// something.
 //
 // When there is no room, files that no version has are deleted first, also those that the owner has stored for a deploy
 // which it has not begun.
@@ -188,8 +190,8 @@ const moreFiles = "remove a worker with 'pinwheel workers rm', or ask the fleet'
 
 func assetBytes(p events.Policy) int64 { return int64(cmp.Or(p.AssetBytes, events.DefaultAssetBytes)) }
 
-// MayHaveFiles returns a *QuotaError if the policy of an owner leaves no room for so many files of so many bytes, whatever
-// else is stored.
+// MayHaveFiles returns a *QuotaError if the policy of an owner leaves no room for so many files of so many bytes,
+// whatever else is stored.
 func MayHaveFiles(owner string, p events.Policy, files int, bytes int64) error {
 	if cost := bytes + int64(files)*assetstore.FileCost; cost > assetBytes(p) {
 		return &QuotaError{fmt.Sprintf("files of owner %s are refused: they have %d bytes, each file counting %d more than it has, and all may have %d (assetBytes): %s",
@@ -198,8 +200,8 @@ func MayHaveFiles(owner string, p events.Policy, files int, bytes int64) error {
 	return nil
 }
 
-// sweep deletes the files of an owner that no kept version has, because gone had some. A file that cannot be deleted only
-// costs space.
+// sweep deletes the files of an owner that no kept version has, because gone had some. A file that cannot be deleted
+// only costs space.
 func sweep(ctx context.Context, s *Store, owner string, gone []*record) {
 	for _, r := range gone {
 		if r.Assets == nil {

@@ -60,7 +60,8 @@ func whole(t *testing.T, files *assetstore.Store, w *events.Worker) {
 	}
 }
 
-// A deploy that is killed at any moment leaves a version with all of its files, or none. The next deploy stores the rest.
+// A deploy that is killed at any moment leaves a version with all of its files, or none. The next deploy stores the
+// rest.
 func TestFilesOfKilledDeploys(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())

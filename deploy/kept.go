@@ -121,8 +121,8 @@ func (k kept) find(version string) *record {
 	return k.records[i]
 }
 
-// supersedes is the version that holds in place of deployment d because it was stored after revision seen of the worker,
-// the newest that d knew; "" = there is none. A later promotion of a version that d knew is a change after d.
+// supersedes is the version that holds in place of deployment d because it was stored after revision seen of the
+// worker, the newest that d knew; "" = there is none. A later promotion of a version that d knew is a change after d.
 func (k kept) supersedes(d events.Deployment, seen uint64) string {
 	holds := k.effective()
 	if holds.Number <= d.Number || len(holds.Split) != 1 || d.Names(holds.Base()) {

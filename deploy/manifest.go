@@ -33,8 +33,8 @@ type layout struct {
 	inputs   []string           // absolute paths of the files that may be the manifest, also of those that do not exist
 }
 
-// ofFile is a source with the manifest next to it. Without one there is no error. With an error, all but the manifest is
-// valid.
+// ofFile is a source with the manifest next to it. Without one there is no error. With an error, all but the manifest
+// is valid.
 func (p *project) ofFile(path string) (layout, error) {
 	l := layout{source: path, name: baseName(path), file: manifestPath(path)}
 	abs, err := filepath.Abs(l.file)
@@ -103,8 +103,9 @@ func (p *project) builtManifest(dir string) (string, error) {
 	return path, nil
 }
 
-// fromBuilt reads the configuration that a build has left at path, from the directory. Its paths lead from its own directory; here they
-// lead from the directory of the project, because the files for browsers are beside those for the server.
+// fromBuilt reads the configuration that a build has left at path, from the directory. Its paths lead from its own
+// directory; here they lead from the directory of the project, because the files for browsers are beside those for the
+// server.
 func (p *project) fromBuilt(l layout, dir, path string) (layout, error) {
 	l.file, l.base = filepath.Join(dir, filepath.FromSlash(path)), dir
 	abs, err := filepath.Abs(l.file)

@@ -18,8 +18,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// BucketRoutes is the KV bucket that says which worker has a route. The key is made of the route, so that no two workers
-// have one.
+// BucketRoutes is the KV bucket that says which worker has a route. The key is made of the route, so that no two
+// workers have one.
 const BucketRoutes = "PINWHEEL_ROUTES"
 
 // routeBook says which worker has a route.
@@ -180,8 +180,8 @@ func activeRoutes(in events.Installation) (routes []string) {
 	return routes
 }
 
-// settle comes after a change of a worker. It gives up the routes that kept versions name and no active one does. One that
-// cannot be given up is another worker's when that one wants it.
+// settle comes after a change of a worker. It gives up the routes that kept versions name and no active one does. One
+// that cannot be given up is another worker's when that one wants it.
 func (b *routeBook) settle(ctx context.Context, owner, name string) {
 	in, ok, err := b.installed(ctx, owner, name)
 	if err != nil || !ok {

@@ -144,7 +144,8 @@ func TestARouteThatNobodyNames(t *testing.T) {
 	require.Equal(t, []string{"a.test/* acme/other"}, holders(t, nc))
 }
 
-// However many deploys take and give up routes at once, each active version has its routes, and no route has two workers.
+// However many deploys take and give up routes at once, each active version has its routes, and no route has two
+// workers.
 func TestRoutesAtOnce(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
@@ -181,8 +182,8 @@ func TestRoutesAtOnce(t *testing.T) {
 }
 
 // Of two owners that may both have some routes, and deploy them at the same time, one has all of them. The other one is
-// refused without the name of who has them, and nothing of its is stored. When each has taken one before the other, both
-// are refused.
+// refused without the name of who has them, and nothing of its is stored. When each has taken one before the other,
+// both are refused.
 func TestRoutesOfTwoOwnersAtOnce(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))

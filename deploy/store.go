@@ -162,8 +162,8 @@ func checkTarget(owner, name string) error {
 }
 
 // Get is one version of a worker, with its code. version is the whole version, like 3-0123456789ab, its number, or an
-// alias; empty = the active one, which in a split is the version before the new one. The error is ErrNotFound when there
-// is no such version, or when it is older than the kept versions.
+// alias; empty = the active one, which in a split is the version before the new one. The error is ErrNotFound when
+// there is no such version, or when it is older than the kept versions.
 func (s *Store) Get(ctx context.Context, owner, name, version string) (*events.Worker, error) {
 	k, err := s.found(ctx, owner, name)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 // CheckBundle checks the code, the file name and the source map of a bundle that Build did not make in this process.
 // Deploy checks the rest. The error is an *InvalidError.
 //
-// What it lets pass costs each process that reads it time and memory in proportion to its size. Its names are one line of
-// printable text, since stacks and logs show them.
+// What it lets pass costs each process that reads it time and memory in proportion to its size. Its names are one line
+// of printable text, since stacks and logs show them.
 func CheckBundle(b *Bundle) error {
 	fail := func(format string, args ...any) error { return &InvalidError{fmt.Errorf(format, args...)} }
 	switch {

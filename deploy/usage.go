@@ -45,8 +45,8 @@ func (e *InvalidError) Error() string { return e.Err.Error() }
 // Unwrap is what is wrong.
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// UsageOf counts what is stored for an owner. It reads headers only. Of code in the object store that an earlier release
-// stored, it counts the record.
+// UsageOf counts what is stored for an owner. It reads headers only. Of code in the object store that an earlier
+// release stored, it counts the record.
 func UsageOf(ctx context.Context, s *Store, owner string) (u Usage, err error) {
 	if err := events.CheckName("owner", owner); err != nil {
 		return u, err

@@ -18,7 +18,8 @@ import (
 
 const bucketStream = "KV_" + deploy.DefaultBucket
 
-// Workers of an emptied bucket stay, with an error in the log, until they are deployed again, removed, or their time is over.
+// Workers of an emptied bucket stay, with an error in the log, until they are deployed again, removed, or their time is
+// over.
 func TestWorkersOfAnEmptiedBucketStay(t *testing.T) {
 	t.Parallel()
 	for name, empty := range map[string]func(t *testing.T, js jetstream.JetStream){

@@ -41,9 +41,9 @@ func OpenFileWatcher() (*FileWatcher, error) {
 // Close ends the watches of the operating system.
 func (w *FileWatcher) Close() error { return w.notify.Close() }
 
-// Set replaces what is watched: files, which need not exist yet, nor their directories; DIR/* for all files of a directory;
-// and directories with all their source files and manifests, also new ones, but not their subdirectories. Any goroutine may
-// call it at any time.
+// Set replaces what is watched: files, which need not exist yet, nor their directories; DIR/* for all files of a
+// directory; and directories with all their source files and manifests, also new ones, but not their subdirectories.
+// Any goroutine may call it at any time.
 func (w *FileWatcher) Set(files, dirs []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -177,8 +177,9 @@ func (d *DeadLetter) storable() error {
 	return nil
 }
 
-// ImportFor prepares a letter that an owner's people import: d has the owner as its own, and must not say more than the fleet
-// would have written. It removes the headers of the event that only the fleet writes. The error names the field that is wrong.
+// ImportFor prepares a letter that an owner's people import: d has the owner as its own, and must not say more than the
+// fleet would have written. It removes the headers of the event that only the fleet writes. The error names the field
+// that is wrong.
 func (d *DeadLetter) ImportFor(owner string) error {
 	switch {
 	case d.Owner != owner:

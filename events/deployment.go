@@ -56,9 +56,9 @@ const StepDelay = 2 * time.Second
 const splitPoints = 10_000
 
 // SplitPoint is the place of a key among those of a worker, 0 to 9999: the first eight bytes of the SHA-256 of
-// "owner/worker", a zero byte and the key, as a big-endian number, modulo 10000. The new version of a split has the keys
-// whose place is below its percentage times 100. So each attempt and each process chooses alike, and a higher percentage
-// takes no key away from it.
+// "owner/worker", a zero byte and the key, as a big-endian number, modulo 10000. The new version of a split has the
+// keys whose place is below its percentage times 100. So each attempt and each process chooses alike, and a higher
+// percentage takes no key away from it.
 func SplitPoint(owner, worker, key string) int {
 	var room [256]byte
 	text := append(room[:0], owner...)

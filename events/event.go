@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Event is one decoded message of the event stream, or a direct event. Its holder owns it. Body and header values never change after
-// Decode.
+// Event is one decoded message of the event stream, or a direct event. Its holder owns it. Body and header values never
+// change after Decode.
 type Event struct {
 	Kind   Kind
 	Owner  string

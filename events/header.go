@@ -74,7 +74,8 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// User is h without the headers that steer NATS, and without those that look like a dead letter's or like Reply-To: what a handler may see.
+// User is h without the headers that steer NATS, and without those that look like a dead letter's or like Reply-To:
+// what a handler may see.
 func (h Header) User() Header {
 	user := make(Header, len(h))
 	(&Event{Header: h}).UserHeaders(func(name, value string) { user[name] = append(user[name], value) })

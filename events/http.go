@@ -71,8 +71,8 @@ type PublicPaths map[string][]string
 
 // CORS says which pages of other origins may send requests and read responses.
 type CORS struct {
-	// Origins are "https://HOST", "https://HOST:PORT", or alone: "reflective" (each origin is answered with itself), "*" or
-	// "none".
+	// Origins are "https://HOST", "https://HOST:PORT", or alone: "reflective" (each origin is answered with itself), "*"
+	// or "none".
 	Origins     []string `json:"origins" manifest:"short"`
 	Methods     []string `json:"methods,omitempty"`     // none = each that a page asks for
 	Headers     []string `json:"headers,omitempty"`     // of requests; none = each that a page asks for
@@ -347,7 +347,8 @@ func (r Route) String() string {
 	return r.Host + r.Path
 }
 
-// GrantsHost reports whether the owner may have a host, which may begin with "*.": one of Hosts is the same, or covers it.
+// GrantsHost reports whether the owner may have a host, which may begin with "*.": one of Hosts is the same, or covers
+// it.
 func (p Policy) GrantsHost(host string) bool {
 	for _, grant := range p.Hosts {
 		suffix, wild := strings.CutPrefix(grant, "*")

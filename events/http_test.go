@@ -100,7 +100,8 @@ func TestHTTPOfASpec(t *testing.T) {
 	}
 }
 
-// FuzzPublicPaths: a path that is public is one of the pattern's literal beginning, and no URL parser takes it for another.
+// FuzzPublicPaths: a path that is public is one of the pattern's literal beginning, and no URL parser takes it for
+// another.
 func FuzzPublicPaths(f *testing.F) {
 	f.Add("/a/:id/*", "/a/7/b")
 	f.Add("/a/*", "/a/%2e%2e/b")

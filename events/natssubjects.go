@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// NATSSubjects are what a NATS binding may use: patterns of subjects, in which the token * stands for any token, and > at
-// the end for one or more.
+// NATSSubjects are what a NATS binding may use: patterns of subjects, in which the token * stands for any token, and >
+// at the end for one or more.
 type NATSSubjects struct {
 	Publish []string `json:"publish,omitempty"`
 	Request []string `json:"request,omitempty"`
@@ -22,8 +22,8 @@ const (
 	MaxSubjects = 100
 )
 
-// CheckSubject returns an error that says what is allowed, when a message of a handler cannot have this subject, whatever
-// its worker and its owner may: one with wildcards or empty tokens, or one of NATS itself.
+// CheckSubject returns an error that says what is allowed, when a message of a handler cannot have this subject,
+// whatever its worker and its owner may: one with wildcards or empty tokens, or one of NATS itself.
 func CheckSubject(subject string) error {
 	if strings.ContainsAny(subject, "*>") {
 		return fmt.Errorf("subject %.80q has a wildcard", subject)
@@ -106,7 +106,8 @@ func checkNATS(bindings map[string]NATSSubjects) error {
 	return nil
 }
 
-// MayReach returns an error that begins with the path of the first subject of NATS bindings that the owner is not granted.
+// MayReach returns an error that begins with the path of the first subject of NATS bindings that the owner is not
+// granted.
 func (p Policy) MayReach(b Bindings) error {
 	for _, name := range slices.Sorted(maps.Keys(b.NATS)) {
 		for _, l := range []struct {

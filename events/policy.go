@@ -51,12 +51,12 @@ type Policy struct {
 	// BindingCalls bounds the calls of bindings that its workers make in a process, per second. Zero means
 	// DefaultBindingCalls.
 	BindingCalls int `json:"bindingCalls,omitempty"`
-	// NATSPublish and NATSRequest are what its workers may publish to, and ask, by NATS bindings: patterns of subjects. None =
-	// nothing.
+	// NATSPublish and NATSRequest are what its workers may publish to, and ask, by NATS bindings: patterns of subjects.
+	// None = nothing.
 	NATSPublish []string `json:"natsPublish,omitempty"`
 	NATSRequest []string `json:"natsRequest,omitempty"`
-	// Hosts are what the routes of its workers may name: "shop.acme.example", "*.acme.example" for every host below, "*" for
-	// every host. None = its workers have no routes.
+	// Hosts are what the routes of its workers may name: "shop.acme.example", "*.acme.example" for every host below, "*"
+	// for every host. None = its workers have no routes.
 	Hosts []string `json:"hosts,omitempty"`
 	// Ceilings bound the limits of its workers. A worker that asks for more gets the ceiling.
 	Ceilings Limits `json:"ceilings,omitzero"`

@@ -24,8 +24,8 @@ var (
 	ErrServiceAtOnce = fmt.Errorf("too many Worker invocations at once: an event may cause at most %d", MaxServiceCallsAtOnce)
 )
 
-// ServiceTree counts the service calls that one event causes, whichever worker makes them. The zero ServiceTree is ready
-// to use. Any goroutine may use it.
+// ServiceTree counts the service calls that one event causes, whichever worker makes them. The zero ServiceTree is
+// ready to use. Any goroutine may use it.
 type ServiceTree struct{ made, under atomic.Int64 }
 
 // ServiceCall is what makes an event a call: a worker sent it to one of its owner through a binding, and waits for the
@@ -65,7 +65,8 @@ func (t *ServiceTree) Begin(from *ServiceCall, caller string, to ServiceTarget, 
 // End says that nothing of the call runs any more.
 func (c *ServiceCall) End() { c.tree.under.Add(-1) }
 
-// Fetches reports whether the fetch handler of the worker answers. Which entrypoints a worker has, its thread finds out.
+// Fetches reports whether the fetch handler of the worker answers. Which entrypoints a worker has, its thread finds
+// out.
 func (c *ServiceCall) Fetches() bool { return c.Entrypoint == "" && c.Method == "" }
 
 // From reports whether a worker is among those that wait for the reply.

@@ -9,7 +9,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// answer is the v8x.HostFunc of every context. It has pure functions that exist in Go and that JavaScript needs at once.
+// answer is the v8x.HostFunc of every context. It has pure functions that exist in Go and that JavaScript needs at
+// once.
 func answer(in []byte) ([]byte, error) {
 	q := v8x.ReadCommands(in)
 	op, _ := q.Next()

@@ -22,7 +22,8 @@ func lengthy(ms int) *events.Worker {
 	return w
 }
 
-// quick is a worker of another owner whose events wait for a timer. On a slow machine one of many may take much CPU time.
+// quick is a worker of another owner whose events wait for a timer. On a slow machine one of many may take much CPU
+// time.
 func quick() *events.Worker {
 	w := of("beta", worker("quick", `export default { task: async () => { await new Promise((r) => setTimeout(r, 5)); return 1 } }`))
 	w.Limits.CPU = events.Millis(time.Minute)

@@ -81,12 +81,12 @@ func called(c *call, answer lifecycle.Answer, err error) func(*v8x.Call) []byte 
 
 var errNoServices = errors.New("services cannot be called here: a handler calls them, not a module while it is loaded")
 
-// errNoMethod refuses a call that would be a request: the response of one is bytes of the worker, and V8 would read them
-// as a serialized value.
+// errNoMethod refuses a call that would be a request: the response of one is bytes of the worker, and V8 would read
+// them as a serialized value.
 var errNoMethod = errors.New("the name of a method is empty")
 
-// beginService counts a call of a service, unless it is refused. method is "" for a request. serviceOver follows. size is
-// what the event of the call holds. The run is charged for it until the event ends, which may be after the run.
+// beginService counts a call of a service, unless it is refused. method is "" for a request. serviceOver follows. size
+// is what the event of the call holds. The run is charged for it until the event ends, which may be after the run.
 func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle.ServiceCall, error) {
 	w := r.attempt.Worker
 	target, own, ok := bindings.Service(w, name)

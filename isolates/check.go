@@ -46,9 +46,9 @@ func (c *Checker) LostThread() bool {
 	return c.pool.parked.Load() > 0 || c.pool.ranAway.Load() > c.pool.back.Load()
 }
 
-// Check evaluates the module of w in a fresh context and returns which handlers it has. Of a module with a queue handler,
-// Task is among the kinds only if it has a task handler too. The error is an *events.Failure when the module does not
-// load or has no handler.
+// Check evaluates the module of w in a fresh context and returns which handlers it has. Of a module with a queue
+// handler, Task is among the kinds only if it has a task handler too. The error is an *events.Failure when the module
+// does not load or has no handler.
 func (c *Checker) Check(ctx context.Context, w *events.Worker) (events.Handlers, error) {
 	a := &lifecycle.Attempt{Worker: w, Number: 1}
 	end := make(chan *lifecycle.End, 1)

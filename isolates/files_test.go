@@ -150,7 +150,8 @@ func TestRequestsForFilesAreSubrequests(t *testing.T) {
 	require.Zero(t, b.pool.holdings.of("acme"))
 }
 
-// A file comes as fast as its handler reads it. Of a body that nobody reads, little is read; it is dropped with its run.
+// A file comes as fast as its handler reads it. Of a body that nobody reads, little is read; it is dropped with its
+// run.
 func TestFilesComeAsTheyAreRead(t *testing.T) {
 	t.Parallel()
 	f := &testFiles{gone: make(chan struct{}), hold: make(chan struct{})}

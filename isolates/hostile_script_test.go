@@ -145,9 +145,9 @@ func (s *script) worker() *events.Worker {
 	return w
 }
 
-// sample returns the scripts for the test without the tag: every script that ends by itself, from each area the first one
-// that is ended by a limit, and the first one that is ended by each limit. From the scripts that cost a thread it takes one
-// of each kind.
+// sample returns the scripts for the test without the tag: every script that ends by itself, from each area the first
+// one that is ended by a limit, and the first one that is ended by each limit. From the scripts that cost a thread it
+// takes one of each kind.
 func sample(all []script) []script {
 	var list []script
 	seen := map[string]bool{}

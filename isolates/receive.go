@@ -38,8 +38,8 @@ func (x response) Head(status int, text string, headers []string) {
 	})
 }
 
-// Whole passes a response with all of its body. Nothing follows. The end of the exchange comes with it: each queued call
-// may wake the thread.
+// Whole passes a response with all of its body. Nothing follows. The end of the exchange comes with it: each queued
+// call may wake the thread.
 func (x response) Whole(status int, text string, headers []string, body []byte) {
 	x.c.whole = true
 	x.t.postTo(x.r, func(t *thread) {

@@ -12,8 +12,8 @@ type secretsError struct{ error }
 // Unwrap is the error that Config.Secrets returned.
 func (e secretsError) Unwrap() error { return e.error }
 
-// secretsOf returns the values of the secrets that w names, or nil when it names none. Without all of them a worker does
-// not run: with undefined in place of a key, a check of a signature could pass.
+// secretsOf returns the values of the secrets that w names, or nil when it names none. Without all of them a worker
+// does not run: with undefined in place of a key, a check of a signature could pass.
 func secretsOf(w *events.Worker, p *Pool) (*Secrets, error) {
 	if len(w.Secrets) == 0 {
 		return nil, nil

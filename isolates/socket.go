@@ -22,8 +22,8 @@ const (
 	socketGoodbye    = 30 * time.Second // from close() to the end of the connection, whatever the server does
 )
 
-// socket is a WebSocket of a run. One goroutine opens the connection and reads. Another one writes, while there is something
-// to write. The socket ends with the run.
+// socket is a WebSocket of a run. One goroutine opens the connection and reads. Another one writes, while there is
+// something to write. The socket ends with the run.
 type socket struct {
 	t         *thread
 	r         *run

@@ -227,7 +227,8 @@ func TestWebSocketsThatAreRefused(t *testing.T) {
 	require.Contains(t, b.run(w, again).end.Failure.Message, "was given to a client already")
 }
 
-// A WebSocket that carries nothing has one goroutine, the one that reads: 10 000 of them have 10 000 stacks, not 20 000.
+// A WebSocket that carries nothing has one goroutine, the one that reads: 10 000 of them have 10 000 stacks, not
+// 20 000.
 func TestIdleWebSocketsDoNotWrite(t *testing.T) {
 	b := newBench(t)
 	u := newUpgrading(t, b, chat)

@@ -68,8 +68,8 @@ func ask(c *webclient.Conn, number, owner int) error {
 // slowest is the time that a request may take on average, when there is a number of them to be sent.
 const slowest = 50 * time.Millisecond
 
-// closed sends requests for that time, and at least so many. A connection sends its next one when it has the answer to the
-// last one. It returns how many were answered.
+// closed sends requests for that time, and at least so many. A connection sends its next one when it has the answer to
+// the last one. It returns how many were answered.
 func (l *webLoad) closed(length time.Duration, least int, latency *recorder) (int, error) {
 	begin := time.Now()
 	end := begin.Add(length)
@@ -108,8 +108,8 @@ func (l *webLoad) closed(length time.Duration, least int, latency *recorder) (in
 	return answered, firstErr
 }
 
-// webLoop is an open loop of requests. A latency counts from when its request was to be sent, also when that had to wait for
-// a free connection.
+// webLoop is an open loop of requests. A latency counts from when its request was to be sent, also when that had to
+// wait for a free connection.
 type webLoop struct {
 	*webLoad
 	idle    chan *webConn

@@ -82,8 +82,8 @@ func (b *Bridge) SetPolicy(owner string, p events.Policy) { b.limits.SetPolicy(o
 // goroutine.
 func (b *Bridge) SetProcesses(n int) { b.limits.SetProcesses(n, time.Now()) }
 
-// AdmitSend returns why count tasks, of size bytes together, that a worker of owner sends must not be stored, or nil. It
-// may be called from any goroutine.
+// AdmitSend returns why count tasks, of size bytes together, that a worker of owner sends must not be stored, or nil.
+// It may be called from any goroutine.
 func (b *Bridge) AdmitSend(owner string, count, size int) *events.Failure {
 	if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
 		return notStored(failed)
@@ -98,8 +98,8 @@ func (b *Bridge) AdmitSend(owner string, count, size int) *events.Failure {
 	return f
 }
 
-// AdmitCall returns why an event of size bytes must not be stored for owner, or nil. It counts as a call. It may be called
-// from any goroutine.
+// AdmitCall returns why an event of size bytes must not be stored for owner, or nil. It counts as a call. It may be
+// called from any goroutine.
 func (b *Bridge) AdmitCall(owner string, size int) *events.Failure {
 	if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
 		return notStored(failed)
@@ -114,8 +114,8 @@ func (b *Bridge) AdmitCall(owner string, size int) *events.Failure {
 	return f
 }
 
-// AdmitLetter returns why a dead letter of size bytes must not be imported for owner, or nil. It counts as a call. It may be
-// called from any goroutine.
+// AdmitLetter returns why a dead letter of size bytes must not be imported for owner, or nil. It counts as a call. It
+// may be called from any goroutine.
 func (b *Bridge) AdmitLetter(owner string, size int) *events.Failure {
 	if failed := b.usage.WriteFailure(events.StreamDead); failed != nil {
 		return events.Fail(events.ReasonUnavailable, "the letter was not stored: %v", failed)

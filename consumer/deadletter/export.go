@@ -83,8 +83,8 @@ func (d *Store) Import(ctx context.Context, r io.Reader, each func(ImportCounts)
 	return t, ctx.Err()
 }
 
-// Lines iterates over the letters that Export wrote, and counts their lines in line, until ctx is done. It ends at the first
-// line that is no letter, with an error that names the line.
+// Lines iterates over the letters that Export wrote, and counts their lines in line, until ctx is done. It ends at the
+// first line that is no letter, with an error that names the line.
 func Lines(ctx context.Context, r io.Reader, line *int) iter.Seq2[*events.DeadLetter, error] {
 	return func(yield func(*events.DeadLetter, error) bool) {
 		lines := bufio.NewScanner(r)
@@ -109,12 +109,12 @@ func Lines(ctx context.Context, r io.Reader, line *int) iter.Seq2[*events.DeadLe
 	}
 }
 
-// maxSame is how many letters imports store under one subject: each is compared with those before. There is more than one
-// only if the event stream was deleted and counts from the start again.
+// maxSame is how many letters imports store under one subject: each is compared with those before. There is more than
+// one only if the event stream was deleted and counts from the start again.
 const maxSame = 16
 
-// Put stores a letter unless it exists already. admit (may be nil) is told of the size of a letter that does not, and may
-// refuse it.
+// Put stores a letter unless it exists already. admit (may be nil) is told of the size of a letter that does not, and
+// may refuse it.
 func (d *Store) Put(ctx context.Context, letter *events.DeadLetter, admit func(size int) error) (stored bool, err error) {
 	letter.Imported = time.Now().UTC()
 	m := &nats.Msg{Subject: d.subjects.DeadLetter(letter, letter.Failure.Reason), Header: nats.Header(letter.Encode()), Data: letter.Body}

@@ -22,8 +22,8 @@ func listOf(paths ...string) *List {
 	return l
 }
 
-// The four ways to write the path of a page. workerd, by miniflare, answers each of these in the same way, except //file,
-// which it sends to /file.
+// The four ways to write the path of a page. workerd, by miniflare, answers each of these in the same way, except
+// //file, which it sends to /file.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	l := listOf("/index.html", "/file.html", "/folder/index.html", "/script.js", "/both.html", "/both/index.html")

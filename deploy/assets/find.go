@@ -15,8 +15,8 @@ type Found struct {
 
 // Find returns what is at a path, which is not escaped. ok is false if there is nothing.
 //
-// A page is at one path only, which how says. Other paths of it lead there. That path is made of the name of the file, so
-// it never leads to another host.
+// A page is at one path only, which how says. Other paths of it lead there. That path is made of the name of the file,
+// so it never leads to another host.
 func (l *List) Find(path string, how events.HTMLHandling) (f Found, ok bool) {
 	if _, exact := l.Files[path]; exact && (how == events.HTMLNone || !isPage(path)) {
 		return Found{File: path}, true

@@ -54,8 +54,9 @@ func leftOut(name string) bool {
 	return name == "node_modules" || strings.HasPrefix(name, ".") && name != ".well-known"
 }
 
-// Open reads the files below dir and hashes them. name is dir as its author names it. Files at the paths skip are none of a
-// site. A link is followed if it does not lead out of dir. The error is an *Error when the author must correct something.
+// Open reads the files below dir and hashes them. name is dir as its author names it. Files at the paths skip are none
+// of a site. A link is followed if it does not lead out of dir. The error is an *Error when the author must correct
+// something.
 func Open(dir, name string, skip ...string) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

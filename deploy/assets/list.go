@@ -22,8 +22,8 @@ const (
 	MaxListText = 8 << 20  // bytes of an encoded List
 )
 
-// List says which file is at which path, and the rules of _headers and _redirects. It is stored beside the files, and does
-// not change.
+// List says which file is at which path, and the rules of _headers and _redirects. It is stored beside the files, and
+// does not change.
 type List struct {
 	Files     map[string]File `json:"files"` // by path, which begins with / and is not escaped
 	Headers   []HeaderRule    `json:"headers,omitempty"`

@@ -160,8 +160,8 @@ func authority(address string) string {
 	return rest
 }
 
-// Location returns where a request for path is sent, or the path of the file that answers it when the status is 200. query
-// is that of the request with its ?; it is kept unless the rule has one.
+// Location returns where a request for path is sent, or the path of the file that answers it when the status is 200.
+// query is that of the request with its ?; it is kept unless the rule has one.
 func (l *List) Location(path, query string) (to string, status int) {
 	for i := range l.Redirects {
 		r := &l.Redirects[i]
@@ -319,8 +319,8 @@ func parseHeaders(text []byte) ([]HeaderRule, error) {
 	return rules, err
 }
 
-// Mark sets and removes the headers of a file's response as _headers says. path is that of the request, not escaped. Rules
-// come in their order; headers of the same name in several rules are joined.
+// Mark sets and removes the headers of a file's response as _headers says. path is that of the request, not escaped.
+// Rules come in their order; headers of the same name in several rules are joined.
 func (l *List) Mark(path string, h http.Header) {
 	set := map[string]bool{}
 	for i := range l.Headers {

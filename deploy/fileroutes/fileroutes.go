@@ -39,8 +39,8 @@ type Tree struct {
 	post   map[string]string
 }
 
-// Read finds the routes of a directory. isSource says which files are modules, and isOff which of them are left out. The
-// error is an *Error when the author must correct something, or that of isOff.
+// Read finds the routes of a directory. isSource says which files are modules, and isOff which of them are left out.
+// The error is an *Error when the author must correct something, or that of isOff.
 func Read(dir fs.FS, isSource func(path string) bool, isOff func(path string) (bool, error)) (*Tree, error) {
 	t := &Tree{routes: map[string]string{}, pre: map[string]string{}, post: map[string]string{}}
 	err := fs.WalkDir(dir, ".", func(path string, d fs.DirEntry, err error) error {
@@ -142,8 +142,8 @@ func routeOf(file string) (string, error) {
 	return "/" + strings.Join(segments, "/"), nil
 }
 
-// Entry is the source of the worker's module. dir is the path of the directory from that of the module, and main that of
-// the source with other handlers; "" = there is none.
+// Entry is the source of the worker's module. dir is the path of the directory from that of the module, and main that
+// of the source with other handlers; "" = there is none.
 func (t *Tree) Entry(dir, main string) string {
 	var b strings.Builder
 	names := map[string]string{}

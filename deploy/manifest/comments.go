@@ -162,8 +162,8 @@ func ofOtherTool(word string) bool {
 	})
 }
 
-// ParseComments reads "// @WORD VALUE" for each of words, and finds unknown words in its place. Words in a block comment are
-// of JSDoc. The error is a *SourceError at the value that is wrong.
+// ParseComments reads "// @WORD VALUE" for each of words, and finds unknown words in its place. Words in a block
+// comment are of JSDoc. The error is a *SourceError at the value that is wrong.
 func ParseComments(path string, source []byte) (Comments, error) {
 	c := Comments{said: map[string]int64{}}
 	offset, inBlock := int64(0), false
@@ -253,8 +253,8 @@ func wordList() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// With returns the specification of a manifest with what the comments say. With an error, key is the manifest's key that
-// says something else.
+// With returns the specification of a manifest with what the comments say. With an error, key is the manifest's key
+// that says something else.
 func (c *Comments) With(spec events.Spec) (_ events.Spec, key string, err error) {
 	said := c.Spec
 	switch {

@@ -42,8 +42,8 @@ const (
 // Lookup returns the value of a variable of the deployer's environment. The error says why there is none.
 type Lookup func(name string) (string, error)
 
-// Parse reads a document. Check validates what it says. file is its name for messages. lookup is for ${NAME} in the vars of Pinwheel's
-// own manifests; nil leaves them as they are. The error is a *SourceError.
+// Parse reads a document. Check validates what it says. file is its name for messages. lookup is for ${NAME} in the
+// vars of Pinwheel's own manifests; nil leaves them as they are. The error is a *SourceError.
 //
 // Parse returns nil without an error for a package.json without the key pinwheel.
 func Parse(format Format, file string, text []byte, lookup Lookup) (*Manifest, error) {
@@ -103,7 +103,8 @@ func (m *Manifest) Check(spec events.Spec) error {
 	return nil
 }
 
-// Refuse puts err, whose text begins with the path of a field, at the place of this field, or of the nearest object around it.
+// Refuse puts err, whose text begins with the path of a field, at the place of this field, or of the nearest object
+// around it.
 func (m *Manifest) Refuse(err error) error { return m.d.failAt(err) }
 
 // Fault is an error at the place of a field, for example "main", or of the nearest object around it.

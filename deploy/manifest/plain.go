@@ -27,8 +27,8 @@ func LooksSecret(name string) bool {
 	return slices.ContainsFunc(secretLike, func(r *regexp.Regexp) bool { return r.MatchString(name) })
 }
 
-// CheckPlainJSON does what CheckPlain does for vars that are JSON texts. A key of an object in them, however deep, counts
-// as a name.
+// CheckPlainJSON does what CheckPlain does for vars that are JSON texts. A key of an object in them, however deep,
+// counts as a name.
 func CheckPlainJSON(vars map[string]string, plain []string) error {
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		if err := CheckPlain(map[string]string{name: ""}, plain); err != nil {

@@ -131,8 +131,8 @@ func (m *Manifest) fromStores(w *wrangler) error {
 	return nil
 }
 
-// store binds name in env to a store or a service, whose name is that of the binding if it has no other. own is the key of this kind in
-// Pinwheel's manifest. path and field are where wrangler's has the store and its name.
+// store binds name in env to a store or a service, whose name is that of the binding if it has no other. own is the key
+// of this kind in Pinwheel's manifest. path and field are where wrangler's has the store and its name.
 func (m *Manifest) store(all *map[string]string, own, noun, path, field, name, store string) error {
 	switch {
 	case name == "":
@@ -197,7 +197,8 @@ func millis(n int) events.Millis {
 	return events.Millis(n) * 1_000_000
 }
 
-// cloudflareCron refuses expressions that mean something else here: Cloudflare counts the days of a week from 1, Sunday.
+// cloudflareCron refuses expressions that mean something else here: Cloudflare counts the days of a week from 1,
+// Sunday.
 func cloudflareCron(cron string) error {
 	fields := strings.Fields(cron)
 	if len(fields) != 5 {

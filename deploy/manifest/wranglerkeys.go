@@ -114,8 +114,8 @@ var wranglerRefused = map[string]string{
 	"queues.consumers[].visibility_timeout_ms": "messages are not pulled over HTTP",
 }
 
-// wranglerDefaults are values of refused keys that say what is so anyway. Builds write them into their configuration. They
-// are JSON without spaces.
+// wranglerDefaults are values of refused keys that say what is so anyway. Builds write them into their configuration.
+// They are JSON without spaces.
 var wranglerDefaults = map[string]string{
 	"jsx_factory":  `"React.createElement"`,
 	"jsx_fragment": `"React.Fragment"`,

@@ -52,8 +52,8 @@ func Prefix(prefix string) Option {
 	return func(c *Client) { c.subjects = events.Subjects(prefix) }
 }
 
-// Inbox has answers come to subjects that begin with prefix, which ends in a dot. It is for a connection whose own inboxes
-// the fleet does not answer for an owner (PINWHEEL_REPLY_PREFIXES).
+// Inbox has answers come to subjects that begin with prefix, which ends in a dot. It is for a connection whose own
+// inboxes the fleet does not answer for an owner (PINWHEEL_REPLY_PREFIXES).
 func Inbox(prefix string) Option {
 	return func(c *Client) { c.inbox = prefix + nuid.Next() + "." }
 }

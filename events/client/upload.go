@@ -81,8 +81,8 @@ func (c *Client) upload(ctx context.Context, r *Request) error {
 	return err
 }
 
-// storeParts reads the body, counts its parts in b and calls store for each. A body without bytes has no parts; the event
-// has an empty body then.
+// storeParts reads the body, counts its parts in b and calls store for each. A body without bytes has no parts; the
+// event has an empty body then.
 func (c *Client) storeParts(ctx context.Context, owner string, from io.Reader, b *StoredBody, store func(*nats.Msg)) error {
 	size := min(partSize, c.nc.MaxPayload()/2)
 	for n := 0; n < maxBodyParts; n++ {

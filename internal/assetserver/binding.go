@@ -9,12 +9,13 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// headerForwardedPrefix of an event is the part of the client's path that the worker does not see: the gateway writes it.
+// headerForwardedPrefix of an event is the part of the client's path that the worker does not see: the gateway writes
+// it.
 const headerForwardedPrefix = "X-Forwarded-Prefix"
 
-// ServeBinding answers a request of a handler with a file of its worker, which has Assets: env.ASSETS.fetch. The host of
-// the URL means nothing. Only files of version w answer, also at paths of workerFirst, and as they are: a handler reads
-// them. follows says that the handler does not see redirects. With an error, the answer has the status 503.
+// ServeBinding answers a request of a handler with a file of its worker, which has Assets: env.ASSETS.fetch. The host
+// of the URL means nothing. Only files of version w answer, also at paths of workerFirst, and as they are: a handler
+// reads them. follows says that the handler does not see redirects. With an error, the answer has the status 503.
 func ServeBinding(rw http.ResponseWriter, r *http.Request, files Files, w *events.Worker, follows bool) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		rw.Header()["Allow"] = []string{"GET, HEAD"}
@@ -59,8 +60,8 @@ func (s *Site) serveBinding(rw http.ResponseWriter, r *http.Request, follows boo
 	return s.Write(rw, r, a, nil)
 }
 
-// prefixOf is the prefix of an event's request that is passed on; otherwise own. A handler can write any: one that could
-// lead to another host does not count.
+// prefixOf is the prefix of an event's request that is passed on; otherwise own. A handler can write any: one that
+// could lead to another host does not count.
 func prefixOf(r *http.Request, own string) string {
 	prefix := r.Header.Get(headerForwardedPrefix)
 	if _, ok := Path(prefix); !ok || !strings.HasPrefix(prefix, "/") || strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") ||

@@ -14,7 +14,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// memoryFiles is a Files in memory with one list, of owner acme. Each file is stored as gzip too, which is never asked for.
+// memoryFiles is a Files in memory with one list, of owner acme. Each file is stored as gzip too, which is never asked
+// for.
 type memoryFiles struct {
 	list  *assets.List
 	bytes map[string]string // by hash

@@ -9,7 +9,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 )
 
-// cache keeps what was read, up to a number of bytes. What was used last stays. Requests for the same thing read it once.
+// cache keeps what was read, up to a number of bytes. What was used last stays. Requests for the same thing read it
+// once.
 type cache struct {
 	mu      sync.Mutex
 	left    int64 // may be below 0 for a moment
@@ -50,8 +51,8 @@ func newCache(bytes int64) *cache {
 	return &cache{left: bytes, entries: map[cacheKey]*list.Element{}, loads: map[cacheKey]*load{}}
 }
 
-// cached returns a value from c, or reads it. The first request for a value reads it, for others too. It goes on when that
-// request ends.
+// cached returns a value from c, or reads it. The first request for a value reads it, for others too. It goes on when
+// that request ends.
 func cached[T any](ctx context.Context, c *cache, key cacheKey, read func(context.Context) (T, int64, error)) (value T, err error) {
 	c.mu.Lock()
 	if e := c.entries[key]; e != nil {

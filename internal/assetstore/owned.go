@@ -97,8 +97,8 @@ func (s *Store) Add(ctx context.Context, owner string, files []NewFile, most int
 	return up, nil
 }
 
-// Check returns an error if files of a list are not stored as the list says: a *MissingError or a *WrongError. hash is that
-// of the list.
+// Check returns an error if files of a list are not stored as the list says: a *MissingError or a *WrongError. hash is
+// that of the list.
 func (s *Store) Check(ctx context.Context, owner, hash string) error {
 	kv, err := s.bucket(ctx)
 	if err != nil {

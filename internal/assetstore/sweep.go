@@ -37,8 +37,8 @@ func (s *Store) Begin(ctx context.Context, owner string) (*Deploy, error) {
 	return d, nil
 }
 
-// End ends a deploy whose version is stored. It stores again what another deploy has swept meanwhile. alone reports whether
-// no other deploy of the owner began: then this one may sweep.
+// End ends a deploy whose version is stored. It stores again what another deploy has swept meanwhile. alone reports
+// whether no other deploy of the owner began: then this one may sweep.
 func (d *Deploy) End(ctx context.Context, f *assets.Folder) (alone bool, err error) {
 	kv, err := d.s.bucket(ctx)
 	if err != nil {
@@ -115,8 +115,8 @@ func (d *Deploy) Sweep(ctx context.Context, keep []string) (int, error) {
 	return n, err
 }
 
-// removeCut deletes the parts of files that were not stored to their end. Those that may still be stored stay: young is how
-// many bytes they have at most.
+// removeCut deletes the parts of files that were not stored to their end. Those that may still be stored stay: young is
+// how many bytes they have at most.
 func (d *Deploy) removeCut(ctx context.Context, kv jetstream.KeyValue, stream jetstream.Stream, whole map[string]assets.Stored) (young int64, err error) {
 	old := map[string]uint64{} // by hash, the last sequence
 	err = eachOf(ctx, kv, d.owner+".*.*.*", func(e jetstream.KeyValueEntry) error {

@@ -90,8 +90,8 @@ func filesOf(ctx context.Context, kv jetstream.KeyValue, owner string) (map[stri
 // maxBatch is how many bytes of files wait for their PubAcks.
 const maxBatch = 4 << 20
 
-// batch publishes parts without waiting for each. A file's own key comes when all of its parts are stored, so a file that
-// has a key is whole.
+// batch publishes parts without waiting for each. A file's own key comes when all of its parts are stored, so a file
+// that has a key is whole.
 type batch struct {
 	js      jetstream.JetStream
 	owner   string

@@ -24,8 +24,8 @@ type Config struct {
 	// KVBytes and CacheBytes are what the streams of an owner may have if its policy says nothing.
 	KVBytes, CacheBytes int64
 	OnlyMissing         bool // streams that exist stay as they are
-	// Prefix is that of the fleet's subjects. ReplyPrefixes begin the subjects to which the fleet publishes replies; {owner} in
-	// them stands for an owner. Handlers publish to neither.
+	// Prefix is that of the fleet's subjects. ReplyPrefixes begin the subjects to which the fleet publishes replies;
+	// {owner} in them stands for an owner. Handlers publish to neither.
 	Prefix        string
 	ReplyPrefixes []string
 	Log           zerolog.Logger

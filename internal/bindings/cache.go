@@ -64,8 +64,8 @@ func newCache(b backend) *cache {
 // CacheBucket is the name of the bucket with what the workers of an owner cache. It exists from the first call on.
 func CacheBucket(owner string) string { return "PINWHEEL_CACHE_" + owner }
 
-// CacheStream is the stream of what the workers of an owner cache, with this policy. It is like that of a KV bucket, but
-// its oldest messages make room for new ones.
+// CacheStream is the stream of what the workers of an owner cache, with this policy. It is like that of a KV bucket,
+// but its oldest messages make room for new ones.
 func (c Config) CacheStream(owner string, p events.Policy) jetstream.StreamConfig {
 	size := cmp.Or(int64(p.CacheBytes), c.CacheBytes)
 	return jetstream.StreamConfig{
@@ -116,9 +116,9 @@ func (k *cache) failed(c *lifecycle.Call, err error) error {
 	return err
 }
 
-// match has the further arguments Range, If-None-Match and If-Modified-Since of the request ("" = it has none). It answers
-// with the status, the Content-Length ("" = none) and the other headers, and with the body; with no texts if nothing is
-// cached.
+// match has the further arguments Range, If-None-Match and If-Modified-Since of the request ("" = it has none). It
+// answers with the status, the Content-Length ("" = none) and the other headers, and with the body; with no texts if
+// nothing is cached.
 func (k *cache) match(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error) {
 	stream, subject, err := k.open(ctx, c, 5)
 	if err != nil {
@@ -242,8 +242,8 @@ var cacheable = map[int]bool{
 	200: true, 203: true, 300: true, 301: true, 302: true, 303: true, 307: true, 308: true, 404: true, 405: true, 410: true, 414: true, 501: true,
 }
 
-// freshness is how long a shared cache may keep a response (RFC 9111 §3, §4.2.1); 0 = it may not. Without an explicit time
-// it may not.
+// freshness is how long a shared cache may keep a response (RFC 9111 §3, §4.2.1); 0 = it may not. Without an explicit
+// time it may not.
 func freshness(status int, h http.Header, now time.Time) time.Duration {
 	d := directives(h)
 	private, isPrivate := d["private"]

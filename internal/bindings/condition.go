@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// conditionTexts is how many texts a condition has: etags that must match, and that must not; times that the object must
-// be older than, and younger than; and "1" if seconds are the unit of those.
+// conditionTexts is how many texts a condition has: etags that must match, and that must not; times that the object
+// must be older than, and younger than; and "1" if seconds are the unit of those.
 //
 // Etags are "" (no condition), "*" (any), "=" with one etag, or "h" with the value of an HTTP header. Times are "",
 // milliseconds since 1970, or "h" with the value of an HTTP header.
@@ -140,8 +140,8 @@ func (c *condition) unit(t time.Time) time.Time {
 
 var errRange = errors.New("The requested range is not satisfiable (10039)") //nolint:staticcheck // Cloudflare's words
 
-// readRange parses a range of an object: "" (all), "OFFSET,LENGTH" (each may be ""), "-SUFFIX", or "h" with the value of
-// a Range header. A header that is not understood, or beyond the object, selects all of it.
+// readRange parses a range of an object: "" (all), "OFFSET,LENGTH" (each may be ""), "-SUFFIX", or "h" with the value
+// of a Range header. A header that is not understood, or beyond the object, selects all of it.
 func readRange(text string, size uint64) (span, error) {
 	whole := span{0, size}
 	if text == "" || text == "," {

@@ -157,8 +157,8 @@ func (k *kv) get(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, erro
 	return lifecycle.Answer{Texts: []string{e.metadata}, Body: e.value}, nil
 }
 
-// getMany answers with the size of the value ("" for a key that is not there) and the metadata of each key, and with all
-// values in a row.
+// getMany answers with the size of the value ("" for a key that is not there) and the metadata of each key, and with
+// all values in a row.
 func (k *kv) getMany(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error) {
 	b, err := k.open(ctx, c, len(c.Texts))
 	if err != nil {

@@ -23,8 +23,9 @@ const (
 	defaultRequest = 5 * time.Second // how long an answer may take
 )
 
-// natsCalls publishes and asks for handlers, by the fleet's connection and with its rights. So a subject needs the grant
-// of the owner's policy, as it is now, and that of the worker's manifest, and is never one of NATS or of the fleet.
+// natsCalls publishes and asks for handlers, by the fleet's connection and with its rights. So a subject needs the
+// grant of the owner's policy, as it is now, and that of the worker's manifest, and is never one of NATS or of the
+// fleet.
 type natsCalls struct{ backend }
 
 func (n *natsCalls) method(name string) method {
@@ -101,8 +102,8 @@ func (n *natsCalls) request(ctx context.Context, c *lifecycle.Call) (lifecycle.A
 // maxRequest is the longest timeout, milliseconds. A run has a bound of its own.
 const maxRequest = 15 * 60 * 1000
 
-// message makes the message of a call, and returns its second argument too. lists picks what the owner and the worker may
-// use.
+// message makes the message of a call, and returns its second argument too. lists picks what the owner and the worker
+// may use.
 func (n *natsCalls) message(c *lifecycle.Call, lists func(events.Policy, events.NATSSubjects) (owner, worker []string)) (*nats.Msg, string, error) {
 	if len(c.Texts) < 2 || len(c.Texts)%2 != 0 {
 		return nil, "", fmt.Errorf("400 %d arguments", len(c.Texts))
@@ -143,8 +144,8 @@ func (n *natsCalls) message(c *lifecycle.Call, lists func(events.Policy, events.
 	return m, c.Texts[1], nil
 }
 
-// reserved reports whether a subject is one of the fleet, or where somebody waits for replies of the fleet. events.CheckSubject
-// refuses those of NATS.
+// reserved reports whether a subject is one of the fleet, or where somebody waits for replies of the fleet.
+// events.CheckSubject refuses those of NATS.
 func (n *natsCalls) reserved(subject string) bool {
 	prefix := n.cfg.Prefix + "."
 	if strings.HasPrefix(subject+".", prefix) {

@@ -58,7 +58,8 @@ func readObject(text string) (*Object, error) {
 	return &Object{d.Key, d.Size, d.Etag, time.UnixMilli(d.Uploaded).UTC(), d.HTTP["contentType"], d.Custom, d.Version}, nil
 }
 
-// List lists the objects of a bucket whose keys begin with prefix, sorted by bytes, in pages. It calls each for each object.
+// List lists the objects of a bucket whose keys begin with prefix, sorted by bytes, in pages. It calls each for each
+// object.
 func (d *ObjectData) List(ctx context.Context, bucket, prefix string, each func(*Object) error) error {
 	if err := d.exists(ctx); err != nil {
 		return err
@@ -83,8 +84,8 @@ func (d *ObjectData) List(ctx context.Context, bucket, prefix string, each func(
 	}
 }
 
-// objectTexts are the objects in the answer of a list without a delimiter: behind the cursor and the number of prefixes,
-// which is 0.
+// objectTexts are the objects in the answer of a list without a delimiter: behind the cursor and the number of
+// prefixes, which is 0.
 func objectTexts(a lifecycle.Answer) []string { return a.Texts[2:] }
 
 // Head returns what an object is, or nil if it is not there.
@@ -120,8 +121,8 @@ func (d *ObjectData) Copy(ctx context.Context, bucket string, o *Object, w io.Wr
 // ErrObjectChanged is the error when an object was changed while it was read.
 var ErrObjectChanged = errors.New("was changed while it was read")
 
-// Part returns the bytes from at on of an object that Head returned, at most most of them. The error is ErrObjectChanged
-// if it is another object now.
+// Part returns the bytes from at on of an object that Head returned, at most most of them. The error is
+// ErrObjectChanged if it is another object now.
 func (d *ObjectData) Part(ctx context.Context, bucket string, o *Object, at, most uint64) ([]byte, error) {
 	if at >= o.Size {
 		return nil, nil

@@ -141,7 +141,8 @@ func (o *objects) describeAll(ctx context.Context, c *lifecycle.Call, b *bucket,
 	return slices.DeleteFunc(texts, func(text string) bool { return text == "" }), nil
 }
 
-// snapshot lists the keys of a bucket that begin with the prefix. It looks through the names of all objects of the owner.
+// snapshot lists the keys of a bucket that begin with the prefix. It looks through the names of all objects of the
+// owner.
 func (o *objects) snapshot(ctx context.Context, c *lifecycle.Call, b *bucket, base, prefix string) (*snapshot, error) {
 	s := &snapshot{owner: c.Owner, base: base, prefix: prefix, made: time.Now()}
 	subject := "$O." + ObjectsBucket(c.Owner) + ".M."

@@ -152,7 +152,8 @@ func (o *objects) upload(ctx context.Context, b *bucket, u *upload) error {
 	return nil
 }
 
-// algorithms are the checksums that a put may name, besides MD5: their lengths in bytes, and what the messages call them.
+// algorithms are the checksums that a put may name, besides MD5: their lengths in bytes, and what the messages call
+// them.
 var algorithms = map[string]struct {
 	name string
 	of   func() hash.Hash

@@ -7,8 +7,8 @@ import (
 
 // What an owner's people do with its data through a process: within the limits of the owner's calls there, in pages.
 
-// Data returns the data of an owner, within the owner's limits in this process. hold is told of the bytes that a list takes,
-// and may refuse them.
+// Data returns the data of an owner, within the owner's limits in this process. hold is told of the bytes that a list
+// takes, and may refuse them.
 func (b *Bindings) Data(owner string, hold func(bytes int) error) *Data {
 	d := dataOf(b.kv, owner)
 	d.limits, d.hold = b, hold
@@ -22,8 +22,9 @@ func (b *Bindings) Objects(owner string, hold func(bytes int) error) *ObjectData
 	return d
 }
 
-// KeyPage calls each for at most limit keys of a namespace that begin with prefix, sorted by bytes, until it returns false:
-// such a key is left to the next page. cursor is "" for the first page. It returns the cursor of the next page, "" for none.
+// KeyPage calls each for at most limit keys of a namespace that begin with prefix, sorted by bytes, until it returns
+// false: such a key is left to the next page. cursor is "" for the first page. It returns the cursor of the next page,
+// "" for none.
 func (d *Data) KeyPage(ctx context.Context, namespace, prefix, cursor string, limit int, each func(Key) bool) (string, error) {
 	if err := d.exists(ctx); err != nil {
 		return "", err
@@ -74,8 +75,8 @@ func (d *ObjectData) ObjectPage(ctx context.Context, bucket, prefix, cursor stri
 	return a.Texts[0], nil
 }
 
-// cut is the cursor of the page after one that was cut behind the key last; "" = before its first key. before and next are
-// the cursors of the page and of the one that would have followed.
+// cut is the cursor of the page after one that was cut behind the key last; "" = before its first key. before and next
+// are the cursors of the page and of the one that would have followed.
 func (b *bucket) cut(base, signed, before, next, last string) string {
 	if last == "" {
 		return before

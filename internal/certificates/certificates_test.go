@@ -16,8 +16,8 @@ const (
 	blog = "blog.acme.example"
 )
 
-// The process that has the first connection orders the certificate, the CA asks another process, and all serve it. One that
-// starts later does too.
+// The process that has the first connection orders the certificate, the CA asks another process, and all serve it. One
+// that starts later does too.
 func TestProcessesShareACertificate(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, shop)
@@ -74,7 +74,8 @@ func TestStrangersCauseNoOrder(t *testing.T) {
 	p.serial(shop)
 }
 
-// An owner has certificates for a number of hosts, and gets another one when it gives one up. Other owners have their own.
+// An owner has certificates for a number of hosts, and gets another one when it gives one up. Other owners have their
+// own.
 func TestHostsOfAnOwnerAreBounded(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, shop, blog, "third.acme.example")

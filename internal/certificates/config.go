@@ -14,8 +14,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/secrets"
 )
 
-// Bucket is the KV bucket of account, certificates, challenges and ledgers. A key begins with the hash of the directory's
-// URL, so that nothing of a staging directory is used for another one.
+// Bucket is the KV bucket of account, certificates, challenges and ledgers. A key begins with the hash of the
+// directory's URL, so that nothing of a staging directory is used for another one.
 const Bucket = "PINWHEEL_CERTIFICATES"
 
 const (

@@ -2,7 +2,8 @@ package certificates
 
 import "strings"
 
-// Hosts says which hosts the fleet serves. It decides by what the fleet has installed and granted. Any goroutine may call it.
+// Hosts says which hosts the fleet serves. It decides by what the fleet has installed and granted. Any goroutine may
+// call it.
 type Hosts interface {
 	// Serves reports whether the fleet serves a host: in lower case, without a final dot.
 	Serves(host string) bool

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/crypto/acme"
 )
 
-// ledger is what an owner has caused at the CA. Only processes of the fleet write it, each with the revision that it has
-// read. So one process at a time orders the certificate of a host.
+// ledger is what an owner has caused at the CA. Only processes of the fleet write it, each with the revision that it
+// has read. So one process at a time orders the certificate of a host.
 type ledger struct {
 	// Hosts have a certificate, or an order that was made for one.
 	Hosts map[string]*hostOrders `json:"hosts"`
@@ -53,8 +53,8 @@ func (s *hostOrders) failed(t times, wait time.Duration) {
 	s.Failures++
 }
 
-// reserve begins an order, if the ledger allows it. mine reports whether the owner still has a host. gone are those that it has
-// not, and that had to leave their place.
+// reserve begins an order, if the ledger allows it. mine reports whether the owner still has a host. gone are those
+// that it has not, and that had to leave their place.
 func (l *ledger) reserve(host string, renewal bool, c Config, t times, mine func(string) bool, now time.Time) (gone []string, err error) {
 	s := l.Hosts[host]
 	if s == nil {
@@ -104,7 +104,8 @@ func (l *ledger) makeRoom(most int, mine func(string) bool) (gone []string) {
 	return gone
 }
 
-// change changes the ledger of an owner, as often as another process is faster. What f returns as an error leaves it as it is.
+// change changes the ledger of an owner, as often as another process is faster. What f returns as an error leaves it as
+// it is.
 func (m *Manager) change(ctx context.Context, owner string, f func(*ledger) error) error {
 	key := kindLedger + owner
 	for {

@@ -12,8 +12,8 @@ import (
 
 func all(string) bool { return true }
 
-// An order that fails is repeated after 5 minutes, and then after twice as long each time, up to 4 hours. An owner causes no
-// more than three orders a week for each host that it may have.
+// An order that fails is repeated after 5 minutes, and then after twice as long each time, up to 4 hours. An owner
+// causes no more than three orders a week for each host that it may have.
 func TestOrdersOfAnOwnerAreBounded(t *testing.T) {
 	t.Parallel()
 	c := Config{OwnerHosts: 4}

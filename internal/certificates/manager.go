@@ -111,8 +111,9 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 }
 
-// Get returns the certificate for a new connection: that of the host which the client names, or the answer to a challenge of
-// the CA. A connection to a host that has none yet waits while it is ordered. The error does not say what the client wrote.
+// Get returns the certificate for a new connection: that of the host which the client names, or the answer to a
+// challenge of the CA. A connection to a host that has none yet waits while it is ordered. The error does not say what
+// the client wrote.
 func (m *Manager) Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name, ok := hostOf(hello.ServerName)
 	if !ok {

@@ -112,8 +112,8 @@ func (m *mirror) settle(pass int) {
 	}
 }
 
-// watch follows the bucket until ctx is done. Each pass reads all of it again, because a watch may have died unnoticed, and a
-// bucket may have been created again.
+// watch follows the bucket until ctx is done. Each pass reads all of it again, because a watch may have died unnoticed,
+// and a bucket may have been created again.
 func (m *mirror) watch(ctx context.Context, open func(context.Context) (jetstream.KeyValue, error), each, again time.Duration) {
 	for pass := 1; ctx.Err() == nil; pass++ {
 		limit, cancel := context.WithTimeout(ctx, each)

@@ -57,8 +57,8 @@ func (m *Manager) register(ctx context.Context) (*acme.Client, error) {
 	return c, nil
 }
 
-// backoff is how long a request waits that the CA could not answer; -1 = it is given up. What the CA limits is not repeated
-// here: the ledger says when the next order may be made.
+// backoff is how long a request waits that the CA could not answer; -1 = it is given up. What the CA limits is not
+// repeated here: the ledger says when the next order may be made.
 func backoff(n int, _ *http.Request, r *http.Response) time.Duration {
 	switch {
 	case n > 5 || r != nil && r.StatusCode == http.StatusTooManyRequests:
@@ -69,8 +69,8 @@ func backoff(n int, _ *http.Request, r *http.Response) time.Duration {
 	return time.Second << n / 2
 }
 
-// accountKey returns the key of the fleet's account. A process that cannot open it orders nothing: others could not open what
-// it stores.
+// accountKey returns the key of the fleet's account. A process that cannot open it orders nothing: others could not
+// open what it stores.
 func (m *Manager) accountKey(ctx context.Context) (*ecdsa.PrivateKey, error) {
 	for {
 		e, err := m.read(ctx, keyAccount)

@@ -203,8 +203,8 @@ func (d *dev) start(ctx context.Context, admin string) error {
 	})
 }
 
-// grantHosts grants every host to the workers of dev, as deploys here do. A rollback looks only at the policy. In a NATS
-// that others have too, only its operator grants.
+// grantHosts grants every host to the workers of dev, as deploys here do. A rollback looks only at the policy. In a
+// NATS that others have too, only its operator grants.
 func (d *dev) grantHosts(ctx context.Context) error {
 	if !d.fleet.Embeds() {
 		return nil
@@ -337,8 +337,8 @@ func (d *dev) show(w *events.Worker) {
 	}
 }
 
-// webAddress is where a browser finds a worker. Pages with files have a host of their own, because their links often begin
-// with /.
+// webAddress is where a browser finds a worker. Pages with files have a host of their own, because their links often
+// begin with /.
 func (d *dev) webAddress(at string, w *events.Worker) string {
 	cfg, scheme := d.fleet.Config(), "http"
 	if cfg.HTTPCert != "" {

@@ -95,8 +95,8 @@ func (d *dev) concerns(source string, changed []string) bool {
 	})
 }
 
-// deployAll deploys sources and watches what they import. It deploys again what was saved after it was read and before it
-// was watched.
+// deployAll deploys sources and watches what they import. It deploys again what was saved after it was read and before
+// it was watched.
 func (d *dev) deployAll(ctx context.Context, sources []string) error {
 	for {
 		began := time.Now()
@@ -113,8 +113,8 @@ func (d *dev) deployAll(ctx context.Context, sources []string) error {
 	}
 }
 
-// savedSince reports whether a file that the worker of source was made of has changed since then. A time that is still to
-// come says nothing.
+// savedSince reports whether a file that the worker of source was made of has changed since then. A time that is still
+// to come says nothing.
 func (d *dev) savedSince(source string, began time.Time) bool {
 	now := time.Now()
 	saved := func(path string) bool {

@@ -187,7 +187,8 @@ func lay(t *testing.T, f *fleettest.Fleet, owner string, seq uint64, body []byte
 	require.NoError(t, err)
 }
 
-// An owner takes its dead letters out and brings them back, whatever is in them, and those of others stay where they are.
+// An owner takes its dead letters out and brings them back, whatever is in them, and those of others stay where they
+// are.
 func TestLettersGoOutAndComeBackAtTheOwnersDoor(t *testing.T) {
 	t.Parallel()
 	eachConfiguration(t, testLettersAtTheDoor)

@@ -31,8 +31,8 @@ func deployOwner(e *env, req *deploy.Request) error {
 	return nil
 }
 
-// deployAtDoor has the fleet check and store what this command has bundled. all is the context of the whole command, and
-// ctx that of the deploy.
+// deployAtDoor has the fleet check and store what this command has bundled. all is the context of the whole command,
+// and ctx that of the deploy.
 func (e deployer) deployAtDoor(all, ctx context.Context, req deploy.Request, share deployFlags) error {
 	return withDoor(e.env, func(c *control.Client) error {
 		upload, err := openUpload(e.env)

@@ -161,8 +161,8 @@ func TestSecretsAtTheOwnersDoor(t *testing.T) {
 	require.Contains(t, owner.Pinwheel("audit").Out, "secrets.set")
 }
 
-// An owner deploys, gives shares, rolls back and removes with its own NATS user. The command prints what it prints for the
-// fleet's user.
+// An owner deploys, gives shares, rolls back and removes with its own NATS user. The command prints what it prints for
+// the fleet's user.
 func TestDeploysAtTheOwnersDoor(t *testing.T) {
 	t.Parallel()
 	url := natstest.StartConfigured(t, "../../deploy/nats/users.conf")

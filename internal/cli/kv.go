@@ -67,8 +67,8 @@ func withData(ctx context.Context, e *env, args []string, f func(keyValues, name
 	}, f)
 }
 
-// withStore calls f with what open opens, of the owner in text: OWNER/NAME. what is what the name is one of. none is the
-// error of f when the owner has stored nothing of that kind.
+// withStore calls f with what open opens, of the owner in text: OWNER/NAME. what is what the name is one of. none is
+// the error of f when the owner has stored nothing of that kind.
 func withStore[D any](ctx context.Context, e *env, text, what string, none error, open func(*control.Remote, string) (D, error), f func(D, namespace) error) error {
 	n, err := parseStore(text, what)
 	if err != nil {

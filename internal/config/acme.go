@@ -26,8 +26,8 @@ func (c Config) acmeFault(why string) error {
 	return fmt.Errorf("%w (%s)", wrongValue("PINWHEEL_HTTP_ACME", c.HTTPAcme), why)
 }
 
-// CheckACMEKey returns an error when PINWHEEL_HTTP_ACME has no PINWHEEL_SECRETS_KEY. A process that answers HTTP requests must
-// not start then. Commands do not need the key.
+// CheckACMEKey returns an error when PINWHEEL_HTTP_ACME has no PINWHEEL_SECRETS_KEY. A process that answers HTTP
+// requests must not start then. Commands do not need the key.
 func (c Config) CheckACMEKey() error {
 	if c.HTTPAcme == "" || c.SecretsKey != "" {
 		return nil

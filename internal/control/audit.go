@@ -27,7 +27,8 @@ func audited(e endpoint) endpoint {
 // concerning is an answer that knows whose things were changed, where the request does not say it.
 type concerning interface{ concerns() (owner string) }
 
-// recorded is an answer that knows what was changed, which is recorded in place of the request. nil: nothing was changed.
+// recorded is an answer that knows what was changed, which is recorded in place of the request. nil: nothing was
+// changed.
 type recorded interface{ recorded() any }
 
 // record writes what a request has changed. The change is done: if it cannot be recorded, the process logs that.

@@ -65,7 +65,8 @@ func (a *Activation) left(id string) {
 
 // Await returns when a deployment of OWNER/WORKER is in effect in every process of the fleet. Then the next event finds
 // it in whichever process takes the event. Each process that Await asks names the other processes. The error names the
-// processes in which it is not in effect within activationTimeout, or says why that is unknown. It is stored in any case.
+// processes in which it is not in effect within activationTimeout, or says why that is unknown. It is stored in any
+// case.
 func (r *Remote) Await(ctx context.Context, target string, d events.Deployment) (*Activation, error) {
 	return NewClient(r.NC, string(r.Subjects), "").Await(ctx, target, d)
 }

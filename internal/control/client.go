@@ -27,8 +27,8 @@ func NewClient(nc *nats.Conn, prefix, token string) *Client {
 	return &Client{nc: nc, prefix: prefix, token: token}
 }
 
-// NewOwnerClient returns a Client that uses the door of an owner, with a connection of this owner's user. Requests reach
-// only what is the owner's. Requests that concern no owner, as Drain, are not answered there.
+// NewOwnerClient returns a Client that uses the door of an owner, with a connection of this owner's user. Requests
+// reach only what is the owner's. Requests that concern no owner, as Drain, are not answered there.
 func NewOwnerClient(nc *nats.Conn, prefix, owner string) *Client {
 	return &Client{nc: nc, prefix: prefix, owner: owner}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/bindings"
 )
 
-// Data opens what an owner's workers have stored by bindings. kvBytes is the size of a bucket that it creates, if the owner's
-// policy says nothing; the fleet's processes correct it.
+// Data opens what an owner's workers have stored by bindings. kvBytes is the size of a bucket that it creates, if the
+// owner's policy says nothing; the fleet's processes correct it.
 func (r *Remote) Data(ctx context.Context, owner string, kvBytes int64) (*bindings.Data, error) {
 	p, err := r.policy(ctx, owner)
 	if err != nil {

@@ -86,8 +86,8 @@ func codeOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// moduleFaultJSON is the body of an answer that refuses a module which does not load. Other answers with an error have no
-// body.
+// moduleFaultJSON is the body of an answer that refuses a module which does not load. Other answers with an error have
+// no body.
 type moduleFaultJSON struct {
 	Worker  string        `json:"worker"`
 	Reason  events.Reason `json:"reason"`
@@ -115,8 +115,8 @@ func readModuleFault(data []byte) *deploy.RefusedError {
 	return &deploy.RefusedError{Target: f.Worker, Failure: events.NewFailure(f.Reason, f.Message, f.Stack)}
 }
 
-// oneLine returns the text of an error for a header. A module chooses what it fails with, so only the first line is taken
-// of that, and nothing that is not printable.
+// oneLine returns the text of an error for a header. A module chooses what it fails with, so only the first line is
+// taken of that, and nothing that is not printable.
 func oneLine(err error) string {
 	text := err.Error()
 	var refused *deploy.RefusedError

@@ -115,8 +115,8 @@ func refusedLetter(f *events.Failure) error {
 	return &Error{Code: http.StatusServiceUnavailable, Text: f.Error()}
 }
 
-// eachLetter calls do for the letters of owner in data, from a line on, one at a time. Lines count from 0, and in errors
-// from 1.
+// eachLetter calls do for the letters of owner in data, from a line on, one at a time. Lines count from 0, and in
+// errors from 1.
 func eachLetter(data []byte, owner string, from int, do func(line int, l *events.DeadLetter) error) error {
 	line := -1
 	for text := range bytes.Lines(data) {
@@ -144,8 +144,8 @@ func eachLetter(data []byte, owner string, from int, do func(line int, l *events
 	return nil
 }
 
-// ImportLetters stores letters. A request that could not store all is sent again for the others. It returns how many were
-// stored until it ended.
+// ImportLetters stores letters. A request that could not store all is sent again for the others. It returns how many
+// were stored until it ended.
 func (c *Client) ImportLetters(ctx context.Context, r ImportLetters) (all ImportedLetters, err error) {
 	for {
 		one, err := askedPatiently[ImportedLetters](ctx, c, "dead.import", r)

@@ -46,8 +46,8 @@ var (
 
 func (h *held) giveBack() { h.room.used.Add(-h.bytes) }
 
-// storedIn is the error of a request about what an owner has stored in a namespace or a bucket. Bindings begin their errors
-// with the code that a handler sees.
+// storedIn is the error of a request about what an owner has stored in a namespace or a bucket. Bindings begin their
+// errors with the code that a handler sees.
 func storedIn(owner string, err error) error {
 	var refused *Error
 	switch {

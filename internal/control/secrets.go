@@ -11,8 +11,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/secrets"
 )
 
-// SecretKeys says to whom secrets are encrypted for a process: age recipients, which are public. The first is the one to
-// encrypt to. There are none when the process has no PINWHEEL_SECRETS_KEY.
+// SecretKeys says to whom secrets are encrypted for a process: age recipients, which are public. The first is the one
+// to encrypt to. There are none when the process has no PINWHEEL_SECRETS_KEY.
 //
 // The command asks the processes, and no stored entry has the recipients: anyone who could change such an entry for a
 // moment would read every secret that is set afterwards. An answer comes on a subject that only the fleet's user may

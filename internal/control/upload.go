@@ -79,8 +79,8 @@ func (d DeployedVersion) recorded() any {
 	return map[string]any{"worker": d.Worker, "version": d.Version, "percent": d.Deployment.PercentOf(d.Version)}
 }
 
-// Deploy deploys a bundle that is stored in parts. While no process has room for it, it asks again, until ctx is done. A
-// deploy that was done already is not done again.
+// Deploy deploys a bundle that is stored in parts. While no process has room for it, it asks again, until ctx is done.
+// A deploy that was done already is not done again.
 func Deploy(ctx context.Context, c *Client, r DeployVersion) (d DeployedVersion, err error) {
 	return askedUntilDone[DeployedVersion](ctx, c, "versions.deploy", r)
 }
@@ -218,7 +218,8 @@ type parts struct {
 	n          int
 }
 
-// readParts reads parts that have size bytes in all. Only the owner's own parts can be named: the owner is in their subject.
+// readParts reads parts that have size bytes in all. Only the owner's own parts can be named: the owner is in their
+// subject.
 func readParts(ctx context.Context, s *Server, owner string, p parts, size int) ([]byte, error) {
 	data := make([]byte, 0, size)
 	for i := range p.n {

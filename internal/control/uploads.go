@@ -116,7 +116,8 @@ func (u *uploads) forget(now time.Time) {
 	})
 }
 
-// moduleCheck checks one module for an owner. What the module writes is shown to the client that deploys it, and to no one else.
+// moduleCheck checks one module for an owner. What the module writes is shown to the client that deploys it, and to no
+// one else.
 type moduleCheck struct {
 	process Process
 	took    time.Duration
@@ -188,8 +189,8 @@ func (b UploadedBody) check(most int) error {
 }
 
 // withBody reads a body of an owner and calls do with it. An owner has one such request at a time in a process, so that
-// bodies in memory are few. The parts are removed, unless the request may be sent again: then do returns again, or an error
-// of this process.
+// bodies in memory are few. The parts are removed, unless the request may be sent again: then do returns again, or an
+// error of this process.
 func withBody(ctx context.Context, s *Server, owner string, b UploadedBody, do func(data []byte) (again bool, err error)) error {
 	if err := s.bodies.enter(owner, time.Now()); err != nil {
 		return err

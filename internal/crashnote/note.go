@@ -31,8 +31,8 @@ type Note struct {
 	free []int // numbers of slots
 }
 
-// Create makes the file of a note, for the process that will be started. It is on no disk: a thread that wrote to a page
-// while it is stored would wait.
+// Create makes the file of a note, for the process that will be started. It is on no disk: a thread that wrote to a
+// page while it is stored would wait.
 func Create() (*os.File, error) {
 	fd, err := unix.MemfdCreate("pinwheel-note", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -137,8 +137,8 @@ func goroutine() string {
 	return goroutineOf(buffer[:runtime.Stack(buffer[:], false)])
 }
 
-// goroutineOf returns the number of the first goroutine in a text of the Go runtime; "" = none. The first one is that in
-// which a process died.
+// goroutineOf returns the number of the first goroutine in a text of the Go runtime; "" = none. The first one is that
+// in which a process died.
 func goroutineOf(text []byte) string {
 	const begin = "goroutine "
 	for line := range bytes.Lines(text) {
@@ -165,8 +165,8 @@ type Crash struct {
 
 const mostCrashText = 1 << 20 // bytes of it that are read
 
-// Read reads the note of a process that has ended, and the text of its crash. killed says that a signal ended the process:
-// then there may be no text. A process that ended by itself was not ended by what it ran.
+// Read reads the note of a process that has ended, and the text of its crash. killed says that a signal ended the
+// process: then there may be no text. A process that ended by itself was not ended by what it ran.
 func Read(note *os.File, text string, killed bool) (Crash, error) {
 	mem := make([]byte, slots*slotSize)
 	if _, err := note.ReadAt(mem, 0); err != nil {

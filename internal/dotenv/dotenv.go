@@ -23,8 +23,8 @@ func (e *Error) Error() string { return e.Text }
 
 // Parse reads a file. A name that stands twice has its last value. The error is an *Error.
 //
-// A value may stand in ' " or `, and then have several lines; between " the sequences \n and \r are line ends. Any other
-// value ends before # or with the line, without white space around it. Nothing in a value is replaced.
+// A value may stand in ' " or `, and then have several lines; between " the sequences \n and \r are line ends. Any
+// other value ends before # or with the line, without white space around it. Nothing in a value is replaced.
 func Parse(text string) (map[string]string, error) {
 	if len(text) > MaxFile {
 		return nil, &Error{1, fmt.Sprintf("the file has more than %d bytes", MaxFile)}

@@ -9,8 +9,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/gateway"
 )
 
-// openCertificates opens what gets certificates by ACME; nil = PINWHEEL_HTTP_ACME is empty. Only hosts of workers that are
-// installed in this process have any.
+// openCertificates opens what gets certificates by ACME; nil = PINWHEEL_HTTP_ACME is empty. Only hosts of workers that
+// are installed in this process have any.
 func openCertificates(p *Process) (gateway.Certificates, error) {
 	if p.cfg.HTTPAcme == "" {
 		return nil, nil

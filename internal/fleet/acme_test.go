@@ -24,7 +24,8 @@ import (
 
 const ninetyDays = 90 * 24 * time.Hour
 
-// secure asks a host at addr over TLS, with a connection of its own. It returns the body and the certificate's serial number.
+// secure asks a host at addr over TLS, with a connection of its own. It returns the body and the certificate's serial
+// number.
 func secure(ca *acmetest.CA, addr, host string) (body, serial string, err error) {
 	tr := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -42,8 +43,9 @@ func secure(ca *acmetest.CA, addr, host string) (body, serial string, err error)
 	return fmt.Sprintf("%d %s %s", resp.StatusCode, resp.Proto, text), resp.TLS.PeerCertificates[0].SerialNumber.String(), err
 }
 
-// Two processes under deploy/nats/users.conf: one orders the certificates of hosts that the fleet serves, the CA asks the other
-// one, and both serve them. Hosts that nobody has, hosts of versions and hosts that are not granted any more get none.
+// Two processes under deploy/nats/users.conf: one orders the certificates of hosts that the fleet serves, the CA asks
+// the other one, and both serve them. Hosts that nobody has, hosts of versions and hosts that are not granted any more
+// get none.
 func TestACME(t *testing.T) {
 	t.Parallel()
 	url := natstest.StartConfigured(t, "../../deploy/nats/users.conf")

@@ -124,7 +124,8 @@ func TestQueueHandlerDecidesAboutEachMessage(t *testing.T) {
 	require.True(t, letters[0].History[0].Asked)
 }
 
-// Of 10 000 messages in batches of 100, the one that never ends becomes a dead letter, and no other one runs more than twice.
+// Of 10 000 messages in batches of 100, the one that never ends becomes a dead letter, and no other one runs more than
+// twice.
 func TestPoisonAmongTenThousand(t *testing.T) {
 	t.Parallel()
 	const n, poison = 10_000, 6170

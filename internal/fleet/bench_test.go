@@ -146,8 +146,8 @@ func processCPU(t testing.TB, pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// BenchmarkHTTP measures one fleet process that answers POST requests of about 1 KB of JSON on 32 connections. It reports
-// requests/s and the CPU time of the fleet process per request. BENCH_ADMIN is as for BenchmarkFleet.
+// BenchmarkHTTP measures one fleet process that answers POST requests of about 1 KB of JSON on 32 connections. It
+// reports requests/s and the CPU time of the fleet process per request. BENCH_ADMIN is as for BenchmarkFleet.
 func BenchmarkHTTP(b *testing.B) {
 	for _, owners := range []int{1, 100} {
 		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) { benchmarkHTTP(b, owners) })
@@ -195,8 +195,8 @@ func benchmarkHTTP(b *testing.B, owners int) {
 	b.ReportMetric(float64((processCPU(b, p.Pid)-cpu).Nanoseconds())/1e3/float64(b.N), "cpu-µs/request")
 }
 
-// BenchmarkSendBatch has a handler send 10 000 tasks to itself, 100 at a time, and some batches at once. They wait until it
-// has ended, and what they take then is not measured.
+// BenchmarkSendBatch has a handler send 10 000 tasks to itself, 100 at a time, and some batches at once. They wait
+// until it has ended, and what they take then is not measured.
 func BenchmarkSendBatch(b *testing.B) {
 	h := openHouse(b)
 	h.fleet.setPolicy("acme", events.Policy{MaxRunning: 1})

@@ -47,8 +47,8 @@ func TestKVBindingIsBounded(t *testing.T) {
 	require.Equal(t, "all stored", string(h.call("beta/w").Body))
 }
 
-// Workers of one owner share a bucket of objects, and those of another do not see it. What a run may hold bounds what it
-// puts and gets.
+// Workers of one owner share a bucket of objects, and those of another do not see it. What a run may hold bounds what
+// it puts and gets.
 func TestObjectsBinding(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)

@@ -20,7 +20,8 @@ const noteVariable = "_PINWHEEL_NOTE"
 // firstDescriptor is that of the first file that a supervisor gives a child.
 const firstDescriptor = 3
 
-// httpVariable tells a supervisor's child that httpDescriptor is the socket for HTTP requests, which all children share.
+// httpVariable tells a supervisor's child that httpDescriptor is the socket for HTTP requests, which all children
+// share.
 const (
 	httpVariable   = "_PINWHEEL_HTTP"
 	httpDescriptor = firstDescriptor

@@ -36,8 +36,8 @@ type crashes struct {
 	notes   map[string]*os.File // of the processes that run, by their sockets
 }
 
-// begin returns the note for a process that will be started, and writes what the process should know. Without them no one
-// is accused, and all workers run.
+// begin returns the note for a process that will be started, and writes what the process should know. Without them no
+// one is accused, and all workers run.
 func (c *crashes) begin(socket string) (note *os.File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -73,7 +73,8 @@ const (
 )
 
 // TestAnOwnerDeploysRollsBackAndReplays is what an owner does with nothing but its NATS user: it deploys, sees that the
-// version is bad, rolls back, replays its dead letter and sees that it runs. It can neither see nor name what is another's.
+// version is bad, rolls back, replays its dead letter and sees that it runs. It can neither see nor name what is
+// another's.
 func TestAnOwnerDeploysRollsBackAndReplays(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

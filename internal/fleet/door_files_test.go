@@ -147,7 +147,8 @@ func storeAtDoor(t *testing.T, nc *nats.Conn, owner string, r control.StoreFiles
 	return failure
 }
 
-// What an owner says of its files is checked. It can write no other owner's files, and fill the store only to its bound.
+// What an owner says of its files is checked. It can write no other owner's files, and fill the store only to its
+// bound.
 func TestFilesThatLie(t *testing.T) {
 	t.Parallel()
 	h, url := openFiles(t)

@@ -64,8 +64,8 @@ type httpWorkers struct {
 	*secretValues
 }
 
-// storedRequests stores the events of HTTP requests. It is the gateway.Publisher of a process. Replies to an owner's events
-// go to subjects of this owner, as for its other publishers.
+// storedRequests stores the events of HTTP requests. It is the gateway.Publisher of a process. Replies to an owner's
+// events go to subjects of this owner, as for its other publishers.
 type storedRequests struct {
 	nc     *nats.Conn
 	prefix string
@@ -131,8 +131,8 @@ func (p *Process) HTTPAddr() string {
 	return p.http.listener.Addr().String()
 }
 
-// serve answers HTTP requests from the time when up is closed until ctx is done. It calls first before. drained is closed when all of them are
-// answered, or work is done.
+// serve answers HTTP requests from the time when up is closed until ctx is done. It calls first before. drained is
+// closed when all of them are answered, or work is done.
 func (s *httpServer) serve(ctx, work context.Context, up <-chan struct{}, first func(), log zerolog.Logger, running *sync.WaitGroup) (drained <-chan struct{}) {
 	done := make(chan struct{})
 	if s.gateway == nil {

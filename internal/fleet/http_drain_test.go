@@ -37,8 +37,8 @@ const telling = `export default { async fetch(request) {
 	return new Response("did " + id);
 } }`
 
-// over runs requests on 8 connections of HTTP/1.1, or 8 at once of HTTP/2, until end ends the server. Each that ran must
-// have its answer.
+// over runs requests on 8 connections of HTTP/1.1, or 8 at once of HTTP/2, until end ends the server. Each that ran
+// must have its answer.
 func (f *flow) over(h *house, end func()) {
 	h.t.Helper()
 	h.deploy("acme", "w", telling)

@@ -42,8 +42,8 @@ export default {
   },
 };`
 
-// understood is what a server makes of frames (RFC 6455): the messages up to the first fault or close frame, and with which
-// of the codes it closes.
+// understood is what a server makes of frames (RFC 6455): the messages up to the first fault or close frame, and with
+// which of the codes it closes.
 func understood(data []byte) (said []string, codes []int) {
 	const most = 4 << 20
 	none := []int{websocket.CloseAbnormalClosure} // the connection ends within a frame, or without a close frame
@@ -156,8 +156,8 @@ var framesOfClients = []struct {
 	{masked(0x81, "x") + "\x81\x85\x00\x00", 1006},
 }
 
-// FuzzWebSocket: whatever a client sends on its WebSocket, the worker gets the messages that are whole, in order, and the
-// client learns what was wrong.
+// FuzzWebSocket: whatever a client sends on its WebSocket, the worker gets the messages that are whole, in order, and
+// the client learns what was wrong.
 func FuzzWebSocket(f *testing.F) {
 	for _, c := range framesOfClients {
 		f.Add([]byte(c.data))
@@ -193,8 +193,8 @@ func TestFramesOfClients(t *testing.T) {
 	require.Equal(t, []string{"text aé"}, said)
 }
 
-// talk sends data on a WebSocket of its own, and nothing after it. It returns the code with which the server closes, and
-// what the worker has heard.
+// talk sends data on a WebSocket of its own, and nothing after it. It returns the code with which the server closes,
+// and what the worker has heard.
 func talk(t *testing.T, w *web, n int, data []byte) (code int, said []string) {
 	t.Helper()
 	at := fmt.Sprintf("listener--acme.w.test/?id=%d", n)

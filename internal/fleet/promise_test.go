@@ -198,7 +198,8 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	require.NoError(t, survivor.Wait(), "a process that drains ends well")
 }
 
-// publishCounted publishes total tasks of acme/count, and returns the channel of their replies. Each has a subject of its own.
+// publishCounted publishes total tasks of acme/count, and returns the channel of their replies. Each has a subject of
+// its own.
 func (h *house) publishCounted(total int) <-chan *nats.Msg {
 	h.t.Helper()
 	replies := make(chan *nats.Msg, 2*total)

@@ -80,8 +80,8 @@ func (h *house) keyed(keys int) (stop func() map[string][]string) {
 	}
 }
 
-// A version that fails is rolled out under load. The guard sends it back, and no event is lost: those that failed run again
-// in the version before.
+// A version that fails is rolled out under load. The guard sends it back, and no event is lost: those that failed run
+// again in the version before.
 func TestRolloutGoesBackByItself(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
@@ -111,8 +111,8 @@ func TestRolloutGoesBackByItself(t *testing.T) {
 	require.Empty(t, h.dead())
 }
 
-// A good version is rolled out. Whoever makes a step is killed for it, and others are killed at any time. The rollout goes
-// on to its end, no key moves back, and each event is answered.
+// A good version is rolled out. Whoever makes a step is killed for it, and others are killed at any time. The rollout
+// goes on to its end, no key moves back, and each event is answered.
 func TestRolloutOutlivesTheProcessThatAdvancesIt(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -195,7 +195,8 @@ func slow(text string) string {
 	} };`, text)
 }
 
-// heard listens on a connection that nothing else uses. The returned function says how often each event was answered until then.
+// heard listens on a connection that nothing else uses. The returned function says how often each event was answered
+// until then.
 func (h *house) heard(nc *nats.Conn) func() map[string]int {
 	h.t.Helper()
 	replies, err := nc.SubscribeSync(nats.InboxPrefix + ">")
@@ -217,8 +218,8 @@ func (h *house) heard(nc *nats.Conn) func() map[string]int {
 	}
 }
 
-// A version is taken back by hand under load, from everything, from a share and from a rollout. No event is lost, each is
-// answered once, and one that has begun ends in the version in which it did.
+// A version is taken back by hand under load, from everything, from a share and from a rollout. No event is lost, each
+// is answered once, and one that has begun ends in the version in which it did.
 func TestRollbackUnderLoadLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)

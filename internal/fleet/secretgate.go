@@ -12,8 +12,9 @@ import (
 )
 
 // secretGate is an Installer that holds a deployment back while this process cannot open the secrets that its versions
-// name: the deployment before it goes on here. What was stored when the process started is installed in any case, because
-// there is nothing before it to go on with. Events of such a version fail, and run again, until the secrets are there.
+// name: the deployment before it goes on here. What was stored when the process started is installed in any case,
+// because there is nothing before it to go on with. Events of such a version fail, and run again, until the secrets are
+// there.
 type secretGate struct {
 	to     deploy.Installer
 	values *secretValues

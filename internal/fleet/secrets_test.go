@@ -216,8 +216,8 @@ func TestAProcessWithoutTheKey(t *testing.T) {
 	require.Contains(t, errs, "start all with the new identity as the first")
 }
 
-// Keys are changed in three steps: each process gets the new identity, all secrets are encrypted to it, the old identity
-// goes. Workers go on all the time.
+// Keys are changed in three steps: each process gets the new identity, all secrets are encrypted to it, the old
+// identity goes. Workers go on all the time.
 func TestRotationOfTheKey(t *testing.T) {
 	t.Parallel()
 	oldKey, oldRecipient := newKey(t)

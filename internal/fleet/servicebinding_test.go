@@ -170,8 +170,8 @@ func TestCallerThatDoesNotWait(t *testing.T) {
 	require.Eventually(t, func() bool { return string(h.call("acme/reader").Body) == "AbortError" }, patience, 10*time.Millisecond)
 }
 
-// A called worker that passes a limit is the caller's error, and its isolate's end is not that of others: the caller runs in
-// another isolate if their limits differ.
+// A called worker that passes a limit is the caller's error, and its isolate's end is not that of others: the caller
+// runs in another isolate if their limits differ.
 func TestCalledWorkerThatPassesALimit(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)

@@ -50,8 +50,8 @@ func fields(t *testing.T, line string) (names []string) {
 	return names
 }
 
-// Whatever clients send, a request is one line of bounded size in the operator's log, and the fields are the gateway's, in
-// JSON and in the text for people.
+// Whatever clients send, a request is one line of bounded size in the operator's log, and the fields are the gateway's,
+// in JSON and in the text for people.
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	var s seen

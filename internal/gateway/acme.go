@@ -31,8 +31,8 @@ func (c Config) tlsConfig() *tls.Config {
 }
 
 // Hosts says which hosts may have a certificate of their own: WORKER--OWNER.DOMAIN of an installed worker that answers
-// HTTP requests, and the hosts of routes that are granted. Hosts of versions have none, and neither has a host that only a
-// route with * has: there is no end of them. Any goroutine may call its methods.
+// HTTP requests, and the hosts of routes that are granted. Hosts of versions have none, and neither has a host that
+// only a route with * has: there is no end of them. Any goroutine may call its methods.
 type Hosts struct {
 	Domain  string // as in Config
 	Workers Workers
@@ -47,7 +47,8 @@ func (h Hosts) Serves(host string) bool {
 	return h.Routes.has(host)
 }
 
-// Owner returns the owner of the workers at a host. If workers of several owners have paths of it, it is the first by name.
+// Owner returns the owner of the workers at a host. If workers of several owners have paths of it, it is the first by
+// name.
 func (h Hosts) Owner(host string) (owner string, ok bool) {
 	if t, is := byHost(host, h.Domain); !is {
 		return h.Routes.owner(host)

@@ -8,8 +8,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Hosts of workers that answer HTTP requests, and named hosts of granted routes, may have a certificate. What an owner can
-// make up without end may not.
+// Hosts of workers that answer HTTP requests, and named hosts of granted routes, may have a certificate. What an owner
+// can make up without end may not.
 func TestHostsWithCertificates(t *testing.T) {
 	t.Parallel()
 	only := func(owner, name string, change func(*events.Worker)) events.Installation {

@@ -48,8 +48,8 @@ func (g *Gateway) targetOf(r *http.Request) (target, *refusal) {
 	return target{owner: g.cfg.Paths, worker: name, prefix: "/" + name}, nil
 }
 
-// byHost reads WORKER--OWNER.DOMAIN and VERSION--WORKER--OWNER.DOMAIN. Hosts have no upper case, so workers and owners with
-// upper case have no host. A name with two hyphens has none either: it could be read in two ways.
+// byHost reads WORKER--OWNER.DOMAIN and VERSION--WORKER--OWNER.DOMAIN. Hosts have no upper case, so workers and owners
+// with upper case have no host. A name with two hyphens has none either: it could be read in two ways.
 func byHost(host, domain string) (target, bool) {
 	label, ok := strings.CutSuffix(host, "."+domain)
 	if domain == "" || !ok || strings.Contains(label, "---") {

@@ -13,8 +13,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// requestBody is the body of a request. One goroutine reads it at a time: that of the exchange before the event runs, and
-// then those of the event, until leave.
+// requestBody is the body of a request. One goroutine reads it at a time: that of the exchange before the event runs,
+// and then those of the event, until leave.
 type requestBody struct {
 	from    io.Reader
 	control *http.ResponseController

@@ -54,7 +54,8 @@ func (l *line) ends() string {
 	return string(rest)
 }
 
-// answered opens a connection on which a request was answered. A loaded machine may take longer than the server waits for it.
+// answered opens a connection on which a request was answered. A loaded machine may take longer than the server waits
+// for it.
 func answered(t *testing.T, addr string) (l *line) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -132,8 +133,8 @@ func TestIdleConnectionsAreCut(t *testing.T) {
 	require.Equal(t, 200, runs.hears().StatusCode)
 }
 
-// Requests that are under way when the process ends are answered, and tell the client to close the connection. A WebSocket
-// would not end with its response, so there is none any more.
+// Requests that are under way when the process ends are answered, and tell the client to close the connection. A
+// WebSocket would not end with its response, so there is none any more.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	release, came := make(chan struct{}), make(chan struct{}, 1)

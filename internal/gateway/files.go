@@ -92,8 +92,8 @@ func (x *exchange) former(escaped string) bool {
 	return false
 }
 
-// maxOthers is the most versions whose files are looked for, beside the one that answers. A client can ask for any number
-// of paths that no version has.
+// maxOthers is the most versions whose files are looked for, beside the one that answers. A client can ask for any
+// number of paths that no version has.
 const maxOthers = 2
 
 // others are versions with other files: those that share the events with the one that answers, and then the last ones

@@ -198,8 +198,8 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// Which versions lend a file: those that share the events, then the last ones before, two in all. One that is stored and
-// was never active, or has another token, lends none.
+// Which versions lend a file: those that share the events, then the last ones before, two in all. One that is stored
+// and was never active, or has another token, lends none.
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	in := events.Installation{Owner: "acme", Name: "shop"}

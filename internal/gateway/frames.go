@@ -21,8 +21,8 @@ const (
 	smallPiece   = 1 << 10
 )
 
-// frames is the connection of a client's WebSocket. It sees the headers of the frames that are read from it. The goroutine
-// that reads has it.
+// frames is the connection of a client's WebSocket. It sees the headers of the frames that are read from it. The
+// goroutine that reads has it.
 type frames struct {
 	net.Conn
 	conn *websocket.Conn // that reads from it; nil until the handshake is over

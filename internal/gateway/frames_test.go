@@ -56,8 +56,8 @@ func closes(t *testing.T, c *websocket.Conn, code int) {
 	}
 }
 
-// refused sends first, and then again and again data, which ends with a ping, until the server closes with 1008. It sends
-// no more than the server has read: what it has not read when it closes would reset the connection.
+// refused sends first, and then again and again data, which ends with a ping, until the server closes with 1008. It
+// sends no more than the server has read: what it has not read when it closes would reset the connection.
 func refused(t *testing.T, c *websocket.Conn, first, data []byte) {
 	t.Helper()
 	pongs, closed := make(chan struct{}, 1), make(chan error, 1)

@@ -28,9 +28,9 @@ func (r framedRequest) sees(got framedRequest) bool {
 	return strings.HasPrefix(r.body, got.body)
 }
 
-// framed returns the requests that a client frames with text. It ends where the framing is not clear, and after the first
-// request after which a server has to close the connection, because others may frame what follows in another way. It
-// checks nothing else: a server may refuse any of these.
+// framed returns the requests that a client frames with text. It ends where the framing is not clear, and after the
+// first request after which a server has to close the connection, because others may frame what follows in another way.
+// It checks nothing else: a server may refuse any of these.
 func framed(text string) (list []framedRequest) {
 	for rest := text; ; {
 		r, version, fields, after, ok := requestHead(strings.TrimLeft(rest, "\r\n"))

@@ -615,7 +615,8 @@ func TestOwners(t *testing.T) {
 	require.Empty(t, o.of, "who gets nothing is not kept")
 }
 
-// An answer without the body leaves nobody waiting for the rest of it, whether a handler gives it or the request is refused.
+// An answer without the body leaves nobody waiting for the rest of it, whether a handler gives it or the request is
+// refused.
 func TestBodyThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	_, addr := open(t, domain, func(*events.Event) *events.Reply { return &events.Reply{Status: 200} }, func(g *Gateway) { g.times.rest = 100 * time.Millisecond })

@@ -31,7 +31,8 @@ const (
 	maxLoggedURL    = 2 << 10 // bytes of path and query
 )
 
-// requestLog writes lines about requests to the output of the workers that want them. Any goroutine may call its methods.
+// requestLog writes lines about requests to the output of the workers that want them. Any goroutine may call its
+// methods.
 type requestLog struct {
 	output Output
 

@@ -78,9 +78,9 @@ func (x *exchange) header() http.Header {
 }
 
 // head writes status and headers. The connection closes afterwards if the process ends. It also closes after a request
-// body of unknown length, which ends where its chunks say: if a proxy before this process believes a Content-Length that
-// was there too, what follows may look like another request (RFC 9112 §6.3). And it closes after a request of HTTP/1.0: the
-// server ignores a Transfer-Encoding of it, by which a proxy may go (RFC 9112 §6.1).
+// body of unknown length, which ends where its chunks say: if a proxy before this process believes a Content-Length
+// that was there too, what follows may look like another request (RFC 9112 §6.3). And it closes after a request of
+// HTTP/1.0: the server ignores a Transfer-Encoding of it, by which a proxy may go (RFC 9112 §6.1).
 func (x *exchange) head(status int) {
 	if x.g.leaving.Load() || x.r.ProtoMajor == 1 && (x.r.ContentLength < 0 || x.r.ProtoMinor == 0) {
 		x.w.Header().Set("Connection", "close")
@@ -105,8 +105,8 @@ func (x *exchange) send(data []byte) error {
 	return err
 }
 
-// stream writes a body that the handler still makes, as fast as the client takes it. The connection is cut when the body
-// is not complete, so that the client sees that.
+// stream writes a body that the handler still makes, as fast as the client takes it. The connection is cut when the
+// body is not complete, so that the client sees that.
 func (x *exchange) stream(r *events.Reply) {
 	s := r.Stream
 	more := make(chan struct{}, 1)

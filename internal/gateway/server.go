@@ -32,8 +32,8 @@ func (l debugLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Serve answers requests that come to l until Drain or Close. It closes l. With a certificate they are HTTP/2 or HTTP/1.1
-// over TLS.
+// Serve answers requests that come to l until Drain or Close. It closes l. With a certificate they are HTTP/2 or
+// HTTP/1.1 over TLS.
 func (g *Gateway) Serve(l net.Listener) error {
 	l = netutil.LimitListener(l, g.cfg.MaxConnections)
 	serve := g.server.Serve
@@ -47,8 +47,8 @@ func (g *Gateway) Serve(l net.Listener) error {
 	return err
 }
 
-// Drain ends the gateway. First it tells clients with each response to close the connection, so that a request that is on
-// its way meets no closed one. It returns when all requests are answered, or when ctx is done.
+// Drain ends the gateway. First it tells clients with each response to close the connection, so that a request that is
+// on its way meets no closed one. It returns when all requests are answered, or when ctx is done.
 func (g *Gateway) Drain(ctx context.Context) {
 	g.leaving.Store(true)
 	g.sockets.end()

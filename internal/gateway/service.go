@@ -52,8 +52,8 @@ var (
 	noVersions = &refusal{http.StatusNotFound, "the worker has no such version"}
 )
 
-// admit returns why a client may not use the service; nil = it may. path is what the worker sees. Who has not the token of a worker does not learn
-// either which versions it has.
+// admit returns why a client may not use the service; nil = it may. path is what the worker sees. Who has not the token
+// of a worker does not learn either which versions it has.
 func (g *Gateway) admit(r *http.Request, path string, s service) *refusal {
 	asked := s.worker
 	if s.named && s.Auth == "" { // an older version must not be a way around the token

@@ -10,7 +10,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Certificate is a TLS certificate of two files. It is read again when they change. Several goroutines may call its methods.
+// Certificate is a TLS certificate of two files. It is read again when they change. Several goroutines may call its
+// methods.
 type Certificate struct {
 	cert, key string
 	log       zerolog.Logger
@@ -61,8 +62,8 @@ func (c *Certificate) read(stamps [2]stamp) error {
 	return nil
 }
 
-// get returns the certificate for a new connection. While the files do not fit each other, for example between the writes of
-// the two, it is the one before.
+// get returns the certificate for a new connection. While the files do not fit each other, for example between the
+// writes of the two, it is the one before.
 func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

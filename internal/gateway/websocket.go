@@ -95,8 +95,8 @@ func (s *sockets) wait(ctx context.Context) {
 	}
 }
 
-// upgrader makes connections WebSockets. The worker, and http.cors, say which origins may connect. With a size for reading
-// it does not keep the larger buffer of the server.
+// upgrader makes connections WebSockets. The worker, and http.cors, say which origins may connect. With a size for
+// reading it does not keep the larger buffer of the server.
 var upgrader = websocket.Upgrader{
 	CheckOrigin: func(*http.Request) bool { return true }, ReadBufferSize: 1 << 10, WriteBufferPool: &sync.Pool{}, WriteBufferSize: 4 << 10,
 	Error: func(http.ResponseWriter, *http.Request, int, error) {}, // see upgrade

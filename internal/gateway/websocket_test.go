@@ -26,8 +26,8 @@ func mirror(_ context.Context, conn events.SocketConn) {
 	}
 }
 
-// The goroutine of the request ends when its WebSocket is open, so that 10 000 of them take little. The owner's place is
-// taken until the WebSocket ends.
+// The goroutine of the request ends when its WebSocket is open, so that 10 000 of them take little. The owner's place
+// is taken until the WebSocket ends.
 func TestWebSocketOutlivesItsRequest(t *testing.T) {
 	t.Parallel()
 	cfg := domain

@@ -6,15 +6,16 @@ import (
 	"fmt"
 )
 
-// sealedData is what SealData encrypts. It repeats the key, so that a ciphertext that was copied to another key is refused.
+// sealedData is what SealData encrypts. It repeats the key, so that a ciphertext that was copied to another key is
+// refused.
 type sealedData struct {
 	Format int    `json:"format"`
 	Key    string `json:"key"`
 	Data   []byte `json:"data"`
 }
 
-// SealData encrypts what the fleet itself keeps at a key of a bucket, to recipients (age1…), at least one. It is no secret of
-// a worker, and Open refuses it.
+// SealData encrypts what the fleet itself keeps at a key of a bucket, to recipients (age1…), at least one. It is no
+// secret of a worker, and Open refuses it.
 func SealData(key string, data []byte, recipients ...string) ([]byte, error) {
 	plain, err := json.Marshal(sealedData{contentFormat, key, data})
 	if err != nil {
@@ -23,8 +24,8 @@ func SealData(key string, data []byte, recipients ...string) ([]byte, error) {
 	return encrypt(key, plain, recipients)
 }
 
-// OpenData decrypts what SealData has encrypted for a key. The error says why it is refused, and quotes nothing that was
-// decrypted.
+// OpenData decrypts what SealData has encrypted for a key. The error says why it is refused, and quotes nothing that
+// was decrypted.
 func (ids *Identities) OpenData(key string, sealed []byte) ([]byte, error) {
 	plain, err := decrypt(sealed, ids.all...)
 	if err != nil {

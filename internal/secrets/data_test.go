@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Data opens at the key for which it was encrypted, and nowhere else. Secrets of workers and data are not mistaken for each
-// other.
+// Data opens at the key for which it was encrypted, and nowhere else. Secrets of workers and data are not mistaken for
+// each other.
 func TestDataOpensAtItsKey(t *testing.T) {
 	t.Parallel()
 	ids := newIdentities(t, 1)

@@ -2,8 +2,8 @@
 //
 //	isolates (env.NAME.fetch, env.NAME.method) → Services → a direct event → dispatch → isolates → the reply → Services
 //
-// The event runs in this process, which has every worker. Owner, worker, version and depth come from Go: JavaScript names a
-// binding, and what it names was deployed.
+// The event runs in this process, which has every worker. Owner, worker, version and depth come from Go: JavaScript
+// names a binding, and what it names was deployed.
 package services
 
 import (

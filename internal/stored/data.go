@@ -31,8 +31,9 @@ func Last(ctx context.Context, nc *nats.Conn, stream, subject string) (nats.Head
 	return nil, nil, ErrNone
 }
 
-// Direct reads one message by a direct get, which any copy of the stream may answer, also one that is behind. It costs a
-// tenth of what Get costs for a long body. The message has no headers. The error is ErrNone when there is no such message.
+// Direct reads one message by a direct get, which any copy of the stream may answer, also one that is behind. It costs
+// a tenth of what Get costs for a long body. The message has no headers. The error is ErrNone when there is no such
+// message.
 func Direct(ctx context.Context, nc *nats.Conn, stream string, r Request) (*Message, error) {
 	ctx, cancel := within(ctx)
 	defer cancel()

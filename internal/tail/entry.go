@@ -64,8 +64,8 @@ func ofLine(l *events.LogLine) *Entry {
 	return e
 }
 
-// ofReport makes the entries of an ended attempt, one for each of its events. There are none of a report without an end,
-// and of an attempt that did not begin and runs later.
+// ofReport makes the entries of an ended attempt, one for each of its events. There are none of a report without an
+// end, and of an attempt that did not begin and runs later.
 func ofReport(r *lifecycle.Report) []*Entry {
 	a, end := r.Attempt, r.End
 	if end == nil || a.Event == nil || a.Worker == nil || end.Interrupted && !end.Started {

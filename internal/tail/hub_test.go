@@ -291,7 +291,8 @@ func TestNoTailsNoAllocations(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, func() { h.Log(l); h.Reports(reports) }))
 }
 
-// BenchmarkNoTail is what a log line and an ended event cost while nobody tails, and while somebody tails another owner.
+// BenchmarkNoTail is what a log line and an ended event cost while nobody tails, and while somebody tails another
+// owner.
 func BenchmarkNoTail(b *testing.B) {
 	l, reports := logLine("acme", "x"), []lifecycle.Report{*report(events.Task, &lifecycle.End{Started: true}, nil)}
 	run := func(name string, h *Hub) {

@@ -21,8 +21,8 @@ const (
 	patience = 2 * time.Second
 )
 
-// lease is the lease of one worker, as long as this process wants or has it. Its goroutine is run. The flags are guarded
-// by Leases.mu.
+// lease is the lease of one worker, as long as this process wants or has it. Its goroutine is run. The flags are
+// guarded by Leases.mu.
 type lease struct {
 	*Leases
 	key     key

@@ -11,8 +11,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// Caller carries out calls of bindings. Call is called from a goroutine of its own, and ctx ends with the run. Its error
-// becomes an exception in JavaScript: an Error with its text.
+// Caller carries out calls of bindings. Call is called from a goroutine of its own, and ctx ends with the run. Its
+// error becomes an exception in JavaScript: an Error with its text.
 type Caller interface {
 	Call(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error)
 }

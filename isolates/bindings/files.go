@@ -24,7 +24,8 @@ const KindFiles = "files"
 // ErrNoFiles is the error of a request for files where there are none.
 var ErrNoFiles = errors.New("the worker's files cannot be read here: a handler reads them, not a module while it is loaded")
 
-// ExchangeFile has the files of w answer a subrequest, as egress.Connections.Exchange has a server do it. files may be nil.
+// ExchangeFile has the files of w answer a subrequest, as egress.Connections.Exchange has a server do it. files may be
+// nil.
 func ExchangeFile(ctx context.Context, files Files, w *events.Worker, q egress.Request, to egress.Receiver) error {
 	if files == nil || FilesName(w) == "" {
 		return ErrNoFiles

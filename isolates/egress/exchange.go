@@ -21,8 +21,8 @@ type Request struct {
 	Open        func() io.ReadCloser // reads the body from its beginning, where Body is nil and Length is not 0
 }
 
-// Receiver takes a response. The goroutine of Connections.Exchange or Serve calls its methods in this order: Redirect; or
-// Whole; or Head, Chunk for each chunk, and End. If there is an error, the rest of these calls do not come.
+// Receiver takes a response. The goroutine of Connections.Exchange or Serve calls its methods in this order: Redirect;
+// or Whole; or Head, Chunk for each chunk, and End. If there is an error, the rest of these calls do not come.
 type Receiver interface {
 	// Redirect takes the new location, and the values of the header Referrer-Policy.
 	Redirect(status int, location, policies string)

@@ -9,9 +9,9 @@ import (
 )
 
 // Serve has a function of this process answer a request, in place of a server. It passes the response to to as Exchange
-// does, and returns when the response is complete. f must not use the host of the URL: the author of the request chooses
-// it. An error of f says that there is no response, or that it is not complete. The error is in words for the author of a
-// handler.
+// does, and returns when the response is complete. f must not use the host of the URL: the author of the request
+// chooses it. An error of f says that there is no response, or that it is not complete. The error is in words for the
+// author of a handler.
 func Serve(ctx context.Context, q Request, to Receiver, f func(http.ResponseWriter, *http.Request) error) error {
 	l, err := NewLocal(ctx, q, to)
 	if err != nil {

@@ -9,6 +9,6 @@
 // them. Isolate.Flags and Isolate.Terminate may be called from any goroutine, until Close.
 //
 // JavaScript reaches Go in two ways only: commands (host.send), which collect in an outbox that each call returns, and
-// synchronous questions (host.ask), which the HostFunc answers during the call. In both, Go never sees a value of V8. So
-// there is nothing to release and nothing to leak.
+// synchronous questions (host.ask), which the HostFunc answers during the call. In both, Go never sees a value of V8.
+// So there is nothing to release and nothing to leak.
 package v8x

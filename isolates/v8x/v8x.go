@@ -152,8 +152,8 @@ func (i *Isolate) Close() {
 	C.v8x_isolate_free(i.ptr)
 }
 
-// HostFunc answers host.ask: in holds the encoded command, and the answer is one encoded value. It runs in the middle of
-// JavaScript, so it must be quick and must not touch V8. An error becomes a TypeError.
+// HostFunc answers host.ask: in holds the encoded command, and the answer is one encoded value. It runs in the middle
+// of JavaScript, so it must be quick and must not touch V8. An error becomes a TypeError.
 type HostFunc func(in []byte) (out []byte, err error)
 
 // Context is a set of globals in an isolate.

@@ -43,8 +43,8 @@ func (c *Conn) Close() { _ = c.conn.Close() }
 // SetDeadline is the time after which calls fail.
 func (c *Conn) SetDeadline(t time.Time) error { return c.conn.SetDeadline(t) }
 
-// Prepare makes the next request and the answer that it must have, with a number from 0 to MaxNumber, for an owner from 0 to
-// MaxOwner. The answer to the request before it must have been received.
+// Prepare makes the next request and the answer that it must have, with a number from 0 to MaxNumber, for an owner from
+// 0 to MaxOwner. The answer to the request before it must have been received.
 func (c *Conn) Prepare(number, owner int) {
 	c.request.fill(number, owner)
 	c.answer.fill(number, owner)

@@ -1,5 +1,5 @@
-// Package webclient sends prepared HTTP/1.1 requests on connections that are kept, and checks each answer. It costs less
-// than net/http, so that the load program takes little of the machine on which it measures a server.
+// Package webclient sends prepared HTTP/1.1 requests on connections that are kept, and checks each answer. It costs
+// less than net/http, so that the load program takes little of the machine on which it measures a server.
 package webclient
 
 import "bytes"

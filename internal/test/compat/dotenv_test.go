@@ -13,8 +13,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/dotenv"
 )
 
-// Each file that our parser takes has the values that the npm package dotenv gives it, which wrangler uses. Ours refuses
-// lines that dotenv skips.
+// Each file that our parser takes has the values that the npm package dotenv gives it, which wrangler uses. Ours
+// refuses lines that dotenv skips.
 func TestDotenvReadsTheSame(t *testing.T) {
 	dir := packages(t)
 	seed := rand.Uint64()

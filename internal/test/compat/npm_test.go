@@ -74,7 +74,8 @@ func packages(t testing.TB) string {
 	return ""
 }
 
-// The lock files must not contain the registry where they were made: npm takes the packages from its configured registry.
+// The lock files must not contain the registry where they were made: npm takes the packages from its configured
+// registry.
 func TestLockFilesNameNoRegistry(t *testing.T) {
 	for _, name := range []string{"package-lock.json", "frameworks/package-lock.json"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name))

@@ -108,13 +108,13 @@ func (x *templates) created(t *testing.T) {
 	}
 }
 
-// frameworks builds projects of frameworks by the command of the framework, and deploys what the build leaves. The packages
-// are those of testdata/frameworks/package-lock.json.
+// frameworks builds projects of frameworks by the command of the framework, and deploys what the build leaves. The
+// packages are those of testdata/frameworks/package-lock.json.
 //
-// create-cloudflare makes such projects too, but from starters on GitHub, or by a version of sv that npm's registry need not
-// have. So the files that it adds to a starter are taken from its package: all of Hono's project are. The starter of SvelteKit
-// is made by sv. Those of Astro and React Router are written by hand in testdata/frameworks with the adapter's documented
-// configuration, beside routes that use bindings.
+// create-cloudflare makes such projects too, but from starters on GitHub, or by a version of sv that npm's registry
+// need not have. So the files that it adds to a starter are taken from its package: all of Hono's project are. The
+// starter of SvelteKit is made by sv. Those of Astro and React Router are written by hand in testdata/frameworks with
+// the adapter's documented configuration, beside routes that use bindings.
 func (x *templates) frameworks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -175,8 +175,8 @@ func (x *templates) frameworks(t *testing.T) {
 	}
 }
 
-// svelte makes a project by the tool of SvelteKit and, as create-cloudflare does, changes its adapter. The route of testdata is
-// added.
+// svelte makes a project by the tool of SvelteKit and, as create-cloudflare does, changes its adapter. The route of
+// testdata is added.
 func (x *templates) svelte(t *testing.T, dir string) {
 	t.Helper()
 	route := filepath.Join(dir, "svelte", "src")
@@ -188,7 +188,8 @@ func (x *templates) svelte(t *testing.T, dir string) {
 	replace(t, filepath.Join(dir, "svelte", "vite.config.ts"), "@sveltejs/adapter-auto", "@sveltejs/adapter-cloudflare")
 }
 
-// overlay copies files of create-cloudflare into a project, as create-cloudflare does. SvelteKit's route needs a bucket beside.
+// overlay copies files of create-cloudflare into a project, as create-cloudflare does. SvelteKit's route needs a bucket
+// beside.
 func (x *templates) overlay(t *testing.T, template, project string) {
 	t.Helper()
 	require.NoError(t, os.CopyFS(project, os.DirFS(filepath.Join(x.modules, "create-cloudflare", "templates", template))))

@@ -435,8 +435,8 @@ func randomOrder(random *rand.Rand, id string) *order {
 	return o
 }
 
-// randomMessage returns a message to the queue handler of owner. What becomes of it does not depend on the messages with
-// which it comes to be in a batch.
+// randomMessage returns a message to the queue handler of owner. What becomes of it does not depend on the messages
+// with which it comes to be in a batch.
 func randomMessage(random *rand.Rand, id, owner string) *order {
 	o := &order{id: id, kind: events.Task, owner: owner, worker: "batch"}
 	switch random.IntN(12) {

@@ -57,8 +57,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestHostileClients has clients of acme's worker take what they can get. The memory of the process stays, beta's worker
-// answers each request meanwhile, about as fast as before, and acme's does afterwards.
+// TestHostileClients has clients of acme's worker take what they can get. The memory of the process stays, beta's
+// worker answers each request meanwhile, about as fast as before, and acme's does afterwards.
 func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	addr := fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(t))
@@ -149,12 +149,12 @@ func (c *clients) answers(host string) {
 	}
 }
 
-// disturbed is how many times longer beta's worker may take to answer. An attack and beta share the processors, so up to 10
-// times was seen. A request that waits behind those of acme takes thousands of times longer.
+// disturbed is how many times longer beta's worker may take to answer. An attack and beta share the processors, so up
+// to 10 times was seen. A request that waits behind those of acme takes thousands of times longer.
 const disturbed = 50.0
 
-// attacked runs an attack. It returns how many times longer beta's worker takes to answer meanwhile, and the most memory
-// until the attack is over and beta's worker has answered 200 times since.
+// attacked runs an attack. It returns how many times longer beta's worker takes to answer meanwhile, and the most
+// memory until the attack is over and beta's worker has answered 200 times since.
 func (c *clients) attacked(run func(*clients)) (slower float64, most int64) {
 	quiet := &timed{clients: c}
 	quiet.ask(func() bool { return quiet.served.Load() >= 200 })

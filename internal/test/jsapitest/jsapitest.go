@@ -1,5 +1,5 @@
-// Package jsapitest gives tests of the packages under consumer what these packages work with: a NATS server that has the
-// streams and buckets of a fleet, and a Client with a loop that runs. No consumer runs.
+// Package jsapitest gives tests of the packages under consumer what these packages work with: a NATS server that has
+// the streams and buckets of a fleet, and a Client with a loop that runs. No consumer runs.
 package jsapitest
 
 import (

@@ -11,8 +11,8 @@ import (
 // memory is a file system in memory on Linux.
 const memory = "/dev/shm"
 
-// roomy is how many bytes must be free in memory for stores to be there. nats-server promises streams no more than three
-// quarters of it.
+// roomy is how many bytes must be free in memory for stores to be there. nats-server promises streams no more than
+// three quarters of it.
 const roomy = 8 << 30
 
 // StoreDir returns an empty folder for the store of a test's NATS server. It is in memory where there is room: a store

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Write writes a certificate for host, signed by itself, to cert.pem in dir, and its key to key.pem. Each file is replaced
-// whole.
+// Write writes a certificate for host, signed by itself, to cert.pem in dir, and its key to key.pem. Each file is
+// replaced whole.
 func Write(t testing.TB, dir, host string, serial int64) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,6 +7,7 @@
 //
 //   - secret: its bytes
 //   - RSA: PKCS #1 in DER, private or public
-//   - elliptic curve: the uncompressed point; for a private key the scalar, of the curve's full length, and then the point
+//   - elliptic curve: the uncompressed point; for a private key the scalar, of the full length of the curve, and then
+//     the point
 //   - Ed25519, X25519: 32 bytes, Ed448: 57, X448: 56; for a private key the seed or scalar and then the public key
 package webcrypto
