@@ -481,7 +481,6 @@ const maxLine = 120
 
 // longLines are exceptions to maxLine, by path or folder, with the reason.
 var longLines = map[string]string{
-	"dispatch/":                  "its lines are wrapped when the work under way there has ended",
 	"docs/reference/web-apis.md": "TestWebAPIs writes it, a line for each note",
 }
 

@@ -9,9 +9,9 @@ import (
 )
 
 // A worker with a queue handler gets its tasks in batches. Tasks of one version gather until there are as many as a
-// batch may have, or until the first of them has waited long enough. Then the batch is one item of its owner's queue and
-// one run: for the turns of owners, for the limits of running events, and for the limits of the run. The end of the run
-// is judged for each event.
+// batch may have, or until the first of them has waited long enough. Then the batch is one item of its owner's queue
+// and one run: for the turns of owners, for the limits of running events, and for the limits of the run. The end of the
+// run is judged for each event.
 //
 // A batch that fails does not say which event made it fail. So each event about which the handler decided nothing runs
 // alone the next time. An event beside one that always fails runs at most twice because of that.

@@ -202,8 +202,8 @@ func TestPoisonFindsItself(t *testing.T) {
 	})
 }
 
-// TestLostThreadOfABatch: one event of a batch has cost a thread. Nobody knows which, so each gets a run of its own, and
-// who costs a thread then is not run again.
+// TestLostThreadOfABatch: one event of a batch has cost a thread. Nobody knows which, so each gets a run of its own,
+// and who costs a thread then is not run again.
 func TestLostThreadOfABatch(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	d.Install(events.Only(batcher("o", "w", 2, 0)))

@@ -8,13 +8,14 @@ import (
 
 // A run can call another worker of its owner: it submits a direct event, and waits for the reply (events.ServiceCall).
 // All places of the owner, and all slots of the threads, may belong to runs that wait so. The events that they wait for
-// must start all the same. So a run that waits for a call has no place and no slot, and calls go before all other events
-// of their owner: what is called gets the place. Then in each chain of calls there is one run that can go on.
+// must start all the same. So a run that waits for a call has no place and no slot, and calls go before all other
+// events of their owner: what is called gets the place. Then in each chain of calls there is one run that can go on.
 //
-// A worker with a limit keeps it. A call to it waits like any other event, and fails if the worker is among its callers.
+// A worker with a limit keeps it. A call to it waits like any other event, and fails if the worker is among its
+// callers.
 
-// Calling reports that an attempt begins a service call, or that one of its calls is over. The thread that has the attempt
-// calls it, before the called event is submitted, and then calls Next.
+// Calling reports that an attempt begins a service call, or that one of its calls is over. The thread that has the
+// attempt calls it, before the called event is submitted, and then calls Next.
 func (d *Dispatcher) Calling(a *lifecycle.Attempt, is bool) {
 	r, _ := a.Slot.(*run)
 	if r == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Leases decides which process of the fleet runs events of a worker whose limit is exact. Its methods are called without
-// the dispatcher's lock, and must not block on the network.
+// Leases decides which process of the fleet runs events of a worker whose limit is exact. Its methods are called
+// without the dispatcher's lock, and must not block on the network.
 type Leases interface {
 	// Want reports that events of a worker wait for its lease. Grant answers it.
 	Want(owner, worker string)
@@ -156,7 +156,8 @@ func (o *owner) dequeue() item {
 // runs, all but one count too: only one counts as running.
 func (o *owner) held() int { return o.queue.n + o.waiting + o.extra }
 
-// admitWaiting moves events of a worker into the owner's queue while there is room, and wants the lease if they need it.
+// admitWaiting moves events of a worker into the owner's queue while there is room, and wants the lease if they need
+// it.
 func (o *owner) admitWaiting(r *route, fx *effects) {
 	for r.waiting.n > 0 && r.room() > 0 {
 		it := r.waiting.popFront()
@@ -228,9 +229,9 @@ func (l Lessee) Grant(ownerName, worker string, term uint64) bool {
 	return granted
 }
 
-// Withdraw starts no further event of a worker whose lease this process has, unless idle is set and the worker has events
-// here. It returns true if no event of the worker runs under the lease, and none will. Otherwise Leases.GivenBack follows
-// when the running ones have ended. It may be called from any goroutine.
+// Withdraw starts no further event of a worker whose lease this process has, unless idle is set and the worker has
+// events here. It returns true if no event of the worker runs under the lease, and none will. Otherwise
+// Leases.GivenBack follows when the running ones have ended. It may be called from any goroutine.
 func (l Lessee) Withdraw(ownerName, worker string, term uint64, idle bool) (gone bool) {
 	gone = true
 	l.withLease(ownerName, worker, func(o *owner, r *route, fx *effects) {

@@ -6,7 +6,8 @@ import (
 )
 
 // Run fails queued events whose deadline passes before they start, within about 50 ms of the deadline. It completes
-// batches that have waited long enough, with the same precision, and advances the quarantine. It returns when ctx is done.
+// batches that have waited long enough, with the same precision, and advances the quarantine. It returns when ctx is
+// done.
 func (d *Dispatcher) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

@@ -5,8 +5,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// Direct events wait in the same queues as others of their owner and run within the same limits. They have no stream. So
-// they are never parked, returned, retried or made a dead letter: their caller gets a failure in place of that.
+// Direct events wait in the same queues as others of their owner and run within the same limits. They have no stream.
+// So they are never parked, returned, retried or made a dead letter: their caller gets a failure in place of that.
 
 // submitDirect queues a direct event, or refuses it if its owner's queue is full. Parked events of its owner do not
 // delay it.

@@ -41,8 +41,8 @@ func (q *queue) pushFront(it item) {
 	*q.at(0) = it
 }
 
-// insert puts an event before the first one that was submitted after it, and a service call before the first event that is
-// none; but at most maxOvertaken from the front.
+// insert puts an event before the first one that was submitted after it, and a service call before the first event that
+// is none; but at most maxOvertaken from the front.
 func (q *queue) insert(it item) {
 	goes := func(other *item) bool { return !other.since.After(it.since) }
 	if it.event.Service != nil {

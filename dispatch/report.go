@@ -10,8 +10,8 @@ import (
 
 // Report takes reports of the calling thread about its attempts, or about those that another thread handed to it.
 // Replies are completed (EventID, Attempt, Version, Duration) and passed on at once. Events that were not started go to
-// the front of their owner's queue. When the dispatcher drains, they go back to the stream, unless they are direct. The thread may use the slice
-// again afterwards.
+// the front of their owner's queue. When the dispatcher drains, they go back to the stream, unless they are direct. The
+// thread may use the slice again afterwards.
 func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 	if len(reports) == 0 {
 		return

@@ -64,7 +64,8 @@ func TestSplitIsExactAndMovesNoKeyBack(t *testing.T) {
 	}
 }
 
-// A process that knows of a step runs the events that were stored before it takes effect as one that does not know of it.
+// A process that knows of a step runs the events that were stored before it takes effect as one that does not know of
+// it.
 func TestStepTakesEffectForEventsStoredLater(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1})
 	in := versions(2)

@@ -7,9 +7,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// Submit takes events. Direct ones are settled with their callers (direct.go). Each other one comes back in exactly one Settlement whose Outcome is Ack, Dead, Retry, Return or Park: at
-// once when it cannot be run. After Retry, the next attempt is submitted again. It goes before the owner's other
-// events, because it has waited longest.
+// Submit takes events. Direct ones are settled with their callers (direct.go). Each other one comes back in exactly one
+// Settlement whose Outcome is Ack, Dead, Retry, Return or Park: at once when it cannot be run. After Retry, the next
+// attempt is submitted again. It goes before the owner's other events, because it has waited longest.
 func (d *Dispatcher) Submit(batch []*events.Event) {
 	if len(batch) == 0 {
 		return

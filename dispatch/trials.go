@@ -10,9 +10,9 @@ import (
 // trialFor is how long the direct events of an owner run beside those of no other suspect.
 const trialFor = time.Second
 
-// trials are workers that ran in a process when it died, and of which one may have ended it. Their direct events run, but
-// those of one owner at a time. So the next crash shows whose it was, and the others are free after trialFor each. Guarded
-// by the dispatcher's lock.
+// trials are workers that ran in a process when it died, and of which one may have ended it. Their direct events run,
+// but those of one owner at a time. So the next crash shows whose it was, and the others are free after trialFor each.
+// Guarded by the dispatcher's lock.
 type trials struct {
 	suspects map[suspected]struct{}
 	owner    string    // whose trial it is; "" = nobody's

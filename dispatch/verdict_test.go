@@ -14,7 +14,8 @@ import (
 
 func half() float64 { return 0.5 } // the exact delay
 
-// Each row of "What becomes of an event" (docs/development/guarantees.md) that dispatch decides, for an attempt that a thread was given.
+// Each row of "What becomes of an event" (docs/development/guarantees.md) that dispatch decides, for an attempt that a
+// thread was given.
 func TestJudge(t *testing.T) {
 	failed := func(r events.Reason) *lifecycle.End {
 		return &lifecycle.End{Started: true, Failure: events.Fail(r, "it failed"), RetryDelay: -1}
