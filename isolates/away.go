@@ -174,8 +174,8 @@ func (a awayTurn) giveUp(guilty *culprit) {
 		}
 		r.lost = true
 		t.kill(r, guilty.why)
-		t.flush()
 		t.pool.reportLost(guilty)
+		t.flush()
 	})
 }
 

@@ -242,8 +242,8 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 		reports = append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
 	}
 	p.threads[t.index].Store(n)
+	p.reportLost(guilty) // first: who gets the reply may send the next event at once
 	p.source.Report(t.index, reports)
-	p.reportLost(guilty)
 	p.start(n)
 	n.nudge()
 	p.running.Done() // t's

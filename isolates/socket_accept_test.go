@@ -176,9 +176,10 @@ func TestWebSocketsOfClients(t *testing.T) {
 	require.NoError(t, one.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(4000, "bye")))
 	closes(t, one, 4000, "")
 	reads(t, two, "left,4000,bye,true")
+	three := u.dial(t)
 	says(t, two, "close:enough")
 	closes(t, two, 4001, "enough")
-	three := u.dial(t)
+	reads(t, three, "left,4001,,true") // before four is there
 	four := u.dial(t)
 	require.NoError(t, three.NetConn().Close()) // without a word
 	reads(t, four, "left,1006,,false")

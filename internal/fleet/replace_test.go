@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -39,6 +40,10 @@ func TestProcessThatLostItsThreadsIsReplacedUnnoticed(t *testing.T) {
 		return pid != 0 && pid != old
 	}, patience, 10*time.Millisecond)
 	s.gone(old)
+	require.Eventually(t, func() bool { // its last message may not be handled yet
+		_, metrics := s.get("/metrics")
+		return regexp.MustCompile(`(?m)^pinwheel_dispatch_bans(\{.*\})? 4$`).Match(metrics)
+	}, patience, 10*time.Millisecond)
 	for _, o := range owners {
 		r := h.reply(h.send(events.Task, o+"/w", "{}"))
 		require.Contains(t, r.Failure.Message, fmt.Sprintf("worker %s/w has cost processes threads", o))
