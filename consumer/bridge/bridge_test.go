@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -167,6 +168,6 @@ func TestBridgeTakesCallsWhileItIsOpen(t *testing.T) {
 	b.Close()
 	require.Eventually(t, func() bool {
 		_, err := b.NC.Request(to+".more", nil, patience)
-		return err == nats.ErrNoResponders
+		return errors.Is(err, nats.ErrNoResponders)
 	}, patience, time.Millisecond)
 }
