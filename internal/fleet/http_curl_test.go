@@ -27,6 +27,14 @@ type curl struct {
 // the second string.
 func (c *curl) do(stdin io.Reader, args ...string) (out, head string) {
 	c.t.Helper()
+	out, head, err := c.try(stdin, args...)
+	require.NoError(c.t, err)
+	return out, head
+}
+
+// try is do with the error of curl.
+func (c *curl) try(stdin io.Reader, args ...string) (out, head string, failed error) {
+	c.t.Helper()
 	file := filepath.Join(c.t.TempDir(), "head")
 	args[len(args)-1] = "https://site--acme.w.test" + args[len(args)-1]
 	all := append([]string{
@@ -35,10 +43,12 @@ func (c *curl) do(stdin io.Reader, args ...string) (out, head string) {
 	cmd := exec.CommandContext(c.t.Context(), "curl", all...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
-	require.NoError(c.t, cmd.Run(), "curl %q: %s", args, &stderr)
+	if err := cmd.Run(); err != nil {
+		failed = fmt.Errorf("curl %q: %w: %s", args, err, &stderr)
+	}
 	b, err := os.ReadFile(file)
-	require.NoError(c.t, err)
-	return stdout.String(), strings.ToLower(string(b))
+	require.NoError(c.t, err, "%v", failed)
+	return stdout.String(), strings.ToLower(string(b)), failed
 }
 
 // TestTheCurlCommand asks a process as people do: each of these in HTTP/1.1 and HTTP/2, over TLS.
@@ -123,9 +133,11 @@ func (c *curl) uploads(name string) {
 	// A body that is refused is not sent.
 	const large = 30 << 20
 	require.NoError(t, os.Truncate(file, large))
-	out, head = c.do(nil, "--header", "Expect: 100-continue", "--expect100-timeout", "100", "--upload-file", file, "--write-out", "%{http_code} %{size_upload}", "/up")
-	require.Contains(t, head, strings.ToLower(name)+" 413")
+	out, head, err := c.try(nil, "--header", "Expect: 100-continue", "--expect100-timeout", "100", "--upload-file", file, "--write-out", "%{http_code} %{size_upload}", "/up")
+	require.Contains(t, head, strings.ToLower(name)+" 413", "%v", err)
+	// curl 7.88 may drop a body of HTTP/2 that it has not read yet when the stream is reset behind it, and exits with 18.
 	if name == "HTTP/1.1" {
+		require.NoError(t, err)
 		require.Equal(t, "the body is larger than 20000000 bytes\n413 0", out)
 	}
 
