@@ -40,7 +40,8 @@ func (c *ServiceCall) End() {
 	c.Ended()
 }
 
-// MaxShort is the longest body of a short response of a service, bytes.
+// MaxShort is the longest body of a short response of a service, bytes: no more than egress passes without waiting
+// (chunkBytes in isolates/egress).
 const MaxShort = 64 << 10
 
 // ServiceRequest is a request to another worker.

@@ -38,7 +38,7 @@ type Receiver interface {
 }
 
 const (
-	chunkBytes      = 64 << 10 // of a response that are read at once
+	chunkBytes      = 64 << 10 // of a response that are read at once; at least lifecycle.MaxShort
 	maxResponseBody = 64 << 20 // of one response, bytes
 )
 
