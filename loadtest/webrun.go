@@ -40,6 +40,9 @@ func (r *runner) runWeb(ctx context.Context, c Case) (_ *Round, err error) {
 	return r.measureWeb(ctx, s, c, l)
 }
 
+// leastMeasured is the least number of requests of a closed loop: fewer have no median.
+const leastMeasured = 2
+
 // measureWeb warms the system up, and measures.
 func (r *runner) measureWeb(ctx context.Context, s *testbed, c Case, l *webLoad) (*Round, error) {
 	length := time.Duration(c.Seconds * float64(time.Second))
@@ -55,7 +58,7 @@ func (r *runner) measureWeb(ctx context.Context, s *testbed, c Case, l *webLoad)
 	n, err := int(float64(c.Rate)*c.Seconds), error(nil)
 	from := s.meter.read()
 	if c.Load == closedLoop {
-		n, err = l.closed(length, 1, latency)
+		n, err = l.closed(length, leastMeasured, latency)
 	} else {
 		err = l.open(ctx, c.Rate, n, latency, lag)
 	}

@@ -67,7 +67,7 @@ func TestTheCurlCommand(t *testing.T) {
 	h := openHouse(t, withWeb, func(c *config.Config) { c.HTTPCert, c.HTTPKey = cert, filepath.Join(certs, "key.pem") })
 	digits := strings.Repeat("0123456789", 10_000)
 	h.deployDir(project(t, "", map[string]string{
-		"pinwheel.json": `{"main": "main.js", "assets": {"directory": "dist"}, "http": {"maxBody": 20000000}}`,
+		"pinwheel.json": `{"main": "main.js", "assets": {"directory": "dist"}, "http": {"maxBody": 20000000}, "limits": {"cpuMs": 60000, "wallMs": 300000}}`,
 		"main.js": `export default { async fetch(request) {
 			let size = 0;
 			if (request.body) for await (const part of request.body) size += part.length;
