@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf16"
@@ -30,14 +31,14 @@ var startRuntime = sync.OnceValue(func() error {
 	return v8x.Snapshot(files, func(c *v8x.Context) { warmUp(c, func(v8x.Result) {}) })
 })
 
-// runtimeFiles reads the embedded runtime in the order of js/order.txt, a path on each line.
+// runtimeFiles reads the embedded runtime in the order of js/order.txt.
 func runtimeFiles() ([]v8x.File, error) {
-	order, err := fs.ReadFile(runtimeFS, "js/order.txt")
+	names, err := runtimeOrder()
 	if err != nil {
 		return nil, fmt.Errorf("isolates: runtime: %w", err)
 	}
 	var files []v8x.File
-	for name := range strings.FieldsSeq(string(order)) {
+	for _, name := range names {
 		text, err := fs.ReadFile(runtimeFS, "js/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("isolates: runtime: %w", err)
@@ -45,6 +46,32 @@ func runtimeFiles() ([]v8x.File, error) {
 		files = append(files, v8x.File{Name: runtimePrefix + name, Text: ascii(string(text))})
 	}
 	return files, nil
+}
+
+// runtimeOrder reads js/order.txt: the path of a file on each line, or a folder with /* for its files that no line
+// before names, by name.
+func runtimeOrder() (names []string, err error) {
+	order, err := fs.ReadFile(runtimeFS, "js/order.txt")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.FieldsSeq(string(order)) {
+		folder, all := strings.CutSuffix(line, "/*")
+		if !all {
+			names = append(names, line)
+			continue
+		}
+		entries, err := fs.ReadDir(runtimeFS, "js/"+folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if name := folder + "/" + e.Name(); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
 }
 
 // ascii replaces other characters by JavaScript's escapes. An escape means the same in all places where the runtime has
