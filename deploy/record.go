@@ -20,6 +20,9 @@ const (
 	format3 = 3 // adds kv, objects, services, version, nats, queue and batch; bundles that import cloudflare:workers
 )
 
+// newestFormat is the newest format that this process reads.
+func newestFormat() int { return max(format3, events.NewestBindingsFormat()) }
+
 // record is one version of a worker, as the KV bucket has it.
 type record struct {
 	Format   int           `json:"format"`
@@ -60,20 +63,21 @@ func newRecord(w *events.Worker, staged bool) *record {
 	}
 	r.Format = r.leastFormat()
 	if importsRuntime(w.Code) {
-		r.Format = format3 // processes that do not read it have no such module
+		r.Format = max(r.Format, format3) // processes that do not read it have no such module
 	}
 	return r
 }
 
 // leastFormat is the first format that has the keys of r.
 func (r *record) leastFormat() int {
-	if len(r.KV) > 0 || len(r.Objects) > 0 || len(r.Services) > 0 || r.VersionBinding != "" || len(r.NATS) > 0 || r.Queue || r.Batch != nil {
-		return format3
+	format := max(format1, r.Bindings.Format())
+	switch {
+	case r.Queue || r.Batch != nil:
+		return max(format, format3)
+	case r.Staged || r.Tag != "" || r.Message != "" || len(r.Secrets) > 0 || r.Concurrency > 0 || r.HTTP != nil || r.Assets != nil:
+		return max(format, format2)
 	}
-	if r.Staged || r.Tag != "" || r.Message != "" || len(r.Secrets) > 0 || r.Concurrency > 0 || len(r.JSON) > 0 || r.HTTP != nil || r.Assets != nil {
-		return format2
-	}
-	return format1
+	return format
 }
 
 // encode makes the bytes of the record. If they would be more than limit, it also makes the object to which they refer.
@@ -110,8 +114,8 @@ func decodeRecord(text []byte) (*record, error) {
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, fmt.Errorf("worker record: %w", err)
 	}
-	if head.Format < format1 || head.Format > format3 {
-		return nil, fmt.Errorf("worker record has format %d: this process reads %d to %d", head.Format, format1, format3)
+	if head.Format < format1 || head.Format > newestFormat() {
+		return nil, fmt.Errorf("worker record has format %d: this process reads %d to %d", head.Format, format1, newestFormat())
 	}
 	r := &record{}
 	if err := strictDecode(text, r); err != nil {

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func TestRecordDecodesStrictly(t *testing.T) {
 	text, _, err := newRecord(aWorker(t), false).encode(1 << 20)
 	require.NoError(t, err)
 	for _, c := range []struct{ old, new, want string }{
-		{`"format":1`, `"format":4`, "has format 4: this process reads 1 to 3"},
+		{`"format":1`, fmt.Sprintf(`"format":%d`, newestFormat()+1), fmt.Sprintf("has format %d: this process reads 1 to %d", newestFormat()+1, newestFormat())},
 		{`"format":1`, `"format":1,"staged":true`, "it has format 1, and keys of format 2"},
 		{`"format":1`, `"format":2,"tag":"` + strings.Repeat("x", 101) + `"`, "tag has 101 bytes"},
 		{`"limits":`, `"secrets":["A_KEY"],"limits":`, "it has format 1, and keys of format 2"},

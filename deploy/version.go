@@ -61,13 +61,38 @@ type hashedBindings struct {
 	VersionBinding string                         `json:",omitempty"`
 	NATS           map[string]events.NATSSubjects `json:",omitempty"`
 	Services       map[string]string              `json:",omitempty"`
+
+	// More has the kinds that have no field here, by kind and name.
+	More map[events.BindingKind]map[string]string `json:",omitempty"`
+}
+
+// inFields are the kinds that have a field in hashedBindings. It must not change: nor may the hashes.
+var inFields = []events.BindingKind{
+	events.BindingVar, events.BindingQueue, events.BindingJSON, events.BindingKV, events.BindingObjects, events.BindingVersion, events.BindingNATS, events.BindingService,
+}
+
+func hashedOf(b events.Bindings) hashedBindings {
+	h := hashedBindings{b.Vars, b.Queues, b.JSON, b.KV, b.Objects, b.VersionBinding, b.NATS, b.Services, nil}
+	for _, one := range b.Env() {
+		if slices.Contains(inFields, one.Kind) {
+			continue
+		}
+		if h.More == nil {
+			h.More = map[events.BindingKind]map[string]string{}
+		}
+		if h.More[one.Kind] == nil {
+			h.More[one.Kind] = map[string]string{}
+		}
+		h.More[one.Kind][one.Name] = one.Value
+	}
+	return h
 }
 
 // canonical returns the same bytes for any two specifications that say the same.
 func canonical(s events.Spec) ([]byte, error) {
 	// encoding/json sorts the keys of maps and keeps the order of fields.
 	return json.Marshal(hashed{
-		s.Mode.OrDefault(), hashedBindings{s.Vars, s.Queues, s.JSON, s.KV, s.Objects, s.VersionBinding, s.NATS, s.Services}, s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,
+		s.Mode.OrDefault(), hashedOf(s.Bindings), s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,
 		slices.Sorted(slices.Values(s.Secrets)), s.Concurrency, s.HTTP, s.Assets, s.Batch,
 	})
 }

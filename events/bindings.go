@@ -10,8 +10,9 @@ import (
 
 // Bindings are what a worker finds in env. Each kind of binding is a map from the name in env to a value.
 //
-// A new kind needs a field here and an entry in bindingKinds. The manifest, the stored record, the merging of what a
-// deploy adds, and the checks follow from these two.
+// A new kind needs a field here and its row in bindingKinds. The manifest and its schema, the stored record and its
+// format, the hash of a version, the merging of what a deploy adds, the checks and the budget of a run follow from
+// these two. isolates/bindings says what else a kind has.
 type Bindings struct {
 	Vars map[string]string `json:"vars,omitempty"` // env.NAME is this string
 	// JSON are vars that are no strings: env.NAME is the value of this JSON text. In a manifest they stand in vars, too.
@@ -30,9 +31,12 @@ type Bindings struct {
 
 // Binding is one name in env.
 type Binding struct {
-	Kind  BindingKind
-	Name  string // in env
-	Value string // a text for BindingVar, a JSON text for BindingJSON, the name of a worker for BindingQueue, a namespace for BindingKV, a bucket for BindingObjects, a ServiceTarget for BindingService, "" for BindingVersion, NATSSubjects as JSON for BindingNATS
+	Kind BindingKind
+	Name string // in env
+	// Value is a text for BindingVar, a JSON text for BindingJSON, the name of a worker for BindingQueue, a namespace for
+	// BindingKV, a bucket for BindingObjects, a ServiceTarget for BindingService, "" for BindingVersion, NATSSubjects as
+	// JSON for BindingNATS.
+	Value string
 }
 
 // BindingKind is the key of a kind of binding in the stored record, and in the manifest.
@@ -53,21 +57,67 @@ const (
 	BindingService BindingKind = "services"
 )
 
-// bindingKinds describes each kind, in the order of the fields of Bindings.
-var bindingKinds = [...]struct {
-	kind  BindingKind
-	noun  string // in messages
-	of    func(*Bindings) values
-	check func(values map[string]string) error
-}{
-	{BindingVar, "var", func(b *Bindings) values { return (*textValues)(&b.Vars) }, checkVars},
-	{BindingJSON, "var", func(b *Bindings) values { return (*textValues)(&b.JSON) }, checkJSON},
-	{BindingQueue, "queue", func(b *Bindings) values { return (*textValues)(&b.Queues) }, checkQueues},
-	{BindingKV, "KV namespace", func(b *Bindings) values { return (*textValues)(&b.KV) }, checkKV},
-	{BindingObjects, "bucket", func(b *Bindings) values { return (*textValues)(&b.Objects) }, checkObjects},
-	{BindingService, "service", func(b *Bindings) values { return (*textValues)(&b.Services) }, checkServices},
-	{BindingVersion, "version", func(b *Bindings) values { return (*soleName)(&b.VersionBinding) }, func(map[string]string) error { return nil }},
-	{BindingNATS, "NATS binding", func(b *Bindings) values { return (*natsValues)(&b.NATS) }, checkNATSTexts},
+// bindingKind describes a kind of binding.
+type bindingKind struct {
+	kind   BindingKind
+	noun   string // in messages
+	of     func(*Bindings) values
+	check  func(values map[string]string) error
+	format int    // of worker records: the first that has the kind. Processes that do not know it skip such a version
+	budget Budget // of the calls of its methods; zero for a kind whose calls are bounded otherwise, or that has none
+}
+
+// bindingKinds has a row for each kind, in the order of the fields of Bindings.
+var bindingKinds = [...]bindingKind{
+	{BindingVar, "var", func(b *Bindings) values { return (*textValues)(&b.Vars) }, checkVars, 1, Budget{}},
+	{BindingJSON, "var", func(b *Bindings) values { return (*textValues)(&b.JSON) }, checkJSON, 2, Budget{}},
+	{BindingQueue, "queue", func(b *Bindings) values { return (*textValues)(&b.Queues) }, names(BindingQueue, "worker"), 1, Budget{}},
+	{BindingKV, "KV namespace", func(b *Bindings) values { return (*textValues)(&b.KV) }, names(BindingKV, "namespace"), 3, Budget{1000, 10}},
+	{BindingObjects, "bucket", func(b *Bindings) values { return (*textValues)(&b.Objects) }, names(BindingObjects, "bucket"), 3, Budget{100, 3}},
+	{BindingService, "service", func(b *Bindings) values { return (*textValues)(&b.Services) }, checkServices, 3, Budget{}},
+	{BindingVersion, "version", func(b *Bindings) values { return (*soleName)(&b.VersionBinding) }, func(map[string]string) error { return nil }, 3, Budget{}},
+	{BindingNATS, "NATS binding", func(b *Bindings) values { return (*natsValues)(&b.NATS) }, checkNATSTexts, 3, Budget{50, 6}},
+}
+
+// cacheBudget is that of BindingCache, which has no row.
+var cacheBudget = Budget{1000, 10}
+
+// Budget bounds the calls of one kind of binding in one run.
+type Budget struct {
+	Calls  int // in all
+	AtOnce int // the others wait
+}
+
+// Budget bounds the calls of a kind's methods in a run. It is zero for a kind without methods, for queues, which have
+// Limits.Sends, and for services, which a ServiceTree bounds.
+func (k BindingKind) Budget() Budget {
+	if k == BindingCache {
+		return cacheBudget
+	}
+	for _, row := range bindingKinds {
+		if row.kind == k {
+			return row.budget
+		}
+	}
+	return Budget{}
+}
+
+// NewestBindingsFormat is the format of worker records that has all kinds of bindings.
+func NewestBindingsFormat() (format int) {
+	for _, k := range bindingKinds {
+		format = max(format, k.format)
+	}
+	return format
+}
+
+// Format is the first format of worker records that has the kinds of b; 0 = there are none.
+func (b Bindings) Format() (format int) {
+	for _, k := range bindingKinds {
+		if len(k.of(&b).get()) > 0 {
+			format = max(format, k.format)
+		}
+	}
+	return format
 }
 
 // values are the bindings of one kind.
@@ -214,31 +264,16 @@ func checkJSON(values map[string]string) error {
 	return checkVars(values)
 }
 
-func checkQueues(values map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if err := CheckName("worker", values[name]); err != nil {
-			return fmt.Errorf("queues.%s is no worker: %w", name, err)
+// names checks a kind whose values are the names of something.
+func names(kind BindingKind, noun string) func(values map[string]string) error {
+	return func(values map[string]string) error {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if err := CheckName(noun, values[name]); err != nil {
+				return fmt.Errorf("%s.%s is no %s: %w", kind, name, noun, err)
+			}
 		}
+		return nil
 	}
-	return nil
-}
-
-func checkKV(values map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if err := CheckName("namespace", values[name]); err != nil {
-			return fmt.Errorf("kv.%s is no namespace: %w", name, err)
-		}
-	}
-	return nil
-}
-
-func checkObjects(values map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if err := CheckName("bucket", values[name]); err != nil {
-			return fmt.Errorf("objects.%s is no bucket: %w", name, err)
-		}
-	}
-	return nil
 }
 
 func checkServices(values map[string]string) error {

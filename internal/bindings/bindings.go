@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,12 +40,19 @@ type backend struct {
 	policy func(owner string) events.Policy
 }
 
+// kind is a kind of binding: its methods by name, nil for a name that is none, and what begins the messages of their
+// errors, before the method.
+type kind struct {
+	method func(name string) method
+	noun   string
+}
+
 // Bindings carries out calls. Any goroutine may use it.
 type Bindings struct {
+	kinds   map[events.BindingKind]kind
 	kv      *kv
 	cache   *cache
 	objects *objects
-	nats    *natsCalls
 	calls   *prometheus.CounterVec
 
 	mu     sync.Mutex
@@ -67,7 +75,12 @@ func New(nc *nats.Conn, js jetstream.JetStream, cfg Config, reg prometheus.Regis
 	of := backend{nc, js, cfg, b.policy}
 	b.kv, b.cache = newKV(of), newCache(of)
 	b.objects = newObjects(of, b.kv.lists)
-	b.nats = &natsCalls{of}
+	b.kinds = map[events.BindingKind]kind{
+		events.BindingKV:      {b.kv.method, "KV"},
+		events.BindingCache:   {b.cache.method, "Cache"},
+		events.BindingObjects: {b.objects.method, ""},
+		events.BindingNATS:    {(&natsCalls{of}).method, "NATS"},
+	}
 	b.calls = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_binding_calls_total", Help: "Calls of methods of bindings, by kind of binding, method, and result (ok or failed).",
 	}, []string{"kind", "method", "result"})
@@ -158,16 +171,10 @@ type method func(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, erro
 
 // Call carries out a call. The error is a text for the author of the handler. It blocks until NATS has answered.
 func (b *Bindings) Call(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error) {
+	k := b.kinds[c.Binding.Kind]
 	var m method
-	switch c.Binding.Kind {
-	case events.BindingKV:
-		m = b.kv.method(c.Method)
-	case events.BindingCache:
-		m = b.cache.method(c.Method)
-	case events.BindingObjects:
-		m = b.objects.method(c.Method)
-	case events.BindingNATS:
-		m = b.nats.method(c.Method)
+	if k.method != nil {
+		m = k.method(c.Method)
 	}
 	if m == nil {
 		return lifecycle.Answer{}, fmt.Errorf("a binding of kind %q has no method %q", c.Binding.Kind, c.Method)
@@ -176,21 +183,18 @@ func (b *Bindings) Call(ctx context.Context, c *lifecycle.Call) (lifecycle.Answe
 	result := "ok"
 	if err != nil {
 		result = "failed"
-		if c.Binding.Kind == events.BindingObjects {
+		if k.noun == "" {
 			err = fmt.Errorf("%s: %w", c.Method, err)
 		} else {
-			err = fmt.Errorf("%s %s failed: %w", nouns[c.Binding.Kind], verbs[c.Method], err)
+			err = fmt.Errorf("%s %s failed: %w", k.noun, cmp.Or(verbs[c.Method], c.Method), err)
 		}
 	}
 	b.calls.WithLabelValues(string(c.Binding.Kind), c.Method, result).Inc()
 	return answer, err
 }
 
-// nouns and verbs begin the messages of errors, as at Cloudflare.
-var (
-	nouns = map[events.BindingKind]string{events.BindingKV: "KV", events.BindingCache: "Cache", events.BindingNATS: "NATS"}
-	verbs = map[string]string{"get": "GET", "getMany": "GET_BULK", "put": "PUT", "delete": "DELETE", "list": "GET", "match": "GET", "publish": "publish", "request": "request"}
-)
+// verbs name methods in the messages of errors, as at Cloudflare.
+var verbs = map[string]string{"get": "GET", "getMany": "GET_BULK", "put": "PUT", "delete": "DELETE", "list": "GET", "match": "GET"}
 
 // inWords is an error of NATS for the author of a handler. policy is the field of the owner's policy that bounds the
 // stream. gone says that the stream does not answer: it may have been deleted.

@@ -120,7 +120,7 @@ func (e *env) printWorker(w *events.Worker, in events.Installation) error {
 // stamped formats a time in the local time zone.
 func stamped(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
 
-// printBindings prints what env has beside vars and secrets.
+// printBindings prints what env has beside vars and secrets, each as its kind in the manifest and what it is.
 func printBindings(w *events.Worker, row func(name, format string, args ...any)) {
 	for _, b := range w.Env() {
 		switch b.Kind {
@@ -130,10 +130,15 @@ func printBindings(w *events.Worker, row func(name, format string, args ...any))
 			row("kv", "%s is %s of %s", b.Name, b.Value, w.Owner)
 		case events.BindingObjects:
 			row("objects", "%s is %s of %s", b.Name, b.Value, w.Owner)
+		case events.BindingService:
+			row("service", "%s calls %s/%s", b.Name, w.Owner, b.Value)
 		case events.BindingNATS:
 			row("nats", "%s: %s", b.Name, b.Value)
 		case events.BindingVersion:
 			row("version", "%s describes the version", b.Name)
+		case events.BindingVar, events.BindingJSON:
+		default:
+			row(string(b.Kind), "%s is %s", b.Name, b.Value)
 		}
 	}
 }

@@ -17,20 +17,6 @@ type Caller interface {
 	Call(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error)
 }
 
-// Budget bounds the calls of one kind of binding in one run.
-type Budget struct {
-	Calls  int // in all
-	AtOnce int // the others wait
-}
-
-// budgets are the kinds with methods, without queues, which have limits.sends.
-var budgets = map[events.BindingKind]Budget{
-	events.BindingKV:      {Calls: 1000, AtOnce: 10},
-	events.BindingCache:   {Calls: 1000, AtOnce: 10},
-	events.BindingObjects: {Calls: 100, AtOnce: 3},
-	events.BindingNATS:    {Calls: 50, AtOnce: 6},
-}
-
 // Session is what a run has called so far. The zero Session is ready to use. It is for the thread of the run.
 type Session struct {
 	made  map[events.BindingKind]int
@@ -48,12 +34,12 @@ func (s *Session) Begin(in *v8x.Commands, w *events.Worker) (c *lifecycle.Call, 
 		c.Binding = events.Binding{Kind: kind, Name: name}
 		return c, nil, nil
 	}
-	budget, callable := budgets[kind]
+	budget := kind.Budget()
 	b, ok := w.Find(kind, name)
 	if kind == events.BindingCache {
 		b, ok = events.Binding{Kind: kind}, true
 	}
-	if !callable || !ok {
+	if budget.Calls == 0 || !ok {
 		return nil, nil, fmt.Errorf("the worker has no binding %q of kind %q", name, kind)
 	}
 	c.Binding = b
