@@ -233,6 +233,8 @@ var house = map[string]room{
 		pure: true, tests: []string{"internal/cli", "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
 	},
 
+	"internal/test/newbinding": {pure: true, tests: []string{"internal/test/fleettest"}},
+
 	"internal/test/guarantees": {
 		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/resources", "internal/cli", "internal/config", "internal/natsd", "internal/test/natstest", libNATS},
 	},
