@@ -289,6 +289,7 @@ var sleeps = map[string]string{
 	"isolates/modes_test.go":         "the sleep is a server's, which answers later to some",
 	"internal/tail/hub_test.go":      "in a synctest bubble: the clock is fake",
 	"dispatch/batch_test.go":         "in a synctest bubble: the clock is fake",
+	"dispatch/calls_test.go":         "in a synctest bubble: the clock is fake",
 	"dispatch/dispatcher_test.go":    "in a synctest bubble: the clock is fake",
 	"dispatch/bans_test.go":          "in a synctest bubble: the clock is fake",
 	"dispatch/trials_test.go":        "in a synctest bubble: the clock is fake",

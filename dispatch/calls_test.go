@@ -57,6 +57,46 @@ func TestCallsTakeTheirCallersPlace(t *testing.T) {
 	require.Len(t, d.Next(0, 1), 1)
 }
 
+// The thread whose run calls takes the called event, if no more is to run. If it has no slot for it, another one does.
+func TestCallWakesNoOtherThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newDispatcher(t, Config{Threads: 2, Slots: 1, OwnerMaxRunning: 2})
+		d.Install(events.Only(worker("o", "w")))
+		learn(t, d, 0, "o", "w", time.Microsecond)
+		learn(t, d, 1, "o", "w", time.Microsecond)
+		d.Submit(tasks("o", "w", 1))
+		root := d.Next(1, 1)[0]
+		require.Empty(t, d.Next(0, 1))
+		l.takeWoken()
+		e, _ := calling(t, d, root, "w")
+		require.Empty(t, l.takeWoken(), "thread 1 comes")
+		batch := d.Next(1, 1)
+		require.Len(t, batch, 1)
+		require.Same(t, e, batch[0].Event)
+		over(d, 1, batch[0], root)
+
+		e, _ = calling(t, d, root, "w")
+		d.Calling(root, false) // it has been answered before, and has its slot again
+		require.Empty(t, l.takeWoken())
+		require.Empty(t, d.Next(1, 0), "it has no slot")
+		require.Equal(t, []int{0}, l.takeWoken())
+		batch = d.Next(0, 1)
+		require.Len(t, batch, 1)
+		require.Same(t, e, batch[0].Event)
+
+		// A thread that was woken, and is late, is not waited for any longer because another one comes.
+		require.Empty(t, d.Next(1, 0))
+		over(d, 0, batch[0], nil)
+		require.Empty(t, d.Next(0, 1))
+		d.Submit(tasks("o", "w", 1))
+		require.Equal(t, []int{0}, l.takeWoken())
+		time.Sleep(2 * lateAfter)
+		require.True(t, d.othersWait(nil, 0, time.Now()))
+		d.Calling(root, true)
+		require.True(t, d.othersWait(nil, 0, time.Now()))
+	})
+}
+
 // A run that calls several workers at once gives one place, and they take it in turn, in the order of the calls.
 func TestCallsOfOneRun(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1, OwnerMaxRunning: 1})

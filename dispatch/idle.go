@@ -34,6 +34,16 @@ func (n *idleThreads) up(thread threadSet) {
 	n.waking &^= thread
 }
 
+// comes notes that a thread, which may have slept, works now and calls Next soon. Threads that were woken before it do
+// not get more time by that.
+func (n *idleThreads) comes(thread threadSet, now time.Time) {
+	if n.waking == 0 {
+		n.wokenAt = now
+	}
+	n.asleep &^= thread
+	n.waking |= thread
+}
+
 // sleep notes that the thread sleeps until it is woken.
 func (n *idleThreads) sleep(thread threadSet) { n.asleep |= thread }
 

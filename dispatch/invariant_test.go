@@ -201,6 +201,7 @@ func (m *machine) call(t *rapid.T) {
 	m.sent++
 	m.called[e.Owner] = true
 	m.calls[from]++
+	m.asleep &^= 1 << thread // it calls Next soon
 	m.d.Calling(from, true)
 	m.d.Submit([]*events.Event{e})
 }

@@ -30,8 +30,8 @@ type run struct {
 //
 // The thread calls Next again when it has finished this batch and has a free slot. After an empty result it counts
 // as asleep, and gets nothing until Threads.Wake(thread). With free = 0 it reports that it is busy and takes nothing:
-// a sleeping thread should do that when it has work of its own (a timer, an answer from the network),
-// or an event might wait for it that another thread could take.
+// a thread that was woken, or has called Calling, does that when it has no free slot, or an event might wait for it that
+// another thread could take.
 // The thread gives back what it cannot start by a Report of an End that is Interrupted and not Started.
 func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 	now := time.Now()

@@ -116,6 +116,7 @@ func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle
 		c.Version = w.Version
 	}
 	t.pool.source.Calling(r.attempt, true)
+	t.asked.Store(true)
 	if r.calling++; r.calling == 1 && !r.betweenEvents { // it has no slot
 		t.callers++
 	}

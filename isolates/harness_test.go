@@ -35,6 +35,7 @@ type bench struct {
 	mode    events.Mode // of workers without a mode
 	own     bool        // each event gets its own isolate
 	lost    []string    // workers whose code has cost a thread
+	busy    int         // how often a thread had no free slot when it was asked to take events
 
 	calling, mostCalling int // calls of bindings under way
 
@@ -81,6 +82,9 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 func (b *bench) Next(_, free int) []*lifecycle.Attempt {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if free == 0 {
+		b.busy++
+	}
 	n := min(free, len(b.next))
 	batch := b.next[:n:n]
 	b.next = b.next[n:]

@@ -107,7 +107,11 @@ func (p *Pool) carry(t *thread) {
 }
 
 // Wake makes a thread ask its Source for work soon. Any goroutine may call it.
-func (p *Pool) Wake(thread int) { p.threads[thread].Load().nudge() }
+func (p *Pool) Wake(thread int) {
+	t := p.threads[thread].Load()
+	t.asked.Store(true)
+	t.nudge()
+}
 
 // Close stops the threads and frees V8's memory. JavaScript that runs now is terminated. Unfinished runs are reported
 // as interrupted.

@@ -378,3 +378,18 @@ func TestEndSaysWhetherTheRunWaited(t *testing.T) {
 		}
 	})
 }
+
+// A thread that is woken and has no free slot says so: another thread has to take what waits.
+func TestWokenThreadWithoutASlotSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) { c.Slots = 1 })
+	o := b.start(worker("w", `export default { task: () => new Promise((done) => setTimeout(done, 1e6)) }`), task("null"))
+	require.Eventually(t, func() bool {
+		b.pool.Wake(0)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.busy > 0
+	}, patience, time.Millisecond)
+	b.close()
+	o.wait(t, o.ended)
+}

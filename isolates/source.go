@@ -12,7 +12,7 @@ import (
 // only from the thread of that number, the others from any goroutine.
 type Source interface {
 	// Next returns at most free attempts to start now. It never blocks. After it returned nothing, the thread calls it
-	// again after Pool.Wake.
+	// again after Pool.Wake or Calling, with free = 0 if it has no free slot.
 	Next(thread, free int) []*lifecycle.Attempt
 	// Report reports the results of attempts. Afterwards the thread uses the slice again.
 	Report(thread int, reports []lifecycle.Report)

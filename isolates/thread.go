@@ -18,6 +18,7 @@ type thread struct {
 	index int
 	pool  *Pool
 	wake  chan struct{} // capacity 1; any goroutine may send
+	asked atomic.Bool   // the Source expects a call of Next; any goroutine may set it
 	// The watchdog shares watch, which has its own lock. The watchdog replaces it when a turn goes away.
 	watch    *watch
 	tid      atomic.Int32  // of the OS thread; 0 before it has started
@@ -171,6 +172,7 @@ func (t *thread) fireTimers() bool {
 // start one at a time, since runs under way come first.
 func (t *thread) startMore() bool {
 	old, begun := len(t.waiting), 0
+	asked := t.asked.Swap(false)
 	if t.freed && old > 0 {
 		t.freed = false
 		begun += t.beginWaiting(0, old, 1)
@@ -181,6 +183,8 @@ func (t *thread) startMore() bool {
 		from := len(t.waiting)
 		t.waiting = append(t.waiting, t.pool.source.Next(t.index, most)...)
 		begun += t.beginWaiting(from, len(t.waiting), most)
+	} else if asked { // another thread has to take what waits
+		t.pool.source.Next(t.index, 0)
 	}
 	if len(t.waiting) > 0 {
 		t.pool.hungry.Or(1 << t.index)
