@@ -15,8 +15,8 @@ import (
 // callers.
 
 // Calling reports that an attempt begins a service call, or that one of its calls is over. The thread that has the
-// attempt calls it, before the called event is submitted, and soon calls Next, if only with free = 0. So the thread takes
-// the called event itself, and no other thread is woken for it, unless there is more to run.
+// attempt calls it, before the called event is submitted, and soon calls Next, if only with free = 0. So the thread
+// takes the called event itself, and no other thread is woken for it, unless there is more to run.
 func (d *Dispatcher) Calling(a *lifecycle.Attempt, is bool) {
 	r, _ := a.Slot.(*run)
 	if r == nil {

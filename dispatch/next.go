@@ -28,9 +28,9 @@ type run struct {
 // all together are expected to be short, and puts events of the same worker next to each other.
 // Attempt.Start is the same for all of one call.
 //
-// The thread calls Next again when it has finished this batch and has a free slot. After an empty result it counts
-// as asleep, and gets nothing until Threads.Wake(thread). With free = 0 it reports that it is busy and takes nothing:
-// a thread that was woken, or has called Calling, does that when it has no free slot, or an event might wait for it that
+// The thread calls Next again when it has finished this batch and has a free slot. After an empty result it counts as
+// asleep, and gets nothing until Threads.Wake(thread). With free = 0 it reports that it is busy and takes nothing. A
+// thread that was woken, or has called Calling, does that when it has no free slot: an event might wait for it that
 // another thread could take.
 // The thread gives back what it cannot start by a Report of an End that is Interrupted and not Started.
 func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
