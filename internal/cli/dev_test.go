@@ -133,7 +133,8 @@ func TestDevRefusesWhatIsNotThere(t *testing.T) {
 }
 
 // The values in .dev.vars are secrets of the worker beside it. They replace vars of the manifest, and satisfy what it
-// names. .env is read only without it. A change of the file is like a change of the source.
+// names. .env is read only without it, and $NAME in its values is replaced. A change of the file is like one of the
+// source.
 func TestDevVars(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -143,7 +144,7 @@ func TestDevVars(t *testing.T) {
 	save("w.js", `export default { fetch: (request, env) => new Response([env.API_KEY, env.MODE, env.ONLY_ENV, env.GIVEN].join()) }`)
 	save("w.pinwheel.json", `{"secrets": ["API_KEY"], "vars": {"MODE": "manifest"}}`)
 	save(".dev.vars", "API_KEY='pa$$ #1'\nMODE=dev # why\n")
-	save(".env", "ONLY_ENV=1\nMODE=env\nAPI_KEY=env\nGIVEN=env\n")
+	save(".env", "ONE=1\nONLY_ENV=${ONE}\nMODE=env\nAPI_KEY=env\nGIVEN=env\n")
 	ctx, cancel := context.WithCancel(context.Background())
 	out := &screen{}
 	done := make(chan error, 1)
@@ -178,15 +179,15 @@ func TestDevVars(t *testing.T) {
 	require.NotContains(t, out.String(), "s3cret")
 	require.NoError(t, os.Remove(filepath.Join(dir, ".dev.vars")))
 	answers("env,env,1,flag")
-	save(".env.local", "MODE=local")
-	answers("env,local,1,flag")
+	save(".env.local", "MODE=local$ONE")
+	answers("env,local1,1,flag")
 	require.NotContains(t, out.String(), "pa$$")
 
 	elsewhere := filepath.Join(t.TempDir(), "credentials")
 	require.NoError(t, os.WriteFile(elsewhere, []byte("API_KEY=of-this-machine\n"), 0o600))
 	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, ".dev.vars")))
 	out.shows(t, ".dev.vars is a link: a file with secrets is read only where it is")
-	answers("env,local,1,flag")
+	answers("env,local1,1,flag")
 }
 
 // runsDev runs dev on the paths until the end of the test.

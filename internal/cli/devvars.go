@@ -32,19 +32,32 @@ func devVars(dir string) (values map[string]string, candidates []string, err err
 		path := filepath.Join(dir, name)
 		candidates = append(candidates, path)
 	}
-	values, err = readVars(candidates[0])
+	vars, err := readVars(candidates[0])
+	if err == nil {
+		values, err = checkDevVars(vars, func(string) string { return candidates[0] })
+	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return values, candidates, err
 	}
-	values = map[string]string{}
+	all, from := &dotenv.Vars{}, map[string]string{}
 	for _, path := range candidates[1:] {
 		more, err := readVars(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
 			return nil, candidates, err
 		}
-		maps.Copy(values, more)
+		all.Add(more)
+		for name := range more.Map() {
+			from[name] = path
+		}
 	}
-	return values, candidates, nil
+	if err := all.Expand(); err != nil {
+		return nil, candidates, fmt.Errorf("%s: %w", candidates[1], err)
+	}
+	values, err = checkDevVars(all, func(name string) string { return from[name] })
+	return values, candidates, err
 }
 
 // readFile reads a file beside a source. It follows no link: the author of the source may be someone else, and his
@@ -66,29 +79,35 @@ func readFile(path string) (string, error) {
 }
 
 // readVars reads one file. The error has file and line, and does not quote the line.
-func readVars(path string) (map[string]string, error) {
+func readVars(path string) (*dotenv.Vars, error) {
 	text, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
-	values, err := dotenv.Parse(text)
+	vars, err := dotenv.Parse(text)
 	var wrong *dotenv.Error
 	if errors.As(err, &wrong) {
 		return nil, fmt.Errorf("%s:%d:1: %w", path, wrong.Line, err)
 	}
+	return vars, err
+}
+
+// checkDevVars returns the values that can be secrets. from says which file has a name.
+func checkDevVars(vars *dotenv.Vars, from func(name string) string) (map[string]string, error) {
+	values := vars.Map()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		err := events.CheckEnvName(name)
 		if err == nil && values[name] != "" {
 			err = secrets.Value(values[name]).Validate()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", path, name, err)
+			return nil, fmt.Errorf("%s: %s: %w", from(name), name, err)
 		}
 		if values[name] == "" { // as if it was not there: a secret has a value
 			delete(values, name)
 		}
 	}
-	return values, err
+	return values, nil
 }
 
 // setDevVars makes the values beside the source secrets of its worker, and names them in the bundle. They replace vars

@@ -1,10 +1,12 @@
-// Package dotenv reads files of the form NAME=VALUE, as the npm package dotenv does, which wrangler uses for .dev.vars.
+// Package dotenv reads files of the form NAME=VALUE, as the npm packages dotenv and dotenv-expand do. wrangler reads
+// .dev.vars by the first, and .env by both.
 //
-// The Go packages for such files replace $NAME in values, which changes passwords, and quote the file in their errors.
+// The Go packages for such files replace $NAME in other places than dotenv-expand, and quote the file in their errors.
 package dotenv
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -21,28 +23,54 @@ type Error struct {
 // Error is the text.
 func (e *Error) Error() string { return e.Text }
 
+// Vars are the values of one file or more.
+type Vars struct {
+	names  []string // in the order in which they first stood there
+	values map[string]string
+}
+
+// Map returns the values by name. It is the caller's.
+func (v *Vars) Map() map[string]string { return maps.Clone(v.values) }
+
+// Add adds the values of a later file, which win.
+func (v *Vars) Add(later *Vars) {
+	for _, name := range later.names {
+		v.set(name, later.values[name])
+	}
+}
+
+func (v *Vars) set(name, value string) {
+	if v.values == nil {
+		v.values = map[string]string{}
+	}
+	if _, ok := v.values[name]; !ok {
+		v.names = append(v.names, name)
+	}
+	v.values[name] = value
+}
+
 // Parse reads a file. A name that stands twice has its last value. The error is an *Error.
 //
 // A value may stand in ' " or `, and then have several lines; between " the sequences \n and \r are line ends. Any
 // other value ends before # or with the line, without white space around it. Nothing in a value is replaced.
-func Parse(text string) (map[string]string, error) {
+func Parse(text string) (*Vars, error) {
 	if len(text) > MaxFile {
 		return nil, &Error{1, fmt.Sprintf("the file has more than %d bytes", MaxFile)}
 	}
 	text = strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), "\r", "\n")
-	values := map[string]string{}
+	v := &Vars{}
 	for line := 1; text != ""; {
 		name, value, rest, err := next(text)
 		if err != "" {
 			return nil, &Error{line, err}
 		}
 		if name != "" {
-			values[name] = value
+			v.set(name, value)
 		}
 		line += strings.Count(text[:len(text)-len(rest)], "\n")
 		text = rest
 	}
-	return values, nil
+	return v, nil
 }
 
 // next reads the first line of text, or the lines of the first value. name is empty for a comment or an empty line.

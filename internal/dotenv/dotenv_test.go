@@ -1,6 +1,7 @@
 package dotenv
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestFilesAreReadAsDotenvReadsThem(t *testing.T) {
 	} {
 		got, err := Parse(text)
 		require.NoError(t, err, "%q", text)
-		require.Equal(t, want, got, "%q", text)
+		require.Equal(t, want, got.Map(), "%q", text)
 	}
 }
 
@@ -47,12 +48,52 @@ func TestAFaultNamesItsLineAndQuotesNothing(t *testing.T) {
 	}
 }
 
+func TestNamesInValuesAreReplaced(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]map[string]string{
+		"HOST=h\nURL=http://$HOST:80/${HOST}":        {"HOST": "h", "URL": "http://h:80/h"},
+		"A=$LATER\nLATER=1":                          {"A": "", "LATER": "1"},
+		`A='pa\$word $5'`:                            {"A": "pa$word $5"},
+		"A=1\nB=${A:-x}${N:-x}${N-y-z}${A:+q}${N+q}": {"A": "1", "B": "1xy-zq"},
+		"A=$A":                          {"A": ""},
+		"A='one\ntwo'\nB=\"[$A]\"":      {"A": "one\ntwo", "B": "[one\ntwo]"},
+		"A=${} $ {A} $\nB=${A":          {"A": "${} $ {A} $", "B": "${A"},
+		`A=x$$y`:                        {"A": "x$"},
+		"PATH=$PATH:/bin\nHOME=${HOME}": {"PATH": ":/bin", "HOME": ""},
+	} {
+		got, err := Parse(text)
+		require.NoError(t, err, "%q", text)
+		require.NoError(t, got.Expand(), "%q", text)
+		require.Equal(t, want, got.Map(), "%q", text)
+	}
+}
+
+// A value may be large by few bytes of a file. dotenv-expand does not end for the last one.
+func TestExpansionIsBounded(t *testing.T) {
+	t.Parallel()
+	laughs := "A0=s3cretlol\n"
+	for i := range 40 {
+		laughs += fmt.Sprintf("A%d=$A%d$A%d$A%d\n", i+1, i, i, i)
+	}
+	for _, text := range []string{laughs, "A='\\$A'\nB=x$A"} {
+		got, err := Parse(text)
+		require.NoError(t, err)
+		err = got.Expand()
+		require.ErrorContains(t, err, "too much, or for each other without end")
+		require.NotContains(t, err.Error(), "s3cret")
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("A=1\nexport B='x' # y\n")
 	f.Add("A=\"a\\\"\nb\"\r\nC: `d`")
 	f.Fuzz(func(t *testing.T, text string) {
 		values, err := Parse(text)
-		for name := range values {
+		if err != nil {
+			return
+		}
+		_ = values.Expand()
+		for name := range values.Map() {
 			if err != nil || name == "" || strings.ContainsAny(name, " \n=") {
 				t.Fatalf("name %q, error %v", name, err)
 			}
