@@ -1,12 +1,14 @@
 package fleet
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -61,8 +63,10 @@ func TestServerThatIsTooOld(t *testing.T) {
 	require.Empty(t, <-names.Name(), "nothing was made")
 }
 
-// olderServer forwards connections to a server, and changes its version to one that is too old.
+// olderServer forwards connections to a server, and changes its version to one that is too old: in each INFO, since the
+// server may send another one when the client has connected.
 func olderServer(l net.Listener, to string) {
+	version := regexp.MustCompile(`"version":"[^"]*"`)
 	for {
 		from, err := l.Accept()
 		if err != nil {
@@ -75,15 +79,15 @@ func olderServer(l net.Listener, to string) {
 		}
 		go func() { _, _ = io.Copy(server, from) }()
 		go func() {
-			first := make([]byte, 64<<10)
-			n, err := server.Read(first)
-			if err == nil {
-				at := bytes.Index(first[:n], []byte(`"version":"`)) + len(`"version":"`)
-				end := at + bytes.IndexByte(first[at:n], '"')
-				_, err = from.Write(bytes.Join([][]byte{first[:at], []byte("2.12.9"), first[end:n]}, nil))
-			}
-			if err == nil {
-				_, _ = io.Copy(from, server)
+			// Each message ends with a line end, so that none waits for the next one.
+			for in := bufio.NewReader(server); ; {
+				line, err := in.ReadBytes('\n')
+				if bytes.HasPrefix(line, []byte("INFO ")) {
+					line = version.ReplaceAll(line, []byte(`"version":"2.12.9"`))
+				}
+				if _, failed := from.Write(line); err != nil || failed != nil {
+					return
+				}
 			}
 		}()
 	}
