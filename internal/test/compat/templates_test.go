@@ -195,6 +195,8 @@ func (x *templates) overlay(t *testing.T, template, project string) {
 	require.NoError(t, os.CopyFS(project, os.DirFS(filepath.Join(x.modules, "create-cloudflare", "templates", template))))
 	manifest := filepath.Join(project, "wrangler.jsonc")
 	replace(t, manifest, "<WORKER_NAME>", filepath.Base(project))
+	// On a slow machine the first page takes more than the 50 ms of CPU time that an event has by default.
+	replace(t, manifest, `"compatibility_date"`, `"limits": { "cpu_ms": 5000 }, "compatibility_date"`)
 	replace(t, manifest, "<COMPATIBILITY_DATE>", "2026-10-06")
 	if filepath.Base(project) == "svelte" {
 		replace(t, manifest, `"observability"`, `"r2_buckets": [{ "binding": "FILES", "bucket_name": "files" }], "observability"`)
