@@ -66,7 +66,7 @@ type hashedBindings struct {
 	More map[events.BindingKind]map[string]string `json:",omitempty"`
 }
 
-// inFields are the kinds that have a field in hashedBindings. It must not change: nor may the hashes.
+// inFields are the kinds that have a field in hashedBindings. The list must not change, or the hashes would.
 var inFields = []events.BindingKind{
 	events.BindingVar, events.BindingQueue, events.BindingJSON, events.BindingKV, events.BindingObjects, events.BindingVersion, events.BindingNATS, events.BindingService,
 }

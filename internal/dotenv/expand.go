@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxExpanded bounds the bytes of all values together, and maxWork the bytes that are read and copied to make one:
+// maxExpanded bounds the bytes of all values together, and maxWork the bytes that are read and copied to make them:
 // each value may name several others.
 const (
 	maxExpanded = MaxFile
@@ -18,9 +18,9 @@ const (
 // ${NAME+other} and ${NAME:+other} are it when NAME has one. A $ behind a backslash is a $. The environment of the
 // process is not read. The error quotes no value.
 func (v *Vars) Expand() error {
-	before, total := map[string]string{}, 0
+	before, total, work := map[string]string{}, 0, 0
 	for _, name := range v.names {
-		value, ok := expand(v.values[name], before)
+		value, ok := expand(v.values[name], before, &work)
 		value = strings.ReplaceAll(value, `\$`, "$")
 		if total += len(value); !ok || total > maxExpanded {
 			return fmt.Errorf("%s: the names behind $ in its value stand for too much, or for each other without end", name)
@@ -31,11 +31,11 @@ func (v *Vars) Expand() error {
 	return nil
 }
 
-// expand replaces the names in one value. ok is false when that takes too much, or does not end.
-func expand(value string, before map[string]string) (expanded string, ok bool) {
+// expand replaces the names in one value, and adds to the work. ok is false when that takes too much, or does not end.
+func expand(value string, before map[string]string, work *int) (expanded string, ok bool) {
 	seen := map[string]bool{}
-	for work := 0; ; work += len(value) + stepWork {
-		if work > maxWork || len(value) > maxExpanded {
+	for ; ; *work += len(value) + stepWork {
+		if *work > maxWork || len(value) > maxExpanded {
 			return "", false
 		}
 		template, expression := reference(value)
@@ -109,5 +109,8 @@ func choose(expression string, before map[string]string, seen map[string]bool) (
 // old, and $` and $' are what stands before and behind old.
 func replaceFirst(text, old, with string) string {
 	before, behind, _ := strings.Cut(text, old)
+	if !strings.Contains(with, "$") {
+		return before + with + behind
+	}
 	return before + strings.NewReplacer("$$", "$", "$&", old, "$`", before, "$'", behind).Replace(with) + behind
 }
