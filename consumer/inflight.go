@@ -115,13 +115,21 @@ type source struct {
 type settled struct {
 	stream string
 	seq    uint64
-	stored time.Time
-	until  time.Time // it is remembered until then; zero: no limit
+	stored int64 // Unix time in nanoseconds
 }
 
-func (g *settled) is(o events.Origin, stored time.Time) bool {
-	return g.seq == o.Seq && g.stream == o.Stream && g.stored.Equal(stored)
+func idOf(h *entry) settled { return settled{h.from.stream, h.event.Origin.Seq, h.stored.UnixNano()} }
+
+// resent is an event that has left and is remembered until a time.
+type resent struct {
+	settled
+	until time.Time
 }
+
+// recently is how many of the events that left last are known. A server that is killed has lost what it heard in the
+// last 100 ms, its state of a consumer is as old as that. A busy machine makes it longer: this is 400 ms at 40 000
+// events a second.
+const recently = 1 << 14
 
 // inflight is the list of all events that this process is responsible for.
 type inflight struct {
@@ -130,12 +138,12 @@ type inflight struct {
 	n    atomic.Int64
 	// resent are events that have left and whose ack had to be sent again, or was confirmed on an earlier connection. The
 	// server may have delivered them again meanwhile, and this process may not have handled that delivery yet.
-	resent []settled
+	resent []resent
 	// settledRecently are the events that left last, acked and confirmed. A server that is killed loses its latest
 	// changes, and may deliver them again.
-	settledRecently [1024]settled
-	oldest          int    // index in settledRecently
-	reconnects      uint64 // of the connection on which those in settledRecently were confirmed
+	settledRecently []settled // at most recently
+	oldest          int       // index in settledRecently, when it is full
+	reconnects      uint64    // of the connection on which those in settledRecently were confirmed
 	// replaced is called, with the lock held, with an event whose number another event of the stream has now.
 	replaced func(h *entry)
 	// left is called, without the lock, when events have left.
@@ -240,17 +248,14 @@ func (t *inflight) adopt(o events.Origin, stored time.Time, epoch uint64, now ti
 		}
 		t.replaced(h)
 	}
+	g := settled{o.Stream, o.Seq, stored.UnixNano()}
 	for i := range t.resent {
-		if t.resent[i].is(o, stored) {
+		if t.resent[i].settled == g {
 			return true, true
 		}
 	}
-	for i := range t.settledRecently {
-		if t.settledRecently[i].is(o, stored) {
-			return true, true
-		}
-	}
-	return false, false
+	known := slices.Contains(t.settledRecently, g)
+	return known, known
 }
 
 // confirmed removes events whose acks the server has confirmed, on a connection that is named by its number of
@@ -266,12 +271,9 @@ func (t *inflight) confirmed(batch []*entry, reconnects uint64, now, until time.
 		t.reconnects = reconnects
 		t.forget(now)
 		for _, g := range t.settledRecently {
-			if g.stream != "" {
-				g.until = until
-				t.resent = append(t.resent, g)
-			}
+			t.resent = append(t.resent, resent{g, until})
 		}
-		clear(t.settledRecently[:])
+		t.settledRecently, t.oldest = t.settledRecently[:0], 0
 	}
 	deliveredAgain := func(h *entry) bool { return h.ack != h.acked && h.is(acking) }
 	for _, h := range batch {
@@ -279,8 +281,12 @@ func (t *inflight) confirmed(batch []*entry, reconnects uint64, now, until time.
 			again = append(again, h)
 			continue
 		}
-		t.settledRecently[t.oldest] = settled{stream: h.from.stream, seq: h.event.Origin.Seq, stored: h.stored}
-		t.oldest = (t.oldest + 1) % len(t.settledRecently)
+		if len(t.settledRecently) < recently {
+			t.settledRecently = append(t.settledRecently, idOf(h))
+		} else {
+			t.settledRecently[t.oldest] = idOf(h)
+			t.oldest = (t.oldest + 1) % recently
+		}
 	}
 	n := t.drop(gone, slices.DeleteFunc(batch, deliveredAgain))
 	t.mu.Unlock()
@@ -292,7 +298,7 @@ func (t *inflight) confirmed(batch []*entry, reconnects uint64, now, until time.
 
 // forget removes those in resent whose time is over. mu is held.
 func (t *inflight) forget(now time.Time) {
-	t.resent = slices.DeleteFunc(t.resent, func(g settled) bool { return now.After(g.until) })
+	t.resent = slices.DeleteFunc(t.resent, func(g resent) bool { return now.After(g.until) })
 }
 
 // remember keeps events in resent until a time, and forgets older ones.
@@ -301,7 +307,7 @@ func (t *inflight) remember(batch []*entry, now, until time.Time) {
 	defer t.mu.Unlock()
 	t.forget(now)
 	for _, h := range batch {
-		t.resent = append(t.resent, settled{h.from.stream, h.event.Origin.Seq, h.stored, until})
+		t.resent = append(t.resent, resent{idOf(h), until})
 	}
 }
 

@@ -22,35 +22,35 @@ func TestConfirmedEventsAreKnownForAWhile(t *testing.T) {
 		_, acked := table.adopt(events.Origin{Stream: events.StreamEvents, Seq: seq}, stored, 0, stored)
 		return acked
 	}
-	for seq := range uint64(len(table.settledRecently)) {
+	for seq := range uint64(recently) {
 		h := hold(seq + 1)
 		table.add([]*entry{h})
-		require.False(t, known(seq+1, stored), "it is held")
 		table.confirmed([]*entry{h}, 0, stored, stored)
-		require.True(t, known(seq+1, stored))
 	}
 	require.Zero(t, table.len())
 	require.True(t, known(1, stored))
+	require.True(t, known(recently, stored))
 	require.False(t, known(1, stored.Add(1)), "an event of another stream of this name")
-	h := hold(5000)
+	h := hold(recently + 1)
 	table.add([]*entry{h})
+	require.False(t, known(recently+1, stored), "it is held")
 	table.confirmed([]*entry{h}, 0, stored, stored)
 	require.False(t, known(1, stored), "the oldest makes room")
 	require.True(t, known(2, stored))
 
 	later := stored.Add(time.Minute)
-	for seq := range uint64(len(table.settledRecently)) {
-		h := hold(seq + 6000)
+	for seq := range uint64(recently) {
+		h := hold(seq + 2*recently)
 		table.add([]*entry{h})
 		table.confirmed([]*entry{h}, 1, stored, later)
 	}
 	require.True(t, known(2, stored), "the connection before confirmed it: it is known for a time")
 	require.False(t, known(1, stored))
-	h = hold(8000)
+	h = hold(4 * recently)
 	table.add([]*entry{h})
 	table.confirmed([]*entry{h}, 2, later.Add(1), later.Add(time.Hour))
 	require.False(t, known(2, stored), "its time is over")
-	require.True(t, known(6000, stored))
+	require.True(t, known(2*recently, stored))
 }
 
 // A server that was killed confirms acks of deliveries that it has lost, and delivers these events again. What comes

@@ -16,7 +16,7 @@ func TestOwnersReachTheirWorkers(t *testing.T) {
 	p := f.processes[0]
 	status, _ := p.get("/readyz")
 	require.Equal(t, 200, status)
-	require.InDelta(t, 1, p.metric("pinwheel_events_total", "kind", "task"), 0)
+	until(t, "the event is counted", func() bool { return p.metric("pinwheel_events_total", "kind", "task") == 1 })
 	now, most := p.rss()
 	require.Positive(t, now)
 	require.GreaterOrEqual(t, most, now)
