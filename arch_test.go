@@ -40,6 +40,7 @@ const (
 	libEsbuild    = "github.com/evanw/esbuild"
 	libAge        = "filippo.io/age"
 	libCron       = "github.com/netresearch/go-cron"
+	libOtel       = "go.opentelemetry.io/"
 	libPebble     = "github.com/letsencrypt/"
 )
 
@@ -165,6 +166,11 @@ var house = map[string]room{
 	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},
 	"internal/admin": {pure: true, libs: []string{libProm}},
+	// The only room that knows OpenTelemetry.
+	"internal/telemetry": {
+		pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{libOtel, libProm, libZerolog, "golang.org/x/time/rate"},
+		tests: []string{"internal/test/otlptest"},
+	},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/gateway": {
 		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/net/netutil", "golang.org/x/time/rate"},
@@ -181,11 +187,11 @@ var house = map[string]room{
 	"internal/fleet": {
 		rooms: []string{
 			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates", "internal/admin", "internal/assetserver", "internal/assetstore", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/control", "internal/crashnote", "internal/doctor",
-			"internal/gateway", "internal/natsd", "internal/resources", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail", "internal/workerlease",
+			"internal/gateway", "internal/natsd", "internal/resources", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail", "internal/telemetry", "internal/workerlease",
 		},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
-			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/stored", "internal/test/acmetest", "internal/test/natstest", "internal/test/parallel", "internal/test/testcert", libNATSServer, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
+			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/stored", "internal/test/acmetest", "internal/test/natstest", "internal/test/otlptest", "internal/test/parallel", "internal/test/testcert", libNATSServer, libOtel + "proto/otlp", "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
 			"github.com/gorilla/websocket", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "github.com/compose-spec/compose-go/v2",
 		},
 	},
@@ -217,6 +223,7 @@ var house = map[string]room{
 	// For tests only: no row above lists them under rooms.
 	"internal/test/parallel": {pure: true},
 	"internal/test/testcert": {pure: true, libs: testLibs},
+	"internal/test/otlptest": {pure: true, libs: append([]string{libOtel + "proto/otlp", "google.golang.org/protobuf/proto"}, testLibs...)},
 	"internal/test/jsapitest": {
 		pure: true, rooms: []string{"consumer", "consumer/jsapi", "consumer/storage", "events", "internal/test/natstest"}, libs: append([]string{libNATS, libZerolog}, testLibs...),
 	},

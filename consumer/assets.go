@@ -35,26 +35,37 @@ const (
 // CreateAssets creates the streams, consumers and buckets that are missing in JetStream, and updates those that differ.
 // Many processes may do it at once. maxPayload is the server's largest message in bytes. It tries a few times, each
 // time from the start: creation races with other processes and with deletions, and a server that has just started may
-// not answer a request. It returns a *resources.FrozenError at once when a setting cannot be changed in place, and a
-// *resources.PrefixError when streams belong to a fleet with another prefix.
+// not answer a request. While the cluster lacks a server that a stream needs, it tries for half a minute. It returns a
+// *resources.FrozenError at once when a setting cannot be changed in place, and a *resources.PrefixError when streams
+// belong to a fleet with another prefix.
 func CreateAssets(ctx context.Context, js jetstream.JetStream, cfg Config, maxPayload int64) error {
 	return createAssets(ctx, &resources.Reconciler{JS: js, Log: zerolog.Nop()}, cfg, maxPayload)
 }
 
 func createAssets(ctx context.Context, k *resources.Reconciler, cfg Config, maxPayload int64) error {
-	var err error
-	for try := range 5 {
-		if err = tryAssets(ctx, time.Second<<try, k, cfg, maxPayload); err == nil || ctx.Err() != nil || resources.Final(err) {
+	const tries, triesWhileAway = 5, 20
+	for try := 0; ; try++ {
+		step := min(try, tries)
+		err := tryAssets(ctx, time.Second<<step, k, cfg, maxPayload)
+		if err == nil || ctx.Err() != nil || resources.Final(err) || try+1 >= triesWhileAway || try+1 >= tries && !peerAway(err) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(50 * time.Millisecond << try):
+		case <-time.After(50 * time.Millisecond << step):
 		}
 	}
-	return err
 }
+
+// peerAway reports whether the cluster has not heard from a server that it needs, or has too few servers.
+func peerAway(err error) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && api.ErrorCode == codeNoPeers
+}
+
+// codeNoPeers is nats-server's JSClusterNoPeersErrF.
+const codeNoPeers = 10005
 
 // CheckPrefix returns a *resources.PrefixError when an existing stream belongs to a fleet with another prefix.
 // CreateAssets does so too, but only after it has created the streams that come before. CheckPrefix is for callers that

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // Config is the configuration of a Consumer. Start from DefaultConfig.
@@ -25,6 +26,8 @@ type Config struct {
 	// Overtake is how many events must wait in a lane before the events of owners that have few there are brought past
 	// them. 0: never.
 	Overtake int
+	// Observers see the events that are delivered. nil = none.
+	Observers *lifecycle.Observers
 	// AckWait is how long the server waits for the renewal of an event's lease before it delivers the event to another
 	// process. So it is also how long the events of a crashed process wait. At least 200 ms.
 	AckWait time.Duration

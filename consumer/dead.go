@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"maps"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
@@ -57,6 +58,13 @@ func (s *ender) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
 		runs--
 	}
 	d := events.NewDeadLetter(e, o.Failure, o.Version, s.cfg.Node, runs, now)
+	if e.Trace != nil && len(d.Header.Fold(events.HeaderTraceParent)) == 0 { // so that a replay belongs to the same trace
+		d.Header = maps.Clone(d.Header)
+		if d.Header == nil {
+			d.Header = events.Header{}
+		}
+		d.Header.Set(events.HeaderTraceParent, e.Trace.Parent())
+	}
 	if h.record != nil && !h.record.FirstAt.IsZero() {
 		d.FirstAt = h.record.FirstAt
 	} else if runs > 0 {

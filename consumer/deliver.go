@@ -91,6 +91,7 @@ func (c *Consumer) deliver(d *delivery) {
 	if len(d.all) == 0 {
 		return
 	}
+	c.observe(d)
 	c.inflight.add(d.all)
 	c.metrics.delivered.Add(float64(len(d.all)))
 	for _, h := range d.again {
@@ -109,6 +110,20 @@ func (c *Consumer) deliver(d *delivery) {
 		})
 	} else if len(d.fresh) > 0 {
 		c.dispatcher.Submit(d.fresh)
+	}
+}
+
+// observe shows the observers the events of d that may run.
+func (c *Consumer) observe(d *delivery) {
+	for _, o := range c.cfg.Observers.All() {
+		for _, e := range d.fresh {
+			o.Delivered(e)
+		}
+		for _, list := range [][]*entry{d.again, d.later} {
+			for _, h := range list {
+				o.Delivered(h.event)
+			}
+		}
 	}
 }
 

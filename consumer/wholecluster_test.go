@@ -392,3 +392,43 @@ func TestDoctorSeesAServerThatIsAway(t *testing.T) {
 	cluster.Stop(2)
 	said(doctor.Warn, "cluster", "stream PINWHEEL_EVENTS: n2 is")
 }
+
+// A fleet that starts while a server of the cluster is away, or slow, waits for it.
+func TestAssetsWaitForAServerThatIsAway(t *testing.T) {
+	t.Parallel()
+	cluster := natstest.StartCluster(t, 3)
+	for i := range 3 { // the two that come back have never heard from the third
+		cluster.Kill(i)
+	}
+	cluster.Start(0)
+	cluster.Start(1)
+	nc := cluster.Connect(0)
+	js := jetStream(t, nc)
+	away, asked := 0, 0
+	refused := func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		asked++
+		name := fmt.Sprintf("S%d", asked)
+		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{name}, Replicas: 3})
+		var api *jetstream.APIError
+		if errors.As(err, &api) && api.ErrorCode == 10005 {
+			away++
+			return true
+		}
+		return false
+	}
+	require.Eventually(t, refused, clusterPatience, 20*time.Millisecond, "the leader knows that the server is away")
+	cfg := testConfig()
+	cfg.Replicas = 3
+	done := make(chan error, 1)
+	go func() { done <- consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()) }()
+	require.Eventually(t, func() bool { return refused() && away > 30 }, clusterPatience, 100*time.Millisecond)
+	select {
+	case err := <-done:
+		t.Fatalf("it gave up: %v", err)
+	default:
+	}
+	cluster.Start(2)
+	require.NoError(t, <-done)
+}

@@ -18,10 +18,11 @@ const (
 	format1 = 1
 	format2 = 2 // adds secrets, concurrency, jsonVars, http, assets, staged, tag and message
 	format3 = 3 // adds kv, objects, services, version, nats, queue and batch; bundles that import cloudflare:workers
+	format4 = 4 // adds trace
 )
 
 // newestFormat is the newest format that this process reads.
-func newestFormat() int { return max(format3, events.NewestBindingsFormat()) }
+func newestFormat() int { return max(format4, events.NewestBindingsFormat()) }
 
 // record is one version of a worker, as the KV bucket has it.
 type record struct {
@@ -72,6 +73,8 @@ func newRecord(w *events.Worker, staged bool) *record {
 func (r *record) leastFormat() int {
 	format := max(format1, r.Bindings.Format())
 	switch {
+	case r.Trace != nil:
+		return max(format, format4)
 	case r.Queue || r.Batch != nil:
 		return max(format, format3)
 	case r.Staged || r.Tag != "" || r.Message != "" || len(r.Secrets) > 0 || r.Concurrency > 0 || r.HTTP != nil || r.Assets != nil:

@@ -313,11 +313,11 @@ func TestARecordThatCannotBeReadStopsOnlyItsWorker(t *testing.T) {
 	kv, err := js.KeyValue(t.Context(), deploy.DefaultBucket)
 	require.NoError(t, err)
 	old := mustDeploy(t, s, "acme", "w", module(1))
-	_, err = kv.PutString(t.Context(), "acme.w", `{"format":4,"anything":"else"}`)
+	_, err = kv.PutString(t.Context(), "acme.w", `{"format":5,"anything":"else"}`)
 	require.NoError(t, err)
 
 	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: module(2)}, isFine)
-	require.ErrorContains(t, err, "the newest version cannot be read: worker record has format 4: this process reads 1 to 3")
+	require.ErrorContains(t, err, "the newest version cannot be read: worker record has format 5: this process reads 1 to 4")
 	w, err := s.Get(t.Context(), "acme", "w", old.Version)
 	require.NoError(t, err)
 	require.Equal(t, old, w)

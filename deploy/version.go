@@ -49,6 +49,7 @@ type hashed struct {
 	HTTP        *events.HTTP   `json:",omitempty"`
 	Assets      *events.Assets `json:",omitempty"`
 	Batch       *events.Batch  `json:",omitempty"`
+	Trace       *events.Trace  `json:",omitempty"`
 }
 
 type hashedBindings struct {
@@ -93,6 +94,6 @@ func canonical(s events.Spec) ([]byte, error) {
 	// encoding/json sorts the keys of maps and keeps the order of fields.
 	return json.Marshal(hashed{
 		s.Mode.OrDefault(), hashedOf(s.Bindings), s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,
-		slices.Sorted(slices.Values(s.Secrets)), s.Concurrency, s.HTTP, s.Assets, s.Batch,
+		slices.Sorted(slices.Values(s.Secrets)), s.Concurrency, s.HTTP, s.Assets, s.Batch, s.Trace,
 	})
 }

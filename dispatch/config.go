@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // Bounds of Config.
@@ -64,6 +65,8 @@ type Config struct {
 	// Rand makes the jitter of retry delays: numbers in [0,1). Nil means math/rand/v2. It is called with
 	// the dispatcher's lock held.
 	Rand func() float64
+	// Observers see events queued, started, replied, ended and settled, and direct ones delivered. Default none.
+	Observers *lifecycle.Observers
 }
 
 // OrDefault fills the fields that are zero and have a default.

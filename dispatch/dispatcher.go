@@ -36,9 +36,10 @@ type Dispatcher struct {
 	log     zerolog.Logger
 	metrics *metrics
 
-	settler Settler
-	threads Threads
-	leases  Leases // nil = no limit is exact
+	observed observed
+	settler  Settler
+	threads  Threads
+	leases   Leases // nil = no limit is exact
 
 	deadlines chan struct{} // notifies Run that soonest moved to an earlier time
 
@@ -77,7 +78,7 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		cfg.Rand = rand.Float64
 	}
 	d := &Dispatcher{
-		cfg: cfg, log: log, metrics: &metrics{},
+		cfg: cfg, log: log, metrics: &metrics{}, observed: observed{cfg.Observers},
 		deadlines: make(chan struct{}, 1),
 		owners:    make(map[string]*owner),
 		policies:  make(map[string]events.Policy),
@@ -118,6 +119,7 @@ type room struct {
 
 // apply carries out the effects. The lock must not be held.
 func (d *Dispatcher) apply(fx *effects) {
+	d.observed.settled(fx.settle)
 	if stored := answerDirect(fx.settle); len(stored) > 0 {
 		d.settler.Settle(stored)
 	}

@@ -50,6 +50,7 @@ func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
 	d.apply(&fx)
+	d.observed.started(batch)
 	return batch
 }
 

@@ -16,6 +16,7 @@ func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 	if len(reports) == 0 {
 		return
 	}
+	d.observed.reported(reports)
 	now := time.Now()
 	fx := effects{settle: make([]lifecycle.Settlement, 0, len(reports))}
 	var back []*run

@@ -14,6 +14,7 @@ func (d *Dispatcher) Submit(batch []*events.Event) {
 	if len(batch) == 0 {
 		return
 	}
+	d.observed.queued(batch)
 	now := time.Now()
 	var fx effects
 	d.mu.Lock()

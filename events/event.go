@@ -73,6 +73,9 @@ type Event struct {
 	// Halt is not nil when something may end the run early: it fires then.
 	Halt *Signal
 
+	// Trace is not nil when spans are kept of the event: it is what those of its attempts are children of.
+	Trace *TraceContext
+
 	// Held is consumer's own note on the event. No other room reads or writes it.
 	Held any
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -18,6 +19,14 @@ type LogLine struct {
 	Level   string    `json:"level"` // debug, info, warn, error
 	Text    string    `json:"text"`
 	Stack   string    `json:"stack,omitempty"`
+	// TraceID and SpanID are the span of the attempt, in hexadecimal; "" = none is kept of it.
+	TraceID string `json:"traceId,omitempty"`
+	SpanID  string `json:"spanId,omitempty"`
+}
+
+// SetTrace says that the line belongs to a span.
+func (l *LogLine) SetTrace(c TraceContext) {
+	l.TraceID, l.SpanID = hex.EncodeToString(c.TraceID[:]), hex.EncodeToString(c.SpanID[:])
 }
 
 // RequestLog says which lines about HTTP requests the output of a worker has.

@@ -25,7 +25,8 @@ type Spec struct {
 	Concurrency int `json:"concurrency,omitempty"`
 	// Batch bounds the batches of a queue handler; nil = the defaults.
 	Batch *Batch `json:"batch,omitempty"`
-	HTTP  *HTTP  `json:"http,omitempty"` // nil = as all workers do
+	HTTP  *HTTP  `json:"http,omitempty"`  // nil = as all workers do
+	Trace *Trace `json:"trace,omitempty"` // nil = no server learns of traces
 	// Assets are files that answer HTTP requests; nil = none.
 	Assets *Assets `json:"assets,omitempty"`
 }
@@ -40,7 +41,7 @@ func (s Spec) OrDefault() Spec {
 // says what is allowed. It does not read the expressions of schedules.
 func (s Spec) Validate() error {
 	checks := []func() error{
-		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules, s.validateSecrets, s.validateHTTP, s.Assets.validate, s.validateFilesBinding, s.Mode.Validate,
+		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules, s.validateSecrets, s.validateHTTP, s.Trace.validate, s.Assets.validate, s.validateFilesBinding, s.Mode.Validate,
 	}
 	if s.Batch != nil {
 		checks = append(checks, s.Batch.Validate)

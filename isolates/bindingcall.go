@@ -40,6 +40,10 @@ func (r *run) callBinding(t *thread, in *v8x.Commands) {
 		}
 		return err
 	}
+	span := r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.BindingCall, Binding: call.Binding.Kind, Method: call.Method, Target: call.Binding.Name, Size: len(call.Body)})
+	if span != nil {
+		call.Trace = new(span.Context())
+	}
 	ctx, cancel := context.WithCancel(r.callContext())
 	c.cancel = cancel
 	go func() {
@@ -54,6 +58,7 @@ func (r *run) callBinding(t *thread, in *v8x.Commands) {
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
+		lifecycle.EndSpan(span, err)
 		// In one queued call: each may wake the thread.
 		t.postTo(r, func(t *thread) {
 			c.give(t, r, true, called(c, answer, err))
@@ -87,14 +92,14 @@ var errNoMethod = errors.New("the name of a method is empty")
 
 // beginService counts a call of a service, unless it is refused. method is "" for a request. serviceOver follows. size
 // is what the event of the call holds. The run is charged for it until the event ends, which may be after the run.
-func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle.ServiceCall, error) {
+func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle.ServiceCall, lifecycle.Span, error) {
 	w := r.attempt.Worker
 	target, own, ok := bindings.Service(w, name)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("the worker has no service %q", name)
+		return nil, nil, fmt.Errorf("the worker has no service %q", name)
 	case t.pool.cfg.Services == nil:
-		return nil, errNoServices
+		return nil, nil, errNoServices
 	}
 	var from *events.ServiceCall
 	if e := r.attempt.Event; e != nil {
@@ -104,23 +109,27 @@ func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle
 		r.tree = &events.ServiceTree{}
 	}
 	if err := t.pool.hold(r, size); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	call, err := r.tree.Begin(from, w.Name, target, method)
 	if err != nil {
 		t.pool.drop(r, size)
-		return nil, err
+		return nil, nil, err
 	}
 	c := &lifecycle.ServiceCall{ServiceCall: call, From: r.attempt, Worker: target.Worker, Deadline: r.wall, Ended: func() { t.pool.drop(r, size) }}
 	if own {
 		c.Version = w.Version
+	}
+	span := r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.ServiceUse, Binding: events.BindingService, Method: method, Target: name, To: target.Worker})
+	if span != nil {
+		c.Trace = new(span.Context())
 	}
 	t.pool.source.Calling(r.attempt, true)
 	t.asked.Store(true)
 	if r.calling++; r.calling == 1 && !r.betweenEvents { // it has no slot
 		t.callers++
 	}
-	return c, nil
+	return c, span, nil
 }
 
 // serviceOver says that the run no longer waits for a call. On the thread.
@@ -140,10 +149,11 @@ func (r *run) fetchService(ctx context.Context, to response, q egress.Request, n
 	if err != nil {
 		return err
 	}
-	s, err := r.beginService(to.t, name, "", size)
+	s, span, err := r.beginService(to.t, name, "", size)
 	if err != nil {
 		return err
 	}
+	to.c.span = span
 	to.c.ended = r.serviceOver
 	x := to.t.pool.cfg.Services.Fetch(local.Request, q.Body, s)
 	unwatch := context.AfterFunc(ctx, func() {
@@ -167,16 +177,18 @@ func (r *run) fetchService(ctx context.Context, to response, q egress.Request, n
 // callService begins a call of a method of a service. size is what the call holds.
 func (r *run) callService(t *thread, c *call, what *lifecycle.Call, size int) {
 	var s *lifecycle.ServiceCall
+	var span lifecycle.Span
 	err := errNoMethod
 	if what.Method != "" {
-		s, err = r.beginService(t, what.Binding.Name, what.Method, size)
+		s, span, err = r.beginService(t, what.Binding.Name, what.Method, size)
 	}
 	if err != nil {
 		t.answer(r, c, true, called(c, lifecycle.Answer{}, err))
 		return
 	}
 	// The call may be over before Call returns.
-	c.gone = t.pool.cfg.Services.Call(s, what.Body, func(result []byte, err error) {
+	gone := t.pool.cfg.Services.Call(s, what.Body, func(result []byte, err error) {
+		lifecycle.EndSpan(span, err)
 		if err == nil {
 			err = t.pool.hold(r, len(result))
 		}
@@ -189,7 +201,16 @@ func (r *run) callService(t *thread, c *call, what *lifecycle.Call, size int) {
 			r.serviceOver(t)
 		})
 	})
+	if c.gone = gone; span != nil {
+		c.gone = func() {
+			span.End(errCallerEnded)
+			gone()
+		}
+	}
 }
+
+// errCallerEnded is how a call ends for which its caller did not wait.
+var errCallerEnded = errors.New("the caller ended before the call")
 
 // waitsForItself reports whether a call finds no room, and all runs of its owner on the thread wait for calls too: then
 // none of them makes room.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -20,8 +22,9 @@ import (
 type call struct {
 	id     float64
 	cancel context.CancelFunc
-	start  func() // starts a subrequest that is queued
-	gone   func() // called when the run ends before the call of a service; nil = nothing is to be done
+	start  func()         // starts a subrequest that is queued
+	span   lifecycle.Span // of a subrequest; nil = none is kept
+	gone   func()         // called when the run ends before the call of a service; nil = nothing is to be done
 
 	// These fields are a subrequest's. Only the thread uses them, except for the channels.
 	paced   bool          // its response comes only as fast as its reader takes it
@@ -140,6 +143,7 @@ func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, 
 		return err
 	}
 	over := func(err error) { // called once, by any goroutine
+		lifecycle.EndSpan(c.span, err)
 		if err != nil {
 			t.answer(r, c, true, fetchFailed(c, err))
 		}
@@ -157,8 +161,11 @@ func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, 
 			return err
 		}
 	case bindings.KindFiles:
+		c.span = r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.FileRequest, Method: q.Method, Target: by.Name})
 		go func() { over(bindings.ExchangeFile(ctx, t.pool.cfg.Files, w, q, to)) }()
 	default:
+		c.span = r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.Subrequest, Method: q.Method, Target: q.URL})
+		c.propagate(&q, w)
 		go func() {
 			conns := t.pool.egress.Of(w.Owner)
 			defer conns.Release()
@@ -166,6 +173,28 @@ func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, 
 		}()
 	}
 	return nil
+}
+
+// propagate namesthe span of a subrequest in its headers, if the manifest of w lists the host, and if the handler has
+// not named another one. Any other host would learn which requests belong together.
+func (c *call) propagate(q *egress.Request, w *events.Worker) {
+	if c.span == nil || w.Trace == nil {
+		return
+	}
+	to, err := url.Parse(q.URL)
+	if err != nil || !w.Trace.Propagates(to.Hostname()) {
+		return
+	}
+	for i := 0; i+1 < len(q.Headers); i += 2 {
+		if strings.EqualFold(q.Headers[i], events.HeaderTraceParent) {
+			return
+		}
+	}
+	span := c.span.Context()
+	q.Headers = append(q.Headers, events.HeaderTraceParent, span.Parent())
+	if span.State != "" {
+		q.Headers = append(q.Headers, events.HeaderTraceState, span.State)
+	}
 }
 
 // startQueued starts queued subrequests while there is room. On the thread.
@@ -236,9 +265,14 @@ func (t *thread) enqueue(r *run, in *v8x.Commands) {
 	}
 	send.Keep()
 	owner := r.attempt.Worker.Owner
+	span := r.attempt.Begin(send.Operation())
+	if span != nil {
+		send.Trace(span.Context())
+	}
 	ctx := r.callContext()
 	go func() {
 		err := send.Do(ctx, t.pool.host, owner)
+		lifecycle.EndSpan(span, err)
 		t.pool.drop(r, n)
 		t.answer(r, c, true, queued(c, err))
 	}()

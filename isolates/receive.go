@@ -19,6 +19,7 @@ type response struct {
 // Redirect passes the new location to JavaScript, which sends the next request (js/fetch/redirect.js). This call is
 // over.
 func (x response) Redirect(status int, location, policies string) {
+	x.c.status(status)
 	x.t.answer(x.r, x.c, true, func(call *v8x.Call) []byte {
 		call.Reset(opRedirect).Number(x.c.id).Number(float64(status)).String(location)
 		if policies == "" {
@@ -32,6 +33,7 @@ func (x response) Redirect(status int, location, policies string) {
 }
 
 func (x response) Head(status int, text string, headers []string) {
+	x.c.status(status)
 	x.t.answer(x.r, x.c, false, func(call *v8x.Call) []byte {
 		call.Reset(opResponse).Number(x.c.id).Number(float64(status)).String(text).Strings(headers)
 		return nil
@@ -41,6 +43,7 @@ func (x response) Head(status int, text string, headers []string) {
 // Whole passes a response with all of its body. Nothing follows. The end of the exchange comes with it: each queued
 // call may wake the thread.
 func (x response) Whole(status int, text string, headers []string, body []byte) {
+	x.c.status(status)
 	x.c.whole = true
 	x.t.postTo(x.r, func(t *thread) {
 		x.c.give(t, x.r, true, func(call *v8x.Call) []byte {
@@ -118,5 +121,12 @@ func (t *thread) more(r *run, id float64) {
 		c.active = true
 		r.active++
 		c.taken <- struct{}{}
+	}
+}
+
+// status notes the status of a response.
+func (c *call) status(status int) {
+	if c.span != nil {
+		c.span.Status(status)
 	}
 }

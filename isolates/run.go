@@ -90,5 +90,8 @@ func (r *run) line(now time.Time, level, text string) events.LogLine {
 	if e := r.attempt.Event; e != nil && len(r.attempt.Batch) < 2 {
 		l.EventID, l.Attempt = e.ID, r.attempt.Number
 	}
+	if r.attempt.Trace != nil {
+		l.SetTrace(r.attempt.Trace.Context())
+	}
 	return l
 }

@@ -83,6 +83,9 @@ func (n *Notifier) message(d *events.DeadLetter) (*nats.Msg, error) {
 		events.HeaderEventID: {id}, events.HeaderMsgID: {d.Owner + ":" + id}, events.HeaderDeadOf: {d.Identity()},
 		events.HeaderContentType: {"application/json"},
 	}}
+	if parent := d.Header.Fold(events.HeaderTraceParent); len(parent) == 1 {
+		m.Header[events.HeaderTraceParent] = parent
+	}
 	if m.Subject = d.Hook.Subject; m.Subject == "" {
 		m.Subject = n.decoder.Subjects.Event(events.Task, d.Owner, d.Hook.Worker)
 	} else if err := n.decoder.CheckReplyTo(m.Subject, d.Owner); err != nil {

@@ -19,6 +19,8 @@ type Attempt struct {
 	Status int       // of the reply that was reported before the end; set by dispatch
 	// Halt is not nil when the process may lose the right to run the attempt: it fires then.
 	Halt *events.Signal
+	// Trace is not nil when spans of the attempt are kept. An Observer sets it.
+	Trace Trace
 
 	// Slot is for the maker of the attempt only.
 	Slot any

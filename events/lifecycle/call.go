@@ -20,6 +20,8 @@ type Call struct {
 	// the run or its owner has no room for them. They are given back when JavaScript has the answer. It is for the
 	// goroutine that carries out the call.
 	Hold func(n int) error
+	// Trace is the span of the call; nil = none is kept.
+	Trace *events.TraceContext
 }
 
 // Answer is what a call of a binding returns. The JavaScript of the binding's kind knows what its parts are.

@@ -30,6 +30,7 @@ type ServiceCall struct {
 	Version string   // of it; "" = an active one
 	// Deadline is the end of the caller's run.
 	Deadline time.Time
+	Trace    *events.TraceContext // of the event; nil = no spans are kept of it
 	// Ended gives back the memory of the event, which is charged to the caller's run.
 	Ended func()
 }

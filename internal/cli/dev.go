@@ -24,7 +24,6 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/fleet"
 	"github.com/pinwheel-run/pinwheel/isolates"
@@ -175,7 +174,7 @@ func (d *dev) start(ctx context.Context, admin string) error {
 		return err
 	}
 	defer func() { _ = logs.Unsubscribe() }()
-	d.fleet.OnReport(func(r *lifecycle.Report) { eventLine(d.out, r) })
+	d.fleet.Observe(&eventLines{out: d.out})
 	defer context.AfterFunc(ctx, d.tellDrain)()
 	d.fleet.OnTick(func(owner, worker, schedule string, tick time.Time) {
 		fmt.Fprintf(d.out, "%s tick  %s/%s  schedule %s, %s\n", time.Now().Format("15:04:05.000"), owner, worker, schedule, tick.UTC().Format(time.RFC3339))

@@ -9,6 +9,22 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
+// eventLines writes a line about each reply and each failure.
+type eventLines struct {
+	lifecycle.Unobserved
+	out io.Writer
+}
+
+// Replied implements lifecycle.Observer.
+func (l *eventLines) Replied(r *lifecycle.Report) {
+	if r.End == nil {
+		eventLine(l.out, r)
+	}
+}
+
+// Ended implements lifecycle.Observer.
+func (l *eventLines) Ended(r *lifecycle.Report) { eventLine(l.out, r) }
+
 // eventLine writes a line about the reply of an attempt, or about its failure.
 func eventLine(out io.Writer, r *lifecycle.Report) {
 	if r.Attempt.Batch != nil {

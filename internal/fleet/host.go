@@ -14,7 +14,6 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/bindings"
-	"github.com/pinwheel-run/pinwheel/internal/tail"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -28,14 +27,14 @@ type host struct {
 	admit func(owner string, count, size int) *events.Failure
 	// batches publishes tasks of sendBatch(). What is under way is held against runs, so it has no bound here.
 	batches jetstream.JetStream
-	tails   *tail.Hub // nil: none
+	see     func(*events.LogLine) // shows a line to tails and the collector; nil = neither
 	*bindings.Bindings
 	log zerolog.Logger
 }
 
 // openHost returns the host of p.
 func openHost(p *Process, js jetstream.JetStream) (*host, error) {
-	h := &host{nc: p.nc, js: js, subjects: events.Subjects(p.cfg.Prefix), admit: p.consumer.AdmitSend, tails: p.tails, log: p.log}
+	h := &host{nc: p.nc, js: js, subjects: events.Subjects(p.cfg.Prefix), admit: p.consumer.AdmitSend, see: seeLines(p), log: p.log}
 	var err error
 	if h.batches, err = openBatches(p.nc); err == nil {
 		h.Bindings, err = bindings.New(p.nc, js, bindingsConfig(p.cfg, p.log), p.registry)
@@ -137,7 +136,9 @@ func notStored(stored, of int, why error) error {
 
 // Log publishes a line to the current subscribers. It is not stored.
 func (h *host) Log(line events.LogLine) {
-	h.tails.Log(&line)
+	if h.see != nil {
+		h.see(&line)
+	}
 	data, err := json.Marshal(line)
 	if err == nil {
 		err = h.nc.Publish(h.subjects.Logs(line.Owner, line.Worker), data)

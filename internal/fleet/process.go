@@ -11,13 +11,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/audit"
 	"github.com/pinwheel-run/pinwheel/internal/config"
@@ -27,6 +27,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/services"
 	"github.com/pinwheel-run/pinwheel/internal/tail"
+	"github.com/pinwheel-run/pinwheel/internal/telemetry"
 	"github.com/pinwheel-run/pinwheel/internal/workerlease"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
@@ -51,13 +52,15 @@ type Process struct {
 	sync     doctor.Sync     // what is known about when NATS writes to disk
 	consumer *consumer.Consumer
 	dispatch *dispatch.Dispatcher
-	reports  *watchedSource // report observer between the pool and dispatch
+	seen     lifecycle.Observers // of events
 	tails    *tail.Hub
-	host     *host // of workers
-	pool     *isolates.Pool
-	http     httpServer
-	routes   *gateway.Routes
-	files    *assetstore.Store
+	// telemetry sends to the collector; nil = nothing is sent.
+	telemetry *telemetry.Telemetry
+	host      *host // of workers
+	pool      *isolates.Pool
+	http      httpServer
+	routes    *gateway.Routes
+	files     *assetstore.Store
 	// background is the number of pool threads with a lower priority.
 	background int
 	catalog    Catalog         // filled by the watcher
@@ -95,7 +98,9 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 			begun.close()
 		}
 	}()
-	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := openTelemetry(p); err != nil {
+		return nil, err
+	}
 	if err := p.connect(); err != nil {
 		return nil, err
 	}
@@ -124,9 +129,9 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 	if p.dispatch, err = dispatch.New(p.dispatchConfig(threads), log, p.registry); err != nil {
 		return nil, err
 	}
-	p.tails = openTails(p.nc, cfg)
+	p.tails = openTails(p.nc, cfg, &p.seen)
 	settling := consumerConfig(cfg)
-	settling.Idempotent, settling.OnLog = p.catalog.Idempotent, p.tails.Log
+	settling.Idempotent, settling.OnLog, settling.Observers = p.catalog.Idempotent, seeLines(p), &p.seen
 	if p.consumer, err = consumer.New(settling, p.nc, p.dispatch, log, p.registry); err != nil {
 		return nil, err
 	}
@@ -152,8 +157,7 @@ func openPool(p *Process, js jetstream.JetStream, threads int) (err error) {
 	if err != nil {
 		return err
 	}
-	p.reports = &watchedSource{Source: p.dispatch, tails: p.tails}
-	p.pool, err = isolates.New(p.isolatesConfig(threads, called), p.reports, p.host, p.registry)
+	p.pool, err = isolates.New(p.isolatesConfig(threads, called), p.dispatch, p.host, p.registry)
 	return err
 }
 
@@ -334,6 +338,7 @@ func (p *Process) announce(ctx context.Context) {
 
 func (p *Process) close() {
 	p.tails.Close()
+	p.telemetry.Close()
 	p.http.close()
 	if p.nc != nil {
 		p.nc.Close()

@@ -20,6 +20,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/certificates"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/supervisor"
+	"github.com/pinwheel-run/pinwheel/internal/telemetry"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -43,6 +44,9 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 		return err
 	}
 	if _, err := certificates.LoadRoots(cfg.HTTPAcmeCA); err != nil {
+		return err
+	}
+	if _, err := telemetry.Read(os.Getenv); err != nil { // its processes would not start
 		return err
 	}
 	url := cfg.NatsURL

@@ -57,7 +57,7 @@ func New(d Dispatcher, reg prometheus.Registerer) (*Services, error) {
 func (s *Services) event(c *lifecycle.ServiceCall) *events.Event {
 	e := &events.Event{
 		Kind: events.Fetch, Owner: c.From.Worker.Owner, Worker: c.Worker, Version: c.Version, ID: s.ids.Next(), Stored: time.Now(),
-		Deadline: c.Deadline, Attempt: 1, Service: c.ServiceCall,
+		Deadline: c.Deadline, Attempt: 1, Service: c.ServiceCall, Trace: c.Trace,
 	}
 	if from := c.From.Event; from != nil { // in a split, all calls of one event get the same version
 		if e.VersionKey = from.VersionKey; e.VersionKey == "" {

@@ -62,14 +62,17 @@ func (r Request) Check() error {
 
 // Config configures a Hub. All fields are required.
 type Config struct {
-	Node     string
-	Subjects events.Subjects
+	Node      string
+	Subjects  events.Subjects
+	Observers *lifecycle.Observers // get the hub while it has tails
 	// Publish sends a message without waiting. It must not keep data in memory while the connection is down.
 	Publish func(subject string, data []byte) error
 }
 
 // Hub has the tails of a process. A nil Hub has none, and takes none.
 type Hub struct {
+	lifecycle.Unobserved
+
 	cfg    Config
 	lines  *rate.Limiter                      // of all tails
 	active atomic.Pointer[map[string][]*tail] // by owner, never changed; nil: there is no tail
@@ -97,24 +100,15 @@ func (h *Hub) Log(l *events.LogLine) {
 	}
 }
 
-// Reports takes the reports of a thread. It does not wait. Without tails it costs one atomic load.
-func (h *Hub) Reports(reports []lifecycle.Report) {
-	if h == nil {
+// Ended implements lifecycle.Observer: it takes the end of an attempt. The hub is an observer while it has tails.
+func (h *Hub) Ended(r *lifecycle.Report) {
+	all, e := h.active.Load(), r.Attempt.Event
+	if all == nil || e == nil {
 		return
 	}
-	all := h.active.Load()
-	if all == nil {
-		return
-	}
-	for i := range reports {
-		e := reports[i].Attempt.Event
-		if e == nil {
-			continue
-		}
-		if list := (*all)[e.Owner]; list != nil {
-			for _, entry := range ofReport(&reports[i]) {
-				h.offer(list, entry)
-			}
+	if list := (*all)[e.Owner]; list != nil {
+		for _, entry := range ofReport(r) {
+			h.offer(list, entry)
 		}
 	}
 }
@@ -187,6 +181,7 @@ func (h *Hub) remove(t *tail) {
 // publish makes the tails known to the threads. h.mu is locked.
 func (h *Hub) publish() {
 	if len(h.tails) == 0 {
+		h.cfg.Observers.Remove(h)
 		h.active.Store(nil)
 		return
 	}
@@ -195,6 +190,7 @@ func (h *Hub) publish() {
 		all[t.owner] = append(all[t.owner], t)
 	}
 	h.active.Store(&all)
+	h.cfg.Observers.Add(h)
 }
 
 // Close ends all tails.

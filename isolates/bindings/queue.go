@@ -5,8 +5,10 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -54,6 +56,36 @@ func ReadSend(in *v8x.Commands) (*Send, error) {
 func (s *Send) Keep() {
 	for i := range s.Tasks {
 		s.Tasks[i].Body = slices.Clone(s.Tasks[i].Body)
+	}
+}
+
+// Operation is the send as a part of its run.
+func (s *Send) Operation() lifecycle.Operation {
+	op := lifecycle.Operation{Kind: lifecycle.SendTasks, Count: len(s.Tasks)}
+	if events.CheckName("worker", s.worker) == nil {
+		op.To = s.worker
+	}
+	for _, t := range s.Tasks {
+		op.Size += len(t.Body)
+	}
+	return op
+}
+
+// Trace names the span of the send in the headers of the tasks whose handler has not named another one.
+func (s *Send) Trace(span events.TraceContext) {
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		named := false
+		for j := 0; j+1 < len(t.Headers); j += 2 {
+			named = named || strings.EqualFold(t.Headers[j], events.HeaderTraceParent)
+		}
+		if named {
+			continue
+		}
+		t.Headers = append(slices.Clip(t.Headers), events.HeaderTraceParent, span.Parent())
+		if span.State != "" {
+			t.Headers = append(t.Headers, events.HeaderTraceState, span.State)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
 // The buffers of small typed arrays, which V8 makes when they are asked for, where no ArrayBuffer has room any more
-// outcome: ok
+// outcome: ok, cpu
 
 export default { async fetch() {
   const all = [];

@@ -1,0 +1,100 @@
+package events
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// TraceContext is a span of a trace, as W3C Trace Context names it.
+type TraceContext struct {
+	TraceID [16]byte
+	SpanID  [8]byte
+	Sampled bool
+	State   string // tracestate, passed on as it came
+}
+
+// maxTraceState is how many bytes of tracestate are passed on. The specification asks for 512 at least.
+const maxTraceState = 512
+
+// ParseTraceParent reads traceparent and tracestate. ok is false when traceparent is not valid. A tracestate that is
+// too long or has characters other than printable ASCII is left out.
+func ParseTraceParent(parent, state string) (c TraceContext, ok bool) {
+	// version-traceid-spanid-flags. A version after 00 may have more behind another dash. ff is none.
+	if len(parent) < 55 || parent[2] != '-' || parent[35] != '-' || parent[52] != '-' || parent[:2] == "ff" {
+		return c, false
+	}
+	if len(parent) > 55 && (parent[:2] == "00" || parent[55] != '-') {
+		return c, false
+	}
+	var version, flags [1]byte
+	for _, part := range []struct {
+		to   []byte
+		text string
+	}{{version[:], parent[:2]}, {c.TraceID[:], parent[3:35]}, {c.SpanID[:], parent[36:52]}, {flags[:], parent[53:55]}} {
+		if _, err := hex.Decode(part.to, []byte(part.text)); err != nil || strings.ToLower(part.text) != part.text {
+			return TraceContext{}, false
+		}
+	}
+	if c.TraceID == [16]byte{} || c.SpanID == [8]byte{} {
+		return TraceContext{}, false
+	}
+	c.Sampled = flags[0]&1 != 0
+	if len(state) <= maxTraceState && !strings.ContainsFunc(state, func(r rune) bool { return r < ' ' || r > '~' }) {
+		c.State = state
+	}
+	return c, true
+}
+
+// Parent is the traceparent of spans below c.
+func (c TraceContext) Parent() string {
+	b := make([]byte, 0, 55)
+	b = append(b, "00-"...)
+	b = hex.AppendEncode(b, c.TraceID[:])
+	b = append(b, '-')
+	b = hex.AppendEncode(b, c.SpanID[:])
+	if c.Sampled {
+		return string(append(b, "-01"...))
+	}
+	return string(append(b, "-00"...))
+}
+
+// Trace says what a worker tells others of its traces.
+type Trace struct {
+	// Propagate are the hosts to which subrequests of a sampled event take traceparent and tracestate: api.example.com, or
+	// *.example.com for every host below example.com.
+	Propagate []string `json:"propagate,omitempty"`
+}
+
+// maxPropagate is the largest number of hosts in Trace.Propagate.
+const maxPropagate = 32
+
+// Propagates reports whether a host, as a URL has it, is one of Propagate.
+func (t *Trace) Propagates(host string) bool {
+	if t == nil {
+		return false
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	for _, p := range t.Propagate {
+		if below, ok := strings.CutPrefix(p, "*"); ok && len(host) > len(below) && strings.HasSuffix(host, below) || host == p {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Trace) validate() error {
+	if t == nil {
+		return nil
+	}
+	if len(t.Propagate) > maxPropagate {
+		return fmt.Errorf("trace.propagate has %d: at most %d are allowed", len(t.Propagate), maxPropagate)
+	}
+	for i, p := range t.Propagate {
+		host := strings.TrimPrefix(p, "*.")
+		if host == "" || len(host) > 253 || strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]") != "" || strings.HasPrefix(host, ".") {
+			return fmt.Errorf("trace.propagate[%d] is %q: it is a host in lower case like api.example.com, or *.example.com for every host below it", i, p)
+		}
+	}
+	return nil
+}

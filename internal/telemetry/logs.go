@@ -1,0 +1,76 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/hex"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// logs sends log lines of workers.
+type logs struct {
+	to     log.Logger
+	owners *rates
+}
+
+// ownerLines is how many lines of one owner are sent in a second.
+const ownerLines = 1000
+
+func (l *logs) take(line *events.LogLine) {
+	if !l.owners.allow(line.Owner) {
+		return
+	}
+	var r log.Record
+	r.SetTimestamp(line.Time)
+	r.SetObservedTimestamp(line.Time)
+	r.SetSeverity(severity(line.Level))
+	r.SetSeverityText(line.Level)
+	r.SetBody(attribute.StringValue(cut(line.Text, maxLogText)))
+	r.AddAttributes(worker(line.Owner, line.Worker, line.Version)...)
+	if line.EventID != "" {
+		r.AddAttributes(attribute.String(keyEventID, line.EventID), attribute.Int(keyAttempt, line.Attempt))
+	}
+	if line.Stack != "" {
+		r.AddAttributes(semconv.ExceptionStacktrace(cut(line.Stack, maxLogText)))
+	}
+	l.to.Emit(spanOf(line), r)
+}
+
+// maxLogText is the longest text or stack that is sent, bytes.
+const maxLogText = 4 << 10
+
+func severity(level string) log.Severity {
+	switch level {
+	case "debug":
+		return log.SeverityDebug
+	case "warn":
+		return log.SeverityWarn
+	case "error":
+		return log.SeverityError
+	}
+	return log.SeverityInfo
+}
+
+// spanOf is a context with the span of a line. The fleet wrote its ids.
+func spanOf(line *events.LogLine) context.Context {
+	ctx := context.Background()
+	if line.TraceID == "" {
+		return ctx
+	}
+	var c trace.SpanContextConfig
+	if hex.DecodedLen(len(line.TraceID)) != len(c.TraceID) || hex.DecodedLen(len(line.SpanID)) != len(c.SpanID) {
+		return ctx
+	}
+	_, err := hex.Decode(c.TraceID[:], []byte(line.TraceID))
+	_, wrong := hex.Decode(c.SpanID[:], []byte(line.SpanID))
+	if err != nil || wrong != nil {
+		return ctx
+	}
+	c.TraceFlags = trace.FlagsSampled
+	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(c))
+}
