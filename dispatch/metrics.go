@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,6 +47,21 @@ func (m *metrics) failed(r events.Reason, v lifecycle.Verdict) {
 	}
 }
 
+// flow adds up what is counted by reason and kind.
+func (m *metrics) flow() Flow {
+	f := Flow{Parked: m.parked, Wait: m.wait.export()}
+	for i := range m.retries {
+		f.Retried += m.retries[i]
+		f.Failed += m.failures[i]
+	}
+	var all histogram
+	for k := range m.duration {
+		all.add(&m.duration[k])
+	}
+	f.Duration = all.export()
+	return f
+}
+
 // bounds are the upper bounds of the histograms' buckets, in seconds.
 var bounds = [...]float64{
 	0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 300,
@@ -68,6 +84,18 @@ func (h *histogram) observe(d time.Duration) {
 			return
 		}
 	}
+}
+
+func (h *histogram) add(o *histogram) {
+	h.count += o.count
+	h.sum += o.sum
+	for i, n := range o.buckets {
+		h.buckets[i] += n
+	}
+}
+
+func (h *histogram) export() Histogram {
+	return Histogram{Count: h.count, Sum: h.sum, Buckets: slices.Clone(h.buckets[:])}
 }
 
 func (h *histogram) metric(desc *prometheus.Desc, labels ...string) prometheus.Metric {

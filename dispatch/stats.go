@@ -1,6 +1,10 @@
 package dispatch
 
-import "sort"
+import (
+	"slices"
+	"sort"
+	"time"
+)
 
 // Stats is the state of a Dispatcher at one moment.
 type Stats struct {
@@ -11,7 +15,29 @@ type Stats struct {
 	Heavy    int // of these, owners that take more than their share of the CPU
 	Asleep   int // threads that sleep
 	Draining bool
+	Flow     Flow
 }
+
+// Flow is what has happened in a Dispatcher since it was made.
+type Flow struct {
+	Retried  uint64    // attempts that failed, and after which the event runs again
+	Failed   uint64    // events that failed for good
+	Parked   uint64    // times an event was parked
+	Wait     Histogram // from the arrival of an event in this process to its start
+	Duration Histogram // of attempts that started and ended, from their start to the end of their last work
+}
+
+// Histogram counts durations.
+type Histogram struct {
+	Count uint64
+	Sum   time.Duration
+	// Buckets are how many were at most as long as the bound of the same index in Bounds, and longer than the bound
+	// before. Longer ones are only in Count.
+	Buckets []uint64
+}
+
+// Bounds are the upper bounds of the buckets of a Histogram, seconds.
+func Bounds() []float64 { return slices.Clone(bounds[:]) }
 
 // OwnerStats is the state of one owner in a Dispatcher.
 type OwnerStats struct {
@@ -31,7 +57,7 @@ func (d *Dispatcher) Stats() Stats {
 func (d *Dispatcher) stats() Stats {
 	return Stats{
 		Queued: d.queued, Runnable: d.runnable[light] + d.runnable[heavy], Running: d.running, Owners: len(d.owners), Heavy: len(d.shares.heavy),
-		Asleep: d.idle.asleep.len(), Draining: d.draining,
+		Asleep: d.idle.asleep.len(), Draining: d.draining, Flow: d.metrics.flow(),
 	}
 }
 

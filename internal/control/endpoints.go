@@ -52,6 +52,7 @@ func endpointOf[Request, Answer any](name string, e each, g guard, do func(*Serv
 func endpoints() []endpoint {
 	return []endpoint{
 		{name: "pool", base: "pool", each: eachProcess, guarded: open, handle: pool},
+		endpointOf("flow", eachProcess, open, (*Server).flow),
 		endpointOf("stats", anyProcess, open, (*Server).Stats),
 		endpointOf("settings", anyProcess, open, (*Server).settings),
 		ownedOf("workers.list", anyProcess, open, (*Server).Workers),

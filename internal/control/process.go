@@ -2,12 +2,73 @@ package control
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
 )
 
 // pool answers like GET /admin/pool. It also answers a request that it cannot decode, because earlier clients sent
 // arbitrary data.
 func pool(_ context.Context, s *Server, _ []byte) (any, error) { return s.cfg.Process.Stats(), nil }
+
+// fromProcess is the answer of one process, which also names the others that it knows, and the last ones that left.
+type fromProcess interface {
+	from() (self Member, known []Member, left []string)
+}
+
+// askEach asks all processes of the fleet, and waits at most that long for those that another process has named.
+// missing are processes that others know and that have not answered: they may be of an older release.
+// nats.ErrNoResponders means that no process answers.
+func askEach[A fromProcess](ctx context.Context, c *Client, endpoint string, wait time.Duration) (answers []A, missing []Member, err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	question := c.message(endpoint, nil)
+	question.Reply = c.nc.NewInbox()
+	sub, err := c.nc.SubscribeSync(question.Reply)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := c.nc.PublishMsg(question); err != nil {
+		return nil, nil, err
+	}
+	awaited, gone := map[string]Member{}, map[string]bool{}
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		switch {
+		case errors.Is(err, nats.ErrNoResponders):
+			return nil, nil, err
+		case err != nil && len(answers) == 0:
+			return nil, nil, err
+		case err != nil: // some have not answered
+			for _, p := range awaited {
+				missing = append(missing, p)
+			}
+			return answers, missing, nil
+		}
+		var one A
+		if m.Header.Get(micro.ErrorCodeHeader) != "" || json.Unmarshal(m.Data, &one) != nil {
+			continue
+		}
+		self, known, left := one.from()
+		for _, id := range left {
+			gone[id] = true
+			delete(awaited, id)
+		}
+		for _, p := range known {
+			if !gone[p.ID] {
+				awaited[p.ID] = p
+			}
+		}
+		answers, gone[self.ID] = append(answers, one), true
+		if delete(awaited, self.ID); len(awaited) == 0 {
+			return answers, nil, nil
+		}
+	}
+}
 
 // Settings are the part of the configuration that a deploy needs. All processes of a fleet have the same.
 type Settings struct {

@@ -2,12 +2,7 @@ package control
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 )
 
 // keysWait is how long SecretKeys waits for processes that another process has named.
@@ -21,50 +16,11 @@ func (r *Remote) SecretKeys(ctx context.Context) (answers []SecretKeys, missing 
 
 // SecretKeys is Remote.SecretKeys.
 func (c *Client) SecretKeys(ctx context.Context) (answers []SecretKeys, missing []Member, err error) {
-	ctx, cancel := context.WithTimeout(ctx, keysWait)
-	defer cancel()
-	question := c.message("secrets.keys", nil)
-	question.Reply = c.nc.NewInbox()
-	sub, err := c.nc.SubscribeSync(question.Reply)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = sub.Unsubscribe() }()
-	if err := c.nc.PublishMsg(question); err != nil {
-		return nil, nil, err
-	}
-	known, gone := map[string]Member{}, map[string]bool{}
-	for {
-		m, err := sub.NextMsgWithContext(ctx)
-		switch {
-		case errors.Is(err, nats.ErrNoResponders):
-			return nil, nil, err
-		case err != nil && len(answers) == 0:
-			return nil, nil, err
-		case err != nil: // some have not answered
-			for _, p := range known {
-				missing = append(missing, p)
-			}
-			return answers, missing, nil
-		}
-		var keys SecretKeys
-		if m.Header.Get(micro.ErrorCodeHeader) != "" || json.Unmarshal(m.Data, &keys) != nil {
-			continue
-		}
-		for _, id := range keys.Left {
-			gone[id] = true
-			delete(known, id)
-		}
-		for _, p := range keys.Processes {
-			if !gone[p.ID] {
-				known[p.ID] = p
-			}
-		}
-		answers, gone[keys.ID] = append(answers, keys), true
-		if delete(known, keys.ID); len(known) == 0 {
-			return answers, nil, nil
-		}
-	}
+	return askEach[SecretKeys](ctx, c, "secrets.keys", keysWait)
+}
+
+func (k SecretKeys) from() (self Member, known []Member, left []string) {
+	return k.Member, k.Processes, k.Left
 }
 
 // ListSecrets lists the secrets of an owner, with what the answering process says of them.

@@ -38,6 +38,8 @@ const (
 type Process interface {
 	// Stats returns its figures, for JSON.
 	Stats() any
+	// Flow returns what runs here, and what has happened here since the start. Who answers is filled in later.
+	Flow() Flow
 	// Installed returns what runs here of a worker, or the zero Installation.
 	Installed(owner, name string) events.Installation
 	// Outcomes returns how the runs of a worker's split have ended here, and the number of its rollout.

@@ -2,7 +2,9 @@ package fleet
 
 import (
 	"context"
+	"time"
 
+	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
@@ -16,6 +18,26 @@ type controlled struct {
 }
 
 func (c controlled) Stats() any { return c.process.Stats() }
+
+func (c controlled) Flow() control.Flow {
+	d, pool, held := c.process.dispatch.Stats(), c.process.pool.Stats(), c.process.consumer.Stats()
+	f := control.Flow{
+		At: time.Now(), Queued: d.Queued, Running: d.Running, Held: held.Held, Waiting: held.Waiting, Isolates: pool.Cached + pool.Busy, Heap: pool.HeapBytes, Draining: d.Draining,
+		Retried: d.Flow.Retried, Failed: d.Flow.Failed, Parked: d.Flow.Parked, Wait: histogram(d.Flow.Wait), Duration: histogram(d.Flow.Duration),
+		Owners: []control.OwnerFlow{},
+	}
+	for _, o := range c.process.dispatch.BusyOwners() {
+		if len(f.Owners) == control.MaxFlowOwners {
+			break
+		}
+		f.Owners = append(f.Owners, control.OwnerFlow{Owner: o.Owner, Queued: o.Queued, Running: o.Running, Parking: o.Parking})
+	}
+	return f
+}
+
+func histogram(h dispatch.Histogram) control.Histogram {
+	return control.Histogram{Count: h.Count, Bounds: dispatch.Bounds(), Buckets: h.Buckets}
+}
 
 func (c controlled) Installed(owner, name string) events.Installation {
 	in, _ := c.process.catalog.Installed(owner, name)

@@ -1,0 +1,118 @@
+package control
+
+import (
+	"context"
+	"time"
+)
+
+// Flow is what runs in one process, and what has happened there since it started. Rates follow from two of them.
+type Flow struct {
+	Member
+	Build string    `json:"build"`
+	At    time.Time `json:"at"` // by the clock of the process
+
+	Queued   int   `json:"queued"`  // events that wait for a thread
+	Running  int   `json:"running"` // attempts in progress
+	Held     int   `json:"held"`    // events of the stream that the process is responsible for
+	Waiting  int   `json:"waiting"` // of these, events that wait here for their next attempt
+	Isolates int   `json:"isolates"`
+	Heap     int64 `json:"heapBytes"`
+	Draining bool  `json:"draining,omitempty"`
+
+	Retried  uint64    `json:"retried"`  // attempts that failed, and after which the event runs again
+	Failed   uint64    `json:"failed"`   // events that failed for good
+	Parked   uint64    `json:"parked"`   // times an event was parked
+	Wait     Histogram `json:"wait"`     // of events, from their arrival in the process to their start
+	Duration Histogram `json:"duration"` // of attempts that started and ended
+
+	// Owners are those with events here, at most MaxFlowOwners. Those with the most waiting events come first.
+	Owners []OwnerFlow `json:"owners"`
+
+	// Processes are all processes of the fleet that this one knows, including itself. Left are the IDs of the last ones
+	// that reported that they leave.
+	Processes []Member `json:"processes"`
+	Left      []string `json:"left,omitempty"`
+}
+
+// OwnerFlow is an owner that has events in a process.
+type OwnerFlow struct {
+	Owner   string `json:"owner"`
+	Queued  int    `json:"queued"`
+	Running int    `json:"running"`
+	Parking bool   `json:"parking,omitempty"` // its further events are parked
+}
+
+// MaxFlowOwners is how many owners a Flow has at most.
+const MaxFlowOwners = 20
+
+// Histogram counts durations since a process started.
+type Histogram struct {
+	Count uint64 `json:"count"`
+	// Bounds are the upper bounds of the buckets, seconds. Buckets are how many were at most that long, and longer than
+	// the bound before. Longer ones are only in Count.
+	Bounds  []float64 `json:"bounds"`
+	Buckets []uint64  `json:"buckets"`
+}
+
+// Since returns what h counts beyond an earlier count of the same process.
+func (h Histogram) Since(earlier Histogram) Histogram {
+	d := Histogram{Count: h.Count - min(h.Count, earlier.Count), Bounds: h.Bounds, Buckets: make([]uint64, len(h.Buckets))}
+	for i, n := range h.Buckets {
+		if d.Buckets[i] = n; i < len(earlier.Buckets) {
+			d.Buckets[i] -= min(n, earlier.Buckets[i])
+		}
+	}
+	return d
+}
+
+// Add returns the sum of two counts. Processes of another release may have other bounds; what they count is left out
+// then.
+func (h Histogram) Add(o Histogram) Histogram {
+	if h.Count == 0 && len(h.Buckets) == 0 {
+		return o
+	}
+	if len(h.Buckets) != len(o.Buckets) {
+		return h
+	}
+	sum := Histogram{Count: h.Count + o.Count, Bounds: h.Bounds, Buckets: make([]uint64, len(h.Buckets))}
+	for i := range h.Buckets {
+		sum.Buckets[i] = h.Buckets[i] + o.Buckets[i]
+	}
+	return sum
+}
+
+// Quantile estimates a quantile, as Prometheus does: evenly within a bucket. ok is false when nothing was counted. What
+// is beyond the last bound is taken for that bound.
+func (h Histogram) Quantile(q float64) (d time.Duration, ok bool) {
+	if h.Count == 0 || len(h.Bounds) == 0 || len(h.Bounds) != len(h.Buckets) {
+		return 0, false
+	}
+	rank, below, lower := q*float64(h.Count), 0.0, 0.0
+	for i, n := range h.Buckets {
+		if in := float64(n); in > 0 && below+in >= rank {
+			seconds := lower + (h.Bounds[i]-lower)*max(0, rank-below)/in
+			return time.Duration(seconds * float64(time.Second)), true
+		}
+		below += float64(n)
+		lower = h.Bounds[i]
+	}
+	return time.Duration(lower * float64(time.Second)), true
+}
+
+func (f Flow) from() (self Member, known []Member, left []string) {
+	return f.Member, f.Processes, f.Left
+}
+
+// flow answers for this process.
+func (s *Server) flow(context.Context, None) (Flow, error) {
+	f := s.cfg.Process.Flow()
+	f.Build = s.cfg.Build
+	f.Member, f.Processes, f.Left = s.cfg.Process.Members()
+	return f, nil
+}
+
+// Flows asks all processes of the fleet what runs there, and waits a second at most for those that another has named.
+// missing are processes that did not answer. nats.ErrNoResponders means that no process answers.
+func (c *Client) Flows(ctx context.Context) (all []Flow, missing []Member, err error) {
+	return askEach[Flow](ctx, c, "flow", time.Second)
+}
