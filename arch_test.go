@@ -51,7 +51,7 @@ var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go
 var house = map[string]room{
 	"": {
 		rooms: []string{"internal/cli"},
-		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/gateway", "internal/services", "internal/test/natstest", "internal/supervisor", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
+		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/gateway", "internal/services", "internal/test/natstest", "internal/supervisor", "internal/telemetry", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
 	},
 	"events": {pure: true, rooms: []string{"internal/guard"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.

@@ -33,6 +33,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/services"
 	"github.com/pinwheel-run/pinwheel/internal/supervisor"
+	"github.com/pinwheel-run/pinwheel/internal/telemetry"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/workerlease"
 	"github.com/pinwheel-run/pinwheel/isolates"
@@ -138,6 +139,8 @@ func TestReferenceMetrics(t *testing.T) {
 	_, err = bindings.New(nc, js, bindings.Config{}, d)
 	require.NoError(t, err)
 	_, err = services.New(dispatcher, d)
+	require.NoError(t, err)
+	_, err = telemetry.NewOwners(nil, d)
 	require.NoError(t, err)
 	_, err = certificates.Open(t.Context(), js, certificates.Config{}, nil, zerolog.Nop(), d)
 	require.NoError(t, err)

@@ -23,8 +23,16 @@ func openTelemetry(p *Process) (err error) {
 	p.telemetry, err = telemetry.Open(context.Background(), telemetry.Config{
 		Settings: settings, Version: config.Version(), Node: nodeName(), OwnerRate: p.cfg.TraceOwnerRate, Gatherer: p.registry, Log: p.log,
 	})
+	if err != nil {
+		return err
+	}
+	p.telemetry.Observe(&p.seen)
+	if len(p.cfg.MetricsOwners) == 0 {
+		return nil
+	}
+	owners, err := telemetry.NewOwners(p.cfg.MetricsOwners, p.registry)
 	if err == nil {
-		p.telemetry.Observe(&p.seen)
+		p.seen.Add(owners)
 	}
 	return err
 }
