@@ -78,7 +78,7 @@ func (w *watch) long(t *thread, now time.Time) (r *run, cpu time.Duration, turn 
 // while its watch is locked.
 func (t *thread) pressed(now time.Time) bool {
 	t.mu.Lock()
-	posted := len(t.done) + len(t.adopted)
+	posted := len(t.done) + len(t.adopted) + len(t.comebacks)
 	t.mu.Unlock()
 	at := t.timers.next()
 	return posted > 0 || len(t.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.wait() || !at.IsZero() && !at.After(now)
@@ -187,9 +187,37 @@ func (t *thread) comeBack(w *watch, x left) {
 	}
 	v8x.ForgetThread()
 	w.slot.Free()
-	lost := w.lost.Load()
-	t.post(func(t *thread) { t.back(x, lost) })
+	back := comeback{x, w.lost.Load()}
+	t.mu.Lock()
+	ended := t.ended
+	if !ended {
+		t.comebacks = append(t.comebacks, back)
+	}
+	t.mu.Unlock()
+	if ended {
+		x.run.context.isolate.free(t.pool)
+	} else {
+		t.nudge()
+	}
 	runtime.Goexit()
+}
+
+// comeback is a turn that was away and has ended. lost: it was given up.
+type comeback struct {
+	left
+	lost bool
+}
+
+// endComebacks is the last thing that a thread does. From now on, turns that were away free their isolates themselves.
+func endComebacks(t *thread) {
+	t.mu.Lock()
+	t.ended = true
+	late := t.comebacks
+	t.comebacks = nil
+	t.mu.Unlock()
+	for _, x := range late {
+		x.run.context.isolate.free(t.pool)
+	}
 }
 
 // back continues after a turn that was away. lost reports whether the turn was given up.
@@ -198,8 +226,7 @@ func (t *thread) back(x left, lost bool) {
 	iso.away = false
 	switch {
 	case iso.lost:
-		iso.free()
-		t.pool.lost.Add(-iso.heap)
+		iso.free(t.pool)
 		return
 	case lost: // the call that gives it up follows
 		return
@@ -220,13 +247,14 @@ func (t *thread) back(x left, lost bool) {
 	}
 }
 
-// free closes an isolate that was given up and whose turn has come back.
-func (iso *isolate) free() {
+// free closes an isolate that was given up and whose turn has come back. Its thread may have ended.
+func (iso *isolate) free(p *Pool) {
 	for _, c := range iso.dead {
 		c.Close()
 	}
 	iso.dead = nil
 	iso.v8.Close()
+	p.lost.Add(-iso.heap)
 }
 
 // postpone keeps a queued call until its isolate is back. It returns false when the isolate is not away.

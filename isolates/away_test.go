@@ -174,6 +174,22 @@ func TestTurnThatIsAwayIsLimited(t *testing.T) {
 
 func w2() *events.Worker { return worker("w2", `export default { task: () => 1 }`) }
 
+// A turn that V8 does not end, and that comes back when its thread has ended, leaves nothing behind.
+func TestTurnThatComesBackAfterItsThread(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := worker("w", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6))) } }`)
+	slow := b.start(w, fetch("GET", "http://x/", ""))
+	b.runs(1)
+	for !slow.isOver() {
+		require.Nil(t, b.run(quick(), task("null")).end.Failure)
+	}
+	require.EqualValues(t, 1, b.pool.ranAway.Load())
+	b.close()
+	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, lowPatience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.pool.lost.Load() == 0 }, patience, time.Millisecond, "its isolate is closed")
+}
+
 // A turn that V8 does not end costs its isolate. No other owner loses anything.
 func TestTurnThatIsAwayStrays(t *testing.T) {
 	t.Parallel()

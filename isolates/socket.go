@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -118,6 +120,7 @@ func (t *thread) openSocket(r *run, id float64, url string, protocols []string) 
 		r.sockets = map[float64]*socket{}
 	}
 	r.sockets[id] = s
+	s.c.span = r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.Subrequest, Method: http.MethodGet, Target: url})
 	go s.live(ctx, cancel)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -30,6 +32,7 @@ var errNotUTF8 = errors.New("a text message is not UTF-8")
 func (s *socket) live(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
 	end := s.converse(ctx)
+	lifecycle.EndSpan(s.c.span, end.failure)
 	s.dropAll()
 	s.reportEnd(end)
 }
@@ -42,6 +45,7 @@ func (s *socket) converse(ctx context.Context) socketEnd {
 		return s.failed(err)
 	}
 	s.conn = conn
+	s.c.status(http.StatusSwitchingProtocols)
 	s.t.answer(s.r, s.c, false, func(call *v8x.Call) []byte {
 		call.Reset(opSocketOpened).Number(s.c.id).String(protocol)
 		return nil

@@ -62,6 +62,9 @@ type thread struct {
 
 	adopted []*lifecycle.Attempt // attempts from other threads, of persistent workers whose context is here
 	gone    bool                 // adopts no more attempts
+
+	comebacks []comeback // turns that were away and have ended
+	ended     bool       // it takes no more comebacks
 }
 
 // flushAfter is how long reports may be collected before a flush.
@@ -127,8 +130,8 @@ func (t *thread) pin() {
 // takeUp handles what was posted.
 func (t *thread) takeUp() bool {
 	t.mu.Lock()
-	done, adopted := t.done, t.adopted
-	t.done, t.adopted = nil, nil
+	done, adopted, comebacks := t.done, t.adopted, t.comebacks
+	t.done, t.adopted, t.comebacks = nil, nil, nil
 	t.waiting = append(t.waiting, adopted...) // with the lock held: Pool.replace reads both
 	t.mu.Unlock()
 	if len(adopted) > 0 {
@@ -141,7 +144,10 @@ func (t *thread) takeUp() bool {
 			c.do(t)
 		}
 	}
-	return len(done) > 0 || len(adopted) > 0
+	for _, x := range comebacks {
+		t.back(x.left, x.lost)
+	}
+	return len(done)+len(adopted)+len(comebacks) > 0
 }
 
 // fireTimers handles the timers that are due. Timers of JavaScript become queued calls. Limits and other internal
@@ -222,6 +228,7 @@ func (t *thread) abandon() {
 	t.pool.live.Add(int64(t.count)) // Pool.replace subtracted them
 	t.pool.lost.Add(-t.counters.heap.Load())
 	t.dropAll()
+	endComebacks(t)
 	t.watch.slot.Free()
 	t.pool.back.Add(1)
 	runtime.Goexit()
@@ -283,6 +290,7 @@ func (t *thread) close() {
 	}
 	t.giveBack()
 	t.dropAll()
+	endComebacks(t)
 }
 
 // interruptAll ends all runs except those whose isolate is away.

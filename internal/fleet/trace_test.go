@@ -93,6 +93,7 @@ func TestOneTrace(t *testing.T) {
 			await fetch("`+server.URL+`/listed?token=secret");
 			await fetch("`+strings.Replace(server.URL, "127.0.0.1", "localhost", 1)+`/other");
 			await fetch("`+server.URL+`/own", { headers: { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" } });
+			await new Promise((done) => { new WebSocket("`+strings.Replace(server.URL, "http:", "ws:", 1)+`/socket").onclose = done });
 			await env.STORE.put("k", "v");
 			await env.AUTH.who();
 			await (await env.AUTH.fetch("http://x/")).text();
@@ -136,16 +137,23 @@ func TestOneTrace(t *testing.T) {
 	require.Empty(t, other)
 	own, _ := server.parent("/own")
 	require.Equal(t, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", own)
+	sockets := 0
 	for _, s := range collector.Spans() {
 		if s.GetName() != "GET" {
 			continue
 		}
 		require.Equal(t, front.ID, s.Parent)
 		require.NotContains(t, s.String(), "secret", "queries have secrets")
+		if strings.HasPrefix(s.Attributes["url.full"], "ws:") {
+			sockets++
+			continue
+		}
 		for _, key := range []string{"http.request.method", "server.address", "server.port", "url.full", "http.response.status_code", "error.type"} {
 			require.Contains(t, s.Attributes, key)
 		}
 	}
+
+	require.Equal(t, 1, sockets)
 
 	// what the conventions require
 	for _, s := range collector.Spans() {

@@ -184,7 +184,7 @@ func address(text string, server bool) (attributes []attribute.KeyValue) {
 	attributes = append(attributes, semconv.ServerAddress(cut(u.Hostname(), maxText)))
 	port, err := strconv.Atoi(u.Port())
 	if err != nil {
-		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
+		port = map[string]int{"http": 80, "https": 443, "ws": 80, "wss": 443}[u.Scheme]
 	}
 	attributes = append(attributes, semconv.ServerPort(port))
 	if server {
