@@ -435,7 +435,7 @@ pinwheel_dispatch_queued 1
 pinwheel_dispatch_attempts_total{context="cold"} 1
 pinwheel_dispatch_attempts_total{context="warm"} 1
 `), "pinwheel_dispatch_queued", "pinwheel_dispatch_attempts_total"))
-	flow := d.Stats().Flow
+	flow := d.Flow()
 	require.Equal(t, []uint64{2, 2, 1, 1, 0}, []uint64{flow.Duration.Count, flow.Wait.Count, flow.Retried, flow.Failed, flow.Parked})
 	require.Len(t, flow.Duration.Buckets, len(Bounds()))
 	lint, err := testutil.GatherAndLint(reg)

@@ -15,7 +15,6 @@ type Stats struct {
 	Heavy    int // of these, owners that take more than their share of the CPU
 	Asleep   int // threads that sleep
 	Draining bool
-	Flow     Flow
 }
 
 // Flow is what has happened in a Dispatcher since it was made.
@@ -39,6 +38,13 @@ type Histogram struct {
 // Bounds are the upper bounds of the buckets of a Histogram, seconds.
 func Bounds() []float64 { return slices.Clone(bounds[:]) }
 
+// Flow is for people, as Stats is.
+func (d *Dispatcher) Flow() Flow {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.metrics.flow()
+}
+
 // OwnerStats is the state of one owner in a Dispatcher.
 type OwnerStats struct {
 	Owner   string
@@ -57,7 +63,7 @@ func (d *Dispatcher) Stats() Stats {
 func (d *Dispatcher) stats() Stats {
 	return Stats{
 		Queued: d.queued, Runnable: d.runnable[light] + d.runnable[heavy], Running: d.running, Owners: len(d.owners), Heavy: len(d.shares.heavy),
-		Asleep: d.idle.asleep.len(), Draining: d.draining, Flow: d.metrics.flow(),
+		Asleep: d.idle.asleep.len(), Draining: d.draining,
 	}
 }
 

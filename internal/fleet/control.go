@@ -20,10 +20,10 @@ type controlled struct {
 func (c controlled) Stats() any { return c.process.Stats() }
 
 func (c controlled) Flow() control.Flow {
-	d, pool, held := c.process.dispatch.Stats(), c.process.pool.Stats(), c.process.consumer.Stats()
+	d, past, pool, held := c.process.dispatch.Stats(), c.process.dispatch.Flow(), c.process.pool.Stats(), c.process.consumer.Stats()
 	f := control.Flow{
 		At: time.Now(), Queued: d.Queued, Running: d.Running, Held: held.Held, Waiting: held.Waiting, Isolates: pool.Cached + pool.Busy, Heap: pool.HeapBytes, Draining: d.Draining,
-		Retried: d.Flow.Retried, Failed: d.Flow.Failed, Parked: d.Flow.Parked, Wait: histogram(d.Flow.Wait), Duration: histogram(d.Flow.Duration),
+		Retried: past.Retried, Failed: past.Failed, Parked: past.Parked, Wait: histogram(past.Wait), Duration: histogram(past.Duration),
 		Owners: []control.OwnerFlow{},
 	}
 	for _, o := range c.process.dispatch.BusyOwners() {

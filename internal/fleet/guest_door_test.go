@@ -63,7 +63,7 @@ func TestGuestsReachNobodysDoor(t *testing.T) {
 			fetch: () => new Response(M, { headers: Object.fromEntries(steering.filter((n) => !n.includes("\r")).map((n, i) => [n, targets[i]])) }),
 			// A failure is told to the publisher, the log and the dead letters.
 			scheduled() { throw Object.assign(new Error(M), { subject: targets[0], replyTo: targets[0] }) },
-		};`, mark), `{"queues": {"JOBS": "sink"}, "retries": {"maxAttempts": 1}}`)
+		};`, mark), `{"queues": {"JOBS": "sink"}, "retries": {"maxAttempts": 1}, "limits": {"cpuMs": 30000}}`)
 	_, err := h.nc.Subscribe(">", over.hear) // the deploy has the mark, too
 	require.NoError(t, err)
 	require.NoError(t, h.nc.Flush())
