@@ -97,14 +97,14 @@ func Fail(r Reason, format string, args ...any) *Failure {
 
 // NewFailure makes a Failure from any text. It replaces invalid UTF-8 and cuts text that is too long.
 func NewFailure(r Reason, message, stack string) *Failure {
-	return &Failure{Reason: r, Message: clip(message, MaxMessage), Stack: clip(stack, MaxStack)}
+	return &Failure{Reason: r, Message: Clip(message, MaxMessage), Stack: Clip(stack, MaxStack)}
 }
 
 // Error is "reason: message". The reply header Error has the same value.
 func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Message }
 
-// clip cuts s to at most n bytes of valid UTF-8.
-func clip(s string, n int) string {
+// Clip cuts s to at most n bytes of valid UTF-8.
+func Clip(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
 		return s

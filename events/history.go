@@ -30,7 +30,7 @@ func encodeHistory(runs []FailedRun) string {
 	runs = runs[max(0, len(runs)-MaxHistory):]
 	short := make([]FailedRun, len(runs))
 	for i, r := range runs {
-		r.At, r.Message, r.Node = r.At.UTC(), clip(r.Message, MaxHistoryMessage), clip(r.Node, MaxName)
+		r.At, r.Message, r.Node = r.At.UTC(), Clip(r.Message, MaxHistoryMessage), Clip(r.Node, MaxName)
 		short[i] = r
 	}
 	text, err := json.Marshal(short)

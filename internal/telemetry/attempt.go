@@ -64,7 +64,7 @@ func (o *operation) End(err error) {
 	o.once.Do(func() {
 		if err != nil {
 			o.span.SetAttributes(semconv.ErrorTypeOther)
-			o.span.SetStatus(codes.Error, cut(err.Error(), maxText))
+			o.span.SetStatus(codes.Error, events.Clip(err.Error(), maxText))
 		}
 		o.span.End()
 	})
@@ -89,19 +89,9 @@ const (
 // system is the value of messaging.system.
 const system = "nats"
 
-// maxText is the longest text of an attribute that a guest or a publisher wrote, bytes.
+// maxText is the longest text of an attribute that a guest or a publisher wrote, bytes. Such a text goes through
+// events.Clip: Protocol Buffers refuse what is not UTF-8, and with it the spans of all owners in the batch.
 const maxText = 256
-
-// cut shortens a text.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xc0 == 0x80 { // within a character
-		most--
-	}
-	return s[:most]
-}
 
 func worker(owner, name, version string) []attribute.KeyValue {
 	return []attribute.KeyValue{
@@ -127,8 +117,8 @@ func attemptSpan(a *lifecycle.Attempt) (name string, kind trace.SpanKind, attrib
 	attributes = append(worker(e.Owner, e.Worker, a.Worker.Version), attribute.Int(keyAttempt, a.Number))
 	switch {
 	case e.Service != nil && e.Service.Method != "":
-		return e.Target() + "." + cut(e.Service.Method, maxText), trace.SpanKindServer,
-			append(attributes, attribute.String(keyMethod, cut(e.Service.Method, maxText)), semconv.FaaSTriggerOther)
+		return e.Target() + "." + events.Clip(e.Service.Method, maxText), trace.SpanKindServer,
+			append(attributes, attribute.String(keyMethod, events.Clip(e.Service.Method, maxText)), semconv.FaaSTriggerOther)
 	case e.Direct():
 		attributes = append(attributes, semconv.FaaSTriggerHTTP, semconv.HTTPRequestMethodKey.String(knownMethod(e.Method)), attribute.String(keyEventID, e.ID))
 		return knownMethod(e.Method) + " " + e.Target(), trace.SpanKindServer, append(attributes, address(e.URL, true)...)
@@ -151,7 +141,7 @@ func attemptSpan(a *lifecycle.Attempt) (name string, kind trace.SpanKind, attrib
 
 // operationSpan is the same of something that an attempt does.
 func operationSpan(op lifecycle.Operation) (name string, kind trace.SpanKind, attributes []attribute.KeyValue) {
-	method, target := cut(op.Method, maxText), cut(op.Target, maxText)
+	method, target := events.Clip(op.Method, maxText), events.Clip(op.Target, maxText)
 	switch op.Kind {
 	case lifecycle.Subrequest:
 		name = knownMethod(op.Method)
@@ -181,15 +171,15 @@ func address(text string, server bool) (attributes []attribute.KeyValue) {
 	if err != nil || u.Host == "" {
 		return nil
 	}
-	attributes = append(attributes, semconv.ServerAddress(cut(u.Hostname(), maxText)))
+	attributes = append(attributes, semconv.ServerAddress(events.Clip(u.Hostname(), maxText)))
 	port, err := strconv.Atoi(u.Port())
 	if err != nil {
 		port = map[string]int{"http": 80, "https": 443, "ws": 80, "wss": 443}[u.Scheme]
 	}
 	attributes = append(attributes, semconv.ServerPort(port))
 	if server {
-		return append(attributes, semconv.URLScheme(u.Scheme), semconv.URLPath(cut(u.EscapedPath(), maxText)))
+		return append(attributes, semconv.URLScheme(u.Scheme), semconv.URLPath(events.Clip(u.EscapedPath(), maxText)))
 	}
 	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	return append(attributes, semconv.URLFull(cut(bare.String(), maxText)))
+	return append(attributes, semconv.URLFull(events.Clip(bare.String(), maxText)))
 }

@@ -30,13 +30,13 @@ func (l *logs) take(line *events.LogLine) {
 	r.SetObservedTimestamp(line.Time)
 	r.SetSeverity(severity(line.Level))
 	r.SetSeverityText(line.Level)
-	r.SetBody(attribute.StringValue(cut(line.Text, maxLogText)))
+	r.SetBody(attribute.StringValue(events.Clip(line.Text, maxLogText)))
 	r.AddAttributes(worker(line.Owner, line.Worker, line.Version)...)
 	if line.EventID != "" {
 		r.AddAttributes(attribute.String(keyEventID, line.EventID), attribute.Int(keyAttempt, line.Attempt))
 	}
 	if line.Stack != "" {
-		r.AddAttributes(semconv.ExceptionStacktrace(cut(line.Stack, maxLogText)))
+		r.AddAttributes(semconv.ExceptionStacktrace(events.Clip(line.Stack, maxLogText)))
 	}
 	l.to.Emit(spanOf(line), r)
 }

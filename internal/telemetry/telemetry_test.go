@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -305,6 +306,28 @@ func TestOpen(t *testing.T) {
 	none.Log(&line)
 	none.Observe(&all)
 	none.Close()
+}
+
+// Protocol Buffers refuse a text that is not UTF-8, and with it the whole batch. An owner must not do that to others.
+func TestTextsThatAreNoUTF8(t *testing.T) {
+	c := otlptest.Open(t)
+	s, err := Read(func(name string) string { return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL}[name] })
+	require.NoError(t, err)
+	tel, err := Open(t.Context(), Config{Settings: s, OwnerRate: 10, Gatherer: prometheus.NewRegistry(), Log: zerolog.Nop()})
+	require.NoError(t, err)
+	bad, good := event(1), event(2)
+	bad.Kind, bad.Method, bad.URL = events.Fetch, "GET", "http://a%ff/%ff"
+	for _, e := range []*events.Event{bad, good} {
+		tel.tracer.Delivered(e)
+		a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Number: 1, Start: time.Now()}
+		tel.tracer.Started(a)
+		lifecycle.EndSpan(a.Begin(lifecycle.Operation{Kind: lifecycle.BindingCall, Method: "\xff", Target: "\xff"}), errors.New("\xff"))
+		tel.tracer.Ended(&lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, Failure: &events.Failure{Message: "\xff"}}})
+		tel.Log(&events.LogLine{Time: time.Now(), Text: "\xff", Stack: "\xff"})
+	}
+	tel.Close()
+	require.Len(t, c.Spans(), 6)
+	require.Len(t, c.Lines(), 2)
 }
 
 // FuzzTraceParent compares with the library.

@@ -187,7 +187,7 @@ func (t *tracer) Ended(r *lifecycle.Report) {
 	switch f := end.Failure; {
 	case f != nil:
 		a.span.SetAttributes(semconv.ErrorTypeKey.String(string(f.Reason)))
-		a.span.SetStatus(codes.Error, cut(f.Message, maxText))
+		a.span.SetStatus(codes.Error, events.Clip(f.Message, maxText))
 	case end.Interrupted:
 		a.span.SetAttributes(semconv.ErrorTypeKey.String("interrupted"))
 		a.span.SetStatus(codes.Error, "the attempt was stopped, and is repeated")
@@ -208,7 +208,7 @@ func (t *tracer) Settled(s *lifecycle.Settlement) {
 		trace.WithAttributes(messageAttributes(e, semconv.MessagingOperationTypeSettle, "dead-letter")...))
 	if f != nil {
 		span.SetAttributes(semconv.ErrorTypeKey.String(string(f.Reason)))
-		span.SetStatus(codes.Error, cut(f.Message, maxText))
+		span.SetStatus(codes.Error, events.Clip(f.Message, maxText))
 	}
 	span.End()
 }
