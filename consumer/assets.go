@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/bodies"
 	"github.com/pinwheel-run/pinwheel/consumer/janitor"
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/results"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
@@ -43,11 +44,18 @@ func CreateAssets(ctx context.Context, js jetstream.JetStream, cfg Config, maxPa
 }
 
 func createAssets(ctx context.Context, k *resources.Reconciler, cfg Config, maxPayload int64) error {
-	const tries, triesWhileAway = 5, 20
-	for try := 0; ; try++ {
-		step := min(try, tries)
+	const fast, slow = 5, 20
+	for try := 1; ; try++ {
+		step := min(try-1, fast)
 		err := tryAssets(ctx, time.Second<<step, k, cfg, maxPayload)
-		if err == nil || ctx.Err() != nil || resources.Final(err) || try+1 >= triesWhileAway || try+1 >= tries && !peerAway(err) {
+		if err == nil || ctx.Err() != nil || resources.Final(err) {
+			return err
+		}
+		most := fast
+		if code, _ := jsapi.ErrCode(err); code == jsapi.CodeNoPeers {
+			most = slow
+		}
+		if try >= most {
 			return err
 		}
 		select {
@@ -57,15 +65,6 @@ func createAssets(ctx context.Context, k *resources.Reconciler, cfg Config, maxP
 		}
 	}
 }
-
-// peerAway reports whether the cluster has not heard from a server that it needs, or has too few servers.
-func peerAway(err error) bool {
-	api, ok := errors.AsType[*jetstream.APIError](err)
-	return ok && api.ErrorCode == codeNoPeers
-}
-
-// codeNoPeers is nats-server's JSClusterNoPeersErrF.
-const codeNoPeers = 10005
 
 // CheckPrefix returns a *resources.PrefixError when an existing stream belongs to a fleet with another prefix.
 // CreateAssets does so too, but only after it has created the streams that come before. CheckPrefix is for callers that

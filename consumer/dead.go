@@ -58,12 +58,11 @@ func (s *ender) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
 		runs--
 	}
 	d := events.NewDeadLetter(e, o.Failure, o.Version, s.cfg.Node, runs, now)
-	if e.Trace != nil && len(d.Header.Fold(events.HeaderTraceParent)) == 0 { // so that a replay belongs to the same trace
-		d.Header = maps.Clone(d.Header)
-		if d.Header == nil {
-			d.Header = events.Header{}
-		}
-		d.Header.Set(events.HeaderTraceParent, e.Trace.Parent())
+	if e.Trace != nil { // so that a replay belongs to the same trace
+		h := events.Header{}
+		maps.Copy(h, d.Header) // it is the event's
+		e.Trace.SetIn(h)
+		d.Header = h
 	}
 	if h.record != nil && !h.record.FirstAt.IsZero() {
 		d.FirstAt = h.record.FirstAt

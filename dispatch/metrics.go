@@ -86,16 +86,16 @@ func (h *histogram) observe(d time.Duration) {
 	}
 }
 
+// add adds what export returns.
 func (h *histogram) add(o *histogram) {
 	h.count += o.count
-	h.sum += o.sum
 	for i, n := range o.buckets {
 		h.buckets[i] += n
 	}
 }
 
 func (h *histogram) export() Histogram {
-	return Histogram{Count: h.count, Sum: h.sum, Buckets: slices.Clone(h.buckets[:])}
+	return Histogram{Count: h.count, Buckets: slices.Clone(h.buckets[:])}
 }
 
 func (h *histogram) metric(desc *prometheus.Desc, labels ...string) prometheus.Metric {

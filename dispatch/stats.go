@@ -3,7 +3,6 @@ package dispatch
 import (
 	"slices"
 	"sort"
-	"time"
 )
 
 // Stats is the state of a Dispatcher at one moment.
@@ -29,7 +28,6 @@ type Flow struct {
 // Histogram counts durations.
 type Histogram struct {
 	Count uint64
-	Sum   time.Duration
 	// Buckets are how many were at most as long as the bound of the same index in Bounds, and longer than the bound
 	// before. Longer ones are only in Count.
 	Buckets []uint64

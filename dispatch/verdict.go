@@ -60,9 +60,9 @@ func judge(c ending) verdict {
 	switch {
 	case c.replied:
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}
-	case end.Interrupted && !end.Started && c.draining && !c.direct:
+	case end.NotRun() && c.draining && !c.direct:
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}
-	case end.Interrupted && !end.Started:
+	case end.NotRun():
 		return verdict{requeue: true}
 	case end.Interrupted && c.direct:
 		return refusal(c.request, events.Fail(events.ReasonUnavailable, "its run was interrupted"))

@@ -3,6 +3,7 @@ package events
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -57,6 +58,32 @@ func (c TraceContext) Parent() string {
 		return string(append(b, "-01"...))
 	}
 	return string(append(b, "-00"...))
+}
+
+// AddTo adds traceparent and tracestate to headers: name, value, name, value. It returns headers unchanged when they
+// have a traceparent already, whatever its value. The slice behind headers is not written.
+func (c TraceContext) AddTo(headers []string) []string {
+	for i := 0; i+1 < len(headers); i += 2 {
+		if strings.EqualFold(headers[i], HeaderTraceParent) {
+			return headers
+		}
+	}
+	headers = append(slices.Clip(headers), HeaderTraceParent, c.Parent())
+	if c.State != "" {
+		headers = append(headers, HeaderTraceState, c.State)
+	}
+	return headers
+}
+
+// SetIn does the same in h, which must not be nil.
+func (c TraceContext) SetIn(h Header) {
+	if len(h.Fold(HeaderTraceParent)) > 0 {
+		return
+	}
+	h.Set(HeaderTraceParent, c.Parent())
+	if c.State != "" {
+		h.Set(HeaderTraceState, c.State)
+	}
 }
 
 // Trace says what a worker tells others of its traces.

@@ -220,15 +220,15 @@ func endComebacks(t *thread) {
 	}
 }
 
-// back continues after a turn that was away. lost reports whether the turn was given up.
-func (t *thread) back(x left, lost bool) {
+// back continues after a turn that was away.
+func (t *thread) back(x comeback) {
 	r, iso := x.run, x.run.context.isolate
 	iso.away = false
 	switch {
 	case iso.lost:
 		iso.free(t.pool)
 		return
-	case lost: // the call that gives it up follows
+	case x.lost: // the call that gives it up follows
 		return
 	}
 	t.awayTurns--
@@ -238,7 +238,7 @@ func (t *thread) back(x left, lost bool) {
 		t.queuedCalls.add(c)
 	}
 	iso.later = nil
-	t.leave(x)
+	t.leave(x.left)
 	t.follow(r, x.step)
 	for _, jc := range iso.contexts {
 		if jc.life != nil {

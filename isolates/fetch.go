@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -185,16 +184,7 @@ func (c *call) propagate(q *egress.Request, w *events.Worker) {
 	if err != nil || !w.Trace.Propagates(to.Hostname()) {
 		return
 	}
-	for i := 0; i+1 < len(q.Headers); i += 2 {
-		if strings.EqualFold(q.Headers[i], events.HeaderTraceParent) {
-			return
-		}
-	}
-	span := c.span.Context()
-	q.Headers = append(q.Headers, events.HeaderTraceParent, span.Parent())
-	if span.State != "" {
-		q.Headers = append(q.Headers, events.HeaderTraceState, span.State)
-	}
+	q.Headers = c.span.Context().AddTo(q.Headers)
 }
 
 // startQueued starts queued subrequests while there is room. On the thread.

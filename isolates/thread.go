@@ -145,7 +145,7 @@ func (t *thread) takeUp() bool {
 		}
 	}
 	for _, x := range comebacks {
-		t.back(x.left, x.lost)
+		t.back(x)
 	}
 	return len(done)+len(adopted)+len(comebacks) > 0
 }

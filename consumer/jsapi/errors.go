@@ -30,6 +30,8 @@ const (
 	CodeRollupFailed = 10111
 	// CodeDuplicateInProgress is the answer of a cluster that is just storing a message of the same id.
 	CodeDuplicateInProgress = 10158
+	// CodeNoPeers is the answer of a cluster that has too few servers for a stream, or has not heard from one.
+	CodeNoPeers = 10005
 )
 
 // fullCodes are the errors by which JetStream says that it has no room for a message now: the limits of the account

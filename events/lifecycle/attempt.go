@@ -64,6 +64,9 @@ type End struct {
 	Lost bool
 }
 
+// NotRun reports whether no attempt was made: the event runs later.
+func (e *End) NotRun() bool { return e.Interrupted && !e.Started }
+
 // Item is what a queue handler decided about one event of its batch.
 type Item struct {
 	Decision Decision

@@ -141,11 +141,8 @@ func (n *natsCalls) message(c *lifecycle.Call, lists func(events.Policy, events.
 		}
 		m.Header[name] = append(m.Header[name], value)
 	}
-	if c.Trace != nil && len(events.Header(m.Header).Fold(events.HeaderTraceParent)) == 0 {
-		m.Header[events.HeaderTraceParent] = []string{c.Trace.Parent()}
-		if c.Trace.State != "" {
-			m.Header[events.HeaderTraceState] = []string{c.Trace.State}
-		}
+	if c.Trace != nil {
+		c.Trace.SetIn(events.Header(m.Header))
 	}
 	return m, c.Texts[1], nil
 }

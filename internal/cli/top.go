@@ -29,7 +29,7 @@ func newTopCommand(e *env) *cobra.Command {
 	c := e.command(cobra.Command{
 		Use: "top", Short: "Show what the fleet does, live", Args: cobra.NoArgs,
 		Long: "Shows events per second, how long they wait and run, what is stored, and each process, until q or Ctrl-C.\n" +
-			"Rates are those since the last look. Percentiles are estimates from the buckets of histograms.\n" +
+			"Rates are those since the last update. Percentiles are estimates from the buckets of histograms.\n" +
 			"Without a terminal it prints one table after the other.",
 		Example: "  pinwheel top\n  pinwheel top --count 1 --json | jq .eventsPerSecond",
 	}, func(ctx context.Context, _ []string) error {
@@ -47,21 +47,21 @@ func newTopCommand(e *env) *cobra.Command {
 		return watchFlow(ctx, e, control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken), interval, count, asJSON)
 	})
 	f := c.Flags()
-	f.DurationVar(&interval, "interval", 2*time.Second, "time between two looks, "+leastInterval.String()+" to "+mostInterval.String())
-	f.IntVar(&count, "count", 0, "end after this many looks; 0 = go on")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object a look")
+	f.DurationVar(&interval, "interval", 2*time.Second, "time between two updates, "+leastInterval.String()+" to "+mostInterval.String())
+	f.IntVar(&count, "count", 0, "end after this many updates; 0 = go on")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object an update")
 	return c
 }
 
-// watchFlow shows the fleet until ctx is done, a key ends it, or it was shown often enough. The first look only begins
-// to count.
+// watchFlow shows the fleet until ctx is done, a key ends it, or it was shown often enough. The first snapshot only
+// begins to count.
 func watchFlow(ctx context.Context, e *env, client *control.Client, interval time.Duration, count int, asJSON bool) error {
 	s := openDisplay(e, asJSON)
 	defer s.close()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	s.keys(end)
-	before, err := lookAt(ctx, client)
+	before, err := takeSnapshot(ctx, client)
 	if err != nil {
 		return byHand(ctx, err)
 	}
@@ -73,7 +73,7 @@ func watchFlow(ctx context.Context, e *env, client *control.Client, interval tim
 			return nil
 		case <-tick.C:
 		}
-		now, err := lookAt(ctx, client)
+		now, err := takeSnapshot(ctx, client)
 		if err != nil {
 			return byHand(ctx, err)
 		}
@@ -98,8 +98,8 @@ func byHand(ctx context.Context, err error) error {
 	return err
 }
 
-// look is what a fleet said at one moment.
-type look struct {
+// snapshot is what a fleet said at one moment.
+type snapshot struct {
 	at      time.Time
 	flows   []control.Flow
 	missing []control.Member
@@ -108,7 +108,7 @@ type look struct {
 
 var errNoFleet = errors.New("no process of a fleet answers: start one with pinwheel serve, or see PINWHEEL_PREFIX")
 
-func lookAt(ctx context.Context, client *control.Client) (l look, err error) {
+func takeSnapshot(ctx context.Context, client *control.Client) (l snapshot, err error) {
 	l.at = time.Now()
 	if l.flows, l.missing, err = client.Flows(ctx); errors.Is(err, nats.ErrNoResponders) {
 		return l, errNoFleet
@@ -122,7 +122,7 @@ func lookAt(ctx context.Context, client *control.Client) (l look, err error) {
 	return l, nil
 }
 
-// display is where looks are shown: a terminal, whose content comes back in the end, or a file.
+// display is where updates are shown: a terminal, whose content comes back in the end, or a file.
 type display struct {
 	out      io.Writer
 	terminal *os.File    // nil: none
@@ -169,7 +169,7 @@ func (s *display) keys(end func()) {
 	}()
 }
 
-// show draws a look.
+// show draws an update.
 func (s *display) show(f flow) error {
 	if s.terminal == nil {
 		_, err := fmt.Fprintln(s.out, draw(f, 0, 0))

@@ -11,7 +11,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
-// flow is what a fleet did between two looks. It is also what --json prints.
+// flow is what a fleet did between two snapshots. It is also what --json prints.
 type flow struct {
 	At        time.Time     `json:"at"`
 	Rates                   // of all processes
@@ -44,7 +44,7 @@ type storedCounts struct {
 type processFlow struct {
 	Node     string `json:"node"`
 	Build    string `json:"build"`
-	New      bool   `json:"new,omitempty"` // it was not there at the last look: it has no rates
+	New      bool   `json:"new,omitempty"` // it was not there in the last snapshot: it has no rates
 	Draining bool   `json:"draining,omitempty"`
 	Rates
 	Running  int   `json:"running"`
@@ -61,7 +61,7 @@ type ownerFlow struct {
 	Parking bool   `json:"parking,omitempty"`
 }
 
-// between are the counts of one process between two looks.
+// between are the counts of one process between two snapshots.
 type between struct {
 	seconds                 float64
 	failed, retried, parked uint64
@@ -73,27 +73,38 @@ func (b between) rates() Rates {
 		Events: float64(b.duration.Count) / b.seconds, Failed: float64(b.failed) / b.seconds,
 		Retried: float64(b.retried) / b.seconds, Parked: float64(b.parked) / b.seconds,
 	}
+	r.percentiles(b.wait, b.duration)
+	return r
+}
+
+func (r *Rates) percentiles(wait, duration control.Histogram) {
 	for _, q := range []struct {
 		into **float64
 		of   control.Histogram
 		q    float64
-	}{{&r.WaitP50, b.wait, 0.5}, {&r.WaitP99, b.wait, 0.99}, {&r.DurationP50, b.duration, 0.5}, {&r.DurationP99, b.duration, 0.99}} {
+	}{{&r.WaitP50, wait, 0.5}, {&r.WaitP99, wait, 0.99}, {&r.DurationP50, duration, 0.5}, {&r.DurationP99, duration, 0.99}} {
 		if d, ok := q.of.Quantile(q.q); ok {
 			*q.into = new(float64(d.Microseconds()) / 1000)
 		}
 	}
-	return r
 }
 
-// compare says what happened between two looks. Each process is measured by its own clock.
-func compare(before, now look) flow {
+// add adds the rates of a process. Percentiles cannot be added.
+func (r *Rates) add(o Rates) {
+	r.Events += o.Events
+	r.Failed += o.Failed
+	r.Retried += o.Retried
+	r.Parked += o.Parked
+}
+
+// compare says what happened between two snapshots. Each process is measured by its own clock.
+func compare(before, now snapshot) flow {
 	f := flow{At: now.at, Processes: []processFlow{}, Owners: []ownerFlow{}}
 	earlier := map[string]control.Flow{}
 	for _, p := range before.flows {
 		earlier[p.ID] = p
 	}
 	owners := map[string]*ownerFlow{}
-	var all Rates
 	var wait, duration control.Histogram
 	for _, p := range now.flows {
 		one := processFlow{
@@ -106,7 +117,7 @@ func compare(before, now look) flow {
 				parked: p.Parked - min(p.Parked, last.Parked), wait: p.Wait.Since(last.Wait), duration: p.Duration.Since(last.Duration),
 			}
 			one.Rates = b.rates()
-			all.Events, all.Failed, all.Retried, all.Parked = all.Events+one.Events, all.Failed+one.Failed, all.Retried+one.Retried, all.Parked+one.Rates.Parked
+			f.add(one.Rates)
 			wait, duration = wait.Add(b.wait), duration.Add(b.duration)
 		}
 		f.Processes = append(f.Processes, one)
@@ -118,8 +129,7 @@ func compare(before, now look) flow {
 			sum.Queued, sum.Running, sum.Parking = sum.Queued+o.Queued, sum.Running+o.Running, sum.Parking || o.Parking
 		}
 	}
-	f.Rates = between{seconds: 1, wait: wait, duration: duration}.rates()
-	f.Events, f.Failed, f.Retried, f.Rates.Parked = all.Events, all.Failed, all.Retried, all.Parked
+	f.percentiles(wait, duration)
 	for _, o := range owners {
 		f.Owners = append(f.Owners, *o)
 	}
@@ -145,7 +155,7 @@ func compare(before, now look) flow {
 	return f
 }
 
-// draw makes lines of a look, as many and as long as there is room. 0 = any.
+// draw makes lines of an update, as many and as long as there is room. 0 = any.
 func draw(f flow, width, height int) string {
 	var b strings.Builder
 	processes := fmt.Sprintf("%d processes", len(f.Processes))
@@ -160,7 +170,7 @@ func draw(f flow, width, height int) string {
 		{"events/s", rate(f.Events), "   runs", "p50", milli(f.DurationP50), "p99", milli(f.DurationP99)},
 		{"failed/s", rate(f.Failed), "   waits", "p50", milli(f.WaitP50), "p99", milli(f.WaitP99)},
 		{"retried/s", rate(f.Retried), "   stored", "events", fmt.Sprint(f.Stored.Events), "oldest", age(f.Stored.OldestSeconds)},
-		{"parked/s", rate(f.Rates.Parked), "", "parked", fmt.Sprint(f.Stored.Parked), "dead letters", fmt.Sprint(f.Stored.Dead)},
+		{"parked/s", rate(f.Parked), "", "parked", fmt.Sprint(f.Stored.Parked), "dead letters", fmt.Sprint(f.Stored.Dead)},
 	}}.write(&b)
 	b.WriteByte('\n')
 	g := grid{right: []int{1, 2, 3, 4, 5, 6, 7}, rows: [][]string{{"PROCESS", "EVENTS/S", "P99", "RUNNING", "QUEUED", "HELD", "ISOLATES", "HEAP", ""}}}

@@ -23,25 +23,25 @@ func hist(buckets ...uint64) control.Histogram {
 	return h
 }
 
-func looks() (before, now look) {
+func snapshots() (before, now snapshot) {
 	at := time.Unix(1_700_000_000, 0)
 	process := func(id string, at time.Time, duration control.Histogram, failed uint64) control.Flow {
 		return control.Flow{Member: control.Member{ID: id, Node: "node-" + id}, At: at, Duration: duration, Failed: failed, Owners: []control.OwnerFlow{}}
 	}
-	before = look{at: at, flows: []control.Flow{process("a", at, hist(10, 0, 0), 5), process("gone", at, hist(1, 1, 1), 0), process("b", at.Add(time.Hour), hist(0, 0, 0), 0)}}
+	before = snapshot{at: at, flows: []control.Flow{process("a", at, hist(10, 0, 0), 5), process("gone", at, hist(1, 1, 1), 0), process("b", at.Add(time.Hour), hist(0, 0, 0), 0)}}
 	a, b := process("a", at.Add(2*time.Second), hist(30, 0, 0), 6), process("b", at.Add(time.Hour+4*time.Second), hist(0, 0, 8), 0)
 	a.Owners = []control.OwnerFlow{{Owner: "acme", Queued: 1, Running: 2}, {Owner: "beta", Queued: 3, Parking: true}}
 	b.Owners, b.Draining = []control.OwnerFlow{{Owner: "acme", Queued: 1}}, true
-	now = look{at: at.Add(2 * time.Second), flows: []control.Flow{b, a, process("c", at, hist(100, 0, 0), 9)}, missing: []control.Member{{Node: "old"}}}
+	now = snapshot{at: at.Add(2 * time.Second), flows: []control.Flow{b, a, process("c", at, hist(100, 0, 0), 9)}, missing: []control.Member{{Node: "old"}}}
 	now.stored.Events = &control.StreamStats{Messages: 7, Oldest: at.Add(-58 * time.Second)}
 	now.stored.Dead = &control.StreamStats{Messages: 3}
 	return before, now
 }
 
-// Rates are those between two looks, by the clock of each process. One that is new has none.
+// Rates are those between two snapshots, by the clock of each process. One that is new has none.
 func TestFlowBetweenLooks(t *testing.T) {
 	t.Parallel()
-	f := compare(looks())
+	f := compare(snapshots())
 	require.InDelta(t, 20/2.0+8/4.0, f.Events, 0.001)
 	require.InDelta(t, 0.5, f.Failed, 0.001)
 	require.InDelta(t, 0.7, *f.DurationP50, 0.0001, "14 of 28, of which 20 took at most 1 ms")
@@ -63,13 +63,13 @@ func TestFlowBetweenLooks(t *testing.T) {
 	} {
 		require.Contains(t, drawn, want, drawn)
 	}
-	require.Contains(t, draw(compare(look{}, look{}), 0, 0), "No events wait or run.")
+	require.Contains(t, draw(compare(snapshot{}, snapshot{}), 0, 0), "No events wait or run.")
 }
 
 // A narrow and low terminal gets what fits.
 func TestFlowFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	lines := strings.Split(draw(compare(looks()), 20, 9), "\n")
+	lines := strings.Split(draw(compare(snapshots()), 20, 9), "\n")
 	require.Len(t, lines, 9)
 	require.Regexp(t, `^… \d+ more lines$`, lines[8])
 	for _, l := range lines {
@@ -77,7 +77,7 @@ func TestFlowFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// On a terminal, looks replace one another. What was there before comes back, and so does the mode of the terminal.
+// On a terminal, updates replace one another. What was there before comes back, and so does the mode of the terminal.
 func TestTopOnATerminal(t *testing.T) {
 	t.Parallel()
 	user, program := openTerminal(t)
@@ -103,7 +103,7 @@ func TestTopOnATerminal(t *testing.T) {
 	d := openDisplay(&env{in: program, out: program}, false)
 	ended := make(chan struct{})
 	d.keys(func() { close(ended) })
-	require.NoError(t, d.show(compare(looks())))
+	require.NoError(t, d.show(compare(snapshots())))
 	require.Eventually(t, shows("\x1b[?1049h"), time.Minute, time.Millisecond)
 	require.Eventually(t, shows("beta        3        0  parks\x1b[K\r\n"), time.Minute, time.Millisecond)
 	_, err = user.WriteString("xq")
@@ -121,7 +121,7 @@ func TestTopWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	d := openDisplay(&env{in: os.Stdin, out: &out}, false)
-	require.NoError(t, d.show(compare(looks())))
+	require.NoError(t, d.show(compare(snapshots())))
 	d.close()
 	require.NotContains(t, out.String(), "\x1b")
 	require.Contains(t, out.String(), "PROCESS")

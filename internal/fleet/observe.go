@@ -26,13 +26,13 @@ func openTelemetry(p *Process) (err error) {
 	if err != nil {
 		return err
 	}
-	p.telemetry.Observe(&p.seen)
+	p.telemetry.Observe(&p.observers)
 	if len(p.cfg.MetricsOwners) == 0 {
 		return nil
 	}
 	owners, err := telemetry.NewOwners(p.cfg.MetricsOwners, p.registry)
 	if err == nil {
-		p.seen.Add(owners)
+		p.observers.Add(owners)
 	}
 	return err
 }
@@ -47,7 +47,7 @@ func seeLines(p *Process) func(*events.LogLine) {
 }
 
 // Observe lets o see the events of the process from now on.
-func (p *Process) Observe(o lifecycle.Observer) { p.seen.Add(o) }
+func (p *Process) Observe(o lifecycle.Observer) { p.observers.Add(o) }
 
 // OnTick sets f, which is called with each schedule tick that this process makes.
 func (p *Process) OnTick(f func(owner, worker, schedule string, tick time.Time)) {

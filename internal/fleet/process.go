@@ -38,22 +38,22 @@ type Process struct {
 	log      zerolog.Logger
 	registry *prometheus.Registry
 
-	server   *natsd.Server // nil when NATS is not embedded
-	nc       *nats.Conn
-	store    *deploy.Store
-	watcher  *deploy.Watcher
-	policies *deploy.Policies
-	secrets  *deploy.Secrets
-	values   *secretValues // of secrets
-	gate     *secretGate
-	audit    *audit.Log
-	leases   *workerlease.Leases
-	lessee   dispatch.Lessee // what leases tells dispatch
-	sync     doctor.Sync     // what is known about when NATS writes to disk
-	consumer *consumer.Consumer
-	dispatch *dispatch.Dispatcher
-	seen     lifecycle.Observers // of events
-	tails    *tail.Hub
+	server    *natsd.Server // nil when NATS is not embedded
+	nc        *nats.Conn
+	store     *deploy.Store
+	watcher   *deploy.Watcher
+	policies  *deploy.Policies
+	secrets   *deploy.Secrets
+	values    *secretValues // of secrets
+	gate      *secretGate
+	audit     *audit.Log
+	leases    *workerlease.Leases
+	lessee    dispatch.Lessee // what leases tells dispatch
+	sync      doctor.Sync     // what is known about when NATS writes to disk
+	consumer  *consumer.Consumer
+	dispatch  *dispatch.Dispatcher
+	observers lifecycle.Observers // of events
+	tails     *tail.Hub
 	// telemetry sends to the collector; nil = nothing is sent.
 	telemetry *telemetry.Telemetry
 	host      *host // of workers
@@ -129,9 +129,9 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 	if p.dispatch, err = dispatch.New(p.dispatchConfig(threads), log, p.registry); err != nil {
 		return nil, err
 	}
-	p.tails = openTails(p.nc, cfg, &p.seen)
+	p.tails = openTails(p.nc, cfg, &p.observers)
 	settling := consumerConfig(cfg)
-	settling.Idempotent, settling.OnLog, settling.Observers = p.catalog.Idempotent, seeLines(p), &p.seen
+	settling.Idempotent, settling.OnLog, settling.Observers = p.catalog.Idempotent, seeLines(p), &p.observers
 	if p.consumer, err = consumer.New(settling, p.nc, p.dispatch, log, p.registry); err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func nodeName() string {
 func (p *Process) dispatchConfig(threads int) dispatch.Config {
 	return dispatch.Config{
 		Threads: threads, Background: p.background, Slots: p.cfg.Slots, OwnerMaxRunning: p.cfg.OwnerMaxRunning, OwnerMaxQueued: p.cfg.OwnerMaxQueued,
-		MaxBatch: min(events.MaxBatch.MaxSize, p.cfg.Window/4), Observers: &p.seen,
+		MaxBatch: min(events.MaxBatch.MaxSize, p.cfg.Window/4), Observers: &p.observers,
 	}
 }
 

@@ -68,7 +68,7 @@ func ofLine(l *events.LogLine) *Entry {
 // end, and of an attempt that did not begin and runs later.
 func ofReport(r *lifecycle.Report) []*Entry {
 	a, end := r.Attempt, r.End
-	if end == nil || a.Event == nil || a.Worker == nil || end.Interrupted && !end.Started {
+	if end == nil || a.Event == nil || a.Worker == nil || end.NotRun() {
 		return nil
 	}
 	if a.Batch == nil {

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"encoding/hex"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
@@ -59,18 +58,10 @@ func severity(level string) log.Severity {
 // spanOf is a context with the span of a line. The fleet wrote its ids.
 func spanOf(line *events.LogLine) context.Context {
 	ctx := context.Background()
-	if line.TraceID == "" {
+	id, err := trace.TraceIDFromHex(line.TraceID)
+	span, wrong := trace.SpanIDFromHex(line.SpanID)
+	if err != nil || wrong != nil { // it has none
 		return ctx
 	}
-	var c trace.SpanContextConfig
-	if hex.DecodedLen(len(line.TraceID)) != len(c.TraceID) || hex.DecodedLen(len(line.SpanID)) != len(c.SpanID) {
-		return ctx
-	}
-	_, err := hex.Decode(c.TraceID[:], []byte(line.TraceID))
-	_, wrong := hex.Decode(c.SpanID[:], []byte(line.SpanID))
-	if err != nil || wrong != nil {
-		return ctx
-	}
-	c.TraceFlags = trace.FlagsSampled
-	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(c))
+	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: trace.FlagsSampled}))
 }

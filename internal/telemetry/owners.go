@@ -7,9 +7,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// MaxOwners is how many owners have metrics of their own. Each costs as many series in every process.
-const MaxOwners = 100
-
 // Owners counts what owners do that an operator names. It is a lifecycle.Observer.
 type Owners struct {
 	lifecycle.Unobserved
@@ -22,7 +19,7 @@ type ownerCounts struct {
 	ok, failed, retried, interrupted, cpu, waited, dead prometheus.Counter
 }
 
-// NewOwners registers the metrics of owners, at most MaxOwners.
+// NewOwners registers the metrics of the owners of these names. Each costs seven series.
 func NewOwners(names []string, reg prometheus.Registerer) (*Owners, error) {
 	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_owner_attempts_total",
@@ -73,7 +70,7 @@ func (c *ownerCounts) started(a *lifecycle.Attempt, e *events.Event, number int)
 func (o *Owners) Ended(r *lifecycle.Report) {
 	a, end := r.Attempt, r.End
 	c := o.of[a.Worker.Owner]
-	if c == nil || !end.Started && end.Failure == nil {
+	if c == nil || end.NotRun() {
 		return
 	}
 	c.cpu.Add(end.CPU.Seconds())

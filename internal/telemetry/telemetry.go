@@ -3,7 +3,6 @@ package telemetry
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -57,9 +56,10 @@ func Open(ctx context.Context, cfg Config) (t *Telemetry, err error) {
 		return nil, nil
 	}
 	t = &Telemetry{}
+	begun := t // t is nil when there is an error
 	defer func() {
 		if err != nil {
-			t.Close()
+			begun.Close()
 		}
 	}()
 	reportErrors(cfg.Log)
@@ -149,7 +149,7 @@ func (t *Telemetry) Close() {
 	defer cancel()
 	var all sync.WaitGroup
 	for _, end := range t.closers {
-		all.Go(func() { otel.Handle(errors.Join(end(ctx))) })
+		all.Go(func() { otel.Handle(end(ctx)) })
 	}
 	all.Wait()
 }

@@ -51,18 +51,15 @@ func (t *tracer) Delivered(e *events.Event) {
 	if ok {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, spanContext(parent))
 		own.TraceID, own.State = parent.TraceID, parent.State
+		if e.Direct() { // it has no span of its own
+			own.SpanID = parent.SpanID
+		}
 	}
 	if t.sampler.ShouldSample(sdktrace.SamplingParameters{ParentContext: ctx, TraceID: own.TraceID, Kind: trace.SpanKindConsumer}).Decision != sdktrace.RecordAndSample {
 		return
 	}
 	if !t.owners.allow(e.Owner) {
 		return
-	}
-	if e.Direct() {
-		if !ok {
-			parent = events.TraceContext{TraceID: own.TraceID}
-		}
-		own = parent
 	}
 	kept := own // own stays on the stack
 	kept.Sampled = true
@@ -96,8 +93,7 @@ func parentOf(e *events.Event) (events.TraceContext, bool) {
 // the ids, or it could choose what is sampled. A direct event gets a random trace.
 func ownContext(e *events.Event) (c events.TraceContext) {
 	if e.Direct() {
-		binary.BigEndian.PutUint64(c.TraceID[:8], rand.Uint64())
-		binary.BigEndian.PutUint64(c.TraceID[8:], rand.Uint64()|1)
+		c.TraceID = randomTrace()
 		return c
 	}
 	first := e.FirstStored()
@@ -179,7 +175,7 @@ func (t *tracer) Replied(r *lifecycle.Report) {
 // Ended implements lifecycle.Observer: it ends the span of an attempt, unless the attempt did not start.
 func (t *tracer) Ended(r *lifecycle.Report) {
 	a, ok := r.Attempt.Trace.(*attempt)
-	if !ok || !r.End.Started && r.End.Failure == nil {
+	if !ok || r.End.NotRun() {
 		return
 	}
 	end := r.End
@@ -246,14 +242,17 @@ type chosen struct {
 
 // NewIDs implements sdktrace.IDGenerator.
 func (g ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
-	var id trace.TraceID
-	if c, ok := ctx.Value(idsKey{}).(chosen); ok && c.trace.IsValid() {
-		id = c.trace
-	} else {
-		binary.BigEndian.PutUint64(id[:8], rand.Uint64())
-		binary.BigEndian.PutUint64(id[8:], rand.Uint64()|1)
+	c, _ := ctx.Value(idsKey{}).(chosen)
+	if !c.trace.IsValid() {
+		c.trace = randomTrace()
 	}
-	return id, g.NewSpanID(ctx, id)
+	return c.trace, g.NewSpanID(ctx, c.trace)
+}
+
+func randomTrace() (id trace.TraceID) {
+	binary.BigEndian.PutUint64(id[:8], rand.Uint64())
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64()|1)
+	return id
 }
 
 // NewSpanID implements sdktrace.IDGenerator.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -74,18 +73,7 @@ func (s *Send) Operation() lifecycle.Operation {
 // Trace names the span of the send in the headers of the tasks whose handler has not named another one.
 func (s *Send) Trace(span events.TraceContext) {
 	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		named := false
-		for j := 0; j+1 < len(t.Headers); j += 2 {
-			named = named || strings.EqualFold(t.Headers[j], events.HeaderTraceParent)
-		}
-		if named {
-			continue
-		}
-		t.Headers = append(slices.Clip(t.Headers), events.HeaderTraceParent, span.Parent())
-		if span.State != "" {
-			t.Headers = append(t.Headers, events.HeaderTraceState, span.State)
-		}
+		s.Tasks[i].Headers = span.AddTo(s.Tasks[i].Headers)
 	}
 }
 
