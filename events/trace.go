@@ -3,6 +3,7 @@ package events
 import (
 	"encoding/hex"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -102,6 +103,9 @@ func (t *Trace) Propagates(host string) bool {
 		return false
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if strings.Contains(host, ":") { // IPv6
+		host = "[" + host + "]"
+	}
 	for _, p := range t.Propagate {
 		if below, ok := strings.CutPrefix(p, "*"); ok && len(host) > len(below) && strings.HasSuffix(host, below) || host == p {
 			return true
@@ -119,9 +123,22 @@ func (t *Trace) validate() error {
 	}
 	for i, p := range t.Propagate {
 		host := strings.TrimPrefix(p, "*.")
-		if host == "" || len(host) > 253 || strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]") != "" || strings.HasPrefix(host, ".") {
+		if !isHostPattern(host) && !isIPv6(p) {
 			return fmt.Errorf("trace.propagate[%d] is %q: it is a host in lower case like api.example.com, or *.example.com for every host below it", i, p)
 		}
 	}
 	return nil
+}
+
+// isHostPattern reports whether a host, or what follows *., may be propagated to. It has no port.
+func isHostPattern(host string) bool {
+	return host != "" && len(host) <= 253 && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" && host[0] != '.'
+}
+
+// isIPv6 reports whether p is an address as URLs have it: in brackets, and as short as it can be.
+func isIPv6(p string) bool {
+	inner, ok := strings.CutPrefix(p, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	a, err := netip.ParseAddr(inner)
+	return ok && closed && err == nil && a.Is6() && a.String() == inner
 }
