@@ -163,6 +163,8 @@ var house = map[string]room{
 		pure: true, rooms: []string{"events", "events/lifecycle", "internal/resources", "internal/stored"}, libs: []string{libNATS, "github.com/nats-io/nuid", libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/natsd", "internal/test/natstest"},
 	},
+	// What a fleet does, for people. pinwheel top and the console show it.
+	"internal/flow": {pure: true, rooms: []string{"internal/control"}, libs: []string{libNATS}},
 	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},
 	"internal/admin": {pure: true, libs: []string{libProm}},
@@ -197,7 +199,7 @@ var house = map[string]room{
 	},
 	"internal/cli": {
 		rooms: []string{
-			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/secrets", "internal/stored", "internal/tail",
+			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/flow", "internal/secrets", "internal/stored", "internal/tail",
 		},
 		libs:  []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest", "golang.org/x/sys/unix"},

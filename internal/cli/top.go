@@ -3,17 +3,16 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/flow"
 )
 
 // Bounds of --interval.
@@ -61,7 +60,7 @@ func watchFlow(ctx context.Context, e *env, client *control.Client, interval tim
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	s.keys(end)
-	before, err := takeSnapshot(ctx, client)
+	before, err := flow.Take(ctx, client)
 	if err != nil {
 		return byHand(ctx, err)
 	}
@@ -73,15 +72,15 @@ func watchFlow(ctx context.Context, e *env, client *control.Client, interval tim
 			return nil
 		case <-tick.C:
 		}
-		now, err := takeSnapshot(ctx, client)
+		now, err := flow.Take(ctx, client)
 		if err != nil {
 			return byHand(ctx, err)
 		}
-		flow := compare(before, now)
+		did := flow.Between(before, now)
 		if before = now; asJSON {
-			err = json.NewEncoder(e.out).Encode(flow)
+			err = json.NewEncoder(e.out).Encode(did)
 		} else {
-			err = s.show(flow)
+			err = s.show(did)
 		}
 		if err != nil {
 			return err
@@ -96,30 +95,6 @@ func byHand(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
-}
-
-// snapshot is what a fleet said at one moment.
-type snapshot struct {
-	at      time.Time
-	flows   []control.Flow
-	missing []control.Member
-	stored  control.FleetStats
-}
-
-var errNoFleet = errors.New("no process of a fleet answers: start one with pinwheel serve, or see PINWHEEL_PREFIX")
-
-func takeSnapshot(ctx context.Context, client *control.Client) (l snapshot, err error) {
-	l.at = time.Now()
-	if l.flows, l.missing, err = client.Flows(ctx); errors.Is(err, nats.ErrNoResponders) {
-		return l, errNoFleet
-	}
-	if err != nil {
-		return l, fmt.Errorf("ask the processes: %w", err)
-	}
-	if l.stored, err = client.Stats(ctx); err != nil {
-		return l, fmt.Errorf("ask what is stored: %w", err)
-	}
-	return l, nil
 }
 
 // display is where updates are shown: a terminal, whose content comes back in the end, or a file.
@@ -170,7 +145,7 @@ func (s *display) keys(end func()) {
 }
 
 // show draws an update.
-func (s *display) show(f flow) error {
+func (s *display) show(f flow.Summary) error {
 	if s.terminal == nil {
 		_, err := fmt.Fprintln(s.out, draw(f, 0, 0))
 		return err

@@ -1,0 +1,55 @@
+package flow_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/flow"
+)
+
+func hist(buckets ...uint64) control.Histogram {
+	h := control.Histogram{Bounds: []float64{0.001, 0.01, 0.1}, Buckets: buckets}
+	for _, n := range buckets {
+		h.Count += n
+	}
+	return h
+}
+
+func snapshots() (before, now flow.Snapshot) {
+	at := time.Unix(1_700_000_000, 0)
+	process := func(id string, at time.Time, duration control.Histogram, failed uint64) control.Flow {
+		return control.Flow{Member: control.Member{ID: id, Node: "node-" + id}, At: at, Duration: duration, Failed: failed, Owners: []control.OwnerFlow{}}
+	}
+	before = flow.Snapshot{At: at, Flows: []control.Flow{process("a", at, hist(10, 0, 0), 5), process("gone", at, hist(1, 1, 1), 0), process("b", at.Add(time.Hour), hist(0, 0, 0), 0)}}
+	a, b := process("a", at.Add(2*time.Second), hist(30, 0, 0), 6), process("b", at.Add(time.Hour+4*time.Second), hist(0, 0, 8), 0)
+	a.Owners = []control.OwnerFlow{{Owner: "acme", Queued: 1, Running: 2}, {Owner: "beta", Queued: 3, Parking: true}}
+	b.Owners, b.Draining = []control.OwnerFlow{{Owner: "acme", Queued: 1}}, true
+	now = flow.Snapshot{At: at.Add(2 * time.Second), Flows: []control.Flow{b, a, process("c", at, hist(100, 0, 0), 9)}, Missing: []control.Member{{Node: "old"}}}
+	now.Stored.Events = &control.StreamStats{Messages: 7, Oldest: at.Add(-58 * time.Second)}
+	now.Stored.Dead = &control.StreamStats{Messages: 3}
+	return before, now
+}
+
+// Rates are those between two snapshots, by the clock of each process. One that is new has none.
+func TestBetween(t *testing.T) {
+	t.Parallel()
+	f := flow.Between(snapshots())
+	require.InDelta(t, 20/2.0+8/4.0, f.Events, 0.001)
+	require.InDelta(t, 0.5, f.Failed, 0.001)
+	require.InDelta(t, 0.7, *f.DurationP50, 0.0001, "14 of 28, of which 20 took at most 1 ms")
+	require.InDelta(t, 96.85, *f.DurationP99, 0.01)
+	require.Nil(t, f.WaitP50)
+	require.Equal(t, []flow.Owner{{"beta", 3, 0, true}, {"acme", 2, 2, false}}, f.Owners)
+	require.Equal(t, []string{"old"}, f.Missing)
+	require.Equal(t, []bool{false, false, true}, []bool{f.Processes[0].New, f.Processes[1].New, f.Processes[2].New})
+	require.InDelta(t, 60, *f.Stored.OldestSeconds, 0.001)
+	text, err := json.Marshal(f)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"eventsPerSecond":12,`)
+	require.Contains(t, string(text), `"waitP50Ms":null`)
+
+}

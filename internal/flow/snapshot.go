@@ -1,0 +1,38 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/internal/control"
+)
+
+// Snapshot is what a fleet said at one moment.
+type Snapshot struct {
+	At      time.Time // by this machine's clock
+	Flows   []control.Flow
+	Missing []control.Member // processes that another one knows, and that did not answer
+	Stored  control.FleetStats
+}
+
+// ErrNoFleet is the error when no process answers.
+var ErrNoFleet = errors.New("no process of a fleet answers: start one with pinwheel serve, or see PINWHEEL_PREFIX")
+
+// Take asks all processes of the fleet, for at most a second, and what is stored.
+func Take(ctx context.Context, client *control.Client) (s Snapshot, err error) {
+	s.At = time.Now()
+	if s.Flows, s.Missing, err = client.Flows(ctx); errors.Is(err, nats.ErrNoResponders) {
+		return s, ErrNoFleet
+	}
+	if err != nil {
+		return s, fmt.Errorf("ask the processes: %w", err)
+	}
+	if s.Stored, err = client.Stats(ctx); err != nil {
+		return s, fmt.Errorf("ask what is stored: %w", err)
+	}
+	return s, nil
+}
