@@ -26,7 +26,7 @@ var manyMethods = map[string]allowance{
 	"dispatch.Dispatcher":     {93, "passive: each method runs under its one mutex, on the goroutine of its caller"},
 	"isolates.thread":         {150, "thread, run and context have one owner: the goroutine that is locked to the OS thread"},
 	"internal/cli.env":        {46, "a method for each command"},
-	"internal/control.Client": {55, "a method for each endpoint"},
+	"internal/control.Client": {62, "a method for each endpoint"},
 	"internal/control.Server": {51, "a method for each endpoint that only a process answers"},
 	"internal/fleet.Process":  {33, "it wires a process, and answers for its state"},
 }
@@ -38,7 +38,7 @@ var manyFiles = map[string]allowance{
 	"events":   {36, "a file for each noun of the contract"},
 	// Bundling (build, project, importers, magic comments) is a room of its own, to be taken out.
 	"deploy":           {35, "it bundles sources, and stores versions, deployments, policies and secrets"},
-	"internal/control": {38, "a file for each group of endpoints"},
+	"internal/control": {44, "a file for each group of endpoints"},
 	"internal/cli":     {45, "a file for each command, and for what it prints"},
 }
 

@@ -37,7 +37,8 @@ type Filter struct {
 	Kind          string         // "fetch", "task", "scheduled", "unknown"; "" = any
 	Reason        events.Reason  // "" = any
 	Since, Until  time.Time      // only those that became dead letters at Since or later, and before Until; zero = no bound
-	Text          *regexp.Regexp // only those whose message it matches; nil = any
+	Match         *regexp.Regexp // only those whose message it matches; nil = any
+	Text          string         // only those whose message, event ID or body contains it; a to z in either case; "" = any
 	MinReplays    int            // only those that were replayed at least so often
 	MaxReplays    int            // and at most so often; 0 = no bound, and Never stands for 0
 	After         uint64         // only those with a greater number
@@ -47,17 +48,38 @@ type Filter struct {
 // Never is Filter.MaxReplays for letters that were never replayed.
 const Never = -1
 
-// passes checks the part of f that the subject does not show.
-func (f *Filter) passes(d *events.DeadLetter) bool {
+// choice is a Filter that is ready to check many letters.
+type choice struct {
+	Filter
+	text *finder // nil: any
+}
+
+func (f Filter) choice() choice {
+	c := choice{Filter: f}
+	if f.Text != "" {
+		c.text = newFinder(f.Text)
+	}
+	return c
+}
+
+// passes checks the part of c that the subject does not show. What costs most comes last.
+func (c *choice) passes(d *events.DeadLetter) bool {
 	switch {
-	case d.At.Before(f.Since), !f.Until.IsZero() && !d.At.Before(f.Until):
+	case d.At.Before(c.Since), !c.Until.IsZero() && !d.At.Before(c.Until):
 		return false
-	case f.Text != nil && !f.Text.MatchString(d.Failure.Message):
+	case d.Replays < c.MinReplays, c.MaxReplays == Never && d.Replays > 0, c.MaxReplays > 0 && d.Replays > c.MaxReplays:
 		return false
-	case d.Replays < f.MinReplays, f.MaxReplays == Never && d.Replays > 0, f.MaxReplays > 0 && d.Replays > f.MaxReplays:
+	case c.Match != nil && !c.Match.MatchString(d.Failure.Message):
+		return false
+	case c.text != nil && !within(c.text, d.Failure.Message) && !within(c.text, d.EventID) && !within(c.text, d.Body):
 		return false
 	}
 	return true
+}
+
+// subject is the subject of the letters that f may choose.
+func (d *Store) subject(f Filter) string {
+	return d.subjects.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason)
 }
 
 // Errors that callers tell apart.
@@ -89,14 +111,14 @@ func (d *Store) List(ctx context.Context, f Filter) iter.Seq2[*events.DeadLetter
 			yield(nil, err)
 			return
 		}
-		n := 0
-		for m, err := range stored.All(ctx, d.js.Conn(), events.StreamDead, d.subjects.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason), f.After+1) {
+		n, chosen := 0, f.choice()
+		for m, err := range stored.All(ctx, d.js.Conn(), events.StreamDead, d.subject(f), f.After+1) {
 			if err != nil {
 				yield(nil, fmt.Errorf("dead letters: %w", err))
 				return
 			}
 			letter, err := decodeDead(m)
-			if err == nil && !f.passes(letter) {
+			if err == nil && !chosen.passes(letter) {
 				continue
 			}
 			if n++; !yield(letter, err) || n == f.Limit {
@@ -157,7 +179,7 @@ func (d *Store) Remove(ctx context.Context, seq uint64) error {
 func (d *Store) Count(ctx context.Context, f Filter) (int, error) {
 	// A consumer knows how many messages it has pending. The stream may have very many subjects.
 	cfg := jetstream.ConsumerConfig{
-		FilterSubject: d.subjects.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason), AckPolicy: jetstream.AckNonePolicy,
+		FilterSubject: d.subject(f), AckPolicy: jetstream.AckNonePolicy,
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.After + 1, MemoryStorage: true, InactiveThreshold: 5 * time.Second,
 	}
 	c, err := d.js.CreateConsumer(ctx, events.StreamDead, cfg)

@@ -23,6 +23,7 @@ func (s *selection) flags(c *cobra.Command) {
 	f.StringVar(&s.Since, "since", "", "only those that failed at this time or later: RFC 3339, or a duration like 2h before now")
 	f.StringVar(&s.Until, "until", "", "only those that failed before this time: likewise")
 	f.StringVar(&s.Match, "match", "", "only those whose message this `REGEXP` matches")
+	f.StringVar(&s.Text, "text", "", "only those whose message, event id or body contains this `TEXT`, with a to z in either case")
 	f.StringVar(&s.Replays, "replays", "", "only those that were replayed so often: N, N-M, N- or -M")
 	f.Uint64Var(&s.After, "after", 0, "only those with a greater `ID`")
 	f.IntVar(&s.Limit, "limit", 0, "at most so many; 0 is no limit")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
@@ -15,59 +14,41 @@ import (
 type LetterList struct {
 	Letters    []*events.LetterJSON `json:"letters"`
 	Unreadable []uint64             `json:"unreadable,omitempty"`
-	Next       uint64               `json:"next,omitempty"` // ID after which the next page begins; 0 at the end
+	// Next is the ID after which the next page begins, or before which, when the newest come first; 0 at the end.
+	Next uint64 `json:"next,omitempty"`
+	// Scanned is how many letters were read for a list of the newest. More: looking ended before the page was full,
+	// because it took long. The page may be empty then, and the next one goes on.
+	Scanned int  `json:"scanned,omitempty"`
+	More    bool `json:"more,omitempty"`
 }
 
 // ListLetters chooses dead letters.
 type ListLetters struct {
 	Filter
-	Bodies bool `json:"bodies,omitempty"` // with their bodies, if these fit the answer
+	Bodies bool   `json:"bodies,omitempty"` // with their bodies, if these fit the answer
+	Newest bool   `json:"newest,omitempty"` // the newest first
+	Before uint64 `json:"before,omitempty"` // only smaller IDs; only with Newest
 }
 
-// DeadLetters lists dead letters, the oldest first.
+// DeadLetters lists dead letters, the oldest first, or the newest.
 func (o *Operations) DeadLetters(ctx context.Context, r ListLetters) (LetterList, error) {
-	list, n, size := LetterList{Letters: []*events.LetterJSON{}}, 0, 0
+	page := letterPage{LetterList: LetterList{Letters: []*events.LetterJSON{}}, bodies: r.Bodies, room: o.answerRoom()}
 	f, err := r.Parse()
 	if err != nil {
-		return list, err
+		return page.LetterList, err
 	}
 	if f.Limit, err = listed(f.Limit); err != nil {
-		return list, err
+		return page.LetterList, err
 	}
-	for l, err := range o.dead.List(ctx, f) {
-		if ctx.Err() != nil {
-			return list, &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("looking took longer than %s: choose by owner, worker, kind or reason too", requestTimeout)}
-		}
-		if l == nil {
-			return list, err
-		}
-		n++
-		before := list.Next
-		list.Next = l.Seq
-		if errors.Is(err, deadletter.ErrUndecodable) {
-			list.Unreadable = append(list.Unreadable, l.Seq)
-			size += len("18446744073709551615,")
-			continue
-		}
-		j := l.JSON(r.Bodies)
-		text, err := json.Marshal(j)
-		if err != nil {
-			return list, err
-		}
-		if size += len(text) + 1; size > o.answerRoom() {
-			if len(list.Letters) > 0 {
-				list.Next = before
-				return list, nil
-			}
-			j.Body, j.BodyBase64 = nil, nil // bodyBytes shows that there is one
-			size = o.answerRoom() + 1       // it is the only one of the page
-		}
-		list.Letters = append(list.Letters, j)
+	switch {
+	case r.Newest:
+		err = page.newest(ctx, o.dead, f, r.Before, maxScanned)
+	case r.Before != 0:
+		err = wrongField("before", " is %d: it needs newest; without that, after says where a page begins", r.Before)
+	default:
+		err = page.oldest(ctx, o.dead, f)
 	}
-	if n < f.Limit {
-		list.Next = 0
-	}
-	return list, nil
+	return page.LetterList, err
 }
 
 // LetterID names one letter.

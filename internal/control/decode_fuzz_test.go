@@ -12,9 +12,9 @@ import (
 // Every request is decoded, or refused with a reason and code 400. All decoded values are within bounds.
 func FuzzControlRequest(f *testing.F) {
 	for _, s := range []string{
-		`{}`, `{"ids":[1,2],"dryRun":true}`, `{"owner":"a","worker":"b","kind":"task","reason":"cpu","since":"1h","until":"2026-01-02T15:04:05Z","match":"x+","replays":"1-3","after":7,"limit":9}`,
+		`{}`, `{"ids":[1,2],"dryRun":true}`, `{"owner":"a","worker":"b","kind":"task","reason":"cpu","since":"1h","until":"2026-01-02T15:04:05Z","match":"x+","text":"EUR","replays":"1-3","after":7,"limit":9}`,
 		`{"all":true,"rate":1e3,"maxReplays":4,"force":true,"to":"w@1-0123456789ab","patch":{"a":null},"setHeaders":{"X":["y"]},"removeHeaders":["Z"]}`,
-		`{"id":1,"body":"x"}`, `{"worker":"w","file":"w.js","spec":{"vars":{"A":"1"}},"bundle":{"id":"x","parts":1,"code":1,"sha256":"` + strings.Repeat("0", 64) + `"},"steps":[{"percent":10,"forMs":1000}]}`, `{"bodyBase64":"AA=="}`, `{"worker":"w","version":"1","code":true,"from":7}`, `[]`, `{"owner":"a","id":"0123456789abcdef","grep":"x+","status":["5xx"],"sample":0.5}`, `{"job":"a.1","cancel":true}`, `{"weight":2,"ceilings":{"cpuMs":5}}`, ``, `null`, `{"ids":null}`, `{"patch":null}`,
+		`{"id":1,"body":"x"}`, `{"worker":"w","file":"w.js","spec":{"vars":{"A":"1"}},"bundle":{"id":"x","parts":1,"code":1,"sha256":"` + strings.Repeat("0", 64) + `"},"steps":[{"percent":10,"forMs":1000}]}`, `{"bodyBase64":"AA=="}`, `{"worker":"w","version":"1","code":true,"from":7}`, `[]`, `{"owner":"a","id":"0123456789abcdef","grep":"x+","status":["5xx"],"sample":0.5}`, `{"job":"a.1","cancel":true}`, `{"weight":2,"ceilings":{"cpuMs":5}}`, ``, `null`, `{"ids":null}`, `{"newest":true,"before":9}`, `{"patch":null}`,
 	} {
 		f.Add([]byte(s))
 	}

@@ -16,6 +16,9 @@ import (
 // Nameless stands for owners and workers whose names are not valid.
 const Nameless = "~"
 
+// maxText is the longest Text of a Filter, in bytes.
+const maxText = 1000
+
 // Filter chooses dead letters. Empty fields choose all.
 type Filter struct {
 	Owner   string `json:"owner,omitempty"`
@@ -25,6 +28,7 @@ type Filter struct {
 	Since   string `json:"since,omitempty"` // RFC 3339, or a duration before now
 	Until   string `json:"until,omitempty"`
 	Match   string `json:"match,omitempty"`   // a regular expression for the message
+	Text    string `json:"text,omitempty"`    // what the message, the event ID or the body contains; a to z in either case
 	Replays string `json:"replays,omitempty"` // N, N-M, N- or -M
 	After   uint64 `json:"after,omitempty"`   // only greater IDs
 	Limit   int    `json:"limit,omitempty"`   // 0: no limit
@@ -32,7 +36,7 @@ type Filter struct {
 
 // Narrow reports whether the filter excludes any letters.
 func (f Filter) Narrow() bool {
-	return cmp.Or(f.Owner, f.Worker, f.Kind, f.Reason, f.Since, f.Until, f.Match, f.Replays) != "" || f.After != 0
+	return cmp.Or(f.Owner, f.Worker, f.Kind, f.Reason, f.Since, f.Until, f.Match, f.Text, f.Replays) != "" || f.After != 0
 }
 
 // Parse parses the fields. Its error is an *Error with the wrong field.
@@ -40,7 +44,7 @@ func (f Filter) Parse() (deadletter.Filter, error) {
 	if err := SplitWorker(&f.Owner, &f.Worker); err != nil {
 		return deadletter.Filter{}, err
 	}
-	p := deadletter.Filter{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Limit: f.Limit, After: f.After}
+	p := deadletter.Filter{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Text: f.Text, Limit: f.Limit, After: f.After}
 	for what, name := range map[string]string{"owner": f.Owner, "worker": f.Worker} {
 		if name != Nameless {
 			if err := CheckName(what, name); err != nil {
@@ -59,6 +63,9 @@ func (f Filter) Parse() (deadletter.Filter, error) {
 	}
 	if f.Limit < 0 {
 		return p, wrongField("limit", " is %d: it is 0 or more", f.Limit)
+	}
+	if len(f.Text) > maxText {
+		return p, wrongField("text", " has %d bytes: it has at most %d", len(f.Text), maxText)
 	}
 	return p, f.parsePatterns(&p)
 }
@@ -80,7 +87,7 @@ func (f Filter) parsePatterns(p *deadletter.Filter) error {
 	}
 	if f.Match != "" {
 		var err error
-		if p.Text, err = regexp.Compile(f.Match); err != nil {
+		if p.Match, err = regexp.Compile(f.Match); err != nil {
 			return wrongField("match", " %q: %v", f.Match, err)
 		}
 	}

@@ -136,12 +136,14 @@ func TestControlRequestsThatAreWrong(t *testing.T) {
 		{"dead.list", "[]", "400 the request is not a JSON object"},
 		{"dead.list", "{", "400 the request is not JSON: it ends too early"},
 		{"dead.list", "{} {}", "400 something follows the JSON object"},
-		{"dead.list", `{"ownr":"a"}`, `400 unknown field "ownr": a request may have owner, worker, kind, reason, since, until, match, replays, after, limit`},
+		{"dead.list", `{"ownr":"a"}`, `400 unknown field "ownr": a request may have owner, worker, kind, reason, since, until, match, text, replays, after, limit`},
 		{"dead.list", `{"owner":1}`, `400 field "owner" is a JSON number: it is a string`},
 		{"dead.list", `{"after":-1}`, `400 field "after" is a JSON number -1: it is a whole number, 0 or more`},
 		{"dead.list", `{"owner":"a.b"}`, `400 owner "a.b": a name is`},
 		{"dead.list", `{"match":"("}`, "400 match"},
 		{"dead.list", `{"limit":1001}`, "400 limit is 1001: it is 1 to 1000"},
+		{"dead.list", `{"before":7}`, "400 before is 7: it needs newest"},
+		{"dead.list", `{"text":"` + strings.Repeat("x", 1001) + `"}`, "400 text has 1001 bytes: it has at most 1000"},
 		{"dead.show", ``, "400 id is missing"},
 		{"dead.show", `{"id":99}`, "404 no such dead letter: 99"},
 		{"dead.edit", `{"id":1}`, "400 nothing to change"},
@@ -190,6 +192,13 @@ func TestControlDeadLetters(t *testing.T) {
 	page = h.ask("dead.list", `{"limit":3,"owner":"acme","after":3}`)
 	require.Len(t, page["letters"], 2)
 	require.NotContains(t, page, "next")
+	page = h.ask("dead.list", `{"limit":3,"newest":true}`)
+	require.Equal(t, []any{5.0, 3.0, 3.0}, []any{page["letters"].([]any)[0].(map[string]any)["id"], page["next"], page["scanned"]})
+	page = h.ask("dead.list", `{"limit":3,"newest":true,"before":3}`)
+	require.Len(t, page["letters"], 2)
+	require.NotContains(t, page, "next")
+	require.Len(t, h.ask("dead.list", `{"text":"LETTER 4"}`)["letters"], 1)
+	page = h.ask("dead.list", `{"limit":3,"owner":"acme","after":3}`)
 	letter := page["letters"].([]any)[0].(map[string]any)
 	require.Equal(t, []any{4.0, "letter 4", 7.0, nil}, []any{letter["id"], letter["message"], letter["bodyBytes"], letter["body"]})
 	require.Equal(t, `{"n":1}`, h.ask("dead.show", `{"id":4}`)["body"])
@@ -214,7 +223,7 @@ func TestControlDeadLetters(t *testing.T) {
 	for range 10 {
 		require.Equal(t, "done", second.ask("dead.job", fmt.Sprintf(`{"job":%q}`, job["job"]))["state"])
 	}
-	job = h.ask("dead.purge", `{"match":"letter 2","dryRun":true}`)
+	job = h.ask("dead.purge", `{"match":"letter 2","text":"\"N\":1","dryRun":true}`)
 	require.EqualValues(t, 1, h.ended(job["job"])["done"])
 	require.Len(t, h.ask("dead.list", "")["letters"], 3)
 	job = h.ask("dead.purge", `{"all":true}`)

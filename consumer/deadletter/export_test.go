@@ -1,0 +1,20 @@
+package deadletter
+
+import (
+	"context"
+	"iter"
+)
+
+// NewestBy is Newest with windows of another size.
+func (d *Store) NewestBy(ctx context.Context, f Filter, before, window uint64, letters, bytes int) iter.Seq2[Window, error] {
+	return d.newest(ctx, f, before, pace{window, letters, bytes})
+}
+
+// Contains reports whether s contains text, with a to z in either case.
+func Contains(s, text string) bool {
+	f := newFinder(text)
+	if within(f, s) != within(f, []byte(s)) {
+		panic("not the same for bytes")
+	}
+	return within(f, s)
+}
