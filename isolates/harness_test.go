@@ -57,6 +57,7 @@ func inModes(t *testing.T, f func(t *testing.T, b *bench), change ...func(*Confi
 // outcome is the reports of an attempt.
 type outcome struct {
 	reply   *events.Reply
+	before  int // log lines that came before the reply
 	replied chan struct{}
 	end     *lifecycle.End
 	ended   chan struct{}
@@ -98,7 +99,7 @@ func (b *bench) Report(thread int, reports []lifecycle.Report) {
 		o := b.seen[r.Attempt]
 		o.thread = thread
 		if r.Reply != nil {
-			o.reply = r.Reply
+			o.reply, o.before = r.Reply, len(b.logs)
 			close(o.replied)
 		}
 		if r.End != nil {

@@ -65,7 +65,7 @@ func TestReplyComesBeforeWaitUntil(t *testing.T) {
 	} }`)
 		o := b.start(w, fetch("GET", "http://x/", ""))
 		o.wait(t, o.replied)
-		require.Empty(t, b.lines())
+		require.Zero(t, o.before)
 		o.wait(t, o.ended)
 		require.Nil(t, o.end.Failure)
 		require.Equal(t, []string{"nested"}, b.lines())
