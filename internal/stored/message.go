@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -60,28 +59,6 @@ func Get(ctx context.Context, nc *nats.Conn, stream string, r Request) (*Message
 		return nil, err
 	}
 	return Parse(answer.Data)
-}
-
-// All iterates over the messages of a subject, which may have wildcards, from a sequence on. It sends one request for
-// each message. A message that is removed meanwhile may or may not be seen. An error, with a nil message, ends the
-// iteration.
-func All(ctx context.Context, nc *nats.Conn, stream, subject string, from uint64) iter.Seq2[*Message, error] {
-	return func(yield func(*Message, error) bool) {
-		for seq := from; ; seq++ {
-			m, err := Get(ctx, nc, stream, Request{Seq: seq, Next: subject})
-			if errors.Is(err, ErrNone) {
-				return
-			}
-			if err != nil {
-				yield(nil, fmt.Errorf("stream %s: %w", stream, err))
-				return
-			}
-			if !yield(m, nil) {
-				return
-			}
-			seq = m.Sequence
-		}
-	}
 }
 
 // Parse parses the answer to a request. The error is ErrNone when there is no such message.

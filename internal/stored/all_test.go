@@ -1,0 +1,84 @@
+package stored_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+)
+
+// All finds what single requests find, in their order, whatever gaps and subjects there are, and wherever it begins.
+func TestAllFindsEveryMessageOnce(t *testing.T) {
+	t.Parallel()
+	nc := natstest.Connect(t, natstest.Start(t))
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		name := fmt.Sprint("S", n)
+		s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}, Storage: jetstream.MemoryStorage})
+		require.NoError(t, err)
+		defer func() { _ = js.DeleteStream(t.Context(), name) }()
+		count := rapid.IntRange(0, 150).Draw(t, "messages")
+		for i := range count {
+			subject := fmt.Sprint(name, ".", rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "subject"))
+			_, err := js.Publish(t.Context(), subject, make([]byte, i%3*rapid.SampledFrom([]int{1, 1, 200_000}).Draw(t, "bytes")))
+			require.NoError(t, err)
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "gaps") {
+			if count > 0 {
+				from := rapid.IntRange(1, count).Draw(t, "gap")
+				for seq := from; seq < min(count, from+rapid.IntRange(1, 60).Draw(t, "length")); seq++ {
+					_ = s.DeleteMsg(t.Context(), uint64(seq)) // it may be gone
+				}
+			}
+		}
+		subject, from := name+"."+rapid.SampledFrom([]string{"a", "b", "*"}).Draw(t, "filter"), uint64(rapid.IntRange(0, count+2).Draw(t, "from"))
+		var want, got []uint64
+		for seq := max(1, from); ; seq++ {
+			m, err := stored.Get(t.Context(), nc, name, stored.Request{Seq: seq, Next: subject})
+			if errors.Is(err, stored.ErrNone) {
+				break
+			}
+			require.NoError(t, err)
+			want, seq = append(want, m.Sequence), m.Sequence
+		}
+		for m, err := range stored.All(t.Context(), nc, name, subject, from) {
+			require.NoError(t, err)
+			got = append(got, m.Sequence)
+		}
+		require.Equal(t, want, got)
+	})
+	require.Zero(t, nc.NumSubscriptions()-1, "only the library's own") // of requests
+}
+
+func BenchmarkAll(b *testing.B) {
+	nc := natstest.Connect(b, natstest.Start(b))
+	js, err := jetstream.New(nc)
+	require.NoError(b, err)
+	_, err = js.CreateStream(b.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}})
+	require.NoError(b, err)
+	const count = 5000
+	for i := range count {
+		_, err := js.PublishAsync(fmt.Sprint("s.", i), make([]byte, 300), jetstream.WithStallWait(1<<40))
+		require.NoError(b, err)
+	}
+	<-js.PublishAsyncComplete()
+	b.ResetTimer()
+	for b.Loop() {
+		n := 0
+		for _, err := range stored.All(b.Context(), nc, "S", "s.>", 1) {
+			require.NoError(b, err)
+			n++
+		}
+		require.Equal(b, count, n)
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/count, "µs/message")
+}
