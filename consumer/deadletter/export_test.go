@@ -18,3 +18,12 @@ func Contains(s, text string) bool {
 	}
 	return within(f, s)
 }
+
+// Tally adds up subjects within bounds.
+func Tally(all string, most, owners int, subjects ...string) []Count {
+	t := newTally(all, most, owners)
+	for _, s := range subjects {
+		t.add(s, 1)
+	}
+	return t.counts()
+}

@@ -137,7 +137,7 @@ type reading struct {
 // read reads what there is from w.From on.
 func (b *backward) read(ctx context.Context, w *Window) (r reading, err error) {
 	alone := b.end-w.From == 1
-	for m, err := range stored.All(ctx, b.store.js.Conn(), events.StreamDead, b.store.subject(b.choice.Filter), w.From) {
+	for m, err := range stored.All(ctx, b.store.js.Conn(), events.StreamDead, b.choice.subject(b.store.subjects), w.From) {
 		switch {
 		case err != nil:
 			return r, err

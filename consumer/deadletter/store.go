@@ -78,8 +78,8 @@ func (c *choice) passes(d *events.DeadLetter) bool {
 }
 
 // subject is the subject of the letters that f may choose.
-func (d *Store) subject(f Filter) string {
-	return d.subjects.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason)
+func (f Filter) subject(s events.Subjects) string {
+	return s.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason)
 }
 
 // Errors that callers tell apart.
@@ -112,7 +112,7 @@ func (d *Store) List(ctx context.Context, f Filter) iter.Seq2[*events.DeadLetter
 			return
 		}
 		n, chosen := 0, f.choice()
-		for m, err := range stored.All(ctx, d.js.Conn(), events.StreamDead, d.subject(f), f.After+1) {
+		for m, err := range stored.All(ctx, d.js.Conn(), events.StreamDead, f.subject(d.subjects), f.After+1) {
 			if err != nil {
 				yield(nil, fmt.Errorf("dead letters: %w", err))
 				return
@@ -179,7 +179,7 @@ func (d *Store) Remove(ctx context.Context, seq uint64) error {
 func (d *Store) Count(ctx context.Context, f Filter) (int, error) {
 	// A consumer knows how many messages it has pending. The stream may have very many subjects.
 	cfg := jetstream.ConsumerConfig{
-		FilterSubject: d.subject(f), AckPolicy: jetstream.AckNonePolicy,
+		FilterSubject: f.subject(d.subjects), AckPolicy: jetstream.AckNonePolicy,
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.After + 1, MemoryStorage: true, InactiveThreshold: 5 * time.Second,
 	}
 	c, err := d.js.CreateConsumer(ctx, events.StreamDead, cfg)
