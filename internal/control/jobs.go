@@ -269,8 +269,17 @@ func (s *Server) ownJob(_ context.Context, r jobRequest) (Job, error) {
 
 // JobList is the jobs of one process, the oldest first.
 type JobList struct {
-	Jobs []Job  `json:"jobs"`
-	Node string `json:"node"`
+	Member
+	Jobs []Job `json:"jobs"`
+
+	// Processes are all processes of the fleet that this one knows, including itself. Left are the IDs of the last ones
+	// that reported that they leave.
+	Processes []Member `json:"processes"`
+	Left      []string `json:"left,omitempty"`
+}
+
+func (l JobList) from() (self Member, known []Member, left []string) {
+	return l.Member, l.Processes, l.Left
 }
 
 // ListJobs asks for the jobs of each process.
@@ -282,7 +291,8 @@ type ListJobs struct {
 func (s *Server) listJobs(_ context.Context, r ListJobs) (JobList, error) {
 	s.jobs.mu.Lock()
 	defer s.jobs.mu.Unlock()
-	list := JobList{make([]Job, 0, len(s.jobs.list)), s.node}
+	list := JobList{Jobs: make([]Job, 0, len(s.jobs.list))}
+	list.Member, list.Processes, list.Left = s.cfg.Process.Members()
 	for _, j := range s.jobs.list {
 		if r.only != "" && j.owner != r.only {
 			continue
@@ -292,4 +302,15 @@ func (s *Server) listJobs(_ context.Context, r ListJobs) (JobList, error) {
 		list.Jobs = append(list.Jobs, state)
 	}
 	return list, nil
+}
+
+// AllJobs returns the jobs of all processes, the oldest first. It waits a second at most for processes that another has
+// named. missing are those that did not answer. nats.ErrNoResponders means that no process answers.
+func (c *Client) AllJobs(ctx context.Context) (jobs []Job, missing []Member, err error) {
+	lists, missing, err := askEach[JobList](ctx, c, "dead.jobs", time.Second)
+	for _, l := range lists {
+		jobs = append(jobs, l.Jobs...)
+	}
+	slices.SortStableFunc(jobs, func(a, b Job) int { return a.Began.Compare(b.Began) })
+	return jobs, missing, err
 }

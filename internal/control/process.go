@@ -1,18 +1,14 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 )
-
-// pool answers like GET /admin/pool. It also answers a request that it cannot decode, because earlier clients sent
-// arbitrary data.
-func pool(_ context.Context, s *Server, _ []byte) (any, error) { return s.cfg.Process.Stats(), nil }
 
 // fromProcess is the answer of one process, which also names the others that it knows, and the last ones that left.
 type fromProcess interface {
@@ -20,8 +16,8 @@ type fromProcess interface {
 }
 
 // askEach asks all processes of the fleet, and waits at most that long for those that another process has named.
-// missing are processes that others know and that have not answered: they may be of an older release.
-// nats.ErrNoResponders means that no process answers.
+// missing are processes that others know and that have not answered: they may be of an older release, or refuse. If all
+// refuse, the error is that of one of them. nats.ErrNoResponders means that no process answers.
 func askEach[A fromProcess](ctx context.Context, c *Client, endpoint string, wait time.Duration) (answers []A, missing []Member, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -36,13 +32,14 @@ func askEach[A fromProcess](ctx context.Context, c *Client, endpoint string, wai
 		return nil, nil, err
 	}
 	awaited, gone := map[string]Member{}, map[string]bool{}
+	var refusal error
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		switch {
 		case errors.Is(err, nats.ErrNoResponders):
 			return nil, nil, err
 		case err != nil && len(answers) == 0:
-			return nil, nil, err
+			return nil, nil, cmp.Or(refusal, err)
 		case err != nil: // some have not answered
 			for _, p := range awaited {
 				missing = append(missing, p)
@@ -50,7 +47,11 @@ func askEach[A fromProcess](ctx context.Context, c *Client, endpoint string, wai
 			return answers, missing, nil
 		}
 		var one A
-		if m.Header.Get(micro.ErrorCodeHeader) != "" || json.Unmarshal(m.Data, &one) != nil {
+		if no := refusedBy(m); no != nil {
+			refusal = no
+			continue
+		}
+		if json.Unmarshal(m.Data, &one) != nil {
 			continue
 		}
 		self, known, left := one.from()

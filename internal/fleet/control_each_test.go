@@ -1,0 +1,103 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
+)
+
+// twoHouses returns two processes of a fleet that know each other.
+func twoHouses(t *testing.T) (first, second *house) {
+	t.Helper()
+	first = openHouse(t, withToken)
+	second = openHouse(t, withToken, func(c *config.Config) { c.NatsURL = first.fleet.URL() })
+	for _, h := range []*house{first, second} {
+		require.Eventually(t, func() bool { return len(h.fleet.members.known()) == 2 }, patience, patience/1000)
+	}
+	return first, second
+}
+
+func TestJobsOfAllProcesses(t *testing.T) {
+	t.Parallel()
+	first, second := twoHouses(t)
+	first.lay(2)
+	c := control.NewClient(first.nc, "pinwheel", controlToken)
+	var want []string
+	require.Eventually(t, func() bool { // either process may take a request
+		j, err := c.Purge(t.Context(), control.Selection{All: true, DryRun: true})
+		if err == nil {
+			want = append(want, j.Job)
+		}
+		begun := strings.Join(want, " ")
+		return strings.Contains(begun, first.fleet.control.ID()) && strings.Contains(begun, second.fleet.control.ID())
+	}, patience, patience/1000)
+	jobs, missing, err := c.AllJobs(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, missing)
+	var got []string
+	for _, j := range jobs {
+		got = append(got, j.Job)
+	}
+	require.Equal(t, want, got)
+
+	list := first.ask("dead.jobs", "")
+	require.Equal(t, nodeName(), list["node"])
+	require.Len(t, list["processes"], 2)
+	_, _, err = control.NewClient(first.nc, "pinwheel", "wrong").AllJobs(t.Context())
+	require.ErrorContains(t, err, "has not the fleet's token")
+	_, _, err = control.NewClient(first.nc, "other", controlToken).AllJobs(t.Context())
+	require.ErrorIs(t, err, nats.ErrNoResponders)
+}
+
+func TestPoolsOfAllProcesses(t *testing.T) {
+	t.Parallel()
+	first, second := twoHouses(t)
+	first.deploy("acme", "w", `export default { fetch: () => new Response("") }`)
+	first.call("acme/w")
+	first.settled()
+	pools, missing, err := control.NewClient(first.nc, "pinwheel", "").Pools(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, missing)
+	require.Len(t, pools, 2)
+	var ids []string
+	ran := uint64(0)
+	for _, p := range pools {
+		ids = append(ids, p.ID)
+		require.Equal(t, nodeName(), p.Node)
+		require.Positive(t, p.Total)
+		require.NotEmpty(t, p.Threads)
+		ran += p.ColdStarts + p.WarmHits
+	}
+	require.ElementsMatch(t, []string{first.fleet.members.self.ID, second.fleet.members.self.ID}, ids)
+	require.EqualValues(t, 1, ran)
+
+	answer := first.ask("pool", "what earlier clients sent")
+	for _, name := range []string{"id", "node", "processes", "total", "hit_rate", "threads", "dispatch", "consumer"} {
+		require.Contains(t, answer, name)
+	}
+
+	// A Pool has all fields of the isolates' figures, by the same names.
+	text, err := json.Marshal(first.fleet.pool.Stats())
+	require.NoError(t, err)
+	var p control.Pool
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	require.NoError(t, dec.Decode(&p))
+	again, err := json.Marshal(p)
+	require.NoError(t, err)
+	var want, have map[string]any
+	require.NoError(t, json.Unmarshal(text, &want))
+	require.NoError(t, json.Unmarshal(again, &have))
+	for _, own := range []string{"id", "node", "processes"} {
+		require.Contains(t, have, own)
+		delete(have, own)
+	}
+	require.Equal(t, want, have)
+}
