@@ -50,12 +50,13 @@ func endpointOf[Request, Answer any](name string, e each, g guard, do func(*Serv
 
 // endpoints returns all endpoints. Those of ownedOf are answered at the owner's door too.
 func endpoints() []endpoint {
-	return []endpoint{
+	return append([]endpoint{
 		{name: "pool", base: "pool", each: eachProcess, guarded: open, handle: pool},
 		endpointOf("flow", eachProcess, open, (*Server).flow),
 		endpointOf("stats", anyProcess, open, (*Server).Stats),
 		endpointOf("settings", anyProcess, open, (*Server).settings),
 		ownedOf("workers.list", anyProcess, open, (*Server).Workers),
+		ownedOf("workers.find", anyProcess, open, (*Server).findWorkers),
 		ownedOf("workers.versions", anyProcess, open, (*Server).WorkerVersions),
 		ownedOf("workers.active", eachProcess, open, (*Server).activeVersion),
 		ownedOf("versions.list", anyProcess, open, (*Server).WorkerVersions),
@@ -70,6 +71,7 @@ func endpoints() []endpoint {
 		audited(ownedOf("deployments.rollback", anyProcess, guarded, (*Server).Rollback)),
 		audited(ownedOf("deployments.alias", anyProcess, guarded, (*Server).SetAlias)),
 		endpointOf("owners.list", anyProcess, open, (*Server).Owners),
+		endpointOf("owners.find", anyProcess, open, (*Server).findOwners),
 		endpointOf("owners.get", anyProcess, open, (*Server).OwnerPolicy),
 		audited(endpointOf("owners.set", anyProcess, guarded, (*Server).SetOwnerPolicy)),
 		audited(endpointOf("owners.rm", anyProcess, guarded, (*Server).RemoveOwnerPolicy)),
@@ -86,7 +88,14 @@ func endpoints() []endpoint {
 		audited(ownedOf("schedules.cancel", anyProcess, guarded, (*Server).CancelWaiting)),
 		audited(ownedOf("schedules.pause", anyProcess, guarded, (*Server).PauseSchedule)),
 		audited(ownedOf("schedules.resume", anyProcess, guarded, (*Server).ResumeSchedule)),
+	}, storedEndpoints()...)
+}
+
+// storedEndpoints returns those about what owners have stored: dead letters, keys and objects; and about what was done.
+func storedEndpoints() []endpoint {
+	return []endpoint{
 		ownedOf("dead.list", anyProcess, guarded, (*Server).DeadLetters),
+		ownedOf("dead.counts", anyProcess, guarded, (*Server).countLetters),
 		ownedOf("dead.show", anyProcess, guarded, (*Server).DeadLetter),
 		ownedOf("dead.body", anyProcess, guarded, (*Server).deadBody),
 		audited(ownedOf("dead.import", anyProcess, guarded, (*Server).importLetters)),

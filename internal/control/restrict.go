@@ -6,6 +6,8 @@ import "github.com/pinwheel-run/pinwheel/internal/tail"
 
 func (r *ListWorkers) restrict(owner string) error { return fixOwner(&r.Owner, owner) }
 
+func (r *FindWorkers) restrict(owner string) error { return fixOwner(&r.Owner, owner) }
+
 func (r *WorkerName) restrict(owner string) error { return fixWorker(&r.Worker, owner) }
 
 func (r *ScheduleName) restrict(owner string) error { return fixWorker(&r.Worker, owner) }
@@ -22,6 +24,8 @@ func (f *Filter) restrict(owner string) error {
 	}
 	return fixBoth(&f.Owner, &f.Worker, owner)
 }
+
+func (r *CountLetters) restrict(owner string) error { return fixBoth(&r.Owner, &r.Worker, owner) }
 
 func (r *LetterID) restrict(owner string) error {
 	r.only = owner

@@ -42,6 +42,10 @@ type Process interface {
 	Flow() Flow
 	// Installed returns what runs here of a worker, or the zero Installation.
 	Installed(owner, name string) events.Installation
+	// Installations returns what runs here of all workers, in any order. They are shared: nothing may change them.
+	Installations() []*events.Installation
+	// Policies returns the policies of the owners that have one. They are shared, but the map is the caller's.
+	Policies() map[string]*events.Policy
 	// Outcomes returns how the runs of a worker's split have ended here, and the number of its rollout.
 	Outcomes(owner, name string) (rollout int, outcomes events.Outcomes)
 	// Members returns this process, all processes that it knows, including itself, and the IDs of the last ones that
@@ -97,6 +101,7 @@ type Server struct {
 	files   uploads       // of files of owners
 	bodies  uploads       // of imports and objects of owners
 	lists   listRoom      // of what owners have stored
+	counts  letterCounts
 }
 
 // Open answers requests until ctx is done or Close is called.

@@ -100,6 +100,20 @@ func (c *Catalog) Installed(owner, name string) (in events.Installation, ok bool
 	return events.Installation{}, false
 }
 
+// All returns what is installed of all workers, in any order. The lock is held only to copy pointers: nothing may
+// change what they point to.
+func (c *Catalog) All() []*events.Installation {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	list := make([]*events.Installation, 0, len(c.workers))
+	for _, i := range c.workers {
+		if i.now != nil {
+			list = append(list, i.now)
+		}
+	}
+	return list
+}
+
 // Rollouts returns the workers whose deployment is being rolled out.
 func (c *Catalog) Rollouts() (list []events.Installation) {
 	if c.rollouts.Load() == 0 {

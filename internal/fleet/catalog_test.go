@@ -43,3 +43,20 @@ func TestCatalogKnowsIdempotentWorkers(t *testing.T) {
 	require.False(t, c.Idempotent("acme", "pay"))
 	require.Zero(t, c.idempotent.Load())
 }
+
+func TestCatalogListsWhatIsInstalled(t *testing.T) {
+	t.Parallel()
+	var c Catalog
+	require.Empty(t, c.All())
+	w := &events.Worker{Owner: "acme", Name: "pay"}
+	c.Begin(events.Only(w))
+	require.Empty(t, c.All(), "it does not run everywhere")
+	c.Install(events.Only(w))
+	c.Begin(events.Only(&events.Worker{Owner: "acme", Name: "pay", Version: "2-x"}))
+	list := c.All()
+	require.Len(t, list, 1)
+	require.Same(t, w, list[0].Versions[0])
+	c.Remove("acme", "pay")
+	require.Empty(t, c.All())
+	require.Len(t, list, 1, "who has it keeps it")
+}

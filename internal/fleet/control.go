@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/dispatch"
@@ -44,6 +46,10 @@ func (c controlled) Installed(owner, name string) events.Installation {
 	return in
 }
 
+func (c controlled) Installations() []*events.Installation { return c.process.catalog.All() }
+
+func (c controlled) Policies() map[string]*events.Policy { return c.process.granting.all() }
+
 func (c controlled) Outcomes(owner, name string) (rollout int, outcomes events.Outcomes) {
 	return c.process.dispatch.Outcomes(owner, name)
 }
@@ -68,4 +74,32 @@ func (p *Process) openControl(ctx context.Context, drain func()) (*control.Serve
 		ReplyPrefixes: p.cfg.ReplyPrefixes, AllowPrivateAddresses: p.cfg.AllowPrivateAddresses, DrainTimeout: p.cfg.DrainTimeout,
 		Workers: p.store, Policies: p.policies, Secrets: p.secrets, Audit: p.audit, Bindings: p.host.Bindings, Identities: p.values.ids, Process: controlled{p, drain}, Log: p.log,
 	})
+}
+
+// policies has the policies that this process goes by. The zero value has none. Several goroutines may call its
+// methods.
+type policies struct {
+	mu   sync.Mutex
+	list map[string]*events.Policy
+}
+
+// set sets the policy of an owner. The zero Policy is none.
+func (p *policies) set(owner string, policy events.Policy) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if policy.IsZero() {
+		delete(p.list, owner)
+		return
+	}
+	if p.list == nil {
+		p.list = map[string]*events.Policy{}
+	}
+	p.list[owner] = &policy
+}
+
+// all returns the policies by owner. The caller may change the map, not the policies.
+func (p *policies) all() map[string]*events.Policy {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.list)
 }

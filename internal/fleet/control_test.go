@@ -90,13 +90,13 @@ func TestControlIsGuarded(t *testing.T) {
 			continue
 		}
 		guarded++
-		require.Contains(t, failure, "403 "+name+" is off: this fleet has no PINWHEEL_CONTROL_TOKEN, nor PINWHEEL_CONTROL=permissions; open are pool, flow, stats, settings, workers.list")
+		require.Contains(t, failure, "403 "+name+" is off: this fleet has no PINWHEEL_CONTROL_TOKEN, nor PINWHEEL_CONTROL=permissions; open are pool, flow, stats, settings, workers.list, workers.find")
 	}
-	require.Equal(t, []int{17, 38}, []int{open, guarded})
+	require.Equal(t, []int{19, 39}, []int{open, guarded})
 
 	h = openHouse(t, withToken)
 	_, failure := h.control("dead.list", "", "Authorization", "")
-	require.Equal(t, "401 dead.list needs the header Authorization: Bearer TOKEN; open are pool, flow, stats, settings, workers.list, workers.versions, workers.active, versions.list, versions.outcomes, deployments.list, owners.list, owners.get, secrets.keys, secrets.list, tail, schedules.list, schedules.next", failure)
+	require.Equal(t, "401 dead.list needs the header Authorization: Bearer TOKEN; open are pool, flow, stats, settings, workers.list, workers.find, workers.versions, workers.active, versions.list, versions.outcomes, deployments.list, owners.list, owners.find, owners.get, secrets.keys, secrets.list, tail, schedules.list, schedules.next", failure)
 	for _, wrong := range []string{"Bearer x", "Bearer ", h.fleet.cfg.ControlToken, "bearer " + h.fleet.cfg.ControlToken, "Bearer " + h.fleet.cfg.ControlToken + "x", "Basic x"} {
 		_, failure = h.control("dead.list", "", "Authorization", wrong)
 		require.Contains(t, failure, "403 dead.list: the header Authorization has not the fleet's token", wrong)
@@ -168,6 +168,11 @@ func TestControlRequestsThatAreWrong(t *testing.T) {
 		{"drain", `{}`, "400 which process?"},
 		{"drain", `{"all":true,"node":"x"}`, "400 which process?"},
 		{"workers.list", `{"owner":"*"}`, `400 owner "*"`},
+		{"workers.find", `{"owner":"*"}`, `400 owner "*"`},
+		{"workers.find", `{"limit":-1}`, "400 limit is -1"},
+		{"owners.find", `{"limit":1001}`, "400 limit is 1001"},
+		{"dead.counts", `{"reason":"x"}`, "400 reason"},
+		{"dead.counts", `{"limit":1001}`, "400 limit is 1001"},
 		{"workers.versions", `{"worker":"a"}`, `400 worker "a": write it as OWNER/WORKER`},
 		{"workers.versions", `{"worker":"a/b"}`, "404 "},
 		{"owners.get", `{}`, `400 owner ""`},
@@ -198,6 +203,10 @@ func TestControlDeadLetters(t *testing.T) {
 	require.Len(t, page["letters"], 2)
 	require.NotContains(t, page, "next")
 	require.Len(t, h.ask("dead.list", `{"text":"LETTER 4"}`)["letters"], 1)
+	counts := h.ask("dead.counts", "")
+	require.Equal(t, []any{5.0, []any{map[string]any{"owner": "acme", "worker": "gone", "kind": "task", "reason": "no-worker", "count": 5.0}}}, []any{counts["total"], counts["counts"]})
+	require.NotEmpty(t, counts["at"])
+	require.EqualValues(t, 0, h.ask("dead.counts", `{"reason":"cpu"}`)["total"])
 	page = h.ask("dead.list", `{"limit":3,"owner":"acme","after":3}`)
 	letter := page["letters"].([]any)[0].(map[string]any)
 	require.Equal(t, []any{4.0, "letter 4", 7.0, nil}, []any{letter["id"], letter["message"], letter["bodyBytes"], letter["body"]})

@@ -95,6 +95,8 @@ func (h *house) ownDoor(t *testing.T, acme *nats.Conn, mine uint64) {
 	for _, c := range [][3]string{
 		{"workers.list", "", `"owner":"acme","name":"gone"`},
 		{"workers.list", `{"owner":"acme"}`, `"name":"w"`},
+		{"workers.find", "", `"total":2`},
+		{"workers.find", `{"match":"ACME/G"}`, `"owner":"acme","name":"gone"`},
 		{"workers.versions", `{"worker":"w"}`, `"worker":"acme/w"`},
 		{"workers.versions", `{"worker":"acme/w"}`, `"active":"1-`},
 		{"workers.active", `{"worker":"acme/w"}`, `"version":"1-`},
@@ -112,6 +114,8 @@ func (h *house) ownDoor(t *testing.T, acme *nats.Conn, mine uint64) {
 		{"schedules.cancel", `{"worker":"w","id":"x"}`, `"cancelled":0`},
 		{"dead.list", "", `secret of acme`},
 		{"dead.list", `{"worker":"acme/gone"}`, `secret of acme`},
+		{"dead.counts", "", `{"total":1,"counts":[{"owner":"acme","worker":"gone","kind":"task","reason":"no-worker","count":1}]`},
+		{"dead.counts", `{"worker":"acme/w"}`, `{"total":0,"counts":[]`},
 		{"dead.show", fmt.Sprintf(`{"id":%d}`, mine), `secret of acme`},
 		{"dead.body", fmt.Sprintf(`{"id":%d,"from":2}`, mine), `{"bytes":7,"part":"biI6MX0="}`},
 		{"dead.replays", "", `"replays":[]`},
@@ -161,6 +165,8 @@ func (h *house) foreignDoor(t *testing.T, acme, beta *nats.Conn, foreign uint64)
 	h2 := h.layFor("acme")
 	bodies := map[string][][2]string{ // endpoint → bodies, and what must be in the refusal
 		"workers.list":     {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"owner":">"}`, "403"}},
+		"workers.find":     {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"match":"beta","only":"beta"}`, "400 unknown field"}},
+		"dead.counts":      {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}, {`{"owner":"~"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"kind":"*"}`, "400 kind"}},
 		"workers.versions": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"/w"}`, "403"}, {`{}`, "400"}},
 		"workers.active":   {{`{"worker":"beta/w"}`, "403"}},
 		"versions.list":    {{`{"worker":"beta/w"}`, "403"}},
@@ -263,7 +269,7 @@ func (h *house) foreignDoor(t *testing.T, acme, beta *nats.Conn, foreign uint64)
 			require.NoError(t, acme.PublishRequest(control+name, inbox, nil))
 		}
 	}
-	for _, name := range []string{"owners.set", "owners.rm", "owners.list", "owners.get", "drain", "pool", "stats", "settings", "job", "dead"} {
+	for _, name := range []string{"owners.set", "owners.rm", "owners.list", "owners.find", "owners.get", "drain", "pool", "stats", "settings", "job", "dead"} {
 		require.NoError(t, acme.PublishRequest("pinwheel.owner.acme."+name, inbox, []byte(`{"owner":"acme","all":true}`)))
 	}
 	require.NoError(t, acme.Flush())

@@ -43,6 +43,7 @@ type Process struct {
 	store     *deploy.Store
 	watcher   *deploy.Watcher
 	policies  *deploy.Policies
+	granting  policies // that are in effect here
 	secrets   *deploy.Secrets
 	values    *secretValues // of secrets
 	gate      *secretGate
@@ -216,6 +217,7 @@ func (i installer) Remove(owner, name string) {
 // setPolicy applies a policy to an owner from now on.
 func (p *Process) setPolicy(owner string, policy events.Policy) {
 	p.log.Info().Str("owner", owner).Interface("policy", policy).Msg("owner's policy")
+	p.granting.set(owner, policy)
 	p.dispatch.SetPolicy(owner, policy)
 	p.consumer.SetPolicy(owner, policy)
 	p.pool.SetPolicy(owner, policy)

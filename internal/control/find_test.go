@@ -1,0 +1,130 @@
+package control
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// running is what runs of a worker.
+func running(target string) *events.Installation {
+	owner, name, _ := strings.Cut(target, "/")
+	in := events.Only(&events.Worker{Owner: owner, Name: name, Version: "1-a", Number: 1})
+	return &in
+}
+
+// The pages of a search have together what matches, in the order of workers.list, whatever their size and the order in
+// which the process has the workers.
+func TestPagesFindWhatMatches(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[ab-]{1,2}/[aB0]{1,3}`), 0, 60, rapid.ID).Draw(t, "workers")
+		all, policies := []*events.Installation{}, map[string]*events.Policy{"none": {Weight: 2}}
+		for _, n := range names {
+			all = append(all, running(n))
+		}
+		match := rapid.SampledFrom([]string{"", "a", "b", "A/B", "/", "none", "x"}).Draw(t, "match")
+		limit, room := rapid.IntRange(1, 20).Draw(t, "limit"), rapid.SampledFrom([]int{1, 400, 1 << 20}).Draw(t, "room")
+
+		want, got := []string{}, []string{}
+		for _, n := range slices.Sorted(slices.Values(names)) {
+			if strings.Contains(strings.ToLower(n), strings.ToLower(match)) {
+				want = append(want, n)
+			}
+		}
+		for r := (FindWorkers{Match: match}); ; {
+			page, err := r.find(all, limit, room)
+			require.NoError(t, err)
+			require.Equal(t, len(want), page.Total)
+			require.LessOrEqual(t, len(page.Workers), limit)
+			for _, w := range page.Workers {
+				got = append(got, w.Owner+"/"+w.Name)
+			}
+			if r.After = page.Next; page.Next == "" {
+				break
+			}
+		}
+		require.Equal(t, want, got)
+
+		owners := map[string]int{"none": 0}
+		for _, n := range names {
+			o, _, _ := strings.Cut(n, "/")
+			owners[o]++
+		}
+		maps.DeleteFunc(owners, func(o string, _ int) bool { return !strings.Contains(o, strings.ToLower(match)) })
+		var order []string
+		found := map[string]int{}
+		for r := (FindOwners{Match: match}); ; {
+			page, err := r.find(all, policies, limit, room)
+			require.NoError(t, err)
+			require.Equal(t, len(owners), page.Total)
+			for _, o := range page.Owners {
+				order = append(order, o.Owner)
+				found[o.Owner] = o.Workers
+				require.Equal(t, policies[o.Owner], o.Policy)
+			}
+			if r.After = page.Next; page.Next == "" {
+				break
+			}
+		}
+		require.Equal(t, owners, found)
+		require.True(t, slices.IsSorted(order))
+	})
+}
+
+// A summary is of the active version and of the deployment.
+func TestWorkersAreSummarized(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	old := &events.Worker{
+		Owner: "acme", Name: "w", Version: "1-a", Number: 1, Handlers: []events.Kind{events.Task}, Queue: true, DeployedAt: at, Tag: "v1", Message: "m",
+		Spec: events.Spec{Schedules: []events.Schedule{{}, {}}, HTTP: &events.HTTP{Routes: []string{"a.example/*"}}},
+	}
+	in := events.Only(old)
+	in.Versions = append(in.Versions, &events.Worker{Owner: "acme", Name: "w", Version: "2-b", Number: 2})
+	in.Deployment.Split = []events.Share{{Version: "1-a", Percent: 90}, {Version: "2-b", Percent: 10}}
+	in.Deployment.Rollout = &events.Rollout{State: events.RolloutRunning}
+	require.Equal(t, WorkerSummary{
+		Owner: "acme", Name: "w", Version: "1-a", Number: 1, Versions: 2, Handlers: []events.Kind{events.Task}, Queue: true, Mode: "pinned", DeployedAt: at, Tag: "v1", Message: "m",
+		Split: in.Deployment.Split, RollingOut: true, Routes: []string{"a.example/*"}, Schedules: 2,
+	}, summarize(&in))
+	text, err := encodeJSON(summarize(&in))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"owner":"acme","name":"w","version":"1-a","number":1,"versions":2,"handlers":["task"],"queue":true,"mode":"pinned","deployedAt":"2026-01-02T03:04:05Z","tag":"v1",
+		"message":"m","split":[{"version":"1-a","percent":90},{"version":"2-b","percent":10}],"rollingOut":true,"routes":["a.example/*"],"schedules":2}`, string(text))
+	in.Deployment.Split = nil
+	text, err = encodeJSON(summarize(&in))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"owner":"acme","name":"w","versions":2,"handlers":[],"rollingOut":true}`, string(text))
+}
+
+func BenchmarkFind(b *testing.B) {
+	var all []*events.Installation
+	for i := range 10_000 {
+		all = append(all, running(fmt.Sprintf("owner-%d/worker-%d", i%500, i)))
+	}
+	for name, r := range map[string]FindWorkers{"first page": {}, "middle": {After: "owner-3/"}, "match": {Match: "R-77"}, "of an owner": {Owner: "owner-7"}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := r.find(all, 100, 1<<20)
+				require.NoError(b, err)
+			}
+		})
+	}
+	b.Run("owners", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := FindOwners{}.find(all, nil, 100, 1<<20)
+			require.NoError(b, err)
+		}
+	})
+}
