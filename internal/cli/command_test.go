@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,6 +89,8 @@ func TestBadUsageExits2AndSaysWhatIsAllowed(t *testing.T) {
 		{[]string{"dead", "replay", "--all", "--rate", "0/s"}, `--rate "0/s": it is a number a second`},
 		{[]string{"dead", "ls", "--until", "soon"}, `--until "soon": it is a duration`},
 		{[]string{"dead", "ls", "--match", "("}, `--match "(": error parsing regexp`},
+		{[]string{"dead", "rm", "--all", "--text", "a"}, "--all, or flags that choose: not both"},
+		{[]string{"dead", "ls", "--text", strings.Repeat("x", 1001)}, "--text has 1001 bytes: it has at most 1000"},
 		{[]string{"dead", "ls", "--replays", "3-1"}, `--replays "3-1": it is N, N-M, N- or -M`},
 		{[]string{"dead", "ls", "--replays", "-"}, `--replays "-": it is N`},
 		{[]string{"dead", "replay", "1", "--to", "a/b"}, `--to worker "a/b": a name is`},

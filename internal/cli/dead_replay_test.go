@@ -28,6 +28,8 @@ func TestLettersAreChosenByTextTimeAndReplays(t *testing.T) {
 	}{
 		{"2,3,4", nil},
 		{"3", []string{"--match", "for 3$"}},
+		{"3", []string{"--text", "FOR 3"}},
+		{"", []string{"--text", "for 3$"}},
 		{"", []string{"--until", "1h"}},
 		{"2,3,4", []string{"--until", "2999-01-01T00:00:00Z"}},
 		{"4", []string{"--replays", "1-"}},
