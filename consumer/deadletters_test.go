@@ -77,11 +77,11 @@ func TestDeadLettersAreChosen(t *testing.T) {
 		"[1 2 3 4 5]": {},
 		"[3 4 5]":     {Since: at.Add(2 * time.Minute)},
 		"[1 2]":       {Until: at.Add(2 * time.Minute)},
-		"[2 4]":       {Text: regexp.MustCompile("for [24]$")},
+		"[2 4]":       {Match: regexp.MustCompile("for [24]$")},
 		"[4 5]":       {MinReplays: 3},
 		"[2 3]":       {MinReplays: 1, MaxReplays: 2},
 		"[1]":         {MaxReplays: deadletter.Never},
-		"[]":          {Text: regexp.MustCompile("^no price")},
+		"[]":          {Match: regexp.MustCompile("^no price")},
 	} {
 		require.Equal(t, want, fmt.Sprint(numbers(t, dl, f)), "%+v", f)
 	}
