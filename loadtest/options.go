@@ -25,6 +25,8 @@ type options struct {
 	patience time.Duration // how long to wait without any reply before missing events count as lost
 	quiet    time.Duration // maximum wait for other processes to be quiet
 
+	tails int // tails of the owners beside each run
+
 	pinwheel string // binary; "": built by this program
 	env      []string
 	json     string
@@ -53,6 +55,7 @@ func (o *options) commonFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.rate, "rate", 0, "events per second of an open loop (default: the scenario's)")
 	f.DurationVar(&o.duration, "duration", o.duration, "length of an open loop (default: the scenario's, mostly 10s)")
 	f.DurationVar(&o.patience, "patience", o.patience, "time without a reply after which what is missing counts as lost; three times as long before the first")
+	f.IntVar(&o.tails, "tails", 0, "tails of the owners that are asked for beside each run")
 	o.runFlags(f)
 }
 
@@ -96,6 +99,7 @@ func (o *options) check() error {
 		{fmt.Sprintf("--rounds %d", o.rounds), o.rounds >= 1 && o.rounds <= 1000, "1 to 1000"},
 		{fmt.Sprintf("--repeats %d", o.repeats), o.repeats >= 0 && o.repeats <= 100, "0 to 100"},
 		{fmt.Sprintf("--events %d", o.events), o.events >= 0 && o.events <= 10_000_000, "at most 10000000"},
+		{fmt.Sprintf("--tails %d", o.tails), o.tails >= 0 && o.tails <= 10_000, "at most 10000"},
 		{fmt.Sprintf("--rate %d", o.rate), o.rate >= 0 && o.rate <= 1_000_000, "at most 1000000"},
 		{fmt.Sprintf("--duration %s", o.duration), o.duration == 0 || o.duration >= 100*time.Millisecond && o.duration <= 24*time.Hour, "100ms to 24h"},
 		{fmt.Sprintf("--patience %s", o.patience), o.patience >= time.Second && o.patience <= time.Hour, "1s to 1h"},

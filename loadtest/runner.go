@@ -153,6 +153,23 @@ func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err
 			return nil, err
 		}
 	}
+	if s.fleet == nil || r.o.tails == 0 {
+		return r.loaded(ctx, s, sc, c)
+	}
+	t, err := openTails(s.url, r.o.tails, c.Owners)
+	if err != nil {
+		return nil, err
+	}
+	round, err := r.loaded(ctx, s, sc, c)
+	taken, lines := t.close()
+	if err == nil {
+		round.Metrics["tails"], round.Metrics["tail lines"] = float64(taken), float64(lines)
+	}
+	return round, err
+}
+
+// loaded runs the load of c.
+func (r *runner) loaded(ctx context.Context, s *testbed, sc *scenario, c Case) (*Round, error) {
 	switch {
 	case c.Load == saturation:
 		return r.saturate(ctx, s, sc, c)
