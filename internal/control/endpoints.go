@@ -82,7 +82,7 @@ func endpoints() []endpoint {
 		audited(endpointOf("secrets.rotate", eachProcess, guarded, (*Server).rotateSecrets)),
 		audited(endpointOf("drain", eachProcess, guarded, (*Server).drain)),
 		ownedOf("tail", eachProcess, open, (*Server).tail),
-		ownedOf("schedules.list", anyProcess, open, (*Server).Schedules),
+		ownedOf("schedules.list", anyProcess, open, (*Server).runningSchedules),
 		ownedOf("schedules.next", anyProcess, open, (*Server).NextTicks),
 		ownedOf("schedules.waiting", anyProcess, guarded, (*Server).WaitingEvents),
 		audited(ownedOf("schedules.cancel", anyProcess, guarded, (*Server).CancelWaiting)),

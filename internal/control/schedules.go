@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // so that time zones are known on every machine
@@ -79,14 +80,38 @@ type ScheduleList struct {
 
 // Schedules lists the schedules of the workers that r chooses. A page never splits the schedules of a worker.
 func (o *Operations) Schedules(ctx context.Context, r ListWorkers) (ScheduleList, error) {
-	list := ScheduleList{Schedules: []Schedule{}}
 	workers, limit, err := r.find(ctx, o)
 	if err != nil {
-		return list, err
+		return ScheduleList{Schedules: []Schedule{}}, err
 	}
-	size, last := 0, ""
+	return schedulePage(ctx, o.schedules, workers, limit, o.answerRoom())
+}
+
+// runningSchedules does what Schedules does, with the workers that this process runs: to read all that are stored would
+// take most of the time of a page.
+func (s *Server) runningSchedules(ctx context.Context, r ListWorkers) (ScheduleList, error) {
+	if err := CheckName("owner", r.Owner); err != nil {
+		return ScheduleList{Schedules: []Schedule{}}, err
+	}
+	limit, err := listed(r.Limit)
+	if err != nil {
+		return ScheduleList{Schedules: []Schedule{}}, err
+	}
+	var workers []events.Installation
+	for _, in := range s.cfg.Process.Installations() {
+		if w := in.Active(); w != nil && len(w.Schedules) > 0 && (r.Owner == "" || in.Owner == r.Owner) && in.Target() > r.After {
+			workers = append(workers, *in)
+		}
+	}
+	slices.SortFunc(workers, func(a, b events.Installation) int { return strings.Compare(a.Target(), b.Target()) })
+	return schedulePage(ctx, s.schedules, workers, limit, s.answerRoom())
+}
+
+// schedulePage describes the schedules of the first workers, in about room bytes.
+func schedulePage(ctx context.Context, s *schedule.Store, workers []events.Installation, limit, room int) (ScheduleList, error) {
+	list, size, last := ScheduleList{Schedules: []Schedule{}}, 0, ""
 	for _, w := range workers {
-		rows, err := DescribeSchedules(ctx, []events.Installation{w}, o.schedules)
+		rows, err := DescribeSchedules(ctx, []events.Installation{w}, s)
 		if err != nil {
 			return list, err
 		}
@@ -97,7 +122,7 @@ func (o *Operations) Schedules(ctx context.Context, r ListWorkers) (ScheduleList
 		if err != nil {
 			return list, err
 		}
-		if size += len(text); last != "" && (len(list.Schedules)+len(rows) > limit || size > o.answerRoom()) {
+		if size += len(text); last != "" && (len(list.Schedules)+len(rows) > limit || size > room) {
 			list.Next = last
 			break
 		}

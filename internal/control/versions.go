@@ -91,3 +91,8 @@ func CodeOf(ctx context.Context, c *Client, worker, version string) (*Worker, st
 		}
 	}
 }
+
+// ShowVersion describes a version of a worker.
+func (c *Client) ShowVersion(ctx context.Context, r ShowVersion) (ShownVersion, error) {
+	return asked[ShownVersion](ctx, c, "versions.show", r)
+}
