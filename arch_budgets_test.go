@@ -34,12 +34,12 @@ var manyMethods = map[string]allowance{
 // manyFiles are the packages that may have more files.
 var manyFiles = map[string]allowance{
 	"isolates": {49, "thread, run and context have one owner, and are not split"},
-	"loadtest": {48, "the reports are still beside what is measured"},
+	"loadtest": {49, "the reports are still beside what is measured"},
 	"events":   {36, "a file for each noun of the contract"},
 	// Bundling (build, project, importers, magic comments) is a room of its own, to be taken out.
 	"deploy":           {35, "it bundles sources, and stores versions, deployments, policies and secrets"},
 	"internal/control": {44, "a file for each group of endpoints"},
-	"internal/cli":     {45, "a file for each command, and for what it prints"},
+	"internal/cli":     {46, "a file for each command, and for what it prints"},
 }
 
 // goes are the functions that may have a go statement: "file:function". Other goroutines belong to a group that their

@@ -166,6 +166,12 @@ var house = map[string]room{
 	},
 	// What a fleet does, for people. pinwheel top and the console show it.
 	"internal/flow": {pure: true, rooms: []string{"internal/control"}, libs: []string{libNATS}},
+	// Pages for operators. It asks the fleet by its control endpoints.
+	"internal/console": {
+		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/control", "internal/doctor", "internal/flow", "internal/tail"},
+		libs:  []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
+		tests: []string{"internal/config", "internal/test/fleettest"},
+	},
 	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},
 	"internal/admin": {pure: true, libs: []string{libProm}},
@@ -200,7 +206,7 @@ var house = map[string]room{
 	},
 	"internal/cli": {
 		rooms: []string{
-			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/flow", "internal/secrets", "internal/stored", "internal/tail",
+			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config", "internal/console", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/flow", "internal/secrets", "internal/stored", "internal/tail",
 		},
 		libs:  []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest", "golang.org/x/sys/unix"},
@@ -240,7 +246,7 @@ var house = map[string]room{
 		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest", "internal/test/testcert"},
 	},
 	"internal/test/browser": {
-		pure: true, tests: []string{"internal/cli", "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
+		pure: true, tests: []string{"events", "internal/cli", "internal/config", "internal/test/fleettest", libNATS, "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
 	},
 
 	"internal/test/newbinding": {pure: true, tests: []string{"internal/test/fleettest"}},

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,6 +124,7 @@ type dev struct {
 	shown  map[string]*events.Worker    // the active version of each source
 	broken map[string]bool              // sources whose last deploy printed an error
 
+	console   *besideFleet
 	secrets   *deploy.Secrets
 	recipient string // secrets are encrypted to this one
 }
@@ -142,14 +144,26 @@ func runDev(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.W
 		return err
 	}
 	defer func() { _ = d.watch.Close() }()
+	open := cfg.ControlToken == "" && cfg.ConsoleToken == "" && cfg.Control == ""
+	if open {
+		cfg.ControlToken = rand.Text() // for the console
+	}
+	if d.console, err = openDevConsole(cfg, config.Version(), log, open); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	err = fleet.Serve(ctx, cfg, log, func(p *fleet.Process, admin string) {
 		d.fleet = p
+		d.console.begin(ctx, p.URL(), func() { cancel(nil) })
 		if err := d.start(ctx, admin); err != nil && ctx.Err() == nil {
 			cancel(err)
 		}
 	})
+	cancel(nil)
+	if err = d.console.close(err); err != nil {
+		return err
+	}
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
@@ -183,7 +197,7 @@ func (d *dev) start(ctx context.Context, admin string) error {
 	if admin != "" {
 		fmt.Fprintf(d.out, ", metrics on http://%s/metrics", admin)
 	}
-	fmt.Fprintln(d.out)
+	fmt.Fprintf(d.out, "\nConsole on http://%s/\n", d.console.addr())
 	if err := d.follow(); err != nil { // first, so that what is saved from now on is seen
 		return err
 	}

@@ -21,6 +21,9 @@ const (
 	exitBad  = 2
 )
 
+// doctorProgress is how long lanes with waiting events are watched.
+const doctorProgress = 1500 * time.Millisecond
+
 func newDoctorCommand(e *env) *cobra.Command {
 	var asJSON bool
 	var progress time.Duration
@@ -32,26 +35,27 @@ func newDoctorCommand(e *env) *cobra.Command {
 			"2 when a promise is broken, or NATS cannot be reached.",
 		Example: "  pinwheel doctor --json | jq 'select(.level != \"ok\")'",
 	}, func(ctx context.Context, _ []string) error {
-		return e.printLines(e.examine(ctx, progress), asJSON)
+		return e.printLines(examine(ctx, e.cfg, e.version, progress), asJSON)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
-	c.Flags().DurationVar(&progress, "progress", 1500*time.Millisecond, "how long lanes with waiting events are watched")
+	c.Flags().DurationVar(&progress, "progress", doctorProgress, "how long lanes with waiting events are watched")
 	return c
 }
 
-func (e *env) examine(ctx context.Context, progress time.Duration) []doctor.Line {
+// examine runs the checks with a connection of their own: they also ask for what this user may not have.
+func examine(ctx context.Context, cfg config.Config, version string, progress time.Duration) []doctor.Line {
 	quiet := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // doctor also asks for what it may not have
-	nc, err := config.Connect(e.cfg, quiet)
+	nc, err := config.Connect(cfg, quiet)
 	if err != nil {
 		return []doctor.Line{{
 			Level: doctor.Bad, Check: "nats", Text: err.Error(), Do: "start NATS, or say with PINWHEEL_NATS_URL where it is and with PINWHEEL_NATS_CREDS and its like who you are",
 		}}
 	}
 	defer nc.Close()
-	stranger := config.Config{NatsURL: nc.ConnectedUrl(), NatsCA: e.cfg.NatsCA}
+	stranger := config.Config{NatsURL: nc.ConnectedUrl(), NatsCA: cfg.NatsCA}
 	return doctor.Examine(ctx, doctor.Config{
-		NC: nc, Monitors: e.cfg.NatsMonitor, Subjects: events.Subjects(e.cfg.Prefix), Resources: fleet.Resources(e.cfg, nc.MaxPayload()),
-		Replicas: e.cfg.Replicas, Fsync: e.cfg.Fsync(), Version: e.version, Progress: progress,
+		NC: nc, Monitors: cfg.NatsMonitor, Subjects: events.Subjects(cfg.Prefix), Resources: fleet.Resources(cfg, nc.MaxPayload()),
+		Replicas: cfg.Replicas, Fsync: cfg.Fsync(), Version: version, Progress: progress,
 		Anonymous: func() (*nats.Conn, error) { return config.Connect(stranger, quiet) },
 	})
 }

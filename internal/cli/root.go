@@ -113,7 +113,7 @@ func newRoot(e *env) *cobra.Command {
 		newDevCommand(e), newServeCommand(e),
 		newDeployCommand(e), newVersionsCommand(e), newDeploymentsCommand(e), newPromoteCommand(e), newRollbackCommand(e), newAliasCommand(e),
 		newWorkersCommand(e), newOwnersCommand(e), newKVCommand(e), newObjectsCommand(e), newSecretsCommand(e), newSendCommand(e), newTailCommand(e), newTopCommand(e), newDeadCommand(e), newSchedulesCommand(e), newAuditCommand(e),
-		newDoctorCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e), newEnvironmentTopic(),
+		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e), newEnvironmentTopic(),
 	)
 	return root
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/console"
 	"github.com/pinwheel-run/pinwheel/internal/fleet"
 )
 
@@ -22,15 +23,29 @@ func newServeCommand(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		beside := &besideFleet{cfg: e.cfg}
+		if e.cfg.ConsoleAddr != "" {
+			if beside.console, err = console.Open(consoleConfig(&beside.cfg, e.version, log)); err != nil {
+				return usage("%w", err)
+			}
+		}
 		up := func(url, admin, http string) {
+			beside.begin(ctx, url, end)
 			line := log.Info().Str("nats", url).Str("admin", admin)
 			if http != "" {
 				line = line.Str("http", http)
 			}
+			if at := beside.addr(); at != "" {
+				line = line.Str("console", at)
+			}
 			line.Str("version", e.version).Msg("ready")
 		}
 		if e.cfg.Processes > 0 {
-			return fleet.Supervise(ctx, e.cfg, log, e.err, up)
+			err := fleet.Supervise(ctx, e.cfg, log, e.err, up)
+			end()
+			return beside.close(err)
 		}
 		c, err := fleet.AsChild()
 		if err != nil {
@@ -39,6 +54,8 @@ func newServeCommand(e *env) *cobra.Command {
 		if c != nil {
 			log = log.With().Int("process", c.Number).Logger()
 		}
-		return fleet.ServeChild(ctx, e.cfg, log, c, func(p *fleet.Process, admin string) { up(p.URL(), admin, p.HTTPAddr()) })
+		err = fleet.ServeChild(ctx, e.cfg, log, c, func(p *fleet.Process, admin string) { up(p.URL(), admin, p.HTTPAddr()) })
+		end()
+		return beside.close(err)
 	})
 }

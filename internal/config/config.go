@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"reflect"
 	"regexp"
@@ -51,6 +52,11 @@ type Config struct {
 	Profiling    bool   `split_words:"true" default:"false" meaning:"Whether PINWHEEL_ADMIN_ADDR also serves Go profiles, at /debug/pprof/" allowed:"true or false"`
 	Control      string `split_words:"true" meaning:"Who may use the guarded control endpoints, which change something or show events. Empty: clients that have PINWHEEL_CONTROL_TOKEN. permissions: clients that NATS allows to publish to PINWHEEL_PREFIX.control" allowed:"permissions, and only when PINWHEEL_CONTROL_TOKEN is empty, or empty"`
 	ControlToken string `split_words:"true" meaning:"Token for these control endpoints. Empty: they are off, unless PINWHEEL_CONTROL says otherwise" allowed:"at least 16 printable characters without spaces, or empty"`
+
+	ConsoleAddr     string `split_words:"true" meaning:"Address of the console, a web page for operators. Who sets it sets PINWHEEL_CONTROL_TOKEN or PINWHEEL_CONSOLE_TOKEN too. Empty: serve has none, and dev uses 127.0.0.1:8423" allowed:"host:port, or empty"`
+	ConsoleToken    string `split_words:"true" meaning:"Token with which people log in to the console to see. With PINWHEEL_CONTROL_TOKEN they act too. Empty: nobody only sees" allowed:"at least 16 printable characters without spaces, other than PINWHEEL_CONTROL_TOKEN, or empty"`
+	ConsoleHosts    List   `split_words:"true" meaning:"Host names by which browsers reach the console, beside localhost and IP addresses" allowed:"host names in lower case with a comma between them, or empty"`
+	ConsoleTraceURL string `split_words:"true" meaning:"Address of a trace in a viewer of traces, with {trace} in place of its ID. The console links there. Empty: no links" allowed:"an http or https URL with {trace}, or empty"`
 
 	HTTPAddr           string        `split_words:"true" meaning:"Address where workers answer HTTP requests. Empty: serve answers none, and dev uses 127.0.0.1:8787" allowed:"host:port, or empty"`
 	HTTPCert           string        `split_words:"true" meaning:"File with the certificate for HTTP and its chain, in PEM. It is read again when it changes. Requests then come over TLS, as HTTP/2 or HTTP/1.1. Empty: they come in plain text" allowed:"the path of a readable file, beside PINWHEEL_HTTP_KEY; or empty"`
@@ -212,7 +218,16 @@ type check struct {
 func between(v, lo, hi int) bool { return v >= lo && v <= hi }
 
 func (c Config) checks() []check {
-	return slices.Concat(c.httpChecks(), c.acmeChecks(), c.otherChecks())
+	return slices.Concat(c.httpChecks(), c.acmeChecks(), c.consoleChecks(), c.otherChecks())
+}
+
+func (c Config) consoleChecks() []check {
+	return []check{
+		{"ConsoleAddr", c.ConsoleAddr, validAddress(c.ConsoleAddr)},
+		{"ConsoleToken", hidden(c.ConsoleToken), validToken(c.ConsoleToken) && (c.ConsoleToken == "" || c.ConsoleToken != c.ControlToken)},
+		{"ConsoleHosts", c.ConsoleHosts, !slices.ContainsFunc(c.ConsoleHosts, func(h string) bool { return h != strings.ToLower(h) || notAHost(h) })},
+		{"ConsoleTraceURL", c.ConsoleTraceURL, c.ConsoleTraceURL == "" || validTraceURL(c.ConsoleTraceURL)},
+	}
 }
 
 func (c Config) httpChecks() []check {
@@ -303,6 +318,11 @@ func (c Config) ClientURL() string {
 // validToken reports whether s is hard to guess and fits in a header.
 func validToken(s string) bool {
 	return s == "" || len(s) >= 16 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+func validTraceURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.Contains(s, "{trace}")
 }
 
 func validAddress(s string) bool {

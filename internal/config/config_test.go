@@ -54,6 +54,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		"PINWHEEL_OWNER_MAX_ISOLATES": "4", "PINWHEEL_OWNER_HEAP_MAX": "64MiB",
 		"PINWHEEL_OWNER_MAX_RUNNING": "6", "PINWHEEL_OWNER_MAX_QUEUED": "7", "PINWHEEL_OWNER_MAX_WAITING": "8", "PINWHEEL_OVERTAKE": "9", "PINWHEEL_ACK_WAIT": "1s", "PINWHEEL_DRAIN_TIMEOUT": "0s",
 		"PINWHEEL_DUPLICATES": "1h", "PINWHEEL_RESULT_AGE": "1m", "PINWHEEL_MAX_BYTES": "500MB", "PINWHEEL_REPLICAS": "3", "PINWHEEL_PREFIX": "pw", "PINWHEEL_REPLY_PREFIXES": "_INBOX., replies.",
+		"PINWHEEL_CONSOLE_ADDR": ":8423", "PINWHEEL_CONSOLE_TOKEN": "fedcba9876543210", "PINWHEEL_CONSOLE_HOSTS": "console.example", "PINWHEEL_CONSOLE_TRACE_URL": "https://traces.example/{trace}",
 		"PINWHEEL_HTTP_ADDR": ":80", "PINWHEEL_HTTP_CERT": creds, "PINWHEEL_HTTP_KEY": creds, "PINWHEEL_HTTP_DOMAIN": "w.example", "PINWHEEL_HTTP_PATHS": "acme", "PINWHEEL_HTTP_TRUST": "10.0.0.1,fd00::/8",
 		"PINWHEEL_HTTP_MAX_CONNECTIONS": "10", "PINWHEEL_HTTP_OWNER_REQUESTS": "9", "PINWHEEL_TRACE_OWNER_RATE": "5", "PINWHEEL_METRICS_OWNERS": "acme,beta", "PINWHEEL_HTTP_MEMORY": "2MiB", "PINWHEEL_HTTP_MAX_BODY": "1MiB", "PINWHEEL_HTTP_CACHE": "0", "PINWHEEL_ASSETS_MAX_BYTES": "3MiB", "PINWHEEL_OWNER_KV_BYTES": "5MiB", "PINWHEEL_OWNER_CACHE_BYTES": "6MiB", "PINWHEEL_HTTP_WAIT": "1s",
 		"PINWHEEL_HTTP_ACME": "", "PINWHEEL_HTTP_ACME_EMAIL": "", "PINWHEEL_HTTP_ACME_CA": "", "PINWHEEL_HTTP_ACME_OWNER_HOSTS": "7", // TestACMESettings has the others
@@ -77,6 +78,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		Processes: 4, Threads: 2, BackgroundThreads: 1, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20, ContextMaxReuses: 9, ContextKeep: 2 << 20, SpareIsolates: 1, OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20, OwnerMaxRunning: 6, OwnerMaxQueued: 7, OwnerMaxWaiting: 8, Overtake: 9, AckWait: time.Second,
 		NatsCA: creds, NatsCert: creds, NatsKey: creds, NatsMonitor: List{"http://a:8222", "https://b"}, Heartbeat: time.Second, DeadLetterAge: time.Hour, DeadLetterBytes: 2 << 20, Durability: "fsync", Profiling: true, ControlToken: "0123456789abcdef",
 		Duplicates: time.Hour, ResultAge: time.Minute, MaxBytes: 500e6, Replicas: 3, Prefix: "pw", ReplyPrefixes: List{"_INBOX.", "replies."},
+		ConsoleAddr: ":8423", ConsoleToken: "fedcba9876543210", ConsoleHosts: List{"console.example"}, ConsoleTraceURL: "https://traces.example/{trace}",
 		HTTPAddr: ":80", HTTPCert: creds, HTTPKey: creds, HTTPDomain: "w.example", HTTPPaths: "acme", HTTPTrust: List{"10.0.0.1", "fd00::/8"}, HTTPMaxConnections: 10, HTTPOwnerRequests: 9, TraceOwnerRate: 5, MetricsOwners: List{"acme", "beta"},
 		HTTPMemory: 2 << 20, HTTPMaxBody: 1 << 20, AssetsMaxBytes: 3 << 20, OwnerKVBytes: 5 << 20, OwnerCacheBytes: 6 << 20, HTTPWait: time.Second, HTTPMessages: true, HTTPAcmeOwnerHosts: 7,
 		AllowPrivateAddresses: List{"10.0.0.0/8", "::1", "db.internal", "localhost"},
@@ -115,6 +117,11 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		{"PROCESSES", "65", "it is 0 to 64"},
 		{"PROCESSES", "two", "it is 0 to 64"},
 		{"ADMIN_ADDR", "8422", "it is host:port, or empty"},
+		{"CONSOLE_ADDR", "8423", "it is host:port, or empty"},
+		{"CONSOLE_HOSTS", "Console.example", "it is host names in lower case"},
+		{"CONSOLE_HOSTS", "a.example:80", "it is host names in lower case"},
+		{"CONSOLE_TRACE_URL", "https://traces.example/", "it is an http or https URL with {trace}"},
+		{"CONSOLE_TRACE_URL", "javascript:{trace}", "it is an http or https URL with {trace}"},
 		{"HTTP_ADDR", "8787", "it is host:port, or empty"},
 		{"HTTP_DOMAIN", "Example.com", "it is a host name in lower case"},
 		{"HTTP_DOMAIN", "*.example.com", "it is a host name in lower case"},
@@ -223,6 +230,13 @@ func TestControlTokensThatAreNone(t *testing.T) {
 		t.Setenv("PINWHEEL_CONTROL_TOKEN", token)
 		_, err := Load()
 		require.EqualError(t, err, `PINWHEEL_CONTROL_TOKEN is "(a secret)": it is at least 16 printable characters without spaces, or empty`)
+	}
+	for _, token := range []string{"short", "0123456789abcdef"} {
+		clean(t)
+		t.Setenv("PINWHEEL_CONTROL_TOKEN", "0123456789abcdef")
+		t.Setenv("PINWHEEL_CONSOLE_TOKEN", token)
+		_, err := Load()
+		require.EqualError(t, err, `PINWHEEL_CONSOLE_TOKEN is "(a secret)": it is at least 16 printable characters without spaces, other than PINWHEEL_CONTROL_TOKEN, or empty`)
 	}
 	clean(t)
 	t.Setenv("PINWHEEL_CONTROL", "permissions")

@@ -137,7 +137,7 @@ func childEnviron(cfg config.Config, url string) []string {
 	if cfg.Threads == 0 {
 		cfg.Threads = min((runtime.GOMAXPROCS(0)+cfg.Processes-1)/cfg.Processes, 64)
 	}
-	cfg.Processes, cfg.AdminAddr, cfg.LogFormat = 0, "", "json"
+	cfg.Processes, cfg.AdminAddr, cfg.ConsoleAddr, cfg.LogFormat = 0, "", "", "json"
 	var environ []string
 	for _, entry := range os.Environ() {
 		if !strings.HasPrefix(entry, config.EnvPrefix+"_") {

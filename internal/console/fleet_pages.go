@@ -1,0 +1,135 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/doctor"
+)
+
+// isolatesPage is the data of the page Isolates.
+type isolatesPage struct {
+	Pools   []control.Pool
+	Missing []control.Member
+}
+
+func showIsolates(c *call) (*page, error) {
+	pools, missing, err := c.fleet().Pools(c.ctx)
+	return &page{view: "isolates", title: "Isolates", place: "isolates", data: isolatesPage{pools, missing}}, err
+}
+
+// checkup runs the checks of the doctor: once at a time, and not more often than people need it.
+type checkup struct {
+	examine func(context.Context) []doctor.Line
+
+	mu    sync.Mutex
+	lines []doctor.Line
+	at    time.Time
+}
+
+// freshFor is how long the results of a checkup are shown.
+const freshFor = 10 * time.Second
+
+func (k *checkup) run(ctx context.Context) ([]doctor.Line, time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if time.Since(k.at) > freshFor {
+		k.lines, k.at = k.examine(ctx), time.Now()
+	}
+	return k.lines, k.at
+}
+
+// doctorPage is the data of the page Doctor.
+type doctorPage struct {
+	Lines []doctor.Line
+	At    time.Time
+	Worst doctor.Level
+}
+
+// Count is how many lines have a level.
+func (p doctorPage) Count(level string) (n int) {
+	for _, l := range p.Lines {
+		if string(l.Level) == level {
+			n++
+		}
+	}
+	return n
+}
+
+func showDoctor(c *call) (*page, error) {
+	found, at := c.checkup.run(c.ctx)
+	lines := slices.Clone(found)
+	rank := map[doctor.Level]int{doctor.Bad: -2, doctor.Warn: -1}
+	slices.SortStableFunc(lines, func(a, b doctor.Line) int { return rank[a.Level] - rank[b.Level] })
+	return &page{view: "doctor", title: "Doctor", place: "doctor", data: doctorPage{lines, at, doctor.Worst(lines)}}, nil
+}
+
+// auditPage is the data of the page Audit.
+type auditPage struct {
+	control.AuditList
+	Query url.Values
+}
+
+func listAudit(c *call) (*page, error) {
+	q := c.http.URL.Query()
+	r := control.ListAudit{Owner: q.Get("owner"), Since: q.Get("since"), Limit: pageSize}
+	if r.Since == "" {
+		r.Since = "24h"
+	}
+	if text := q.Get("after"); text != "" {
+		var err error
+		if r.After, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, wrongForm("after", text, "it is the number of a change")
+		}
+	}
+	list, err := c.fleet().Audit(c.ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	list.Changes = newestFirst(list.Changes)
+	return &page{view: "audit", title: "Audit", place: "audit", data: auditPage{list, q}}, nil
+}
+
+// eventPage is the data of the page of an event: all that the fleet knows of it.
+type eventPage struct {
+	Owner, Worker, ID string
+	Letters           []*events.LetterJSON
+	Waiting           []control.WaitingEvent
+	tailForm
+}
+
+// showEvent looks for an event by its ID among the newest dead letters and the events that wait.
+func showEvent(c *call) (*page, error) {
+	p := eventPage{Owner: c.arg("owner"), Worker: c.arg("worker"), ID: c.arg("id")}
+	if p.Owner == "" || p.ID == "" {
+		return nil, &control.Error{Code: 400, Text: "owner and id are missing: which event?"}
+	}
+	r := control.ListLetters{Filter: control.Filter{Owner: p.Owner, Worker: p.Worker, Text: p.ID}, Newest: true}
+	r.Limit = pageSize
+	letters, err := c.fleet().DeadLetters(c.ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range letters.Letters {
+		if l.EventID == p.ID {
+			p.Letters = append(p.Letters, l)
+		}
+	}
+	waiting, err := c.fleet().WaitingEvents(c.ctx, control.ListWaiting{Owner: p.Owner, Worker: p.Worker, Limit: 1000})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range waiting.Events {
+		if w.ID == p.ID {
+			p.Waiting = append(p.Waiting, w)
+		}
+	}
+	p.tailForm = c.eventTail(p)
+	return &page{view: "event", title: "Event " + p.ID, place: "dead", data: p}, nil
+}

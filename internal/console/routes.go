@@ -1,0 +1,123 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+func queryEscape(s string) string { return url.QueryEscape(s) }
+
+// routes are all pages, actions and streams.
+func (c *Console) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /assets/{name}", c.views.serveAsset)
+	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) { c.open(w, r, showLogin) })
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { c.open(w, r, login) })
+	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) { c.answer(w, r, viewer, logout) })
+
+	c.get(mux, "/{$}", showFlow)
+	c.get(mux, "/live/flow", liveFlow)
+	c.get(mux, "/live/tail", liveTail)
+	c.get(mux, "/live/job/{job}", liveJob)
+
+	c.get(mux, "/workers", listWorkers)
+	c.get(mux, "/workers/{owner}/{worker}", showWorker)
+	c.post(mux, "/workers/{owner}/{worker}/promote", promote)
+	c.post(mux, "/workers/{owner}/{worker}/rollback", rollback)
+
+	c.get(mux, "/dead", listLetters)
+	c.get(mux, "/dead/counts", countLetters)
+	c.get(mux, "/dead/{id}", showLetter)
+	c.get(mux, "/dead/{id}/edit", showEdit)
+	c.post(mux, "/dead/{id}/edit", edit)
+	c.get(mux, "/dead/replay", showReplay)
+	c.post(mux, "/dead/replay", replay)
+	c.get(mux, "/dead/purge", showPurge)
+	c.post(mux, "/dead/purge", purge)
+	c.get(mux, "/jobs/{job}", showJob)
+	c.post(mux, "/jobs/{job}/cancel", cancelJob)
+	c.get(mux, "/event", showEvent)
+
+	c.get(mux, "/schedules", listSchedules)
+	c.post(mux, "/schedules/pause", pauseSchedule)
+	c.post(mux, "/schedules/resume", resumeSchedule)
+	c.post(mux, "/schedules/cancel", cancelWaiting)
+
+	c.get(mux, "/owners", listOwners)
+	c.get(mux, "/owners/{owner}", showOwner)
+	c.post(mux, "/owners/{owner}", setPolicy)
+	c.post(mux, "/owners/{owner}/remove", removePolicy)
+
+	c.get(mux, "/isolates", showIsolates)
+	c.get(mux, "/doctor", showDoctor)
+	c.get(mux, "/audit", listAudit)
+	c.get(mux, "/", func(c *call) (*page, error) {
+		c.show(http.StatusNotFound, &page{view: "error", title: "Not Found", data: failure{http.StatusNotFound, "Not Found", "there is no such page"}})
+		return nil, nil
+	})
+	return mux
+}
+
+// open answers requests that need no session.
+func (c *Console) open(w http.ResponseWriter, r *http.Request, h handler) {
+	one := &call{Console: c, session: c.sessions.of(r, time.Now()), http: r, w: w, ctx: r.Context()}
+	if p, err := h(one); err != nil {
+		one.fail(err)
+	} else if p != nil {
+		one.show(http.StatusOK, p)
+	}
+}
+
+// loginForm is the data of the login page.
+type loginForm struct {
+	Next, Who, Wrong string
+	View, Operate    bool // which tokens there are
+}
+
+func (c *call) loginForm(next string) loginForm {
+	return loginForm{Next: next, View: c.sessions.tokens[viewer] != "", Operate: c.sessions.tokens[operator] != ""}
+}
+
+// within is a path of this console, or its first page: a link could have a browser go elsewhere after the login.
+func within(path string) string {
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
+		return "/"
+	}
+	return path
+}
+
+func showLogin(c *call) (*page, error) {
+	if c.Role != nobody {
+		http.Redirect(c.w, c.http, within(c.arg("next")), http.StatusSeeOther)
+		return nil, nil
+	}
+	return &page{view: "login", title: "Log in", data: c.loginForm(within(c.arg("next")))}, nil
+}
+
+// login begins a session. The form of nobody has no session to name; the browser says which site sent it.
+func login(c *call) (*page, error) {
+	c.http.Body = http.MaxBytesReader(c.w, c.http.Body, maxHeader)
+	if err := c.http.ParseForm(); err != nil {
+		return nil, err
+	}
+	who, next := cleanWho(strings.TrimSpace(c.form("who"))), within(c.form("next"))
+	r := c.sessions.roleOf(c.form("token"))
+	if r == nobody {
+		c.cfg.Log.Warn().Str("from", c.http.RemoteAddr).Msg("a wrong token at the console")
+		f := c.loginForm(next)
+		f.Who, f.Wrong = who, "This token is wrong."
+		c.show(http.StatusUnauthorized, &page{view: "login", title: "Log in", data: f})
+		return nil, nil
+	}
+	c.set(c.sessions.begin(r, who, time.Now()))
+	http.Redirect(c.w, c.http, next, http.StatusSeeOther)
+	return nil, nil
+}
+
+func logout(c *call) (*page, error) {
+	c.set(cookie(sessionCookie, "", -time.Second))
+	http.Redirect(c.w, c.http, "/login", http.StatusSeeOther)
+	return nil, nil
+}

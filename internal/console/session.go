@@ -1,0 +1,143 @@
+package console
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// role is what a session may do.
+type role int
+
+const (
+	nobody   role = iota
+	viewer        // sees
+	operator      // sees and acts
+)
+
+// Operates reports whether r may act.
+func (r role) Operates() bool { return r == operator }
+
+func (r role) String() string { return [...]string{"nobody", "viewer", "operator"}[r] }
+
+const (
+	sessionCookie = "pinwheel_console"
+	sessionTime   = 12 * time.Hour
+	maxWho        = 64 // bytes of a name
+)
+
+// session is who sends a request.
+type session struct {
+	Role role
+	Who  string // what the person says of itself; nothing checks it
+	CSRF string // forms have it
+}
+
+// claim is what a cookie says.
+type claim struct {
+	Role  role      `json:"role"`
+	Who   string    `json:"who,omitempty"`
+	Until time.Time `json:"until"`
+}
+
+// sessions signs and checks cookies. It keeps nothing: each process with the same tokens accepts them, and a changed
+// token ends all sessions that began with it.
+type sessions struct {
+	open   bool
+	tokens map[role]string
+	own    []byte // key of an open console, which has no tokens
+}
+
+func newSessions(cfg Config) *sessions {
+	s := &sessions{open: cfg.Open, tokens: map[role]string{}, own: []byte(rand.Text())}
+	if cfg.ViewToken != "" {
+		s.tokens[viewer] = cfg.ViewToken
+	}
+	if cfg.OperateToken != "" {
+		s.tokens[operator] = cfg.OperateToken
+	}
+	return s
+}
+
+// roleOf is the role that a token gives.
+func (s *sessions) roleOf(token string) role {
+	given, found := sha256.Sum256([]byte(token)), nobody
+	for r, t := range s.tokens {
+		want := sha256.Sum256([]byte(t))
+		if subtle.ConstantTimeCompare(given[:], want[:]) == 1 {
+			found = r
+		}
+	}
+	return found
+}
+
+// sign makes a signature for a purpose. Each role has a key of its own: from what a viewer gets, nobody can try tokens
+// of operators.
+func (s *sessions) sign(r role, purpose, text string) string {
+	key := s.own
+	if !s.open {
+		key = []byte(s.tokens[r])
+	}
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte("pinwheel console " + purpose + "\x00" + text))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
+
+// begin makes the cookie of a session.
+func (s *sessions) begin(r role, who string, now time.Time) *http.Cookie {
+	text, _ := json.Marshal(claim{r, who, now.Add(sessionTime)}) // numbers, a string and a time cannot fail
+	body := base64.RawURLEncoding.EncodeToString(text)
+	return cookie(sessionCookie, body+"."+s.sign(r, "session", body), sessionTime)
+}
+
+func cookie(name, value string, life time.Duration) *http.Cookie {
+	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode} //nolint:gosec // set says Secure
+}
+
+// set adds a cookie to the answer. Behind a proxy with TLS it does not go over a plain connection. Who forges the
+// header of the proxy has only a cookie that goes fewer ways.
+func (c *call) set(k *http.Cookie) { //nolint:gosec // cookie sets the others
+	k.Secure = c.http.Header.Get("X-Forwarded-Proto") == "https"
+	http.SetCookie(c.w, k)
+}
+
+// of returns the session of a request. Its role is nobody when it has none that is valid.
+func (s *sessions) of(r *http.Request, now time.Time) session {
+	if s.open {
+		return session{Role: operator, CSRF: s.sign(operator, "form", "")}
+	}
+	c, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return session{}
+	}
+	body, signature, ok := strings.Cut(c.Value, ".")
+	text, err := base64.RawURLEncoding.DecodeString(body)
+	var said claim
+	if !ok || err != nil || json.Unmarshal(text, &said) != nil || s.tokens[said.Role] == "" {
+		return session{}
+	}
+	if !hmac.Equal([]byte(signature), []byte(s.sign(said.Role, "session", body))) || !now.Before(said.Until) {
+		return session{}
+	}
+	return session{Role: said.Role, Who: said.Who, CSRF: s.sign(said.Role, "form", c.Value)}
+}
+
+// cleanWho makes a name fit for a header and the audit stream.
+func cleanWho(name string) string {
+	clean := make([]rune, 0, len(name))
+	for _, r := range events.Clip(name, maxWho) {
+		if unicode.IsGraphic(r) && r != unicode.ReplacementChar {
+			clean = append(clean, r)
+		}
+	}
+	return string(clean)
+}
