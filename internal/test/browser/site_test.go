@@ -59,12 +59,19 @@ func gets[T any](t *testing.T, tab context.Context, action chromedp.Action[T]) T
 	return value
 }
 
-// shows waits until a JavaScript expression is true.
+// shows waits until a JavaScript expression is true, in the document that the tab has then: one that the tab leaves
+// meanwhile ends the question.
 func shows(t *testing.T, tab context.Context, expression string) {
 	t.Helper()
-	ok, err := chromedp.Run(tab, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
-	require.NoError(t, err, expression)
-	require.True(t, ok, expression)
+	for deadline := time.Now().Add(patience); ; {
+		ok, err := chromedp.Run(tab, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
+		if err != nil && (strings.Contains(err.Error(), "context with specified id") || strings.Contains(err.Error(), "target navigated")) && tab.Err() == nil && time.Now().Before(deadline) {
+			continue
+		}
+		require.NoError(t, err, expression)
+		require.True(t, ok, expression)
+		return
+	}
 }
 
 // screen keeps a picture of a tab.
