@@ -34,7 +34,7 @@ type Count struct {
 // 100 000 rows is in one with "~" only.
 //
 // It asks for the subjects of the stream, which name all of this, and reads no letter. nats-server has them in memory:
-// 4 µs and 72 bytes for a letter, where reading takes 160 µs and all its bytes.
+// 5 µs and 72 bytes for a letter, where reading takes 100 µs and all its bytes.
 func (d *Store) CountEach(ctx context.Context, owner string) ([]Count, error) {
 	filter := d.subjects.AllDead()
 	if owner != "" {

@@ -17,7 +17,7 @@ func TestTextIsFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[aAbB\x00]{0,40}`).Draw(t, "s")
 		text := rapid.StringMatching(`[aAbB\x00]{1,6}`).Draw(t, "text")
-		require.Equal(t, strings.Contains(strings.ToLower(s), strings.ToLower(text)), deadletter.Contains(s, text))
+		require.Equal(t, strings.Contains(strings.ToLower(s), strings.ToLower(text)), deadletter.Finder(text)(s))
 	})
 	for _, c := range []struct {
 		s, text string
@@ -31,24 +31,23 @@ func TestTextIsFound(t *testing.T) {
 		{"\xff\xfe", "\xfe", true},
 		{"", "a", false},
 	} {
-		require.Equal(t, c.want, deadletter.Contains(c.s, c.text), "%q %q", c.s, c.text)
+		require.Equal(t, c.want, deadletter.Finder(c.text)(c.s), "%q %q", c.s, c.text)
 	}
 }
 
-// A text costs the same whatever it is, and nothing is copied.
+// A body is not copied, neither as a whole nor in parts.
 func TestTextCostsNoMemory(t *testing.T) {
-	d := strings.Repeat("a", 1<<20)
-	require.LessOrEqual(t, testing.AllocsPerRun(2, func() { deadletter.Contains(d[:100], "aab") }), 4.0)
-	require.LessOrEqual(t, testing.AllocsPerRun(2, func() { deadletter.Contains(d, strings.Repeat("a", 999)+"b") }), 6.0)
+	find, body := deadletter.Finder(strings.Repeat("a", 999)+"b"), strings.Repeat("A", 1<<16)
+	require.Zero(t, testing.AllocsPerRun(20, func() { find(body) })) // a mean, so what others allocate does not count
 }
 
 func BenchmarkText(b *testing.B) {
 	for name, text := range map[string]string{"usual": "currency", "worst": strings.Repeat("a", 999) + "b"} {
 		b.Run(name, func(b *testing.B) {
-			s := strings.Repeat("a", 1<<20)
+			s, find := strings.Repeat("a", 1<<20), deadletter.Finder(text)
 			b.SetBytes(1 << 20)
 			for b.Loop() {
-				deadletter.Contains(s, text)
+				find(s)
 			}
 		})
 	}
