@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/control"
@@ -67,7 +68,7 @@ func listLetters(c *call) (*page, error) {
 		}
 	}
 	p.Before = r.Before
-	if p.LetterList, err = fleet.DeadLetters(c.ctx, r); err != nil {
+	if p.LetterList, err = c.newest(r); err != nil {
 		return nil, err
 	}
 	if q.Get("counts") != "" {
@@ -79,6 +80,25 @@ func listLetters(c *call) (*page, error) {
 		return nil, err
 	}
 	return &page{view: "dead", title: "Dead letters", place: "dead", data: p}, nil
+}
+
+// searchTime is how long a page looks for letters that are rare.
+const searchTime = 10 * time.Second
+
+// newest lists the newest letters that r chooses. A process answers with a part when it has looked at many in vain: the
+// page goes on from there until it is full, or it takes too long.
+func (c *call) newest(r control.ListLetters) (list control.LetterList, err error) {
+	for end := time.Now().Add(searchTime); ; r.Before, r.Limit = list.Next, pageSize-len(list.Letters) {
+		part, err := c.fleet().DeadLetters(c.ctx, r)
+		if err != nil {
+			return list, err
+		}
+		list.Letters, list.Unreadable = append(list.Letters, part.Letters...), append(list.Unreadable, part.Unreadable...)
+		list.Next, list.More, list.Scanned = part.Next, part.More, list.Scanned+part.Scanned
+		if !part.More || len(list.Letters) >= pageSize || time.Now().After(end) {
+			return list, nil
+		}
+	}
 }
 
 // count counts the letters of the filter, as far as subjects show it. To count 100 000 takes longer than to list a

@@ -162,10 +162,13 @@ func TestConsole(t *testing.T) {
 	}
 	pay("export default { scheduled() {}, task(event) { throw new Error(`no way to pay ${event.payload.order}`); } }")
 	pay("export default { scheduled() {}, task(event) { if (event.payload.currency !== 'CHF') throw new Error('no ' + event.payload.currency); console.log(event.payload.note ?? 'paid'); } }")
-	crowd(t, f)
 	js, err := jetstream.New(f.NC)
 	require.NoError(t, err)
-	for n := range 12 {
+	for n := range 12 { // half of them are the oldest letters, and half are new
+		if n == 6 {
+			<-js.PublishAsyncComplete()
+			crowd(t, f)
+		}
 		publishLetter(t, js, manyLetters+n, -1, fmt.Sprintf(`{"order":"needle-%d","currency":"XXX","note":%s}`, n, quoted(evil)), evil)
 	}
 	for n := range 200 {
