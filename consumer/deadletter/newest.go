@@ -33,7 +33,11 @@ type pace struct {
 
 // newestPace keeps few letters in memory. It is quick for a page of the newest letters, and needs no more than a
 // request for each letter, and a few for each gap.
-var newestPace = pace{window: 256, letters: 512, bytes: 8 << 20}
+var newestPace = pace{window: 256, letters: 8192, bytes: 8 << 20}
+
+// scanFrom is how many numbers a window has from which on a consumer reads it: it takes some requests more, and less
+// for each letter.
+const scanFrom = 128
 
 // Newest iterates over the dead letters that f chooses, the newest first, in windows of the stream. before, if it is
 // not 0, is the number that all of them are below. The windows are bounded, and their letters are the only ones in
@@ -136,8 +140,11 @@ type reading struct {
 
 // read reads what there is from w.From on.
 func (b *backward) read(ctx context.Context, w *Window) (r reading, err error) {
-	alone := b.end-w.From == 1
-	for m, err := range stored.All(ctx, b.store.js.Conn(), events.StreamDead, b.choice.subject(b.store.subjects), w.From) {
+	alone, read := b.end-w.From == 1, stored.All
+	if b.end-w.From > scanFrom {
+		read = stored.Scan
+	}
+	for m, err := range read(ctx, b.store.js.Conn(), events.StreamDead, b.choice.subject(b.store.subjects), w.From) {
 		switch {
 		case err != nil:
 			return r, err

@@ -1,10 +1,13 @@
 package stored_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -13,7 +16,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// All finds what single requests find, in their order, whatever gaps and subjects there are, and wherever it begins.
+// All and Scan find what single requests find, in their order, whatever gaps and subjects there are, and wherever they
+// begin.
 func TestAllFindsEveryMessageOnce(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
@@ -41,7 +45,7 @@ func TestAllFindsEveryMessageOnce(t *testing.T) {
 			}
 		}
 		subject, from := name+"."+rapid.SampledFrom([]string{"a", "b", "*"}).Draw(t, "filter"), uint64(rapid.IntRange(0, count+2).Draw(t, "from"))
-		var want, got []uint64
+		var want, got, scanned []uint64
 		for seq := max(1, from); ; seq++ {
 			m, err := stored.Get(t.Context(), nc, name, stored.Request{Seq: seq, Next: subject})
 			if errors.Is(err, stored.ErrNone) {
@@ -55,8 +59,20 @@ func TestAllFindsEveryMessageOnce(t *testing.T) {
 			got = append(got, m.Sequence)
 		}
 		require.Equal(t, want, got)
+		for m, err := range stored.Scan(t.Context(), nc, name, subject, from) {
+			require.NoError(t, err)
+			scanned = append(scanned, m.Sequence)
+		}
+		require.Equal(t, want, scanned)
+		require.Zero(t, consumers(t, s), "a scan leaves no consumer")
 	})
 	require.Zero(t, nc.NumSubscriptions()-1, "only the library's own") // of requests
+}
+
+func consumers(t require.TestingT, s jetstream.Stream) int {
+	info, err := s.Info(context.Background())
+	require.NoError(t, err)
+	return info.State.Consumers
 }
 
 func BenchmarkAll(b *testing.B) {
@@ -71,14 +87,17 @@ func BenchmarkAll(b *testing.B) {
 		require.NoError(b, err)
 	}
 	<-js.PublishAsyncComplete()
-	b.ResetTimer()
-	for b.Loop() {
-		n := 0
-		for _, err := range stored.All(b.Context(), nc, "S", "s.>", 1) {
-			require.NoError(b, err)
-			n++
-		}
-		require.Equal(b, count, n)
+	for name, read := range map[string]func(context.Context, *nats.Conn, string, string, uint64) iter.Seq2[*stored.Message, error]{"all": stored.All, "scan": stored.Scan} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				n := 0
+				for _, err := range read(b.Context(), nc, "S", "s.>", 1) {
+					require.NoError(b, err)
+					n++
+				}
+				require.Equal(b, count, n)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/count, "µs/message")
+		})
 	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/count, "µs/message")
 }

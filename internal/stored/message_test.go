@@ -59,6 +59,16 @@ func TestForgedHeadersSayNothing(t *testing.T) {
 		require.EqualValues(t, len(forged)+1, last.Sequence)
 	}
 	require.Equal(t, len(forged), read)
+	scanned := 0
+	for m, err := range stored.Scan(t.Context(), nc, "S", "s.forger", 1) {
+		require.NoError(t, err)
+		scanned++
+		same, err := stored.Get(t.Context(), nc, "S", stored.Request{Seq: m.Sequence})
+		require.NoError(t, err)
+		require.Equal(t, []any{"s.forger", uint64(scanned + 1), same.Time.UTC()}, []any{m.Subject, m.Sequence, m.Time.UTC()})
+		require.Empty(t, m.Data)
+	}
+	require.Equal(t, len(forged), scanned)
 
 	// This is the control: the client library believes the forged headers.
 	s, err := js.Stream(t.Context(), "S")
