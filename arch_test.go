@@ -156,7 +156,7 @@ var house = map[string]room{
 	"internal/control": {
 		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets", "events", "internal/audit", "internal/bindings", "internal/resources", "internal/secrets", "internal/stored", "internal/tail"},
 		// the NATS service requires a semantic version
-		libs: []string{libNATS, "github.com/nats-io/nuid", libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
+		libs:  []string{libNATS, "github.com/nats-io/nuid", libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/jsapitest"},
 	},
 	// What KV and objects bindings do. It knows no V8.

@@ -29,15 +29,14 @@ type pace struct {
 	window  uint64 // numbers of the first window, at most
 	letters int    // messages that a window may have
 	bytes   int    // bytes that the chosen letters of a window may have
+	// scan is how many numbers a window has at least that a consumer reads: it takes some requests more, and less for
+	// each letter.
+	scan uint64
 }
 
-// newestPace keeps few letters in memory. It is quick for a page of the newest letters, and needs no more than a
-// request for each letter, and a few for each gap.
-var newestPace = pace{window: 256, letters: 8192, bytes: 8 << 20}
-
-// scanFrom is how many numbers a window has from which on a consumer reads it: it takes some requests more, and less
-// for each letter.
-const scanFrom = 128
+// newestPace keeps few letters in memory. It is quick for a page of the newest letters. Many are read by a consumer:
+// nats-server counts its messages when it makes one, which takes long in a stream of many subjects.
+var newestPace = pace{window: 256, letters: 8192, bytes: 8 << 20, scan: 128}
 
 // Newest iterates over the dead letters that f chooses, the newest first, in windows of the stream. before, if it is
 // not 0, is the number that all of them are below. The windows are bounded, and their letters are the only ones in
@@ -141,7 +140,7 @@ type reading struct {
 // read reads what there is from w.From on.
 func (b *backward) read(ctx context.Context, w *Window) (r reading, err error) {
 	alone, read := b.end-w.From == 1, stored.All
-	if b.end-w.From > scanFrom {
+	if b.end-w.From >= b.pace.scan {
 		read = stored.Scan
 	}
 	for m, err := range read(ctx, b.store.js.Conn(), events.StreamDead, b.choice.subject(b.store.subjects), w.From) {

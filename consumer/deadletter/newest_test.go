@@ -97,9 +97,9 @@ func TestNewestAreTheListReversed(t *testing.T) {
 		if f.Limit > 0 {
 			want = want[:min(len(want), f.Limit)]
 		}
-		window, letters, bytes := rapid.Uint64Range(1, 40).Draw(r, "window"), rapid.IntRange(1, 12).Draw(r, "letters of a window"), rapid.IntRange(1, 4000).Draw(r, "bytes")
+		window, scan, letters, bytes := rapid.Uint64Range(1, 40).Draw(r, "window"), rapid.Uint64Range(1, 60).Draw(r, "scan"), rapid.IntRange(1, 12).Draw(r, "letters of a window"), rapid.IntRange(1, 4000).Draw(r, "bytes")
 		list := func(f deadletter.Filter, before uint64) iter.Seq2[deadletter.Window, error] {
-			return b.NewestBy(t.Context(), f, before, window, letters, bytes)
+			return b.NewestBy(t.Context(), f, before, window, scan, letters, bytes)
 		}
 		var got []uint64
 		for w, err := range list(f, 0) {
@@ -157,7 +157,7 @@ func TestNewestKeepFewBytes(t *testing.T) {
 		b.store("acme", "x", []byte(strings.Repeat("b", size)), true)
 	}
 	all, read := 0, 0
-	for w, err := range b.NewestBy(t.Context(), deadletter.Filter{}, 0, 256, 512, 4*size) {
+	for w, err := range b.NewestBy(t.Context(), deadletter.Filter{}, 0, 256, 128, 512, 4*size) {
 		require.NoError(t, err)
 		require.Less(t, len(w.Letters), 4)
 		all, read = all+len(w.Letters), read+w.Read

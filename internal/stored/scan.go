@@ -53,7 +53,7 @@ type scan struct {
 	name   string // of the consumer
 	sub    *nats.Subscription
 	came   chan *nats.Msg // other ways to wait for a message believe a publisher's Status
-	asked  int // messages that were asked for and have not come
+	asked  int            // messages that were asked for and have not come
 }
 
 func openScan(ctx context.Context, nc *nats.Conn, stream, subject string, from uint64) (*scan, error) {
