@@ -170,7 +170,7 @@ var house = map[string]room{
 	"internal/console": {
 		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/control", "internal/doctor", "internal/flow", "internal/tail"},
 		libs:  []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
-		tests: []string{"internal/config", "internal/test/fleettest"},
+		tests: []string{"internal/config", "internal/gateway", "internal/test/fleettest"},
 	},
 	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},

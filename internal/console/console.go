@@ -208,7 +208,7 @@ func (c *call) fail(err error) {
 
 // done answers an action: the browser goes to a page, which shows the text once.
 func (c *call) done(path, format string, args ...any) (*page, error) {
-	c.set(notice(fmt.Sprintf(format, args...)))
+	c.set(c.notice(fmt.Sprintf(format, args...)))
 	http.Redirect(c.w, c.http, path, http.StatusSeeOther)
 	return nil, nil
 }

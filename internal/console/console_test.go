@@ -20,6 +20,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/console"
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
@@ -195,6 +196,13 @@ func TestLogIn(t *testing.T) {
 	other.http.Jar.SetCookies(at, []*http.Cookie{{Name: cookies[0].Name, Value: value, Path: "/"}})
 	code, _ = other.get("/")
 	require.Equal(t, http.StatusSeeOther, code)
+
+	// Pages on other ports of this host can set cookies: a notice of theirs is not shown.
+	viewer.http.Jar.SetCookies(at, []*http.Cookie{{Name: "pinwheel_notice", Value: "QWxsIGlzIHdlbGw", Path: "/"}})
+	require.NotContains(t, viewer.page("/"), "All is well")
+	for _, k := range viewer.http.Jar.Cookies(at) {
+		require.Regexp(t, "^"+gateway.FleetCookies, k.Name, "the gateway keeps it from workers")
+	}
 
 	viewer.does("/", "/logout", url.Values{})
 	code, _ = viewer.get("/")

@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/hmac"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -154,9 +155,10 @@ type view struct {
 
 const noticeCookie = "pinwheel_notice"
 
-// notice is a cookie with a text that the next page shows once. A link cannot set it.
-func notice(text string) *http.Cookie {
-	return cookie(noticeCookie, base64.RawURLEncoding.EncodeToString([]byte(text)), time.Minute)
+// notice is a cookie with a text that the next page shows once. It is signed: pages of other ports can set cookies.
+func (c *call) notice(text string) *http.Cookie {
+	body := base64.RawURLEncoding.EncodeToString([]byte(text))
+	return cookie(noticeCookie, body+"."+c.sessions.sign(c.Role, "notice", body), time.Minute)
 }
 
 func (c *call) takeNotice() string {
@@ -164,7 +166,11 @@ func (c *call) takeNotice() string {
 	if err != nil {
 		return ""
 	}
-	text, _ := base64.RawURLEncoding.DecodeString(k.Value)
 	c.set(cookie(noticeCookie, "", -time.Second))
+	body, signature, _ := strings.Cut(k.Value, ".")
+	text, err := base64.RawURLEncoding.DecodeString(body)
+	if err != nil || c.Role == nobody || !hmac.Equal([]byte(signature), []byte(c.sessions.sign(c.Role, "notice", body))) {
+		return ""
+	}
 	return string(text)
 }

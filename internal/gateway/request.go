@@ -77,6 +77,11 @@ func (g *Gateway) eventOf(r *http.Request, t target) *events.Event {
 			continue
 		}
 		for _, v := range values {
+			if name == "Cookie" {
+				if v = withoutFleetCookies(v); v == "" {
+					continue
+				}
+			}
 			list = append(list, name, v)
 		}
 	}

@@ -57,8 +57,9 @@ func (x *exchange) write(r *events.Reply) {
 func (x *exchange) headers(r *events.Reply) {
 	h := x.header()
 	for i := 0; i+1 < len(r.Headers); i += 2 {
-		if name := textproto.CanonicalMIMEHeaderKey(r.Headers[i]); !hopByHop[name] && name != headerEventID && !x.cors.owns(name) {
-			h[name] = append(h[name], r.Headers[i+1])
+		name, value := textproto.CanonicalMIMEHeaderKey(r.Headers[i]), r.Headers[i+1]
+		if !hopByHop[name] && name != headerEventID && !x.cors.owns(name) && (name != "Set-Cookie" || !isFleetCookie(value)) {
+			h[name] = append(h[name], value)
 		}
 	}
 	if len(h["Content-Length"]) > 1 { // clients differ in which one they believe
