@@ -52,6 +52,19 @@ type doctorPage struct {
 	Worst doctor.Level
 }
 
+// Groups are the lines, those together that want the same to be done.
+func (p doctorPage) Groups() (groups [][]doctor.Line) {
+	for i, l := range p.Lines {
+		last := len(groups) - 1
+		if i > 0 && l.Do != "" && l.Level == p.Lines[i-1].Level && l.Check == p.Lines[i-1].Check && l.Do == p.Lines[i-1].Do {
+			groups[last] = append(groups[last], l)
+			continue
+		}
+		groups = append(groups, []doctor.Line{l})
+	}
+	return groups
+}
+
 // Count is how many lines have a level.
 func (p doctorPage) Count(level string) (n int) {
 	for _, l := range p.Lines {

@@ -33,7 +33,7 @@ func (c *call) chosen() (p choicePage, err error) {
 	f := filterOf(q)
 	p.All = !f.Narrow()
 	counts, err := c.fleet().CountLetters(c.ctx, control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 1})
-	p.Letters, p.Exact = counts.Total, f.Text == "" && f.Match == "" && f.Since == "" && f.Until == "" && f.Replays == ""
+	p.Letters, p.Exact = counts.Total, !inexact(q)
 	return p, err
 }
 

@@ -23,6 +23,16 @@ type lettersPage struct {
 // Narrow reports whether there is a filter.
 func (p lettersPage) Narrow() bool { return filterOf(p.Query).Narrow() }
 
+// Inexact reports whether the filter has a part by which letters cannot be counted.
+func (p lettersPage) Inexact() bool { return inexact(p.Query) }
+
+func inexact(q url.Values) bool {
+	return q.Get("text")+q.Get("match")+q.Get("since")+q.Get("until")+q.Get("replays") != ""
+}
+
+// Most is the largest count, for the lengths of bars.
+func (p lettersPage) Most() int { return p.Counts.Counts[0].Count }
+
 // Link is the query of the filter.
 func (p lettersPage) Link() string { return with(p.Query) }
 
