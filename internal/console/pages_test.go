@@ -258,6 +258,32 @@ func TestLettersAreRemoved(t *testing.T) {
 	require.Contains(t, body, "which dead letters?")
 }
 
+// A job that takes long is ended by hand. The letters that it has not reached stay.
+func TestJobIsCancelled(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	deployed(t, f, "bad", `export default { task(event) { if (!event.payload.good) throw new Error("no"); } }`)
+	for range 3 {
+		require.Contains(t, f.Pinwheel("send", "task", "acme/bad", "--data", `{}`).Err, "exception")
+	}
+	p := newPerson(t, startConsole(t, f), operateToken)
+	require.Eventually(t, func() bool { return strings.Count(p.page("/dead"), `name="ids"`) == 3 }, patience, 10*time.Millisecond)
+	job := p.does("/dead", "/dead/replay", url.Values{"owner": {"acme"}, "dryRun": {""}, "rate": {"0.001"}})
+	require.Contains(t, p.page("/dead"), job, "a list has the jobs of all processes")
+	parts := p.follow("/live" + strings.Replace(job, "/jobs/", "/job/", 1))
+	require.Contains(t, <-parts, "badge running")
+	require.Equal(t, job, p.does(job, job+"/cancel", url.Values{}))
+	for part := range parts { // the stream ends with the job
+		if strings.Contains(part, "badge cancelled") {
+			break
+		}
+	}
+	require.Contains(t, p.page(job), "badge cancelled")
+	require.NotContains(t, p.page(job), "data-live")
+	viewer := newPerson(t, p.base, viewToken)
+	require.NotContains(t, viewer.page(job), "/cancel")
+}
+
 func TestSchedulesAndWaitingEvents(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)

@@ -188,7 +188,7 @@ func TestConsole(t *testing.T) {
 
 	for _, p := range [][2]string{
 		{"/?owner=acme", "flow"}, {"/workers", "workers"}, {"/workers?match=worker0042", "workers-found"}, {"/workers/acme/pay", "worker"}, {"/dead", "dead"}, {"/dead?text=needle-", "dead-found"},
-		{"/schedules", "schedules"}, {"/owners", "owners"}, {"/owners/acme", "owner"}, {"/isolates", "isolates"}, {"/doctor", "doctor"}, {"/audit", "audit"},
+		{"/schedules", "schedules"}, {"/event?owner=acme&worker=pay&id=event-100011", "event"}, {"/owners", "owners"}, {"/owners/acme", "owner"}, {"/isolates", "isolates"}, {"/doctor", "doctor"}, {"/audit", "audit"},
 	} {
 		visit(t, tab, base, p[0], p[1])
 	}
