@@ -26,12 +26,20 @@ func (p choicePage) Link() string { return with(p.Query) }
 func (c *call) chosen() (p choicePage, err error) {
 	q := c.http.URL.Query()
 	p = choicePage{Query: filterQuery(q), IDs: q["ids"], Max: deadletter.DefaultMaxReplays}
+	if _, err := letterIDs(p.IDs); err != nil {
+		return p, err
+	}
 	if len(p.IDs) > 0 {
 		p.Letters, p.Exact = len(p.IDs), true
 		return p, nil
 	}
 	f := filterOf(q)
-	p.All = !f.Narrow()
+	switch p.All = q.Get("all") != ""; {
+	case !f.Narrow() && !p.All: // the form of a list in which none was chosen
+		return p, &control.Error{Code: 400, Text: "which dead letters? Choose some, or all"}
+	case f.Narrow():
+		p.All = false
+	}
 	counts, err := c.fleet().CountLetters(c.ctx, control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 1})
 	p.Letters, p.Exact = counts.Total, !inexact(q)
 	return p, err
@@ -47,16 +55,23 @@ func showPurge(c *call) (*page, error) {
 	return &page{view: "purge", title: "Remove dead letters", place: "dead", data: p}, err
 }
 
+func letterIDs(texts []string) (ids []uint64, err error) {
+	for _, text := range texts {
+		id, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return nil, wrongForm("ids", text, "each is the number of a letter")
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
 // selection is the choice in a form.
 func (c *call) selection() (s control.Selection, err error) {
 	f := c.http.PostForm
 	s = control.Selection{Filter: filterOf(f), All: f.Get("all") != "", DryRun: f.Get("dryRun") != ""}
-	for _, text := range f["ids"] {
-		id, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			return s, wrongForm("ids", text, "each is the number of a letter")
-		}
-		s.IDs = append(s.IDs, id)
+	if s.IDs, err = letterIDs(f["ids"]); err != nil {
+		return s, err
 	}
 	if text := f.Get("limit"); text != "" {
 		if s.Limit, err = strconv.Atoi(text); err != nil || s.Limit < 0 {

@@ -36,6 +36,14 @@ func (p lettersPage) Most() int { return p.Counts.Counts[0].Count }
 // Link is the query of the filter.
 func (p lettersPage) Link() string { return with(p.Query) }
 
+// All is the query of forms that act on all letters of the filter.
+func (p lettersPage) All() string {
+	if !p.Narrow() {
+		return "?all=yes"
+	}
+	return with(p.Query)
+}
+
 // Kinds are those that a letter may have.
 func (lettersPage) Kinds() []string { return []string{"fetch", "task", "scheduled", "unknown"} }
 

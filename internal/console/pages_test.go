@@ -17,7 +17,7 @@ import (
 )
 
 // paths are those of all pages that need nothing in the fleet.
-var paths = []string{"/", "/workers", "/dead", "/schedules", "/owners", "/isolates", "/doctor", "/audit", "/dead/replay", "/dead/purge", "/owners/acme"}
+var paths = []string{"/", "/workers", "/dead", "/schedules", "/owners", "/isolates", "/doctor", "/audit", "/dead/replay?all=yes", "/dead/purge?all=yes", "/owners/acme"}
 
 func TestPagesOfAnEmptyFleet(t *testing.T) {
 	t.Parallel()
@@ -28,7 +28,7 @@ func TestPagesOfAnEmptyFleet(t *testing.T) {
 	require.Contains(t, p.page("/workers"), "pinwheel deploy")
 	require.Contains(t, p.page("/dead"), "There are no dead letters")
 	for path, want := range map[string]int{
-		"/nothing": 404, "/dead/17": 404, "/dead/x": 404, "/workers/acme/none": 404, "/workers/a.b/c": 400, "/dead?reason=bad": 400, "/dead?before=x": 400, "/dead?match=(": 400, "/jobs/x": 400, "/event": 400,
+		"/nothing": 404, "/dead/17": 404, "/dead/x": 404, "/workers/acme/none": 404, "/workers/a.b/c": 400, "/dead?reason=bad": 400, "/dead?before=x": 400, "/dead?match=(": 400, "/jobs/x": 400, "/dead/replay": 400, "/dead/purge?ids=": 400, "/event": 400,
 		"/owners/a.b": 400, "/live/tail": 400, "/live/tail?owner=acme&level=x": 200, "/workers?owner=%2A": 400, "/assets/none.js": 404,
 	} {
 		code, body := p.get(path)
