@@ -72,6 +72,7 @@ const source = `const text = new TextEncoder();
 func TestBodyInChunks(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", source+`return new Response(chunks(40, 10_000, 0), { headers: { "x-a": "b" } }) } }`)
 		want := make([]byte, 0, 400_000)
 		for i := range 40 {
@@ -93,6 +94,7 @@ func TestBodyInChunks(t *testing.T) {
 func TestBodyInOnePiece(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	w := worker("w", source+`return new Response(path === "/large" ? "x".repeat(600_000) : path === "/text" ? "text" : chunks(4, 1000, path === "/slow" ? 5 : 0)) } }`)
 	for path, whole := range map[string]bool{"": true, "text": true, "slow": false, "large": false} {
 		o := b.start(w, reading(path, 1<<20))
@@ -120,6 +122,7 @@ func TestChunksComeAtOnce(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	b := newBench(t, loopback)
+	b.cpu = ample
 	// The rest of the body is made only after its first chunk has come.
 	w := worker("w", source+`return new Response(new ReadableStream({ async start(c) {
 		c.enqueue(text.encode("first "));
@@ -168,6 +171,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 func TestRequesterGoes(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", source+`r.signal.addEventListener("abort", () => console.log("aborted: " + r.signal.reason.name));
 			if (path === "/early") await new Promise(done => { r.signal.addEventListener("abort", done); setTimeout(done, 1e6) });
 			if (path === "/closes") return new Response(new ReadableStream({ start(c) {
@@ -203,6 +207,7 @@ func TestRequesterGoes(t *testing.T) {
 func TestBodyThatWaitsForCredit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	w := worker("w", source+`return new Response(chunks(3, 10, 20)) } }`)
 	for credit, waits := range map[int64]int{10: 2, 15: 1, 30: 0, 100: 0} {
 		o := b.start(w, reading("", credit))
@@ -235,6 +240,7 @@ func TestBodyThatWaitsForCredit(t *testing.T) {
 func TestBodyLargerThanTheHeap(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	w := worker("w", source+`return new Response(chunks(2000, 65536, 0)) } }`)
 	w.Limits.HeapMB, w.Limits.CPU = 16, events.Millis(30*time.Second)
 	o := b.start(w, reading("", 1<<20))
@@ -263,6 +269,7 @@ func partly(parts ...string) *events.Event {
 func TestRequestBodyInParts(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		for code, want := range map[string]string{
 			`return new Response(await r.text())`: "onetwothree",
 			`let n = 0; for await (const chunk of r.body) n += chunk.length; return new Response(String(n))`:                                                                                                                                              "11",
@@ -285,6 +292,7 @@ func TestRequestBodyInParts(t *testing.T) {
 func TestEmptyPartsOfRequestBodies(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	var bodies [][]string
 	for n := 1; n <= 5; n++ {
 		for full := range 1 << n { // which of the n parts have bytes
@@ -333,6 +341,7 @@ func TestEmptyPartsOfRequestBodies(t *testing.T) {
 func TestBodiesBothWays(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	part := strings.Repeat("x", 1<<20)
 	parts := make([]string, 100)
 	for i := range parts {

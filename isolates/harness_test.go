@@ -32,15 +32,20 @@ type bench struct {
 	away    int
 	leaves  int // how often an attempt went away
 	seq     uint64
-	mode    events.Mode // of workers without a mode
-	own     bool        // each event gets its own isolate
-	lost    []string    // workers whose code has cost a thread
-	busy    int         // how often a thread had no free slot when it was asked to take events
+	mode    events.Mode   // of workers without a mode
+	cpu     events.Millis // CPU limit of workers without one; 0 = the default
+	own     bool          // each event gets its own isolate
+	lost    []string      // workers whose code has cost a thread
+	busy    int           // how often a thread had no free slot when it was asked to take events
 
 	calling, mostCalling int // calls of bindings under way
 
 	close func() // closes the pool, once
 }
+
+// ample is the CPU limit of tests whose scripts have much to do: on a busy machine, and with the race detector, they
+// need more than the default.
+const ample = events.Millis(10 * time.Second)
 
 // inModes runs a test in every execution mode.
 func inModes(t *testing.T, f func(t *testing.T, b *bench), change ...func(*Config)) {
@@ -199,6 +204,9 @@ func (b *bench) add(w *events.Worker, a *lifecycle.Attempt) *outcome {
 	}
 	o := &outcome{replied: make(chan struct{}), ended: make(chan struct{})}
 	b.mu.Lock()
+	if w.Limits.CPU == 0 {
+		w.Limits.CPU = b.cpu
+	}
 	if w.Limits.Wall == 0 { // on a busy machine a script may need more than the default
 		w.Limits.Wall = events.Millis(patience)
 	}
