@@ -21,6 +21,7 @@ var absentNames = []string{
 func TestAbsentGlobalsAreAbsent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	for _, name := range absentNames {
 		got := b.task(`export default { task() { try { `+name+` } catch (e) { return [typeof `+name+`, "`+name+`" in globalThis, e.name + ": " + e.message] } } }`, "1")["data"]
 		require.Equal(t, []any{"undefined", false, "ReferenceError: " + name + " is not defined"}, got)
@@ -35,6 +36,7 @@ func TestAbsentGlobalsAreAbsent(t *testing.T) {
 func TestAbsentGlobalsAreExplained(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	for code, want := range map[string]string{
 		`new WebAssembly.Memory({ initial: 1 })`: "ReferenceError: WebAssembly is not defined (a worker has none, since nothing bounds the memory that its modules take)",
 		`process.env.HOME`:                       "ReferenceError: process is not defined (a worker has no process; variables come as env, the second argument of a handler)",

@@ -40,6 +40,7 @@ func owned(owner, code string) *events.Worker {
 func TestCodeIsKeptWithTheVersion(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.MaxIsolates = 1 })
+	b.cpu = ample
 	for i := range 3 {
 		o := b.run(owned("acme", counting), task(`{"name":"Ada"}`))
 		require.Nil(t, o.end.Failure)
@@ -61,6 +62,7 @@ func TestCodeIsKeptWithTheVersion(t *testing.T) {
 func TestCodeIsKeptAcrossThreads(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Threads, c.Slots = 2, 1 })
+	b.cpu = ample
 	w := owned("acme", `export default { task: () => new Promise((done) => setTimeout(done, 100)) }`+long)
 	b.run(w, task("{}"))
 	madeEventually(b, 1)
@@ -80,6 +82,7 @@ func madeEventually(b *bench, n uint64) {
 func TestCodeOfOneOwnerServesNoOther(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	for i := range 3 {
 		b.run(owned(fmt.Sprint("owner", i), counting), task(`{"name":"Ada"}`))
 	}
@@ -90,6 +93,7 @@ func TestCodeOfOneOwnerServesNoOther(t *testing.T) {
 func TestBadCodeIsRejected(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.MaxIsolates = 1 })
+	b.cpu = ample
 	w := owned("acme", counting)
 	b.run(w, task(`{"name":"Ada"}`))
 	other(b)

@@ -49,6 +49,7 @@ func TestConsoleText(t *testing.T) {
 		fmt.Fprintf(&code, "console.log(%s);\n", c.code)
 	}
 	b := newBench(t)
+	b.cpu = ample
 	o := b.run(worker("w", "export default { task() { "+code.String()+" } }"), task("1"))
 	require.Nil(t, o.end.Failure, "%v", b.lines())
 	lines := b.lines()
@@ -63,6 +64,7 @@ func TestConsoleText(t *testing.T) {
 func TestConsoleListsInColumns(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	b.task(`export default { task() {
 		console.log(Array.from({ length: 14 }, (_, i) => i * 50));
 		console.log(["alpha", "b", "gamma", "d", "epsilon", "z", "eta"]);
@@ -79,6 +81,7 @@ func TestConsoleListsInColumns(t *testing.T) {
 func TestConsoleTablesAreBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	b.task(`export default { task() {
 		const list = Array.from({ length: 150 }, (_, i) => i), wide = Object.fromEntries(Array.from({ length: 99 }, (_, i) => ["k" + i, "x".repeat(500)]));
 		console.table(list); console.table(new Map(list.map((i) => [i, i]))); console.table(new Set(list)); console.table(new Set(list.slice(0, 100))); console.table([wide]);
@@ -99,6 +102,7 @@ func TestConsoleTablesAreBounded(t *testing.T) {
 func TestConsoleMethods(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	b.task(`export default { task() {
 		console.assert(true, "x"); console.assert(false); console.assert(0, "a %d", 1); console.assert(null, { a: 1 });
 		console.count(); console.count("x"); console.count(); console.countReset(); console.count(); console.countReset("none"); console.count(undefined);
@@ -132,6 +136,7 @@ func TestConsoleMethods(t *testing.T) {
 func TestConsoleStateIsAnEvents(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", `console.group("module"); export default { async fetch() {
 			console.log("first");
 			console.group("mine"); console.count(); console.time("t");

@@ -52,6 +52,7 @@ const storages = `
 func TestValuesOfOneEventAreNotAnothers(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		var all []*outcome
 		for i := range 30 {
 			e := task(fmt.Sprint(i))
@@ -78,6 +79,7 @@ func TestValuesOfOneEventAreNotAnothers(t *testing.T) {
 func TestValuesEndWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", `const als = new AsyncLocalStorage(); export default { fetch(r) {
 			const seen = String(als.getStore());
 			als.enterWith("left");
@@ -101,6 +103,7 @@ func TestValuesEndWithTheirTurn(t *testing.T) {
 func TestMarksAreAnEvents(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", `performance.mark("module");
 			export default { async fetch() {
 				const names = performance.getEntries().map((e) => e.name).join();
@@ -125,6 +128,7 @@ func TestMarksAreAnEvents(t *testing.T) {
 func TestObserversAreAnEvents(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", `const seen = [], ofModule = [];
 			const observer = new PerformanceObserver((list) => seen.push(list.getEntries().map((e) => e.name).join()));
 			new PerformanceObserver((list) => ofModule.push(...list.getEntries().map((e) => e.name))).observe({ type: "mark" });
@@ -163,6 +167,7 @@ func TestAsyncHooksModule(t *testing.T) {
 	code, _, ok := strings.Cut(string(text), "export {")
 	require.True(t, ok)
 	b := newBench(t)
+	b.cpu = ample
 	doc := b.task(code+`export default { async task() {
 		const als = new AsyncLocalStorage(), said = [];
 		const resource = als.run("made here", () => new AsyncResource("KIND"));

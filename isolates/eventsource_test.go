@@ -73,6 +73,7 @@ func TestEventSource(t *testing.T) {
 	t.Parallel()
 	s := newSSEServer(t)
 	b := newBench(t, loopback)
+	b.cpu = ample
 	run := func(body string) any {
 		return b.task(sse+`export default { async task(event) { const base = event.payload; `+body+` } }`, `"`+s.URL+`"`)["data"]
 	}
@@ -118,6 +119,7 @@ func TestEventSourceDiesWithItsEvent(t *testing.T) {
 	t.Parallel()
 	s := newSSEServer(t)
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", sse+`let n = 0; export default { async fetch(r, env) {
 			const source = new EventSource(env.BASE + "/hold");
 			source.onmessage = source.onerror = () => { n++ };
@@ -143,6 +145,7 @@ func TestEventSourceBelongsToItsEvent(t *testing.T) {
 	t.Parallel()
 	s := newSSEServer(t)
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", sse+`const als = new AsyncLocalStorage(); export default { async task(event, env) {
 			return als.run(event.payload, () => new Promise((done) => {
 				const source = new EventSource(env.BASE + "/drop");

@@ -23,6 +23,7 @@ func TestFetchDefaults(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	b := newBench(t, loopback)
+	b.cpu = ample
 	doc := b.task(`export default { async task(event) {
 		const plain = await fetch(event.payload + "/a?x=|#fragment");
 		const own = await fetch(event.payload + "/", { headers: { accept: "a/b", "accept-language": "de" } });
@@ -38,6 +39,7 @@ func TestAbortAfterTheBodyHasCome(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("body")) }))
 	t.Cleanup(s.Close)
 	b := newBench(t, loopback)
+	b.cpu = ample
 	doc := b.task(`export default { async task(event) {
 		const seen = [];
 		for (const readFirst of [false, true]) {
@@ -64,6 +66,7 @@ func TestFetchIntegrity(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	b := newBench(t, loopback)
+	b.cpu = ample
 	doc := b.task(`export default { async task(event) {
 		const hash = async (name, text) => btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.digest(name, new TextEncoder().encode(text)))));
 		const good = "sha256-" + await hash("SHA-256", "hello"), bad = "sha256-" + await hash("SHA-256", "other");

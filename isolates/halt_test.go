@@ -13,6 +13,7 @@ import (
 func TestHaltedRunEnds(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", `export default {
 			async task(event) { console.log("waits"); await scheduler.wait(60000); console.log("never") },
 		}`)

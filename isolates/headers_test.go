@@ -14,6 +14,7 @@ import (
 func TestHeadersOfAResponseAreBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	for name, tc := range map[string]struct{ headers, message string }{
 		"most":       {`for (let i = 0; i < 99; i++) h.append("x-" + i, "v")`, ""},
 		"too many":   {`for (let i = 0; i < 101; i++) h.append("x-" + i, "v")`, "101 headers: at most 100"},
@@ -46,6 +47,7 @@ func TestHeadersOfSubrequestsAreBytes(t *testing.T) {
 	}))
 	defer s.Close()
 	b := newBench(t, loopback)
+	b.cpu = ample
 	doc := b.task(`export default { async task(event) {
 		const r = await fetch(event.payload, { headers: { "x-value": "a\xe9\xff" } });
 		return [r.headers.get("x-echo"), await r.text()];
@@ -57,6 +59,7 @@ func TestHeadersOfSubrequestsAreBytes(t *testing.T) {
 func TestRequestURLIsInItsNormalForm(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	w := worker("w", `export default { fetch(request) { return new Response(request.url); } };`)
 	for given, want := range map[string]string{
 		"http://example.com/a?b=c": "http://example.com/a?b=c",

@@ -12,6 +12,7 @@ import (
 func TestPortsBelongToWhoMadeThem(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", `
 			const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 			const own = new MessageChannel(), heard = [];
@@ -44,6 +45,7 @@ func TestPortsBelongToWhoMadeThem(t *testing.T) {
 func TestChannelsBelongToWhoMadeThem(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		code := `
 			const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 			const own = new BroadcastChannel("asks"), url = URL.createObjectURL(new Blob(["module"]));

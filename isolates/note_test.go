@@ -19,6 +19,7 @@ func TestNoteHasWhatIsInV8(t *testing.T) {
 	note, err := crashnote.Open(file)
 	require.NoError(t, err)
 	b := newBench(t, func(c *Config) { c.Note = note })
+	b.cpu = ample
 	noted := func() map[string]int {
 		c, err := crashnote.Read(file, "", true)
 		require.NoError(t, err)

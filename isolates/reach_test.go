@@ -197,6 +197,7 @@ func TestStacksNameOnlyTheAuthorsFiles(t *testing.T) {
 	t.Parallel()
 	foreign := regexp.MustCompile(`pinwheel:|\.go\b|\.cc\b|/[a-z]+/|neighbour|runtime\.`)
 	b := newBench(t)
+	b.cpu = ample
 	b.run(worker("neighbour", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	for name, body := range map[string]string{
 		"plain":    `throw new Error("x")`,

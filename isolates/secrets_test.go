@@ -58,6 +58,7 @@ func TestANewValueOfASecretReachesTheNextEvent(t *testing.T) {
 	t.Parallel()
 	s := &safe{}
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		s.set("one", nil)
 		w := keyed("w")
 		call := func(path string) string {
@@ -96,6 +97,7 @@ func TestRenewEndsContextsWithOldValues(t *testing.T) {
 	t.Parallel()
 	s := &safe{}
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		if b.mode == events.Oneshot {
 			t.Skip("no context outlives its event")
 		}
@@ -128,6 +130,7 @@ func TestAWorkerWithoutItsSecretsDoesNotRun(t *testing.T) {
 	t.Parallel()
 	s := &safe{err: errors.New("secret KEY of acme/w is not set")}
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		s.set("", errors.New("secret KEY of acme/w is not set"))
 		o := b.run(keyed("w"), fetch("GET", "http://x/", ""))
 		require.Equal(t, &events.Failure{Reason: events.ReasonException, Message: "secret KEY of acme/w is not set"}, o.end.Failure)
@@ -139,6 +142,7 @@ func TestAWorkerWithoutItsSecretsDoesNotRun(t *testing.T) {
 	}, func(c *Config) { c.Secrets = s.of })
 
 	b := newBench(t)
+	b.cpu = ample
 	f := b.run(keyed("w"), fetch("GET", "http://x/", "")).end.Failure
 	require.ErrorContains(t, f, "this process has no secrets")
 }

@@ -10,6 +10,7 @@ import (
 func TestVarsThatAreJSON(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
 		w := worker("w", `export default { task: (e, env) => [env.FLAGS.beta, env.FLAGS.list[1], typeof env.TEXT, env.N, Object.keys(env).sort(), Object.isFrozen(env), Object.getPrototypeOf(env.FLAGS) === Object.prototype] }`)
 		w.Vars = map[string]string{"TEXT": `{"a":1}`}
 		w.JSON = map[string]string{"FLAGS": `{"beta":true,"list":[1,"<two>"],"__proto__":{"x":1}}`, "N": "16"}

@@ -11,6 +11,7 @@ import (
 func TestVersionBinding(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	w := worker("w", `export default { async fetch(r, env) {
 		try { env.V.id = "other" } catch {}
 		return Response.json([env.V, Object.isFrozen(env.V), new Date(env.V.timestamp).toISOString() === env.V.timestamp]);

@@ -62,6 +62,7 @@ func enumerateAPIs(t *testing.T) map[string]api {
 	code, err := os.ReadFile("testdata/webapis/parts/enumerate.js")
 	require.NoError(t, err)
 	b := newBench(t)
+	b.cpu = ample
 	o := b.run(worker("w", string(code)), task(string(list[1])))
 	require.Nil(t, o.end.Failure, "%v", b.lines())
 	var doc struct{ Data []api }

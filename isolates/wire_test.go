@@ -49,6 +49,7 @@ func wire(t *testing.T, answers map[string]string) string {
 func TestHeadersAreSentAsSpelled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, loopback)
+	b.cpu = ample
 	base := wire(t, nil) + "/sent"
 	doc := b.task(`export default { async task(event) {
 		const sent = async (...args) => (await (await fetch(...args)).text()).trim().split("\n").filter((line) => !/^(host|connection|accept|accept-language|accept-encoding|user-agent|content-length):/i.test(line));
@@ -78,6 +79,7 @@ func TestHeadersAreSentAsSpelled(t *testing.T) {
 func TestRedirectsWithoutAPlace(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, loopback)
+	b.cpu = ample
 	base := wire(t, map[string]string{
 		"/empty": "HTTP/1.1 302 Found\r\nLocation:\r\nContent-Length: 0\r\n\r\n",
 		"/none":  "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n",
@@ -103,6 +105,7 @@ func TestOriginOfAHandler(t *testing.T) {
 	t.Parallel()
 	one, two := redirectServers(t)
 	b := newBench(t, loopback)
+	b.cpu = ample
 	for _, c := range []struct{ origin, url, want string }{
 		{one, one + "/to", one}, {one, two + "/to", one}, {one, one + "/a?to=/to", one}, {one, one + "/a?to=" + two + "/to", one},
 		{one, two + "/a?to=/to", one}, {one, two + "/a?to=" + one + "/to", "null"}, {"https://mine.example", one + "/a?to=" + two + "/to", "null"},
@@ -124,6 +127,7 @@ func TestHeadersOfAConnectionDoNotTravel(t *testing.T) {
 	base := wire(t, map[string]string{"/hop": "HTTP/1.1 200 OK\r\nDate: now\r\nContent-Type: a/b\r\nContent-Length: 4\r\nKeep-Alive: v\r\nProxy-Authenticate: v\r\nProxy-Connection: v\r\n" +
 		"Upgrade: v\r\nTE: v\r\nX-Hop: v\r\nX-Own: v\r\nConnection: X-Hop , keep-alive\r\nConnection: other\r\n\r\nbody"})
 	b := newBench(t, loopback)
+	b.cpu = ample
 	for _, code := range []string{
 		`fetch(request) { return fetch(request.url.slice(10)) }`,
 		`async fetch(request) { const r = await fetch(request.url.slice(10)); return new Response(r.body, r) }`,
