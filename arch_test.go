@@ -168,7 +168,7 @@ var house = map[string]room{
 	"internal/flow": {pure: true, rooms: []string{"internal/control"}, libs: []string{libNATS}},
 	// Pages for operators. It asks the fleet by its control endpoints.
 	"internal/console": {
-		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/control", "internal/doctor", "internal/flow", "internal/tail"},
+		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/audit", "internal/control", "internal/doctor", "internal/flow", "internal/tail"},
 		libs:  []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
 		tests: []string{"internal/config", "internal/gateway", "internal/test/fleettest"},
 	},

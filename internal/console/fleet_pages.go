@@ -1,14 +1,15 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/audit"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
 )
@@ -85,28 +86,33 @@ func showDoctor(c *call) (*page, error) {
 
 // auditPage is the data of the page Audit.
 type auditPage struct {
-	control.AuditList
-	Query url.Values
+	Changes []*audit.Record // the newest first
+	Older   int             // that have no room
+	Query   url.Values
 }
+
+// maxChanges is how many changes the page shows, and maxChangePages how many answers it reads for them: the fleet tells
+// the oldest first.
+const maxChanges, maxChangePages = 200, 20
 
 func listAudit(c *call) (*page, error) {
 	q := c.http.URL.Query()
-	r := control.ListAudit{Owner: q.Get("owner"), Since: q.Get("since"), Limit: pageSize}
-	if r.Since == "" {
-		r.Since = "24h"
-	}
-	if text := q.Get("after"); text != "" {
-		var err error
-		if r.After, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return nil, wrongForm("after", text, "it is the number of a change")
+	p, r := auditPage{Query: q}, control.ListAudit{Owner: q.Get("owner"), Since: cmp.Or(q.Get("since"), "24h"), Limit: 1000}
+	for range maxChangePages {
+		list, err := c.fleet().Audit(c.ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		p.Changes = append(p.Changes, list.Changes...)
+		if over := len(p.Changes) - maxChanges; over > 0 {
+			p.Changes, p.Older = slices.Clone(p.Changes[over:]), p.Older+over
+		}
+		if r.After = list.Next; r.After == 0 {
+			break
 		}
 	}
-	list, err := c.fleet().Audit(c.ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	list.Changes = newestFirst(list.Changes)
-	return &page{view: "audit", title: "Audit", place: "audit", data: auditPage{list, q}}, nil
+	p.Changes = newestFirst(p.Changes)
+	return &page{view: "audit", title: "Audit", place: "audit", data: p}, nil
 }
 
 // eventPage is the data of the page of an event: all that the fleet knows of it.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"math"
 	"net/url"
 	"strconv"
 	"time"
@@ -88,7 +89,7 @@ func replay(c *call) (*page, error) {
 	}
 	r := control.Replay{Selection: s, To: c.form("to"), Force: c.form("force") != ""}
 	if text := c.form("rate"); text != "" {
-		if r.Rate, err = strconv.ParseFloat(text, 64); err != nil || r.Rate < 0 {
+		if r.Rate, err = strconv.ParseFloat(text, 64); err != nil || !(r.Rate >= 0 && r.Rate <= math.MaxInt32) {
 			return nil, wrongForm("rate", text, "it is a number of letters a second, or empty for as fast as it goes")
 		}
 	}

@@ -200,9 +200,11 @@ func TestWorkerIsPromotedAndRolledBack(t *testing.T) {
 	require.Contains(t, page, "too slow")
 	require.Contains(t, page, "Ada (console)")
 	require.Contains(t, p.page("/audit"), "console: Ada")
-	code, body, _ := p.send("/workers/acme/w/promote", url.Values{"version": {"1"}, "percent": {"0"}, "csrf": {csrfField.FindStringSubmatch(page)[1]}})
-	require.Equal(t, 400, code)
-	require.Contains(t, body, "it is above 0, to 100")
+	for _, percent := range []string{"0", "-1", "100.1", "NaN", "Inf", "x"} {
+		code, body, _ := p.send("/workers/acme/w/promote", url.Values{"version": {"1"}, "percent": {percent}, "csrf": {csrfField.FindStringSubmatch(page)[1]}})
+		require.Equal(t, 400, code)
+		require.Contains(t, body, "it is above 0, to 100")
+	}
 }
 
 func TestLetterIsEditedAndReplayed(t *testing.T) {

@@ -132,7 +132,7 @@ func promote(c *call) (*page, error) {
 	r := control.Promote{WorkerName: c.workerName(), Version: c.form("version"), Force: c.form("force") != "", Note: c.note()}
 	if text := c.form("percent"); text != "" {
 		var err error
-		if r.Percent, err = strconv.ParseFloat(text, 64); err != nil || r.Percent <= 0 || r.Percent > 100 {
+		if r.Percent, err = strconv.ParseFloat(text, 64); err != nil || !(r.Percent > 0 && r.Percent <= 100) {
 			return nil, wrongForm("percent", text, "it is above 0, to 100")
 		}
 	}
