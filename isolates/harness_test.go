@@ -204,7 +204,7 @@ func (b *bench) add(w *events.Worker, a *lifecycle.Attempt) *outcome {
 	}
 	o := &outcome{replied: make(chan struct{}), ended: make(chan struct{})}
 	b.mu.Lock()
-	if w.Limits.CPU == 0 {
+	if w.Limits.CPU == 0 && b.cpu > 0 { // a thread may read it already, if the worker has run before
 		w.Limits.CPU = b.cpu
 	}
 	if w.Limits.Wall == 0 { // on a busy machine a script may need more than the default
