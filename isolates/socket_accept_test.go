@@ -151,6 +151,7 @@ func closes(t *testing.T, c *websocket.Conn, code int, reason string) {
 func TestWebSocketsOfClients(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	u := newUpgrading(t, b, chat)
 	one, two := u.dial(t, "chat"), u.dial(t)
 	require.Equal(t, "chat", one.Subprotocol())
@@ -189,6 +190,7 @@ func TestWebSocketsOfClients(t *testing.T) {
 func TestWebSocketsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	const pair = "const [client, server] = Object.values(new WebSocketPair());"
 	for body, want := range map[string]string{
 		pair + "return new Response(null, { status: 101, webSocket: client })":                 "no end of a WebSocketPair whose other end was accepted",
@@ -232,6 +234,7 @@ func TestWebSocketsThatAreRefused(t *testing.T) {
 // 20 000.
 func TestIdleWebSocketsDoNotWrite(t *testing.T) {
 	b := newBench(t)
+	b.cpu = ample
 	u := newUpgrading(t, b, chat)
 	for range 3 {
 		c := u.dial(t)
@@ -252,6 +255,7 @@ func TestIdleWebSocketsDoNotWrite(t *testing.T) {
 func TestWebSocketsKeepTheirContext(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	u := newUpgrading(t, b, chat)
 	u.w.Lifetime.Idle = events.Millis(30 * time.Millisecond)
 	c := u.dial(t)
@@ -273,6 +277,7 @@ func TestWebSocketsKeepTheirContext(t *testing.T) {
 func TestWebSocketsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	u := newUpgrading(t, b, chat)
 	u.w.Lifetime.Requests = 3
 	one, two := u.dial(t), u.dial(t)
@@ -304,6 +309,7 @@ func TestWebSocketMessageThatLoops(t *testing.T) {
 func TestWebSocketMessagesAreSlowedDown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	u := newUpgrading(t, b, chat)
 	u.w.Limits.CPU = events.Millis(10 * time.Second)
 	c := u.dial(t)
@@ -327,6 +333,7 @@ func TestWebSocketMessagesAreSlowedDown(t *testing.T) {
 func TestWebSocketClientThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	u := newUpgrading(t, b, chat)
 	u.w.Limits = events.Limits{HeapMB: 64, CPU: events.Millis(10 * time.Second)}
 	deaf, other := u.dial(t), u.dial(t)
@@ -342,6 +349,7 @@ func TestWebSocketClientThatTakesNothing(t *testing.T) {
 func TestWebSocketClientsThatBreakTheRules(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	u := newUpgrading(t, b, chat)
 	other := u.dial(t)
 	masked := func(first byte, payload []byte) []byte { // with the mask 0
@@ -387,6 +395,7 @@ func TestWebSocketClientsThatBreakTheRules(t *testing.T) {
 func TestWebSocketsWithoutClients(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	w := worker("hoards", `let closed = 0, opened = [];
 		export default { fetch(request) {
 			const n = +new URL(request.url).pathname.slice(1);
@@ -427,6 +436,7 @@ func (faulty) Close() error                              { return nil }
 func TestFaultOfAClientsWebSocketIsAnEnd(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.cpu = ample
 	u := newUpgrading(t, b, chat)
 	e := fetch("GET", "http://x.test/", "")
 	e.Upgrade, e.HTTPHeaders = true, []string{"upgrade", "websocket"}
