@@ -35,7 +35,7 @@ func (e *env) connectFor(ctx context.Context, owner string) (*control.Remote, er
 
 // dial opens a connection. It asks NATS for nothing more, because an owner's user may not do that. Replies may go to
 // the owner's inboxes.
-func (e *env) dial(owner string) (*nats.Conn, error) {
+func (e *env) dial(owner string, also ...nats.Option) (*nats.Conn, error) {
 	// The server reports a refused message later, out of order; complain prints it. A refused subscription is an error
 	// where it is read.
 	opts := []nats.Option{nats.PermissionErrOnSubscribe(true), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.natsErr.Store(&err) })}
@@ -46,7 +46,7 @@ func (e *env) dial(owner string) (*nats.Conn, error) {
 		}
 		opts = append(opts, nats.CustomInboxPrefix(inbox))
 	}
-	nc, err := config.Connect(e.cfg, opts...)
+	nc, err := config.Connect(e.cfg, append(opts, also...)...)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		return nil, fmt.Errorf("%w; PINWHEEL_NATS_CREDS, _USER, _TOKEN, _NKEY or _CONTEXT say who you are", err)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
@@ -41,7 +42,7 @@ func newConsoleCommand(e *env) *cobra.Command {
 		if err != nil {
 			return usage("%w", err)
 		}
-		nc, err := e.dial("")
+		nc, err := e.dial("", consoleConnection...)
 		if err != nil {
 			s.Close()
 			return err
@@ -53,6 +54,10 @@ func newConsoleCommand(e *env) *cobra.Command {
 	c.Flags().StringVar(&addr, "addr", "", "`HOST:PORT` where it listens, in place of PINWHEEL_CONSOLE_ADDR (default "+consoleAddr+")")
 	return c
 }
+
+// consoleConnection has the connection of a console come back whenever NATS does. What a person asks for while it is
+// away fails at once, and does not happen later.
+var consoleConnection = []nats.Option{nats.MaxReconnects(-1), nats.ReconnectBufSize(-1)}
 
 // consoleConfig is the console's part of cfg. The doctor goes by what cfg is then: where NATS is may come to be known
 // later.
@@ -81,7 +86,7 @@ func (b *besideFleet) begin(ctx context.Context, url string, end func()) {
 		b.cfg.NatsURL = url
 	}
 	b.running.Go(func() {
-		nc, err := config.Connect(b.cfg)
+		nc, err := config.Connect(b.cfg, consoleConnection...)
 		if err == nil {
 			defer nc.Close()
 			err = b.console.Serve(ctx, nc)

@@ -77,6 +77,24 @@ func TestConsoleOfDevWithToken(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, code)
 }
 
+// Where NATS alone guards the control endpoints, dev starts too.
+func TestConsoleOfDevWithPermissions(t *testing.T) {
+	t.Parallel()
+	cfg := devConfig(t)
+	cfg.Control = config.ControlByPermissions
+	ctx, cancel := context.WithCancel(context.Background())
+	out, done := &screen{}, make(chan error, 1)
+	go func() { done <- runDev(ctx, cfg, zerolog.Nop(), out, []string{helloFile(t)}, nil) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	base := out.console(t)
+	out.shows(t, "dev/hello, version")
+	code, body := page(t, base+"/dead")
+	require.Equal(t, http.StatusOK, code, body)
+}
+
 // An address that is taken ends dev, if somebody has chosen it.
 func TestConsoleAddressIsTaken(t *testing.T) {
 	t.Parallel()

@@ -144,8 +144,8 @@ func runDev(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.W
 		return err
 	}
 	defer func() { _ = d.watch.Close() }()
-	open := cfg.ControlToken == "" && cfg.ConsoleToken == "" && cfg.Control == ""
-	if open {
+	open := cfg.ControlToken == "" && cfg.ConsoleToken == ""
+	if open && cfg.Control == "" {
 		cfg.ControlToken = rand.Text() // for the console
 	}
 	if d.console, err = openDevConsole(cfg, config.Version(), log, open); err != nil {

@@ -52,7 +52,7 @@ func Open(cfg Config) (*Console, error) {
 	}
 	c := &Console{cfg: cfg, sessions: newSessions(cfg), views: v, checkup: &checkup{examine: cfg.Examine}, live: newStreams(), listener: netutil.LimitListener(l, maxConnections)}
 	c.server = &http.Server{
-		Handler: c.guarded(c.routes()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: requestTime, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
+		Handler: c.guarded(c.routes()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: requestTime + 5*time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
 	}
 	return c, nil
 }

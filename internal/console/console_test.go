@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -116,6 +117,8 @@ func (p *person) send(path string, form url.Values) (code int, body, to string) 
 	return r.StatusCode, string(text), r.Header.Get("Location")
 }
 
+var seenField = regexp.MustCompile(`name="seen" value="([^"]*)"`)
+
 var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
 // does sends a form of a page, and returns the page that comes after it.
@@ -124,6 +127,9 @@ func (p *person) does(from, path string, form url.Values) string {
 	field := csrfField.FindStringSubmatch(p.page(from))
 	require.NotNil(p.t, field, "%s has no form", from)
 	form.Set("csrf", field[1])
+	if seen := seenField.FindStringSubmatch(p.page(from)); seen != nil && !form.Has("seen") {
+		form.Set("seen", html.UnescapeString(seen[1]))
+	}
 	code, body, to := p.send(path, form)
 	require.Equal(p.t, http.StatusSeeOther, code, "%s: %s", path, body)
 	return to
@@ -268,6 +274,8 @@ func TestOtherSites(t *testing.T) {
 	}
 	code, _ := ask(http.MethodGet, "/", "", http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}})
 	require.Equal(t, 200, code, "a link on another page may lead here")
+	code, _ = ask(http.MethodPost, "/owners/acme", "192.0.2.7:8423", http.Header{"Origin": {"http://192.0.2.7:8423"}})
+	require.Equal(t, 409, code, "a form of this console: only the policy that it shows is not the one of now")
 	good := field
 	for _, field = range []string{"", "x", good[1:], strings.ToUpper(good)} {
 		code, body := ask(http.MethodPost, "/owners/acme", "", nil)
@@ -290,6 +298,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 		require.NotContains(t, r.Header.Get("Content-Security-Policy"), "unsafe")
 		require.Equal(t, "DENY", r.Header.Get("X-Frame-Options"))
 		require.Equal(t, "no-store", r.Header.Get("Cache-Control"))
+		require.Equal(t, "same-origin", r.Header.Get("Referrer-Policy"), "or forms have the Origin null")
 	}
 	r, err := http.PostForm(base+"/login", url.Values{"token": {viewToken}})
 	require.NoError(t, err)

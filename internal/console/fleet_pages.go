@@ -40,7 +40,9 @@ const freshFor = 10 * time.Second
 func (k *checkup) run(ctx context.Context) ([]doctor.Line, time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if time.Since(k.at) > freshFor {
+	if time.Since(k.at) > freshFor { // also for others, when this person leaves meanwhile
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
+		defer cancel()
 		k.lines, k.at = k.examine(ctx), time.Now()
 	}
 	return k.lines, k.at
@@ -88,6 +90,7 @@ func showDoctor(c *call) (*page, error) {
 type auditPage struct {
 	Changes []*audit.Record // the newest first
 	Older   int             // that have no room
+	Cut     bool            // there are newer ones that were not read
 	Query   url.Values
 }
 
@@ -111,7 +114,7 @@ func listAudit(c *call) (*page, error) {
 			break
 		}
 	}
-	p.Changes = newestFirst(p.Changes)
+	p.Changes, p.Cut = newestFirst(p.Changes), r.After != 0
 	return &page{view: "audit", title: "Audit", place: "audit", data: p}, nil
 }
 

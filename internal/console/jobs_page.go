@@ -14,7 +14,7 @@ import (
 type choicePage struct {
 	Query   url.Values // the filter
 	IDs     []string   // or the letters that were chosen one by one
-	Letters int        // about how many there are
+	Letters int        // about how many there are; of those with a filter, about how many there are without texts and times
 	Exact   bool       // Letters is exact
 	All     bool       // there is no filter: all letters of the fleet
 	Max     int        // replays that a letter may have had, if the form says nothing
@@ -42,7 +42,7 @@ func (c *call) chosen() (p choicePage, err error) {
 		p.All = false
 	}
 	counts, err := c.fleet().CountLetters(c.ctx, control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 1})
-	p.Letters, p.Exact = counts.Total, !inexact(q)
+	p.Letters = counts.Total // counted a while ago, and not by texts and times
 	return p, err
 }
 

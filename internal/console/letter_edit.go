@@ -1,7 +1,9 @@
 package console
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,7 +24,8 @@ type editPage struct {
 	Base64  bool   // Body is in base64, because the body is no text
 	Headers string // Name: value, a line each
 	Diff    []diffLine
-	Checked bool // the person has asked for the difference
+	Checked bool   // the person has asked for the difference
+	Seen    string // hash of what it has seen the difference of
 }
 
 // diffLine is a line of a difference. Its first character says what it is.
@@ -117,7 +120,8 @@ func edit(c *call) (*page, error) {
 	p.Headers = plainLines(p.Headers)
 	p.Diff = append(difference("headers", was.Headers, p.Headers), difference("body", was.Body, p.Body)...)
 	p.Checked = true
-	if len(p.Diff) == 0 || c.form("step") != "save" {
+	p.Seen = hash(p.Body, p.Headers)
+	if len(p.Diff) == 0 || c.form("step") != "save" || c.form("seen") != p.Seen {
 		return p.page(), nil
 	}
 	done, err := c.fleet().EditDeadLetter(c.ctx, control.EditLetter{LetterID: control.LetterID{ID: l.ID}, Edit: e})
@@ -125,6 +129,11 @@ func edit(c *call) (*page, error) {
 		return nil, err
 	}
 	return c.done(fmt.Sprintf("/dead/%d", done.ID), "Dead letter %d is changed. Its number is %d now.", done.Was, done.ID)
+}
+
+func hash(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return hex.EncodeToString(sum[:])
 }
 
 // change is what a form changes of a letter.

@@ -61,7 +61,7 @@ func (c *call) stream(send func(*stream) error) (*page, error) {
 	defer cancel()
 	defer context.AfterFunc(c.live.life, cancel)()
 	s := &stream{ctx: ctx, rc: http.NewResponseController(c.w), w: c.w, writeTime: c.live.writeTime}
-	if err := s.rc.SetReadDeadline(time.Time{}); err != nil {
+	if err := errors.Join(s.rc.SetReadDeadline(time.Time{}), s.rc.SetWriteDeadline(time.Time{})); err != nil {
 		return nil, err
 	}
 	c.w.Header().Set("Content-Type", "text/event-stream")

@@ -79,6 +79,9 @@ func setPolicy(c *call) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	if seen, err := indented(was.Policy); err != nil || seen != plainLines(c.form("seen")) {
+		return nil, &control.Error{Code: 409, Text: "somebody has changed the policy meanwhile: load the page again"}
+	}
 	full, err := withZeros(was.Policy, fields)
 	if err != nil {
 		return nil, err

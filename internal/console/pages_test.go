@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
@@ -225,6 +226,11 @@ func TestLetterIsEditedAndReplayed(t *testing.T) {
 		require.Contains(t, body, want)
 	}
 	changed.Set("step", "save")
+	changed.Set("seen", seenField.FindStringSubmatch(body)[1])
+	other := url.Values{"body": {`{"currency":"USD"}`}, "headers": changed["headers"], "csrf": changed["csrf"], "seen": changed["seen"], "step": {"save"}}
+	code, body, _ = p.send(from, other)
+	require.Equal(t, http.StatusOK, code, "what nobody has seen is shown first")
+	require.Contains(t, body, "USD")
 	to := p.does(from, from, changed)
 	require.NotEqual(t, "/dead/"+id, to)
 	page := p.page(to)
@@ -319,10 +325,13 @@ func TestPolicyIsSet(t *testing.T) {
 	require.NotContains(t, page, "maxRunning&#34;: 7")
 	require.NotContains(t, page, "a.example")
 	for text, want := range map[string]string{"[1]": "it is a JSON object", `{"weight": -1}`: "weight", `{"colour": 1}`: "colour"} {
-		code, body, _ := p.send("/owners/acme", url.Values{"policy": {text}, "csrf": {csrfField.FindStringSubmatch(page)[1]}})
+		code, body, _ := p.send("/owners/acme", url.Values{"policy": {text}, "seen": {html.UnescapeString(seenField.FindStringSubmatch(page)[1])}, "csrf": {csrfField.FindStringSubmatch(page)[1]}})
 		require.Equal(t, 400, code)
 		require.Contains(t, body, want)
 	}
+	code, body, _ := p.send("/owners/acme", url.Values{"policy": {`{}`}, "seen": {`{}`}, "csrf": {csrfField.FindStringSubmatch(page)[1]}})
+	require.Equal(t, 409, code)
+	require.Contains(t, body, "somebody has changed the policy")
 	p.does("/owners/acme", "/owners/acme/remove", url.Values{})
 	require.NotContains(t, p.page("/owners"), "&#34;weight")
 }

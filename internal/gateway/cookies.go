@@ -1,6 +1,10 @@
 package gateway
 
-import "strings"
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
 
 // FleetCookies begins the names of the cookies of the console. A browser sends a cookie to all ports of a host, so an
 // operator who visits a worker on the host of the console sends the session of the console, too.
@@ -18,6 +22,13 @@ func withoutFleetCookies(header string) string {
 		}
 	}
 	return strings.Join(kept, "; ")
+}
+
+// dropFleetCookies takes them out of the headers of a response.
+func dropFleetCookies(h http.Header) {
+	if slices.ContainsFunc(h["Set-Cookie"], isFleetCookie) {
+		h["Set-Cookie"] = slices.DeleteFunc(slices.Clone(h["Set-Cookie"]), isFleetCookie)
+	}
 }
 
 // isFleetCookie reports whether NAME=VALUE, with or without attributes, is a cookie of the console, or is one when a

@@ -10,6 +10,13 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
+func TestSetCookieOfFiles(t *testing.T) {
+	t.Parallel()
+	h := http.Header{"Set-Cookie": {"a=1", "pinwheel_console=x", "=pinwheel_notice=x"}}
+	dropFleetCookies(h)
+	require.Equal(t, []string{"a=1"}, h["Set-Cookie"])
+}
+
 // A worker neither sees nor sets the cookies of the console, which browsers send to all ports of a host.
 func TestCookiesOfTheConsole(t *testing.T) {
 	t.Parallel()

@@ -58,10 +58,11 @@ func (x *exchange) headers(r *events.Reply) {
 	h := x.header()
 	for i := 0; i+1 < len(r.Headers); i += 2 {
 		name, value := textproto.CanonicalMIMEHeaderKey(r.Headers[i]), r.Headers[i+1]
-		if !hopByHop[name] && name != headerEventID && !x.cors.owns(name) && (name != "Set-Cookie" || !isFleetCookie(value)) {
+		if !hopByHop[name] && name != headerEventID && !x.cors.owns(name) {
 			h[name] = append(h[name], value)
 		}
 	}
+	dropFleetCookies(h)
 	if len(h["Content-Length"]) > 1 { // clients differ in which one they believe
 		h.Del("Content-Length")
 	}
@@ -89,6 +90,7 @@ func (x *exchange) head(status int) {
 	if x.body == nil && x.r.ContentLength != 0 && x.r.ProtoMajor == 1 { // the server reads some of the body itself
 		_ = x.control.SetReadDeadline(time.Now().Add(x.g.times.rest))
 	}
+	dropFleetCookies(x.w.Header()) // of files, too
 	x.status = status
 	_ = x.control.SetWriteDeadline(time.Now().Add(x.g.times.write))
 	x.w.WriteHeader(status)

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// scanBatch is how many messages a scan asks for at once.
-	scanBatch = 256
+	// scanBatch is how many messages a scan asks for at once. So many may be in memory, however long they are.
+	scanBatch = 64
 	// scanLife is how long the server keeps the consumer of a scan that has died.
 	scanLife = 10 * time.Second
 	// ackPrefix begins the reply subject of a message that a consumer delivers. The server writes it, so a message of the
