@@ -189,6 +189,12 @@ type failure struct {
 
 // fail answers with an error.
 func (c *call) fail(err error) {
+	f := failureOf(err)
+	c.show(f.Code, &page{view: "error", title: f.Status, data: f})
+}
+
+// failureOf is what a page says of an error.
+func failureOf(err error) failure {
 	f := failure{Code: http.StatusInternalServerError, Text: err.Error()}
 	var refused *control.Error
 	switch {
@@ -203,7 +209,7 @@ func (c *call) fail(err error) {
 		f.Code = http.StatusBadGateway
 	}
 	f.Status = http.StatusText(f.Code)
-	c.show(f.Code, &page{view: "error", title: f.Status, data: f})
+	return f
 }
 
 // done answers an action: the browser goes to a page, which shows the text once.

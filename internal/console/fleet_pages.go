@@ -114,7 +114,8 @@ func listAudit(c *call) (*page, error) {
 			break
 		}
 	}
-	p.Changes, p.Cut = newestFirst(p.Changes), r.After != 0
+	slices.Reverse(p.Changes)
+	p.Cut = r.After != 0
 	return &page{view: "audit", title: "Audit", place: "audit", data: p}, nil
 }
 

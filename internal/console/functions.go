@@ -19,7 +19,7 @@ import (
 func functions(asset func(string) (string, error), traceURL string) template.FuncMap {
 	return template.FuncMap{
 		"asset": asset, "rate": flow.Rate, "ms": flow.Milliseconds, "age": flow.Age, "bytes": size, "number": number, "ago": ago, "when": when, "machine": machine,
-		"percent": percent, "share": share, "spark": spark, "join": strings.Join, "json": indented, "short": short, "nextPage": with, "duration": func(d events.Millis) string { return d.Duration().String() }, "hundred": func(f float64) float64 { return 100 * f },
+		"percent": percent, "share": share, "spark": spark, "join": strings.Join, "short": short, "nextPage": with, "duration": func(d events.Millis) string { return d.Duration().String() }, "hundred": func(f float64) float64 { return 100 * f },
 		"rows": func(rows []control.Schedule, operates bool, csrf, back string) scheduleRows {
 			return scheduleRows{rows, operates, csrf, back}
 		},

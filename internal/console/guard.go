@@ -8,9 +8,7 @@ import (
 // guarded refuses requests that no page of the console sent, and sets what a browser may do with the pages.
 func (c *Console) guarded(next http.Handler) http.Handler {
 	same := http.NewCrossOriginProtection()
-	same.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "a page of another site sent this request", http.StatusForbidden)
-	}))
+	same.SetDenyHandler(http.HandlerFunc(refuseSite))
 	inside := same.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -27,11 +25,15 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 		case !c.cfg.knows(r.Host):
 			http.Error(w, "this console is not known by this name: see PINWHEEL_CONSOLE_HOSTS", http.StatusMisdirectedRequest)
 		case crossSite(r):
-			http.Error(w, "a page of another site sent this request", http.StatusForbidden)
+			refuseSite(w, r)
 		default:
 			inside.ServeHTTP(w, r)
 		}
 	})
+}
+
+func refuseSite(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "a page of another site sent this request", http.StatusForbidden)
 }
 
 // crossSite reports whether another site has the browser send a request that is no visit of a page. Such a request may

@@ -15,7 +15,6 @@ type choicePage struct {
 	Query   url.Values // the filter
 	IDs     []string   // or the letters that were chosen one by one
 	Letters int        // about how many there are; of those with a filter, about how many there are without texts and times
-	Exact   bool       // Letters is exact
 	All     bool       // there is no filter: all letters of the fleet
 	Max     int        // replays that a letter may have had, if the form says nothing
 }
@@ -31,7 +30,7 @@ func (c *call) chosen() (p choicePage, err error) {
 		return p, err
 	}
 	if len(p.IDs) > 0 {
-		p.Letters, p.Exact = len(p.IDs), true
+		p.Letters = len(p.IDs)
 		return p, nil
 	}
 	f := filterOf(q)

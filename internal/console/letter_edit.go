@@ -19,13 +19,11 @@ import (
 // editPage is the data of the form that changes a letter.
 type editPage struct {
 	ID      uint64
-	Target  string
 	Body    string
 	Base64  bool   // Body is in base64, because the body is no text
 	Headers string // Name: value, a line each
 	Diff    []diffLine
-	Checked bool   // the person has asked for the difference
-	Seen    string // hash of what it has seen the difference of
+	Seen    string // hash of what the person has seen the difference of; "": it has not asked for it
 }
 
 // diffLine is a line of a difference. Its first character says what it is.
@@ -85,7 +83,7 @@ func (c *call) editable() (*events.LetterJSON, editPage, error) {
 	if !(letterPage{LetterJSON: l}).Shown() {
 		return nil, editPage{}, &control.Error{Code: 413, Text: fmt.Sprintf("the body has %d bytes, more than a message to the console: use pinwheel dead edit %d --editor", l.BodyBytes, l.ID)}
 	}
-	p := editPage{ID: l.ID, Target: l.Owner + "/" + l.Worker, Headers: headerText(l.Headers)}
+	p := editPage{ID: l.ID, Headers: headerText(l.Headers)}
 	p.Body, p.Base64 = bodyText(l)
 	return l, p, nil
 }
@@ -119,7 +117,6 @@ func edit(c *call) (*page, error) {
 	}
 	p.Headers = plainLines(p.Headers)
 	p.Diff = append(difference("headers", was.Headers, p.Headers), difference("body", was.Body, p.Body)...)
-	p.Checked = true
 	p.Seen = hash(p.Body, p.Headers)
 	if len(p.Diff) == 0 || c.form("step") != "save" || c.form("seen") != p.Seen {
 		return p.page(), nil

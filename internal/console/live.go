@@ -71,18 +71,9 @@ func (c *call) stream(send func(*stream) error) (*page, error) {
 	defer cancel()
 	pinging.Go(func() { s.ping(cancel) })
 	if err := send(s); err != nil && ctx.Err() == nil {
-		_ = s.send("failed", errorText(err))
+		_ = s.send("failed", failureOf(err).Text)
 	}
 	return nil, nil
-}
-
-// errorText is what a page says of an error.
-func errorText(err error) string {
-	var refused *control.Error
-	if errors.As(err, &refused) {
-		return refused.Text
-	}
-	return err.Error()
 }
 
 // ping finds browsers that are gone without a word.
@@ -169,7 +160,7 @@ func liveTail(c *call) (*page, error) {
 				return err
 			}
 			return s.send("line", string(html))
-		}, func(err error) { _ = s.send("failed", errorText(err)) })
+		}, func(err error) { _ = s.send("failed", failureOf(err).Text) })
 	})
 }
 

@@ -127,13 +127,12 @@ type shell struct {
 	Open         bool // there is no login
 	Notice       string
 	Body         template.HTML // a template has made it
-	Here         string        // path and filters of this page
 }
 
 // show answers with a page. It is rendered before the answer begins, so that an error is not in the middle of it.
 func (c *call) show(code int, p *page) {
 	body, err := c.views.render(p.view, view{c.session, p.data})
-	s := shell{session: c.session, Title: p.title, Place: p.place, Open: c.cfg.Open, Notice: c.takeNotice(), Body: template.HTML(body), Here: c.http.URL.RequestURI()} //nolint:gosec // a template has made it
+	s := shell{session: c.session, Title: p.title, Place: p.place, Open: c.cfg.Open, Notice: c.takeNotice(), Body: template.HTML(body)} //nolint:gosec // a template has made it
 	if err == nil {
 		body, err = c.views.render("layout", s)
 	}

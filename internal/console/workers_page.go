@@ -33,8 +33,8 @@ type workerPage struct {
 	Name        string // OWNER/WORKER
 	Owner       string
 	Worker      string
-	Active      control.Worker // the version that has most events
-	Versions    []control.Version
+	Active      control.Worker    // the version that has most events
+	Versions    []control.Version // newest first
 	Deployment  events.Deployment
 	Deployments []events.Deployment // newest first
 	Schedules   []control.Schedule
@@ -83,8 +83,10 @@ func showWorker(c *call) (*page, error) {
 	w := workerPage{
 		tailForm: c.workerTail(c.http.PathValue("owner"), c.http.PathValue("worker")),
 		Name:     name.Worker, Owner: c.http.PathValue("owner"), Worker: c.http.PathValue("worker"),
-		Versions: newestFirst(versions.Versions), Deployment: versions.Deployment, Deployments: newestFirst(deployments.Deployments),
+		Versions: versions.Versions, Deployment: versions.Deployment, Deployments: deployments.Deployments,
 	}
+	slices.Reverse(w.Versions)
+	slices.Reverse(w.Deployments)
 	if versions.Active != "" {
 		shown, err := fleet.ShowVersion(c.ctx, control.ShowVersion{WorkerName: name, Version: versions.Active})
 		if err != nil {
@@ -110,14 +112,6 @@ func showWorker(c *call) (*page, error) {
 func before(name string) string {
 	last := len(name) - 1
 	return name[:last] + string(name[last]-1) + "~"
-}
-
-func newestFirst[T any](list []T) []T {
-	turned := make([]T, len(list))
-	for i, one := range list {
-		turned[len(list)-1-i] = one
-	}
-	return turned
 }
 
 func (c *call) note() control.Note {

@@ -99,7 +99,7 @@ func (p *letterPage) newest(ctx context.Context, dead *deadletter.Store, f deadl
 	return nil
 }
 
-// cut ends a page of the newest because of err. If the time is over, what was found is the p.
+// cut ends a page of the newest because of err. If the time is over, what was found is the page.
 func (p *letterPage) cut(look context.Context, err error) error {
 	switch {
 	case look.Err() == nil:

@@ -87,12 +87,17 @@ type ListWorkers struct {
 	Limit int    `json:"limit"`
 }
 
+// check returns how many workers a request asks for.
+func (r ListWorkers) check() (limit int, err error) {
+	if err := CheckName("owner", r.Owner); err != nil {
+		return 0, err
+	}
+	return listed(r.Limit)
+}
+
 // find returns everything that the request chooses, and how many of them are asked for.
 func (r ListWorkers) find(ctx context.Context, o *Operations) (ws []events.Installation, limit int, err error) {
-	if err := CheckName("owner", r.Owner); err != nil {
-		return nil, 0, err
-	}
-	if limit, err = listed(r.Limit); err != nil {
+	if limit, err = r.check(); err != nil {
 		return nil, 0, err
 	}
 	ws, err = o.workers.List(ctx, r.Owner)

@@ -62,7 +62,6 @@ func (x *exchange) headers(r *events.Reply) {
 			h[name] = append(h[name], value)
 		}
 	}
-	dropFleetCookies(h)
 	if len(h["Content-Length"]) > 1 { // clients differ in which one they believe
 		h.Del("Content-Length")
 	}

@@ -110,6 +110,7 @@ func (x *exchange) upgrade(r *events.Reply) {
 			h[name] = values
 		}
 	}
+	dropFleetCookies(h)
 	if !x.g.sockets.enter() {
 		r.Socket.Serve(context.Background(), nil)
 		x.cut()

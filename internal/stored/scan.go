@@ -18,12 +18,13 @@ const (
 	scanBatch = 64
 	// scanLife is how long the server keeps the consumer of a scan that has died.
 	scanLife = 10 * time.Second
-	// ackPrefix begins the reply subject of a message that a consumer delivers. The server writes it, so a message of the
-	// server, as the one that there are no more, has another or none, whatever headers a publisher has written.
+	// ackPrefix begins the reply subject of each message that a consumer delivers. The server writes this subject. What
+	// the server says itself, for example that there are no more messages, has no such subject. So no header of a
+	// publisher is taken for a word of the server.
 	ackPrefix = "$JS.ACK."
 )
 
-// Scan does what All does, with a consumer: it costs a few requests more, and a fifth for each message. It is for those
+// Scan does what All does, with a consumer: it costs a few requests more, and a sixth for each message. It is for those
 // who look at many. The user needs the permission to make consumers of the stream.
 func Scan(ctx context.Context, nc *nats.Conn, stream, subject string, from uint64) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
