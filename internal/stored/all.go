@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 const (
@@ -65,7 +67,7 @@ func (r *reader) read(ctx context.Context, from uint64) (list []*Message, err er
 			return list, a.err
 		}
 		// A gap makes several requests find the message behind it.
-		if a.message.Sequence > last {
+		if a.message.Sequence > last || guard.StoredHeaders.Off() {
 			list, last = append(list, a.message), a.message.Sequence
 			bytes += len(a.message.Data)
 		}
