@@ -105,13 +105,13 @@ var house = map[string]room{
 	"isolates": {
 		rooms: []string{"events", "events/lifecycle", "internal/crashnote", "internal/guard", "isolates/bindings", "isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/v8x", "internal/sourcemap"},
 		libs:  []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
-		tests: []string{"internal/test/parallel", libEsbuild},
+		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild},
 	},
 	// Go halves of the bindings in env.
 	"isolates/bindings": {rooms: []string{"events", "events/lifecycle", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
 	"isolates/egress": {pure: true, rooms: []string{"internal/guard"}, libs: []string{"github.com/gorilla/websocket"}},
-	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}},
+	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
 	// Long operations beside the pinned threads.
 	"isolates/offload":             {rooms: []string{"isolates/offload/compression", "isolates/v8x"}, libs: []string{"golang.org/x/sys/unix"}},
 	"isolates/offload/subtle":      {rooms: []string{"isolates/offload", "isolates/offload/webcrypto", "isolates/v8x"}},
@@ -230,6 +230,7 @@ var house = map[string]room{
 	"internal/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"}, tests: []string{libEsbuild}},
 
 	// For tests only: no row above lists them under rooms.
+	"internal/test/endless":  {pure: true},
 	"internal/test/parallel": {pure: true},
 	"internal/test/testcert": {pure: true, libs: testLibs},
 	"internal/test/otlptest": {pure: true, libs: append([]string{libOtel + "proto/otlp", "google.golang.org/protobuf/proto"}, testLibs...)},

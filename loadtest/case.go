@@ -27,6 +27,7 @@ type Case struct {
 	Pending     int     `json:"pending,omitempty"`     // number of stored and unanswered events while others are counted
 	Web         string  `json:"web,omitempty"`         // what is asked for over HTTP; "" = these are events
 	Call        string  `json:"call,omitempty"`        // of the calls that a request makes; "" = none are counted
+	Kernel      string  `json:"kernel,omitempty"`      // what a request computes; "" = not one of kernels
 	Connections int     `json:"connections,omitempty"` // HTTP
 	Curve       string  `json:"curve,omitempty"`       // name of the curve that this is a point of
 	At          int     `json:"at,omitempty"`          // size, the x value of the curve
@@ -38,8 +39,8 @@ const ours = "pinwheel"
 
 // Name distinguishes a case from all others of a report, and identifies it in another report.
 func (c Case) Name() string {
-	if c.Call != "" {
-		return fmt.Sprintf("%s %s", c.System, c.Call)
+	if c.Call+c.Kernel != "" {
+		return fmt.Sprintf("%s %s", c.System, c.Call+c.Kernel)
 	}
 	if c.Web != "" {
 		return fmt.Sprintf("%s %s %s owners=%d", c.System, c.Web, c.Load, c.Owners)

@@ -31,6 +31,8 @@ func metrics() []metric {
 		{"fleet µs/event", false, 1, true},
 		{"nats µs/event", false, 1, true},
 		{"load µs/event", false, 1, true},
+		{"p50 ms/run", false, 2, true},
+		{"fleet ms/run", false, 2, true},
 		{"p50 µs/call", false, 1, true}, // each with its share of the request
 		{"fleet µs/call", false, 1, true},
 		{"nats µs/call", false, 1, true},

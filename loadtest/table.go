@@ -71,6 +71,8 @@ func (r *Result) headline() string {
 	switch {
 	case r.Call != "":
 		return "p50 µs/call"
+	case r.Kernel != "":
+		return "p50 ms/run"
 	case r.Load == saturation:
 		return "events/s"
 	case r.Load == closedLoop:

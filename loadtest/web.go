@@ -15,15 +15,24 @@ const (
 	webFile    = "file"       // GET of a file of 10 KB
 	webSockets = "websockets" // connections that carry nothing
 	webCalls   = "calls"      // GET, answered by a handler that calls bindings
+	webKernels = "kernels"    // GET, answered by a handler that computes
 )
 
-func webs() []string { return []string{webJSON, webFile, webSockets, webCalls} }
+func webs() []string { return []string{webJSON, webFile, webSockets, webCalls, webKernels} }
 
 // calls are what the handler of workers/calls.mjs calls.
 func calls() []string { return []string{"function", "kv", "method", "fetch"} }
 
 // callsOfRequest is how many calls a request makes, one after the other.
 const callsOfRequest = 100
+
+// kernels are what the handler of workers/kernels.mjs computes.
+func kernels() []string {
+	return []string{"nbody", "matrices", "sieve", "sha256", "deflate", "csv", "strings", "objects", "json", "markdown", "regexp"}
+}
+
+// runsOfRequest is how often a request has its kernel computed.
+const runsOfRequest = 4
 
 // Loads of HTTP, beside openLoop.
 const (
@@ -37,13 +46,14 @@ type webOptions struct {
 	web         string
 	systems     []string
 	calls       []string
+	kernels     []string
 	processes   int // of Pinwheel
 	connections int
 	sockets     int
 }
 
 func defaultWebOptions() *webOptions {
-	o := &webOptions{options: defaultOptions(), web: webJSON, calls: calls(), processes: 1, connections: 32, sockets: 10_000}
+	o := &webOptions{options: defaultOptions(), web: webJSON, calls: calls(), kernels: kernels(), processes: 1, connections: 32, sockets: 10_000}
 	o.owners, o.loads, o.rate, o.duration = []int{1, 100, 1000}, []string{closedLoop}, 200, 10*time.Second
 	return o
 }
@@ -55,6 +65,7 @@ func newHTTPCommand() *cobra.Command {
 		Long: "json: POST of 1 KB of JSON to workers/web.mjs, by Pinwheel and by each other system in turn, round by round.\n" +
 			"file: GET of a file of 10 KB, beside Go's http.FileServer. websockets: memory for WebSockets that carry nothing.\n" +
 			"calls: what a call costs that workers/calls.mjs makes: of a function, KV's get of 1 KB, a method of a service, fetch of a service.\n" +
+			"kernels: the time that workers/kernels.mjs takes to compute each of eleven things.\n" +
 			"Each answer is checked: a wrong one ends the measurement.\n\n" + describeSystems(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
@@ -68,9 +79,10 @@ func newHTTPCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.web, "case", o.web, "json, file, websockets or calls")
+	f.StringVar(&o.web, "case", o.web, strings.Join(webs(), ", "))
 	f.StringSliceVar(&o.systems, "system", nil, "`NAMES` of systems (default all)")
 	f.StringSliceVar(&o.calls, "call", o.calls, "`KINDS` of calls; calls only")
+	f.StringSliceVar(&o.kernels, "kernel", o.kernels, "`NAMES` of what is computed; kernels only")
 	f.IntSliceVar(&o.owners, "owners", o.owners, "`NUMBERS` of owners; json only")
 	f.StringSliceVar(&o.loads, "load", o.loads, "closed: each connection sends its next request when it has the answer to the last; open: a fixed rate, whatever the answers do")
 	f.IntVar(&o.connections, "connections", o.connections, "connections that carry the requests")
@@ -127,7 +139,9 @@ func (o *webOptions) cases() ([]Case, error) {
 	case webFile:
 		owners = []int{1}
 	case webCalls:
-		return o.callCases(names)
+		return o.oneByOne(names, "call", o.calls, calls(), func(c *Case, call string) { c.Call = call })
+	case webKernels:
+		return o.oneByOne(names, "kernel", o.kernels, kernels(), func(c *Case, kernel string) { c.Kernel = kernel })
 	case webSockets:
 		loads, owners = []string{idleLoad}, []int{(o.sockets + socketsOfOwner - 1) / socketsOfOwner}
 	}
@@ -152,18 +166,20 @@ func (o *webOptions) cases() ([]Case, error) {
 	return list, nil
 }
 
-// callCases returns a case for each call and system.
-func (o *webOptions) callCases(names []string) ([]Case, error) {
+// oneByOne returns a case for each kind of request and system, with one request at a time.
+func (o *webOptions) oneByOne(names []string, flag string, kinds, known []string, set func(c *Case, kind string)) ([]Case, error) {
 	var list []Case
-	for _, call := range o.calls {
-		if !slices.Contains(calls(), call) {
-			return nil, fmt.Errorf("--call %q: it is one of %s", call, strings.Join(calls(), ", "))
+	for _, kind := range kinds {
+		if !slices.Contains(known, kind) {
+			return nil, fmt.Errorf("--%s %q: it is one of %s", flag, kind, strings.Join(known, ", "))
 		}
 		for _, name := range names {
 			if _, err := findSystem(o.web, name); err != nil {
 				return nil, err
 			}
-			list = append(list, Case{System: name, Beside: true, Scenario: "http", Web: o.web, Call: call, Load: closedLoop, Processes: o.processes, Owners: 1, Connections: 1, Seconds: o.duration.Seconds()})
+			c := Case{System: name, Beside: true, Scenario: "http", Web: o.web, Load: closedLoop, Processes: o.processes, Owners: 1, Connections: 1, Seconds: o.duration.Seconds()}
+			set(&c, kind)
+			list = append(list, c)
 		}
 	}
 	return list, nil

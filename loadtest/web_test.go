@@ -101,6 +101,40 @@ func TestHTTPCalls(t *testing.T) {
 	require.ErrorContains(t, err, `--call "d1": it is one of function, kv`)
 }
 
+// TestHTTPKernels has a handler compute. Its results are checked there.
+func TestHTTPKernels(t *testing.T) {
+	t.Parallel()
+	o := shortWeb(t, webKernels)
+	o.systems, o.kernels = []string{ours}, []string{"nbody", "regexp"}
+	out, cases := o.measureAll(t)
+	require.Contains(t, out, "HTTP, kernels, closed: GET, answered by a handler that computes")
+	require.Len(t, cases, 2)
+	for _, c := range cases {
+		require.Positive(t, c.Rounds[0].Metrics["p50 ms/run"], c.Name())
+		require.Contains(t, c.Rounds[0].Metrics, "fleet ms/run", c.Name())
+	}
+	o.kernels = []string{"quicksort"}
+	_, err := o.cases()
+	require.ErrorContains(t, err, `--kernel "quicksort": it is one of nbody, matrices`)
+}
+
+// Goals of kernels are compared with node's time, and their mean only where all were measured.
+func TestKernelGoals(t *testing.T) {
+	t.Parallel()
+	r := &Report{}
+	for i, k := range kernels() {
+		for system, times := range map[string]float64{ours: 1 + float64(i%2), "node": 1} {
+			r.Cases = append(r.Cases, Result{Case: Case{System: system, Beside: true, Web: webKernels, Kernel: k, Load: closedLoop, Owners: 1}, Rounds: []Round{{Metrics: map[string]float64{"p50 ms/run": times}}}})
+		}
+	}
+	goals := r.webGoals()
+	require.Contains(t, goals, []string{"nbody: at most 1.6 × node's time", "1.00", "met"})
+	require.Contains(t, goals, []string{"matrices: at most 1.6 × node's time", "2.00", "not met"})
+	require.Contains(t, goals, []string{"kernels: at most 1.15 × node's time in the geometric mean", "1.37", "not met"}, "5 of 11 take twice the time")
+	r.Cases = r.Cases[:4]
+	require.Len(t, r.webGoals(), 3)
+}
+
 // TestHTTPWithNode runs the handler of the peers.
 func TestHTTPWithNode(t *testing.T) {
 	t.Parallel()
@@ -108,10 +142,12 @@ func TestHTTPWithNode(t *testing.T) {
 		fmt.Fprintln(os.Stderr, "NOT TESTED: there is no command node")
 		t.Skip("NOT TESTED: there is no command node")
 	}
-	o := shortWeb(t, webJSON)
-	o.systems = []string{"node"}
-	_, cases := o.measureAll(t)
-	require.Positive(t, cases[0].Rounds[0].Metrics["requests/s"])
+	for _, web := range []string{webJSON, webKernels} {
+		o := shortWeb(t, web)
+		o.systems, o.kernels = []string{"node"}, []string{"sieve"}
+		_, cases := o.measureAll(t)
+		require.Positive(t, cases[0].Rounds[0].Metrics["requests/s"])
+	}
 }
 
 // TestHTTPWrongAnswers has a server answer request 7 wrongly, in both loops.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -10,7 +11,8 @@ import (
 func (r *Report) webSections() []section {
 	abouts := map[string]string{
 		webJSON: "POST of 1 KB of JSON, answered by the same handler", webFile: "GET of a file of 10 KB", webSockets: "WebSockets that carry nothing",
-		webCalls: fmt.Sprintf("GET, answered by a handler that makes %d calls, one after the other. µs/call is a hundredth of the request, of which the function has the rest beside the call", callsOfRequest),
+		webCalls:   fmt.Sprintf("GET, answered by a handler that makes %d calls, one after the other. µs/call is a hundredth of the request, of which the function has the rest beside the call", callsOfRequest),
+		webKernels: fmt.Sprintf("GET, answered by a handler that computes the same thing %d times; a run is one of them", runsOfRequest),
 	}
 	var list []section
 	for _, web := range webs() {
@@ -21,7 +23,7 @@ func (r *Report) webSections() []section {
 			}
 			s := section{title: "HTTP, " + web + ", " + load, about: abouts[web], table: r.table(cases)}
 			switch c := cases[0].Case; {
-			case web == webCalls:
+			case web == webCalls, web == webKernels:
 			case load == closedLoop:
 				s.about += fmt.Sprintf(". %d connections, each of which sends its next request when it has the answer to the last one", c.Connections)
 			case load == openLoop:
@@ -42,6 +44,7 @@ const goalOwners = 100
 // webGoals compares what was measured with what the design asks for.
 func (r *Report) webGoals() table {
 	t := table{{"goal", "measured", "met"}}
+	var timesOfNode []float64
 	add := func(goal string, value, limit float64, most bool) {
 		met := "met"
 		if most && value > limit || !most && value < limit {
@@ -60,6 +63,12 @@ func (r *Report) webGoals() table {
 		switch {
 		case c.Call != "":
 			r.callGoals(c, add)
+		case c.Kernel != "":
+			if v, ok := r.peerMedian(c, "node", c.headline()); ok {
+				times := own(c.headline()) / v
+				timesOfNode = append(timesOfNode, times)
+				add(c.Kernel+": at most 1.6 × node's time", times, 1.6, true)
+			}
 		case c.Web == webSockets:
 			add(fmt.Sprintf("%d WebSockets: at most 25 KB each", c.Connections), own("KB/socket"), 25, true)
 		case c.Web == webFile && c.Load == closedLoop:
@@ -79,7 +88,18 @@ func (r *Report) webGoals() table {
 			}
 		}
 	}
+	if len(timesOfNode) == len(kernels()) {
+		add("kernels: at most 1.15 × node's time in the geometric mean", geometricMean(timesOfNode), 1.15, true)
+	}
 	return t
+}
+
+func geometricMean(list []float64) float64 {
+	sum := 0.
+	for _, v := range list {
+		sum += math.Log(v)
+	}
+	return math.Exp(sum / float64(len(list)))
 }
 
 // callGoals compares a call with what the design asks for, less what a call of a function takes.

@@ -80,6 +80,12 @@ func (r *runner) measureWeb(ctx context.Context, s *testbed, c Case, l *webLoad)
 			round.Metrics[group+" µs/request"] = v
 		}
 	}
+	if c.Kernel != "" {
+		round.Metrics["p50 ms/run"] = round.Metrics["p50 ms"] / runsOfRequest
+		if v, ok := round.Metrics[groupFleet+" µs/request"]; ok {
+			round.Metrics[groupFleet+" ms/run"] = v / 1000 / runsOfRequest
+		}
+	}
 	if c.Call != "" {
 		round.Metrics["p50 µs/call"] = 1000 * round.Metrics["p50 ms"] / callsOfRequest
 		for _, group := range []string{groupFleet, groupNATS} {

@@ -26,9 +26,10 @@ type system struct {
 
 // webSite is where a system is to answer.
 type webSite struct {
-	dir    string // with files of the system
-	port   string
-	owners int
+	dir     string // with files of the system
+	port    string
+	owners  int
+	handler string // the name of its file in workers/, without extension
 }
 
 func systems() []system {
@@ -36,12 +37,12 @@ func systems() []system {
 		{name: ours, about: "an isolate for each owner, limits on", webs: webs()},
 		{name: "workerd", about: "an isolate for each owner, behind a worker that chooses it", webs: []string{webJSON},
 			program: "workerd/bin/workerd", args: func(s webSite) []string { return []string{"serve", filepath.Join(s.dir, workerdConfig)} }},
-		{name: "deno", about: "deno serve: one thread, one isolate for all", webs: []string{webJSON}, program: "deno/deno", args: func(s webSite) []string {
-			return []string{"serve", "--allow-all", "--quiet", "--no-lock", "--no-config", "--host", "127.0.0.1", "--port", s.port, "../workers/web.mjs"}
+		{name: "deno", about: "deno serve: one thread, one isolate for all", webs: []string{webJSON, webKernels}, program: "deno/deno", args: func(s webSite) []string {
+			return []string{"serve", "--allow-all", "--quiet", "--no-lock", "--no-config", "--host", "127.0.0.1", "--port", s.port, "../workers/" + s.handler + ".mjs"}
 		}},
-		{name: "bun", about: "bun serve: one thread, one isolate for all", webs: []string{webJSON}, program: "bun/bin/bun.exe",
+		{name: "bun", about: "bun serve: one thread, one isolate for all", webs: []string{webJSON, webKernels}, program: "bun/bin/bun.exe",
 			args: func(webSite) []string { return []string{"run", "http-bun.mjs"} }},
-		{name: "node", about: "node:http, with a Request and a Response: one thread, one isolate for all", webs: []string{webJSON}, program: "node",
+		{name: "node", about: "node:http, with a Request and a Response: one thread, one isolate for all", webs: []string{webJSON, webKernels}, program: "node",
 			args: func(webSite) []string { return []string{"http-node.mjs"} }},
 		{name: "miniflare", about: "workerd with miniflare's bindings, as wrangler dev has them", webs: []string{webCalls}, program: "node", needs: "miniflare",
 			args: func(webSite) []string { return []string{"miniflare.mjs"} }},
@@ -137,7 +138,15 @@ func hostOf(worker string, owner int) string {
 }
 
 // webParts are the workers of Pinwheel that answer.
-var webParts = map[string][]part{webJSON: {{worker: "web.mjs"}}, webSockets: {{worker: "socket.mjs", mode: events.Persistent}}, webCalls: {{worker: "calls.mjs"}}}
+var webParts = map[string][]part{webJSON: {{worker: "web.mjs"}}, webSockets: {{worker: "socket.mjs", mode: events.Persistent}}, webCalls: {{worker: "calls.mjs"}}, webKernels: {{worker: "kernels.mjs"}}}
+
+// webHandler is the file that answers, without its extension.
+func webHandler(web string) string {
+	if parts := webParts[web]; len(parts) > 0 {
+		return parts[0].deployed()
+	}
+	return ""
+}
 
 // webExchange is the request of a case with its answer.
 func webExchange(c Case) webclient.Exchange {
@@ -146,6 +155,10 @@ func webExchange(c Case) webclient.Exchange {
 	case webCalls:
 		return webclient.Exchange{
 			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Call, callsOfRequest, number, webHost("calls")), Answer: []byte(number + " ok"),
+		}
+	case webKernels:
+		return webclient.Exchange{
+			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Kernel, runsOfRequest, number, webHost("kernels")), Answer: []byte(number + " ok"),
 		}
 	case webFile:
 		return webclient.Exchange{Request: []byte("GET /" + fileName + " HTTP/1.1\r\nHost: " + webHost("files") + "\r\n\r\n"), Answer: fileText()}
@@ -243,7 +256,7 @@ func (r *runner) openSystem(s *testbed, c Case) (addr string, err error) {
 	if err != nil {
 		return "", err
 	}
-	site := webSite{dir: s.dir, owners: c.Owners}
+	site := webSite{dir: s.dir, owners: c.Owners, handler: webHandler(c.Web)}
 	if site.port, err = freePort(); err != nil {
 		return "", err
 	}
@@ -258,7 +271,7 @@ func (r *runner) openSystem(s *testbed, c Case) (addr string, err error) {
 	}
 	cmd := exec.Command(path, of.args(site)...)
 	cmd.Dir = r.peerDir
-	cmd.Env = append(os.Environ(), "PORT="+site.port, "NODE_ENV=production")
+	cmd.Env = append(os.Environ(), "PORT="+site.port, "HANDLER="+site.handler, "NODE_ENV=production")
 	if s.system, err = startChild(of.name, cmd, nil); err != nil {
 		return "", err
 	}

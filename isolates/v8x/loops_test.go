@@ -1,48 +1,135 @@
 package v8x
 
 import (
-	"context"
+	"errors"
+	"flag"
+	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/test/endless"
 )
 
-// Loops in which V8's top compiler leaves no stack check: with it nothing could end them (docs/development/adr/0005).
-// They run in their own process, which can be ended. They run long enough for the best available compiler to compile
-// them.
+var loops = flag.Int("loops", 40, "how many shapes of endless loops TestLoopsEnd runs; 0 = all")
+
+const (
+	// hot is how long a loop runs before it is ended. It is compiled by the top compiler long before.
+	hot = 100 * time.Millisecond
+	// patience is how long a loop may then run on. One without a check for termination runs for ever.
+	patience = time.Minute
+)
+
+// knownLoops are those that the top compiler of V8 made endless, see docs/development/adr/0037.
+var knownLoops = []string{
+	`let a; for (;;) { a = new Array(1000).fill(1.5) }`,
+	`let a; for (;;) { a = new Array(100).fill(1.5) }`,
+	`const s = "the quick brown fox"; let r; for (;;) { r = s.startsWith("the q") }`,
+}
+
+// A compiler may remove the check for termination from a loop. Then nothing can end it, and its thread burns for ever.
+// So the loops run in processes that can be killed.
 func TestLoopsEnd(t *testing.T) {
-	const child = "V8X_LOOP"
-	if body := os.Getenv(child); body != "" {
-		iso, c := newContext(t, Limits{Heap: 32 << 20, Buffers: 32 << 20})
-		c.Module(Source{Name: "m.js", Text: `export default () => { ` + body + ` }`})
-		over := make(chan struct{})
-		time.AfterFunc(2*time.Second, func() {
-			for {
-				select {
-				case <-over:
-					return
-				case <-time.After(100 * time.Millisecond):
-					iso.Terminate()
-				}
+	const seedOf, shareOf = "V8X_LOOPS_SEED", "V8X_LOOPS_SHARE" // of a child; it runs each loop whose number is its share modulo shares
+	shares := runtime.GOMAXPROCS(0)
+	if text := os.Getenv(seedOf); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+		share, err := strconv.Atoi(os.Getenv(shareOf))
+		require.NoError(t, err)
+		require.NoError(t, start())
+		for i, s := range chosenLoops(seed) {
+			if i%shares != share {
+				continue
 			}
-		})
-		var call Call
-		require.True(t, c.Call(call.Reset(50).Bytes(), nil).Terminated)
-		close(over)
+			// What does not end takes a core from what comes after it.
+			require.NoError(t, ends(s.Code), "%s, in %s", s.Body, s.Loop)
+		}
 		return
 	}
-	for _, body := range []string{
-		`let a; for (;;) { a = new Array(1000).fill(1.5) }`,
-		`let a; for (;;) { a = new Array(100).fill(1.5) }`,
-	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestLoopsEnd$")
-		cmd.Env = append(os.Environ(), child+"="+body)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s does not end: %s", body, out)
+	seed := rand.Uint64N(1e9)
+	t.Logf("seed %d", seed)
+	var children sync.WaitGroup
+	for share := range shares {
+		children.Go(func() {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLoopsEnd$", "-loops="+strconv.Itoa(*loops))
+			cmd.Env = append(os.Environ(), seedOf+"="+strconv.FormatUint(seed, 10), shareOf+"="+strconv.Itoa(share))
+			out, err := cmd.CombinedOutput()
+			assert.NoError(t, err, "%s", out)
+		})
+	}
+	children.Wait()
+}
+
+// chosenLoops are the known loops, and as many as were asked for of all others.
+func chosenLoops(seed uint64) []endless.Shape {
+	shapes := endless.All(seed, 3)
+	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(shapes), func(i, j int) { shapes[i], shapes[j] = shapes[j], shapes[i] })
+	if *loops > 0 {
+		shapes = shapes[:*loops]
+	}
+	for _, code := range knownLoops {
+		shapes = append(shapes, endless.Shape{Body: code, Code: code, Loop: "itself"})
+	}
+	return shapes
+}
+
+// ends runs a function's body on a thread of its own, and ends it. The error says why it could not be ended, and the
+// thread is lost then.
+func ends(code string) error {
+	type made struct {
+		iso *Isolate
+		err error
+	}
+	running, over := make(chan made, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		iso := NewIsolate(Limits{Heap: 64 << 20, Buffers: 64 << 20})
+		defer iso.Close()
+		c, err := iso.NewContext(func([]byte) ([]byte, error) { return nil, nil })
+		if err != nil {
+			running <- made{nil, err}
+			return
+		}
+		defer c.Close()
+		if _, r := c.Module(Source{Name: "m.js", Text: "export default () => { " + code + " }"}); r.Err != nil {
+			running <- made{nil, r.Err}
+			return
+		}
+		running <- made{iso, nil}
+		var call Call
+		r := c.Call(call.Reset(50).Bytes(), nil)
+		switch {
+		case iso.Flags()&HeapLimit != 0:
+			over <- errors.New("it was ended by the heap limit")
+		case !r.Terminated:
+			over <- errors.Join(errors.New("it ended by itself"), r.Err)
+		default:
+			over <- nil
+		}
+	}()
+	m := <-running
+	if m.err != nil {
+		return m.err
+	}
+	wait, given := hot, time.After(hot+patience)
+	for {
+		select {
+		case err := <-over:
+			return err
+		case <-given:
+			return errors.New("it does not end")
+		case <-time.After(wait):
+			m.iso.Terminate() // again and again: before the call began it was without effect
+			wait = 100 * time.Millisecond
+		}
 	}
 }

@@ -32,10 +32,13 @@ var Start = sync.OnceValue(func() error {
 		"--no-memory-protection-keys",
 		// A snapshot made by another process must never extend the shared read-only heap.
 		"--no-extensible-ro-snapshot",
-		// V8's top compiler removes the stack check from loops that call into C++ builtins, such as for (;;) new
-		// Array(1000).fill(1.5). Then nothing can end them (docs/development/adr/0005).
-		"--max-opt=2",
-		// The compiler below it compiles only functions that have been called this often. For loops nothing changes
+		// This optimization of V8's top compiler removes the check for termination from loops such as for (;;) new
+		// Array(1000).fill(1.5). Then nothing can end them (docs/development/adr/0037).
+		"--no-turboshaft-loop-unrolling",
+		// The isolate's own thread compiles, so a run pays for what it has compiled. Functions with more bytecode than
+		// this are not optimized: nothing interrupts a compiler, and this much takes it less than 100 ms.
+		"--no-concurrent-recompilation", "--max-optimized-bytecode-size=15000",
+		// The middle compiler takes only functions that have been called this often. For loops nothing changes
 		// (docs/development/adr/0015).
 		"--invocation-count-for-maglev=4000",
 		// Features of ECMAScript 2025 and later that V8 has ready. Its next versions enable them by default.

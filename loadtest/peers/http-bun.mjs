@@ -1,4 +1,4 @@
-// Runs ../workers/web.mjs with bun serve.
-import handler from "../workers/web.mjs";
+// Runs a file of ../workers with bun serve.
+const { default: handler } = await import(`../workers/${process.env.HANDLER}.mjs`);
 
 Bun.serve({ hostname: "127.0.0.1", port: Number(process.env.PORT), fetch: handler.fetch });

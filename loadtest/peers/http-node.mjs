@@ -1,6 +1,7 @@
-// Runs ../workers/web.mjs behind node:http: a Request and a Response for each request.
+// Runs a file of ../workers behind node:http: a Request and a Response for each request.
 import { createServer } from "node:http";
-import handler from "../workers/web.mjs";
+
+const { default: handler } = await import(`../workers/${process.env.HANDLER}.mjs`);
 
 createServer(async (incoming, outgoing) => {
   try {

@@ -9,8 +9,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// longDomains has Go convert the hosts of URLs that are much longer than a host can be, and whose characters all differ:
-// punycode takes time that grows with the product of both, some seconds here. What JavaScript does before takes little.
+// longDomains has Go convert the hosts of URLs that are much longer than a host can be. Their characters all differ.
+// Punycode takes time that grows with the product of both, some seconds here. What JavaScript does before takes little.
 func longDomains(t *testing.T, f *fleet) (harm string) {
 	f.deploy("acme", "url", `const host = Array.from({ length: 20000 }, (_, i) => String.fromCodePoint(0x4e00 + i)).join("");
 		export default { task() { for (;;) URL.canParse("http://" + host + "/") } }`, `{"retries": {"maxAttempts": 1}}`)

@@ -1,0 +1,58 @@
+package isolates
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/endless"
+)
+
+// Loops of many shapes are ended by their CPU limit, and no thread burns on. The compilers of V8 have compiled them by
+// then. TestLoopsEnd of v8x runs all shapes.
+func TestEndlessLoops(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64N(1e9)
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	count := 5
+	if wholeSuite {
+		count = 100
+	}
+	b := newBench(t)
+	shapes := endless.All(seed, 1)
+	for range count {
+		b.endless(t, shapes[random.IntN(len(shapes))])
+		b.endless(t, endless.Mixed(random.IntN))
+	}
+	require.Zero(t, b.pool.parked.Load())
+}
+
+// endless runs a loop for longer than any compiler takes, and ends it by its CPU limit.
+func (b *bench) endless(t *testing.T, s endless.Shape) {
+	t.Helper()
+	w := worker("endless", "export default { task() { "+s.Code+" } }")
+	w.Limits = events.Limits{CPU: events.Millis(200 * time.Millisecond), Wall: events.Millis(patience), HeapMB: 64}
+	o := b.start(w, task("null"))
+	o.wait(t, o.ended)
+	require.NotNil(t, o.end.Failure, "%s, in %s", s.Body, s.Loop)
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason, "%s, in %s: %s", s.Body, s.Loop, o.end.Failure)
+	// On a busy machine a thread may be replaced although V8 ends its turn.
+	require.Eventually(t, func() bool { return b.pool.back.Load() == b.pool.ranAway.Load() }, patience, time.Millisecond, "%s, in %s: its thread burns", s.Body, s.Loop)
+}
+
+// FuzzEndlessLoops looks for loops that V8 does not end.
+func FuzzEndlessLoops(f *testing.F) {
+	for _, text := range []string{"", "\x00\x02\x00\x00\x00\x0a\x01", "\x05\x03\x00\x81\x02\x00\x0d\x07\x01\x21\x03", "\x09\x01\x01\x10\x00"} {
+		f.Add([]byte(text))
+	}
+	b := newBench(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		shape := endless.Mixed(endless.Bytes(text))
+		t.Log(shape.Code)
+		b.endless(t, shape)
+	})
+}
