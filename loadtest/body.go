@@ -35,7 +35,7 @@ func ioReply(b []byte, id int) []byte {
 }
 
 const (
-	// spinRounds are about 5 ms of V8 without its top compiler, on the machine of docs/development/performance.md.
+	// spinRounds are about 5 ms of V8, on the machine of docs/development/performance.md.
 	spinRounds = 2_200_000
 	spinSeeds  = 16 // few, so that their results can be computed beforehand
 )
