@@ -217,7 +217,7 @@ func TestTurnThatIsAwayStrays(t *testing.T) {
 func TestModuleThatLoadsForLong(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
-		w := worker("w", work(60)+`; await new Promise((r) => setTimeout(r, 10)); `+work(60)+`; export default { task: () => 1 }`)
+		w := worker("w", work(150)+`; await new Promise((r) => setTimeout(r, 10)); `+work(150)+`; export default { task: () => 1 }`)
 		slow := b.start(w, task("null"))
 		b.runs(1)
 		for !slow.isOver() {
@@ -226,7 +226,7 @@ func TestModuleThatLoadsForLong(t *testing.T) {
 		require.Nil(t, slow.end.Failure)
 		require.NotZero(t, b.leaves)
 
-		broken := worker("broken", work(100)+`; throw new Error("no")`)
+		broken := worker("broken", work(150)+`; throw new Error("no")`)
 		slow = b.start(broken, task("null"))
 		for !slow.isOver() {
 			require.Nil(t, b.run(quick(), task("null")).end.Failure)
