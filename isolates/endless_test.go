@@ -12,7 +12,7 @@ import (
 )
 
 // Loops of many shapes are ended by their CPU limit, and no thread burns on. The compilers of V8 have compiled them by
-// then. TestLoopsEnd of v8x runs all shapes.
+// then.
 func TestEndlessLoops(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64N(1e9)

@@ -34,8 +34,8 @@ type pace struct {
 	scan uint64
 }
 
-// newestPace keeps few letters in memory. It is quick for a page of the newest letters. Large
-// windows are read by a consumer. To make one takes long in a stream of many subjects, so windows grow.
+// newestPace keeps few letters in memory. It is quick for a page of the newest letters. A consumer reads large windows.
+// Making one takes long in a stream of many subjects, so windows grow.
 var newestPace = pace{window: 256, letters: 8192, bytes: 8 << 20, scan: 128}
 
 // Newest iterates over the dead letters that f chooses, the newest first, in windows of the stream. before, if it is

@@ -66,13 +66,7 @@ func TestConsoleOfDevWithToken(t *testing.T) {
 	t.Parallel()
 	cfg := devConfig(t)
 	cfg.ConsoleToken = "token-of-those-who-see"
-	ctx, cancel := context.WithCancel(context.Background())
-	out, done := &screen{}, make(chan error, 1)
-	go func() { done <- runDev(ctx, cfg, zerolog.Nop(), out, []string{helloFile(t)}, nil) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
+	out := runsDevWith(t, cfg, helloFile(t))
 	code, _ := page(t, out.console(t)+"/workers")
 	require.Equal(t, http.StatusSeeOther, code)
 }
@@ -82,13 +76,7 @@ func TestConsoleOfDevWithPermissions(t *testing.T) {
 	t.Parallel()
 	cfg := devConfig(t)
 	cfg.Control = config.ControlByPermissions
-	ctx, cancel := context.WithCancel(context.Background())
-	out, done := &screen{}, make(chan error, 1)
-	go func() { done <- runDev(ctx, cfg, zerolog.Nop(), out, []string{helloFile(t)}, nil) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
+	out := runsDevWith(t, cfg, helloFile(t))
 	base := out.console(t)
 	out.shows(t, "dev/hello, version")
 	code, body := page(t, base+"/dead")

@@ -193,9 +193,14 @@ func TestDevVars(t *testing.T) {
 // runsDev runs dev on the paths until the end of the test.
 func runsDev(t *testing.T, paths ...string) *screen {
 	t.Helper()
+	return runsDevWith(t, devConfig(t), paths...)
+}
+
+func runsDevWith(t *testing.T, cfg config.Config, paths ...string) *screen {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out, done := &screen{}, make(chan error, 1)
-	go func() { done <- runDev(ctx, devConfig(t), zerolog.Nop(), out, paths, nil) }()
+	go func() { done <- runDev(ctx, cfg, zerolog.Nop(), out, paths, nil) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)

@@ -73,7 +73,7 @@ func chosenLoops(seed uint64) []endless.Shape {
 	shapes := endless.All(seed, 3)
 	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(shapes), func(i, j int) { shapes[i], shapes[j] = shapes[j], shapes[i] })
 	if *loops > 0 {
-		shapes = shapes[:*loops]
+		shapes = shapes[:min(*loops, len(shapes))]
 	}
 	for _, code := range knownLoops {
 		shapes = append(shapes, endless.Shape{Body: code, Code: code, Loop: "itself"})
