@@ -31,6 +31,10 @@ type Policy struct {
 	// MaxIsolates and HeapMB bound its isolates in a process, in number and in memory.
 	MaxIsolates int `json:"maxIsolates,omitempty"`
 	HeapMB      int `json:"heapMB,omitempty"`
+	// Group names owners that trust each other, such as those of one organization. Owners of the same group share
+	// isolates in a process, with a context for each worker, and have the largest share of isolates and memory of all of
+	// them together. "" = the owner has isolates of its own.
+	Group string `json:"group,omitempty"`
 	// MaxWorkers and CodeBytes bound what its people deploy at its door: the number of workers, and the bytes of all kept
 	// versions with their source maps. Zero means DefaultMaxWorkers and DefaultCodeBytes. Deploys by the fleet's user pass
 	// them.
@@ -111,6 +115,11 @@ func (p Policy) Validate() error {
 	} {
 		if c.value < 0 || c.value > c.max {
 			return fmt.Errorf("%s is %d: it is 1 to %d, or 0 for the default", c.name, c.value, c.max)
+		}
+	}
+	if p.Group != "" {
+		if err := CheckName("group", p.Group); err != nil {
+			return err
 		}
 	}
 	if len(p.Hosts) > MaxHosts {

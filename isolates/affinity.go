@@ -1,7 +1,6 @@
 package isolates
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -60,12 +59,12 @@ func (s *affinity) outdate(latest release) {
 	})
 }
 
-// each calls f on the threads that have persistent contexts of the worker.
+// each calls f on the threads that have persistent contexts of the worker, or of all the owner's if name is "".
 func (s *affinity) each(owner, name string, f func(*thread, *jsContext)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for h, t := range s.at {
-		if h.owner == owner && h.worker == name {
+		if h.owner == owner && (h.worker == name || name == "") {
 			t.post(func(t *thread) {
 				if jc := t.persistents[h]; jc != nil && jc.loaded {
 					f(t, jc)
@@ -116,17 +115,13 @@ func (t *thread) goAway() []*lifecycle.Attempt {
 // Others end if nothing runs in them now. Any goroutine may call it.
 func (p *Pool) Retire(owner, name string) {
 	p.affinity.each(owner, name, func(t *thread, jc *jsContext) { t.retire(jc, discardRemoved) })
+	tenant := p.policies.tenant(owner)
 	for i := range p.threads {
 		p.threads[i].Load().post(func(t *thread) {
 			if i == 0 {
-				t.borrowAll(owner)
+				t.borrowAll(tenant)
 			}
-			t.dropContexts(owner, discardRemoved, func(jc *jsContext) bool { return jc.worker.Name == name })
-			for _, iso := range slices.Clone(t.isolates[owner]) {
-				if len(iso.contexts) == 0 && !iso.away {
-					t.dropIsolate(iso)
-				}
-			}
+			t.vacate(tenant, discardRemoved, t.contexts.of(owner, name))
 		})
 	}
 }

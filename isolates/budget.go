@@ -32,12 +32,12 @@ func mostHeapMB(threads int) int {
 	return max(cageMB-slackMB-threads*(events.DefaultLimits.HeapMB+crowdBytes>>20), 512)
 }
 
-// ownerUse returns what an owner has in the process: isolates, and bytes in them and held for them.
-func (p *Pool) ownerUse(owner string) (isolates, bytes int64) {
+// use returns what a tenant has in the process: isolates, and bytes in them and held for them.
+func (p *Pool) use(tenant string) (isolates, bytes int64) {
 	add := func(c *counters) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if u := c.owners[owner]; u != nil {
+		if u := c.tenants[tenant]; u != nil {
 			isolates += u.isolates.Load()
 			bytes += u.heap.Load()
 		}
@@ -46,7 +46,7 @@ func (p *Pool) ownerUse(owner string) (isolates, bytes int64) {
 		add(&p.threads[i].Load().counters)
 	}
 	add(&p.shared.counters)
-	return isolates, bytes + p.holdings.of(owner)
+	return isolates, bytes + p.holdings.of(tenant)
 }
 
 // heapBytes is the last measured size of all isolates, including those that were lost with their threads.
@@ -66,27 +66,27 @@ func (t *thread) room(w *events.Worker) bool {
 		t.sweep()
 	}
 	for {
-		n, bytes := t.pool.ownerUse(w.Owner)
+		n, bytes := t.pool.use(t.pool.policies.tenant(w.Owner))
 		mostN, mostBytes := t.pool.share(w.Owner)
 		if n < mostN && bytes+freshHeap <= mostBytes {
 			break
 		}
-		if !t.evictOf(w.Owner) {
+		if !t.evictOf(t.pool.policies.tenant(w.Owner)) {
 			return false
 		}
 	}
 	for int(t.pool.live.Load()) >= cfg.MaxIsolates-cfg.prewarmed() || t.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
-		if !t.evictAnyFor(w.Owner) {
+		if !t.evictAnyFor(t.pool.policies.tenant(w.Owner)) {
 			return false
 		}
 	}
-	return t.count < t.maxIsolates || t.evictFor(w.Owner)
+	return t.count < t.maxIsolates || t.evictFor(t.pool.policies.tenant(w.Owner))
 }
 
 // vacant reports whether there is room for one more isolate of w without closing any.
 func (t *thread) vacant(w *events.Worker) bool {
 	cfg := &t.pool.cfg
-	n, bytes := t.pool.ownerUse(w.Owner)
+	n, bytes := t.pool.use(t.pool.policies.tenant(w.Owner))
 	mostN, mostBytes := t.pool.share(w.Owner)
 	return n < mostN && bytes+freshHeap <= mostBytes && t.count < t.maxIsolates &&
 		int(t.pool.live.Load()) < cfg.MaxIsolates-cfg.prewarmed() && t.pool.inUse()+freshHeap <= int64(cfg.HeapMB)<<20
@@ -101,9 +101,9 @@ func (t *thread) evict() bool {
 	return t.send(oldest)
 }
 
-// evictOf closes the longest idle isolate of one owner.
-func (t *thread) evictOf(owner string) bool {
-	return t.evictShared(owner) || t.send(idlest(nil, t.isolates[owner]))
+// evictOf closes the longest idle isolate of one tenant.
+func (t *thread) evictOf(tenant string) bool {
+	return t.evictShared(tenant) || t.send(idlest(nil, t.isolates[tenant]))
 }
 
 // idlest returns the isolate to close first: oldest, or one in the list in which nothing runs.
@@ -159,7 +159,7 @@ func (t *thread) largest() (most *isolate) {
 			if iso.away {
 				continue
 			}
-			if most == nil || cmp.Or(cmp.Compare(iso.counters.heap.Load()+t.pool.holdings.of(iso.owner), most.counters.heap.Load()+t.pool.holdings.of(most.owner)),
+			if most == nil || cmp.Or(cmp.Compare(iso.counters.heap.Load()+t.pool.holdings.of(iso.tenant), most.counters.heap.Load()+t.pool.holdings.of(most.tenant)),
 				cmp.Compare(iso.size(), most.size())) > 0 {
 				most = iso
 			}

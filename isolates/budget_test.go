@@ -68,7 +68,7 @@ func TestOwnersShare(t *testing.T) {
 		for _, o := range all {
 			o.wait(t, o.ended)
 			require.Nil(t, o.end.Failure)
-			n, _ := b.pool.ownerUse("greedy")
+			n, _ := b.pool.use("greedy")
 			require.LessOrEqual(t, n, int64(2))
 		}
 	}, func(c *Config) { c.OwnerMaxIsolates, c.ContextsPerIsolate = 2, 1 })
@@ -129,9 +129,9 @@ func TestPolicy(t *testing.T) {
 	for _, o := range all {
 		o.wait(t, o.ended)
 		require.Nil(t, o.end.Failure)
-		n, _ := b.pool.ownerUse("acme")
+		n, _ := b.pool.use("acme")
 		require.LessOrEqual(t, n, int64(1))
 	}
 	b.pool.SetPolicy("acme", events.Policy{})
-	require.Empty(t, *b.pool.policies.Load())
+	require.Nil(t, b.pool.policies.of("acme"))
 }

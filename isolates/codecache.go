@@ -176,7 +176,7 @@ func (t *thread) keepCode() {
 			return
 		}
 		// The context may be gone, or another thread may have been faster.
-		if jc.closed || !slices.Contains(t.isolates[jc.isolate.owner], jc.isolate) || !t.pool.code.wants(jc.worker) {
+		if jc.closed || !slices.Contains(t.isolates[jc.isolate.tenant], jc.isolate) || !t.pool.code.wants(jc.worker) {
 			continue
 		}
 		t.pool.code.put(jc.worker, jc.v8.CodeCache())

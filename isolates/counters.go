@@ -61,11 +61,11 @@ type counters struct {
 	discards, kills                         reasonCounts
 
 	mu      sync.Mutex // held when an isolate or context is made, closed or given to another thread, and by readers
-	owners  map[string]*useCounters
+	tenants map[string]*useCounters
 	workers map[string]*useCounters // by Worker.Target
 }
 
-// useCounters counts for an owner that has an isolate on the thread, or for a worker that has a context there. It is
+// useCounters counts for a tenant that has an isolate on the thread, or for a worker that has a context there. It is
 // deleted with the last of them.
 type useCounters struct {
 	isolates, contexts, running, heap atomic.Int64
@@ -102,7 +102,7 @@ func use(all *map[string]*useCounters, name string) *useCounters {
 func (c *counters) isolateOpened(iso *isolate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	iso.counters = use(&c.owners, iso.owner)
+	iso.counters = use(&c.tenants, iso.tenant)
 	iso.counters.isolates.Add(1)
 	c.isolates.Add(1)
 	c.grew(iso, iso.heap)
@@ -120,7 +120,7 @@ func (c *counters) isolateClosed(iso *isolate) {
 	c.grew(iso, -iso.heap)
 	c.isolates.Add(-1)
 	if iso.counters.isolates.Add(-1) == 0 {
-		delete(c.owners, iso.owner)
+		delete(c.tenants, iso.tenant)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// Contexts of an owner share isolates while they are small. Such a context costs 0.35 MB. In its own isolate it costs
+// Contexts of a tenant share isolates while they are small. Such a context costs 0.35 MB. In its own isolate it costs
 // 1.3 MB. A run may use all of its limit, in addition to what the other contexts in its isolate have. When V8 collects
 // garbage, the run pays for marking what they have. So that is kept small (docs/development/adr/0023).
 const (
@@ -62,7 +62,9 @@ func (t *thread) hasRoom(iso *isolate) bool {
 	if len(iso.contexts) >= t.pool.cfg.ContextsPerIsolate {
 		return false
 	}
-	t.look(iso, time.Now(), 0)
+	if iso.unmeasured > 0 { // something has run in it since
+		t.look(iso, time.Now(), 0)
+	}
 	return len(iso.contexts) == 0 || iso.heap <= iso.crowd()
 }
 
@@ -140,25 +142,34 @@ func (t *thread) leastCrowded(isolates []*isolate) (least *isolate) {
 	return least
 }
 
-// dropOutdated closes contexts of other versions of w that have had no event for a while. Contexts are many, and these
-// are unlikely to get another event.
-func (t *thread) dropOutdated(w *events.Worker, now time.Time) {
-	t.dropContexts(w.Owner, discardRoom, func(jc *jsContext) bool {
-		return jc.worker.Name == w.Name && (jc.secrets.Replaced() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > outdated)
-	})
+// contextsOf returns the contexts that an owner has in the isolates.
+func contextsOf(owner string, isolates []*isolate) (list []*jsContext) {
+	for _, iso := range isolates {
+		for _, jc := range iso.contexts {
+			if jc.worker.Owner == owner {
+				list = append(list, jc)
+			}
+		}
+	}
+	return list
 }
 
-// dropContexts closes the idle contexts of an owner for which which returns true, except persistent ones.
-func (t *thread) dropContexts(owner, why string, which func(*jsContext) bool) {
-	for _, iso := range t.isolates[owner] {
-		if iso.away || iso.mode == events.Persistent {
-			continue
+// vacate closes those of a tenant's contexts that are idle, and its isolates that have no contexts then.
+func (t *thread) vacate(tenant, why string, contexts []*jsContext) {
+	t.dropContexts(contexts, why, func(*jsContext) bool { return true })
+	for _, iso := range slices.Clone(t.isolates[tenant]) {
+		if len(iso.contexts) == 0 && !iso.away {
+			t.dropIsolate(iso)
 		}
-		for _, jc := range slices.Clone(iso.contexts) {
-			if len(jc.runs) == 0 && which(jc) {
-				t.counters.discards.inc(why)
-				t.dropContext(jc)
-			}
+	}
+}
+
+// dropContexts closes those of the contexts that are idle and for which which returns true, except persistent ones.
+func (t *thread) dropContexts(contexts []*jsContext, why string, which func(*jsContext) bool) {
+	for _, jc := range slices.Clone(contexts) {
+		if len(jc.runs) == 0 && !jc.isolate.away && jc.isolate.mode != events.Persistent && which(jc) {
+			t.counters.discards.inc(why)
+			t.dropContext(jc)
 		}
 	}
 }
@@ -179,23 +190,23 @@ func (r *run) crowdedOut() bool {
 	return r.attempt.Event != nil && !r.betweenEvents && r.context.others() > r.context.isolate.crowd()
 }
 
-// evens reports whether an owner has at least an even share among the owners that have isolates: of the thread's
+// evens reports whether a tenant has at least an even share among the tenants that have isolates: of the thread's
 // isolates, of the process's isolates, or of the heap.
-func (t *thread) evens(owner string) bool {
+func (t *thread) evens(tenant string) bool {
 	cfg := &t.pool.cfg
-	isolates, bytes := t.pool.ownerUse(owner)
-	owners := t.pool.owners()
-	return len(t.isolates[owner])*len(t.isolates) >= t.maxIsolates ||
-		isolates*owners >= int64(cfg.MaxIsolates-cfg.prewarmed()) || bytes*owners >= int64(cfg.HeapMB)<<20
+	isolates, bytes := t.pool.use(tenant)
+	tenants := t.pool.tenants()
+	return len(t.isolates[tenant])*len(t.isolates) >= t.maxIsolates ||
+		isolates*tenants >= int64(cfg.MaxIsolates-cfg.prewarmed()) || bytes*tenants >= int64(cfg.HeapMB)<<20
 }
 
-// owners estimates how many owners have isolates. It is the largest number of owners on one thread, or among the
+// tenants estimates how many tenants have isolates. It is the largest number of them on one thread, or among the
 // isolates that no thread has.
-func (p *Pool) owners() (most int64) {
+func (p *Pool) tenants() (most int64) {
 	count := func(c *counters) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		most = max(most, int64(len(c.owners)))
+		most = max(most, int64(len(c.tenants)))
 	}
 	for i := range p.threads {
 		count(&p.threads[i].Load().counters)
@@ -204,24 +215,24 @@ func (p *Pool) owners() (most int64) {
 	return most
 }
 
-// evictFor closes an idle isolate of this thread to make room for one of owner. An owner that has its even share loses
+// evictFor closes an idle isolate of this thread to make room for one of tenant. A tenant that has its even share loses
 // one of its own, if it has an idle one.
-func (t *thread) evictFor(owner string) bool {
-	return t.evens(owner) && t.send(idlest(nil, t.isolates[owner])) || t.evictGreedy()
+func (t *thread) evictFor(tenant string) bool {
+	return t.evens(tenant) && t.send(idlest(nil, t.isolates[tenant])) || t.evictGreedy()
 }
 
 // evictAnyFor is like evictFor, but it may also close an isolate that no thread has.
-func (t *thread) evictAnyFor(owner string) bool {
-	return t.evens(owner) && t.evictOf(owner) || t.evictShared("") || t.evictGreedy()
+func (t *thread) evictAnyFor(tenant string) bool {
+	return t.evens(tenant) && t.evictOf(tenant) || t.evictShared("") || t.evictGreedy()
 }
 
-// evictGreedy closes the isolate that has been idle longest. It prefers owners that have more than one isolate and at
+// evictGreedy closes the isolate that has been idle longest. It prefers tenants that have more than one isolate and at
 // least their even share of this thread. If there is none, it considers all.
 func (t *thread) evictGreedy() bool {
 	var oldest *isolate
-	owners, heap := len(t.isolates), int64(t.pool.cfg.HeapMB)<<20/int64(len(t.pool.threads))
+	tenants, heap := len(t.isolates), int64(t.pool.cfg.HeapMB)<<20/int64(len(t.pool.threads))
 	for _, list := range t.isolates {
-		if len(list) > 1 && (len(list)*owners >= t.maxIsolates || list[0].counters.heap.Load()*int64(owners) >= heap) {
+		if len(list) > 1 && (len(list)*tenants >= t.maxIsolates || list[0].counters.heap.Load()*int64(tenants) >= heap) {
 			oldest = idlest(oldest, list)
 		}
 	}

@@ -199,7 +199,7 @@ func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 				turnsOf(b, 30, code)
 			}
 			require.Equal(t, 3, quiet())
-			n, _ := b.pool.ownerUse("acme")
+			n, _ := b.pool.use("acme")
 			require.EqualValues(t, 9, n, "all that was left")
 		})
 	}

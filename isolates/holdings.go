@@ -10,12 +10,12 @@ import (
 )
 
 // holdings are the bytes that Go holds for runs: data that they send, data that comes for them, and data that is
-// computed for them outside the thread. Each byte counts for one run, for its owner and for the process. A run may hold
-// as much as its ArrayBuffers may take. An owner may hold bytes within its share of the heaps, and the process within
-// the bound of all heaps. Safe for use by any goroutine.
+// computed for them outside the thread. Each byte counts for one run, its tenant and the process. A run may hold as
+// much as its ArrayBuffers may take. A tenant may hold bytes within its share of the heaps, and the process within the
+// bound of all heaps. Safe for use by any goroutine.
 type holdings struct {
 	mu       sync.Mutex
-	owners   map[string]int64 // entries of 0 are deleted
+	tenants  map[string]int64 // entries of 0 are deleted
 	total    atomic.Int64
 	reported int64 // total when Config.Held was last called; by mu
 }
@@ -27,9 +27,8 @@ const heldStep = 32 << 20
 // the caller must uncount the bytes with drop.
 func (p *Pool) hold(r *run, n int) error {
 	size, most := int64(n), int64(r.limits.HeapMB)<<20
-	owner := r.attempt.Worker.Owner
-	_, ofOwner := p.ownerUse(owner)
-	_, share := p.share(owner)
+	_, ofTenant := p.use(r.tenant)
+	_, share := p.share(r.attempt.Worker.Owner)
 	budget := int64(p.cfg.HeapMB) << 20
 	if guard.RunMemory.Off() {
 		most, share, budget = math.MaxInt64, math.MaxInt64, math.MaxInt64
@@ -37,27 +36,27 @@ func (p *Pool) hold(r *run, n int) error {
 	switch held := r.held.Load(); {
 	case held+size > most:
 		return fmt.Errorf("%d bytes are too much: the event holds %d outside of its heap, of %d at most (limits.heapMB)", n, held, most)
-	case ofOwner+size > share:
+	case ofTenant+size > share:
 		return fmt.Errorf("%d bytes are too much: the owner's events hold all that they may in this process, %d bytes", n, share)
 	case p.inUse()+size > budget:
 		return fmt.Errorf("%d bytes are too much: the process has no memory for them now", n)
 	}
-	p.holdings.add(p, r, owner, size)
+	p.holdings.add(p, r, size)
 	return nil
 }
 
 // drop uncounts n bytes that hold counted.
-func (p *Pool) drop(r *run, n int) { p.holdings.add(p, r, r.attempt.Worker.Owner, -int64(n)) }
+func (p *Pool) drop(r *run, n int) { p.holdings.add(p, r, -int64(n)) }
 
-func (h *holdings) add(p *Pool, r *run, owner string, n int64) {
+func (h *holdings) add(p *Pool, r *run, n int64) {
 	r.held.Add(n)
 	total := h.total.Add(n)
 	h.mu.Lock()
-	if h.owners == nil {
-		h.owners = map[string]int64{}
+	if h.tenants == nil {
+		h.tenants = map[string]int64{}
 	}
-	if h.owners[owner] += n; h.owners[owner] == 0 {
-		delete(h.owners, owner)
+	if h.tenants[r.tenant] += n; h.tenants[r.tenant] == 0 {
+		delete(h.tenants, r.tenant)
 	}
 	tell := p.cfg.Held != nil && (total-h.reported >= heldStep || h.reported-total >= heldStep)
 	if tell {
@@ -69,11 +68,11 @@ func (h *holdings) add(p *Pool, r *run, owner string, n int64) {
 	}
 }
 
-// of returns the bytes held for an owner's runs.
-func (h *holdings) of(owner string) int64 {
+// of returns the bytes held for a tenant's runs.
+func (h *holdings) of(tenant string) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.owners[owner]
+	return h.tenants[tenant]
 }
 
 // inUse returns the bytes of all isolates, and the bytes that Go holds for their runs.

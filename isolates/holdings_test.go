@@ -169,7 +169,7 @@ func peak(t *testing.T, f func()) int {
 func TestHold(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.HeapMB, c.OwnerHeapMB = 100, 60 })
 	of := func(owner string) *run {
-		return &run{attempt: &lifecycle.Attempt{Worker: &events.Worker{Owner: owner}}, limits: events.Limits{HeapMB: 40}}
+		return &run{tenant: owner, attempt: &lifecycle.Attempt{Worker: &events.Worker{Owner: owner}}, limits: events.Limits{HeapMB: 40}}
 	}
 	p, a, a2, other, third := b.pool, of("acme"), of("acme"), of("other"), of("third")
 	require.NoError(t, p.hold(a, 40<<20))
@@ -183,7 +183,7 @@ func TestHold(t *testing.T) {
 	p.drop(a2, 20<<20)
 	p.drop(other, 35<<20)
 	p.drop(third, 35<<20)
-	require.Empty(t, p.holdings.owners)
+	require.Empty(t, p.holdings.tenants)
 	require.Zero(t, p.inUse()-p.heapBytes())
 }
 
@@ -194,7 +194,7 @@ func TestHeldBytesAreOfTheOwnersShare(t *testing.T) {
 	w.Queues, w.Limits.CPU = map[string]string{"NEVER": "never"}, events.Millis(time.Minute) // copying is charged, too
 	holds := b.start(w, task("1"))
 	require.Eventually(t, func() bool { return b.pool.holdings.of("acme") > 20<<20 }, patience, time.Millisecond)
-	_, use := b.pool.ownerUse("acme")
+	_, use := b.pool.use("acme")
 	require.Greater(t, use, int64(20<<20))
 	stranger := worker("stranger", `export default { task: () => "ok" }`)
 	stranger.Owner = "beta"

@@ -48,6 +48,7 @@ func relations() []relation {
 		{"version", false, func(w *events.Worker) { w.Version, w.Number = "2-test", 2 }},
 		{"worker", false, func(w *events.Worker) { w.Name = "other" }},
 		{"owner", false, func(w *events.Worker) { w.Owner = "rival" }},
+		{"owner of the group", false, func(w *events.Worker) { w.Owner = "friend" }},
 	}
 }
 
@@ -160,6 +161,9 @@ func newIsolationBench(t *testing.T, change ...func(*Config)) *isolationBench {
 	c.pool, err = New(cfg, c, c, prometheus.NewRegistry())
 	require.NoError(t, err)
 	require.NoError(t, c.pool.Open())
+	for _, owner := range []string{"acme", "friend"} {
+		c.pool.SetPolicy(owner, events.Policy{Group: "group"})
+	}
 	t.Cleanup(sync.OnceFunc(func() { c.pool.Close(); c.server.Close() }))
 	return c
 }
@@ -233,8 +237,8 @@ func (c *isolationBench) event(method, token string, beside bool) *events.Event 
 }
 
 // TestNothingCrosses leaves every kind of thing behind in an event, and searches for it in another: of the same worker,
-// of another version of it, of another worker of the owner and of another owner, after the first has ended and while it
-// runs. All of them run on one thread.
+// of another version of it, of another worker of the owner, of another owner and of one whose isolates it shares, after
+// the first has ended and while it runs. All of them run on one thread.
 func TestNothingCrosses(t *testing.T) {
 	t.Parallel()
 	for _, m := range modes() {

@@ -10,10 +10,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// isolate is a V8 heap of one owner. One thread owns it at a time.
+// isolate is a V8 heap of one tenant: an owner, or a group of owners. One thread owns it at a time.
 type isolate struct {
 	v8       *v8x.Isolate
-	owner    string
+	tenant   string
 	mode     events.Mode // of all workers in it
 	heapMB   int
 	contexts []*jsContext
@@ -25,7 +25,7 @@ type isolate struct {
 	lost     bool           // V8 does not end that turn: it was given up
 	dead     []*v8x.Context // its contexts when it was lost, to be closed if it comes back
 
-	counters *useCounters // its owner's on this thread
+	counters *useCounters // its tenant's on this thread
 	heap     int64        // its last measured size in bytes
 	sampled  time.Time    // when heap was measured
 
@@ -86,32 +86,42 @@ func (t *thread) acquire(w *events.Worker, mode events.Mode) (*jsContext, error)
 
 // reuse returns a warm context of that version, or makes a new one.
 func (t *thread) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
-	for _, iso := range t.isolates[w.Owner] {
-		if iso.mode != mode {
-			continue
-		}
-		jc := iso.warm(w)
-		if jc == nil {
-			continue
-		}
-		if t.stays(jc) {
-			t.counters.warmHit(jc)
-			return jc, nil
-		}
-		// Another isolate gets a context for w, if one has room. Closing this context leaves more room here.
-		iso := t.place(w, mode)
-		if !jc.closed && (iso == nil || iso == jc.isolate) {
-			t.counters.warmHit(jc)
-			return jc, nil
-		}
-		if !jc.closed {
-			t.counters.discards.inc(discardRoom)
-			t.dropContext(jc)
-		}
-		return t.settle(iso, w, mode)
+	jc := t.warm(w, mode)
+	if jc == nil {
+		// Contexts are many. Those of other versions that have had no event for a while are unlikely to get another.
+		now := time.Now()
+		t.dropContexts(t.contexts.of(w.Owner, w.Name), discardRoom, func(jc *jsContext) bool {
+			return jc.secrets.Replaced() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > outdated
+		})
+		return t.settle(t.place(w, mode), w, mode)
 	}
-	t.dropOutdated(w, time.Now())
-	return t.settle(t.place(w, mode), w, mode)
+	if t.stays(jc) {
+		t.counters.warmHit(jc)
+		return jc, nil
+	}
+	// Another isolate gets a context for w, if one has room. Closing this context leaves more room here.
+	iso := t.place(w, mode)
+	if !jc.closed && (iso == nil || iso == jc.isolate) {
+		t.counters.warmHit(jc)
+		return jc, nil
+	}
+	if !jc.closed {
+		t.counters.discards.inc(discardRoom)
+		t.dropContext(jc)
+	}
+	return t.settle(iso, w, mode)
+}
+
+// warm returns an idle context of that version on the thread, with the current values of its secrets, in an isolate
+// that its owner may still use. It returns nil if there is none.
+func (t *thread) warm(w *events.Worker, mode events.Mode) *jsContext {
+	tenant := t.pool.policies.tenant(w.Owner)
+	for _, jc := range t.contexts.of(w.Owner, w.Name) {
+		if jc.isolate.mode == mode && jc.isolate.tenant == tenant && jc.warm(w) {
+			return jc
+		}
+	}
+	return nil
 }
 
 // settle makes a context in the isolate, or in the least crowded isolate if that is nil.
@@ -128,7 +138,7 @@ func (t *thread) settle(iso *isolate, w *events.Worker, mode events.Mode) (*jsCo
 // own returns the isolates in which w may have a context.
 func (t *thread) own(w *events.Worker, mode events.Mode) []*isolate {
 	heapMB := t.pool.limits(w).HeapMB
-	return slices.DeleteFunc(slices.Clone(t.isolates[w.Owner]), func(iso *isolate) bool {
+	return slices.DeleteFunc(slices.Clone(t.isolates[t.pool.policies.tenant(w.Owner)]), func(iso *isolate) bool {
 		return iso.mode != mode || iso.heapMB != heapMB || iso.away
 	})
 }
@@ -160,17 +170,9 @@ func (t *thread) place(w *events.Worker, mode events.Mode) *isolate {
 	return nil
 }
 
-// warm returns an idle context of that version, with the current values of its secrets.
-func (iso *isolate) warm(w *events.Worker) *jsContext {
-	if iso.away {
-		return nil
-	}
-	for _, jc := range iso.contexts {
-		if len(jc.runs) == 0 && sameVersion(jc.worker, w) && !jc.secrets.Replaced() {
-			return jc
-		}
-	}
-	return nil
+// warm reports whether it is an idle context of that version, with the current values of its secrets.
+func (jc *jsContext) warm(w *events.Worker) bool {
+	return !jc.isolate.away && len(jc.runs) == 0 && sameVersion(jc.worker, w) && !jc.secrets.Replaced()
 }
 
 // fresh makes a context in its own isolate.
@@ -184,13 +186,13 @@ func (t *thread) fresh(w *events.Worker, mode events.Mode) (*jsContext, error) {
 // sameVersion reports whether both are the same version of the same worker. A redeploy makes a new *Worker
 // of an old version only when its bundle is the same.
 func sameVersion(a, b *events.Worker) bool {
-	return a == b || a.Name == b.Name && a.Version == b.Version && a.Hash == b.Hash
+	return a == b || a.Owner == b.Owner && a.Name == b.Name && a.Version == b.Version && a.Hash == b.Hash
 }
 
 func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
 	heapMB := t.pool.limits(w).HeapMB
 	bytes := uint64(heapMB) << 20
-	iso := &isolate{v8: t.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), owner: w.Owner, mode: mode, heapMB: heapMB, heap: freshHeap}
+	iso := &isolate{v8: t.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: t.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap}
 	t.pool.live.Add(1)
 	t.take(iso)
 	return iso
@@ -198,21 +200,49 @@ func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
 
 // take adds an isolate to the thread, and removeIsolate removes it.
 func (t *thread) take(iso *isolate) {
-	t.isolates[iso.owner] = append(t.isolates[iso.owner], iso)
+	t.isolates[iso.tenant] = append(t.isolates[iso.tenant], iso)
+	for _, jc := range iso.contexts {
+		t.contexts.add(jc)
+	}
 	t.count++
 	t.counters.isolateOpened(iso)
 }
 
 func (t *thread) removeIsolate(iso *isolate) {
-	rest := slices.DeleteFunc(t.isolates[iso.owner], func(x *isolate) bool { return x == iso })
+	rest := slices.DeleteFunc(t.isolates[iso.tenant], func(x *isolate) bool { return x == iso })
 	if len(rest) == 0 {
-		delete(t.isolates, iso.owner)
+		delete(t.isolates, iso.tenant)
 	} else {
-		t.isolates[iso.owner] = rest
+		t.isolates[iso.tenant] = rest
+	}
+	for _, jc := range iso.contexts {
+		t.contexts.remove(jc)
 	}
 	t.count--
 	t.freed = true
 	t.counters.isolateClosed(iso)
+}
+
+// contextIndex has the contexts of a thread by worker, in all its versions.
+type contextIndex map[workerKey][]*jsContext
+
+type workerKey struct{ owner, name string }
+
+func keyOf(w *events.Worker) workerKey { return workerKey{w.Owner, w.Name} }
+
+// of returns the contexts of a worker, oldest first.
+func (x contextIndex) of(owner, name string) []*jsContext { return x[workerKey{owner, name}] }
+
+func (x contextIndex) add(jc *jsContext) {
+	k := keyOf(jc.worker)
+	x[k] = append(x[k], jc)
+}
+
+func (x contextIndex) remove(jc *jsContext) {
+	k := keyOf(jc.worker)
+	if x[k] = slices.DeleteFunc(x[k], func(c *jsContext) bool { return c == jc }); len(x[k]) == 0 {
+		delete(x, k)
+	}
 }
 
 // newContext makes a context with the runtime and the worker's env. The first run loads the module.
@@ -228,6 +258,7 @@ func (t *thread) newContext(iso *isolate, w *events.Worker) (*jsContext, error) 
 	}
 	iso.latest = jc
 	iso.contexts = append(iso.contexts, jc)
+	t.contexts.add(jc)
 	t.counters.contextMade(jc)
 	t.look(iso, time.Now(), 0)
 	bindings.Encode(t.call.Reset(opEnv), w, secrets).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)
@@ -265,6 +296,7 @@ func (t *thread) dropContext(jc *jsContext) {
 	jc.closed = true
 	iso := jc.isolate
 	iso.contexts = slices.DeleteFunc(iso.contexts, func(x *jsContext) bool { return x == jc })
+	t.contexts.remove(jc)
 	if iso.latest == jc {
 		iso.latest = nil
 	}

@@ -80,7 +80,7 @@ func (t *thread) persistent(w *events.Worker) (*jsContext, error) {
 	}
 	now := time.Now()
 	between := &run{
-		attempt: &lifecycle.Attempt{Worker: w}, limits: t.pool.limits(w), context: jc, start: now, wall: now.Add(forever),
+		attempt: &lifecycle.Attempt{Worker: w}, tenant: t.pool.policies.tenant(w.Owner), limits: t.pool.limits(w), context: jc, start: now, wall: now.Add(forever),
 		begun: true, betweenEvents: true,
 	}
 	jc.life = &life{of: h, betweenEvents: between}

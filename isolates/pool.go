@@ -39,10 +39,9 @@ type Pool struct {
 	affinity  affinity
 	budgets   budgets
 	shared    sharedPool
-	trimSet   atomic.Bool                              // a trim is due
-	policies  atomic.Pointer[map[string]events.Policy] // by owner; replaced as a whole
-	policyMu  sync.Mutex                               // held to replace policies
-	hungry    atomic.Uint64                            // threads with attempts that wait for room, a bit each
+	trimSet   atomic.Bool // a trim is due
+	policies  policies
+	hungry    atomic.Uint64 // threads with attempts that wait for room, a bit each
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
 	stop    chan struct{}            // closed when the threads must end

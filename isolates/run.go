@@ -18,6 +18,7 @@ type run struct {
 	start   time.Time
 	begun   bool // its handler was called
 
+	tenant   string        // of its owner when it began
 	limits   events.Limits // of its worker, within its owner's ceilings
 	cpuLeft  time.Duration
 	wall     time.Time // the end of its wall-clock limit

@@ -60,12 +60,13 @@ func (p *Pool) Renew(owner, name string) {
 			t.retire(jc, discardSecrets)
 		}
 	})
+	tenant := p.policies.tenant(owner)
 	for i := range p.threads {
 		p.threads[i].Load().post(func(t *thread) {
 			if i == 0 {
-				t.borrowAll(owner)
+				t.borrowAll(tenant)
 			}
-			t.dropContexts(owner, discardSecrets, func(jc *jsContext) bool { return jc.worker.Name == name && jc.secrets.Replaced() })
+			t.dropContexts(t.contexts.of(owner, name), discardSecrets, func(jc *jsContext) bool { return jc.secrets.Replaced() })
 		})
 	}
 }

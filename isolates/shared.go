@@ -15,17 +15,15 @@ type sharedPool struct {
 	counters counters   // counts the idle isolates; written with the lock held
 }
 
-// borrow moves an idle isolate of the owner of w to the thread. It prefers one with a warm context of that version,
+// borrow moves an idle isolate of the tenant of w to the thread. It prefers one with a warm context of that version,
 // then one that has room for another context.
 func (t *thread) borrow(w *events.Worker) {
-	for _, iso := range t.isolates[w.Owner] {
-		if iso.mode == events.Shared && iso.warm(w) != nil {
-			return
-		}
+	if t.warm(w, events.Shared) != nil {
+		return
 	}
 	c := &t.pool.shared
 	c.mu.Lock()
-	i := c.find(w, t.pool.limits(w).HeapMB, t.pool.cfg.ContextsPerIsolate)
+	i := c.find(t.pool.policies.tenant(w.Owner), w, t.pool.limits(w).HeapMB, t.pool.cfg.ContextsPerIsolate)
 	if i < 0 || t.count >= t.maxIsolates {
 		c.mu.Unlock()
 		return
@@ -38,13 +36,13 @@ func (t *thread) borrow(w *events.Worker) {
 
 // find returns the index of the best idle isolate for w, or -1 if none is suitable. most is the largest number of
 // contexts in an isolate.
-func (c *sharedPool) find(w *events.Worker, heapMB, most int) int {
+func (c *sharedPool) find(tenant string, w *events.Worker, heapMB, most int) int {
 	fits := -1
 	for i, iso := range slices.Backward(c.idle) {
-		if iso.owner != w.Owner {
+		if iso.tenant != tenant {
 			continue
 		}
-		if iso.warm(w) != nil {
+		if slices.ContainsFunc(iso.contexts, func(jc *jsContext) bool { return jc.warm(w) }) {
 			return i
 		}
 		if fits < 0 && iso.heapMB == heapMB && len(iso.contexts) < most && iso.heap <= iso.crowd() {
@@ -54,13 +52,13 @@ func (c *sharedPool) find(w *events.Worker, heapMB, most int) int {
 	return fits
 }
 
-// borrowAll moves all idle isolates of an owner to the thread, for the rest of the round.
-func (t *thread) borrowAll(owner string) {
+// borrowAll moves all idle isolates of a tenant to the thread, for the rest of the round.
+func (t *thread) borrowAll(tenant string) {
 	c := &t.pool.shared
 	c.mu.Lock()
 	var list []*isolate
 	for i, iso := range slices.Backward(c.idle) {
-		if iso.owner == owner {
+		if iso.tenant == tenant {
 			list = append(list, c.remove(i))
 		}
 	}
@@ -86,7 +84,7 @@ func (t *thread) giveBack() {
 	}
 	c := &t.pool.shared
 	for _, iso := range t.lent {
-		if iso.closed || iso.busy > 0 || !slices.Contains(t.isolates[iso.owner], iso) {
+		if iso.closed || iso.busy > 0 || !slices.Contains(t.isolates[iso.tenant], iso) {
 			continue
 		}
 		t.removeIsolate(iso)
@@ -100,12 +98,12 @@ func (t *thread) giveBack() {
 	t.pool.wakeHungry()
 }
 
-// evictShared closes the shared isolate that has been idle longest. If owner is not "", it considers only isolates of
-// that owner.
-func (t *thread) evictShared(owner string) bool {
+// evictShared closes the shared isolate that has been idle longest. If tenant is not "", it considers only isolates of
+// that tenant.
+func (t *thread) evictShared(tenant string) bool {
 	c := &t.pool.shared
 	c.mu.Lock()
-	i := slices.IndexFunc(c.idle, func(iso *isolate) bool { return owner == "" || iso.owner == owner })
+	i := slices.IndexFunc(c.idle, func(iso *isolate) bool { return tenant == "" || iso.tenant == tenant })
 	if i < 0 {
 		c.mu.Unlock()
 		return false

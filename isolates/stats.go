@@ -136,7 +136,7 @@ type uses struct {
 func (u uses) add(c *counters) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name, n := range c.owners {
+	for name, n := range c.tenants {
 		o := u.owners[name]
 		if o == nil {
 			o = &OwnerStats{Owner: name}

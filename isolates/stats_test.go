@@ -122,7 +122,7 @@ func TestCountersOutliveAThread(t *testing.T) {
 // BenchmarkTally measures the cost of counting for a warm event.
 func BenchmarkTally(b *testing.B) {
 	c := &counters{}
-	iso := &isolate{owner: "a", sampled: time.Now().Add(time.Hour)}
+	iso := &isolate{tenant: "a", sampled: time.Now().Add(time.Hour)}
 	c.isolateOpened(iso)
 	jc := &jsContext{isolate: iso, worker: &events.Worker{}}
 	c.contextMade(jc)
@@ -139,7 +139,7 @@ func BenchmarkStats(b *testing.B) {
 	p := newBench(b).pool
 	t := p.threads[0].Load()
 	for i := range 400 {
-		t.counters.isolateOpened(&isolate{owner: fmt.Sprint(i)})
+		t.counters.isolateOpened(&isolate{tenant: fmt.Sprint(i)})
 	}
 	for b.Loop() {
 		p.Stats()

@@ -26,7 +26,8 @@ type thread struct {
 	replaced chan struct{} // closed when the new thread has taken its place
 
 	maxIsolates   int
-	isolates      map[string][]*isolate  // by owner
+	isolates      map[string][]*isolate  // by tenant
+	contexts      contextIndex           // in these isolates
 	count         int                    // number of isolates
 	persistents   map[release]*jsContext // persistent contexts that take events
 	bodies        []*run                 // runs whose replies have begun in this turn
@@ -74,7 +75,7 @@ func newThread(p *Pool, index int) *thread {
 	return &thread{
 		index: index, pool: p, wake: make(chan struct{}, 1), watch: newWatch(p.cfg.Note), replaced: make(chan struct{}),
 		maxIsolates: p.cfg.maxIsolatesOf(index),
-		isolates:    map[string][]*isolate{}, running: map[*run]struct{}{}, persistents: map[release]*jsContext{},
+		isolates:    map[string][]*isolate{}, contexts: contextIndex{}, running: map[*run]struct{}{}, persistents: map[release]*jsContext{},
 	}
 }
 
@@ -235,9 +236,9 @@ func (t *thread) abandon() {
 }
 
 func (t *thread) dropAll() {
-	for owner := range t.isolates {
-		for len(t.isolates[owner]) > 0 {
-			t.dropIsolate(t.isolates[owner][0])
+	for tenant := range t.isolates {
+		for len(t.isolates[tenant]) > 0 {
+			t.dropIsolate(t.isolates[tenant][0])
 		}
 	}
 }

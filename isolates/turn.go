@@ -26,7 +26,7 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 	t.began = now
 	limits := t.pool.limits(a.Worker)
 	t.lastID++
-	r := &run{attempt: a, id: t.lastID, start: now, limits: limits, wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration()}
+	r := &run{attempt: a, tenant: t.pool.policies.tenant(a.Worker.Owner), id: t.lastID, start: now, limits: limits, wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration()}
 	t.running[r] = struct{}{}
 	t.beginning = r
 	t.collecting = 0

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // runner runs cases. It has the state that lasts as long as the program.
@@ -149,7 +150,7 @@ func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err
 		if err := s.fleet.awaitWorkers(ctx, n, c.Processes); err != nil {
 			return nil, err
 		}
-		if err := r.setPolicies(ctx, s.url, sc, c.Owners); err != nil {
+		if err := r.setPolicies(ctx, s, sc, c.Owners); err != nil {
 			return nil, err
 		}
 	}
@@ -181,18 +182,42 @@ func (r *runner) loaded(ctx context.Context, s *testbed, sc *scenario, c Case) (
 }
 
 // setPolicies gives the owners the policy of a scenario.
-func (r *runner) setPolicies(ctx context.Context, url string, sc *scenario, owners int) error {
+func (r *runner) setPolicies(ctx context.Context, s *testbed, sc *scenario, owners int) error {
 	if len(sc.policy) == 0 {
 		return nil
 	}
-	for i := range owners {
-		cmd := exec.CommandContext(ctx, r.pinwheel, append([]string{"owners", "set", ownerName(i)}, sc.policy...)...)
-		cmd.Env = append(os.Environ(), "PINWHEEL_NATS_URL="+url)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("pinwheel owners set: %w\n%s", err, out)
+	cmd := exec.CommandContext(ctx, r.pinwheel, append([]string{"owners", "set", ownerName(0)}, sc.policy...)...)
+	cmd.Env = append(os.Environ(), "PINWHEEL_NATS_URL="+s.url)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("pinwheel owners set: %w\n%s", err, out)
+	}
+	return copyPolicy(ctx, s.js, owners)
+}
+
+// ownersBucket is the bucket in which the fleet stores policies (docs/guides/many-owners.md).
+const ownersBucket = "PINWHEEL_OWNERS"
+
+// copyPolicy stores the policy of the first owner for all others: ten thousand commands would take half an hour.
+func copyPolicy(ctx context.Context, js jetstream.JetStream, owners int) error {
+	kv, err := js.KeyValue(ctx, ownersBucket)
+	if err != nil {
+		return err
+	}
+	first, err := kv.Get(ctx, ownerName(0))
+	if err != nil {
+		return err
+	}
+	for i := 1; i < owners; i++ {
+		if _, err := js.PublishAsync("$KV."+ownersBucket+"."+ownerName(i), first.Value(), jetstream.WithStallWait(publishPatience)); err != nil {
+			return err
 		}
 	}
-	return nil
+	select {
+	case <-js.PublishAsyncComplete():
+		return nil
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), errors.New("not all policies are stored"))
+	}
 }
 
 // subscribe passes every reply to the publisher's events to the verifier.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
@@ -95,6 +96,7 @@ func newOwnersSet(e *env) *cobra.Command {
 	fl.IntVar(&f.p.SendBytes, "send-bytes", 0, "bytes that its workers send in a second; by default as many as of calls")
 	fl.IntVar(&f.p.MaxIsolates, "max-isolates", 0, "isolates in a process")
 	fl.IntVar(&f.p.HeapMB, "heap", 0, "MB of all its isolates in a process")
+	fl.StringVar(&f.p.Group, "group", "", "owners of the same group share isolates: name owners that trust each other; \"\" for none")
 	fl.IntVar(&f.p.MaxWorkers, "max-workers", 0, fmt.Sprintf("workers that its people may have by deploys of their own; by default %d", events.DefaultMaxWorkers))
 	fl.IntVar(&f.p.AssetBytes, "asset-bytes", 0, fmt.Sprintf("bytes of all stored files, for deploys of its own people; by default %d", events.DefaultAssetBytes))
 	fl.IntVar(&f.p.CodeBytes, "code-bytes", 0, fmt.Sprintf("bytes of all kept versions, for deploys of its own people; by default %d", events.DefaultCodeBytes))
@@ -105,13 +107,18 @@ func newOwnersSet(e *env) *cobra.Command {
 	fl.StringSliceVar(&f.p.NATSPublish, "nats-publish", nil, "subjects that its workers may publish to by NATS bindings, with commas between and wildcards: orders.>; \"\" for none")
 	fl.StringSliceVar(&f.p.NATSRequest, "nats-request", nil, "subjects that its workers may ask by NATS bindings; \"\" for none")
 	fl.StringSliceVar(&f.p.Hosts, "hosts", nil, "hosts that the routes of its workers may name, with commas between: shop.example, *.example for all below, * for all; \"\" for none")
+	f.ceilings(fl)
+	return c
+}
+
+// ceilings defines the flags of limits of workers.
+func (f *policyFlags) ceilings(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.cpu, "cpu", 0, "most CPU time of a run")
 	fl.DurationVar(&f.wall, "wall", 0, "most time of a run")
 	fl.IntVar(&f.p.Ceilings.HeapMB, "worker-heap", 0, "most MB of an isolate")
 	fl.IntVar(&f.p.Ceilings.Subrequests, "subrequests", 0, "most subrequests of a run")
 	fl.IntVar(&f.p.Ceilings.Sends, "worker-sends", 0, "most tasks that a run sends")
 	fl.IntVar(&f.p.Ceilings.LogBytes, "log-bytes", 0, "most console output of a run")
-	return c
 }
 
 // apply changes the fields of p that the command line names.
@@ -125,6 +132,7 @@ func (f *policyFlags) apply(c *cobra.Command, p *events.Policy) {
 		"call-bytes": func() { p.CallBytes = f.p.CallBytes },
 		"sends":      func() { p.Sends = f.p.Sends }, "send-bytes": func() { p.SendBytes = f.p.SendBytes },
 		"hosts":        func() { p.Hosts = given(f.p.Hosts) },
+		"group":        func() { p.Group = f.p.Group },
 		"nats-publish": func() { p.NATSPublish = given(f.p.NATSPublish) }, "nats-request": func() { p.NATSRequest = given(f.p.NATSRequest) },
 		"max-workers": func() { p.MaxWorkers = f.p.MaxWorkers }, "code-bytes": func() { p.CodeBytes = f.p.CodeBytes }, "asset-bytes": func() { p.AssetBytes = f.p.AssetBytes },
 		"kv-bytes": func() { p.KVBytes = f.p.KVBytes }, "cache-bytes": func() { p.CacheBytes = f.p.CacheBytes },
@@ -248,7 +256,7 @@ func (e *env) printPoliciesJSON(all map[string]events.Policy) error {
 
 func (e *env) printPolicies(all map[string]events.Policy) error {
 	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join([]string{"OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "DEPLOYS", "HOSTS", "CEILINGS"}, "\t"))
+	fmt.Fprintln(t, strings.Join([]string{"OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP", "DEPLOYS", "HOSTS", "CEILINGS"}, "\t"))
 	n := func(v int) string {
 		if v == 0 {
 			return "-"
@@ -258,7 +266,7 @@ func (e *env) printPolicies(all map[string]events.Policy) error {
 	for _, owner := range slices.Sorted(maps.Keys(all)) {
 		p := all[owner]
 		fmt.Fprintln(t, strings.Join([]string{
-			owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), doorLimits(p), n(p.MaxIsolates), n(p.HeapMB), deployBounds(p), cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings),
+			owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), doorLimits(p), n(p.MaxIsolates), n(p.HeapMB), cmp.Or(p.Group, "-"), deployBounds(p), cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings),
 		}, "\t"))
 	}
 	return t.Flush()

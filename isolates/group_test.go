@@ -1,0 +1,172 @@
+package isolates
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// workerOf makes a worker of an owner.
+func workerOf(owner, code string) *events.Worker {
+	w := worker("w", code)
+	w.Owner = owner
+	w.Limits.CPU = ample
+	return w
+}
+
+// group puts owners into a group.
+func (b *bench) group(name string, owners ...string) {
+	for _, o := range owners {
+		b.pool.SetPolicy(o, events.Policy{Group: name})
+	}
+}
+
+// text runs an event and returns the body of its reply.
+func (b *bench) text(w *events.Worker) string {
+	b.t.Helper()
+	o := b.run(w, fetch("GET", "http://x/", ""))
+	require.Nil(b.t, o.end.Failure)
+	return string(o.reply.Body)
+}
+
+const countsCalls = `let n = 0; export default { fetch: () => new Response(String(++n)) }`
+
+// Owners of a group share isolates, and have contexts of their own in them.
+func TestGroupsShareIsolates(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []events.Mode{events.Pinned, events.Shared} {
+		t.Run(string(mode), func(t *testing.T) {
+			b := newBench(t)
+			b.mode = mode
+			b.group("acme", "shop", "blog", "api")
+			for round := range 3 {
+				for _, owner := range []string{"shop", "blog", "api"} {
+					require.Equal(t, fmt.Sprint(round+1), b.text(workerOf(owner, countsCalls)), owner)
+				}
+			}
+			s := b.pool.Stats()
+			require.Equal(t, 1, s.Cached+s.Busy)
+			require.Equal(t, 3, s.Contexts)
+			require.Equal(t, "@acme", s.Owners[0].Owner)
+			b.text(workerOf("acme", countsCalls)) // an owner with the name of the group
+			b.group("rival", "foe")
+			b.text(workerOf("foe", countsCalls))
+			s = b.pool.Stats()
+			require.Equal(t, 3, s.Cached+s.Busy)
+		})
+	}
+}
+
+// An owner that leaves its group leaves the isolates of it, and never runs there again.
+func TestOwnersLeaveGroups(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []events.Mode{events.Pinned, events.Shared, events.Persistent} {
+		t.Run(string(mode), func(t *testing.T) {
+			b := newBench(t)
+			b.mode = mode
+			b.group("acme", "shop", "blog")
+			for _, owner := range []string{"shop", "blog"} {
+				require.Equal(t, "1", b.text(workerOf(owner, countsCalls)))
+			}
+			b.pool.SetPolicy("blog", events.Policy{})
+			require.Equal(t, "1", b.text(workerOf("blog", countsCalls)), "in another context")
+			require.Equal(t, "2", b.text(workerOf("shop", countsCalls)), "the others stay")
+			tenants := func() map[string]int {
+				m := map[string]int{}
+				for _, o := range b.pool.Stats().Owners {
+					m[o.Owner] = o.Contexts
+				}
+				return m
+			}
+			require.Eventually(t, func() bool { return b.pool.Stats().Contexts == 2 }, patience, time.Millisecond)
+			require.Equal(t, map[string]int{"@acme": 1, "blog": 1}, tenants())
+			b.group("acme", "blog")
+			require.Equal(t, "1", b.text(workerOf("blog", countsCalls)))
+			require.Eventually(t, func() bool { return maps.Equal(map[string]int{"@acme": 2}, tenants()) }, patience, time.Millisecond, "it leaves no isolate behind")
+		})
+	}
+}
+
+// A run that is under way when its owner leaves a group ends in the isolate of the group. What Go holds for it is
+// uncounted where it was counted.
+func TestOwnerLeavesGroupDuringARun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.group("acme", "shop")
+	w := workerOf("shop", `export default { async fetch(request, env, ctx) {
+		const body = await request.text(); await scheduler.wait(20); return new Response(body.length + " " + (globalThis.n = (globalThis.n ?? 0) + 1)) } }`)
+	o := b.start(w, fetch("POST", "http://x/", string(make([]byte, 1<<20))))
+	require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+	b.pool.SetPolicy("shop", events.Policy{})
+	o.wait(t, o.ended)
+	require.Nil(t, o.end.Failure)
+	require.Equal(t, "1048576 1", string(o.reply.Body))
+	o = b.run(w, fetch("POST", "http://x/", "x"))
+	require.Equal(t, "1 1", string(o.reply.Body), "not in the isolate of the group")
+	for _, tenant := range []string{"shop", "@acme"} {
+		require.Eventually(t, func() bool { return b.pool.holdings.of(tenant) == 0 }, patience, time.Millisecond)
+	}
+}
+
+// A group has the largest share of its members, whoever of them asks.
+func TestGroupsHaveTheLargestShare(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) { c.OwnerMaxIsolates, c.OwnerHeapMB = 3, 300 })
+	shares := func(owner string) [2]int64 {
+		n, bytes := b.pool.share(owner)
+		return [2]int64{n, bytes >> 20}
+	}
+	b.pool.SetPolicy("a", events.Policy{Group: "g", MaxIsolates: 5})
+	b.pool.SetPolicy("b", events.Policy{Group: "g", HeapMB: 400, MaxIsolates: 4})
+	b.pool.SetPolicy("c", events.Policy{Group: "g"})
+	for _, owner := range []string{"a", "b", "c"} {
+		require.Equal(t, [2]int64{5, 400}, shares(owner))
+	}
+	require.Equal(t, [2]int64{3, 300}, shares("g"), "an owner with the name of the group")
+	b.pool.SetPolicy("a", events.Policy{Group: "h", MaxIsolates: 6})
+	require.Equal(t, [2]int64{4, 400}, shares("c"))
+	require.Equal(t, [2]int64{6, 300}, shares("a"))
+	b.pool.SetPolicy("b", events.Policy{})
+	require.Equal(t, [2]int64{3, 300}, shares("c"))
+	b.pool.SetPolicy("c", events.Policy{})
+	require.Len(t, b.pool.policies.groups, 1)
+}
+
+// However policies change, an owner's share is what the last ones say.
+func TestGroupsFollowPolicies(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64N(1e9)
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	b := newBench(t)
+	now := map[string]events.Policy{}
+	for range 1000 {
+		owner := fmt.Sprint("o", random.IntN(6))
+		p := events.Policy{Group: []string{"", "g", "h"}[random.IntN(3)], MaxIsolates: random.IntN(4)}
+		b.pool.SetPolicy(owner, p)
+		now[owner] = p
+		for owner, p := range now {
+			most, tenant := p.MaxIsolates, owner
+			if p.Group != "" {
+				tenant = "@" + p.Group
+				for _, other := range now {
+					if other.Group == p.Group {
+						most = max(most, other.MaxIsolates)
+					}
+				}
+			}
+			if most == 0 {
+				most = b.pool.cfg.OwnerMaxIsolates
+			}
+			n, _ := b.pool.share(owner)
+			require.EqualValues(t, most, n)
+			require.Equal(t, tenant, b.pool.policies.tenant(owner))
+		}
+	}
+}
