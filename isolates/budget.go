@@ -32,14 +32,45 @@ func mostHeapMB(threads int) int {
 	return max(cageMB-slackMB-threads*(events.DefaultLimits.HeapMB+crowdBytes>>20), 512)
 }
 
-// use returns what a tenant has in the process: isolates, and bytes in them and held for them.
+// The functions of a process share a table in V8 that must not be full. So an isolate weighs what its heap takes of the
+// budget, or what its functions take of the table, whichever is more. mostFunctions weigh as much as all of
+// Config.HeapMB. The rest of the table is for functions of WebAssembly, and for what isolates leave empty.
+const mostFunctions = v8x.MaxFunctions * 3 / 4
+
+// functions counts what an isolate has in V8's table.
+type functions struct {
+	live int64 // of its contexts
+	// of contexts that were closed before V8 last collected all garbage, and since. V8 may begin to look for garbage
+	// before a context is closed, and free it with the collection after that.
+	closed, closedNow int64
+	collections       uint32 // when these were counted
+}
+
+func (f *functions) opened(n int64) { f.live += n }
+
+func (f *functions) dropped(n int64) { f.live, f.closedNow = f.live-n, f.closedNow+n }
+
+// collected records how many times V8 has collected all garbage by now.
+func (f *functions) collected(times uint32) {
+	if times != f.collections {
+		f.closed = f.closedNow
+		if times-f.collections > 1 {
+			f.closed = 0
+		}
+		f.closedNow, f.collections = 0, times
+	}
+}
+
+func (f *functions) count() int64 { return f.live + f.closed + f.closedNow }
+
+// use returns what a tenant has in the process: isolates, and their weight with the bytes held for them.
 func (p *Pool) use(tenant string) (isolates, bytes int64) {
 	add := func(c *counters) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if u := c.tenants[tenant]; u != nil {
 			isolates += u.isolates.Load()
-			bytes += u.heap.Load()
+			bytes += u.weight.Load()
 		}
 	}
 	for i := range p.threads {
@@ -49,11 +80,11 @@ func (p *Pool) use(tenant string) (isolates, bytes int64) {
 	return isolates, bytes + p.holdings.of(tenant)
 }
 
-// heapBytes is the last measured size of all isolates, including those that were lost with their threads.
-func (p *Pool) heapBytes() int64 {
-	sum := p.lost.Load() + p.shared.counters.heap.Load()
+// weight is that of all isolates when last measured, including those that were lost with their threads.
+func (p *Pool) weight() int64 {
+	sum := p.lost.Load() + p.shared.counters.weight.Load()
 	for i := range p.threads {
-		sum += p.threads[i].Load().counters.heap.Load()
+		sum += p.threads[i].Load().counters.weight.Load()
 	}
 	return sum
 }
@@ -146,7 +177,7 @@ func (t *thread) relieve() {
 		if iso == nil || t.pool.inUse()/max(1, t.pool.live.Load()) > iso.size() {
 			break // other threads have more: they act
 		}
-		going += iso.size() - iso.heap
+		going += iso.size() - iso.weight
 		t.expel(iso)
 	}
 	t.grown = false
@@ -159,7 +190,7 @@ func (t *thread) largest() (most *isolate) {
 			if iso.away {
 				continue
 			}
-			if most == nil || cmp.Or(cmp.Compare(iso.counters.heap.Load()+t.pool.holdings.of(iso.tenant), most.counters.heap.Load()+t.pool.holdings.of(most.tenant)),
+			if most == nil || cmp.Or(cmp.Compare(iso.counters.weight.Load()+t.pool.holdings.of(iso.tenant), most.counters.weight.Load()+t.pool.holdings.of(most.tenant)),
 				cmp.Compare(iso.size(), most.size())) > 0 {
 				most = iso
 			}

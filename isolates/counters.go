@@ -55,10 +55,11 @@ func (c *reasonCounts) add(m map[string]uint64) {
 // counters counts what a thread has and does. Only the thread writes it. Any goroutine may read it. An event costs a
 // few uncontended atomic additions, and no lock.
 type counters struct {
-	isolates, busy, contexts, running, heap atomic.Int64
-	warm, cold, resets, evictions           atomic.Uint64
-	collections                             atomic.Uint64 // of garbage, between runs
-	discards, kills                         reasonCounts
+	isolates, busy, contexts, running atomic.Int64
+	heap, weight                      atomic.Int64 // of isolates
+	warm, cold, resets, evictions     atomic.Uint64
+	collections                       atomic.Uint64 // of garbage, between runs
+	discards, kills                   reasonCounts
 
 	mu      sync.Mutex // held when an isolate or context is made, closed or given to another thread, and by readers
 	tenants map[string]*useCounters
@@ -69,6 +70,7 @@ type counters struct {
 // deleted with the last of them.
 type useCounters struct {
 	isolates, contexts, running, heap atomic.Int64
+	weight                            atomic.Int64
 	warm, cold                        atomic.Uint64
 }
 
@@ -105,7 +107,7 @@ func (c *counters) isolateOpened(iso *isolate) {
 	iso.counters = use(&c.tenants, iso.tenant)
 	iso.counters.isolates.Add(1)
 	c.isolates.Add(1)
-	c.grew(iso, iso.heap)
+	c.grew(iso, iso.heap, iso.weight)
 	for _, jc := range iso.contexts {
 		c.count(jc)
 	}
@@ -117,7 +119,7 @@ func (c *counters) isolateClosed(iso *isolate) {
 	for _, jc := range iso.contexts {
 		c.uncount(jc)
 	}
-	c.grew(iso, -iso.heap)
+	c.grew(iso, -iso.heap, -iso.weight)
 	c.isolates.Add(-1)
 	if iso.counters.isolates.Add(-1) == 0 {
 		delete(c.tenants, iso.tenant)
@@ -184,9 +186,11 @@ func (c *counters) left(jc *jsContext, n int) {
 	jc.isolate.counters.running.Add(-1)
 }
 
-func (c *counters) grew(iso *isolate, by int64) {
-	c.heap.Add(by)
-	iso.counters.heap.Add(by)
+func (c *counters) grew(iso *isolate, heap, weight int64) {
+	c.heap.Add(heap)
+	iso.counters.heap.Add(heap)
+	c.weight.Add(weight)
+	iso.counters.weight.Add(weight)
 }
 
 // heapEvery is the shortest time between two measurements of an isolate without a special reason. V8 takes microseconds
@@ -199,6 +203,8 @@ func (c *counters) sampleHeap(iso *isolate, now time.Time, every time.Duration) 
 		return
 	}
 	size := int64(iso.v8.HeapBytes())
-	c.grew(iso, size-iso.heap)
-	iso.heap, iso.sampled, iso.unmeasured = size, now, 0
+	iso.functions.collected(iso.v8.Collections())
+	weight := max(size, iso.functions.count()*iso.perFunction)
+	c.grew(iso, size-iso.heap, weight-iso.weight)
+	iso.heap, iso.weight, iso.sampled, iso.unmeasured = size, weight, now, 0
 }

@@ -25,9 +25,12 @@ type isolate struct {
 	lost     bool           // V8 does not end that turn: it was given up
 	dead     []*v8x.Context // its contexts when it was lost, to be closed if it comes back
 
-	counters *useCounters // its tenant's on this thread
-	heap     int64        // its last measured size in bytes
-	sampled  time.Time    // when heap was measured
+	counters    *useCounters // its tenant's on this thread
+	heap        int64        // its last measured size in bytes
+	functions   functions
+	weight      int64     // what it counts against the budgets of heaps, in bytes
+	perFunction int64     // weight of a function
+	sampled     time.Time // when heap was measured
 
 	unmeasured  time.Duration // time of turns since then
 	latest      *jsContext    // whose turn was the latest
@@ -37,21 +40,22 @@ type isolate struct {
 
 // jsContext is a context with one worker's module in it. Between events it is idle and warm.
 type jsContext struct {
-	isolate  *isolate
-	worker   *events.Worker
-	v8       *v8x.Context
-	runs     []*run // under way in it: at most one, except in a persistent context
-	loader   *run   // the run that evaluates its module
-	uses     int
-	used     time.Time       // when the latest run in it began
-	size     int64           // bytes of the isolate that are attributed to it
-	loaded   bool            // its module is evaluated
-	state    v8x.ModuleState // after the latest step of the evaluation
-	closed   bool
-	handlers int          // bits of cmdHandlers
-	life     *life        // nil unless the context is persistent
-	counters *useCounters // its worker's on this thread
-	secrets  *Secrets     // in its env; nil = the worker names none
+	isolate   *isolate
+	worker    *events.Worker
+	v8        *v8x.Context
+	runs      []*run // under way in it: at most one, except in a persistent context
+	loader    *run   // the run that evaluates its module
+	uses      int
+	used      time.Time       // when the latest run in it began
+	size      int64           // bytes of the isolate that are attributed to it
+	loaded    bool            // its module is evaluated
+	state     v8x.ModuleState // after the latest step of the evaluation
+	closed    bool
+	functions int64        // at most this many are in its code
+	handlers  int          // bits of cmdHandlers
+	life      *life        // nil unless the context is persistent
+	counters  *useCounters // its worker's on this thread
+	secrets   *Secrets     // in its env; nil = the worker names none
 }
 
 // find returns the live run with that id.
@@ -192,7 +196,7 @@ func sameVersion(a, b *events.Worker) bool {
 func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
 	heapMB := t.pool.limits(w).HeapMB
 	bytes := uint64(heapMB) << 20
-	iso := &isolate{v8: t.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: t.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap}
+	iso := &isolate{v8: t.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: t.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, weight: freshHeap, perFunction: t.pool.perFunction}
 	t.pool.live.Add(1)
 	t.take(iso)
 	return iso
@@ -251,7 +255,7 @@ func (t *thread) newContext(iso *isolate, w *events.Worker) (*jsContext, error) 
 	if err != nil {
 		return nil, err
 	}
-	jc := &jsContext{isolate: iso, worker: w, secrets: secrets}
+	jc := &jsContext{isolate: iso, worker: w, secrets: secrets, functions: v8x.FunctionsIn(w.Code)}
 	t.lookBefore(jc)
 	if jc.v8, err = iso.v8.NewContext(answer); err != nil {
 		return nil, err
@@ -259,8 +263,10 @@ func (t *thread) newContext(iso *isolate, w *events.Worker) (*jsContext, error) 
 	iso.latest = jc
 	iso.contexts = append(iso.contexts, jc)
 	t.contexts.add(jc)
+	iso.functions.opened(jc.functions)
 	t.counters.contextMade(jc)
 	t.look(iso, time.Now(), 0)
+	t.grown = true
 	bindings.Encode(t.call.Reset(opEnv), w, secrets).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)
 	if r := jc.v8.Call(t.call.Bytes(), nil); r.Err != nil {
 		t.dropContext(jc)
@@ -297,6 +303,7 @@ func (t *thread) dropContext(jc *jsContext) {
 	iso := jc.isolate
 	iso.contexts = slices.DeleteFunc(iso.contexts, func(x *jsContext) bool { return x == jc })
 	t.contexts.remove(jc)
+	iso.functions.dropped(jc.functions)
 	if iso.latest == jc {
 		iso.latest = nil
 	}
@@ -322,7 +329,7 @@ func (t *thread) dropIsolate(iso *isolate) {
 	}
 	t.removeIsolate(iso)
 	if iso.lost {
-		t.pool.lost.Add(iso.heap)
+		t.pool.lost.Add(iso.weight)
 	} else {
 		iso.v8.Close()
 	}

@@ -19,6 +19,7 @@ struct v8x_isolate {
   size_t others = 0;  // bytes by which both limits may be passed: v8x_set_others
   Budget* buffers = nullptr;
   size_t scratch = 0;  // bytes that clones under way have serialised: clone.cc
+  uint32_t collections = 0;  // of all garbage
   v8x::Outbox out;
   std::string error;
   v8::Address* constants[v8x::kConstantCount] = {};  // globals: null, true, false

@@ -193,6 +193,10 @@ class StartupData {
   int raw_size;
 };
 
+enum GCType { kGCTypeMarkSweepCompact = 1 << 2 };
+enum GCCallbackFlags {};
+using GCCallbackWithData = void (*)(class Isolate*, GCType, GCCallbackFlags, void* data);
+
 class Isolate {
  public:
   // Of the parameters of a new isolate only where two of them stand.
@@ -208,6 +212,7 @@ class Isolate {
   Local<Value> ThrowException(Local<Value>);
   void AddNearHeapLimitCallback(NearHeapLimitCallback, void* data);
   void RemoveNearHeapLimitCallback(NearHeapLimitCallback, size_t heap_limit);
+  void AddGCEpilogueCallback(GCCallbackWithData, void* data, GCType);
   size_t NumberOfHeapSpaces();
   bool GetHeapSpaceStatistics(HeapSpaceStatistics*, size_t index);
   void SetOOMErrorHandler(OOMErrorCallback);

@@ -181,6 +181,9 @@ void v8x_init(void) {
   v8x_throttle_init();
 }
 
+// V8 has collected all garbage.
+static void OnCollected(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* i) { static_cast<v8x_isolate*>(i)->collections++; }
+
 v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   v8x_isolate* i = new v8x_isolate;
   live.isolates.fetch_add(1, std::memory_order_relaxed);
@@ -191,6 +194,7 @@ v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   i->out.ChargeTo(i->buffers);
   v8::Locker locker(i->isolate);
   i->isolate->AddNearHeapLimitCallback(NearHeapLimit, i);  // V8 asks the last one added: not v8go's
+  i->isolate->AddGCEpilogueCallback(OnCollected, i, v8::kGCTypeMarkSweepCompact);
   i->isolate->SetOOMErrorHandler(OnOOM);
   i->isolate->SetFatalErrorHandler(OnFatal);
   i->isolate->SetPromiseRejectCallback(OnReject);
@@ -236,6 +240,8 @@ void v8x_forget(v8x_isolate* i) { i->out.Clear(); }
 uint32_t v8x_flags(v8x_isolate* i) { return i->flags.load(); }
 
 size_t v8x_buffer_bytes(v8x_isolate* i) { return BudgetUsed(i->buffers); }
+
+uint32_t v8x_collections(v8x_isolate* i) { return i->collections; }
 
 void v8x_low_memory(v8x_isolate* i) {
   v8::Locker locker(i->isolate);

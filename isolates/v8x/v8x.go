@@ -135,6 +135,9 @@ func (i *Isolate) HeapBytes() uint64 {
 	return i.v8.GetHeapStatistics().TotalHeapSize + uint64(C.v8x_buffer_bytes(i.ptr))
 }
 
+// Collections returns how many times V8 has collected all garbage of the isolate. Owner thread only.
+func (i *Isolate) Collections() uint32 { return uint32(C.v8x_collections(i.ptr)) }
+
 // SetOthers sets how many bytes in the isolate belong to other contexts than the one that is called next. The heap and
 // the ArrayBuffers may exceed their limits by that much. Owner thread only, between calls.
 func (i *Isolate) SetOthers(bytes uint64) { C.v8x_set_others(i.ptr, C.size_t(bytes)) }
