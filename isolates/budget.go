@@ -32,10 +32,27 @@ func mostHeapMB(threads int) int {
 	return max(cageMB-slackMB-threads*(events.DefaultLimits.HeapMB+crowdBytes>>20), 512)
 }
 
-// The functions of a process share a table in V8 that must not be full. So an isolate weighs what its heap takes of the
-// budget, or what its functions take of the table, whichever is more. mostFunctions weigh as much as all of
-// Config.HeapMB. The rest of the table is for functions of WebAssembly, and for what isolates leave empty.
-const mostFunctions = v8x.MaxFunctions * 3 / 4
+// V8 has one table for the functions of all isolates of a process, and one range of addresses for their machine code.
+// Neither must be full. So an isolate weighs what its heap takes of the budget, or what its functions take of the
+// table, or what its code takes of the range, whichever is most. These weigh as much as all of Config.HeapMB. The rest
+// of the table is for functions of WebAssembly, and for what isolates leave empty. The rest of the range is for what
+// compiles while it is measured (v8x.MaxCode).
+const (
+	mostFunctions = v8x.MaxFunctions * 3 / 4
+	mostCode      = v8x.MaxCode * 3 / 4
+)
+
+// weights are the bytes that a function weighs, and 1024 bytes of machine code.
+type weights struct{ function, codeKB int64 }
+
+func weightsFor(heapMB int) weights {
+	most := int64(heapMB) << 20
+	return weights{max(1, most/mostFunctions), max(1, most/(mostCode>>10))}
+}
+
+func (w weights) of(heap, functions, code int64) int64 {
+	return max(heap, functions*w.function, code>>10*w.codeKB)
+}
 
 // functions counts what an isolate has in V8's table.
 type functions struct {

@@ -204,7 +204,7 @@ func (c *counters) sampleHeap(iso *isolate, now time.Time, every time.Duration) 
 	}
 	size := int64(iso.v8.HeapBytes())
 	iso.functions.collected(iso.v8.Collections())
-	weight := max(size, iso.functions.count()*iso.perFunction)
+	weight := iso.weights.of(size, iso.functions.count(), int64(iso.v8.CodeBytes()))
 	c.grew(iso, size-iso.heap, weight-iso.weight)
 	iso.heap, iso.weight, iso.sampled, iso.unmeasured = size, weight, now, 0
 }

@@ -25,12 +25,12 @@ type isolate struct {
 	lost     bool           // V8 does not end that turn: it was given up
 	dead     []*v8x.Context // its contexts when it was lost, to be closed if it comes back
 
-	counters    *useCounters // its tenant's on this thread
-	heap        int64        // its last measured size in bytes
-	functions   functions
-	weight      int64     // what it counts against the budgets of heaps, in bytes
-	perFunction int64     // weight of a function
-	sampled     time.Time // when heap was measured
+	counters  *useCounters // its tenant's on this thread
+	heap      int64        // its last measured size in bytes
+	functions functions
+	weight    int64 // what it counts against the budgets of heaps, in bytes
+	weights   weights
+	sampled   time.Time // when heap was measured
 
 	unmeasured  time.Duration // time of turns since then
 	latest      *jsContext    // whose turn was the latest
@@ -196,7 +196,7 @@ func sameVersion(a, b *events.Worker) bool {
 func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
 	heapMB := t.pool.limits(w).HeapMB
 	bytes := uint64(heapMB) << 20
-	iso := &isolate{v8: t.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: t.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, weight: freshHeap, perFunction: t.pool.perFunction}
+	iso := &isolate{v8: t.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: t.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, weight: freshHeap, weights: t.pool.weights}
 	t.pool.live.Add(1)
 	t.take(iso)
 	return iso

@@ -37,7 +37,7 @@ var (
 	descIsolates  = desc("isolates", "V8 isolates by state: idle, busy, prewarmed.", "state")
 	descMost      = desc("isolates_max", "V8 isolates that may exist.")
 	descContexts  = desc("contexts", "V8 contexts that exist.")
-	descWeight    = desc("isolate_weight_bytes", "What all isolates count against pinwheel_isolate_heap_max_bytes: their heaps, or the weight of their functions, whichever is more in each.")
+	descWeight    = desc("isolate_weight_bytes", "What all isolates count against pinwheel_isolate_heap_max_bytes: their heaps, or the weight of their functions or of their machine code, whichever is most in each.")
 	descHeapMax   = desc("isolate_heap_max_bytes", "Upper bound of pinwheel_isolate_weight_bytes and pinwheel_held_bytes together.")
 	descResets    = desc("context_resets_total", "Contexts that were reset after an event to run another.")
 	descHeap      = desc("isolate_heap_bytes", "Size of all V8 heaps and ArrayBuffers, as last measured.")

@@ -19,30 +19,30 @@ import (
 
 // Pool is the pinned threads of a process.
 type Pool struct {
-	cfg         Config
-	source      Source
-	host        Host
-	checks      bool // the pool belongs to a Checker
-	stacks      stacks
-	egress      *egress.Client
-	offload     *offload.Pool
-	holdings    holdings
-	metrics     *metrics
-	dog         watchdog
-	code        *codeCache
-	prewarmed   *prewarmed
-	parked      atomic.Int32
-	ranAway     atomic.Int32 // threads whose turn V8 did not end in time: runaways
-	back        atomic.Int32 // runaways that have come back and ended
-	live        atomic.Int64 // number of isolates
-	lost        atomic.Int64 // weight of isolates that were lost with their threads
-	affinity    affinity
-	budgets     budgets
-	shared      sharedPool
-	trimSet     atomic.Bool // a trim is due
-	policies    policies
-	perFunction int64         // weight of a function, in bytes
-	hungry      atomic.Uint64 // threads with attempts that wait for room, a bit each
+	cfg       Config
+	source    Source
+	host      Host
+	checks    bool // the pool belongs to a Checker
+	stacks    stacks
+	egress    *egress.Client
+	offload   *offload.Pool
+	holdings  holdings
+	metrics   *metrics
+	dog       watchdog
+	code      *codeCache
+	prewarmed *prewarmed
+	parked    atomic.Int32
+	ranAway   atomic.Int32 // threads whose turn V8 did not end in time: runaways
+	back      atomic.Int32 // runaways that have come back and ended
+	live      atomic.Int64 // number of isolates
+	lost      atomic.Int64 // weight of isolates that were lost with their threads
+	affinity  affinity
+	budgets   budgets
+	shared    sharedPool
+	trimSet   atomic.Bool // a trim is due
+	policies  policies
+	weights   weights
+	hungry    atomic.Uint64 // threads with attempts that wait for room, a bit each
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
 	stop    chan struct{}            // closed when the threads must end
@@ -67,7 +67,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), prewarmed: newPrewarmed(cfg), egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
 		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter,
-		perFunction: max(1, int64(cfg.HeapMB)<<20/mostFunctions),
+		weights: weightsFor(cfg.HeapMB),
 	}
 	for i := range p.threads {
 		p.threads[i].Store(newThread(p, i))

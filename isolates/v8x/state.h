@@ -20,6 +20,7 @@ struct v8x_isolate {
   Budget* buffers = nullptr;
   size_t scratch = 0;  // bytes that clones under way have serialised: clone.cc
   uint32_t collections = 0;  // of all garbage
+  size_t code = 0;           // bytes of machine code when last measured
   v8x::Outbox out;
   std::string error;
   v8::Address* constants[v8x::kConstantCount] = {};  // globals: null, true, false

@@ -87,6 +87,41 @@ size_t OldGenerationBytes(v8::Isolate* isolate) {
   return bytes;
 }
 
+// V8 puts the machine code of all isolates of a process into one range of 512 MiB, and ends a thread that finds no room
+// there (docs/development/adr/0040). Beyond the second figure, what runs in an isolate with more than the first one ends.
+constexpr size_t kCodeOfAnyone = 8 << 20, kCodeOfAll = 448 << 20;
+std::atomic<size_t> code_of_all{0};
+
+// Bytes that the machine code of the isolate takes of that range. A large piece of code, of over 128 KiB, begins at a
+// multiple of 256 KiB: up to as much again stays empty behind it.
+size_t MeasureCode(v8::Isolate* isolate) {
+  size_t bytes = 0;
+  for (size_t n = isolate->NumberOfHeapSpaces(), i = 0; i < n; i++) {
+    v8::HeapSpaceStatistics space;
+    if (!isolate->GetHeapSpaceStatistics(&space, i)) continue;
+    std::string_view name(space.space_name());
+    if (name == "code_space") bytes += space.space_size();
+    if (name == "code_large_object_space") bytes += 2 * space.space_size();
+  }
+  return bytes;
+}
+
+size_t CodeBytes(v8x_isolate* i) {
+  size_t now = MeasureCode(i->isolate);
+  code_of_all += now - i->code;
+  return i->code = now;
+}
+
+// V8 has collected all garbage of the isolate.
+void OnCollected(v8::Isolate* isolate, v8::GCType, v8::GCCallbackFlags, void* data) {
+  v8x_isolate* i = static_cast<v8x_isolate*>(data);
+  i->collections++;
+  if (CodeBytes(i) > kCodeOfAnyone && code_of_all > kCodeOfAll) {
+    i->flags.fetch_or(V8X_HEAP_LIMIT);
+    isolate->TerminateExecution();
+  }
+}
+
 // V8 asks once, and gives up ("Reached heap limit") if the answer is less than what the heap has by then.
 size_t NearHeapLimit(void* data, size_t current_limit, size_t) {
   v8x_isolate* i = static_cast<v8x_isolate*>(data);
@@ -181,9 +216,6 @@ void v8x_init(void) {
   v8x_throttle_init();
 }
 
-// V8 has collected all garbage.
-static void OnCollected(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* i) { static_cast<v8x_isolate*>(i)->collections++; }
-
 v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   v8x_isolate* i = new v8x_isolate;
   live.isolates.fetch_add(1, std::memory_order_relaxed);
@@ -231,6 +263,7 @@ void v8x_detach(v8x_isolate* i) {
 void v8x_isolate_free(v8x_isolate* i) {
   live.isolates.fetch_sub(1, std::memory_order_relaxed);
   Budget* buffers = i->buffers;
+  code_of_all -= i->code;
   delete i;  // and with it what is charged to them
   DropBudget(buffers);
 }
@@ -242,6 +275,8 @@ uint32_t v8x_flags(v8x_isolate* i) { return i->flags.load(); }
 size_t v8x_buffer_bytes(v8x_isolate* i) { return BudgetUsed(i->buffers); }
 
 uint32_t v8x_collections(v8x_isolate* i) { return i->collections; }
+
+size_t v8x_code_bytes(v8x_isolate* i) { return CodeBytes(i); }
 
 void v8x_low_memory(v8x_isolate* i) {
   v8::Locker locker(i->isolate);

@@ -138,6 +138,9 @@ func (i *Isolate) HeapBytes() uint64 {
 // Collections returns how many times V8 has collected all garbage of the isolate. Owner thread only.
 func (i *Isolate) Collections() uint32 { return uint32(C.v8x_collections(i.ptr)) }
 
+// CodeBytes returns the memory that the machine code of the isolate takes. HeapBytes has it too. Owner thread only.
+func (i *Isolate) CodeBytes() uint64 { return uint64(C.v8x_code_bytes(i.ptr)) }
+
 // SetOthers sets how many bytes in the isolate belong to other contexts than the one that is called next. The heap and
 // the ArrayBuffers may exceed their limits by that much. Owner thread only, between calls.
 func (i *Isolate) SetOthers(bytes uint64) { C.v8x_set_others(i.ptr, C.size_t(bytes)) }

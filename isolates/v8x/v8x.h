@@ -83,6 +83,7 @@ void v8x_forget(v8x_isolate*);
 uint32_t v8x_flags(v8x_isolate*);
 size_t v8x_buffer_bytes(v8x_isolate*);
 uint32_t v8x_collections(v8x_isolate*);
+size_t v8x_code_bytes(v8x_isolate*);
 void v8x_low_memory(v8x_isolate*);
 void v8x_collect(v8x_isolate*);
 
