@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -113,10 +112,15 @@ func copyRecord(ctx context.Context, js jetstream.JetStream, record map[string]j
 			return err
 		}
 	}
+	return awaitStored(ctx, js, "workers")
+}
+
+// awaitStored waits for the acknowledgements of all that was published asynchronously. what names it in an error.
+func awaitStored(ctx context.Context, js jetstream.JetStream, what string) error {
 	select {
 	case <-js.PublishAsyncComplete():
 		return nil
 	case <-ctx.Done():
-		return errors.Join(ctx.Err(), errors.New("not all workers are stored"))
+		return fmt.Errorf("not all %s are stored: %w", what, ctx.Err())
 	}
 }

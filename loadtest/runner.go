@@ -212,12 +212,7 @@ func copyPolicy(ctx context.Context, js jetstream.JetStream, owners int) error {
 			return err
 		}
 	}
-	select {
-	case <-js.PublishAsyncComplete():
-		return nil
-	case <-ctx.Done():
-		return errors.Join(ctx.Err(), errors.New("not all policies are stored"))
-	}
+	return awaitStored(ctx, js, "policies")
 }
 
 // subscribe passes every reply to the publisher's events to the verifier.
