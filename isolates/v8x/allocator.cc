@@ -33,8 +33,7 @@ constexpr size_t kSmallSlack = 1 << 20;
 void ChargeSmall(Budget* budget, size_t length) {
   size_t used = budget->used.fetch_add(length, std::memory_order_relaxed) + length;
   if (used <= budget->limit + kSmallSlack) return;
-  current->owner->flags.fetch_or(V8X_HEAP_LIMIT);
-  current->owner->isolate->TerminateExecution();
+  EndAtLimit(current->owner);
 }
 
 // The budget of the isolate that runs on the thread, with length charged to it; ok is false when that is too much.

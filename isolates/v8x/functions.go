@@ -8,10 +8,6 @@ import "strings"
 // (docs/development/adr/0039). An isolate takes 4096 entries at a time.
 const MaxFunctions = 256 << 20 / 16
 
-// MaxCode is how many bytes of machine code V8 has room for, of all isolates of a process. It ends a thread that needs
-// more (docs/development/adr/0040).
-const MaxCode = 512 << 20
-
 // RuntimeFunctions is how many functions a context from the snapshot has before its module: 3050 in V8 13.6, and some
 // more.
 const RuntimeFunctions = 3200

@@ -59,6 +59,12 @@ extern Counts live;
 // call each other.
 extern thread_local v8x_context* current;
 
+// Ends what runs in the isolate, for good: it has reached its limit of memory.
+inline void EndAtLimit(v8x_isolate* i) {
+  i->flags.fetch_or(V8X_HEAP_LIMIT);
+  i->isolate->TerminateExecution();
+}
+
 // threads.cc knows which isolates there are.
 void Opened(v8::Isolate*);
 void Closing(v8::Isolate*);

@@ -73,37 +73,31 @@ namespace {
 // V8 calls the limit from then on.
 constexpr size_t kYoungGeneration = 1536 << 10;
 
-// What V8 compares with the limit: the bytes of the pages of all spaces but the young generation's and the one that all
-// isolates share.
-size_t OldGenerationBytes(v8::Isolate* isolate) {
+// The bytes of the pages of all spaces of the heap, each as many times as times says of its name.
+template <typename Times>
+size_t BytesOfSpaces(v8::Isolate* isolate, Times times) {
   size_t bytes = 0;
   for (size_t n = isolate->NumberOfHeapSpaces(), i = 0; i < n; i++) {
     v8::HeapSpaceStatistics space;
-    if (!isolate->GetHeapSpaceStatistics(&space, i)) continue;
-    std::string_view name(space.space_name());
-    if (name == "read_only_space" || name.substr(0, 3) == "new") continue;
-    bytes += space.space_size();
+    if (isolate->GetHeapSpaceStatistics(&space, i)) bytes += times(std::string_view(space.space_name())) * space.space_size();
   }
   return bytes;
 }
 
-// V8 puts the machine code of all isolates of a process into one range of 512 MiB, and ends a thread that finds no room
-// there (docs/development/adr/0040). Beyond the second figure, what runs in an isolate with more than the first one ends.
-constexpr size_t kCodeOfAnyone = 8 << 20, kCodeOfAll = 448 << 20;
+// What V8 compares with the limit: all spaces but the young generation's and the one that all isolates share.
+size_t OldGenerationBytes(v8::Isolate* isolate) {
+  return BytesOfSpaces(isolate, [](std::string_view name) { return name != "read_only_space" && name.substr(0, 3) != "new"; });
+}
+
+// When the code of all isolates takes more than kCodeOfAll of its range, what runs in an isolate with more than
+// kCodeOfOne ends (docs/development/adr/0040).
+constexpr size_t kCodeOfOne = 8 << 20, kCodeOfAll = size_t{V8X_MAX_CODE} / 8 * 7;
 std::atomic<size_t> code_of_all{0};
 
 // Bytes that the machine code of the isolate takes of that range. A large piece of code, of over 128 KiB, begins at a
 // multiple of 256 KiB: up to as much again stays empty behind it.
 size_t MeasureCode(v8::Isolate* isolate) {
-  size_t bytes = 0;
-  for (size_t n = isolate->NumberOfHeapSpaces(), i = 0; i < n; i++) {
-    v8::HeapSpaceStatistics space;
-    if (!isolate->GetHeapSpaceStatistics(&space, i)) continue;
-    std::string_view name(space.space_name());
-    if (name == "code_space") bytes += space.space_size();
-    if (name == "code_large_object_space") bytes += 2 * space.space_size();
-  }
-  return bytes;
+  return BytesOfSpaces(isolate, [](std::string_view name) { return name == "code_space" ? 1 : name == "code_large_object_space" ? 2 : 0; });
 }
 
 size_t CodeBytes(v8x_isolate* i) {
@@ -113,13 +107,10 @@ size_t CodeBytes(v8x_isolate* i) {
 }
 
 // V8 has collected all garbage of the isolate.
-void OnCollected(v8::Isolate* isolate, v8::GCType, v8::GCCallbackFlags, void* data) {
+void OnCollected(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* data) {
   v8x_isolate* i = static_cast<v8x_isolate*>(data);
   i->collections++;
-  if (CodeBytes(i) > kCodeOfAnyone && code_of_all > kCodeOfAll) {
-    i->flags.fetch_or(V8X_HEAP_LIMIT);
-    isolate->TerminateExecution();
-  }
+  if (CodeBytes(i) > kCodeOfOne && code_of_all > kCodeOfAll) EndAtLimit(i);
 }
 
 // V8 asks once, and gives up ("Reached heap limit") if the answer is less than what the heap has by then.
@@ -129,8 +120,7 @@ size_t NearHeapLimit(void* data, size_t current_limit, size_t) {
   size_t limit = i->old_limit + i->others;
   size_t bytes = OldGenerationBytes(i->isolate);
   if (current_limit < limit && bytes + kYoungGeneration <= limit) return limit;
-  i->flags.fetch_or(V8X_HEAP_LIMIT);
-  i->isolate->TerminateExecution();
+  EndAtLimit(i);
   return std::max({current_limit, limit, bytes}) + i->heap_slack;
 }
 

@@ -138,8 +138,13 @@ func (i *Isolate) HeapBytes() uint64 {
 // Collections returns how many times V8 has collected all garbage of the isolate. Owner thread only.
 func (i *Isolate) Collections() uint32 { return uint32(C.v8x_collections(i.ptr)) }
 
-// CodeBytes returns the memory that the machine code of the isolate takes. HeapBytes has it too. Owner thread only.
+// CodeBytes returns what the machine code of the isolate takes of MaxCode. Most of it is in HeapBytes too. Owner thread
+// only.
 func (i *Isolate) CodeBytes() uint64 { return uint64(C.v8x_code_bytes(i.ptr)) }
+
+// MaxCode bounds CodeBytes of all isolates of a process together. V8 ends a thread that needs more
+// (docs/development/adr/0040).
+const MaxCode = C.V8X_MAX_CODE
 
 // SetOthers sets how many bytes in the isolate belong to other contexts than the one that is called next. The heap and
 // the ArrayBuffers may exceed their limits by that much. Owner thread only, between calls.

@@ -16,6 +16,9 @@ enum {
   V8X_HEAP_LIMIT = 1,  // the heap limit was reached; execution was terminated
 };
 
+// Bytes of machine code that V8 has room for, of all isolates of a process (docs/development/adr/0040).
+enum { V8X_MAX_CODE = 512 << 20 };
+
 // What a call left behind. Valid until the next call on the same isolate.
 typedef struct {
   const uint8_t* out;  // commands from JavaScript, in the encoding of codec.go
