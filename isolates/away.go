@@ -254,7 +254,7 @@ func (iso *isolate) free(p *Pool) {
 	}
 	iso.dead = nil
 	iso.v8.Close()
-	p.lost.Add(-iso.weight)
+	p.lost.Add(-iso.charged)
 }
 
 // postpone keeps a queued call until its isolate is back. It returns false when the isolate is not away.

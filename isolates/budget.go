@@ -33,25 +33,24 @@ func mostHeapMB(threads int) int {
 }
 
 // V8 has one table for the functions of all isolates of a process, and one range of addresses for their machine code.
-// Neither must be full. So an isolate weighs what its heap takes of the budget, or what its functions take of the
-// table, or what its code takes of the range, whichever is most. These weigh as much as all of Config.HeapMB. The rest
-// of the table is for functions of WebAssembly, and for what isolates leave empty. The rest of the range is for what
-// compiles while it is measured (v8x.MaxCode).
+// Neither must be full. So an isolate is charged for its heap, for its functions, or for its machine code: the most of
+// the three. mostFunctions, or mostCode, are charged like all of Config.HeapMB. The rest of the table is for functions
+// of WebAssembly, and for what isolates leave empty. The rest of the range is for what compiles between measurements.
 const (
 	mostFunctions = v8x.MaxFunctions * 3 / 4
 	mostCode      = v8x.MaxCode * 3 / 4
 )
 
-// weights are the bytes that a function weighs, and 1024 bytes of machine code.
-type weights struct{ function, codeKB int64 }
+// charges are the bytes that an isolate is charged for a function, and for 1024 bytes of machine code.
+type charges struct{ function, codeKB int64 }
 
-func weightsFor(heapMB int) weights {
+func chargesFor(heapMB int) charges {
 	most := int64(heapMB) << 20
-	return weights{max(1, most/mostFunctions), max(1, most/(mostCode>>10))}
+	return charges{max(1, most/mostFunctions), max(1, most/(mostCode>>10))}
 }
 
-func (w weights) of(heap, functions, code int64) int64 {
-	return max(heap, functions*w.function, code>>10*w.codeKB)
+func (c charges) of(heap, functions, code int64) int64 {
+	return max(heap, functions*c.function, code>>10*c.codeKB)
 }
 
 // functions counts what an isolate has in V8's table.
@@ -80,14 +79,14 @@ func (f *functions) collected(times uint32) {
 
 func (f *functions) count() int64 { return f.live + f.closed + f.closedNow }
 
-// use returns what a tenant has in the process: isolates, and their weight with the bytes held for them.
+// use returns what a tenant has in the process: isolates, and the bytes charged for them and held for their runs.
 func (p *Pool) use(tenant string) (isolates, bytes int64) {
 	add := func(c *counters) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if u := c.tenants[tenant]; u != nil {
 			isolates += u.isolates.Load()
-			bytes += u.weight.Load()
+			bytes += u.charged.Load()
 		}
 	}
 	for i := range p.threads {
@@ -97,11 +96,12 @@ func (p *Pool) use(tenant string) (isolates, bytes int64) {
 	return isolates, bytes + p.holdings.of(tenant)
 }
 
-// weight is that of all isolates when last measured, including those that were lost with their threads.
-func (p *Pool) weight() int64 {
-	sum := p.lost.Load() + p.shared.counters.weight.Load()
+// charged returns the bytes charged for all isolates when last measured, including those that were lost with their
+// threads.
+func (p *Pool) charged() int64 {
+	sum := p.lost.Load() + p.shared.counters.charged.Load()
 	for i := range p.threads {
-		sum += p.threads[i].Load().counters.weight.Load()
+		sum += p.threads[i].Load().counters.charged.Load()
 	}
 	return sum
 }
@@ -109,26 +109,26 @@ func (p *Pool) weight() int64 {
 // room makes sure that w may have one more isolate. It may close others: the owner's own if the owner has its share,
 // otherwise those that were idle longest. It returns false when all are in use. Then the attempt must wait.
 func (t *thread) room(w *events.Worker) bool {
-	cfg := &t.pool.cfg
+	cfg, tenant := &t.pool.cfg, t.pool.policies.tenant(w.Owner)
 	if t.count >= t.maxIsolates {
 		t.sweep()
 	}
 	for {
-		n, bytes := t.pool.use(t.pool.policies.tenant(w.Owner))
+		n, bytes := t.pool.use(tenant)
 		mostN, mostBytes := t.pool.share(w.Owner)
 		if n < mostN && bytes+freshHeap <= mostBytes {
 			break
 		}
-		if !t.evictOf(t.pool.policies.tenant(w.Owner)) {
+		if !t.evictOf(tenant) {
 			return false
 		}
 	}
 	for int(t.pool.live.Load()) >= cfg.MaxIsolates-cfg.prewarmed() || t.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
-		if !t.evictAnyFor(t.pool.policies.tenant(w.Owner)) {
+		if !t.evictAnyFor(tenant) {
 			return false
 		}
 	}
-	return t.count < t.maxIsolates || t.evictFor(t.pool.policies.tenant(w.Owner))
+	return t.count < t.maxIsolates || t.evictFor(tenant)
 }
 
 // vacant reports whether there is room for one more isolate of w without closing any.
@@ -194,7 +194,7 @@ func (t *thread) relieve() {
 		if iso == nil || t.pool.inUse()/max(1, t.pool.live.Load()) > iso.size() {
 			break // other threads have more: they act
 		}
-		going += iso.size() - iso.weight
+		going += iso.size() - iso.charged
 		t.expel(iso)
 	}
 	t.grown = false
@@ -207,7 +207,7 @@ func (t *thread) largest() (most *isolate) {
 			if iso.away {
 				continue
 			}
-			if most == nil || cmp.Or(cmp.Compare(iso.counters.weight.Load()+t.pool.holdings.of(iso.tenant), most.counters.weight.Load()+t.pool.holdings.of(most.tenant)),
+			if most == nil || cmp.Or(cmp.Compare(iso.counters.charged.Load()+t.pool.holdings.of(iso.tenant), most.counters.charged.Load()+t.pool.holdings.of(most.tenant)),
 				cmp.Compare(iso.size(), most.size())) > 0 {
 				most = iso
 			}

@@ -56,7 +56,7 @@ func (c *reasonCounts) add(m map[string]uint64) {
 // few uncontended atomic additions, and no lock.
 type counters struct {
 	isolates, busy, contexts, running atomic.Int64
-	heap, weight                      atomic.Int64 // of isolates
+	heap, charged                     atomic.Int64 // bytes of isolates, and for them
 	warm, cold, resets, evictions     atomic.Uint64
 	collections                       atomic.Uint64 // of garbage, between runs
 	discards, kills                   reasonCounts
@@ -70,7 +70,7 @@ type counters struct {
 // deleted with the last of them.
 type useCounters struct {
 	isolates, contexts, running, heap atomic.Int64
-	weight                            atomic.Int64
+	charged                           atomic.Int64
 	warm, cold                        atomic.Uint64
 }
 
@@ -107,7 +107,7 @@ func (c *counters) isolateOpened(iso *isolate) {
 	iso.counters = use(&c.tenants, iso.tenant)
 	iso.counters.isolates.Add(1)
 	c.isolates.Add(1)
-	c.grew(iso, iso.heap, iso.weight)
+	c.grew(iso, iso.heap, iso.charged)
 	for _, jc := range iso.contexts {
 		c.count(jc)
 	}
@@ -119,7 +119,7 @@ func (c *counters) isolateClosed(iso *isolate) {
 	for _, jc := range iso.contexts {
 		c.uncount(jc)
 	}
-	c.grew(iso, -iso.heap, -iso.weight)
+	c.grew(iso, -iso.heap, -iso.charged)
 	c.isolates.Add(-1)
 	if iso.counters.isolates.Add(-1) == 0 {
 		delete(c.tenants, iso.tenant)
@@ -186,11 +186,11 @@ func (c *counters) left(jc *jsContext, n int) {
 	jc.isolate.counters.running.Add(-1)
 }
 
-func (c *counters) grew(iso *isolate, heap, weight int64) {
+func (c *counters) grew(iso *isolate, heap, charged int64) {
 	c.heap.Add(heap)
 	iso.counters.heap.Add(heap)
-	c.weight.Add(weight)
-	iso.counters.weight.Add(weight)
+	c.charged.Add(charged)
+	iso.counters.charged.Add(charged)
 }
 
 // heapEvery is the shortest time between two measurements of an isolate without a special reason. V8 takes microseconds
@@ -204,7 +204,7 @@ func (c *counters) sampleHeap(iso *isolate, now time.Time, every time.Duration) 
 	}
 	size := int64(iso.v8.HeapBytes())
 	iso.functions.collected(iso.v8.Collections())
-	weight := iso.weights.of(size, iso.functions.count(), int64(iso.v8.CodeBytes()))
-	c.grew(iso, size-iso.heap, weight-iso.weight)
-	iso.heap, iso.weight, iso.sampled, iso.unmeasured = size, weight, now, 0
+	charged := iso.charges.of(size, iso.functions.count(), int64(iso.v8.CodeBytes()))
+	c.grew(iso, size-iso.heap, charged-iso.charged)
+	iso.heap, iso.charged, iso.sampled, iso.unmeasured = size, charged, now, 0
 }

@@ -232,7 +232,7 @@ func (t *thread) evictGreedy() bool {
 	var oldest *isolate
 	tenants, heap := len(t.isolates), int64(t.pool.cfg.HeapMB)<<20/int64(len(t.pool.threads))
 	for _, list := range t.isolates {
-		if len(list) > 1 && (len(list)*tenants >= t.maxIsolates || list[0].counters.weight.Load()*int64(tenants) >= heap) {
+		if len(list) > 1 && (len(list)*tenants >= t.maxIsolates || list[0].counters.charged.Load()*int64(tenants) >= heap) {
 			oldest = idlest(oldest, list)
 		}
 	}

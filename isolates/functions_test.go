@@ -34,23 +34,23 @@ func manyFunctions(owner string, n int) *events.Worker {
 	return w
 }
 
-// Functions weigh what they take of V8's table.
-func TestFunctionsHaveWeight(t *testing.T) {
+// Functions are charged for what they take of V8's table.
+func TestFunctionsAreCharged(t *testing.T) {
 	const each = 100_000
 	b := newBench(t, func(c *Config) { c.SpareIsolates = 0 })
 	b.run(manyFunctions("acme", each), fetch("GET", "http://x/", ""))
-	require.GreaterOrEqual(t, b.pool.weight(), each*b.pool.weights.function)
-	require.Less(t, b.pool.Stats().HeapBytes, b.pool.weight(), "the heap is smaller")
+	require.GreaterOrEqual(t, b.pool.charged(), each*b.pool.charges.function)
+	require.Less(t, b.pool.Stats().HeapBytes, b.pool.charged(), "the heap is smaller")
 }
 
 // Owners whose functions would not fit have isolates closed.
 func TestFunctionsCloseIsolates(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.SpareIsolates, c.HeapMB, c.OwnerHeapMB = 0, 1024, 512 })
-	b.pool.weights.function = 1024 << 20 / (20 * v8x.RuntimeFunctions)
+	b.pool.charges.function = 1024 << 20 / (20 * v8x.RuntimeFunctions)
 	for i := range 40 {
 		o := b.run(workerOf(fmt.Sprint("owner", i), countsCalls), fetch("GET", "http://x/", ""))
 		require.Nil(t, o.end.Failure)
-		require.LessOrEqual(t, b.pool.weight(), 1024<<20+v8x.RuntimeFunctions*b.pool.weights.function, "of one context too many")
+		require.LessOrEqual(t, b.pool.charged(), 1024<<20+v8x.RuntimeFunctions*b.pool.charges.function, "of one context too many")
 	}
 	require.LessOrEqual(t, b.pool.Stats().Contexts, 21)
 	require.NotZero(t, b.pool.Stats().Evictions)

@@ -75,12 +75,12 @@ func (h *holdings) of(tenant string) int64 {
 	return h.tenants[tenant]
 }
 
-// inUse returns the weight of all isolates, and the bytes that Go holds for their runs.
-func (p *Pool) inUse() int64 { return p.weight() + p.holdings.total.Load() }
+// inUse returns the bytes charged for all isolates, and the bytes that Go holds for their runs.
+func (p *Pool) inUse() int64 { return p.charged() + p.holdings.total.Load() }
 
-// size returns the weight of an isolate, and the bytes held for its runs.
+// size returns the bytes charged for an isolate, and the bytes held for its runs.
 func (iso *isolate) size() int64 {
-	sum := iso.weight
+	sum := iso.charged
 	for _, jc := range iso.contexts {
 		for _, r := range jc.runs {
 			sum += r.held.Load()

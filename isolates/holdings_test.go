@@ -184,7 +184,7 @@ func TestHold(t *testing.T) {
 	p.drop(other, 35<<20)
 	p.drop(third, 35<<20)
 	require.Empty(t, p.holdings.tenants)
-	require.Zero(t, p.inUse()-p.weight())
+	require.Zero(t, p.inUse()-p.charged())
 }
 
 // Held bytes count when room is made for isolates: an owner that holds its share gets no other isolate.

@@ -28,8 +28,8 @@ type isolate struct {
 	counters  *useCounters // its tenant's on this thread
 	heap      int64        // its last measured size in bytes
 	functions functions
-	weight    int64 // what it counts against the budgets of heaps, in bytes
-	weights   weights
+	charged   int64 // bytes, for the larger of them (charges)
+	charges   charges
 	sampled   time.Time // when heap was measured
 
 	unmeasured  time.Duration // time of turns since then
@@ -196,7 +196,7 @@ func sameVersion(a, b *events.Worker) bool {
 func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
 	heapMB := t.pool.limits(w).HeapMB
 	bytes := uint64(heapMB) << 20
-	iso := &isolate{v8: t.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: t.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, weight: freshHeap, weights: t.pool.weights}
+	iso := &isolate{v8: t.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: t.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: t.pool.charges}
 	t.pool.live.Add(1)
 	t.take(iso)
 	return iso
@@ -329,7 +329,7 @@ func (t *thread) dropIsolate(iso *isolate) {
 	}
 	t.removeIsolate(iso)
 	if iso.lost {
-		t.pool.lost.Add(iso.weight)
+		t.pool.lost.Add(iso.charged)
 	} else {
 		iso.v8.Close()
 	}

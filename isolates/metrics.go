@@ -37,8 +37,8 @@ var (
 	descIsolates  = desc("isolates", "V8 isolates by state: idle, busy, prewarmed.", "state")
 	descMost      = desc("isolates_max", "V8 isolates that may exist.")
 	descContexts  = desc("contexts", "V8 contexts that exist.")
-	descWeight    = desc("isolate_weight_bytes", "What all isolates count against pinwheel_isolate_heap_max_bytes: their heaps, or the weight of their functions or of their machine code, whichever is most in each.")
-	descHeapMax   = desc("isolate_heap_max_bytes", "Upper bound of pinwheel_isolate_weight_bytes and pinwheel_held_bytes together.")
+	descCharged   = desc("isolate_charged_bytes", "Bytes charged for all isolates: each for its heap, its functions or its machine code, whichever is most.")
+	descHeapMax   = desc("isolate_heap_max_bytes", "Upper bound of pinwheel_isolate_charged_bytes and pinwheel_held_bytes together.")
 	descResets    = desc("context_resets_total", "Contexts that were reset after an event to run another.")
 	descHeap      = desc("isolate_heap_bytes", "Size of all V8 heaps and ArrayBuffers, as last measured.")
 	descHeld      = desc("held_bytes", "Bytes held for events outside of V8: what they send, receive, and have computed.")
@@ -58,7 +58,7 @@ var (
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descIsolates, descMost, descContexts, descHeap, descWeight, descHeld, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descCollected, descKills,
+		descIsolates, descMost, descContexts, descHeap, descCharged, descHeld, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descCollected, descKills,
 		descParked, descPrewarmed, descCode, descCodeHits, descCodeBad,
 	} {
 		ch <- d
@@ -80,7 +80,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descMost, float64(s.Total))
 	gauge(descContexts, float64(s.Contexts))
 	gauge(descHeap, float64(s.HeapBytes))
-	gauge(descWeight, float64(c.pool.weight()))
+	gauge(descCharged, float64(c.pool.charged()))
 	gauge(descHeapMax, float64(s.HeapMax))
 	gauge(descHeld, float64(c.pool.holdings.total.Load()))
 	count(descResets, s.Resets)

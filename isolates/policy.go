@@ -82,18 +82,20 @@ func (s *policies) of(owner string) *entry {
 func (g *group) set(owner string, policy *events.Policy) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	old, was := g.members[owner]
+	old, now := g.members[owner], events.Policy{}
 	delete(g.members, owner)
-	if was && (old.MaxIsolates > 0 && old.MaxIsolates == g.most.MaxIsolates || old.HeapMB > 0 && old.HeapMB == g.most.HeapMB) {
+	if policy != nil {
+		now = *policy
+		g.members[owner] = now
+	}
+	// Only one that had the largest share, and has less now, lowers it.
+	if old.MaxIsolates == g.most.MaxIsolates && now.MaxIsolates < old.MaxIsolates || old.HeapMB == g.most.HeapMB && now.HeapMB < old.HeapMB {
 		g.most = events.Policy{}
 		for _, m := range g.members {
 			g.raise(m)
 		}
 	}
-	if policy != nil {
-		g.members[owner] = *policy
-		g.raise(*policy)
-	}
+	g.raise(now)
 }
 
 func (g *group) raise(p events.Policy) {

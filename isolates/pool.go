@@ -35,13 +35,13 @@ type Pool struct {
 	ranAway   atomic.Int32 // threads whose turn V8 did not end in time: runaways
 	back      atomic.Int32 // runaways that have come back and ended
 	live      atomic.Int64 // number of isolates
-	lost      atomic.Int64 // weight of isolates that were lost with their threads
+	lost      atomic.Int64 // bytes charged for isolates that were lost with their threads
 	affinity  affinity
 	budgets   budgets
 	shared    sharedPool
 	trimSet   atomic.Bool // a trim is due
 	policies  policies
-	weights   weights
+	charges   charges
 	hungry    atomic.Uint64 // threads with attempts that wait for room, a bit each
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
@@ -67,7 +67,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), prewarmed: newPrewarmed(cfg), egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
 		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter,
-		weights: weightsFor(cfg.HeapMB),
+		charges: chargesFor(cfg.HeapMB),
 	}
 	for i := range p.threads {
 		p.threads[i].Store(newThread(p, i))
@@ -218,7 +218,7 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 	n := newThread(p, t.index)
 	n.counters.inherit(&t.counters)
 	p.live.Add(-int64(t.count))
-	p.lost.Add(t.counters.weight.Load())
+	p.lost.Add(t.counters.charged.Load())
 	for r := range maps.Keys(t.running) {
 		if r.over {
 			continue

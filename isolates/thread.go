@@ -227,7 +227,7 @@ func (t *thread) abandon() {
 	t.pool.runaways.remove(t.watch)
 	<-t.replaced
 	t.pool.live.Add(int64(t.count)) // Pool.replace subtracted them
-	t.pool.lost.Add(-t.counters.weight.Load())
+	t.pool.lost.Add(-t.counters.charged.Load())
 	t.dropAll()
 	endComebacks(t)
 	t.watch.slot.Free()
