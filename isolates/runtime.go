@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf16"
@@ -31,47 +30,56 @@ var startRuntime = sync.OnceValue(func() error {
 	return v8x.Snapshot(files, func(c *v8x.Context) { warmUp(c, func(v8x.Result) {}) })
 })
 
-// runtimeFiles reads the embedded runtime in the order of js/order.txt.
+// runtimeFiles reads the embedded runtime as js/order.txt has it.
 func runtimeFiles() ([]v8x.File, error) {
-	names, err := runtimeOrder()
+	files, err := runtimeOrder()
 	if err != nil {
 		return nil, fmt.Errorf("isolates: runtime: %w", err)
 	}
-	var files []v8x.File
-	for _, name := range names {
-		text, err := fs.ReadFile(runtimeFS, "js/"+name)
+	for i, f := range files {
+		text, err := fs.ReadFile(runtimeFS, "js/"+f.Name)
 		if err != nil {
 			return nil, fmt.Errorf("isolates: runtime: %w", err)
 		}
-		files = append(files, v8x.File{Name: runtimePrefix + name, Text: ascii(string(text))})
+		files[i].Name, files[i].Text = runtimePrefix+f.Name, ascii(string(text))
 	}
 	return files, nil
 }
 
-// runtimeOrder reads js/order.txt: the path of a file on each line, or a folder with /* for its files that no line
-// before names, by name.
-func runtimeOrder() (names []string, err error) {
+// runtimeOrder reads js/order.txt. A line is the path of a file, "FEATURE:" and the paths of files, or "FOLDER/*:", by
+// which each file of the folder that no other line names is a feature "FOLDER/NAME". # begins a comment.
+func runtimeOrder() (files []v8x.File, err error) {
 	order, err := fs.ReadFile(runtimeFS, "js/order.txt")
 	if err != nil {
 		return nil, err
 	}
-	for line := range strings.FieldsSeq(string(order)) {
-		folder, all := strings.CutSuffix(line, "/*")
-		if !all {
-			names = append(names, line)
-			continue
+	named := map[string]bool{}
+	add := func(name, feature string) {
+		named[name] = true
+		files = append(files, v8x.File{Name: name, Feature: feature})
+	}
+	for line := range strings.Lines(string(order)) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
+		feature, paths, ok := strings.Cut(line, ":")
+		if !ok {
+			feature, paths = "", line
 		}
-		entries, err := fs.ReadDir(runtimeFS, "js/"+folder)
-		if err != nil {
-			return nil, err
+		for path := range strings.FieldsSeq(paths) {
+			add(path, feature)
 		}
-		for _, e := range entries {
-			if name := folder + "/" + e.Name(); !slices.Contains(names, name) {
-				names = append(names, name)
+		if folder, all := strings.CutSuffix(feature, "/*"); all {
+			entries, err := fs.ReadDir(runtimeFS, "js/"+folder)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range entries {
+				if name := folder + "/" + e.Name(); !named[name] {
+					add(name, strings.TrimSuffix(name, ".js"))
+				}
 			}
 		}
 	}
-	return names, nil
+	return files, nil
 }
 
 // ascii replaces other characters by JavaScript's escapes. An escape means the same in all places where the runtime has

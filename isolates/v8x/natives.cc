@@ -43,9 +43,13 @@ void ThrowRange(v8::Isolate* isolate, const char* text) {
   isolate->ThrowException(v8::Exception::RangeError(Ascii(isolate, text), Local<v8::Value>()));
 }
 
+}  // namespace
+
 void ThrowType(v8::Isolate* isolate, const char* text) {
   isolate->ThrowException(v8::Exception::TypeError(Ascii(isolate, text), Local<v8::Value>()));
 }
+
+namespace {
 
 // Appends op, count and the arguments from `first` on; throws and takes it all back on failure.
 bool Append(const Info& info, Outbox* out) {
@@ -203,6 +207,40 @@ void Entry(const Info& info) {
   current->entry = NewGlobal(current->owner->isolate, info[0]);
 }
 
+// host.run(feature, host, internal, primordials) runs the files of a feature.
+void Run(const Info& info) {
+  v8::Isolate* isolate = current->owner->isolate;
+  if (info.Length() < 4 || !info[0]->FullIsString()) return ThrowType(isolate, "host.run: bad call");
+  std::string feature = Utf8(isolate, info[0]);
+  if (feature.empty() || !current->owner->sources->Has(feature)) return ThrowType(isolate, "host.run: there is no such feature");
+  Local<v8::Value> parameters[] = {info[1], info[2], info[3]};
+  RunFiles(current, Local<v8::Context>(current->context), feature, parameters);
+}
+
+// What a property of host.lazy has, when it is read for the first time.
+void LazyValue(Local<v8::Name> name, const v8::PropertyCallbackInfo<v8::Value>& info) {
+  v8x_context* c = current;
+  v8::Isolate* isolate = c->owner->isolate;
+  Local<v8::Value> value, argv[] = {name};
+  if (Local<v8::Function>(c->lazy)->Call(isolate, Local<v8::Context>(c->context), Local<v8::Value>(c->owner->constants[0]), 1, argv).To(&value)) info.Return(value);
+}
+
+// host.lazy(object, name, enumerable) defines a property whose value is asked for when it is first read. To scripts it is
+// a writable and configurable data property from the start. host.lazy(function) sets the function that is asked.
+void Lazy(const Info& info) {
+  v8::Isolate* isolate = current->owner->isolate;
+  if (info.Length() == 1 && info[0]->IsFunction() && !current->lazy) {
+    current->lazy = NewGlobal(isolate, info[0]);
+    return;
+  }
+  bool ok;
+  if (info.Length() != 3 || !info[1]->FullIsString()) return ThrowType(isolate, "host.lazy: bad call");
+  v8::PropertyAttribute attributes = info[2]->FullIsTrue() ? v8::None : v8::DontEnum;
+  info[0].As<v8::Object>()->SetLazyDataProperty(
+      Local<v8::Context>(current->context), info[1].As<v8::Name>(), LazyValue, Local<v8::Value>(), attributes,
+      v8::SideEffectType::kHasSideEffect, v8::SideEffectType::kHasSideEffect).To(&ok);
+}
+
 // [target, handler] of a Proxy, undefined of anything else. Looking at one in any other way runs its traps.
 void ProxyDetails(const Info& info) {
   if (info.Length() < 1 || !info[0]->IsProxy()) return;
@@ -236,7 +274,7 @@ const struct {
                  {"decode", DecodeText}, {"random", Random}, {"now", Now},           {"entry", Entry},
                  {"proxyDetails", ProxyDetails}, {"promiseDetails", PromiseDetails}, {"frame", Frame},
                  {"setFrame", SetFrame}, {"clone", Clone},      {"serialize", Serialize},
-                 {"deserialize", Deserialize}};
+                 {"deserialize", Deserialize}, {"run", Run}, {"lazy", Lazy}};
 
 }  // namespace
 
@@ -244,6 +282,7 @@ const intptr_t* ExternalReferences() {
   static const std::vector<intptr_t> list = [] {
     std::vector<intptr_t> l;
     for (const auto& f : functions) l.push_back(reinterpret_cast<intptr_t>(f.callback));
+    l.push_back(reinterpret_cast<intptr_t>(LazyValue));
     l.push_back(0);
     return l;
   }();

@@ -14,6 +14,8 @@ void Deserialize(const v8::FunctionCallbackInfo<v8::Value>&);
 // The bytes of an ArrayBuffer or a view on one; false for anything else.
 bool BytesOf(v8::Local<v8::Value>, uint8_t** data, size_t* n);
 
+void ThrowType(v8::Isolate*, const char* text);
+
 // Makes the host object in the current context, or returns an empty handle.
 v8::Local<v8::Object> NewHost(v8::Isolate*, v8::Local<v8::Context>);
 

@@ -3,7 +3,6 @@
 #include "v8x.h"
 
 #include "natives.h"
-#include "sources.h"
 #include "turn.h"
 
 #include <deque>
@@ -18,7 +17,7 @@ namespace {
 // What new isolates come from: the latest snapshot, null until v8x_snapshot has made one. Those of the one before still
 // read that, so that none is ever freed, nor what they refer to.
 const v8::StartupData* blob = nullptr;
-const intptr_t* references = nullptr;
+Sources* latest = nullptr;
 
 // Set by v8x_plain.
 thread_local bool plain = false;
@@ -26,24 +25,44 @@ thread_local bool plain = false;
 // v8go is about to make a context for itself in the isolate that it has just made on this thread.
 thread_local bool first_context = false;
 
-// Which AddContext call, and which AddData calls in it: the entry function, then the constants.
-constexpr size_t kContext = 0, kEntry = 0, kConstants = 1;
+// Which AddContext call, and which AddData calls in it: the entry function, the constants, then the function of host.lazy, if there is one.
+constexpr size_t kContext = 0, kEntry = 0, kConstants = 1, kLazy = kConstants + kConstantCount;
 
 // What the runtime's files are functions of: host, internal, primordials.
 constexpr int kParameters = 3;
 
 // Compiles text as the body of a function: from its code cache, if there is one. V8 must accept it: nothing that it
 // depends on has changed since it was made, and without it cold contexts would be slow for no visible reason.
-bool CompileBody(Local<v8::Context> context, Local<v8::String> text, Local<v8::String> name, const v8x_file& file,
+bool CompileBody(v8::Isolate* isolate, Local<v8::Context> context, Local<v8::String> text, Local<v8::String> name, const std::string& cache,
                  int argc, Local<v8::String>* parameters, Local<v8::Function>* fn) {
-  v8::ScriptCompiler::CachedData cached = {file.cache, static_cast<int>(file.cache_len)};
-  bool has = file.cache_len > 0;
+  v8::ScriptCompiler::CachedData cached = {reinterpret_cast<const uint8_t*>(cache.data()), static_cast<int>(cache.size())};
+  bool has = !cache.empty();
   v8::ScriptCompiler::Source source(text, name, false, has ? &cached : nullptr);
   bool ok = v8::ScriptCompiler::CompileFunction(
       context, &source, static_cast<size_t>(argc), parameters, 0, nullptr,
       has ? v8::ScriptCompiler::kConsumeCodeCache : v8::ScriptCompiler::kNoCompileOptions,
       v8::ScriptCompiler::kNoCacheNoReason).To(fn);
-  return ok && !cached.rejected;
+  if (ok && cached.rejected) {
+    ThrowType(isolate, "V8 does not accept the code it has compiled itself");
+    return false;
+  }
+  return ok;
+}
+
+// Makes file i a function. In a context of v8x_context_of the function is kept.
+bool CompileFile(v8x_context* c, Local<v8::Context> context, size_t i, Local<v8::Function>* fn) {
+  v8::Isolate* isolate = c->owner->isolate;
+  Sources* sources = c->owner->sources;
+  const std::string& name = sources->name(i);
+  Local<v8::String> text, file, parameters[kParameters];
+  if (!sources->Text(isolate, i, &text) || !NewText(isolate, name.data(), name.size(), &file) ||
+      !NewText(isolate, "host", 4, &parameters[0]) || !NewText(isolate, "internal", 8, &parameters[1]) ||
+      !NewText(isolate, "primordials", 11, &parameters[2]) ||
+      !CompileBody(isolate, context, text, file, sources->cache(i), kParameters, parameters, fn)) {
+    return false;
+  }
+  if (!c->files.empty()) c->files[i] = NewGlobal(isolate, *fn);
+  return true;
 }
 
 // Fetches null, true and false the way any JavaScript would.
@@ -53,7 +72,7 @@ bool MakeConstants(v8x_isolate* owner, Local<v8::Context> context) {
   Local<v8::Function> fn;
   Local<v8::Value> list;
   if (!NewText(owner->isolate, text, sizeof text - 1, &source) ||
-      !CompileBody(context, source, source, v8x_file{}, 0, nullptr, &fn) ||
+      !CompileBody(owner->isolate, context, source, source, "", 0, nullptr, &fn) ||
       !fn->Call(owner->isolate, context, fn, 0, nullptr).To(&list)) {
     return false;
   }
@@ -65,30 +84,12 @@ bool MakeConstants(v8x_isolate* owner, Local<v8::Context> context) {
   return true;
 }
 
-// Runs the runtime's files in the current context, that of c, with their texts from sources. Without, it keeps their functions.
-bool RunFiles(v8x_context* c, Local<v8::Context> context, const v8x_file* files, size_t n, Sources* sources) {
+// Runs the files of no feature in the current context, that of c.
+bool RunRuntime(v8x_context* c, Local<v8::Context> context) {
   v8::Isolate* isolate = c->owner->isolate;
   Local<v8::Object> host = NewHost(isolate, context);
-  Local<v8::String> parameters[kParameters];
-  if (host.IsEmpty() || !NewText(isolate, "host", 4, &parameters[0]) ||
-      !NewText(isolate, "internal", 8, &parameters[1]) || !NewText(isolate, "primordials", 11, &parameters[2])) {
-    return false;
-  }
-  Local<v8::Value> argv[kParameters] = {host, v8::Object::New(isolate), v8::Object::New(isolate)};
-  for (size_t i = 0; i < n; i++) {
-    v8::HandleScope handles(isolate);
-    Local<v8::String> text, file;
-    Local<v8::Function> fn;
-    Local<v8::Value> ignored;
-    if (!(sources ? sources->Text(isolate, i, &text) : NewText(isolate, files[i].text, files[i].text_len, &text)) ||
-        !NewText(isolate, files[i].name, files[i].name_len, &file) ||
-        !CompileBody(context, text, file, files[i], kParameters, parameters, &fn) ||
-        !fn->Call(isolate, context, fn, kParameters, argv).To(&ignored)) {
-      return false;
-    }
-    if (!sources) c->files.push_back(NewGlobal(isolate, fn));
-  }
-  return true;
+  Local<v8::Value> parameters[kParameters] = {host, v8::Object::New(isolate), v8::Object::New(isolate)};
+  return !host.IsEmpty() && RunFiles(c, context, "", parameters);
 }
 
 // Makes c the context to be written, and runs the files in it. Returns what is wrong, or "".
@@ -100,12 +101,12 @@ bool RunFiles(v8x_context* c, Local<v8::Context> context, const v8x_file* files,
 //
 // Nor must there be regular expressions of the same source: the data that they share is what V8 fails to write at such
 // depths (its check ends the thread; nothing here can see it coming).
-std::string Bootstrap(v8x_context* c, Local<v8::Context> context, const v8x_file* files, size_t n, Sources* sources) {
+std::string Bootstrap(v8x_context* c, Local<v8::Context> context) {
   v8::Isolate* isolate = c->owner->isolate;
   v8::TryCatch caught(isolate);
   int64_t buffers = isolate->AdjustAmountOfExternalAllocatedMemory(0);
-  if (!MakeConstants(c->owner, context) || !RunFiles(c, context, files, n, sources)) {
-    return caught.HasCaught() ? Describe(isolate, context, caught) : "V8 does not accept the code it has compiled itself";
+  if (!MakeConstants(c->owner, context) || !RunRuntime(c, context)) {
+    return Describe(isolate, context, caught);
   }
   if (!c->entry) return "host.entry was not called";
   if (isolate->AdjustAmountOfExternalAllocatedMemory(0) != buffers) {
@@ -115,6 +116,21 @@ std::string Bootstrap(v8x_context* c, Local<v8::Context> context, const v8x_file
 }
 
 }  // namespace
+
+Sources* LatestSources() { return latest; }
+
+bool RunFiles(v8x_context* c, Local<v8::Context> context, const std::string& feature, Local<v8::Value>* parameters) {
+  v8::Isolate* isolate = c->owner->isolate;
+  Sources* sources = c->owner->sources;
+  for (size_t i = 0; i < sources->size(); i++) {
+    if (sources->feature(i) != feature) continue;
+    v8::HandleScope handles(isolate);
+    Local<v8::Function> fn;
+    Local<v8::Value> ignored;
+    if (!CompileFile(c, context, i, &fn) || !fn->Call(isolate, context, fn, kParameters, parameters).To(&ignored)) return false;
+  }
+  return true;
+}
 
 bool ContextFromSnapshot(v8x_context* c) {
   v8::Isolate* isolate = c->owner->isolate;
@@ -131,6 +147,8 @@ bool ContextFromSnapshot(v8x_context* c) {
     if (!k) return false;
     c->owner->constants[i] = NewGlobal(isolate, Local<v8::Data>(k));
   }
+  v8::Address* lazy = context->GetDataFromSnapshotOnce(kLazy);
+  if (lazy) c->lazy = NewGlobal(isolate, Local<v8::Data>(lazy));
   return true;
 }
 
@@ -139,9 +157,12 @@ bool ContextOfFiles(v8x_context* c, const v8x_file* files, size_t n) {
   v8::TryCatch caught(isolate);  // the same happens again when the snapshot is made, and is reported then
   Local<v8::Context> context = v8::Context::New(isolate);
   c->context = NewGlobal(isolate, context);
+  c->owner->own_sources = std::make_unique<Sources>(files, n);
+  c->owner->sources = c->owner->own_sources.get();
+  v8x_keep_files(c);
   context->Enter();
   current = c;
-  bool ok = (c->owner->constants[0] || MakeConstants(c->owner, context)) && RunFiles(c, context, files, n, nullptr) && c->entry;
+  bool ok = (c->owner->constants[0] || MakeConstants(c->owner, context)) && RunRuntime(c, context) && c->entry;
   current = nullptr;
   context->Exit();
   return ok;
@@ -155,9 +176,16 @@ extern "C" {
 
 void v8x_plain(int yes) { plain = yes != 0; }
 
+void v8x_keep_files(v8x_context* c) { c->files.resize(c->owner->sources->size()); }
+
+void v8x_use_file_cache(size_t i, const uint8_t* data, size_t len) { latest->Cache(i, data, len); }
+
 void* v8x_file_cache(v8x_context* c, size_t i, const uint8_t** data, size_t* len) {
   if (i >= c->files.size()) return nullptr;
   Entered entered(c->owner->isolate);
+  v8::TryCatch caught(c->owner->isolate);
+  Local<v8::Function> fn;
+  if (!c->files[i] && !CompileFile(c, ContextOf(c), i, &fn)) return nullptr;
   auto* made = v8::ScriptCompiler::CreateCodeCacheForFunction(Local<v8::Function>(c->files[i]));
   if (!made) return nullptr;
   *data = made->data;
@@ -173,20 +201,23 @@ const char* v8x_snapshot(const v8x_file* files, size_t n) {
   v8x_isolate owner;
   v8x_context c;
   owner.isolate = creator.GetIsolate();
+  owner.sources = sources;
   c.owner = &owner;
   {
     v8::HandleScope handles(owner.isolate);
     // v8go makes a context of its own in every isolate; it comes from this one, which has nothing in it.
     creator.SetDefaultContext(v8::Context::New(owner.isolate), {}, {}, {});
     Local<v8::Context> context = v8::Context::New(owner.isolate);
+    c.context = NewGlobal(owner.isolate, context);
     context->Enter();
     current = &c;
-    error = Bootstrap(&c, context, files, n, sources);
+    error = Bootstrap(&c, context);
     current = nullptr;
     context->Exit();
     if (error.empty()) {
       creator.AddData(context, *c.entry);
       for (v8::Address* k : owner.constants) creator.AddData(context, *k);
+      if (c.lazy) creator.AddData(context, *c.lazy);
       creator.AddContext(context, {}, {}, {});
     }
     DropAll(&c);  // V8 refuses to write a heap that globals point into
@@ -202,7 +233,7 @@ const char* v8x_snapshot(const v8x_file* files, size_t n) {
   static std::deque<v8::StartupData> all;
   all.push_back(made);
   blob = &all.back();
-  references = sources->References();
+  latest = sources;
   return nullptr;
 }
 
@@ -212,6 +243,7 @@ v8::Isolate* __wrap__ZN2v87Isolate3NewERKNS0_12CreateParamsE(const void* params)
   if (blob && !plain) {
     char* p = static_cast<char*>(const_cast<void*>(params));
     memcpy(p + v8::Isolate::CreateParams::kSnapshotBlob, &blob, sizeof blob);
+    const intptr_t* references = latest->References();
     memcpy(p + v8::Isolate::CreateParams::kExternalReferences, &references, sizeof references);
   }
   first_context = true;

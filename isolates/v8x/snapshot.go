@@ -5,6 +5,7 @@ package v8x
 import "C"
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -12,8 +13,9 @@ import (
 	"unsafe"
 )
 
-// File is one file of the runtime: the body of function(host, internal, primordials).
-type File struct{ Name, Text string }
+// File is one file of the runtime: the body of function(host, internal, primordials). A file with a Feature runs when
+// host.run gets that name, the others when a context is made.
+type File struct{ Name, Text, Feature string }
 
 // startLimits are the limits of isolates that Snapshot makes for itself.
 var startLimits = Limits{Heap: 64 << 20, Buffers: 1 << 20}
@@ -40,23 +42,63 @@ func Snapshot(files []File, warmUp func(*Context)) error {
 	if wrong := C.v8x_snapshot(unsafe.SliceData(list), C.size_t(len(list))); wrong != nil {
 		return fmt.Errorf("v8x: snapshot: %s", C.GoString(wrong))
 	}
+	return finish(files, warmUp)
+}
+
+// finish makes a context from the snapshot and, with warmUp, the code caches for the files of features: V8 accepts them
+// only from an isolate of the same snapshot.
+func finish(files []File, warmUp func(*Context)) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	iso := NewIsolate(startLimits)
 	defer iso.Close()
 	c, err := iso.NewContext(nil)
-	if err == nil {
-		c.Close()
+	if err != nil {
+		return err
 	}
-	return err
+	defer c.Close()
+	if warmUp == nil {
+		return nil
+	}
+	c.host = notNow
+	C.v8x_keep_files(c.ptr)
+	warmUp(c)
+	for i, f := range files {
+		if f.Feature == "" {
+			continue
+		}
+		c.fileCache(i, func(data []byte) { C.v8x_use_file_cache(C.size_t(i), cbytes(data), C.size_t(len(data))) })
+	}
+	return nil
+}
+
+// notNow answers what files ask while nothing runs yet.
+func notNow([]byte) ([]byte, error) { return nil, errors.New("not during the warm-up") }
+
+// fileCache passes the code cache of file i, which is only valid during the call, to use.
+func (c *Context) fileCache(i int, use func([]byte)) {
+	var data *C.uint8_t
+	var n C.size_t
+	if made := C.v8x_file_cache(c.ptr, C.size_t(i), &data, &n); made != nil {
+		use(unsafe.Slice((*byte)(data), n))
+		C.v8x_code_cache_free(made)
+	}
 }
 
 // cfiles converts files for C, each with its code cache if there are any. pins pins Go's memory.
 func cfiles(files []File, caches [][]byte, pins *runtime.Pinner) []C.v8x_file {
 	list := make([]C.v8x_file, len(files))
 	for i, f := range files {
-		name, text := cstr(f.Name), cstr(f.Text)
+		name, text, feature := cstr(f.Name), cstr(f.Text), cstr(f.Feature)
 		pins.Pin(name)
 		pins.Pin(text)
-		list[i] = C.v8x_file{name: name, name_len: C.size_t(len(f.Name)), text: text, text_len: C.size_t(len(f.Text))}
+		if f.Feature != "" {
+			pins.Pin(feature)
+		}
+		list[i] = C.v8x_file{
+			name: name, name_len: C.size_t(len(f.Name)), text: text, text_len: C.size_t(len(f.Text)),
+			feature: feature, feature_len: C.size_t(len(f.Feature)),
+		}
 		if i < len(caches) && len(caches[i]) > 0 {
 			pins.Pin(&caches[i][0])
 			list[i].cache, list[i].cache_len = cbytes(caches[i]), C.size_t(len(caches[i]))
@@ -76,7 +118,7 @@ func warmedUp(files []File, warmUp func(*Context)) [][]byte {
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	list := cfiles(files, nil, &pins)
-	c := &Context{host: func([]byte) ([]byte, error) { return nil, errors.New("not during the warm-up") }}
+	c := &Context{host: notNow}
 	c.handle = cgo.NewHandle(c)
 	c.ptr = C.v8x_context_of(iso.ptr, C.uintptr_t(c.handle), unsafe.SliceData(list), C.size_t(len(list)))
 	if c.ptr == nil {
@@ -87,12 +129,9 @@ func warmedUp(files []File, warmUp func(*Context)) [][]byte {
 	defer c.Close()
 	warmUp(c)
 	caches := make([][]byte, len(files))
-	for i := range files {
-		var data *C.uint8_t
-		var n C.size_t
-		if made := C.v8x_file_cache(c.ptr, C.size_t(i), &data, &n); made != nil {
-			caches[i] = C.GoBytes(unsafe.Pointer(data), C.int(n))
-			C.v8x_code_cache_free(made)
+	for i, f := range files {
+		if f.Feature == "" {
+			c.fileCache(i, func(data []byte) { caches[i] = bytes.Clone(data) })
 		}
 	}
 	return caches

@@ -19,14 +19,18 @@ bool IsAscii(const std::string& s) {
 Sources::Sources(const v8x_file* files, size_t n) {
   for (const intptr_t* p = ExternalReferences(); *p; p++) references_.push_back(*p);
   for (size_t i = 0; i < n; i++) {
-    texts_.emplace_back(files[i]);
-    references_.push_back(reinterpret_cast<intptr_t>(&texts_.back()));
+    files_.emplace_back(files[i]);
+    references_.push_back(reinterpret_cast<intptr_t>(&files_.back().text));
   }
   references_.push_back(0);
 }
 
+bool Sources::Has(const std::string& feature) const {
+  return std::any_of(files_.begin(), files_.end(), [&](const File& f) { return f.feature == feature; });
+}
+
 bool Sources::Text(v8::Isolate* isolate, size_t i, v8::Local<v8::String>* s) {
-  Resource* r = &texts_[i];
+  Resource* r = &files_[i].text;
   if (r->text().empty() || !IsAscii(r->text())) return NewText(isolate, r->data(), r->length(), s);
   return v8::String::NewExternalOneByte(isolate, r).To(s);
 }

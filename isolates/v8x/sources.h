@@ -1,4 +1,4 @@
-// The text of the runtime's files, kept once per process and not once per isolate.
+// The runtime's files, kept once per process and not once per isolate.
 #pragma once
 #include "v8abi.h"
 #include "v8x.h"
@@ -14,11 +14,19 @@ namespace v8x {
 // their places in the list of external references, so that they are never freed.
 class Sources {
  public:
-  // Copies the texts.
+  // Copies the files.
   Sources(const v8x_file* files, size_t n);
   Sources(const Sources&) = delete;
   void operator=(const Sources&) = delete;
 
+  size_t size() const { return files_.size(); }
+  bool Has(const std::string& feature) const;
+  const std::string& name(size_t i) const { return files_[i].name; }
+  // Of which feature file i is: it runs at the feature's first use. Those of "" run when the context is made.
+  const std::string& feature(size_t i) const { return files_[i].feature; }
+  const std::string& cache(size_t i) const { return files_[i].cache; }
+  // Replaces the cache. Nothing else may use the object meanwhile.
+  void Cache(size_t i, const uint8_t* data, size_t n) { files_[i].cache.assign(reinterpret_cast<const char*>(data), n); }
   // The text of file i.
   bool Text(v8::Isolate*, size_t i, v8::Local<v8::String>*);
 
@@ -39,7 +47,14 @@ class Sources {
    private:
     std::string text_;
   };
-  std::deque<Resource> texts_;
+  struct File {
+    explicit File(const v8x_file& f)
+        : text(f), name(f.name, f.name_len), feature(f.feature, f.feature_len),
+          cache(reinterpret_cast<const char*>(f.cache), f.cache_len) {}
+    Resource text;
+    std::string name, feature, cache;
+  };
+  std::deque<File> files_;
   std::vector<intptr_t> references_;
 };
 

@@ -15,9 +15,9 @@ func TestTextsAreOutsideOfTheHeaps(t *testing.T) {
 	const size = 4 << 20
 	for _, sign := range []string{"x", "ß", "→"} {
 		files := []File{
-			{"empty.js", ""},
-			{"lazy.js", `internal.count = () => { const lazy = () => "` + sign + `".length; return lazy() }; //` + strings.Repeat("-", size)},
-			{"entry.js", `host.entry((op) => { if (op !== 1) host.send(op, internal.count(), internal.count.toString().slice(0, 5)) })`},
+			{Name: "empty.js", Text: ""},
+			{Name: "lazy.js", Text: `internal.count = () => { const lazy = () => "` + sign + `".length; return lazy() }; //` + strings.Repeat("-", size)},
+			{Name: "entry.js", Text: `host.entry((op) => { if (op !== 1) host.send(op, internal.count(), internal.count.toString().slice(0, 5)) })`},
 		}
 		require.NoError(t, Snapshot(files, nil))
 		for range 3 {

@@ -1,8 +1,10 @@
 // The state behind v8x_isolate and v8x_context.
 #pragma once
 #include "codec.h"
+#include "sources.h"
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,8 @@ struct v8x_isolate {
   v8x::Outbox out;
   std::string error;
   v8::Address* constants[v8x::kConstantCount] = {};  // globals: null, true, false
+  v8x::Sources* sources = nullptr;            // the runtime's files
+  std::unique_ptr<v8x::Sources> own_sources;  // of v8x_context_of; null: they are the latest snapshot's
 };
 
 struct v8x_context {
@@ -31,9 +35,10 @@ struct v8x_context {
   uintptr_t handle = 0;             // of the Go half, for v8xAsk
   v8::Address* context = nullptr;   // globals, released in v8x_context_free
   v8::Address* entry = nullptr;
+  v8::Address* lazy = nullptr;      // (name) → the value of a property of host.lazy
   v8::Address* module = nullptr;    // and its evaluation promise, while pending
   v8::Address* evaluation = nullptr;
-  std::vector<v8::Address*> files;  // the functions that the runtime's files are, in a context of v8x_context_of
+  std::vector<v8::Address*> files;  // v8x_keep_files: the functions that the runtime's files are; null: not compiled yet
   std::string url;                  // import.meta.url
   v8::Address* script = nullptr;    // the module's code, for v8x_code_cache
   struct Rejection {
@@ -81,9 +86,16 @@ std::string Utf8(v8::Isolate*, v8::Local<v8::Value>);
 // "file:line:column: message" of what was caught.
 std::string Describe(v8::Isolate*, v8::Local<v8::Context>, const v8::TryCatch& caught);
 
+// The files of the latest snapshot; null while there is none.
+Sources* LatestSources();
+
 // Makes the context of c, and its entry function: snapshot.cc.
 bool ContextFromSnapshot(v8x_context*);
 bool ContextOfFiles(v8x_context*, const v8x_file*, size_t n);
+
+// Runs the files of a feature, in order, in the current context, that of c. "" is none: those run when a context is made.
+// False: something was thrown.
+bool RunFiles(v8x_context* c, v8::Local<v8::Context>, const std::string& feature, v8::Local<v8::Value> parameters[3]);
 
 Budget* NewBudget(size_t limit);
 void DropBudget(Budget*);

@@ -357,6 +357,21 @@ class String : public Name {
   static MaybeLocal<String> NewExternalOneByte(Isolate*, ExternalOneByteStringResource*);
 };
 
+template <class T>
+class PropertyCallbackInfo {
+ public:
+  void Return(Local<Value> v) const { args_[kReturnValueIndex] = *v.slot(); }
+
+ private:
+  static constexpr int kReturnValueIndex = 5;
+  static constexpr int kArgsLength = 8;
+  mutable Address args_[kArgsLength];
+};
+using AccessorNameGetterCallback = void (*)(Local<Name>, const PropertyCallbackInfo<Value>&);
+
+enum PropertyAttribute { None = 0, ReadOnly = 1, DontEnum = 2, DontDelete = 4 };
+enum class SideEffectType { kHasSideEffect, kHasNoSideEffect, kHasSideEffectToReceiver };
+
 class Object : public Value {
  public:
   static Local<Object> New(Isolate*);
@@ -364,6 +379,8 @@ class Object : public Value {
   Maybe<bool> Set(Local<Context>, Local<Value> key, Local<Value> value);
   Local<Value> GetPrototypeV2();
   Maybe<bool> CreateDataProperty(Local<Context>, Local<Name> key, Local<Value> value);
+  Maybe<bool> SetLazyDataProperty(Local<Context>, Local<Name>, AccessorNameGetterCallback, Local<Value> data,
+                                  PropertyAttribute, SideEffectType getter, SideEffectType setter);
 };
 
 class Array : public Object {
@@ -446,7 +463,6 @@ class FunctionCallbackInfo {
 using FunctionCallback = void (*)(const FunctionCallbackInfo<Value>&);
 
 enum class ConstructorBehavior { kThrow, kAllow };
-enum class SideEffectType { kHasSideEffect, kHasNoSideEffect, kHasSideEffectToReceiver };
 
 class Function : public Object {
  public:

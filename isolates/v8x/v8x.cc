@@ -62,7 +62,7 @@ void DropAll(v8x_context* c) {
   c->rejections.clear();
   for (auto& file : c->files) DropGlobal(&file);
   c->files.clear();
-  for (v8::Address** slot : {&c->evaluation, &c->module, &c->script, &c->entry, &c->context}) {
+  for (v8::Address** slot : {&c->evaluation, &c->module, &c->script, &c->entry, &c->lazy, &c->context}) {
     DropGlobal(slot);
   }
 }
@@ -214,6 +214,7 @@ v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   i->buffers = NewBudget(buffer_limit);
   i->buffer_limit = buffer_limit;
   i->out.ChargeTo(i->buffers);
+  i->sources = LatestSources();
   v8::Locker locker(i->isolate);
   i->isolate->AddNearHeapLimitCallback(NearHeapLimit, i);  // V8 asks the last one added: not v8go's
   i->isolate->AddGCEpilogueCallback(OnCollected, i, v8::kGCTypeMarkSweepCompact);

@@ -63,6 +63,8 @@ typedef struct {
   size_t name_len;
   const char* text;
   size_t text_len;
+  const char* feature;  // it runs when host.run gets this name; "" = in every context, when it is made
+  size_t feature_len;
   const uint8_t* cache;  // null, or what v8x_file_cache made of it
   size_t cache_len;
 } v8x_file;
@@ -96,9 +98,13 @@ v8x_context* v8x_context_new(v8x_isolate*, uintptr_t handle);
 void v8x_plain(int yes);
 // A context in which the files have run now, in place of one from the snapshot. Null when that failed.
 v8x_context* v8x_context_of(v8x_isolate*, uintptr_t handle, const v8x_file*, size_t n);
-// Makes a code cache of file i of such a context, with the functions that have been compiled by now. Returns null, or
-// what v8x_code_cache_free takes.
+// Keeps the functions of the files that will run in the context.
+void v8x_keep_files(v8x_context*);
+// Makes a code cache of file i of a context that keeps them, with the functions that have been compiled by now. A file that
+// did not run is compiled, as it would be to run. Returns null, or what v8x_code_cache_free takes.
 void* v8x_file_cache(v8x_context*, size_t i, const uint8_t** data, size_t* len);
+// Makes data the code cache of file i of the latest snapshot, for contexts that run it later.
+void v8x_use_file_cache(size_t i, const uint8_t* data, size_t len);
 void v8x_context_free(v8x_context*);
 
 // Compiles and evaluates the worker's module and, once evaluated, passes its namespace to the

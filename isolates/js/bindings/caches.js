@@ -7,7 +7,7 @@ const {
   Error, List, Object, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeToLowerCase, StringPrototypeTrim, TypeError, lengthOf, split,
 } = primordials;
 const {
-  Request, ResponseState, TOKEN, callBinding, consume, defineAttribute, defineInterface, flatResponseHeaders, headersList,
+  Request, ResponseState, TOKEN, callBinding, consume, defineInterface, flatResponseHeaders, headersList,
   illegalConstructor, illegalInvocation, isBodyUnusable, isNullBodyStatus, isObject, listFrom, listGet, newHeaders, newResponse,
   peekResponse, requestHeaders, requestState, requestURL, requireArguments, toUSVString,
 } = internal;
@@ -88,7 +88,7 @@ class CacheStorage {
   async match() { throw missing("match", "CacheStorage", #default in Object(this)); }
 }
 defineInterface(CacheStorage, "CacheStorage");
-defineAttribute("caches", new CacheStorage(TOKEN));
+internal.caches = new CacheStorage(TOKEN);
 
 function missing(method, name, isOne) {
   if (!isOne) return illegalInvocation(name);

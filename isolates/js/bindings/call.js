@@ -46,4 +46,4 @@ internal.called = (id, error, texts, body) => {
   capability.resolve(value);
 };
 
-internal.forgetCalls = (run) => internal.forgetIn(waiting, run);
+internal.onForget((run) => { internal.forgetIn(waiting, run); });

@@ -8,7 +8,7 @@ const {
   StringPrototypeStartsWith, TypeError, TypedArrayPrototypeGetBuffer, Uint8Array, globalThis, lengthOf, uncurryThis,
 } = primordials;
 const {
-  TOKEN, appendArray, bodyStream, callBinding, consume, defineInterface, illegalConstructor, illegalInvocation, isBlob, isBodyUsed, isBufferSource,
+  TOKEN, appendArray, bodyStream, callBinding, consume, defineInterface, illegalConstructor, illegalInvocation, isBodyUsed, isBufferSource,
   isHeaders, isObject, newCapability, requireArguments, toLong, toRecord, toSequence, toUSVString, viewBytes,
 } = internal;
 const { encode } = host;
@@ -338,7 +338,7 @@ function toBody(value) {
   if (typeof value === "string") return encode(toUSVString(value));
   if (isObject(value)) {
     if (isBufferSource(value)) return viewBytes(value);
-    if (isBlob(value)) return internal.blobView(value);
+    if (internal.isBlob(value)) return internal.blobView(value);
     if (internal.isReadableStream(value)) {
       const read = newCapability();
       internal.readAll(value, MAX_OBJECT, read.resolve, read.reject);

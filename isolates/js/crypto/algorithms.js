@@ -32,7 +32,7 @@ crypto.registerPair = (name, own, privateUsages, publicUsages, use, kin) => {
     use,
     privateUsages: crypto.listOf(privateUsages),
     publicUsages: crypto.listOf(publicUsages),
-    pairUsages: crypto.listOf([...privateUsages, ...publicUsages]),
+    pairUsages: crypto.listOf(privateUsages, publicUsages),
     params: { __proto__: null, ...own.params, exportKey: null, ...kin.params },
   });
 };
@@ -174,10 +174,11 @@ const params = {
   },
 };
 
-// listOf makes a List from a constant array.
-crypto.listOf = (array) => {
+// listOf makes a List from one or two constant arrays.
+crypto.listOf = (array, more = []) => {
   const list = new List();
-  for (let i = 0; i < array.length; i++) list[i] = array[i];
+  for (let i = 0; i < array.length; i++) list[list.length] = array[i];
+  for (let i = 0; i < more.length; i++) list[list.length] = more[i];
   return list;
 };
 

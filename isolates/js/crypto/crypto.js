@@ -9,7 +9,6 @@ const {
   DOMException, QuotaExceededError, TOKEN, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject, isView,
   requireArguments, viewBytes,
 } = internal;
-const { subtle } = internal.crypto;
 const { random } = host;
 
 const integerArrays = ["Int8Array", "Uint8Array", "Uint8ClampedArray", "Int16Array", "Uint16Array", "Int32Array", "Uint32Array",
@@ -44,7 +43,7 @@ class Crypto {
   }
   get subtle() {
     if (!isObject(this) || !(#brand in this)) throw illegalInvocation("Crypto");
-    return subtle;
+    return internal.crypto.subtle;
   }
   getRandomValues(array) {
     if (!(#brand in this)) throw illegalInvocation("Crypto");
@@ -62,5 +61,7 @@ class Crypto {
   }
 }
 defineInterface(Crypto, "Crypto");
-internal.Crypto = Crypto;
-defineAttribute("crypto", new Crypto(TOKEN));
+host.lazy(Crypto.prototype, "DigestStream", true); // of crypto/digest_stream.js
+
+const crypto = new Crypto(TOKEN);
+defineAttribute("crypto", () => crypto);

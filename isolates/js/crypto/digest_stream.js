@@ -4,7 +4,7 @@
 "use strict";
 
 const {
-  BigInt, ObjectDefineProperty, PromiseReject, PromiseResolve, ReflectApply, TypeError, TypedArrayPrototypeGetBuffer, lengthOf,
+  BigInt, PromiseReject, PromiseResolve, ReflectApply, TypeError, TypedArrayPrototypeGetBuffer, lengthOf,
   sealedProto, subarray,
 } = primordials;
 const {
@@ -99,5 +99,4 @@ class DigestStream extends internal.WritableStream {
   get bytesWritten() { return BigInt(digestOf(this).total); }
 }
 defineInterface(DigestStream, "DigestStream", true);
-ObjectDefineProperty(internal.Crypto.prototype, "DigestStream",
-  { __proto__: null, value: DigestStream, writable: true, enumerable: true, configurable: true });
+internal.provide("DigestStream", DigestStream);

@@ -142,7 +142,7 @@ function conclude(job, answer) {
 }
 
 // forgetWork removes the jobs of a past event. Go has ended them.
-internal.forgetWork = (run) => internal.forgetIn(jobs, run);
+internal.onForget((run) => { internal.forgetIn(jobs, run); });
 
 crypto.after = after;
 crypto.isLater = isLater;

@@ -28,10 +28,9 @@ function keepChannels(isKept) {
   channels = kept;
 }
 
-// forgetChannels removes the channels of an event that is over.
-internal.forgetChannels = (run) => {
+internal.onForget((run) => {
   if (channels.length > 0) keepChannels((s) => s.home.run !== run);
-};
+});
 
 class BroadcastChannel extends EventTarget {
   #state;

@@ -25,7 +25,8 @@ class Navigator {
   get hardwareConcurrency() { Navigator.#check(this); return 1; } // one line of a worker's code runs at a time
 }
 defineInterface(Navigator, "Navigator");
-defineAttribute("navigator", new Navigator(TOKEN));
+const navigator = new Navigator(TOKEN);
+defineAttribute("navigator", () => navigator);
 
 function wait(delay, signal) {
   if (signal === undefined) {
@@ -64,4 +65,5 @@ class Scheduler {
   }
 }
 defineInterface(Scheduler, "Scheduler");
-defineAttribute("scheduler", new Scheduler(TOKEN), true);
+const scheduler = new Scheduler(TOKEN);
+defineAttribute("scheduler", () => scheduler, true);

@@ -6,7 +6,7 @@
 
 const { List, NumberIsFinite, TypeError, sealedProto } = primordials;
 const {
-  DOMException, EventTarget, TOKEN, appendArray, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject,
+  DOMException, EventTarget, TOKEN, appendArray, defineInterface, illegalConstructor, illegalInvocation, isObject,
   requireArguments, toDOMString, toDictionary,
 } = internal;
 const { now } = host;
@@ -350,4 +350,4 @@ class Performance extends EventTarget {
   clearMeasures(measureName = undefined) { Performance.#check(this); clearAll(measureName, "measure"); }
 }
 defineInterface(Performance, "Performance");
-defineAttribute("performance", new Performance(TOKEN), true);
+internal.performance = new Performance(TOKEN);

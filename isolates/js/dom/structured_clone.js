@@ -120,6 +120,8 @@ function sending(question, about) {
 internal.serialize = (value) => host.serialize(value, ObjectPrototype, sending);
 internal.deserialize = (bytes) => host.deserialize(bytes, sending);
 
+const isStream = (value) => internal.isReadableStream(value) || internal.isWritableStream(value) || internal.isTransformStream(value);
+
 // toTransfer checks a list of objects to transfer. home is the Home of the new ports.
 function toTransfer(list, home) {
   if (list.length === 0) return null;
@@ -128,7 +130,7 @@ function toTransfer(list, home) {
   for (let i = 0; i < list.length; i++) {
     const item = list[i];
     const isPort = internal.isMessagePort(item);
-    if (!isPort && !internal.isStream(item) && !isArrayBuffer(item)) throw dataCloneError("a value to transfer is not transferable");
+    if (!isPort && !isStream(item) && !isArrayBuffer(item)) throw dataCloneError("a value to transfer is not transferable");
     if (SetPrototypeHas(seen, item)) throw dataCloneError("a value is transferred twice");
     SetPrototypeAdd(seen, item);
     if (isArrayBuffer(item)) transfer.buffers[transfer.buffers.length] = item;

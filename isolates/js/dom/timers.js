@@ -113,11 +113,11 @@ internal.fireTimers = (ids) => {
   }
 };
 
-// forgetTimers removes the timers of a past event. Go has already removed its part.
-internal.forgetTimers = (run) => {
+// Go has already removed its part of the timers of a past event.
+internal.onForget((run) => {
   internal.forgetIn(timers, run);
   level = 0;
-};
+});
 
 // ---- setImmediate, of Node and Workers ----
 

@@ -8,18 +8,16 @@ const { DOMException, checkGlobal, defineOperation, fromUnits, requireArguments,
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const urlAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-// values and urlValues are arrays, because a snapshot cannot have a typed array of this size (v8x.Snapshot).
-const values = new Array(128).fill(255);
-const urlValues = new Array(128).fill(255);
-for (let i = 0; i < 64; i++) {
-  values[alphabet.charCodeAt(i)] = i;
-  urlValues[urlAlphabet.charCodeAt(i)] = i;
-}
+const values = new Uint8Array(128);
+const urlValues = new Uint8Array(128);
+for (let i = 0; i < 128; i++) values[i] = urlValues[i] = 255;
 const codes = new Uint8Array(64);
 const urlCodes = new Uint8Array(64);
 for (let i = 0; i < 64; i++) {
-  codes[i] = alphabet.charCodeAt(i);
-  urlCodes[i] = urlAlphabet.charCodeAt(i);
+  codes[i] = StringPrototypeCharCodeAt(alphabet, i);
+  urlCodes[i] = StringPrototypeCharCodeAt(urlAlphabet, i);
+  values[codes[i]] = i;
+  urlValues[urlCodes[i]] = i;
 }
 
 function encode(bytes, table, pad) {

@@ -4,7 +4,7 @@
 "use strict";
 
 const {
-  Error, ObjectDefineProperty, ObjectFreeze, ReflectApply, ReflectConstruct, ReflectGetOwnPropertyDescriptor, ReflectGetPrototypeOf,
+  Error, List, ObjectDefineProperty, ObjectFreeze, ReflectApply, ReflectConstruct, ReflectGetOwnPropertyDescriptor, ReflectGetPrototypeOf,
   ReflectOwnKeys, TypeError,
 } = primordials;
 const { defineInterface, isObject, requireArguments } = internal;
@@ -37,13 +37,30 @@ function extendsEntrypoint(Class) {
 // ---- the exports of the worker's module ----
 
 let exported; // the namespace of the module
-const bindings = {}; // ctx.exports: to each entrypoint of the module
+let bindings = null; // ctx.exports, to each entrypoint of the module; null until it is read
+let answering = null; // the names in it; null until the module is evaluated
 
-internal.ownExports = () => bindings;
+// ownExports returns ctx.exports. Until the module is evaluated it has nothing.
+function ownExports() {
+  if (bindings === null) {
+    bindings = {};
+    if (answering !== null) fill();
+  }
+  return bindings;
+}
+internal.ownExports = ownExports;
 
-// keepExports is called once, when the module is evaluated. Before it, ctx.exports has nothing.
+function fill() {
+  for (let i = 0; i < answering.length; i++) {
+    ObjectDefineProperty(bindings, answering[i], { __proto__: null, value: internal.newExport(answering[i]), enumerable: true });
+  }
+  ObjectFreeze(bindings);
+}
+
+// keepExports is called once, when the module is evaluated.
 internal.keepExports = (namespace) => {
   exported = namespace;
+  answering = new List();
   if (isObject(namespace)) {
     const names = ReflectOwnKeys(namespace);
     for (let i = 0; i < names.length; i++) {
@@ -52,11 +69,11 @@ internal.keepExports = (namespace) => {
       const isClass = internal.entrypoint(name) !== undefined;
       entrypoints = entrypoints || isClass;
       if (isClass || name === "default" || answers(namespace[name])) {
-        ObjectDefineProperty(bindings, name, { __proto__: null, value: internal.newExport(name), enumerable: true });
+        answering[answering.length] = name;
       }
     }
   }
-  ObjectFreeze(bindings);
+  if (bindings !== null) fill();
 };
 
 let entrypoints = false; // whether the module exports a class that extends WorkerEntrypoint
@@ -158,6 +175,6 @@ const operations = {
 
 // builtinExports lists each name that the module exports, and its value. deploy/builtin.go has the names too.
 internal.builtinExports = () => [
-  "RpcTarget", RpcTarget, "WorkerEntrypoint", WorkerEntrypoint, "env", internal.env(), "exports", bindings, "waitUntil",
+  "RpcTarget", RpcTarget, "WorkerEntrypoint", WorkerEntrypoint, "env", internal.env(), "exports", ownExports(), "waitUntil",
   operations.waitUntil,
 ];

@@ -16,7 +16,7 @@ internal.buildEnv = (texts, json, bindings) => {
   for (let i = 0; i + 1 < json.length; i += 2) define(object, json[i], JSONParse(json[i + 1]));
   for (let i = 0; i + 2 < bindings.length; i += 3) {
     const name = bindings[i + 1];
-    define(object, name, internal.bindingKinds[bindings[i]](name, bindings[i + 2]));
+    define(object, name, internal.bindingKind(bindings[i])(name, bindings[i + 2]));
   }
   env = ObjectFreeze(object);
 };

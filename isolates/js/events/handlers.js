@@ -58,7 +58,8 @@ internal.findHandlers = (namespace) => {
     handlers.self = exported;
     const find = finder(exported);
     handlers.fetch = find("fetch");
-    handlers.routes = internal.readRoutes(routesOf(exported));
+    const routes = routesOf(exported);
+    handlers.routes = isObject(routes) ? internal.readRoutes(routes) : null;
     handlers.task = find("task");
     handlers.scheduled = find("scheduled");
     handlers.queue = queueOf(exported, find);

@@ -42,11 +42,11 @@ internal.blobOf = (url) => {
   return entry === undefined || (entry.run !== null && entry.run.over) ? null : entry.blob;
 };
 
-internal.forgetBlobURLs = (run) => {
+internal.onForget((run) => {
   if (MapPrototypeGetSize(entries) > 0) {
     primordials.MapPrototypeForEach(entries, (entry, url) => { if (entry.run === run) MapPrototypeDelete(entries, url); });
   }
-};
+});
 
 // blobResponse returns the state of a Response with a Blob.
 internal.blobResponse = (blob, url) => {

@@ -59,10 +59,6 @@ class Fetch {
 sealedProto(Fetch);
 
 const fetches = new Map();
-let lastId = 0;
-
-// nextRequestId returns the id of a request that Go answers later: fetches and queue sends.
-internal.nextRequestId = () => ++lastId;
 
 // throwIfAborted is the first step of a fetch.
 function throwIfAborted(s) {
@@ -253,7 +249,7 @@ internal.fetchFailed = (id, message, thrown) => {
 };
 
 // forgetFetches removes the fetches of a past event. Go has cancelled them.
-internal.forgetFetches = (run) => internal.forgetIn(fetches, run);
+internal.onForget((run) => { internal.forgetIn(fetches, run); });
 
 function fetchData(s) {
   throwIfAborted(s);

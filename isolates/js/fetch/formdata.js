@@ -5,10 +5,10 @@
 
 const {
   DateNow, List, NumberPrototypeToString, StringPrototypeIncludes, StringPrototypeIndexOf, StringPrototypeSlice,
-  StringPrototypeToLowerCase, StringPrototypeTrim, TypeError, TypedArrayPrototypeSet, Uint8Array, lengthOf, subarray,
+  StringPrototypeToLowerCase, StringPrototypeTrim, TypeError, Uint8Array, lengthOf, subarray,
 } = primordials;
 const {
-  appendArray, defineInterface, definePairIterator, illegalInvocation, indexOrEnd, isBlob, isFile, isObject, requireArguments,
+  appendArray, concatBytes, defineInterface, definePairIterator, illegalInvocation, indexOrEnd, isBlob, isFile, isObject, requireArguments,
   toUSVString,
 } = internal;
 const { decode, encode, random } = host;
@@ -155,21 +155,8 @@ internal.serializeMultipart = (form) => {
     parts[parts.length] = encode("\r\n");
   }
   parts[parts.length] = encode(`--${boundary}--\r\n`);
-  return { __proto__: null, boundary, bytes: concat(parts) };
+  return { __proto__: null, boundary, bytes: concatBytes(parts) };
 };
-
-function concat(parts) {
-  let size = 0;
-  for (let i = 0; i < parts.length; i++) size += lengthOf(parts[i]);
-  const out = new Uint8Array(size);
-  let at = 0;
-  for (let i = 0; i < parts.length; i++) {
-    TypedArrayPrototypeSet(out, parts[i], at);
-    at += lengthOf(parts[i]);
-  }
-  return out;
-}
-internal.concatBytes = concat;
 
 // ---- from bodies ----
 

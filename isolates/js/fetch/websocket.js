@@ -303,7 +303,7 @@ internal.socketClosed = (id, code, reason, wasClean, failed) => {
     { __proto__: null, bubbles: false, cancelable: false, composed: false, code, reason, wasClean }));
 };
 
-internal.forgetSockets = (run) => internal.forgetIn(sockets, run);
+internal.onForget((run) => { internal.forgetIn(sockets, run); });
 
 internal.addInspector(internal.isWebSocket, (value) => {
   const { protocol, state, url } = socketOf(value);

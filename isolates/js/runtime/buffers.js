@@ -5,7 +5,8 @@
 const {
   ArrayBufferIsView, ArrayBufferPrototypeGetByteLength, ArrayBufferPrototypeGetResizable, DataViewPrototypeGetBuffer,
   DataViewPrototypeGetByteLength, DataViewPrototypeGetByteOffset, TypeError, TypedArrayPrototypeGetBuffer,
-  TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetByteOffset, TypedArrayPrototypeGetTag, Uint8Array,
+  TypedArrayPrototypeGetByteLength, TypedArrayPrototypeGetByteOffset, TypedArrayPrototypeGetTag, TypedArrayPrototypeSet,
+  Uint8Array, lengthOf,
 } = primordials;
 
 function isArrayBuffer(value) {
@@ -65,4 +66,16 @@ function toBufferSource(value, what) {
   return value;
 }
 
-primordials.ObjectAssign(internal, { copyBytes, isArrayBuffer, isBufferSource, isView, toBufferSource, viewBytes });
+// concatBytes returns the bytes of all parts, a List of Uint8Arrays.
+function concatBytes(parts) {
+  let size = 0;
+  for (let i = 0; i < parts.length; i++) size += lengthOf(parts[i]);
+  const out = new Uint8Array(size);
+  let at = 0;
+  for (let i = 0; i < parts.length; i++) {
+    TypedArrayPrototypeSet(out, parts[i], at);
+    at += lengthOf(parts[i]);
+  }
+  return out;
+}
+primordials.ObjectAssign(internal, { concatBytes, copyBytes, isArrayBuffer, isBufferSource, isView, toBufferSource, viewBytes });

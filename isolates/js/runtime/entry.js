@@ -83,6 +83,7 @@ function loaded(namespace) {
 // context that it makes from a snapshot, so they cannot be removed earlier.
 function prepare(texts, json, bindings, concurrent, checked) {
   primordials.takeLate();
+  internal.startFeatures();
   ReflectDeleteProperty(globalThis, "SharedArrayBuffer");
   ReflectDeleteProperty(globalThis, "Atomics");
   ReflectDeleteProperty(globalThis, "WebAssembly");
@@ -138,4 +139,4 @@ function act(op, a, b, c, d, e, f, g, h) {
 
 // ---- the global object ----
 
-defineAttribute("self", globalThis, true);
+defineAttribute("self", () => globalThis, true);

@@ -146,7 +146,7 @@ primordials.split = (text, separator) => {
 // sealedProto separates an internal class from Object.prototype. Then no setter or getter that handler code defines
 // there can see the runtime's state. Internal classes must declare every field.
 function sealedProto(Class) {
-  Object.setPrototypeOf(Class.prototype, null);
+  primordials.ObjectSetPrototypeOf(Class.prototype, null);
   return Class;
 }
 primordials.sealedProto = sealedProto;

@@ -6,7 +6,7 @@
 "use strict";
 
 const {
-  Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeSet,
+  List, Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeSet,
   ReflectApply, sealedProto,
 } = primordials;
 const { sendOps } = internal;
@@ -174,16 +174,19 @@ internal.forgetIn = (map, run) => {
   }
 };
 
+const forgetting = new List();
+
+// onForget adds a function that removes what its file keeps of a run that is over.
+internal.onForget = (f) => { forgetting[forgetting.length] = f; };
+
 function forget(run) {
-  internal.forgetTimers(run);
-  internal.forgetFetches(run);
-  internal.forgetQueues(run);
-  internal.forgetCalls(run);
-  internal.forgetWork(run);
-  internal.forgetSockets(run);
-  internal.forgetChannels(run);
-  internal.forgetBlobURLs(run);
+  for (let i = 0; i < forgetting.length; i++) forgetting[i](run);
 }
+
+let lastRequest = 0;
+
+// nextRequestId returns the id of a request that Go answers later: a fetch, a call of a binding, a queue send.
+internal.nextRequestId = () => ++lastRequest;
 
 // startIn calls f for run.
 internal.startIn = (run, f) => {

@@ -231,16 +231,17 @@ function exposeMembers(target, skip) {
 // defineGlobal puts a value on the global object as Web IDL puts an interface: writable, configurable, not
 // enumerable.
 function defineGlobal(name, value, enumerable = false) {
+  if (internal.provide(name, value)) return;
   ObjectDefineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable, configurable: true });
 }
 
-// defineAttribute puts an object on the global object as Web IDL puts a read-only attribute. An assignment to a
-// replaceable attribute replaces it.
-function defineAttribute(name, value, replaceable = false) {
+// defineAttribute puts the object that read returns on the global object as Web IDL puts a read-only attribute. An
+// assignment to a replaceable attribute replaces it.
+function defineAttribute(name, read, replaceable = false) {
   const members = {
     get [name]() {
       checkGlobal(this);
-      return value;
+      return read();
     },
     set [name](given) {
       checkGlobal(this);

@@ -182,7 +182,8 @@ function readerMembers(Class, readerOf) {
   };
   const keys = primordials.ReflectOwnKeys(members);
   for (let i = 0; i < keys.length; i++) {
-    ObjectDefineProperty(Class.prototype, keys[i], primordials.ReflectGetOwnPropertyDescriptor(members, keys[i]));
+    const descriptor = primordials.ReflectGetOwnPropertyDescriptor(members, keys[i]);
+    ObjectDefineProperty(Class.prototype, keys[i], primordials.ObjectSetPrototypeOf(descriptor, null));
   }
 }
 

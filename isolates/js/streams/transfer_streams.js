@@ -5,7 +5,7 @@
 
 const { PromiseReject } = primordials;
 const {
-  DOMException, isReadableStream, isTransformStream, isWritableStream, markHandled, newCapability, newTransferredTransform, newWire,
+  DOMException, markHandled, newCapability, newTransferredTransform, newWire,
   readableHandle, readableState, streams, transformSides, upon, writableHandle, writableState,
 } = internal;
 const {
@@ -98,8 +98,8 @@ function setUpWritableEnd(stream, wire) {
 }
 
 function isTransferLocked(value) {
-  if (isReadableStream(value)) return isLocked(readableState(value));
-  if (isWritableStream(value)) return writableState(value).writer !== null;
+  if (internal.isReadableStream(value)) return isLocked(readableState(value));
+  if (internal.isWritableStream(value)) return writableState(value).writer !== null;
   const { readable, writable } = transformSides(value);
   return isLocked(readable) || writable.writer !== null;
 }
@@ -108,13 +108,11 @@ function checkUnlocked(value) {
   if (isTransferLocked(value)) throw new DOMException("a stream to transfer is locked", "DataCloneError");
 }
 
-internal.isStream = (value) => isReadableStream(value) || isWritableStream(value) || isTransformStream(value);
-
 // prepareStream returns the replacement for a stream to transfer. The replacement does nothing before moveStream.
 internal.prepareStream = (value) => {
   checkUnlocked(value);
-  if (isReadableStream(value)) return readableHandle(new StreamState());
-  if (isWritableStream(value)) return writableHandle(new WritableState());
+  if (internal.isReadableStream(value)) return readableHandle(new StreamState());
+  if (internal.isWritableStream(value)) return writableHandle(new WritableState());
   return newTransferredTransform(new StreamState(), new WritableState());
 };
 
@@ -139,8 +137,8 @@ function moveWritable(from, to, home) {
 // moveStream makes a prepared stream the other end of a stream. home is the Home of the new end, or null.
 internal.moveStream = (from, to, home) => {
   checkUnlocked(from); // a getter that ran during the clone can have locked it
-  if (isReadableStream(from)) moveReadable(readableState(from), readableState(to), home);
-  else if (isWritableStream(from)) moveWritable(writableState(from), writableState(to), home);
+  if (internal.isReadableStream(from)) moveReadable(readableState(from), readableState(to), home);
+  else if (internal.isWritableStream(from)) moveWritable(writableState(from), writableState(to), home);
   else {
     const old = transformSides(from);
     const made = transformSides(to);

@@ -115,6 +115,11 @@ int main() {
   VALUE(NewStringType::kNormal);
   VALUE(ConstructorBehavior::kThrow);
   VALUE(SideEffectType::kHasSideEffect);
+  VALUE(None);
+  VALUE(DontEnum);
+  SIZE(PropertyCallbackInfo<Value>);
+  AT(PropertyCallbackInfo<Value>, args_);
+  VALUE(PropertyCallbackInfo<Value>::kReturnValueIndex);
   VALUE(BackingStoreInitializationMode::kUninitialized);
   VALUE(String::WriteFlags::kReplaceInvalidUtf8);
   VALUE(ScriptCompiler::kNoCompileOptions);

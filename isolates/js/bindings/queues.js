@@ -1,4 +1,4 @@
-// bindings/queue.js is the binding of another worker's tasks: Cloudflare's Queue, whose class has the name WorkerQueue in workerd.
+// bindings/queues.js is the binding of another worker's tasks: Cloudflare's Queue, whose class has the name WorkerQueue in workerd.
 
 "use strict";
 
@@ -138,6 +138,6 @@ internal.queued = (id, error) => {
   else capability.reject(new Error(error));
 };
 
-internal.forgetQueues = (run) => internal.forgetIn(waiting, run);
+internal.onForget((run) => { internal.forgetIn(waiting, run); });
 
 internal.bindingKinds.queues = (name, worker) => ObjectFreeze(new WorkerQueue(TOKEN, worker));

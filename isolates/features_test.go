@@ -1,0 +1,166 @@
+package isolates
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// tampered replaces every function and getter of the language's prototypes and constructors, and makes setters for the
+// elements and the members of all objects. seen has what was used of them since. %s is code that runs then.
+const tampered = `
+let seen = ""; const log = (what) => { seen += what + "; "; };
+const { defineProperty, getOwnPropertyDescriptor } = Object, { ownKeys, apply, getPrototypeOf } = Reflect;
+const TypedArray = getPrototypeOf(Uint8Array), iterator = getPrototypeOf(getPrototypeOf([][Symbol.iterator]()));
+const targets = [Object, Array, Function, String, Number, BigInt, Symbol, Boolean, Map, Set, WeakMap, WeakSet, WeakRef, Promise, Proxy, RegExp, Date, Error,
+	TypeError, RangeError, ArrayBuffer, DataView, TypedArray, Uint8Array, JSON, Math, Reflect, iterator, getPrototypeOf([][Symbol.iterator]()),
+	getPrototypeOf(new Map().entries()), getPrototypeOf(new Set().values()), getPrototypeOf(""[Symbol.iterator]()), getPrototypeOf(async function* () {}).prototype];
+const all = [];
+for (const t of targets) { all.push([t, t.name ?? "?"]); if (typeof t === "function" && t.prototype) all.push([t.prototype, t.name + ".prototype"]); }
+const join = Array.prototype.join, jsonOf = JSON.stringify, globals = Object.getOwnPropertyNames(globalThis);
+function tamper() {
+	for (let i = 0; i < all.length; i++) {
+		const target = all[i][0], keys = ownKeys(target);
+		for (let k = 0; k < keys.length; k++) {
+			const key = keys[k], d = getOwnPropertyDescriptor(target, key), what = all[i][1] + "." + (typeof key === "symbol" ? "@@" : key);
+			if (!d.configurable || key === "prototype" || key === "constructor" || key === "name" || key === "length") continue;
+			if (typeof d.value === "function") { const old = d.value; defineProperty(target, key, { __proto__: null, configurable: true, writable: true, value: function (...args) { log(what); return apply(old, this, args); } }); }
+			else if (d.get) { const old = d.get; defineProperty(target, key, { __proto__: null, configurable: true, get() { log(what); return apply(old, this, []); } }); }
+		}
+	}
+	for (let i = 0; i < 40; i++) defineProperty(Object.prototype, i, { __proto__: null, configurable: true, set() { log("set " + i); } });
+	const members = ["name", "hash", "value", "done", "then", "get", "set", "state", "kind", "type", "key", "usages", "params", "enumerable", "configurable", "writable", "digest", "curve", "exportKey"];
+	for (let i = 0; i < members.length; i++) defineProperty(Object.prototype, members[i], { __proto__: null, configurable: true, get() { log("get " + members[i]); }, set() { log("set " + members[i]); } });
+	const names = ["Object", "Array", "Map", "Set", "WeakMap", "Promise", "Symbol", "Reflect", "JSON", "Math", "Uint8Array", "ArrayBuffer", "TypeError", "EventTarget", "Event", "DOMException", "String", "Number", "BigInt", "Error", "Function"];
+	for (let i = 0; i < names.length; i++) { const old = globalThis[names[i]]; defineProperty(globalThis, names[i], { __proto__: null, configurable: true, get() { log("global " + names[i]); return old; } }); }
+}
+`
+
+// childFeatures is set in the process of TestFeaturesTrustNobody.
+const childFeatures = "PINWHEEL_TEST_FEATURES"
+
+// A feature's files run after a worker has changed everything that they could use. They use none of it. Each name that
+// asks for a feature is read first in a context of its own, so each feature runs also without what others have set.
+func TestFeaturesTrustNobody(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(childFeatures) == "" {
+		self, err := os.Executable()
+		require.NoError(t, err)
+		child := exec.CommandContext(t.Context(), self, "-test.run=^TestFeaturesTrustNobody$", "-test.v") //nolint:gosec // this test
+		child.Env = append(os.Environ(), childFeatures+"=yes")
+		out, err := child.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), "names are read: ")
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	require.NoError(t, v8x.Start())
+	files, err := runtimeFiles()
+	require.NoError(t, err)
+	entry := slices.IndexFunc(files, func(f v8x.File) bool { return f.Name == runtimePrefix+"runtime/entry.js" })
+	files = slices.Insert(files, entry, v8x.File{Name: "test.js", Text: `globalThis.internal = internal; globalThis.say = (text) => { try { host.ask(0, "<" + text + ">") } catch {} };`})
+	require.NoError(t, v8x.Snapshot(files, func(c *v8x.Context) { warmUp(c, func(v8x.Result) {}) }))
+	iso := v8x.NewIsolate(v8x.Limits{Heap: 256 << 20, Buffers: 64 << 20})
+	defer iso.Close()
+	evaluate := func(code string) (said string) {
+		c, err := iso.NewContext(func(in []byte) ([]byte, error) {
+			said = string(in[bytes.IndexByte(in, '<')+1 : len(in)-1])
+			return nil, errors.New("there is no answer")
+		})
+		require.NoError(t, err)
+		defer c.Close()
+		var call v8x.Call
+		require.NoError(t, c.Call(call.Reset(opEnv).Strings(nil).Strings(nil).Strings(nil).Bool(false).Bool(false).Bytes(), nil).Err)
+		state, r := c.Module(v8x.Source{Name: "w.js", Text: tampered + code})
+		require.NoError(t, r.Err)
+		require.Equal(t, v8x.Evaluated, state, "%q", r.Out)
+		return said
+	}
+	kinds, err := fs.Glob(runtimeFS, "js/bindings/*.js")
+	require.NoError(t, err)
+	var reads []string
+	for _, path := range kinds {
+		if kind := strings.TrimSuffix(filepath.Base(path), ".js"); kind != "call" {
+			reads = append(reads, "internal.bindingKind('"+kind+"')")
+		}
+	}
+	require.Contains(t, reads, "internal.bindingKind('kv')")
+	lazy := strings.Fields(evaluate(`say(join.call(ownKeys(internal).filter((k) => getOwnPropertyDescriptor(internal, k).get), " "))`))
+	require.Contains(t, lazy, "streams")
+	globals := strings.Fields(evaluate(`say(join.call(globals, " "))`))
+	require.Empty(t, undeclared(files, lazy, globals))
+	for _, name := range lazy {
+		reads = append(reads, "internal."+name)
+	}
+	for _, name := range globals {
+		reads = append(reads, "globalThis."+name)
+	}
+	require.Contains(t, reads, "globalThis.fetch")
+	for _, read := range append(reads, "crypto.subtle", "crypto.DigestStream") {
+		seen := evaluate("tamper(); seen = ''; try { void " + read + " } catch (e) { log(e.stack) } say(seen)")
+		_, name, _ := strings.Cut(read, "globalThis.")
+		require.Empty(t, strings.TrimPrefix(seen, "global "+name+"; "), read) // the read itself
+	}
+	t.Logf("names are read: %d", len(reads))
+}
+
+var (
+	setsInternal  = regexp.MustCompile(`internal\.(\w+) = `)
+	setsMany      = regexp.MustCompile(`ObjectAssign\(internal, \{([^}]*)\}`)
+	readsInternal = regexp.MustCompile(`internal\.(\w+)\b`)
+	readsMany     = regexp.MustCompile(`const \{([^}]*)\} = internal;`)
+	setsGlobal    = regexp.MustCompile(`define(?:Interface|Operation)\((?:\w+, )?"(\w+)"(?:, operations[.\w]*)?\);`)
+	word          = regexp.MustCompile(`\w+`)
+)
+
+// undeclared lists what the table of features.js does not have: a name of internal that a feature's file sets and a file
+// outside the feature reads, and a global name that such a file defines.
+func undeclared(files []v8x.File, lazy, globals []string) (missing []string) {
+	owner := map[string]string{} // of names that a feature's file sets
+	for _, f := range files {
+		if f.Feature == "" {
+			continue
+		}
+		var names []string
+		for _, m := range setsInternal.FindAllStringSubmatch(f.Text, -1) {
+			names = append(names, m[1])
+		}
+		for _, m := range setsMany.FindAllStringSubmatch(f.Text, -1) {
+			names = append(names, word.FindAllString(m[1], -1)...)
+		}
+		for _, name := range names {
+			owner[name] = f.Feature
+		}
+		for _, m := range setsGlobal.FindAllStringSubmatch(f.Text, -1) {
+			if !slices.Contains(globals, m[1]) {
+				missing = append(missing, f.Name+" defines "+m[1])
+			}
+		}
+	}
+	for _, f := range files {
+		names := readsInternal.FindAllStringSubmatch(f.Text, -1)
+		for _, m := range readsMany.FindAllStringSubmatch(f.Text, -1) {
+			names = append(names, word.FindAllStringSubmatch(m[1], -1)...)
+		}
+		for _, m := range names {
+			name := m[len(m)-1]
+			if of := owner[name]; of != "" && of != f.Feature && !slices.Contains(lazy, name) {
+				missing = append(missing, f.Name+" reads internal."+name+" of "+of)
+			}
+		}
+	}
+	return missing
+}
