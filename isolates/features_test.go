@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -12,9 +13,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -47,6 +50,73 @@ function tamper() {
 	for (let i = 0; i < names.length; i++) { const old = globalThis[names[i]]; defineProperty(globalThis, names[i], { __proto__: null, configurable: true, get() { log("global " + names[i]); return old; } }); }
 }
 `
+
+// To scripts, what a feature puts on the global object has always been there.
+func TestGlobalsOfFeatures(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		`Object.getOwnPropertyDescriptor(globalThis, "ReadableStream").value === ReadableStream && typeof ReadableStream`:                                   "function",
+		`JSON.stringify(Object.getOwnPropertyDescriptor(globalThis, "Blob"))`:                                                                               `{"writable":true,"enumerable":false,"configurable":true}`,
+		`JSON.stringify(Object.getOwnPropertyDescriptor(globalThis, "fetch"))`:                                                                              `{"writable":true,"enumerable":true,"configurable":true}`,
+		`Object.keys(globalThis).includes("atob") && !Object.keys(globalThis).includes("Blob") && "Blob" in globalThis`:                                     "true",
+		`(globalThis.fetch = 7) + "" + fetch + typeof Request`:                                                                                              "77function",
+		`delete globalThis.URLPattern && typeof URLPattern + ("URLPattern" in globalThis)`:                                                                  "undefinedfalse",
+		`globalThis.Blob = 1; (await new Response("a").blob()).constructor.name + Blob`:                                                                     "Blob1",
+		`Object.defineProperty(globalThis, "WebSocket", { value: 3 }).WebSocket + JSON.stringify(Object.getOwnPropertyDescriptor(globalThis, "WebSocket"))`: `3{"value":3,"writable":true,"enumerable":false,"configurable":true}`,
+		`Object.defineProperty(globalThis, "WebSocket", { enumerable: true }); typeof WebSocket + Object.keys(globalThis).includes("WebSocket")`:            "functiontrue",
+		`Object.defineProperty(globalThis, "WebSocket", { writable: false }); typeof WebSocket`:                                                             "function",
+		`Object.defineProperty(globalThis, "WebSocket", { get: () => 5 }); WebSocket`:                                                                       "5",
+		`typeof Object.create(globalThis).EventSource + typeof EventSource`:                                                                                 "functionfunction",
+		`const o = Object.create(globalThis); o.EventSource = 4; o.EventSource + typeof EventSource`:                                                        "4function",
+		`typeof Reflect.get(globalThis, "FormData", {}) + typeof FormData + Reflect.set(globalThis, "File", 1, {}) + typeof File`:                           "functionfunctiontruefunction",
+		`typeof new Proxy(globalThis, {}).MessageChannel`:                                                                                                   "function",
+		`Object.freeze(globalThis); typeof TransformStream + typeof TransformStream + typeof fetch + Object.isFrozen(globalThis)`:                           "functionfunctionfunctiontrue",
+		`Object.seal(globalThis); typeof TransformStream + typeof fetch + typeof fetch`:                                                                     "functionfunctionfunction",
+		`Object.preventExtensions(globalThis); typeof TransformStream + typeof performance.now()`:                                                           "functionnumber",
+		`const all = { ...globalThis }; typeof all.fetch + Object.entries(globalThis).length`:                                                               "",
+		`new CompressionStream("gzip") instanceof CompressionStream && new TransformStream() instanceof TransformStream`:                                    "true",
+		`typeof crypto.DigestStream + (crypto.DigestStream === crypto.DigestStream) + Object.keys(Object.getPrototypeOf(crypto)).includes("DigestStream")`:  "functiontruetrue",
+		`performance = 5; performance`:                                                                        "5",
+		`caches === caches && caches.constructor === CacheStorage`:                                            "true",
+		`typeof ReadableStream.prototype.getReader + (new Response("a").body.constructor === ReadableStream)`: "functiontrue",
+		`structuredClone(new Blob(["x"])).constructor === Blob`:                                               "true",
+		nearTheEnd("void ReadableStream") + `return new ReadableStream({ start(c) { c.enqueue(1); c.close() } }).getReader().read().then((r) => typeof r.value + (failed > 0))`: "numbertrue",
+		nearTheEnd("structuredClone(new Date(0))") + `return structuredClone({ a: 1 }).a + (failed > 0)`:                                                                        "2",
+		nearTheEnd("void crypto.subtle") + `return crypto.subtle.digest("SHA-256", new Uint8Array(1)).then((d) => d.byteLength)`:                                                "32",
+		nearTheEnd("void fetch") + `return typeof fetch + (failed > 0)`:                                                                                                         "functiontrue",
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			w := worker("w", `export default { async task() { const result = await (async () => { `+withReturn(code)+` })(); return String(result); } }`)
+			w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), Wall: events.Millis(patience)}
+			o := b.run(w, task("{}"))
+			require.NotNil(t, o.reply, "%v %s", o.end.Failure, b.lines())
+			var reply struct{ Data string }
+			require.NoError(t, json.Unmarshal(o.reply.Body, &reply))
+			if want != "" {
+				require.Equal(t, want, reply.Data)
+			}
+		})
+	}
+}
+
+// nearTheEnd is code that uses a feature with more and more of the stack left, until it is there.
+func nearTheEnd(use string) string {
+	return `let limit = 0, ok = 0, failed = 0; try { (function d() { limit++; d() })() } catch {}
+		const at = (n) => { if (n > 0) { at(n - 1); } else { try { ` + use + `; ok++ } catch { failed++ } } };
+		for (let n = limit; n > 0 && ok === 0; n -= 3) { try { at(n) } catch {} };
+		`
+}
+
+// withReturn makes code return the value of its last statement.
+func withReturn(code string) string {
+	if strings.Contains(code, "return ") {
+		return code
+	}
+	at := strings.LastIndex(code, "; ")
+	return code[:at+1] + " return (" + strings.TrimSpace(code[at+1:]) + ")"
+}
 
 // childFeatures is set in the process of TestFeaturesTrustNobody.
 const childFeatures = "PINWHEEL_TEST_FEATURES"

@@ -34,6 +34,7 @@ const table = {
     names: ["beginWork", "cloneCryptoKey", "crypto", "worked"],
     kinds: ["isCryptoKey"],
   },
+  data_url: { names: ["dataResponse"] },
   digest_stream: { properties: ["DigestStream"] },
   eventsource: { interfaces: ["EventSource"] },
   fetch: {
@@ -47,6 +48,7 @@ const table = {
       "parseFormBody", "parseMimeType", "serializeMimeType", "serializeMultipart"],
     kinds: ["isBlob", "isFile", "isFormData"],
   },
+  integrity: { names: ["integrityOf", "matchesIntegrity"] },
   messaging: {
     interfaces: ["BroadcastChannel", "MessageChannel", "MessageEvent", "MessagePort"],
     names: ["here", "isPortDetached", "movePort", "newMessageEvent", "newPort", "newWire"],
