@@ -196,8 +196,8 @@ var (
 	word          = regexp.MustCompile(`\w+`)
 )
 
-// undeclared lists what the table of features.js does not have: a name of internal that a feature's file sets and a file
-// outside the feature reads, and a global name that such a file defines.
+// undeclared lists what the table of features.js does not have: a name of internal that a feature's file sets and
+// another feature's file, or one of none, reads; and a global name that such a file defines.
 func undeclared(files []v8x.File, lazy, globals []string) (missing []string) {
 	owner := map[string]string{} // of names that a feature's file sets
 	for _, f := range files {
