@@ -29,6 +29,7 @@ const { defineProperty, getOwnPropertyDescriptor } = Object, { ownKeys, apply, g
 const TypedArray = getPrototypeOf(Uint8Array), iterator = getPrototypeOf(getPrototypeOf([][Symbol.iterator]()));
 const targets = [Object, Array, Function, String, Number, BigInt, Symbol, Boolean, Map, Set, WeakMap, WeakSet, WeakRef, Promise, Proxy, RegExp, Date, Error,
 	TypeError, RangeError, ArrayBuffer, DataView, TypedArray, Uint8Array, JSON, Math, Reflect, iterator, getPrototypeOf([][Symbol.iterator]()),
+	EventTarget, Event, AbortSignal, AbortController, Headers, Request, Response, URL, URLSearchParams, DOMException,
 	getPrototypeOf(new Map().entries()), getPrototypeOf(new Set().values()), getPrototypeOf(""[Symbol.iterator]()), getPrototypeOf(async function* () {}).prototype];
 const all = [];
 for (const t of targets) { all.push([t, t.name ?? "?"]); if (typeof t === "function" && t.prototype) all.push([t.prototype, t.name + ".prototype"]); }
@@ -168,11 +169,12 @@ func TestFeaturesTrustNobody(t *testing.T) {
 		}
 	}
 	require.Contains(t, reads, "internal.bindingKind('kv')")
-	lazy := strings.Fields(evaluate(`say(join.call(ownKeys(internal).filter((k) => getOwnPropertyDescriptor(internal, k).get), " "))`))
-	require.Contains(t, lazy, "streams")
+	names, kindsOf := inTable("names"), inTable("kinds")
+	require.Contains(t, names, "streams")
+	require.Contains(t, kindsOf, "isBlob")
 	globals := strings.Fields(evaluate(`say(join.call(globals, " "))`))
-	require.Empty(t, undeclared(files, lazy, globals))
-	for _, name := range lazy {
+	require.Empty(t, undeclared(files, names, kindsOf, globals))
+	for _, name := range names {
 		reads = append(reads, "internal."+name)
 	}
 	for _, name := range globals {
@@ -192,13 +194,26 @@ var (
 	setsMany      = regexp.MustCompile(`ObjectAssign\(internal, \{([^}]*)\}`)
 	readsInternal = regexp.MustCompile(`internal\.(\w+)\b`)
 	readsMany     = regexp.MustCompile(`const \{([^}]*)\} = internal;`)
-	setsGlobal    = regexp.MustCompile(`define(?:Interface|Operation)\((?:\w+, )?"(\w+)"(?:, operations[.\w]*)?\);`)
+	setsGlobal    = regexp.MustCompile(`define(?:Interface|Operation|Global)\((?:\w+, )?"(\w+)"(?:, operations[.\w]*|, [A-Z]\w*)?\);`)
 	word          = regexp.MustCompile(`\w+`)
 )
 
+// inTable returns the names in such lists of features.js.
+func inTable(list string) (names []string) {
+	text, err := fs.ReadFile(runtimeFS, "js/runtime/features.js")
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range regexp.MustCompile(`\b`+list+`: \[([^\]]*)\]`).FindAllSubmatch(text, -1) {
+		names = append(names, word.FindAllString(string(m[1]), -1)...)
+	}
+	return names
+}
+
 // undeclared lists what the table of features.js does not have: a name of internal that a feature's file sets and
-// another feature's file, or one of none, reads; and a global name that such a file defines.
-func undeclared(files []v8x.File, lazy, globals []string) (missing []string) {
+// another feature's file, or one of none, reads; and a global name that such a file defines. A file that has no feature
+// does not read such names at once, and no file takes another feature's kinds, which are never true at first.
+func undeclared(files []v8x.File, declared, kinds, globals []string) (missing []string) {
 	owner := map[string]string{} // of names that a feature's file sets
 	for _, f := range files {
 		if f.Feature == "" {
@@ -221,15 +236,22 @@ func undeclared(files []v8x.File, lazy, globals []string) (missing []string) {
 		}
 	}
 	for _, f := range files {
-		names := readsInternal.FindAllStringSubmatch(f.Text, -1)
-		for _, m := range readsMany.FindAllStringSubmatch(f.Text, -1) {
-			names = append(names, word.FindAllStringSubmatch(m[1], -1)...)
-		}
-		for _, m := range names {
-			name := m[len(m)-1]
-			if of := owner[name]; of != "" && of != f.Feature && !slices.Contains(lazy, name) {
-				missing = append(missing, f.Name+" reads internal."+name+" of "+of)
+		reads := func(matches [][]string, atOnce bool) {
+			for _, m := range matches {
+				name := m[len(m)-1]
+				isKind := slices.Contains(kinds, name)
+				switch of := owner[name]; {
+				case of == "" || of == f.Feature:
+				case !isKind && !slices.Contains(declared, name):
+					missing = append(missing, f.Name+" reads internal."+name+" of "+of)
+				case atOnce && (isKind || f.Feature == ""):
+					missing = append(missing, f.Name+" reads "+name+" of "+of+" too early")
+				}
 			}
+		}
+		reads(readsInternal.FindAllStringSubmatch(f.Text, -1), false)
+		for _, m := range readsMany.FindAllStringSubmatch(f.Text, -1) {
+			reads(word.FindAllStringSubmatch(m[1], -1), true)
 		}
 	}
 	return missing

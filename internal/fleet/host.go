@@ -47,7 +47,7 @@ func openBatches(nc *nats.Conn) (jetstream.JetStream, error) {
 	return jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(1<<30), jetstream.WithPublishAsyncTimeout(time.Minute))
 }
 
-// Bounds of a batch of tasks; js/bindings/queue.js has the same.
+// Bounds of a batch of tasks; js/bindings/queues.js has the same.
 const (
 	maxBatch      = 100
 	maxBatchBytes = 256 << 10 // of the bodies

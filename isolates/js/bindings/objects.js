@@ -5,11 +5,11 @@
 const {
   ArrayIsArray, Date, DatePrototypeGetTime, DatePrototypeToUTCString, Error, JSONParse, List, NumberIsFinite, NumberIsInteger, ObjectDefineProperty,
   ObjectFreeze, ObjectKeys, ObjectPrototypeHasOwnProperty, RangeError, StringPrototypeCharCodeAt, StringPrototypeEndsWith,
-  StringPrototypeStartsWith, TypeError, TypedArrayPrototypeGetBuffer, Uint8Array, globalThis, lengthOf, uncurryThis,
+  StringPrototypeStartsWith, TypeError, TypedArrayPrototypeGetBuffer, Uint8Array, lengthOf,
 } = primordials;
 const {
-  TOKEN, appendArray, bodyStream, callBinding, consume, defineInterface, illegalConstructor, illegalInvocation, isBodyUsed, isBufferSource,
-  isHeaders, isObject, newCapability, requireArguments, toLong, toRecord, toSequence, toUSVString, viewBytes,
+  TOKEN, appendArray, bodyStream, callBinding, consume, defineInterface, getHeader, illegalConstructor, illegalInvocation, isBodyUsed, isBufferSource,
+  isHeaders, isObject, newCapability, requireArguments, setHeader, toLong, toRecord, toSequence, toUSVString, viewBytes,
 } = internal;
 const { encode } = host;
 
@@ -22,9 +22,6 @@ const TEXT = 0;
 const JSON_VALUE = 1;
 const BYTES = 2;
 const BUFFER = 3;
-
-const getHeader = uncurryThis(globalThis.Headers.prototype.get);
-const setHeader = uncurryThis(globalThis.Headers.prototype.set);
 
 // httpFields are the fields of httpMetadata with their headers, in the order in which Go takes them. cacheExpiry, a
 // Date, follows them.

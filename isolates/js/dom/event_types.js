@@ -4,7 +4,7 @@
 
 const { ReflectApply, TypeError } = primordials;
 const {
-  Event, defineInterface, illegalInvocation, requireArguments, toDOMString, toDictionary, toUSVString, toUnsignedLong,
+  Event, defineInterface, illegalInvocation, initEvent, requireArguments, toDOMString, toDictionary, toUSVString, toUnsignedLong,
   toUnsignedShort,
 } = internal;
 
@@ -28,7 +28,6 @@ class CustomEvent extends Event {
     this.#detail = detail;
   }
 }
-const initEvent = Event.prototype.initEvent;
 defineInterface(CustomEvent, "CustomEvent");
 
 class ErrorEvent extends Event {

@@ -356,4 +356,4 @@ const scope = ObjectCreate(EventTarget.prototype);
 internal.defineTag(scope, "global");
 ObjectSetPrototypeOf(globalThis, scope);
 
-primordials.ObjectAssign(internal, { Event, EventTarget, dispatch, fire, hasListeners, setHandler, HandlerSlot, eventState });
+primordials.ObjectAssign(internal, { Event, EventTarget, dispatch, fire, hasListeners, setHandler, HandlerSlot, eventState, initEvent: Event.prototype.initEvent });

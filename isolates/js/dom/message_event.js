@@ -4,7 +4,7 @@
 
 const { ObjectFreeze, ReflectApply, TypeError } = primordials;
 const {
-  Event, appendArray, defineInterface, illegalInvocation, isObject, requireArguments, toDOMString, toDictionary, toSequence,
+  Event, appendArray, defineInterface, illegalInvocation, initEvent, isObject, requireArguments, toDOMString, toDictionary, toSequence,
   toUSVString,
 } = internal;
 
@@ -27,7 +27,6 @@ function toSource(value, what) {
   return value;
 }
 
-const initEvent = Event.prototype.initEvent;
 let making = null; // the data of the next event that the runtime makes; it does not pass through super()
 
 class MessageEvent extends Event {

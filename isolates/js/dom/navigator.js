@@ -5,7 +5,7 @@
 
 const { ObjectFreeze, PromiseReject, TypeError } = primordials;
 const {
-  TOKEN, defineAttribute, defineInterface, illegalConstructor, illegalInvocation, isObject, newCapability, onAbort, requireArguments,
+  TOKEN, defineInterface, illegalConstructor, illegalInvocation, isObject, newCapability, onAbort, requireArguments,
   signalState, toDictionary, toLong,
 } = internal;
 
@@ -25,8 +25,7 @@ class Navigator {
   get hardwareConcurrency() { Navigator.#check(this); return 1; } // one line of a worker's code runs at a time
 }
 defineInterface(Navigator, "Navigator");
-const navigator = new Navigator(TOKEN);
-defineAttribute("navigator", () => navigator);
+internal.navigator = new Navigator(TOKEN);
 
 function wait(delay, signal) {
   if (signal === undefined) {
@@ -65,5 +64,4 @@ class Scheduler {
   }
 }
 defineInterface(Scheduler, "Scheduler");
-const scheduler = new Scheduler(TOKEN);
-defineAttribute("scheduler", () => scheduler, true);
+internal.scheduler = new Scheduler(TOKEN);

@@ -4,7 +4,7 @@
 "use strict";
 
 const {
-  Map, MapPrototypeGet, MapPrototypeSet, StringPrototypeCharCodeAt, StringPrototypeSlice, StringPrototypeToLowerCase,
+  Map, MapPrototypeGet, MapPrototypeSet, StringPrototypeCharCodeAt, StringPrototypeSlice, StringPrototypeToLowerCase, split,
 } = primordials;
 
 // The first label of a line is the name of the encoding.
@@ -51,10 +51,15 @@ utf-16le csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16
 x-user-defined
 `;
 
-const names = new Map();
-for (const line of table.trim().split("\n")) {
-  const labels = line.split(" ");
-  for (const label of labels) MapPrototypeSet(names, label, labels[0]);
+let names = null; // the name of each label, null until one is looked up that is no "utf-8"
+
+function readTable() {
+  names = new Map();
+  const lines = split(trim(table), "\n");
+  for (let i = 0; i < lines.length; i++) {
+    const labels = split(lines[i], " ");
+    for (let j = 0; j < labels.length; j++) MapPrototypeSet(names, labels[j], labels[0]);
+  }
 }
 
 function isSpace(c) {
@@ -73,6 +78,8 @@ internal.asciiSpace = { __proto__: null, isSpace, trim };
 
 // encodingOf returns the name of the encoding for a label, or undefined.
 internal.encodingOf = (label) => {
+  if (label === "utf-8") return label;
+  if (names === null) readTable();
   const trimmed = trim(label);
   for (let i = 0; i < trimmed.length; i++) {
     if (StringPrototypeCharCodeAt(trimmed, i) > 127) return undefined;

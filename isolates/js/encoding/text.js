@@ -9,8 +9,7 @@ const {
   lengthOf, subarray,
 } = primordials;
 const {
-  askOps, defineInterface, encodingOf, illegalInvocation, isBufferSource, isView, requireArguments, toDOMString, toDictionary,
-  viewBytes,
+  askOps, defineInterface, encodingOf, illegalInvocation, isBufferSource, isView, liveBytes, requireArguments, toDOMString, toDictionary,
 } = internal;
 const { ask, decode, encode, encodeInto } = host;
 
@@ -40,10 +39,10 @@ defineInterface(TextEncoder, "TextEncoder");
 // ---- decoders ----
 
 // windows1252 has the 32 code points of windows-1252 that differ from Latin-1.
-const windows1252 = new Uint16Array([
+const windows1252 = [
   0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
   0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
-]);
+];
 
 const EMPTY = new Uint8Array(0);
 const PORTION = 524288;
@@ -175,7 +174,7 @@ class TextDecoder {
     }
     const init = toDictionary(options, "TextDecoder.decode: the options");
     const stream = init === undefined ? false : !!init.stream;
-    return this.#decode(input === undefined ? EMPTY : internal.liveBytes(input), stream);
+    return this.#decode(input === undefined ? EMPTY : liveBytes(input), stream);
   }
   #decode(input, stream) {
     if (!this.#streaming) {
@@ -251,12 +250,3 @@ function decodeUTF8(bytes, fatal) {
     throw new TypeError("the bytes are not valid UTF-8");
   }
 }
-
-// liveBytes is viewBytes for input from handler code. A detached buffer reads as empty.
-internal.liveBytes = (source) => {
-  try {
-    return viewBytes(source);
-  } catch {
-    return EMPTY;
-  }
-};

@@ -6,7 +6,8 @@
 
 const {
   ArrayPrototypeSort, List, Map, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeHas, MapPrototypeSet,
-  StringPrototypeCharCodeAt, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeToLowerCase, SymbolIterator, TypeError, sealedProto,
+  StringPrototypeCharCodeAt, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeToLowerCase, SymbolIterator,
+  TypeError, sealedProto, uncurryThis,
 } = primordials;
 const {
   TOKEN, defineInterface, definePairIterator, illegalInvocation, isObject, requireArguments, toByteString, toRecord,
@@ -342,6 +343,7 @@ internal.addInspector(internal.isHeaders, (value) => sortAndCombine(stateOf(valu
 internal.flatHeaders = (init) => checkHeaders(toHeaderList(init)).flat;
 internal.newHeaders = (list, immutable) => new Headers(TOKEN, list, immutable);
 primordials.ObjectAssign(internal, {
+  getHeader: uncurryThis(Headers.prototype.get), setHeader: uncurryThis(Headers.prototype.set),
   HeaderList, Headers, checkHeaders, cleanValue, copyList, headersList: stateOf, isToken, listAppend, listDelete, listFrom, listGet,
   listHas, listSet, lowerName, sentHeaders, toHeaderList,
 });

@@ -61,6 +61,15 @@ function copyBytes(source) {
   return new Uint8Array(view);
 }
 
+// liveBytes is viewBytes for input from handler code. A detached buffer reads as empty.
+function liveBytes(source) {
+  try {
+    return viewBytes(source);
+  } catch {
+    return new Uint8Array(0);
+  }
+}
+
 function toBufferSource(value, what) {
   if (!isBufferSource(value)) throw new TypeError(`${what} is not an ArrayBuffer or a view of one`);
   return value;
@@ -78,4 +87,4 @@ function concatBytes(parts) {
   }
   return out;
 }
-primordials.ObjectAssign(internal, { concatBytes, copyBytes, isArrayBuffer, isBufferSource, isView, toBufferSource, viewBytes });
+primordials.ObjectAssign(internal, { concatBytes, copyBytes, isArrayBuffer, isBufferSource, isView, liveBytes, toBufferSource, viewBytes });

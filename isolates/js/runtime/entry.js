@@ -7,7 +7,7 @@ const {
   globalThis,
 } = primordials;
 const {
-  ErrorEvent, PromiseRejectionEvent, defineAttribute, describe, entryOps, fire, hasListeners, sendOps,
+  defineAttribute, describe, entryOps, fire, hasListeners, sendOps,
 } = internal;
 const { send } = host;
 const {
@@ -27,7 +27,7 @@ internal.reportException = (error) => {
     reporting = true;
     let kept = true;
     try {
-      kept = fire(globalThis, new ErrorEvent("error",
+      kept = fire(globalThis, new internal.ErrorEvent("error",
         { __proto__: null, message: described.text, error, cancelable: true, bubbles: false, composed: false,
           colno: 0, lineno: 0, filename: "" }));
     } finally {
@@ -44,7 +44,7 @@ const reported = new WeakMap(); // promise → reason, of reported rejections th
 function unhandled(promise, reason) {
   WeakMapPrototypeSet(reported, promise, reason);
   if (hasListeners(globalThis, "unhandledrejection")) {
-    const kept = fire(globalThis, new PromiseRejectionEvent("unhandledrejection",
+    const kept = fire(globalThis, new internal.PromiseRejectionEvent("unhandledrejection",
       { __proto__: null, promise, reason, cancelable: true, bubbles: false, composed: false }));
     if (!kept) return;
   }
@@ -58,7 +58,7 @@ function handledLate(promise) {
   const reason = WeakMapPrototypeGet(reported, promise);
   WeakMapPrototypeDelete(reported, promise);
   if (!hasListeners(globalThis, "rejectionhandled")) return;
-  fire(globalThis, new PromiseRejectionEvent("rejectionhandled",
+  fire(globalThis, new internal.PromiseRejectionEvent("rejectionhandled",
     { __proto__: null, promise, reason, cancelable: false, bubbles: false, composed: false }));
 }
 

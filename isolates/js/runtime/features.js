@@ -7,17 +7,21 @@
 
 "use strict";
 
-const { ObjectDefineProperty, TypeError, globalThis, sealedProto } = primordials;
+const {
+  ObjectSetPrototypeOf, Proxy, ReflectDeleteProperty, ReflectGetOwnPropertyDescriptor, ReflectOwnKeys, TypeError, globalThis,
+  sealedProto,
+} = primordials;
 const { lazy, run } = host;
 
 // Each feature has these lists of names:
 //   interfaces, operations: on the global object, by defineInterface and defineOperation
 //   attributes, replaceable: on the global object, with the value of the same name in internal
 //   properties: of another object, for which a file calls host.lazy; the feature's file calls provide
-//   names: in internal, for files of other features
+//   names: in internal, for files outside the feature, which read them when they need them
 //   kinds: functions in internal that tell whether a value is one of the feature's objects. Before the first use none is.
 const table = {
   __proto__: null,
+  async_context: { interfaces: ["AsyncContext", "AsyncLocalStorage"] },
   base64: { operations: ["atob", "btoa"], names: ["fromBase64url", "fromForgivingBase64", "toBase64url"] },
   batch: { names: ["newBatch", "newMessageBatch", "readFailures"] },
   blob_url: { names: ["blobOf", "blobResponse", "createBlobURL", "revokeBlobURL"] },
@@ -36,6 +40,10 @@ const table = {
   },
   data_url: { names: ["dataResponse"] },
   digest_stream: { properties: ["DigestStream"] },
+  event_types: {
+    interfaces: ["CloseEvent", "CustomEvent", "ErrorEvent", "PromiseRejectionEvent"],
+    names: ["CloseEvent", "ErrorEvent", "PromiseRejectionEvent", "errorEventParts"],
+  },
   eventsource: { interfaces: ["EventSource"] },
   fetch: {
     operations: ["fetch"],
@@ -48,11 +56,19 @@ const table = {
       "parseFormBody", "parseMimeType", "serializeMimeType", "serializeMultipart"],
     kinds: ["isBlob", "isFile", "isFormData"],
   },
+  inspect: { names: ["inspect", "inspectBrief", "inspectParts"] },
   integrity: { names: ["integrityOf", "matchesIntegrity"] },
+  listeners: { names: ["newFetchEvent", "newScheduledEvent", "newTaskEvent"] },
   messaging: {
     interfaces: ["BroadcastChannel", "MessageChannel", "MessageEvent", "MessagePort"],
     names: ["here", "isPortDetached", "movePort", "newMessageEvent", "newPort", "newWire"],
     kinds: ["isMessagePort"],
+  },
+  navigator: {
+    interfaces: ["Navigator", "Scheduler"],
+    attributes: ["navigator"],
+    replaceable: ["scheduler"],
+    names: ["navigator", "scheduler"],
   },
   pattern: { interfaces: ["URLPattern"] },
   performance: {
@@ -74,6 +90,11 @@ const table = {
     kinds: ["isReadableStream", "isTransformStream", "isWritableStream"],
   },
   table: { names: ["inspectTable"] },
+  tasks: { names: ["TaskData", "defineTaskMembers", "delayOf", "newScheduledInfo", "newTaskInfo"] },
+  text: {
+    interfaces: ["TextDecoder", "TextEncoder"],
+    names: ["asciiSpace", "decodeWith", "fromUnits"],
+  },
   transfer: { names: ["moveStream", "prepareStream"] },
   upload: { names: ["newUpload"] },
   websocket: {
@@ -89,10 +110,9 @@ const PRESENT = 2;
 
 class Feature {
   name;
-  names; // those that become values of internal
+  names; // those in internal that others use
   state = ABSENT;
-  internals = { __proto__: null }; // what the files have set in internal, by name
-  properties = { __proto__: null }; // the values of properties that scripts see, by name
+  properties = null; // the values of properties that scripts see, by name
   constructor(name, names) {
     this.name = name;
     this.names = names;
@@ -100,76 +120,85 @@ class Feature {
 }
 sealedProto(Feature);
 
-// use runs the files of a feature, the first time. If that throws, because no stack or no memory is left, the next use
-// runs them again. While they run, the feature's own files have what is set already.
-function use(feature) {
-  if (feature.state !== ABSENT) return;
-  let done = false;
-  feature.state = RUNNING;
-  try {
-    run(feature.name, host, internal, primordials);
-    done = true;
-  } finally {
-    feature.state = done ? PRESENT : ABSENT;
-  }
-  const { internals, names } = feature;
-  for (let i = 0; i < names.length; i++) {
-    ObjectDefineProperty(internal, names[i],
-      { __proto__: null, value: internals[names[i]], writable: true, enumerable: true, configurable: true });
-  }
-}
-
 const never = () => false;
 
 let started = false; // the first call of Go has come
 
-// internalName makes a name of internal ask for the feature. The runtime's own start must not use one: the snapshot would
-// have the feature in it, or the function `never` for good.
-function internalName(name, feature, isKind) {
-  ObjectDefineProperty(internal, name, {
-    __proto__: null, enumerable: true, configurable: true,
-    get() {
-      if (!started && feature.state === ABSENT) throw new TypeError(`internal.${name} of ${feature.name} is used too early`);
-      if (!isKind) use(feature);
-      return feature.internals[name] ?? (isKind ? never : undefined);
-    },
-    set(value) { feature.internals[name] = value; },
-  });
+// use runs the files of a feature, the first time. If that throws, because no stack or no memory is left, internal loses
+// the names, and the next use begins again.
+function use(feature) {
+  if (feature.state === PRESENT) return;
+  if (feature.state === RUNNING || !started) throw new TypeError(`the feature ${feature.name} cannot be used yet`);
+  feature.state = RUNNING;
+  feature.properties = { __proto__: null };
+  try {
+    run(feature.name, host, internal, primordials);
+    feature.state = PRESENT;
+  } finally {
+    if (feature.state !== PRESENT) {
+      const { names } = feature;
+      for (let i = 0; i < names.length; i++) {
+        if (kinds[names[i]]) internal[names[i]] = never;
+        else ReflectDeleteProperty(internal, names[i]);
+      }
+      feature.state = ABSENT;
+    }
+  }
 }
 
-const owners = { __proto__: null }; // the features of properties that scripts see, by name
+const byName = { __proto__: null }; // the features of names in internal
+const kinds = { __proto__: null }; // has the names that are kinds
+
+// What internal does not have yet, its prototype looks for.
+const missing = {
+  __proto__: null,
+  get(_, name) {
+    const feature = byName[name];
+    if (feature === undefined) return undefined;
+    use(feature);
+    return ReflectGetOwnPropertyDescriptor(internal, name)?.value;
+  },
+};
+
+const byProperty = { __proto__: null }; // the features of properties that scripts see
 
 // provide takes the value of such a property. It returns false for other names.
 internal.provide = (name, value) => {
-  const feature = owners[name];
+  const feature = byProperty[name];
   if (feature === undefined) return false;
   feature.properties[name] = value;
   return true;
 };
 
 lazy((name) => {
-  const feature = owners[name];
+  const feature = byProperty[name];
   use(feature);
   return feature.properties[name];
 });
 
-const bindings = { __proto__: null }; // features by the kind of binding
+const byKind = { __proto__: null }; // the features of kinds of bindings
 
 // bindingKind returns the function that makes bindings of this kind. Each file of bindings/ is a feature.
 internal.bindingKind = (kind) => {
-  use(bindings[kind] ??= new Feature(`bindings/${kind}`, []));
+  use(byKind[kind] ??= new Feature(`bindings/${kind}`, []));
   return internal.bindingKinds[kind];
 };
 
-internal.startFeatures = () => { started = true; };
+// startFeatures is called before the first use.
+internal.startFeatures = () => {
+  started = true;
+  ObjectSetPrototypeOf(internal, new Proxy({ __proto__: null }, missing));
+};
 
-for (const name of primordials.ReflectOwnKeys(table)) {
-  const { interfaces = [], operations = [], attributes = [], replaceable = [], properties = [], names = [], kinds = [] } = table[name];
-  const feature = new Feature(name, [...names, ...kinds]);
-  if (name.startsWith("bindings/")) bindings[name.slice("bindings/".length)] = feature;
-  for (const n of names) internalName(n, feature, false);
-  for (const n of kinds) internalName(n, feature, true);
-  for (const n of [...interfaces, ...operations, ...properties]) owners[n] = feature;
+for (const name of ReflectOwnKeys(table)) {
+  const {
+    interfaces = [], operations = [], attributes = [], replaceable = [], properties = [], names = [], kinds: tests = [],
+  } = table[name];
+  const feature = new Feature(name, [...names, ...tests]);
+  if (name.startsWith("bindings/")) byKind[name.slice("bindings/".length)] = feature;
+  for (const n of names) byName[n] = feature;
+  for (const n of tests) kinds[n] = internal[n] = never;
+  for (const n of [...interfaces, ...operations, ...properties]) byProperty[n] = feature;
   for (const n of interfaces) lazy(globalThis, n, false);
   for (const n of operations) lazy(globalThis, n, true);
   for (const n of attributes) internal.defineAttribute(n, () => internal[n]);

@@ -13,18 +13,10 @@ const {
   SymbolPrototypeToString, SymbolPrototypeValueOf, SymbolToStringTag, TypedArrayPrototypeGetLength,
   TypedArrayPrototypeGetTag, Uint8Array, WeakMapPrototypeHas, WeakRefPrototypeDeref, WeakSetPrototypeHas,
 } = primordials;
-const { dataProperty, describe, isArrayBuffer, isError } = internal;
+const { dataProperty, describe, describers, isArrayBuffer, isError } = internal;
 const {
   MAX_ITEMS, MAX_KEYS, Shape, attempt, className, format, functionName, isIdentifier, isShown, ownValue, primitive, promiseDetails, quote,
 } = internal.inspectParts;
-
-// describers has an entry for each interface of the runtime that calls addInspector: {is(value), fields(value) → flat
-// list of key, value, pairs}.
-const describers = new List();
-// addInspector adds a describer. With pairs, the list has entries and not members.
-internal.addInspector = (is, fields, pairs = false) => {
-  describers[describers.length] = { __proto__: null, is, fields, pairs };
-};
 
 function describeShape(ctx, value) {
   const shape = new Shape();

@@ -278,6 +278,15 @@ function defineInterface(Class, name, hidden = false) {
   return Class;
 }
 
+// describers has an entry for each interface that calls addInspector: {is(value), fields(value) → flat list of key, value,
+// pairs}. The console shows its objects so.
+internal.describers = new List();
+
+// addInspector adds a describer. With pairs, the list has entries and not members.
+internal.addInspector = (is, fields, pairs = false) => {
+  internal.describers[internal.describers.length] = { __proto__: null, is, fields, pairs };
+};
+
 function defineTag(proto, name) {
   ObjectDefineProperty(proto, SymbolToStringTag,
     { __proto__: null, value: name, writable: false, enumerable: false, configurable: true });
