@@ -27,7 +27,7 @@ func warmUp(c *v8x.Context, show func(v8x.Result)) {
 		id++
 		return call.Reset(op).Number(id)
 	}
-	for _, path := range []string{"json", "text", "missing", "stream"} {
+	for _, path := range []string{"json", "text", "missing", "stream", "features"} {
 		turn(next(opFetchEvent).String("POST").String("http://warmup.invalid/"+path+"?a=1&b=2").Strings(headers).Content(), body)
 	}
 	turn(next(opFetchEvent).String("GET").String("http://warmup.invalid/").Null().Null(), nil)

@@ -16,6 +16,21 @@ export default {
       }
       case "/text":
         return new Response(`${await request.text()} ${[...params].length}`, { headers: new Headers([["a", "b"]]) });
+      case "/features": {
+        const bytes = new TextEncoder().encode(atob(btoa(params.get("a"))));
+        await crypto.subtle.digest("SHA-256", bytes).catch(() => {}); // nothing answers yet
+        const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
+        await crypto.subtle.sign("HMAC", key, bytes).catch(() => {});
+        await crypto.subtle.verify("HMAC", key, bytes, bytes).catch(() => {});
+        const form = new FormData();
+        form.append("a", new Blob([bytes]));
+        new URLPattern({ pathname: "/:name" }).exec(url);
+        const { readable, writable } = new TransformStream();
+        new Response(form).body.pipeTo(writable);
+        const reader = readable.getReader();
+        while (!(await reader.read()).done);
+        return Response.json({ at: performance.now(), copy: structuredClone({ a: [1] }), text: new TextDecoder().decode(bytes) });
+      }
       case "/stream":
         return new Response(request.body);
       case "/":

@@ -217,24 +217,28 @@ void Run(const Info& info) {
   RunFiles(current, Local<v8::Context>(current->context), feature, parameters);
 }
 
-// What a property of host.lazy has, when it is read for the first time.
-void LazyValue(Local<v8::Name> name, const v8::PropertyCallbackInfo<v8::Value>& info) {
-  v8x_context* c = current;
-  v8::Isolate* isolate = c->owner->isolate;
-  Local<v8::Value> value, argv[] = {name};
-  if (Local<v8::Function>(c->lazy)->Call(isolate, Local<v8::Context>(c->context), Local<v8::Value>(c->owner->constants[0]), 1, argv).To(&value)) info.Return(value);
+// host.lazyValues(f): f(name) gives the values of properties of host.lazy.
+void LazyValues(const Info& info) {
+  if (info.Length() < 1 || !info[0]->IsFunction() || current->lazy) {
+    return ThrowType(current->owner->isolate, "host.lazyValues: once, with a function");
+  }
+  current->lazy = NewGlobal(current->owner->isolate, info[0]);
 }
 
-// host.lazy(object, name, enumerable) defines a property whose value is asked for when it is first read. To scripts it is
-// a writable and configurable data property from the start. host.lazy(function) sets the function that is asked.
+// V8 calls it when such a property is first read, and keeps the value unless something was thrown.
+void LazyValue(Local<v8::Name> name, const v8::PropertyCallbackInfo<v8::Value>& info) {
+  v8x_context* c = current;
+  Local<v8::Value> value, null(c->owner->constants[0]), argv[] = {name};
+  Local<v8::Function> f(c->lazy);
+  if (f->Call(c->owner->isolate, Local<v8::Context>(c->context), null, 1, argv).To(&value)) info.Return(value);
+}
+
+// host.lazy(object, name, enumerable) defines a property that gets its value when it is first read. To scripts it is a
+// writable and configurable data property from the start.
 void Lazy(const Info& info) {
   v8::Isolate* isolate = current->owner->isolate;
-  if (info.Length() == 1 && info[0]->IsFunction() && !current->lazy) {
-    current->lazy = NewGlobal(isolate, info[0]);
-    return;
-  }
   bool ok;
-  if (info.Length() != 3 || !info[1]->FullIsString()) return ThrowType(isolate, "host.lazy: bad call");
+  if (info.Length() != 3 || !info[1]->FullIsString() || !current->lazy) return ThrowType(isolate, "host.lazy: bad call");
   v8::PropertyAttribute attributes = info[2]->FullIsTrue() ? v8::None : v8::DontEnum;
   info[0].As<v8::Object>()->SetLazyDataProperty(
       Local<v8::Context>(current->context), info[1].As<v8::Name>(), LazyValue, Local<v8::Value>(), attributes,
@@ -274,7 +278,8 @@ const struct {
                  {"decode", DecodeText}, {"random", Random}, {"now", Now},           {"entry", Entry},
                  {"proxyDetails", ProxyDetails}, {"promiseDetails", PromiseDetails}, {"frame", Frame},
                  {"setFrame", SetFrame}, {"clone", Clone},      {"serialize", Serialize},
-                 {"deserialize", Deserialize}, {"run", Run}, {"lazy", Lazy}};
+                 {"deserialize", Deserialize}, {"run", Run}, {"lazy", Lazy},
+                 {"lazyValues", LazyValues}};
 
 }  // namespace
 

@@ -25,7 +25,8 @@ thread_local bool plain = false;
 // v8go is about to make a context for itself in the isolate that it has just made on this thread.
 thread_local bool first_context = false;
 
-// Which AddContext call, and which AddData calls in it: the entry function, the constants, then the function of host.lazy, if there is one.
+// Which AddContext call, and which AddData calls in it: the entry function, the constants, then the function of
+// host.lazyValues, if there is one.
 constexpr size_t kContext = 0, kEntry = 0, kConstants = 1, kLazy = kConstants + kConstantCount;
 
 // What the runtime's files are functions of: host, internal, primordials.
@@ -33,8 +34,8 @@ constexpr int kParameters = 3;
 
 // Compiles text as the body of a function: from its code cache, if there is one. V8 must accept it: nothing that it
 // depends on has changed since it was made, and without it cold contexts would be slow for no visible reason.
-bool CompileBody(v8::Isolate* isolate, Local<v8::Context> context, Local<v8::String> text, Local<v8::String> name, const std::string& cache,
-                 int argc, Local<v8::String>* parameters, Local<v8::Function>* fn) {
+bool CompileBody(v8::Isolate* isolate, Local<v8::Context> context, Local<v8::String> text, Local<v8::String> name,
+                 const std::string& cache, int argc, Local<v8::String>* parameters, Local<v8::Function>* fn) {
   v8::ScriptCompiler::CachedData cached = {reinterpret_cast<const uint8_t*>(cache.data()), static_cast<int>(cache.size())};
   bool has = !cache.empty();
   v8::ScriptCompiler::Source source(text, name, false, has ? &cached : nullptr);
@@ -49,7 +50,7 @@ bool CompileBody(v8::Isolate* isolate, Local<v8::Context> context, Local<v8::Str
   return ok;
 }
 
-// Makes file i a function. In a context of v8x_context_of the function is kept.
+// Makes file i a function, which is kept after v8x_keep_files.
 bool CompileFile(v8x_context* c, Local<v8::Context> context, size_t i, Local<v8::Function>* fn) {
   v8::Isolate* isolate = c->owner->isolate;
   Sources* sources = c->owner->sources;
@@ -127,7 +128,9 @@ bool RunFiles(v8x_context* c, Local<v8::Context> context, const std::string& fea
     v8::HandleScope handles(isolate);
     Local<v8::Function> fn;
     Local<v8::Value> ignored;
-    if (!CompileFile(c, context, i, &fn) || !fn->Call(isolate, context, fn, kParameters, parameters).To(&ignored)) return false;
+    if (!CompileFile(c, context, i, &fn) || !fn->Call(isolate, context, fn, kParameters, parameters).To(&ignored)) {
+      return false;
+    }
   }
   return true;
 }

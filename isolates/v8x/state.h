@@ -35,7 +35,7 @@ struct v8x_context {
   uintptr_t handle = 0;             // of the Go half, for v8xAsk
   v8::Address* context = nullptr;   // globals, released in v8x_context_free
   v8::Address* entry = nullptr;
-  v8::Address* lazy = nullptr;      // (name) → the value of a property of host.lazy
+  v8::Address* lazy = nullptr;      // host.lazyValues
   v8::Address* module = nullptr;    // and its evaluation promise, while pending
   v8::Address* evaluation = nullptr;
   std::vector<v8::Address*> files;  // v8x_keep_files: the functions that the runtime's files are; null: not compiled yet

@@ -11,7 +11,7 @@ const {
   ObjectSetPrototypeOf, Proxy, ReflectDeleteProperty, ReflectGetOwnPropertyDescriptor, ReflectOwnKeys, TypeError, globalThis,
   sealedProto,
 } = primordials;
-const { lazy, run } = host;
+const { lazy, lazyValues, run } = host;
 
 // Each feature has these lists of names:
 //   interfaces, operations: on the global object, by defineInterface and defineOperation
@@ -170,7 +170,7 @@ internal.provide = (name, value) => {
   return true;
 };
 
-lazy((name) => {
+lazyValues((name) => {
   const feature = byProperty[name];
   use(feature);
   return feature.properties[name];
