@@ -129,7 +129,7 @@ func TestFeaturesTrustNobody(t *testing.T) {
 	if os.Getenv(childFeatures) == "" {
 		self, err := os.Executable()
 		require.NoError(t, err)
-		child := exec.CommandContext(t.Context(), self, "-test.run=^TestFeaturesTrustNobody$", "-test.v") //nolint:gosec // this test
+		child := exec.CommandContext(t.Context(), self, "-test.run=^TestFeaturesTrustNobody$", "-test.v")
 		child.Env = append(os.Environ(), childFeatures+"=yes")
 		out, err := child.CombinedOutput()
 		require.NoError(t, err, "%s", out)

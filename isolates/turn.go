@@ -276,6 +276,8 @@ func (t *thread) leave(x left) {
 	switch {
 	case x.killed == stopped:
 		t.interrupt(iso)
+	case flags&v8x.CodeLimit != 0:
+		t.kill(r, r.codeFailure())
 	case flags&v8x.HeapLimit != 0 && r.crowdedOut():
 		// Started is also set while the module loads, so that the event does not run again without end.
 		t.end(r, lifecycle.End{Interrupted: true, Started: true})
@@ -319,6 +321,11 @@ func (t *thread) charge(r *run, cpu time.Duration) {
 
 func (r *run) memoryFailure() *events.Failure {
 	return events.Fail(events.ReasonMemory, "heap limit of %d MB", r.limits.HeapMB)
+}
+
+func (r *run) codeFailure() *events.Failure {
+	return events.Fail(events.ReasonMemory, "the process has no room for more machine code (%d MB), of which this isolate has %d MB",
+		v8x.MaxCode>>20, r.context.isolate.v8.CodeBytes()>>20)
 }
 
 func (r *run) cpuFailure() *events.Failure {

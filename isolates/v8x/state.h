@@ -64,9 +64,9 @@ extern Counts live;
 // call each other.
 extern thread_local v8x_context* current;
 
-// Ends what runs in the isolate, for good: it has reached its limit of memory.
-inline void EndAtLimit(v8x_isolate* i) {
-  i->flags.fetch_or(V8X_HEAP_LIMIT);
+// Ends what runs in the isolate, for good: it has reached a limit of memory.
+inline void EndAtLimit(v8x_isolate* i, uint32_t flags = V8X_HEAP_LIMIT) {
+  i->flags.fetch_or(flags);
   i->isolate->TerminateExecution();
 }
 

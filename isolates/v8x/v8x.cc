@@ -110,7 +110,7 @@ size_t CodeBytes(v8x_isolate* i) {
 void OnCollected(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* data) {
   v8x_isolate* i = static_cast<v8x_isolate*>(data);
   i->collections++;
-  if (CodeBytes(i) > kCodeOfOne && code_of_all > kCodeOfAll) EndAtLimit(i);
+  if (CodeBytes(i) > kCodeOfOne && code_of_all > kCodeOfAll) EndAtLimit(i, V8X_HEAP_LIMIT | V8X_CODE_LIMIT);
 }
 
 // V8 asks once, and gives up ("Reached heap limit") if the answer is less than what the heap has by then.

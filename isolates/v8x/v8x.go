@@ -66,6 +66,7 @@ type Flags uint32
 // The flags.
 const (
 	HeapLimit Flags = C.V8X_HEAP_LIMIT // the heap limit was reached and execution terminated
+	CodeLimit Flags = C.V8X_CODE_LIMIT // with HeapLimit: there was no more room for machine code, of which it had much
 )
 
 // Parked returns the ids of the threads that V8 has lost to fatal errors. They never come back. Any goroutine may call

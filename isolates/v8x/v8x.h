@@ -14,6 +14,7 @@ typedef struct v8x_context v8x_context;
 // owner thread, read by any thread: every field is atomic in v8x.cc.
 enum {
   V8X_HEAP_LIMIT = 1,  // the heap limit was reached; execution was terminated
+  V8X_CODE_LIMIT = 2,  // with V8X_HEAP_LIMIT: because of machine code
 };
 
 // Bytes of machine code that V8 has room for, of all isolates of a process (docs/development/adr/0040).
