@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"errors"
 	"runtime"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestRehearsal(t *testing.T) {
 	runtime.LockOSThread()
 	iso := v8x.NewIsolate(prewarmedLimits)
 	defer iso.Close()
-	c, err := iso.NewContext(answer)
+	c, err := iso.NewContext(func([]byte) ([]byte, error) { return nil, errors.New("nothing is asked yet") })
 	require.NoError(t, err)
 	defer c.Close()
 	seen := map[int]int{}
@@ -33,9 +34,9 @@ func TestRehearsal(t *testing.T) {
 		require.NoError(t, in.Err())
 	})
 	require.Equal(t, 1, seen[cmdHandlers])
-	require.Equal(t, 5, seen[cmdReply])
+	require.Equal(t, 6, seen[cmdReply])
 	require.Equal(t, 2, seen[cmdResult])
-	require.Equal(t, 5, seen[cmdTimer])
+	require.Equal(t, 6, seen[cmdTimer])
 	require.Equal(t, 2, seen[cmdLog])
 	require.Zero(t, seen[cmdUncaught]+seen[cmdWaitFailed])
 }
