@@ -169,11 +169,11 @@ func TestFeaturesTrustNobody(t *testing.T) {
 		}
 	}
 	require.Contains(t, reads, "internal.bindingKind('kv')")
-	names, kindsOf := inTable("names"), inTable("kinds")
+	names, tests := inTable("names"), inTable("tests")
 	require.Contains(t, names, "streams")
-	require.Contains(t, kindsOf, "isBlob")
+	require.Contains(t, tests, "isBlob")
 	globals := strings.Fields(evaluate(`say(join.call(globals, " "))`))
-	require.Empty(t, undeclared(files, names, kindsOf, globals))
+	require.Empty(t, undeclared(files, names, tests, globals))
 	for _, name := range names {
 		reads = append(reads, "internal."+name)
 	}
@@ -212,8 +212,8 @@ func inTable(list string) (names []string) {
 
 // undeclared lists what the table of features.js does not have: a name of internal that a feature's file sets and
 // another feature's file, or one of none, reads; and a global name that such a file defines. A file that has no feature
-// does not read such names at once, and no file takes another feature's kinds, which are never true at first.
-func undeclared(files []v8x.File, declared, kinds, globals []string) (missing []string) {
+// does not read such names at once, and no file takes another feature's tests, which are never true at first.
+func undeclared(files []v8x.File, declared, tests, globals []string) (missing []string) {
 	owner := map[string]string{} // of names that a feature's file sets
 	for _, f := range files {
 		if f.Feature == "" {
@@ -239,12 +239,12 @@ func undeclared(files []v8x.File, declared, kinds, globals []string) (missing []
 		reads := func(matches [][]string, atOnce bool) {
 			for _, m := range matches {
 				name := m[len(m)-1]
-				isKind := slices.Contains(kinds, name)
+				isTest := slices.Contains(tests, name)
 				switch of := owner[name]; {
 				case of == "" || of == f.Feature:
-				case !isKind && !slices.Contains(declared, name):
+				case !isTest && !slices.Contains(declared, name):
 					missing = append(missing, f.Name+" reads internal."+name+" of "+of)
-				case atOnce && (isKind || f.Feature == ""):
+				case atOnce && (isTest || f.Feature == ""):
 					missing = append(missing, f.Name+" reads "+name+" of "+of+" too early")
 				}
 			}

@@ -9,7 +9,8 @@ import "strings"
 const MaxFunctions = 256 << 20 / 16
 
 // RuntimeFunctions is how many functions a context has without its module when all features of the runtime have run in
-// it: 3250 in V8 13.6, and some more. Which features a module will use is not known when it is charged.
+// it: 3050 in V8 13.6 when all were in the snapshot, and some more. Which features a module will use is not known when
+// it is charged.
 const RuntimeFunctions = 3500
 
 // FunctionsIn returns an upper bound of the functions of a context with that module. A function has an arrow, or a

@@ -211,10 +211,8 @@ void Entry(const Info& info) {
 void Run(const Info& info) {
   v8::Isolate* isolate = current->owner->isolate;
   if (info.Length() < 4 || !info[0]->FullIsString()) return ThrowType(isolate, "host.run: bad call");
-  std::string feature = Utf8(isolate, info[0]);
-  if (feature.empty() || !current->owner->sources->Has(feature)) return ThrowType(isolate, "host.run: there is no such feature");
   Local<v8::Value> parameters[] = {info[1], info[2], info[3]};
-  RunFiles(current, Local<v8::Context>(current->context), feature, parameters);
+  RunFiles(current, Local<v8::Context>(current->context), Utf8(isolate, info[0]), parameters);
 }
 
 // host.lazyValues(f): f(name) gives the values of properties of host.lazy.

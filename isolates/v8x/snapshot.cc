@@ -123,8 +123,10 @@ Sources* LatestSources() { return latest; }
 bool RunFiles(v8x_context* c, Local<v8::Context> context, const std::string& feature, Local<v8::Value>* parameters) {
   v8::Isolate* isolate = c->owner->isolate;
   Sources* sources = c->owner->sources;
+  bool found = false;
   for (size_t i = 0; i < sources->size(); i++) {
     if (sources->feature(i) != feature) continue;
+    found = true;
     v8::HandleScope handles(isolate);
     Local<v8::Function> fn;
     Local<v8::Value> ignored;
@@ -132,7 +134,8 @@ bool RunFiles(v8x_context* c, Local<v8::Context> context, const std::string& fea
       return false;
     }
   }
-  return true;
+  if (!found) ThrowType(isolate, "there is no such feature");
+  return found;
 }
 
 bool ContextFromSnapshot(v8x_context* c) {
@@ -181,7 +184,9 @@ void v8x_plain(int yes) { plain = yes != 0; }
 
 void v8x_keep_files(v8x_context* c) { c->files.resize(c->owner->sources->size()); }
 
-void v8x_use_file_cache(size_t i, const uint8_t* data, size_t len) { latest->Cache(i, data, len); }
+void v8x_use_file_cache(size_t i, const uint8_t* data, size_t len) {
+  latest->Cache(i, std::string(reinterpret_cast<const char*>(data), len));
+}
 
 void* v8x_file_cache(v8x_context* c, size_t i, const uint8_t** data, size_t* len) {
   if (i >= c->files.size()) return nullptr;
@@ -237,6 +242,7 @@ const char* v8x_snapshot(const v8x_file* files, size_t n) {
   all.push_back(made);
   blob = &all.back();
   latest = sources;
+  for (size_t i = 0; i < n; i++) sources->Cache(i, "");  // what ran is in the snapshot
   return nullptr;
 }
 

@@ -92,9 +92,7 @@ func cfiles(files []File, caches [][]byte, pins *runtime.Pinner) []C.v8x_file {
 		name, text, feature := cstr(f.Name), cstr(f.Text), cstr(f.Feature)
 		pins.Pin(name)
 		pins.Pin(text)
-		if f.Feature != "" {
-			pins.Pin(feature)
-		}
+		pins.Pin(feature)
 		list[i] = C.v8x_file{
 			name: name, name_len: C.size_t(len(f.Name)), text: text, text_len: C.size_t(len(f.Text)),
 			feature: feature, feature_len: C.size_t(len(f.Feature)),

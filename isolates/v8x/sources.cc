@@ -25,10 +25,6 @@ Sources::Sources(const v8x_file* files, size_t n) {
   references_.push_back(0);
 }
 
-bool Sources::Has(const std::string& feature) const {
-  return std::any_of(files_.begin(), files_.end(), [&](const File& f) { return f.feature == feature; });
-}
-
 bool Sources::Text(v8::Isolate* isolate, size_t i, v8::Local<v8::String>* s) {
   Resource* r = &files_[i].text;
   if (r->text().empty() || !IsAscii(r->text())) return NewText(isolate, r->data(), r->length(), s);

@@ -20,13 +20,12 @@ class Sources {
   void operator=(const Sources&) = delete;
 
   size_t size() const { return files_.size(); }
-  bool Has(const std::string& feature) const;
   const std::string& name(size_t i) const { return files_[i].name; }
   // Of which feature file i is: it runs at the feature's first use. Those of "" run when the context is made.
   const std::string& feature(size_t i) const { return files_[i].feature; }
   const std::string& cache(size_t i) const { return files_[i].cache; }
   // Replaces the cache. Nothing else may use the object meanwhile.
-  void Cache(size_t i, const uint8_t* data, size_t n) { files_[i].cache.assign(reinterpret_cast<const char*>(data), n); }
+  void Cache(size_t i, std::string cache) { files_[i].cache = std::move(cache); }
   // The text of file i.
   bool Text(v8::Isolate*, size_t i, v8::Local<v8::String>*);
 

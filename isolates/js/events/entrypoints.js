@@ -38,21 +38,21 @@ function extendsEntrypoint(Class) {
 
 let exported; // the namespace of the module
 let bindings = null; // ctx.exports, to each entrypoint of the module; null until it is read
-let answering = null; // the names in it; null until the module is evaluated
+let exportNames = null; // the names in it; null until the module is evaluated
 
 // ownExports returns ctx.exports. Until the module is evaluated it has nothing.
 function ownExports() {
   if (bindings === null) {
     bindings = {};
-    if (answering !== null) fill();
+    if (exportNames !== null) fill();
   }
   return bindings;
 }
 internal.ownExports = ownExports;
 
 function fill() {
-  for (let i = 0; i < answering.length; i++) {
-    ObjectDefineProperty(bindings, answering[i], { __proto__: null, value: internal.newExport(answering[i]), enumerable: true });
+  for (let i = 0; i < exportNames.length; i++) {
+    ObjectDefineProperty(bindings, exportNames[i], { __proto__: null, value: internal.newExport(exportNames[i]), enumerable: true });
   }
   ObjectFreeze(bindings);
 }
@@ -60,7 +60,7 @@ function fill() {
 // keepExports is called once, when the module is evaluated.
 internal.keepExports = (namespace) => {
   exported = namespace;
-  answering = new List();
+  exportNames = new List();
   if (isObject(namespace)) {
     const names = ReflectOwnKeys(namespace);
     for (let i = 0; i < names.length; i++) {
@@ -69,7 +69,7 @@ internal.keepExports = (namespace) => {
       const isClass = internal.entrypoint(name) !== undefined;
       entrypoints = entrypoints || isClass;
       if (isClass || name === "default" || answers(namespace[name])) {
-        answering[answering.length] = name;
+        exportNames[exportNames.length] = name;
       }
     }
   }

@@ -3,11 +3,10 @@
 "use strict";
 
 const {
-  JSONParse, NumberIsFinite, ObjectDefineProperty, ObjectSetPrototypeOf, PromiseReject, PromiseResolve,
-  ReflectGetOwnPropertyDescriptor, ReflectOwnKeys, StringPrototypeIncludes, StringPrototypeToLowerCase, TypeError, Uint8Array,
-  sealedProto,
+  JSONParse, NumberIsFinite, ObjectDefineProperty, PromiseReject, PromiseResolve, StringPrototypeIncludes, StringPrototypeToLowerCase,
+  TypeError, Uint8Array, sealedProto,
 } = primordials;
-const { TOKEN, defineInterface, illegalConstructor, illegalInvocation, isObject, listFrom, sendOps, toDictionary } = internal;
+const { TOKEN, copyMembers, defineInterface, illegalConstructor, illegalInvocation, isObject, listFrom, sendOps, toDictionary } = internal;
 const { decode, encode, send } = host;
 
 class TaskData {
@@ -126,14 +125,6 @@ function defineTaskMembers(Class, dataOf, times) {
 }
 
 internal.defineTaskMembers = defineTaskMembers;
-
-function copyMembers(Class, members) {
-  const keys = ReflectOwnKeys(members);
-  for (let i = 0; i < keys.length; i++) {
-    const descriptor = ReflectGetOwnPropertyDescriptor(members, keys[i]);
-    ObjectDefineProperty(Class.prototype, keys[i], ObjectSetPrototypeOf(descriptor, null));
-  }
-}
 
 // TaskInfo and ScheduledInfo are the first argument of export default {task, scheduled}.
 function infoClass(name, times) {

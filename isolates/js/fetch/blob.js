@@ -4,10 +4,10 @@
 
 const {
   DateNow, List, PromiseReject, PromiseResolve, StringPrototypeCharCodeAt, StringPrototypeToLowerCase,
-  TypedArrayPrototypeGetBuffer, TypedArrayPrototypeSet, Uint8Array, lengthOf, subarray,
+  TypedArrayPrototypeGetBuffer, Uint8Array, lengthOf, subarray,
 } = primordials;
 const {
-  TOKEN, copyBytes, defineInterface, illegalInvocation, isBufferSource, isObject, requireArguments, toDOMString,
+  TOKEN, concatBytes, copyBytes, defineInterface, illegalInvocation, isBufferSource, isObject, requireArguments, toDOMString,
   toDictionary, toEnum, toLongLong, toSequence, toUSVString,
 } = internal;
 const { decode, encode } = host;
@@ -106,19 +106,10 @@ function toPart(value) {
 }
 
 function join(parts, native) {
-  let size = 0;
   for (let i = 0; i < parts.length; i++) {
     if (typeof parts[i] === "string") parts[i] = encode(native ? nativeEndings(parts[i]) : parts[i]);
-    size += lengthOf(parts[i]);
   }
-  if (parts.length === 1) return parts[0];
-  const out = new Uint8Array(size);
-  let at = 0;
-  for (let i = 0; i < parts.length; i++) {
-    TypedArrayPrototypeSet(out, parts[i], at);
-    at += lengthOf(parts[i]);
-  }
-  return out;
+  return parts.length === 1 ? parts[0] : concatBytes(parts);
 }
 
 function nativeEndings(text) {

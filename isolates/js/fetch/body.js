@@ -5,12 +5,11 @@
 "use strict";
 
 const {
-  ArrayBufferPrototypeGetByteLength, JSONParse, ObjectDefineProperty, Promise, PromiseReject, PromiseResolve,
-  ReflectGetOwnPropertyDescriptor, ReflectOwnKeys, StringPrototypeCharCodeAt, StringPrototypeSlice,
-  StringPrototypeToWellFormed, TypeError, TypedArrayPrototypeGetBuffer, TypedArrayPrototypeGetByteLength, Uint8Array,
+  ArrayBufferPrototypeGetByteLength, JSONParse, Promise, PromiseReject, PromiseResolve, StringPrototypeCharCodeAt,
+  StringPrototypeSlice, StringPrototypeToWellFormed, TypeError, TypedArrayPrototypeGetBuffer, TypedArrayPrototypeGetByteLength, Uint8Array,
   sealedProto,
 } = primordials;
-const { copyBytes, isBufferSource, toDOMString } = internal;
+const { copyBytes, copyMembers, isBufferSource, toDOMString } = internal;
 const { decode, encode } = host;
 
 const TEXT = 0;
@@ -188,10 +187,7 @@ function defineBody(Class, stateOf) {
     json() { return call(this, JSON_VALUE); },
     text() { return call(this, TEXT); },
   };
-  const keys = ReflectOwnKeys(members);
-  for (let i = 0; i < keys.length; i++) {
-    ObjectDefineProperty(Class.prototype, keys[i], ReflectGetOwnPropertyDescriptor(members, keys[i]));
-  }
+  copyMembers(Class, members);
 }
 
 primordials.ObjectAssign(internal, {

@@ -1,5 +1,5 @@
 // runtime/features.js runs the files of a feature when one of the feature's names is first used. Most events use few
-// features, and without the others an isolate and a context are made in half the time (docs/development/adr/0041).
+// features, and without the others an isolate and a context are made in 60 % of the time (docs/development/adr/0041).
 //
 // order.txt has the files of each feature. They run in the worker's context, perhaps after its code has changed the
 // prototypes of all objects. So what they do at once obeys the rule that otherwise counts for functions: primordials
@@ -18,7 +18,7 @@ const { lazy, lazyValues, run } = host;
 //   attributes, replaceable: on the global object, with the value of the same name in internal
 //   properties: of another object, for which a file calls host.lazy; the feature's file calls provide
 //   names: in internal, for files outside the feature, which read them when they need them
-//   kinds: functions in internal that tell whether a value is one of the feature's objects. Before the first use none is.
+//   tests: functions in internal that tell whether a value is one of the feature's objects. Before the first use none is.
 const table = {
   __proto__: null,
   async_context: { interfaces: ["AsyncContext", "AsyncLocalStorage"] },
@@ -36,7 +36,7 @@ const table = {
   crypto: {
     interfaces: ["CryptoKey", "SubtleCrypto"],
     names: ["beginWork", "cloneCryptoKey", "crypto", "worked"],
-    kinds: ["isCryptoKey"],
+    tests: ["isCryptoKey"],
   },
   data_url: { names: ["dataResponse"] },
   digest_stream: { properties: ["DigestStream"] },
@@ -54,7 +54,7 @@ const table = {
     interfaces: ["Blob", "File", "FormData"],
     names: ["blobBytes", "blobType", "blobView", "cleanType", "extractMimeType", "fileModified", "fileName", "newBlob", "newFile",
       "parseFormBody", "parseMimeType", "serializeMimeType", "serializeMultipart"],
-    kinds: ["isBlob", "isFile", "isFormData"],
+    tests: ["isBlob", "isFile", "isFormData"],
   },
   inspect: { names: ["inspect", "inspectBrief", "inspectParts"] },
   integrity: { names: ["integrityOf", "matchesIntegrity"] },
@@ -62,7 +62,7 @@ const table = {
   messaging: {
     interfaces: ["BroadcastChannel", "MessageChannel", "MessageEvent", "MessagePort"],
     names: ["here", "isPortDetached", "movePort", "newMessageEvent", "newPort", "newWire"],
-    kinds: ["isMessagePort"],
+    tests: ["isMessagePort"],
   },
   navigator: {
     interfaces: ["Navigator", "Scheduler"],
@@ -87,7 +87,7 @@ const table = {
     names: ["WritableStream", "cancelStream", "fixedLengthOf", "isStreamDisturbed", "isStreamLocked", "newFeed",
       "newTransferredTransform", "proxyStream", "readAll", "readOn", "readableHandle", "readableState", "streamOfBytes", "streams",
       "teeForClone", "transformSides", "usedStream", "writableHandle", "writableState"],
-    kinds: ["isReadableStream", "isTransformStream", "isWritableStream"],
+    tests: ["isReadableStream", "isTransformStream", "isWritableStream"],
   },
   table: { names: ["inspectTable"] },
   tasks: { names: ["TaskData", "defineTaskMembers", "delayOf", "newScheduledInfo", "newTaskInfo"] },
@@ -100,7 +100,7 @@ const table = {
   websocket: {
     interfaces: ["WebSocket", "WebSocketPair"],
     names: ["giveSocket", "socketClosed", "socketMessage", "socketOpened", "socketSent"],
-    kinds: ["isWebSocket"],
+    tests: ["isWebSocket"],
   },
 };
 
@@ -138,7 +138,7 @@ function use(feature) {
     if (feature.state !== PRESENT) {
       const { names } = feature;
       for (let i = 0; i < names.length; i++) {
-        if (kinds[names[i]]) internal[names[i]] = never;
+        if (isTest[names[i]]) internal[names[i]] = never;
         else ReflectDeleteProperty(internal, names[i]);
       }
       feature.state = ABSENT;
@@ -147,7 +147,7 @@ function use(feature) {
 }
 
 const byName = { __proto__: null }; // the features of names in internal
-const kinds = { __proto__: null }; // has the names that are kinds
+const isTest = { __proto__: null }; // has the names that are tests
 
 // What internal does not have yet, its prototype looks for.
 const missing = {
@@ -192,12 +192,12 @@ internal.startFeatures = () => {
 
 for (const name of ReflectOwnKeys(table)) {
   const {
-    interfaces = [], operations = [], attributes = [], replaceable = [], properties = [], names = [], kinds: tests = [],
+    interfaces = [], operations = [], attributes = [], replaceable = [], properties = [], names = [], tests = [],
   } = table[name];
   const feature = new Feature(name, [...names, ...tests]);
   if (name.startsWith("bindings/")) byKind[name.slice("bindings/".length)] = feature;
   for (const n of names) byName[n] = feature;
-  for (const n of tests) kinds[n] = internal[n] = never;
+  for (const n of tests) isTest[n] = internal[n] = never;
   for (const n of [...interfaces, ...operations, ...properties]) byProperty[n] = feature;
   for (const n of interfaces) lazy(globalThis, n, false);
   for (const n of operations) lazy(globalThis, n, true);

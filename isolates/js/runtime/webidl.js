@@ -3,7 +3,7 @@
 "use strict";
 
 const {
-  List, MathFloor, MathTrunc, NumberIsFinite, NumberIsNaN, ObjectDefineProperty, Promise, PromisePrototypeThen, PromiseResolve,
+  List, MathFloor, MathTrunc, NumberIsFinite, NumberIsNaN, ObjectDefineProperty, ObjectSetPrototypeOf, Promise, PromisePrototypeThen, PromiseResolve,
   ReflectApply, ReflectDefineProperty, ReflectGetOwnPropertyDescriptor, ReflectGetPrototypeOf, ReflectOwnKeys,
   StringPrototypeCharCodeAt, StringPrototypeIsWellFormed, StringPrototypeToWellFormed, SymbolIterator, SymbolToStringTag, TypeError,
   WeakSet, WeakSetPrototypeAdd, WeakSetPrototypeHas, globalThis, sealedProto,
@@ -228,6 +228,16 @@ function exposeMembers(target, skip) {
   }
 }
 
+// copyMembers gives a class the methods and accessors of an object. Handler code may have changed Object.prototype, from
+// which a descriptor would inherit.
+function copyMembers(Class, members) {
+  const keys = ReflectOwnKeys(members);
+  for (let i = 0; i < keys.length; i++) {
+    const descriptor = ReflectGetOwnPropertyDescriptor(members, keys[i]);
+    ObjectDefineProperty(Class.prototype, keys[i], ObjectSetPrototypeOf(descriptor, null));
+  }
+}
+
 // defineGlobal puts a value on the global object as Web IDL puts an interface: writable, configurable, not
 // enumerable.
 function defineGlobal(name, value, enumerable = false) {
@@ -279,12 +289,13 @@ function defineInterface(Class, name, hidden = false) {
 }
 
 // describers has an entry for each interface that calls addInspector: {is(value), fields(value) → flat list of key, value,
-// pairs}. The console shows its objects so.
-internal.describers = new List();
+// pairs}. inspect writes the interface's objects by it.
+const describers = new List();
+internal.describers = describers;
 
 // addInspector adds a describer. With pairs, the list has entries and not members.
 internal.addInspector = (is, fields, pairs = false) => {
-  internal.describers[internal.describers.length] = { __proto__: null, is, fields, pairs };
+  describers[describers.length] = { __proto__: null, is, fields, pairs };
 };
 
 function defineTag(proto, name) {
@@ -316,7 +327,7 @@ primordials.ObjectAssign(internal, {
   toDOMString, toUSVString, toByteString, toInteger, toUnsignedShort, toLong, toUnsignedLong, toLongLong, toUnsignedLongLong,
   toUnrestrictedDouble, toEnum, isObject, toSequence, toRecord, toDictionary, toCallback, requireArguments, illegalConstructor,
   illegalInvocation, noop, newCapability, markHandled, upon,
-  resolvedWith, follow, exposeMembers, checkGlobal, defineAttribute, defineGlobal, defineInterface, defineTag, defineConstants, defineAlias, defineOperation,
+  resolvedWith, follow, copyMembers, exposeMembers, checkGlobal, defineAttribute, defineGlobal, defineInterface, defineTag, defineConstants, defineAlias, defineOperation,
 });
 
 // appendArray appends to an array that handler code gets. It works even if handler code changed Array.prototype.

@@ -3,11 +3,11 @@
 "use strict";
 
 const {
-  ArrayBufferPrototypeGetByteLength, ArrayBufferPrototypeGetDetached, ObjectDefineProperty,
-  PromiseReject, RangeError, ReflectApply, SymbolAsyncIterator, TypeError,
+  ArrayBufferPrototypeGetByteLength, ArrayBufferPrototypeGetDetached, PromiseReject, RangeError, ReflectApply,
+  SymbolAsyncIterator, TypeError,
 } = primordials;
 const {
-  TOKEN, defineAlias, defineInterface, illegalConstructor, illegalInvocation, isObject, isView, newCapability, requireArguments,
+  TOKEN, copyMembers, defineAlias, defineInterface, illegalConstructor, illegalInvocation, isObject, isView, newCapability, requireArguments,
   toCallback, toDictionary, toEnum, toUnsignedLongLong,
 } = internal;
 const { streams } = internal;
@@ -180,11 +180,7 @@ function readerMembers(Class, readerOf) {
       if (reader.stream !== undefined) releaseReader(reader);
     },
   };
-  const keys = primordials.ReflectOwnKeys(members);
-  for (let i = 0; i < keys.length; i++) {
-    const descriptor = primordials.ReflectGetOwnPropertyDescriptor(members, keys[i]);
-    ObjectDefineProperty(Class.prototype, keys[i], primordials.ObjectSetPrototypeOf(descriptor, null));
-  }
+  copyMembers(Class, members);
 }
 
 class ReadableStreamDefaultReader {
