@@ -36,15 +36,33 @@ type version struct {
 	retries  events.Retries // no zero fields
 	handlers uint8          // bit k: it has a handler for Kind k
 	warm     threadSet      // threads that probably hold a context of it
-	cpu      time.Duration  // expected CPU time of an event, or of a batch
-	known    bool           // cpu was measured
+	cold     estimate       // of an attempt that makes its context
+	hot      estimate       // of an attempt that finds one
 
 	batch     events.Batch // no zero fields
 	gathering *gathering   // its incomplete batch; nil = there is none
 }
 
+// estimate is the expected CPU time of an event, or of a batch.
+type estimate struct {
+	cpu   time.Duration
+	known bool // it was measured
+}
+
+// add takes a measured time. The last eight make up about two thirds of the average.
+func (e *estimate) add(cpu time.Duration) {
+	if !e.known {
+		e.cpu, e.known = cpu, true
+		return
+	}
+	e.cpu += (cpu - e.cpu) / 8
+}
+
 func newVersion(w *events.Worker) *version {
-	v := &version{worker: w, retries: w.Retries.OrDefault(), cpu: unknownCost, batch: w.Batch.OrDefault()}
+	v := &version{
+		worker: w, retries: w.Retries.OrDefault(), batch: w.Batch.OrDefault(),
+		cold: estimate{cpu: unknownCost}, hot: estimate{cpu: unknownCost},
+	}
 	for _, k := range w.Handlers {
 		v.handlers |= 1 << k
 	}
@@ -64,7 +82,7 @@ func (r *route) install(in events.Installation) {
 		}
 		versions[i] = newVersion(w)
 		if last != nil {
-			versions[i].cpu = last.cpu // likely about the same
+			versions[i].cold.cpu, versions[i].hot.cpu = last.cold.cpu, last.hot.cpu // likely about the same
 		}
 	}
 	if rolloutOf(r.deployment) != rolloutOf(in.Deployment) {
@@ -183,9 +201,17 @@ func (v *version) ended(thread threadSet, end *lifecycle.End) {
 		v.warm |= thread
 	}
 	cpu := max(end.CPU, leastCost)
-	if !v.known {
-		v.cpu, v.known = cpu, true
-		return
+	if end.Warm {
+		v.hot.add(cpu)
+	} else {
+		v.cold.add(cpu)
 	}
-	v.cpu += (cpu - v.cpu) / 8
+}
+
+// costs is the estimate for the next attempt on a thread.
+func (v *version) costs(thread threadSet) *estimate {
+	if v.warm&thread != 0 && v.hot.known {
+		return &v.hot
+	}
+	return &v.cold
 }
