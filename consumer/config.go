@@ -16,8 +16,8 @@ type Config struct {
 	Prefix events.Subjects
 	// Node names this process in dead letters and logs.
 	Node string
-	// Window is the maximum number of events that this process holds at once: asked for, queued, running, waiting for a
-	// retry, or being settled. At least MinWindow.
+	// Window is the number of places for events that this process holds at once: asked for, queued, running, waiting for a
+	// retry, or being settled. An event takes a place for each PlaceBytes that it begins. At least MinWindow.
 	Window int
 	// LaneHeld is how many events of a lane may be in flight or asked for while the lane's events end as soon as they run.
 	// The others wait in the stream. It should be below what an owner may have queued, so that the events are not parked,
@@ -70,6 +70,13 @@ type Config struct {
 	Step func(Step)
 }
 
+// PlaceBytes is how many bytes of an event's message, with its headers, take one place in the window. So the window
+// bounds the memory of events, too.
+const PlaceBytes = 256 << 10
+
+// placesOf is how many places an event takes whose message has size bytes.
+func placesOf(size int) int { return 1 + max(0, size-1)/PlaceBytes }
+
 // MinWindow is the smallest window: two credits for each lane.
 const MinWindow = 2 * events.Lanes
 
@@ -77,7 +84,7 @@ const MinWindow = 2 * events.Lanes
 // events of 1 KB, and small enough for JetStream's default share of a laptop's disk, twice.
 func DefaultConfig() Config {
 	return Config{
-		Prefix: events.DefaultPrefix, Window: 1024, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
+		Prefix: events.DefaultPrefix, Window: 4096, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
 		MaxBytes: 2 << 30, Replicas: 1, ReplyPrefixes: []string{"_INBOX."},
 		DeadLetterAge: 30 * 24 * time.Hour, DeadLetterBytes: 1 << 30, LongRetry: 5 * time.Second, PartPatience: 30 * time.Second, OwnerMaxWaiting: 100_000, Overtake: 10_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
 	}

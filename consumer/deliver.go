@@ -26,6 +26,7 @@ type delivery struct {
 	now       time.Time
 	late      bool // pulling has stopped: all events are given back
 	all       []*entry
+	places    int             // of the window, that all take
 	fresh     []*events.Event // delivered for the first time
 	later     []*entry        // delayed by their publishers
 	again     []*entry        // delivered before, or replayed: something must be looked up
@@ -54,6 +55,8 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 		e.Deadline = c.clock.Own(e.Deadline)
 	}
 	c.parts.Attach(e)
+	h.places = placesOf(m.Size())
+	d.places += h.places
 	d.all = append(d.all, h)
 	switch {
 	case jsapi.IsPubAck(m.Header, m.Data):

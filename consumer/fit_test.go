@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -103,4 +104,38 @@ func firstLane(t *testing.T, js jetstream.JetStream) string {
 	lane, _, _, _, ok := subjects.ParseStored(m.Subject)
 	require.True(t, ok)
 	return fmt.Sprintf("lane-%d", lane)
+}
+
+// An event was stored when the server took longer messages. A request allows fewer bytes than it has, and then more.
+func TestEventsLongerThanTheServerTakesRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve := func(maxPayload int32) (*nats.Conn, func()) {
+		srv, err := server.NewServer(&server.Options{
+			Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir, MaxPayload: maxPayload,
+		})
+		require.NoError(t, err)
+		srv.Start()
+		stop := func() { srv.Shutdown(); srv.WaitForShutdown() }
+		t.Cleanup(stop)
+		require.True(t, srv.ReadyForConnections(patience))
+		nc, err := nats.Connect(srv.ClientURL())
+		require.NoError(t, err)
+		t.Cleanup(nc.Close)
+		return nc, stop
+	}
+	cfg := testConfig()
+	nc, stop := serve(8 << 20)
+	require.NoError(t, consumer.CreateAssets(t.Context(), jetStream(t, nc), cfg, nc.MaxPayload()))
+	publish(t, nc, events.Task, "acme", nil, strings.Repeat("b", 5<<20))
+	publish(t, nc, events.Task, "acme", nil, "behind it")
+	nc.Close()
+	stop()
+
+	nc, _ = serve(1 << 20)
+	require.EqualValues(t, 1<<20, nc.MaxPayload())
+	d := &dispatcher{handle: ack}
+	start(t, nc, cfg, d)
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
+	require.Len(t, d.events(), 2)
 }

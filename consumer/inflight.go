@@ -19,6 +19,7 @@ type entry struct {
 	from   *source
 	stored time.Time     // by from's stream
 	state  atomic.Uint32 // a state; written by begin before the entry is in the list, then by become, under inflight.mu
+	places int           // in the window; does not change
 	index  int           // in the list; guarded by inflight.mu
 	nth    int           // in the list of its requester; guarded by inflight.mu
 
@@ -136,6 +137,8 @@ type inflight struct {
 	mu   sync.Mutex
 	list []*entry
 	n    atomic.Int64
+	// places is how many places of the window the events in the list take. Written with the lock held.
+	places atomic.Int64
 	// resent are events that have left and whose ack had to be sent again, or was confirmed on an earlier connection. The
 	// server may have delivered them again meanwhile, and this process may not have handled that delivery yet.
 	resent []resent
@@ -159,6 +162,7 @@ func (t *inflight) add(batch []*entry) {
 	for _, h := range batch {
 		h.index = len(t.list)
 		t.list = append(t.list, h)
+		t.places.Add(int64(h.places))
 		h.from.flow.comes()
 		if h.event.Requester != nil {
 			if t.requesters == nil {
@@ -205,6 +209,7 @@ func (t *inflight) drop(last state, batch []*entry) (n int) {
 		t.list[h.index].index = h.index
 		t.list[last] = nil
 		t.list = t.list[:last]
+		t.places.Add(-int64(h.places))
 		n++
 	}
 	t.n.Store(int64(len(t.list)))

@@ -32,6 +32,7 @@ type lane struct {
 	owner   string          // for a lane of parked events
 	first   int             // for a lane of parked events: maximum of its next request; 0 = none
 	size    int             // about the bytes of a message
+	least   int             // the least bytes that a request allows, if a message is longer than the server allows now
 	changes uint64          // its flow's changes at the last check
 	moved   time.Duration   // by puller.able, when changes last differed
 	maxSeq  uint64          // highest stream sequence that came as a first delivery
@@ -60,6 +61,9 @@ const (
 	busyExpiry = 2  // the minimum that the server allows
 )
 
+// messageSlack is more than the bytes that the server counts beside a message: its subjects.
+const messageSlack = 64 << 10
+
 // pump grants free slots to lanes. First each lane gets its reserve. Then the lanes that use up their credits get the
 // rest. Without force it skips grants that are too small to be worth a request.
 func (p *puller) pump(now time.Time, force bool) {
@@ -67,7 +71,7 @@ func (p *puller) pump(now time.Time, force bool) {
 		return
 	}
 	p.able.look(now)
-	free := p.c.cfg.Window - p.c.inflight.len() - p.total
+	free := p.c.cfg.Window - p.held() - p.total
 	reserve, skipped := p.reserve(), false
 	p.full, p.coming = false, p.onTheirWay()
 	for i := range p.lanes {
@@ -167,6 +171,21 @@ func (p *puller) more(l *lane, now time.Time) int {
 
 func (l *lane) ready(now time.Time) bool { return !now.Before(l.retryAt) }
 
+// mostBytes is how many bytes the messages of a request for n messages may have together. The server ends a request
+// before a message that would exceed it, so that messages that are larger than expected do not exceed the window. One
+// message always fits.
+func (l *lane) mostBytes(n int, maxPayload int64) int {
+	return max(n*PlaceBytes, int(maxPayload)+messageSlack, l.least)
+}
+
+// grow allows a longer message, if a request that allows left more bytes could not take it. This is one that was stored
+// when the server allowed longer ones.
+func (l *lane) grow(left int, maxPayload int64) {
+	if left >= int(maxPayload)+messageSlack {
+		l.least = 2 * left
+	}
+}
+
 // grant asks for n messages and returns how many it asked for.
 func (p *puller) grant(l *lane, n int, expiry time.Duration, now time.Time) int {
 	if l.sub == nil {
@@ -181,6 +200,8 @@ func (p *puller) grant(l *lane, n int, expiry time.Duration, now time.Time) int 
 	}
 	b := append(p.request[:0], `{"batch":`...)
 	b = strconv.AppendInt(b, int64(n), 10)
+	b = append(b, `,"max_bytes":`...)
+	b = strconv.AppendInt(b, int64(l.mostBytes(n, p.c.nc.MaxPayload())), 10)
 	b = append(b, `,"expires":`...)
 	b = strconv.AppendInt(b, int64(expiry*p.c.cfg.Heartbeat), 10)
 	b = append(b, `,"idle_heartbeat":`...)

@@ -53,7 +53,7 @@ func newMetrics(c *Consumer) *metrics {
 	all = append(all, ended,
 		gauge("held_events", "Events this process holds.", func() float64 { return float64(c.inflight.len()) }),
 		gauge("pull_credits", "Events asked for and not delivered yet.", func() float64 { return float64(c.puller.credits.Load()) }),
-		gauge("window", "Most events this process may hold or ask for.", func() float64 { return float64(c.cfg.Window) }))
+		gauge("window", "Places for events that this process may hold or ask for.", func() float64 { return float64(c.cfg.Window) }))
 	for _, k := range []events.Kind{0, events.Fetch, events.Task, events.Scheduled} {
 		for _, v := range []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead, lifecycle.Return, lifecycle.Park} {
 			m.events[k][v] = ended.WithLabelValues(k.String(), v.String())

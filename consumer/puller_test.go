@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
@@ -50,6 +51,49 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
 	require.LessOrEqual(t, most, cfg.Window)
 	require.Len(t, d.events(), n)
+}
+
+// Long events take several places. The lanes know only short ones, and have asked for as many as the window has places.
+func TestWindowBoundsBytes(t *testing.T) {
+	t.Parallel()
+	nc := connect(t)
+	var mu sync.Mutex
+	held, most := 0, 0
+	release := make(chan struct{})
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		if len(e.Body) < consumer.PlaceBytes {
+			return ack(e)
+		}
+		mu.Lock()
+		held += len(e.Body)
+		most = max(most, held)
+		mu.Unlock()
+		<-release
+		mu.Lock()
+		held -= len(e.Body)
+		mu.Unlock()
+		return ack(e)
+	}}
+	cfg := testConfig()
+	cfg.Window, cfg.MaxBytes = 128, 200<<20
+	f := start(t, nc, cfg, d)
+	const short, n = 2000, 128
+	for i := range short {
+		publish(t, nc, events.Task, fmt.Sprintf("o%d", i%20), nil, "x")
+	}
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
+	body := strings.Repeat("x", 900<<10) // four places
+	for i := range n {
+		publish(t, nc, events.Task, fmt.Sprintf("o%d", i%20), nil, body)
+	}
+	require.Eventually(t, func() bool { return f.Stats().Held >= cfg.Window/4*3/4 }, patience, time.Millisecond)
+	for range n {
+		release <- struct{}{}
+	}
+	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
+	// A lane may always ask for one message.
+	require.LessOrEqual(t, most, cfg.Window*consumer.PlaceBytes+events.Lanes*len(body))
+	t.Logf("at most %d MB were held", most>>20)
 }
 
 // A publisher's headers never decide what kind of message it is.

@@ -16,7 +16,8 @@ import (
 type retries struct {
 	mu   sync.Mutex
 	heap retryHeap
-	of   map[string]int // number of events of each owner
+	of   map[string]int // places in the window that the events of each owner take
+	all  int            // the sum of of
 	wake chan struct{}
 }
 
@@ -108,13 +109,14 @@ func (s *settler) wait(h *entry, until time.Time) {
 func (r *retries) crowded(owner string, window int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.heap) >= window/2 || r.of[owner] >= max(1, window/4)
+	return r.all >= window/2 || r.of[owner] >= max(1, window/4)
 }
 
 func (r *retries) push(item retryItem) {
 	r.mu.Lock()
 	heap.Push(&r.heap, item)
-	r.of[item.entry.event.Owner]++
+	r.of[item.entry.event.Owner] += item.entry.places
+	r.all += item.entry.places
 	r.mu.Unlock()
 	jsapi.Signal(r.wake)
 }
@@ -125,7 +127,7 @@ func (r *retries) pop(now time.Time) (due []*entry, next time.Duration) {
 	defer r.mu.Unlock()
 	for len(r.heap) > 0 && !r.heap[0].due.After(now) {
 		h := heap.Pop(&r.heap).(retryItem).entry
-		r.left(h.event.Owner)
+		r.left(h)
 		due = append(due, h)
 	}
 	if len(r.heap) == 0 {
@@ -134,10 +136,11 @@ func (r *retries) pop(now time.Time) (due []*entry, next time.Duration) {
 	return due, r.heap[0].due.Sub(now)
 }
 
-// left notes that an event of owner no longer waits. The lock is held.
-func (r *retries) left(owner string) {
-	if r.of[owner]--; r.of[owner] <= 0 {
-		delete(r.of, owner)
+// left notes that an event no longer waits. The lock is held.
+func (r *retries) left(h *entry) {
+	r.all -= h.places
+	if r.of[h.event.Owner] -= h.places; r.of[h.event.Owner] <= 0 {
+		delete(r.of, h.event.Owner)
 	}
 }
 
@@ -148,7 +151,7 @@ func (r *retries) drop(h *entry) {
 	for i := range r.heap {
 		if r.heap[i].entry == h {
 			heap.Remove(&r.heap, i)
-			r.left(h.event.Owner)
+			r.left(h)
 			return
 		}
 	}
@@ -162,7 +165,7 @@ func (r *retries) takeAll() []*entry {
 	for _, item := range r.heap {
 		all = append(all, item.entry)
 	}
-	r.heap = nil
+	r.heap, r.all = nil, 0
 	clear(r.of)
 	return all
 }

@@ -53,7 +53,7 @@ func consumerConfig(cfg config.Config) consumer.Config {
 	c.Replicas, c.ReplyPrefixes = cfg.Replicas, cfg.ReplyPrefixes
 	c.Heartbeat, c.DeadLetterAge, c.DeadLetterBytes = cfg.Heartbeat, cfg.DeadLetterAge, int64(cfg.DeadLetterBytes)
 	c.OwnerMaxWaiting, c.Overtake = cfg.OwnerMaxWaiting, cfg.Overtake
-	c.LaneHeld = max(c.Window/8, min(c.Window*3/8, cfg.OwnerMaxQueued*3/4))
+	c.LaneHeld = max(c.Window/16, min(c.Window*3/8, cfg.OwnerMaxQueued*3/4))
 	c.Duplicates, c.ResultAge = cfg.Duplicates, cfg.ResultAge
 	return c
 }
