@@ -17,10 +17,12 @@ const (
 
 // Assumed costs where nothing was measured yet, and the sizes of steps.
 const (
-	// quantum is the CPU time an owner gets per round. It is also the most expected CPU time that a
-	// thread takes at once: long enough to run events of one isolate together, which is several times cheaper than
-	// alternating, and short enough that the wait does not matter.
-	quantum = 500 * time.Microsecond
+	// quantum is the CPU time an owner gets per round: long enough to run events of one isolate together, which is
+	// several times cheaper than alternating.
+	quantum = time.Millisecond
+	// turn is the most expected CPU time that a thread takes at once, of one owner or of several. It is short, because
+	// owners that come meanwhile wait until it is over.
+	turn = quantum / 2
 	// unknownCost is the expected CPU time of an event of a worker that never ended an attempt here.
 	unknownCost = time.Millisecond
 	// leastCost keeps events that use no measurable CPU from being free.

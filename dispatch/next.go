@@ -66,7 +66,7 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch [
 			return batch
 		}
 	}
-	budget := quantum
+	budget := turn
 	for budget > 0 && len(batch) < free {
 		o := d.pick(thread)
 		if o == nil {
