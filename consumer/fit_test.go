@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -15,6 +14,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // full are headers that come to about as much as JetStream stores: 64 KiB.
@@ -111,15 +111,8 @@ func TestEventsLongerThanTheServerTakesRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	serve := func(maxPayload int32) (*nats.Conn, func()) {
-		srv, err := server.NewServer(&server.Options{
-			Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir, MaxPayload: maxPayload,
-		})
-		require.NoError(t, err)
-		srv.Start()
-		stop := func() { srv.Shutdown(); srv.WaitForShutdown() }
-		t.Cleanup(stop)
-		require.True(t, srv.ReadyForConnections(patience))
-		nc, err := nats.Connect(srv.ClientURL())
+		url, stop := natstest.StartIn(t, dir, maxPayload)
+		nc, err := nats.Connect(url)
 		require.NoError(t, err)
 		t.Cleanup(nc.Close)
 		return nc, stop

@@ -218,6 +218,9 @@ func (t *inflight) drop(last state, batch []*entry) (n int) {
 
 func (t *inflight) len() int { return int(t.n.Load()) }
 
+// taken is how many places of the window the events in flight take.
+func (t *inflight) taken() int { return int(t.places.Load()) }
+
 // move changes the state of h from one of those in from; if from is empty, from any state that it may follow. It
 // returns false when h is in none of these.
 func (t *inflight) move(h *entry, to state, from ...state) bool {

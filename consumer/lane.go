@@ -71,7 +71,7 @@ func (p *puller) pump(now time.Time, force bool) {
 		return
 	}
 	p.able.look(now)
-	free := p.c.cfg.Window - p.held() - p.total
+	free := p.c.cfg.Window - p.c.inflight.taken() - p.total
 	reserve, skipped := p.reserve(), false
 	p.full, p.coming = false, p.onTheirWay()
 	for i := range p.lanes {

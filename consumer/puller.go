@@ -17,8 +17,9 @@ import (
 
 // puller asks the server for messages. One goroutine owns it, except wake and the atomics.
 //
-// Slots before pulls: credits that the server has not used plus held events never exceed the
-// window. A request allows as many bytes as its credits are worth. A credit is spent by a delivery, or given back once by the server's status message.
+// Slots before pulls: credits that the server has not used plus held events never exceed the window. A request allows
+// as many bytes as its credits are worth. A credit is spent by a delivery, or given back once by the server's status
+// message.
 type puller struct {
 	c     *Consumer
 	msgs  chan *nats.Msg // messages for all lanes
@@ -75,9 +76,6 @@ func newPuller(c *Consumer) *puller {
 	}
 	return p
 }
-
-// held is how many places of the window are taken.
-func (p *puller) held() int { return int(p.c.inflight.places.Load()) }
 
 // reserve is how many credits a lane keeps while it is idle. The reserves of all lanes of events together are a quarter
 // of the window.
@@ -152,7 +150,7 @@ func (p *puller) take(m *nats.Msg, d *delivery) {
 	origin.Subject = m.Subject
 	if l == nil {
 		// A request that was given up asked for it. It may no longer fit the window.
-		if l = p.laneOf(origin); l == nil || p.total+p.held()+d.places >= p.c.cfg.Window {
+		if l = p.laneOf(origin); l == nil || p.total+p.c.inflight.taken()+d.places >= p.c.cfg.Window {
 			return // its lease will end; nothing is lost
 		}
 	} else if l.credits > 0 {
@@ -308,7 +306,7 @@ func (p *puller) hears(now time.Time) { p.heard, p.deafness = now, deafness }
 // may be cut off from the others: then JetStream does not see our requests, although our connection to the server is
 // fine.
 func (p *puller) checkDeafness(now time.Time) {
-	full := p.total == 0 && p.held() >= p.c.cfg.Window // this process asks for nothing
+	full := p.total == 0 && p.c.inflight.taken() >= p.c.cfg.Window // this process asks for nothing
 	if full || !p.c.nc.IsConnected() || len(p.c.nc.Servers()) < 2 {
 		p.heard = now
 		return

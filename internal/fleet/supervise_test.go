@@ -255,7 +255,7 @@ func TestSupervisorHoldsNATSAndMergesStats(t *testing.T) {
 	require.Equal(t, 20, all.Total)
 	require.Equal(t, all.Total, all.Cached+all.Capacity)
 	require.Positive(t, all.HitRate)
-	require.Equal(t, 2*1024, all.Consumer.Window)
+	require.Equal(t, 2*4096, all.Consumer.Window)
 	require.Empty(t, all.Threads)
 	require.Equal(t, "acme", all.Owners[0].Owner)
 	require.Equal(t, all.Cached, all.Owners[0].Isolates)

@@ -31,6 +31,21 @@ func StartConfigured(t testing.TB, file string) string {
 	return StartOptions(t, o)
 }
 
+// StartIn starts a server that has its files in dir, and takes messages up to maxPayload bytes. It returns its URL, and
+// a function that stops it. It ends with the test.
+func StartIn(t testing.TB, dir string, maxPayload int32) (url string, stop func()) {
+	t.Helper()
+	srv, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir, MaxPayload: maxPayload,
+	})
+	require.NoError(t, err)
+	srv.Start()
+	stop = func() { srv.Shutdown(); srv.WaitForShutdown() }
+	t.Cleanup(stop)
+	require.True(t, srv.ReadyForConnections(time.Minute))
+	return srv.ClientURL(), stop
+}
+
 // StartOptions starts a server with the options o, and returns its URL. Its port is a free one. It ends with the test.
 func StartOptions(t testing.TB, o *server.Options) string {
 	t.Helper()
