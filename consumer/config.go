@@ -160,5 +160,11 @@ func (c Config) isFar(pending uint64) bool {
 	return c.Overtake > 0 && pending >= uint64(c.Overtake)
 }
 
+// slowHeld is how many events of a lane may be in flight or asked for when they are slow: more than an owner may have
+// queued, and few enough that an event behind them does not wait long until those that are too many are parked.
+func (c Config) slowHeld() int {
+	return min(c.Window, max(c.Window/4, 2*c.LaneHeld))
+}
+
 // chunk is the smallest grant that is worth a request at once.
 func (c Config) chunk() int { return max(1, c.Window/16) }

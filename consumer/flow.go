@@ -7,8 +7,8 @@ import (
 
 // flow counts the events of a source that come and go. When a source's events are brief, the rest is held back in the
 // stream: the lane asks only for as many as will end soon, so that their owner's queue does not overflow. Parking such
-// events would take longer than running them. When a source's events are slow or do not end, the lane asks for as many
-// as fit in the window. Events that are too many for their owner are parked, and the owners behind it go on.
+// events would take longer than running them. When a source's events are slow or do not end, the lane asks for so many
+// more that those that are too many for their owner are parked, and the owners behind it go on.
 type flow struct {
 	held    atomic.Int64
 	acking  atomic.Int64  // of held: events that have ended, and whose ack NATS has not confirmed
@@ -104,16 +104,19 @@ func (p *puller) flowRoom(l *lane) int {
 	if changes := f.changes.Load(); changes != l.changes {
 		l.changes, l.moved = changes, p.able.passed
 	}
-	if p.c.cfg.LaneHeld == 0 || f.slow.Load() >= slowFlow {
+	if p.c.cfg.LaneHeld == 0 {
 		return p.c.cfg.Window
 	}
-	room := p.c.cfg.LaneHeld - held - l.credits
-	if room >= p.c.cfg.chunk() {
-		return room
-	}
+	most := p.c.cfg.slowHeld()
+	switch {
+	case f.slow.Load() >= slowFlow:
 	// Events that have ended and wait for NATS fill no owner's queue.
-	if held > int(f.acking.Load()) && p.able.passed-l.moved >= stuckAfter {
-		return p.c.cfg.Window
+	case held > int(f.acking.Load()) && p.able.passed-l.moved >= stuckAfter:
+	default:
+		most = p.c.cfg.LaneHeld
+	}
+	if room := most - held - l.credits; room >= p.c.cfg.chunk() {
+		return room
 	}
 	p.full = true
 	return 0
