@@ -83,6 +83,53 @@ func TestBatches(t *testing.T) {
 	require.Equal(t, []string{"short", "short", "shorter", "shorter"}, finish(d.Next(0, 64)), "one isolate after the other")
 }
 
+// What it costs to make a context says nothing about the runs that find one.
+func TestColdRunsDoNotCountForWarmOnes(t *testing.T) {
+	d, _ := newDispatcher(t, Config{Threads: 1})
+	d.Install(events.Only(worker("o", "w")))
+	d.Submit(tasks("o", "w", 60))
+	next := func(end lifecycle.End) int {
+		d.owners["o"].credit = quantum
+		batch := d.Next(0, 64)
+		var reports []lifecycle.Report
+		for _, a := range batch {
+			reports = append(reports, lifecycle.Report{Attempt: a, End: &end})
+		}
+		d.Report(0, reports)
+		return len(batch)
+	}
+	cold := lifecycle.End{Started: true, CPU: 5 * time.Millisecond}
+	warm := lifecycle.End{Started: true, CPU: 50 * time.Microsecond, Warm: true}
+	failed := lifecycle.End{Started: true, CPU: 50 * time.Microsecond, Warm: true, Failure: events.Fail(events.ReasonException, "x")}
+	require.Equal(t, 1, next(cold), "unknown")
+	require.Equal(t, 1, next(warm), "as if it made a context")
+	require.Equal(t, 10, next(warm), "500 µs of work")
+	require.Equal(t, 10, next(failed), "it takes its context with it")
+	require.Equal(t, 1, next(cold))
+	require.Equal(t, 10, next(warm))
+}
+
+// An owner gets 1 ms in its turn, and a thread half of that at once.
+func TestTurns(t *testing.T) {
+	d, _ := newDispatcher(t, Config{Threads: 1})
+	for _, o := range []string{"o", "p"} {
+		d.Install(events.Only(worker(o, "w")))
+		learn(t, d, 0, o, "w", 50*time.Microsecond)
+	}
+	for _, o := range []string{"o", "p"} {
+		d.owners[o].credit = quantum
+		d.Submit(tasks(o, "w", 100))
+	}
+	var turns []string
+	for range 8 {
+		batch := d.Next(0, 64)
+		require.Len(t, batch, 10)
+		turns = append(turns, batch[0].Event.Owner)
+		report(d, 0, 50*time.Microsecond, batch)
+	}
+	require.Equal(t, []string{"o", "o", "p", "p", "o", "o", "p", "p"}, turns)
+}
+
 func TestWakesTheWarmThread(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 4})
 	d.Install(events.Only(worker("o", "w")))
