@@ -107,15 +107,13 @@ func (p *puller) flowRoom(l *lane) int {
 	if p.c.cfg.LaneHeld == 0 {
 		return p.c.cfg.Window
 	}
-	most := p.c.cfg.slowHeld()
-	switch {
-	case f.slow.Load() >= slowFlow:
-	// Events that have ended and wait for NATS fill no owner's queue.
-	case held > int(f.acking.Load()) && p.able.passed-l.moved >= stuckAfter:
-	default:
-		most = p.c.cfg.LaneHeld
+	taken, chunk := held+l.credits, p.c.cfg.chunk()
+	if room := p.c.cfg.LaneHeld - taken; room >= chunk {
+		return room
 	}
-	if room := most - held - l.credits; room >= p.c.cfg.chunk() {
+	// Events that have ended and wait for NATS fill no owner's queue.
+	stuck := held > int(f.acking.Load()) && p.able.passed-l.moved >= stuckAfter
+	if room := p.c.cfg.slowHeld() - taken; room >= chunk && (stuck || f.slow.Load() >= slowFlow) {
 		return room
 	}
 	p.full = true

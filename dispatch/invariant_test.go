@@ -232,7 +232,7 @@ func (m *machine) next(t *rapid.T) {
 	for i, a := range batch {
 		r := a.Slot.(*run)
 		require.True(t, a.Event.Watched || a.Event.Service != nil || d.of[were[r.owner]]&(1<<thread) != 0, "of an owner that this thread runs")
-		require.True(t, r.version.cold.known || r.version.hot.known || len(batch) == 1, "an unknown worker comes alone")
+		require.True(t, r.version.coldCost.known || r.version.warmCost.known || len(batch) == 1, "an unknown worker comes alone")
 		sum += r.cost
 		m.checkBatch(t, r)
 		if of := r.route; of.limit > 0 {

@@ -116,8 +116,8 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 		if o.holdBack() {
 			continue
 		}
-		costs := v.costs(1 << thread)
-		if len(batch) > 0 && (!costs.known || costs.cpu > *budget) {
+		cost := v.cost(1 << thread)
+		if len(batch) > 0 && (!cost.known || cost.cpu > *budget) {
 			break
 		}
 		next := o.dequeue()
@@ -125,7 +125,7 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 		o.freed++
 		d.queued -= next.n()
 		*budget -= r.cost
-		if !costs.known {
+		if !cost.known {
 			*budget = 0
 		}
 		if batch == nil {
@@ -144,7 +144,7 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 		Attempt: lifecycle.Attempt{
 			Event: it.event, Worker: v.worker, Number: max(1, it.event.Attempt), Start: now, Own: it.event.Interrupted >= ownAfter,
 		},
-		owner: o, route: it.route, version: v, since: it.since, cost: v.costs(1 << thread).cpu, thread: thread,
+		owner: o, route: it.route, version: v, since: it.since, cost: v.cost(1 << thread).cpu, thread: thread,
 	}
 	if v.batches(it.event) {
 		r.Batch = it.events()

@@ -36,8 +36,8 @@ type version struct {
 	retries  events.Retries // no zero fields
 	handlers uint8          // bit k: it has a handler for Kind k
 	warm     threadSet      // threads that probably hold a context of it
-	cold     estimate       // of an attempt that makes its context
-	hot      estimate       // of an attempt that finds one
+	coldCost estimate       // of an attempt that makes its context
+	warmCost estimate       // of an attempt that finds one
 
 	batch     events.Batch // no zero fields
 	gathering *gathering   // its incomplete batch; nil = there is none
@@ -61,7 +61,7 @@ func (e *estimate) add(cpu time.Duration) {
 func newVersion(w *events.Worker) *version {
 	v := &version{
 		worker: w, retries: w.Retries.OrDefault(), batch: w.Batch.OrDefault(),
-		cold: estimate{cpu: unknownCost}, hot: estimate{cpu: unknownCost},
+		coldCost: estimate{cpu: unknownCost}, warmCost: estimate{cpu: unknownCost},
 	}
 	for _, k := range w.Handlers {
 		v.handlers |= 1 << k
@@ -82,7 +82,7 @@ func (r *route) install(in events.Installation) {
 		}
 		versions[i] = newVersion(w)
 		if last != nil {
-			versions[i].cold.cpu, versions[i].hot.cpu = last.cold.cpu, last.hot.cpu // likely about the same
+			versions[i].coldCost.cpu, versions[i].warmCost.cpu = last.coldCost.cpu, last.warmCost.cpu // likely about the same
 		}
 	}
 	if rolloutOf(r.deployment) != rolloutOf(in.Deployment) {
@@ -202,16 +202,16 @@ func (v *version) ended(thread threadSet, end *lifecycle.End) {
 	}
 	cpu := max(end.CPU, leastCost)
 	if end.Warm {
-		v.hot.add(cpu)
+		v.warmCost.add(cpu)
 	} else {
-		v.cold.add(cpu)
+		v.coldCost.add(cpu)
 	}
 }
 
-// costs is the estimate for the next attempt on a thread.
-func (v *version) costs(thread threadSet) *estimate {
-	if v.warm&thread != 0 && v.hot.known {
-		return &v.hot
+// cost is the estimate for the next attempt on a thread.
+func (v *version) cost(thread threadSet) *estimate {
+	if v.warm&thread != 0 && v.warmCost.known {
+		return &v.warmCost
 	}
-	return &v.cold
+	return &v.coldCost
 }

@@ -76,7 +76,7 @@ func TestBatches(t *testing.T) {
 		batch := d.Next(0, 64)
 		require.Len(t, batch, 1, "unknown ones come alone")
 		d.Report(0, []lifecycle.Report{{Attempt: batch[0], End: &lifecycle.End{Interrupted: true, Started: true}}})
-		d.owners["p"].routes["unknown"].base.cold.known = false
+		d.owners["p"].routes["unknown"].base.coldCost.known = false
 	}
 	d.owners["o"].credit = quantum
 	d.Submit([]*events.Event{task("o", "short", 0), task("o", "shorter", 1), task("o", "short", 2), task("o", "shorter", 3)})
