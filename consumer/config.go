@@ -17,7 +17,7 @@ type Config struct {
 	// Node names this process in dead letters and logs.
 	Node string
 	// Window is the number of places for events that this process holds at once: asked for, queued, running, waiting for a
-	// retry, or being settled. An event takes a place for each PlaceBytes that it begins. At least MinWindow.
+	// retry, or being settled. An event takes a place for each PlaceBytes, rounded up. At least MinWindow.
 	Window int
 	// LaneHeld is how many events of a lane may be in flight or asked for while the lane's events end as soon as they run.
 	// The others wait in the stream. It should be below what an owner may have queued, so that the events are not parked,

@@ -7,8 +7,8 @@ import (
 
 // flow counts the events of a source that come and go. When a source's events are brief, the rest is held back in the
 // stream: the lane asks only for as many as will end soon, so that their owner's queue does not overflow. Parking such
-// events would take longer than running them. When a source's events are slow or do not end, the lane asks for so many
-// more that those that are too many for their owner are parked, and the owners behind it go on.
+// events would take longer than running them. When a source's events are slow or do not end, the lane asks for more
+// than an owner may have queued. What is too much for an owner is parked, and the owners behind it go on.
 type flow struct {
 	held    atomic.Int64
 	acking  atomic.Int64  // of held: events that have ended, and whose ack NATS has not confirmed

@@ -178,8 +178,8 @@ func (l *lane) mostBytes(n int, maxPayload int64) int {
 	return max(n*PlaceBytes, int(maxPayload)+messageSlack, l.least)
 }
 
-// grow allows a longer message, if a request that allows left more bytes could not take it. This is one that was stored
-// when the server allowed longer ones.
+// grow notes that the server has ended a request that allowed left more bytes. If every message that the server takes
+// now would have fitted, the next one was stored when it took longer ones: from now on the lane's requests allow it.
 func (l *lane) grow(left int, maxPayload int64) {
 	if left >= int(maxPayload)+messageSlack {
 		l.least = 2 * left

@@ -18,21 +18,30 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
+// holding counts what handlers hold until they are released.
+type holding struct {
+	mu        sync.Mutex
+	now, most int
+	release   chan struct{}
+}
+
+func (h *holding) hold(n int) {
+	h.mu.Lock()
+	h.now += n
+	h.most = max(h.most, h.now)
+	h.mu.Unlock()
+	<-h.release
+	h.mu.Lock()
+	h.now -= n
+	h.mu.Unlock()
+}
+
 func TestWindowIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
-	var mu sync.Mutex
-	held, most := 0, 0
-	release := make(chan struct{})
+	h := holding{release: make(chan struct{})}
 	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
-		mu.Lock()
-		held++
-		most = max(most, held)
-		mu.Unlock()
-		<-release
-		mu.Lock()
-		held--
-		mu.Unlock()
+		h.hold(1)
 		return ack(e)
 	}}
 	cfg := testConfig()
@@ -46,10 +55,10 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 	for range n {
 		s := f.Stats()
 		require.LessOrEqual(t, s.Held, cfg.Window)
-		release <- struct{}{}
+		h.release <- struct{}{}
 	}
 	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
-	require.LessOrEqual(t, most, cfg.Window)
+	require.LessOrEqual(t, h.most, cfg.Window)
 	require.Len(t, d.events(), n)
 }
 
@@ -57,21 +66,11 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 func TestWindowBoundsBytes(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
-	var mu sync.Mutex
-	held, most := 0, 0
-	release := make(chan struct{})
+	h := holding{release: make(chan struct{})}
 	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
-		if len(e.Body) < consumer.PlaceBytes {
-			return ack(e)
+		if len(e.Body) > consumer.PlaceBytes {
+			h.hold(len(e.Body))
 		}
-		mu.Lock()
-		held += len(e.Body)
-		most = max(most, held)
-		mu.Unlock()
-		<-release
-		mu.Lock()
-		held -= len(e.Body)
-		mu.Unlock()
 		return ack(e)
 	}}
 	cfg := testConfig()
@@ -88,12 +87,12 @@ func TestWindowBoundsBytes(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return f.Stats().Held >= cfg.Window/4*3/4 }, patience, time.Millisecond)
 	for range n {
-		release <- struct{}{}
+		h.release <- struct{}{}
 	}
 	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
 	// A lane may always ask for one message.
-	require.LessOrEqual(t, most, cfg.Window*consumer.PlaceBytes+events.Lanes*len(body))
-	t.Logf("at most %d MB were held", most>>20)
+	require.LessOrEqual(t, h.most, cfg.Window*consumer.PlaceBytes+events.Lanes*len(body))
+	t.Logf("at most %d MB were held", h.most>>20)
 }
 
 // A publisher's headers never decide what kind of message it is.

@@ -89,7 +89,7 @@ type Config struct {
 	Threads           int   `split_words:"true" default:"0" meaning:"Number of pinned threads that run JavaScript. 0: one for each CPU that may be used, divided among PINWHEEL_PROCESSES" allowed:"0 to 64"`
 	BackgroundThreads int   `split_words:"true" default:"-1" meaning:"Number of further pinned threads, of a lower priority, for owners that take more than their share of the CPU. -1: as many as the others up to 4, and an eighth of more" allowed:"-1 to 64"`
 	Slots             int   `split_words:"true" default:"64" meaning:"Number of events in progress on one thread. Most of them wait for I/O" allowed:"1 to 10000"`
-	Window            int   `split_words:"true" default:"4096" meaning:"Number of events that the process has in flight at once: queued, running, waiting for a retry or being settled. An event counts once for each 256 KiB that it begins" allowed:"32 to 1048576"`
+	Window            int   `split_words:"true" default:"4096" meaning:"Number of events that the process has in flight at once: queued, running, waiting for a retry or being settled. An event counts once for each 256 KiB, rounded up" allowed:"32 to 1048576"`
 	MaxIsolates       int   `split_words:"true" default:"500" meaning:"Number of V8 isolates in the process" allowed:"1 to 2000"`
 	HeapMax           Bytes `split_words:"true" default:"0" meaning:"Size of the heaps and ArrayBuffers of all isolates of the process together, with the data that Go has for their runs. Idle isolates are closed to stay below it. 0: as much as V8 can have, 3.5GiB less 144MiB for each thread, background threads too" allowed:"0, or a size from 64MiB to that"`
 

@@ -35,25 +35,25 @@ func StartConfigured(t testing.TB, file string) string {
 // a function that stops it. It ends with the test.
 func StartIn(t testing.TB, dir string, maxPayload int32) (url string, stop func()) {
 	t.Helper()
-	srv, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir, MaxPayload: maxPayload,
-	})
+	return serve(t, &server.Options{StoreDir: dir, MaxPayload: maxPayload})
+}
+
+// StartOptions starts a server with the options o, and returns its URL. Its port is a free one. It ends with the test.
+func StartOptions(t testing.TB, o *server.Options) string {
+	t.Helper()
+	o.StoreDir = StoreDir(t)
+	url, _ := serve(t, o)
+	return url
+}
+
+func serve(t testing.TB, o *server.Options) (url string, stop func()) {
+	t.Helper()
+	o.Host, o.Port, o.NoSigs, o.NoLog, o.JetStream = "127.0.0.1", -1, true, true, true
+	srv, err := server.NewServer(o)
 	require.NoError(t, err)
 	srv.Start()
 	stop = func() { srv.Shutdown(); srv.WaitForShutdown() }
 	t.Cleanup(stop)
 	require.True(t, srv.ReadyForConnections(time.Minute))
 	return srv.ClientURL(), stop
-}
-
-// StartOptions starts a server with the options o, and returns its URL. Its port is a free one. It ends with the test.
-func StartOptions(t testing.TB, o *server.Options) string {
-	t.Helper()
-	o.Host, o.Port, o.NoSigs, o.NoLog, o.JetStream, o.StoreDir = "127.0.0.1", -1, true, true, true, StoreDir(t)
-	srv, err := server.NewServer(o)
-	require.NoError(t, err)
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	require.True(t, srv.ReadyForConnections(time.Minute))
-	return srv.ClientURL()
 }
