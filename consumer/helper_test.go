@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	patience = 20 * time.Second // for facts that must come true
+	patience = time.Minute // for facts that must come true
 	subjects = events.Subjects(events.DefaultPrefix)
 )
 

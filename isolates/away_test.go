@@ -186,7 +186,7 @@ func TestTurnThatComesBackAfterItsThread(t *testing.T) {
 	}
 	require.EqualValues(t, 1, b.pool.ranAway.Load())
 	b.close()
-	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, lowPatience, time.Millisecond)
+	b.pool.awaitRunaways(t)
 	require.Eventually(t, func() bool { return b.pool.lost.Load() == 0 }, patience, time.Millisecond, "its isolate is closed")
 }
 
@@ -208,7 +208,7 @@ func TestTurnThatIsAwayStrays(t *testing.T) {
 	beside.wait(t, beside.ended)
 	require.Nil(t, beside.end.Failure)
 	require.False(t, beside.end.Interrupted, "the thread went on")
-	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, 2*patience, 10*time.Millisecond) // at the lowest priority
+	b.pool.awaitRunaways(t)
 	require.Nil(t, b.run(w2(), task("null")).end.Failure)
 	require.Zero(t, b.away)
 }

@@ -30,6 +30,7 @@ func newArena(t *testing.T) arena {
 	var err error
 	a.pool, err = New(cfg, a, a, prometheus.NewRegistry())
 	require.NoError(t, err)
+	a.pool.runaways.nice = 0 // tests wait for them
 	require.NoError(t, a.pool.Open())
 	for i := range a.pool.threads {
 		_, err := a.check(good("before"), i)

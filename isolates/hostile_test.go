@@ -50,7 +50,7 @@ func TestHostile(t *testing.T) {
 	for i, s := range scripts {
 		t.Run(s.name, func(t *testing.T) { seen.run(t, a, &s) })
 		// On a busy machine a thread may be replaced although its turn would have ended.
-		require.Eventually(t, func() bool { return a.pool.back.Load() == a.pool.ranAway.Load() }, 4*patience, time.Millisecond, "the thread of %s comes back", s.name)
+		a.pool.awaitRunaways(t, "the thread of %s comes back", s.name)
 		a.forgetOutcomes()
 		if i+1 == len(scripts) || scripts[i+1].area() != s.area() {
 			require.Eventually(t, func() bool { debug.FreeOSMemory(); return memory() < before+openSlack }, patience, 100*time.Millisecond, "memory comes back")

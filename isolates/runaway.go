@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -12,6 +14,7 @@ import (
 // delay other threads on this machine, but they can use up the CPU quota of a container. Those that continue are
 // throttled: stopped for most of the time.
 const (
+	runawayNice   = 19                        // the lowest priority
 	throttleAfter = 2 * time.Second           // CPU time of a runaway before it is throttled; most are back by then
 	throttleEvery = v8x.ThrottleTime + 2*tick // leaves it a twentieth of a processor
 )
@@ -21,6 +24,7 @@ type runaways struct {
 	mu   sync.Mutex
 	list []runaway
 	next time.Time // when they are throttled again
+	nice int       // runawayNice, except in tests
 
 	throttled uint64 // how often one was; for tests
 }
@@ -31,12 +35,13 @@ type runaway struct {
 	cpu time.Duration // of the thread when it became a runaway
 }
 
-// add records a runaway thread. Watchdog only.
+// add records a runaway thread, and lets all others go first. Watchdog only.
 func (s *runaways) add(w *watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if tid := w.pinned(); !w.back {
 		s.list = append(s.list, runaway{w, tid, threadCPU(tid)})
+		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, s.nice) // never reset: the OS thread ends when it is back
 	}
 }
 

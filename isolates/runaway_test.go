@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -16,8 +15,30 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// lowPatience is for threads of the lowest priority, which hardly run beside others.
-const lowPatience = 4 * time.Minute
+// burnsOn is the CPU time that a runaway may use before a test takes it for one that never comes back. V8 looks for a
+// termination only once in some thousand iterations of a loop that it has not compiled well. Where each takes 100 µs
+// that is after a second.
+const burnsOn = 10 * time.Second
+
+// awaitRunaways waits until all runaways of the pool are back. On a busy machine they may run seldom. So what bounds the
+// wait is the CPU time that they use.
+func (p *Pool) awaitRunaways(t testing.TB, what ...any) {
+	t.Helper()
+	for p.back.Load() < p.ranAway.Load() {
+		require.Less(t, p.runaways.burned(), burnsOn, what...)
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// burned returns the most CPU time that one has used since it became a runaway.
+func (s *runaways) burned() (most time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.list {
+		most = max(most, threadCPU(x.tid)-x.cpu)
+	}
+	return most
+}
 
 // Some builtins cannot be interrupted. Another thread takes the place of the one that is in such a builtin. That thread
 // ends when V8 lets it go.
@@ -39,7 +60,7 @@ func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
 	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	require.Equal(t, "ok", string(ok.reply.Body))
 	require.EqualValues(t, 1, b.pool.ranAway.Load())
-	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, lowPatience, time.Millisecond)
+	b.pool.awaitRunaways(t)
 }
 
 // V8 may end a turn just when its thread is given up. The culprit is still known, and nothing is counted twice.
@@ -48,11 +69,9 @@ func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
 	b := newBench(t)
 	back := make(chan struct{})
 	b.pool.onRunaway = func(t *thread) {
-		assert.Eventually(b.t, func() bool { // it has left V8
-			t.watch.mu.Lock()
-			defer t.watch.mu.Unlock()
-			return t.watch.isolate == nil
-		}, patience, time.Millisecond)
+		for !t.watch.ended() && b.pool.runaways.burned() < burnsOn { // it leaves V8
+			time.Sleep(time.Millisecond)
+		}
 		for range 1000 { // and does what it can, until it ends or waits
 			runtime.Gosched()
 		}
@@ -65,7 +84,7 @@ func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
 	require.NotNil(t, o.end.Failure, "it is not taken for one that another event took down")
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	require.True(t, o.end.Lost)
-	require.Eventually(t, func() bool { return b.pool.back.Load() == 1 }, lowPatience, time.Millisecond)
+	b.pool.awaitRunaways(t)
 	require.Equal(t, []string{long.Target()}, b.lost)
 	require.EqualValues(t, 1, b.pool.Stats().Kills[string(events.ReasonCPU)])
 	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
@@ -125,7 +144,8 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 // A thread that gets no processor on a busy machine is not a runaway: only CPU time since its kill counts.
 func TestThreadThatGetsNoProcessorIsNoRunaway(t *testing.T) {
 	t.Parallel()
-	runtime.LockOSThread() // never unlocked: the priority of the thread is lowered
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var w watch
 	var lost atomic.Bool
 	w.pin(unix.Gettid())
@@ -143,24 +163,30 @@ func TestThreadThatGetsNoProcessorIsNoRunaway(t *testing.T) {
 	require.NotNil(t, w.ranAway(w.killedAt.Add(runawayAtLast+1), &lost), "whatever it does")
 }
 
-// A runaway that continues to use CPU time is throttled for most of the time.
+// A runaway has the lowest priority. One that continues to use CPU time is throttled for most of the time.
 func TestRunawayThatBurnsOnIsThrottled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.pool.throttleAfter = 5 * time.Millisecond
+	runaways := &b.pool.runaways
+	runaways.mu.Lock()
+	runaways.nice = runawayNice
+	runaways.mu.Unlock()
 	tid := b.pool.threads[0].Load().watch.pinned
 	require.Eventually(t, func() bool { return tid() != 0 }, patience, time.Millisecond)
 	runaway := tid()
 	long := worker("long", `export default { fetch() { Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 3e6) } }`)
 	o := b.run(long, fetch("GET", "http://x/", ""))
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
-	runaways := &b.pool.runaways
-	// It has the lowest priority: on a busy machine it takes seconds to use so much.
+	// On a busy machine it takes seconds to use so much.
 	require.Eventually(t, func() bool {
 		runaways.mu.Lock()
 		defer runaways.mu.Unlock()
 		return runaways.throttled > 0
 	}, patience, time.Millisecond)
+	nice, err := unix.Getpriority(unix.PRIO_PROCESS, runaway)
+	require.NoError(t, err)
+	require.Equal(t, runawayNice, 20-nice) // the value that the system call returns
 	start, cpu := time.Now(), threadCPU(runaway)
 	require.Eventually(t, func() bool { return time.Since(start) > 4*throttleEvery }, patience, time.Millisecond)
 	require.Less(t, threadCPU(runaway)-cpu, time.Since(start)/4)

@@ -123,6 +123,7 @@ func newSoak(t *testing.T, seed uint64) *soak {
 	var err error
 	s.pool, err = New(cfg, s, s, prometheus.NewRegistry())
 	require.NoError(t, err)
+	s.pool.runaways.nice = 0 // the test waits for them
 	require.NoError(t, s.pool.Open())
 	return s
 }
@@ -395,7 +396,8 @@ func TestSoak(t *testing.T) {
 	// V8 sometimes needs longer to collect a full heap than a thread may stay after a kill. Then the thread must come
 	// back.
 	t.Logf("%d threads were replaced, and came back", s.pool.ranAway.Load())
-	require.Eventually(t, func() bool { return s.pool.parked.Load() == 0 && s.pool.ranAway.Load() == s.pool.back.Load() }, patience, 10*time.Millisecond, "threads lost")
+	s.pool.awaitRunaways(t, "threads lost")
+	require.Zero(t, s.pool.parked.Load(), "threads lost")
 	require.LessOrEqual(t, int(s.pool.ranAway.Load()), 3+int(*soakFor/(10*time.Second)), "threads replaced")
 	require.Eventually(t, func() bool { // runaways of earlier tests may have come back since the start
 		now := v8x.Alive()

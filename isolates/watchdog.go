@@ -185,8 +185,6 @@ func (w *watch) ranAway(now time.Time, lost *atomic.Bool) *culprit {
 	if w.isolate == nil || w.grace == 0 || !w.overstays(now) || !lost.CompareAndSwap(false, true) {
 		return nil
 	}
-	// The turn uses a whole processor until it ends, if it ever does. All other threads go first.
-	_ = unix.Setpriority(unix.PRIO_PROCESS, w.tid, 19)
 	switch {
 	case w.killed == stopped:
 		return &culprit{w.run, w.start, &events.Failure{Reason: stopped}}

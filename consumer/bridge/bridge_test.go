@@ -18,7 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/jsapitest"
 )
 
-const patience = 20 * time.Second // for facts that must come true
+const patience = time.Minute // for facts that must come true
 
 // bed is a bridge that takes calls, and what it works with.
 type bed struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // stream makes an event stream as the fleet does.
 func stream(t testing.TB, nc *nats.Conn, change func(*jetstream.StreamConfig)) jetstream.Stream {

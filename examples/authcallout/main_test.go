@@ -18,7 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // start runs the shipped configuration with the service, and returns the address for clients.
 func start(t *testing.T, owners map[string]string) string {

@@ -17,7 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/admin"
 )
 
-const patience = 20 * time.Second // for facts that must come true
+const patience = time.Minute // for facts that must come true
 
 // source is a process whose health the test sets.
 type source struct {

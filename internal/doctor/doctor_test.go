@@ -26,7 +26,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	natstest.BeServer()

@@ -25,7 +25,7 @@ import (
 )
 
 // patience is how long tests wait for a fact on a busy machine.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // as makes the test binary run as a child: "KIND NUMBER SOCKET".
 const as = "SUPERVISOR_TEST_AS"

@@ -24,7 +24,7 @@ const (
 	// hot is how long a loop runs before it is ended. It is compiled by the top compiler long before.
 	hot = 100 * time.Millisecond
 	// patience is how long a loop may then run on. One without a check for termination runs for ever.
-	patience = time.Minute
+	patience = 5 * time.Minute
 )
 
 // knownLoops are those that the top compiler of V8 made endless, see docs/development/adr/0037.
