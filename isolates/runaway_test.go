@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -20,14 +21,13 @@ import (
 // that is after a second.
 const burnsOn = 10 * time.Second
 
-// awaitRunaways waits until all runaways of the pool are back. On a busy machine they may run seldom. So what bounds the
-// wait is the CPU time that they use.
+// awaitRunaways waits until all runaways of the pool are back. On a busy machine they may run seldom. So the CPU time
+// that they use bounds the wait.
 func (p *Pool) awaitRunaways(t testing.TB, what ...any) {
 	t.Helper()
-	for p.back.Load() < p.ranAway.Load() {
-		require.Less(t, p.runaways.burned(), burnsOn, what...)
-		time.Sleep(time.Millisecond)
-	}
+	back := func() bool { return p.back.Load() == p.ranAway.Load() }
+	require.Eventually(t, func() bool { return back() || p.runaways.burned() > burnsOn }, time.Hour, time.Millisecond, what...)
+	require.True(t, back(), what...)
 }
 
 // burned returns the most CPU time that one has used since it became a runaway.
@@ -69,9 +69,7 @@ func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
 	b := newBench(t)
 	back := make(chan struct{})
 	b.pool.onRunaway = func(t *thread) {
-		for !t.watch.ended() && b.pool.runaways.burned() < burnsOn { // it leaves V8
-			time.Sleep(time.Millisecond)
-		}
+		assert.Eventually(b.t, t.watch.ended, patience, time.Millisecond, "it has left V8")
 		for range 1000 { // and does what it can, until it ends or waits
 			runtime.Gosched()
 		}
