@@ -2,6 +2,8 @@ package isolates
 
 import (
 	"math/rand/v2"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -22,13 +24,22 @@ func TestEndlessLoops(t *testing.T) {
 	if wholeSuite {
 		count = 100
 	}
-	b := newBench(t)
 	shapes := endless.All(seed, 1)
+	var chosen []endless.Shape
 	for range count {
-		b.endless(t, shapes[random.IntN(len(shapes))])
-		b.endless(t, endless.Mixed(random.IntN))
+		chosen = append(chosen, shapes[random.IntN(len(shapes))], endless.Mixed(random.IntN))
 	}
-	require.Zero(t, b.pool.parked.Load())
+	shares := runtime.GOMAXPROCS(0)
+	for share := range shares {
+		t.Run(strconv.Itoa(share), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			for i := share; i < len(chosen); i += shares {
+				b.endless(t, chosen[i])
+			}
+			require.Zero(t, b.pool.parked.Load())
+		})
+	}
 }
 
 // endless runs a loop for longer than any compiler takes, and ends it by its CPU limit.
