@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -69,6 +71,29 @@ type outcome struct {
 	thread  int
 }
 
+// openPool opens a pool whose runaways keep their priority, since tests wait for them.
+func openPool(t testing.TB, cfg Config, source Source, host Host) *Pool {
+	t.Helper()
+	p, err := New(cfg, source, host, prometheus.NewRegistry())
+	require.NoError(t, err)
+	p.runaways.nice = 0
+	require.NoError(t, p.Open())
+	return p
+}
+
+// sampled returns n of the names, others in each run. With the tag hostile it returns all.
+func sampled(t testing.TB, names []string, n int) []string {
+	t.Helper()
+	if wholeSuite {
+		return names
+	}
+	seed := rand.Uint64N(1e9)
+	t.Logf("a sample of %d of %d, seed %d; with the tag hostile: all", n, len(names), seed)
+	names = slices.Clone(names)
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	return names[:n]
+}
+
 func newBench(t testing.TB, change ...func(*Config)) *bench {
 	t.Helper()
 	b := &bench{t: t, seen: map[*lifecycle.Attempt]*outcome{}}
@@ -76,11 +101,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 	for _, f := range change {
 		f(&cfg)
 	}
-	var err error
-	b.pool, err = New(cfg, b, b, prometheus.NewRegistry())
-	require.NoError(t, err)
-	b.pool.runaways.nice = 0 // tests wait for them
-	require.NoError(t, b.pool.Open())
+	b.pool = openPool(t, cfg, b, b)
 	b.close = sync.OnceFunc(b.pool.Close)
 	t.Cleanup(b.close)
 	return b

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
@@ -114,14 +113,7 @@ func TestHostCallsAreBounded(t *testing.T) {
 		"URLs":                       `for (let i = 0; i < 5; i++) URL.canParse("http://x/" + "é".repeat(2e6))`,
 		"FormData":                   `for (let i = 0; i < 10; i++) { const f = new FormData(); f.append("a", new Blob([new Uint8Array(10e6)])); go(new Response(f).bytes()) }`,
 	}
-	names := slices.Sorted(maps.Keys(calls))
-	if !wholeSuite { // each run takes others
-		seed := uint64(time.Now().UnixNano())
-		t.Logf("a sample of %d of %d, seed %d; with the tag hostile: all", sampledCalls, len(names), seed)
-		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-		names = names[:sampledCalls]
-	}
-	for _, name := range names {
+	for _, name := range sampled(t, slices.Sorted(maps.Keys(calls)), sampledCalls) {
 		t.Run(name, func(t *testing.T) {
 			body := calls[name]
 			b := newBench(t, loopback)

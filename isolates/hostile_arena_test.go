@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -27,11 +26,7 @@ func newArena(t *testing.T) arena {
 	a := arena{&bench{t: t, seen: map[*lifecycle.Attempt]*outcome{}}}
 	cfg := DefaultConfig(2)
 	cfg.MaxIsolates = 8
-	var err error
-	a.pool, err = New(cfg, a, a, prometheus.NewRegistry())
-	require.NoError(t, err)
-	a.pool.runaways.nice = 0 // tests wait for them
-	require.NoError(t, a.pool.Open())
+	a.pool = openPool(t, cfg, a, a)
 	for i := range a.pool.threads {
 		_, err := a.check(good("before"), i)
 		require.NoError(t, err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -160,10 +158,7 @@ func newIsolationBench(t *testing.T, change ...func(*Config)) *isolationBench {
 	for _, f := range change {
 		f(&cfg)
 	}
-	var err error
-	c.pool, err = New(cfg, c, c, prometheus.NewRegistry())
-	require.NoError(t, err)
-	require.NoError(t, c.pool.Open())
+	c.pool = openPool(t, cfg, c, c)
 	for _, owner := range []string{"acme", "friend"} {
 		c.pool.SetPolicy(owner, events.Policy{Group: "group"})
 	}
@@ -245,25 +240,15 @@ func (c *isolationBench) event(method, token string, beside bool) *events.Event 
 // gets a third of the things, other ones in each run.
 func TestNothingCrosses(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64N(1e9)
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
 	all := crossings()
 	names := slices.Sorted(maps.Keys(all))
-	some := len(names)
-	if !wholeSuite {
-		some /= 3
-	}
 	for _, m := range modes() {
 		for _, r := range relations() {
-			for i, when := range []string{"after", "beside"} {
-				beside := i == 1
-				random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-				chosen := slices.Clone(names[:some])
+			for when, beside := range map[string]bool{"after": false, "beside": true} {
 				t.Run(fmt.Sprintf("%s/%s/%s", m.mode, r.name, when), func(t *testing.T) {
 					t.Parallel()
 					c := newIsolationBench(t)
-					for _, name := range chosen {
+					for _, name := range sampled(t, names, len(names)/3) {
 						x := all[name]
 						want := r.same && (!beside && x.after && m.keeps || beside && x.beside && m.shares)
 						want = want || r.same && name == "shared" && m.shares // sharing is its purpose

@@ -35,7 +35,7 @@ type runaway struct {
 	cpu time.Duration // of the thread when it became a runaway
 }
 
-// add records a runaway thread, and lets all others go first. Watchdog only.
+// add records a runaway thread and lowers its priority. Watchdog only.
 func (s *runaways) add(w *watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

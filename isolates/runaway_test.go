@@ -82,6 +82,7 @@ func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
 	require.NotNil(t, o.end.Failure, "it is not taken for one that another event took down")
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	require.True(t, o.end.Lost)
+	require.EqualValues(t, 1, b.pool.ranAway.Load())
 	b.pool.awaitRunaways(t)
 	require.Equal(t, []string{long.Target()}, b.lost)
 	require.EqualValues(t, 1, b.pool.Stats().Kills[string(events.ReasonCPU)])

@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -120,11 +119,7 @@ func newSoak(t *testing.T, seed uint64) *soak {
 	cfg := DefaultConfig(2)
 	cfg.MaxIsolates, cfg.ContextsPerIsolate, cfg.ContextMaxReuses, cfg.ContextKeepMB = 60, 4, 200, 0
 	loopback(&cfg)
-	var err error
-	s.pool, err = New(cfg, s, s, prometheus.NewRegistry())
-	require.NoError(t, err)
-	s.pool.runaways.nice = 0 // the test waits for them
-	require.NoError(t, s.pool.Open())
+	s.pool = openPool(t, cfg, s, s)
 	return s
 }
 
