@@ -84,7 +84,7 @@ func TestPoliciesAreWatched(t *testing.T) {
 				}
 			}
 			return true
-		}, 20*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 	}
 	has(map[string]events.Policy{"first": {Weight: 2}})
 	set("second", 3)

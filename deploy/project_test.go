@@ -54,7 +54,7 @@ func (y yard) link(target, path string) {
 // refused builds the project's worker and wants it refused, with the secret neither in the bundle nor in the message.
 func (y yard) refused(roots ...string) error {
 	y.t.Helper()
-	ctx, cancel := context.WithTimeout(y.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(y.t.Context(), time.Minute)
 	defer cancel()
 	b, err := deploy.Build(ctx, y.dir+"/w.ts", roots...)
 	require.Error(y.t, err)

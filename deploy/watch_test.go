@@ -66,7 +66,7 @@ func (r *routes) get(target string) events.Installation {
 // awaitDeployment returns when a deployment is in effect.
 func (r *routes) awaitDeployment(t testing.TB, target string, d events.Deployment) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		r.mu.Lock()
 		got, changed := r.has[target].Deployment, r.changed
@@ -85,7 +85,7 @@ func (r *routes) awaitDeployment(t testing.TB, target string, d events.Deploymen
 // await returns when the worker's installed versions end as wanted.
 func (r *routes) await(t testing.TB, target string, want ...string) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		r.mu.Lock()
 		got, changed := slices.Clone(r.versions[target]), r.changed
@@ -114,7 +114,7 @@ func run(t testing.TB, s *deploy.Store, into deploy.Installer) {
 	})
 	select {
 	case <-w.Ready():
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the watcher is not ready")
 	}
 }

@@ -214,7 +214,7 @@ func stress(t *testing.T, queued int) {
 	}
 	select {
 	case <-f.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Errorf("a wake-up was lost: %d events left, %+v", f.left, f.d.Stats())
 	}
 	stop()
@@ -246,7 +246,7 @@ func TestStressSparse(t *testing.T) {
 	}
 	select {
 	case <-f.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Errorf("a wake-up was lost: %d events left, %+v", f.left, f.d.Stats())
 	}
 	stop()

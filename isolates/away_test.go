@@ -235,6 +235,16 @@ func TestModuleThatLoadsForLong(t *testing.T) {
 	})
 }
 
+// A module that waits at its top level ends at the limit of loads, whatever the limits of its worker are.
+func TestModuleThatLoadsForever(t *testing.T) {
+	t.Parallel()
+	inModes(t, func(t *testing.T, b *bench) {
+		b.pool.loadWall = 200 * time.Millisecond
+		o := b.run(worker("w", `await new Promise((r) => setInterval(() => {}, 10)); export default { task: () => 1 }`), task("null"))
+		require.Equal(t, events.Fail(events.ReasonTimeout, "wall-clock limit of 200ms"), o.end.Failure)
+	})
+}
+
 // A pool closes while turns are away, and what they ran is interrupted.
 func TestCloseWhileTurnsAreAway(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ func TestHaltedRunEnds(t *testing.T) {
 		e := task(`1`)
 		e.Halt = &events.Signal{}
 		halted := b.start(w, e)
-		require.Eventually(t, func() bool { return len(b.lines()) > 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(b.lines()) > 0 }, patience, time.Millisecond)
 		e.Halt.Fire()
 		halted.wait(t, halted.ended)
 		require.Equal(t, events.ReasonTimeout, halted.end.Failure.Reason)

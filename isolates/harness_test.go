@@ -71,12 +71,13 @@ type outcome struct {
 	thread  int
 }
 
-// openPool opens a pool whose runaways keep their priority, since tests wait for them.
+// openPool opens a pool whose runaways keep their priority, since tests wait for them. Modules may load for as long as
+// a busy machine needs.
 func openPool(t testing.TB, cfg Config, source Source, host Host) *Pool {
 	t.Helper()
 	p, err := New(cfg, source, host, prometheus.NewRegistry())
 	require.NoError(t, err)
-	p.runaways.nice = 0
+	p.runaways.nice, p.loadWall = 0, patience
 	require.NoError(t, p.Open())
 	return p
 }

@@ -52,6 +52,7 @@ type Pool struct {
 
 	patience      time.Duration // closeWithin, except in tests
 	throttleAfter time.Duration // the constant throttleAfter, except in tests
+	loadWall      time.Duration // the constant loadWall, except in tests
 	onRunaway     func(*thread) // nil except in tests: called when a thread is lost and not yet replaced
 	runaways      runaways
 	away          []awayTurn // owned by the watchdog
@@ -66,7 +67,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	p := &Pool{
 		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), prewarmed: newPrewarmed(cfg), egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
-		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter,
+		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, loadWall: loadWall,
 		charges: chargesFor(cfg.HeapMB), runaways: runaways{nice: runawayNice},
 	}
 	for i := range p.threads {

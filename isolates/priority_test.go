@@ -31,18 +31,18 @@ func TestBackgroundThreadsHaveLowerPriority(t *testing.T) {
 	var nice []int
 	for i := range p.threads {
 		w := p.threads[i].Load().watch
-		require.Eventually(t, func() bool { return w.pinned() != 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return w.pinned() != 0 }, patience, time.Millisecond)
 		want := ours
 		if i >= 2 {
 			want = backgroundNice
 		}
-		require.Eventually(t, func() bool { return niceOf(w.pinned()) == want }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return niceOf(w.pinned()) == want }, patience, time.Millisecond)
 		nice = append(nice, niceOf(w.pinned()))
 		if i >= 2 {
 			require.Eventually(t, func() bool {
 				attr, err := unix.SchedGetAttr(w.pinned(), 0)
 				return err == nil && attr.Policy == unix.SCHED_BATCH
-			}, 10*time.Second, time.Millisecond)
+			}, patience, time.Millisecond)
 		}
 	}
 	require.Less(t, nice[1], nice[2])

@@ -63,7 +63,7 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 
 // load evaluates the module of a cold context. The time does not count as the handler's: it has its own limits.
 func (t *thread) load(r *run) {
-	r.wall, r.cpuLeft = r.start.Add(loadWall), loadCPU
+	r.wall, r.cpuLeft = r.start.Add(t.pool.loadWall), loadCPU
 	r.context.loader = r
 	t.module(r, func() (v8x.ModuleState, v8x.Result) { return t.compile(r.context) })
 }
@@ -337,7 +337,7 @@ func (r *run) cpuFailure() *events.Failure {
 }
 
 func (r *run) wallFailure() *events.Failure {
-	limit := loadWall
+	limit := r.wall.Sub(r.start)
 	if r.begun {
 		limit = r.limits.Wall.Duration()
 	}

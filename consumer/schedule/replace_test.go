@@ -83,7 +83,7 @@ func TestReplacingOverlap(t *testing.T) {
 				require.NoError(t, err)
 				process.settle = c.Settle
 				fleet.Go(func() { _ = c.Run(ctx, ctx) })
-				require.Eventually(t, func() bool { return c.Ready() == nil }, 20*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return c.Ready() == nil }, time.Minute, time.Millisecond)
 			}
 			nc := natstest.Connect(t, srv)
 			js, err := jetstream.New(nc)
@@ -98,7 +98,7 @@ func TestReplacingOverlap(t *testing.T) {
 			for minute := range 4 {
 				now = start.Add(time.Duration(minute+1) * time.Minute)
 				schedule.Settle(t.Context(), tick, &now)
-				require.Eventually(t, func() bool { return d.has(minute + 1) }, 20*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return d.has(minute + 1) }, time.Minute, time.Millisecond)
 			}
 			d.mu.Lock()
 			defer d.mu.Unlock()

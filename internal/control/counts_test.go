@@ -35,7 +35,7 @@ func TestCountsAreShared(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(begun) == 1
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	begun[0].end([]deadletter.Count{{Owner: "acme"}}, nil, at.Add(time.Second))
 	all.Wait()
 	for _, c := range answers {

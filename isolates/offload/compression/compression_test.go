@@ -225,7 +225,7 @@ func TestCloseEndsAStream(t *testing.T) {
 		}
 		d.Close()
 		d.Close()
-		require.Eventually(t, func() bool { return d.Step(nil, false).Err != nil }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return d.Step(nil, false).Err != nil }, time.Minute, time.Millisecond)
 	}
 }
 
