@@ -23,8 +23,9 @@ const (
 // budgets records how much CPU time the persistent contexts of each owner may still take between events. No event
 // accounts for that time. Safe for use by any goroutine.
 type budgets struct {
-	mu sync.Mutex
-	of map[string]budget
+	share time.Duration // betweenShare, except in tests
+	mu    sync.Mutex
+	of    map[string]budget
 }
 
 type budget struct {
@@ -32,9 +33,9 @@ type budget struct {
 	at   time.Time
 }
 
-// refilled returns the budget at a later time. threads is how many threads the process has.
-func (b budget) refilled(now time.Time, threads int) budget {
-	return budget{min(betweenAtOnce, b.left+now.Sub(b.at)*time.Duration(threads)/betweenShare), now}
+// refilled returns a budget at a later time. threads is how many threads the process has.
+func (s *budgets) refilled(b budget, now time.Time, threads int) budget {
+	return budget{min(betweenAtOnce, b.left+now.Sub(b.at)*time.Duration(threads)/s.share), now}
 }
 
 // take takes CPU time from the budget of an owner. It returns false when the budget is used up.
@@ -45,14 +46,14 @@ func (s *budgets) take(owner string, cpu time.Duration, now time.Time, threads i
 	if !ok {
 		b = budget{betweenAtOnce, now}
 	}
-	b = b.refilled(now, threads)
+	b = s.refilled(b, now, threads)
 	b.left = max(b.left-cpu, -betweenAtOnce)
 	if s.of == nil {
 		s.of = map[string]budget{}
 	}
 	s.of[owner] = b
 	for other, o := range s.of { // delete at most one entry that is full again
-		if o.refilled(now, threads).left == betweenAtOnce {
+		if s.refilled(o, now, threads).left == betweenAtOnce {
 			delete(s.of, other)
 		}
 		break
@@ -69,8 +70,8 @@ func (s *budgets) pause(owner string, now time.Time, threads int) time.Duration 
 	if !ok {
 		return 0
 	}
-	if lacks := betweenAtOnce/2 - b.refilled(now, threads).left; lacks > 0 {
-		return lacks * betweenShare / time.Duration(threads)
+	if lacks := betweenAtOnce/2 - s.refilled(b, now, threads).left; lacks > 0 {
+		return lacks * s.share / time.Duration(threads)
 	}
 	return 0
 }
