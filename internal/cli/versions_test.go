@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -163,11 +164,13 @@ func TestGuardedRolloutOfTheCommand(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
 		for {
 			select {
 			case <-stop:
 				return
-			default:
+			case <-tick.C:
 				f.Pinwheel("send", "fetch", "acme/w")
 			}
 		}

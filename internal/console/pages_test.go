@@ -3,6 +3,7 @@ package console_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -146,8 +148,13 @@ func TestBrowsersThatAreGone(t *testing.T) {
 	at, err := url.Parse(p.base)
 	require.NoError(t, err)
 	cookie := p.http.Jar.Cookies(at)[0]
+	// The system keeps megabytes for a connection with large segments, which a tail fills in ten seconds.
+	narrow := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		failed := raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_MAXSEG, 536) })
+		return errors.Join(failed, err)
+	}}
 	opened := func(path string) *net.TCPConn {
-		conn, err := net.Dial("tcp", at.Host)
+		conn, err := narrow.Dial("tcp", at.Host)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nCookie: %s=%s\r\n\r\n", path, at.Host, cookie.Name, cookie.Value)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"maps"
 	"net"
 	"path/filepath"
@@ -34,15 +35,24 @@ func TestH2Spec(t *testing.T) {
 	require.NoError(t, err)
 	number, err := strconv.Atoi(port)
 	require.NoError(t, err)
-	cfg := &config.Config{Host: host, Port: number, Path: "/shop/", Timeout: 5 * time.Second, MaxHeaderLen: 4000, TLS: true, Insecure: true}
-	passed, differ := 0, maps.Clone(otherwise)
-	for _, group := range []*spec.TestGroup{generic.Spec(), http2.Spec(), hpack.Spec()} {
-		group.Test(cfg)
-		passed += group.PassedCount
-		report(t, group, differ)
+	cfg := &config.Config{Host: host, Port: number, Path: "/shop/", MaxHeaderLen: 4000, TLS: true, Insecure: true}
+	// Cases that differ use up their time. On a busy machine others do, too: they get more.
+	for _, cfg.Timeout = range []time.Duration{1500 * time.Millisecond, 10 * time.Second} {
+		passed, differ := 0, maps.Clone(otherwise)
+		var wrong []string
+		for _, group := range []*spec.TestGroup{generic.Spec(), http2.Spec(), hpack.Spec()} {
+			group.Test(cfg)
+			passed += group.PassedCount
+			wrong = append(wrong, report(group, differ)...)
+		}
+		if len(wrong) > 0 && cfg.Timeout < 10*time.Second {
+			continue
+		}
+		require.Empty(t, wrong)
+		require.Greater(t, passed, 140)
+		require.Empty(t, differ, "these pass now")
+		break
 	}
-	require.Greater(t, passed, 140)
-	require.Empty(t, differ, "these pass now")
 	g.Close()
 	<-g.metrics.noConnections() // net/http waits a second after an error of HTTP/2
 }
@@ -57,18 +67,18 @@ var otherwise = map[string]string{
 // race is a case that fails when the response, that a GET request has no body, comes before its second WINDOW_UPDATE.
 const race = "Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream"
 
-// report fails for each case of a group that failed or was skipped, except those that may differ. It removes these.
-func report(t *testing.T, g *spec.TestGroup, differ map[string]string) {
-	t.Helper()
+// report returns the cases of a group that failed or were skipped, except those that may differ. It removes these.
+func report(g *spec.TestGroup, differ map[string]string) (wrong []string) {
 	for _, c := range g.Tests {
 		r := c.Result
 		if _, known := differ[c.Desc]; known && r != nil && r.Failed {
 			delete(differ, c.Desc)
 		} else if r != nil && (r.Failed || r.Skipped) && c.Desc != race {
-			t.Errorf("%s %s: %s: %+v", g.ID(), g.Name, c.Desc, r)
+			wrong = append(wrong, fmt.Sprintf("%s %s: %s: %+v", g.ID(), g.Name, c.Desc, r))
 		}
 	}
 	for _, below := range g.Groups {
-		report(t, below, differ)
+		wrong = append(wrong, report(below, differ)...)
 	}
+	return wrong
 }

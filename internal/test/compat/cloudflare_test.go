@@ -198,6 +198,7 @@ func uncalledHandlers(t *testing.T, f *fleettest.Fleet, names []string) string {
 
 // Cloudflare's runtime answers what testdata/cloudflare/names.json says.
 func TestCloudflareNamesInMiniflare(t *testing.T) {
+	t.Parallel()
 	dir := packages(t)
 	_, rows, program := readCloudflareNames(t)
 	source := filepath.Join(dir, "names.js")

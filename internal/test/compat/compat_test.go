@@ -32,6 +32,7 @@ type fleet struct {
 // TestPackages deploys one worker for each package. It sends each worker events over NATS, in a mode with one event at
 // a time in a context, and in one with many.
 func TestPackages(t *testing.T) {
+	t.Parallel()
 	all := startFleet(t)
 	for _, test := range []struct {
 		name string

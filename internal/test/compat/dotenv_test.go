@@ -54,6 +54,7 @@ for (const line of require("fs").readFileSync(0, "utf8").trimEnd().split("\n")) 
 }
 
 func TestDotenvReadsTheSame(t *testing.T) {
+	t.Parallel()
 	dotenvReadsTheSame(t, []string{
 		"A", "B_1", "=", "=", "\n", "\n", " ", "'", "\"", "`", `\n`, `\`, "#", "x", "$V", "export ", ": ", "A=", "B='", "'\n", "\"\n", "é",
 	}, `const { parse: read } = require("dotenv");`, dotenv.Parse)
@@ -61,6 +62,7 @@ func TestDotenvReadsTheSame(t *testing.T) {
 
 // What dotenv-expand would not end with, ours refuses.
 func TestDotenvExpandsTheSame(t *testing.T) {
+	t.Parallel()
 	dotenvReadsTheSame(t, []string{
 		"A=", "B=", "C=", "\nA=", "\nB=", "\nC=", "\nD='", "'\n", "$A", "$B", "${A}", "${B}", "${C:-x}", "${A-", "${B:+y}", "${A+", "}", "$", "$$", "$&", `\$A`, `\`, "x", "-", "+", ":",
 	}, `const { parse } = require("dotenv"), { expand } = require("dotenv-expand");

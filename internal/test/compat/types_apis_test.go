@@ -14,6 +14,7 @@ import (
 // Every global and member in docs/reference/web-apis.md is declared by TypeScript's library or by our types.
 // isolates.TestWebAPIs keeps that page correct.
 func TestTypesKnowTheWebAPIs(t *testing.T) {
+	t.Parallel()
 	dir, _ := types(t)
 	uses := usesOfWebAPIs(t)
 	require.Greater(t, len(uses), 400)

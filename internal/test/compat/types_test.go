@@ -2,6 +2,7 @@ package compat_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,15 +21,23 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/config"
 )
 
-// types writes the output of pinwheel types to the directory of the packages. It returns that directory and the text.
+// types returns the directory of the packages, which has the output of pinwheel types, and that text.
 func types(t *testing.T) (dir, text string) {
 	t.Helper()
 	dir = packages(t)
-	var out, errs bytes.Buffer
-	require.Zero(t, cli.MainWith(config.Config{}, []string{"types"}, strings.NewReader(""), &out, &errs), errs.String())
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "pinwheel.d.ts"), out.Bytes(), 0o600))
-	return dir, out.String()
+	text, err := declarations()
+	require.NoError(t, err)
+	return dir, text
 }
+
+// declarations writes the output of pinwheel types to the directory of the packages, once.
+var declarations = sync.OnceValues(func() (string, error) {
+	var out, errs bytes.Buffer
+	if cli.MainWith(config.Config{}, []string{"types"}, strings.NewReader(""), &out, &errs) != 0 {
+		return "", errors.New(errs.String())
+	}
+	return out.String(), os.WriteFile(filepath.Join(home, "pinwheel.d.ts"), out.Bytes(), 0o600)
+})
 
 // tsc checks the files of dir with the options in docs/guides/types.md and further options. It returns the errors.
 func tsc(t *testing.T, dir string, files []string, options ...string) []string {
@@ -74,6 +84,7 @@ func glob(t *testing.T, dir string, patterns ...string) []string {
 }
 
 func TestTypesOfHandlers(t *testing.T) {
+	t.Parallel()
 	dir, _ := types(t)
 	good := []string{"types/good.ts", "types/listeners.ts", "types/entrypoint.ts"}
 	require.Empty(t, tsc(t, dir, good))
@@ -84,6 +95,7 @@ func TestTypesOfHandlers(t *testing.T) {
 
 // The oldest TypeScript that docs/guides/types.md names, and the last one before the compiler was rewritten.
 func TestTypesWithOlderCompilers(t *testing.T) {
+	t.Parallel()
 	dir, _ := types(t)
 	for _, compiler := range []string{"typescript-5.5", "typescript-5.9"} {
 		require.Empty(t, tscOf(t, dir, compiler, []string{"types/good.ts", "types/listeners.ts", "types/entrypoint.ts"}), compiler)
@@ -92,6 +104,7 @@ func TestTypesWithOlderCompilers(t *testing.T) {
 }
 
 func TestTypesOfExamples(t *testing.T) {
+	t.Parallel()
 	dir, _ := types(t)
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../../../examples")))
 	require.Empty(t, tsc(t, dir, glob(t, dir, "examples/*.ts")))
@@ -100,6 +113,7 @@ func TestTypesOfExamples(t *testing.T) {
 
 // Lines of bad.ts say which error they must have. The other lines must have none.
 func TestTypesRefuseWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	dir, _ := types(t)
 	text, err := os.ReadFile("testdata/types/bad.ts")
 	require.NoError(t, err)
@@ -136,6 +150,7 @@ func declared(t *testing.T, text, of string) []string {
 
 // The types declare exactly the members that objects of the runtime have.
 func TestTypesFitTheRuntime(t *testing.T) {
+	t.Parallel()
 	_, text := types(t)
 	f := startFleet(t)
 	w := f.deploy(t, "types/good.ts", "--var", "GREETING=hello", "--queue", "JOBS=good")
