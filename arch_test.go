@@ -277,11 +277,9 @@ var house = map[string]room{
 	},
 	"examples/authcallout": {
 		pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"},
-		tests: []string{"internal/config", "internal/test/fleettest", libNATSServer},
 	},
 	"examples/clients/go": {
 		pure: true, rooms: []string{"events", "events/client"}, libs: []string{libNATS, "github.com/nats-io/nuid"},
-		tests: []string{"internal/test/fleettest", "internal/test/natstest"},
 	},
 }
 

@@ -58,7 +58,41 @@ func TestClientsUnderTheShippedConfigurations(t *testing.T) {
 				require.Contains(t, out, "no-worker: ", name)
 			}
 			backUpAndRestore(t, address)
+			if c.file == "callout.conf" {
+				f.Deploy(t, "hello.js", "--owner", "beta")
+				ownersGetWhatIsTheirs(t, "nats://"+address)
+			}
 		})
+	}
+}
+
+// ownersGetWhatIsTheirs fails unless the token of acme opens what is acme's, and nothing else.
+func ownersGetWhatIsTheirs(t *testing.T, url string) {
+	t.Helper()
+	denied := make(chan error, 10)
+	acme, err := nats.Connect(url, nats.Token("token-of-acme"), nats.CustomInboxPrefix("_INBOX.acme"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
+	require.NoError(t, err)
+	defer acme.Close()
+	m, err := acme.Request("pinwheel.call.fetch.acme.hello", []byte(`{"name":"Ada"}`), patience)
+	require.NoError(t, err)
+	require.Contains(t, string(m.Data), `{"hello":"Ada"}`)
+
+	for _, subject := range []string{
+		"pinwheel.call.fetch.beta.hello", "pinwheel.events.fetch.beta.hello", "$JS.API.INFO", "$SRV.PING", "pinwheel.control.pool", "$SYS.REQ.USER.AUTH", "$KV.PINWHEEL_WORKERS.acme.hello",
+	} {
+		require.NoError(t, acme.PublishRequest(subject, acme.NewInbox(), nil))
+		require.ErrorContains(t, <-denied, `Permissions Violation for Publish to "`+subject+`"`)
+	}
+	for _, subject := range []string{"_INBOX.>", "_INBOX.beta.>", "pinwheel.>", "pinwheel.logs.beta.*", "$SYS.REQ.USER.AUTH", ">"} {
+		_, err := acme.SubscribeSync(subject)
+		require.NoError(t, err)
+		require.NoError(t, acme.Flush())
+		require.ErrorContains(t, <-denied, `Permissions Violation for Subscription to "`+subject+`"`)
+	}
+	for _, o := range [][]nats.Option{nil, {nats.Token("token-of-nobody")}, {nats.UserInfo("fleet", "guessed")}, {nats.UserInfo("callout", "guessed")}} {
+		_, err := nats.Connect(url, o...)
+		require.ErrorIs(t, err, nats.ErrAuthorization)
 	}
 }
 
@@ -92,11 +126,15 @@ var issuer = sync.OnceValues(func() (seed string, err error) {
 	return string(text), errors.Join(err, os.Setenv("CALLOUT_ISSUER", public))
 })
 
-// startCallout runs examples/authcallout and waits until it answers.
+// startCallout runs examples/authcallout, with tokens for acme and beta, and waits until it answers.
 func startCallout(t *testing.T, address, seed string) {
 	t.Helper()
-	hash := sha256.Sum256([]byte("token-of-acme"))
-	text, err := json.Marshal(map[string]string{hex.EncodeToString(hash[:]): "acme"})
+	owners := map[string]string{}
+	for _, owner := range []string{"acme", "beta"} {
+		hash := sha256.Sum256([]byte("token-of-" + owner))
+		owners[hex.EncodeToString(hash[:])] = owner
+	}
+	text, err := json.Marshal(owners)
 	require.NoError(t, err)
 	tokens := filepath.Join(t.TempDir(), "tokens.json")
 	require.NoError(t, os.WriteFile(tokens, text, 0o600))
