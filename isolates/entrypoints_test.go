@@ -261,8 +261,7 @@ func TestHostileNamesOfCloudflare(t *testing.T) {
 			w.Limits = events.Limits{CPU: events.Millis(200 * time.Millisecond), HeapMB: 32}
 			f := b.run(w, task("null")).end.Failure
 			require.NotNil(t, f)
-			// A load may take 10 s of wall-clock time, which passes first on a busy machine.
-			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonTimeout, events.ReasonMemory, events.ReasonException}, f.Reason, "%v", f)
+			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonMemory, events.ReasonException}, f.Reason, "%v", f)
 			require.Equal(t, "hello", b.task(hello, "{}")["data"])
 			require.Zero(t, b.pool.Stats().Parked)
 		})

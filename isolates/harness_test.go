@@ -71,14 +71,13 @@ type outcome struct {
 	thread  int
 }
 
-// openPool opens a pool whose runaways keep their priority, since tests wait for them. Modules may load for as long as
-// a busy machine needs.
-func openPool(t testing.TB, cfg Config, source Source, host Host) *Pool {
+// newPool makes a pool whose runaways keep their priority, since tests wait for them. Modules may load for as long as a
+// busy machine needs. It is not open: its threads call the source, which must know the pool by then.
+func newPool(t testing.TB, cfg Config, source Source, host Host) *Pool {
 	t.Helper()
 	p, err := New(cfg, source, host, prometheus.NewRegistry())
 	require.NoError(t, err)
 	p.runaways.nice, p.loadWall = 0, patience
-	require.NoError(t, p.Open())
 	return p
 }
 
@@ -102,7 +101,8 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 	for _, f := range change {
 		f(&cfg)
 	}
-	b.pool = openPool(t, cfg, b, b)
+	b.pool = newPool(t, cfg, b, b)
+	require.NoError(t, b.pool.Open())
 	b.close = sync.OnceFunc(b.pool.Close)
 	t.Cleanup(b.close)
 	return b

@@ -26,7 +26,8 @@ func newArena(t *testing.T) arena {
 	a := arena{&bench{t: t, seen: map[*lifecycle.Attempt]*outcome{}}}
 	cfg := DefaultConfig(2)
 	cfg.MaxIsolates = 8
-	a.pool = openPool(t, cfg, a, a)
+	a.pool = newPool(t, cfg, a, a)
+	require.NoError(t, a.pool.Open())
 	for i := range a.pool.threads {
 		_, err := a.check(good("before"), i)
 		require.NoError(t, err)

@@ -158,7 +158,8 @@ func newIsolationBench(t *testing.T, change ...func(*Config)) *isolationBench {
 	for _, f := range change {
 		f(&cfg)
 	}
-	c.pool = openPool(t, cfg, c, c)
+	c.pool = newPool(t, cfg, c, c)
+	require.NoError(t, c.pool.Open())
 	for _, owner := range []string{"acme", "friend"} {
 		c.pool.SetPolicy(owner, events.Policy{Group: "group"})
 	}

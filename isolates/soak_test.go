@@ -119,7 +119,8 @@ func newSoak(t *testing.T, seed uint64) *soak {
 	cfg := DefaultConfig(2)
 	cfg.MaxIsolates, cfg.ContextsPerIsolate, cfg.ContextMaxReuses, cfg.ContextKeepMB = 60, 4, 200, 0
 	loopback(&cfg)
-	s.pool = openPool(t, cfg, s, s)
+	s.pool = newPool(t, cfg, s, s)
+	require.NoError(t, s.pool.Open())
 	return s
 }
 
