@@ -48,7 +48,7 @@ func TestNATSConfigurationRuns(t *testing.T) {
 	srv.Start()
 	defer srv.WaitForShutdown()
 	defer srv.Shutdown()
-	require.True(t, srv.ReadyForConnections(time.Minute))
+	require.True(t, srv.ReadyForConnections(patience))
 	nc, err := nats.Connect(srv.ClientURL())
 	require.NoError(t, err)
 	defer nc.Close()

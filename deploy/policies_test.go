@@ -84,7 +84,7 @@ func TestPoliciesAreWatched(t *testing.T) {
 				}
 			}
 			return true
-		}, time.Minute, time.Millisecond)
+		}, patience, time.Millisecond)
 	}
 	has(map[string]events.Policy{"first": {Weight: 2}})
 	set("second", 3)

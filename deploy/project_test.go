@@ -11,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,7 +53,7 @@ func (y yard) link(target, path string) {
 // refused builds the project's worker and wants it refused, with the secret neither in the bundle nor in the message.
 func (y yard) refused(roots ...string) error {
 	y.t.Helper()
-	ctx, cancel := context.WithTimeout(y.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(y.t.Context(), patience)
 	defer cancel()
 	b, err := deploy.Build(ctx, y.dir+"/w.ts", roots...)
 	require.Error(y.t, err)

@@ -59,7 +59,7 @@ func TestWorkersOfAnEmptiedBucketStay(t *testing.T) {
 			removed := r.removed
 
 			empty(t, js)
-			require.Eventually(t, func() bool { return w.Vanished() == 2 }, time.Minute, time.Millisecond)
+			require.Eventually(t, func() bool { return w.Vanished() == 2 }, patience, time.Millisecond)
 			require.InDelta(t, 2, testutil.ToFloat64(gauge(t, reg)), 0)
 			require.Equal(t, removed, r.removed)
 			emptied, err = s.Emptied(t.Context())
@@ -68,12 +68,12 @@ func TestWorkersOfAnEmptiedBucketStay(t *testing.T) {
 
 			s = open(t, nc, deploy.Config{})
 			mustDeploy(t, s, "acme", "a", module(1))
-			require.Eventually(t, func() bool { return w.Vanished() == 1 }, time.Minute, time.Millisecond)
+			require.Eventually(t, func() bool { return w.Vanished() == 1 }, patience, time.Millisecond)
 			require.Contains(t, r.of("acme/a"), a)
 			require.Equal(t, []string{b}, r.of("acme/b"))
 			require.ErrorIs(t, s.Remove(t.Context(), "acme", "b"), deploy.ErrNotFound)
 			r.await(t, "acme/b")
-			require.Eventually(t, func() bool { return w.Vanished() == 0 }, time.Minute, time.Millisecond)
+			require.Eventually(t, func() bool { return w.Vanished() == 0 }, patience, time.Millisecond)
 			cancel()
 			<-done
 			require.Contains(t, log.String(), `"worker":"acme.b"`)

@@ -17,6 +17,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
+// patience is how long tests wait for a fact on a busy machine.
+const patience = time.Minute
+
 // routes records what a Watcher tells it, as a routing table would.
 type routes struct {
 	mu       sync.Mutex
@@ -66,7 +69,7 @@ func (r *routes) get(target string) events.Installation {
 // awaitDeployment returns when a deployment is in effect.
 func (r *routes) awaitDeployment(t testing.TB, target string, d events.Deployment) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(patience)
 	for {
 		r.mu.Lock()
 		got, changed := r.has[target].Deployment, r.changed
@@ -85,7 +88,7 @@ func (r *routes) awaitDeployment(t testing.TB, target string, d events.Deploymen
 // await returns when the worker's installed versions end as wanted.
 func (r *routes) await(t testing.TB, target string, want ...string) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(patience)
 	for {
 		r.mu.Lock()
 		got, changed := slices.Clone(r.versions[target]), r.changed
@@ -114,7 +117,7 @@ func run(t testing.TB, s *deploy.Store, into deploy.Installer) {
 	})
 	select {
 	case <-w.Ready():
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatal("the watcher is not ready")
 	}
 }

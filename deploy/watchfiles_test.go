@@ -44,7 +44,7 @@ func expect(t *testing.T, changes <-chan []string, want ...string) {
 	select {
 	case got := <-changes:
 		require.Equal(t, want, got)
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatalf("no change of %v was told", want)
 	}
 }

@@ -53,6 +53,7 @@ func TestClientsUnderTheShippedConfigurations(t *testing.T) {
 				out, err := client((&url.URL{Scheme: "nats", User: c.acme, Host: address}).String(), "acme/hello", "Ada")
 				require.NoError(t, err, "%s: %s", name, out)
 				require.Contains(t, out, `{"hello":"Ada"}`, name)
+				require.Contains(t, out, "status 200 after ", name)
 				out, err = client((&url.URL{Scheme: "nats", User: c.acme, Host: address}).String(), "acme/nobody", "Ada")
 				require.Error(t, err, name)
 				require.Contains(t, out, "no-worker: ", name)

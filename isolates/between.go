@@ -23,7 +23,7 @@ const (
 // budgets records how much CPU time the persistent contexts of each owner may still take between events. No event
 // accounts for that time. Safe for use by any goroutine.
 type budgets struct {
-	share time.Duration // betweenShare, except in tests
+	share int // betweenShare, except in tests
 	mu    sync.Mutex
 	of    map[string]budget
 }
@@ -35,7 +35,7 @@ type budget struct {
 
 // refilled returns a budget at a later time. threads is how many threads the process has.
 func (s *budgets) refilled(b budget, now time.Time, threads int) budget {
-	return budget{min(betweenAtOnce, b.left+now.Sub(b.at)*time.Duration(threads)/s.share), now}
+	return budget{min(betweenAtOnce, b.left+now.Sub(b.at)*time.Duration(threads)/time.Duration(s.share)), now}
 }
 
 // take takes CPU time from the budget of an owner. It returns false when the budget is used up.
@@ -71,7 +71,7 @@ func (s *budgets) pause(owner string, now time.Time, threads int) time.Duration 
 		return 0
 	}
 	if lacks := betweenAtOnce/2 - s.refilled(b, now, threads).left; lacks > 0 {
-		return lacks * s.share / time.Duration(threads)
+		return lacks * time.Duration(s.share) / time.Duration(threads)
 	}
 	return 0
 }

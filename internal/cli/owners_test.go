@@ -58,7 +58,7 @@ func TestOwnersCeilings(t *testing.T) {
 	require.Zero(t, f.Pinwheel("owners", "set", "dev", "--cpu", "30ms").Code)
 	require.Eventually(t, func() bool {
 		return strings.Contains(f.Pinwheel("send", "fetch", "dev/loop").Err, "CPU time limit of 30ms")
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.NoError(t, os.WriteFile(manifest, []byte(`{"limits":{"cpuMs":400}}`), 0o600))
 	r := f.Pinwheel("deploy", file, "--owner", "dev")
 	require.Equal(t, 1, r.Code)
@@ -66,7 +66,7 @@ func TestOwnersCeilings(t *testing.T) {
 	require.Zero(t, f.Pinwheel("owners", "rm", "dev").Code)
 	require.Eventually(t, func() bool {
 		return strings.Contains(f.Pinwheel("send", "fetch", "dev/loop").Err, "CPU time limit of 500ms")
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }
 
 // lineWith returns the first line that has a text.

@@ -254,7 +254,7 @@ func TestLongRequestBody(t *testing.T) {
 	require.Eventually(t, func() bool {
 		info, err := bodies.Info(t.Context())
 		return err == nil && info.State.Msgs == 0
-	}, time.Minute, 10*time.Millisecond, "the parts of an event that has ended are removed")
+	}, patience, 10*time.Millisecond, "the parts of an event that has ended are removed")
 
 	// The command does the same with a large file. An event with missing parts reports that.
 	file := t.TempDir() + "/digits"
@@ -321,7 +321,7 @@ func TestLongRequestBodyIsReplayed(t *testing.T) {
 	js, err := jetstream.New(f.NC)
 	require.NoError(t, err)
 	letters := deadletter.NewStore(js, "pinwheel")
-	require.Eventually(t, func() bool { n, err := letters.Count(t.Context(), deadletter.Filter{}); return err == nil && n == 1 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { n, err := letters.Count(t.Context(), deadletter.Filter{}); return err == nil && n == 1 }, patience, 10*time.Millisecond)
 	r := f.Pinwheel("dead", "replay", "--all")
 	require.Zero(t, r.Code, r.Err)
 	for {

@@ -14,7 +14,8 @@ import (
 
 func TestMain(m *testing.M) {
 	natstest.BeServer()
-	events.DefaultLimits.CPU = events.Millis(500 * time.Millisecond) // the race detector counts as the handler's, too
+	// The time of the race detector in calls of the host counts as CPU time of the run.
+	events.DefaultLimits.CPU = events.Millis(500 * time.Millisecond)
 	if fleet.IsCommand() {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
