@@ -51,9 +51,15 @@ func TestFreedMemoryIsGivenBack(t *testing.T) {
 func resident(t *testing.T) int {
 	t.Helper()
 	debug.FreeOSMemory() // the rest is C++'s
+	return memory(t, "RssAnon")
+}
+
+// memory returns a field of /proc/self/status, in bytes: proc_pid_status(5).
+func memory(t *testing.T, field string) int {
+	t.Helper()
 	text, err := os.ReadFile("/proc/self/status")
 	require.NoError(t, err)
-	_, rest, ok := bytes.Cut(text, []byte("RssAnon:"))
+	_, rest, ok := bytes.Cut(text, []byte(field+":"))
 	require.True(t, ok)
 	kb, err := strconv.Atoi(string(bytes.Fields(rest)[0]))
 	require.NoError(t, err)
