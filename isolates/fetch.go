@@ -174,7 +174,7 @@ func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, 
 	return nil
 }
 
-// propagate namesthe span of a subrequest in its headers, if the manifest of w lists the host, and if the handler has
+// propagate names the span of a subrequest in its headers, if the manifest of w lists the host, and if the handler has
 // not named another one. Any other host would learn which requests belong together.
 func (c *call) propagate(q *egress.Request, w *events.Worker) {
 	if c.span == nil || w.Trace == nil {
