@@ -37,7 +37,7 @@ func TestRollingUpgradeRefusesNoCall(t *testing.T) {
 		callers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				body := fmt.Sprintf("%d %d", caller, i)
-				m, err := h.nc.Request("pinwheel.call.fetch.acme.echo", []byte(body), patience)
+				m, err := h.requestReply("pinwheel.call.fetch.acme.echo", body)
 				if err != nil || string(m.Data) != body {
 					t.Errorf("call %s: %v %v", body, m, err)
 					return
