@@ -119,23 +119,14 @@ func (h *house) keepFlowing(target string) (stop func()) {
 		for i := 0; ctx.Err() == nil; i++ {
 			<-tick.C
 			body := fmt.Sprint(i)
-			if m, err := h.requestReply(subject, body); err != nil || string(m.Data) != body {
+			m, err := h.nc.Request(subject, []byte(body), patience)
+			if err != nil || string(m.Data) != body {
 				h.t.Errorf("event %d of %s: %v %v", i, target, m, err)
 				return
 			}
 		}
 	})
 	return func() { cancel(); running.Wait() }
-}
-
-// requestReply makes a call, again when the server was too busy to say in time that the event is stored.
-func (h *house) requestReply(subject, body string) (*nats.Msg, error) {
-	for {
-		m, err := h.nc.Request(subject, []byte(body), patience)
-		if err != nil || !strings.HasSuffix(m.Header.Get(events.HeaderError), "no answer in time") {
-			return m, err
-		}
-	}
 }
 
 // A dead letter says what happened. After the worker is repaired, a replay runs the event and the letter is removed.

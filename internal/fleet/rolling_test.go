@@ -20,9 +20,11 @@ import (
 func TestRollingUpgradeRefusesNoCall(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
+	// A call is refused when the server does not store it within a third of this time, or 5 s.
+	start := func() *exec.Cmd { return startProcess(t, srv.URL(), "PINWHEEL_ACK_WAIT=30s") }
 	var fleet []*exec.Cmd
 	for range 3 {
-		fleet = append(fleet, startProcess(t, srv.URL()))
+		fleet = append(fleet, start())
 	}
 	h := &house{t: t}
 	h.connect(srv.URL())
@@ -37,7 +39,7 @@ func TestRollingUpgradeRefusesNoCall(t *testing.T) {
 		callers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				body := fmt.Sprintf("%d %d", caller, i)
-				m, err := h.requestReply("pinwheel.call.fetch.acme.echo", body)
+				m, err := h.nc.Request("pinwheel.call.fetch.acme.echo", []byte(body), patience)
 				if err != nil || string(m.Data) != body {
 					t.Errorf("call %s: %v %v", body, m, err)
 					return
@@ -52,7 +54,7 @@ func TestRollingUpgradeRefusesNoCall(t *testing.T) {
 	}
 	for i, old := range fleet {
 		some()
-		fleet[i] = startProcess(t, srv.URL())
+		fleet[i] = start()
 		some()
 		require.NoError(t, old.Process.Signal(os.Interrupt))
 		require.NoError(t, old.Wait())
