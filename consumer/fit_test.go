@@ -109,7 +109,7 @@ func firstLane(t *testing.T, js jetstream.JetStream) string {
 // An event was stored when the server took longer messages. A request allows fewer bytes than it has, and then more.
 func TestEventsLongerThanTheServerTakesRun(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := natstest.StoreDir(t)
 	serve := func(maxPayload int32) (*nats.Conn, func()) {
 		url, stop := natstest.StartIn(t, dir, maxPayload)
 		nc, err := nats.Connect(url)

@@ -61,6 +61,7 @@ type fleet struct {
 	js        jetstream.JetStream
 	cfg       config.Config // for commands
 	env       []string      // of every process
+	unguarded bool          // the harm will come: an attack goes on until it has, not for a time
 }
 
 // storeVariable is for the server, although it is passed with the environment of the process: the number of bytes that

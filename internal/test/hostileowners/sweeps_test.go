@@ -39,7 +39,11 @@ func sweeps(t *testing.T, f *fleet) (harm string) {
 		require.NoError(t, err)
 		return z.InMsgs
 	}
-	before, over := messages(), time.After(5*time.Second)
+	long := 5 * time.Second
+	if f.unguarded {
+		long = patience
+	}
+	before, over := messages(), time.After(long)
 	for look := time.NewTicker(100 * time.Millisecond); ; {
 		select {
 		case <-over:

@@ -117,7 +117,7 @@ type Cluster struct {
 func StartCluster(t testing.TB, n int) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, links: map[[2]int]*link{}, cmds: make([]*exec.Cmd, n), stdins: make([]func() error, n)}
-	dir := t.TempDir()
+	dir := StoreDir(t)
 	t.Cleanup(c.tell)
 	for i := range n {
 		c.members = append(c.members, member{Name: fmt.Sprintf("n%d", i), Dir: filepath.Join(dir, fmt.Sprint(i)), Port: FreePort(t), ClusterPort: FreePort(t)})
