@@ -249,7 +249,7 @@ func TestNothingCrosses(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s", m.mode, r.name, when), func(t *testing.T) {
 					t.Parallel()
 					c := newIsolationBench(t)
-					for _, name := range sampled(t, names, len(names)/5) {
+					for _, name := range sampled(t, names, len(names)/3) {
 						x := all[name]
 						want := r.same && (!beside && x.after && m.keeps || beside && x.beside && m.shares)
 						want = want || r.same && name == "shared" && m.shares // sharing is its purpose

@@ -20,7 +20,7 @@ import (
 func TestRollingUpgradeRefusesNoCall(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	// A call is refused when the server does not store it within a third of this time, or 5 s.
+	// A call is refused when it is not stored within a third of the ack wait, at most 5 s.
 	start := func() *exec.Cmd { return startProcess(t, srv.URL(), "PINWHEEL_ACK_WAIT=30s") }
 	var fleet []*exec.Cmd
 	for range 3 {

@@ -2,8 +2,6 @@ package hostileowners
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -26,7 +24,7 @@ func costThreads(t *testing.T, f *fleet) (harm string) {
 	acme, beta, p := f.as("acme"), f.as("beta"), f.processes[0]
 	done := make(chan struct{})
 	var mu sync.Mutex
-	harmed := func(what string) bool {
+	harmed := func(what string) bool { // adds what to harm, and reports whether there is any
 		mu.Lock()
 		defer mu.Unlock()
 		harm += what
@@ -55,24 +53,16 @@ func costThreads(t *testing.T, f *fleet) (harm string) {
 	})
 	health := func() (what string) {
 		for _, path := range []string{"/readyz", "/healthz"} {
-			r, err := http.Get("http://" + p.admin + path)
-			if err != nil {
-				what += err.Error() + "; " // it may have ended just now
-				continue
-			}
-			text, _ := io.ReadAll(r.Body)
-			_ = r.Body.Close()
-			if r.StatusCode != http.StatusOK {
+			switch status, text, err := p.tryGet(path); {
+			case err != nil:
+				what += fmt.Sprintf("%s: %v; ", path, err)
+			case status != 200:
 				what += fmt.Sprintf("%s: %s; ", path, text)
 			}
 		}
 		return what
 	}
-	rounds := 6
-	if f.unguarded { // the harm comes, and late on a busy machine
-		rounds = int(patience / time.Second)
-	}
-	for round := range rounds {
+	for round := range int(f.attackFor(6*time.Second) / time.Second) {
 		for i := range 4 {
 			for name := range workers {
 				_ = acme.Publish("pinwheel.events.task.acme."+name, []byte("{}"))

@@ -39,11 +39,7 @@ func sweeps(t *testing.T, f *fleet) (harm string) {
 		require.NoError(t, err)
 		return z.InMsgs
 	}
-	long := 5 * time.Second
-	if f.unguarded {
-		long = patience
-	}
-	before, over := messages(), time.After(long)
+	before, over := messages(), time.After(f.attackFor(5*time.Second))
 	for look := time.NewTicker(100 * time.Millisecond); ; {
 		select {
 		case <-over:
