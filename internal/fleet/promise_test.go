@@ -271,6 +271,9 @@ func startLogging(t testing.TB, tell func(line map[string]any), url string, env 
 		select {
 		case <-up:
 		default:
+			if t.Context().Err() != nil {
+				return cmd // the end of the test killed it: it may have served events before its log said so
+			}
 			t.Fatalf("the process ended, and was not ready:\n%s", said.String())
 		}
 	case <-time.After(patience):
