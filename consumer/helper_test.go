@@ -109,9 +109,17 @@ type fleet struct {
 	done chan struct{}
 }
 
+// testConfig has leases that are not over when an event waits for a slow machine: it is not delivered again.
 func testConfig() consumer.Config {
 	c := consumer.DefaultConfig()
-	c.Node, c.AckWait, c.Heartbeat, c.MaxBytes, c.Window = "test", 2*time.Second, 200*time.Millisecond, 64<<20, 128
+	c.Node, c.AckWait, c.Heartbeat, c.MaxBytes, c.Window = "test", 30*time.Second, 200*time.Millisecond, 64<<20, 128
+	return c
+}
+
+// lossyConfig is testConfig for tests that lose deliveries on the way: they come again soon.
+func lossyConfig() consumer.Config {
+	c := testConfig()
+	c.AckWait = 2 * time.Second
 	return c
 }
 

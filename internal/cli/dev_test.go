@@ -55,7 +55,7 @@ func devConfig(t *testing.T) config.Config {
 	t.Helper()
 	cfg := config.Default()
 	cfg.NatsPort, cfg.Data, cfg.AdminAddr = -1, natstest.StoreDir(t), ""
-	cfg.AckWait, cfg.DrainTimeout = 2*time.Second, 5*time.Second
+	cfg.DrainTimeout = 5 * time.Second
 	return cfg
 }
 

@@ -174,7 +174,7 @@ func TestPoisonAmongTenThousand(t *testing.T) {
 func TestKilledDuringABatch(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	victim := startProcess(t, srv.URL())
+	victim := startProcess(t, srv.URL(), shortLease)
 	h := &house{t: t}
 	h.connect(srv.URL())
 	b := h.listen("acme", "count")
@@ -186,7 +186,7 @@ func TestKilledDuringABatch(t *testing.T) {
 	require.Eventually(t, func() bool { return len(b.all()) > 0 }, patience, time.Millisecond)
 	require.Len(t, b.all()[0], 20)
 	require.NoError(t, victim.Process.Kill())
-	startProcess(t, srv.URL())
+	startProcess(t, srv.URL(), shortLease)
 	for range 20 {
 		select {
 		case m := <-replies:

@@ -86,7 +86,7 @@ func testConfig(t testing.TB) config.Config {
 	cfg, err := config.Load()
 	require.NoError(t, err)
 	cfg.NatsPort, cfg.Data, cfg.AdminAddr = -1, natstest.StoreDir(t), ""
-	cfg.AckWait, cfg.DrainTimeout = 2*time.Second, 5*time.Second
+	cfg.DrainTimeout = 5 * time.Second
 	return cfg
 }
 

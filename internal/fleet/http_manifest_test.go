@@ -141,8 +141,8 @@ func TestStoredRequests(t *testing.T) {
 func TestStoredRequestsOutliveProcesses(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	gate, addr := startWeb(t, srv.URL())
-	victim, _ := startWeb(t, srv.URL())
+	gate, addr := startWeb(t, srv.URL(), shortLease)
+	victim, _ := startWeb(t, srv.URL(), shortLease)
 	h := &house{t: t}
 	h.connect(srv.URL())
 	const code = `export default { async fetch(request) {
@@ -194,7 +194,7 @@ func TestStoredRequestsOutliveProcesses(t *testing.T) {
 	asking.Wait()
 	require.EqualValues(t, n, answered.Load())
 
-	startWeb(t, srv.URL())
+	startWeb(t, srv.URL(), shortLease)
 	var ids []string
 	for i := range 10 {
 		id := fmt.Sprint("accepted-", i)

@@ -170,7 +170,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	srv := natstest.Start(t)
-	victim, survivor := startProcess(t, srv.URL()), startProcess(t, srv.URL())
+	victim, survivor := startProcess(t, srv.URL(), shortLease), startProcess(t, srv.URL(), shortLease)
 	h := &house{t: t}
 	h.connect(srv.URL())
 	h.deploy("acme", "count", `export default { async task(event) { await new Promise(done => setTimeout(done, 1)); return event.payload } }`)
@@ -219,6 +219,9 @@ func (h *house) publishCounted(total int) <-chan *nats.Msg {
 	return replies
 }
 
+// shortLease is for processes of tests that kill one: another takes its events soon.
+const shortLease = "PINWHEEL_ACK_WAIT=2s"
+
 // startProcess runs `pinwheel serve` in its own process, and waits until it takes events.
 func startProcess(t testing.TB, url string, env ...string) *exec.Cmd {
 	t.Helper()
@@ -238,7 +241,7 @@ func startTelling(t testing.TB, tell func(message string), url string, env ...st
 func startLogging(t testing.TB, tell func(line map[string]any), url string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "serve")
-	cmd.Env = append(os.Environ(), append([]string{asMain + "=1", "PINWHEEL_PROCESSES=0", "PINWHEEL_NATS_URL=" + url, "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_ACK_WAIT=2s", "PINWHEEL_LOG_FORMAT=json"}, env...)...)
+	cmd.Env = append(os.Environ(), append([]string{asMain + "=1", "PINWHEEL_PROCESSES=0", "PINWHEEL_NATS_URL=" + url, "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_LOG_FORMAT=json"}, env...)...)
 	out, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

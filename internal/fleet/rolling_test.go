@@ -21,7 +21,7 @@ func TestRollingUpgradeRefusesNoCall(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	// A call is refused when it is not stored within a third of the ack wait, at most 5 s.
-	start := func() *exec.Cmd { return startProcess(t, srv.URL(), "PINWHEEL_ACK_WAIT=30s") }
+	start := func() *exec.Cmd { return startProcess(t, srv.URL()) }
 	var fleet []*exec.Cmd
 	for range 3 {
 		fleet = append(fleet, start())

@@ -131,7 +131,7 @@ func TestRolloutOutlivesTheProcessThatAdvancesIt(t *testing.T) {
 			if message == "rollout went on" {
 				stepped <- n
 			}
-		}, srv.URL())
+		}, srv.URL(), shortLease)
 		processes[n] = cmd.Process
 	}
 	for range 3 {
@@ -225,7 +225,7 @@ func TestRollbackUnderLoadLosesNoEvent(t *testing.T) {
 	srv := natstest.Start(t)
 	h := &house{t: t}
 	for range 2 {
-		startProcess(t, srv.URL(), "PINWHEEL_ACK_WAIT=30s") // an event that waits for this machine is not delivered again
+		startProcess(t, srv.URL())
 	}
 	h.connect(srv.URL())
 	answered := h.heard(natstest.Connect(t, srv))

@@ -80,7 +80,7 @@ func TestOneEventOfAWorkerAtATime(t *testing.T) {
 	h := &house{t: t}
 	processes := map[string]*exec.Cmd{}
 	for _, host := range []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"} {
-		processes[host] = startProcess(t, srv.URL(), "PINWHEEL_ALLOW_PRIVATE_ADDRESSES="+host+"/32")
+		processes[host] = startProcess(t, srv.URL(), shortLease, "PINWHEEL_ALLOW_PRIVATE_ADDRESSES="+host+"/32")
 	}
 	h.connect(srv.URL())
 	h.deploy("acme", "one", fmt.Sprintf(`export default { async task() {
