@@ -37,6 +37,8 @@ type CA struct {
 	Roots     *x509.CertPool // the same
 	Issuer    *x509.CertPool // signs the certificates that it issues
 
+	accounts sync.Mutex // pebble reads an account while another request for the same key makes it
+
 	mu     sync.Mutex
 	orders []string
 	broken bool
@@ -93,16 +95,21 @@ func (c *CA) watch(to http.Handler) http.Handler {
 			http.Error(w, "broken", http.StatusForbidden)
 			return
 		}
-		if r.URL.Path != "/order-plz" {
+		switch r.URL.Path {
+		case "/sign-me-up":
+			c.accounts.Lock()
+			defer c.accounts.Unlock()
 			to.ServeHTTP(w, r)
-			return
-		}
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		seen := &status{ResponseWriter: w}
-		to.ServeHTTP(seen, r)
-		if seen.code == http.StatusCreated { // others are repeated with a new nonce
-			c.record(body)
+		case "/order-plz":
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			seen := &status{ResponseWriter: w}
+			to.ServeHTTP(seen, r)
+			if seen.code == http.StatusCreated { // others are repeated with a new nonce
+				c.record(body)
+			}
+		default:
+			to.ServeHTTP(w, r)
 		}
 	})
 }
