@@ -66,7 +66,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	cfg = cfg.OrDefault()
 	p := &Pool{
 		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), prewarmed: newPrewarmed(cfg), egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts),
-		dog: watchdog{wake: make(chan struct{}, 1)}, threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
+		dog: newWatchdog(cfg.Threads), threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
 		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, loadWall: loadWall,
 		charges: chargesFor(cfg.HeapMB), budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
 	}

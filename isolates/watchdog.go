@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -264,8 +265,17 @@ func runDelay(tid int32) time.Duration {
 
 // watchdog runs while any thread has work.
 type watchdog struct {
-	active atomic.Int64  // threads that are not asleep
-	wake   chan struct{} // capacity 1
+	active  atomic.Int64  // threads that are not asleep
+	wake    chan struct{} // capacity 1; has a value if a thread woke when all were asleep
+	threads int           // that may be in V8 at once
+	nap     func()        // sleeps for a tick in a system call
+}
+
+func newWatchdog(threads int) watchdog {
+	return watchdog{wake: make(chan struct{}, 1), threads: threads, nap: func() {
+		ts := unix.NsecToTimespec(int64(tick))
+		_ = unix.Nanosleep(&ts, nil) // a signal may end it early
+	}}
 }
 
 // awake and asleep record that a thread works or sleeps.
@@ -280,17 +290,35 @@ func (d *watchdog) awake() {
 
 func (d *watchdog) asleep() { d.active.Add(-1) }
 
+// woke reports whether a thread woke, when all were asleep, since it was last called.
+func (d *watchdog) woke() bool {
+	select {
+	case <-d.wake:
+		return true
+	default:
+		return false
+	}
+}
+
 // run checks every thread at each tick while any thread works, until done is closed.
 func (d *watchdog) run(done <-chan struct{}, look func(now time.Time)) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	for {
-		if d.active.Load() == 0 {
+	for short := 0; ; { // rests in succession that were short
+		if d.woke(); d.active.Load() == 0 {
 			ticker.Stop()
+			since := time.Now()
 			select {
 			case <-done:
 				return
 			case <-d.wake:
+			}
+			if short++; time.Since(since) >= often {
+				short = 0
+			}
+			if short >= enough && d.mayStay() {
+				d.stay(done, look)
+				short = 0
 			}
 			ticker.Reset(tick)
 		}
@@ -302,3 +330,34 @@ func (d *watchdog) run(done <-chan struct{}, look func(now time.Time)) {
 		}
 	}
 }
+
+const (
+	often  = 8 * tick // threads wake often if all of them sleep for less than this
+	enough = 4        // and if that happens so many times in succession: an event may wake two threads
+)
+
+// stay is run while all threads sleep and wake often. It does not stop between events, and it sleeps in a system call.
+// So one of Go's processors is always in use, and Go's sysmon does not sleep for long. Otherwise each event wakes
+// sysmon, which then looks at all processors every 20 µs until they are idle again. That takes a third of the CPU time
+// of a process at 200 events/s (docs/development/performance.md).
+func (d *watchdog) stay(done <-chan struct{}, look func(now time.Time)) {
+	for quiet := time.Duration(0); quiet < often; quiet += tick {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		if d.woke() {
+			quiet = 0
+		}
+		d.nap()
+		runtime.Gosched() // sysmon takes the processor of a goroutine that does not yield for 10 ms
+		if d.active.Load() > 0 {
+			look(time.Now())
+		}
+	}
+}
+
+// mayStay reports whether there is one more of Go's processors than all threads in V8 and the watchdog can keep. With
+// fewer, other goroutines would have to wait until sysmon notices.
+func (d *watchdog) mayStay() bool { return runtime.GOMAXPROCS(0) >= d.threads+2 }

@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -100,4 +101,56 @@ func TestShortTurnsAreNotKilledAtTheWallClockLimit(t *testing.T) {
 	w, limit = begin()
 	w.look(limit.Add(lateAtLast + 1))
 	require.Equal(t, events.ReasonTimeout, w.killed)
+}
+
+// While threads wake often, the watchdog sleeps in system calls and does not stop between events.
+func TestWatchdogStaysAwakeWhileThreadsWakeOften(t *testing.T) {
+	t.Parallel()
+	d := newWatchdog(runtime.GOMAXPROCS(0) - 2)
+	stayed := make(chan struct{})
+	d.nap = sync.OnceFunc(func() { close(stayed) })
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { d.run(done, func(time.Time) {}) })
+	require.Eventually(t, func() bool {
+		d.awake()
+		d.asleep()
+		select {
+		case <-stayed:
+			return true
+		default:
+			return false
+		}
+	}, patience, time.Millisecond)
+	close(done)
+	running.Wait()
+}
+
+func TestWatchdogStopsWhenThreadsNoLongerWake(t *testing.T) {
+	t.Parallel()
+	d := newWatchdog(0)
+	const last = 5 // the nap in which a thread wakes
+	naps, looks := 0, 0
+	d.nap = func() {
+		if naps++; naps == last {
+			d.awake()
+		}
+	}
+	d.stay(nil, func(time.Time) { looks++; d.asleep() })
+	require.Equal(t, last+int(often/tick), naps)
+	require.Equal(t, 1, looks, "only while a thread works")
+
+	done := make(chan struct{})
+	d.nap = func() { d.awake(); d.asleep(); close(done) }
+	d.stay(done, nil)
+}
+
+// Without a processor that nothing else keeps, all goroutines would wait for the watchdog.
+func TestWatchdogLeavesAProcessor(t *testing.T) {
+	t.Parallel()
+	n := runtime.GOMAXPROCS(0)
+	d := newWatchdog(n - 2)
+	require.True(t, d.mayStay())
+	d = newWatchdog(n - 1)
+	require.False(t, d.mayStay())
 }

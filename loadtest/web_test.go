@@ -150,6 +150,15 @@ func TestHTTPWithNode(t *testing.T) {
 	}
 }
 
+// TestHTTPFloor runs the server that does no more than hand over, which is no peer.
+func TestHTTPFloor(t *testing.T) {
+	t.Parallel()
+	o := shortWeb(t, webJSON)
+	o.systems = []string{webFloor}
+	_, cases := o.measureAll(t)
+	require.Positive(t, cases[0].Rounds[0].Metrics["requests/s"])
+}
+
 // TestHTTPWrongAnswers has a server answer request 7 wrongly, in both loops.
 func TestHTTPWrongAnswers(t *testing.T) {
 	t.Parallel()
@@ -187,10 +196,10 @@ func TestHTTPOptions(t *testing.T) {
 	require.NoError(t, o.check())
 	cases, err := o.cases()
 	require.NoError(t, err)
-	require.Len(t, cases, 15, "five systems, three numbers of owners")
+	require.Len(t, cases, 18, "six systems, three numbers of owners")
 	o.systems = []string{ours, "go"}
 	_, err = o.cases()
-	require.ErrorContains(t, err, `--system "go": for --case json it is one of pinwheel, workerd, deno, bun, node`)
+	require.ErrorContains(t, err, `--system "go": for --case json it is one of pinwheel, workerd, deno, bun, node, floor`)
 	for want, change := range map[string]func(o *webOptions){
 		`--case "xml": it is one of json, file, websockets`: func(o *webOptions) { o.web = "xml" },
 		"--connections 0: it is 1 to 5000":                  func(o *webOptions) { o.connections = 0 },
@@ -260,6 +269,7 @@ func TestHTTPGoals(t *testing.T) {
 	add(ours, openLoop, 100, map[string]float64{"p99 ms": 3})
 	add("node", openLoop, 100, map[string]float64{"p99 ms": 2.5})
 	add("bun", openLoop, 100, map[string]float64{"p99 ms": 2})
+	add(webFloor, openLoop, 100, map[string]float64{"p99 ms": 1}) // no peer
 	require.Equal(t, table{
 		{"goal", "measured", "met"},
 		{"1 owner: at least workerd's requests/s", "0.90", "not met"},

@@ -141,7 +141,7 @@ func (r *Report) peerMedian(c *Result, name, metric string) (float64, bool) {
 	return 0, false
 }
 
-// leastMedian returns the least median of the other systems, and whose it is.
+// leastMedian returns the least median of the peers, and whose it is.
 func (r *Report) leastMedian(c *Result, metric string) (least float64, name string, ok bool) {
 	type value struct {
 		median float64
@@ -149,7 +149,7 @@ func (r *Report) leastMedian(c *Result, metric string) (least float64, name stri
 	}
 	var values []value
 	for _, o := range r.besides(c) {
-		if s, ok := o.summary(metric); ok && o.System != ours {
+		if s, ok := o.summary(metric); ok && o.System != ours && o.System != webFloor {
 			values = append(values, value{s.median, o.System})
 		}
 	}

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,25 +27,108 @@ func newFileServerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: fileServer + " DIR PORT", Hidden: true, Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			debug.SetGCPercent(100) // as in a program that does not set it
-			l, err := net.Listen("tcp", "127.0.0.1:"+args[1])
-			if err != nil {
-				return err
-			}
-			s := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.FileServer(http.Dir(args[0]))}
-			stop := make(chan struct{})
-			defer func() { <-stop }()
-			go func() {
-				<-cmd.Context().Done()
-				_ = s.Close()
-				close(stop)
-			}()
-			if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				return err
-			}
-			return nil
+			return serve(cmd.Context(), args[1], http.FileServer(http.Dir(args[0])))
 		},
 	}
+}
+
+// serve answers requests at a port until ctx is done.
+func serve(ctx context.Context, port string, h http.Handler) error {
+	debug.SetGCPercent(100) // as in a program that does not set it
+	l, err := net.Listen("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		return err
+	}
+	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: h}
+	stop := make(chan struct{})
+	defer func() { <-stop }()
+	go func() {
+		<-ctx.Done()
+		_ = s.Close()
+		close(stop)
+	}()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// pinnedServer is the command of the system webFloor.
+const pinnedServer = "pinned-server"
+
+// newPinnedServerCommand answers workers/web.mjs' requests by what Pinwheel has, and by nothing else: net/http, and for
+// each request a hand-off to a goroutine with a thread of its own, and back. Its cost is the cost without JavaScript.
+func newPinnedServerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: pinnedServer + " PORT", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h := make(pinned)
+			var threads sync.WaitGroup
+			defer threads.Wait()
+			for range runtime.NumCPU() {
+				threads.Go(func() { h.work(cmd.Context()) })
+			}
+			return serve(cmd.Context(), args[0], h)
+		},
+	}
+}
+
+// pinned has the requests that wait for a thread.
+type pinned chan posted
+
+// posted is a request, and where its answer goes.
+type posted struct {
+	body   []byte
+	host   string
+	answer chan []byte // takes one; nil = the body is no order
+}
+
+func (p pinned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	one := posted{body, r.Host, make(chan []byte, 1)}
+	p <- one
+	answer := <-one.answer
+	if answer == nil {
+		http.Error(w, "the body is no order", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer)
+}
+
+// work answers requests as workers/web.mjs does, until ctx is done.
+func (p pinned) work(ctx context.Context) {
+	runtime.LockOSThread()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case one := <-p:
+			one.answer <- receiptOf(one)
+		}
+	}
+}
+
+func receiptOf(one posted) []byte {
+	var order struct {
+		ID    int64
+		User  struct{ Name string }
+		Items []json.RawMessage
+	}
+	if json.Unmarshal(one.body, &order) != nil {
+		return nil
+	}
+	answer, _ := json.Marshal(struct {
+		OK    bool   `json:"ok"`
+		ID    int64  `json:"id"`
+		User  string `json:"user"`
+		Items int    `json:"items"`
+		Host  string `json:"host"`
+	}{true, order.ID, order.User.Name, len(order.Items), one.host})
+	return answer
 }
 
 // workerdConfig is the file with the configuration of workerd.

@@ -32,6 +32,9 @@ type webSite struct {
 	handler string // the name of its file in workers/, without extension
 }
 
+// webFloor is the system that does what Pinwheel cannot do without, and nothing else. It is no peer.
+const webFloor = "floor"
+
 func systems() []system {
 	return []system{
 		{name: ours, about: "an isolate for each owner, limits on", webs: webs()},
@@ -46,6 +49,7 @@ func systems() []system {
 			args: func(webSite) []string { return []string{"http-node.mjs"} }},
 		{name: "miniflare", about: "workerd with miniflare's bindings, as wrangler dev has them", webs: []string{webCalls}, program: "node", needs: "miniflare",
 			args: func(webSite) []string { return []string{"miniflare.mjs"} }},
+		{name: webFloor, about: "no JavaScript: Go's net/http, and a hand-off to a pinned thread", webs: []string{webJSON}, args: func(s webSite) []string { return []string{pinnedServer, s.port} }},
 		{name: "go", about: "http.FileServer of Go", webs: []string{webFile}, args: func(s webSite) []string { return []string{fileServer, s.dir, s.port} }},
 	}
 }
