@@ -96,12 +96,19 @@ func sampled(t testing.TB, names []string, n int) []string {
 
 func newBench(t testing.TB, change ...func(*Config)) *bench {
 	t.Helper()
+	return openBench(t, func(*Pool) {}, change...)
+}
+
+// openBench is newBench with a function that changes the pool before its threads and its watchdog run.
+func openBench(t testing.TB, before func(*Pool), change ...func(*Config)) *bench {
+	t.Helper()
 	b := &bench{t: t, seen: map[*lifecycle.Attempt]*outcome{}}
 	cfg := DefaultConfig(1)
 	for _, f := range change {
 		f(&cfg)
 	}
 	b.pool = newPool(t, cfg, b, b)
+	before(b.pool)
 	require.NoError(t, b.pool.Open())
 	b.close = sync.OnceFunc(b.pool.Close)
 	t.Cleanup(b.close)

@@ -165,12 +165,8 @@ func TestThreadThatGetsNoProcessorIsNoRunaway(t *testing.T) {
 // A runaway has the lowest priority. One that continues to use CPU time is throttled for most of the time.
 func TestRunawayThatBurnsOnIsThrottled(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.pool.throttleAfter = 5 * time.Millisecond
+	b := openBench(t, func(p *Pool) { p.throttleAfter, p.runaways.nice = 5*time.Millisecond, runawayNice })
 	runaways := &b.pool.runaways
-	runaways.mu.Lock()
-	runaways.nice = runawayNice
-	runaways.mu.Unlock()
 	tid := b.pool.threads[0].Load().watch.pinned
 	require.Eventually(t, func() bool { return tid() != 0 }, patience, time.Millisecond)
 	runaway := tid()
