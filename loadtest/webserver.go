@@ -40,8 +40,9 @@ func serve(ctx context.Context, port string, h http.Handler) error {
 		return err
 	}
 	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: h}
+	ctx, end := context.WithCancel(ctx)
 	stop := make(chan struct{})
-	defer func() { <-stop }()
+	defer func() { end(); <-stop }()
 	go func() {
 		<-ctx.Done()
 		_ = s.Close()
@@ -63,12 +64,13 @@ func newPinnedServerCommand() *cobra.Command {
 		Use: pinnedServer + " PORT", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h := make(pinned)
+			ctx, end := context.WithCancel(cmd.Context())
 			var threads sync.WaitGroup
-			defer threads.Wait()
+			defer func() { end(); threads.Wait() }()
 			for range runtime.NumCPU() {
-				threads.Go(func() { h.work(cmd.Context()) })
+				threads.Go(func() { h.work(ctx) })
 			}
-			return serve(cmd.Context(), args[0], h)
+			return serve(ctx, args[0], h)
 		},
 	}
 }
