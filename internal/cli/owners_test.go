@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
@@ -82,7 +83,7 @@ func lineWith(lines, text string) string {
 // Workers of owners of a group run in one isolate, as soon as the policies are taken up, and apart when they are not.
 func TestOwnersGroup(t *testing.T) {
 	t.Parallel()
-	f := fleettest.Start(t)
+	f := fleettest.Start(t, func(c *config.Config) { c.Threads, c.BackgroundThreads = 1, 0 }) // each thread has an isolate of the group
 	file := t.TempDir() + "/who.js"
 	require.NoError(t, os.WriteFile(file, []byte(`// @mode shared
 export default { fetch: (request, env) => new Response("I am " + env.WHO) }`), 0o600))
