@@ -66,7 +66,6 @@ var goes = map[string]string{
 	"loadtest/child.go:startChild":                      "waits for the child process; `done` is closed when it has ended",
 	"loadtest/drain.go:refill":                          "ends with the context; its caller reads what it sends",
 	"loadtest/noisy.go:whileNoisy":                      "ends with the context; its caller reads what it sends",
-	"loadtest/webserver.go:serve":                       "its caller waits for the end of it",
 	"loadtest/slowserver.go:openSlowServer":             "ends when the server is closed",
 	"loadtest/streamer.go:newStreamer":                  "a call of an open loop; at most its rate times its timeout",
 }

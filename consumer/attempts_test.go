@@ -16,11 +16,7 @@ import (
 
 func never(*events.Event) (lifecycle.Settlement, bool) { return lifecycle.Settlement{}, false }
 
-func shortLease() consumer.Config {
-	cfg := testConfig()
-	cfg.AckWait = 500 * time.Millisecond
-	return cfg
-}
+func shortLease() consumer.Config { return leased(500 * time.Millisecond) }
 
 func TestLeaseOfALongRunIsRenewed(t *testing.T) {
 	t.Parallel()

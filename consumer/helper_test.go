@@ -109,17 +109,17 @@ type fleet struct {
 	done chan struct{}
 }
 
-// testConfig has leases that are not over when an event waits for a slow machine: it is not delivered again.
+// testConfig has the default lease. It is not over when an event waits for a slow machine: no test sees it again.
 func testConfig() consumer.Config {
 	c := consumer.DefaultConfig()
-	c.Node, c.AckWait, c.Heartbeat, c.MaxBytes, c.Window = "test", 30*time.Second, 200*time.Millisecond, 64<<20, 128
+	c.Node, c.Heartbeat, c.MaxBytes, c.Window = "test", 200*time.Millisecond, 64<<20, 128
 	return c
 }
 
-// lossyConfig is testConfig for tests that lose deliveries on the way: they come again soon.
-func lossyConfig() consumer.Config {
+// leased is testConfig for tests that lose deliveries on the way: they come again after the ack wait.
+func leased(ackWait time.Duration) consumer.Config {
 	c := testConfig()
-	c.AckWait = 2 * time.Second
+	c.AckWait = ackWait
 	return c
 }
 

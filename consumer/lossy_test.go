@@ -105,7 +105,7 @@ func TestRepliesSurviveABrokenConnection(t *testing.T) {
 				<-cut
 				return s, early
 			}
-			start(t, nc, lossyConfig(), d)
+			start(t, nc, leased(2*time.Second), d)
 			to, sub := inbox(t, pub)
 			publish(t, pub, events.Task, "acme", nats.Header{"Reply-To": {to}}, "hello")
 			<-wire.lost // the reply, or the lease

@@ -45,7 +45,7 @@ func TestAssetsMoveForwardUnderLoad(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	nc, pub := natstest.Connect(t, srv), natstest.Connect(t, srv)
-	js, cfg := jetStream(t, pub), lossyConfig()
+	js, cfg := jetStream(t, pub), leased(2*time.Second)
 	unmarked(t, js, cfg, nc.MaxPayload())
 	old := &dispatcher{handle: ack}
 	start(t, nc, cfg, old)

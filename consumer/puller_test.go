@@ -142,7 +142,7 @@ func TestServerRestartUnderLoadLosesNothing(t *testing.T) {
 		time.Sleep(5 * time.Millisecond) // work
 		return ack(e)
 	}}
-	f := start(t, nc, lossyConfig(), d)
+	f := start(t, nc, leased(2*time.Second), d)
 	const n = 3000
 	js := jetStream(t, pub)
 	for i := range n {

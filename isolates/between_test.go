@@ -29,8 +29,7 @@ func intervals(name string, ms int) *events.Worker {
 // context when they take too much.
 func TestTimersBetweenEventsAreBounded(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.pool.budgets.share = 1000 // on a busy machine they get less than a tenth
+	b := openBench(t, func(p *Pool) { p.budgets.share = 1000 }) // on a busy machine they get less than a tenth
 	for i := range 3 {
 		require.Nil(t, b.run(intervals(fmt.Sprint("w", i), 2), task("null")).end.Failure)
 	}

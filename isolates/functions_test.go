@@ -45,8 +45,8 @@ func TestFunctionsAreCharged(t *testing.T) {
 
 // Owners whose functions would not fit have isolates closed.
 func TestFunctionsCloseIsolates(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.SpareIsolates, c.HeapMB, c.OwnerHeapMB = 0, 1024, 512 })
-	b.pool.charges.function = 1024 << 20 / (20 * v8x.RuntimeFunctions)
+	b := openBench(t, func(p *Pool) { p.charges.function = 1024 << 20 / (20 * v8x.RuntimeFunctions) },
+		func(c *Config) { c.SpareIsolates, c.HeapMB, c.OwnerHeapMB = 0, 1024, 512 })
 	for i := range 40 {
 		o := b.run(workerOf(fmt.Sprint("owner", i), countsCalls), fetch("GET", "http://x/", ""))
 		require.Nil(t, o.end.Failure)

@@ -338,8 +338,8 @@ const (
 
 // stay is run while all threads sleep and wake often. It does not stop between events, and it sleeps in a system call.
 // So one of Go's processors is always in use, and Go's sysmon does not sleep for long. Otherwise each event wakes
-// sysmon, which then looks at all processors every 20 µs until they are idle again. That takes a third of the CPU time
-// of a process at 200 events/s (docs/development/performance.md).
+// sysmon, which then looks at all processors every 20 µs until they are idle again. That takes a quarter of the CPU
+// time of a process at 200 events/s (docs/development/performance.md).
 func (d *watchdog) stay(done <-chan struct{}, look func(now time.Time)) {
 	for quiet := time.Duration(0); quiet < often; quiet += tick {
 		select {
@@ -358,6 +358,7 @@ func (d *watchdog) stay(done <-chan struct{}, look func(now time.Time)) {
 	}
 }
 
-// mayStay reports whether there is one more of Go's processors than all threads in V8 and the watchdog can keep. With
-// fewer, other goroutines would have to wait until sysmon notices.
+// mayStay reports whether there is one more of Go's processors than the pinned threads in V8 and the watchdog can keep.
+// With fewer, other goroutines would have to wait until sysmon notices. Background threads do not count: they work for
+// long, and then threads do not wake often.
 func (d *watchdog) mayStay() bool { return runtime.GOMAXPROCS(0) >= d.threads+2 }

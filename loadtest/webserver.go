@@ -40,14 +40,7 @@ func serve(ctx context.Context, port string, h http.Handler) error {
 		return err
 	}
 	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: h}
-	ctx, end := context.WithCancel(ctx)
-	stop := make(chan struct{})
-	defer func() { end(); <-stop }()
-	go func() {
-		<-ctx.Done()
-		_ = s.Close()
-		close(stop)
-	}()
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -32,7 +32,7 @@ type webSite struct {
 	handler string // the name of its file in workers/, without extension
 }
 
-// webFloor is the system that does what Pinwheel cannot do without, and nothing else. It is no peer.
+// webFloor is the system with the least that Pinwheel needs: net/http and pinned threads. It is no peer.
 const webFloor = "floor"
 
 func systems() []system {
