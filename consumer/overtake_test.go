@@ -112,7 +112,7 @@ func (j *jam) flow(d *dispatcher) {
 		case e := <-j.held:
 			s, _ := ack(e)
 			d.settle([]lifecycle.Settlement{s})
-		default:
+		case <-time.After(10 * time.Millisecond):
 			if stored(j.t, j.js, events.StreamEvents) == 0 {
 				return
 			}
