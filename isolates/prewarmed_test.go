@@ -45,7 +45,7 @@ func TestSparesServeEveryLimit(t *testing.T) {
 		prewarmedReady(b, 2)
 		w := owned(fmt.Sprint("owner", mb), `export default { task({ payload }) {
 			const kept = [];
-			for (let i = 0; i < payload.mb * 8; i++) kept.push(new Array(32 << 10).fill(i)); // 128 KB each
+			for (let i = 0; i < payload.mb * 8; i++) kept.push(new Array(16 << 10).fill(i + 0.5)); // 128 KB
 			return kept.length;
 		} }`)
 		w.Limits = events.Limits{HeapMB: mb, CPU: events.Millis(20 * time.Second)}
