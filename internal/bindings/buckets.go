@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -30,6 +31,7 @@ func (c Config) Bucket(owner string, p events.Policy) jetstream.KeyValueConfig {
 
 // bucket is the open bucket of an owner.
 type bucket struct {
+	nc     *nats.Conn
 	stream jetstream.Stream
 	copies int
 	// secret authenticates the cursors of lists. The bucket has it, so that all processes have the same.
@@ -48,7 +50,7 @@ func (k *kv) createBucket(ctx context.Context, owner string) (*bucket, error) {
 		_, err = inWords(err, "kvBytes")
 		return nil, err
 	}
-	b := &bucket{secret: make([]byte, 32)}
+	b := &bucket{nc: k.js.Conn(), secret: make([]byte, 32)}
 	_, _ = rand.Read(b.secret) // it never fails
 	if _, err = kv.Create(ctx, secretKey, b.secret); errors.Is(err, jetstream.ErrKeyExists) {
 		var entry jetstream.KeyValueEntry

@@ -15,17 +15,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 const (
 	maxPage   = 1000    // keys of one list()
 	maxListed = 100_000 // keys that begin with the prefix
-	// listedAtOnce is how many headers are asked for at once.
-	listedAtOnce = 5000
+	// chargedAtOnce is of how many messages the memory is charged at once.
+	chargedAtOnce = 1000
 
 	// A list with more than a page is kept for the next pages, within these bounds for the process and for an owner.
 	keptFor        = 30 * time.Second
@@ -142,7 +140,7 @@ func (k *kv) list(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, err
 // snapshot lists all keys that begin with the prefix. Only the headers of their values are read.
 func (k *kv) snapshot(ctx context.Context, c *lifecycle.Call, b *bucket, prefix string) (*snapshot, error) {
 	s := &snapshot{owner: c.Owner, base: base(c), prefix: prefix, made: time.Now()}
-	err := b.walk(ctx, walk{filters: filters(s.base, prefix), most: maxListed, hint: "divide keys with : or / and name a longer prefix"}, c.Hold, func(m jetstream.Msg) int {
+	err := b.walk(ctx, walk{filters: filters(s.base, prefix), most: maxListed, hint: "divide keys with : or / and name a longer prefix"}, c.Hold, func(m *stored.Message) int {
 		l, ok := listedOf(m, s.base, prefix)
 		if !ok {
 			return 0
@@ -185,61 +183,55 @@ type walk struct {
 }
 
 // walk calls each for the headers of messages. each returns how many bytes of memory it took, and hold charges them. A
-// refusal is an error of the caller's.
-func (b *bucket) walk(ctx context.Context, w walk, hold func(int) error, each func(jetstream.Msg) int) error {
-	deliver := jetstream.DeliverAllPolicy
-	if w.last {
-		deliver = jetstream.DeliverLastPerSubjectPolicy
+// refusal is an error of the caller's. Without an error, each has seen them all.
+func (b *bucket) walk(ctx context.Context, w walk, hold func(int) error, each func(*stored.Message) int) error {
+	tooMany := func(n uint64) error {
+		return refusal{fmt.Sprintf("400 %d keys are to be looked through: at most %d; %s", n, w.most, w.hint)}
 	}
-	cons, err := b.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		FilterSubjects: w.filters, HeadersOnly: true, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: deliver,
-		MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
-	})
+	scan, err := stored.Headers(ctx, b.nc, b.stream.CachedInfo().Config.Name, w.filters, w.last)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		_ = b.stream.DeleteConsumer(ctx, cons.CachedInfo().Name) // otherwise it ends by itself
-	}()
-	left := int(cons.CachedInfo().NumPending)
-	if left > w.most {
-		return refusal{fmt.Sprintf("400 %d keys are to be looked through: at most %d; %s", left, w.most, w.hint)}
+	if scan.Pending > uint64(w.most) {
+		scan.Close()
+		return tooMany(scan.Pending)
 	}
-	for left > 0 {
-		batch, err := cons.FetchNoWait(min(left, listedAtOnce))
+	held, read := 0, uint64(0)
+	charge := func() error {
+		taken := held
+		held = 0
+		if err := hold(taken); err != nil {
+			return refusal{fmt.Sprintf("429 %v", err)}
+		}
+		return nil
+	}
+	for m, err := range scan.Messages(ctx) {
 		if err != nil {
 			return err
 		}
-		got, held := 0, 0
-		for m := range batch.Messages() {
-			got++
-			held += each(m)
+		held += each(m)
+		if read++; read%chargedAtOnce == 0 {
+			if err := charge(); err != nil {
+				return err
+			}
 		}
-		if err := errors.Join(batch.Error(), ctx.Err()); err != nil && !errors.Is(err, nats.ErrTimeout) {
-			return err
-		}
-		if err := hold(held); err != nil {
-			return refusal{fmt.Sprintf("429 %v", err)}
-		}
-		if left -= got; got == 0 {
-			break
+		if read > 2*uint64(w.most) { // they are written as fast as they are read
+			return tooMany(read)
 		}
 	}
-	return nil
+	return charge()
 }
 
 // listedOf returns what a message says of a key.
-func listedOf(m jetstream.Msg, base, prefix string) (l listed, ok bool) {
-	tokens, ok := strings.CutPrefix(m.Subject(), base)
+func listedOf(m *stored.Message, base, prefix string) (l listed, ok bool) {
+	tokens, ok := strings.CutPrefix(m.Subject, base)
 	if !ok {
 		return l, false
 	}
 	if l.name, ok = decodeKey(tokens); !ok || !strings.HasPrefix(l.name, prefix) {
 		return l, false
 	}
-	h := m.Headers()
+	h := m.Header
 	if entryOf(h, nil) == nil {
 		return l, false
 	}

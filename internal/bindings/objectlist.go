@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
@@ -146,8 +144,8 @@ func (o *objects) describeAll(ctx context.Context, c *lifecycle.Call, b *bucket,
 func (o *objects) snapshot(ctx context.Context, c *lifecycle.Call, b *bucket, base, prefix string) (*snapshot, error) {
 	s := &snapshot{owner: c.Owner, base: base, prefix: prefix, made: time.Now()}
 	subject := "$O." + ObjectsBucket(c.Owner) + ".M."
-	err := b.walk(ctx, walk{filters: []string{subject + "*"}, most: maxListed, hint: "remove some, of any bucket of the owner"}, c.Hold, func(m jetstream.Msg) int {
-		name, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(m.Subject(), subject))
+	err := b.walk(ctx, walk{filters: []string{subject + "*"}, most: maxListed, hint: "remove some, of any bucket of the owner"}, c.Hold, func(m *stored.Message) int {
+		name, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(m.Subject, subject))
 		key, ok := strings.CutPrefix(string(name), base)
 		if err != nil || !ok || !strings.HasPrefix(key, prefix) {
 			return 0
@@ -200,18 +198,17 @@ func (o *objects) sweep(ctx context.Context, b *bucket, owner string, now time.T
 	type chunks struct{ id, object string }
 	var old []chunks
 	free := func(int) error { return nil } // bounded by maxListed
-	err := b.walk(ctx, walk{filters: []string{subjects + ".C.*"}, last: true, most: maxListed}, free, func(m jetstream.Msg) int {
-		meta, err := m.Metadata()
-		object := m.Headers().Get(headerObject)
-		if err == nil && object != "" && now.Sub(meta.Timestamp) > sweepAge {
-			old = append(old, chunks{strings.TrimPrefix(m.Subject(), subjects+".C."), object})
+	err := b.walk(ctx, walk{filters: []string{subjects + ".C.*"}, last: true, most: maxListed}, free, func(m *stored.Message) int {
+		object := m.Header.Get(headerObject)
+		if object != "" && now.Sub(m.Time) > sweepAge {
+			old = append(old, chunks{strings.TrimPrefix(m.Subject, subjects+".C."), object})
 		}
 		return 0
 	})
 	used := map[string]bool{}
 	if err == nil {
-		err = b.walk(ctx, walk{filters: []string{subjects + ".M.*"}, most: maxListed}, free, func(m jetstream.Msg) int {
-			used[m.Headers().Get(headerVersion)] = true
+		err = b.walk(ctx, walk{filters: []string{subjects + ".M.*"}, most: maxListed}, free, func(m *stored.Message) int {
+			used[m.Header.Get(headerVersion)] = true
 			return 0
 		})
 	}

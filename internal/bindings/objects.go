@@ -90,7 +90,7 @@ func (o *objects) create(ctx context.Context, owner string) (*bucket, error) {
 	info := s.CachedInfo()
 	// A forged cursor says no more than startAfter does. So what all processes know of the store is secret enough.
 	secret := binary.BigEndian.AppendUint64([]byte(info.Config.Name), uint64(info.Created.UnixNano()))
-	return &bucket{stream: s, copies: info.Config.Replicas, secret: secret}, nil
+	return &bucket{nc: o.js.Conn(), stream: s, copies: info.Config.Replicas, secret: secret}, nil
 }
 
 // named is an object of an owner, by its name in the store.

@@ -16,6 +16,8 @@ import (
 const (
 	// scanBatch is how many messages a scan asks for at once. So many may be in memory, however long they are.
 	scanBatch = 64
+	// headersBatch is scanBatch of a scan that reads no bodies.
+	headersBatch = 5000
 	// scanLife is how long the server keeps the consumer of a scan that has died.
 	scanLife = 10 * time.Second
 	// ackPrefix begins the reply subject of each message that a consumer delivers. The server writes this subject. What
@@ -28,72 +30,101 @@ const (
 // who look at many. The user needs the permission to make consumers of the stream.
 func Scan(ctx context.Context, nc *nats.Conn, stream, subject string, from uint64) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
-		s, err := openScan(ctx, nc, stream, subject, from)
+		s, err := open(ctx, nc, stream, scanBatch, jetstream.ConsumerConfig{
+			FilterSubject: subject, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, from),
+		})
 		if err != nil {
 			yield(nil, fmt.Errorf("stream %s: %w", stream, err))
 			return
 		}
-		defer s.close()
-		for {
-			m, err := s.next(ctx)
-			if errors.Is(err, ErrNone) {
-				return
-			}
-			if !yield(m, err) || err != nil {
-				return
-			}
-		}
+		s.Messages(ctx)(yield)
 	}
 }
 
-// scan is one consumer.
-type scan struct {
+// Headers makes a scan of the headers of messages, without their bodies. subjects may have wildcards, and do not
+// overlap. If last is set, it reads only the last message of each subject. The user needs the permission to make
+// consumers of the stream.
+func Headers(ctx context.Context, nc *nats.Conn, stream string, subjects []string, last bool) (*Scanner, error) {
+	deliver := jetstream.DeliverAllPolicy
+	if last {
+		deliver = jetstream.DeliverLastPerSubjectPolicy
+	}
+	return open(ctx, nc, stream, headersBatch, jetstream.ConsumerConfig{FilterSubjects: subjects, DeliverPolicy: deliver, HeadersOnly: true})
+}
+
+// Scanner reads messages of a stream with a consumer of its own. It is used once, by Messages or Close.
+type Scanner struct {
+	// Pending is how many messages there were when the scan began.
+	Pending uint64
+
 	js     jetstream.JetStream
 	nc     *nats.Conn
 	stream string
 	name   string // of the consumer
 	sub    *nats.Subscription
 	came   chan *nats.Msg // other ways to wait for a message believe a publisher's Status
+	batch  int            // messages to ask for at once
 	asked  int            // messages that were asked for and have not come
 }
 
-func openScan(ctx context.Context, nc *nats.Conn, stream, subject string, from uint64) (*scan, error) {
+func open(ctx context.Context, nc *nats.Conn, stream string, batch int, c jetstream.ConsumerConfig) (*Scanner, error) {
 	ctx, cancel := within(ctx)
 	defer cancel()
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}
-	c, err := js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
-		FilterSubject: subject, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, from),
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: scanLife,
-	})
+	c.AckPolicy, c.MemoryStorage, c.Replicas, c.InactiveThreshold = jetstream.AckNonePolicy, true, 1, scanLife
+	made, err := js.CreateConsumer(ctx, stream, c)
 	if err != nil {
 		return nil, err
 	}
-	s := &scan{js: js, nc: nc, stream: stream, name: c.CachedInfo().Name, came: make(chan *nats.Msg, scanBatch+1)} // and the server's last word
+	info := made.CachedInfo()
+	s := &Scanner{Pending: info.NumPending, js: js, nc: nc, stream: stream, name: info.Name, batch: batch}
+	s.came = make(chan *nats.Msg, batch+1) // and the server's last word
 	if s.sub, err = nc.ChanSubscribe(nc.NewInbox(), s.came); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
+// Messages iterates over the messages, and closes the scan. A message that is removed meanwhile may or may not be seen.
+// An error, with a nil message, ends the iteration: without one, nothing is missing.
+func (s *Scanner) Messages(ctx context.Context) iter.Seq2[*Message, error] {
+	return func(yield func(*Message, error) bool) {
+		defer s.Close()
+		for {
+			m, err := s.next(ctx)
+			if errors.Is(err, ErrNone) {
+				return
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("stream %s: %w", s.stream, err))
+				return
+			}
+			if !yield(m, nil) {
+				return
+			}
+		}
+	}
+}
+
 // next returns the next message. The error is ErrNone at the end.
-func (s *scan) next(ctx context.Context) (*Message, error) {
+func (s *Scanner) next(ctx context.Context) (*Message, error) {
 	ctx, cancel := within(ctx)
 	defer cancel()
 	if s.asked == 0 {
 		request, err := json.Marshal(struct {
 			Batch  int  `json:"batch"`
 			NoWait bool `json:"no_wait"`
-		}{scanBatch, true})
+		}{s.batch, true})
 		if err != nil {
 			return nil, err
 		}
 		if err := s.nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+s.stream+"."+s.name, s.sub.Subject, request); err != nil {
 			return nil, err
 		}
-		s.asked = scanBatch
+		s.asked = s.batch
 	}
 	var m *nats.Msg
 	select {
@@ -115,7 +146,8 @@ func (s *scan) next(ctx context.Context) (*Message, error) {
 	return &Message{Subject: m.Subject, Sequence: facts.Sequence.Stream, Time: facts.Timestamp, Header: m.Header, Data: m.Data}, nil
 }
 
-func (s *scan) close() {
+// Close ends the scan.
+func (s *Scanner) Close() {
 	_ = s.sub.Unsubscribe()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
