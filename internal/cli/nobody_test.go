@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
@@ -33,8 +32,6 @@ func TestFetchThatNobodyWaitsFor(t *testing.T) {
 	answered := f.Pinwheel("send", "fetch", "acme/w", "--path", "/throw")
 	require.NotZero(t, answered.Code)
 	require.Contains(t, answered.Err+answered.Out, "no prices")
-	js, err := jetstream.New(f.NC)
-	require.NoError(t, err)
 	send := func(worker, path string) {
 		r := f.Pinwheel("send", "fetch", "acme/"+worker, "--path", path, "--no-wait", "--id", worker+path)
 		require.Zero(t, r.Code, r.Err)
@@ -43,10 +40,7 @@ func TestFetchThatNobodyWaitsFor(t *testing.T) {
 		send("w", path)
 	}
 	send("gone", "/")
-	require.Eventually(t, func() bool {
-		s, err := js.Stream(t.Context(), "PINWHEEL_EVENTS")
-		return err == nil && s.CachedInfo().State.Msgs == 1 // the anchor message
-	}, patience, tick)
+	awaitNoEvents(t, f)
 	await(t, f, 4)
 	got := map[string]string{}
 	for _, line := range letters(f) {

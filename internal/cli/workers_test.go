@@ -38,6 +38,7 @@ $`, r.Err)
 
 	require.Zero(t, f.Pinwheel("send", "task", "acme/w", "--after", "1h", "--no-wait").Code)
 	require.Eventually(t, func() bool { return f.Pinwheel("schedules", "waiting", "--json").Out != "" }, time.Minute, 10*time.Millisecond)
+	awaitNoEvents(t, f) // it is in the other stream before its ack
 	r = f.Pinwheel("workers", "rm", "acme/w")
 	require.Zero(t, r.Code, r.Err)
 	require.Equal(t, "removed acme/w; waiting for it: 0 stored, 0 parked, 1 delayed; fetch events will be answered 404, tasks and scheduled events become dead letters\n", r.Out)

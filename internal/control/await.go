@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// activationTimeout is many times the time that a process needs to activate a version.
-	activationTimeout = 5 * time.Second
+	// activationTimeout is many times the time that a process needs to activate a version, also on a busy machine.
+	activationTimeout = 15 * time.Second
 	// activationAnswer is how long the processes have to answer before they are asked again.
 	activationAnswer = 250 * time.Millisecond
 )

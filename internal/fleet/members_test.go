@@ -79,7 +79,7 @@ func TestDeployWaitsForAllProcesses(t *testing.T) {
 	require.NoError(t, paused.Process.Signal(syscall.SIGSTOP))
 	out, errs = deploy(2)
 	require.Regexp(t, `^deployed acme/w version 2-\S+ \(fetch\), active in 2 of 3 processes\n$`, out)
-	require.Regexp(t, fmt.Sprintf(`^pinwheel: acme/w is stored, but \S+/%d has not taken it up within 5s\n$`, paused.Process.Pid), errs)
+	require.Regexp(t, fmt.Sprintf(`^pinwheel: acme/w is stored, but \S+/%d has not taken it up within 15s\n$`, paused.Process.Pid), errs)
 
 	require.NoError(t, paused.Process.Signal(syscall.SIGCONT))
 	require.Eventually(t, func() bool { all := h.fleet.members.known(); return len(all) == 3 }, patience, time.Millisecond)

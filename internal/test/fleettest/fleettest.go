@@ -32,7 +32,7 @@ func Config(t testing.TB) config.Config {
 	c := config.Default()
 	c.NatsPort, c.Data, c.AdminAddr, c.LogFormat, c.Processes = -1, natstest.StoreDir(t), "", "json", 0
 	c.Threads, c.MaxIsolates = 2, 100
-	c.AckWait, c.DrainTimeout = 5*time.Second, 5*time.Second
+	c.DrainTimeout = 5 * time.Second
 	c.MaxBytes, c.DeadLetterBytes, c.ResultAge = 64<<20, 64<<20, time.Hour
 	return c
 }
