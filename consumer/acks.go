@@ -26,9 +26,15 @@ type group struct {
 	tries      *jsapi.Retrier
 }
 
-// acks sends acks, and asks the server to confirm them. Its methods run on the settle goroutine, except confirmed.
+// acks sends acks, and asks the server to confirm them. Its methods run on the settle goroutine, except open and close.
+//
+// Nobody waits for a confirmation as long as the window has room: the settle goroutine handles it when it is awake for
+// something else, or at its next tick. So an event wakes two goroutines less.
 type acks struct {
 	api            *jsapi.Client
+	requests       *jsapi.Requester
+	answers        chan *nats.Msg
+	urgent         func() bool // whether room in the window is waited for; may be called from any goroutine
 	inflight       *inflight
 	metrics        *metrics
 	cfg            Config
@@ -39,6 +45,27 @@ type acks struct {
 	step           func(Step)
 	sources        []*source // scratch: sources with acks to send
 	subjects       []string  // scratch
+}
+
+// open subscribes to confirmations.
+func (a *acks) open(window int) error {
+	a.answers = make(chan *nats.Msg, window) // each is of at least one event in flight
+	return a.requests.OpenTo(a.answers)
+}
+
+// awaited returns where confirmations arrive, or nil while they can wait.
+func (a *acks) awaited() <-chan *nats.Msg {
+	if a.urgent() {
+		return a.answers
+	}
+	return nil
+}
+
+// take handles the confirmations that have arrived.
+func (a *acks) take() {
+	for range len(a.answers) {
+		a.requests.Answer(<-a.answers)
+	}
 }
 
 // queue queues the ack of h; send sends it.
@@ -87,7 +114,7 @@ func (a *acks) sendGroup(g *group) {
 		}
 	}
 	a.metrics.acks.Add(float64(len(g.events)))
-	a.api.Request(&nats.Msg{Subject: subjects[last]}, func(_ *nats.Msg, err error) {
+	a.requests.Ask(&nats.Msg{Subject: subjects[last]}, a.api.Wait, time.Now(), func(_ *nats.Msg, err error) {
 		a.confirmed(g, err)
 	})
 	a.step(StepAcked)
@@ -122,7 +149,7 @@ func (a *acks) confirmed(g *group, err error) {
 		if errors.Is(err, nats.ErrNoResponders) { // the consumer no longer exists
 			a.api.Missing()
 		}
-		a.api.Do(func() { a.unconfirmed(g) })
+		a.unconfirmed(g)
 		return
 	}
 	a.step(StepConfirmed)
@@ -140,7 +167,7 @@ func (a *acks) confirmed(g *group, err error) {
 		a.inflight.remember(g.events, now, until)
 	}
 	if again := a.inflight.confirmed(g.events, g.reconnects, now, until); len(again) > 0 {
-		a.api.Do(func() { a.sendEach(again, g.tries) })
+		a.sendEach(again, g.tries)
 	}
 }
 

@@ -86,7 +86,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	c.leases = &leases{nc: nc, cfg: cfg, log: log, inflight: &c.inflight, now: make(chan struct{}, 1), renewals: c.metrics.renewals}
 	c.settler = c.newSettler()
 	c.upkeep = newUpkeep(c)
-	c.inflight.left = func(int) { c.puller.freed() }
+	c.inflight.left = func(int) { c.puller.left() }
 	c.inflight.replaced = func(h *entry) { c.api.Do(func() { c.settler.lapse([]*entry{h}) }) }
 	c.inflight.unspent = c.lot.Unspent
 	if err := registerAll(reg, c.collectors()); err != nil {
@@ -131,7 +131,7 @@ func (c *Consumer) newSettler() *settler {
 		},
 	}
 	s.acks = &acks{
-		api: c.api, inflight: &c.inflight, metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
+		api: c.api, requests: jsapi.NewRequester(c.nc), urgent: c.puller.waits, inflight: &c.inflight, metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
 		republishReply: s.replyAgain, lost: s.leaseLost, step: s.step,
 	}
 	return s
@@ -154,7 +154,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 		}
 		return err
 	}
-	if err := c.api.Open(); err != nil {
+	if err := errors.Join(c.api.Open(), c.settler.acks.open(c.cfg.Window)); err != nil {
 		return err
 	}
 	defer c.chunks.Close()
@@ -185,6 +185,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	end()
 	loops.Wait()
 	c.api.Close()
+	c.settler.acks.requests.Close()
 	return err
 }
 
@@ -245,7 +246,11 @@ func (c *Consumer) reconnected() {
 	jsapi.Signal(c.leases.now)
 	c.janitor.SweepSoon()
 	// Requests of the old connection are no longer answered.
-	c.api.Do(func() { c.api.Expire(time.Now().Add(time.Hour)) })
+	c.api.Do(func() {
+		late := time.Now().Add(time.Hour)
+		c.api.Expire(late)
+		c.settler.acks.requests.Expire(late)
+	})
 }
 
 // Ready returns why the process cannot take events, or nil. /readyz answers with it.

@@ -3,6 +3,7 @@ package consumer
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/consumer/janitor"
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/parking"
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -71,6 +73,7 @@ func (p *puller) pump(now time.Time, force bool) {
 		return
 	}
 	p.able.look(now)
+	was := p.hungry.Swap(true) // what leaves from now on is not in free
 	free := p.c.cfg.Window - p.c.inflight.taken() - p.total
 	reserve, skipped := p.reserve(), false
 	p.full, p.coming = false, p.onTheirWay()
@@ -90,13 +93,22 @@ func (p *puller) pump(now time.Time, force bool) {
 		}
 	}
 	free -= p.pumpParked(free, now)
-	if free > 0 && p.share(free, now, force) || skipped {
+	if free > 0 && p.share(free, now, force) {
+		skipped = true
+	}
+	if skipped {
 		p.nudge.Reset(nudgeAfter)
 	} else if p.full {
 		p.nudge.Reset(ableLook)
 	}
 	p.turn++
 	p.credits.Store(int64(p.total))
+	failed := slices.ContainsFunc(p.lanes, func(l *lane) bool { return !l.ready(now) })
+	hungry := free <= 0 || skipped || failed || p.full || len(p.parked) > 0
+	p.hungry.Store(hungry)
+	if hungry && !was {
+		jsapi.Signal(p.c.api.Wake) // confirmations are awaited now
+	}
 }
 
 // pumpParked grants free slots for parked events: as many as their owners have room for, and at most half of the free

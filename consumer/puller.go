@@ -38,6 +38,9 @@ type puller struct {
 	request []byte
 	nudge   *time.Timer // fires when a grant was too small to be worth a request at once
 
+	// hungry is whether the last round granted less than the lanes want. Only then an event that leaves lets it ask for
+	// more.
+	hungry  atomic.Bool
 	credits atomic.Int64 // total, for Stats
 	parking atomic.Int64 // lanes of parked, for Stats
 	stalls  atomic.Int64
@@ -81,10 +84,18 @@ func newPuller(c *Consumer) *puller {
 // of the window.
 func (p *puller) reserve() int { return max(1, p.c.cfg.Window/(4*events.Lanes)) }
 
-// freed notes that events have left.
-func (p *puller) freed() {
-	jsapi.Signal(p.wake)
+// freed notes that there may be more room. It may be called from any goroutine.
+func (p *puller) freed() { jsapi.Signal(p.wake) }
+
+// left notes that events have left. It may be called from any goroutine.
+func (p *puller) left() {
+	if p.waits() {
+		p.freed()
+	}
 }
+
+// waits reports whether something waits for events to leave. It may be called from any goroutine.
+func (p *puller) waits() bool { return p.hungry.Load() || p.c.draining.Load() }
 
 // run pulls until pull is done. Then it takes no more messages, and gives back those that arrived too late.
 func (p *puller) run(pull context.Context) {

@@ -88,7 +88,11 @@ func (s *settler) run(life context.Context) {
 		case <-life.Done():
 			return
 		case <-s.api.Wake:
+		case m := <-s.acks.awaited():
+			s.acks.requests.Answer(m)
 		case now := <-tick.C:
+			s.acks.take()
+			s.acks.requests.Expire(now)
 			s.api.Expire(now)
 			s.chunks.Tick(now)
 			s.parker.Round(now)
@@ -101,6 +105,7 @@ func (s *settler) run(life context.Context) {
 			s.mu.Unlock()
 		}
 		tasks = s.api.Take(tasks)
+		s.acks.take()
 		s.reconnects = s.api.NC.Stats().Reconnects
 		for _, f := range tasks {
 			f()

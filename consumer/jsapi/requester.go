@@ -42,14 +42,27 @@ func NewRequester(nc *nats.Conn) *Requester { return &Requester{nc: nc} }
 // Open subscribes to the answers. The goroutine of this subscription calls back with answers, and the caller of Expire
 // with timeouts.
 func (r *Requester) Open() error {
+	if err := r.open(func(subject string) (*nats.Subscription, error) { return r.nc.Subscribe(subject, r.Answer) }); err != nil {
+		return err
+	}
+	return r.sub.SetPendingLimits(-1, -1)
+}
+
+// OpenTo is Open for a caller who takes the answers from a channel, when there is time for them, and passes each to
+// Answer. An answer that finds no room in the channel is lost.
+func (r *Requester) OpenTo(answers chan *nats.Msg) error {
+	return r.open(func(subject string) (*nats.Subscription, error) { return r.nc.ChanSubscribe(subject, answers) })
+}
+
+func (r *Requester) open(subscribe func(subject string) (*nats.Subscription, error)) error {
 	r.prefix = r.nc.NewInbox() + "."
 	r.pending = make(map[uint64]pending)
-	sub, err := r.nc.Subscribe(r.prefix+"*", r.answer)
+	sub, err := subscribe(r.prefix + "*")
 	if err != nil {
 		return fmt.Errorf("consumer: subscribe to answers: %w", err)
 	}
 	r.sub = sub
-	return sub.SetPendingLimits(-1, -1)
+	return nil
 }
 
 // Ask publishes m with a reply subject of its own. It calls done exactly once: with the answer, with an error, or with
@@ -81,7 +94,8 @@ func (r *Requester) take(token uint64) (pending, bool) {
 	return p, ok
 }
 
-func (r *Requester) answer(m *nats.Msg) {
+// Answer calls back with an answer.
+func (r *Requester) Answer(m *nats.Msg) {
 	token, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, r.prefix), 36, 64)
 	if err != nil {
 		return
