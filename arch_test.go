@@ -119,7 +119,7 @@ var house = map[string]room{
 	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/offload/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events", "internal/assetstore", "internal/guard", "internal/resources", "internal/secrets", "internal/sourcemap"},
+		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events", "internal/assetstore", "internal/guard", "internal/resources", "internal/secrets", "internal/sourcemap", "internal/stored"},
 		libs:  []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
 		tests: []string{"internal/natsd", "internal/test/natstest", libNATSServer, "github.com/nats-io/nkeys"},
 	},

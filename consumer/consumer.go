@@ -86,7 +86,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	c.leases = &leases{nc: nc, cfg: cfg, log: log, inflight: &c.inflight, now: make(chan struct{}, 1), renewals: c.metrics.renewals}
 	c.settler = c.newSettler()
 	c.upkeep = newUpkeep(c)
-	c.inflight.left = func(int) { c.puller.left() }
+	c.inflight.left = func(int) { c.puller.demand.left() }
 	c.inflight.replaced = func(h *entry) { c.api.Do(func() { c.settler.lapse([]*entry{h}) }) }
 	c.inflight.unspent = c.lot.Unspent
 	if err := registerAll(reg, c.collectors()); err != nil {
@@ -109,7 +109,7 @@ func (c *Consumer) wire() {
 	c.cancels = schedule.NewCancels(c.js, c.decoder)
 	c.ticker = schedule.NewTicker(c.nc, prefix, cfg.Node, c.clock.Now, c.waiting.Full, c.log)
 	c.lot = parking.New(parking.Config{
-		Prefix: prefix, Consumer: laneConsumer(cfg, 0), Pull: c.puller.pullParked, Freed: c.puller.freed, Draining: c.draining.Load, Through: c.dispatcher.Through,
+		Prefix: prefix, Consumer: laneConsumer(cfg, 0), Pull: c.puller.pullParked, Freed: c.puller.demand.freed, Draining: c.draining.Load, Through: c.dispatcher.Through,
 	}, c.js, c.log)
 	c.parker = parking.NewParker(c.lot, c.api, c.usage, c.log)
 	c.bypass = parking.NewBypass(bypassConfig(c), c.lot, c.js, c.log)
@@ -131,7 +131,7 @@ func (c *Consumer) newSettler() *settler {
 		},
 	}
 	s.acks = &acks{
-		api: c.api, requests: jsapi.NewRequester(c.nc), urgent: c.puller.waits, inflight: &c.inflight, metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
+		api: c.api, requests: jsapi.NewRequester(c.nc), urgent: c.puller.demand.waits, inflight: &c.inflight, metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
 		republishReply: s.replyAgain, lost: s.leaseLost, step: s.step,
 	}
 	return s
@@ -234,7 +234,7 @@ func (c *Consumer) untilEmpty(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.puller.wake: // events left
+		case <-c.puller.demand.wake: // events left
 		case <-tick.C:
 		}
 	}

@@ -77,7 +77,7 @@ func (p *puller) pump(now time.Time, force bool) {
 	} else {
 		p.able.looked = now // nobody needs to know
 	}
-	was := p.hungry.Swap(true) // what leaves from now on is not in free
+	was := p.demand.unmet.Swap(true) // what leaves from now on is not in free
 	free := p.c.cfg.Window - p.c.inflight.taken() - p.total
 	reserve, skipped := p.reserve(), false
 	p.full, p.coming = false, p.onTheirWay()
@@ -108,9 +108,9 @@ func (p *puller) pump(now time.Time, force bool) {
 	p.turn++
 	p.credits.Store(int64(p.total))
 	failed := slices.ContainsFunc(p.lanes, func(l *lane) bool { return !l.ready(now) })
-	hungry := free <= 0 || skipped || failed || p.full || len(p.parked) > 0
-	p.hungry.Store(hungry)
-	if hungry && !was {
+	unmet := free <= 0 || skipped || failed || p.full || len(p.parked) > 0
+	p.demand.unmet.Store(unmet)
+	if unmet && !was {
 		jsapi.Signal(p.c.api.Wake) // confirmations are awaited now
 	}
 }

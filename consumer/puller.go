@@ -15,16 +15,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// puller asks the server for messages. One goroutine owns it, except wake and the atomics.
+// puller asks the server for messages. One goroutine owns it, except demand and the atomics.
 //
 // Slots before pulls: credits that the server has not used plus held events never exceed the window. A request allows
 // as many bytes as its credits are worth. A credit is spent by a delivery, or given back once by the server's status
 // message.
 type puller struct {
-	c     *Consumer
-	msgs  chan *nats.Msg // messages for all lanes
-	wake  chan struct{}
-	lanes []*lane
+	c      *Consumer
+	msgs   chan *nats.Msg // messages for all lanes
+	demand demand
+	lanes  []*lane
 	// parked are the lanes of owners with parked events. They come from parking.Lot, which calls pullParked.
 	parked      []*lane
 	parkedLanes chan *lane
@@ -38,9 +38,6 @@ type puller struct {
 	request []byte
 	nudge   *time.Timer // fires when a grant was too small to be worth a request at once
 
-	// hungry is whether the last round granted less than the lanes want. Only then an event that leaves lets it ask for
-	// more.
-	hungry  atomic.Bool
 	credits atomic.Int64 // total, for Stats
 	parking atomic.Int64 // lanes of parked, for Stats
 	stalls  atomic.Int64
@@ -66,8 +63,8 @@ func newPuller(c *Consumer) *puller {
 		c: c,
 		// Room for the window and for the server's status messages. A message that finds no room would be lost until its
 		// lease ends.
-		msgs: make(chan *nats.Msg, 2*c.cfg.Window+64*events.Lanes),
-		wake: make(chan struct{}, 1), subs: make(map[*nats.Subscription]*lane),
+		msgs:   make(chan *nats.Msg, 2*c.cfg.Window+64*events.Lanes),
+		demand: demand{wake: make(chan struct{}, 1), draining: &c.draining}, subs: make(map[*nats.Subscription]*lane),
 		parkedLanes: make(chan *lane), heard: time.Now(), deafness: deafness,
 	}
 	for i := range events.Lanes {
@@ -83,19 +80,6 @@ func newPuller(c *Consumer) *puller {
 // reserve is how many credits a lane keeps while it is idle. The reserves of all lanes of events together are a quarter
 // of the window.
 func (p *puller) reserve() int { return max(1, p.c.cfg.Window/(4*events.Lanes)) }
-
-// freed notes that there may be more room. It may be called from any goroutine.
-func (p *puller) freed() { jsapi.Signal(p.wake) }
-
-// left notes that events have left. It may be called from any goroutine.
-func (p *puller) left() {
-	if p.waits() {
-		p.freed()
-	}
-}
-
-// waits reports whether something waits for events to leave. It may be called from any goroutine.
-func (p *puller) waits() bool { return p.hungry.Load() || p.c.draining.Load() }
 
 // run pulls until pull is done. Then it takes no more messages, and gives back those that arrived too late.
 func (p *puller) run(pull context.Context) {
@@ -114,7 +98,7 @@ func (p *puller) run(pull context.Context) {
 			return
 		case m := <-p.msgs:
 			p.collect(m)
-		case <-p.wake:
+		case <-p.demand.wake:
 		case <-p.nudge.C:
 			force = true
 		case <-beat.C:

@@ -192,17 +192,17 @@ func FuzzDecodeRecord(f *testing.F) {
 	})
 }
 
-// stored stands for an entry of the bucket of deployments.
-type stored struct {
+// bucketEntry stands for an entry of the bucket of deployments.
+type bucketEntry struct {
 	jetstream.KeyValueEntry
 	key   string
 	value []byte
 }
 
-func (s stored) Key() string        { return s.key }
-func (s stored) Value() []byte      { return s.value }
-func (s stored) Revision() uint64   { return 7 }
-func (s stored) Created() time.Time { return time.Unix(1, 0) }
+func (s bucketEntry) Key() string        { return s.key }
+func (s bucketEntry) Value() []byte      { return s.value }
+func (s bucketEntry) Revision() uint64   { return 7 }
+func (s bucketEntry) Created() time.Time { return time.Unix(1, 0) }
 
 func FuzzDecodeDeployment(f *testing.F) {
 	const split = `"split":[{"version":"1-0123456789ab","percent":90},{"version":"2-0123456789ab","percent":10}]`
@@ -217,7 +217,7 @@ func FuzzDecodeDeployment(f *testing.F) {
 	}
 	f.Add([]byte(`{"format":1,"number":1}`), ".")
 	f.Fuzz(func(t *testing.T, text []byte, key string) {
-		d, err := decodeDeployment(stored{key: key, value: text})
+		d, err := decodeDeployment(bucketEntry{key: key, value: text})
 		if err != nil {
 			require.Zero(t, d)
 			return
@@ -231,7 +231,7 @@ func FuzzDecodeDeployment(f *testing.F) {
 		// What a process changes, it can store and read again.
 		again, err := json.Marshal(deploymentRecord{deploymentFormat2, owner, name, d.seen, d.Deployment})
 		require.NoError(t, err)
-		back, err := decodeDeployment(stored{key: key, value: again})
+		back, err := decodeDeployment(bucketEntry{key: key, value: again})
 		require.NoError(t, err)
 		require.True(t, d.At.Equal(back.At))
 		back.At = d.At // another location of the same time

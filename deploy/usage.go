@@ -3,15 +3,13 @@ package deploy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // headerObjectBytes is the header of a stored record whose code is in the object store: how many bytes that object has.
@@ -21,9 +19,6 @@ const headerObjectBytes = "Pinwheel-Object-Bytes"
 // maxRemovedNames is how many names of removed workers an owner may leave behind, beside those of workers. The bucket
 // keeps a marker of each.
 const maxRemovedNames = 1000
-
-// usageWait bounds the wait for one message while usage is counted.
-const usageWait = 5 * time.Second
 
 // Usage is what is stored for an owner.
 type Usage struct {
@@ -55,42 +50,17 @@ func UsageOf(ctx context.Context, s *Store, owner string) (u Usage, err error) {
 	fail := func(err error) (Usage, error) {
 		return Usage{}, fmt.Errorf("count what owner %s has stored: %w", owner, err)
 	}
-	reader, err := s.js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
-		FilterSubject: s.cfg.subject(owner, "*"), DeliverPolicy: jetstream.DeliverAllPolicy, HeadersOnly: true,
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: 2 * usageWait,
-	})
+	scan, err := stored.Headers(ctx, s.js.Conn(), stream, []string{s.cfg.subject(owner, "*")}, false)
 	if err != nil {
 		return fail(err)
 	}
-	defer func() { _ = s.js.DeleteConsumer(context.WithoutCancel(ctx), stream, reader.CachedInfo().Name) }() // the server would remove it anyway
-	names := map[string]bool{}                                                                               // by subject: whether the newest entry is a version
-	if reader.CachedInfo().NumPending == 0 {
-		return u, nil
-	}
-	it, err := reader.Messages(jetstream.PullMaxMessages(1000))
-	if err != nil {
-		return fail(err)
-	}
-	defer it.Stop()
-	for {
-		limited, cancel := context.WithTimeout(ctx, usageWait)
-		m, err := it.Next(jetstream.NextContext(limited))
-		cancel()
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			break // the entries that were pending are gone
-		}
+	names := map[string]bool{} // by subject: whether the newest entry is a version
+	for m, err := range scan.Messages(ctx) {
 		if err != nil {
 			return fail(err)
 		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return fail(err)
-		}
-		names[m.Subject()] = m.Headers().Get("KV-Operation") == ""
-		u.Bytes += entryBytes(m.Headers())
-		if meta.NumPending == 0 {
-			break
-		}
+		names[m.Subject] = m.Header.Get("KV-Operation") == ""
+		u.Bytes += entryBytes(m.Header)
 	}
 	u.Names = len(names)
 	for _, there := range names {

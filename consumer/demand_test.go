@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,7 +63,7 @@ func TestConfirmationsAreAwaitedWhenThereIsNoRoom(t *testing.T) {
 	pull, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- c.Run(pull, t.Context()) }()
-	require.Eventually(t, func() bool { return c.Ready() == nil && !c.puller.waits() }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return c.Ready() == nil && !c.puller.demand.waits() }, patience, time.Millisecond)
 	require.Nil(t, c.settler.acks.awaited())
 
 	const all = 100
@@ -72,25 +73,24 @@ func TestConfirmationsAreAwaitedWhenThereIsNoRoom(t *testing.T) {
 	}
 	ended := 0
 	full := func() bool { return c.inflight.taken()+int(c.puller.credits.Load()) == cfg.Window }
-	require.Eventually(t, func() bool { return h.len() > 0 && full() && c.puller.waits() }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return h.len() > 0 && full() && c.puller.demand.waits() }, patience, time.Millisecond)
 	require.NotNil(t, c.settler.acks.awaited())
 	require.Eventually(t, func() bool { ended += h.release(c); return ended == all }, patience, time.Millisecond)
-	require.Eventually(t, func() bool { return c.inflight.len() == 0 && !full() && !c.puller.waits() }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return c.inflight.len() == 0 && !full() && !c.puller.demand.waits() }, patience, time.Millisecond)
 	require.Nil(t, c.settler.acks.awaited())
 
 	stop()
 	require.NoError(t, <-ran)
-	require.True(t, c.puller.waits(), "a process that ends waits for all")
+	require.True(t, c.puller.demand.waits(), "a process that ends waits for all")
 }
 
 // An event that leaves wakes the puller only if a lane wants more than it was granted.
 func TestEventsThatLeaveWakeAPullerThatWaits(t *testing.T) {
 	t.Parallel()
-	p, _ := flowing(0)
-	p.wake = make(chan struct{}, 1)
-	p.left()
-	require.Empty(t, p.wake)
-	p.hungry.Store(true)
-	p.left()
-	require.Len(t, p.wake, 1)
+	d := demand{wake: make(chan struct{}, 1), draining: &atomic.Bool{}}
+	d.left()
+	require.Empty(t, d.wake)
+	d.unmet.Store(true)
+	d.left()
+	require.Len(t, d.wake, 1)
 }
