@@ -23,6 +23,9 @@ const tick = 5 * time.Millisecond
 // earlier. Its run is then ended without a kill, which would end everything in its context.
 const lateAtLast = 50 * tick
 
+// lateCheck is how long after the one before it a check is late: the watchdog slept, or the machine did not run it.
+const lateCheck = 4 * tick
+
 // watch is the watchdog's view of one thread: the turn that the thread is in. A turn is one stay in V8.
 type watch struct {
 	mu       sync.Mutex
@@ -49,6 +52,7 @@ type watch struct {
 	cpuThen time.Duration
 	before  time.Duration
 	seen    time.Duration // the thread's CPU clock at the latest check, in a turn or not
+	looked  time.Time     // when that was
 
 	slot *crashnote.Slot // which worker the thread is in V8 for, for who comes after a crash. Owner thread only
 }
@@ -60,7 +64,7 @@ func newWatch(note *crashnote.Note) *watch { return &watch{slot: note.Slot()} }
 func (w *watch) pin(tid int) {
 	w.slot.Bind()
 	w.mu.Lock()
-	w.tid, w.seen = tid, threadCPU(tid)
+	w.tid, w.seen, w.looked = tid, threadCPU(tid), time.Now()
 	w.mu.Unlock()
 }
 
@@ -100,23 +104,31 @@ func (w *watch) end(now time.Time) (cpu time.Duration, killed events.Reason) {
 // used returns the CPU time of the turn when the thread's clock shows cpu.
 func (w *watch) used(now time.Time, cpu time.Duration) time.Duration {
 	if !w.sampled {
-		return w.soFar(now.Sub(w.start), cpu)
+		return w.soFar(w.start, now, cpu)
 	}
 	return w.before + cpu - w.cpuThen
 }
 
-// soFar returns the most CPU time that the thread can have used since something began that was not checked yet. That is
-// at most the time that passed, and at most what the thread has used since the latest check. On a busy machine the
-// second is far less. The result is 0 for something that began after the watchdog last read the time.
-func (w *watch) soFar(passed, cpu time.Duration) time.Duration {
-	return max(0, min(passed, cpu-w.seen))
+// soFar returns the most CPU time that the thread can have used since start, when something began that was not checked
+// yet. That is at most the time that passed, and at most what the thread has used since the latest check. On a busy
+// machine the second is far less. The result is 0 for something that began after the watchdog last read the time.
+//
+// If the latest check is long ago, the thread may have used most of that for something else before, and what began then
+// only waited for a processor. Then soFar returns what it must have used since start, or two ticks if that is more.
+func (w *watch) soFar(start, now time.Time, cpu time.Duration) time.Duration {
+	since := cpu - w.seen
+	most := max(0, min(now.Sub(start), since))
+	if now.Sub(w.looked) <= lateCheck {
+		return most
+	}
+	return min(most, max(since-start.Sub(w.looked), 2*tick))
 }
 
 // spent returns the CPU time that the thread can have used since start, outside a turn. Owner thread only.
 func (w *watch) spent(start time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.soFar(time.Since(start), threadCPU(w.tid))
+	return w.soFar(start, time.Now(), threadCPU(w.tid))
 }
 
 // look checks the turn against its limits and terminates it when it exceeds one. Watchdog only.
@@ -127,12 +139,12 @@ func (w *watch) look(now time.Time) {
 		return
 	}
 	cpu := threadCPU(w.tid)
-	defer func() { w.seen = cpu }()
+	defer func() { w.seen, w.looked = cpu, now }()
 	if w.isolate == nil {
 		return
 	}
 	if !w.sampled {
-		w.sampled, w.cpuThen, w.before = true, cpu, w.soFar(now.Sub(w.start), cpu)
+		w.sampled, w.cpuThen, w.before = true, cpu, w.soFar(w.start, now, cpu)
 	}
 	if w.killed == "" {
 		switch {

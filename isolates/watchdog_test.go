@@ -57,6 +57,29 @@ func TestTurnIsChargedWhatItUses(t *testing.T) {
 	require.Equal(t, tick, cpu, "a short turn is not worth a look at the clock of the thread")
 }
 
+// A watchdog that did not run for long does not take the time of the turn before for that of the turn that it finds,
+// which has only waited. What a turn must have used itself counts.
+func TestLateWatchdogAccusesTheRightTurn(t *testing.T) {
+	t.Parallel()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	r := &run{attempt: &lifecycle.Attempt{Worker: &events.Worker{}}, context: &jsContext{isolate: &isolate{v8: &v8x.Isolate{}}}, cpuLeft: time.Minute, wall: time.Now().Add(time.Hour)}
+	for name, own := range map[string]bool{"its own": true, "of another": false} {
+		var w watch
+		w.pin(unix.Gettid())
+		start := w.looked
+		burn(w.tid, 300*time.Millisecond)
+		if !own {
+			start = time.Now()
+		}
+		w.begin(r, start, false)
+		w.look(time.Now().Add(time.Second))
+		cpu, killed := w.end(time.Now())
+		require.Empty(t, killed)
+		require.Equal(t, own, cpu >= 300*time.Millisecond, "%s: %v", name, cpu)
+	}
+}
+
 // The making of a context is charged in the same way, although it is not a turn.
 func TestContextIsChargedWhatItUses(t *testing.T) {
 	t.Parallel()
