@@ -9,8 +9,8 @@ import (
 // demand is whether the lanes want more events than there is room for. Its methods may be called from any goroutine.
 type demand struct {
 	wake chan struct{} // wakes the puller
-	// unmet is whether the last round of the puller granted less than the lanes want. Only then an event that leaves lets it
-	// ask for more.
+	// unmet is whether the last round of the puller granted less than the lanes want. Only then an event that leaves
+	// lets it ask for more.
 	unmet    atomic.Bool
 	draining *atomic.Bool
 }
