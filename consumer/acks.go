@@ -26,7 +26,7 @@ type group struct {
 	tries      *jsapi.Retrier
 }
 
-// acks sends acks, and asks the server to confirm them. Its methods run on the settle goroutine, except open and close.
+// acks sends acks, and asks the server to confirm them. Its methods run on the settle goroutine, except open.
 //
 // Nobody waits for a confirmation as long as the window has room: the settle goroutine handles it when it is awake for
 // something else, or at its next tick. So an event wakes two goroutines less.
