@@ -100,7 +100,7 @@ func measureRollouts(ctx context.Context, out io.Writer, o *rolloutOptions) (err
 		return err
 	}
 	defer r.close()
-	run := &rolloutRun{testbed: &testbed{refused: func(error) {}}, r: r, o: o, sheet: newRolloutSheet(o.keys)}
+	run := &rolloutRun{testbed: &testbed{refused: func(error) {}}, r: r, o: o, sheet: newRolloutSheet(o.keys, o.kill)}
 	defer run.close()
 	if err := run.open(ctx); err != nil {
 		return err

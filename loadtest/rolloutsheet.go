@@ -25,7 +25,7 @@ type rolloutEvent struct {
 	sent, answered time.Time
 	version        string
 	attempt        int
-	again          bool // it has a reply of a later attempt, too
+	again          bool // it has a reply of another run, too
 }
 
 // rolloutStep is a time in which the events are divided in one way.
@@ -38,6 +38,9 @@ type rolloutStep struct {
 type rolloutSheet struct {
 	inbox string
 	keys  int
+	// kill is whether processes are killed. One may be killed between a reply and the ack. The event runs again then, and
+	// its number of attempts does not count that run.
+	kill bool
 
 	watch     jetstream.KeyWatcher // of deployments
 	following sync.WaitGroup
@@ -49,8 +52,8 @@ type rolloutSheet struct {
 	faults   []error
 }
 
-func newRolloutSheet(keys int) *rolloutSheet {
-	return &rolloutSheet{inbox: nats.NewInbox() + ".", keys: keys}
+func newRolloutSheet(keys int, kill bool) *rolloutSheet {
+	return &rolloutSheet{inbox: nats.NewInbox() + ".", keys: keys, kill: kill}
 }
 
 func (s *rolloutSheet) key(id int) string { return "key-" + strconv.Itoa(id%s.keys) }
@@ -78,7 +81,7 @@ func (s *rolloutSheet) take(m *nats.Msg) {
 		s.faults = append(s.faults, fmt.Errorf("event %d failed: %s", id, text))
 	}
 	if e.attempt > 0 {
-		if attempt <= e.attempt {
+		if attempt < e.attempt || attempt == e.attempt && !s.kill {
 			s.faults = append(s.faults, fmt.Errorf("event %d: two replies of attempt %d", id, attempt))
 		}
 		e.again = true
