@@ -183,7 +183,7 @@ func TestAnotherProcessRunsWhatWaits(t *testing.T) {
 	pub := natstest.Connect(t, srv)
 	js := jetStream(t, pub)
 	f := start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{handle: ack})
-	publish(t, pub, events.Task, "acme", nats.Header{"Deliver-After": {"500ms"}}, "x")
+	publish(t, pub, events.Task, "acme", nats.Header{"Deliver-After": {"3s"}}, "x")
 	eventuallyStored(t, js, events.StreamSchedules, 1)
 	f.stop()
 	second := &dispatcher{handle: ack}

@@ -109,6 +109,7 @@ func TestSweepLooksAtAMessageOnce(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	require.Positive(t, asked[subjects.Lane(events.LaneOf("acme"))])
+	delete(asked, "") // of others, which ask by number or for the last message, more often on a busy machine
 	for filter, n := range asked {
 		require.LessOrEqual(t, n, 4, "requests for %q: %v", filter, asked)
 	}
