@@ -14,7 +14,7 @@ const (
 )
 
 // able counts the time in which this process could run events: the process did not stand still, and not all threads
-// that run events waited for a processor. It belongs to the puller.
+// that run events waited for a processor. It counts while a lane waits for events to end. It belongs to the puller.
 type able struct {
 	passed time.Duration // so far
 	looked time.Time
@@ -39,6 +39,9 @@ func (a *able) look(now time.Time) {
 	a.looked = now
 	a.passed += max(0, min(since, ableMost)-a.delayed())
 }
+
+// rest leaves out the time since the latest check: no lane waited.
+func (a *able) rest(now time.Time) { a.looked = now }
 
 // delayed is how long the thread that waited least for a processor has waited since the latest check. A sleeping thread
 // does not wait for a processor.

@@ -34,7 +34,7 @@ type acks struct {
 	api            *jsapi.Client
 	requests       *jsapi.Requester
 	answers        chan *nats.Msg
-	urgent         func() bool // whether room in the window is waited for; may be called from any goroutine
+	waits          func() bool // see demand
 	inflight       *inflight
 	metrics        *metrics
 	cfg            Config
@@ -55,7 +55,7 @@ func (a *acks) open(window int) error {
 
 // awaited returns where confirmations arrive, or nil while they can wait.
 func (a *acks) awaited() <-chan *nats.Msg {
-	if a.urgent() {
+	if a.waits() {
 		return a.answers
 	}
 	return nil
@@ -66,6 +66,12 @@ func (a *acks) take() {
 	for range len(a.answers) {
 		a.requests.Answer(<-a.answers)
 	}
+}
+
+// expire handles the confirmations that have arrived, and gives up those that should have arrived before now.
+func (a *acks) expire(now time.Time) {
+	a.take()
+	a.requests.Expire(now)
 }
 
 // queue queues the ack of h; send sends it.

@@ -131,7 +131,7 @@ func (c *Consumer) newSettler() *settler {
 		},
 	}
 	s.acks = &acks{
-		api: c.api, requests: jsapi.NewRequester(c.nc), urgent: c.puller.demand.waits, inflight: &c.inflight, metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
+		api: c.api, requests: jsapi.NewRequester(c.nc), waits: c.puller.demand.waits, inflight: &c.inflight, metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
 		republishReply: s.replyAgain, lost: s.leaseLost, step: s.step,
 	}
 	return s
@@ -249,7 +249,7 @@ func (c *Consumer) reconnected() {
 	c.api.Do(func() {
 		late := time.Now().Add(time.Hour)
 		c.api.Expire(late)
-		c.settler.acks.requests.Expire(late)
+		c.settler.acks.expire(late)
 	})
 }
 

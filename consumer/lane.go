@@ -75,7 +75,7 @@ func (p *puller) pump(now time.Time, force bool) {
 	if p.full {
 		p.able.look(now)
 	} else {
-		p.able.looked = now // nobody needs to know
+		p.able.rest(now)
 	}
 	was := p.demand.unmet.Swap(true) // what leaves from now on is not in free
 	free := p.c.cfg.Window - p.c.inflight.taken() - p.total

@@ -91,8 +91,7 @@ func (s *settler) run(life context.Context) {
 		case m := <-s.acks.awaited():
 			s.acks.requests.Answer(m)
 		case now := <-tick.C:
-			s.acks.take()
-			s.acks.requests.Expire(now)
+			s.acks.expire(now)
 			s.api.Expire(now)
 			s.chunks.Tick(now)
 			s.parker.Round(now)

@@ -67,7 +67,8 @@ type Scanner struct {
 	asked  int            // messages that were asked for and have not come
 }
 
-func open(ctx context.Context, nc *nats.Conn, stream string, batch int, c jetstream.ConsumerConfig) (*Scanner, error) {
+// open makes a scan that asks for at most most messages at once.
+func open(ctx context.Context, nc *nats.Conn, stream string, most uint64, c jetstream.ConsumerConfig) (*Scanner, error) {
 	ctx, cancel := within(ctx)
 	defer cancel()
 	js, err := jetstream.New(nc)
@@ -80,8 +81,9 @@ func open(ctx context.Context, nc *nats.Conn, stream string, batch int, c jetstr
 		return nil, err
 	}
 	info := made.CachedInfo()
+	batch := int(min(most, info.NumPending+1)) // one more than there are: so the same request gets the server's last word
 	s := &Scanner{Pending: info.NumPending, js: js, nc: nc, stream: stream, name: info.Name, batch: batch}
-	s.came = make(chan *nats.Msg, batch+1) // and the server's last word
+	s.came = make(chan *nats.Msg, batch+1) // and that word
 	if s.sub, err = nc.ChanSubscribe(nc.NewInbox(), s.came); err != nil {
 		return nil, err
 	}
@@ -93,6 +95,9 @@ func open(ctx context.Context, nc *nats.Conn, stream string, batch int, c jetstr
 func (s *Scanner) Messages(ctx context.Context) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		defer s.Close()
+		if s.Pending == 0 {
+			return
+		}
 		for {
 			m, err := s.next(ctx)
 			if errors.Is(err, ErrNone) {
