@@ -244,7 +244,10 @@ var house = map[string]room{
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
 	"internal/test/compat": {
-		pure: true, tests: []string{"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest", "internal/test/testcert"},
+		pure: true, tests: []string{
+			"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest", "internal/test/natstest",
+			"internal/test/testcert", libNATS, libNATSServer, "github.com/nats-io/nkeys",
+		},
 	},
 	"internal/test/browser": {
 		pure: true, tests: []string{"events", "internal/cli", "internal/config", "internal/test/fleettest", libNATS, "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
@@ -271,10 +274,6 @@ var house = map[string]room{
 	},
 	"loadtest/chart":     {pure: true},
 	"loadtest/webclient": {pure: true},
-	"examples": {
-		rooms: []string{"events", "events/client"}, libs: []string{libNATS},
-		tests: []string{"internal/test/fleettest", "internal/test/natstest", "internal/test/parallel", "internal/cli", "internal/config", libEsbuild, libNATSServer, "github.com/nats-io/nkeys"},
-	},
 	"examples/authcallout": {
 		pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"},
 	},
@@ -384,7 +383,7 @@ func allowed(importPath string, rooms, libs []string) bool {
 
 func TestPackagesSayWhatHappensInThem(t *testing.T) {
 	for _, p := range packages(t) {
-		if p.Doc == "" && p.name() != "examples" { // examples has only tests
+		if p.Doc == "" {
 			t.Errorf("%s has no package comment", label(p))
 		}
 	}

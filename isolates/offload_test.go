@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/offload"
 )
 
 // derive is a worker that derives a key with the number of iterations in its payload.
@@ -177,4 +178,30 @@ func BenchmarkSubtle(bm *testing.B) {
 			}
 		})
 	}
+}
+
+// It is a test of isolates/offload. It is here because that package links V8, and a test binary more would too.
+func TestPoolTakesOwnersInTurn(t *testing.T) {
+	t.Parallel()
+	p := offload.NewPool(1)
+	var order []string
+	gate := make(chan struct{})
+	p.Submit("a", func() { <-gate })
+	for i := range 3 {
+		p.Submit("a", func() { order = append(order, fmt.Sprint("a", i)) })
+	}
+	for i := range 2 {
+		p.Submit("b", func() { order = append(order, fmt.Sprint("b", i)) })
+	}
+	p.Submit("c", func() { order = append(order, "c0") })
+	require.False(t, p.Idle())
+	close(gate)
+	p.Wait()
+	require.Equal(t, []string{"a0", "b0", "c0", "a1", "b1", "a2"}, order)
+	require.True(t, p.Idle())
+	ran := false
+	p.Submit("d", func() { ran = true })
+	p.Wait()
+	require.True(t, ran)
+	require.True(t, p.Idle())
 }

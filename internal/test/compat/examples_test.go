@@ -1,4 +1,4 @@
-package examples_test
+package compat_test
 
 import (
 	"crypto/hmac"
@@ -24,11 +24,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
+// examples is the directory of the examples.
+const examples = "../../../examples"
+
 // start runs a fleet with the example, deployed for dev as pinwheel dev would.
 func start(t *testing.T, file string, args ...string) *fleettest.Fleet {
 	t.Helper()
 	f := fleettest.Start(t)
-	f.Deploy(t, append([]string{file, "--owner", "dev"}, args...)...)
+	f.Deploy(t, append([]string{examples + "/" + file, "--owner", "dev"}, args...)...)
 	return f
 }
 
@@ -126,11 +129,11 @@ func TestWebhook(t *testing.T) {
 	r := (&fleettest.Fleet{Config: fleettest.Config(t)}).Pinwheel("secrets", "keygen", key)
 	require.Zero(t, r.Code, r.Err)
 	f := fleettest.Start(t, func(c *config.Config) { c.SecretsKey = key })
-	r = f.Pinwheel("deploy", "webhook.js", "--owner", "dev")
+	r = f.Pinwheel("deploy", examples+"/webhook.js", "--owner", "dev")
 	require.Contains(t, r.Err, "'pinwheel secrets set dev/webhook WEBHOOK_SECRET' sets it")
 	r = f.PinwheelWith("s3cret\n", "secrets", "set", "dev/webhook", "WEBHOOK_SECRET")
 	require.Zero(t, r.Code, r.Err)
-	f.Deploy(t, "webhook.js", "--owner", "dev")
+	f.Deploy(t, examples+"/webhook.js", "--owner", "dev")
 	logs, err := f.NC.SubscribeSync("pinwheel.logs.dev.webhook")
 	require.NoError(t, err)
 	require.NoError(t, f.NC.Flush())

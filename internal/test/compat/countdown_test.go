@@ -1,4 +1,4 @@
-package examples_test
+package compat_test
 
 import (
 	"context"

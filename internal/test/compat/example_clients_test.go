@@ -1,4 +1,4 @@
-package examples_test
+package compat_test
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func TestClientsUnderTheShippedConfigurations(t *testing.T) {
 			f := fleettest.Start(t, func(cfg *config.Config) {
 				cfg.NatsURL, cfg.NatsUser, cfg.NatsPassword, cfg.ReplyPrefixes = "nats://"+address, "fleet", "fleet-secret", c.replies
 			})
-			f.Deploy(t, "hello.js", "--owner", "acme")
+			f.Deploy(t, examples+"/hello.js", "--owner", "acme")
 			for name, client := range clients {
 				out, err := client((&url.URL{Scheme: "nats", User: c.acme, Host: address}).String(), "acme/hello", "Ada")
 				require.NoError(t, err, "%s: %s", name, out)
@@ -60,7 +60,7 @@ func TestClientsUnderTheShippedConfigurations(t *testing.T) {
 			}
 			backUpAndRestore(t, address)
 			if c.file == "callout.conf" {
-				f.Deploy(t, "hello.js", "--owner", "beta")
+				f.Deploy(t, examples+"/hello.js", "--owner", "beta")
 				ownersGetWhatIsTheirs(t, "nats://"+address)
 			}
 		})
@@ -103,7 +103,7 @@ func shipped(t *testing.T, file string) string {
 	t.Helper()
 	seed, err := issuer()
 	require.NoError(t, err)
-	address := natstest.StartConfigured(t, filepath.Join("../deploy/nats", file))
+	address := natstest.StartConfigured(t, filepath.Join("../../../deploy/nats", file))
 	u, err := url.Parse(address)
 	require.NoError(t, err)
 	if file == "callout.conf" {
@@ -163,7 +163,7 @@ func programs(t *testing.T) string {
 	if built == "" {
 		dir, err := os.MkdirTemp("", "pinwheel-examples-")
 		require.NoError(t, err)
-		run(t, ".", "go", "build", "-o", dir, "./authcallout", "./clients/go")
+		run(t, examples, "go", "build", "-o", dir, "./authcallout", "./clients/go")
 		built = dir
 	}
 	return built
@@ -193,13 +193,13 @@ func exampleClients(t *testing.T) map[string]func(address, target, name string) 
 	all := map[string]func(address, target, who string) (string, error){"go": client(filepath.Join(programs(t), "go"))}
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(built)) })
 	node := t.TempDir()
-	require.NoError(t, os.CopyFS(node, os.DirFS("clients/node")))
+	require.NoError(t, os.CopyFS(node, os.DirFS(examples+"/clients/node")))
 	if runnable(t, "node", "COMPAT_NPM", func() error {
 		return command(node, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	}) {
 		all["node"] = client("node", filepath.Join(node, "call.js"))
 	}
-	python := filepath.Join("clients", "python", "call.py")
+	python := filepath.Join(examples, "clients", "python", "call.py")
 	if runnable(t, "python", "CLIENTS_PYTHON", func() error {
 		return errors.Join(command(".", "python3", "-c", "import ast; ast.parse(open('"+python+"').read())"), command(".", "python3", "-c", "import nats"))
 	}) {
