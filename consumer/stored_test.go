@@ -69,12 +69,15 @@ func TestResultsAndBodiesOfAnOwnerAreBounded(t *testing.T) {
 	_, err = results.GetMsg(t.Context(), 1, jetstream.WithGetMsgSubject(subjects.ResultOwner("beta")))
 	require.NoError(t, err, "beta's result is there")
 
-	// Parts that their owner publishes itself. It cannot pretend that they are small.
+	// Parts that their owner publishes itself. It cannot pretend that they are small, nor that the server says something.
 	_, err = js.Publish(t.Context(), subjects.BodyPart("beta", "id", 0), []byte("part"))
 	require.NoError(t, err)
-	hostile := nats.Header{"Nats-Msg-Size": {"1"}}
+	hostile := []nats.Header{
+		{"Nats-Msg-Size": {"1"}, "Status": {"409"}, "Description": {"Consumer Deleted"}}, {"Status": {"404"}}, {"Status": {"503"}},
+		{"Status": {"408"}, "Nats-Pending-Messages": {"1000000"}, "Nats-Pending-Bytes": {"0"}}, {"Nats-Msg-Size": {"1"}},
+	}
 	for i := range 100 {
-		m := &nats.Msg{Subject: subjects.BodyPart("acme", "id", i), Header: hostile, Data: make([]byte, 900<<10)}
+		m := &nats.Msg{Subject: subjects.BodyPart("acme", "id", i), Header: hostile[i%len(hostile)], Data: make([]byte, 900<<10)}
 		_, err := js.PublishMsg(t.Context(), m)
 		for err != nil && strings.Contains(err.Error(), "no answer in time") { // a busy server takes long to store so much
 			_, err = js.PublishMsg(t.Context(), m)

@@ -2,17 +2,16 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // shared is a stream of which each owner has a share: as much as is free. So a single owner gets half of it, and two
@@ -26,8 +25,6 @@ type shared struct {
 }
 
 const (
-	// sharePatience is how long a message in the stream may take to arrive.
-	sharePatience = 2 * time.Second
 	// A part of the ledger has about 1/shareGrain of the stream's limit.
 	shareGrain = 1024
 	// storedOverhead is how many bytes nats-server stores in addition to a message's subject, headers and body.
@@ -88,49 +85,20 @@ func (u *Usage) takeBack(ctx context.Context, s *shared, o overdraft) error {
 
 // readShare reads the messages that were stored in a stream since the last read.
 func (u *Usage) readShare(ctx context.Context, s *shared) error {
-	reader, err := u.js.CreateConsumer(ctx, s.name, jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: s.ledger.through + 1, HeadersOnly: true,
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: lookWait,
-	})
+	scan, err := stored.HeadersFrom(ctx, u.nc, s.name, s.ledger.through+1)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", s.name, err)
 	}
-	defer func() { _ = u.js.DeleteConsumer(ctx, s.name, reader.CachedInfo().Name) }() // the server would remove it anyway
-	if reader.CachedInfo().NumPending == 0 {
-		return nil
-	}
-	it, err := reader.Messages(jetstream.PullMaxMessages(1000))
-	if err != nil {
-		return fmt.Errorf("stream %s: %w", s.name, err)
-	}
-	defer it.Stop()
 	grain := s.limit.Load() / shareGrain
-	for {
-		m, err := next(ctx, it)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return nil // the messages that were pending are gone
-		}
+	for m, err := range scan.Messages(ctx) {
 		if err != nil {
-			return fmt.Errorf("stream %s: %w", s.name, err)
+			return err // it names the stream
 		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return fmt.Errorf("stream %s: %w", s.name, err)
-		}
-		if owner := thirdToken(m.Subject()); owner != "" {
-			s.ledger.add(owner, meta.Sequence.Stream, storedSize(m.Subject(), m.Headers(), u.nc.MaxPayload()), grain)
-		}
-		if meta.NumPending == 0 {
-			return nil
+		if owner := thirdToken(m.Subject); owner != "" {
+			s.ledger.add(owner, m.Sequence, storedSize(m.Subject, m.Header, u.nc.MaxPayload()), grain)
 		}
 	}
-}
-
-// next returns the next message, if it comes within sharePatience.
-func next(ctx context.Context, it jetstream.MessagesContext) (jetstream.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, sharePatience)
-	defer cancel()
-	return it.Next(jetstream.NextContext(ctx))
+	return nil
 }
 
 // storedSize is about how many bytes a message takes, when only its headers were received. The server puts the body's

@@ -52,6 +52,14 @@ func Headers(ctx context.Context, nc *nats.Conn, stream string, subjects []strin
 	return open(ctx, nc, stream, headersBatch, jetstream.ConsumerConfig{FilterSubjects: subjects, DeliverPolicy: deliver, HeadersOnly: true})
 }
 
+// HeadersFrom makes a scan of the headers of all messages of a stream with a sequence of at least from, without their
+// bodies. The user needs the permission to make consumers of the stream.
+func HeadersFrom(ctx context.Context, nc *nats.Conn, stream string, from uint64) (*Scanner, error) {
+	return open(ctx, nc, stream, headersBatch, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, from), HeadersOnly: true,
+	})
+}
+
 // Scanner reads messages of a stream with a consumer of its own. It is used once, by Messages or Close.
 type Scanner struct {
 	// Pending is how many messages there were when the scan began.
