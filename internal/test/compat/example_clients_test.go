@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -157,13 +158,16 @@ func startCallout(t *testing.T, address, seed string) {
 
 var built string
 
-// programs returns the directory of the Go programs, which are built once.
+// programs returns the directory of the Go programs, which are built once. The go command keeps what it runs in its
+// cache, unlike what it builds. Here it copies the programs instead.
 func programs(t *testing.T) string {
 	t.Helper()
 	if built == "" {
 		dir, err := os.MkdirTemp("", "pinwheel-examples-")
 		require.NoError(t, err)
-		run(t, examples, "go", "build", "-o", dir, "./authcallout", "./clients/go")
+		for _, program := range []string{"authcallout", "clients/go"} {
+			run(t, examples, "go", "run", "-exec", "cp", "./"+program, filepath.Join(dir, path.Base(program)))
+		}
 		built = dir
 	}
 	return built
