@@ -53,6 +53,7 @@ type Pool struct {
 	patience      time.Duration // closeWithin, except in tests
 	throttleAfter time.Duration // the constant throttleAfter, except in tests
 	loadWall      time.Duration // the constant loadWall, except in tests
+	loadCPU       time.Duration // the constant loadCPU, except in tests
 	onRunaway     func(*thread) // nil except in tests: called when a thread is lost and not yet replaced
 	runaways      runaways
 	away          []awayTurn // owned by the watchdog
@@ -68,6 +69,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), prewarmed: newPrewarmed(cfg), egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: newWatchdog(cfg.Threads), threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
 		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, loadWall: loadWall,
+		loadCPU: loadCPU,
 		charges: chargesFor(cfg.HeapMB), budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
 	}
 	for i := range p.threads {

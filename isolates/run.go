@@ -21,8 +21,9 @@ type run struct {
 	tenant   string        // of its owner when it began
 	limits   events.Limits // of its worker, within its owner's ceilings
 	cpuLeft  time.Duration
-	wall     time.Time // the end of its wall-clock limit
-	deadline *timer    // set when it first waits for something
+	loadCPU  time.Duration // limit of its module's evaluation
+	wall     time.Time     // the end of its wall-clock limit
+	deadline *timer        // set when it first waits for something
 	cpu      time.Duration
 	reported time.Duration // the part of cpu that was reported to dispatch
 

@@ -26,7 +26,10 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 	t.began = now
 	limits := t.pool.limits(a.Worker)
 	t.lastID++
-	r := &run{attempt: a, tenant: t.pool.policies.tenant(a.Worker.Owner), id: t.lastID, start: now, limits: limits, wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration()}
+	r := &run{
+		attempt: a, tenant: t.pool.policies.tenant(a.Worker.Owner), id: t.lastID, start: now, limits: limits,
+		wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration(), loadCPU: t.pool.loadCPU,
+	}
 	t.running[r] = struct{}{}
 	t.beginning = r
 	t.collecting = 0
@@ -63,7 +66,7 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 
 // load evaluates the module of a cold context. The time does not count as the handler's: it has its own limits.
 func (t *thread) load(r *run) {
-	r.wall, r.cpuLeft = r.start.Add(t.pool.loadWall), loadCPU
+	r.wall, r.cpuLeft = r.start.Add(t.pool.loadWall), r.loadCPU
 	r.context.loader = r
 	t.module(r, func() (v8x.ModuleState, v8x.Result) { return t.compile(r.context) })
 }
@@ -329,7 +332,7 @@ func (r *run) codeFailure() *events.Failure {
 }
 
 func (r *run) cpuFailure() *events.Failure {
-	limit := loadCPU
+	limit := r.loadCPU
 	if r.begun {
 		limit = r.limits.CPU.Duration()
 	}
