@@ -136,11 +136,12 @@ func TestKillTakesTheIsolateNotTheNeighbours(t *testing.T) {
 func TestParkedThreadIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	w := worker("w", `export default { fetch() { return new Response(String(new Array(2 ** 27).fill(0).length + [...".".repeat(2 ** 28)].length)) } }`)
+	w := worker("w", `export default { fetch: () => new Response("a".repeat(2 ** 27).match(/a/g).length) }`)
 	w.Limits.CPU = events.Millis(time.Minute)
 	o := b.run(w, fetch("GET", "http://x/", ""))
 	require.NotNil(t, o.end.Failure)
 	require.Equal(t, events.ReasonMemory, o.end.Failure.Reason)
+	require.EqualValues(t, 1, b.pool.parked.Load())
 	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	require.Equal(t, "ok", string(ok.reply.Body))
 }
