@@ -87,7 +87,7 @@ func TestBatchHasItsMessages(t *testing.T) {
 // decided ends as the handler does.
 func TestMessagesDecide(t *testing.T) {
 	t.Parallel()
-	for js, want := range map[string]string{
+	cases := map[string]string{
 		``:                                   "ok, ok, ok",
 		`throw 1;`:                           "(exception), (exception), (exception)",
 		`m[0].ack(); m[1].retry(); throw 1;`: "ok, again -1, (exception)",
@@ -119,19 +119,17 @@ func TestMessagesDecide(t *testing.T) {
 		 batch.ackAll.call(batch); throw 1;`: "ok, ok, ok",
 		`const { ack } = m[0]; try { ack() } catch (e) { if (!(e instanceof TypeError)) return; m[1].retry() }`:        "ok, again -1, ok",
 		`try { new m[0].constructor() } catch { m[1].retry() } try { new batch.constructor() } catch { m[2].retry() }`: "ok, again -1, again -1",
-	} {
-		t.Run("", func(t *testing.T) {
-			t.Parallel()
-			inModes(t, func(t *testing.T, b *bench) {
-				w := worker("w", "export default { async queue(batch, env, ctx) { const m = batch.messages; "+js+"} }")
-				if strings.Contains(want, "timeout") {
-					w.Limits.Wall = events.Millis(300 * time.Millisecond)
-				}
-				require.Equal(t, want, strings.Join(b.batchOf(w, messages(3)...).ends(3), ", "), "%s\n%s", js, b.lines())
-				require.Equal(t, "ok, ok", strings.Join(b.batch("", messages(2)...).ends(2), ", "), "the thread continues")
-			})
-		})
 	}
+	inModes(t, func(t *testing.T, b *bench) {
+		for js, want := range cases {
+			w := worker("w", "export default { async queue(batch, env, ctx) { const m = batch.messages; "+js+"} }")
+			if strings.Contains(want, "timeout") {
+				w.Limits.Wall = events.Millis(300 * time.Millisecond)
+			}
+			require.Equal(t, want, strings.Join(b.batchOf(w, messages(3)...).ends(3), ", "), "%s\n%s", js, b.lines())
+			require.Equal(t, "ok, ok", strings.Join(b.batch("", messages(2)...).ends(2), ", "), "the thread continues")
+		}
+	})
 }
 
 // TestMalformedMessages: the handler does not see a message that is no JSON although it says so.
