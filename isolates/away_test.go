@@ -59,10 +59,10 @@ func TestOthersRunBesideALongTurn(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		stuck := of("beta", worker("stuck", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`))
-		stuck.Limits.Wall = events.Millis(500 * time.Millisecond)
+		stuck.Limits.Wall = events.Millis(200 * time.Millisecond)
 		waits := b.start(stuck, task("null"))
 		b.runs(1)
-		slow := b.start(lengthy(1200), task("null"))
+		slow := b.start(lengthy(800), task("null"))
 		b.runs(2)
 		for range 3 {
 			o := b.run(quick(), task("null"))
@@ -94,7 +94,7 @@ func TestWhatComesToAnIsolateThatIsAway(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `let ticks = 0; setInterval(() => ticks++, 1);
 			export default { async task(event) {
-				if (event.payload === "long") { `+work(300)+`; return 0 }
+				if (event.payload === "long") { `+work(150)+`; return 0 }
 				for (let i = 0; i < 3; i++) await new Promise((r) => setTimeout(r, 20));
 				return 1;
 			} }`)
@@ -127,7 +127,7 @@ func TestLimitThatPassesWhileItsIsolateIsAway(t *testing.T) {
 	waits := worker("waits", `export default { task(event, env, ctx) { ctx.waitUntil(new Promise(() => setInterval(() => {}, 20))); return 1 } }`)
 	waits.Limits.Wall = events.Millis(300 * time.Millisecond)
 	loops := worker("loops", `export default { task() { for (;;); } }`)
-	loops.Limits = events.Limits{CPU: events.Millis(time.Second), Wall: events.Millis(patience)}
+	loops.Limits = events.Limits{CPU: events.Millis(600 * time.Millisecond), Wall: events.Millis(patience)}
 	first := b.start(waits, task("null"))
 	first.wait(t, first.replied)
 	second := b.start(loops, task("null"))
@@ -217,7 +217,8 @@ func TestTurnThatIsAwayStrays(t *testing.T) {
 func TestModuleThatLoadsForLong(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
-		w := worker("w", work(150)+`; await new Promise((r) => setTimeout(r, 10)); `+work(150)+`; export default { task: () => 1 }`)
+		code := work(100) + `; await new Promise((r) => setTimeout(r, 10)); ` + work(100)
+		w := worker("w", code+`; export default { task: () => 1 }`)
 		slow := b.start(w, task("null"))
 		b.runs(1)
 		for !slow.isOver() {
@@ -226,7 +227,7 @@ func TestModuleThatLoadsForLong(t *testing.T) {
 		require.Nil(t, slow.end.Failure)
 		require.NotZero(t, b.leaves)
 
-		broken := worker("broken", work(150)+`; throw new Error("no")`)
+		broken := worker("broken", work(100)+`; throw new Error("no")`)
 		slow = b.start(broken, task("null"))
 		for !slow.isOver() {
 			require.Nil(t, b.run(quick(), task("null")).end.Failure)

@@ -37,7 +37,7 @@ func TestWorkersInTurnAreWarm(t *testing.T) {
 			"small": `export default { fetch: () => new Response("ok") }`,
 			"large": `const kept = []; for (let i = 0; i < 10; i++) kept.push(new Array(131072).fill(i + 0.5)); export default { fetch: () => new Response("ok") }`,
 		} {
-			for _, n := range map[string][]int{"small": {9, 50}, "large": {9, 20}}[name] {
+			for _, n := range map[string][]int{"small": {9, 50}, "large": {15}}[name] {
 				t.Run(fmt.Sprint(mode, " ", name, " ", n), func(t *testing.T) {
 					b := newBench(t)
 					b.mode = mode
@@ -87,7 +87,7 @@ func TestFirstCallBesideLargeNeighbours(t *testing.T) {
 	for i := range 7 {
 		require.Nil(t, b.run(patient(fmt.Sprint("large", i), 16), asked("/own/0")).end.Failure)
 	}
-	for i := range 60 {
+	for i := range 20 {
 		w := patient("small", 0)
 		w.Version, w.Number = fmt.Sprint(i, "-test"), i
 		o := b.run(w, asked("/own/20"))
@@ -196,7 +196,7 @@ func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 			}
 			quiet()
 			for range 2 {
-				turnsOf(b, 30, code)
+				turnsOf(b, 20, code)
 			}
 			require.Equal(t, 3, quiet())
 			n, _ := b.pool.use("acme")

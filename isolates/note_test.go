@@ -29,7 +29,7 @@ func TestNoteHasWhatIsInV8(t *testing.T) {
 		}
 		return found
 	}
-	for range 3 {
+	for range 2 {
 		waits := b.start(of("beta", worker("waits", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`)), task(`1`))
 		long := b.start(lengthy(400), task(`1`))
 		require.Eventually(t, func() bool { return noted()["acme/long"] == 1 }, patience, time.Millisecond)
