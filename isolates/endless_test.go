@@ -20,7 +20,7 @@ func TestEndlessLoops(t *testing.T) {
 	seed := rand.Uint64N(1e9)
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	count := 5
+	count := 3
 	if wholeSuite {
 		count = 100
 	}

@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,12 +146,20 @@ func (s *script) worker() *events.Worker {
 	return w
 }
 
-// sample returns the scripts for the test without the tag: every script that ends by itself, from each area the first
-// one that is ended by a limit, and the first one that is ended by each limit. From the scripts that cost a thread it
-// takes one of each kind.
-func sample(all []script) []script {
+// sample returns the scripts for the test without the tag: every script that ends by itself, from each of some areas,
+// others in each run, the first one that is ended by a limit, and the first one that is ended by each limit. From the
+// scripts that cost a thread it takes one of each kind.
+func sample(t *testing.T, all []script) []script {
+	t.Helper()
+	areas := map[string]bool{}
+	for _, s := range all {
+		areas[s.area()] = true
+	}
 	var list []script
-	seen := map[string]bool{}
+	seen := areas // none is needed of those that are not in the sample
+	for _, area := range sampled(t, slices.Sorted(maps.Keys(areas)), len(areas)/3) {
+		delete(seen, area)
+	}
 	for _, s := range all {
 		kinds := []string{"itself"}
 		switch {

@@ -40,7 +40,7 @@ func TestHostile(t *testing.T) {
 	case *only != "":
 		scripts = slices.DeleteFunc(slices.Clone(all), func(s script) bool { return !regexp.MustCompile(*only).MatchString(s.name) })
 	case !wholeSuite:
-		scripts = sample(all)
+		scripts = sample(t, all)
 	}
 	t.Logf("%d of %d hostile scripts; `make hostile` runs all", len(scripts), len(all))
 	debug.FreeOSMemory()
