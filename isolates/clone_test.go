@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,9 @@ func TestHostileClones(t *testing.T) {
 			b := newBench(t)
 			w := worker("w", `const keep = []; export default { task() { `+code+` } }`)
 			w.Limits = events.Limits{CPU: events.Millis(250 * time.Millisecond), HeapMB: 64}
+			if strings.Contains(code, "for (;;);") { // it takes no memory
+				w.Limits.CPU = events.Millis(50 * time.Millisecond)
+			}
 			f := b.run(w, task("{}")).end.Failure
 			require.NotNil(t, f)
 			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonMemory}, f.Reason, "%v", f)

@@ -196,7 +196,7 @@ test("random patterns: a TypeError, or a pattern that says the same again", () =
   const random = (n) => { state = (Math.imul(state, 1103515245) + 12345) >>> 0; return (state >>> 8) % n; };
   const alphabet = [..."/:ab(){}*?+\\.-1", "é", "𠮷", ":n", "(.*)", "{/x}"];
   let valid = 0;
-  for (let i = 0; i < 4000; i++) {
+  for (let i = 0; i < 1000; i++) {
     const text = Array.from({ length: 1 + random(10) }, () => alphabet[random(alphabet.length)]).join("");
     for (const component of ["pathname", "hostname", "search"]) {
       let pattern;
