@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	soakFor  = flag.Duration("soak", 2*time.Second, "how long TestSoak runs")
+	soakFor  = flag.Duration("soak", time.Second, "how long TestSoak runs")
 	soakSeed = flag.Uint64("seed", 0, "what TestSoak's choices come from; 0 = the clock")
 )
 
