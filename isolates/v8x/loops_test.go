@@ -18,7 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/endless"
 )
 
-var loops = flag.Int("loops", 40, "how many shapes of endless loops TestLoopsEnd runs; 0 = all")
+var loops = flag.Int("loops", 20, "how many shapes of endless loops TestLoopsEnd runs; 0 = all")
 
 const (
 	// hot is how long a loop runs before it is ended. It is compiled by the top compiler long before.
