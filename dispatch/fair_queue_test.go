@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -68,10 +69,12 @@ func TestTurnsShareCPU(t *testing.T) {
 		for range rapid.IntRange(1, 2000).Draw(t, "steps") {
 			thread := threadSet(1) << rapid.IntRange(0, 3).Draw(t, "thread")
 			require.NotNil(t, m.serve(t, thread, 0, always))
-			for _, a := range m.owners {
-				for _, b := range m.owners {
-					require.LessOrEqual(t, m.got[a]-m.got[b], 2*quantum+m.cost[a]+m.cost[b])
-				}
+			most, least := time.Duration(math.MinInt64), time.Duration(math.MaxInt64) // without, and with, an event
+			for _, o := range m.owners {
+				most, least = max(most, m.got[o]-m.cost[o]), min(least, m.got[o]+m.cost[o])
+			}
+			if most-least > 2*quantum { // for any two: require is slow
+				require.LessOrEqual(t, most-least, 2*quantum)
 			}
 		}
 	})
