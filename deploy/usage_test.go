@@ -6,11 +6,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // Usage counts all kept versions of an owner, in records and in objects, and nothing of others. Removed workers leave
@@ -50,7 +52,8 @@ func TestUsageOfAnOwner(t *testing.T) {
 // An owner that is bounded has so many workers and bytes, and uses so many names.
 func TestDeploysAreBounded(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, deploy.Config{})
+	nc := natstest.Connect(t, natstest.Start(t))
+	s := open(t, nc, deploy.Config{})
 	try := func(name string, b *deploy.Bundle, p events.Policy) error {
 		_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Bundle: b, Policy: p, Bounded: true}, isFine)
 		return err
@@ -67,10 +70,17 @@ func TestDeploysAreBounded(t *testing.T) {
 	require.ErrorContains(t, quota, "and all may have 614400 (codeBytes)")
 	require.NoError(t, try("a", module(2), events.Policy{CodeBytes: 1}), "nothing is stored")
 
-	for i := range 1000 {
+	for i := range 10 {
 		_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: fmt.Sprint("x", i), Bundle: module(1)}, isFine)
 		require.NoError(t, err)
 		require.NoError(t, s.Remove(t.Context(), "acme", fmt.Sprint("x", i)))
+	}
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	kv, err := js.KeyValue(t.Context(), deploy.DefaultBucket)
+	require.NoError(t, err)
+	for i := 10; i < 1000; i++ { // what the removals of so many more leave
+		require.NoError(t, kv.Purge(t.Context(), fmt.Sprint("acme.x", i)))
 	}
 	policy.MaxWorkers = 4
 	require.NoError(t, try("last", module(1), policy))
