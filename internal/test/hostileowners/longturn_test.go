@@ -12,9 +12,9 @@ import (
 // longTurn keeps the only thread busy in one turn, for the maximum time that a worker may ask for.
 func longTurn(t *testing.T, f *fleet) (harm string) {
 	const limits = `{"limits": {"cpuMs": 60000, "wallMs": 120000}}`
-	f.deploy("acme", "long", `export default { task() { const till = performance.now() + 9000; while (performance.now() < till); return 1 } }`, limits)
+	f.deploy("acme", "long", `export default { task() { const till = performance.now() + 6000; while (performance.now() < till); return 1 } }`, limits)
 	f.deploy("beta", "quick", `export default { task: () => 1 }`, "")
-	f.deploy("beta", "sleeps", `export default { task: async () => { for (let i = 0; i < 8; i++) await new Promise((r) => setTimeout(r, 500)); return 1 } }`, "")
+	f.deploy("beta", "sleeps", `export default { task: async () => { for (let i = 0; i < 8; i++) await new Promise((r) => setTimeout(r, 250)); return 1 } }`, "")
 	p, acme, beta := f.processes[0], f.as("acme"), f.as("beta")
 	require.Equal(t, 1, data[int](t, call(t, beta, events.Task, "beta", "quick", nil)))
 	order := make(chan string, 10)

@@ -126,7 +126,7 @@ func deadLetters(t *testing.T, f *fleet) (harm string) {
 	acme := f.as("acme")
 	js, err := jetstream.New(acme)
 	require.NoError(t, err)
-	f.flood(js, "acme", "fails", nil, 300)
+	f.flood(js, "acme", "fails", nil, 220)
 	until(t, "acme's events have ended, or nothing ends any more", func() bool {
 		return f.storage(events.StreamEvents) < 1<<20 || f.used() >= 150<<20
 	})
@@ -225,7 +225,7 @@ func delayedEvents(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "echo", echoCode, "")
 	js, err := jetstream.New(f.as("acme"))
 	require.NoError(t, err)
-	f.flood(js, "acme", "echo", nats.Header{"Deliver-After": {"8000h"}}, 300)
+	f.flood(js, "acme", "echo", nats.Header{"Deliver-After": {"8000h"}}, 220)
 	until(t, "acme's events have ended, or nothing ends any more", func() bool {
 		return f.storage(events.StreamEvents) < 1<<20 || f.used() >= 150<<20
 	})
