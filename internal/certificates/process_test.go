@@ -68,6 +68,7 @@ func newFleet(t *testing.T, hosts ...string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, nats: natstest.Start(t), port: natstest.FreePort(t), hosts: &served{by: map[string]string{}}, keys: newKey(t)}
 	f.ca = acmetest.Start(t, f.port, 90*24*time.Hour)
+	f.ca.Prompt()
 	for _, h := range hosts {
 		f.hosts.set(h, "acme")
 	}

@@ -16,11 +16,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/letsencrypt/challtestsrv"
+	"github.com/letsencrypt/pebble/v2/acme"
 	"github.com/letsencrypt/pebble/v2/ca"
 	"github.com/letsencrypt/pebble/v2/db"
 	"github.com/letsencrypt/pebble/v2/va"
@@ -39,9 +41,12 @@ type CA struct {
 
 	accounts sync.Mutex // pebble reads an account while another request for the same key makes it
 
+	store *db.MemoryStore
+
 	mu     sync.Mutex
 	orders []string
 	broken bool
+	prompt bool
 }
 
 // environment has pebble neither sleep nor reuse an authorization. It reads that from the environment of the process.
@@ -65,7 +70,7 @@ func Start(t testing.TB, tlsPort int, validity time.Duration) *CA {
 	store := db.NewMemoryStore()
 	authority := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {ValidityPeriod: uint64(validity / time.Second)}})
 	front := wfe.New(quiet, store, va.New(quiet, 0, tlsPort, false, resolver, store), authority, []string{"pebble.test"}, false, false, 0, 0)
-	c := &CA{Roots: x509.NewCertPool(), Issuer: x509.NewCertPool()}
+	c := &CA{store: store, Roots: x509.NewCertPool(), Issuer: x509.NewCertPool()}
 	srv := httptest.NewTLSServer(c.watch(front.Handler()))
 	t.Cleanup(srv.Close)
 	c.Directory = srv.URL + wfe.DirectoryPath
@@ -89,7 +94,7 @@ func Start(t testing.TB, tlsPort int, validity time.Duration) *CA {
 func (c *CA) watch(to http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
-		broken := c.broken
+		broken, prompt := c.broken, c.prompt
 		c.mu.Unlock()
 		if broken {
 			http.Error(w, "broken", http.StatusForbidden)
@@ -109,9 +114,26 @@ func (c *CA) watch(to http.Handler) http.Handler {
 				c.record(body)
 			}
 		default:
-			to.ServeHTTP(w, r)
+			seen := &status{ResponseWriter: w, code: http.StatusOK}
+			if to.ServeHTTP(seen, r); seen.code == http.StatusOK && prompt {
+				c.done(r)
+			}
 		}
 	})
+}
+
+// done waits until a request to validate a challenge, or to issue a certificate, has its result.
+func (c *CA) done(r *http.Request) {
+	under := func() bool { return false }
+	if id, ok := strings.CutPrefix(r.URL.Path, "/chalZ/"); ok {
+		z := c.store.GetChallengeByID(id).Authz
+		under = func() bool { z.RLock(); defer z.RUnlock(); return z.Status == acme.StatusPending }
+	} else if id, ok := strings.CutPrefix(r.URL.Path, "/finalize-order/"); ok {
+		o := c.store.GetOrderByID(id)
+		under = func() bool { text, err := o.GetStatus(); return err == nil && text == acme.StatusProcessing }
+	}
+	for tick := time.NewTicker(time.Millisecond); under() && r.Context().Err() == nil; <-tick.C {
+	}
 }
 
 func (c *CA) record(body []byte) {
@@ -139,6 +161,14 @@ func (c *CA) Break(broken bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken = broken
+}
+
+// Prompt has the CA answer only when it has validated, or issued, what it is asked for. Clients that are told to come
+// again wait for a second.
+func (c *CA) Prompt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.prompt = true
 }
 
 type status struct {
