@@ -222,7 +222,7 @@ func stored(t testing.TB, js jetstream.JetStream, stream string) int {
 
 func eventuallyStored(t testing.TB, js jetstream.JetStream, stream string, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return stored(t, js, stream) == n }, patience, 10*time.Millisecond,
+	require.Eventually(t, func() bool { return stored(t, js, stream) == n }, patience, 20*time.Millisecond,
 		"messages in %s", stream)
 }
 

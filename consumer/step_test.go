@@ -306,7 +306,7 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 		require.Eventually(t, func() bool {
 			keys, _ := kv.Keys(context.Background())
 			return !slices.ContainsFunc(keys, func(k string) bool { return !strings.HasPrefix(k, "replay.") }) // claims stay for their time
-		}, patience, 5*time.Millisecond)
+		}, patience, 20*time.Millisecond)
 	}
 }
 
