@@ -299,8 +299,7 @@ func TestCluster(t *testing.T) {
 	c.Start(leader)
 	tr.awaitReplicas(false)
 
-	leader = tr.leader()
-	for _, i := range []int{leader, (leader + 1) % 3} {
+	for i := range 3 {
 		c.Stop(i)
 		tr.recovered(fmt.Sprintf("server %d stopped", i))
 		c.Start(i)

@@ -209,7 +209,7 @@ func (h *house) unsettled() uint64 {
 
 func (h *house) settled() {
 	h.t.Helper()
-	require.Eventually(h.t, func() bool { return h.unsettled() == 0 }, patience, 10*time.Millisecond)
+	require.Eventually(h.t, func() bool { return h.unsettled() == 0 }, patience, 20*time.Millisecond)
 }
 
 // dead lists the dead letters.

@@ -37,7 +37,7 @@ func TestProcessesCountEachOther(t *testing.T) {
 	}
 	become := func(n int) {
 		t.Helper()
-		require.Eventually(t, func() bool { return processes() == n }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return processes() == n }, patience, 20*time.Millisecond)
 	}
 	become(1)
 	a, b := startProcess(t, srv.URL()), startProcess(t, srv.URL())

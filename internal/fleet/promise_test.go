@@ -114,7 +114,7 @@ func (h *house) keepFlowing(target string) (stop func()) {
 	owner, name, _ := events.ParseTarget(target)
 	subject := events.Subjects(events.DefaultPrefix).Call(events.Fetch, owner, name)
 	running.Go(func() {
-		tick := time.NewTicker(5 * time.Millisecond) // tests run beside this one
+		tick := time.NewTicker(20 * time.Millisecond) // tests run beside this one
 		defer tick.Stop()
 		for i := 0; ctx.Err() == nil; i++ {
 			<-tick.C

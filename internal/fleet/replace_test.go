@@ -39,12 +39,12 @@ func TestProcessThatLostItsThreadsIsReplacedUnnoticed(t *testing.T) {
 		require.Equal(t, 200, code)
 		pid := s.pid(0)
 		return pid != 0 && pid != old
-	}, patience, 10*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	s.gone(old)
 	require.Eventually(t, func() bool { // its last message may not be handled yet
 		_, metrics := s.get("/metrics")
 		return regexp.MustCompile(`(?m)^pinwheel_dispatch_bans(\{.*\})? 4$`).Match(metrics)
-	}, patience, 10*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	for _, o := range owners {
 		r := h.reply(h.send(events.Task, o+"/w", "{}"))
 		require.Contains(t, r.Failure.Message, fmt.Sprintf("worker %s/w has cost processes threads", o))

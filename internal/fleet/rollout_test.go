@@ -62,7 +62,7 @@ func (h *house) keyed(keys int) (stop func() map[string][]string) {
 	for i := range keys {
 		running.Go(func() {
 			key := fmt.Sprint("key-", i)
-			tick := time.NewTicker(20 * time.Millisecond) // tests run beside this one
+			tick := time.NewTicker(50 * time.Millisecond) // tests run beside this one
 			defer tick.Stop()
 			for ctx.Err() == nil {
 				<-tick.C
@@ -96,7 +96,7 @@ func TestRolloutGoesBackByItself(t *testing.T) {
 	stop := h.keyed(40)
 	d := h.begin(`export default { task() { throw new Error("bad") } };`, deploy.Request{Steps: steps, Guard: events.Guard{Failures: 2}})
 	store := h.workers()
-	require.Eventually(t, func() bool { return !h.holds(store).Rollout.Running() }, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return !h.holds(store).Rollout.Running() }, patience, 50*time.Millisecond)
 	after := h.holds(store)
 	require.Equal(t, events.RolloutRolledBack, after.Rollout.State)
 	require.Regexp(t, `^\d+ of \d+ runs failed \(\d+\.\d %\); the guard wants less than 2 %$`, after.Rollout.Reason)

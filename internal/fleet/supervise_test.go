@@ -104,7 +104,7 @@ func (s *tower) installed() {
 	require.Eventually(s.t, func() bool {
 		all := s.stats()
 		return all.Processes[0].Dispatch.Owners == 1 && all.Processes[1].Dispatch.Owners == 1
-	}, patience, time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 func (s *tower) pid(process int) int { return s.stats().Processes[process].PID }
