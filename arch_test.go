@@ -246,7 +246,7 @@ var house = map[string]room{
 	"internal/test/compat": {
 		pure: true, tests: []string{
 			"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest", "internal/test/natstest",
-			"internal/test/testcert", libNATS, libNATSServer, "github.com/nats-io/nkeys",
+			"internal/test/parallel", "internal/test/testcert", libNATS, libNATSServer, "github.com/nats-io/nkeys",
 		},
 	},
 	"internal/test/browser": {

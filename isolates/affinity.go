@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"sync"
+	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -49,13 +50,13 @@ func (s *affinity) leave(h release, t *thread) {
 	}
 }
 
-// outdate closes contexts of other versions of the worker after they have had no event for some time.
-func (s *affinity) outdate(latest release) {
+// outdate closes contexts of other versions of the worker after they have had no event for the given time.
+func (s *affinity) outdate(latest release, after time.Duration) {
 	s.each(latest.owner, latest.worker, func(t *thread, jc *jsContext) {
 		if jc.life.of == latest || jc.worker.Lifetime.Idle != 0 || len(jc.runs) > 0 || jc.life.idle != nil {
 			return
 		}
-		t.goIdle(jc, outdated)
+		t.goIdle(jc, after)
 	})
 }
 

@@ -35,6 +35,8 @@ type Config struct {
 	// more than ContextKeepMB. So a worker's data cannot grow forever (docs/development/adr/0010).
 	ContextMaxReuses int
 	ContextKeepMB    int // 0 = the context is always recreated
+	// OldVersionIdle is how long the context of an older version stays without an event once a newer version has had one.
+	OldVersionIdle time.Duration
 	// SpareIsolates is the number of prewarmed isolates. They are ready for workers that have none, so that the first
 	// event does not wait. They are part of MaxIsolates, at most a quarter. 0 = none.
 	SpareIsolates int
@@ -78,7 +80,7 @@ const (
 func DefaultConfig(threads int) Config {
 	return Config{
 		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 64, ContextMaxReuses: 1000, ContextKeepMB: 32, MaxParked: 4,
-		SpareIsolates: 2, CodeCacheBytes: 64 << 20,
+		OldVersionIdle: time.Minute, SpareIsolates: 2, CodeCacheBytes: 64 << 20,
 	}
 }
 

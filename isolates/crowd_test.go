@@ -222,7 +222,7 @@ func TestOutdatedContextsGo(t *testing.T) {
 	b.pool.threads[0].Load().post(func(t *thread) {
 		for _, iso := range t.isolates["acme"] {
 			for _, jc := range iso.contexts {
-				jc.used = jc.used.Add(-outdated)
+				jc.used = jc.used.Add(-t.pool.cfg.OldVersionIdle)
 			}
 		}
 		close(aged)

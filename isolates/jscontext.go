@@ -95,7 +95,7 @@ func (t *thread) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
 		// Contexts are many. Those of other versions that have had no event for a while are unlikely to get another.
 		now := time.Now()
 		t.dropContexts(t.contexts.of(w.Owner, w.Name), discardRoom, func(jc *jsContext) bool {
-			return jc.secrets.Replaced() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > outdated
+			return jc.secrets.Replaced() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > t.pool.cfg.OldVersionIdle
 		})
 		return t.settle(t.place(w, mode), w, mode)
 	}

@@ -16,8 +16,6 @@ const (
 	hookWall = 2 * time.Second
 	// terminateNowCPU bounds onTerminate when the context must go at once because others wait for its place.
 	terminateNowCPU = 20 * time.Millisecond
-	// outdated is how long the context of an older version stays without an event once a newer version has one.
-	outdated = time.Minute
 	// betweenPeriod is a period between events. In each period a persistent context may make as many subrequests and
 	// sends, and write as much output, as one event.
 	betweenPeriod = time.Second
@@ -88,7 +86,7 @@ func (t *thread) persistent(w *events.Worker) (*jsContext, error) {
 	if ttl := w.Lifetime.TTL.Duration(); ttl > 0 {
 		jc.life.ttl = t.timers.call(now.Add(ttl), func() { t.retire(jc, discardTTL) })
 	}
-	t.pool.affinity.outdate(h)
+	t.pool.affinity.outdate(h, t.pool.cfg.OldVersionIdle)
 	return jc, nil
 }
 

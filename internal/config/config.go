@@ -105,8 +105,9 @@ type Config struct {
 	Overtake         int   `split_words:"true" default:"10000" meaning:"Number of waiting events in a lane from which on events of owners that have few there are brought past them. 0: never" allowed:"0 to 100000000"`
 	OwnerMaxQueued   int   `split_words:"true" default:"512" meaning:"Number of events of one owner that wait in this process. More are parked in NATS until there is room" allowed:"1 to 1000000"`
 
-	AckWait      time.Duration `split_words:"true" default:"30s" meaning:"Time after which NATS gives the events of a process that died to another" allowed:"a duration from 200ms to 1h"`
-	DrainTimeout time.Duration `split_words:"true" default:"30s" meaning:"Time that running events have to finish after SIGTERM" allowed:"a duration from 0s to 1h"`
+	AckWait        time.Duration `split_words:"true" default:"30s" meaning:"Time after which NATS gives the events of a process that died to another" allowed:"a duration from 200ms to 1h"`
+	OldVersionIdle time.Duration `split_words:"true" default:"1m" meaning:"Time without an event after which the context of an older version ends, with its WebSockets, once a newer version has had an event" allowed:"a duration from 1s to 24h"`
+	DrainTimeout   time.Duration `split_words:"true" default:"30s" meaning:"Time that running events have to finish after SIGTERM" allowed:"a duration from 0s to 1h"`
 
 	Heartbeat       time.Duration `split_words:"true" default:"2s" meaning:"Interval at which NATS confirms that a lane without events is alive. A lane that is silent for two and a half intervals is asked again" allowed:"a duration from 100ms to 1m"`
 	DeadLetterAge   time.Duration `split_words:"true" default:"720h" meaning:"How long dead letters are kept" allowed:"a duration from 1m"`
@@ -292,6 +293,7 @@ func (c Config) otherChecks() []check {
 		{"Overtake", c.Overtake, between(c.Overtake, 0, 100_000_000)},
 		{"OwnerMaxQueued", c.OwnerMaxQueued, between(c.OwnerMaxQueued, 1, 1_000_000)},
 		{"AckWait", c.AckWait, c.AckWait >= 200*time.Millisecond && c.AckWait <= time.Hour},
+		{"OldVersionIdle", c.OldVersionIdle, c.OldVersionIdle >= time.Second && c.OldVersionIdle <= 24*time.Hour},
 		{"DrainTimeout", c.DrainTimeout, c.DrainTimeout >= 0 && c.DrainTimeout <= time.Hour},
 		{"Heartbeat", c.Heartbeat, c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Minute},
 		{"DeadLetterAge", c.DeadLetterAge, c.DeadLetterAge >= time.Minute},

@@ -31,7 +31,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	require.Equal(t, Config{
 		NatsPort: 4222, Data: ".pinwheel", AdminAddr: "127.0.0.1:8422", LogLevel: "info", LogFormat: "auto", Processes: 1,
 		BackgroundThreads: -1, Slots: 64, Window: 4096, MaxIsolates: 500, ContextMaxReuses: 1000, ContextKeep: 32 << 20, SpareIsolates: 2, CodeCache: 64 << 20, OwnerMaxWaiting: 100_000, Overtake: 10_000, OwnerMaxQueued: 512,
-		AckWait: 30 * time.Second, DrainTimeout: 30 * time.Second, Heartbeat: 2 * time.Second, DeadLetterAge: 720 * time.Hour, DeadLetterBytes: 1 << 30, Durability: "default", Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, MaxBytes: 2 << 30, OwnerKVBytes: 16 << 20, OwnerCacheBytes: 8 << 20, Replicas: 1, Prefix: "pinwheel",
+		AckWait: 30 * time.Second, OldVersionIdle: time.Minute, DrainTimeout: 30 * time.Second, Heartbeat: 2 * time.Second, DeadLetterAge: 720 * time.Hour, DeadLetterBytes: 1 << 30, Durability: "default", Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, MaxBytes: 2 << 30, OwnerKVBytes: 16 << 20, OwnerCacheBytes: 8 << 20, Replicas: 1, Prefix: "pinwheel",
 		ReplyPrefixes:      List{"_INBOX."},
 		HTTPMaxConnections: 10_000, HTTPOwnerRequests: 1000, TraceOwnerRate: 100, HTTPMemory: 256 << 20, HTTPMaxBody: 1 << 30, HTTPCache: 64 << 20, HTTPWait: 30 * time.Second, HTTPLog: true, HTTPAcmeOwnerHosts: 20,
 	}, c)
@@ -52,7 +52,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		"PINWHEEL_PROCESSES": "4", "PINWHEEL_THREADS": "2", "PINWHEEL_BACKGROUND_THREADS": "1", "PINWHEEL_SLOTS": "3", "PINWHEEL_WINDOW": "100", "PINWHEEL_MAX_ISOLATES": "5",
 		"PINWHEEL_HEAP_MAX": "128MiB", "PINWHEEL_CONTEXT_MAX_REUSES": "9", "PINWHEEL_CONTEXT_KEEP": "2MiB", "PINWHEEL_SPARE_ISOLATES": "1", "PINWHEEL_CODE_CACHE": "0",
 		"PINWHEEL_OWNER_MAX_ISOLATES": "4", "PINWHEEL_OWNER_HEAP_MAX": "64MiB",
-		"PINWHEEL_OWNER_MAX_RUNNING": "6", "PINWHEEL_OWNER_MAX_QUEUED": "7", "PINWHEEL_OWNER_MAX_WAITING": "8", "PINWHEEL_OVERTAKE": "9", "PINWHEEL_ACK_WAIT": "1s", "PINWHEEL_DRAIN_TIMEOUT": "0s",
+		"PINWHEEL_OWNER_MAX_RUNNING": "6", "PINWHEEL_OWNER_MAX_QUEUED": "7", "PINWHEEL_OWNER_MAX_WAITING": "8", "PINWHEEL_OVERTAKE": "9", "PINWHEEL_ACK_WAIT": "1s", "PINWHEEL_OLD_VERSION_IDLE": "5s", "PINWHEEL_DRAIN_TIMEOUT": "0s",
 		"PINWHEEL_DUPLICATES": "1h", "PINWHEEL_RESULT_AGE": "1m", "PINWHEEL_MAX_BYTES": "500MB", "PINWHEEL_REPLICAS": "3", "PINWHEEL_PREFIX": "pw", "PINWHEEL_REPLY_PREFIXES": "_INBOX., replies.",
 		"PINWHEEL_CONSOLE_ADDR": ":8423", "PINWHEEL_CONSOLE_TOKEN": "fedcba9876543210", "PINWHEEL_CONSOLE_HOSTS": "console.example", "PINWHEEL_CONSOLE_TRACE_URL": "https://traces.example/{trace}",
 		"PINWHEEL_HTTP_ADDR": ":80", "PINWHEEL_HTTP_CERT": creds, "PINWHEEL_HTTP_KEY": creds, "PINWHEEL_HTTP_DOMAIN": "w.example", "PINWHEEL_HTTP_PATHS": "acme", "PINWHEEL_HTTP_TRUST": "10.0.0.1,fd00::/8",
@@ -75,7 +75,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Config{
 		NatsURL: "nats://a:4222, tls://b", NatsCreds: creds, SecretsKey: creds, Owner: "acme", NatsPort: -1, Data: "/d", AdminAddr: ":0", LogLevel: "warn", LogFormat: "json",
-		Processes: 4, Threads: 2, BackgroundThreads: 1, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20, ContextMaxReuses: 9, ContextKeep: 2 << 20, SpareIsolates: 1, OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20, OwnerMaxRunning: 6, OwnerMaxQueued: 7, OwnerMaxWaiting: 8, Overtake: 9, AckWait: time.Second,
+		Processes: 4, Threads: 2, BackgroundThreads: 1, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20, ContextMaxReuses: 9, ContextKeep: 2 << 20, SpareIsolates: 1, OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20, OwnerMaxRunning: 6, OwnerMaxQueued: 7, OwnerMaxWaiting: 8, Overtake: 9, AckWait: time.Second, OldVersionIdle: 5 * time.Second,
 		NatsCA: creds, NatsCert: creds, NatsKey: creds, NatsMonitor: List{"http://a:8222", "https://b"}, Heartbeat: time.Second, DeadLetterAge: time.Hour, DeadLetterBytes: 2 << 20, Durability: "fsync", Profiling: true, ControlToken: "0123456789abcdef",
 		Duplicates: time.Hour, ResultAge: time.Minute, MaxBytes: 500e6, Replicas: 3, Prefix: "pw", ReplyPrefixes: List{"_INBOX.", "replies."},
 		ConsoleAddr: ":8423", ConsoleToken: "fedcba9876543210", ConsoleHosts: List{"console.example"}, ConsoleTraceURL: "https://traces.example/{trace}",

@@ -78,6 +78,7 @@ func (p *Process) isolatesConfig(threads int, called *services.Services) isolate
 	c.Background = p.background
 	c.Slots, c.MaxIsolates, c.ContextMaxReuses = p.cfg.Slots, max(threads+p.background, p.cfg.MaxIsolates), p.cfg.ContextMaxReuses
 	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(p.cfg.ContextKeep>>20), p.cfg.SpareIsolates, int(p.cfg.CodeCache)
+	c.OldVersionIdle = p.cfg.OldVersionIdle
 	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates = int(p.cfg.HeapMax>>20), int(p.cfg.OwnerHeapMax>>20), p.cfg.OwnerMaxIsolates
 	c.Secrets, c.Files, c.Services = p.values.Of, fileBinding{p.files, p.log}, called
 	if p.child != nil {

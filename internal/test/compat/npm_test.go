@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 // needNPM is the variable that makes a missing npm or registry a failure instead of a skip. .ci/run sets it.
@@ -28,6 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	parallel.AtOnce(parallel.Isolates) // node takes much of their time
 	code := m.Run()
 	if err := os.RemoveAll(home); err != nil {
 		fmt.Fprintln(os.Stderr, err)
