@@ -5,7 +5,9 @@ import (
 	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,15 +53,54 @@ func TestH2Spec(t *testing.T) {
 	<-g.metrics.noConnections() // net/http waits a second after an error of HTTP/2
 }
 
-// specs runs all cases. It returns how many passed, those of otherwise that passed, and those that are wrong.
+// specs runs all cases, several at a time. It returns how many passed, those of otherwise that passed, and those that
+// are wrong.
 func specs(cfg *config.Config) (passed int, differ map[string]string, wrong []string) {
 	differ = maps.Clone(otherwise)
-	for _, group := range []*spec.TestGroup{generic.Spec(), http2.Spec(), hpack.Spec()} {
-		group.Test(cfg)
-		passed += group.PassedCount
-		wrong = append(wrong, report(group, differ)...)
+	var running sync.WaitGroup
+	room := make(chan struct{}, 8) // most cases that take long wait
+	all := slices.Concat(cases(generic.Spec()), cases(http2.Spec()), cases(hpack.Spec()))
+	for _, c := range all {
+		running.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			c.Result = run(cfg, c)
+		})
+	}
+	running.Wait()
+	for _, c := range all {
+		switch r := c.Result; {
+		case !r.Failed && !r.Skipped:
+			passed++
+		case r.Failed && differ[c.Desc] != "":
+			delete(differ, c.Desc)
+		case c.Desc != race:
+			wrong = append(wrong, fmt.Sprintf("%s %s: %s: %+v", c.Parent.ID(), c.Parent.Name, c.Desc, r))
+		}
 	}
 	return passed, differ, wrong
+}
+
+// cases are those of a group and of the groups in it, except strict ones.
+func cases(g *spec.TestGroup) []*spec.TestCase {
+	if g.Strict {
+		return nil
+	}
+	all := slices.Clone(g.Tests)
+	for _, below := range g.Groups {
+		all = append(all, cases(below)...)
+	}
+	return all
+}
+
+// run runs a case. TestCase.Test prints, and several cannot do so at once.
+func run(cfg *config.Config, c *spec.TestCase) *spec.TestResult {
+	conn, err := spec.Dial(cfg)
+	if err == nil {
+		defer func() { _ = conn.Close() }()
+		err = c.Run(cfg, conn)
+	}
+	return spec.NewTestResult(c, 0, err, 0)
 }
 
 // otherwise are the cases that net/http answers in another way, which the RFC allows, or which does no harm.
@@ -71,19 +112,3 @@ var otherwise = map[string]string{
 
 // race is a case that fails when the response, that a GET request has no body, comes before its second WINDOW_UPDATE.
 const race = "Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream"
-
-// report returns the cases of a group that failed or were skipped, except those that may differ. It removes these.
-func report(g *spec.TestGroup, differ map[string]string) (wrong []string) {
-	for _, c := range g.Tests {
-		r := c.Result
-		if _, known := differ[c.Desc]; known && r != nil && r.Failed {
-			delete(differ, c.Desc)
-		} else if r != nil && (r.Failed || r.Skipped) && c.Desc != race {
-			wrong = append(wrong, fmt.Sprintf("%s %s: %s: %+v", g.ID(), g.Name, c.Desc, r))
-		}
-	}
-	for _, below := range g.Groups {
-		wrong = append(wrong, report(below, differ)...)
-	}
-	return wrong
-}
