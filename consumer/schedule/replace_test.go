@@ -65,8 +65,10 @@ func (d *stubbornFleet) has(n int) bool {
 
 // The event of a tick replaces the one before, wherever that is, and runs when that has ended.
 func TestReplacingOverlap(t *testing.T) {
+	t.Parallel()
 	for name, retry := range map[string]time.Duration{"running": 0, "waiting": 4 * time.Second, "put off": time.Hour} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			now, err := time.Parse(time.RFC3339, "2026-01-01T00:00:00Z")
 			require.NoError(t, err)
 			start, srv := now, natstest.Start(t)

@@ -174,6 +174,7 @@ func TestADayOfTicks(t *testing.T) {
 }
 
 func TestMisfire(t *testing.T) {
+	t.Parallel()
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	tick := s.ticker("a", 0)
@@ -209,6 +210,7 @@ func TestMisfire(t *testing.T) {
 
 // An owner that has too many events waiting gets no more ticks until it has fewer.
 func TestTicksOfAnOwnerThatHasTooMany(t *testing.T) {
+	t.Parallel()
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	tick := s.ticker("a", 0)
@@ -224,6 +226,7 @@ func TestTicksOfAnOwnerThatHasTooMany(t *testing.T) {
 }
 
 func TestForbiddenOverlap(t *testing.T) {
+	t.Parallel()
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	tick := s.ticker("a", 0)
@@ -244,6 +247,7 @@ func TestForbiddenOverlap(t *testing.T) {
 
 // A redeploy loses no tick and doubles none; a change of the expression, and a removal, begin again.
 func TestRedeployedSchedules(t *testing.T) {
+	t.Parallel()
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	a, b := s.ticker("a", 0), s.ticker("b", 0)
@@ -302,6 +306,7 @@ func TestRedeployedSchedules(t *testing.T) {
 
 // A rollback ticks with the schedules of the older version, and makes up for what was missed as a redeploy does.
 func TestSchedulesAfterARollback(t *testing.T) {
+	t.Parallel()
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	tick := s.ticker("a", 0)

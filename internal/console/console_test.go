@@ -23,6 +23,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 const (
@@ -30,6 +31,11 @@ const (
 	viewToken    = "view-token-of-the-tests"
 	patience     = time.Minute
 )
+
+func TestMain(m *testing.M) {
+	parallel.AtOnce(parallel.Fleets)
+	os.Exit(m.Run())
+}
 
 // startFleet starts a fleet whose control endpoints need operateToken.
 func startFleet(t *testing.T) *fleettest.Fleet {
