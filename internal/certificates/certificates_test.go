@@ -184,7 +184,7 @@ func TestRenewal(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, shop, blog)
 	quick := func(_ *Config, tm *times) {
-		tm.renew, tm.recent, tm.look = 2*time.Second, time.Second, 10*time.Millisecond
+		tm.renew, tm.recent, tm.look = time.Second, time.Second/2, 10*time.Millisecond
 	}
 	a, b := f.start(0, quick), f.start(f.port, quick)
 	a.serial(blog)
