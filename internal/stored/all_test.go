@@ -33,8 +33,14 @@ func TestAllFindsEveryMessageOnce(t *testing.T) {
 		count := rapid.IntRange(0, 150).Draw(t, "messages")
 		for i := range count {
 			subject := fmt.Sprint(name, ".", rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "subject"))
-			_, err := js.Publish(t.Context(), subject, make([]byte, i%3*rapid.SampledFrom([]int{1, 1, 200_000}).Draw(t, "bytes")))
+			data := make([]byte, i%3*rapid.SampledFrom([]int{1, 1, 200_000}).Draw(t, "bytes"))
+			if i < count-1 {
+				require.NoError(t, nc.Publish(subject, data))
+				continue
+			}
+			ack, err := js.Publish(t.Context(), subject, data) // the stream takes messages in their order
 			require.NoError(t, err)
+			require.EqualValues(t, count, ack.Sequence)
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "gaps") {
 			if count > 0 {
