@@ -162,7 +162,7 @@ var house = map[string]room{
 	// What KV and objects bindings do. It knows no V8.
 	"internal/bindings": {
 		pure: true, rooms: []string{"events", "events/lifecycle", "internal/resources", "internal/stored"}, libs: []string{libNATS, "github.com/nats-io/nuid", libProm, libZerolog, "golang.org/x/time/rate"},
-		tests: []string{"internal/natsd", "internal/test/natstest"},
+		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// What a fleet does, for people. pinwheel top and the console show it.
 	"internal/flow": {pure: true, rooms: []string{"internal/control"}, libs: []string{libNATS}},
@@ -170,7 +170,7 @@ var house = map[string]room{
 	"internal/console": {
 		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/audit", "internal/control", "internal/doctor", "internal/flow", "internal/tail"},
 		libs:  []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
-		tests: []string{"internal/config", "internal/gateway", "internal/test/fleettest"},
+		tests: []string{"internal/config", "internal/gateway", "internal/test/fleettest", "internal/test/parallel"},
 	},
 	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},
@@ -183,14 +183,14 @@ var house = map[string]room{
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/gateway": {
 		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/net/netutil", "golang.org/x/time/rate"},
-		tests: []string{"internal/test/testcert", "github.com/summerwind/h2spec"},
+		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},
 	},
 	// Service calls: events of this process that workers send to others of their owner.
 	"internal/services": {rooms: []string{"events", "events/lifecycle", "internal/eventid", "isolates/egress"}, libs: []string{libProm}},
 	"internal/eventid":  {pure: true},
 	"internal/workerlease": {
 		pure: true, rooms: []string{"events", "internal/resources"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
-		tests: []string{"dispatch", "events/lifecycle", "internal/test/natstest"},
+		tests: []string{"dispatch", "events/lifecycle", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// Connects the rooms of an event.
 	"internal/fleet": {

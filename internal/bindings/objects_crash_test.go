@@ -18,6 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 // writerURL makes the test binary a process that puts objects until it is killed.
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, write(url))
 		os.Exit(1)
 	}
+	parallel.AtOnce(parallel.Fleets)
 	os.Exit(m.Run())
 }
 

@@ -19,9 +19,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	parallel.AtOnce(parallel.Fleets)
+	goleak.VerifyTestMain(m)
+}
 
 // patience is how long tests wait for what must happen.
 const patience = time.Minute

@@ -19,6 +19,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 	"github.com/pinwheel-run/pinwheel/internal/workerlease"
 )
 
@@ -26,6 +27,7 @@ const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	natstest.BeServer()
+	parallel.AtOnce(parallel.Fleets)
 	os.Exit(m.Run())
 }
 
