@@ -40,7 +40,12 @@ func newContentionCommand() *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
-			report, err := contend(cmd.Context(), o, "BenchmarkLocker")
+			b, err := buildBenchmark(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer b.close()
+			report, err := b.contend(cmd.Context(), o, "BenchmarkLocker")
 			if err != nil {
 				return err
 			}
@@ -58,8 +63,13 @@ func newContentionCommand() *cobra.Command {
 	return c
 }
 
-// contend runs the benchmarks that match bench, in rounds.
-func contend(ctx context.Context, o *options, bench string) (*Report, error) {
+// benchmark is the test binary of isolates/v8x.
+type benchmark struct {
+	dir     string // the binary is in it
+	sources string
+}
+
+func buildBenchmark(ctx context.Context) (*benchmark, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return nil, err
@@ -68,18 +78,27 @@ func contend(ctx context.Context, o *options, bench string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary := filepath.Join(dir, "v8x.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, "./isolates/v8x")
-	build.Dir = root
+	b := &benchmark{dir, filepath.Join(root, "isolates", "v8x")}
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", b.binary(), ".")
+	build.Dir = b.sources
 	if out, err := build.CombinedOutput(); err != nil {
+		b.close()
 		return nil, fmt.Errorf("build the benchmark: %w\n%s", err, out)
 	}
+	return b, nil
+}
+
+func (b *benchmark) binary() string { return filepath.Join(b.dir, "v8x.test") }
+
+func (b *benchmark) close() { _ = os.RemoveAll(b.dir) }
+
+// contend runs the benchmarks that match bench, in rounds.
+func (b *benchmark) contend(ctx context.Context, o *options, bench string) (*Report, error) {
 	report, bar := newReport(ctx, nil), newBar(os.Stderr)
 	for round := range o.rounds {
 		bar.begin(round, o.rounds, 0, 1, "contention")
-		cmd := exec.CommandContext(ctx, binary, "-test.run", "^$", "-test.bench", bench, "-test.benchtime", o.duration.String())
-		cmd.Dir = filepath.Join(root, "isolates", "v8x")
+		cmd := exec.CommandContext(ctx, b.binary(), "-test.run", "^$", "-test.bench", bench, "-test.benchtime", o.duration.String())
+		cmd.Dir = b.sources
 		others, out, err := beside(cmd)
 		if err != nil {
 			return nil, fmt.Errorf("the benchmark failed: %w\n%s", err, out)

@@ -34,12 +34,15 @@ func TestContentionOfTheBenchmark(t *testing.T) {
 	t.Parallel()
 	o := defaultOptions()
 	o.rounds, o.duration = 1, 1
-	r, err := contend(t.Context(), o, "BenchmarkLocker/work=echo/threads=2")
+	b, err := buildBenchmark(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(b.close)
+	r, err := b.contend(t.Context(), o, "BenchmarkLocker/work=echo/threads=2")
 	require.NoError(t, err)
 	require.Len(t, r.Cases, 4)
 	for _, c := range r.Cases {
 		require.Positive(t, c.Rounds[0].Metrics["events/s"], c.Name())
 	}
-	_, err = contend(t.Context(), o, "BenchmarkNothing")
+	_, err = b.contend(t.Context(), o, "BenchmarkNothing")
 	require.ErrorContains(t, err, "did not say what it is to")
 }
