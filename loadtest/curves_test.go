@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // TestCurves runs the special features of curves through the whole program: workers without events, several processes
@@ -20,7 +22,8 @@ func TestCurves(t *testing.T) {
 	page := filepath.Join(dir, "page.md")
 	require.NoError(t, os.WriteFile(page, []byte("<!-- curves: x -->\n<!-- end -->\nWhat bends them.\n"), 0o600))
 	o := defaultOptions()
-	o.pinwheel, o.rounds, o.repeats, o.quiet, o.doc, o.patience = path, 1, 0, 0, page+"#curves", 30*time.Second
+	o.pinwheel, o.stores = path, natstest.StoreDir(t)
+	o.rounds, o.repeats, o.quiet, o.doc, o.patience = 1, 0, 0, page+"#curves", 30*time.Second
 	require.NoError(t, o.check())
 	all, err := o.curveCases([]string{"all"}, true)
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
@@ -98,7 +99,7 @@ func openTest(t *testing.T, fleet bool) *runner {
 	t.Helper()
 	o := defaultOptions()
 	o.quiet, o.repeats, o.patience, o.duration = 0, 0, 10*time.Second, time.Second
-	o.pinwheel = "not-needed"
+	o.pinwheel, o.stores = "not-needed", natstest.StoreDir(t)
 	if fleet {
 		path, err := pinwheelBinary()
 		require.NoError(t, err)

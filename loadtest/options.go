@@ -28,6 +28,7 @@ type options struct {
 	tails int // tails of the owners beside each run
 
 	pinwheel string // binary; "": built by this program
+	stores   string // folder for what NATS stores; "": a temporary one. Only tests set it
 	env      []string
 	json     string
 	html     string

@@ -142,7 +142,7 @@ func measureRollouts(ctx context.Context, out io.Writer, o *rolloutOptions) (err
 
 // open starts NATS and the fleet.
 func (x *rolloutRun) open(ctx context.Context) (err error) {
-	if x.dir, err = os.MkdirTemp(x.r.dir, "run-"); err != nil {
+	if x.dir, err = os.MkdirTemp(x.r.stores, "run-"); err != nil {
 		return err
 	}
 	if x.servers, x.url, err = startServers(ctx, x.dir, 1); err != nil {
@@ -227,11 +227,11 @@ func (x *rolloutRun) deploy(ctx context.Context, failures float64, args ...strin
 		if strings.HasSuffix(name, ".mjs") { // each version is another one
 			text = fmt.Appendf(text, "// %d\n", time.Now().UnixNano())
 		}
-		if err := os.WriteFile(filepath.Join(x.dir, name), text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(x.r.dir, name), text, 0o600); err != nil {
 			return err
 		}
 	}
-	args = append([]string{"deploy", filepath.Join(x.dir, rolloutWorker+".mjs"), "--owner", rolloutOwner, "--var", fmt.Sprintf("FAILURES=%v", failures)}, args...)
+	args = append([]string{"deploy", filepath.Join(x.r.dir, rolloutWorker+".mjs"), "--owner", rolloutOwner, "--var", fmt.Sprintf("FAILURES=%v", failures)}, args...)
 	cmd := exec.CommandContext(ctx, x.r.pinwheel, args...)
 	cmd.Env = append(os.Environ(), "PINWHEEL_NATS_URL="+x.url)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // TestRollout rolls out a good and a bad version. The process that makes a step is killed.
@@ -16,7 +17,8 @@ func TestRollout(t *testing.T) {
 	path, err := pinwheelBinary()
 	require.NoError(t, err)
 	o := defaultRolloutOptions()
-	o.pinwheel, o.rate, o.keys, o.fleet, o.steps, o.failures, o.kill = path, 200, 50, 2, "20%,50%@1s", 20, true
+	o.pinwheel, o.stores = path, natstest.StoreDir(t)
+	o.rate, o.keys, o.fleet, o.steps, o.failures, o.kill = 100, 50, 2, "20%,50%@1s", 20, true
 	require.NoError(t, o.check())
 	var out bytes.Buffer
 	require.NoError(t, measureRollouts(t.Context(), &out, o), out.String())

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 func testCase(t *testing.T, o *options, name, load, topology string) (*scenario, Case) {
@@ -25,7 +27,8 @@ func TestWholeRun(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	o := defaultOptions()
-	o.pinwheel, o.events, o.rate, o.duration, o.rounds, o.repeats, o.quiet = path, 500, 100, time.Second, 1, 0, 0
+	o.pinwheel, o.stores = path, natstest.StoreDir(t)
+	o.events, o.rate, o.duration, o.rounds, o.repeats, o.quiet = 500, 100, time.Second, 1, 0, 0
 	o.topologies = []string{topologyOne}
 	o.json, o.html, o.plots = filepath.Join(dir, "a.json"), filepath.Join(dir, "a.html"), filepath.Join(dir, "plots")
 	cases, err := o.cases()

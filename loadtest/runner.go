@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,8 @@ import (
 // runner runs cases. It has the state that lasts as long as the program.
 type runner struct {
 	o        *options
-	dir      string // all files are in it
+	dir      string // all other files are in it
+	stores   string // folder for what NATS stores
 	pinwheel string // binary
 	peers    []peer // available peers
 	peerDir  string // loadtest/peers, set when it is first needed
@@ -61,7 +63,7 @@ func openRunner(ctx context.Context, o *options) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{o: o, dir: dir, bar: newBar(os.Stderr), peers: peers()}
+	r := &runner{o: o, dir: dir, stores: cmp.Or(o.stores, dir), bar: newBar(os.Stderr), peers: peers()}
 	if r.pinwheel, err = binary(ctx, o.pinwheel, dir); err != nil {
 		r.close()
 		return nil, err

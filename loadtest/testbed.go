@@ -51,7 +51,7 @@ func (r *runner) open(ctx context.Context, sc *scenario, c Case) (s *testbed, er
 			s.close()
 		}
 	}()
-	if s.dir, err = os.MkdirTemp(r.dir, "run-"); err != nil {
+	if s.dir, err = os.MkdirTemp(r.stores, "run-"); err != nil {
 		return s, err
 	}
 	servers := map[string]int{topologyEmbedded: 0, topologyOne: 1, topologyR3: 3}[c.Topology]

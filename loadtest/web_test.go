@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/loadtest/webclient"
 )
 
@@ -21,7 +22,8 @@ func shortWeb(t *testing.T, web string) *webOptions {
 	path, err := pinwheelBinary()
 	require.NoError(t, err)
 	o := defaultWebOptions()
-	o.pinwheel, o.web, o.rounds, o.repeats, o.quiet, o.duration = path, web, 1, 0, 0, 200*time.Millisecond
+	o.pinwheel, o.stores = path, natstest.StoreDir(t)
+	o.web, o.rounds, o.repeats, o.quiet, o.duration = web, 1, 0, 0, 200*time.Millisecond
 	o.connections, o.sockets, o.owners = 4, 2*socketsOfOwner/100, []int{3}
 	return o
 }

@@ -187,7 +187,7 @@ func (r *runner) openWeb(ctx context.Context, c Case) (s *testbed, addr string, 
 			s.close()
 		}
 	}()
-	if s.dir, err = os.MkdirTemp(r.dir, "run-"); err != nil {
+	if s.dir, err = os.MkdirTemp(r.stores, "run-"); err != nil {
 		return s, "", err
 	}
 	if c.System == ours {
@@ -236,7 +236,7 @@ func (r *runner) openGateway(ctx context.Context, s *testbed, c Case) (addr stri
 
 // deployFile deploys a worker that has a file.
 func (r *runner) deployFile(ctx context.Context, s *testbed) error {
-	dir := filepath.Join(s.dir, "files")
+	dir := filepath.Join(r.dir, "files")
 	err := errors.Join(os.MkdirAll(filepath.Join(dir, "dist"), 0o700), os.WriteFile(filepath.Join(dir, "pinwheel.json"), []byte(`{"assets": {"directory": "dist"}}`), 0o600),
 		os.WriteFile(filepath.Join(dir, "dist", fileName), fileText(), 0o600))
 	if err != nil {
