@@ -94,8 +94,10 @@ func TestQueueHandlerDecidesAboutEachMessage(t *testing.T) {
 		return h.send(events.Task, "acme/jobs", `"`+body+`"`, events.HeaderEventID, id)
 	}
 	sent := []<-chan *nats.Msg{send("plain", "a"), send("retry", "b"), send("fails", "c"), send("dies", "d")}
-	for i := range 4 {
-		if r := h.reply(sent[i]); i < 3 {
+	require.Equal(t, "1 2", b.of(t, "c", 2))
+	sent = append(sent, send("plain", "x"), send("plain", "y")) // fill the batch in which b and d come again
+	for i := range sent {
+		if r := h.reply(sent[i]); i != 3 {
 			require.JSONEq(t, `{"success":true}`, string(r.Body))
 		} else {
 			require.Contains(t, string(r.Body), "asked for 3 times")
@@ -103,7 +105,6 @@ func TestQueueHandlerDecidesAboutEachMessage(t *testing.T) {
 	}
 	require.Equal(t, "1", b.of(t, "a", 1))
 	require.Equal(t, "1 2 3", b.of(t, "b", 3))
-	require.Equal(t, "1 2", b.of(t, "c", 2))
 	require.Equal(t, "1 2 3", b.of(t, "d", 3))
 	require.Equal(t, []string{"a", "b", "c", "d"}, b.all()[0], "four at once")
 

@@ -24,7 +24,9 @@ import (
 func TestProcessesCountEachOther(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	h := openHouse(t, func(c *config.Config) { c.NatsURL = srv.URL() })
+	h := openHouse(t, func(c *config.Config) {
+		c.NatsURL, c.DrainTimeout = srv.URL(), time.Millisecond // at its end, events run that end later
+	})
 	processes := func() int {
 		all, err := h.fleet.registry.Gather()
 		require.NoError(t, err)

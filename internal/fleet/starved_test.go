@@ -15,6 +15,7 @@ var parkedEvents = regexp.MustCompile(`\npinwheel_dispatch_parked_total (\S+)`)
 // A process that is suspended for a third of a second, again and again, does not treat the owner of short events as
 // slow: it parks none.
 func TestStarvedProcessParksNothing(t *testing.T) {
+	t.Parallel()
 	admin := freeAddr(t)
 	l := startLoad(t, 1, admin)
 	l.publish(2000)

@@ -6,13 +6,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -20,6 +20,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/otlptest"
 )
 
@@ -228,6 +229,7 @@ func TestTraceOfAnEventWithoutParent(t *testing.T) {
 
 // A collector that takes connections and never answers costs no event.
 func TestStalledCollector(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	var connections atomic.Int32
@@ -242,19 +244,24 @@ func TestStalledCollector(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { _ = listener.Close() })
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+listener.Addr().String())
-	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "5")
-	h := openHouse(t, func(c *config.Config) { c.TraceOwnerRate = 1_000_000 })
-	h.deploy("acme", "echo", `export default { task(event) { console.log("x"); return event.payload } }`)
-	var replies []<-chan *nats.Msg
-	for range 3000 { // more than wait to be sent
-		replies = append(replies, h.send(events.Task, "acme/echo", `1`))
-	}
-	for _, c := range replies {
-		require.Nil(t, h.reply(c).Failure)
+	srv := natstest.Start(t)
+	h := &house{t: t}
+	p := startProcess(t, srv.URL(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+listener.Addr().String(),
+		"OTEL_BSP_SCHEDULE_DELAY=5", "PINWHEEL_TRACE_OWNER_RATE=1000000")
+	h.connect(srv.URL())
+	h.deploy("acme", "count", `export default { task(event) { console.log("x"); return event.payload } }`)
+	replies := h.publishCounted(3000) // more than wait to be sent
+	for range 3000 {
+		select {
+		case m := <-replies:
+			require.Contains(t, string(m.Data), `"success":true`)
+		case <-time.After(patience):
+			t.Fatal("not answered")
+		}
 	}
 	require.Eventually(t, func() bool { return connections.Load() > 0 }, patience, time.Millisecond)
-	h.stop()
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.NoError(t, p.Wait())
 }
 
 // A process with a variable that it does not understand does not start.

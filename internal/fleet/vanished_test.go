@@ -47,6 +47,7 @@ func TestEmptiedBucketHarmsNoEvent(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			srv := natstest.Start(t)
 			f := beginFleet(t, srv.URL())
 			<-f.Ready()
