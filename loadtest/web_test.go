@@ -23,7 +23,7 @@ func shortWeb(t *testing.T, web string) *webOptions {
 	require.NoError(t, err)
 	o := defaultWebOptions()
 	o.pinwheel, o.stores = path, natstest.StoreDir(t)
-	o.web, o.rounds, o.repeats, o.quiet, o.duration = web, 1, 0, 0, 200*time.Millisecond
+	o.web, o.rounds, o.repeats, o.quiet, o.duration = web, 1, 0, 0, 100*time.Millisecond
 	o.connections, o.sockets, o.owners = 4, 2*socketsOfOwner/100, []int{3}
 	return o
 }
