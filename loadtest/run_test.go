@@ -90,7 +90,7 @@ func TestNoisyNeighbour(t *testing.T) {
 	r := openTest(t, true)
 	r.o.rate, r.o.duration = 50, 500*time.Millisecond
 	sc, c := testCase(t, r.o, "noisy", openLoop, topologyOne)
-	sc.noise, c.Owners = 600, 5
+	sc.noise, c.Owners = 400, 5
 	round, err := r.runOf(t.Context(), sc, c)
 	require.NoError(t, err)
 	require.Positive(t, round.Metrics["p99 alone ms"])
