@@ -51,7 +51,7 @@ var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go
 var house = map[string]room{
 	"": {
 		rooms: []string{"internal/cli"},
-		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/gateway", "internal/services", "internal/test/natstest", "internal/supervisor", "internal/telemetry", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
+		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/gateway", "internal/services", "internal/test/natstest", "internal/test/parallel", "internal/supervisor", "internal/telemetry", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
 	},
 	"events": {pure: true, rooms: []string{"internal/guard"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
@@ -121,7 +121,7 @@ var house = map[string]room{
 	"deploy": {
 		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events", "internal/assetstore", "internal/guard", "internal/resources", "internal/secrets", "internal/sourcemap", "internal/stored"},
 		libs:  []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
-		tests: []string{"internal/natsd", "internal/test/natstest", libNATSServer, "github.com/nats-io/nkeys"},
+		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer, "github.com/nats-io/nkeys"},
 	},
 	// Formats of manifests. It reads no files.
 	"deploy/manifest": {
@@ -398,6 +398,7 @@ func TestOnlyV8xUsesCgo(t *testing.T) {
 }
 
 func TestPureRoomsBuildWithoutCgo(t *testing.T) {
+	t.Parallel()
 	var pure []string
 	for _, p := range packages(t) {
 		if house[p.name()].pure {

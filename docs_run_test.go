@@ -18,6 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 // asPinwheel makes the test binary the pinwheel command, so that the pages need no build.
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asPinwheel) != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	parallel.AtOnce(parallel.Fleets)
 	os.Exit(m.Run())
 }
 
@@ -159,17 +161,28 @@ func (s *site) page(t *testing.T, page string, stop func()) (out string) {
 
 // The runnable blocks of the pages work as described, against a real server and a fleet.
 func TestPagesRun(t *testing.T) {
+	t.Parallel()
 	t.Run("README.md", func(t *testing.T) {
+		t.Parallel()
 		s := openSite(t, fmt.Sprint("PINWHEEL_NATS_PORT=", natstest.FreePort(t)), "PINWHEEL_DATA="+t.TempDir())
 		require.Contains(t, s.page(t, "README.md", nil), `{"hello":"Ada"}`)
 	})
 	t.Run("docs/tutorial.md", func(t *testing.T) {
+		t.Parallel()
 		s := openSite(t, fmt.Sprint("PINWHEEL_NATS_PORT=", natstest.FreePort(t)), "PINWHEEL_DATA="+t.TempDir())
 		out := s.page(t, "docs/tutorial.md", nil)
 		for _, printed := range []string{`{"accepted":"o-1"}`, `{"success":true,"data":{"id":"o-2","cents":1250}}`, "exception", "12,50", "succeeded"} {
 			require.Contains(t, out, printed)
 		}
 	})
+	t.Run("pages of one fleet", func(t *testing.T) {
+		t.Parallel()
+		pagesOfOneFleet(t)
+	})
+}
+
+func pagesOfOneFleet(t *testing.T) {
+	t.Helper()
 	srv := natstest.Start(t)
 	s := openSite(t, "PINWHEEL_NATS_URL="+srv.URL(), "NATS_URL="+srv.URL())
 	stop := s.begin(t, "pinwheel serve")
@@ -205,6 +218,7 @@ printf 'item,amount\na,1\n' > sales.csv`,
 
 // The fleet reports its control endpoints.
 func TestReferenceControl(t *testing.T) {
+	t.Parallel()
 	srv := natstest.Start(t)
 	const token = "0123456789abcdef"
 	s := openSite(t, "PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_CONTROL_TOKEN="+token)

@@ -21,6 +21,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 // split is the split of a worker, like "1=90 2=10", by the numbers of the versions.
@@ -342,6 +343,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, deployUntilKilled(url))
 		os.Exit(1)
 	}
+	parallel.AtOnce(parallel.Fleets)
 	os.Exit(m.Run())
 }
 
