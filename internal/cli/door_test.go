@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -182,7 +184,11 @@ func TestDeploysAtTheOwnersDoor(t *testing.T) {
 	both := func(code int, args ...string) (out, errs string) {
 		t.Helper()
 		args = append([]string{"deploy", path}, args...)
-		got, want := owner.Pinwheel(args...), f.Pinwheel(append(args, "--owner", "beta")...)
+		var got, want fleettest.Result
+		var running sync.WaitGroup
+		running.Go(func() { got = owner.Pinwheel(args...) })
+		running.Go(func() { want = f.Pinwheel(append(slices.Clone(args), "--owner", "beta")...) })
+		running.Wait()
 		require.Equal(t, code, want.Code, want.Err)
 		same := strings.NewReplacer("beta/w", "acme/w")
 		times := regexp.MustCompile(`"(at|by)":"[^"]*"`)
