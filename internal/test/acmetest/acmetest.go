@@ -132,7 +132,10 @@ func (c *CA) done(r *http.Request) {
 		o := c.store.GetOrderByID(id)
 		under = func() bool { text, err := o.GetStatus(); return err == nil && text == acme.StatusProcessing }
 	}
-	for tick := time.NewTicker(time.Millisecond); under() && r.Context().Err() == nil; <-tick.C {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for under() && r.Context().Err() == nil {
+		<-tick.C
 	}
 }
 
