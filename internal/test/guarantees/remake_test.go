@@ -48,7 +48,7 @@ func (b *breaker) remake(kind string, who int, long time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	name, streams := ofRemake(kind)
-	before, err := b.js.Stream(ctx, name)
+	before, err := b.stream(ctx, name)
 	if err != nil {
 		return // the fleet is about to create it
 	}
@@ -64,7 +64,8 @@ func (b *breaker) remake(kind string, who int, long time.Duration) {
 	}
 	defer b.model.broken(kind)()
 	remade := b.model.deleted(there, began)
-	if err := b.js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	err = answered(ctx, func(ctx context.Context) error { return b.js.DeleteStream(ctx, name) })
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		b.t.Errorf("%s: %v", kind, err)
 	}
 	if hand {
@@ -77,6 +78,27 @@ func (b *breaker) remake(kind string, who int, long time.Duration) {
 		pause(1600 * time.Millisecond) // the earlier events end while the new ones run
 		b.killAll("kill fleet, all", who, long)
 	}
+}
+
+// answered repeats a request until it has an answer. A stream or a cluster whose leader is gone gives none.
+func answered(ctx context.Context, request func(context.Context) error) error {
+	for {
+		once, cancel := context.WithTimeout(ctx, 2*time.Second)
+		err := request(once)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// stream looks at a stream.
+func (b *breaker) stream(ctx context.Context, name string) (s jetstream.Stream, err error) {
+	err = answered(ctx, func(ctx context.Context) error {
+		s, err = b.js.Stream(ctx, name)
+		return err
+	})
+	return s, err
 }
 
 // burst publishes identical events. Two bursts, one in a stream and one in its replacement, have the same sequences and
@@ -96,7 +118,11 @@ func (b *breaker) burst() {
 func (b *breaker) makeByHand(ctx context.Context, before *jetstream.StreamInfo) {
 	cfg := before.Config
 	cfg.FirstSeq = before.State.LastSeq + 1
-	if _, err := b.js.CreateStream(ctx, cfg); err == nil {
+	err := answered(ctx, func(ctx context.Context) error {
+		_, err := b.js.CreateStream(ctx, cfg)
+		return err
+	})
+	if err == nil {
 		b.count("streams made again by hand")
 	} // otherwise a process was faster
 }
@@ -104,7 +130,7 @@ func (b *breaker) makeByHand(ctx context.Context, before *jetstream.StreamInfo) 
 // untilRemade waits until a new stream has replaced the old one.
 func (b *breaker) untilRemade(ctx context.Context, kind string, before *jetstream.StreamInfo) {
 	for ; ; pause(10 * time.Millisecond) {
-		s, err := b.js.Stream(ctx, before.Config.Name)
+		s, err := b.stream(ctx, before.Config.Name)
 		if err == nil && !s.CachedInfo().Created.Equal(before.Created) {
 			return
 		}
@@ -119,12 +145,16 @@ func (b *breaker) untilRemade(ctx context.Context, kind string, before *jetstrea
 func (b *breaker) idsIn(ctx context.Context, streams []string) (map[string]bool, error) {
 	ids := map[string]bool{}
 	for _, name := range streams {
-		s, err := b.js.Stream(ctx, name)
+		s, err := b.stream(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("stream %s: %w", name, err)
 		}
 		for seq := uint64(1); ; seq++ {
-			m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
+			var m *jetstream.RawStreamMsg
+			err := answered(ctx, func(ctx context.Context) (err error) {
+				m, err = s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
+				return err
+			})
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				break
 			}
