@@ -231,7 +231,7 @@ func TestOvertakingIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	j := newJam(t)
 	cfg := testConfig()
-	cfg.Overtake = 640
+	cfg.Overtake, cfg.AckWait = 640, 10*time.Second // so long the events of the dead process wait
 	doomed := natstest.Connect(t, j.srv)
 	dying := cfg
 	died := make(chan struct{})
