@@ -2,10 +2,13 @@ package stored_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -73,6 +76,44 @@ func TestAllFindsEveryMessageOnce(t *testing.T) {
 		require.Zero(t, consumers(t, s), "a scan leaves no consumer")
 	})
 	require.Zero(t, nc.NumSubscriptions()-1, "only the library's own") // of requests
+}
+
+// A scan of headers that owners may have written asks for few messages at once, and finds all.
+func TestHeadersOfOwnersComeFewAtOnce(t *testing.T) {
+	t.Parallel()
+	nc := natstest.Connect(t, natstest.Start(t))
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, Storage: jetstream.MemoryStorage})
+	require.NoError(t, err)
+	for i := range 300 {
+		m := &nats.Msg{Subject: "s", Header: nats.Header{"X": {strings.Repeat("x", i)}}, Data: []byte("body")}
+		_, err := js.PublishMsg(t.Context(), m)
+		require.NoError(t, err)
+	}
+	requests, err := nc.SubscribeSync("$JS.API.CONSUMER.MSG.NEXT.S.*")
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	scan, err := stored.HeadersFrom(t.Context(), nc, "S", 101)
+	require.NoError(t, err)
+	next := uint64(101)
+	for m, err := range scan.Messages(t.Context()) {
+		require.NoError(t, err)
+		require.Equal(t, next, m.Sequence)
+		require.Len(t, m.Header.Get("X"), int(next)-1)
+		require.Empty(t, m.Data)
+		next++
+	}
+	require.EqualValues(t, 301, next)
+	asked := 0
+	for asked <= 200 { // the last word of the server needs one more
+		m, err := requests.NextMsg(time.Minute)
+		require.NoError(t, err)
+		var request struct{ Batch int }
+		require.NoError(t, json.Unmarshal(m.Data, &request))
+		require.LessOrEqual(t, request.Batch, 64)
+		asked += request.Batch
+	}
 }
 
 func consumers(t require.TestingT, s jetstream.Stream) int {

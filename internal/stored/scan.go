@@ -16,7 +16,7 @@ import (
 const (
 	// scanBatch is how many messages a scan asks for at once. So many may be in memory, however long they are.
 	scanBatch = 64
-	// headersBatch is scanBatch of a scan that reads no bodies.
+	// headersBatch is scanBatch of a scan that reads no bodies, and headers that the fleet wrote.
 	headersBatch = 5000
 	// scanLife is how long the server keeps the consumer of a scan that has died.
 	scanLife = 10 * time.Second
@@ -53,9 +53,10 @@ func Headers(ctx context.Context, nc *nats.Conn, stream string, subjects []strin
 }
 
 // HeadersFrom makes a scan of the headers of all messages of a stream with a sequence of at least from, without their
-// bodies. The user needs the permission to make consumers of the stream.
+// bodies. It asks for as few at once as Scan: owners may have written the headers, which may be as long as messages.
+// The user needs the permission to make consumers of the stream.
 func HeadersFrom(ctx context.Context, nc *nats.Conn, stream string, from uint64) (*Scanner, error) {
-	return open(ctx, nc, stream, headersBatch, jetstream.ConsumerConfig{
+	return open(ctx, nc, stream, scanBatch, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, from), HeadersOnly: true,
 	})
 }
