@@ -2,7 +2,6 @@ package isolates
 
 import (
 	"sync"
-	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -50,13 +49,13 @@ func (s *affinity) leave(h release, t *thread) {
 	}
 }
 
-// outdate closes contexts of other versions of the worker after they have had no event for the given time.
-func (s *affinity) outdate(latest release, after time.Duration) {
+// outdate closes contexts of other versions of the worker after they have had no event for OldVersionIdle.
+func (s *affinity) outdate(latest release) {
 	s.each(latest.owner, latest.worker, func(t *thread, jc *jsContext) {
 		if jc.life.of == latest || jc.worker.Lifetime.Idle != 0 || len(jc.runs) > 0 || jc.life.idle != nil {
 			return
 		}
-		t.goIdle(jc, after)
+		t.goIdle(jc, t.pool.cfg.OldVersionIdle)
 	})
 }
 

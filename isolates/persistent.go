@@ -86,7 +86,7 @@ func (t *thread) persistent(w *events.Worker) (*jsContext, error) {
 	if ttl := w.Lifetime.TTL.Duration(); ttl > 0 {
 		jc.life.ttl = t.timers.call(now.Add(ttl), func() { t.retire(jc, discardTTL) })
 	}
-	t.pool.affinity.outdate(h, t.pool.cfg.OldVersionIdle)
+	t.pool.affinity.outdate(h)
 	return jc, nil
 }
 

@@ -82,8 +82,8 @@ func liar(fault string) int {
 	return 0
 }
 
-// pinwheelBinary builds pinwheel once for all tests. The go command keeps what it runs in its cache, unlike what it
-// builds: it links again when a source has changed. What is copied instead of run is then these tests' own.
+// pinwheelBinary builds pinwheel once for all tests. go run keeps the linked program in Go's cache, and go build links
+// each time. -exec cp copies the program instead of running it.
 var pinwheelBinary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(os.Getenv(binaryDir), "pinwheel")
 	cmd := exec.Command("go", "run", "-exec", "cp", ".", path)

@@ -116,25 +116,25 @@ func (c *CA) watch(to http.Handler) http.Handler {
 		default:
 			seen := &status{ResponseWriter: w, code: http.StatusOK}
 			if to.ServeHTTP(seen, r); seen.code == http.StatusOK && prompt {
-				c.done(r)
+				c.awaitResult(r)
 			}
 		}
 	})
 }
 
-// done waits until a request to validate a challenge, or to issue a certificate, has its result.
-func (c *CA) done(r *http.Request) {
-	under := func() bool { return false }
+// awaitResult waits until a request to validate a challenge, or to issue a certificate, has its result.
+func (c *CA) awaitResult(r *http.Request) {
+	pending := func() bool { return false }
 	if id, ok := strings.CutPrefix(r.URL.Path, "/chalZ/"); ok {
 		z := c.store.GetChallengeByID(id).Authz
-		under = func() bool { z.RLock(); defer z.RUnlock(); return z.Status == acme.StatusPending }
+		pending = func() bool { z.RLock(); defer z.RUnlock(); return z.Status == acme.StatusPending }
 	} else if id, ok := strings.CutPrefix(r.URL.Path, "/finalize-order/"); ok {
 		o := c.store.GetOrderByID(id)
-		under = func() bool { text, err := o.GetStatus(); return err == nil && text == acme.StatusProcessing }
+		pending = func() bool { text, err := o.GetStatus(); return err == nil && text == acme.StatusProcessing }
 	}
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for under() && r.Context().Err() == nil {
+	for pending() && r.Context().Err() == nil {
 		<-tick.C
 	}
 }

@@ -158,8 +158,8 @@ func startCallout(t *testing.T, address, seed string) {
 
 var built string
 
-// programs returns the directory of the Go programs, which are built once. The go command keeps what it runs in its
-// cache, unlike what it builds. Here it copies the programs instead.
+// programs returns the directory of the Go programs, which are built once. go run keeps linked programs in Go's cache,
+// and go build links each time. -exec cp copies a program instead of running it.
 func programs(t *testing.T) string {
 	t.Helper()
 	if built == "" {
