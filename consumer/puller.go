@@ -42,6 +42,7 @@ type puller struct {
 	parking atomic.Int64 // lanes of parked, for Stats
 	stalls  atomic.Int64
 
+	beaten   time.Time     // when beat was last called
 	heard    time.Time     // when any lane last received something
 	deafness time.Duration // how long the lanes may receive nothing
 }
@@ -65,7 +66,7 @@ func newPuller(c *Consumer) *puller {
 		// lease ends.
 		msgs:   make(chan *nats.Msg, 2*c.cfg.Window+64*events.Lanes),
 		demand: demand{wake: make(chan struct{}, 1), draining: &c.draining}, subs: make(map[*nats.Subscription]*lane),
-		parkedLanes: make(chan *lane), heard: time.Now(), deafness: deafness,
+		parkedLanes: make(chan *lane), heard: time.Now(), beaten: time.Now(), deafness: deafness,
 	}
 	for i := range events.Lanes {
 		p.lanes = append(p.lanes, newLane(events.StreamEvents, laneName(i), p.reserve()))
@@ -103,9 +104,7 @@ func (p *puller) run(pull context.Context) {
 			force = true
 		case <-beat.C:
 			force = true
-			p.checkSilence(time.Now())
-			p.checkDeafness(time.Now())
-			p.dropUnparked()
+			p.beat(time.Now())
 		case <-status:
 			p.reconnected()
 		case <-p.c.upkeep.recreated:
@@ -276,12 +275,27 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 	l.backOff(now)
 }
 
-// checkSilence asks again on each lane on which the server should have sent something and has not.
-func (p *puller) checkSilence(now time.Time) {
+// beat looks for lanes, and for a server, from which nothing comes. First it takes what has arrived: a process that got
+// no processor for a while has read nothing.
+func (p *puller) beat(now time.Time) {
+	for len(p.msgs) > 0 { // no other goroutine takes from it
+		p.collect(<-p.msgs)
+	}
+	late := max(0, now.Sub(p.beaten)-p.c.cfg.Heartbeat/2)
+	p.beaten = now
+	p.checkSilence(now, late)
+	p.checkDeafness(now)
+	p.dropUnparked()
+}
+
+// checkSilence asks again on each lane on which the server should have sent something and has not. The time that this
+// process was late is left out. A lane that is given up too early loses an event until its lease ends, if the window
+// has no room for it any more.
+func (p *puller) checkSilence(now time.Time, late time.Duration) {
 	if !p.c.nc.IsConnected() {
 		return
 	}
-	patience := time.Duration(silence * float64(p.c.cfg.Heartbeat))
+	patience := time.Duration(silence*float64(p.c.cfg.Heartbeat)) + late
 	for l := range p.all {
 		if l.credits > 0 && now.Sub(l.heard) > patience {
 			p.stalls.Add(1)
