@@ -199,15 +199,15 @@ func (tr *traffic) member(first, replicas int) *fleet {
 	return startWithin(tr.t, clusterPatience, tr.cluster.Connect(first), cfg, &dispatcher{handle: tr.handle, forget: true})
 }
 
-func beginTraffic(t *testing.T, c *natstest.Cluster) (*traffic, []*fleet) {
+// beginTraffic starts a process of the fleet at server 0, and publishers at all servers.
+func beginTraffic(t *testing.T, replicas int) (*traffic, *fleet) {
 	t.Helper()
+	c := natstest.StartCluster(t, 3)
 	tr := &traffic{t: t, cluster: c, js: jetStream(t, c.Connect(0)), stored: map[string]bool{}, ran: map[string]int{}, newest: map[int]time.Time{}}
-	fleets := []*fleet{tr.member(0, 1)}
+	first := tr.member(0, replicas)
 	tr.begin(0, 4)
-	tr.recovered("start with one copy")
-	fleets = append(fleets, tr.member(1, 3))
-	tr.recovered("a process that wants three copies started")
-	return tr, fleets
+	tr.recovered("start")
+	return tr, first
 }
 
 // awaitReplicas waits until the assets that the traffic uses have all their replicas, so that one server may stop. If
@@ -274,38 +274,53 @@ func (tr *traffic) leader() int {
 	return leader
 }
 
-// Three servers keep three replicas. Whichever server stops, is cut off or comes back, no event is lost and no lane
-// stays behind.
-func TestCluster(t *testing.T) {
+// Three servers keep three replicas. If the leader of the events is cut off, comes back, or is killed, no event is lost
+// and no lane stays behind.
+func TestClusterLosesItsLeader(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
 	t.Parallel()
-	c := natstest.StartCluster(t, 3)
-	tr, fleets := beginTraffic(t, c)
+	tr, _ := beginTraffic(t, 3)
+	tr.member(1, 3)
 	tr.awaitReplicas(true)
-	tr.replicated()
 
 	leader := tr.leader()
-	c.Cut(leader)
+	tr.cluster.Cut(leader)
 	tr.recovered("leader of the events cut off")
-	c.Heal(leader)
+	tr.cluster.Heal(leader)
 	tr.recovered("it is back")
 	tr.awaitReplicas(false)
 
 	leader = tr.leader()
-	c.Kill(leader)
+	tr.cluster.Kill(leader)
 	tr.recovered("leader of the events killed")
-	c.Start(leader)
+	tr.cluster.Start(leader)
+	tr.recovered("it is back")
 	tr.awaitReplicas(false)
+	tr.settled()
+}
+
+// A fleet with one copy gets three, then each server is stopped and started, and each process is replaced: no event is
+// lost and no lane stays behind.
+func TestClusterGrowsAndRestarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	t.Parallel()
+	tr, first := beginTraffic(t, 1)
+	second := tr.member(1, 3)
+	tr.recovered("a process that wants three copies started")
+	tr.awaitReplicas(true)
+	tr.replicated()
 
 	for i := range 3 {
-		c.Stop(i)
+		tr.cluster.Stop(i)
 		tr.recovered(fmt.Sprintf("server %d stopped", i))
-		c.Start(i)
+		tr.cluster.Start(i)
 		tr.awaitReplicas(false)
 	}
-	for i, f := range fleets {
+	for i, f := range []*fleet{first, second} {
 		tr.member(2-i, 3)
 		f.stop()
 		tr.recovered(fmt.Sprintf("process %d of the fleet replaced", i))
