@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 	dir := os.Getenv(childDir)
 	if dir == "" {
-		parallel.AtOnce(parallel.Fleets)
+		parallel.AtOnce(parallel.Streams)
 		os.Exit(m.Run())
 	}
 	port, _ := strconv.Atoi(os.Getenv(childPort))
