@@ -61,7 +61,7 @@ func hoarder(t *testing.T) *httptest.Server {
 }
 
 // sampledCalls is how many of the calls of TestHostCallsAreBounded a run makes without the tag hostile.
-const sampledCalls = 5
+const sampledCalls = 3
 
 // Whatever a handler requests, the process does not take much more memory than its limits: 64 MB of heap, as much of
 // ArrayBuffers and as much outside both. Each of these cases took hundreds of megabytes when nothing was charged.

@@ -22,6 +22,9 @@ const (
 	hostileHeap = 64 // MB
 )
 
+// itself is the kind of the scripts that no limit ends.
+const itself = "itself"
+
 // script is one file of testdata/hostile_scripts: its description, how it may end, and the module.
 type script struct {
 	name, what, code string
@@ -146,34 +149,29 @@ func (s *script) worker() *events.Worker {
 	return w
 }
 
-// sample returns the scripts for the test without the tag: every script that ends by itself, from each of some areas,
-// others in each run, the first one that is ended by a limit, and the first one that is ended by each limit. From the
-// scripts that cost a thread it takes one of each kind.
+// sample returns the scripts for the test without the tag: a third of those that end by themselves and, from each of a
+// few areas, the first one that is ended by a limit, others in each run; and the first one that is ended by each limit.
+// From the scripts that cost a thread it takes one of each kind.
 func sample(t *testing.T, all []script) []script {
 	t.Helper()
 	var list []script
-	seen := map[string]bool{} // and areas that are not drawn, of which none is needed
+	seen := map[string]bool{itself: true} // and areas that are not drawn, of which none is needed
 	for _, s := range all {
 		seen[s.area()] = true
 	}
-	for _, area := range sampled(t, slices.Sorted(maps.Keys(seen)), len(seen)/3) {
+	for _, area := range sampled(t, slices.Sorted(maps.Keys(seen)), len(seen)/5) {
 		delete(seen, area)
 	}
+	var tame []string
 	for _, s := range all {
-		kinds := []string{"itself"}
-		switch {
-		case s.parks:
-			kinds = []string{"parks"}
-		case s.endless:
-			kinds = []string{"endless"}
-		case slices.ContainsFunc(s.outcomes, func(o string) bool { return o != "ok" && o != "exception" }):
-			kinds = []string{s.area(), s.outcomes[0]}
-		case s.strays:
-			kinds = []string{"strays"}
-		case s.cut:
-			kinds = []string{"cut"}
+		if s.kinds()[0] == itself {
+			tame = append(tame, s.name)
 		}
-		if kinds[0] == "itself" || slices.ContainsFunc(kinds, func(k string) bool { return !seen[k] }) {
+	}
+	tame = sampled(t, tame, len(tame)/3)
+	for _, s := range all {
+		kinds := s.kinds()
+		if slices.Contains(tame, s.name) || slices.ContainsFunc(kinds, func(k string) bool { return !seen[k] }) {
 			list = append(list, s)
 		}
 		for _, k := range kinds {
@@ -181,4 +179,21 @@ func sample(t *testing.T, all []script) []script {
 		}
 	}
 	return list
+}
+
+// kinds are the kinds of endings that the script is an example of.
+func (s *script) kinds() []string {
+	switch {
+	case s.parks:
+		return []string{"parks"}
+	case s.endless:
+		return []string{"endless"}
+	case slices.ContainsFunc(s.outcomes, func(o string) bool { return o != "ok" && o != "exception" }):
+		return []string{s.area(), s.outcomes[0]}
+	case s.strays:
+		return []string{"strays"}
+	case s.cut:
+		return []string{"cut"}
+	}
+	return []string{itself}
 }

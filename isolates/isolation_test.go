@@ -238,7 +238,7 @@ func (c *isolationBench) event(method, token string, beside bool) *events.Event 
 // TestNothingCrosses leaves every kind of thing behind in an event, and searches for it in another: of the same worker,
 // of another version of it, of another worker of the owner, of another owner and of one whose isolates it shares, after
 // the first has ended and while it runs. All of them run on one thread. Without the tag `hostile` each pair of events
-// gets a fifth of the things, other ones in each run.
+// gets a tenth of the things, other ones in each run.
 func TestNothingCrosses(t *testing.T) {
 	t.Parallel()
 	all := crossings()
@@ -249,7 +249,7 @@ func TestNothingCrosses(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s", m.mode, r.name, when), func(t *testing.T) {
 					t.Parallel()
 					c := newIsolationBench(t)
-					for _, name := range sampled(t, names, len(names)/5) {
+					for _, name := range sampled(t, names, len(names)/10) {
 						x := all[name]
 						want := r.same && (!beside && x.after && m.keeps || beside && x.beside && m.shares)
 						want = want || r.same && name == "shared" && m.shares // sharing is its purpose
