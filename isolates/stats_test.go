@@ -3,6 +3,9 @@ package isolates
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,13 +72,19 @@ func gatherer(t *testing.T, p *Pool) prometheus.Gatherer {
 }
 
 func TestStatsShowWhatRuns(t *testing.T) {
-	b := newBench(t)
-	w := worker("w", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 60)) }`)
+	held := make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-held }))
+	defer s.Close()
+	defer release()
+	b := newBench(t, loopback)
+	w := worker("w", fmt.Sprintf(`export default { fetch: () => fetch(%q) }`, s.URL))
 	first, second := b.start(w, fetch("GET", "http://x/", "")), b.start(w, fetch("GET", "http://x/", ""))
 	require.Eventually(t, func() bool {
 		s := b.pool.Stats()
 		return s.Running == 2 && s.Busy == 1 && s.Cached == 0 && s.Owners[0].Running == 2
 	}, patience, time.Millisecond)
+	release()
 	first.wait(t, first.ended)
 	second.wait(t, second.ended)
 	require.Eventually(t, func() bool { s := b.pool.Stats(); return s.Running == 0 && s.Busy == 0 && s.Cached == 1 }, patience, time.Millisecond)
