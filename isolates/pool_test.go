@@ -122,10 +122,8 @@ func TestHowAttemptsFail(t *testing.T) {
 				if tc.reason == events.ReasonTimeout {
 					w.Limits.Wall = events.Millis(300 * time.Millisecond)
 				}
-				limit := loadCPU
-				if b.mode != events.Pinned { // one mode has the real limit
-					limit = 100 * time.Millisecond
-				}
+				require.Equal(t, loadCPU, b.pool.loadCPU)
+				const limit = 100 * time.Millisecond // the real one is only longer
 				b.pool.loadCPU = limit
 				if tc.reason == events.ReasonMemory {
 					w.Limits = events.Limits{HeapMB: 16, CPU: events.Millis(10 * time.Second)}
