@@ -79,7 +79,8 @@ func buildBenchmark(ctx context.Context) (*benchmark, error) {
 		return nil, err
 	}
 	b := &benchmark{dir, filepath.Join(root, "isolates", "v8x")}
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", b.binary(), ".")
+	// Nobody debugs this program. Without symbols, the linker takes a third less of CPU time.
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s", "-o", b.binary(), ".")
 	build.Dir = b.sources
 	if out, err := build.CombinedOutput(); err != nil {
 		b.close()
