@@ -114,7 +114,7 @@ func TestBindings(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
 	const noV8 = "the content type v8 is not there"
-	for _, test := range []struct {
+	tests := []struct {
 		file    string
 		options string // of Miniflare
 		ours    func(*testing.T, *worker) map[string]any
@@ -159,9 +159,15 @@ func TestBindings(t *testing.T) {
 		}},
 		{"services.js", servicesOptions, oneByOne, serviceDifferences},
 		{"version.js", `{"versionMetadata": "VERSION"}`, together, nil},
-	} {
+	}
+	var modules []string
+	for _, test := range tests {
+		modules = append(modules, test.file, test.options)
+	}
+	answers := runMiniflare(t, f.dir, modules...)
+	for i, test := range tests {
 		t.Run(test.file, func(t *testing.T) {
-			theirs := f.miniflare(t, test.file, test.options)
+			theirs := cases(t, []byte(answers[i]))
 			ours := test.ours(t, f.deploy(t, test.file))
 			require.Equal(t, len(theirs), len(ours))
 			for name, answer := range theirs {
@@ -201,25 +207,23 @@ func oneByOne(t *testing.T, w *worker) map[string]any {
 	}
 }
 
-// miniflare returns what a module answers in workerd.
-func (f *fleet) miniflare(t *testing.T, file, options string) map[string]any {
+// runMiniflare returns the bodies with which modules answer in workerd. modules are file, options, file, options …: one
+// process of node runs them all, because its start takes longer than an answer. dir is the directory of the packages.
+func runMiniflare(t *testing.T, dir string, modules ...string) []string {
 	t.Helper()
-	return cases(t, runMiniflare(t, f.dir, filepath.Join(f.dir, file), options))
-}
-
-// runMiniflare returns the body with which a module answers in workerd. dir is the directory of the packages.
-func runMiniflare(t *testing.T, dir, source, options string) []byte {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(modules))*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", filepath.Join(dir, "miniflare.mjs"), source, options)
+	cmd := exec.CommandContext(ctx, "node", append([]string{filepath.Join(dir, "miniflare.mjs")}, modules...)...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.Fatalf("miniflare: %v\n%s", err, exit.Stderr)
 	}
 	require.NoError(t, err)
-	return out
+	var answers []string
+	require.NoError(t, json.Unmarshal(out, &answers), "%s", out)
+	require.Len(t, answers, len(modules)/2)
+	return answers
 }
 
 func cases(t *testing.T, text []byte) map[string]any {
