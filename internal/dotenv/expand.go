@@ -109,8 +109,34 @@ func choose(expression string, before map[string]string, seen map[string]bool) (
 // old, and $` and $' are what stands before and behind old.
 func replaceFirst(text, old, with string) string {
 	before, behind, _ := strings.Cut(text, old)
-	if !strings.Contains(with, "$") {
-		return before + with + behind
+	var b strings.Builder
+	b.WriteString(before)
+	for {
+		plain, rest, found := strings.Cut(with, "$")
+		b.WriteString(plain)
+		if !found {
+			break
+		}
+		with = rest
+		code := byte(0)
+		if rest != "" {
+			code = rest[0]
+		}
+		switch code {
+		case '$':
+			b.WriteByte('$')
+		case '&':
+			b.WriteString(old)
+		case '`':
+			b.WriteString(before)
+		case '\'':
+			b.WriteString(behind)
+		default:
+			b.WriteByte('$')
+			continue
+		}
+		with = rest[1:]
 	}
-	return before + strings.NewReplacer("$$", "$", "$&", old, "$`", before, "$'", behind).Replace(with) + behind
+	b.WriteString(behind)
+	return b.String()
 }
