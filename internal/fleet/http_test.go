@@ -78,11 +78,11 @@ func TestHTTP(t *testing.T) {
 		async fetch(request) {
 			const { pathname } = new URL(request.url);
 			if (pathname === "/throws") throw new Error("the password is 42");
-			if (pathname === "/loops") for (;;);
 			const seen = Object.fromEntries(request.headers);
 			return Response.json({ method: request.method, url: request.url, body: await request.text(), seen }, { status: 201, headers: { "x-one": "1" } });
 		},
 	}`)
+	h.deploy("acme", "loops", `export default { fetch() { for (;;); } }`, `{"limits": {"cpuMs": 50}}`)
 	resp, body := w.ask("POST", "acme/api", "/orders?x=1", `{"id":7}`, "Authorization", "Bearer x", "X-Real-Ip", "6.6.6.6")
 	require.Equal(t, []any{201, "1", "application/json"}, []any{resp.StatusCode, resp.Header.Get("X-One"), resp.Header.Get("Content-Type")}, body)
 	var doc struct {
@@ -99,7 +99,7 @@ func TestHTTP(t *testing.T) {
 	require.Equal(t, []any{201, ""}, []any{resp.StatusCode, body})
 	resp, body = w.ask("GET", "acme/api", "/throws", "")
 	require.Equal(t, []any{500, "exception\n"}, []any{resp.StatusCode, body}, "what the owner's code says is not for its users")
-	resp, _ = w.ask("GET", "acme/api", "/loops", "")
+	resp, _ = w.ask("GET", "acme/loops", "/", "")
 	require.Equal(t, 429, resp.StatusCode)
 	resp, body = w.ask("GET", "acme/none", "/", "")
 	require.Equal(t, []any{404, "no worker has this address\n"}, []any{resp.StatusCode, body})

@@ -62,7 +62,7 @@ func (h *house) keyed(keys int) (stop func() map[string][]string) {
 	for i := range keys {
 		running.Go(func() {
 			key := fmt.Sprint("key-", i)
-			tick := time.NewTicker(50 * time.Millisecond) // tests run beside this one
+			tick := time.NewTicker(150 * time.Millisecond) // tests run beside this one
 			defer tick.Stop()
 			for ctx.Err() == nil {
 				<-tick.C

@@ -157,7 +157,7 @@ func (s *tower) gone(pids ...int) {
 // answered.
 func TestSupervisorReplacesProcessesThatDie(t *testing.T) {
 	t.Parallel()
-	const total = 6000
+	const total = 3000
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
