@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -211,14 +210,14 @@ func testLettersAtTheDoor(t *testing.T, f, owner *fleettest.Fleet) {
 		require.Equal(t, fmt.Sprintf("%d exported\n", strings.Count(r.Out, "\n")), r.Err)
 		return r.Out
 	}
-	raw := regexp.MustCompile(`(?m),"raw":.*$`) // headers in any order
 	same := func(want, got string) {
 		t.Helper()
-		want, got = raw.ReplaceAllString(want, ""), raw.ReplaceAllString(got, "")
 		a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
 		require.Len(t, b, len(a))
 		for i := range a {
-			require.True(t, a[i] == b[i], "%d: %.300s and %.300s", i, a[i], b[i])
+			want, _, _ := strings.Cut(a[i], `,"raw":`) // headers in any order
+			got, _, _ := strings.Cut(b[i], `,"raw":`)
+			require.True(t, want == got, "%d: %.300s and %.300s", i, want, got)
 		}
 	}
 	before := exported(owner)
@@ -242,7 +241,17 @@ func testLettersAtTheDoor(t *testing.T, f, owner *fleettest.Fleet) {
 	r = owner.PinwheelWith(before, "dead", "import")
 	require.Equal(t, fmt.Sprintf("0 imported, %d were there already\n", len(bodies)), r.Out, r.Err)
 	plain := func(text string) string { // the number of a letter is new, and when it was imported
-		return regexp.MustCompile(`(?m)^\{"id":\d+,|"imported":"[^"]*",`).ReplaceAllString(text, "")
+		var out strings.Builder
+		for line := range strings.Lines(text) {
+			id, rest, _ := strings.Cut(line, ",")
+			require.Regexp(t, `^\{"id":\d+$`, id)
+			if head, imported, ok := strings.Cut(rest, `"imported":"`); ok {
+				_, tail, _ := strings.Cut(imported, `",`)
+				rest = head + tail
+			}
+			out.WriteString(rest)
+		}
+		return out.String()
 	}
 	same(plain(before), plain(exported(owner)))
 	require.Equal(t, 1, strings.Count(exported(f, "--owner", "beta"), "\n"))

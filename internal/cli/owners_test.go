@@ -53,20 +53,20 @@ func TestOwnersCeilings(t *testing.T) {
 	file := t.TempDir() + "/loop.js"
 	require.NoError(t, os.WriteFile(file, []byte(`export default { fetch() { for (;;); } }`), 0o600))
 	manifest := strings.TrimSuffix(file, ".js") + ".pinwheel.json"
-	require.NoError(t, os.WriteFile(manifest, []byte(`{"limits":{"cpuMs":500}}`), 0o600))
+	require.NoError(t, os.WriteFile(manifest, []byte(`{"limits":{"cpuMs":100}}`), 0o600))
 	f.Deploy(t, file, "--owner", "dev")
-	require.Contains(t, f.Pinwheel("send", "fetch", "dev/loop").Err, "CPU time limit of 500ms")
+	require.Contains(t, f.Pinwheel("send", "fetch", "dev/loop").Err, "CPU time limit of 100ms")
 	require.Zero(t, f.Pinwheel("owners", "set", "dev", "--cpu", "30ms").Code)
 	require.Eventually(t, func() bool {
 		return strings.Contains(f.Pinwheel("send", "fetch", "dev/loop").Err, "CPU time limit of 30ms")
 	}, patience, 10*time.Millisecond)
-	require.NoError(t, os.WriteFile(manifest, []byte(`{"limits":{"cpuMs":400}}`), 0o600))
+	require.NoError(t, os.WriteFile(manifest, []byte(`{"limits":{"cpuMs":90}}`), 0o600))
 	r := f.Pinwheel("deploy", file, "--owner", "dev")
 	require.Equal(t, 1, r.Code)
-	require.Contains(t, r.Err, "limits.cpuMs is 400: this owner may have at most 30")
+	require.Contains(t, r.Err, "limits.cpuMs is 90: this owner may have at most 30")
 	require.Zero(t, f.Pinwheel("owners", "rm", "dev").Code)
 	require.Eventually(t, func() bool {
-		return strings.Contains(f.Pinwheel("send", "fetch", "dev/loop").Err, "CPU time limit of 500ms")
+		return strings.Contains(f.Pinwheel("send", "fetch", "dev/loop").Err, "CPU time limit of 100ms")
 	}, patience, 10*time.Millisecond)
 }
 

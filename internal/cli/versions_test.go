@@ -171,7 +171,7 @@ func TestGuardedRolloutOfTheCommand(t *testing.T) {
 			case <-stop:
 				return
 			case <-tick.C:
-				f.Pinwheel("send", "fetch", "acme/w")
+				_, _ = f.NC.Request("pinwheel.call.fetch.acme.w", nil, patience) // the guard counts it
 			}
 		}
 	}()
