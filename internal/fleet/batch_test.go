@@ -135,7 +135,7 @@ func TestPoisonAmongTenThousand(t *testing.T) {
 	h.deploy("acme", "jobs", `export default { queue(batch) {
 		`+tellBatch+`
 		for (const m of batch.messages) if (m.body === `+fmt.Sprint(poison)+`) for (;;);
-	} }`, `{"batch": {"maxSize": 100, "maxWaitMs": 300}, "retries": {"maxAttempts": 3, "initialMs": 10}, "limits": {"cpuMs": 100, "wallMs": 60000}}`)
+	} }`, `{"batch": {"maxSize": 100, "maxWaitMs": 300}, "retries": {"maxAttempts": 3, "initialMs": 10}, "limits": {"cpuMs": 200, "wallMs": 60000}}`)
 	for i := range n {
 		if i%1000 == 0 {
 			<-h.js.PublishAsyncComplete()
