@@ -16,7 +16,7 @@ import (
 
 var (
 	seedFlag = flag.Uint64("seed", 0, "seed of the random choices; 0: another one each time")
-	forFlag  = flag.Duration("for", 10*time.Second, "how long things are broken")
+	forFlag  = flag.Duration("for", 7*time.Second, "how long things are broken")
 	servers  = flag.Int("servers", 1, "nats-servers; 3: a cluster, with three copies of everything")
 )
 

@@ -64,7 +64,7 @@ func costThreads(t *testing.T, f *fleet) (harm string) {
 		}
 		return what
 	}
-	for round := range int(f.attackFor(4*time.Second) / time.Second) {
+	for round := range int(f.attackFor(3*time.Second) / time.Second) {
 		for i := range 4 {
 			for name := range workers {
 				_ = acme.Publish("pinwheel.events.task.acme."+name, []byte("{}"))
