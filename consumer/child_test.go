@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 	dir := os.Getenv(childDir)
 	if dir == "" {
-		parallel.AtOnce(parallel.Streams)
+		parallel.AtOnce(parallel.Waits)
 		os.Exit(m.Run())
 	}
 	port, _ := strconv.Atoi(os.Getenv(childPort))

@@ -8,6 +8,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	parallel.AtOnce(parallel.Fleets)
+	parallel.AtOnce(parallel.Waits)
 	os.Exit(m.Run())
 }

@@ -20,6 +20,6 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	fleet.SetCommand(cli.MainWith)
-	parallel.AtOnce(parallel.Fleets)
+	parallel.AtOnce(parallel.Waits)
 	os.Exit(m.Run())
 }

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// Fleets is for tests of whole fleets. Most of their time is spent waiting, for leases, drains and beats.
+	// Waits is for tests that wait for most of their time: for leases, elections, drains and beats.
+	Waits = 8
+	// Fleets is for tests of whole fleets that work more, or compare times.
 	Fleets = 6
-	// Streams is for tests of streams and clusters, without V8. They wait even more, for elections.
-	Streams = 8
 	// Isolates is for tests of V8 isolates. Some of their time is spent waiting, for timers and limits.
 	Isolates = 4
 )
