@@ -23,7 +23,7 @@ race: ## tests of the rooms under the race detector
 	$(GO) test -race $(RACE_PKGS)
 
 hostile: ## every hostile script against the isolates: minutes, all cores (UPDATE=1 writes docs/development/hostile.md)
-	$(GO) test -tags hostile -run '^(TestHostile|TestHostileFunctions|TestHostileCode|TestHostCallsAreBounded|TestEndlessLoops|TestNothingCrosses)$$' -timeout 30m -v ./isolates $(if $(UPDATE),-update)
+	$(GO) test -tags hostile -run '^(TestHostile|TestHostileFunctions|TestHostileCode|TestHostCallsAreBounded|TestEndlessLoops|TestNothingCrosses|TestHostileClones|TestHostileNamesOfCloudflare)$$' -timeout 30m -v ./isolates $(if $(UPDATE),-update)
 	$(GO) test -count 1 -run '^TestLoopsEnd$$' ./isolates/v8x -loops 0
 
 hostile-owners: ## the attacks of hostile owners on a real fleet, with their guards and without

@@ -30,11 +30,11 @@ func TestCurves(t *testing.T) {
 	var cases []Case
 	for _, c := range all {
 		switch c.Name() {
-		case "workers=100", "active=8", "threads=2 pinned", "threads=2 shared", "processes=2", "backlog=10", "body=0":
+		case "workers=100", "active=8", "threads=2 shared", "processes=2", "backlog=10", "body=0":
 			cases = append(cases, c)
 		}
 	}
-	require.Len(t, cases, 7)
+	require.Len(t, cases, 6)
 	var out bytes.Buffer
 	require.NoError(t, measure(t.Context(), &out, o, cases))
 	require.Regexp(t, `(?m)^ +2 shared +[1-9]`, out.String())
