@@ -27,7 +27,7 @@ type lane struct {
 	target  int             // maximum of credits; grows when they are used up quickly
 	most    int             // maximum of target; 0 = what the reserves of the others leave
 	pending uint64          // messages that waited in the stream at the last delivery
-	heard   time.Time       // last message from the server, or the first request after credits were 0
+	heard   time.Time       // last message from the server, or the first request after credits were 0; see beat
 	asked   time.Time       // last request
 	retryAt time.Time       // no request before
 	fails   int             // in a row

@@ -43,7 +43,7 @@ type puller struct {
 	stalls  atomic.Int64
 
 	beaten   time.Time     // when beat was last called
-	heard    time.Time     // when any lane last received something
+	heard    time.Time     // when any lane last received something; see beat
 	deafness time.Duration // how long the lanes may receive nothing
 }
 
@@ -275,27 +275,29 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 	l.backOff(now)
 }
 
-// beat looks for lanes, and for a server, from which nothing comes. First it takes what has arrived: a process that got
-// no processor for a while has read nothing.
+// beat looks for lanes, and for a server, from which nothing comes. A process that got no processor for a while has
+// read nothing: beat leaves out the time that it is late, and takes what has arrived first. A lane that is given up too
+// early loses an event until its lease ends, if the window has no room for it any more.
 func (p *puller) beat(now time.Time) {
+	late := max(0, now.Sub(p.beaten)-p.c.cfg.Heartbeat/2)
+	p.beaten, p.heard = now, p.heard.Add(late)
+	for l := range p.all {
+		l.heard = l.heard.Add(late)
+	}
 	for len(p.msgs) > 0 { // no other goroutine takes from it
 		p.collect(<-p.msgs)
 	}
-	late := max(0, now.Sub(p.beaten)-p.c.cfg.Heartbeat/2)
-	p.beaten = now
-	p.checkSilence(now, late)
+	p.checkSilence(now)
 	p.checkDeafness(now)
 	p.dropUnparked()
 }
 
-// checkSilence asks again on each lane on which the server should have sent something and has not. The time that this
-// process was late is left out. A lane that is given up too early loses an event until its lease ends, if the window
-// has no room for it any more.
-func (p *puller) checkSilence(now time.Time, late time.Duration) {
+// checkSilence asks again on each lane on which the server should have sent something and has not.
+func (p *puller) checkSilence(now time.Time) {
 	if !p.c.nc.IsConnected() {
 		return
 	}
-	patience := time.Duration(silence*float64(p.c.cfg.Heartbeat)) + late
+	patience := time.Duration(silence * float64(p.c.cfg.Heartbeat))
 	for l := range p.all {
 		if l.credits > 0 && now.Sub(l.heard) > patience {
 			p.stalls.Add(1)

@@ -14,7 +14,9 @@ import (
 // A process that got no processor for a while takes no lane for silent.
 func TestStarvedProcessTakesNoLaneForSilent(t *testing.T) {
 	t.Parallel()
-	nc := natstest.Connect(t, natstest.Start(t))
+	nc, err := nats.Connect(natstest.Start(t).URL() + "," + natstest.Start(t).URL())
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
 	cfg := DefaultConfig()
 	cfg.Node = "test"
 	c, err := New(cfg, nc, &holder{}, zerolog.Nop(), nil)
@@ -40,11 +42,16 @@ func TestStarvedProcessTakesNoLaneForSilent(t *testing.T) {
 	require.EqualValues(t, 1, stalls(interval-patience-1, interval), "nothing has come")
 	require.Zero(t, stalls(interval-patience, interval+time.Hour), "the beat itself came an hour late")
 	require.EqualValues(t, 1, stalls(interval-patience-1, interval+time.Hour))
+	require.Zero(t, stalls(2*interval-patience, interval+time.Hour))
+	stalled := p.stalls.Load()
+	p.beat(now.Add(2*interval + time.Hour))
+	require.Equal(t, stalled, p.stalls.Load(), "the beat after that does not count the hour either")
+	require.Equal(t, deafness, p.deafness, "nor does it connect to another server")
 
 	asked(now.Add(-time.Hour))
 	require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: l.inbox, Header: nats.Header{"Status": {"100"}, "Description": {"Idle Heartbeat"}}}))
 	require.Eventually(t, func() bool { return len(p.msgs) == 1 }, time.Minute, time.Millisecond)
-	stalled := p.stalls.Load()
+	stalled = p.stalls.Load()
 	p.beat(now.Add(interval))
 	require.Equal(t, stalled, p.stalls.Load(), "a heartbeat has arrived, and nobody had read it")
 	require.WithinDuration(t, time.Now(), l.heard, time.Minute)
