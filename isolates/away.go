@@ -162,6 +162,7 @@ func (a awayTurn) giveUp(guilty *culprit) {
 	r := a.of
 	a.home.post(func(t *thread) {
 		iso := r.context.isolate
+		t.pool.holdings.forgetIsolate(t.pool, iso)
 		iso.lost = iso.away
 		iso.away = false
 		t.awayTurns--

@@ -61,9 +61,11 @@ func (r *run) callBinding(t *thread, in *v8x.Commands) {
 		lifecycle.EndSpan(span, err)
 		// In one queued call: each may wake the thread.
 		t.postTo(r, func(t *thread) {
+			defer func() { // also if the turn goes away
+				t.pool.drop(r, n) // the answer counts as held until JavaScript has it, and so does its slot
+				release()
+			}()
 			c.give(t, r, true, called(c, answer, err))
-			t.pool.drop(r, n) // the answer counts as held until JavaScript has it, and so does its slot
-			release()
 		})
 	}()
 }
@@ -196,9 +198,9 @@ func (r *run) callService(t *thread, c *call, what *lifecycle.Call, size int) {
 			result = nil
 		}
 		t.postTo(r, func(t *thread) {
-			c.give(t, r, true, called(c, lifecycle.Answer{Body: result}, err))
-			t.pool.drop(r, len(result))
 			r.serviceOver(t)
+			defer t.pool.drop(r, len(result)) // also if the turn goes away
+			c.give(t, r, true, called(c, lifecycle.Answer{Body: result}, err))
 		})
 	})
 	if c.gone = gone; span != nil {

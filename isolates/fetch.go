@@ -64,7 +64,8 @@ func (t *thread) answer(r *run, c *call, last bool, encode func(*v8x.Call) []byt
 	t.postTo(r, func(t *thread) { c.give(t, r, last, encode) })
 }
 
-// give is answer on the thread itself.
+// give is answer on the thread itself. Like each turn it does not return if the turn goes away: what must follow is
+// deferred, or queued before.
 func (c *call) give(t *thread, r *run, last bool, encode func(*v8x.Call) []byte) {
 	if r.over || r.calls[c.id] != c {
 		return

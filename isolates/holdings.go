@@ -49,23 +49,82 @@ func (p *Pool) hold(r *run, n int) error {
 func (p *Pool) drop(r *run, n int) { p.holdings.add(p, r, -int64(n)) }
 
 func (h *holdings) add(p *Pool, r *run, n int64) {
-	r.held.Add(n)
-	total := h.total.Add(n)
 	h.mu.Lock()
+	total, tell := h.count(r, n)
+	h.mu.Unlock()
+	if tell && p.cfg.Held != nil {
+		p.cfg.Held(total)
+	}
+}
+
+// count adds n bytes, and reports whether the total has changed much. With mu.
+func (h *holdings) count(r *run, n int64) (total int64, much bool) {
+	if r.forgotten {
+		return 0, false
+	}
+	r.held.Add(n)
+	total = h.total.Add(n)
 	if h.tenants == nil {
 		h.tenants = map[string]int64{}
 	}
 	if h.tenants[r.tenant] += n; h.tenants[r.tenant] == 0 {
 		delete(h.tenants, r.tenant)
 	}
-	tell := p.cfg.Held != nil && (total-h.reported >= heldStep || h.reported-total >= heldStep)
-	if tell {
+	much = total-h.reported >= heldStep || h.reported-total >= heldStep
+	if much {
 		h.reported = total
 	}
+	return total, much
+}
+
+// forget uncounts the bytes of a run whose turn or thread is lost. From now on nothing is counted for it: the queued
+// calls that would uncount its bytes are never done. Any goroutine may call it.
+func (h *holdings) forget(p *Pool, r *run) {
+	h.mu.Lock()
+	total, tell := h.count(r, -r.held.Load())
+	r.forgotten = true
 	h.mu.Unlock()
-	if tell {
+	if tell && p.cfg.Held != nil {
 		p.cfg.Held(total)
 	}
+}
+
+// forgetCalls forgets the runs of queued calls that are never done.
+func (h *holdings) forgetCalls(p *Pool, lost ...queuedCall) {
+	for _, c := range lost {
+		if c.run != nil {
+			h.forget(p, c.run)
+		}
+	}
+}
+
+// forgetIsolate forgets the runs of a lost isolate.
+func (h *holdings) forgetIsolate(p *Pool, iso *isolate) {
+	for _, jc := range iso.contexts {
+		for _, r := range jc.runs {
+			h.forget(p, r)
+		}
+		if jc.life != nil {
+			h.forget(p, jc.life.betweenEvents)
+		}
+	}
+	h.forgetCalls(p, iso.later...)
+}
+
+// forgetThread forgets the runs of a lost thread. Pool.replace only.
+func (h *holdings) forgetThread(t *thread) {
+	for _, list := range t.isolates {
+		for _, iso := range list {
+			h.forgetIsolate(t.pool, iso)
+		}
+	}
+	for _, o := range t.queuedCalls.ring {
+		h.forgetCalls(t.pool, o.list[o.first:]...)
+	}
+	t.mu.Lock()
+	late := t.done
+	t.mu.Unlock()
+	h.forgetCalls(t.pool, late...)
 }
 
 // of returns the bytes held for a tenant's runs.

@@ -241,6 +241,7 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 		}
 		reports = append(reports, lifecycle.Report{Attempt: r.attempt, End: &e})
 	}
+	p.holdings.forgetThread(t)
 	for _, jc := range t.persistents {
 		if cancel := jc.life.betweenEvents.cancel; cancel != nil {
 			cancel()

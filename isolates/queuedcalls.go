@@ -157,4 +157,7 @@ func (t *thread) put(c queuedCall) {
 	t.done = append(t.done, c)
 	t.mu.Unlock()
 	t.nudge()
+	if t.lost.Load() { // nothing is done any more; also if Pool.replace has not seen it
+		t.pool.holdings.forgetCalls(t.pool, c)
+	}
 }

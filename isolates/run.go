@@ -57,7 +57,8 @@ type run struct {
 
 	offloads int // operations under way outside the thread
 
-	held atomic.Int64 // bytes that Go holds for it (Pool.hold)
+	held      atomic.Int64 // bytes that Go holds for it (Pool.hold)
+	forgotten bool         // nothing is counted for it any more; by holdings.mu
 
 	ctx    context.Context //nolint:containedctx // of its calls, which end with it; nil until the first
 	cancel context.CancelFunc

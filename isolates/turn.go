@@ -203,7 +203,7 @@ func userHeaders(e *events.Event) []string {
 	return list
 }
 
-// turn calls the entry function on behalf of a run, and handles the result.
+// turn calls the entry function on behalf of a run, and handles the result. It does not return if the turn goes away.
 func (t *thread) turn(r *run, call, body []byte) {
 	if r.over {
 		return
