@@ -65,6 +65,7 @@ func TestDomainsAreWithinTheLimit(t *testing.T) {
 		`"xn--" + "a".repeat(1020)`,
 	} {
 		w := worker("w", `export default { task() { const host = `+host+`; for (;;) URL.canParse("http://" + host) } }`)
+		w.Limits = short
 		o := b.run(w, task("null"))
 		require.NotNil(t, o.end.Failure, host)
 		require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)

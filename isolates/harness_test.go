@@ -283,6 +283,9 @@ func (b *bench) task(code, payload string) map[string]any {
 	return doc
 }
 
+// short is the CPU limit of handlers that loop.
+var short = events.Limits{CPU: events.Millis(50 * time.Millisecond)}
+
 func worker(name, code string) *events.Worker {
 	return &events.Worker{Owner: "acme", Name: name, Version: "1-test", Number: 1, Hash: name + code, Code: code, File: name + ".js"}
 }

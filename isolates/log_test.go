@@ -33,7 +33,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch(r) { console.log("x".repeat(100)); if (r.url.endsWith("throw")) throw new TypeError("no"); for (;;); } }`)
-		w.Limits.LogBytes = 10
+		w.Limits.LogBytes, w.Limits.CPU = 10, short.CPU
 		for path, want := range map[string]string{"throw": "failed: exception: TypeError: no", "loop": "failed: cpu: CPU time limit of 50ms"} {
 			o := b.run(w, fetch("GET", "http://x/"+path, ""))
 			b.mu.Lock()

@@ -299,7 +299,7 @@ func TestPersistentGroundIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, w := newPersistent(t, code+`; let n = 0; export default { fetch: () => new Response(String(++n)) }`)
-			w.Limits.HeapMB = 16
+			w.Limits.HeapMB, w.Limits.CPU = 16, short.CPU
 			require.Equal(t, "1", get(b, w, ""))
 			require.Eventually(t, func() bool { return b.pool.Stats().Cached == 0 }, patience, time.Millisecond)
 			require.Equal(t, "1", get(b, w, ""))

@@ -128,6 +128,7 @@ func TestKeysThatTheEventCannotAffordAreNotBegun(t *testing.T) {
 		const alg = { name: "RSA-PSS", modulusLength: 4096, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" };
 		try { await crypto.subtle.generateKey(alg, false, ["sign"]); return "made"; } catch (e) { return e.name + ": " + e.message; }
 	} }`)
+	w.Limits = short
 	o := b.run(w, task("{}"))
 	require.Nil(t, o.end.Failure)
 	require.Contains(t, string(o.reply.Body), "OperationError: making such a key takes 400ms")

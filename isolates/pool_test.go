@@ -119,8 +119,11 @@ func TestHowAttemptsFail(t *testing.T) {
 			t.Parallel()
 			inModes(t, func(t *testing.T, b *bench) {
 				w := worker("w", tc.code)
-				if tc.reason == events.ReasonTimeout {
+				switch tc.reason {
+				case events.ReasonTimeout:
 					w.Limits.Wall = events.Millis(300 * time.Millisecond)
+				case events.ReasonCPU, "":
+					w.Limits = short
 				}
 				require.Equal(t, loadCPU, b.pool.loadCPU)
 				const limit = 100 * time.Millisecond // the real one is only longer

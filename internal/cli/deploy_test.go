@@ -183,7 +183,7 @@ func TestDeployAndWorkers(t *testing.T) {
 	require.Zero(t, r.Code, r.Err)
 	for _, want := range []string{
 		`worker +acme/greet\n`, `version +2-`, `handlers +fetch\n`, `file +greet.js, \d+ bytes bundled\n`, `mode +pinned\n`, `vars +WHO\n`,
-		`queue +JOBS to acme/other\n`, `limits +cpu 50ms, wall 30s, heap 128 MB`, `retries +5 attempts`, `kept +2-\S+ of .*, active\n`, `kept +1-`,
+		`queue +JOBS to acme/other\n`, `limits +cpu 500ms, wall 30s, heap 128 MB`, `retries +5 attempts`, `kept +2-\S+ of .*, active\n`, `kept +1-`,
 	} {
 		require.Regexp(t, want, r.Out)
 	}

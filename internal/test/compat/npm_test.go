@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	fleettest.RaiseCPU()
 	parallel.AtOnce(parallel.Isolates) // node takes much of their time
 	code := m.Run()
 	if err := os.RemoveAll(home); err != nil {

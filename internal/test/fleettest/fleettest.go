@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/fleet"
@@ -26,6 +27,10 @@ type Fleet struct {
 	NC     *nats.Conn    // to it
 	Config config.Config // for commands
 }
+
+// RaiseCPU gives handlers that set no limit ten times the CPU time. On a busy machine, and with the race detector,
+// calls of the host take some of it. For TestMain.
+func RaiseCPU() { events.DefaultLimits.CPU = events.Millis(500 * time.Millisecond) }
 
 // Config is the configuration of a test's fleet unless changes of Start alter it.
 func Config(t testing.TB) config.Config {
@@ -65,7 +70,7 @@ func Start(t testing.TB, change ...func(*config.Config)) *Fleet {
 	})
 	f.Config.NatsURL = f.URL
 	var err error
-	f.NC, err = nats.Connect(f.URL, nats.UserInfo(cfg.NatsUser, cfg.NatsPassword)) // both empty: no credentials
+	f.NC, err = natstest.Dial(f.URL, nats.UserInfo(cfg.NatsUser, cfg.NatsPassword)) // both empty: no credentials
 	require.NoError(t, err)
 	t.Cleanup(f.NC.Close)
 	return f

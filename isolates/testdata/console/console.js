@@ -76,11 +76,17 @@ test("groups, counts, timers, tables", () => {
   assert.ok(true);
 });
 
-test("what has many indices is logged at once", () => {
-  const before = performance.now();
-  for (const value of [new Uint8Array(40 << 20), new Array(1 << 20).fill(1), new String("x".repeat(40 << 20))]) {
+test("what has many indices is logged without a list of them", () => {
+  const time = (f) => {
+    const before = performance.now();
+    f();
+    return performance.now() - before;
+  };
+  for (const value of [new Uint8Array(1 << 18), new Array(1 << 18).fill(1), new String("x".repeat(1 << 18))]) {
     value.other = 1;
-    console.log(value);
+    const list = time(() => Object.keys(value));
+    let log = Infinity; // the shortest of ten: a busy machine takes some of it
+    for (let i = 0; i < 10 && log > list / 2; i++) log = Math.min(log, time(() => console.log(value)));
+    assert.ok(log <= list / 2, `${log} ms, a list takes ${list} ms`);
   }
-  assert.ok(performance.now() - before < 1000);
 });
