@@ -240,7 +240,7 @@ var house = map[string]room{
 	"internal/test/acmetest": {pure: true, rooms: []string{"internal/test/natstest"}, libs: append([]string{libPebble}, testLibs...)},
 	"internal/test/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/test/fleettest": {
-		rooms: []string{"internal/cli", "internal/config", "internal/fleet", "internal/test/natstest"},
+		rooms: []string{"events", "internal/cli", "internal/config", "internal/fleet", "internal/test/natstest"},
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
 	"internal/test/compat": {
@@ -634,6 +634,33 @@ func TestTestsWaitForFacts(t *testing.T) {
 			}
 			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && sleeps[f.path] == "" {
 				t.Errorf("%s:%d: time.Sleep: wait for what must happen, or add the reason to sleeps", f.path, f.line(sel.Pos()))
+			}
+			return true
+		})
+	}
+}
+
+// dials are the tests that may call nats.Connect.
+var dials = map[string]string{
+	"deploy/example_test.go":              "an Example shows what users write",
+	"events/client/example_test.go":       "an Example shows what users write",
+	"events/client/example_fleet_test.go": "an Example shows what users write",
+	"internal/natsd/natsd_test.go":        "natstest imports natsd",
+}
+
+// nats.Connect gives up after two seconds. A busy machine may stand still for so long.
+func TestTestsConnectPatiently(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if !f.test() {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "Connect" {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "nats" && dials[f.path] == "" {
+				t.Errorf("%s:%d: nats.Connect: call natstest.Dial, or add the reason to dials", f.path, f.line(sel.Pos()))
 			}
 			return true
 		})

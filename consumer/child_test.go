@@ -86,7 +86,7 @@ func (c *child) kill() {
 
 func dial(t testing.TB, url string) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	nc, err := natstest.Dial(url, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc

@@ -112,7 +112,7 @@ func TestEventsLongerThanTheServerTakesRun(t *testing.T) {
 	dir := natstest.StoreDir(t)
 	serve := func(maxPayload int32) (*nats.Conn, func()) {
 		url, stop := natstest.StartIn(t, dir, maxPayload)
-		nc, err := nats.Connect(url)
+		nc, err := natstest.Dial(url)
 		require.NoError(t, err)
 		t.Cleanup(nc.Close)
 		return nc, stop

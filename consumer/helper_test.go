@@ -263,7 +263,7 @@ func (r *restartable) up() {
 }
 
 func (r *restartable) connect() *nats.Conn {
-	nc, err := nats.Connect(r.srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	nc, err := natstest.Dial(r.srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
 	require.NoError(r.t, err)
 	r.t.Cleanup(nc.Close)
 	return nc

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -22,7 +21,7 @@ import (
 const childReplay = "PINWHEEL_TEST_REPLAY_URL"
 
 func beReplay(url string) {
-	nc, err := nats.Connect(url)
+	nc, err := natstest.Dial(url)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

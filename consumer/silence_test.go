@@ -14,7 +14,7 @@ import (
 // A process that got no processor for a while takes no lane for silent.
 func TestStarvedProcessTakesNoLaneForSilent(t *testing.T) {
 	t.Parallel()
-	nc, err := nats.Connect(natstest.Start(t).URL() + "," + natstest.Start(t).URL())
+	nc, err := natstest.Dial(natstest.Start(t).URL() + "," + natstest.Start(t).URL())
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	cfg := DefaultConfig()

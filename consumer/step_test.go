@@ -72,7 +72,7 @@ func crashConfig() consumer.Config {
 
 // beConsumer is the child: a Consumer that works until it gets to the step at which it dies.
 func beConsumer(url string) error {
-	nc, err := nats.Connect(url)
+	nc, err := natstest.Dial(url)
 	if err != nil {
 		return err
 	}

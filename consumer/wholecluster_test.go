@@ -399,7 +399,7 @@ func TestDoctorSeesAServerThatIsAway(t *testing.T) {
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
 	c := doctor.Config{
 		NC: nc, Subjects: cfg.Prefix, Resources: consumer.Assets(cfg, nc.MaxPayload()), Replicas: cfg.Replicas, Progress: 300 * time.Millisecond,
-		Anonymous: func() (*nats.Conn, error) { return nats.Connect(nc.ConnectedUrl()) },
+		Anonymous: func() (*nats.Conn, error) { return natstest.Dial(nc.ConnectedUrl()) },
 	}
 	// said waits until doctor has a line of that check with that text, and no other of that level.
 	said := func(level doctor.Level, check, text string) {

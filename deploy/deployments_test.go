@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -348,7 +347,7 @@ func TestMain(m *testing.M) {
 }
 
 func deployUntilKilled(url string) error {
-	nc, err := nats.Connect(url)
+	nc, err := natstest.Dial(url)
 	if err != nil {
 		return err
 	}
@@ -392,6 +391,8 @@ func TestKilledDeploysAreNeverHalfDone(t *testing.T) {
 		child.Env = append(os.Environ(), deployChild+"="+srv.URL())
 		child.Stderr = os.Stderr
 		require.NoError(t, child.Start())
+		ended := make(chan error, 1)
+		go func() { ended <- child.Wait() }()
 		// Killed when so many messages have been stored: versions and deployments take turns.
 		seen := make(chan struct{}, 100)
 		left := 1 + random.IntN(12)
@@ -412,10 +413,14 @@ func TestKilledDeploysAreNeverHalfDone(t *testing.T) {
 		}
 		a, b := watch(deploy.DefaultBucket), watch(deploy.BucketDeployments)
 		for ; left > 0; left-- {
-			<-seen
+			select {
+			case <-seen:
+			case err := <-ended:
+				require.FailNow(t, "the process ended before it was killed", err)
+			}
 		}
 		require.NoError(t, child.Process.Kill())
-		_ = child.Wait()
+		require.ErrorContains(t, <-ended, "killed")
 		require.NoError(t, a.Stop())
 		require.NoError(t, b.Stop())
 

@@ -58,7 +58,7 @@ func (d deadly) Write(b []byte) (int, error) {
 }
 
 func deployUntilPublish(url, subject string) error {
-	nc, err := nats.Connect(url, nats.SetCustomDialer(deadly{publish: "PUB " + subject + " "}))
+	nc, err := natstest.Dial(url, nats.SetCustomDialer(deadly{publish: "PUB " + subject + " "}))
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func atOnce(t *testing.T, url string, modules []int, requests []deploy.Request) 
 	begin := make(chan struct{})
 	var running sync.WaitGroup
 	for i, request := range requests {
-		nc, err := nats.Connect(url)
+		nc, err := natstest.Dial(url)
 		require.NoError(t, err)
 		defer nc.Close()
 		s := open(t, nc, deploy.Config{})

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -26,7 +25,7 @@ import (
 const filesChild = "PINWHEEL_DEPLOY_FILES"
 
 func deployDirectory(url, dir string) error {
-	nc, err := nats.Connect(url)
+	nc, err := natstest.Dial(url)
 	if err != nil {
 		return err
 	}

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // nats-server's own check, which also warns, finds nothing in any configuration that we ship.
@@ -49,7 +49,7 @@ func TestNATSConfigurationRuns(t *testing.T) {
 	defer srv.WaitForShutdown()
 	defer srv.Shutdown()
 	require.True(t, srv.ReadyForConnections(patience))
-	nc, err := nats.Connect(srv.ClientURL())
+	nc, err := natstest.Dial(srv.ClientURL())
 	require.NoError(t, err)
 	defer nc.Close()
 	mustDeploy(t, open(t, nc, deploy.Config{}), "acme", "w", module(1))

@@ -182,7 +182,7 @@ func TestWatcherOutlivesTheServer(t *testing.T) {
 	require.NoError(t, err)
 	port := portOf(t, srv.URL())
 	connect := func() *nats.Conn {
-		nc, err := nats.Connect(srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
+		nc, err := natstest.Dial(srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
 		require.NoError(t, err)
 		t.Cleanup(nc.Close)
 		return nc

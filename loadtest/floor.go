@@ -36,7 +36,7 @@ func newFloorCommand() *cobra.Command {
 
 // consume passes the events that NATS_URL, STREAM and CONSUMER name to handle, one after the other, until ctx is done.
 func consume(ctx context.Context, handle func(*nats.Conn, jetstream.Msg) error) error {
-	nc, err := nats.Connect(os.Getenv("NATS_URL"))
+	nc, err := nats.Connect(os.Getenv("NATS_URL"), patient)
 	if err != nil {
 		return err
 	}

@@ -124,11 +124,14 @@ func freePort() (string, error) {
 	return port, errors.Join(err, l.Close())
 }
 
+// patient is the option for connections of a loaded machine: the default gives up after 2 s.
+var patient = nats.Timeout(30 * time.Second)
+
 // awaitJetStream waits until JetStream of n servers takes requests, for a cluster until a stream with n replicas can be
 // created. By then it has elected its leader and knows its peers. One server is not asked for a stream: when its only
 // stream is deleted it removes their directory a little later, and a stream created at that moment fails.
 func awaitJetStream(ctx context.Context, url string, n int) error {
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, patient)
 	if err != nil {
 		return err
 	}

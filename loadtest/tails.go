@@ -28,7 +28,7 @@ type tails struct {
 
 // openTails asks for so many tails, until close.
 func openTails(url string, n, owners int) (*tails, error) {
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, patient)
 	if err != nil {
 		return nil, err
 	}

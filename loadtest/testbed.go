@@ -75,7 +75,7 @@ func (r *runner) open(ctx context.Context, sc *scenario, c Case) (s *testbed, er
 }
 
 func (s *testbed) connect() (err error) {
-	if s.nc, err = nats.Connect(s.url, nats.Name("loadtest")); err != nil {
+	if s.nc, err = nats.Connect(s.url, nats.Name("loadtest"), patient); err != nil {
 		return err
 	}
 	s.js, err = jetstream.New(s.nc, jetstream.WithPublishAsyncMaxPending(publishWindow),

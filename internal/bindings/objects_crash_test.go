@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -36,7 +35,7 @@ func TestMain(m *testing.M) {
 
 // write replaces four objects again and again. Each byte of a version is the same.
 func write(url string) error {
-	nc, err := nats.Connect(url)
+	nc, err := natstest.Dial(url)
 	if err != nil {
 		return err
 	}
@@ -60,7 +59,7 @@ func write(url string) error {
 func TestKilledWhilePutting(t *testing.T) {
 	t.Parallel()
 	server := natstest.StartAlone(t, t.TempDir(), 0)
-	nc, err := nats.Connect(server.URL())
+	nc, err := natstest.Dial(server.URL())
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	p := open(t, nc)

@@ -47,7 +47,7 @@ func TestListsAreWholeOrFail(t *testing.T) {
 	srv := natstest.Start(t)
 	way := &stall{open: make(chan struct{})}
 	way.left.Store(1 << 40)
-	nc, err := nats.Connect(srv.URL(), nats.SetCustomDialer(way))
+	nc, err := natstest.Dial(srv.URL(), nats.SetCustomDialer(way))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	p := open(t, nc)

@@ -84,7 +84,7 @@ func TestDevDeploysOnSave(t *testing.T) {
 	out.shows(t, "is dev/greet, version 1-")
 	out.shows(t, "pinwheel send fetch dev/greet")
 	url := strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0]
-	nc, err := nats.Connect(strings.TrimSuffix(url, ","))
+	nc, err := natstest.Dial(strings.TrimSuffix(url, ","))
 	require.NoError(t, err)
 	defer nc.Close()
 	call := func() string {
@@ -160,7 +160,7 @@ func TestDevVars(t *testing.T) {
 	info, err := os.Stat(filepath.Join(cfg.Data, "secrets.key"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode(), "dev makes a key of its own")
-	nc, err := nats.Connect(strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0], ","))
+	nc, err := natstest.Dial(strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0], ","))
 	require.NoError(t, err)
 	defer nc.Close()
 	answers := func(want string) {
@@ -259,7 +259,7 @@ func TestDevKeepsData(t *testing.T) {
 			require.NoError(t, <-done)
 		}()
 		out.shows(t, "is dev/w, version 1-")
-		nc, err := nats.Connect(strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0], ","))
+		nc, err := natstest.Dial(strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0], ","))
 		require.NoError(t, err)
 		defer nc.Close()
 		for _, path := range paths {

@@ -13,6 +13,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const ticking = `export default {
@@ -24,7 +25,7 @@ const ticking = `export default {
 // deployTicking deploys acme/w with a manifest, and collects the output of its ticks.
 func deployTicking(t *testing.T, f *fleettest.Fleet, schedules string) (lines chan string) {
 	t.Helper()
-	nc, err := nats.Connect(f.URL)
+	nc, err := natstest.Dial(f.URL)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	lines = make(chan string, 100)
@@ -122,7 +123,7 @@ func TestDelayedEventsWaitAreListedAndCancelled(t *testing.T) {
 	require.Equal(t, 1, r.Code)
 	require.Contains(t, r.Err, `no event "late" of acme/w waits`)
 
-	nc, err := nats.Connect(f.URL)
+	nc, err := natstest.Dial(f.URL)
 	require.NoError(t, err)
 	defer nc.Close()
 	c, err := client.New(nc)

@@ -22,6 +22,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const streaming = `export default { fetch(r) {
@@ -112,7 +113,7 @@ func TestRequesterGoesAway(t *testing.T) {
 			logs, err := f.NC.SubscribeSync("pinwheel.logs.dev.stream")
 			require.NoError(t, err)
 			require.NoError(t, f.NC.Flush())
-			nc, err := nats.Connect(f.URL)
+			nc, err := natstest.Dial(f.URL)
 			require.NoError(t, err)
 			defer nc.Close()
 			c, err := client.New(nc)

@@ -45,7 +45,7 @@ func config(nc *nats.Conn, c consumer.Config) doctor.Config {
 		NC: nc, Subjects: c.Prefix, Resources: append(consumer.Assets(c, nc.MaxPayload()), deploy.Resources(deploy.Config{Replicas: c.Replicas})...),
 		Replicas:  c.Replicas,
 		Progress:  300 * time.Millisecond,
-		Anonymous: func() (*nats.Conn, error) { return nats.Connect(nc.ConnectedUrl()) },
+		Anonymous: func() (*nats.Conn, error) { return natstest.Dial(nc.ConnectedUrl()) },
 	}
 }
 
@@ -58,7 +58,7 @@ func broken(t *testing.T, o *server.Options, opts ...nats.Option) *nats.Conn {
 	srv.Start()
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	require.True(t, srv.ReadyForConnections(patience))
-	nc, err := nats.Connect(srv.ClientURL(), opts...)
+	nc, err := natstest.Dial(srv.ClientURL(), opts...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc

@@ -14,6 +14,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 const controlToken = "a-token-that-is-long-enough"
@@ -311,7 +312,7 @@ func TestControlDrains(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t, withToken)
 	url := h.fleet.URL()
-	nc, err := nats.Connect(url)
+	nc, err := natstest.Dial(url)
 	require.NoError(t, err)
 	defer nc.Close()
 	m := nats.NewMsg("pinwheel.control.drain")

@@ -207,7 +207,7 @@ func TestKilledProcessAccusesNobodyForLong(t *testing.T) {
 	require.Empty(t, files, "what the first process left is removed")
 
 	// Processes tell each other whom they refuse.
-	nc, err := nats.Connect(s.url)
+	nc, err := natstest.Dial(s.url)
 	require.NoError(t, err)
 	defer nc.Close()
 	require.NoError(t, nc.Publish("pinwheel.control.direct-bans", []byte(`[{"owner":"good","worker":"w","times":1,"leftMs":600000,"direct":true}]`)))

@@ -21,7 +21,7 @@ import (
 func as(t *testing.T, url, user string, opts ...nats.Option) *nats.Conn {
 	t.Helper()
 	opts = append(opts, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix("_INBOX."+user), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-	nc, err := nats.Connect(url, opts...)
+	nc, err := natstest.Dial(url, opts...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
@@ -175,7 +175,7 @@ func TestUsersConfiguration(t *testing.T) {
 	url := natstest.StartConfigured(t, "../../deploy/nats/users.conf")
 	h := openSecured(t, url, "_INBOX.{owner}.")
 	mayAndMayNot(t, h, as(t, url, "acme"), as(t, url, "beta"))
-	_, err := nats.Connect(url)
+	_, err := natstest.Dial(url)
 	require.ErrorIs(t, err, nats.ErrAuthorization)
 	secured(t, h.fleet.cfg)
 }

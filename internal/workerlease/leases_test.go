@@ -84,7 +84,7 @@ func (p *process) Wake(int) {
 
 func start(t *testing.T, url string, of *work, concurrency, processes int, hang chan struct{}) *process {
 	t.Helper()
-	nc, err := nats.Connect(url, nats.NoReconnect())
+	nc, err := natstest.Dial(url, nats.NoReconnect())
 	require.NoError(t, err)
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)

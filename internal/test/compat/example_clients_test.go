@@ -72,7 +72,7 @@ func TestClientsUnderTheShippedConfigurations(t *testing.T) {
 func ownersGetWhatIsTheirs(t *testing.T, url string) {
 	t.Helper()
 	denied := make(chan error, 10)
-	acme, err := nats.Connect(url, nats.Token("token-of-acme"), nats.CustomInboxPrefix("_INBOX.acme"),
+	acme, err := natstest.Dial(url, nats.Token("token-of-acme"), nats.CustomInboxPrefix("_INBOX.acme"),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
 	require.NoError(t, err)
 	defer acme.Close()
@@ -93,7 +93,7 @@ func ownersGetWhatIsTheirs(t *testing.T, url string) {
 		require.ErrorContains(t, <-denied, `Permissions Violation for Subscription to "`+subject+`"`)
 	}
 	for _, o := range [][]nats.Option{nil, {nats.Token("token-of-nobody")}, {nats.UserInfo("fleet", "guessed")}, {nats.UserInfo("callout", "guessed")}} {
-		_, err := nats.Connect(url, o...)
+		_, err := natstest.Dial(url, o...)
 		require.ErrorIs(t, err, nats.ErrAuthorization)
 	}
 }
@@ -148,7 +148,7 @@ func startCallout(t *testing.T, address, seed string) {
 		_ = cmd.Wait()
 	})
 	require.Eventually(t, func() bool {
-		nc, err := nats.Connect(address, nats.Token("token-of-acme"))
+		nc, err := natstest.Dial(address, nats.Token("token-of-acme"))
 		if err == nil {
 			nc.Close()
 		}
@@ -239,7 +239,7 @@ func runnable(t *testing.T, name, variable string, prepare func() error) bool {
 func backUpAndRestore(t *testing.T, address string) {
 	t.Helper()
 	as := func(user string) *nats.Conn {
-		nc, err := nats.Connect("nats://"+address, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix("_INBOX."+user),
+		nc, err := natstest.Dial("nats://"+address, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix("_INBOX."+user),
 			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 		require.NoError(t, err)
 		t.Cleanup(nc.Close)

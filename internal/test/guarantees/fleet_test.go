@@ -82,7 +82,7 @@ func openHouse(t testing.TB, n, servers int, random *rand.Rand) *house {
 		urls = h.openServer(n, syncAlways)
 	}
 	var err error
-	h.nc, err = nats.Connect(urls[n], nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0),
+	h.nc, err = natstest.Dial(urls[n], nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { h.count("errors on the test's own connection") }))
 	require.NoError(t, err)
 	t.Cleanup(h.nc.Close)

@@ -126,7 +126,7 @@ func (f *fleet) as(user string) *nats.Conn {
 	if user == "fleet" {
 		inbox = "_INBOX"
 	}
-	nc, err := nats.Connect(f.url, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix(inbox), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	nc, err := natstest.Dial(f.url, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix(inbox), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	require.NoError(f.t, err)
 	f.t.Cleanup(nc.Close)
 	return nc

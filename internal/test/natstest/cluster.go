@@ -67,7 +67,7 @@ func BeServer() {
 func (m member) serve() error {
 	o := &server.Options{
 		ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, SyncAlways: m.SyncAlways, NoSigs: true, LogFile: m.Dir + ".log", Logtime: true,
-		DisableJetStreamBanner: true, LameDuckDuration: time.Second, LameDuckGracePeriod: 500 * time.Millisecond,
+		DisableJetStreamBanner: true, AuthTimeout: patience.Seconds(), LameDuckDuration: time.Second, LameDuckGracePeriod: 500 * time.Millisecond,
 	}
 	if m.ClusterPort != 0 {
 		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, Advertise: nowhere, NoAdvertise: true}
@@ -261,7 +261,7 @@ func (c *Cluster) URLs(first int) string {
 // Connect opens a connection that starts at server first and finds the others. It is closed when the test ends.
 func (c *Cluster) Connect(first int) *nats.Conn {
 	c.t.Helper()
-	nc, err := nats.Connect(c.URLs(first), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0), nats.DontRandomize())
+	nc, err := Dial(c.URLs(first), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0), nats.DontRandomize())
 	require.NoError(c.t, err)
 	c.t.Cleanup(nc.Close)
 	return nc
@@ -271,7 +271,7 @@ func (c *Cluster) Connect(first int) *nats.Conn {
 func (c *Cluster) Await() {
 	c.t.Helper()
 	for i := range c.members {
-		nc, err := nats.Connect(c.URL(i), nats.MaxReconnects(-1))
+		nc, err := Dial(c.URL(i), nats.MaxReconnects(-1))
 		require.NoError(c.t, err)
 		js, err := jetstream.New(nc)
 		require.NoError(c.t, err)

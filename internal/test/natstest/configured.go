@@ -49,6 +49,7 @@ func StartOptions(t testing.TB, o *server.Options) string {
 func serve(t testing.TB, o *server.Options) (url string, stop func()) {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog, o.JetStream = "127.0.0.1", -1, true, true, true
+	o.AuthTimeout = patience.Seconds() // the default of 2 s is too short for clients on a busy machine
 	srv, err := server.NewServer(o)
 	require.NoError(t, err)
 	srv.Start()

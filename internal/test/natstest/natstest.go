@@ -22,8 +22,14 @@ func Start(t testing.TB) *natsd.Server {
 // Connect opens a connection inside the process, closed when the test ends.
 func Connect(t testing.TB, srv *natsd.Server, opts ...nats.Option) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect("", append([]nats.Option{srv.InProcess(), nats.MaxReconnects(-1)}, opts...)...)
+	nc, err := Dial("", append([]nats.Option{srv.InProcess(), nats.MaxReconnects(-1)}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
+}
+
+// Dial opens a connection to a server of a test, for child processes too. It waits longer than nats.Connect, which
+// gives up after 2 s: a busy machine may stand still for so long.
+func Dial(url string, opts ...nats.Option) (*nats.Conn, error) {
+	return nats.Connect(url, append([]nats.Option{nats.Timeout(patience)}, opts...)...)
 }
