@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -114,14 +115,16 @@ func startServer(ctx context.Context, args []string) (*child, string, error) {
 	}
 }
 
-// freePort finds a port for routes. The port is not reserved until the server uses it.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freePort finds a port for routes that no outgoing connection gets. It is not reserved until the server uses it.
+func freePort() (port string, err error) {
+	for range 100 {
+		port = strconv.Itoa(12_000 + rand.IntN(8_000))
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			return port, l.Close()
+		}
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, errors.Join(err, l.Close())
+	return "", err
 }
 
 // patient is the option for connections of a loaded machine: the default gives up after 2 s.

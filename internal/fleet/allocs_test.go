@@ -1,15 +1,17 @@
 package fleet
 
 import (
+	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"regexp"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // mostAllocs is how many Go allocations an event may cost the process of the fleet. All are counted, including those
@@ -62,9 +64,4 @@ func readMetric(t *testing.T, admin string, name *regexp.Regexp) float64 {
 }
 
 // freeAddr returns an address at which no process listens.
-func freeAddr(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
+func freeAddr(t *testing.T) string { return fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(t)) }

@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"net"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -37,10 +36,7 @@ func TestDurabilityIsToldAndNeverMoreThanIsKnown(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, logged, `"mode":"fsync","replicas":1,"message":"durability: one copy, on disk before the publisher gets an ack`)
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
+	port := natstest.FreePort(t)
 	cfg.NatsURL = natstest.StartOptions(t, &server.Options{HTTPHost: "127.0.0.1", HTTPPort: port})
 	logged, err = served(t, cfg)
 	require.NoError(t, err)
