@@ -623,21 +623,7 @@ func TestNothingHappensByItself(t *testing.T) {
 }
 
 func TestTestsWaitForFacts(t *testing.T) {
-	for _, f := range goFiles(t) {
-		if !f.test() {
-			continue
-		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			sel, ok := n.(*ast.SelectorExpr)
-			if !ok || sel.Sel.Name != "Sleep" {
-				return true
-			}
-			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && sleeps[f.path] == "" {
-				t.Errorf("%s:%d: time.Sleep: wait for what must happen, or add the reason to sleeps", f.path, f.line(sel.Pos()))
-			}
-			return true
-		})
-	}
+	notInTests(t, "time", "Sleep", sleeps, "wait for what must happen, or add the reason to sleeps")
 }
 
 // dials are the tests that may call nats.Connect.
@@ -650,17 +636,23 @@ var dials = map[string]string{
 
 // nats.Connect gives up after two seconds. A busy machine may stand still for so long.
 func TestTestsConnectPatiently(t *testing.T) {
+	notInTests(t, "nats", "Connect", dials, "call natstest.Dial, or add the reason to dials")
+}
+
+// notInTests reports the uses of a name of a package in tests, except in the files that are listed.
+func notInTests(t *testing.T, pkg, name string, except map[string]string, hint string) {
+	t.Helper()
 	for _, f := range goFiles(t) {
-		if !f.test() {
+		if !f.test() || except[f.path] != "" {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			sel, ok := n.(*ast.SelectorExpr)
-			if !ok || sel.Sel.Name != "Connect" {
+			if !ok || sel.Sel.Name != name {
 				return true
 			}
-			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "nats" && dials[f.path] == "" {
-				t.Errorf("%s:%d: nats.Connect: call natstest.Dial, or add the reason to dials", f.path, f.line(sel.Pos()))
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == pkg {
+				t.Errorf("%s:%d: %s.%s: %s", f.path, f.line(sel.Pos()), pkg, name, hint)
 			}
 			return true
 		})

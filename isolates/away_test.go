@@ -62,7 +62,7 @@ func TestOthersRunBesideALongTurn(t *testing.T) {
 		stuck.Limits.Wall = events.Millis(200 * time.Millisecond)
 		waits := b.start(stuck, task("null"))
 		b.runs(1)
-		slow := b.start(lengthy(800), task("null"))
+		slow := b.start(lengthy(400), task("null"))
 		b.runs(2)
 		for range 3 {
 			o := b.run(quick(), task("null"))

@@ -87,7 +87,7 @@ func TestFirstCallBesideLargeNeighbours(t *testing.T) {
 	for i := range 7 {
 		require.Nil(t, b.run(patient(fmt.Sprint("large", i), 16), asked("/own/0")).end.Failure)
 	}
-	for i := range 20 {
+	for i := range 8 {
 		w := patient("small", 0)
 		w.Version, w.Number = fmt.Sprint(i, "-test"), i
 		o := b.run(w, asked("/own/20"))
@@ -107,7 +107,7 @@ func TestWarmCallBesideNeighboursThatGrew(t *testing.T) {
 	}
 	require.Equal(t, 1, b.pool.Stats().Cached)
 	require.Nil(t, b.run(large, asked("/keep/110")).end.Failure)
-	for range 10 {
+	for range 5 {
 		require.Nil(t, b.run(small, asked("/own/40")).end.Failure)
 	}
 	o := b.run(large, asked("/own/0"))
@@ -177,8 +177,13 @@ func TestGarbageOfNeighboursIsCollectedBefore(t *testing.T) {
 func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 	t.Parallel()
 	small := `export default { fetch: () => new Response("ok") }`
-	// Each large context has its own isolate.
-	for mode, code := range map[events.Mode]string{events.Pinned: holds(17), events.Shared: small} {
+	for mode, workers := range map[events.Mode]struct {
+		n    int
+		code string
+	}{
+		events.Pinned: {12, holds(17)}, // each has its own isolate
+		events.Shared: {20, small},     // two have one
+	} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBench(t, func(c *Config) {
 				c.MaxIsolates, c.OwnerMaxIsolates, c.ContextsPerIsolate, c.SpareIsolates = 12, 12, 2, 0
@@ -196,7 +201,7 @@ func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 			}
 			quiet()
 			for range 2 {
-				turnsOf(b, 20, code)
+				turnsOf(b, workers.n, workers.code)
 			}
 			require.Equal(t, 3, quiet())
 			n, _ := b.pool.use("acme")

@@ -125,7 +125,9 @@ func TestKillTakesTheIsolateNotTheNeighbours(t *testing.T) {
 	other := worker("other", sleeper.Code)
 	other.Owner = "other"
 	same, foreign := b.start(sleeper, fetch("GET", "http://x/", "")), b.start(other, fetch("GET", "http://x/", ""))
-	loop := b.run(worker("loop", `export default { fetch() { for (;;); } }`), fetch("GET", "http://x/", ""))
+	loops := worker("loop", `export default { fetch() { for (;;); } }`)
+	loops.Limits = short
+	loop := b.run(loops, fetch("GET", "http://x/", ""))
 	require.Equal(t, events.ReasonCPU, loop.end.Failure.Reason)
 	same.wait(t, same.ended)
 	require.True(t, same.end.Interrupted, "it shared the isolate, and runs again")

@@ -278,6 +278,7 @@ func TestPersistentKillInterruptsTheOthers(t *testing.T) {
 		if (r.url.endsWith("loop")) for (;;);
 		if (r.url.endsWith("wait")) return new Promise(done => setTimeout(done, 1e6));
 		return new Response(String(n)) } }`)
+	w.Limits = short
 	require.Equal(t, "1", get(b, w, ""))
 	neighbour := b.start(w, fetch("GET", "http://x/wait", ""))
 	require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
