@@ -55,12 +55,6 @@ func (b *bench) Call(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, 
 	return lifecycle.Answer{Texts: []string{""}, Body: fmt.Appendf(nil, "%s/%s/%s.%s(%s)", c.Owner, c.Binding.Kind, c.Binding.Value, c.Method, strings.Join(c.Texts, ","))}, nil
 }
 
-// holdsNothing waits until what calls held is given back.
-func (b *bench) holdsNothing() {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool { return b.pool.holdings.total.Load() == 0 }, patience, time.Millisecond)
-}
-
 func kvWorker(code string) *events.Worker {
 	w := worker("w", code)
 	w.KV = map[string]string{"KV": "space"}

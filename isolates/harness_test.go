@@ -38,6 +38,7 @@ type bench struct {
 	cpu     events.Millis // CPU limit of workers without one; 0 = the default
 	own     bool          // each event gets its own isolate
 	lost    []string      // workers whose code has cost a thread
+	keeps   bool          // a persistent context holds bytes when the test ends
 	busy    int           // how often a thread had no free slot when it was asked to take events
 
 	calling, mostCalling int // calls of bindings under way
@@ -112,7 +113,22 @@ func openBench(t testing.TB, before func(*Pool), change ...func(*Config)) *bench
 	require.NoError(t, b.pool.Open())
 	b.close = sync.OnceFunc(b.pool.Close)
 	t.Cleanup(b.close)
+	t.Cleanup(b.checkHoldings)
 	return b
+}
+
+// holdsNothing waits until all that runs held is given back.
+func (b *bench) holdsNothing() {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool { return b.pool.holdings.total.Load() == 0 }, patience, time.Millisecond)
+}
+
+// checkHoldings fails a test whose runs are over and did not give back what they held.
+func (b *bench) checkHoldings() {
+	b.t.Helper()
+	if !b.t.Failed() && !b.keeps && !b.pool.closing() && b.pool.Stats().Running == 0 {
+		b.holdsNothing()
+	}
 }
 
 func (b *bench) Next(_, free int) []*lifecycle.Attempt {

@@ -190,7 +190,7 @@ func TestWebSocketsOfClients(t *testing.T) {
 func TestWebSocketsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.cpu = ample
+	b.cpu, b.keeps = ample, true
 	const pair = "const [client, server] = Object.values(new WebSocketPair());"
 	for body, want := range map[string]string{
 		pair + "return new Response(null, { status: 101, webSocket: client })":                 "no end of a WebSocketPair whose other end was accepted",
@@ -395,7 +395,7 @@ func TestWebSocketClientsThatBreakTheRules(t *testing.T) {
 func TestWebSocketsWithoutClients(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.cpu = ample
+	b.cpu, b.keeps = ample, true
 	w := worker("hoards", `let closed = 0, opened = [];
 		export default { fetch(request) {
 			const n = +new URL(request.url).pathname.slice(1);
