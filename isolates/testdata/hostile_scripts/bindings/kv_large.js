@@ -1,5 +1,5 @@
 // asks for more values at once than the memory of the run has room for
-// outcome: ok, memory, exception
+// outcome: ok, memory, exception, cpu
 
 export default {
   async fetch(request, env) {
