@@ -231,7 +231,7 @@ var house = map[string]room{
 
 	// For tests only: no row above lists them under rooms.
 	"internal/test/endless":  {pure: true},
-	"internal/test/parallel": {pure: true},
+	"internal/test/parallel": {pure: true, rooms: []string{"events"}},
 	"internal/test/testcert": {pure: true, libs: testLibs},
 	"internal/test/otlptest": {pure: true, libs: append([]string{libOtel + "proto/otlp", "google.golang.org/protobuf/proto"}, testLibs...)},
 	"internal/test/jsapitest": {
@@ -240,7 +240,7 @@ var house = map[string]room{
 	"internal/test/acmetest": {pure: true, rooms: []string{"internal/test/natstest"}, libs: append([]string{libPebble}, testLibs...)},
 	"internal/test/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/test/fleettest": {
-		rooms: []string{"events", "internal/cli", "internal/config", "internal/fleet", "internal/test/natstest"},
+		rooms: []string{"internal/cli", "internal/config", "internal/fleet", "internal/test/natstest"},
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
 	"internal/test/compat": {

@@ -198,7 +198,7 @@ func (r *run) callService(t *thread, c *call, what *lifecycle.Call, size int) {
 			result = nil
 		}
 		t.postTo(r, func(t *thread) {
-			r.serviceOver(t)
+			r.serviceOver(t)                  // first: give may not return
 			defer t.pool.drop(r, len(result)) // also if the turn goes away
 			c.give(t, r, true, called(c, lifecycle.Answer{Body: result}, err))
 		})

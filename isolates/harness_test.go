@@ -118,9 +118,9 @@ func openBench(t testing.TB, before func(*Pool), change ...func(*Config)) *bench
 }
 
 // holdsNothing waits until all that runs held is given back.
-func (b *bench) holdsNothing() {
+func (b *bench) holdsNothing(what ...any) {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool { return b.pool.holdings.total.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(b.t, func() bool { return b.pool.holdings.total.Load() == 0 }, patience, time.Millisecond, what...)
 }
 
 // checkHoldings fails a test whose runs are over and did not give back what they held.
@@ -299,7 +299,7 @@ func (b *bench) task(code, payload string) map[string]any {
 	return doc
 }
 
-// short is the CPU limit of handlers that loop.
+// short are the limits of handlers that loop.
 var short = events.Limits{CPU: events.Millis(50 * time.Millisecond)}
 
 func worker(name, code string) *events.Worker {

@@ -52,7 +52,7 @@ func TestHostile(t *testing.T) {
 		// On a busy machine a thread may be replaced although its turn would have ended.
 		a.pool.awaitRunaways(t, "the thread of %s comes back", s.name)
 		a.forgetOutcomes()
-		require.Eventually(t, func() bool { return a.pool.holdings.total.Load() == 0 }, patience, time.Millisecond, "what %s held is given back", s.name)
+		a.holdsNothing("what %s held is given back", s.name)
 		if i+1 == len(scripts) || scripts[i+1].area() != s.area() {
 			require.Eventually(t, func() bool { debug.FreeOSMemory(); return memory() < before+openSlack }, patience, 100*time.Millisecond, "memory comes back")
 			t.Logf("after %s: RSS %d MB", s.area(), memory()>>20)

@@ -157,7 +157,7 @@ func (t *thread) put(c queuedCall) {
 	t.done = append(t.done, c)
 	t.mu.Unlock()
 	t.nudge()
-	if t.lost.Load() { // nothing is done any more; also if Pool.replace has not seen it
+	if t.lost.Load() { // it does no more calls, and Pool.replace may not have seen this one
 		t.pool.holdings.forgetCalls(t.pool, c)
 	}
 }

@@ -46,7 +46,7 @@ func (x response) Whole(status int, text string, headers []string, body []byte) 
 	x.c.status(status)
 	x.c.whole = true
 	x.t.postTo(x.r, func(t *thread) {
-		x.c.exchanged(t, x.r)
+		x.c.exchanged(t, x.r) // first: give may not return
 		x.c.give(t, x.r, true, func(call *v8x.Call) []byte {
 			call.Reset(opWhole).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Body()
 			return body

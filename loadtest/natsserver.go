@@ -115,7 +115,7 @@ func startServer(ctx context.Context, args []string) (*child, string, error) {
 	}
 }
 
-// freePort finds a port for routes that no outgoing connection gets. It is not reserved until the server uses it.
+// freePort finds a port that no outgoing connection gets. It is not reserved until a server uses it.
 func freePort() (port string, err error) {
 	for range 100 {
 		port = strconv.Itoa(12_000 + rand.IntN(8_000))

@@ -33,7 +33,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	fleettest.RaiseCPU()
+	parallel.RaiseCPU()
 	parallel.AtOnce(parallel.Fleets)
 	os.Exit(m.Run())
 }

@@ -3,9 +3,7 @@ package fleet_test
 import (
 	"os"
 	"testing"
-	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/fleet"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
@@ -14,8 +12,7 @@ import (
 
 func TestMain(m *testing.M) {
 	natstest.BeServer()
-	// The time of the race detector in calls of the host counts as CPU time of the run.
-	events.DefaultLimits.CPU = events.Millis(500 * time.Millisecond)
+	parallel.RaiseCPU()
 	if fleet.IsCommand() {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}

@@ -76,10 +76,6 @@ func Open(c Config) (*Server, error) {
 	return &Server{srv, l}, nil
 }
 
-// authTimeout limits the wait for the CONNECT of a client. The server's own limit of 2 s is too short for clients on a
-// busy machine.
-const authTimeout = 30 * time.Second
-
 func start(c Config) (*server.Server, error) {
 	if err := checkPort(c.Host, c.Port); err != nil {
 		return nil, err
@@ -88,7 +84,7 @@ func start(c Config) (*server.Server, error) {
 		ServerName: "pinwheel-embedded",
 		Host:       c.Host, Port: c.Port, MaxPayload: c.MaxPayload,
 		JetStream: true, StoreDir: c.StoreDir, SyncAlways: c.SyncAlways,
-		NoSigs: true, DisableJetStreamBanner: true, AuthTimeout: authTimeout.Seconds(),
+		NoSigs: true, DisableJetStreamBanner: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("natsd: %w", err)

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fleettest.RaiseCPU()
+	parallel.RaiseCPU()
 	parallel.AtOnce(parallel.Isolates) // node takes much of their time
 	code := m.Run()
 	if err := os.RemoveAll(home); err != nil {

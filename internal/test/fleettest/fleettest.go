@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/fleet"
@@ -27,10 +26,6 @@ type Fleet struct {
 	NC     *nats.Conn    // to it
 	Config config.Config // for commands
 }
-
-// RaiseCPU gives handlers that set no limit ten times the CPU time. On a busy machine, and with the race detector,
-// calls of the host take some of it. For TestMain.
-func RaiseCPU() { events.DefaultLimits.CPU = events.Millis(500 * time.Millisecond) }
 
 // Config is the configuration of a test's fleet unless changes of Start alter it.
 func Config(t testing.TB) config.Config {

@@ -67,7 +67,7 @@ func BeServer() {
 func (m member) serve() error {
 	o := &server.Options{
 		ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, SyncAlways: m.SyncAlways, NoSigs: true, LogFile: m.Dir + ".log", Logtime: true,
-		DisableJetStreamBanner: true, AuthTimeout: patience.Seconds(), LameDuckDuration: time.Second, LameDuckGracePeriod: 500 * time.Millisecond,
+		DisableJetStreamBanner: true, LameDuckDuration: time.Second, LameDuckGracePeriod: 500 * time.Millisecond,
 	}
 	if m.ClusterPort != 0 {
 		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, Advertise: nowhere, NoAdvertise: true}
