@@ -179,21 +179,22 @@ func (t *thread) pullPart(r *run) {
 		n := len(part)
 		if n > 0 {
 			if err = t.pool.hold(r, n); err != nil {
-				part = nil
-			} else {
-				defer t.postTo(r, func(t *thread) { t.pool.drop(r, n) }) // after the answer
+				part, n = nil, 0
 			}
 		}
-		t.answer(r, c, true, func(call *v8x.Call) []byte {
-			r.parts = i
-			call.Reset(opPart).Number(float64(r.id))
-			switch {
-			case err != nil:
-				call.Null().String(err.Error())
-			case n > 0:
-				call.Body()
-			}
-			return part
+		t.postTo(r, func(t *thread) {
+			defer t.pool.drop(r, n) // also if the turn goes away
+			c.give(t, r, true, func(call *v8x.Call) []byte {
+				r.parts = i
+				call.Reset(opPart).Number(float64(r.id))
+				switch {
+				case err != nil:
+					call.Null().String(err.Error())
+				case n > 0:
+					call.Body()
+				}
+				return part
+			})
 		})
 	}()
 }
