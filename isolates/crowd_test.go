@@ -105,7 +105,7 @@ func TestWarmCallBesideNeighboursThatGrew(t *testing.T) {
 	for _, w := range []*events.Worker{small, large} {
 		require.Nil(t, b.run(w, asked("/own/0")).end.Failure)
 	}
-	require.Equal(t, 1, b.pool.Stats().Cached)
+	b.awaitIdle(1, map[string]int{"acme": 2})
 	require.Nil(t, b.run(large, asked("/keep/110")).end.Failure)
 	for range 5 {
 		require.Nil(t, b.run(small, asked("/own/40")).end.Failure)
@@ -114,7 +114,7 @@ func TestWarmCallBesideNeighboursThatGrew(t *testing.T) {
 	require.Nil(t, o.end.Failure)
 	require.True(t, o.end.Warm, "what is large stays where it is")
 	require.Empty(t, b.pool.Stats().Kills)
-	require.Equal(t, 2, b.pool.Stats().Cached)
+	b.awaitIdle(2, map[string]int{"acme": 2})
 }
 
 // The same, when they grow while it waits. Then it may have to run again, and so may they.
