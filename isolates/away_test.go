@@ -178,8 +178,7 @@ func w2() *events.Worker { return worker("w2", `export default { task: () => 1 }
 func TestTurnThatComesBackAfterItsThread(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	w := worker("w", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6))) } }`)
-	slow := b.start(w, fetch("GET", "http://x/", ""))
+	slow := b.start(straying("w"), fetch("GET", "http://x/", ""))
 	b.runs(1)
 	for !slow.isOver() {
 		require.Nil(t, b.run(quick(), task("null")).end.Failure)
@@ -197,8 +196,7 @@ func TestTurnThatIsAwayStrays(t *testing.T) {
 	sleeper := of("beta", worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 1000)) }`))
 	beside := b.start(sleeper, fetch("GET", "http://x/", ""))
 	b.runs(1)
-	w := worker("w", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6))) } }`)
-	slow := b.start(w, fetch("GET", "http://x/", ""))
+	slow := b.start(straying("w"), fetch("GET", "http://x/", ""))
 	b.runs(2)
 	for !slow.isOver() {
 		require.Nil(t, b.run(quick(), task("null")).end.Failure)

@@ -21,6 +21,16 @@ import (
 // that is after a second. Where the machine takes 13 µs for each new page, an array of 160 KB takes ten times as long.
 const burnsOn = time.Minute
 
+// strays is a builtin that V8 does not end before it is done, which takes a third of a second of CPU time.
+const strays = `Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6)`
+
+// straying makes a worker with a handler that V8 does not end.
+func straying(name string) *events.Worker {
+	w := worker(name, `export default { fetch() { `+strays+`; return new Response("it has ended by itself") } }`)
+	w.Limits = short
+	return w
+}
+
 // awaitRunaways waits until all runaways of the pool are back. On a busy machine they may run seldom. So the CPU time
 // that they use bounds the wait.
 func (p *Pool) awaitRunaways(t testing.TB, what ...any) {
@@ -45,7 +55,7 @@ func (s *runaways) burned() (most time.Duration) {
 func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	long := worker("long", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6))) } }`)
+	long := straying("long")
 	sleeper := worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 60000)) }`)
 	sleeper.Owner = "other"
 	beside := b.start(sleeper, fetch("GET", "http://x/", ""))
@@ -75,7 +85,7 @@ func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
 		}
 		close(back)
 	}
-	long := worker("long", `export default { fetch() { return new Response(String(Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6))) } }`)
+	long := straying("long")
 	o := b.run(long, fetch("GET", "http://x/", ""))
 	<-back
 	require.False(t, o.end.Interrupted)
@@ -99,7 +109,7 @@ func TestThreadThatIsLostBetweenEvents(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	w := worker("between", `export default { fetch() { return new Response("ok") } }
-		setTimeout(() => Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6), 50)`)
+		setTimeout(() => `+strays+`, 50)`)
 	w.Mode = events.Persistent
 	w.Limits.CPU = events.Millis(20 * time.Millisecond)
 	o := b.run(w, fetch("GET", "http://x/", ""))
@@ -171,6 +181,7 @@ func TestRunawayThatBurnsOnIsThrottled(t *testing.T) {
 	require.Eventually(t, func() bool { return tid() != 0 }, patience, time.Millisecond)
 	runaway := tid()
 	long := worker("long", `export default { fetch() { Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 3e6) } }`)
+	long.Limits = short
 	o := b.run(long, fetch("GET", "http://x/", ""))
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	// On a busy machine it takes seconds to use so much.
