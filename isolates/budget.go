@@ -233,7 +233,7 @@ func (t *thread) expel(iso *isolate) {
 	t.dropIsolate(iso)
 }
 
-// trimAfter is how long after an isolate was closed freed memory goes back to the operating system, all of it at once.
+// trimAfter is how long after an isolate was closed the memory that it left goes back to the system, all of it at once.
 const trimAfter = 2 * time.Second
 
 // trimSoon schedules this. It may happen after Close.

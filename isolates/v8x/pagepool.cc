@@ -1,5 +1,6 @@
 // What becomes of the pages of a closed isolate. V8 keeps them for others, and has another isolate's message loop free
-// them after eight seconds; nothing runs message loops here, so it kept them, and a task for each, forever.
+// them after eight seconds; nothing runs message loops here, so it kept them, and a task for each, forever. They are
+// freed at once, and so cleared before another isolate gets them (blocks.cc).
 namespace v8::internal {
 class Isolate;
 class PagePool;

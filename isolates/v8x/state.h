@@ -108,4 +108,7 @@ size_t BudgetLimit(const Budget*);
 // Puts our allocator in front of the one that v8go gives to every isolate.
 void InstallAllocator();
 
+// Gives back what is kept of closed isolates: blocks.cc.
+void TrimBlocks();
+
 }  // namespace v8x

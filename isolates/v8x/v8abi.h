@@ -233,6 +233,7 @@ class V8 {
  public:
   static const char* GetVersion();
   static void SetFatalErrorHandler(V8FatalErrorCallback);
+  static void SetEntropySource(bool (*)(unsigned char* bytes, size_t length));
 };
 
 struct DeserializeInternalFieldsCallback {

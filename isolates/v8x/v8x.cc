@@ -188,7 +188,10 @@ void v8x_count_live(v8x_live* l) {
   l->budgets = live.budgets.load();
 }
 
-void v8x_trim(void) { malloc_trim(0); }
+void v8x_trim(void) {
+  TrimBlocks();
+  malloc_trim(0);
+}
 
 size_t v8x_allocated(void) { return mallinfo2().uordblks; }
 
@@ -198,10 +201,14 @@ const char* v8x_version(void) { return v8::V8::GetVersion(); }
 // for almost every thread, keeps as much forever: malloc_trim does not look there. Setting one stops that.
 constexpr int kMapFrom = 1 << 20, kKeepFree = 4 << 20;
 
+// V8 opens /dev/urandom otherwise and reads 4 KB of it, seven times for an isolate. It asks for a few bytes, and getentropy gives 256.
+static bool Entropy(unsigned char* bytes, size_t length) { return length <= 256 && getentropy(bytes, length) == 0; }
+
 void v8x_init(void) {
   mallopt(M_MMAP_THRESHOLD, kMapFrom);
   mallopt(M_TRIM_THRESHOLD, kKeepFree);
   v8::V8::SetFatalErrorHandler(OnV8Fatal);
+  v8::V8::SetEntropySource(Entropy);
   InstallAllocator();
   v8x_throttle_init();
 }

@@ -5,6 +5,17 @@ package v8x
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v87Context3NewEPNS_7IsolateEPNS_22ExtensionConfigurationENS_10MaybeLocalINS_14ObjectTemplateEEENS5_INS_5ValueEEENS_33DeserializeInternalFieldsCallbackEPNS_14MicrotaskQueueENS_30DeserializeContextDataCallbackENS_29DeserializeAPIWrapperCallbackE
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v88internal12IsolateGroup28GetBackingStorePageAllocatorEv
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v88internal8PagePool17ReleaseOnTearDownEPNS0_7IsolateE
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v87Isolate7DisposeEv
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base2OS14SetPermissionsEPvmNS1_16MemoryPermissionE
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base2OS13DecommitPagesEPvm
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base2OS4FreeEPvm
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base2OS7ReleaseEPvm
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base2OS29CreateAddressSpaceReservationEPvmmNS1_16MemoryPermissionE
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base2OS27FreeAddressSpaceReservationENS0_23AddressSpaceReservationE
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base23AddressSpaceReservation14SetPermissionsEPvmNS0_2OS16MemoryPermissionE
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base23AddressSpaceReservation13DecommitPagesEPvm
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base23AddressSpaceReservation8AllocateEPvmNS0_2OS16MemoryPermissionE
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base23AddressSpaceReservation4FreeEPvm
 // #include <stdlib.h>
 // #include "v8x.h"
 import "C"
