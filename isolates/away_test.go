@@ -37,10 +37,14 @@ func of(owner string, w *events.Worker) *events.Worker {
 	return &mine
 }
 
-// runs waits until n attempts run.
-func (b *bench) runs(n int) {
+// begin starts an attempt and waits until it has a context. A count of what runs now may miss a run that ends soon.
+func (b *bench) begin(w *events.Worker, e *events.Event) *outcome {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool { return b.pool.Stats().Running == n }, patience, time.Millisecond)
+	begun := func() uint64 { s := b.pool.Stats(); return s.WarmHits + s.ColdStarts }
+	before := begun()
+	o := b.start(w, e)
+	require.Eventually(b.t, func() bool { return begun() > before }, patience, time.Millisecond)
+	return o
 }
 
 // isOver reports whether the attempt has ended.
@@ -60,10 +64,8 @@ func TestOthersRunBesideALongTurn(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		stuck := of("beta", worker("stuck", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`))
 		stuck.Limits.Wall = events.Millis(200 * time.Millisecond)
-		waits := b.start(stuck, task("null"))
-		b.runs(1)
-		slow := b.start(lengthy(400), task("null"))
-		b.runs(2)
+		waits := b.begin(stuck, task("null"))
+		slow := b.begin(lengthy(400), task("null"))
 		for range 3 {
 			o := b.run(quick(), task("null"))
 			require.Nil(t, o.end.Failure)
@@ -101,8 +103,7 @@ func TestWhatComesToAnIsolateThatIsAway(t *testing.T) {
 		w.Limits = events.Limits{CPU: events.Millis(time.Minute)}
 		for round := range 2 {
 			var all []*outcome
-			all = append(all, b.start(w, task(`"short"`)))
-			b.runs(1)
+			all = append(all, b.begin(w, task(`"short"`)))
 			all = append(all, b.start(w, task(`"long"`)))
 			for range 3 {
 				all = append(all, b.start(w, task(`"short"`)), b.start(of("beta", w), task(`"short"`)))
@@ -160,8 +161,7 @@ func TestTurnThatIsAwayIsLimited(t *testing.T) {
 		}
 		w := worker("w", `export default { task() { `+code+` } }`)
 		w.Limits = limit
-		slow := b.start(w, task("null"))
-		b.runs(1)
+		slow := b.begin(w, task("null"))
 		for !slow.isOver() {
 			require.Nil(t, b.run(quick(), task("null")).end.Failure)
 		}
@@ -178,8 +178,7 @@ func w2() *events.Worker { return worker("w2", `export default { task: () => 1 }
 func TestTurnThatComesBackAfterItsThread(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	slow := b.start(straying("w"), fetch("GET", "http://x/", ""))
-	b.runs(1)
+	slow := b.begin(straying("w"), fetch("GET", "http://x/", ""))
 	for !slow.isOver() {
 		require.Nil(t, b.run(quick(), task("null")).end.Failure)
 	}
@@ -194,10 +193,8 @@ func TestTurnThatIsAwayStrays(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	sleeper := of("beta", worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 1000)) }`))
-	beside := b.start(sleeper, fetch("GET", "http://x/", ""))
-	b.runs(1)
-	slow := b.start(straying("w"), fetch("GET", "http://x/", ""))
-	b.runs(2)
+	beside := b.begin(sleeper, fetch("GET", "http://x/", ""))
+	slow := b.begin(straying("w"), fetch("GET", "http://x/", ""))
 	for !slow.isOver() {
 		require.Nil(t, b.run(quick(), task("null")).end.Failure)
 	}
@@ -217,8 +214,7 @@ func TestModuleThatLoadsForLong(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		code := work(100) + `; await new Promise((r) => setTimeout(r, 10)); ` + work(100)
 		w := worker("w", code+`; export default { task: () => 1 }`)
-		slow := b.start(w, task("null"))
-		b.runs(1)
+		slow := b.begin(w, task("null"))
 		for !slow.isOver() {
 			require.Nil(t, b.run(quick(), task("null")).end.Failure)
 		}

@@ -88,8 +88,7 @@ func TestLimitsOfOthersAreKept(t *testing.T) {
 	stuck.Owner, stuck.Limits.Wall = "other", events.Millis(300*time.Millisecond)
 	sleeps := worker("sleeps", `export default { task: () => new Promise((r) => setTimeout(r, 30)) }`)
 	sleeps.Owner = "other"
-	waits := b.start(stuck, task("null"))
-	require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+	waits := b.begin(stuck, task("null"))
 	busy := intervals("w", 10)
 	require.Nil(t, b.run(busy, task("null")).end.Failure)
 	for range 5 {

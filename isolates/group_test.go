@@ -104,13 +104,15 @@ func TestOwnersLeaveGroups(t *testing.T) {
 // uncounted where it was counted.
 func TestOwnerLeavesGroupDuringARun(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newBench(t, loopback)
+	port, reached, open := gate(t)
 	b.group("acme", "shop")
 	w := workerOf("shop", `export default { async fetch(request, env, ctx) {
-		const body = await request.text(); await scheduler.wait(20); return new Response(body.length + " " + (globalThis.n = (globalThis.n ?? 0) + 1)) } }`)
+		const body = await request.text(); await fetch("http://127.0.0.1:`+fmt.Sprint(port)+`/before"); return new Response(body.length + " " + (globalThis.n = (globalThis.n ?? 0) + 1)) } }`)
 	o := b.start(w, fetch("POST", "http://x/", string(make([]byte, 1<<20))))
-	require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+	require.Equal(t, "/before", <-reached)
 	b.pool.SetPolicy("shop", events.Policy{})
+	close(open)
 	o.wait(t, o.ended)
 	require.Nil(t, o.end.Failure)
 	require.Equal(t, "1048576 1", string(o.reply.Body))

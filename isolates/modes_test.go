@@ -280,8 +280,7 @@ func TestPersistentKillInterruptsTheOthers(t *testing.T) {
 		return new Response(String(n)) } }`)
 	w.Limits = short
 	require.Equal(t, "1", get(b, w, ""))
-	neighbour := b.start(w, fetch("GET", "http://x/wait", ""))
-	require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+	neighbour := b.begin(w, fetch("GET", "http://x/wait", ""))
 	o := b.run(w, fetch("GET", "http://x/loop", ""))
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	neighbour.wait(t, neighbour.ended)
@@ -356,8 +355,7 @@ func TestPersistentContextsEndInPeace(t *testing.T) {
 	t.Parallel()
 	b, w := newPersistent(t, hooks)
 	w.Lifetime.Requests, w.Vars = 1, map[string]string{"X": "!"}
-	slow := b.start(w, fetch("GET", "http://x/slow", ""))
-	require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+	slow := b.begin(w, fetch("GET", "http://x/slow", ""))
 	require.Equal(t, "1", get(b, w, ""))
 	slow.wait(t, slow.ended)
 	require.Equal(t, "slow", string(slow.reply.Body))

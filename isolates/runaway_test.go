@@ -58,8 +58,7 @@ func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
 	long := straying("long")
 	sleeper := worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 60000)) }`)
 	sleeper.Owner = "other"
-	beside := b.start(sleeper, fetch("GET", "http://x/", ""))
-	require.Eventually(t, func() bool { return b.pool.Stats().Running == 1 }, patience, time.Millisecond)
+	beside := b.begin(sleeper, fetch("GET", "http://x/", ""))
 	o := b.run(long, fetch("GET", "http://x/", ""))
 	require.NotNil(t, o.end.Failure)
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
