@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <list>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <vector>
 
 namespace v8::base {
 enum class Permission { kNoAccess, kRead, kReadWrite };  // OS::MemoryPermission, which has more
@@ -79,13 +79,14 @@ thread_local bool closing = false;  // the thread closes an isolate
 constexpr size_t kPage = 256 << 10;    // of a heap
 constexpr size_t kSegment = 64 << 10;  // of a table of pointers: an isolate has five tables, each in a reservation of its own
 
-// Bounds, in bytes but for the reservations.
 // Any isolate may get a page that is kept, so further ones go back to the system. A segment may be in the reservation of an isolate that
 // does not need it: for further ones, what was kept longest goes.
-constexpr size_t kMostKept = 24 << 20;
-constexpr size_t kMostReservations = 16;   // of each size
-constexpr size_t kMostUnused = 64 << 10;   // of memory at the end of a page that its last isolate did not use
-constexpr size_t kLeastOfSystem = 4 << 10; // pages of the system are 4, 16 or 64 KB
+constexpr size_t kMostKept = V8X_MOST_KEPT;
+constexpr size_t kMostUnused = 64 << 10;  // bytes of memory at the end of a page that its last isolate did not use
+constexpr size_t kMostReservations = 16;  // of each size
+
+// Pages of the system are 4, 16 or 64 KB.
+constexpr size_t kLeastOfSystem = 4 << 10;
 
 const size_t system_page = getpagesize();
 

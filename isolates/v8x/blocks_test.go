@@ -19,9 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostKept is blocks.cc's kMostKept.
-const mostKept = 24 << 20
-
 // filled opens an isolate and fills mb MB of its heap with arrays of x.
 func filled(t *testing.T, mb int, x float64) (closes func()) {
 	t.Helper()
@@ -114,12 +111,12 @@ func TestMemoryOfClosedIsolatesIsUsedAgain(t *testing.T) {
 	}
 	for _, closes := range all {
 		closes()
-		require.LessOrEqual(t, KeptBlocks().Kept, mostKept)
+		require.LessOrEqual(t, KeptBlocks().Kept, MostKept)
 	}
-	require.Greater(t, KeptBlocks().Kept, mostKept/2)
+	require.Greater(t, KeptBlocks().Kept, MostKept/2)
 	resident := memory(t, "RssAnon")
 	Trim()
 	require.Zero(t, KeptBlocks().Kept)
-	require.Less(t, memory(t, "RssAnon"), resident-mostKept/2)
-	filled(t, 1, 1.5)() // and the next one is as good as ever
+	require.Less(t, memory(t, "RssAnon"), resident-MostKept/2)
+	filled(t, 1, 1.5)() // the next one has memory of the system
 }

@@ -25,13 +25,18 @@ func Allocated() int { return int(C.v8x_allocated()) }
 // which no thread can allocate C++ memory. Any goroutine may call it.
 func Trim() { C.v8x_trim() }
 
-// Blocks counts the memory of closed isolates that is kept for the next ones. It is all zero.
+// MostKept is how much memory of closed isolates a process keeps for the next ones, in bytes.
+const MostKept = 24 << 20
+
+var _ = [1]int{}[MostKept-C.V8X_MOST_KEPT] // they are equal, or this does not compile
+
+// Blocks counts this memory. It is all zero.
 type Blocks struct {
 	Kept   int // bytes
 	Reused int // blocks that an isolate got, since the process started
 }
 
-// KeptBlocks returns these figures, for tests and benchmarks. Any goroutine may call it.
+// KeptBlocks returns these figures, for tests. Any goroutine may call it.
 func KeptBlocks() Blocks {
 	var b C.v8x_blocks
 	C.v8x_count_blocks(&b)

@@ -46,14 +46,15 @@ void v8x_count_live(v8x_live*);
 
 // Gives memory that is free, or kept, back to the system.
 void v8x_trim(void);
+size_t v8x_allocated(void);
 
-// The memory of closed isolates that is kept for the next ones: blocks.cc.
+enum { V8X_MOST_KEPT = 24 << 20 };
+// The memory of closed isolates that is kept for the next ones, V8X_MOST_KEPT bytes at most: blocks.cc.
 typedef struct {
   size_t kept;    // bytes
   size_t reused;  // how often V8 got such a block
 } v8x_blocks;
 void v8x_count_blocks(v8x_blocks*);
-size_t v8x_allocated(void);
 
 enum { V8X_THROTTLE_MS = 190 };
 // Makes a thread of this process sleep for V8X_THROTTLE_MS. v8x_throttle_init once before.
