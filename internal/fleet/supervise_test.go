@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -284,7 +285,14 @@ func TestNoProcessOutlivesItsSupervisor(t *testing.T) {
 // A process that V8 has damaged too often drains, says why, and ends with an error.
 func TestUnhealthyProcessDrainsAndEnds(t *testing.T) {
 	t.Parallel()
+	runs, letGo := make(chan struct{}), make(chan struct{})
+	gate := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(runs)
+		<-letGo
+	}))
+	t.Cleanup(gate.Close)
 	cfg := testConfig(t)
+	cfg.DrainTimeout, cfg.AllowPrivateAddresses = patience, config.List{"127.0.0.1"}
 	logger, err := config.NewLogger(io.Discard, cfg)
 	require.NoError(t, err)
 	f, err := Open(cfg, logger)
@@ -303,11 +311,13 @@ func TestUnhealthyProcessDrainsAndEnds(t *testing.T) {
 	<-f.Ready()
 	h := &house{t: t, fleet: f}
 	h.connect(f.URL())
-	h.deploy("acme", "slow", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("done")), 1500)) }`)
+	h.deploy("acme", "slow", `export default { fetch: async () => (await fetch("`+gate.URL+`"), new Response("done")) }`)
 	reply := h.send(events.Fetch, "acme/slow", "")
-	require.Eventually(t, func() bool { return f.Stats().Running == 1 }, patience, time.Millisecond)
+	<-runs
 	close(ill)
 	require.ErrorContains(t, f.CheckReady(context.Background()), "V8 has lost")
+	require.Eventually(t, func() bool { return f.Stats().Dispatch.Draining }, patience, time.Millisecond)
+	close(letGo)
 	require.Equal(t, "done", string(h.reply(reply).Body), "what runs finishes")
 	require.EqualError(t, <-done, "V8 has lost 4 threads")
 }

@@ -171,7 +171,7 @@ func (b *breaker) killServer(kind string, _ int, long time.Duration) {
 	select {
 	case <-b.server.ready:
 	case <-time.After(patience):
-		b.t.Error("the server does not come back")
+		b.t.Errorf("the server does not come back")
 	}
 }
 
@@ -243,6 +243,31 @@ func (b *breaker) fill(_ string, who int, _ time.Duration) {
 		o := &order{id: id, kind: events.Task, owner: owner, worker: "job", what: "ok"}
 		o.body = fmt.Sprintf(`{"id":%q,"what":"ok","padding":%q}`, id, padding)
 		b.running.Go(func() { b.publish(o) })
+	}
+}
+
+// starvation is the fault that the machine gave the processes, or the server, too little CPU time or disk. Then leases
+// end while their events run.
+const starvation = "starvation"
+
+// watchForStarvation records, until ctx is done, when this process or the server was late by a good part of a lease. It
+// asks the server directly: whether the fleet got its answers does not matter here.
+func (h *house) watchForStarvation(ctx context.Context) {
+	for {
+		asked := time.Now()
+		once, cancel := context.WithTimeout(ctx, ackWait)
+		_, err := h.js.Stream(once, events.StreamEvents)
+		cancel()
+		late := time.Since(asked) > ackWait/4 || errors.Is(err, context.DeadlineExceeded)
+		asked = time.Now()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+		if late || time.Since(asked) > ackWait/4 {
+			h.model.moment(starvation)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package guarantees_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -32,7 +33,7 @@ func TestGuarantees(t *testing.T) {
 	}
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	h := openHouse(t, 3, *servers, random)
+	h := openHouse(remembering(t, seed), 3, *servers, random)
 	b := &breaker{house: h, random: random, busy: make([]sync.Mutex, len(h.fleet))}
 	b.faults = b.ofOneServer()
 	if h.cluster != nil {
@@ -42,6 +43,10 @@ func TestGuarantees(t *testing.T) {
 	stop := make(chan struct{})
 	var publishing sync.WaitGroup
 	publishing.Go(func() { h.keepPublishing(rand.New(rand.NewPCG(seed, 1)), stop) })
+	watching, watched := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	defer watched() // if events are stuck
+	watch.Go(func() { h.watchForStarvation(watching) })
 	pause(4 * time.Second) // without faults, so that exact results can be checked
 	for end := time.Now().Add(*forFlag); time.Now().Before(end); {
 		b.breakSomething()
@@ -52,12 +57,14 @@ func TestGuarantees(t *testing.T) {
 	close(stop)
 	publishing.Wait()
 	h.untilEmpty(recovery)
+	watched()
+	watch.Wait()
 	took := time.Since(mended)
 	wrong := h.model.check(h.letters())
 	h.report(took)
 	h.reportRecovery()
 	for _, w := range wrong[:min(len(wrong), 40)] {
-		t.Error(w)
+		h.t.Errorf("%s", w)
 	}
 	h.drainAll()
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -135,6 +136,44 @@ func (p *process) alive() bool {
 	default:
 		return true
 	}
+}
+
+// memory is a test that says at its end once more what was wrong. What its processes wrote stands between.
+type memory struct {
+	testing.TB
+	mu    sync.Mutex
+	wrong []string
+}
+
+// remembering returns t with a memory. The processes of the test must be started after it.
+func remembering(t testing.TB, seed uint64) testing.TB {
+	m := &memory{TB: t}
+	t.Cleanup(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if len(m.wrong) > 0 {
+			t.Logf("seed %d; what was wrong, once more:\n%s", seed, strings.Join(m.wrong[:min(len(m.wrong), 10)], "\n"))
+		}
+	})
+	return m
+}
+
+func (m *memory) remember(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wrong = append(m.wrong, text)
+}
+
+func (m *memory) Errorf(format string, args ...any) {
+	m.Helper()
+	m.remember(fmt.Sprintf(format, args...))
+	m.TB.Errorf(format, args...)
+}
+
+func (m *memory) Fatalf(format string, args ...any) {
+	m.Helper()
+	m.remember(fmt.Sprintf(format, args...))
+	m.TB.Fatalf(format, args...)
 }
 
 func within(t testing.TB, what string, limit time.Duration, c <-chan struct{}) {
