@@ -16,6 +16,7 @@ package v8x
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base23AddressSpaceReservation13DecommitPagesEPvm
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base23AddressSpaceReservation8AllocateEPvmNS0_2OS16MemoryPermissionE
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base23AddressSpaceReservation4FreeEPvm
+// #cgo LDFLAGS: -Wl,--wrap=_cgo_try_pthread_create
 // #include <stdlib.h>
 // #include "v8x.h"
 import "C"

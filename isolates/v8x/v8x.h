@@ -48,6 +48,10 @@ void v8x_count_live(v8x_live*);
 void v8x_trim(void);
 size_t v8x_allocated(void);
 
+// How late the kernel may wake Go's sysmon thread, in ns; and the thread, with the slack that it has: sysmon.c.
+enum { V8X_SYSMON_SLACK = 5000000 };
+int v8x_sysmon(unsigned long* slack);
+
 enum { V8X_MOST_KEPT = 24 << 20 };
 // The memory of closed isolates that is kept for the next ones, V8X_MOST_KEPT bytes at most: blocks.cc.
 typedef struct {
