@@ -1,6 +1,6 @@
 // Go's sysmon thread sleeps for 20 µs at a time while threads of Go are in C++, and V8's are in it for as long as handlers run. Each time
-// that it wakes, it takes a processor from one of them. With a timer slack the kernel wakes it later, with another timer or after
-// V8X_SYSMON_SLACK. What it does can wait that long: it takes one of Go's processors from a thread in C++ that has goroutines waiting, and
+// that it wakes, it takes a CPU from one of them. With a timer slack the kernel wakes it later, with another timer or after
+// V8X_SYSMON_SLACK. What it does can wait that long: it takes Go's P from a thread in C++ that has goroutines waiting, and
 // interrupts goroutines after 10 ms (docs/development/adr/0044).
 //
 // A thread sets only its own slack, and sysmon runs nothing of ours. So the linker sends the call by which Go makes all its threads here
@@ -53,6 +53,7 @@ int __wrap__cgo_try_pthread_create(pthread_t* thread, const pthread_attr_t* attr
 }
 
 int v8x_sysmon(unsigned long* slack) {
+  int tid = sysmon;  // stored after the slack
   *slack = sysmon_slack;
-  return sysmon;
+  return tid;
 }

@@ -48,7 +48,7 @@ void v8x_count_live(v8x_live*);
 void v8x_trim(void);
 size_t v8x_allocated(void);
 
-// How late the kernel may wake Go's sysmon thread, in ns; and the thread, with the slack that it has: sysmon.c.
+// How late the kernel may wake Go's sysmon thread, in ns; and its thread ID, 0 before it has run, with the slack that it has: sysmon.c.
 enum { V8X_SYSMON_SLACK = 5000000 };
 int v8x_sysmon(unsigned long* slack);
 

@@ -33,7 +33,7 @@ func TestGuarantees(t *testing.T) {
 	}
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	h := openHouse(remembering(t, seed), 3, *servers, random)
+	h := openHouse(repeatFailures(t, seed), 3, *servers, random)
 	b := &breaker{house: h, random: random, busy: make([]sync.Mutex, len(h.fleet))}
 	b.faults = b.ofOneServer()
 	if h.cluster != nil {
@@ -43,9 +43,9 @@ func TestGuarantees(t *testing.T) {
 	stop := make(chan struct{})
 	var publishing sync.WaitGroup
 	publishing.Go(func() { h.keepPublishing(rand.New(rand.NewPCG(seed, 1)), stop) })
-	watching, watched := context.WithCancel(context.Background())
+	watching, stopWatching := context.WithCancel(context.Background())
+	defer stopWatching() // if events are stuck
 	var watch sync.WaitGroup
-	defer watched() // if events are stuck
 	watch.Go(func() { h.watchForStarvation(watching) })
 	pause(4 * time.Second) // without faults, so that exact results can be checked
 	for end := time.Now().Add(*forFlag); time.Now().Before(end); {
@@ -57,7 +57,7 @@ func TestGuarantees(t *testing.T) {
 	close(stop)
 	publishing.Wait()
 	h.untilEmpty(recovery)
-	watched()
+	stopWatching()
 	watch.Wait()
 	took := time.Since(mended)
 	wrong := h.model.check(h.letters())

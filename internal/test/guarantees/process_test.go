@@ -138,41 +138,42 @@ func (p *process) alive() bool {
 	}
 }
 
-// memory is a test that says at its end once more what was wrong. What its processes wrote stands between.
-type memory struct {
+// failures is a test that logs its failures once more at its end. The logs of its processes stand between.
+type failures struct {
 	testing.TB
-	mu    sync.Mutex
-	wrong []string
+	mu   sync.Mutex
+	list []string
 }
 
-// remembering returns t with a memory. The processes of the test must be started after it.
-func remembering(t testing.TB, seed uint64) testing.TB {
-	m := &memory{TB: t}
+// repeatFailures returns t so that it logs its failures once more. Call it before a process is started: its cleanup
+// must run last.
+func repeatFailures(t testing.TB, seed uint64) testing.TB {
+	m := &failures{TB: t}
 	t.Cleanup(func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if len(m.wrong) > 0 {
-			t.Logf("seed %d; what was wrong, once more:\n%s", seed, strings.Join(m.wrong[:min(len(m.wrong), 10)], "\n"))
+		if len(m.list) > 0 {
+			t.Logf("seed %d; the failures once more:\n%s", seed, strings.Join(m.list[:min(len(m.list), 10)], "\n"))
 		}
 	})
 	return m
 }
 
-func (m *memory) remember(text string) {
+func (m *failures) add(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.wrong = append(m.wrong, text)
+	m.list = append(m.list, text)
 }
 
-func (m *memory) Errorf(format string, args ...any) {
+func (m *failures) Errorf(format string, args ...any) {
 	m.Helper()
-	m.remember(fmt.Sprintf(format, args...))
+	m.add(fmt.Sprintf(format, args...))
 	m.TB.Errorf(format, args...)
 }
 
-func (m *memory) Fatalf(format string, args ...any) {
+func (m *failures) Fatalf(format string, args ...any) {
 	m.Helper()
-	m.remember(fmt.Sprintf(format, args...))
+	m.add(fmt.Sprintf(format, args...))
 	m.TB.Fatalf(format, args...)
 }
 
