@@ -305,6 +305,7 @@ var sleeps = map[string]string{
 	"dispatch/batch_test.go":         "in a synctest bubble: the clock is fake",
 	"dispatch/calls_test.go":         "in a synctest bubble: the clock is fake",
 	"dispatch/dispatcher_test.go":    "in a synctest bubble: the clock is fake",
+	"dispatch/stay_test.go":          "in a synctest bubble: the clock is fake",
 	"dispatch/bans_test.go":          "in a synctest bubble: the clock is fake",
 	"dispatch/trials_test.go":        "in a synctest bubble: the clock is fake",
 	"dispatch/quarantine_test.go":    "in a synctest bubble: the clock is fake",

@@ -47,10 +47,10 @@ func (d *Dispatcher) Calling(a *lifecycle.Attempt, is bool) {
 func (r *run) lends(d *Dispatcher, is bool) {
 	if is {
 		r.owner.calling++
-		d.onThread[r.thread]--
+		d.idle.attempts[r.thread]--
 	} else {
 		r.owner.calling--
-		d.onThread[r.thread]++
+		d.idle.attempts[r.thread]++
 	}
 }
 

@@ -136,7 +136,7 @@ func TestCallOutlivesItsCaller(t *testing.T) {
 	over(d, 0, called[0], root)
 	require.Equal(t, 1, c.ends)
 	o := d.owners["o"]
-	require.Equal(t, []int{0, 0, 0}, []int{o.running, o.calling, d.onThread[0]})
+	require.Equal(t, []int{0, 0, 0}, []int{o.running, o.calling, d.idle.attempts[0]})
 }
 
 // A worker that has a limit, and calls itself, would wait for itself.

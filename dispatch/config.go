@@ -31,6 +31,13 @@ const (
 	wakeWorth = 200 * time.Microsecond
 	// lateAfter is how long a woken thread that did not call Next is counted on.
 	lateAfter = 2 * time.Millisecond
+	// soonEnough is in how much time a thread must be expected to take events, so that those of owners that are warm on it
+	// are left to it: in about that time another thread makes a context.
+	soonEnough = 2 * time.Millisecond
+	// overdue is how long events are left to a thread that should have taken them by then. The system may not let it run.
+	overdue = 10 * time.Millisecond
+	// worthAnother is the expected CPU time of an owner's queued events for which another thread makes a context, too.
+	worthAnother = 10 * time.Millisecond
 	// expiryStep is how exactly deadlines of queued events are kept.
 	expiryStep = 50 * time.Millisecond
 	// ownAfter is how many runs of an event may be interrupted by others in its isolate before it gets an isolate of its

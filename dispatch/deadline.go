@@ -6,8 +6,8 @@ import (
 )
 
 // Run fails queued events whose deadline passes before they start, within about 50 ms of the deadline. It completes
-// batches that have waited long enough, with the same precision, and advances the quarantine. It returns when ctx is
-// done.
+// batches that have waited long enough, with the same precision, and advances the quarantine. It wakes other threads
+// for events that were left to a thread which does not take them. It returns when ctx is done.
 func (d *Dispatcher) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -22,11 +22,15 @@ func (d *Dispatcher) Run(ctx context.Context) {
 			d.tick(time.Now())
 		}
 		d.mu.Lock()
-		soonest, ripe, due := d.soonest, d.gatherings.due, d.quarantine.next()
+		soonest, ripe, due, left := d.soonest, d.gatherings.due, d.quarantine.next(), d.idle.left
+		d.idle.left, d.idle.watched = false, left
 		d.mu.Unlock()
 		wait := time.Hour
+		if left {
+			wait = overdue // then tick finds out whether they were taken
+		}
 		if !soonest.IsZero() {
-			wait = max(time.Until(soonest), expiryStep)
+			wait = min(wait, max(time.Until(soonest), expiryStep))
 		}
 		if !ripe.IsZero() {
 			wait = min(wait, max(time.Until(ripe), expiryStep))
@@ -65,7 +69,7 @@ func (d *Dispatcher) lookAgain() {
 	}
 }
 
-// tick advances the quarantine when it is due.
+// tick advances the quarantine when it is due, and wakes threads for events that were left to others in vain.
 func (d *Dispatcher) tick(now time.Time) {
 	var fx effects
 	d.mu.Lock()

@@ -63,7 +63,6 @@ type Dispatcher struct {
 	runnable [classes]int  // events that could start now, within the limits
 	queued   int           // events in all queues
 	running  int           // attempts that threads have
-	onThread []int         // attempts that each thread has
 	mean     time.Duration // expected CPU time of an event, over all workers
 	soonest  time.Time     // no queued event has a deadline before this; zero = none has one
 }
@@ -85,7 +84,7 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		parks:     make(map[string]uint64),
 		limited:   make(map[*route]*owner),
 		processes: 1,
-		onThread:  make([]int, cfg.Threads+cfg.Background),
+		idle:      newIdleThreads(cfg),
 		of:        cfg.threadsOf(),
 		shares:    shares{number: 2}, // owners begin with 0: neither this one nor the last
 		mean:      unknownCost,
@@ -232,7 +231,18 @@ func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
 	}
 	d.turnWindow(now)
 	for c, n := range d.startable() {
-		fx.wake |= d.idle.wake(d.of[c], n, d.mean, &d.queues[c], now)
+		if n == 0 || d.idle.asleep&d.of[c] == 0 {
+			continue
+		}
+		queued := 0
+		if d.quarantine.phase == open {
+			queued = d.runnable[c]
+		}
+		fx.wake |= d.idle.wake(d.of[c], queued, n-queued, d.mean, &d.queues[c], now)
+	}
+	if d.idle.left && !d.idle.watched {
+		d.idle.watched = true
+		d.lookAgain()
 	}
 	d.metrics.wakes += uint64(fx.wake.len())
 }

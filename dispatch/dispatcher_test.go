@@ -107,9 +107,17 @@ func ids(batch []*lifecycle.Attempt) (s []string) {
 	return s
 }
 
+// engage makes all threads that do not sleep busy for long, so that nothing is left to them.
+func engage(d *Dispatcher) {
+	for thread := range d.idle.due {
+		d.idle.due[thread] = time.Now().Add(time.Hour)
+	}
+}
+
 // learn runs one event of the worker on the thread, so that its cost is known and it is warm there.
 func learn(t testing.TB, d *Dispatcher, thread int, owner, name string, cpu time.Duration) {
 	d.Submit([]*events.Event{task(owner, name, -1)})
+	engage(d)
 	batch := d.Next(thread, 1)
 	require.Len(t, batch, 1)
 	report(d, thread, cpu, batch)

@@ -7,6 +7,8 @@ const (
 	maxPassed = 3
 	// lookahead is how many owners after the next one are checked for a warm context.
 	lookahead = 8
+	// farLookahead is how many are checked if all of these are left to other threads.
+	farLookahead = 32
 )
 
 // fairQueue is deficit round robin over the owners that have an event to start, in CPU time.
@@ -113,16 +115,19 @@ func (t *fairQueue) toBack(o *owner) {
 
 // pick returns the owner that the thread serves. This is the next owner, unless that one is warm only on another thread
 // and one of the following few is warm on this thread, or on none. An owner is passed over at most maxPassed times in a
-// row. waking are threads that were woken and have not called Next yet: an owner that is warm on one of them is left to
-// it. So pick may return nil though owners wait.
-func (t *fairQueue) pick(thread, waking threadSet) *owner {
+// row for that. soon are threads that take events soon: owners that are left to them are passed over as often as they
+// are. So pick may return nil though owners wait.
+func (t *fairQueue) pick(thread, soon threadSet) *owner {
+	soon &^= thread
 	head := t.next()
-	if head == nil || head.passed >= maxPassed {
+	if head == nil {
+		return nil
+	}
+	if head.passed >= maxPassed && (head.warm()&thread != 0 || !head.leftTo(soon)) {
 		return head
 	}
-	var other *owner // the first for which no waking thread is warm
-	o, looked := head, 0
-	for ; o != nil && looked < lookahead; o, looked = t.after(o), looked+1 {
+	var other *owner // the first that is not left to another thread
+	for o, looked := head, 0; o != nil && (looked < lookahead || other == nil && looked < farLookahead); o, looked = t.after(o), looked+1 {
 		if t.grant(o); o.credit <= 0 {
 			continue
 		}
@@ -131,12 +136,9 @@ func (t *fairQueue) pick(thread, waking threadSet) *owner {
 			other = o
 			break
 		}
-		if other == nil && warm&waking == 0 {
+		if other == nil && !o.leftTo(soon) {
 			other = o
 		}
-	}
-	if other == nil && o != nil {
-		return head // all that were checked are left to waking threads, and more owners wait
 	}
 	if other != head {
 		head.passed++

@@ -20,12 +20,24 @@ func (s threadSet) each(f func(thread int)) {
 	}
 }
 
-// idleThreads knows which threads sleep, and which were woken and have not called Next yet. Whenever the dispatcher's
-// lock is free and an event could start, no thread sleeps or at least one is waking.
+// idleThreads knows which threads sleep, which were woken and have not called Next yet, and when the others are to call
+// it. Whenever the dispatcher's lock is free and an event could start, no thread sleeps, or at least one is waking, or
+// the event is left to threads that work (owner.leftTo).
 type idleThreads struct {
-	asleep  threadSet
-	waking  threadSet
-	wokenAt time.Time // the last time one was woken
+	asleep   threadSet
+	waking   threadSet
+	wokenAt  time.Time   // the last time one was woken
+	attempts []int       // that each thread has
+	slots    int         // the most that it may have
+	due      []time.Time // when each thread that works is expected to call Next
+	next     int         // the thread that another tries first
+	left     bool        // since Run last looked, events were left to threads that work while others slept
+	watched  bool        // Run looks within overdue
+}
+
+func newIdleThreads(cfg Config) idleThreads {
+	n := cfg.Threads + cfg.Background
+	return idleThreads{attempts: make([]int, n), slots: cfg.Slots, due: make([]time.Time, n)}
 }
 
 // up notes that the thread has called Next.
@@ -47,38 +59,95 @@ func (n *idleThreads) comes(thread threadSet, now time.Time) {
 // sleep notes that the thread sleeps until it is woken.
 func (n *idleThreads) sleep(thread threadSet) { n.asleep |= thread }
 
-// wake chooses the threads to wake. Together with those that are waking, there are then as many as runnable events of a
-// mean expected cost are worth. It prefers threads on which the next owners are warm. Only threads in of run these
-// events.
-func (n *idleThreads) wake(of threadSet, runnable int, mean time.Duration, t *fairQueue, now time.Time) (woken threadSet) {
-	if runnable == 0 || n.asleep&of == 0 {
-		return 0
+// soon returns the threads of a set that take events soon: those that were woken, and those that work, are expected to
+// call Next, and have a free slot.
+func (n *idleThreads) soon(of threadSet, now time.Time) (soon threadSet) {
+	if now.Sub(n.wokenAt) < overdue {
+		soon = n.waking & of
 	}
-	want := worth(runnable, mean)
+	(of &^ (n.asleep | n.waking)).each(func(thread int) {
+		left := n.due[thread].Sub(now)
+		if left <= soonEnough && left > -overdue && n.attempts[thread] < n.slots {
+			soon |= 1 << thread
+		}
+	})
+	return soon
+}
+
+// busy notes that it is not known when the thread calls Next: no events are left to it.
+func (n *idleThreads) busy(thread int, now time.Time) { n.due[thread] = now.Add(time.Hour) }
+
+// wake chooses the threads to wake. Together with those that are waking, there are then as many as the events that
+// could start are worth, at a mean expected cost: those queued in t, and others. Threads on which the next owners are
+// warm are preferred, and none is woken for owners that are left to other threads. Only threads in of run these.
+func (n *idleThreads) wake(
+	of threadSet, queued, others int, mean time.Duration, t *fairQueue, now time.Time,
+) (woken threadSet) {
+	want := worth(queued+others, mean)
 	if n.waking&of == 0 || now.Sub(n.wokenAt) < lateAfter {
 		want -= (n.waking & of).len()
 	}
-	if want <= 0 {
+	was := n.waking
+	for ; others > 0 && want > 0 && n.asleep&of != 0; others-- {
+		want -= n.rouse(n.asleep & of)
+	}
+	if queued > 0 && want > 0 {
+		n.wakeForOwners(of, want, t, now)
+		n.left = n.left || n.waking&of == 0
+	}
+	if woken = n.waking &^ was; woken != 0 {
+		n.wokenAt = now
+	}
+	return woken
+}
+
+// wakeForOwners wakes at most want threads for the next owners.
+func (n *idleThreads) wakeForOwners(of threadSet, want int, t *fairQueue, now time.Time) {
+	soon := n.soon(of, now)
+	further := false // one of the owners that are not left to a thread has more events
+	o := t.next()
+	for looked := 0; o != nil && want > 0 && n.asleep&of != 0 && looked < farLookahead; looked++ {
+		woken := n.rouse(n.threadFor(o, n.asleep&of, soon, t))
+		want -= woken
+		further = further || woken > 0 && o.counted > 1
+		o = t.after(o)
+	}
+	for further && want > 0 && n.asleep&of != 0 {
+		want -= n.rouse(n.asleep & of)
+	}
+}
+
+// rouse notes that one of the threads is woken, and returns how many that are: 0 if there is none.
+func (n *idleThreads) rouse(oneOf threadSet) int {
+	thread := oneOf.any()
+	n.asleep &^= thread
+	n.waking |= thread
+	return thread.len()
+}
+
+// threadFor returns which threads of asleep may be woken for o; none if it has no credit or is left to threads of soon.
+func (n *idleThreads) threadFor(o *owner, asleep, soon threadSet, t *fairQueue) threadSet {
+	t.grant(o)
+	warm := o.warm()
+	switch {
+	case o.credit <= 0:
+		return 0
+	case warm&asleep != 0:
+		return warm & asleep
+	case o.leftTo(soon):
 		return 0
 	}
-	o := t.newcomers.first
-	if o == nil {
-		o = t.ring.first
+	return n.another(asleep)
+}
+
+// another returns the thread of a set that comes after the one that it returned before, so that new owners are divided
+// among all threads.
+func (n *idleThreads) another(of threadSet) threadSet {
+	if above := of &^ (threadSet(1)<<n.next - 1); above != 0 {
+		of = above
 	}
-	for ; want > 0 && n.asleep&of != 0; want-- {
-		thread := (n.asleep & of).any()
-		if o != nil {
-			if warm := n.asleep & of & o.warm(); warm != 0 {
-				thread = warm.any()
-			}
-			o = t.after(o)
-		}
-		n.asleep &^= thread
-		n.waking |= thread
-		woken |= thread
-	}
-	n.wokenAt = now
-	return woken
+	n.next = bits.TrailingZeros64(uint64(of)) + 1
+	return of.any()
 }
 
 // worth returns how many threads n events of a mean expected cost are worth waking: at least one.

@@ -39,12 +39,19 @@ func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 	var fx effects
 	d.mu.Lock()
 	d.idle.up(set)
-	free = min(free, d.cfg.Slots-d.onThread[thread])
+	free = min(free, d.cfg.Slots-d.idle.attempts[thread])
 	var batch []*lifecycle.Attempt
+	d.idle.due[thread] = now
+	if free <= 0 {
+		d.idle.busy(thread, now) // it has work of its own
+	}
 	if free > 0 {
 		batch = d.fill(thread, free, now, &fx)
 		if len(batch) == 0 {
 			d.idle.sleep(set)
+		}
+		for _, a := range batch {
+			d.idle.due[thread] = d.idle.due[thread].Add(a.Slot.(*run).cost)
 		}
 	}
 	d.wakeThreads(now, &fx)
@@ -68,7 +75,7 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch [
 	}
 	budget := turn
 	for budget > 0 && len(batch) < free {
-		o := d.pick(thread)
+		o := d.pick(thread, now)
 		if o == nil {
 			break
 		}
@@ -153,11 +160,12 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 		}
 	}
 	r.Slot = r
+	v.begins(1 << thread)
 	o.credit -= r.cost
 	o.running++
 	r.route.joins(r)
 	d.running++
-	d.onThread[thread]++
+	d.idle.attempts[thread]++
 	d.metrics.wait.observe(now.Sub(it.since))
 	return r
 }

@@ -1,6 +1,10 @@
 package dispatch
 
-import "time"
+import (
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
 
 // owner is a tenant: its workers, its queue, and its place in the fair queue. An owner exists as long as it
 // has a worker installed or an event in the dispatcher.
@@ -50,6 +54,29 @@ func (o *owner) warm() threadSet {
 		return v.warm
 	}
 	return 0
+}
+
+// leftTo reports whether the first queued event of o is left to threads of a set, because they are warm for it and o's
+// events are not worth another context: that would cost more CPU time than it saves, and the memory of an isolate.
+func (o *owner) leftTo(set threadSet) bool {
+	it := o.queue.front()
+	v, _ := it.route.resolve(it.event)
+	if v == nil || v.warm&set == 0 {
+		return false
+	}
+	if !v.warmCost.known { // the first run is slower than the others
+		return !v.coldCost.known || v.coldCost.cpu <= worthAnother
+	}
+	return time.Duration(o.queue.n)*v.warmCost.cpu <= worthAnother
+}
+
+// closed notes that the thread has no context of w any more.
+func (o *owner) closed(w *events.Worker, thread threadSet) {
+	if r := o.routes[w.Name]; r != nil {
+		if v := r.version(w.Version); v != nil {
+			v.warm &^= thread
+		}
+	}
 }
 
 // ownerList is a doubly linked list through the owners themselves.

@@ -19,6 +19,9 @@ func TestQuietEventIsNext(t *testing.T) {
 	d.Submit(tasks("quiet", "w", 1))
 	report(d, 1, short, d.Next(1, 64))
 	d.Submit(tasks("noisy", "w", 1000))
+	for thread := range 2 {
+		report(d, thread, long, d.Next(thread, 64))
+	}
 	first, second := d.Next(0, 64), d.Next(1, 64)
 	for i := range 100 {
 		require.Len(t, first, 1, "none waits in the thread's hand")

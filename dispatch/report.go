@@ -22,6 +22,12 @@ func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 	var back []*run
 	d.mu.Lock()
 	for i := range reports {
+		if w := reports[i].Closed; w != nil {
+			if o := d.owners[w.Owner]; o != nil {
+				o.closed(w, 1<<thread)
+			}
+			continue
+		}
 		r, ok := reports[i].Attempt.Slot.(*run)
 		if !ok || r.ended {
 			d.log.Error().Int("thread", thread).Msg("report of an attempt that no thread has: ignored")
@@ -113,7 +119,7 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *eff
 	if r.calls > 0 {
 		r.lends(d, false)
 	}
-	d.onThread[r.thread]--
+	d.idle.attempts[r.thread]--
 	cpu := end.CPU // if it did not start, that of loading its module
 	if end.Started {
 		cpu = max(cpu, leastCost)

@@ -190,15 +190,22 @@ func (r *route) count(e *events.Event, v *version, failed bool) {
 	}
 }
 
+// begins notes that an attempt begins on the thread: other events of the worker need not make a context elsewhere.
+func (v *version) begins(thread threadSet) {
+	if v.worker.Mode != events.Oneshot {
+		v.warm |= thread
+	}
+}
+
 // ended updates the measurements after an attempt on the thread.
 func (v *version) ended(thread threadSet, end *lifecycle.End) {
-	if !end.Started {
-		return
-	}
-	if end.Failure != nil || end.Interrupted {
+	if end.Failure != nil || end.Interrupted || !end.Started {
 		v.warm &^= thread // a context is thrown away after a failure
 	} else {
-		v.warm |= thread
+		v.begins(thread)
+	}
+	if !end.Started {
+		return
 	}
 	cpu := max(end.CPU, leastCost)
 	if end.Warm {

@@ -21,6 +21,9 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 		d.mu.Unlock()
 		d.apply(&fx)
 	}()
+	if thread >= 0 {
+		d.idle.busy(thread, now)
+	}
 	r, _ := a.Slot.(*run)
 	if r == nil {
 		return d.othersWait(d.owners[a.Worker.Owner], thread, now)
@@ -80,6 +83,7 @@ func (d *Dispatcher) setAway(r *run, is bool) {
 	r.away = is
 	if is {
 		r.owner.away++
+		r.version.warm &^= 1 << r.thread // its context went with it
 	} else {
 		r.owner.away--
 	}

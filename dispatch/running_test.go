@@ -65,7 +65,9 @@ func TestWhoYields(t *testing.T) {
 		require.Empty(t, d.Next(thread, 1))
 	}
 	d.Submit(tasks("long", "w", 4))
-	first, second := d.Next(0, 1), d.Next(1, 1)
+	first := d.Next(0, 1)
+	d.Running(0, first[0], time.Millisecond) // so its events are not short
+	second := d.Next(1, 1)
 	yields := func(thread int, batch []*lifecycle.Attempt) bool {
 		return d.Running(thread, batch[0], 50*time.Millisecond)
 	}

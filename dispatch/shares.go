@@ -121,14 +121,15 @@ func (c Config) threadsOf() (of [classes]threadSet) {
 	return of
 }
 
-// pick returns the owner whose events the thread starts.
-func (d *Dispatcher) pick(thread int) *owner {
+// pick returns the owner whose events the thread starts. An owner that is warm on a thread that sleeps is left to that
+// one: wakeThreads wakes it.
+func (d *Dispatcher) pick(thread int, now time.Time) *owner {
 	set := threadSet(1) << thread
 	for c := range d.queues {
 		if d.of[c]&set == 0 {
 			continue
 		}
-		if o := d.queues[c].pick(set, d.idle.waking&d.of[c]); o != nil {
+		if o := d.queues[c].pick(set, d.idle.soon(d.of[c], now)|d.idle.asleep&d.of[c]); o != nil {
 			return o
 		}
 	}

@@ -36,7 +36,7 @@ func (c *crowd) window() {
 // spend runs one event of the owner, wherever it may run.
 func (c *crowd) spend(owner string, cpu time.Duration) {
 	c.d.Submit(tasks(owner, "w", 1))
-	for thread := range c.d.onThread {
+	for thread := range c.d.idle.attempts {
 		if batch := c.d.Next(thread, 1); len(batch) > 0 {
 			report(c.d, thread, cpu, batch)
 			break
@@ -49,7 +49,7 @@ func (c *crowd) spend(owner string, cpu time.Duration) {
 
 // lie makes all threads sleep.
 func (c *crowd) lie() {
-	for thread := range c.d.onThread {
+	for thread := range c.d.idle.attempts {
 		require.Empty(c, c.d.Next(thread, 1))
 	}
 	c.l.takeWoken()
@@ -77,6 +77,7 @@ func TestHeavyOwnerLeavesThreadsToOthers(t *testing.T) {
 	require.NotEmpty(t, c.l.takeWoken())
 	require.Equal(t, "quiet", c.d.Next(0, 1)[0].Event.Owner)
 	require.Equal(t, "noisy", c.d.Next(2, 1)[0].Event.Owner, "threads of a lower priority are for heavy owners only")
+	engage(c.d)
 	require.Equal(t, "quiet", c.d.Next(1, 1)[0].Event.Owner)
 }
 
@@ -169,6 +170,7 @@ func TestHeavyOwnersHaveAllProcessors(t *testing.T) {
 	require.Equal(t, []int{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}, runs, "as many as there are processors, and four are kept")
 	c.d.Submit(tasks("quiet", "w", 2))
 	require.Equal(t, "quiet", c.d.Next(0, 1)[0].Event.Owner)
+	engage(c.d)
 	require.Equal(t, "quiet", c.d.Next(10, 1)[0].Event.Owner, "light owners go first on threads that both may have")
 }
 

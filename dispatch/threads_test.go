@@ -23,6 +23,7 @@ func TestOwnerMaxRunning(t *testing.T) {
 	require.Contains(t, l.takeWoken(), 1)
 	require.Equal(t, "quiet", d.Next(1, 64)[0].Event.Owner, "others go on")
 	require.Nil(t, d.Next(1, 64))
+	engage(d)
 	report(d, 0, time.Microsecond, first[:1])
 	require.Equal(t, []int{1}, l.takeWoken(), "a free slot of the owner wakes a sleeping thread")
 	require.Len(t, d.Next(1, 64), 1)

@@ -39,6 +39,7 @@ type bench struct {
 	own     bool          // each event gets its own isolate
 	lost    []string      // workers whose code has cost a thread
 	keeps   bool          // a persistent context holds bytes when the test ends
+	closed  []string      // owners and workers of which a thread has no context any more
 	busy    int           // how often a thread had no free slot when it was asked to take events
 
 	calling, mostCalling int // calls of bindings under way
@@ -147,6 +148,10 @@ func (b *bench) Report(thread int, reports []lifecycle.Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range reports {
+		if r.Closed != nil {
+			b.closed = append(b.closed, r.Closed.Owner+"/"+r.Closed.Name)
+			continue
+		}
 		o := b.seen[r.Attempt]
 		o.thread = thread
 		if r.Reply != nil {

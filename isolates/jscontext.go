@@ -237,6 +237,11 @@ func keyOf(w *events.Worker) workerKey { return workerKey{w.Owner, w.Name} }
 // of returns the contexts of a worker, oldest first.
 func (x contextIndex) of(owner, name string) []*jsContext { return x[workerKey{owner, name}] }
 
+// has reports whether there is a context of that version of a worker.
+func (x contextIndex) has(w *events.Worker) bool {
+	return slices.ContainsFunc(x[keyOf(w)], func(jc *jsContext) bool { return jc.worker.Version == w.Version })
+}
+
 func (x contextIndex) add(jc *jsContext) {
 	k := keyOf(jc.worker)
 	x[k] = append(x[k], jc)
@@ -315,6 +320,9 @@ func (t *thread) dropContext(jc *jsContext) {
 	}
 	t.freed = true
 	t.counters.contextClosed(jc)
+	if iso.mode != events.Oneshot && !t.contexts.has(jc.worker) { // what oneshot makes is not used again
+		t.closed = append(t.closed, jc.worker)
+	}
 }
 
 // dropIsolate closes an isolate and all its contexts, in which nothing runs.

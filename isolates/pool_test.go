@@ -229,6 +229,8 @@ func TestIsolatesAreEvicted(t *testing.T) {
 		w.Owner = string(rune('a' + i))
 		require.Equal(t, "ok", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body))
 	}
+	b.close() // from now on no thread appends to closed
+	require.Equal(t, []string{"a/w", "b/w", "c/w", "d/w"}, b.closed[:4], "the longest idle goes first")
 }
 
 func TestQueues(t *testing.T) {

@@ -223,6 +223,9 @@ func (s *soak) event() *trial {
 func (s *soak) Report(_ int, reports []lifecycle.Report) {
 	s.mu.Lock()
 	for _, r := range reports {
+		if r.Closed != nil {
+			continue
+		}
 		x := s.open[r.Attempt]
 		if x == nil {
 			s.complain("a report of an attempt that is over or was never handed out: %v", r.Attempt.Event.ID)

@@ -14,7 +14,7 @@ type Source interface {
 	// Next returns at most free attempts to start now. It never blocks. After it returned nothing, the thread calls it
 	// again after Pool.Wake or Calling, with free = 0 if it has no free slot.
 	Next(thread, free int) []*lifecycle.Attempt
-	// Report reports the results of attempts. Afterwards the thread uses the slice again.
+	// Report reports the results of attempts, and contexts that were closed. Afterwards the thread uses the slice again.
 	Report(thread int, reports []lifecycle.Report)
 	// Running reports the CPU time that an unfinished attempt has taken so far, on that thread. A negative thread means
 	// beside all threads. An attempt without an event stands for what a persistent context does between events, and is

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -46,16 +47,17 @@ type thread struct {
 	call          v8x.Call
 	kept          v8x.Kept // names and values of reply headers
 	reports       []lifecycle.Report
-	began         time.Time     // when the latest run began: about the present time
-	flushed       time.Time     // value of began at the latest flush
-	counters      counters      // any goroutine may read it
-	aside         time.Duration // CPU time that the commands of the turn took outside V8, if it was measured
-	turned        time.Duration // CPU time of all turns
-	queuedCalls   queuedCalls   // calls into runs that wait
-	pending       pending       // the next turn, kept in case the current turn goes away
-	awayTurns     int           // turns that are away
-	collecting    time.Duration // CPU time of garbage collections before the run
-	unkept        []*jsContext  // contexts whose code is to be kept
+	closed        []*events.Worker // of which it has no context any more, not reported yet
+	began         time.Time        // when the latest run began: about the present time
+	flushed       time.Time        // value of began at the latest flush
+	counters      counters         // any goroutine may read it
+	aside         time.Duration    // CPU time that the commands of the turn took outside V8, if it was measured
+	turned        time.Duration    // CPU time of all turns
+	queuedCalls   queuedCalls      // calls into runs that wait
+	pending       pending          // the next turn, kept in case the current turn goes away
+	awayTurns     int              // turns that are away
+	collecting    time.Duration    // CPU time of garbage collections before the run
+	unkept        []*jsContext     // contexts whose code is to be kept
 
 	mu sync.Mutex
 	// done has results of calls that the thread must handle. A queued call without a run is for the thread itself.
@@ -245,6 +247,11 @@ func (t *thread) dropAll() {
 
 // flush reports what happened since the last flush.
 func (t *thread) flush() {
+	for _, w := range t.closed {
+		t.reports = append(t.reports, lifecycle.Report{Closed: w})
+	}
+	clear(t.closed)
+	t.closed = t.closed[:0]
 	if len(t.reports) == 0 {
 		return
 	}

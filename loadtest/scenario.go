@@ -129,6 +129,7 @@ func scenarios() []scenario {
 		{name: "cpu", about: "about 5 ms of computation", parts: []part{spin()}, owners: 1, loads: both(), events: 1_500, rate: 50, warm: true},
 		{name: "cold", about: "each event is the first of a worker of its own", parts: []part{echo()}, owners: 500, loads: both(), events: 500, rate: 50},
 		{name: "owners-100", about: "echo of 100 owners, an isolate each", parts: []part{echo()}, owners: 100, loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "owners-400", about: "echo of 400 owners in turn, for which there is just room", parts: []part{echo()}, owners: 400, loads: both(), events: 60_000, rate: 200, warm: true},
 		{name: "owners-10000", about: "echo of 10 000 owners in turn, with room for 500 isolates", parts: []part{echo()}, owners: 10_000, loads: both(), events: 5_000, rate: 100, warm: true},
 		{name: "group-10000", about: "owners-10000 in one group: they share isolates", parts: []part{echo()}, owners: 10_000, loads: both(), events: 5_000, rate: 100, warm: true, policy: []string{"--group", "all"}},
 		{name: "noisy", about: "50 quiet owners at 5 events/s each, alone, and beside one with 100 000 events of 5 ms until those are over", parts: []part{echo()}, owners: 50, loads: []string{openLoop}, rate: 250, length: 30 * time.Second, warm: true, noise: 100_000},

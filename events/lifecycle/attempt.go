@@ -29,10 +29,13 @@ type Attempt struct {
 // Report is what a thread reports of an attempt, in one or two parts: Reply when the response is ready, End when
 // nothing of the attempt runs any more. Most events have both in one Report. An attempt gets exactly one Report with
 // End, and at most one with Reply, never after End.
+//
+// A Report with Closed is of no attempt: the thread has no context of that version of the worker any more.
 type Report struct {
 	Attempt *Attempt
 	Reply   *events.Reply
 	End     *End
+	Closed  *events.Worker
 }
 
 // End is how an attempt ended.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"testing"
@@ -108,4 +109,25 @@ func TestAdminPool(t *testing.T) {
 	require.Contains(t, doc["dispatch"], "queued")
 	require.Contains(t, doc["dispatch"], "running")
 	require.Contains(t, doc["consumer"], "held")
+}
+
+// Owners that have events in turn find their contexts again, as long as all threads together have room for them. One
+// thread would not have.
+func TestOwnersAreDividedAmongThreads(t *testing.T) {
+	t.Parallel()
+	const owners, rounds = 12, 20
+	h := openHouse(t, func(c *config.Config) { c.Threads, c.BackgroundThreads, c.MaxIsolates = 2, 0, 20 })
+	for i := range owners {
+		h.deploy(fmt.Sprint("o", i), "w", `export default { fetch: () => new Response("ok") }`)
+	}
+	for range rounds {
+		for i := range owners {
+			require.Equal(t, "ok", string(h.reply(h.send(events.Fetch, fmt.Sprintf("o%d/w", i), "")).Body))
+		}
+	}
+	h.settled()
+	pool := h.fleet.pool.Stats()
+	require.EqualValues(t, owners*rounds, pool.ColdStarts+pool.WarmHits)
+	// A few more on a busy machine: events do not wait for a thread that gets no processor.
+	require.Less(t, pool.ColdStarts, uint64(3*owners), "cold starts of %d owners", owners)
 }

@@ -1,0 +1,221 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+)
+
+// Many owners that have events again and again each stay with one thread, and both threads have some of them.
+func TestOwnersStayWithTheirThreads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const owners, rounds = 100, 50
+		d, l := newDispatcher(t, Config{Threads: 2})
+		for i := range owners {
+			d.Install(events.Only(worker(fmt.Sprint(i), "w")))
+		}
+		var ranOn [2]map[string]int
+		var held [2][]*lifecycle.Attempt
+		for thread := range ranOn {
+			ranOn[thread] = map[string]int{}
+		}
+		for range rounds {
+			for i := range owners {
+				d.Submit(tasks(fmt.Sprint(i), "w", 2))
+			}
+			for busy := true; busy; {
+				busy = false
+				for thread := range held {
+					cpu := 15 * time.Microsecond
+					for _, a := range held[thread] {
+						if ranOn[thread][a.Worker.Owner]++; ranOn[thread][a.Worker.Owner] == 1 {
+							cpu = 2 * time.Millisecond // it makes a context
+						}
+						time.Sleep(cpu / 2)
+						report(d, thread, cpu, []*lifecycle.Attempt{a})
+					}
+					held[thread] = d.Next(thread, 64)
+					busy = busy || len(held[thread]) > 0
+				}
+			}
+			l.take()
+			l.takeWoken()
+		}
+		require.Zero(t, d.Stats().Queued)
+		both := 0
+		for o := range ranOn[0] {
+			if ranOn[1][o] > 0 {
+				both++
+			}
+		}
+		require.LessOrEqual(t, both, owners/20, "owners that ran on both threads")
+		for thread := range ranOn {
+			require.Greater(t, len(ranOn[thread]), owners/4, "owners of thread %d", thread)
+		}
+	})
+}
+
+// Events are left to the thread that is warm for them only if it takes them soon, and if they are few.
+func TestWhatIsLeftToThreads(t *testing.T) {
+	for _, k := range []struct {
+		what string
+		left bool
+		make func(d *Dispatcher) // thread 0 is warm for o and p
+	}{
+		{"it has just called Next", true, func(d *Dispatcher) { d.Next(0, 1) }},
+		{"it works for a short time", true, func(d *Dispatcher) {
+			d.Submit(tasks("p", "short", 1))
+			d.Next(0, 1)
+		}},
+		{"it works for long", false, func(d *Dispatcher) {
+			d.Submit(tasks("p", "long", 1))
+			d.Next(0, 1)
+		}},
+		{"it turned out to work for long", false, func(d *Dispatcher) {
+			d.Submit(tasks("p", "short", 1))
+			d.Running(0, d.Next(0, 1)[0], time.Millisecond)
+		}},
+		{"it is late", true, func(*Dispatcher) { time.Sleep(overdue / 2) }},
+		{"it is too late", false, func(*Dispatcher) { time.Sleep(overdue) }},
+		{"it has no slot", false, func(d *Dispatcher) {
+			d.Submit(tasks("p", "short", 2))
+			d.Next(0, 64)
+		}},
+		{"it has work of its own", false, func(d *Dispatcher) { d.Next(0, 0) }},
+		{"it has closed the context", false, func(d *Dispatcher) { closed(d, 0, worker("o", "w")) }},
+		{"it has closed another context", true, func(d *Dispatcher) {
+			closed(d, 0, worker("p", "short"))
+			closed(d, 0, worker("o", "gone"))
+			closed(d, 0, worker("nobody", "w"))
+			other := worker("o", "w")
+			other.Version = "2-abc"
+			closed(d, 0, other)
+			closed(d, 1, worker("o", "w"))
+		}},
+		{"there are many events", false, func(d *Dispatcher) { d.Submit(tasks("o", "w", int(worthAnother/(100*time.Microsecond)))) }},
+		{"there are some events", true, func(d *Dispatcher) { d.Submit(tasks("o", "w", int(worthAnother/(200*time.Microsecond)))) }},
+		{"its run went away with the context", false, func(d *Dispatcher) {
+			d.Submit(tasks("o", "w", 1))
+			d.Away(d.Next(0, 1)[0], true)
+		}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d, _ := newDispatcher(t, Config{Threads: 2, Slots: 2})
+			for _, w := range []*events.Worker{worker("o", "w"), worker("p", "short"), worker("p", "long")} {
+				d.Install(events.Only(w))
+			}
+			for range 2 {
+				learn(t, d, 0, "p", "long", 5*time.Millisecond)
+				learn(t, d, 0, "p", "short", 50*time.Microsecond)
+				learn(t, d, 0, "o", "w", 100*time.Microsecond)
+			}
+			for _, name := range []string{"short", "long"} { // the first runs made contexts
+				v := d.owners["p"].routes[name].base
+				v.warmCost = v.coldCost
+			}
+			o := d.owners["o"].routes["w"].base
+			o.warmCost = o.coldCost
+			d.owners["p"].credit, d.owners["o"].credit = quantum, quantum
+			require.Empty(t, d.Next(0, 1))
+			d.idle.up(1)
+			k.make(d)
+			d.Submit(tasks("o", "w", 1))
+			require.Equal(t, k.left, len(d.Next(1, 1)) == 0, k.what)
+		})
+	}
+}
+
+// A thread is woken only for events that it takes.
+func TestNoThreadIsWokenForWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newDispatcher(t, Config{Threads: 2})
+		for _, o := range []string{"o", "p", "new"} {
+			d.Install(events.Only(worker(o, "w")))
+		}
+		learn(t, d, 0, "o", "w", 100*time.Microsecond)
+		learn(t, d, 0, "p", "w", 100*time.Microsecond)
+		for thread := range 2 {
+			require.Empty(t, d.Next(thread, 1))
+		}
+		l.takeWoken()
+		d.Submit(tasks("o", "w", 1))
+		require.Equal(t, []int{0}, l.takeWoken())
+		batch := d.Next(0, 1)
+		d.Submit(tasks("p", "w", 10))
+		require.Empty(t, l.takeWoken(), "thread 0 works, and comes")
+		d.Running(0, batch[0], 5*time.Millisecond)
+		require.Equal(t, []int{1}, l.takeWoken(), "it does not come soon")
+		require.NotEmpty(t, d.Next(1, 1))
+	})
+}
+
+// Events that are left to a thread which does not come wake another one, though nothing else happens meanwhile.
+func TestWhatIsLeftIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newDispatcher(t, Config{Threads: 2})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go d.Run(ctx)
+		for _, o := range []string{"o", "p"} {
+			d.Install(events.Only(worker(o, "w")))
+			learn(t, d, 0, o, "w", 100*time.Microsecond)
+		}
+		for range 3 { // time and again
+			for thread := range 2 {
+				require.Empty(t, d.Next(thread, 1))
+			}
+			l.takeWoken()
+			d.Submit(tasks("p", "w", 1))
+			require.Equal(t, []int{0}, l.takeWoken())
+			first := d.Next(0, 1)
+			require.Len(t, first, 1)
+			d.Submit(tasks("o", "w", 1))
+			time.Sleep(overdue / 2)
+			require.Empty(t, l.takeWoken())
+			time.Sleep(2 * overdue)
+			require.Equal(t, []int{1}, l.takeWoken())
+			second := d.Next(1, 1)
+			require.Len(t, second, 1)
+			report(d, 0, 100*time.Microsecond, first)
+			report(d, 1, 100*time.Microsecond, second)
+			closed(d, 1, worker("o", "w"))
+		}
+	})
+}
+
+// Owners that are new wake the threads in turn, so that each thread gets as many of them.
+func TestNewOwnersAreDivided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const threads, each = 4, 5
+		d, l := newDispatcher(t, Config{Threads: threads})
+		got := map[int]int{}
+		for thread := range threads {
+			require.Empty(t, d.Next(thread, 1))
+		}
+		for i := range threads * each {
+			d.Install(events.Only(worker(fmt.Sprint(i), "w")))
+			d.Submit(tasks(fmt.Sprint(i), "w", 1))
+			woken := l.takeWoken()
+			require.Len(t, woken, 1)
+			thread := woken[0]
+			report(d, thread, time.Millisecond, d.Next(thread, 1))
+			require.Empty(t, d.Next(thread, 1))
+			got[thread]++
+			l.take()
+		}
+		for thread := range threads {
+			require.Equal(t, each, got[thread], "thread %d", thread)
+		}
+	})
+}
+
+func closed(d *Dispatcher, thread int, w *events.Worker) {
+	d.Report(thread, []lifecycle.Report{{Closed: w}})
+}
