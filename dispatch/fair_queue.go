@@ -115,8 +115,8 @@ func (t *fairQueue) toBack(o *owner) {
 
 // pick returns the owner that the thread serves. This is the next owner, unless that one is warm only on another thread
 // and one of the following few is warm on this thread, or on none. An owner is passed over at most maxPassed times in a
-// row for that. soon are threads that take events soon: owners that are left to them are passed over without a limit. So
-// pick may return nil though owners wait.
+// row for that. soon are threads that take events soon: owners that are left to them are passed over without a limit.
+// So pick may return nil though owners wait.
 func (t *fairQueue) pick(thread, soon threadSet) *owner {
 	soon &^= thread
 	head := t.next()
