@@ -110,7 +110,7 @@ func ids(batch []*lifecycle.Attempt) (s []string) {
 // engage makes all threads that do not sleep busy for long, so that nothing is left to them.
 func engage(d *Dispatcher) {
 	for thread := range d.idle.due {
-		d.idle.due[thread] = time.Now().Add(time.Hour)
+		d.idle.busy(thread, time.Now())
 	}
 }
 

@@ -9,7 +9,7 @@
 // are made by functions and types without locks or clocks:
 //
 //   - fairQueue: which owner is served next. Deficit round robin over owners in units of CPU time.
-//   - idleThreads: which sleeping threads to wake.
+//   - idleThreads: which sleeping threads to wake, and which of the others take events soon.
 //   - judge and refuse: the table of docs/development/guarantees.md, from how an attempt ended to the verdict.
 //   - retryDelay: how long until the next attempt.
 //

@@ -123,7 +123,7 @@ func (t *fairQueue) pick(thread, soon threadSet) *owner {
 	if head == nil {
 		return nil
 	}
-	if head.passed >= maxPassed && (head.warm()&thread != 0 || !head.leftTo(soon)) {
+	if head.passed >= maxPassed && !head.first().leftTo(soon, head.queue.n) {
 		return head
 	}
 	var other *owner // the first that is not left to another thread
@@ -131,12 +131,12 @@ func (t *fairQueue) pick(thread, soon threadSet) *owner {
 		if t.grant(o); o.credit <= 0 {
 			continue
 		}
-		warm := o.warm()
-		if warm&thread != 0 || o == head && warm == 0 {
+		v := o.first()
+		if v.warm&thread != 0 || o == head && v.warm == 0 {
 			other = o
 			break
 		}
-		if other == nil && !o.leftTo(soon) {
+		if other == nil && !v.leftTo(soon, o.queue.n) {
 			other = o
 		}
 	}

@@ -22,7 +22,7 @@ func (s threadSet) each(f func(thread int)) {
 
 // idleThreads knows which threads sleep, which were woken and have not called Next yet, and when the others are to call
 // it. Whenever the dispatcher's lock is free and an event could start, no thread sleeps, or at least one is waking, or
-// the event is left to threads that work (owner.leftTo).
+// the event is left to threads that work (version.leftTo).
 type idleThreads struct {
 	asleep   threadSet
 	waking   threadSet
@@ -128,13 +128,13 @@ func (n *idleThreads) rouse(oneOf threadSet) int {
 // threadFor returns which threads of asleep may be woken for o; none if it has no credit or is left to threads of soon.
 func (n *idleThreads) threadFor(o *owner, asleep, soon threadSet, t *fairQueue) threadSet {
 	t.grant(o)
-	warm := o.warm()
+	v := o.first()
 	switch {
 	case o.credit <= 0:
 		return 0
-	case warm&asleep != 0:
-		return warm & asleep
-	case o.leftTo(soon):
+	case v.warm&asleep != 0:
+		return v.warm & asleep
+	case v.leftTo(soon, o.queue.n):
 		return 0
 	}
 	return n.another(asleep)

@@ -344,7 +344,7 @@ func startOf(m *machine, e *events.Event) time.Time {
 func (m *machine) left(c class) bool {
 	q := &m.d.queues[c]
 	for o := q.next(); o != nil; o = q.after(o) {
-		if q.grant(o); o.credit > 0 && o.warm()&m.d.of[c]&^m.d.idle.asleep == 0 {
+		if q.grant(o); o.credit > 0 && o.first().warm&m.d.of[c]&^m.d.idle.asleep == 0 {
 			return false
 		}
 	}

@@ -41,15 +41,14 @@ func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 	d.idle.up(set)
 	free = min(free, d.cfg.Slots-d.idle.attempts[thread])
 	var batch []*lifecycle.Attempt
-	d.idle.due[thread] = now
 	if free <= 0 {
 		d.idle.busy(thread, now) // it has work of its own
-	}
-	if free > 0 {
+	} else {
 		batch = d.fill(thread, free, now, &fx)
 		if len(batch) == 0 {
 			d.idle.sleep(set)
 		}
+		d.idle.due[thread] = now
 		for _, a := range batch {
 			d.idle.due[thread] = d.idle.due[thread].Add(a.Slot.(*run).cost)
 		}

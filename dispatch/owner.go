@@ -47,27 +47,13 @@ type owner struct {
 	next   *owner
 }
 
-// warm returns the threads that hold a context of the worker of the first queued event.
-func (o *owner) warm() threadSet {
+// first returns the version that runs the first queued event of o, or one that no thread is warm for if none does.
+func (o *owner) first() *version {
 	it := o.queue.front()
 	if v, _ := it.route.resolve(it.event); v != nil {
-		return v.warm
+		return v
 	}
-	return 0
-}
-
-// leftTo reports whether the first queued event of o is left to threads of a set, because they are warm for it and o's
-// events are not worth another context: that would cost more CPU time than it saves, and the memory of an isolate.
-func (o *owner) leftTo(set threadSet) bool {
-	it := o.queue.front()
-	v, _ := it.route.resolve(it.event)
-	if v == nil || v.warm&set == 0 {
-		return false
-	}
-	if !v.warmCost.known { // the first run is slower than the others
-		return !v.coldCost.known || v.coldCost.cpu <= worthAnother
-	}
-	return time.Duration(o.queue.n)*v.warmCost.cpu <= worthAnother
+	return &version{}
 }
 
 // closed notes that the thread has no context of w any more.

@@ -197,6 +197,18 @@ func (v *version) begins(thread threadSet) {
 	}
 }
 
+// leftTo reports whether n queued events are left to threads of a set, because they are warm for v and the events are
+// not worth another context: that would cost more CPU time than it saves, and the memory of an isolate.
+func (v *version) leftTo(set threadSet, n int) bool {
+	if v.warm&set == 0 {
+		return false
+	}
+	if !v.warmCost.known { // the first run is slower than the others
+		return !v.coldCost.known || v.coldCost.cpu <= worthAnother
+	}
+	return time.Duration(n)*v.warmCost.cpu <= worthAnother
+}
+
 // ended updates the measurements after an attempt on the thread.
 func (v *version) ended(thread threadSet, end *lifecycle.End) {
 	if end.Failure != nil || end.Interrupted || !end.Started {

@@ -132,15 +132,20 @@ func TestWhatIsLeftToThreads(t *testing.T) {
 	}
 }
 
+// warmOnFirst returns a Dispatcher of two threads, of which the first is warm for the workers o/w and p/w.
+func warmOnFirst(t *testing.T) (*Dispatcher, *ledger) {
+	d, l := newDispatcher(t, Config{Threads: 2})
+	for _, o := range []string{"o", "p"} {
+		d.Install(events.Only(worker(o, "w")))
+		learn(t, d, 0, o, "w", 100*time.Microsecond)
+	}
+	return d, l
+}
+
 // A thread is woken only for events that it takes.
 func TestNoThreadIsWokenForWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, l := newDispatcher(t, Config{Threads: 2})
-		for _, o := range []string{"o", "p", "new"} {
-			d.Install(events.Only(worker(o, "w")))
-		}
-		learn(t, d, 0, "o", "w", 100*time.Microsecond)
-		learn(t, d, 0, "p", "w", 100*time.Microsecond)
+		d, l := warmOnFirst(t)
 		for thread := range 2 {
 			require.Empty(t, d.Next(thread, 1))
 		}
@@ -159,14 +164,10 @@ func TestNoThreadIsWokenForWhatIsLeft(t *testing.T) {
 // Events that are left to a thread which does not come wake another one, though nothing else happens meanwhile.
 func TestWhatIsLeftIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, l := newDispatcher(t, Config{Threads: 2})
+		d, l := warmOnFirst(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go d.Run(ctx)
-		for _, o := range []string{"o", "p"} {
-			d.Install(events.Only(worker(o, "w")))
-			learn(t, d, 0, o, "w", 100*time.Microsecond)
-		}
 		for range 3 { // time and again
 			for thread := range 2 {
 				require.Empty(t, d.Next(thread, 1))
