@@ -17,6 +17,7 @@ type sink struct{ settled int }
 func (s *sink) Settle(batch []lifecycle.Settlement) { s.settled += len(batch) }
 func (s *sink) Room(string, int)                    {}
 func (s *sink) Wake(int)                            {}
+func (s *sink) CloseContexts(int, *events.Worker)   {}
 
 // BenchmarkEvent is the whole way of an event through dispatch, in batches of 64 as they come from the stream
 // with warm workers of 20 µs each.

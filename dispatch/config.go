@@ -38,6 +38,9 @@ const (
 	overdue = 10 * time.Millisecond
 	// worthAnother is the expected CPU time of an owner's queued events for which another thread makes a context, too.
 	worthAnother = 10 * time.Millisecond
+	// keepExtra is how long a context stays that was needed while another thread has one of the same version, too: what it
+	// costs to make it again is then little.
+	keepExtra = 30 * time.Second
 	// expiryStep is how exactly deadlines of queued events are kept.
 	expiryStep = 50 * time.Millisecond
 	// ownAfter is how many runs of an event may be interrupted by others in its isolate before it gets an isolate of its

@@ -7,7 +7,8 @@ import (
 
 // Run fails queued events whose deadline passes before they start, within about 50 ms of the deadline. It completes
 // batches that have waited long enough, with the same precision, and advances the quarantine. It wakes other threads
-// for events that were left to a thread which does not take them. It returns when ctx is done.
+// for events that were left to a thread which does not take them, and has threads close contexts that were not needed
+// for a while. It returns when ctx is done.
 func (d *Dispatcher) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -22,13 +23,9 @@ func (d *Dispatcher) Run(ctx context.Context) {
 			d.tick(time.Now())
 		}
 		d.mu.Lock()
-		soonest, ripe, due, left := d.soonest, d.gatherings.due, d.quarantine.next(), d.idle.left
-		d.idle.left, d.idle.watched = false, left
+		soonest, ripe, due, extra, left := d.soonest, d.gatherings.due, d.quarantine.next(), d.extras.due, d.idle.look
 		d.mu.Unlock()
 		wait := time.Hour
-		if left {
-			wait = overdue // then tick finds out whether they were taken
-		}
 		if !soonest.IsZero() {
 			wait = min(wait, max(time.Until(soonest), expiryStep))
 		}
@@ -37,6 +34,12 @@ func (d *Dispatcher) Run(ctx context.Context) {
 		}
 		if !due.IsZero() {
 			wait = min(wait, max(time.Until(due), time.Millisecond))
+		}
+		if !left.IsZero() {
+			wait = min(wait, max(time.Until(left), time.Millisecond))
+		}
+		if !extra.IsZero() {
+			wait = min(wait, max(time.Until(extra), expiryStep))
 		}
 		timer.Reset(wait)
 	}
@@ -69,10 +72,15 @@ func (d *Dispatcher) lookAgain() {
 	}
 }
 
-// tick advances the quarantine when it is due, and wakes threads for events that were left to others in vain.
+// tick advances the quarantine when it is due, wakes threads for events that were left to others in vain, and closes
+// contexts that are not needed.
 func (d *Dispatcher) tick(now time.Time) {
 	var fx effects
 	d.mu.Lock()
+	if !now.Before(d.idle.look) {
+		d.idle.look = time.Time{}
+	}
+	fx.close = d.extras.look(d.owners, now)
 	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
 	d.apply(&fx)

@@ -27,6 +27,9 @@ type Threads interface {
 	// Wake makes a thread whose last Next returned nothing call Next soon. A Wake before the
 	// thread sleeps must not be lost. It must not block, and must not call the dispatcher.
 	Wake(thread int)
+	// CloseContexts makes a thread close its contexts of that version of a worker, soon and only where nothing runs. The
+	// thread then reports Closed. It must not block, and must not call the dispatcher.
+	CloseContexts(thread int, w *events.Worker)
 }
 
 // Dispatcher pairs events with workers and threads. See the package comment. All methods may be called
@@ -53,6 +56,7 @@ type Dispatcher struct {
 	of        [classes]threadSet // which threads run the owners of each class
 	shares    shares
 	idle      idleThreads
+	extras    extras
 	limited   map[*route]*owner // workers that have a limit of events at once
 
 	quarantine quarantine
@@ -107,6 +111,7 @@ func (d *Dispatcher) Wire(settler Settler, threads Threads) {
 type effects struct {
 	settle []lifecycle.Settlement
 	wake   threadSet
+	close  []closing
 	room   []room
 	leases []leaseCall
 }
@@ -124,6 +129,9 @@ func (d *Dispatcher) apply(fx *effects) {
 	}
 	if fx.wake != 0 {
 		fx.wake.each(d.threads.Wake)
+	}
+	for _, c := range fx.close {
+		d.threads.CloseContexts(c.thread, c.worker)
 	}
 	for _, r := range fx.room {
 		d.settler.Room(r.owner, r.n)
@@ -230,6 +238,7 @@ func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
 		d.step(now, fx)
 	}
 	d.turnWindow(now)
+	look := d.idle.look
 	for c, n := range d.startable() {
 		if n == 0 || d.idle.asleep&d.of[c] == 0 {
 			continue
@@ -240,8 +249,7 @@ func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
 		}
 		fx.wake |= d.idle.wake(d.of[c], queued, n-queued, d.mean, &d.queues[c], now)
 	}
-	if d.idle.left && !d.idle.watched {
-		d.idle.watched = true
+	if d.idle.look != look {
 		d.lookAgain()
 	}
 	d.metrics.wakes += uint64(fx.wake.len())

@@ -23,6 +23,7 @@ type ledger struct {
 	settled []lifecycle.Settlement
 	woken   []int
 	rooms   []room
+	closing []closing
 }
 
 func (l *ledger) Settle(batch []lifecycle.Settlement) {
@@ -43,6 +44,12 @@ func (l *ledger) Wake(thread int) {
 	l.woken = append(l.woken, thread)
 }
 
+func (l *ledger) CloseContexts(thread int, w *events.Worker) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closing = append(l.closing, closing{thread, w})
+}
+
 // take returns what was settled since the last take.
 func (l *ledger) take() []lifecycle.Settlement {
 	l.mu.Lock()
@@ -50,6 +57,14 @@ func (l *ledger) take() []lifecycle.Settlement {
 	s := l.settled
 	l.settled = nil
 	return s
+}
+
+func (l *ledger) takeClosing() []closing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.closing
+	l.closing = nil
+	return c
 }
 
 func (l *ledger) takeWoken() []int {

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"math/bits"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // threadSet is a set of threads: bit i is thread i.
@@ -28,16 +30,14 @@ type idleThreads struct {
 	waking   threadSet
 	wokenAt  time.Time   // the last time one was woken
 	attempts []int       // that each thread has
-	slots    int         // the most that it may have
 	due      []time.Time // when each thread that works is expected to call Next
 	next     int         // the thread that another tries first
-	left     bool        // since Run last looked, events were left to threads that work while others slept
-	watched  bool        // Run looks within overdue
+	look     time.Time   // when Run looks whether events were left in vain to threads that work; zero = none are left
 }
 
 func newIdleThreads(cfg Config) idleThreads {
 	n := cfg.Threads + cfg.Background
-	return idleThreads{attempts: make([]int, n), slots: cfg.Slots, due: make([]time.Time, n)}
+	return idleThreads{attempts: make([]int, n), due: make([]time.Time, n)}
 }
 
 // up notes that the thread has called Next.
@@ -59,19 +59,27 @@ func (n *idleThreads) comes(thread threadSet, now time.Time) {
 // sleep notes that the thread sleeps until it is woken.
 func (n *idleThreads) sleep(thread threadSet) { n.asleep |= thread }
 
-// soon returns the threads of a set that take events soon: those that were woken, and those that work, are expected to
-// call Next, and have a free slot.
+// soon returns the threads of a set that take events soon: those that were woken, and those that work and are expected
+// to call Next. One whose slots are all taken does not call it, and is late soon.
 func (n *idleThreads) soon(of threadSet, now time.Time) (soon threadSet) {
 	if now.Sub(n.wokenAt) < overdue {
 		soon = n.waking & of
 	}
 	(of &^ (n.asleep | n.waking)).each(func(thread int) {
 		left := n.due[thread].Sub(now)
-		if left <= soonEnough && left > -overdue && n.attempts[thread] < n.slots {
+		if left <= soonEnough && left > -overdue {
 			soon |= 1 << thread
 		}
 	})
 	return soon
+}
+
+// took notes what the thread takes by its Next.
+func (n *idleThreads) took(thread int, batch []*lifecycle.Attempt, now time.Time) {
+	n.due[thread] = now
+	for _, a := range batch {
+		n.due[thread] = n.due[thread].Add(a.Slot.(*run).cost)
+	}
 }
 
 // busy notes that it is not known when the thread calls Next: no events are left to it.
@@ -93,7 +101,9 @@ func (n *idleThreads) wake(
 	}
 	if queued > 0 && want > 0 {
 		n.wakeForOwners(of, want, t, now)
-		n.left = n.left || n.waking&of == 0
+		if n.waking&of == 0 && n.look.IsZero() {
+			n.look = now.Add(overdue)
+		}
 	}
 	if woken = n.waking &^ was; woken != 0 {
 		n.wokenAt = now

@@ -48,10 +48,7 @@ func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 		if len(batch) == 0 {
 			d.idle.sleep(set)
 		}
-		d.idle.due[thread] = now
-		for _, a := range batch {
-			d.idle.due[thread] = d.idle.due[thread].Add(a.Slot.(*run).cost)
-		}
+		d.idle.took(thread, batch, now)
 	}
 	d.wakeThreads(now, &fx)
 	d.mu.Unlock()
@@ -160,6 +157,9 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 	}
 	r.Slot = r
 	v.begins(1 << thread)
+	if d.extras.note(v, now) {
+		d.lookAgain()
+	}
 	o.credit -= r.cost
 	o.running++
 	r.route.joins(r)

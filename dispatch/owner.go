@@ -56,13 +56,12 @@ func (o *owner) first() *version {
 	return &version{}
 }
 
-// closed notes that the thread has no context of w any more.
-func (o *owner) closed(w *events.Worker, thread threadSet) {
-	if r := o.routes[w.Name]; r != nil {
-		if v := r.version(w.Version); v != nil {
-			v.warm &^= thread
-		}
+// installed returns that version of the worker. It returns nil if it is not installed, or not any more.
+func installed(owners map[string]*owner, w *events.Worker) *version {
+	if o := owners[w.Owner]; o != nil && o.routes[w.Name] != nil {
+		return o.routes[w.Name].version(w.Version)
 	}
+	return nil
 }
 
 // ownerList is a doubly linked list through the owners themselves.

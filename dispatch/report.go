@@ -23,8 +23,8 @@ func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 	d.mu.Lock()
 	for i := range reports {
 		if w := reports[i].Closed; w != nil {
-			if o := d.owners[w.Owner]; o != nil {
-				o.closed(w, 1<<thread)
+			if v := installed(d.owners, w); v != nil {
+				v.warm &^= 1 << thread
 			}
 			continue
 		}

@@ -36,8 +36,12 @@ type version struct {
 	retries  events.Retries // no zero fields
 	handlers uint8          // bit k: it has a handler for Kind k
 	warm     threadSet      // threads that probably hold a context of it
+	home     threadSet      // that of warm which has held one for longest; see keeper
+	needed   time.Time      // when another thread than home last had to take an event
+	extra    bool           // it is in Dispatcher.extras
 	coldCost estimate       // of an attempt that makes its context
 	warmCost estimate       // of an attempt that finds one
+	usual    time.Duration  // about the median of these attempts: one that takes long says little about the others
 
 	batch     events.Batch // no zero fields
 	gathering *gathering   // its incomplete batch; nil = there is none
@@ -206,7 +210,7 @@ func (v *version) leftTo(set threadSet, n int) bool {
 	if !v.warmCost.known { // the first run is slower than the others
 		return !v.coldCost.known || v.coldCost.cpu <= worthAnother
 	}
-	return time.Duration(n)*v.warmCost.cpu <= worthAnother
+	return time.Duration(n)*v.usual <= worthAnother
 }
 
 // ended updates the measurements after an attempt on the thread.
@@ -220,11 +224,19 @@ func (v *version) ended(thread threadSet, end *lifecycle.End) {
 		return
 	}
 	cpu := max(end.CPU, leastCost)
-	if end.Warm {
-		v.warmCost.add(cpu)
-	} else {
+	if !end.Warm {
 		v.coldCost.add(cpu)
+		return
 	}
+	switch {
+	case !v.warmCost.known:
+		v.usual = cpu
+	case cpu > v.usual:
+		v.usual += v.usual / 8
+	default:
+		v.usual = max(v.usual-v.usual/8, leastCost)
+	}
+	v.warmCost.add(cpu)
 }
 
 // cost is the estimate for the next attempt on a thread.

@@ -129,7 +129,9 @@ func (d *Dispatcher) pick(thread int, now time.Time) *owner {
 		if d.of[c]&set == 0 {
 			continue
 		}
-		if o := d.queues[c].pick(set, d.idle.soon(d.of[c], now)|d.idle.asleep&d.of[c]); o != nil {
+		soon := d.idle.soon(d.of[c], now) | d.idle.asleep&d.of[c]
+		if o := d.queues[c].pick(set, soon); o != nil {
+			o.first().takenBy(set, soon, o.queue.n, now)
 			return o
 		}
 	}

@@ -84,7 +84,7 @@ func TestWhatIsLeftToThreads(t *testing.T) {
 		}},
 		{"it is late", true, func(*Dispatcher) { time.Sleep(overdue / 2) }},
 		{"it is too late", false, func(*Dispatcher) { time.Sleep(overdue) }},
-		{"it has no slot", false, func(d *Dispatcher) {
+		{"its events take all slots for a short time", true, func(d *Dispatcher) {
 			d.Submit(tasks("p", "short", 2))
 			d.Next(0, 64)
 		}},
@@ -101,6 +101,10 @@ func TestWhatIsLeftToThreads(t *testing.T) {
 		}},
 		{"there are many events", false, func(d *Dispatcher) { d.Submit(tasks("o", "w", int(worthAnother/(100*time.Microsecond)))) }},
 		{"there are some events", true, func(d *Dispatcher) { d.Submit(tasks("o", "w", int(worthAnother/(200*time.Microsecond)))) }},
+		{"there are some events, and one before took long", true, func(d *Dispatcher) {
+			d.owners["o"].routes["w"].base.ended(1, &lifecycle.End{Started: true, Warm: true, CPU: 5 * time.Millisecond})
+			d.Submit(tasks("o", "w", int(worthAnother/(200*time.Microsecond))))
+		}},
 		{"its run went away with the context", false, func(d *Dispatcher) {
 			d.Submit(tasks("o", "w", 1))
 			d.Away(d.Next(0, 1)[0], true)
@@ -121,7 +125,7 @@ func TestWhatIsLeftToThreads(t *testing.T) {
 				v.warmCost = v.coldCost
 			}
 			o := d.owners["o"].routes["w"].base
-			o.warmCost = o.coldCost
+			o.warmCost, o.usual = o.coldCost, o.coldCost.cpu
 			d.owners["p"].credit, d.owners["o"].credit = quantum, quantum
 			require.Empty(t, d.Next(0, 1))
 			d.idle.up(1)
@@ -178,6 +182,8 @@ func TestWhatIsLeftIsNotForgotten(t *testing.T) {
 			first := d.Next(0, 1)
 			require.Len(t, first, 1)
 			d.Submit(tasks("o", "w", 1))
+			synctest.Wait()
+			d.lookAgain() // Run has something else to do meanwhile
 			time.Sleep(overdue / 2)
 			require.Empty(t, l.takeWoken())
 			time.Sleep(2 * overdue)
@@ -219,4 +225,96 @@ func TestNewOwnersAreDivided(t *testing.T) {
 
 func closed(d *Dispatcher, thread int, w *events.Worker) {
 	d.Report(thread, []lifecycle.Report{{Closed: w}})
+}
+
+// A thread closes a context that was needed only for a moment, while another thread has one. It keeps one that is
+// needed again and again.
+func TestContextsThatAreNotNeededAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := warmOnFirst(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go d.Run(ctx)
+		takes := func(thread int, owner string) {
+			d.Submit(tasks(owner, "w", 1))
+			batch := d.Next(thread, 1)
+			require.Len(t, batch, 1)
+			require.Equal(t, owner, batch[0].Worker.Owner)
+			report(d, thread, 100*time.Microsecond, batch)
+			l.take()
+		}
+		works := func(thread int) { // on something that dispatch did not give it
+			require.Empty(t, d.Next(thread, 1))
+			d.mu.Lock()
+			d.idle.up(1 << thread)
+			d.mu.Unlock()
+		}
+		both := func() { // its own thread is late for o
+			works(0)
+			time.Sleep(overdue)
+			takes(1, "o")
+		}
+		both()
+		d.Submit(tasks("p", "w", 1))
+		require.Len(t, d.Next(1, 1), 1) // its thread is late, too, and the context stays busy for long
+		for range 10 {
+			time.Sleep(keepExtra / 4)
+			both()
+			takes(0, "o")
+		}
+		of := map[string]int{}
+		for _, c := range l.takeClosing() {
+			require.Equal(t, 1, c.thread, "the first context of an owner stays")
+			of[c.worker.Owner]++
+		}
+		require.Zero(t, of["o"], "it was needed each time")
+		require.Positive(t, of["p"])
+
+		for range 2 * 4 {
+			time.Sleep(keepExtra / 4)
+			require.Empty(t, d.Next(0, 1))
+			takes(1, "o") // it has a context anyway, but the other thread is not late
+		}
+		time.Sleep(time.Minute)
+		of = map[string]int{}
+		for _, c := range l.takeClosing() {
+			of[c.worker.Owner]++
+			closed(d, c.thread, c.worker)
+		}
+		require.Positive(t, of["o"])
+		require.Positive(t, of["p"], "it asks again until the thread has closed it")
+		time.Sleep(time.Hour)
+		require.Empty(t, l.takeClosing())
+		d.mu.Lock()
+		require.True(t, d.extras.due.IsZero(), "Run sleeps")
+		d.mu.Unlock()
+	})
+}
+
+// Nothing is closed of workers that were removed, and of modes whose contexts are not a thread's own.
+func TestContextsThatAreNotExtra(t *testing.T) {
+	for _, mode := range []events.Mode{"", events.Pinned, events.Shared, events.Persistent, events.Oneshot} {
+		for _, removed := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				d, l := newDispatcher(t, Config{Threads: 2})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go d.Run(ctx)
+				w := worker("o", "w")
+				w.Mode = mode
+				d.Install(events.Only(w))
+				d.Submit(tasks("o", "w", 2))
+				for thread := range 2 {
+					time.Sleep(2 * overdue)
+					report(d, thread, 100*time.Microsecond, d.Next(thread, 1))
+				}
+				l.take()
+				if removed {
+					d.Remove("o", "w")
+				}
+				time.Sleep(time.Hour)
+				require.Equal(t, !removed && mode.OrDefault() == events.Pinned, len(l.takeClosing()) > 0, "%s %t", mode, removed)
+			})
+		}
+	}
 }

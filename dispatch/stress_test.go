@@ -62,6 +62,8 @@ func (f *fleet) Wake(thread int) {
 	}
 }
 
+func (f *fleet) CloseContexts(int, *events.Worker) {}
+
 func (f *fleet) fault(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -109,6 +110,21 @@ func (t *thread) goAway() []*lifecycle.Attempt {
 	left := t.adopted
 	t.adopted = nil
 	return left
+}
+
+// CloseContexts has a thread close the contexts of that version of a worker that are its own and in which nothing runs,
+// and report when it has none. It keeps persistent ones. Any goroutine may call it.
+func (p *Pool) CloseContexts(index int, w *events.Worker) {
+	tenant := p.policies.tenant(w.Owner)
+	p.threads[index].Load().post(func(t *thread) {
+		of := slices.DeleteFunc(slices.Clone(t.contexts.of(w.Owner, w.Name)), func(jc *jsContext) bool {
+			return !sameVersion(jc.worker, w)
+		})
+		t.vacate(tenant, discardUnneeded, of)
+		if len(of) == 0 {
+			t.closed = append(t.closed, w)
+		}
+	})
 }
 
 // Retire ends the contexts of a worker that was removed. Persistent contexts end as soon as nothing runs in them.

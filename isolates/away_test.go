@@ -184,7 +184,7 @@ func TestTurnThatComesBackAfterItsThread(t *testing.T) {
 	}
 	require.EqualValues(t, 1, b.pool.ranAway.Load())
 	b.close()
-	b.pool.awaitRunaways(t)
+	awaitRunaways(t, b.pool)
 	require.Eventually(t, func() bool { return b.pool.lost.Load() == 0 }, patience, time.Millisecond, "its isolate is closed")
 }
 
@@ -203,7 +203,7 @@ func TestTurnThatIsAwayStrays(t *testing.T) {
 	beside.wait(t, beside.ended)
 	require.Nil(t, beside.end.Failure)
 	require.False(t, beside.end.Interrupted, "the thread went on")
-	b.pool.awaitRunaways(t)
+	awaitRunaways(t, b.pool)
 	require.Nil(t, b.run(w2(), task("null")).end.Failure)
 	require.Zero(t, b.away)
 }

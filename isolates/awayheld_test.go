@@ -122,7 +122,7 @@ func TestLostRunsHoldNothing(t *testing.T) {
 				require.False(t, waits.isOver())
 			}
 			if c.code == strays {
-				b.pool.awaitRunaways(t)
+				awaitRunaways(t, b.pool)
 			}
 		})
 	}

@@ -17,17 +17,19 @@ const (
 	discardIdle        = "idle"        // a persistent context that had no event for Lifetime.Idle
 	discardTTL         = "ttl"         // a persistent context that is older than Lifetime.TTL
 	discardRemoved     = "removed"     // its worker was removed
+	discardUnneeded    = "unneeded"    // it was idle, and another thread has one of the same version
 	discardSecrets     = "secrets"     // a secret of its worker has another value
 	discardOther       = "other"       // none of these reasons
 )
 
 // counterReasons are the labels of discards and kills. The last one counts all other reasons.
-var counterReasons = func() (list [len(events.Reasons) + 8]string) {
+var counterReasons = func() (list [len(events.Reasons) + 9]string) {
 	for i, r := range events.Reasons {
 		list[i] = string(r)
 	}
 	copy(list[len(events.Reasons):], []string{
-		discardReuses, discardInterrupted, discardRoom, discardIdle, discardTTL, discardRemoved, discardSecrets, discardOther,
+		discardReuses, discardInterrupted, discardRoom, discardIdle, discardTTL, discardRemoved, discardUnneeded,
+		discardSecrets, discardOther,
 	})
 	return list
 }()

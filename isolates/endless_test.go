@@ -52,7 +52,7 @@ func (b *bench) endless(t *testing.T, s endless.Shape) {
 	require.NotNil(t, o.end.Failure, "%s, in %s", s.Body, s.Loop)
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason, "%s, in %s: %s", s.Body, s.Loop, o.end.Failure)
 	// V8 may end the turn so late that the thread is replaced.
-	b.pool.awaitRunaways(t, "%s, in %s: its thread burns", s.Body, s.Loop)
+	awaitRunaways(t, b.pool, "%s, in %s: its thread burns", s.Body, s.Loop)
 }
 
 // FuzzEndlessLoops looks for loops that V8 does not end.

@@ -50,7 +50,7 @@ func TestHostile(t *testing.T) {
 	for i, s := range scripts {
 		t.Run(s.name, func(t *testing.T) { seen.run(t, a, &s) })
 		// On a busy machine a thread may be replaced although its turn would have ended.
-		a.pool.awaitRunaways(t, "the thread of %s comes back", s.name)
+		awaitRunaways(t, a.pool, "the thread of %s comes back", s.name)
 		a.forgetOutcomes()
 		a.holdsNothing("what %s held is given back", s.name)
 		if i+1 == len(scripts) || scripts[i+1].area() != s.area() {

@@ -2,6 +2,9 @@ package isolates
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -231,6 +234,70 @@ func TestIsolatesAreEvicted(t *testing.T) {
 	}
 	b.close() // from now on no thread appends to closed
 	require.Equal(t, []string{"a/w", "b/w", "c/w", "d/w"}, b.closed[:4], "the longest idle goes first")
+}
+
+// A thread closes the contexts of one version of a worker, where nothing runs. It says so, also if it has none.
+func TestContextsAreClosedOnRequest(t *testing.T) {
+	t.Parallel()
+	inModes(t, func(t *testing.T, b *bench) {
+		count := func(w *events.Worker) string { return string(b.run(w, fetch("GET", "http://x/", "")).reply.Body) }
+		counts := func(name, version string) *events.Worker {
+			w := worker(name, `let n = 0; export default { fetch: () => new Response(String(++n)) }`)
+			w.Version = version
+			return w
+		}
+		w, newer, other := counts("w", "1-a"), counts("w", "2-a"), counts("other", "1-a")
+		for range 2 {
+			count(w)
+			count(newer)
+			count(other)
+		}
+		never := counts("never", "1-a")
+		b.pool.CloseContexts(0, w)
+		b.pool.CloseContexts(0, never)
+		got := []string{count(w), count(newer), count(other)}
+		b.close() // from now on no thread appends to closed
+		require.Contains(t, b.closed, "acme/never")
+		n := b.pool.Stats().Discards["unneeded"]
+		switch b.mode {
+		case events.Oneshot:
+			require.Equal(t, []string{"1", "1", "1"}, got)
+			require.Zero(t, n)
+		case events.Persistent:
+			require.Equal(t, []string{"3", "3", "3"}, got, "what it keeps in memory stays")
+			require.Zero(t, n)
+		case events.Pinned:
+			require.Equal(t, []string{"1", "3", "3"}, got)
+			require.EqualValues(t, 1, n)
+			require.Contains(t, b.closed, "acme/w")
+		case events.Shared: // the isolate is the thread's only while something runs in it
+		}
+	}, func(c *Config) { c.Threads = 1 })
+}
+
+// A context in which something runs is not closed.
+func TestBusyContextsAreNotClosedOnRequest(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer server.Close()
+	b := newBench(t, func(c *Config) {
+		c.Threads, c.AllowAddresses = 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
+	w := worker("w", `let n = 0; export default { fetch(r, env, ctx) {
+		if (!n++) ctx.waitUntil(fetch(env.URL));
+		return new Response(String(n));
+	} }`)
+	w.Vars = map[string]string{"URL": server.URL}
+	long := b.start(w, fetch("GET", "http://x/", ""))
+	<-long.replied
+	b.pool.CloseContexts(0, w)
+	other := worker("other", `export default { fetch: () => new Response("ok") }`)
+	require.Equal(t, "ok", string(b.run(other, fetch("GET", "http://x/", "")).reply.Body)) // the thread has seen the request
+	close(release)
+	<-long.ended
+	require.Nil(t, long.end.Failure)
+	require.Equal(t, "2", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body))
 }
 
 func TestQueues(t *testing.T) {

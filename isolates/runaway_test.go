@@ -33,7 +33,7 @@ func straying(name string) *events.Worker {
 
 // awaitRunaways waits until all runaways of the pool are back. On a busy machine they may run seldom. So the CPU time
 // that they use bounds the wait.
-func (p *Pool) awaitRunaways(t testing.TB, what ...any) {
+func awaitRunaways(t testing.TB, p *Pool, what ...any) {
 	t.Helper()
 	back := func() bool { return p.back.Load() == p.ranAway.Load() }
 	require.Eventually(t, func() bool { return back() || p.runaways.burned() > burnsOn }, time.Hour, time.Millisecond, what...)
@@ -69,7 +69,7 @@ func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
 	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	require.Equal(t, "ok", string(ok.reply.Body))
 	require.EqualValues(t, 1, b.pool.ranAway.Load())
-	b.pool.awaitRunaways(t)
+	awaitRunaways(t, b.pool)
 }
 
 // V8 may end a turn just when its thread is given up. The culprit is still known, and nothing is counted twice.
@@ -92,7 +92,7 @@ func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	require.True(t, o.end.Lost)
 	require.EqualValues(t, 1, b.pool.ranAway.Load())
-	b.pool.awaitRunaways(t)
+	awaitRunaways(t, b.pool)
 	require.Equal(t, []string{long.Target()}, b.lost)
 	require.EqualValues(t, 1, b.pool.Stats().Kills[string(events.ReasonCPU)])
 	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))

@@ -395,7 +395,7 @@ func TestSoak(t *testing.T) {
 	// V8 sometimes needs longer to collect a full heap than a thread may stay after a kill. Then the thread must come
 	// back.
 	t.Logf("%d threads were replaced, and came back", s.pool.ranAway.Load())
-	s.pool.awaitRunaways(t, "threads lost")
+	awaitRunaways(t, s.pool, "threads lost")
 	require.Zero(t, s.pool.parked.Load(), "threads lost")
 	require.LessOrEqual(t, int(s.pool.ranAway.Load()), 3+int(*soakFor/(10*time.Second)), "threads replaced")
 	require.Eventually(t, func() bool { // runaways of earlier tests may have come back since the start

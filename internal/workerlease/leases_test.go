@@ -73,8 +73,9 @@ type process struct {
 	ends   sync.WaitGroup
 }
 
-func (p *process) Settle([]lifecycle.Settlement) {}
-func (p *process) Room(string, int)              {}
+func (p *process) Settle([]lifecycle.Settlement)     {}
+func (p *process) Room(string, int)                  {}
+func (p *process) CloseContexts(int, *events.Worker) {}
 func (p *process) Wake(int) {
 	select {
 	case p.wake <- struct{}{}:

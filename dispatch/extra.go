@@ -1,0 +1,70 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// extras knows the versions for which several threads hold a context. One is enough for most, and an isolate takes
+// more memory than all else that an owner has. So a context that was needed only for a moment is closed again.
+type extras struct {
+	versions []*version
+	due      time.Time // of the next look at them; zero = there are none
+}
+
+// closing is a context to close.
+type closing struct {
+	thread int
+	worker *events.Worker
+}
+
+// note adds a version if threads hold several contexts of it. It returns true if Run has to compute anew when to look.
+func (x *extras) note(v *version, now time.Time) bool {
+	if v.extra || v.warm.len() < 2 || v.worker.Mode.OrDefault() != events.Pinned {
+		return false
+	}
+	v.extra = true
+	x.versions = append(x.versions, v)
+	if !x.due.IsZero() {
+		return false
+	}
+	x.due = now.Add(keepExtra)
+	return true
+}
+
+// look returns the contexts that were not needed for keepExtra. It forgets versions that have one context, or are
+// removed: a thread closes the contexts of these anyway.
+func (x *extras) look(owners map[string]*owner, now time.Time) (unneeded []closing) {
+	if x.due.IsZero() || now.Before(x.due) {
+		return nil
+	}
+	all := x.versions
+	x.versions, x.due = all[:0], time.Time{}
+	for _, v := range all {
+		if v.extra = v.warm.len() > 1 && installed(owners, v.worker) == v; !v.extra {
+			continue
+		}
+		x.versions, x.due = append(x.versions, v), now.Add(keepExtra)
+		if now.Sub(v.needed) >= keepExtra {
+			(v.warm &^ v.keeper()).each(func(thread int) { unneeded = append(unneeded, closing{thread, v.worker}) })
+		}
+	}
+	clear(all[len(x.versions):])
+	return unneeded
+}
+
+// keeper returns the thread that keeps its context of v when one is enough: the one that has had it for longest.
+func (v *version) keeper() threadSet {
+	if v.home&v.warm == 0 {
+		v.home = v.warm.any()
+	}
+	return v.home
+}
+
+// takenBy notes that the thread takes the first of n queued events of v. soon are threads that take events soon.
+func (v *version) takenBy(thread, soon threadSet, n int, now time.Time) {
+	if v.warm&^thread != 0 && v.keeper() != thread && !v.leftTo(soon&v.keeper(), n) {
+		v.needed = now
+	}
+}
