@@ -18,7 +18,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 		t.invalidate(r.context, discardReason(r, e))
 		return
 	}
-	t.pool.logFailure(r, e.Failure)
+	r.logFailure(t.pool.host, e.Failure)
 	r.body.endBody(r, e)
 	t.startBody(r)
 	r.deafen()
@@ -62,14 +62,14 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	}
 }
 
-// logFailure writes why a run failed to the output of its worker.
-func (p *Pool) logFailure(r *run, f *events.Failure) {
+// logFailure writes why the run failed to the output of its worker.
+func (r *run) logFailure(host Host, f *events.Failure) {
 	if f == nil || r.attempt.Event == nil { // a Checker reports failures itself
 		return
 	}
 	line := r.line(time.Now(), "error", "failed: "+f.Error())
 	line.Stack = f.Stack
-	p.host.Log(line)
+	host.Log(line)
 }
 
 // worn reports whether to recreate a context after ContextMaxReuses events. Recreating loses what V8 has learned about

@@ -234,7 +234,7 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 				e.Failure = nil
 				p.metrics.waitUntilCut.Inc()
 			}
-			p.logFailure(r, e.Failure)
+			r.logFailure(p.host, e.Failure)
 		}
 		if r.cancel != nil {
 			r.cancel()
