@@ -15,11 +15,13 @@ import (
 )
 
 // newFloorCommand is a consumer that does the minimum: it answers and acks, and reads no body. Its cost is the cost
-// without JavaScript.
+// without JavaScript. With --confirm the server confirms each ack, and nothing waits for that.
 func newFloorCommand() *cobra.Command {
-	return &cobra.Command{
+	confirm := false
+	c := &cobra.Command{
 		Use: "floor", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			var confirmTo string
 			return consume(cmd.Context(), func(nc *nats.Conn, m jetstream.Msg) error {
 				id, err := strconv.Atoi(m.Headers().Get(events.HeaderEventID)[1:])
 				if err != nil {
@@ -28,10 +30,21 @@ func newFloorCommand() *cobra.Command {
 				if err := nc.Publish(m.Headers().Get(events.HeaderReplyTo), receipt(nil, id)); err != nil {
 					return err
 				}
-				return m.Ack()
+				if !confirm {
+					return m.Ack()
+				}
+				if confirmTo == "" {
+					confirmTo = nc.NewInbox()
+					if _, err := nc.Subscribe(confirmTo, func(*nats.Msg) {}); err != nil {
+						return err
+					}
+				}
+				return nc.PublishRequest(m.Reply(), confirmTo, []byte("+ACK"))
 			})
 		},
 	}
+	c.Flags().BoolVar(&confirm, "confirm", false, "the server confirms each ack")
+	return c
 }
 
 // consume passes the events that NATS_URL, STREAM and CONSUMER name to handle, one after the other, until ctx is done.

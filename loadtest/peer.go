@@ -34,6 +34,7 @@ func peers() []peer {
 	denoArgs := []string{"run", "--allow-all", "--quiet", "--no-lock", "--node-modules-dir=manual", "consumer.mjs"}
 	list := []peer{
 		{name: "floor", about: "Go that reads no body and runs no JavaScript", args: []string{"floor"}},
+		{name: "floor-confirmed", about: "the same, with an ack that the server confirms for each event", args: []string{"floor", "--confirm"}},
 		node("plain"), node("fetch"), node("threads"), node("threads-fetch"), node("ivm"),
 		{name: "deno-plain", program: "deno", args: denoArgs, mode: "plain", needs: "deno"},
 		{name: "deno-fetch", program: "deno", args: denoArgs, mode: "fetch", needs: "deno"},
