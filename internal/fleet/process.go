@@ -235,7 +235,13 @@ func (p *Process) connect() (err error) {
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { p.log.Info().Msg("NATS is back") }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { p.log.Warn().Err(err).Msg("NATS") }),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			line := p.log.Warn().Err(err)
+			if sub != nil { // which one dropped messages, or may not be
+				line = line.Str("subject", sub.Subject)
+			}
+			line.Msg("NATS")
+		}),
 	}
 	if p.cfg.NatsURL == "" && p.cfg.NatsContext == "" {
 		p.server, err = openEmbedded(p.cfg, p.log)

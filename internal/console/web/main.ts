@@ -3,8 +3,23 @@
 
 const most = 500; // lines of a tail
 
-// Parts of the page are replaced when the server sends them. A link that has the focus keeps it.
+// Parts of the page are replaced when the server sends them. A link that has the focus keeps it. A page that nobody sees
+// follows nothing: a browser has six connections to a console, for all its tabs together. What comes first is whole.
 function follow(at: HTMLElement, path: string) {
+  let source: EventSource | null = null;
+  const look = () => {
+    if (document.hidden) {
+      source?.close();
+      source = null;
+    } else if (!source) {
+      source = listen(at, path);
+    }
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
+}
+
+function listen(at: HTMLElement, path: string): EventSource {
   const source = new EventSource(path);
   source.addEventListener("parts", (e) => {
     const parts: Record<string, string> = JSON.parse(e.data);
@@ -22,6 +37,7 @@ function follow(at: HTMLElement, path: string) {
     location.reload(); // actions of what goes on are gone
   });
   source.addEventListener("failed", (e) => { at.dataset.failed = JSON.parse(e.data); });
+  return source;
 }
 
 // Lines are added below. The list stays at its end, unless the person has scrolled up.

@@ -195,6 +195,7 @@ func TestConsole(t *testing.T) {
 	keys(t, tab, base)
 	letters(t, tab, base)
 	flow(t, tab, base, f)
+	manyTabs(t, tab, base)
 	deployments(t, tab, base)
 }
 
@@ -275,6 +276,27 @@ func flow(t *testing.T, tab context.Context, base string, f *fleettest.Fleet) {
 	does(t, tab, inColours("dark"))
 	screen(t, tab, "console-flow-live-dark")
 	does(t, tab, inColours("light"))
+}
+
+// manyTabs opens more pages that follow the fleet than a browser has connections to the console. One that nobody sees
+// follows nothing, so the last one works. Chromium without windows shows all tabs, so the test says which are hidden.
+func manyTabs(t *testing.T, first context.Context, base string) {
+	hide := func(tab context.Context, hidden bool) {
+		gets(t, tab, chromedp.Evaluate[bool](fmt.Sprintf(`Object.defineProperty(document, "hidden", { value: %t, configurable: true }),
+			document.dispatchEvent(new Event("visibilitychange"))`, hidden)))
+	}
+	const updates = `+document.querySelector("[data-live]")?.dataset.updates`
+	does(t, first, chromedp.Navigate(base+"/"))
+	tab := first
+	for range 8 {
+		hide(tab, true)
+		tab = newTab(t, tab)
+		does(t, tab, chromedp.Navigate(base+"/"))
+		shows(t, tab, updates+` >= 1`)
+	}
+	before := gets(t, first, chromedp.Evaluate[float64](updates+" || 0"))
+	hide(first, false)
+	shows(t, first, fmt.Sprintf(`%s > %f`, updates, before))
 }
 
 // deployments gives a version a share, and goes back.
