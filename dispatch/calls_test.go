@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +56,37 @@ func TestCallsTakeTheirCallersPlace(t *testing.T) {
 	require.Empty(t, d.Next(0, 1), "the root has its place again")
 	over(d, 0, root, nil)
 	require.Len(t, d.Next(0, 1), 1)
+}
+
+// A called event is not left to another thread that is warm for it: its caller waits, and its thread has the time. The
+// context that this makes is needed with each call.
+func TestCalledEventsStayWithTheirCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newDispatcher(t, Config{Threads: 2})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go d.Run(ctx)
+		d.Install(events.Only(worker("o", "calls")))
+		d.Install(events.Only(worker("o", "called")))
+		learn(t, d, 1, "o", "calls", time.Microsecond)
+		learn(t, d, 0, "o", "called", time.Microsecond)
+		for range 5 {
+			require.Empty(t, d.Next(0, 1))
+			d.Submit(tasks("o", "calls", 1))
+			root := d.Next(1, 1)[0]
+			l.takeWoken()
+			e, _ := calling(t, d, root, "called")
+			batch := d.Next(1, 1)
+			require.Len(t, batch, 1)
+			require.Same(t, e, batch[0].Event)
+			require.Empty(t, l.takeWoken())
+			over(d, 1, batch[0], root)
+			over(d, 1, root, nil)
+			l.take()
+			time.Sleep(keepExtra / 2)
+		}
+		require.Empty(t, l.takeClosing())
+	})
 }
 
 // The thread whose run calls takes the called event, if no more is to run. If it has no slot for it, another one does.

@@ -61,10 +61,3 @@ func (v *version) keeper() threadSet {
 	}
 	return v.home
 }
-
-// takenBy notes that the thread takes the first of n queued events of v. soon are threads that take events soon.
-func (v *version) takenBy(thread, soon threadSet, n int, now time.Time) {
-	if v.warm&^thread != 0 && v.keeper() != thread && !v.leftTo(soon&v.keeper(), n) {
-		v.needed = now
-	}
-}

@@ -123,7 +123,7 @@ func (t *fairQueue) pick(thread, soon threadSet) *owner {
 	if head == nil {
 		return nil
 	}
-	if head.passed >= maxPassed && !head.first().leftTo(soon, head.queue.n) {
+	if head.passed >= maxPassed && !head.leftTo(soon, head.first()) {
 		return head
 	}
 	var other *owner // the first that is not left to another thread
@@ -136,7 +136,7 @@ func (t *fairQueue) pick(thread, soon threadSet) *owner {
 			other = o
 			break
 		}
-		if other == nil && !v.leftTo(soon, o.queue.n) {
+		if other == nil && !o.leftTo(soon, v) {
 			other = o
 		}
 	}

@@ -129,7 +129,7 @@ func TestTurnsPassOverBounded(t *testing.T) {
 			thread := threadSet(1) << rapid.IntRange(0, 3).Draw(t, "thread")
 			waking := threadSet(rapid.Uint64Range(0, 15).Draw(t, "waking")) &^ thread
 			head := m.queue.next()
-			was, left := head.passed, head.first().leftTo(waking, head.queue.n)
+			was, left := head.passed, head.leftTo(waking, head.first())
 			served := m.serve(t, thread, waking, always)
 			if served != head {
 				require.Equal(t, was+1, head.passed)

@@ -24,7 +24,7 @@ func (s threadSet) each(f func(thread int)) {
 
 // idleThreads knows which threads sleep, which were woken and have not called Next yet, and when the others are to call
 // it. Whenever the dispatcher's lock is free and an event could start, no thread sleeps, or at least one is waking, or
-// the event is left to threads that work (version.leftTo).
+// the event is left to threads that work (owner.leftTo).
 type idleThreads struct {
 	asleep   threadSet
 	waking   threadSet
@@ -144,7 +144,7 @@ func (n *idleThreads) threadFor(o *owner, asleep, soon threadSet, t *fairQueue) 
 		return 0
 	case v.warm&asleep != 0:
 		return v.warm & asleep
-	case v.leftTo(soon, o.queue.n):
+	case o.leftTo(soon, v):
 		return 0
 	}
 	return n.another(asleep)

@@ -56,6 +56,20 @@ func (o *owner) first() *version {
 	return &version{}
 }
 
+// leftTo reports whether the first queued event of o, which v runs, is left to threads of a set. A called event is not:
+// its caller waits, and the thread of that one asks for it at once (Dispatcher.Calling).
+func (o *owner) leftTo(set threadSet, v *version) bool {
+	return o.queue.front().event.Service == nil && v.leftTo(set, o.queue.n)
+}
+
+// takenBy notes that the thread takes the first queued event of o. soon are threads that take events soon.
+func (o *owner) takenBy(thread, soon threadSet, now time.Time) {
+	v := o.first()
+	if v.warm&^thread != 0 && v.keeper() != thread && !o.leftTo(soon&v.keeper(), v) {
+		v.needed = now
+	}
+}
+
 // installed returns that version of the worker. It returns nil if it is not installed, or not any more.
 func installed(owners map[string]*owner, w *events.Worker) *version {
 	if o := owners[w.Owner]; o != nil && o.routes[w.Name] != nil {

@@ -131,7 +131,7 @@ func (d *Dispatcher) pick(thread int, now time.Time) *owner {
 		}
 		soon := d.idle.soon(d.of[c], now) | d.idle.asleep&d.of[c]
 		if o := d.queues[c].pick(set, soon); o != nil {
-			o.first().takenBy(set, soon, o.queue.n, now)
+			o.takenBy(set, soon, now)
 			return o
 		}
 	}
