@@ -333,3 +333,19 @@ func TestReadmeListsTheRooms(t *testing.T) {
 		}
 	}
 }
+
+// The list of what was measured when says what the tables say.
+func TestTablesOfPerformanceAreListed(t *testing.T) {
+	page := read(t, "docs/development/performance.md")
+	var listed, made []string
+	for _, row := range rows(page, 4) {
+		if regexp.MustCompile(`^[0-9a-f]{7,}$`).MatchString(row[1]) {
+			listed = append(listed, row[1]+" "+row[2])
+		}
+	}
+	for _, m := range regexp.MustCompile(`commit ([0-9a-f]{7,})\+?; (\d{4}-\d\d-\d\d \d\d:\d\d):\d\d to`).FindAllStringSubmatch(page, -1) {
+		made = append(made, m[1]+" "+m[2])
+	}
+	require.NotEmpty(t, made)
+	require.ElementsMatch(t, made, listed)
+}

@@ -201,8 +201,8 @@ func (v *version) begins(thread threadSet) {
 	}
 }
 
-// leftTo reports whether n queued events may be left to threads of a set, because they are warm for v and the events are
-// not worth another context: that would cost more CPU time than it saves, and the memory of an isolate.
+// leftTo reports whether n queued events may be left to threads of a set, because they are warm for v and the events
+// are not worth another context: that would cost more CPU time than it saves, and the memory of an isolate.
 func (v *version) leftTo(set threadSet, n int) bool {
 	if v.warm&set == 0 {
 		return false

@@ -217,8 +217,8 @@ func delayedEvents(t *testing.T, f *fleet) (harm string) {
 	return f.fill("echo", nats.Header{"Deliver-After": {"8000h"}})
 }
 
-// fill has acme fill the storage of the server, and returns the harm to beta. Events that are under way when there is no
-// more room make some when they have ended. So acme floods several times.
+// fill has acme fill the storage of the server, and returns the harm to beta. Events that are under way when there is
+// no more room make some when they have ended. So acme floods several times.
 func (f *fleet) fill(worker string, h nats.Header) (harm string) {
 	f.t.Helper()
 	js, err := jetstream.New(f.as("acme"))
