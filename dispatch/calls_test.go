@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,9 +62,7 @@ func TestCallsTakeTheirCallersPlace(t *testing.T) {
 func TestCalledEventsStayWithTheirCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 2})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go d.Run(ctx)
+		go d.Run(t.Context())
 		d.Install(events.Only(worker("o", "calls")))
 		d.Install(events.Only(worker("o", "called")))
 		learn(t, d, 1, "o", "calls", time.Microsecond)

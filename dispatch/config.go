@@ -41,6 +41,10 @@ const (
 	// keepExtra is how long a context stays that was needed while another thread has one of the same version, too: what it
 	// costs to make it again is then little.
 	keepExtra = 30 * time.Second
+	// closeAtOnce is of how many versions contexts are closed at once, and closeEvery how often while there are more. A
+	// thread needs about 0.25 ms for an isolate.
+	closeAtOnce = 4
+	closeEvery  = 100 * time.Millisecond
 	// expiryStep is how exactly deadlines of queued events are kept.
 	expiryStep = 50 * time.Millisecond
 	// ownAfter is how many runs of an event may be interrupted by others in its isolate before it gets an isolate of its

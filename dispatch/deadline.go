@@ -26,21 +26,16 @@ func (d *Dispatcher) Run(ctx context.Context) {
 		soonest, ripe, due, extra, left := d.soonest, d.gatherings.due, d.quarantine.next(), d.extras.due, d.idle.look
 		d.mu.Unlock()
 		wait := time.Hour
-		if !soonest.IsZero() {
-			wait = min(wait, max(time.Until(soonest), expiryStep))
+		notAfter := func(at time.Time, step time.Duration) {
+			if !at.IsZero() {
+				wait = min(wait, max(time.Until(at), step))
+			}
 		}
-		if !ripe.IsZero() {
-			wait = min(wait, max(time.Until(ripe), expiryStep))
-		}
-		if !due.IsZero() {
-			wait = min(wait, max(time.Until(due), time.Millisecond))
-		}
-		if !left.IsZero() {
-			wait = min(wait, max(time.Until(left), time.Millisecond))
-		}
-		if !extra.IsZero() {
-			wait = min(wait, max(time.Until(extra), expiryStep))
-		}
+		notAfter(soonest, expiryStep)
+		notAfter(ripe, expiryStep)
+		notAfter(extra, expiryStep)
+		notAfter(due, time.Millisecond)
+		notAfter(left, time.Millisecond)
 		timer.Reset(wait)
 	}
 }

@@ -51,28 +51,18 @@ func (l *ledger) CloseContexts(thread int, w *events.Worker) {
 }
 
 // take returns what was settled since the last take.
-func (l *ledger) take() []lifecycle.Settlement {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.settled
-	l.settled = nil
-	return s
-}
+func (l *ledger) take() []lifecycle.Settlement { return taken(l, &l.settled) }
 
-func (l *ledger) takeClosing() []closing {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.closing
-	l.closing = nil
-	return c
-}
+func (l *ledger) takeClosing() []closing { return taken(l, &l.closing) }
 
-func (l *ledger) takeWoken() []int {
+func (l *ledger) takeWoken() []int { return taken(l, &l.woken) }
+
+func taken[T any](l *ledger, list *[]T) []T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.woken
-	l.woken = nil
-	return w
+	all := *list
+	*list = nil
+	return all
 }
 
 func newDispatcher(t testing.TB, cfg Config) (*Dispatcher, *ledger) {

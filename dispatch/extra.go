@@ -33,24 +33,35 @@ func (x *extras) note(v *version, now time.Time) bool {
 	return true
 }
 
-// look returns the contexts that were not needed for keepExtra. It forgets versions that have one context, or are
-// removed: a thread closes the contexts of these anyway.
+// look returns contexts that were not needed for keepExtra, of at most closeAtOnce versions: their threads run no event
+// meanwhile. It forgets versions that have one context, or are removed: a thread closes the contexts of these anyway.
 func (x *extras) look(owners map[string]*owner, now time.Time) (unneeded []closing) {
 	if x.due.IsZero() || now.Before(x.due) {
 		return nil
 	}
-	all := x.versions
+	all, left := x.versions, closeAtOnce
 	x.versions, x.due = all[:0], time.Time{}
 	for _, v := range all {
 		if v.extra = v.warm.len() > 1 && installed(owners, v.worker) == v; !v.extra {
 			continue
 		}
-		x.versions, x.due = append(x.versions, v), now.Add(keepExtra)
-		if now.Sub(v.needed) >= keepExtra {
-			(v.warm &^ v.keeper()).each(func(thread int) { unneeded = append(unneeded, closing{thread, v.worker}) })
+		x.versions = append(x.versions, v)
+		if now.Before(v.keep) {
+			continue
 		}
+		if left--; left < 0 {
+			continue
+		}
+		v.keep = now.Add(keepExtra) // if something runs there now, it is asked again
+		(v.warm &^ v.keeper()).each(func(thread int) { unneeded = append(unneeded, closing{thread, v.worker}) })
 	}
 	clear(all[len(x.versions):])
+	switch {
+	case left < 0:
+		x.due = now.Add(closeEvery)
+	case len(x.versions) > 0:
+		x.due = now.Add(keepExtra)
+	}
 	return unneeded
 }
 

@@ -60,7 +60,7 @@ func (n *idleThreads) comes(thread threadSet, now time.Time) {
 func (n *idleThreads) sleep(thread threadSet) { n.asleep |= thread }
 
 // soon returns the threads of a set that take events soon: those that were woken, and those that work and are expected
-// to call Next. One whose slots are all taken does not call it, and is late soon.
+// to call Next. A thread whose slots are all taken does not call it: it counts until it is late by overdue.
 func (n *idleThreads) soon(of threadSet, now time.Time) (soon threadSet) {
 	if now.Sub(n.wokenAt) < overdue {
 		soon = n.waking & of

@@ -56,17 +56,25 @@ func (o *owner) first() *version {
 	return &version{}
 }
 
-// leftTo reports whether the first queued event of o, which v runs, is left to threads of a set. A called event is not:
-// its caller waits, and the thread of that one asks for it at once (Dispatcher.Calling).
+// leftTo reports whether the queued events of o are left to threads of a set, because these are warm for v, which runs
+// the first one, and the events are not worth another context: that would cost more CPU time than it saves, and the
+// memory of an isolate. A called event is not left: its caller waits, and the caller's thread asks for it at once
+// (Dispatcher.Calling).
 func (o *owner) leftTo(set threadSet, v *version) bool {
-	return o.queue.front().event.Service == nil && v.leftTo(set, o.queue.n)
+	if v.warm&set == 0 || o.queue.front().event.Service != nil {
+		return false
+	}
+	if !v.warmCost.known { // the first run is slower than the others
+		return !v.coldCost.known || v.coldCost.cpu <= worthAnother
+	}
+	return time.Duration(o.queue.n)*v.warmCost.usual <= worthAnother
 }
 
 // takenBy notes that the thread takes the first queued event of o. soon are threads that take events soon.
 func (o *owner) takenBy(thread, soon threadSet, now time.Time) {
 	v := o.first()
 	if v.warm&^thread != 0 && v.keeper() != thread && !o.leftTo(soon&v.keeper(), v) {
-		v.needed = now
+		v.keep = now.Add(keepExtra)
 	}
 }
 

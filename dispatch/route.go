@@ -37,11 +37,10 @@ type version struct {
 	handlers uint8          // bit k: it has a handler for Kind k
 	warm     threadSet      // threads that probably hold a context of it
 	home     threadSet      // that of warm which has held one for longest; see keeper
-	needed   time.Time      // when another thread than home last had to take an event
+	keep     time.Time      // until when the contexts of other threads than home stay
 	extra    bool           // it is in Dispatcher.extras
 	coldCost estimate       // of an attempt that makes its context
 	warmCost estimate       // of an attempt that finds one
-	usual    time.Duration  // about the median of these attempts: one that takes long says little about the others
 
 	batch     events.Batch // no zero fields
 	gathering *gathering   // its incomplete batch; nil = there is none
@@ -50,16 +49,19 @@ type version struct {
 // estimate is the expected CPU time of an event, or of a batch.
 type estimate struct {
 	cpu   time.Duration
-	known bool // it was measured
+	usual time.Duration // about the median: one event that takes long says little about the others
+	known bool          // it was measured
 }
 
-// add takes a measured time. The last eight make up about two thirds of the average.
+// add takes a measured time. The last eight make up about two thirds of the average. What is usual follows each by an
+// eighth of itself at most.
 func (e *estimate) add(cpu time.Duration) {
 	if !e.known {
-		e.cpu, e.known = cpu, true
+		e.cpu, e.usual, e.known = cpu, cpu, true
 		return
 	}
 	e.cpu += (cpu - e.cpu) / 8
+	e.usual = min(max(cpu, e.usual-e.usual/8), e.usual+e.usual/8)
 }
 
 func newVersion(w *events.Worker) *version {
@@ -201,18 +203,6 @@ func (v *version) begins(thread threadSet) {
 	}
 }
 
-// leftTo reports whether n queued events may be left to threads of a set, because they are warm for v and the events
-// are not worth another context: that would cost more CPU time than it saves, and the memory of an isolate.
-func (v *version) leftTo(set threadSet, n int) bool {
-	if v.warm&set == 0 {
-		return false
-	}
-	if !v.warmCost.known { // the first run is slower than the others
-		return !v.coldCost.known || v.coldCost.cpu <= worthAnother
-	}
-	return time.Duration(n)*v.usual <= worthAnother
-}
-
 // ended updates the measurements after an attempt on the thread.
 func (v *version) ended(thread threadSet, end *lifecycle.End) {
 	if end.Failure != nil || end.Interrupted || !end.Started {
@@ -224,19 +214,11 @@ func (v *version) ended(thread threadSet, end *lifecycle.End) {
 		return
 	}
 	cpu := max(end.CPU, leastCost)
-	if !end.Warm {
+	if end.Warm {
+		v.warmCost.add(cpu)
+	} else {
 		v.coldCost.add(cpu)
-		return
 	}
-	switch {
-	case !v.warmCost.known:
-		v.usual = cpu
-	case cpu > v.usual:
-		v.usual += v.usual / 8
-	default:
-		v.usual = max(v.usual-v.usual/8, leastCost)
-	}
-	v.warmCost.add(cpu)
 }
 
 // cost is the estimate for the next attempt on a thread.

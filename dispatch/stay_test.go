@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -125,7 +124,7 @@ func TestWhatIsLeftToThreads(t *testing.T) {
 				v.warmCost = v.coldCost
 			}
 			o := d.owners["o"].routes["w"].base
-			o.warmCost, o.usual = o.coldCost, o.coldCost.cpu
+			o.warmCost = o.coldCost
 			d.owners["p"].credit, d.owners["o"].credit = quantum, quantum
 			require.Empty(t, d.Next(0, 1))
 			d.idle.up(1)
@@ -169,9 +168,7 @@ func TestNoThreadIsWokenForWhatIsLeft(t *testing.T) {
 func TestWhatIsLeftIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := warmOnFirst(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go d.Run(ctx)
+		go d.Run(t.Context())
 		for range 3 { // time and again
 			for thread := range 2 {
 				require.Empty(t, d.Next(thread, 1))
@@ -232,9 +229,7 @@ func closed(d *Dispatcher, thread int, w *events.Worker) {
 func TestContextsThatAreNotNeededAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := warmOnFirst(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go d.Run(ctx)
+		go d.Run(t.Context())
 		takes := func(thread int, owner string) {
 			d.Submit(tasks(owner, "w", 1))
 			batch := d.Next(thread, 1)
@@ -297,9 +292,7 @@ func TestContextsThatAreNotExtra(t *testing.T) {
 		for _, removed := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				d, l := newDispatcher(t, Config{Threads: 2})
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				go d.Run(ctx)
+				go d.Run(t.Context())
 				w := worker("o", "w")
 				w.Mode = mode
 				d.Install(events.Only(w))
@@ -317,4 +310,36 @@ func TestContextsThatAreNotExtra(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A thread that closes contexts runs no event, so it closes a few at once.
+func TestFewContextsAreClosedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const owners = 5*closeAtOnce + 1
+		d, l := newDispatcher(t, Config{Threads: 2})
+		go d.Run(t.Context())
+		for i := range owners {
+			name := fmt.Sprint(i)
+			d.Install(events.Only(worker(name, "w")))
+			d.Submit(tasks(name, "w", 2))
+			for thread := range 2 {
+				time.Sleep(2 * overdue)
+				report(d, thread, 100*time.Microsecond, d.Next(thread, 1))
+			}
+			l.take()
+		}
+		of := map[string]int{}
+		for len(of) < owners {
+			time.Sleep(closeEvery / 2)
+			now := l.takeClosing()
+			require.LessOrEqual(t, len(now), closeAtOnce)
+			for _, c := range now {
+				of[c.worker.Owner]++
+				closed(d, c.thread, c.worker)
+			}
+		}
+		for owner, n := range of {
+			require.Equal(t, 1, n, owner)
+		}
+	})
 }
