@@ -237,7 +237,7 @@ func (p *Process) connect() (err error) {
 		nats.ReconnectHandler(func(*nats.Conn) { p.log.Info().Msg("NATS is back") }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			line := p.log.Warn().Err(err)
-			if sub != nil { // which one dropped messages, or may not be
+			if sub != nil { // it dropped messages, or is not permitted
 				line = line.Str("subject", sub.Subject)
 			}
 			line.Msg("NATS")

@@ -4,7 +4,8 @@
 const most = 500; // lines of a tail
 
 // Parts of the page are replaced when the server sends them. A link that has the focus keeps it. A page that nobody sees
-// follows nothing: a browser has six connections to a console, for all its tabs together. What comes first is whole.
+// follows nothing: a browser has six connections to a console, for all its tabs together. The first event of a stream
+// has all parts.
 function follow(at: HTMLElement, path: string) {
   let source: EventSource | null = null;
   const look = () => {
