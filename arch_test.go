@@ -56,7 +56,7 @@ var house = map[string]room{
 	"events": {pure: true, rooms: []string{"internal/guard"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
 	"events/lifecycle": {pure: true, rooms: []string{"events"}},
-	"events/client":    {pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/nuid"}, tests: []string{"internal/natsd", "internal/test/natstest"}},
+	"events/client":    {pure: true, rooms: []string{"events"}, libs: []string{libNATS}, tests: []string{"internal/natsd", "internal/test/natstest"}},
 	"consumer": {
 		pure: true,
 		rooms: []string{
@@ -156,12 +156,12 @@ var house = map[string]room{
 	"internal/control": {
 		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets", "events", "internal/audit", "internal/bindings", "internal/resources", "internal/secrets", "internal/stored", "internal/tail"},
 		// the NATS service requires a semantic version
-		libs:  []string{libNATS, "github.com/nats-io/nuid", libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
+		libs:  []string{libNATS, libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/jsapitest"},
 	},
 	// What KV and objects bindings do. It knows no V8.
 	"internal/bindings": {
-		pure: true, rooms: []string{"events", "events/lifecycle", "internal/resources", "internal/stored"}, libs: []string{libNATS, "github.com/nats-io/nuid", libProm, libZerolog, "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"events", "events/lifecycle", "internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// What a fleet does, for people. pinwheel top and the console show it.
@@ -182,12 +182,12 @@ var house = map[string]room{
 	},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/gateway": {
-		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/net/netutil", "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid", "internal/guard"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/net/netutil", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},
 	},
 	// Service calls: events of this process that workers send to others of their owner.
 	"internal/services": {rooms: []string{"events", "events/lifecycle", "internal/eventid", "isolates/egress"}, libs: []string{libProm}},
-	"internal/eventid":  {pure: true},
+	"internal/eventid":  {pure: true, rooms: []string{"internal/guard"}},
 	"internal/workerlease": {
 		pure: true, rooms: []string{"events", "internal/resources"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"dispatch", "events/lifecycle", "internal/test/natstest", "internal/test/parallel"},
@@ -278,7 +278,7 @@ var house = map[string]room{
 		pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"},
 	},
 	"examples/clients/go": {
-		pure: true, rooms: []string{"events", "events/client"}, libs: []string{libNATS, "github.com/nats-io/nuid"},
+		pure: true, rooms: []string{"events", "events/client"}, libs: []string{libNATS},
 	},
 }
 

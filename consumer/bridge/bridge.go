@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"strings"
@@ -161,9 +162,18 @@ func (b *Bridge) take(m *nats.Msg) {
 		return
 	}
 	event := &nats.Msg{Subject: b.cfg.Prefix.Event(kind, owner, worker), Header: header, Data: m.Data}
+	b.store(event, from, owner, id)
+}
+
+// store stores the event of a call. id is the message id that the caller gave; "" = none.
+func (b *Bridge) store(event *nats.Msg, from caller, owner, id string) {
 	b.api.Request(event, func(answer *nats.Msg, err error) {
-		b.pending.End(owner)
 		ack, err := jsapi.ReadAck(answer, err)
+		if err == nil && ack.Duplicate {
+			b.duplicate(event, from, owner, id, ack.Seq)
+			return
+		}
+		b.pending.End(owner)
 		if err != nil {
 			b.usage.NoRoom(events.StreamEvents, err)
 			if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
@@ -172,12 +182,23 @@ func (b *Bridge) take(m *nats.Msg) {
 			b.refuse(from, notStored(err))
 			return
 		}
-		if ack.Duplicate { // the client that sent it first gets the reply
-			b.refuse(from, events.Fail(events.ReasonMalformed, "header %s %q: the event of that id is stored already, and this call stored nothing",
-				events.HeaderMsgID, id))
+		b.stored.Inc()
+	})
+}
+
+// duplicate refuses a call whose id was used before: the client that sent it first gets the reply. An event of another
+// owner with that id is in nobody's way: the call is stored under an id that nobody can guess.
+func (b *Bridge) duplicate(event *nats.Msg, from caller, owner, id string, seq uint64) {
+	b.api.Taken(b.cfg.Prefix, owner, seq, func(by string, err error) {
+		if err == nil && by != "" {
+			b.seldom.Error().Str("subject", from.subject).Str("id", id).Str("by", by).Msg("another owner's event has the message id of this call; the call is stored under another one")
+			event.Header.Set(events.HeaderMsgID, owner+":"+id+":"+rand.Text())
+			b.store(event, from, owner, id)
 			return
 		}
-		b.stored.Inc()
+		b.pending.End(owner)
+		b.refuse(from, events.Fail(events.ReasonMalformed, "header %s %q: the event of that id is stored already, and this call stored nothing",
+			events.HeaderMsgID, id))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
@@ -170,4 +171,26 @@ func TestBridgeTakesCallsWhileItIsOpen(t *testing.T) {
 		_, err := b.NC.Request(to+".more", nil, patience)
 		return errors.Is(err, nats.ErrNoResponders)
 	}, patience, time.Millisecond)
+}
+
+// A call whose id is that of an event of another owner is stored all the same; an id of the caller's own counts once.
+func TestIDsOfAnotherOwnerAreInNobodysWay(t *testing.T) {
+	t.Parallel()
+	b := open(t, true)
+	_, err := b.JS.Publish(t.Context(), jsapitest.Prefix.Event(events.Task, "globex", "w"), nil, jetstream.WithMsgID("acme:order-1"))
+	require.NoError(t, err)
+	call := &nats.Msg{Subject: jsapitest.Prefix.Call(events.Task, "acme", "w"), Header: nats.Header{"Nats-Msg-Id": {"order-1"}}, Data: []byte("{}")}
+	require.NoError(t, b.NC.PublishMsg(call))
+	m := b.last(1)
+	_, _, owner, _, ok := jsapitest.Prefix.ParseStored(m.Subject)
+	require.True(t, ok)
+	require.Equal(t, "acme", owner)
+	require.Equal(t, []string{"order-1"}, m.Header["Event-Id"])
+	require.Regexp(t, "^acme:order-1:[A-Z2-7]{26}$", m.Header[nats.MsgIdHdr][0])
+
+	call.Header.Set("Nats-Msg-Id", "order-2")
+	require.NoError(t, b.NC.PublishMsg(call))
+	b.last(2)
+	require.Contains(t, b.refusal(call).Failure.Message, "the event of that id is stored already")
+	require.Equal(t, 2, b.count("pinwheel_calls_stored_total"))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
@@ -275,4 +276,15 @@ func TestNotices(t *testing.T) {
 	info, err := s.Info(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, last.Sequence, info.State.LastSeq, "published twice, stored once")
+
+	// An event of another owner that has the message id is in nobody's way.
+	e.Origin.Seq++
+	d := events.NewDeadLetter(e, events.Fail(events.ReasonCPU, "boom"), "1-a", "node", 1, at)
+	_, err = b.JS.Publish(t.Context(), jsapitest.Prefix.Event(events.Task, "globex", "w"), nil, jetstream.WithMsgID("acme:dead:"+d.Identity()))
+	require.NoError(t, err)
+	notify(events.DeadHook{Worker: "alarm"})
+	last, err = s.GetLastMsgForSubject(t.Context(), jsapitest.Prefix.StoredFor("acme", "alarm"))
+	require.NoError(t, err)
+	require.Equal(t, d.Identity(), last.Header.Get(events.HeaderDeadOf))
+	require.Regexp(t, "^acme:dead:"+d.Identity()+":[A-Z2-7]{26}$", last.Header.Get(nats.MsgIdHdr))
 }

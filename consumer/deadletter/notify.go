@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -62,7 +63,21 @@ func (n *Notifier) Notify(d *events.DeadLetter, done func()) {
 }
 
 func (n *Notifier) publish(d *events.DeadLetter, m *nats.Msg, tries *jsapi.Retrier, done func()) {
-	n.api.Store(m, func(_ jsapi.Ack, err error) {
+	n.api.Store(m, func(ack jsapi.Ack, err error) {
+		if err == nil && ack.Duplicate && d.Hook.Subject == "" {
+			n.api.Taken(n.decoder.Subjects, d.Owner, ack.Seq, func(by string, err error) {
+				if err == nil && by == "" { // it was published before a crash
+					n.outcomes.WithLabelValues("published").Inc()
+					done()
+					return
+				}
+				n.log.Error().Err(err).Str("event", d.EventID).Str("owner", d.Owner).Str("by", by).
+					Msg("an event of another owner may have the message id of this notice; the notice is published under another one")
+				m.Header.Set(events.HeaderMsgID, d.Owner+":dead:"+d.Identity()+":"+rand.Text())
+				n.publish(d, m, tries, done)
+			})
+			return
+		}
 		if err == nil {
 			n.outcomes.WithLabelValues("published").Inc()
 			done()

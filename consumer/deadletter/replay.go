@@ -71,6 +71,9 @@ func (d *Store) Replay(ctx context.Context, letter *events.DeadLetter, o ReplayO
 	if err != nil {
 		return fmt.Errorf("replay of dead letter %d: %w", letter.Seq, err)
 	}
+	if ack.Duplicate { // the mark is new: the message that has its id is another one
+		return fmt.Errorf("replay of dead letter %d: the stream says that it has a message with the id of this replay: the event was not stored, and the letter stays", letter.Seq)
+	}
 	if o.Stored != nil {
 		o.Stored()
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -9,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -55,7 +55,7 @@ func Prefix(prefix string) Option {
 // Inbox has answers come to subjects that begin with prefix, which ends in a dot. It is for a connection whose own
 // inboxes the fleet does not answer for an owner (PINWHEEL_REPLY_PREFIXES).
 func Inbox(prefix string) Option {
-	return func(c *Client) { c.inbox = prefix + nuid.Next() + "." }
+	return func(c *Client) { c.inbox = prefix + rand.Text() + "." }
 }
 
 // New makes a Client. It subscribes to an inbox of its own; Close ends this subscription. The connection remains open.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -50,7 +50,7 @@ func (c *Client) live(r *Request, call *call) error {
 	if r.Method == "" {
 		r.Method = "POST"
 	}
-	r.bodyID = nuid.Next()
+	r.bodyID = rand.Text()
 	call.feed = &feed{c: c, call: call, id: r.bodyID, stop: func(error) {}, more: make(chan struct{}, 1)}
 	return nil
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -41,7 +41,7 @@ func (c *Client) Store(ctx context.Context, owner string, from io.Reader) (Store
 	if err := events.CheckName("owner", owner); err != nil {
 		return StoredBody{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	b := StoredBody{ID: nuid.Next()}
+	b := StoredBody{ID: rand.Text()}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var onWay sync.WaitGroup

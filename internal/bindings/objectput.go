@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // a checksum that R2 has
 	"crypto/sha256"
 	"crypto/sha512"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
@@ -130,7 +130,7 @@ func (o *objects) purge(ctx context.Context, b *bucket, subject string) {
 
 // upload stores the chunks of u, all or none. Each upload has a version of its own.
 func (o *objects) upload(ctx context.Context, b *bucket, u *upload) error {
-	u.info.NUID = nuid.Next()
+	u.info.NUID = rand.Text()
 	subject, from := u.chunks(u.info.NUID), base64.URLEncoding.EncodeToString([]byte(u.name))
 	sequences := make([]uint64, 0, len(u.data)/chunkBytes+1)
 	for rest := u.data; len(rest) > 0; {

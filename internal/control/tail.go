@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
-	"github.com/nats-io/nuid"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/tail"
@@ -89,7 +89,7 @@ type follower struct {
 // no error, or until show fails. The ID of r is chosen by Follow. warn gets errors of single processes, each once. It
 // returns an error if no process serves the tail.
 func (c *Client) Follow(ctx context.Context, r Tail, show func(*tail.Entry) error, warn func(error)) (err error) {
-	r.ID = nuid.Next()
+	r.ID = rand.Text()
 	if err := r.Parse(); err != nil {
 		return err
 	}

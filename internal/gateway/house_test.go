@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +21,7 @@ import (
 type house struct {
 	installed map[string]events.Installation // by "owner/worker"
 	secrets   map[string]string
+	taken     atomic.Int64 // how many of the next events have an id that is taken
 
 	mu      sync.Mutex
 	refuses *events.Failure
@@ -63,11 +66,14 @@ func (h *house) take(r client.Request) (string, error) {
 
 func (h *house) Publish(_ context.Context, r client.Request) (*client.Ack, error) {
 	_, err := h.take(r)
-	return &client.Ack{}, err
+	return &client.Ack{Duplicate: h.taken.Add(-1) >= 0}, err
 }
 
 func (h *house) Open(_ context.Context, r client.Request) (*events.Reply, io.ReadCloser, error) {
 	body, err := h.take(r)
+	if err == nil && h.taken.Add(-1) >= 0 {
+		err = fmt.Errorf("event: %w, as S:1", client.ErrDuplicate)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -287,6 +287,32 @@ func TestAccepted(t *testing.T) {
 	require.NotEqual(t, 202, status(list))
 }
 
+// An event whose id is taken is stored under another id, or the client learns that it is not stored.
+func TestStoredUnderAnotherID(t *testing.T) {
+	t.Parallel()
+	for _, delivery := range []events.Delivery{events.DeliverAccepted, events.DeliverStored} {
+		h := (&house{}).only(version(1, &events.HTTP{Delivery: delivery}))
+		h.reply = func(client.Request, string) (*events.Reply, io.ReadCloser, error) {
+			return &events.Reply{Status: 202, Version: "1-aaaaaaaaaaaa"}, io.NopCloser(strings.NewReader("")), nil
+		}
+		var s seen
+		_, addr := open(t, domain, s.handle, h.in)
+		for _, c := range []struct{ taken, status, stored, body int }{{1, 202, 2, 3}, {maxRenames + 1, 503, maxRenames + 1, 3}, {1, 503, 1, 2 * wholeBody}} {
+			h.stored = nil
+			h.taken.Store(int64(c.taken))
+			list := raw(t, addr, fmt.Sprintf("POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", shop, c.body, strings.Repeat("x", c.body)), 1)
+			require.Equal(t, c.status, status(list), "%s %+v", delivery, c)
+			require.Len(t, h.stored, c.stored, "%s %+v", delivery, c)
+			for i, r := range h.stored {
+				require.Equal(t, []string{r.ID}, r.HTTPHeader["Event-Id"])
+				require.Regexp(t, "^http-[0-9a-f]{32}$", r.ID)
+				require.True(t, i == 0 || r.ID != h.stored[i-1].ID)
+			}
+			require.Equal(t, h.stored[len(h.stored)-1].ID, list[0].Header.Get("Event-Id"))
+		}
+	}
+}
+
 // status of the first response; 0 = there is none.
 func status(list []*http.Response) int {
 	if len(list) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // Publisher stores events. Any goroutine may call its methods.
@@ -28,6 +29,8 @@ const (
 	// afterWall is how long the reply of a stored event may take beyond the wait for its start and the wall-clock limit: a
 	// process may die meanwhile, and another one runs the event again.
 	afterWall = 2 * time.Minute
+	// maxRenames is how often an event gets a new id because another one has its id.
+	maxRenames = 2
 )
 
 // store stores the event of the request, and answers as the delivery says.
@@ -40,28 +43,54 @@ func (x *exchange) store() {
 	ctx, cancel := context.WithTimeout(x.r.Context(), wait)
 	defer cancel()
 	defer context.AfterFunc(x.g.ended, cancel)()
-	r := x.request()
-	if x.service.Delivery == events.DeliverAccepted {
-		r.Deadline = time.Time{} // no client waits for its start
-		if _, err := x.g.Stored.Publish(ctx, r); err != nil {
-			x.notStored(ctx, err)
-			return
+	reply, body, err := x.publish(ctx)
+	for range maxRenames {
+		if !errors.Is(err, client.ErrDuplicate) || x.event.Parts != nil || guard.EventIDs.Off() { // a body in parts has been read
+			break
 		}
-		x.header()
-		x.head(http.StatusAccepted)
-		return
+		x.g.log.Error().Str("worker", x.event.Target()).Str("event", x.event.ID).
+			Msg("another event is stored under the id that this request was given; it is stored under a new one")
+		x.rename()
+		reply, body, err = x.publish(ctx)
 	}
-	reply, body, err := x.g.Stored.Open(ctx, r)
 	if reply != nil {
 		x.version = reply.Version
 	}
 	switch {
 	case err != nil:
 		x.notStored(ctx, err)
+	case reply == nil: // accepted
+		x.header()
+		x.head(http.StatusAccepted)
 	case reply.CreditSubject == "":
 		x.write(reply)
 	default:
 		x.relay(reply, body)
+	}
+}
+
+// publish stores the event, and waits for the reply. An accepted event has none.
+func (x *exchange) publish(ctx context.Context) (*events.Reply, io.ReadCloser, error) {
+	r := x.request()
+	if x.service.Delivery != events.DeliverAccepted {
+		return x.g.Stored.Open(ctx, r)
+	}
+	r.Deadline = time.Time{} // no client waits for its start
+	ack, err := x.g.Stored.Publish(ctx, r)
+	if err == nil && ack.Duplicate && !guard.EventIDs.Off() {
+		err = client.ErrDuplicate // the id is new, so the event of that id is another one, and this one is not stored
+	}
+	return nil, nil, err
+}
+
+// rename gives the event a new id.
+func (x *exchange) rename() {
+	e := x.event
+	e.ID = x.g.ids.Next()
+	for i := 0; i+1 < len(e.HTTPHeaders); i += 2 {
+		if e.HTTPHeaders[i] == headerEventID {
+			e.HTTPHeaders[i+1] = e.ID
+		}
 	}
 }
 

@@ -42,6 +42,8 @@ const (
 	RequestRates Guard = "request-rates"
 	// FleetPrefix: a fleet with another prefix does not take over the streams of this one.
 	FleetPrefix Guard = "fleet-prefix"
+	// EventIDs: nobody can tell the ids that the fleet gives events, and an event whose id is taken is not lost.
+	EventIDs Guard = "event-ids"
 	// EmptyBucket: workers stay installed when their bucket was emptied.
 	EmptyBucket Guard = "empty-bucket"
 )

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
@@ -67,7 +67,7 @@ func run(ctx context.Context, url, target, name string, stdout, stderr io.Writer
 		Kind: events.Fetch, Owner: owner, Worker: worker,
 		Method: http.MethodPost, URL: "/greetings?lang=en", Body: body, ContentType: "application/json",
 		// With your own ID you can match a reply with a line in the worker's log.
-		ID: nuid.Next(),
+		ID: rand.Text(),
 	})
 	if err != nil {
 		return err // a failure of the worker is an *events.Failure

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,6 +203,14 @@ func (p *process) logged() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
+}
+
+// http is the address at which the process answers HTTP requests, of its line "ready".
+func (p *process) http() string {
+	p.t.Helper()
+	m := regexp.MustCompile(`"http":"([^"]+)"`).FindStringSubmatch(p.logged())
+	require.NotNil(p.t, m)
+	return m[1]
 }
 
 // get sends a request to the admin port.
