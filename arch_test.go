@@ -467,7 +467,7 @@ func walk() (paths []string, err error) {
 		if err == nil && d.IsDir() && slices.Contains([]string{".git", ".pinwheel", "node_modules"}, d.Name()) {
 			return fs.SkipDir
 		}
-		if err == nil && d.Type().IsRegular() {
+		if err == nil && d.Type().IsRegular() && d.Name() != ".git" { // a file, in a worktree
 			paths = append(paths, filepath.ToSlash(p))
 		}
 		return err
