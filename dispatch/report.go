@@ -16,6 +16,11 @@ func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 	if len(reports) == 0 {
 		return
 	}
+	for i := range reports {
+		if r := &reports[i]; r.Reply != nil && r.End == nil {
+			r.Attempt.Status = r.Reply.Status // first: observers see it in the report of the end
+		}
+	}
 	d.observed.reported(reports)
 	now := time.Now()
 	fx := effects{settle: make([]lifecycle.Settlement, 0, len(reports))}
@@ -66,7 +71,7 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 		reply = nil // it runs again: this is not the final reply
 	}
 	if reply != nil {
-		r.replied, r.Status = true, reply.Status
+		r.replied, r.Status = true, reply.Status // also when the end comes with it
 		complete(reply, r.Event, r.Worker.Version, took)
 	}
 	if end == nil {
@@ -131,7 +136,7 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *eff
 	o.credit = min(o.credit+r.cost-cpu, o.quantum)
 	r.version.ended(1<<r.thread, end)
 	if end.Started && !end.Interrupted && r.Batch == nil {
-		r.route.count(r.Event, r.version, end.Failure != nil || r.Event.Kind == events.Fetch && r.Status >= 500)
+		r.route.count(r.Event, r.version, end.Failure != nil || end.Broken != nil || r.Event.Kind == events.Fetch && r.Status >= 500)
 	}
 	d.spend(o, max(0, cpu-r.spent))
 	if others := len(r.Batch) - 1; others > 0 {

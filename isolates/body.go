@@ -26,6 +26,7 @@ type body struct {
 	size  int
 	ended bool
 	sent  bool
+	left  bool // the requester does not wait for the rest
 
 	upTo   atomic.Int64 // bytes granted so far; any goroutine may add
 	untold atomic.Bool  // the thread must still report upTo to JavaScript
@@ -51,11 +52,8 @@ func (b *body) grant(t *thread, r *run, upTo int64) {
 // waits reports whether more of the body may come.
 func (b *body) waits() bool { return b != nil && !b.ended }
 
-// take adds a chunk.
+// take adds a chunk to a body that waits.
 func (b *body) take(c events.Chunk) {
-	if b == nil || b.ended {
-		return
-	}
 	b.ended = c.End || c.Failure != nil
 	if b.sent {
 		b.head.Stream.Push(c)
@@ -84,11 +82,27 @@ func (t *thread) takeBody(r *run, in *v8x.Commands) {
 	case 1:
 		c.End = true
 	case 2:
-		c.Failure = events.NewFailure(events.ReasonException, in.Text(), "")
+		message, stack := in.Clip(maxText), in.Clip(maxText)
+		c.Failure = events.NewFailure(events.ReasonException, message, t.author(r, stack))
 	case 3:
 		c.Waits = true
 	}
-	r.body.take(c)
+	r.addToBody(t.pool, c)
+}
+
+// addToBody adds a chunk to the body of a run's reply. A failure is written to the output of the worker and counted,
+// unless the requester did not wait for it.
+func (r *run) addToBody(p *Pool, c events.Chunk) {
+	b := r.body
+	if !b.waits() {
+		return
+	}
+	if f := c.Failure; f != nil && !b.left {
+		r.broken = f
+		p.metrics.broken.WithLabelValues(string(f.Reason)).Inc()
+		r.logFailure(p.host, "the body of the response broke off", f)
+	}
+	b.take(c)
 }
 
 // startBody reports the head of a run's reply. The head comes with the whole body if that was ready at once, otherwise
@@ -127,20 +141,17 @@ func (t *thread) startBodies() {
 }
 
 // endBody ends a body that its run did not end.
-func (b *body) endBody(r *run, e lifecycle.End) {
-	if !b.waits() {
-		return
-	}
+func (r *run) endBody(p *Pool, e lifecycle.End) {
 	f := e.Failure
 	switch {
 	case f == nil && e.Interrupted:
-		f = events.Fail(events.ReasonUnavailable, "the run was interrupted; the event runs again")
+		f = events.Fail(events.ReasonUnavailable, "the run was interrupted")
 	case f == nil && r.failure != nil:
 		f = r.failure
 	case f == nil:
 		f = events.Fail(events.ReasonTimeout, "the event is over")
 	}
-	b.take(events.Chunk{Failure: f})
+	r.addToBody(p, events.Chunk{Failure: f})
 }
 
 // firstGrant is how many bytes of the reply's body may be produced at first. 0 = the requester wants the whole body at
@@ -212,7 +223,12 @@ func (t *thread) callRun(r *run, encode func(*v8x.Call)) {
 
 // abort notifies a run that no requester waits for its reply. Any goroutine may call it.
 func (t *thread) abort(r *run, why string) {
-	t.callRun(r, func(c *v8x.Call) { c.Reset(opAbort).Number(float64(r.id)).String(why) })
+	t.callRun(r, func(c *v8x.Call) {
+		if r.body != nil {
+			r.body.left = true
+		}
+		c.Reset(opAbort).Number(float64(r.id)).String(why)
+	})
 }
 
 // listen has the run notified when its requester goes.

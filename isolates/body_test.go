@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -146,6 +147,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ code, message string }{
 		"error":     {`return new Response(new ReadableStream({ async pull(c) { c.enqueue(text.encode("ab")); await new Promise(done => setTimeout(done, 1)); c.error(new Error("broken")) } })) } }`, "Error: broken"},
+		"start":     {`return new Response(new ReadableStream({ async start() { await null; throw new Error("no start") } })) } }`, "Error: no start"},
 		"not bytes": {`return new Response(new ReadableStream({ async pull(c) { await new Promise(done => setTimeout(done, 1)); c.enqueue("text") } })) } }`, "not a Uint8Array"},
 		"never":     {`return new Response(new ReadableStream({ start(c) { c.enqueue(text.encode("ab")); setInterval(() => {}, 10) } })) } }`, "wall-clock limit"},
 		"loop":      {`return new Response(new ReadableStream({ async pull(c) { await new Promise(done => setTimeout(done, 1)); for (;;); } })) } }`, "CPU time limit"},
@@ -162,8 +164,38 @@ func TestBodiesThatBreakOff(t *testing.T) {
 			require.NotNil(t, failure)
 			require.Contains(t, failure.Message, tc.message)
 			o.wait(t, o.ended)
+			require.Nil(t, o.end.Failure, "the reply stands")
+			require.NotNil(t, o.end.Broken)
+			require.Equal(t, failure.Error(), o.end.Broken.Error())
+			require.EqualValues(t, 1, testutil.ToFloat64(b.pool.metrics.broken.WithLabelValues(string(failure.Reason))))
+			require.Zero(t, testutil.ToFloat64(b.pool.metrics.waitUntilCut))
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			last := b.logs[len(b.logs)-1]
+			require.Equal(t, []string{"error", "the body of the response broke off: " + failure.Error()}, []string{last.Level, last.Text})
+			if name == "error" || name == "start" {
+				require.Contains(t, last.Stack, "w.js:", "where it was thrown")
+			}
 		})
 	}
+}
+
+// The run of a lost thread says so too, and so does each run that ends with it.
+func TestBodiesOfALostThreadBreakOff(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := worker("w", source+`return new Response(new ReadableStream({ async start(c) { c.enqueue(text.encode("ab")); await new Promise(done => setTimeout(done, 1)); "a".repeat(2 ** 27).match(/a/g) } })) } }`) // a fatal error of V8
+	beside := b.start(of("beta", worker("beside", source+`return new Response(new ReadableStream({ start(c) { c.enqueue(text.encode("ab")); setTimeout(() => {}, 1e6) } })) } }`)), reading("", 1<<20))
+	beside.wait(t, beside.replied)
+	o := b.start(w, reading("", 1<<20))
+	o.wait(t, o.replied)
+	for _, one := range []*outcome{o, beside} {
+		_, failure := bodyOf(t, one.reply, 1<<20, nil)
+		one.wait(t, one.ended)
+		require.NotNil(t, one.end.Broken)
+		require.Equal(t, failure, one.end.Broken)
+	}
+	require.True(t, o.end.Lost)
 }
 
 // A requester that goes away aborts the request's signal and cancels the body, before and after the head. A reader that
@@ -194,7 +226,9 @@ func TestRequesterGoes(t *testing.T) {
 			require.Contains(t, failure.Message, "gone", path)
 			o.wait(t, o.ended)
 			require.Nil(t, o.end.Failure)
+			require.Nil(t, o.end.Broken, "the requester did not wait for the rest")
 			lines := strings.Join(b.lines(), ";")
+			require.NotContains(t, lines, "broke off", path)
 			if path != "full" {
 				require.Contains(t, lines, "aborted: AbortError", path)
 				require.Contains(t, lines, "cancelled: AbortError", path)

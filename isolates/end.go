@@ -18,15 +18,17 @@ func (t *thread) end(r *run, e lifecycle.End) {
 		t.invalidate(r.context, discardReason(r, e))
 		return
 	}
-	r.logFailure(t.pool.host, e.Failure)
-	r.body.endBody(r, e)
+	r.logFailure(t.pool.host, "failed", e.Failure)
+	if r.body.waits() {
+		r.endBody(t.pool, e)
+	}
 	t.startBody(r)
 	r.deafen()
 	r.over = true
 	e.Started = e.Started || r.begun
 	e.NoRetry, e.Retry, e.RetryDelay = r.noRetry, r.retry, r.delay
 	e.CPU, e.Warm, e.Waited, e.Lost = r.cpu, r.warm, r.deadline != nil, r.lost
-	e.Items = r.items
+	e.Items, e.Broken = r.items, r.broken
 	r.end = e
 	t.reports = append(t.reports, lifecycle.Report{Attempt: r.attempt, End: &r.end})
 	delete(t.running, r)
@@ -62,12 +64,13 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	}
 }
 
-// logFailure writes why the run failed to the output of its worker.
-func (r *run) logFailure(host Host, f *events.Failure) {
+// logFailure writes what failed, and why, to the output of the worker. The run's limit does not hold for these lines:
+// there are two at most.
+func (r *run) logFailure(host Host, what string, f *events.Failure) {
 	if f == nil || r.attempt.Event == nil { // a Checker reports failures itself
 		return
 	}
-	line := r.line(time.Now(), "error", "failed: "+f.Error())
+	line := r.line(time.Now(), "error", what+": "+f.Error())
 	line.Stack = f.Stack
 	host.Log(line)
 }
@@ -143,8 +146,10 @@ func (t *thread) stop(r *run, reason events.Reason, message string) {
 		t.end(r, lifecycle.End{Failure: r.failure})
 		return
 	}
-	t.log(r, "warn", fmt.Sprintf("waitUntil was cut short: %s: %s", reason, message), "")
-	t.pool.metrics.waitUntilCut.Inc()
+	if !r.body.waits() || r.body.left { // otherwise its body breaks off, and end says so
+		t.log(r, "warn", fmt.Sprintf("waitUntil was cut short: %s: %s", reason, message), "")
+		t.pool.metrics.waitUntilCut.Inc()
+	}
 	r.failure = events.NewFailure(reason, message, "") // do not use the context again
 	t.end(r, lifecycle.End{})
 }

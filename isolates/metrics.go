@@ -5,6 +5,8 @@ import "github.com/prometheus/client_golang/prometheus"
 // metrics of a Pool that have their own counters. Figures that Stats also has are collected from Stats.
 type metrics struct {
 	waitUntilFailed, waitUntilCut, offloaded, offloadCPU, yielded prometheus.Counter
+
+	broken *prometheus.CounterVec // by reason
 }
 
 func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
@@ -17,8 +19,12 @@ func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
 		offloaded:       counter("offloaded_total", "Operations of events that ran outside the pinned threads: long ones of crypto.subtle, and compression."),
 		yielded:         counter("turns_yielded_total", "Turns of JavaScript that took long and left their thread to others that waited."),
 		offloadCPU:      counter("offload_cpu_seconds_total", "CPU time of those operations."),
+		broken: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pinwheel_response_bodies_broken_total",
+			Help: "Responses whose body ended before it was complete, after their head was sent, by the reason of the failure. A requester that went away is none.",
+		}, []string{"reason"}),
 	}
-	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, m.yielded, collector{p}} {
+	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, m.yielded, m.broken, collector{p}} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

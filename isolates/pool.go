@@ -231,10 +231,16 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 			n.counters.kills.inc(string(guilty.why.Reason))
 			e = lifecycle.End{Started: true, Failure: guilty.why, Lost: true}
 			if r.replied { // the reply stands
-				e.Failure = nil
-				p.metrics.waitUntilCut.Inc()
+				e.Failure, r.failure = nil, guilty.why
+				if !r.body.waits() {
+					p.metrics.waitUntilCut.Inc()
+				}
 			}
-			r.logFailure(p.host, e.Failure)
+			r.logFailure(p.host, "failed", e.Failure)
+		}
+		if r.body.waits() {
+			r.endBody(p, e)
+			e.Broken = r.broken
 		}
 		if r.cancel != nil {
 			r.cancel()

@@ -28,6 +28,7 @@ type run struct {
 	reported time.Duration // the part of cpu that was reported to dispatch
 
 	replied       bool
+	broken        *events.Failure // why the body of its reply broke off
 	failure       *events.Failure // from cmdFail, kept until waitUntil has nothing left
 	retry         bool
 	noRetry       bool

@@ -43,6 +43,10 @@ type End struct {
 	// Failure is nil when the handler succeeded. It is also nil when a Reply was reported before: the event then counts
 	// as handled, and waitUntil does not change that.
 	Failure *events.Failure
+	// Broken is why the body of the reply ended before it was complete, after its head was reported. Nothing else is
+	// known of it then: Failure is nil, and the event counts as handled. It is nil when the requester did not wait for the
+	// rest.
+	Broken *events.Failure
 	// Interrupted: the attempt was stopped or did not start, without a fault of its own: the process drains, or another
 	// event ended the isolate that they shared. It runs again. Failure is nil.
 	Interrupted bool

@@ -48,7 +48,7 @@ func newTailCommand(e *env) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&r.Level, "level", "", "only lines of this level or a higher one: debug, info, warn or error. A run that failed has the level error, another info")
 	f.StringVar(&r.Grep, "grep", "", "only lines whose text or stack this `REGEXP` matches, and runs whose event id or message it matches")
-	f.StringSliceVar(&r.Status, "status", nil, "only runs with this `STATUS`: ok, failed, retry, interrupted, a reason like timeout, an HTTP status, or 2xx to 5xx; may be repeated")
+	f.StringSliceVar(&r.Status, "status", nil, "only runs with this `STATUS`: ok, failed, broken, retry, interrupted, a reason like timeout, an HTTP status, or 2xx to 5xx; may be repeated")
 	f.StringVar(&r.Version, "version", "", "only of this version, whole or its number")
 	f.BoolVar(&onlyEvents, "events", false, "only ended runs of events")
 	f.BoolVar(&onlyLogs, "logs", false, "only log lines")

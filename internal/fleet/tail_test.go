@@ -53,6 +53,7 @@ const tailedWorker = `export default {
   async fetch(request, env, ctx) {
     console.log("called " + new URL(request.url).pathname);
     if (request.url.endsWith("/throws")) throw new Error("so it is");
+    if (request.url.endsWith("/breaks")) return new Response(new ReadableStream({ async start() { await null; throw new Error("no more") } }));
     if (request.url.endsWith("/later")) ctx.waitUntil(new Promise(done => setTimeout(done, 5)));
     return new Response("ok", {status: 201});
   },
@@ -77,6 +78,7 @@ func TestTail(t *testing.T) {
 	require.Equal(t, 201, h.reply(h.send(events.Fetch, "acme/w", "", "Event-Id", "good")).Status)
 	require.Equal(t, 500, h.reply(h.send(events.Fetch, "acme/w", "", "Event-Id", "bad", "Http-Url", "/throws")).Status)
 	require.Equal(t, 201, h.reply(h.send(events.Fetch, "acme/w", "", "Event-Id", "waits", "Http-Url", "/later")).Status)
+	require.Equal(t, 200, h.reply(h.send(events.Fetch, "acme/w", "", "Event-Id", "breaks", "Http-Url", "/breaks", "Body-Credit", "1000")).Status)
 	h.send(events.Task, "acme/w", "", "Event-Id", "again")
 	h.send(events.Task, "acme/gone", "", "Event-Id", "nowhere")
 
@@ -91,13 +93,14 @@ func TestTail(t *testing.T) {
 			require.Equal(t, "acme", e.Owner)
 			got[key{e.EventID, e.Type + e.Level, e.Attempt}] = e
 		}
-		return len(got) == 12
+		return len(got) == 15
 	})
 	for _, c := range []struct {
 		id, outcome, reason string
 		attempt, status     int
 	}{
 		{"good", tail.OutcomeOK, "", 1, 201}, {"bad", tail.OutcomeFailed, "exception", 1, 500}, {"waits", tail.OutcomeOK, "", 1, 201},
+		{"breaks", tail.OutcomeBroken, "exception", 1, 200},
 		{"again", tail.OutcomeRetry, "", 1, 0}, {"again", tail.OutcomeOK, "", 2, 0},
 	} {
 		e, ok := got[key{c.id, tail.TypeEvent, c.attempt}]

@@ -23,12 +23,13 @@ type exchange struct {
 	body      *requestBody  // of the event
 	requester *events.Requester
 
-	recorded bool      // counted and logged
-	upgraded bool      // the request goes on as a WebSocket
-	version  string    // that answered
-	status   int       // of the response; statusGone = none was sent
-	sent     int64     // bytes of its body
-	seen     beginning // of its body, for http.log
+	recorded bool            // counted and logged
+	upgraded bool            // the request goes on as a WebSocket
+	version  string          // that answered
+	status   int             // of the response; statusGone = none was sent
+	sent     int64           // bytes of its body
+	seen     beginning       // of its body, for http.log
+	broken   *events.Failure // why its body ended before it was complete; nil = it did not, or the client went
 }
 
 // statusGone is in the log when the client went before it had a response, as in that of nginx.
@@ -158,6 +159,9 @@ func (x *exchange) record() {
 		line = line.Str("owner", e.Owner).Str("worker", e.Worker).Str("version", x.version).Str("event", e.ID)
 	} else if w := x.service.worker; w != nil && x.version != "" { // a file answered
 		line = line.Str("owner", w.Owner).Str("worker", w.Name).Str("version", x.version)
+	}
+	if x.broken != nil {
+		line = line.Str("broken", string(x.broken.Reason)) // the message is the owner's
 	}
 	line.Stringer("client", x.g.clientOf(x.r).address).Msg("request")
 }

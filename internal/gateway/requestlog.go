@@ -79,7 +79,7 @@ func (l *requestLog) allow(owner string, now time.Time) (left int, ok bool) {
 // tell writes the line about a request, if the worker wants one.
 func (l *requestLog) tell(x *exchange, took time.Duration, came int64) {
 	w, wants := x.service.worker, x.service.Log
-	if w == nil || !wants.Wants(x.status) {
+	if w == nil || !wants.Wants(x.status) && (x.broken == nil || !wants.Wants(http.StatusInternalServerError)) {
 		return
 	}
 	now := time.Now()
@@ -88,7 +88,7 @@ func (l *requestLog) tell(x *exchange, took time.Duration, came int64) {
 		return
 	}
 	line := events.LogLine{Time: now, Owner: w.Owner, Worker: w.Name, Version: cmp.Or(x.version, w.Version), Level: "info", Text: describe(x, wants, took, came)}
-	if x.status >= http.StatusInternalServerError {
+	if x.status >= http.StatusInternalServerError || x.broken != nil {
 		line.Level = "error"
 	}
 	if x.event != nil {
@@ -108,6 +108,9 @@ func describe(x *exchange, wants *events.RequestLog, took time.Duration, came in
 		url += "?" + x.r.URL.RawQuery
 	}
 	fmt.Fprintf(&b, "%s %s %d in %v, %d bytes in, %d out, client %v", clipped(x.r.Method, maxLogged), clipped(url, maxLoggedURL), x.status, took.Round(10*time.Microsecond), came, x.sent, x.g.clientOf(x.r).address)
+	if x.broken != nil {
+		fmt.Fprintf(&b, "\n  the body of the response broke off: %s", clipped(x.broken.Error(), maxLoggedHeader))
+	}
 	if wants.Level == events.RequestsFull {
 		writeHeaders(&b, "request", x.r.Header)
 		writeHeaders(&b, "response", x.w.Header())

@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -42,6 +44,12 @@ func (o *output) await(t *testing.T, n int) (lines []events.LogLine) {
 func TestRequestLog(t *testing.T) {
 	out := &output{}
 	answer := func(e *events.Event) *events.Reply {
+		if strings.HasSuffix(e.URL, "/breaks") {
+			s := &events.Stream{Grant: func(int64) {}, Cancel: func(string) {}}
+			s.Push(events.Chunk{Data: []byte("ab")})
+			s.Push(events.Chunk{Failure: events.Fail(events.ReasonCPU, "too long")})
+			return &events.Reply{Status: 200, Stream: s}
+		}
 		status := 200
 		if strings.HasSuffix(e.URL, "/broken") {
 			status = 500
@@ -49,10 +57,12 @@ func TestRequestLog(t *testing.T) {
 		return &events.Reply{Status: status, Headers: []string{"content-type", "text/plain", "set-cookie", "id=secret"}, Body: append([]byte("got "), e.Body...), Version: "1-aaaaaaaaaaaa"}
 	}
 	var h *house
+	var access written
 	_, addr := open(t, domain, answer, func(g *Gateway) {
 		h = &house{}
 		h.in(g)
 		g.lines = newRequestLog(out)
+		g.log = zerolog.New(&access)
 	})
 	send := func(log *events.RequestLog, path, body string) {
 		h.only(version(1, &events.HTTP{Log: log}))
@@ -88,6 +98,21 @@ func TestRequestLog(t *testing.T) {
 	line = out.await(t, 1)[0]
 	require.Contains(t, line.Text, "POST /broken 500 in ")
 	require.Equal(t, "error", line.Level)
+
+	h.only(version(1, &events.HTTP{Log: &events.RequestLog{Level: events.RequestsMinimal}}))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/breaks", http.NoBody)
+	require.NoError(t, err)
+	r.Host = shop
+	answer200, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	_, err = io.ReadAll(answer200.Body)
+	require.Error(t, err, "the client sees that it is not complete")
+	_ = answer200.Body.Close()
+	line = out.await(t, 1)[0]
+	require.Equal(t, "error", line.Level)
+	require.Contains(t, line.Text, "GET /breaks 200 in ")
+	require.Contains(t, line.Text, "\n  the body of the response broke off: cpu: too long")
+	require.Contains(t, strings.Join(access.take(), ""), `"broken":"cpu"`)
 
 	h.only(version(1, &events.HTTP{Log: &events.RequestLog{}}))
 	raw(t, addr, strings.Repeat("M", 50_000)+" / HTTP/1.1\r\nHost: shop--acme.w.test\r\nConnection: close\r\n\r\n", 1)

@@ -137,6 +137,7 @@ func (x *exchange) stream(r *events.Reply) {
 				x.cut()
 			}
 			if c.Failure != nil {
+				x.broken = c.Failure
 				_ = x.control.Flush()
 				x.cut()
 			}

@@ -104,6 +104,9 @@ func ofEvent(r *lifecycle.Report, of *events.Event, attempt int, end *lifecycle.
 			e.Status = f.Reason.Status()
 		}
 		e.cut(&e.Message)
+	case end.Broken != nil:
+		e.Outcome, e.Reason, e.Message = OutcomeBroken, string(end.Broken.Reason), end.Broken.Message
+		e.cut(&e.Message)
 	case end.Interrupted:
 		e.Outcome = OutcomeInterrupted
 	case end.Retry:

@@ -33,20 +33,21 @@ const (
 const (
 	OutcomeOK          = "ok"          // the handler succeeded
 	OutcomeFailed      = "failed"      // Entry.Reason and Entry.Message say why
+	OutcomeBroken      = "broken"      // the body of the response broke off after its head; Reason and Message say why
 	OutcomeRetry       = "retry"       // the handler called event.retry()
 	OutcomeInterrupted = "interrupted" // the event runs again, through no fault of its own
 )
 
 var (
 	levels   = []string{"debug", "info", "warn", "error"}
-	outcomes = []string{OutcomeOK, OutcomeFailed, OutcomeRetry, OutcomeInterrupted}
+	outcomes = []string{OutcomeOK, OutcomeFailed, OutcomeBroken, OutcomeRetry, OutcomeInterrupted}
 )
 
 // Filter chooses log lines and ended events of one owner. Empty fields choose all.
 type Filter struct {
 	Worker  string   `json:"worker,omitempty"`
 	Only    string   `json:"only,omitempty"`    // OnlyLogs, OnlyEvents, or "" for both
-	Level   string   `json:"level,omitempty"`   // this level and higher; a failed event has the level error, others info
+	Level   string   `json:"level,omitempty"`   // this level and higher; events that failed, or whose body broke off, have the level error, others info
 	Version string   `json:"version,omitempty"` // whole, or its number
 	Status  []string `json:"status,omitempty"`  // only ended events: an outcome, a reason, an HTTP status, or 2xx to 5xx
 	Grep    string   `json:"grep,omitempty"`    // regular expression (RE2) for text and stack, or for id and message of an event
@@ -178,7 +179,7 @@ func rank(level string) int {
 // wants reports whether the filter chooses e, apart from grep. It is quick: threads of handlers call it.
 func (m *matcher) wants(e *Entry) bool {
 	event, level := e.Type == TypeEvent, e.Level
-	if event && e.Outcome == OutcomeFailed {
+	if event && (e.Outcome == OutcomeFailed || e.Outcome == OutcomeBroken) {
 		level = "error"
 	} else if event {
 		level = "info"

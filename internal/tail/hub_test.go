@@ -280,6 +280,8 @@ func TestEndedAttempts(t *testing.T) {
 	f := events.NewFailure(events.ReasonTimeout, "too long", "")
 	e = first(report(events.Fetch, &lifecycle.End{Started: true, Failure: f}, nil))
 	require.Equal(t, []any{OutcomeFailed, "timeout", "too long", f.Reason.Status()}, []any{e.Outcome, e.Reason, e.Message, e.Status})
+	broken := first(report(events.Fetch, &lifecycle.End{Started: true, Interrupted: true, Broken: f}, &events.Reply{Status: 200}))
+	require.Equal(t, []any{OutcomeBroken, "timeout", "too long", 200}, []any{broken.Outcome, broken.Reason, broken.Message, broken.Status})
 	require.Equal(t, OutcomeRetry, first(report(events.Task, &lifecycle.End{Started: true, Retry: true}, nil)).Outcome)
 	require.Equal(t, OutcomeInterrupted, first(report(events.Task, &lifecycle.End{Started: true, Interrupted: true}, nil)).Outcome)
 }

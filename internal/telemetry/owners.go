@@ -16,14 +16,14 @@ type Owners struct {
 
 // ownerCounts are the metrics of one owner.
 type ownerCounts struct {
-	ok, failed, retried, interrupted, cpu, waited, dead prometheus.Counter
+	ok, failed, broken, retried, interrupted, cpu, waited, dead prometheus.Counter
 }
 
-// NewOwners registers the metrics of the owners of these names. Each costs seven series.
+// NewOwners registers the metrics of the owners of these names. Each costs eight series.
 func NewOwners(names []string, reg prometheus.Registerer) (*Owners, error) {
 	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_owner_attempts_total",
-		Help: "Attempts at events of an owner named by PINWHEEL_METRICS_OWNERS, by outcome: ok, failed, retry (the handler asked for it) or interrupted.",
+		Help: "Attempts at events of an owner named by PINWHEEL_METRICS_OWNERS, by outcome: ok, failed, broken (the body of the response ended before it was complete), retry (the handler asked for it) or interrupted.",
 	}, []string{"owner", "outcome"})
 	one := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pinwheel_owner_" + name, Help: help}, []string{"owner"})
@@ -40,7 +40,7 @@ func NewOwners(names []string, reg prometheus.Registerer) (*Owners, error) {
 	for _, name := range names {
 		of := func(outcome string) prometheus.Counter { return attempts.WithLabelValues(name, outcome) }
 		o.of[name] = &ownerCounts{
-			of("ok"), of("failed"), of("retry"), of("interrupted"), cpu.WithLabelValues(name), waited.WithLabelValues(name), dead.WithLabelValues(name),
+			of("ok"), of("failed"), of("broken"), of("retry"), of("interrupted"), cpu.WithLabelValues(name), waited.WithLabelValues(name), dead.WithLabelValues(name),
 		}
 	}
 	return o, nil
@@ -87,6 +87,8 @@ func (c *ownerCounts) ended(end *lifecycle.End) {
 	switch {
 	case end.Failure != nil:
 		c.failed.Inc()
+	case end.Broken != nil:
+		c.broken.Inc()
 	case end.Interrupted:
 		c.interrupted.Inc()
 	case end.Retry:

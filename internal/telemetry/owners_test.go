@@ -32,6 +32,7 @@ func TestOwnersThatAreNamed(t *testing.T) {
 	run("acme", lifecycle.End{Started: true, Retry: true})
 	run("acme", lifecycle.End{Started: true, Interrupted: true})
 	run("acme", lifecycle.End{Interrupted: true})
+	run("acme", lifecycle.End{Started: true, Interrupted: true, Broken: failure})
 	run("acme", lifecycle.End{Started: true, CPU: time.Second, Items: []lifecycle.Item{{}, {Decision: lifecycle.Failed, Failure: failure}}}, event(1), event(1))
 	run("other", lifecycle.End{Started: true, CPU: time.Hour})
 	for _, owner := range []string{"acme", "other"} {
@@ -41,8 +42,10 @@ func TestOwnersThatAreNamed(t *testing.T) {
 		o.Settled(&lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}})
 	}
 	require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP pinwheel_owner_attempts_total Attempts at events of an owner named by PINWHEEL_METRICS_OWNERS, by outcome: ok, failed, retry (the handler asked for it) or interrupted.
+# HELP pinwheel_owner_attempts_total Attempts at events of an owner named by PINWHEEL_METRICS_OWNERS, by outcome: ok, failed, broken (the body of the response ended before it was complete), retry (the handler asked for it) or interrupted.
 # TYPE pinwheel_owner_attempts_total counter
+pinwheel_owner_attempts_total{outcome="broken",owner="acme"} 1
+pinwheel_owner_attempts_total{outcome="broken",owner="quiet"} 0
 pinwheel_owner_attempts_total{outcome="failed",owner="acme"} 2
 pinwheel_owner_attempts_total{outcome="failed",owner="quiet"} 0
 pinwheel_owner_attempts_total{outcome="interrupted",owner="acme"} 1
@@ -61,7 +64,7 @@ pinwheel_owner_dead_letters_total{owner="acme"} 1
 pinwheel_owner_dead_letters_total{owner="quiet"} 0
 # HELP pinwheel_owner_wait_seconds_total Time that events of an owner named by PINWHEEL_METRICS_OWNERS waited from their storing until their first attempts started.
 # TYPE pinwheel_owner_wait_seconds_total counter
-pinwheel_owner_wait_seconds_total{owner="acme"} 14
+pinwheel_owner_wait_seconds_total{owner="acme"} 16
 pinwheel_owner_wait_seconds_total{owner="quiet"} 0
 `)))
 	_, err = NewOwners(nil, reg)

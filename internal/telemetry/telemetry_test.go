@@ -223,6 +223,7 @@ func TestAttempts(t *testing.T) {
 		{1, lifecycle.End{Started: true, Failure: events.NewFailure(events.ReasonCPU, strings.Repeat("ü", 500), "")}},
 		{2, lifecycle.End{Started: true, Retry: true}},
 		{3, lifecycle.End{Started: true, Interrupted: true}},
+		{4, lifecycle.End{Started: true, Broken: events.NewFailure(events.ReasonException, "no more", "")}},
 	} {
 		a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{Owner: "acme", Name: "w"}, Number: c.number, Start: time.Unix(1001, 0)}
 		tr.Started(a)
@@ -237,7 +238,8 @@ func TestAttempts(t *testing.T) {
 			require.Equal(t, trace.SpanID(e.Trace.SpanID), s.SpanContext.SpanID())
 		}
 	}
-	require.Len(t, attempts, 3)
+	require.Len(t, attempts, 4)
+	require.Equal(t, "the body of the response broke off: no more", attempts[3].Status.Description)
 	for _, s := range attempts {
 		require.Equal(t, trace.SpanID(e.Trace.SpanID), s.Parent.SpanID())
 	}

@@ -184,6 +184,9 @@ func (t *tracer) Ended(r *lifecycle.Report) {
 	case f != nil:
 		a.span.SetAttributes(semconv.ErrorTypeKey.String(string(f.Reason)))
 		a.span.SetStatus(codes.Error, events.Clip(f.Message, maxText))
+	case end.Broken != nil:
+		a.span.SetAttributes(semconv.ErrorTypeKey.String(string(end.Broken.Reason)))
+		a.span.SetStatus(codes.Error, events.Clip("the body of the response broke off: "+end.Broken.Message, maxText))
 	case end.Interrupted:
 		a.span.SetAttributes(semconv.ErrorTypeKey.String("interrupted"))
 		a.span.SetStatus(codes.Error, "the attempt was stopped, and is repeated")

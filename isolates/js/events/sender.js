@@ -80,7 +80,8 @@ class Sender {
   broke(error) {
     if (this.over) return;
     this.over = true;
-    send(BODY, this.run.id, null, BROKEN, describe(error).text);
+    const described = describe(error);
+    send(BODY, this.run.id, null, BROKEN, described.text, described.stack);
     this.done();
   }
   // drop cancels the source of a broken body. That is the last step, because a cancelled stream ends like a complete
