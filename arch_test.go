@@ -162,7 +162,7 @@ var house = map[string]room{
 	// What KV and objects bindings do. It knows no V8.
 	"internal/bindings": {
 		pure: true, rooms: []string{"events", "events/lifecycle", "internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
-		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel"},
+		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer},
 	},
 	// What a fleet does, for people. pinwheel top and the console show it.
 	"internal/flow": {pure: true, rooms: []string{"internal/control"}, libs: []string{libNATS}},
@@ -196,22 +196,28 @@ var house = map[string]room{
 	"internal/fleet": {
 		rooms: []string{
 			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates", "internal/admin", "internal/assetserver", "internal/assetstore", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/control", "internal/crashnote", "internal/doctor",
-			"internal/gateway", "internal/natsd", "internal/resources", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail", "internal/telemetry", "internal/workerlease",
+			"internal/gateway", "internal/inventory", "internal/natsd", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail", "internal/telemetry", "internal/workerlease",
 		},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
-			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/stored", "internal/test/acmetest", "internal/test/natstest", "internal/test/otlptest", "internal/test/parallel", "internal/test/testcert", libNATSServer, libOtel + "proto/otlp", "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
+			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/resources", "internal/stored", "internal/test/acmetest", "internal/test/natstest", "internal/test/otlptest", "internal/test/parallel", "internal/test/testcert", libNATSServer, libOtel + "proto/otlp", "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
 			"github.com/gorilla/websocket", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "github.com/compose-spec/compose-go/v2",
 		},
 	},
 	"internal/cli": {
 		rooms: []string{
-			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config", "internal/console", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/flow", "internal/secrets", "internal/stored", "internal/tail",
+			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config", "internal/console", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/flow", "internal/inventory", "internal/secrets", "internal/stored", "internal/tail",
 		},
 		libs:  []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest", "golang.org/x/sys/unix"},
 	},
 	// Shared by the two rooms that store data in JetStream.
+	"internal/inventory": {
+		rooms: []string{
+			"consumer", "deploy", "events", "internal/assetstore", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/resources", "internal/workerlease",
+		},
+		libs: []string{libNATS, libZerolog},
+	},
 	"internal/resources": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	// The only reader of stored messages.
 	"internal/stored": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS}, tests: []string{"internal/test/natstest"}},

@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/results"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
+	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
@@ -33,12 +34,12 @@ const (
 	maxAckPending = 1 << 17
 )
 
-// CreateAssets creates the streams, consumers and buckets that are missing in JetStream, and updates those that differ.
-// Many processes may do it at once. maxPayload is the server's largest message in bytes. It tries a few times, each
-// time from the start: creation races with other processes and with deletions, and a server that has just started may
-// not answer a request. While the cluster lacks a server that a stream needs, it tries for half a minute. It returns a
-// *resources.FrozenError at once when a setting cannot be changed in place, and a *resources.PrefixError when streams
-// belong to a fleet with another prefix.
+// CreateAssets creates the streams, consumers and buckets that are missing in JetStream. Of those that exist it changes
+// only what loses nothing. Many processes may do it at once. maxPayload is the server's largest message in bytes. It
+// tries a few times, each time from the start: creation races with other processes and with deletions, and a server
+// that has just started may not answer a request. While the cluster lacks a server that a stream needs, it tries for
+// half a minute. It returns a *resources.ImmutableError at once when a setting cannot be changed in place, and a
+// *resources.PrefixError when streams belong to a fleet with another prefix.
 func CreateAssets(ctx context.Context, js jetstream.JetStream, cfg Config, maxPayload int64) error {
 	return createAssets(ctx, &resources.Reconciler{JS: js, Log: zerolog.Nop()}, cfg, maxPayload)
 }
@@ -71,6 +72,12 @@ func createAssets(ctx context.Context, k *resources.Reconciler, cfg Config, maxP
 // must not begin.
 func CheckPrefix(ctx context.Context, js jetstream.JetStream, s events.Subjects) error {
 	return resources.CheckPrefix(ctx, js, Assets(Config{Prefix: s}, 0))
+}
+
+// Removed is about how many messages the fleet would remove from a stream if it had that limit of bytes. owners has the
+// number of messages of each owner. shared is false for a stream from which the fleet removes nothing.
+func Removed(stream string, owners map[string]uint64, bytes, limit uint64) (messages uint64, shared bool) {
+	return storage.Removed(stream, owners, bytes, limit)
 }
 
 // tryAssets tries once. Each request may take as long as patience.

@@ -47,7 +47,7 @@ func TestAssetsAreCreatedByManyAtOnceAndStayAsTheyAre(t *testing.T) {
 	require.NoError(t, consumer.CreateAssets(ctx, js, changed, nc.MaxPayload()))
 	s, err = js.Stream(ctx, events.StreamEvents)
 	require.NoError(t, err)
-	require.Equal(t, changed.MaxBytes, s.CachedInfo().Config.MaxBytes)
+	require.Equal(t, testConfig().MaxBytes, s.CachedInfo().Config.MaxBytes, "the size that it has stays")
 	require.EqualValues(t, 1, s.CachedInfo().State.Msgs)
 }
 
@@ -85,9 +85,17 @@ func TestAssetsThatAreRightAreLeftAlone(t *testing.T) {
 	n, _, err := updates.Pending()
 	require.NoError(t, err)
 	require.Zero(t, n, "nothing to update")
-	cfg.MaxBytes *= 2
-	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
+	// An update that somebody must make by hand is not made, and one that loses nothing is.
 	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
-	require.Equal(t, cfg.MaxBytes, s.CachedInfo().Config.MaxBytes)
+	odd := s.CachedInfo().Config
+	odd.AllowRollup = true
+	_, err = js.UpdateStream(t.Context(), odd)
+	require.NoError(t, err)
+	cfg.MaxBytes *= 2
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
+	s, err = js.Stream(t.Context(), events.StreamEvents)
+	require.NoError(t, err)
+	require.Equal(t, cfg.MaxBytes/2, s.CachedInfo().Config.MaxBytes)
+	require.False(t, s.CachedInfo().Config.AllowRollup)
 }

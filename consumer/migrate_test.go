@@ -67,7 +67,7 @@ func TestAssetsMoveForwardUnderLoad(t *testing.T) {
 	second := &dispatcher{handle: ack}
 	start(t, natstest.Connect(t, srv), newer, second)
 	require.NoError(t, <-published)
-	require.Equal(t, newer.MaxBytes, streamConfig(t, js).MaxBytes)
+	require.Equal(t, cfg.MaxBytes, streamConfig(t, js).MaxBytes, "only the command changes sizes")
 	require.Equal(t, fmt.Sprint(resources.Level), streamConfig(t, js).Metadata[resources.LevelKey])
 
 	require.NoError(t, js.DeleteConsumer(t.Context(), events.StreamEvents, "lane-3"))
@@ -81,10 +81,10 @@ func TestAssetsMoveForwardUnderLoad(t *testing.T) {
 		ran[string(e.Body)] = true
 	}
 	require.Len(t, ran, n)
-	require.Equal(t, newer.MaxBytes, streamConfig(t, js).MaxBytes)
+	require.Equal(t, cfg.MaxBytes, streamConfig(t, js).MaxBytes, "only the command changes sizes")
 	c, err := js.Consumer(t.Context(), events.StreamEvents, "lane-4")
 	require.NoError(t, err)
-	require.Equal(t, newer.AckWait, c.CachedInfo().Config.AckWait)
+	require.Equal(t, cfg.AckWait, c.CachedInfo().Config.AckWait)
 }
 
 // A process that starts beside a fleet of a newer binary leaves its assets as they are, and works with them.

@@ -311,6 +311,16 @@ func TestClusterGrowsAndRestarts(t *testing.T) {
 	tr, first := beginTraffic(t, 1)
 	second := tr.member(1, 3)
 	tr.recovered("a process that wants three copies started")
+	s, err := tr.js.Stream(t.Context(), events.StreamEvents)
+	require.NoError(t, err)
+	require.Equal(t, 1, s.CachedInfo().Config.Replicas, "only the command changes what exists")
+	apply := &resources.Reconciler{JS: tr.js, Apply: true}
+	cfg := testConfig()
+	cfg.Replicas, cfg.AckWait, cfg.Heartbeat = 3, 5*time.Second, 500*time.Millisecond
+	for _, a := range consumer.Assets(cfg, tr.cluster.Connect(0).MaxPayload()) {
+		require.NoError(t, apply.Reconcile(t.Context(), a), a)
+	}
+	tr.recovered("three copies were applied")
 	tr.awaitReplicas(true)
 	tr.replicated()
 

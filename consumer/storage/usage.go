@@ -124,9 +124,8 @@ func New(cfg Config, nc *nats.Conn, js jetstream.JetStream, log zerolog.Logger) 
 	for _, stream := range []string{events.StreamEvents, events.StreamParked, events.StreamSchedules} {
 		u.of(stream).limit.Store(uint64(cfg.MaxBytes))
 	}
-	u.shared = []*shared{
-		{level: u.of(events.StreamDead), owned: cfg.Prefix.DeadOwner}, {level: u.of(events.StreamResults), owned: cfg.Prefix.ResultOwner},
-		{level: u.of(events.StreamBodies), owned: cfg.Prefix.BodyOwner},
+	for i, owned := range [len(sharedStreams)]func(string) string{cfg.Prefix.DeadOwner, cfg.Prefix.ResultOwner, cfg.Prefix.BodyOwner} {
+		u.shared = append(u.shared, &shared{level: u.of(sharedStreams[i]), owned: owned})
 	}
 	u.refusals, u.dropped = counters()
 	return u
@@ -231,8 +230,8 @@ func (u *Usage) forgetRefusals(before time.Time) {
 // looked notes what JetStream reports about a stream. added is what this process had stored before it asked.
 func (f *level) looked(info *jetstream.StreamInfo, added uint64, cfg Config) {
 	limit := max(0, info.Config.MaxBytes)
-	if f.name == events.StreamSchedules {
-		limit = cfg.MaxBytes // JetStream lets this stream have no limit
+	if f.name == events.StreamSchedules { // JetStream lets this stream have no limit
+		limit = cfg.MaxBytes
 	}
 	f.added.Add(-added)
 	f.bytes.Store(info.State.Bytes)

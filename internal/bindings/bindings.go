@@ -38,6 +38,8 @@ type backend struct {
 	js     jetstream.JetStream
 	cfg    Config
 	policy func(owner string) events.Policy
+	// reservations is told when JetStream has no room; nil = nobody is.
+	reservations *reservations
 }
 
 // kind is a kind of binding: its methods by name, nil for a name that is none, and what begins the messages of their
@@ -72,7 +74,7 @@ const listsAtOnce = 2
 // New returns Bindings that use nc.
 func New(nc *nats.Conn, js jetstream.JetStream, cfg Config, reg prometheus.Registerer) (*Bindings, error) {
 	b := &Bindings{owners: map[string]*owner{}}
-	of := backend{nc, js, cfg, b.policy}
+	of := backend{nc, js, cfg, b.policy, newReservations()}
 	b.kv, b.cache = newKV(of), newCache(of)
 	b.objects = newObjects(of, b.kv.lists)
 	b.kinds = map[events.BindingKind]kind{
@@ -84,7 +86,7 @@ func New(nc *nats.Conn, js jetstream.JetStream, cfg Config, reg prometheus.Regis
 	b.calls = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_binding_calls_total", Help: "Calls of methods of bindings, by kind of binding, method, and result (ok or failed).",
 	}, []string{"kind", "method", "result"})
-	return b, reg.Register(b.calls)
+	return b, errors.Join(reg.Register(b.calls), reg.Register(of.reservations.refused))
 }
 
 // SetPolicy applies a policy to an owner from now on.

@@ -20,9 +20,12 @@ func KVBucket(owner string) string { return "PINWHEEL_KV_" + owner }
 // markers is how long the marker of an expired key stays. JetStream wants one to let messages expire.
 const markers = time.Second
 
-// Bucket is the KV bucket of an owner with this policy.
+// kvBytes is how many bytes the KV bucket of an owner with this policy may have.
+func (c Config) kvBytes(p events.Policy) int64 { return cmp.Or(int64(p.KVBytes), c.KVBytes) }
+
+// Bucket is the KV bucket of an owner with this policy, as it is created.
 func (c Config) Bucket(owner string, p events.Policy) jetstream.KeyValueConfig {
-	size := cmp.Or(int64(p.KVBytes), c.KVBytes)
+	size := min(c.kvBytes(p), firstBytes)
 	return jetstream.KeyValueConfig{
 		Bucket: KVBucket(owner), Description: "Data of Pinwheel's owner " + owner + ": key <namespace>.<key>", History: 1, MaxBytes: size,
 		LimitMarkerTTL: markers, Replicas: c.Replicas, Storage: jetstream.FileStorage,
@@ -42,12 +45,16 @@ type bucket struct {
 // secretKey has the secret of cursors. No namespace has such a name.
 const secretKey = "=cursors"
 
-// createBucket creates the bucket of an owner, or updates it to the owner's policy.
+// createBucket creates the bucket of an owner, or opens it.
 func (k *kv) createBucket(ctx context.Context, owner string) (*bucket, error) {
-	r := resources.Reconciler{JS: k.js, Log: k.cfg.Log, OnlyMissing: k.cfg.OnlyMissing}
-	kv, err := r.Bucket(ctx, k.cfg.Bucket(owner, k.policy(owner)))
+	p, name := k.policy(owner), resources.BucketStream(KVBucket(owner))
+	r := resources.Reconciler{JS: k.js, Log: k.cfg.Log, OnlyMissing: k.cfg.OnlyMissing, Grows: true}
+	kv, err := r.Bucket(ctx, k.cfg.Bucket(owner, p))
+	if err == nil {
+		err = k.bound(ctx, name, p.KVBytes)
+	}
 	if err != nil {
-		_, err = inWords(err, "kvBytes")
+		_, err = inWords(k.told(name, err), "kvBytes")
 		return nil, err
 	}
 	b := &bucket{nc: k.js.Conn(), secret: make([]byte, 32)}
@@ -62,7 +69,7 @@ func (k *kv) createBucket(ctx context.Context, owner string) (*bucket, error) {
 		_, err = inWords(err, "kvBytes")
 		return nil, err
 	}
-	if b.stream, err = k.js.Stream(ctx, resources.BucketStream(KVBucket(owner))); err != nil {
+	if b.stream, err = k.js.Stream(ctx, name); err != nil {
 		_, err = inWords(err, "kvBytes")
 		return nil, err
 	}

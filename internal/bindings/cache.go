@@ -52,7 +52,7 @@ func (h head) header() http.Header {
 // cache is Cloudflare's Cache API on a stream for each owner. When a stream is full, its oldest responses go.
 type cache struct {
 	backend
-	streams opened[string]
+	streams opened[*cached]
 }
 
 func newCache(b backend) *cache {
@@ -64,10 +64,13 @@ func newCache(b backend) *cache {
 // CacheBucket is the name of the bucket with what the workers of an owner cache. It exists from the first call on.
 func CacheBucket(owner string) string { return "PINWHEEL_CACHE_" + owner }
 
-// CacheStream is the stream of what the workers of an owner cache, with this policy. It is like that of a KV bucket,
-// but its oldest messages make room for new ones.
+// cacheBytes is how many bytes an owner with this policy may cache.
+func (c Config) cacheBytes(p events.Policy) int64 { return cmp.Or(int64(p.CacheBytes), c.CacheBytes) }
+
+// CacheStream is the stream of what the workers of an owner cache, with this policy, as it is created. It is like that
+// of a KV bucket, but its oldest messages make room for new ones.
 func (c Config) CacheStream(owner string, p events.Policy) jetstream.StreamConfig {
-	size := cmp.Or(int64(p.CacheBytes), c.CacheBytes)
+	size := min(c.cacheBytes(p), firstBytes)
 	return jetstream.StreamConfig{
 		Name: resources.BucketStream(CacheBucket(owner)), Description: "Responses that workers of Pinwheel's owner " + owner + " cache",
 		Subjects: []string{"$KV." + CacheBucket(owner) + ".>"}, MaxMsgsPerSubject: 1, MaxBytes: size, Discard: jetstream.DiscardOld,
@@ -75,14 +78,19 @@ func (c Config) CacheStream(owner string, p events.Policy) jetstream.StreamConfi
 	}
 }
 
-func (k *cache) createStream(ctx context.Context, owner string) (string, error) {
-	config := k.cfg.CacheStream(owner, k.policy(owner))
-	r := resources.Reconciler{JS: k.js, Log: k.cfg.Log}
-	if err := r.Stream(ctx, config); err != nil {
-		_, err = inWords(err, "cacheBytes")
-		return "", err
+func (k *cache) createStream(ctx context.Context, owner string) (*cached, error) {
+	p := k.policy(owner)
+	config := k.cfg.CacheStream(owner, p)
+	r := resources.Reconciler{JS: k.js, Log: k.cfg.Log, Grows: true}
+	err := r.Stream(ctx, config)
+	if err == nil {
+		err = k.bound(ctx, config.Name, p.CacheBytes)
 	}
-	return config.Name, nil
+	if err != nil {
+		_, err = inWords(k.told(config.Name, err), "cacheBytes")
+		return nil, err
+	}
+	return &cached{name: config.Name}, nil
 }
 
 func (k *cache) method(name string) method {
@@ -99,9 +107,9 @@ func (k *cache) method(name string) method {
 
 // open returns the stream of the owner's caches, and the subject of a response. The first arguments of all methods are
 // the name of the cache and the URL.
-func (k *cache) open(ctx context.Context, c *lifecycle.Call, texts int) (stream, subject string, err error) {
+func (k *cache) open(ctx context.Context, c *lifecycle.Call, texts int) (stream *cached, subject string, err error) {
 	if len(c.Texts) < texts {
-		return "", "", fmt.Errorf("400 %d arguments, not %d", len(c.Texts), texts)
+		return nil, "", fmt.Errorf("400 %d arguments, not %d", len(c.Texts), texts)
 	}
 	stream, err = k.streams.of(ctx, c.Owner)
 	name, url := sha256.Sum256([]byte(c.Texts[0])), sha256.Sum256([]byte(c.Texts[1]))
@@ -124,7 +132,7 @@ func (k *cache) match(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer,
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
-	h, body, err := stored.Last(ctx, k.nc, stream, subject)
+	h, body, err := stored.Last(ctx, k.nc, stream.name, subject)
 	switch {
 	case errors.Is(err, stored.ErrNone):
 		return lifecycle.Answer{}, nil
@@ -188,7 +196,7 @@ func (w *recorder) Write(data []byte) (int, error) { return w.body.Write(data) }
 // put has the further arguments status, and headers as name, value, name, value … What may not be kept is not kept, and
 // that is no error.
 func (k *cache) put(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error) {
-	_, subject, err := k.open(ctx, c, 3)
+	stream, subject, err := k.open(ctx, c, 3)
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
@@ -210,6 +218,7 @@ func (k *cache) put(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, e
 	if _, err := k.js.PublishMsg(ctx, m, jetstream.WithMsgTTL(fresh.Round(time.Second))); err != nil {
 		return lifecycle.Answer{}, k.failed(c, err)
 	}
+	k.grew(ctx, stream, k.cfg.cacheBytes(k.policy(c.Owner)), m.Size())
 	return lifecycle.Answer{}, nil
 }
 
@@ -220,7 +229,7 @@ func (k *cache) remove(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer
 		return lifecycle.Answer{}, err
 	}
 	body, _ := json.Marshal(map[string]string{"filter": subject}) // strings cannot fail
-	m, err := k.nc.RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+stream, body)
+	m, err := k.nc.RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+stream.name, body)
 	if err != nil {
 		return lifecycle.Answer{}, k.failed(c, err)
 	}

@@ -25,7 +25,7 @@ type Data struct {
 
 // OpenData returns the data of an owner with this policy. It does not talk to NATS.
 func OpenData(nc *nats.Conn, js jetstream.JetStream, cfg Config, owner string, p events.Policy) *Data {
-	return dataOf(newKV(backend{nc, js, cfg, func(string) events.Policy { return p }}), owner)
+	return dataOf(newKV(backend{nc, js, cfg, func(string) events.Policy { return p }, nil}), owner)
 }
 
 func dataOf(k *kv, owner string) *Data {

@@ -219,7 +219,7 @@ func (k *kv) put(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, erro
 		opts = append(opts, jetstream.WithMsgTTL(max(time.Second, time.Until(expires).Round(time.Second))))
 	}
 	c.Wrote.Store(true)
-	if _, err := k.js.PublishMsg(ctx, m, opts...); err != nil {
+	if _, err := k.publish(ctx, streamOf(c), k.cfg.kvBytes(k.policy(c.Owner)), m, opts...); err != nil {
 		return lifecycle.Answer{}, k.failed(c, err)
 	}
 	return lifecycle.Answer{}, nil

@@ -26,7 +26,7 @@ type ObjectData struct {
 
 // OpenObjects returns the objects of an owner with this policy. It does not talk to NATS.
 func OpenObjects(nc *nats.Conn, js jetstream.JetStream, cfg Config, owner string, p events.Policy) *ObjectData {
-	return objectsOf(newObjects(backend{nc, js, cfg, func(string) events.Policy { return p }}, &lists{}), owner)
+	return objectsOf(newObjects(backend{nc, js, cfg, func(string) events.Policy { return p }, nil}, &lists{}), owner)
 }
 
 func objectsOf(o *objects, owner string) *ObjectData {

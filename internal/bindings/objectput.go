@@ -70,16 +70,16 @@ func (o *objects) put(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer,
 	if err != nil {
 		return lifecycle.Answer{}, o.failed(c, err)
 	}
-	v, err := o.publish(ctx, b, u, old)
+	v, err := o.describe(ctx, b, u, old)
 	if v == nil || err != nil {
 		return lifecycle.Answer{}, err
 	}
 	return lifecycle.Answer{Texts: []string{v.describe(c.Texts[0], nil, true, true)}}, nil
 }
 
-// publish makes what was uploaded the object, in place of old. It returns nil if the condition is not met any more. It
+// describe makes what was uploaded the object, in place of old. It returns nil if the condition is not met any more. It
 // removes the chunks of what it replaces; its own if it fails.
-func (o *objects) publish(ctx context.Context, b *bucket, u *upload, old *version) (*version, error) {
+func (o *objects) describe(ctx context.Context, b *bucket, u *upload, old *version) (*version, error) {
 	c := &lifecycle.Call{Owner: u.owner}
 	body, err := json.Marshal(u.info)
 	if err != nil {
@@ -90,7 +90,7 @@ func (o *objects) publish(ctx context.Context, b *bucket, u *upload, old *versio
 		m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 		m.Header.Set(headerVersion, u.info.NUID)
 		m.Data = body
-		ack, err := o.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(old.last()))
+		ack, err := o.publish(ctx, u.stream(), objectBytes(o.policy(u.owner)), m, jetstream.WithExpectLastSequencePerSubject(old.last()))
 		var api *jetstream.APIError
 		switch {
 		case err == nil:
@@ -138,7 +138,7 @@ func (o *objects) upload(ctx context.Context, b *bucket, u *upload) error {
 		m.Header.Set(headerObject, from)
 		m.Data = rest[:min(len(rest), chunkBytes)]
 		rest = rest[len(m.Data):]
-		ack, err := o.js.PublishMsg(ctx, m)
+		ack, err := o.publish(ctx, u.stream(), objectBytes(o.policy(u.owner)), m)
 		if err != nil {
 			o.purge(ctx, b, subject)
 			return err

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // R2's etag
 	"encoding/base64"
@@ -33,12 +34,14 @@ const (
 // ObjectsBucket is the name of the object store with the objects of an owner. It exists from the first call on.
 func ObjectsBucket(owner string) string { return "PINWHEEL_OBJ_" + owner }
 
-// ObjectStore is the object store of an owner with this policy.
+// objectBytes is how many bytes the object store of an owner with this policy may have.
+func objectBytes(p events.Policy) int64 {
+	return cmp.Or(int64(p.ObjectBytes), events.DefaultObjectBytes)
+}
+
+// ObjectStore is the object store of an owner with this policy, as it is created.
 func ObjectStore(owner string, p events.Policy, replicas int) jetstream.ObjectStoreConfig {
-	size := int64(p.ObjectBytes)
-	if size == 0 {
-		size = events.DefaultObjectBytes
-	}
+	size := min(objectBytes(p), firstBytes)
 	return jetstream.ObjectStoreConfig{
 		Bucket: ObjectsBucket(owner), Description: "Objects of Pinwheel's owner " + owner + ": <bucket>/<key>", MaxBytes: size, Replicas: replicas,
 		Storage: jetstream.FileStorage,
@@ -75,14 +78,19 @@ func (o *objects) method(name string) method {
 	return nil
 }
 
-// create creates the object store of an owner, or updates it to the owner's policy.
+// create creates the object store of an owner, or opens it.
 func (o *objects) create(ctx context.Context, owner string) (*bucket, error) {
-	r := resources.Reconciler{JS: o.js, Log: o.cfg.Log, OnlyMissing: o.cfg.OnlyMissing}
-	if _, err := r.Objects(ctx, ObjectStore(owner, o.policy(owner), o.cfg.Replicas)); err != nil {
-		_, err = inWords(err, "objectBytes")
+	p, name := o.policy(owner), resources.ObjectsStream(ObjectsBucket(owner))
+	r := resources.Reconciler{JS: o.js, Log: o.cfg.Log, OnlyMissing: o.cfg.OnlyMissing, Grows: true}
+	_, err := r.Objects(ctx, ObjectStore(owner, p, o.cfg.Replicas))
+	if err == nil {
+		err = o.bound(ctx, name, p.ObjectBytes)
+	}
+	if err != nil {
+		_, err = inWords(o.told(name, err), "objectBytes")
 		return nil, err
 	}
-	s, err := o.js.Stream(ctx, resources.ObjectsStream(ObjectsBucket(owner)))
+	s, err := o.js.Stream(ctx, name)
 	if err != nil {
 		_, err = inWords(err, "objectBytes")
 		return nil, err

@@ -43,7 +43,7 @@ func write(url string) error {
 	if err != nil {
 		return err
 	}
-	o := newObjects(backend{nc, js, Config{Replicas: 1, Log: zerolog.Nop()}, func(string) events.Policy { return events.Policy{} }}, &lists{})
+	o := newObjects(backend{nc, js, Config{Replicas: 1, Log: zerolog.Nop()}, func(string) events.Policy { return events.Policy{} }, nil}, &lists{})
 	for i := 0; ; i++ {
 		_, err := o.put(context.Background(), &lifecycle.Call{
 			Owner: "acme", Binding: events.Binding{Kind: events.BindingObjects, Value: "files"}, Texts: putting(fmt.Sprint("k", i%4), always),
@@ -63,7 +63,8 @@ func TestKilledWhilePutting(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	p := open(t, nc)
-	const messages = 6 // of a put: five chunks, and what the object is
+	p.putObject("acme", "large", large(5<<20)) // so that the stream refuses no message of the others
+	const messages = 6                         // of a put: five chunks, and what the object is
 	orphans := 0
 	for round := range 2 * messages {
 		sub, err := nc.SubscribeSync("$O." + ObjectsBucket("acme") + ".>")
@@ -111,7 +112,7 @@ func TestObjectsOfACluster(t *testing.T) {
 		nc := c.Connect(i)
 		js, err := jetstream.New(nc)
 		require.NoError(t, err)
-		processes = append(processes, newObjects(backend{nc, js, Config{Replicas: 3, Log: zerolog.Nop()}, func(string) events.Policy { return events.Policy{} }}, &lists{}))
+		processes = append(processes, newObjects(backend{nc, js, Config{Replicas: 3, Log: zerolog.Nop()}, func(string) events.Policy { return events.Policy{} }, nil}, &lists{}))
 	}
 	for i := range 9 {
 		o, wrote := processes[i%3], &atomic.Bool{}

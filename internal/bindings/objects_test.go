@@ -440,7 +440,7 @@ func BenchmarkObjects(b *testing.B) {
 	nc := natstest.Connect(b, natstest.Start(b))
 	js, err := jetstream.New(nc)
 	require.NoError(b, err)
-	o := newObjects(backend{nc, js, Config{Replicas: 1}, func(string) events.Policy { return events.Policy{ObjectBytes: 1 << 30} }}, &lists{})
+	o := newObjects(backend{nc, js, Config{Replicas: 1}, func(string) events.Policy { return events.Policy{ObjectBytes: 1 << 30} }, nil}, &lists{})
 	call := func(m method, body []byte, texts ...string) {
 		_, err := m(b.Context(), &lifecycle.Call{Owner: "acme", Binding: events.Binding{Value: "files"}, Texts: texts, Body: body, Wrote: &atomic.Bool{}, Hold: free})
 		require.NoError(b, err)

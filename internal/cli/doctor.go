@@ -12,7 +12,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
-	"github.com/pinwheel-run/pinwheel/internal/fleet"
+	"github.com/pinwheel-run/pinwheel/internal/inventory"
 )
 
 // Exit codes of doctor. They replace the general ones.
@@ -54,8 +54,8 @@ func examine(ctx context.Context, cfg config.Config, version string, progress ti
 	defer nc.Close()
 	stranger := config.Config{NatsURL: nc.ConnectedUrl(), NatsCA: cfg.NatsCA}
 	return doctor.Examine(ctx, doctor.Config{
-		NC: nc, Monitors: cfg.NatsMonitor, Subjects: events.Subjects(cfg.Prefix), Resources: fleet.Resources(cfg, nc.MaxPayload()),
-		Replicas: cfg.Replicas, Fsync: cfg.Fsync(), Version: version, Progress: progress,
+		NC: nc, Monitors: cfg.NatsMonitor, Subjects: events.Subjects(cfg.Prefix), Resources: inventory.Resources(cfg, nc.MaxPayload()),
+		For: inventory.ResourcesFor(cfg, nc.MaxPayload()), Replicas: cfg.Replicas, Fsync: cfg.Fsync(), Version: version, Progress: progress,
 		Anonymous: func() (*nats.Conn, error) { return config.Connect(stranger, quiet) },
 	})
 }

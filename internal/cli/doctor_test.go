@@ -50,8 +50,8 @@ func TestDoctorOfAFleetThatIsWell(t *testing.T) {
 	f.Config.MaxBytes *= 2 // the size that this configuration would set
 	code, out = runDoctor(t, f)
 	require.Equal(t, exitWarn, code)
-	require.Contains(t, out, "max_bytes is 67108864 and should be 134217728")
-	require.Contains(t, out, "→ the next process that starts brings it forward")
+	require.Contains(t, out, "max_bytes is 64MiB and should be 128MiB")
+	require.Contains(t, out, "→ it stays so, and processes work with it")
 }
 
 func TestDoctorWithoutNATSAndWithoutAFleet(t *testing.T) {

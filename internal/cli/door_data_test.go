@@ -73,6 +73,12 @@ func testKVAtTheDoor(t *testing.T, f, owner *fleettest.Fleet) {
 	// More than an answer takes, and more than a page.
 	js, err := jetstream.New(f.NC)
 	require.NoError(t, err)
+	s, err := js.Stream(t.Context(), "KV_PINWHEEL_KV_acme") // no process lets it grow for what comes by hand
+	require.NoError(t, err)
+	wide := s.CachedInfo().Config
+	wide.MaxBytes = 16 << 20
+	_, err = js.UpdateStream(t.Context(), wide)
+	require.NoError(t, err)
 	metadata, n := `{"long":"`+strings.Repeat("<", 900)+`"}`, 1500
 	for i := range n {
 		_, err := js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprintf("$KV.PINWHEEL_KV_acme.many.k%04d", i), Header: nats.Header{"Pinwheel-Metadata": {metadata}}, Data: []byte("v")})

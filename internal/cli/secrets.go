@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/internal/secrets"
@@ -339,4 +341,19 @@ func (e secretsCommand) value(n secrets.Name) (secrets.Value, error) {
 		return "", usage("%w", err)
 	}
 	return value, nil
+}
+
+// typed asks on a terminal and reads a line without showing it. The result is nil when standard input is no terminal.
+func typed(e *env, question string) ([]byte, error) {
+	f, ok := e.in.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil, nil
+	}
+	fmt.Fprint(e.err, question)
+	text, err := term.ReadPassword(int(f.Fd()))
+	fmt.Fprintln(e.err)
+	if text == nil {
+		text = []byte{}
+	}
+	return text, err
 }

@@ -118,8 +118,8 @@ type Config struct {
 	ResultAge  time.Duration `split_words:"true" default:"24h" meaning:"Time for which results of idempotent workers are kept" allowed:"a duration from 1s to 720h"`
 
 	MaxBytes        Bytes  `split_words:"true" default:"2GiB" meaning:"Size of the event stream, and of the stream of parked events, each. A full stream refuses publishers" allowed:"a size from 1MiB, like 500MB or 20GiB"`
-	OwnerKVBytes    Bytes  `envconfig:"OWNER_KV_BYTES" default:"16MiB" meaning:"Bytes that the workers of one owner store by KV bindings. JetStream reserves them from their first use on. The owner's policy (kvBytes) comes first" allowed:"a size from 64KiB, like 500MB or 20GiB"`
-	OwnerCacheBytes Bytes  `split_words:"true" default:"8MiB" meaning:"Bytes that the workers of one owner keep in caches. JetStream reserves them from their first use on. The owner's policy (cacheBytes) comes first" allowed:"a size from 1MiB, like 500MB or 20GiB"`
+	OwnerKVBytes    Bytes  `envconfig:"OWNER_KV_BYTES" default:"16MiB" meaning:"Bytes that the workers of one owner store by KV bindings. JetStream reserves about what they use. The owner's policy (kvBytes) comes first" allowed:"a size from 64KiB, like 500MB or 20GiB"`
+	OwnerCacheBytes Bytes  `split_words:"true" default:"8MiB" meaning:"Bytes that the workers of one owner keep in caches. JetStream reserves about what they use. The owner's policy (cacheBytes) comes first" allowed:"a size from 1MiB, like 500MB or 20GiB"`
 	AssetsMaxBytes  Bytes  `split_words:"true" default:"0" meaning:"Size of the bucket with the files of all workers. 0: as much as JetStream has" allowed:"a size, 0 or more"`
 	Replicas        int    `split_words:"true" default:"1" meaning:"Copies that the NATS cluster keeps of everything stored" allowed:"1, 3 or 5"`
 	Prefix          string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`

@@ -39,6 +39,8 @@ type Config struct {
 	Subjects events.Subjects
 	// Resources are all JetStream resources of the fleet. The event stream comes first.
 	Resources []resources.Resource
+	// For returns the resources as a process with these settings of its own wants them; nil: that is not checked.
+	For func(settings map[string]string) []resources.Resource
 	// Replicas and Fsync are the configured values.
 	Replicas int
 	Fsync    bool

@@ -174,7 +174,7 @@ func TestDriftIsTold(t *testing.T) {
 	_, err = js.UpdateStream(t.Context(), newer)
 	require.NoError(t, err)
 	lines := doctor.Examine(t.Context(), config(nc, c))
-	said(t, lines, doctor.Warn, "assets", "stream PINWHEEL_EVENTS: allow_rollup_hdrs is true and should be not set, max_bytes is 1048576 and should be 67108864")
+	said(t, lines, doctor.Warn, "assets", "stream PINWHEEL_EVENTS: allow_rollup_hdrs is true and should be not set, max_bytes is 1MiB and should be 64MiB")
 	said(t, lines, doctor.Bad, "assets", "missing: consumer lane-7 of PINWHEEL_EVENTS")
 	said(t, lines, doctor.Warn, "assets", "stream PINWHEEL_DEAD was made by a newer Pinwheel (level 77")
 }

@@ -42,7 +42,7 @@ func (p *checker) resources(ctx context.Context) []found {
 			for i, d := range f.Drift {
 				list[i] = d.String()
 			}
-			p.warn("assets", "the next process that starts brings it forward, with its own configuration; this one has that of the doctor's environment", "%s: %s", a, strings.Join(list, ", "))
+			p.warn("assets", "it stays so, and processes work with it: set the variables as the fleet has it, or change it with 'pinwheel resources apply'", "%s: %s", a, strings.Join(list, ", "))
 		default:
 			as++
 		}
@@ -97,7 +97,7 @@ func (p *checker) durability(ctx context.Context, all []found) {
 		p.ok("durability", "%s", words)
 	}
 	if replicas < p.Replicas {
-		p.bad("durability", "start a process with PINWHEEL_REPLICAS set: it raises them", "PINWHEEL_REPLICAS asks for %d copies, and there are streams of %d", p.Replicas, replicas)
+		p.bad("durability", "'pinwheel resources apply' raises them", "PINWHEEL_REPLICAS asks for %d copies, and there are streams of %d", p.Replicas, replicas)
 	}
 }
 

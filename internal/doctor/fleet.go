@@ -74,6 +74,8 @@ type processStats struct {
 	} `json:"consumer"`
 	Secrets secretStats `json:"secrets"`
 	Deploys *followed   `json:"deploys"`
+	// Settings are those that the process was started with.
+	Settings map[string]string `json:"settings"`
 }
 
 // processes asks the processes of the fleet for their versions, states and clocks.
@@ -102,6 +104,7 @@ func (p *checker) processes(ctx context.Context, all []found) {
 		vanished = max(vanished, data.Vanished)
 		secrets.take(s.Metadata["node"], data.Secrets)
 		deploys.take(s.Metadata["node"], data.Deploys)
+		p.settings(s.Metadata["node"], data.Settings, all)
 	}
 	secrets.report(p)
 	deploys.report(p)
@@ -137,6 +140,36 @@ func (p *checker) process(s *micro.Stats, asked time.Time) (data processStats) {
 		p.skew("the clock of process "+s.Metadata["node"], late, answerWait/2)
 	}
 	return data
+}
+
+// settings checks whether a process was started with other settings than the fleet has. It works with those of the
+// fleet; a fleet without streams would get its own.
+func (p *checker) settings(node string, of map[string]string, all []found) {
+	if p.For == nil || of == nil {
+		return
+	}
+	have := map[string]resources.Finding{}
+	for _, f := range all {
+		have[f.Resource.String()] = f.Finding
+	}
+	var list []string
+	lanes := false // one consumer stands for all
+	for _, want := range p.For(of) {
+		f, ok := have[want.String()]
+		if !ok || f.Foreign != nil || f.Newer() || want.Consumer != nil && lanes {
+			continue
+		}
+		for _, d := range f.Against(want) {
+			if !d.Adds() {
+				list = append(list, want.String()+": "+d.String())
+				lanes = lanes || want.Consumer != nil
+			}
+		}
+	}
+	if list != nil {
+		p.warn("settings", "start it with the fleet's settings, or change those of the fleet with 'pinwheel resources apply'",
+			"process %s was started with settings that are not the fleet's: %s", node, strings.Join(list, ", "))
+	}
 }
 
 func counts(m map[string]int) string {

@@ -22,7 +22,9 @@ type ProcessStats struct {
 	Vanished int         `json:"vanished"`
 	Secrets  SecretStats `json:"secrets"`
 	Deploys  deploy.Seen `json:"deploys"`
-	Now      time.Time   `json:"now,omitzero"` // the process's clock
+	// Settings are those that the process was started with, by variable. It works with those that the fleet has.
+	Settings map[string]string `json:"settings,omitempty"`
+	Now      time.Time         `json:"now,omitzero"` // the process's clock
 }
 
 type dispatchStats struct {
@@ -62,6 +64,7 @@ func (p *Process) Stats() ProcessStats {
 		Vanished: p.watcher.Vanished(),
 		Secrets:  p.gate.stats(),
 		Deploys:  p.watcher.Seen(),
+		Settings: p.settings,
 		Now:      time.Now(),
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/inventory"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -37,7 +38,7 @@ func TestAnotherPrefix(t *testing.T) {
 	code, out := runDoctor(t, other)
 	require.Equal(t, exitBad, code)
 	require.Contains(t, out, "bad   prefix        stream PINWHEEL_EVENTS belongs to a fleet with PINWHEEL_PREFIX=pinwheel, and this one has other")
-	require.NotContains(t, out, "brings it forward")
+	require.NotContains(t, out, "resources apply")
 	var stderr bytes.Buffer
 	require.NotZero(t, runCommand(other, []string{"workers", "ls"}, strings.NewReader(""), &bytes.Buffer{}, &stderr))
 	require.Contains(t, stderr.String(), "PINWHEEL_PREFIX=pinwheel")
@@ -47,7 +48,7 @@ func TestAnotherPrefix(t *testing.T) {
 	h.stop()
 	h.connect(srv.URL())
 	streams := []string{}
-	for _, a := range Resources(other, 1<<20) {
+	for _, a := range inventory.Resources(other, 1<<20) {
 		if a.Stream != nil {
 			streams = append(streams, a.Stream.Name)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/gateway"
+	"github.com/pinwheel-run/pinwheel/internal/inventory"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/services"
 	"github.com/pinwheel-run/pinwheel/internal/tail"
@@ -34,7 +35,8 @@ import (
 
 // Process is one process of the fleet: all rooms, connected.
 type Process struct {
-	cfg      config.Config
+	cfg      config.Config     // with what the fleet has of its settings
+	settings map[string]string // as this process was started with them, by variable
 	log      zerolog.Logger
 	registry *prometheus.Registry
 
@@ -115,7 +117,7 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	if err := consumer.CheckPrefix(ctx, js, events.Subjects(cfg.Prefix)); err != nil {
+	if cfg, err = adopt(ctx, p, js); err != nil {
 		return nil, err
 	}
 	if err := openStores(ctx, p, js); err != nil {
@@ -131,7 +133,7 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 		return nil, err
 	}
 	p.tails = openTails(p.nc, cfg, &p.observers)
-	settling := consumerConfig(cfg)
+	settling := inventory.Consumer(cfg)
 	settling.Idempotent, settling.OnLog, settling.Observers = p.catalog.Idempotent, seeLines(p), &p.observers
 	if p.consumer, err = consumer.New(settling, p.nc, p.dispatch, log, p.registry); err != nil {
 		return nil, err
@@ -147,6 +149,16 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 	p.watcher = p.store.Watcher(p.gate)
 	p.values.renewed, p.values.changed, p.gate.ready = p.pool.Renew, p.gate.retry, p.watcher.Ready()
 	return p, nil
+}
+
+// adopt makes the settings of the fleet those of the process. It refuses the streams of another fleet.
+func adopt(ctx context.Context, p *Process, js jetstream.JetStream) (config.Config, error) {
+	p.settings = inventory.Settings(p.cfg)
+	if err := consumer.CheckPrefix(ctx, js, events.Subjects(p.cfg.Prefix)); err != nil {
+		return p.cfg, err
+	}
+	p.cfg = inventory.Adopted(ctx, js, p.cfg, p.log)
+	return p.cfg, nil
 }
 
 // openPool opens what runs handlers, and what they use.
@@ -171,16 +183,16 @@ func openStores(ctx context.Context, p *Process, js jetstream.JetStream) (err er
 	if p.secrets, err = deploy.OpenSecrets(ctx, js, cfg); err != nil {
 		return err
 	}
-	if p.audit, err = audit.Open(ctx, js, auditConfig(p.cfg), p.log); err != nil {
+	if p.audit, err = audit.Open(ctx, js, inventory.Audit(p.cfg), p.log); err != nil {
 		return err
 	}
-	files := assetConfig(p.cfg)
+	files := inventory.Assets(p.cfg)
 	files.Log = p.log
 	p.files = assetstore.New(js, files)
 	if err = p.files.Open(ctx); err != nil {
 		return err
 	}
-	if p.leases, err = workerlease.Open(ctx, js, leaseConfig(p.cfg), p.log, p.registry); err != nil {
+	if p.leases, err = workerlease.Open(ctx, js, inventory.Leases(p.cfg), p.log, p.registry); err != nil {
 		return err
 	}
 	cfg.Metrics = p.registry

@@ -81,6 +81,9 @@ func completeStream(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	}
 	if want.Duplicates == 0 {
 		want.Duplicates = have.Duplicates
+		if want.MaxAge > 0 { // as the server has it
+			want.Duplicates = min(want.Duplicates, want.MaxAge)
+		}
 	}
 	if want.Placement == nil {
 		want.Placement = have.Placement
@@ -144,12 +147,8 @@ func drift(have, want any) []Difference {
 
 // fields are the fields of a configuration that are set, each as JSON. Of the metadata it has Pinwheel's only.
 func fields(config any) map[string]string {
-	text, err := json.Marshal(config)
+	raw, err := rawFields(config)
 	if err != nil {
-		return map[string]string{"": err.Error()}
-	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
 		return map[string]string{"": err.Error()}
 	}
 	set := make(map[string]string, len(raw))
@@ -160,7 +159,7 @@ func fields(config any) map[string]string {
 			_ = json.Unmarshal(value, &all) // it was encoded above
 			for key, value := range all {
 				if strings.HasPrefix(key, "pinwheel.") {
-					set["metadata."+key] = value
+					set[metadataPrefix+key] = value
 				}
 			}
 		case v == "false" || v == "0" || v == `""` || v == "null" || v == "[]" || v == "{}":
@@ -178,7 +177,22 @@ func show(field, value string) string {
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil && slices.Contains(durations[:], field) {
 		return time.Duration(n).String()
 	}
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil && field == "max_bytes" {
+		return bytesText(n)
+	}
 	return strings.Trim(value, `"`)
+}
+
+// bytesText is a number of bytes as the environment has it, such as 64MiB.
+func bytesText(n int64) string {
+	if n < 0 {
+		return "no limit"
+	}
+	units := []string{"", "KiB", "MiB", "GiB"}
+	for n >= 1<<10 && n%(1<<10) == 0 && len(units) > 1 {
+		n, units = n>>10, units[1:]
+	}
+	return strconv.FormatInt(n, 10) + units[0]
 }
 
 // immutable reports whether JetStream cannot change a field in place.

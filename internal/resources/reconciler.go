@@ -20,13 +20,19 @@ const (
 	codeReplicasExceedStream = 10126
 )
 
-// Reconciler creates resources and updates them to what is wanted. Many processes may do so at once.
+// Reconciler creates resources that are missing. Of those that exist it changes what the engine needs and what loses
+// nothing ([Difference.Adds]), and keeps the rest. Many processes may do so at once.
 type Reconciler struct {
 	JS jetstream.JetStream
 	// OnlyMissing leaves existing resources as they are. A process that repairs what was deleted while it runs must not
 	// revert what processes with a newer configuration have changed.
 	OnlyMissing bool
-	// Log gets what was left alone because a newer binary created it, and what was updated.
+	// Apply changes everything that differs, also sizes, ages and copies. Only a person decides that, by 'pinwheel
+	// resources apply'. It does not create what is missing.
+	Apply bool
+	// Grows says that the size of a resource is what it has grown to: it never differs.
+	Grows bool
+	// Log gets what was left alone, and what was updated.
 	Log zerolog.Logger
 }
 
@@ -45,34 +51,60 @@ func (e *ImmutableError) Error() string {
 		e.Resource, strings.Join(list, ", "))
 }
 
-// leave reports whether an existing resource stays as it is; if not, the caller updates it. The error is an
-// *ImmutableError.
-func (r *Reconciler) leave(resource string, level int, drift []Difference) (bool, error) {
+// changes are the differences of an existing resource that are to be changed now. It logs those that stay. The error is
+// an *ImmutableError.
+func (r *Reconciler) changes(resource string, level int, drift []Difference) ([]Difference, error) {
 	if level > Level {
 		r.Log.Warn().Str("resource", resource).Int("level", level).Int("known", Level).
 			Msg("created by a newer Pinwheel; this process leaves it as it is")
-		return true, nil
+		return nil, nil
 	}
-	if r.OnlyMissing || len(drift) == 0 {
-		return true, nil
+	if r.OnlyMissing {
+		return nil, nil
 	}
-	var immutable []Difference
+	var immutable, now []Difference
 	for _, d := range drift {
-		if d.immutable() {
+		switch {
+		case d.immutable():
 			immutable = append(immutable, d)
+		case r.Grows && d.Field == "max_bytes":
+		case r.Apply || d.Adds():
+			now = append(now, d)
+		default:
+			r.Log.Warn().Str("resource", resource).Str("field", d.Field).Str("is", d.Have).Str("wanted", d.Want).
+				Msg("differs from what this process would create, and stays as it is: 'pinwheel resources apply' changes it")
 		}
 	}
 	if immutable != nil {
-		return false, &ImmutableError{resource, immutable}
+		return nil, &ImmutableError{resource, immutable}
 	}
-	for _, d := range drift {
-		r.Log.Info().Str("resource", resource).Str("field", d.Field).Str("from", d.Have).Str("to", d.Want).Msg("updated")
-	}
-	return false, nil
+	return now, nil
 }
 
-// Stream creates a stream, or updates it to what it should be. It does not update a stream that is correct already:
-// each process that starts calls this, and an update costs the server and all consumers of the stream.
+func (r *Reconciler) updated(resource string, changes []Difference) {
+	for _, d := range changes {
+		r.Log.Info().Str("resource", resource).Str("field", d.Field).Str("from", d.Have).Str("to", d.Want).Msg("updated")
+	}
+}
+
+// update changes the stream of a resource from have to target, as far as this Reconciler may.
+func (r *Reconciler) update(ctx context.Context, resource string, have, target jetstream.StreamConfig) error {
+	changes, err := r.changes(resource, levelOf(have.Metadata), drift(have, target))
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	next, err := with(have, target, changes, r.Apply)
+	if err != nil {
+		return err
+	}
+	if _, err = r.JS.UpdateStream(ctx, next); err == nil {
+		r.updated(resource, changes)
+	}
+	return err
+}
+
+// Stream creates a stream, or updates it. It does not update a stream that is correct already: each process that starts
+// calls this, and an update costs the server and all consumers of the stream.
 func (r *Reconciler) Stream(ctx context.Context, want jetstream.StreamConfig) error {
 	_, err := retry(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.stream(ctx, want) })
 	return err
@@ -80,7 +112,7 @@ func (r *Reconciler) Stream(ctx context.Context, want jetstream.StreamConfig) er
 
 func (r *Reconciler) stream(ctx context.Context, want jetstream.StreamConfig) error {
 	s, err := r.JS.Stream(ctx, want.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+	if errors.Is(err, jetstream.ErrStreamNotFound) && !r.Apply {
 		if s, err = r.create(ctx, want); err == nil && s == nil {
 			return nil
 		}
@@ -92,11 +124,7 @@ func (r *Reconciler) stream(ctx context.Context, want jetstream.StreamConfig) er
 	if err := samePrefix(have, want); err != nil {
 		return err
 	}
-	if left, err := r.leave("stream "+want.Name, levelOf(have.Metadata), StreamDrift(have, want)); left || err != nil {
-		return err
-	}
-	_, err = r.JS.UpdateStream(ctx, completeStream(have, want))
-	return err
+	return r.update(ctx, "stream "+want.Name, have, completeStream(have, want))
 }
 
 // create creates a stream. If another process created it first with another configuration, the result is that stream.
@@ -122,33 +150,35 @@ func (r *Reconciler) create(ctx context.Context, want jetstream.StreamConfig) (j
 // Sequences stay below 2^53, as JavaScript needs, until 2255.
 func firstSequence(now time.Time) uint64 { return uint64(max(1, now.UnixMicro())) }
 
-// Consumer creates a durable consumer, or updates it to what it should be.
+// Consumer creates a durable consumer, or updates it.
 //
 // In nats-server 2.15.2, a durable that is created while one of the same name is being deleted can lose its directory.
 // It works, but cannot be updated and does not survive a restart. So a correct consumer is updated to what it is. If
 // this fails, the consumer is deleted, and the next try creates it.
 func (r *Reconciler) Consumer(ctx context.Context, stream string, want jetstream.ConsumerConfig) error {
-	target := want
-	target.Metadata = marked(want.Metadata)
 	c, err := r.JS.Consumer(ctx, stream, want.Durable)
-	switch {
-	case err == nil:
-		have := c.CachedInfo().Config
-		left, err := r.leave("consumer "+want.Durable+" of "+stream, levelOf(have.Metadata), ConsumerDrift(have, want))
-		if err != nil {
+	if errors.Is(err, jetstream.ErrConsumerNotFound) && !r.Apply {
+		want.Metadata = marked(want.Metadata)
+		if _, err = r.JS.CreateConsumer(ctx, stream, want); !errors.Is(err, jetstream.ErrConsumerExists) {
 			return err
 		}
-		if left {
-			target = have
-		} else {
-			target = completeConsumer(have, want)
-		}
-	case !errors.Is(err, jetstream.ErrConsumerNotFound):
+		c, err = r.JS.Consumer(ctx, stream, want.Durable) // another process created it at the same time
+	}
+	if err != nil {
 		return err
 	}
-	_, err = r.JS.CreateOrUpdateConsumer(ctx, stream, target)
+	resource, have := "consumer "+want.Durable+" of "+stream, c.CachedInfo().Config
+	changes, err := r.changes(resource, levelOf(have.Metadata), ConsumerDrift(have, want))
+	if err != nil {
+		return err
+	}
+	target, err := with(have, completeConsumer(have, want), changes, r.Apply)
+	if err != nil {
+		return err
+	}
+	_, err = r.JS.UpdateConsumer(ctx, stream, target)
 	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == codeReplicasExceedStream && c != nil {
+	if errors.As(err, &api) && api.ErrorCode == codeReplicasExceedStream {
 		r.Log.Warn().Str("consumer", want.Durable).Str("stream", stream).
 			Msg("the stream does not have all its copies yet; the consumer stays as it is until a process starts later")
 		return nil
@@ -156,57 +186,60 @@ func (r *Reconciler) Consumer(ctx context.Context, stream string, want jetstream
 	if errors.As(err, &api) && api.ErrorCode == codeConsumerStore && strings.Contains(api.Description, "no such file") {
 		return errors.Join(err, r.JS.DeleteConsumer(ctx, stream, want.Durable))
 	}
+	if err == nil {
+		r.updated(resource, changes)
+	}
 	return err
 }
 
-// Bucket creates a KV bucket, or updates it to what it should be.
+// Bucket creates a KV bucket, or updates it.
 func (r *Reconciler) Bucket(ctx context.Context, want jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
 	return retry(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return r.bucket(ctx, want) })
 }
 
 func (r *Reconciler) bucket(ctx context.Context, want jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
 	kv, err := r.JS.KeyValue(ctx, want.Bucket)
-	if err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
-		return nil, err
-	}
-	want.Metadata = marked(want.Metadata)
-	if err == nil {
-		info, err := streamOf(ctx, r.JS, BucketStream(want.Bucket))
-		if err != nil {
-			return nil, err
-		}
-		if left, err := r.leave("bucket "+want.Bucket, levelOf(info.Config.Metadata), BucketDrift(info.Config, want)); left || err != nil {
+	if errors.Is(err, jetstream.ErrBucketNotFound) && !r.Apply {
+		create := want
+		create.Metadata = marked(want.Metadata)
+		if kv, err = r.JS.CreateKeyValue(ctx, create); !errors.Is(err, jetstream.ErrBucketExists) {
 			return kv, err
 		}
-		want.Placement, want.RePublish = info.Config.Placement, info.Config.RePublish
-		want.Compression = info.Config.Compression != jetstream.NoCompression
+		kv, err = r.JS.KeyValue(ctx, want.Bucket) // another process created it at the same time
 	}
-	return r.JS.CreateOrUpdateKeyValue(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	info, err := streamOf(ctx, r.JS, BucketStream(want.Bucket))
+	if err != nil {
+		return nil, err
+	}
+	return kv, r.update(ctx, "bucket "+want.Bucket, info.Config, bucketTarget(info.Config, want))
 }
 
-// Objects creates an object store, or updates it to what it should be.
+// Objects creates an object store, or updates it.
 func (r *Reconciler) Objects(ctx context.Context, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {
 	return retry(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) { return r.objects(ctx, want) })
 }
 
 func (r *Reconciler) objects(ctx context.Context, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {
 	o, err := r.JS.ObjectStore(ctx, want.Bucket)
-	if err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
-		return nil, err
-	}
-	want.Metadata = marked(want.Metadata)
-	if err == nil {
-		info, err := streamOf(ctx, r.JS, ObjectsStream(want.Bucket))
-		if err != nil {
-			return nil, err
-		}
-		if left, err := r.leave("object store "+want.Bucket, levelOf(info.Config.Metadata), ObjectsDrift(info.Config, want)); left || err != nil {
+	if errors.Is(err, jetstream.ErrBucketNotFound) && !r.Apply {
+		create := want
+		create.Metadata = marked(want.Metadata)
+		if o, err = r.JS.CreateObjectStore(ctx, create); !errors.Is(err, jetstream.ErrBucketExists) {
 			return o, err
 		}
-		want.Placement = info.Config.Placement
-		want.Compression = info.Config.Compression != jetstream.NoCompression
+		o, err = r.JS.ObjectStore(ctx, want.Bucket) // another process created it at the same time
 	}
-	return r.JS.CreateOrUpdateObjectStore(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	info, err := streamOf(ctx, r.JS, ObjectsStream(want.Bucket))
+	if err != nil {
+		return nil, err
+	}
+	return o, r.update(ctx, "object store "+want.Bucket, info.Config, objectsTarget(info.Config, want))
 }
 
 func streamOf(ctx context.Context, js jetstream.JetStream, name string) (*jetstream.StreamInfo, error) {

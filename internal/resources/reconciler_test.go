@@ -65,46 +65,136 @@ func TestWhatIsMadeIsAsItShouldBeAndStaysSo(t *testing.T) {
 	require.Zero(t, n, "nothing to update")
 }
 
-// Every change that the server allows is made, and what operators choose stays.
-func TestDriftIsUpdated(t *testing.T) {
+// A process that starts adds what the engine needs. Whatever may shrink or delete what is stored stays until somebody
+// applies it, and what operators choose stays then too.
+func TestOnlyWhatLosesNothingIsChangedAtTheStart(t *testing.T) {
 	t.Parallel()
 	_, k := open(t)
 	for _, a := range all() {
 		require.NoError(t, k.Reconcile(t.Context(), a))
 	}
 	_, err := k.JS.UpdateStream(t.Context(), jetstream.StreamConfig{
-		Name: "S", Subjects: []string{"s.*", "u"}, Retention: jetstream.WorkQueuePolicy, AllowRollup: true, MaxMsgs: 7, Compression: jetstream.S2Compression,
-		SubjectTransform: &jetstream.SubjectTransformConfig{Source: "s.*", Destination: "t.{{wildcard(1)}}"},
+		Name: "S", Subjects: []string{"old", "u"}, Retention: jetstream.WorkQueuePolicy, AllowRollup: true, MaxMsgs: 7, Compression: jetstream.S2Compression,
+		Metadata: map[string]string{"team": "a"},
 	})
 	require.NoError(t, err)
-	var names []string
-	for _, d := range look(t, k, all()[0]).Drift {
-		names = append(names, d.Field)
+	fields := func(a resources.Resource) (names []string) {
+		for _, d := range look(t, k, a).Drift {
+			names = append(names, d.Field)
+		}
+		return names
 	}
-	require.Equal(t, []string{"allow_rollup_hdrs", "discard", "max_bytes", "max_msgs", "subjects", "metadata.pinwheel.assets"}, names)
-	require.NoError(t, k.Reconcile(t.Context(), all()[0]))
-	f := look(t, k, all()[0])
+	require.Equal(t, []string{"allow_rollup_hdrs", "discard", "max_bytes", "max_msgs", "subjects", "metadata.pinwheel.assets", "subject_transform"}, fields(all()[0]))
+	require.ErrorContains(t, k.Reconcile(t.Context(), all()[0]), "belongs to a fleet with PINWHEEL_PREFIX=old")
+	_, err = k.JS.UpdateStream(t.Context(), jetstream.StreamConfig{
+		Name: "S", Subjects: []string{"s.a", "u"}, Retention: jetstream.WorkQueuePolicy, AllowRollup: true, MaxMsgs: 7, Compression: jetstream.S2Compression,
+		Metadata: map[string]string{"team": "a"},
+	})
+	require.NoError(t, err)
+	wider := all()[0]
+	wider.Stream.Subjects = []string{"s.b"}
+	wider.Stream.SubjectTransform = nil
+	require.NoError(t, k.Reconcile(t.Context(), wider))
+	f := look(t, k, wider)
+	require.Equal(t, []string{"s.a", "u", "s.b"}, f.Stream.Config.Subjects, "subjects are only added")
+	require.Equal(t, []string{"discard", "max_bytes", "max_msgs", "subjects"}, fields(wider))
+	apply := *k
+	apply.Apply = true
+	require.NoError(t, apply.Reconcile(t.Context(), all()[0]))
+	f = look(t, k, all()[0])
 	require.Empty(t, f.Drift)
 	require.Equal(t, jetstream.S2Compression, f.Stream.Config.Compression, "the operator's choice")
+	require.Equal(t, "a", f.Stream.Config.Metadata["team"], "the operator's choice")
+}
 
-	changed := all()
-	changed[0].Stream.MaxBytes *= 2
-	changed[2].Consumer.AckWait = time.Minute
-	changed[3].Bucket.TTL = 2 * time.Hour
-	changed[4].Objects.Description = "new"
-	for i, a := range changed {
-		if i == 1 {
-			continue
-		}
-		require.Len(t, look(t, k, a).Drift, 1, a)
-		repair := *k
-		repair.OnlyMissing = true
-		require.NoError(t, repair.Reconcile(t.Context(), a))
-		require.Len(t, look(t, k, a).Drift, 1, "a process that only repairs reverts nothing: %s", a)
+// Each field that may shrink or delete is kept, for every kind of resource, in both directions.
+func TestSizesAgesAndCopiesAreKept(t *testing.T) {
+	t.Parallel()
+	_, k := open(t)
+	made := all()
+	made[1].Stream.AllowMsgSchedules, made[1].Stream.AllowRollup, made[1].Stream.Discard = false, true, jetstream.DiscardNew
+	made[1].Stream.MaxAge, made[1].Stream.MaxMsgs, made[1].Stream.MaxMsgsPerSubject, made[1].Stream.Duplicates = time.Hour, 10, 10, time.Minute
+	made[1].Stream.MaxBytes, made[1].Stream.SubjectDeleteMarkerTTL = 2<<20, time.Hour
+	for _, a := range made {
 		require.NoError(t, k.Reconcile(t.Context(), a))
-		require.Empty(t, look(t, k, a).Drift, a)
 	}
-	require.Equal(t, "ack_wait is 1m0s and should be 1s", look(t, k, all()[2]).Drift[0].String())
+	again := func(change func(r []resources.Resource)) []resources.Resource {
+		r := all()
+		*r[1].Stream = *made[1].Stream
+		change(r)
+		return r
+	}
+	for name, c := range map[string]struct {
+		of     int
+		change func(r []resources.Resource)
+		lost   string
+	}{
+		"max_bytes":                 {1, func(r []resources.Resource) { r[1].Stream.MaxBytes = 1 << 20 }, ""},
+		"max_bytes, more":           {1, func(r []resources.Resource) { r[1].Stream.MaxBytes = 4 << 20 }, ""},
+		"max_age":                   {1, func(r []resources.Resource) { r[1].Stream.MaxAge = time.Minute }, ""},
+		"max_msgs":                  {1, func(r []resources.Resource) { r[1].Stream.MaxMsgs = 1 }, ""},
+		"max_msgs_per_subject":      {1, func(r []resources.Resource) { r[1].Stream.MaxMsgsPerSubject = 1 }, "2 of 3 messages"},
+		"duplicate_window":          {1, func(r []resources.Resource) { r[1].Stream.Duplicates = time.Second }, "message ids older than 1s: such a message can be stored again"},
+		"discard":                   {1, func(r []resources.Resource) { r[1].Stream.Discard = jetstream.DiscardOld }, "when it is full, its oldest messages are removed; until now, new ones are refused"},
+		"subjects":                  {1, func(r []resources.Resource) { r[1].Stream.Subjects = nil }, "messages to ticks.* are no longer stored"},
+		"num_replicas":              {1, func(r []resources.Resource) { r[1].Stream.Replicas = 3 }, ""},
+		"subject_delete_marker_ttl": {1, func(r []resources.Resource) { r[1].Stream.SubjectDeleteMarkerTTL = time.Minute }, ""},
+		"ack_wait":                  {2, func(r []resources.Resource) { r[2].Consumer.AckWait = 500 * time.Millisecond }, "processes that run renew leases for 1s: long events may run twice until each has been restarted"},
+		"bucket max_age":            {3, func(r []resources.Resource) { r[3].Bucket.TTL = time.Minute }, ""},
+		"bucket max_bytes":          {3, func(r []resources.Resource) { r[3].Bucket.MaxBytes = 1 << 20 }, ""},
+		"bucket history":            {3, func(r []resources.Resource) { r[3].Bucket.History = 1 }, ""},
+		"objects max_bytes":         {4, func(r []resources.Resource) { r[4].Objects.MaxBytes = 1 << 20 }, ""},
+		"objects max_age":           {4, func(r []resources.Resource) { r[4].Objects.TTL = time.Minute }, ""},
+	} {
+		want := again(c.change)[c.of]
+		if name == "max_msgs_per_subject" {
+			for range 3 {
+				_, err := k.JS.Publish(t.Context(), "ticks.a", nil)
+				require.NoError(t, err)
+			}
+		}
+		drift := look(t, k, want).Drift
+		require.Len(t, drift, 1, name)
+		require.NoError(t, k.Reconcile(t.Context(), want), name)
+		require.Equal(t, drift, look(t, k, want).Drift, name)
+		plan, err := resources.Plan(t.Context(), k.JS, []resources.Resource{want}, nil)
+		require.NoError(t, err, name)
+		require.Equal(t, []resources.Change{{Resource: want, Difference: drift[0], Lost: c.lost}}, plan, name)
+	}
+}
+
+// What a change would lose is counted: by age, by bytes where the oldest go, and by the shares of owners.
+func TestThePlanCountsWhatWouldBeLost(t *testing.T) {
+	t.Parallel()
+	_, k := open(t)
+	have := jetstream.StreamConfig{Name: "L", Subjects: []string{"l.>"}, MaxBytes: 1 << 20, MaxAge: time.Hour}
+	require.NoError(t, k.Stream(t.Context(), have))
+	for i := range 10 {
+		_, err := k.JS.Publish(t.Context(), []string{"l.dead.a", "l.dead.b"}[i%2], make([]byte, 1000))
+		require.NoError(t, err)
+	}
+	lost := func(change func(c *jetstream.StreamConfig), removed resources.Removed) string {
+		want := have
+		change(&want)
+		plan, err := resources.Plan(t.Context(), k.JS, []resources.Resource{{Stream: &want}}, removed)
+		require.NoError(t, err)
+		require.NotEmpty(t, plan)
+		return plan[len(plan)-1].Lost
+	}
+	require.Equal(t, "6 of 10 messages", lost(func(c *jetstream.StreamConfig) { c.MaxBytes = 4400 }, nil))
+	require.Equal(t, "", lost(func(c *jetstream.StreamConfig) { c.MaxBytes = 20_000 }, nil))
+	require.Equal(t, "", lost(func(c *jetstream.StreamConfig) { c.MaxAge = 30 * time.Minute }, nil))
+	require.Eventually(t, func() bool {
+		return lost(func(c *jetstream.StreamConfig) { c.MaxAge = time.Second }, nil) == "10 of 10 messages"
+	}, 20*time.Second, 100*time.Millisecond)
+	full := func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 4400, jetstream.DiscardNew }
+	require.Equal(t, "nothing that is stored; it is full then, and refuses new messages", lost(full, nil))
+	require.Equal(t, "7 of 10 messages", lost(full, func(stream string, owners map[string]uint64, bytes, limit uint64) (uint64, bool) {
+		require.Equal(t, "L", stream)
+		require.Equal(t, map[string]uint64{"a": 5, "b": 5}, owners)
+		require.EqualValues(t, 4400, limit)
+		return 7, true
+	}))
 }
 
 // What a newer binary created stays as it is.
@@ -173,7 +263,7 @@ func TestStreamsOfAnotherPrefixAreLeftAlone(t *testing.T) {
 		require.Equal(t, have.Subjects, s.CachedInfo().Config.Subjects)
 	}
 	k.OnlyMissing = false
-	// A stream with more subjects than it should have is updated.
+	// A stream with more subjects than it should have keeps them.
 	_, err := k.JS.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{"old.>", "red.t.*"}})
 	require.NoError(t, err)
 	want := jetstream.StreamConfig{Name: "T", Subjects: []string{"red.t.*"}}

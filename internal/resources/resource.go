@@ -46,7 +46,7 @@ func (r Resource) StreamName() string {
 	return r.Of
 }
 
-// Reconcile creates a resource, or updates it to what it should be.
+// Reconcile creates a resource, or updates it.
 func (r *Reconciler) Reconcile(ctx context.Context, want Resource) (err error) {
 	switch {
 	case want.Stream != nil:
@@ -88,7 +88,7 @@ func Look(ctx context.Context, js jetstream.JetStream, want Resource) (f Finding
 			return f, fmt.Errorf("%s: %w", want, err)
 		}
 		f.Info = c.CachedInfo()
-		f.Level, f.Drift = levelOf(f.Info.Config.Metadata), ConsumerDrift(f.Info.Config, *want.Consumer)
+		f.Level, f.Drift = levelOf(f.Info.Config.Metadata), f.Against(want)
 		return f, nil
 	}
 	f.Stream, err = streamOf(ctx, js, want.StreamName())
@@ -99,16 +99,26 @@ func Look(ctx context.Context, js jetstream.JetStream, want Resource) (f Finding
 		return f, fmt.Errorf("%s: %w", want, err)
 	}
 	have := f.Stream.Config
-	f.Level = levelOf(have.Metadata)
-	switch {
-	case want.Stream != nil:
-		f.Drift, f.Foreign = StreamDrift(have, *want.Stream), samePrefix(have, *want.Stream)
-	case want.Bucket != nil:
-		f.Drift = BucketDrift(have, *want.Bucket)
-	case want.Objects != nil:
-		f.Drift = ObjectsDrift(have, *want.Objects)
+	f.Level, f.Drift = levelOf(have.Metadata), f.Against(want)
+	if want.Stream != nil {
+		f.Foreign = samePrefix(have, *want.Stream)
 	}
 	return f, nil
+}
+
+// Against compares what the server has with what somebody else wants of the same resource. The resource is not missing.
+func (f Finding) Against(want Resource) []Difference {
+	switch {
+	case want.Consumer != nil:
+		return ConsumerDrift(f.Info.Config, *want.Consumer)
+	case want.Stream != nil:
+		return StreamDrift(f.Stream.Config, *want.Stream)
+	case want.Bucket != nil:
+		return BucketDrift(f.Stream.Config, *want.Bucket)
+	case want.Objects != nil:
+		return ObjectsDrift(f.Stream.Config, *want.Objects)
+	}
+	return nil
 }
 
 // keepsUp is the number of entries by which a copy that keeps up may be behind. Under traffic, the copy that is not
