@@ -61,7 +61,7 @@ var house = map[string]room{
 		pure: true,
 		rooms: []string{
 			"consumer/attempts", "consumer/bodies", "consumer/bridge", "consumer/deadletter", "consumer/janitor", "consumer/jsapi", "consumer/limit",
-			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle", "internal/guard", "internal/resources", "internal/stored",
+			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle", "internal/crashnote", "internal/guard", "internal/resources", "internal/stored",
 		},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/doctor", "internal/natsd", "internal/test/natstest", "internal/test/parallel"},
@@ -74,7 +74,7 @@ var house = map[string]room{
 		pure: true, rooms: []string{"consumer/jsapi", "events", "internal/guard", "internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
 	"consumer/attempts": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/crashnote", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog},
 		tests: []string{"internal/test/jsapitest"},
 	},
 	"consumer/results": {

@@ -5,6 +5,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/crashnote"
 )
 
 // checks are the lookups before an event may run, if the event was delivered before, is a replay, is of an idempotent
@@ -13,6 +14,7 @@ type checks struct {
 	*settler
 	h      *entry
 	record *attempts.Record // the record in the bucket
+	cause  crashnote.Cause  // why the process ended in which it ran
 }
 
 // check is one of the checks. Their numbers are their order.
@@ -23,6 +25,7 @@ const (
 	result                 // of an idempotent worker: has the event succeeded before?
 	letter                 // delivered before: does it have a dead letter?
 	record                 // delivered before: how many runs has it had?
+	ended                  // it ran when its record was stored: why did that process end?
 	duplicate              // delivered before, and its record does not explain why: was it parked?
 	moving                 // delivered before: is it being delayed?
 	replacing              // of a schedule that replaces: have the events of the ticks before ended?
@@ -30,7 +33,7 @@ const (
 
 // String is the name of the check in logs.
 func (c check) String() string {
-	return [...]string{"claim of the replay", "stored result", "dead letter", "record of attempts", "parked duplicate", "delay", "ticks before"}[c]
+	return [...]string{"claim of the replay", "stored result", "dead letter", "record of attempts", "end of its process", "parked duplicate", "delay", "ticks before"}[c]
 }
 
 // from makes the checks, beginning with at. The first check that finds that the event has ended elsewhere, or must not
@@ -59,6 +62,11 @@ func (k *checks) from(at check) {
 		k.attempts.Find(e, func(r *attempts.Record, err error) {
 			k.record = r
 			k.found(record, err, false, nil)
+		})
+	case at <= ended && k.record.Ran() && k.record.Instance != "":
+		k.attempts.FindEnded(k.record.Instance, func(cause crashnote.Cause, err error) {
+			k.cause = cause
+			k.found(ended, err, false, nil)
 		})
 	case at <= duplicate && again && h.from.stream != events.StreamParked && k.record.Unexplained(e.Origin.Deliveries):
 		k.parker.Duplicate(e, func(parked bool, err error) {
@@ -108,10 +116,11 @@ func (k *checks) count() {
 		r = h.recorded() // the record that the event carries
 	}
 	h.record = r
-	r.Delivered(h.event.Origin.Deliveries)
+	r.Delivered(h.event.Origin.Deliveries, k.cause)
 	// A parked event carries the counts that it had before.
 	h.event.Attempt += r.Next() - 1
 	h.event.Crashes += r.Crashes
+	h.event.Spared = r.Spared + r.Outside
 	h.event.Asked = r.Asked()
 	h.event.CrashedAlone = h.event.CrashedAlone || r.CrashedAlone
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/crashnote"
 )
 
 // Config is the configuration of a Consumer. Start from DefaultConfig.
@@ -16,6 +17,10 @@ type Config struct {
 	Prefix events.Subjects
 	// Node names this process in dead letters and logs.
 	Node string
+	// Instance names this process, and no other one, if a supervisor will tell how it ended. "": nobody will.
+	Instance string
+	// Ended tells how other processes of the same supervisor ended. Run records it for the fleet.
+	Ended []crashnote.Ended
 	// Window is the number of places for events that this process holds at once: asked for, queued, running, waiting for a
 	// retry, or being settled. An event takes a place for each PlaceBytes, rounded up. At least MinWindow.
 	Window int

@@ -123,7 +123,7 @@ func (c *Consumer) wire() {
 
 func (c *Consumer) newSettler() *settler {
 	s := &settler{
-		dispatcher: c.dispatcher, retries: c.retries, draining: &c.draining, recorder: recorder{c.attempts, c.cfg.AckWait},
+		dispatcher: c.dispatcher, retries: c.retries, draining: &c.draining, recorder: recorder{c.attempts, c.cfg.AckWait, c.cfg.Instance},
 		ender: ender{
 			rooms: c.rooms, cfg: c.cfg, api: c.api, log: c.log, metrics: c.metrics, inflight: &c.inflight, clock: &c.clock,
 			replies: replier{nc: c.nc, chunks: c.chunks, metrics: c.metrics}, output: workerLog{nc: c.nc, prefix: c.cfg.Prefix, log: c.log, see: c.cfg.OnLog},
@@ -172,6 +172,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	loops.Go(func() { c.ticker.Run(pull) })
 	err := errors.Join(c.bridge.Open(), c.cancels.Open(), c.replacer.Open(c.settler.replace), c.parts.Open())
 	if err == nil {
+		c.tellEnded(pull)
 		c.puller.expect(c.meanSize(pull))
 		c.ready.Store(true)
 		c.puller.run(pull)
@@ -187,6 +188,18 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	c.api.Close()
 	c.settler.acks.requests.Close()
 	return err
+}
+
+// tellEnded records how other processes ended, before this one takes an event that ran in them. Without that, an event
+// that ended them needs more crashes until it is known.
+func (c *Consumer) tellEnded(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lastMessages)
+	defer cancel()
+	for _, e := range c.cfg.Ended {
+		if err := attempts.PutEnded(ctx, c.js, e); err != nil {
+			c.log.Warn().Err(err).Stringer("cause", e.Cause).Msg("how a process ended could not be recorded")
+		}
+	}
 }
 
 // meanSize is the average size of the events in the stream, in bytes; 0 when it is not known.

@@ -47,7 +47,7 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 	e.Held, h.event, e.Parked = h, e, from.stream == events.StreamParked
 	if from.stream == events.StreamSchedules {
 		if h.record = attempts.Carried(m.Header.Get(events.ParkedRecord)); h.record != nil {
-			e.CrashedAlone, e.Asked = h.record.CrashedAlone, h.record.Asked()
+			e.CrashedAlone, e.Asked, e.Spared = h.record.CrashedAlone, h.record.Asked(), h.record.Spared
 		}
 	}
 	h.once = failure == nil && c.once(e)

@@ -9,8 +9,9 @@ import (
 
 // recorder stores the records of events in flight. Its methods run on the settle goroutine.
 type recorder struct {
-	store   *attempts.Store
-	ackWait time.Duration
+	store    *attempts.Store
+	ackWait  time.Duration
+	instance string // of this process
 }
 
 // save stores h's record and then calls then (may be nil), whether or not it was stored. A lost record only makes the
@@ -37,7 +38,7 @@ func (r *recorder) put(h *entry, limit time.Duration, then func()) {
 // because the event must not run unwatched.
 func (r *recorder) begins(h *entry, alone bool, then func()) {
 	now := h.recorded()
-	now.Watched, now.Running, now.Alone = true, true, alone
+	now.Watched, now.Running, now.Alone, now.Instance = true, true, alone, r.instance
 	now.Version++
 	r.put(h, 0, then)
 }

@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/attempts"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/crashnote"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -19,7 +21,8 @@ func settlement(e *events.Event, v lifecycle.Verdict, alone bool) lifecycle.Sett
 	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: v, Alone: alone}}
 }
 
-// Each process dies in another state of the event. Only those that died while it was noted to run count.
+// Each process dies in another state of the event. Only those that died while it was noted to run count, and not those
+// that somebody killed.
 func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
@@ -38,16 +41,20 @@ func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 		do   []lifecycle.Verdict
 		with bool  // alone
 		dies *note // in the record when the process dies; nil: the process stores none
+		of   crashnote.Cause
 	}{
-		{"it may have run", state{}, nil, false, nil},
-		{"it only waits", state{1, false}, nil, false, nil},
-		{"it runs", state{1, false}, []lifecycle.Verdict{lifecycle.Watch}, false, &note{running: true}},
-		{"it only waits again", state{2, false}, nil, false, nil},
-		{"it is alone, and no more", state{2, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Share}, true, &note{running: true}},
-		{"it is returned", state{3, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Return}, true, &note{returned: 1}},
-		{"it fails, and waits for its retry", state{3, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Retry}, true, &note{returned: 1, failed: 1}},
-		{"it is alone", state{3, false}, []lifecycle.Verdict{lifecycle.Watch}, true, &note{returned: 1, failed: 1, running: true, alone: true}},
-		{"it ends", state{4, true}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Ack}, true, nil},
+		{"it may have run", state{}, nil, false, nil, crashnote.Unknown},
+		{"it only waits", state{1, false}, nil, false, nil, crashnote.Unknown},
+		{"it runs", state{1, false}, []lifecycle.Verdict{lifecycle.Watch}, false, &note{running: true}, crashnote.Unknown},
+		{"it only waits again", state{2, false}, nil, false, nil, crashnote.Fault},
+		{"it is alone, and no more", state{2, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Share}, true, &note{running: true}, crashnote.Fault},
+		{"it is returned", state{3, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Return}, true, &note{returned: 1}, crashnote.Fault},
+		{"it fails, and waits for its retry", state{3, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Retry}, true, &note{returned: 1, failed: 1}, crashnote.Fault},
+		{"it is alone, and somebody kills", state{3, false}, []lifecycle.Verdict{lifecycle.Watch}, true, &note{returned: 1, failed: 1, running: true, alone: true}, crashnote.Outside},
+		{"so again", state{3, false}, []lifecycle.Verdict{lifecycle.Watch}, true, &note{returned: 1, failed: 1, running: true, alone: true}, crashnote.Outside},
+		{"it is alone, and its machine vanishes", state{3, false}, []lifecycle.Verdict{lifecycle.Watch}, true, &note{returned: 1, failed: 1, running: true, alone: true}, crashnote.Unknown},
+		{"it is alone, and the memory ends", state{4, false}, []lifecycle.Verdict{lifecycle.Watch}, true, &note{returned: 1, failed: 1, running: true, alone: true}, crashnote.Memory},
+		{"it ends", state{5, true}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Ack}, true, nil, crashnote.Unknown},
 	}
 	js := jetStream(t, pub)
 	noted := func(bucket jetstream.Stream) (n note, err error) {
@@ -92,6 +99,10 @@ func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 		}
 		cfg := shortLease()
 		cfg.LongRetry = 2 * time.Hour // so that it waits here
+		cfg.Instance = fmt.Sprint("P", i)
+		if i > 0 && processes[i-1].of != crashnote.Unknown {
+			cfg.Ended = []crashnote.Ended{{Instance: fmt.Sprint("P", i-1), Cause: processes[i-1].of}}
+		}
 		start(t, nc, cfg, d)
 		if i == 0 {
 			publish(t, pub, events.Task, "acme", nil, "x")

@@ -49,7 +49,7 @@ func (v *version) batches(e *events.Event) bool { return v.worker.Queue && e.Kin
 // single reports whether an event must not run in a batch with others: it failed, and nobody asked for the next run; or
 // it must not fail because of others, since it has no further run. A direct event does not wait for others.
 func (v *version) single(e *events.Event) bool {
-	return e.Direct() || e.Crashes > 0 || e.Attempt > 1 && (!e.Asked || e.Attempt >= v.retries.MaxAttempts)
+	return e.Direct() || e.Crashes > 0 || e.Attempt > 1 && (!e.Asked || e.Attempt-e.Spared >= v.retries.MaxAttempts)
 }
 
 // batchSize is how many events of an owner a batch of the version may have. Others of the owner must find room beside

@@ -109,7 +109,7 @@ func (d *Dispatcher) ending(r *run, e *events.Event, attempt int, end *lifecycle
 		left = e.Deadline.Sub(now)
 	}
 	return ending{
-		request: requestOf(e), end: end, retries: r.version.retries, attempt: attempt, replied: r.replied, draining: d.draining, lost: end.Lost && !guard.CrashSuspects.Off(), left: left, rand: d.cfg.Rand,
+		request: requestOf(e), end: end, retries: r.version.retries, attempt: attempt - e.Spared, replied: r.replied, draining: d.draining, lost: end.Lost && !guard.CrashSuspects.Off(), left: left, rand: d.cfg.Rand,
 	}
 }
 

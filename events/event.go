@@ -38,8 +38,11 @@ type Event struct {
 	// Crashes is the number of earlier runs that ended with the process they ran in. The first of them is not certain:
 	// the event may only have waited in that process.
 	Crashes int
-	// CrashedAlone: during one of these runs, nothing else ran in the process.
+	// CrashedAlone: it is the reason of these crashes, because it ran alone in a process that died.
 	CrashedAlone bool
+	// Spared is the number of earlier runs that ended because somebody killed their process. They do not count in
+	// maxAttempts.
+	Spared int
 	// Watched: a record says that the event runs, or will soon.
 	Watched bool
 	// Parked: the event was parked and comes from there. Later events wait behind it.

@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func TestNoteHasWhatIsInV8(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Note = note })
 	b.cpu = ample
 	noted := func() map[string]int {
-		c, err := crashnote.Read(file, "", true)
+		c, err := crashnote.Read(file, crashnote.End{Signal: syscall.SIGSEGV})
 		require.NoError(t, err)
 		found := map[string]int{}
 		for _, r := range c.Runs {

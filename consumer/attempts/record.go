@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/crashnote"
 	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
@@ -17,13 +18,17 @@ type Record struct {
 	Returned int       `json:"returned"`         // deliveries with no run except failed ones, or whose last run has failed
 	FirstAt  time.Time `json:"firstAt,omitzero"` // first failure
 
-	// Crashes counts the runs that ended with their process. Once the event is watched, Running shows them: it is stored
-	// before each run begins and when it has ended, and deliveries no longer count.
-	Crashes      int  `json:"crashes,omitempty"`
-	CrashedAlone bool `json:"crashedAlone,omitempty"` // one of the crashes was while Alone
-	Watched      bool `json:"watched,omitempty"`
-	Running      bool `json:"running,omitempty"`
-	Alone        bool `json:"alone,omitempty"` // nothing else runs in its process
+	// Crashes counts the runs that ended with their process, and may be the reason. Once the event is watched, Running
+	// shows them: it is stored before each run begins and when it has ended, and deliveries no longer count.
+	Crashes      int    `json:"crashes,omitempty"`
+	CrashedAlone bool   `json:"crashedAlone,omitempty"` // enough crashes were while Alone: it is guilty
+	Unknown      int    `json:"unknown,omitempty"`      // of Crashes, once it is watched: nobody knows why the process ended
+	Outside      int    `json:"outside,omitempty"`      // runs that ended with their process, but not because of what ran
+	Spared       int    `json:"spared,omitempty"`       // such runs before it was delayed
+	Watched      bool   `json:"watched,omitempty"`
+	Running      bool   `json:"running,omitempty"`
+	Alone        bool   `json:"alone,omitempty"`    // nothing else runs in its process
+	Instance     string `json:"instance,omitempty"` // of the process, while Running; "": nobody will tell how it ended
 
 	History []events.FailedRun `json:"history,omitempty"` // the last runs that failed, oldest first
 	Moving  *Moving            `json:"moved,omitempty"`   // it is being delayed
@@ -47,20 +52,35 @@ type Moving struct {
 // maxMessage limits the message of each failure in a record. A dead letter keeps no more of it.
 const maxMessage = events.MaxHistoryMessage
 
-// Delivered counts the crash with which the previous delivery may have ended. deliveries is the number of deliveries,
-// including the current one. If this process dies before it stores anything, the crash is counted again, with the same
-// result.
-func (r *Record) Delivered(deliveries int) {
+// MostUnknown is after how many crashes, of which nobody knows why, an event is taken for guilty, if it ran alone during
+// the last. Machines vanish, and one of the events that runs alone then is not the reason. But an event that takes its
+// whole machine with it must come to an end too.
+const MostUnknown = 10
+
+// Delivered counts the end with its process that the previous delivery may have had, for that cause. deliveries is the
+// number of deliveries, including the current one. If this process dies before it stores anything, the same is counted
+// again, with the same result.
+func (r *Record) Delivered(deliveries int, cause crashnote.Cause) {
 	switch {
-	case r.Watched && r.Running:
+	case r.Ran() && cause == crashnote.Outside:
+		r.Outside++
+	case r.Ran() && cause.Evidence():
 		r.Crashes++
 		r.CrashedAlone = r.CrashedAlone || r.Alone
+	case r.Ran():
+		r.Crashes++
+		r.Unknown++
+		r.CrashedAlone = r.CrashedAlone || r.Alone && r.Unknown >= MostUnknown
 	case !r.Watched && r.Unexplained(deliveries):
 		// Only one of the unexplained deliveries may have had a run: after it, the event is watched before it runs.
 		r.Crashes = 1
 	}
-	r.Running, r.Alone = false, false
+	r.Rest()
 }
+
+// Ran reports whether the event ran when the record was stored. It does not run any more when it comes again, or in a
+// process that has lost its lease. r may be nil.
+func (r *Record) Ran() bool { return r != nil && r.Watched && r.Running }
 
 // Unexplained reports whether a delivery ended in a way that the record does not explain. deliveries is the number of
 // deliveries, including the current one. A nil record explains nothing.
@@ -72,7 +92,7 @@ func (r *Record) Unexplained(deliveries int) bool {
 }
 
 // Next is the number of the run that comes next.
-func (r *Record) Next() int { return r.Failed + r.Crashes + 1 }
+func (r *Record) Next() int { return r.Failed + r.Crashes + r.Outside + 1 }
 
 // Fail counts a run that failed.
 func (r *Record) Fail(f events.FailedRun) {
@@ -96,7 +116,7 @@ func (r *Record) Asked() bool {
 // Rest notes that the event no longer runs. r may be nil.
 func (r *Record) Rest() {
 	if r != nil {
-		r.Running, r.Alone = false, false
+		r.Running, r.Alone, r.Instance = false, false, ""
 	}
 }
 
@@ -108,10 +128,10 @@ func short(message string) string {
 // Carry returns the part of a record that is stored with a delayed event: when it first failed, and its last failures.
 // It returns "" when there is nothing to store.
 func Carry(r *Record) string {
-	if r == nil || r.FirstAt.IsZero() && !r.CrashedAlone {
+	if r == nil || r.FirstAt.IsZero() && !r.CrashedAlone && r.Unknown+r.Outside+r.Spared == 0 {
 		return ""
 	}
-	carried := Record{FirstAt: r.FirstAt, CrashedAlone: r.CrashedAlone, History: slices.Clone(r.History)}
+	carried := Record{FirstAt: r.FirstAt, CrashedAlone: r.CrashedAlone, Unknown: r.Unknown, Spared: r.Spared + r.Outside, History: slices.Clone(r.History)}
 	for i := range carried.History {
 		carried.History[i].Message = short(carried.History[i].Message)
 	}
@@ -125,10 +145,10 @@ func Carry(r *Record) string {
 // Carried is the inverse of Carry. It returns nil for a text that cannot be read.
 func Carried(text string) *Record {
 	r := &Record{}
-	if text == "" || json.Unmarshal([]byte(text), r) != nil {
+	if text == "" || json.Unmarshal([]byte(text), r) != nil || r.Unknown < 0 || r.Spared < 0 {
 		return nil
 	}
-	return &Record{FirstAt: r.FirstAt, CrashedAlone: r.CrashedAlone, History: r.History}
+	return &Record{FirstAt: r.FirstAt, CrashedAlone: r.CrashedAlone, Unknown: r.Unknown, Spared: r.Spared, History: r.History}
 }
 
 // decode decodes m as the record of e. It returns nil when there is none, or when it is the record of an event that had
@@ -138,7 +158,7 @@ func decode(m *stored.Message, e *events.Event) *Record {
 		return nil
 	}
 	r := &Record{}
-	if err := json.Unmarshal(m.Data, r); err != nil || r.Failed < 0 || r.Returned < 0 || r.Crashes < 0 {
+	if err := json.Unmarshal(m.Data, r); err != nil || min(r.Failed, r.Returned, r.Crashes, r.Unknown, r.Outside, r.Spared) < 0 {
 		return nil // not ours, or broken: count by deliveries
 	}
 	if r.Stored != 0 && r.Stored != e.Stored.UnixNano() {

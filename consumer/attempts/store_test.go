@@ -11,6 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/attempts"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/crashnote"
 	"github.com/pinwheel-run/pinwheel/internal/test/jsapitest"
 )
 
@@ -86,7 +87,7 @@ func TestBrokenRecordsDoNotCount(t *testing.T) {
 	b := open(t)
 	kv, err := b.JS.KeyValue(t.Context(), events.BucketAttempts)
 	require.NoError(t, err)
-	for _, text := range []string{"", "{", "[]", `"x"`, `{"failed":-1}`, `{"returned":-1}`, `{"crashes":-1}`, `{"failed":"1"}`} {
+	for _, text := range []string{"", "{", "[]", `"x"`, `{"failed":-1}`, `{"returned":-1}`, `{"crashes":-1}`, `{"unknown":-1}`, `{"outside":-1}`, `{"failed":"1"}`} {
 		_, err := kv.PutString(t.Context(), events.StreamEvents+".7", text)
 		require.NoError(t, err)
 		require.Nil(t, b.find(jsapitest.Task(7, "e", at)), text)
@@ -119,29 +120,72 @@ func TestRecordIsStoredAgainUntilItIsStale(t *testing.T) {
 	require.Equal(t, 2, b.find(e).Failed)
 }
 
-// What the record of an event says when the event is delivered again.
+// What the record of an event says when the event is delivered again, for why the process ended in which it ran.
 func TestDelivered(t *testing.T) {
 	t.Parallel()
+	const unknown, outside, fault, memory = crashnote.Unknown, crashnote.Outside, crashnote.Fault, crashnote.Memory
+	ran := attempts.Record{Crashes: 1, Watched: true, Running: true, Instance: "I"}
+	ranAlone, many := ran, ran
+	ranAlone.Alone = true
+	many.Unknown = attempts.MostUnknown - 1
+	manyAlone := many
+	manyAlone.Alone = true
 	for name, c := range map[string]struct {
 		r             attempts.Record
 		deliveries    int
+		cause         crashnote.Cause
 		crashes, next int
 		alone         bool
+		unknown       int
 	}{
-		"first delivery":                          {attempts.Record{}, 1, 0, 1, false},
-		"delivery without explanation":            {attempts.Record{}, 2, 1, 2, false},
-		"many of them count once":                 {attempts.Record{}, 5, 1, 2, false},
-		"it was given back":                       {attempts.Record{Returned: 1}, 2, 0, 1, false},
-		"it failed, and was given back":           {attempts.Record{Failed: 2, Returned: 1}, 2, 0, 3, false},
-		"watched, and it was running":             {attempts.Record{Failed: 1, Crashes: 1, Watched: true, Running: true}, 9, 2, 4, false},
-		"watched, and it ran alone":               {attempts.Record{Watched: true, Running: true, Alone: true}, 2, 1, 2, true},
-		"watched, and it had not begun":           {attempts.Record{Crashes: 1, Watched: true}, 9, 1, 2, false},
-		"an earlier crash was while it was alone": {attempts.Record{Crashes: 1, CrashedAlone: true, Watched: true}, 9, 1, 2, true},
+		"first delivery":                          {attempts.Record{}, 1, unknown, 0, 1, false, 0},
+		"delivery without explanation":            {attempts.Record{}, 2, unknown, 1, 2, false, 0},
+		"many of them count once":                 {attempts.Record{}, 5, unknown, 1, 2, false, 0},
+		"it was given back":                       {attempts.Record{Returned: 1}, 2, unknown, 0, 1, false, 0},
+		"it failed, and was given back":           {attempts.Record{Failed: 2, Returned: 1}, 2, unknown, 0, 3, false, 0},
+		"watched, and it had not begun":           {attempts.Record{Crashes: 1, Watched: true}, 9, fault, 1, 2, false, 0},
+		"an earlier crash was while it was alone": {attempts.Record{Crashes: 1, CrashedAlone: true, Watched: true}, 9, unknown, 1, 2, true, 0},
+		"it ran when somebody killed the process": {ran, 9, outside, 1, 3, false, 0},
+		"so, and alone":                           {ranAlone, 9, outside, 1, 3, false, 0},
+		"it ran, and the process broke":           {ran, 9, fault, 2, 3, false, 0},
+		"so, and alone, and that is evidence":     {ranAlone, 9, fault, 2, 3, true, 0},
+		"it ran, and took the memory":             {ran, 9, memory, 2, 3, false, 0},
+		"so, and alone, and that is evidence too": {ranAlone, 9, memory, 2, 3, true, 0},
+		"it ran, and its machine vanished":        {ran, 9, unknown, 2, 3, false, 1},
+		"it vanished while it ran alone":          {ranAlone, 9, unknown, 2, 3, false, 1},
+		"so many times, the last not alone":       {many, 9, unknown, 2, 3, false, attempts.MostUnknown},
+		"so many times, the last alone":           {manyAlone, 9, unknown, 2, 3, true, attempts.MostUnknown},
+		"so many times, the last from outside":    {manyAlone, 9, outside, 1, 3, false, attempts.MostUnknown - 1},
 	} {
 		r := c.r
-		r.Delivered(c.deliveries)
-		require.Equal(t, []any{c.crashes, c.next, c.alone, false, false}, []any{r.Crashes, r.Next(), r.CrashedAlone, r.Running, r.Alone}, name)
+		r.Delivered(c.deliveries, c.cause)
+		require.Equal(t, []any{c.crashes, c.next, c.alone, c.unknown, false, false, ""}, []any{r.Crashes, r.Next(), r.CrashedAlone, r.Unknown, r.Running, r.Alone, r.Instance}, name)
 	}
+}
+
+// How a process ended can be recorded many times, and is read by its instance.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	find := func(instance string) (cause crashnote.Cause) {
+		t.Helper()
+		done := make(chan error, 1)
+		b.API.Do(func() {
+			b.FindEnded(instance, func(c crashnote.Cause, err error) { cause = c; done <- err })
+		})
+		require.NoError(t, <-done)
+		return cause
+	}
+	require.Equal(t, crashnote.Unknown, find("A"))
+	for range 2 {
+		require.NoError(t, attempts.PutEnded(t.Context(), b.JS, crashnote.Ended{Instance: "A", Cause: crashnote.Outside}))
+	}
+	require.NoError(t, attempts.PutEnded(t.Context(), b.JS, crashnote.Ended{Instance: "B", Cause: crashnote.Fault}))
+	require.NoError(t, attempts.PutEnded(t.Context(), b.JS, crashnote.Ended{Instance: "no.name", Cause: crashnote.Fault}))
+	require.Equal(t, crashnote.Outside, find("A"))
+	require.Equal(t, crashnote.Fault, find("B"))
+	require.Equal(t, crashnote.Unknown, find("no.name"))
+	require.Equal(t, 2, b.Stored("KV_"+events.BucketAttempts))
 }
 
 // The record of a delayed event goes with it. It keeps when the event first failed and the last failures, cut short.
@@ -152,13 +196,13 @@ func TestCarry(t *testing.T) {
 	require.Nil(t, attempts.Carried(""))
 	require.Nil(t, attempts.Carried("{"))
 
-	r := &attempts.Record{Returned: 3, Crashes: 2, CrashedAlone: true, Watched: true, Running: true}
+	r := &attempts.Record{Returned: 3, Crashes: 2, CrashedAlone: true, Watched: true, Running: true, Unknown: 1, Outside: 2, Spared: 3}
 	for i := range events.MaxHistory + 3 {
 		r.Fail(events.FailedRun{At: at.Add(time.Duration(i) * time.Second), Attempt: i + 1, Reason: events.ReasonException, Message: strings.Repeat("é", events.MaxHistoryMessage)})
 	}
 	require.Equal(t, events.MaxHistory+3, r.Failed)
 	got := attempts.Carried(attempts.Carry(r))
-	require.Equal(t, &attempts.Record{FirstAt: at, CrashedAlone: true, History: r.History}, got)
+	require.Equal(t, &attempts.Record{FirstAt: at, CrashedAlone: true, Unknown: 1, Spared: 5, History: r.History}, got)
 	require.Len(t, got.History, events.MaxHistory)
 	require.Equal(t, 4, got.History[0].Attempt, "the oldest failures are left out")
 	require.LessOrEqual(t, len(got.History[0].Message), events.MaxHistoryMessage)

@@ -1,12 +1,14 @@
 package crashnote
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,7 +70,8 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-func died(t *testing.T, env ...string) (found []string, sure bool) {
+// died returns what is found of a process that died, for what the kernel says of its memory.
+func died(t *testing.T, memory End, env ...string) (found []string, sure bool) {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
@@ -78,7 +81,11 @@ func died(t *testing.T, env ...string) (found []string, sure bool) {
 	defer note.Close()
 	cmd.ExtraFiles = []*os.File{note}
 	require.Error(t, cmd.Run())
-	c, err := Read(note, filepath.Join(dir, "text"), cmd.ProcessState.ExitCode() < 0)
+	memory.Code, memory.Text = cmd.ProcessState.ExitCode(), CrashText(filepath.Join(dir, "text"))
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
+		memory.Signal = status.Signal()
+	}
+	c, err := Read(note, memory)
 	require.NoError(t, err)
 	for _, r := range c.Runs {
 		found = append(found, r.Owner+"/"+r.Worker+" "+r.Version)
@@ -86,16 +93,72 @@ func died(t *testing.T, env ...string) (found []string, sure bool) {
 	return found, c.Sure
 }
 
-// The text of the Go runtime says which thread ended the process. After a SIGKILL all are suspects that ran a worker.
+// The text of the Go runtime says which thread ended the process. When the kernel killed it for memory, or does not say
+// why, all are suspects that ran a worker. When somebody killed it, none is.
 func TestNoteOutlivesItsProcess(t *testing.T) {
-	found, sure := died(t)
+	found, sure := died(t, End{})
 	require.Equal(t, []string{"acme/bad v 1"}, found)
 	require.True(t, sure)
-	found, sure = died(t, variable+"_KILL=1")
-	require.ElementsMatch(t, []string{"acme/bad v 1", "beta/good v 1"}, found)
-	require.False(t, sure)
-	found, _ = died(t, variable+"_EXIT=1")
+	for _, memory := range []End{{Killing: true}, {Blind: true}} {
+		found, sure = died(t, memory, variable+"_KILL=1")
+		require.ElementsMatch(t, []string{"acme/bad v 1", "beta/good v 1"}, found)
+		require.False(t, sure)
+	}
+	found, _ = died(t, End{}, variable+"_KILL=1")
+	require.Empty(t, found, "who kills a process from outside accuses nobody")
+	found, _ = died(t, End{}, variable+"_EXIT=1")
 	require.Empty(t, found, "a process that ends by itself accuses nobody")
+}
+
+// Each end has one cause. Nothing that runs in a process can end it so that it looks like an end from outside.
+func TestCauses(t *testing.T) {
+	fault := []byte("SIGSEGV: segmentation violation\nPC=0x1 m=3 sigcode=1\n\ngoroutine 7 [syscall]:\n")
+	for _, c := range []struct {
+		end  End
+		want Cause
+	}{
+		{End{Signal: syscall.SIGKILL}, Outside},
+		{End{Signal: syscall.SIGKILL, Killing: true}, Memory},
+		{End{Signal: syscall.SIGKILL, Killing: true, Asked: true}, Memory},
+		{End{Signal: syscall.SIGKILL, Blind: true}, Unknown},
+		{End{Signal: syscall.SIGKILL, Blind: true, Asked: true}, Outside}, // it took too long to end
+		{End{Signal: syscall.SIGKILL, Text: fault}, Fault},
+		{End{Code: 2, Text: fault}, Fault},
+		{End{Code: 2, Text: []byte("fatal error: runtime: cannot allocate memory\n")}, Fault},
+		{End{Code: 2, Text: []byte("panic: SIGQUIT: ")}, Fault},
+		{End{Code: 2, Text: []byte("SIGQUIT: quit\n")}, Outside},
+		{End{Code: 2}, Fault},
+		{End{Code: 2, Asked: true}, Fault},
+		{End{Code: 134}, Fault},
+		{End{}, Outside}, // it drained, whoever asked
+		{End{Asked: true}, Outside},
+		{End{Code: 1}, Outside},  // it reported an error
+		{End{Code: -1}, Outside}, // it did not start
+		{End{Signal: syscall.SIGTERM}, Outside},
+		{End{Signal: syscall.SIGINT}, Outside},
+		{End{Signal: syscall.SIGHUP}, Outside},
+		{End{Signal: syscall.SIGSEGV}, Fault},
+		{End{Signal: syscall.SIGSEGV, Asked: true}, Fault},
+		{End{Signal: syscall.SIGBUS}, Fault},
+		{End{Signal: syscall.SIGILL}, Fault},
+		{End{Signal: syscall.SIGFPE}, Fault},
+		{End{Signal: syscall.SIGTRAP}, Fault},
+		{End{Signal: syscall.SIGABRT}, Fault},
+		{End{Signal: syscall.SIGSYS}, Fault},
+	} {
+		require.Equal(t, c.want, c.end.Cause(), "%+v", c.end)
+		require.Equal(t, c.want == Fault || c.want == Memory, c.want.Evidence())
+	}
+	for cause := Unknown; cause <= Memory; cause++ {
+		text, err := json.Marshal(Ended{"I", cause})
+		require.NoError(t, err)
+		var back Ended
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, Ended{"I", cause}, back)
+	}
+	back := Ended{Cause: Fault}
+	require.NoError(t, json.Unmarshal([]byte(`{"cause":"of a later version"}`), &back))
+	require.Equal(t, Unknown, back.Cause)
 }
 
 // openNote opens a note of this process.

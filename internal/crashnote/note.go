@@ -159,21 +159,19 @@ type Run struct {
 
 // Crash is what was found about the end of a process.
 type Crash struct {
-	Runs []Run // of the threads that ran a worker when the process died
+	Runs []Run // of the threads that ran a worker when the process died; none when its cause is Outside
 	Sure bool  // Runs has the one that ended the process
 }
 
 const mostCrashText = 1 << 20 // bytes of it that are read
 
-// Read reads the note of a process that has ended, and the text of its crash. killed says that a signal ended the
-// process: then there may be no text. A process that ended by itself was not ended by what it ran.
-func Read(note *os.File, text string, killed bool) (Crash, error) {
+// Read reads the note of a process that has ended in that way.
+func Read(note *os.File, end End) (Crash, error) {
 	mem := make([]byte, slots*slotSize)
 	if _, err := note.ReadAt(mem, 0); err != nil {
 		return Crash{}, err
 	}
-	said := crashText(text)
-	if len(said) == 0 && !killed {
+	if end.Cause() == Outside {
 		return Crash{}, nil
 	}
 	var c Crash
@@ -183,11 +181,11 @@ func Read(note *os.File, text string, killed bool) (Crash, error) {
 		}
 		mem = mem[slotSize:]
 	}
-	return c.at(goroutineOf(said)), nil
+	return c.at(goroutineOf(end.Text)), nil
 }
 
-// crashText returns the beginning of what the Go runtime wrote; nil = nothing.
-func crashText(path string) []byte {
+// CrashText returns the beginning of what the Go runtime wrote to the file at path; nil = nothing.
+func CrashText(path string) []byte {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil

@@ -17,6 +17,9 @@ const embeddedVariable = "_PINWHEEL_EMBEDDED"
 // noteVariable tells a supervisor's child which descriptor is the note that it leaves when it dies.
 const noteVariable = "_PINWHEEL_NOTE"
 
+// instanceVariable tells a supervisor's child by which name the fleet will learn how it ended.
+const instanceVariable = "_PINWHEEL_INSTANCE"
+
 // firstDescriptor is that of the first file that a supervisor gives a child.
 const firstDescriptor = 3
 
@@ -33,6 +36,7 @@ type Child struct {
 	listener net.Listener // where the supervisor sends its requests
 	http     net.Listener // where HTTP requests come; nil = nowhere
 	embedded bool         // NATS is embedded in the supervisor
+	instance string       // no other process has it
 	crashes  crashFiles
 	note     *os.File // that the child leaves when it dies; nil = none
 }
@@ -52,7 +56,7 @@ func AsChild() (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Child{Number: process, listener: l, crashes: crashFilesOf(socket), embedded: os.Getenv(embeddedVariable) != ""}
+	c := &Child{Number: process, listener: l, crashes: crashFilesOf(socket), instance: os.Getenv(instanceVariable), embedded: os.Getenv(embeddedVariable) != ""}
 	if os.Getenv(httpVariable) != "" {
 		f := os.NewFile(httpDescriptor, "http")
 		defer func() { _ = f.Close() }() // the listener has its own

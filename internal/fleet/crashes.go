@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/crashnote"
@@ -20,64 +22,94 @@ import (
 // beside the socket of the child, where only this user comes.
 type crashFiles struct {
 	text     string // what the Go runtime writes when the process dies
-	suspects string // what the supervisor tells the process
+	suspects string // what the supervisor tells the process: whom it must refuse
+	ended    string // and how others ended
 }
 
 func crashFilesOf(socket string) crashFiles {
-	return crashFiles{socket + ".crash", socket + ".suspects"}
+	return crashFiles{socket + ".crash", socket + ".suspects", socket + ".ended"}
 }
+
+// mostEnded is of how many processes each new one is told how they ended. One that does not live long enough to record
+// it leaves that to the next.
+const mostEnded = 64
 
 // crashes are the crashes of a supervisor's children.
 type crashes struct {
 	log zerolog.Logger
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	account crashnote.Account
-	notes   map[string]*os.File // of the processes that run, by their sockets
+	lives   map[string]life // the processes that run, by their sockets
+	ended   []crashnote.Ended
 }
 
-// begin returns the note for a process that will be started, and writes what the process should know. Without them no
-// one is accused, and all workers run.
-func (c *crashes) begin(socket string) (note *os.File) {
+// life is what a supervisor keeps of a process while it runs.
+type life struct {
+	instance string
+	note     *os.File // nil = none
+}
+
+// begin returns the instance and the note for a process that will be started, and writes what the process should know.
+// Without them no one is accused, and all workers run.
+func (c *crashes) begin(socket string) (instance string, note *os.File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	note, err := crashnote.Create()
 	if err != nil {
 		c.log.Warn().Err(err).Msg("if the next process dies, it will not be known which worker it ran")
-	} else {
-		c.notes[socket] = note
 	}
-	all := c.account.Suspects(time.Now())
-	if len(all) == 0 {
-		return note
+	instance = rand.Text()
+	c.lives[socket] = life{instance, note}
+	files := crashFilesOf(socket)
+	if all := c.account.Suspects(time.Now()); len(all) > 0 {
+		if err := writeJSON(files.suspects, all); err != nil {
+			c.log.Warn().Err(err).Msg("the next process does not learn which workers ended the last one")
+		}
 	}
-	text, err := json.Marshal(all)
-	if err == nil {
-		err = os.WriteFile(crashFilesOf(socket).suspects, text, 0o600)
+	if len(c.ended) > 0 {
+		if err := writeJSON(files.ended, c.ended); err != nil {
+			c.log.Warn().Err(err).Msg("the next process does not learn how others ended")
+		}
 	}
-	if err != nil {
-		c.log.Warn().Err(err).Msg("the next process does not learn which workers ended the last one")
-	}
-	return note
+	return instance, note
 }
 
-// ended reads what a process left.
-func (c *crashes) ended(process int, socket string, end supervisor.End) {
+func writeJSON(path string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}
+
+// take reads what a process left.
+func (c *crashes) take(process int, socket string, saw supervisor.End) {
 	files := crashFilesOf(socket)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer func() {
 		_ = os.Remove(files.text)
 		_ = os.Remove(files.suspects)
+		_ = os.Remove(files.ended)
 	}()
-	note := c.notes[socket]
-	if note == nil {
+	l, ok := c.lives[socket]
+	if !ok {
 		return
 	}
-	delete(c.notes, socket)
-	defer func() { _ = note.Close() }()
-	found, err := crashnote.Read(note, files.text, end.Killed)
-	if err != nil || len(found.Runs) == 0 || end.Asked && !found.Sure { // it was killed because it took too long to end
+	delete(c.lives, socket)
+	end := endOf(saw, crashnote.CrashText(files.text))
+	cause := end.Cause()
+	c.ended = append(c.ended[max(0, len(c.ended)-mostEnded+1):], crashnote.Ended{Instance: l.instance, Cause: cause})
+	if !end.Asked {
+		c.log.Error().Int("process", process).Stringer("cause", cause).Int("status", end.Code).Stringer("signal", end.Signal).Msg("why a process ended")
+	}
+	if l.note == nil {
+		return
+	}
+	defer func() { _ = l.note.Close() }()
+	found, err := crashnote.Read(l.note, end)
+	if err != nil || len(found.Runs) == 0 {
 		return
 	}
 	for _, r := range found.Runs {
@@ -85,6 +117,29 @@ func (c *crashes) ended(process int, socket string, end supervisor.End) {
 			Msg("a process died while this worker ran")
 	}
 	c.account.Add(found, time.Now())
+}
+
+func endOf(saw supervisor.End, text []byte) crashnote.End {
+	return crashnote.End{
+		Asked: saw.Asked, Signal: saw.Signal, Code: saw.Code, Text: text,
+		Killing: saw.Memory == supervisor.MemoryKilled, Blind: saw.Memory == supervisor.MemoryUnknown,
+	}
+}
+
+// introduce tells the consumer of this process by which name the fleet will learn how it ended, and what the supervisor
+// knows of how others ended.
+func (c *Child) introduce(to *consumer.Config, log zerolog.Logger) {
+	if c == nil {
+		return
+	}
+	to.Instance = c.instance
+	text, err := os.ReadFile(c.crashes.ended)
+	if err != nil {
+		return // there are none
+	}
+	if err := json.Unmarshal(text, &to.Ended); err != nil {
+		log.Warn().Err(err).Msg("how other processes ended is not known")
+	}
 }
 
 // openNote begins to note what the threads run, for the supervisor. It returns nil when the supervisor made no note.

@@ -130,7 +130,7 @@ func (s *site) noted() (owners []string) {
 		}
 		f, err := os.Open(path)
 		require.NoError(s.t, err)
-		c, _ := crashnote.Read(f, "", true)
+		c, _ := crashnote.Read(f, crashnote.End{Signal: syscall.SIGSEGV})
 		_ = f.Close()
 		for _, r := range c.Runs {
 			owners = append(owners, r.Owner)
@@ -184,24 +184,21 @@ func TestRequestThatEndsItsProcess(t *testing.T) {
 	require.False(t, s.logs.has("good", "The process died"))
 }
 
-// After a SIGKILL nobody knows whose fault it was: nobody is refused for longer than the trials of others take.
-func TestKilledProcessAccusesNobodyForLong(t *testing.T) {
+// Who kills a process accuses none of the workers that ran in it: they are neither refused nor tried one by one.
+func TestKilledProcessAccusesNobody(t *testing.T) {
 	t.Parallel()
 	s := openSite(t)
 	pid, _ := s.spin("bad", "good")
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	s.gone(pid)
-	s.answers("bad", http.StatusOK)
-	status, again := s.ask("good")
-	if status != http.StatusOK { // else this took longer than the trial of the other
-		require.Equal(t, http.StatusServiceUnavailable, status)
-		require.Equal(t, "1", again)
+	for _, owner := range []string{"bad", "good"} {
+		status, _ := s.first(owner)
+		require.Equal(t, http.StatusOK, status)
+		require.False(t, s.logs.has(owner, "The process died"))
 	}
-	s.answers("good", http.StatusOK)
-	s.answers("bad", http.StatusOK)
-	require.Eventually(t, func() bool {
-		return s.logs.has("bad", "beside those of no other") && s.logs.has("good", "beside those of no other")
-	}, patience, time.Millisecond)
+	require.True(t, slices.ContainsFunc(s.log(), func(line map[string]any) bool {
+		return line["message"] == "why a process ended" && line["cause"] == "outside" && line["signal"] == "killed"
+	}))
 	files, err := filepath.Glob(filepath.Join(s.dir, "*", "*-1.sock.*"))
 	require.NoError(t, err)
 	require.Empty(t, files, "what the first process left is removed")

@@ -134,6 +134,7 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 	}
 	p.tails = openTails(p.nc, cfg, &p.observers)
 	settling := inventory.Consumer(cfg)
+	c.introduce(&settling, log)
 	settling.Idempotent, settling.OnLog, settling.Observers = p.catalog.Idempotent, seeLines(p), &p.observers
 	if p.consumer, err = consumer.New(settling, p.nc, p.dispatch, log, p.registry); err != nil {
 		return nil, err

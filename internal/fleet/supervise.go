@@ -106,8 +106,8 @@ func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Wr
 	c.StopTimeout = cfg.DrainTimeout + stopGrace
 	c.Log, c.Metrics = log, s.registry
 	c.Output = childOutput(cfg, log, out)
-	crashes := &crashes{log: log, notes: map[string]*os.File{}}
-	c.Ended = crashes.ended
+	crashes := &crashes{log: log, lives: map[string]life{}}
+	c.Ended = crashes.take
 	c.Command = func(process int, socket string) supervisor.Command {
 		files := sockets.files
 		env := append(environ[:len(environ):len(environ)], fmt.Sprintf("%s=%d:%s", childVariable, process, socket))
@@ -117,7 +117,9 @@ func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Wr
 		if sockets.http != nil {
 			env = append(env, httpVariable+"=yes")
 		}
-		if note := crashes.begin(socket); note != nil {
+		instance, note := crashes.begin(socket)
+		env = append(env, instanceVariable+"="+instance)
+		if note != nil {
 			env = append(env, fmt.Sprintf("%s=%d", noteVariable, firstDescriptor+len(files)))
 			files = append(files[:len(files):len(files)], note)
 		}

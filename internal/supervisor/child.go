@@ -19,6 +19,7 @@ type child struct {
 	index    int
 	cfg      *Config
 	dir      string // directory of the sockets
+	memory   *memoryKills
 	restarts prometheus.Counter
 	up       prometheus.Gauge
 	started  int // number of processes started so far
@@ -109,6 +110,7 @@ func (c *child) keep(ctx context.Context, p *process, leaving *sync.WaitGroup, l
 			continue
 		case <-tick.C:
 		}
+		c.memory.look(time.Now())
 		switch {
 		case ctx.Err() != nil: // the processes were asked to end
 		case next == nil && time.Now().After(again) && p.status(ctx, "/healthz") == http.StatusServiceUnavailable:

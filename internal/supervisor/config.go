@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -48,8 +49,10 @@ type Command struct {
 
 // End is how a process ended.
 type End struct {
-	Asked  bool // it was asked to end
-	Killed bool // by a signal
+	Asked  bool           // it was asked to end
+	Signal syscall.Signal // that ended it; 0 = none
+	Code   int            // its exit status; -1 = a signal ended it, or it did not start
+	Memory Memory         // when it ended
 }
 
 // MaxProcesses is the most that Config.Processes may be.

@@ -48,7 +48,7 @@ func (c *child) start(ctx context.Context) (*process, error) {
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		stop()
-		c.tellEnd(p, End{})
+		c.tellEnd(p, End{Code: -1})
 		return nil, err
 	}
 	go func() {
@@ -64,10 +64,18 @@ func (c *child) start(ctx context.Context) (*process, error) {
 		default:
 			p.err = err
 		}
-		c.tellEnd(p, End{Asked: ctx.Err() != nil, Killed: cmd.ProcessState.ExitCode() < 0})
+		c.tellEnd(p, endOf(cmd.ProcessState, ctx.Err() != nil, c.memory.look(time.Now())))
 		stop()
 	}()
 	return p, nil
+}
+
+func endOf(state *os.ProcessState, asked bool, memory Memory) End {
+	end := End{Asked: asked, Code: state.ExitCode(), Memory: memory}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		end.Signal = status.Signal()
+	}
+	return end
 }
 
 func (c *child) tellEnd(p *process, end End) {

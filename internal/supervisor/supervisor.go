@@ -36,9 +36,10 @@ func Open(cfg Config) (*Supervisor, error) {
 	}
 	s := &Supervisor{cfg: cfg, dir: dir}
 	m := newMetrics()
+	memory := newMemoryKills("/proc", "/sys/fs/cgroup")
 	for i := range cfg.Processes {
 		s.children = append(s.children, &child{
-			index: i, cfg: &s.cfg, dir: dir,
+			index: i, cfg: &s.cfg, dir: dir, memory: memory,
 			restarts: m.restarts.WithLabelValues(strconv.Itoa(i)), up: m.up.WithLabelValues(strconv.Itoa(i)),
 		})
 	}

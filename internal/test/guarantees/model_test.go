@@ -114,7 +114,6 @@ type model struct {
 	list   []*order
 	wrong  []string // violations
 	faults []fault
-	kills  int
 	// events may run again without a fault: there is a cluster, whose acks may be late on a busy machine; or see
 	// openHouse
 	loose bool
@@ -191,9 +190,6 @@ func (m *model) broken(kind string) (mended func()) {
 	defer m.mu.Unlock()
 	m.faults = append(m.faults, fault{kind: kind, from: time.Now(), until: time.Now().Add(time.Hour)})
 	i := len(m.faults) - 1
-	if strings.HasPrefix(kind, "kill fleet") {
-		m.kills++
-	}
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -227,7 +223,6 @@ func (m *model) checkEnd(o *order, letters []*events.DeadLetter) {
 		return
 	}
 	ends := o.ends()
-	crash := m.kills >= 3 // if so, events that ran in three killed processes are suspects
 	if len(letters) == 0 {
 		if o.lost {
 			return
@@ -235,7 +230,7 @@ func (m *model) checkEnd(o *order, letters []*events.DeadLetter) {
 		if !slices.Contains(ends, "ack") {
 			m.fail("%s: no dead letter", o)
 		}
-		if o.succeeds() && o.done == 0 && !m.repliedCrash(o) {
+		if o.succeeds() && o.done == 0 {
 			m.fail("%s: acked, but no run of it got to its end; it ran %d times", o, len(o.runs))
 		}
 		return
@@ -244,7 +239,7 @@ func (m *model) checkEnd(o *order, letters []*events.DeadLetter) {
 		m.fail("%s: %d dead letters", o, len(letters))
 	}
 	for _, l := range letters {
-		if !slices.Contains(ends, string(l.Failure.Reason)) && !(crash && l.Failure.Reason == events.ReasonCrash) {
+		if !slices.Contains(ends, string(l.Failure.Reason)) { // who kills processes makes no letters
 			m.fail("%s: dead letter with reason %s: %s", o, l.Failure.Reason, l.Failure.Message)
 		}
 		if string(l.Body) != o.body || l.Owner != o.owner || l.Kind != o.kind.String() {
@@ -254,11 +249,6 @@ func (m *model) checkEnd(o *order, letters []*events.DeadLetter) {
 			m.fail("%s: its dead letter counts %d replays, and there were %d", o, l.Replays, o.replays)
 		}
 	}
-}
-
-// repliedCrash reports whether a fetch event got the reply that it was running too often in processes that crashed.
-func (m *model) repliedCrash(o *order) bool {
-	return slices.ContainsFunc(o.replies, func(r *events.Reply) bool { return r.Failure != nil && r.Failure.Reason == events.ReasonCrash })
 }
 
 func (m *model) checkRuns(o *order) {
