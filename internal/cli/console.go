@@ -32,7 +32,7 @@ func newConsoleCommand(e *env) *cobra.Command {
 		if err := refuseOwner(e, "the console"); err != nil {
 			return err
 		}
-		log, err := config.NewLogger(e.err, e.cfg)
+		log, err := config.NewLogger(e.raw.err, e.cfg)
 		if err != nil {
 			return err
 		}

@@ -201,5 +201,5 @@ func about(l *events.DeadLetter) string {
 	if l.Failure.Reason == "" {
 		return fmt.Sprintf("%d, which cannot be read", l.Seq)
 	}
-	return printable(fmt.Sprintf("%d %s/%s %s %s", l.Seq, l.Owner, l.Worker, l.Kind, l.Failure.Reason))
+	return fmt.Sprintf("%d %s/%s %s %s", l.Seq, l.Owner, l.Worker, l.Kind, l.Failure.Reason)
 }

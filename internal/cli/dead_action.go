@@ -111,7 +111,7 @@ func (p *progress) step(s deadletter.Progress) {
 	}
 	p.clear()
 	if s.Err != nil {
-		fmt.Fprintln(p.e.err, "pinwheel:", printable(s.Err.Error()))
+		fmt.Fprintln(p.e.err, "pinwheel:", s.Err.Error())
 	} else {
 		fmt.Fprintln(p.e.out, about(s.Letter))
 	}
@@ -138,7 +138,7 @@ func (p *progress) tell(n, total int) {
 // clear removes the progress line.
 func (p *progress) clear() {
 	if p.shown > 0 {
-		_, _ = io.WriteString(p.e.out, "\r\x1b[K")
+		_, _ = io.WriteString(p.e.raw.out, "\r\x1b[K")
 		p.shown = 0
 	}
 }

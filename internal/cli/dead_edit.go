@@ -140,7 +140,7 @@ func (e *env) editBody(ctx context.Context, body []byte) (edited []byte, err err
 	// The editor variable often contains arguments, as in "code --wait".
 	//nolint:gosec // the editor is the choice of the person at the terminal
 	run := exec.CommandContext(ctx, "/bin/sh", "-c", editor+` "$1"`, "sh", path)
-	run.Stdin, run.Stdout, run.Stderr = e.in, e.out, e.err
+	run.Stdin, run.Stdout, run.Stderr = e.in, e.raw.out, e.raw.err
 	if err := run.Run(); err != nil {
 		return nil, fmt.Errorf("editor %q: %w", editor, err)
 	}

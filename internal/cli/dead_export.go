@@ -40,15 +40,15 @@ func newDeadExport(e *env) *cobra.Command {
 		})
 	})
 	s.flags(c)
-	c.Flags().StringVar(&file, "file", "-", "file to write; - is stdout")
+	c.Flags().StringVar(&file, "file", "-", "file to write, which only you can read; - is stdout")
 	return c
 }
 
 // exportTo calls export with the file to write, and prints how far it is.
 func exportTo(e *env, file string, export func(io.Writer, func(deadletter.Progress)) (deadletter.Counts, error)) (err error) {
-	out := e.out
+	out := e.data()
 	if file != "-" {
-		f, err := os.Create(file)
+		f, err := createPrivate(file)
 		if err != nil {
 			return err
 		}
@@ -71,6 +71,20 @@ func exportTo(e *env, file string, export func(io.Writer, func(deadletter.Progre
 		return silent(exitFailure)
 	}
 	return err
+}
+
+// createPrivate opens a file for data, which may be secret: only this user can read it, whoever could before.
+func createPrivate(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&^0o600 != 0 {
+		if err := f.Chmod(0o600); err != nil {
+			return nil, errors.Join(fmt.Errorf("others can read %s: %w", path, err), f.Close())
+		}
+	}
+	return f, nil
 }
 
 func newDeadImport(e *env) *cobra.Command {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
@@ -38,7 +37,7 @@ func (e *env) newLetterTable() *letterTable {
 }
 
 func (t *letterTable) add(l *events.DeadLetter) error {
-	fmt.Fprintf(t.w, "%d\t%s\t%s/%s\t%s\t%s\t%d\t%s\t%s\n", l.Seq, stamped(l.At), printable(l.Owner), printable(l.Worker), printable(l.Kind), l.Failure.Reason,
+	fmt.Fprintf(t.w, "%d\t%s\t%s/%s\t%s\t%s\t%d\t%s\t%s\n", l.Seq, stamped(l.At), l.Owner, l.Worker, l.Kind, l.Failure.Reason,
 		l.Attempts, replayed(l), brief(l.Failure.Message))
 	if t.rows++; t.rows%blockRows == 0 {
 		return t.w.Flush()
@@ -59,25 +58,11 @@ func (t *letterTable) end() error { return t.w.Flush() }
 // brief makes text fit a table: one line without control characters, cut to length.
 func brief(s string) string {
 	const most = 72
-	s = printable(strings.Join(strings.Fields(s), " "))
+	s = strings.Join(strings.Fields(s), " ")
 	if utf8.RuneCountInString(s) <= most {
 		return s
 	}
 	return string([]rune(s)[:most-1]) + "…"
-}
-
-// printable removes the characters of s that could control a terminal, and those that change the direction of what
-// follows. What workers and publishers write is not trusted.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\r' {
-			return -1
-		}
-		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }
 
 // printLetter prints l, and the replay that it came from, if that is known.
@@ -85,7 +70,7 @@ func (e *env) printLetter(l *events.DeadLetter, from *deadletter.Replayed) error
 	t := e.table()
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(t, "%s\t%s\n", name, printable(value))
+			fmt.Fprintf(t, "%s\t%s\n", name, value)
 		}
 	}
 	row("id", fmt.Sprint(l.Seq))
@@ -120,7 +105,7 @@ func (e *env) printLetter(l *events.DeadLetter, from *deadletter.Replayed) error
 		return err
 	}
 	if stack := strings.TrimRight(l.Failure.Stack, "\n"); stack != "" {
-		fmt.Fprintf(e.out, "\n%s\n", printable(stack))
+		fmt.Fprintf(e.out, "\n%s\n", stack)
 	}
 	return e.printBody(l.Body)
 }
@@ -141,7 +126,7 @@ func (e *env) printHistory(runs []events.FailedRun) error {
 	t := e.table()
 	fmt.Fprintln(t, "\nRUN\tFAILED\tREASON\tNODE\tMESSAGE")
 	for _, r := range runs {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", r.Attempt, stamped(r.At), brief(string(r.Reason)), printable(r.Node), brief(r.Message))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", r.Attempt, stamped(r.At), brief(string(r.Reason)), r.Node, brief(r.Message))
 	}
 	return t.Flush()
 }
@@ -158,7 +143,7 @@ func (e *env) printBody(body []byte) (err error) {
 	case len(body) > maxShownBody:
 		_, err = fmt.Fprintf(e.out, "\nbody of %d bytes; --json has it\n", len(body))
 	default:
-		_, err = fmt.Fprintf(e.out, "\n%s\n", strings.TrimRight(printable(string(body)), "\n"))
+		_, err = fmt.Fprintf(e.out, "\n%s\n", strings.TrimRight(string(body), "\n"))
 	}
 	return err
 }

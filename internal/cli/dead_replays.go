@@ -83,7 +83,7 @@ func (t *replayTable) add(r *deadletter.Replayed) (err error) {
 	if t.asJSON {
 		return json.NewEncoder(t.e.out).Encode(r)
 	}
-	_, err = fmt.Fprintf(t.rows, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Letter, stamped(r.At), printable(runBy(r)), printable(r.Kind), brief(r.EventID), became(r),
+	_, err = fmt.Fprintf(t.rows, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Letter, stamped(r.At), runBy(r), r.Kind, brief(r.EventID), became(r),
 		maybeStamped(r.Ended), brief(r.Message))
 	return err
 }

@@ -210,10 +210,19 @@ func TestWhatStrangersSentDoesNotSteerTheTerminal(t *testing.T) {
 	await(t, f, 1)
 	r := f.Pinwheel("dead", "show", "1")
 	require.NotContains(t, r.Out, "\x1b")
-	require.Contains(t, r.Out, "\uFFFD[2Jhi\n")
+	require.Contains(t, r.Out, `\u001b[2Jhi`+"\n")
 	var letter struct{ Body string }
 	require.NoError(t, json.Unmarshal([]byte(f.Pinwheel("dead", "show", "1", "--json").Out), &letter))
 	require.Equal(t, "\x1b[2Jhi", letter.Body, "machines get it as it is")
+
+	file := filepath.Join(t.TempDir(), "letters")
+	for range 2 { // the second one finds a file that others can read
+		require.Zero(t, f.Pinwheel("dead", "export", "--file", file).Code)
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		require.NoError(t, os.Chmod(file, 0o644))
+	}
 }
 
 func lastLine(s string) string {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,7 @@ func TestDeployRefusesWithThePlaceInTheAuthorsFile(t *testing.T) {
 		{"types.ts", "type A = string;\n\nexport const a: A = 'x';\n", "/types.ts:1:1: acme/types is refused: no handler"},
 		{"throws.ts", "interface X { a: string }\n\nconst x: X | null = null;\nconsole.log(x!.a);\nexport default { fetch() {} };\n", "/throws.ts:4:16: acme/throws is refused: TypeError: Cannot read properties of null (reading 'a')\n    at throws.ts:4:16\n"},
 		{"missing.js", "import './nothing.js';\n", "/missing.js:1:8: "},
+		{"hostile.js", "import './\\x1b[2Jnothing.js';\n", "/hostile.js:1:8: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(dir, c.name)
@@ -38,6 +40,7 @@ func TestDeployRefusesWithThePlaceInTheAuthorsFile(t *testing.T) {
 			require.Equal(t, 1, r.Code)
 			require.Empty(t, r.Out)
 			require.True(t, strings.HasPrefix(r.Err, dir+c.want), r.Err)
+			requirePrintable(t, r.Err)
 		})
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ok.pinwheel.json"), []byte(`{"limits":{"cpuMs":-1}}`), 0o600))
@@ -49,6 +52,77 @@ func TestDeployRefusesWithThePlaceInTheAuthorsFile(t *testing.T) {
 }
 
 // In GitHub Actions each mistake with a place is also an annotation of that place, from the root of the repository.
+// requirePrintable requires that text does not steer a terminal.
+func requirePrintable(t *testing.T, text string) {
+	t.Helper()
+	for _, r := range text {
+		require.False(t, unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r), "%q", text)
+	}
+}
+
+// What an author writes in the code, its name and its manifest does not steer the terminal of who deploys it, or reads
+// about it.
+func TestAuthorsDoNotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	f := fleettest.Start(t)
+	const steers = `\x1b]0;own\x07\u009b2J\u202e`
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	hostile := write("w.js", "// \x1b[31mred\nconsole.log('"+steers+"'); export default { fetch: () => new Response('"+steers+"', {headers: {x: 'é\u0080'}}), scheduled() {}, task() { throw new Error('"+steers+"') } };\n")
+	thrown := write("x.js", "throw new Error('"+steers+"')\n")
+	write("w.pinwheel.json", `{"vars": {"A": "\u001b[2J"}, "schedules": [{"name": "s", "cron": "0 3 * * *"}]}`)
+	write("bad.pinwheel.json", `{"limits": {"\u001b[2J": 1}}`)
+	bad := write("bad.js", "export default { fetch() {} };\n")
+	for _, args := range [][]string{
+		{"deploy", thrown, "--owner", "acme"},
+		{"deploy", bad, "--owner", "acme"},
+		{"deploy", "\x1b[2J.js", "--owner", "acme"},
+		{"deploy", hostile, "--owner", "acme", "--tag", "t", "--message", "m\u009b31m"},
+		{"workers", "ls"}, {"workers", "show", "acme/w"}, {"versions", "ls", "acme/w"}, {"deployments", "ls", "acme/w"},
+		{"versions", "ls", "acme/w", "--json"}, {"schedules", "ls"}, {"schedules", "ls", "--json"},
+		{"send", "task", "acme/w", "--header", "Event-Id=e\u009b1"},
+		{"send", "fetch", "acme/w", "--path", "/\u009b1", "--method", "\u009b"},
+		{"audit", "ls"}, {"audit", "ls", "--json"}, {"dead", "ls"}, {"dead", "show", "1"}, {"dead", "show", "1", "--json"},
+		{"kv", "get", "acme/\x1b[2J", "k"}, {"\x1b[2J"}, {"workers", "show", "\x1b[2J"}, {"doctor"}, {"owners", "show", "acme"},
+	} {
+		r := f.Pinwheel(args...)
+		requirePrintable(t, r.Err)
+		if args[0] == "deploy" && args[1] == hostile {
+			require.Zero(t, r.Code, r.Err)
+		}
+		if args[0] != "send" { // a body is data
+			requirePrintable(t, r.Out)
+		}
+	}
+	r := f.Pinwheel("send", "fetch", "acme/w")
+	require.Equal(t, "\x1b]0;own\x07\u009b2J\u202e", r.Out, "a file gets the data as it is")
+}
+
+// Only these files write to what is not made printable: they draw, open loggers, or start a program of the user's.
+func TestRawOutputIsListed(t *testing.T) {
+	t.Parallel()
+	listed := []string{"console.go", "dead_action.go", "dead_edit.go", "dev.go", "root.go", "serve.go", "top.go"}
+	var found []string
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		require.NotRegexp(t, `os\.Std(out|err)`, string(text), path)
+		if strings.Contains(string(text), "raw.") {
+			found = append(found, path)
+		}
+	}
+	require.Equal(t, listed, found)
+}
+
 func TestDeployAnnotatesMistakesInActions(t *testing.T) {
 	f := fleettest.Start(t)
 	dir := filepath.Join(t.TempDir(), "a, b")

@@ -54,7 +54,7 @@ func (e deployer) printDeployments(list []events.Deployment) error {
 	t := e.table()
 	fmt.Fprintln(t, "NUMBER\tVERSIONS\tAT\tBY\tMESSAGE")
 	for _, d := range slices.Backward(list) {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", d.Number, splitText(d), stamped(d.At), printable(d.By), printable(noteText(d)))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", d.Number, splitText(d), stamped(d.At), d.By, noteText(d))
 	}
 	return t.Flush()
 }

@@ -64,7 +64,7 @@ func newDevCommand(e *env) *cobra.Command {
 		if err := cfg.Validate(); err != nil {
 			return usage("--nats-port is %d: it is 1 to 65535, or -1 for a free one", port)
 		}
-		log, err := config.NewLogger(e.err, cfg)
+		log, err := config.NewLogger(e.raw.err, cfg)
 		if err != nil {
 			return err
 		}
@@ -381,7 +381,7 @@ func (d *dev) printLine(m *nats.Msg) {
 	if l.Stack != "" {
 		text += "\n" + l.Stack
 	}
-	fmt.Fprintf(d.out, "%s %-5s %s/%s  %s\n", l.Time.Format("15:04:05.000"), l.Level, l.Owner, l.Worker, printable(text))
+	fmt.Fprintf(d.out, "%s %-5s %s/%s  %s\n", l.Time.Format("15:04:05.000"), l.Level, l.Owner, l.Worker, text)
 }
 
 func indent(s string) string {

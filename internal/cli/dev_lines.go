@@ -53,7 +53,7 @@ func eventLine(out io.Writer, r *lifecycle.Report) {
 	}
 	took := time.Since(r.Attempt.Start).Round(10 * time.Microsecond)
 	fmt.Fprintf(out, "%s event %s/%s  %s  %s  %s  event %s, attempt %d\n",
-		time.Now().Format("15:04:05.000"), e.Owner, e.Worker, printable(what), status, took, printable(e.ID), r.Attempt.Number)
+		time.Now().Format("15:04:05.000"), e.Owner, e.Worker, what, status, took, e.ID, r.Attempt.Number)
 }
 
 // batchLine writes a line about the end of a batch: how many of its events were handled, and what became of the others.

@@ -121,7 +121,7 @@ func showVersionAtDoor(ctx context.Context, e *env, target, version string, code
 			return err
 		}
 		if code {
-			_, err := fmt.Fprint(e.out, w.Code)
+			_, err := fmt.Fprint(e.data(), w.Code)
 			return err
 		}
 		versions, err := c.WorkerVersions(ctx, control.WorkerName{Worker: target})

@@ -189,13 +189,13 @@ func printJob(e *env, a action, j *control.Job, asJSON bool) error {
 		}
 	} else {
 		for _, failed := range j.Errors {
-			fmt.Fprintln(e.err, "pinwheel:", printable(failed.Error))
+			fmt.Fprintln(e.err, "pinwheel:", failed.Error)
 		}
 		fmt.Fprintln(e.out, summary(a, deadletter.Counts{Total: j.Total, Done: j.Done, Failed: j.Failed}))
 	}
 	switch {
 	case j.State != "done":
-		return fmt.Errorf("job %s of node %s %s: %s", j.Job, j.Node, j.State, printable(j.Error))
+		return fmt.Errorf("job %s of node %s %s: %s", j.Job, j.Node, j.State, j.Error)
 	case j.Failed > 0:
 		return silent(exitFailure)
 	}

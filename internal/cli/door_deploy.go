@@ -54,10 +54,10 @@ func (e deployer) deployAtDoor(all, ctx context.Context, req deploy.Request, sha
 		}
 		tellFiles(e.err, files.Files, files.Bytes)
 		for _, line := range d.Output {
-			fmt.Fprintln(e.err, printable(line))
+			fmt.Fprintln(e.err, line)
 		}
 		for _, warning := range d.Warnings {
-			fmt.Fprintf(e.err, "warning: %s\n", printable(warning))
+			fmt.Fprintf(e.err, "warning: %s\n", warning)
 		}
 		w := &events.Worker{Owner: req.Owner, Name: req.Name, Version: d.Version, Number: d.Number, Handlers: d.Handlers}
 		return e.tellDeployed(all, doorWatch{c}, deploy.Deployed{Worker: w, Stored: d.Stored, Changed: d.Changed, Deployment: d.Deployment}, share)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -30,6 +32,29 @@ var installers = []installer{
 	{lock: "yarn.lock", command: []string{"yarn", "install", "--frozen-lockfile", "--ignore-scripts", "--non-interactive"}, env: []string{"YARN_IGNORE_PATH=1"}},
 	{lock: "bun.lock", command: []string{"bun", "install", "--frozen-lockfile", "--ignore-scripts"}},
 	{lock: "bun.lockb", command: []string{"bun", "install", "--frozen-lockfile", "--ignore-scripts"}},
+}
+
+// The variables that a package manager gets, and no others: a project's configuration can name any of them, and send it
+// to a registry of its choice. The prefixes are of variables that are made for package managers.
+var (
+	installVariables = []string{
+		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "CI", "TMPDIR", "TMP", "TEMP",
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA",
+		"PNPM_HOME", "NVM_DIR", "NVM_BIN", "VOLTA_HOME", "FNM_DIR", "ASDF_DIR", "ASDF_DATA_DIR",
+	}
+	installPrefixes = []string{"LC_", "XDG_", "NPM_CONFIG_", "YARN_", "BUN_", "COREPACK_"}
+)
+
+// installEnviron returns the entries of an environment that a package manager gets.
+func installEnviron(environ []string) (kept []string) {
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		name = strings.ToUpper(name) // npm_config_registry, http_proxy
+		if slices.Contains(installVariables, name) || slices.ContainsFunc(installPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
 }
 
 // findInstaller finds the lock file of a directory.
@@ -83,7 +108,7 @@ func installPackages(ctx context.Context, dir string, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, i.command[0], i.command[1:]...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(os.Environ(), i.env...), time.Second
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(installEnviron(os.Environ()), i.env...), time.Second
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("--install: %s in %s: %w", i.command[0], dir, err)

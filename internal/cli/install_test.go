@@ -53,6 +53,25 @@ func TestInstallerIsThatOfTheLockFile(t *testing.T) {
 	require.ErrorContains(t, err, "is no regular file")
 }
 
+// A package manager gets what it needs, and nothing that is secret to the fleet.
+func TestInstallGivesNoSecrets(t *testing.T) {
+	dir := project(t, map[string]string{"package.json": "{}", "package-lock.json": "{}", "bin/npm": "#!/bin/sh\nenv\n"})
+	require.NoError(t, os.Chmod(filepath.Join(dir, "bin/npm"), 0o700))
+	t.Setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	secret := []string{"PINWHEEL_NATS_URL", "PINWHEEL_SECRETS_KEY", "_PINWHEEL_X", "NATS_PASSWORD", "OTEL_EXPORTER_OTLP_HEADERS", "AWS_SECRET_ACCESS_KEY", "NPM_TOKEN", "NODE_OPTIONS", "LD_PRELOAD_"}
+	for _, name := range secret {
+		t.Setenv(name, "hunter2")
+	}
+	t.Setenv("npm_config_registry", "https://registry.test")
+	t.Setenv("https_proxy", "http://proxy.test")
+	var out bytes.Buffer
+	require.NoError(t, installPackages(context.Background(), dir, &out), out.String())
+	require.NotContains(t, out.String(), "hunter2")
+	for _, kept := range []string{"PATH=" + dir, "npm_config_registry=https://registry.test", "https_proxy=http://proxy.test", "HOME="} {
+		require.Contains(t, out.String(), kept)
+	}
+}
+
 // It needs npm, but no registry: the package is a directory.
 func TestInstallRunsNoScripts(t *testing.T) {
 	t.Parallel()

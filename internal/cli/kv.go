@@ -156,9 +156,8 @@ func printValue(e *env, data []byte) error {
 		if !utf8.Valid(data) {
 			return fmt.Errorf("the value has %d bytes that are no text: write them to a file with > FILE, or use --json", len(data))
 		}
-		data = []byte(printable(string(data)))
 	}
-	_, err := e.out.Write(data)
+	_, err := e.data().Write(data)
 	return err
 }
 

@@ -113,7 +113,7 @@ func newObjectsGet(e *env) *cobra.Command {
 			case file != "":
 				return writeFile(file, func(w io.Writer) error { return d.Copy(ctx, b.name, o, w) })
 			case !config.IsTerminal(e.out):
-				return d.Copy(ctx, b.name, o, e.out)
+				return d.Copy(ctx, b.name, o, e.data())
 			case o.Size > maxShown:
 				return fmt.Errorf("the object has %d bytes, too many for a terminal: write them to a file with --file", o.Size)
 			}

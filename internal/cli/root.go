@@ -21,7 +21,8 @@ import (
 // env is the environment of a command.
 type env struct {
 	in       io.Reader
-	out, err io.Writer
+	out, err io.Writer // what is written to them is printable: see config.Printable
+	raw      rawOutput
 	version  string
 	load     func() (config.Config, error)
 
@@ -32,15 +33,31 @@ type env struct {
 	natsErr atomic.Pointer[error] // the last error that NATS reported
 }
 
+// rawOutput is where a command writes what must not be changed: data for programs and files, what it draws itself, and
+// messages of the logger, which makes them printable itself.
+type rawOutput struct{ out, err io.Writer }
+
+// data is where a command writes data that a worker or its client made, and nothing else. A terminal gets it printable.
+func (e *env) data() io.Writer {
+	if config.IsTerminal(e.raw.out) {
+		return e.out
+	}
+	return e.raw.out
+}
+
+func newEnv(in io.Reader, out, err io.Writer, load func() (config.Config, error)) *env {
+	return &env{in: in, out: config.Printable(out), err: config.Printable(err), raw: rawOutput{out, err}, load: load}
+}
+
 // Main runs the pinwheel command with the configuration from the environment. It returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return run(args, &env{in: stdin, out: stdout, err: stderr, load: config.Load})
+	return run(args, newEnv(stdin, stdout, stderr, config.Load))
 }
 
 // MainWith does what Main does with a given configuration, for example from a test. It does not read the environment.
 func MainWith(cfg config.Config, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	load := func() (config.Config, error) { return cfg, cfg.Validate() }
-	return run(args, &env{in: stdin, out: stdout, err: stderr, load: load})
+	return run(args, newEnv(stdin, stdout, stderr, load))
 }
 
 func run(args []string, e *env) int {

@@ -78,7 +78,7 @@ func (e *env) printWaiting(list iter.Seq2[control.WaitingEvent, error], asJSON b
 		if asJSON {
 			err = enc.Encode(w)
 		} else {
-			_, err = fmt.Fprintf(t, "%s\t%s/%s\t%s\t%d\t%s\n", stamped(w.At), w.Owner, w.Worker, w.Kind, w.Attempt, printable(w.ID))
+			_, err = fmt.Fprintf(t, "%s\t%s/%s\t%s\t%d\t%s\n", stamped(w.At), w.Owner, w.Worker, w.Kind, w.Attempt, w.ID)
 		}
 		if err != nil {
 			return err

@@ -51,7 +51,7 @@ func (e *env) printAnswer(k events.Kind, r *events.Reply, body io.Reader) error 
 	for _, line := range headerLines(r.Headers) {
 		fmt.Fprintln(e.err, line)
 	}
-	out := lastByte{w: e.out}
+	out := lastByte{w: e.data()}
 	_, err := io.Copy(&out, body)
 	if config.IsTerminal(e.out) && out.any && out.last != '\n' {
 		fmt.Fprintln(e.out)

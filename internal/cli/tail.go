@@ -92,13 +92,13 @@ func follow(ctx context.Context, e *env, r control.Tail, asJSON bool) error {
 		show = func(entry *tail.Entry) error { return enc.Encode(entry) }
 	}
 	return client.Follow(ctx, r, show, func(err error) {
-		fmt.Fprintln(e.err, "pinwheel:", printable(err.Error()))
+		fmt.Fprintln(e.err, "pinwheel:", err.Error())
 	})
 }
 
 // printEntry prints one line of a tail.
 func printEntry(e *env, l *tail.Entry) (err error) {
-	at, of := l.Time.Local().Format("15:04:05.000"), printable(l.Owner+"/"+l.Worker)
+	at, of := l.Time.Local().Format("15:04:05.000"), l.Owner+"/"+l.Worker
 	switch l.Type {
 	case tail.TypeLog:
 		text := l.Text
@@ -108,15 +108,15 @@ func printEntry(e *env, l *tail.Entry) (err error) {
 		if l.Stack != "" {
 			text += "\n" + l.Stack
 		}
-		_, err = fmt.Fprintf(e.out, "%s %-5s %s  %s\n", at, printable(l.Level), of, continued(text))
+		_, err = fmt.Fprintf(e.out, "%s %-5s %s  %s\n", at, l.Level, of, continued(text))
 	case tail.TypeEvent:
-		_, err = fmt.Fprintf(e.out, "%s event %s  %s  %s\n", at, of, printable(l.Kind), continued(ended(l)))
+		_, err = fmt.Fprintf(e.out, "%s event %s  %s  %s\n", at, of, l.Kind, continued(ended(l)))
 	case tail.TypeLeftOut:
 		if l.Limited > 0 {
-			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s: more than %d in a second, or too long\n", printable(l.Node), counted(int(l.Limited), "line"), tail.Lines)
+			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s: more than %d in a second, or too long\n", l.Node, counted(int(l.Limited), "line"), tail.Lines)
 		}
 		if l.Unfiltered > 0 {
-			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s unread: too many at once\n", printable(l.Node), counted(int(l.Unfiltered), "line"))
+			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s unread: too many at once\n", l.Node, counted(int(l.Unfiltered), "line"))
 		}
 	}
 	return err
@@ -141,4 +141,4 @@ func took(ms float64) time.Duration { return time.Duration(ms * float64(time.Mil
 
 // continued makes text safe for a terminal. Its further lines are indented, so that they cannot pass for lines of
 // another worker.
-func continued(text string) string { return strings.ReplaceAll(printable(text), "\n", "\n    ") }
+func continued(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }

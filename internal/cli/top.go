@@ -107,7 +107,7 @@ type display struct {
 
 func openDisplay(e *env, asJSON bool) *display {
 	s := &display{out: e.out}
-	if out, ok := e.out.(*os.File); ok && !asJSON && term.IsTerminal(int(out.Fd())) {
+	if out, ok := e.raw.out.(*os.File); ok && !asJSON && term.IsTerminal(int(out.Fd())) {
 		s.terminal = out
 		fmt.Fprint(out, "\x1b[?1049h\x1b[?25l") // the alternate screen, without a cursor
 	}

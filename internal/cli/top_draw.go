@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/flow"
 )
 
@@ -37,12 +38,12 @@ func draw(f flow.Summary, width, height int) string {
 			note = "draining"
 		}
 		g.rows = append(g.rows, []string{
-			printable(p.Node), events, flow.Milliseconds(p.DurationP99), fmt.Sprint(p.Running), fmt.Sprint(p.Queued), fmt.Sprint(p.Held), fmt.Sprint(p.Isolates),
+			p.Node, events, flow.Milliseconds(p.DurationP99), fmt.Sprint(p.Running), fmt.Sprint(p.Queued), fmt.Sprint(p.Held), fmt.Sprint(p.Isolates),
 			fmt.Sprintf("%d MB", p.Heap>>20), note,
 		})
 	}
 	for _, node := range f.Missing {
-		g.rows = append(g.rows, []string{printable(node), "-", "-", "-", "-", "-", "-", "-", "does not answer"})
+		g.rows = append(g.rows, []string{node, "-", "-", "-", "-", "-", "-", "-", "does not answer"})
 	}
 	g.write(&b)
 	b.WriteByte('\n')
@@ -55,11 +56,11 @@ func draw(f flow.Summary, width, height int) string {
 			if o.Parking {
 				note = "parks"
 			}
-			g.rows = append(g.rows, []string{printable(o.Owner), fmt.Sprint(o.Queued), fmt.Sprint(o.Running), note})
+			g.rows = append(g.rows, []string{o.Owner, fmt.Sprint(o.Queued), fmt.Sprint(o.Running), note})
 		}
 		g.write(&b)
 	}
-	return fit(b.String(), width, height)
+	return fit(config.PrintableText(b.String()), width, height)
 }
 
 // grid is a table whose numbers stand at the right of their columns: their digits are below one another.

@@ -71,7 +71,7 @@ func TestTopOnATerminal(t *testing.T) {
 	shows := func(text string) func() bool {
 		return func() bool { mu.Lock(); defer mu.Unlock(); return strings.Contains(seen.String(), text) }
 	}
-	d := openDisplay(&env{in: program, out: program}, false)
+	d := openDisplay(newEnv(program, program, program, nil), false)
 	ended := make(chan struct{})
 	d.keys(func() { close(ended) })
 	require.NoError(t, d.show(shown()))
@@ -91,7 +91,7 @@ func TestTopOnATerminal(t *testing.T) {
 func TestTopWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	d := openDisplay(&env{in: os.Stdin, out: &out}, false)
+	d := openDisplay(newEnv(os.Stdin, &out, &out, nil), false)
 	require.NoError(t, d.show(shown()))
 	d.close()
 	require.NotContains(t, out.String(), "\x1b")

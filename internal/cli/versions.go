@@ -60,7 +60,7 @@ func (e deployer) printVersions(in events.Installation) error {
 	fmt.Fprintln(t, "VERSION\tSHARE\tALIASES\tDEPLOYED\tTAG\tMESSAGE")
 	for _, w := range byNewest(in) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", w.Version, percentText(in.Deployment.PercentOf(w.Version)),
-			strings.Join(in.Deployment.AliasesOf(w.Version), " "), stamped(w.DeployedAt), printable(w.Tag), printable(w.Message))
+			strings.Join(in.Deployment.AliasesOf(w.Version), " "), stamped(w.DeployedAt), w.Tag, w.Message)
 	}
 	return t.Flush()
 }
@@ -140,7 +140,7 @@ func (e deployer) printDiff(a, b *events.Worker) error {
 	before, after := manifestText(a, b), manifestText(b, a)
 	manifest := udiff.Unified(a.Version+"/manifest", b.Version+"/manifest", before, after)
 	code := udiff.Unified(a.Version+"/"+a.File, b.Version+"/"+b.File, a.Code, b.Code)
-	_, err := fmt.Fprint(e.out, manifest, code)
+	_, err := fmt.Fprint(e.data(), manifest, code)
 	return err
 }
 

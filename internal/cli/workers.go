@@ -82,7 +82,7 @@ func newWorkersShow(e *env) *cobra.Command {
 				return err
 			}
 			if code {
-				_, err := fmt.Fprint(e.out, w.Code)
+				_, err := fmt.Fprint(e.data(), w.Code)
 				return err
 			}
 			in, err := s.Installation(ctx, owner, name)

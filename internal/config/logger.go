@@ -20,12 +20,15 @@ func NewLogger(w io.Writer, c Config) (zerolog.Logger, error) {
 	return zerolog.New(LogWriter(w, c)).Level(level).Hook(zerolog.HookFunc(stamp)), nil
 }
 
-// LogWriter takes messages as JSON, one per Write. It writes them to w in the configured format.
+// LogWriter takes messages as JSON, one per Write. It writes them to w in the configured format, without characters that
+// control a terminal.
 func LogWriter(w io.Writer, c Config) io.Writer {
 	if c.LogFormat == "console" || c.LogFormat == "auto" && IsTerminal(w) {
-		return zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000", NoColor: !IsTerminal(w) || os.Getenv("NO_COLOR") != ""}
+		return zerolog.ConsoleWriter{
+			Out: w, TimeFormat: "15:04:05.000", NoColor: !IsTerminal(w) || os.Getenv("NO_COLOR") != "", FormatPrepare: printableFields,
+		}
 	}
-	return w
+	return Printable(w)
 }
 
 // stamp adds the time in UTC with milliseconds. In zerolog itself, only a global variable can set this.
@@ -35,6 +38,9 @@ func stamp(e *zerolog.Event, _ zerolog.Level, _ string) {
 
 // IsTerminal reports whether a stream, input or output, is a terminal.
 func IsTerminal(stream any) bool {
+	if t, ok := stream.(*terminal); ok {
+		stream = t.w
+	}
 	f, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }
