@@ -37,14 +37,16 @@ var (
 	descAlone      = desc("dispatch_alone_total", "Events that ran alone because processes died during their runs.")
 	descRetries    = desc("dispatch_retries_total", "Failed attempts after which the event runs again.", "reason")
 	descFailures   = desc("dispatch_failures_total", "Events that failed for good.", "reason")
-	descDuration   = desc("event_duration_seconds", "Time from the start of an attempt to the end of its last work.", "kind")
+	descWorkers    = desc("worker_attempts_total",
+		"Attempts that ended, by worker. In a process at most 50 workers have a label of their own, 10 of an owner. The others are counted together, as other.", "worker", "outcome")
+	descDuration = desc("event_duration_seconds", "Time from the start of an attempt to the end of its last work.", "kind")
 )
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descQueued, descRunning, descAsleep, descOwners, descHeavy, descWait, descAttempts, descWakes, descThrottled,
-		descParked, descFleet, descSuspects, descAlone, descBans, descDirectBans, descTrials, descRefused, descRetries, descFailures, descDuration,
+		descParked, descFleet, descSuspects, descAlone, descBans, descDirectBans, descTrials, descRefused, descRetries, descFailures, descDuration, descWorkers,
 	} {
 		ch <- d
 	}
@@ -59,6 +61,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	now := time.Now()
 	holding, direct := c.d.bans.holding(false, now), c.d.bans.holding(true, now)
 	tried, refused := len(c.d.trials.suspects), c.d.trials.refused
+	workers := c.d.labelled()
 	c.d.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n))
@@ -92,7 +95,30 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		count(descRetries, m.retries[i], reason)
 		count(descFailures, m.failures[i], reason)
 	}
+	for _, w := range workers {
+		count(descWorkers, w.ended-w.failed, w.name, "ok")
+		count(descWorkers, w.failed, w.name, "failed")
+	}
 	for _, k := range events.Kinds {
 		ch <- m.duration[k].metric(descDuration, k.String())
 	}
+}
+
+// labelledWorker is what a metric says of a worker, or of all that have no label.
+type labelledWorker struct {
+	name          string
+	ended, failed uint64
+}
+
+// labelled returns the workers with a label of their own, and the others together. The lock is held.
+func (d *Dispatcher) labelled() []labelledWorker {
+	list := []labelledWorker{{"other", d.metrics.labels.others, d.metrics.labels.wrong}} // a worker has a / in its name
+	for _, o := range d.owners {
+		for _, r := range o.routes {
+			if r.done.label {
+				list = append(list, labelledWorker{o.name + "/" + r.name, r.done.labelled, r.done.labelledBad})
+			}
+		}
+	}
+	return list
 }

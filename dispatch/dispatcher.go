@@ -191,6 +191,7 @@ func (d *Dispatcher) Remove(ownerName, name string) {
 	d.mu.Lock()
 	if o := d.owners[ownerName]; o != nil && o.routes[name] != nil {
 		delete(d.limited, o.routes[name])
+		d.metrics.unlabel(o.routes[name], ownerName)
 		d.regather(o, o.routes[name], true, &fx)
 		o.remove(o.routes[name])
 		d.changed(o)

@@ -459,6 +459,72 @@ pinwheel_dispatch_attempts_total{context="warm"} 1
 	require.Error(t, err, "registered twice")
 }
 
+// What each worker has done is known. In the metric few workers have a label of their own, and few of one owner, whatever
+// the owners call them and however many there are.
+func TestWorkersAreCounted(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	d, err := New(Config{Threads: 1}, zerolog.Nop(), reg)
+	require.NoError(t, err)
+	l := &ledger{}
+	d.Wire(l, l)
+	attempts := func() (labels map[string]float64, all float64) {
+		families, err := reg.Gather()
+		require.NoError(t, err)
+		labels = map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "pinwheel_worker_attempts_total" {
+					labels[m.GetLabel()[1].GetValue()] += m.GetCounter().GetValue()
+					all += m.GetCounter().GetValue()
+				}
+			}
+		}
+		return labels, all
+	}
+	runs := 0
+	run := func(owner, name string, failure *events.Failure) {
+		t.Helper()
+		runs++
+		d.Install(events.Only(worker(owner, name)))
+		d.Submit([]*events.Event{task(owner, name, runs)})
+		a := d.Next(0, 1)[0]
+		d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, NoRetry: true, Failure: failure}}})
+	}
+	for n := range 2 * maxOwnerLabels {
+		run("hostile", fmt.Sprint("w", n), nil)
+	}
+	labels, all := attempts()
+	require.Len(t, labels, maxOwnerLabels+1)
+	require.InDelta(t, maxOwnerLabels, labels["other"], 0)
+	require.InDelta(t, runs, all, 0)
+	for range 3 {
+		run("good", "w", events.Fail(events.ReasonException, "x"))
+	}
+	for n := range 2 * maxWorkerLabels {
+		run(fmt.Sprint("o", n), "w", nil)
+	}
+	labels, all = attempts()
+	require.Len(t, labels, maxWorkerLabels+1)
+	require.InDelta(t, 3, labels["good/w"], 0)
+	require.InDelta(t, runs, all, 0)
+
+	busy := d.BusyWorkers(5)
+	require.Len(t, busy, 5)
+	require.Equal(t, []any{"good", "w", uint64(3), uint64(3), uint64(3), WorkerOffline}, []any{busy[0].Owner, busy[0].Worker, busy[0].Ended, busy[0].Failed, busy[0].Duration.Count, busy[0].State})
+	require.False(t, busy[0].Last.IsZero())
+	d.Submit([]*events.Event{task("good", "w", 1000)})
+	a := d.Next(0, 1)[0]
+	require.Equal(t, WorkerActive, d.BusyWorkers(1)[0].State)
+	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true}}})
+	require.Equal(t, WorkerIdle, d.BusyWorkers(1)[0].State)
+
+	d.Remove("good", "w") // another worker gets its label
+	run("last", "w", nil)
+	labels, _ = attempts()
+	require.NotContains(t, labels, "good/w")
+	require.InDelta(t, 1, labels["last/w"], 0)
+}
+
 func TestConfig(t *testing.T) {
 	for _, c := range []struct {
 		cfg  Config

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -22,6 +23,82 @@ type metrics struct {
 	wakes     uint64
 	throttled uint64
 	parked    uint64
+	labels    workerLabels
+}
+
+// workerCounts are what one worker has done here since it was installed.
+type workerCounts struct {
+	ended, failed uint64 // attempts that started
+	duration      histogram
+	last          time.Time // end of the latest
+	recent        float64   // attempts, of which each counts half as much after recentFor
+	since         time.Time // until when recent is up to date
+	labelled      uint64    // of ended, those counted under the worker's own label
+	labelledBad   uint64    // of failed
+	label         bool      // it has a label of its own
+}
+
+// recentFor is after what time an attempt counts half as much for the question which workers are the busiest.
+const recentFor = time.Minute
+
+// rate is workerCounts.recent at a time.
+func (c *workerCounts) rate(now time.Time) float64 {
+	return c.recent * math.Exp2(-max(0, now.Sub(c.since)).Seconds()/recentFor.Seconds())
+}
+
+// Workers choose their names, and have any number of them. So few have a label of their own in metrics: the first ones
+// that run, and not many of one owner. All others are counted together.
+const (
+	maxWorkerLabels = 50
+	maxOwnerLabels  = 10
+)
+
+// workerLabels are the workers with a label of their own, and what all others have done.
+type workerLabels struct {
+	of            map[string]int // workers with a label, by their owners
+	n             int
+	others, wrong uint64 // attempts, and those that failed
+}
+
+// worked counts an attempt of a worker.
+func (m *metrics) worked(r *route, owner string, now time.Time, took time.Duration, failed bool) {
+	c := &r.done
+	if step := now.Sub(c.since); step > time.Second { // not for each event
+		c.recent, c.since = c.rate(now), now
+	}
+	c.recent++
+	c.ended++
+	c.last = now
+	c.duration.observe(took)
+	if !c.label && !r.gone && m.labels.n < maxWorkerLabels && m.labels.of[owner] < maxOwnerLabels {
+		if m.labels.of == nil {
+			m.labels.of = map[string]int{}
+		}
+		c.label = true
+		m.labels.n++
+		m.labels.of[owner]++
+	}
+	ended, wrong := &m.labels.others, &m.labels.wrong
+	if c.label {
+		ended, wrong = &c.labelled, &c.labelledBad
+	}
+	*ended++
+	if failed {
+		c.failed++
+		*wrong++
+	}
+}
+
+// unlabel gives the label of a worker that was removed to another one. Its series ends.
+func (m *metrics) unlabel(r *route, owner string) {
+	if !r.done.label {
+		return
+	}
+	r.done.label = false
+	m.labels.n--
+	if m.labels.of[owner]--; m.labels.of[owner] == 0 {
+		delete(m.labels.of, owner)
+	}
 }
 
 func (m *metrics) ended(k events.Kind, took time.Duration, warm bool) {

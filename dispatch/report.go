@@ -131,6 +131,7 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *eff
 		d.mean += (cpu - d.mean) / 64
 		for range max(1, len(r.Batch)) {
 			d.metrics.ended(r.Event.Kind, took, end.Warm)
+			d.metrics.worked(r.route, o.name, r.Start.Add(took), took, end.Failure != nil)
 		}
 	}
 	o.credit = min(o.credit+r.cost-cpu, o.quantum)

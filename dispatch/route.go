@@ -21,6 +21,7 @@ type route struct {
 	before   split     // of events that were stored before from
 	from     time.Time // zero: all events go by split
 	outcomes events.Outcomes
+	done     workerCounts
 }
 
 // split divides the events of a worker between two versions.

@@ -1,8 +1,12 @@
 package dispatch
 
 import (
+	"cmp"
 	"slices"
 	"sort"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Stats is the state of a Dispatcher at one moment.
@@ -49,6 +53,75 @@ type OwnerStats struct {
 	Queued  int
 	Running int
 	Parking bool // its further events are parked until its queue is half empty
+}
+
+// WorkerState says what a process has of a worker.
+type WorkerState string
+
+// The states, from the one with most of a worker to that with least.
+const (
+	WorkerActive    WorkerState = "active"    // events of it run
+	WorkerIdle      WorkerState = "idle"      // a context waits for events
+	WorkerEphemeral WorkerState = "ephemeral" // it has no context between events: its mode is oneshot
+	WorkerOffline   WorkerState = "offline"   // it has no context now
+)
+
+// WorkerStats is what one worker has done in a Dispatcher since it was installed.
+type WorkerStats struct {
+	Owner, Worker string
+	State         WorkerState
+	Running       int
+	Ended, Failed uint64    // attempts that started
+	Duration      Histogram // of them
+	Last          time.Time // end of the latest
+}
+
+// BusyWorkers returns the workers that have run here, at most so many: those that ran most in the last minutes first.
+func (d *Dispatcher) BusyWorkers(most int) []WorkerStats {
+	type one struct {
+		o    *owner
+		r    *route
+		rate float64
+	}
+	now := time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []one
+	for _, o := range d.owners {
+		for _, r := range o.routes {
+			if r.done.ended > 0 || r.running > 0 {
+				all = append(all, one{o, r, r.done.rate(now)})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b one) int {
+		return cmp.Or(cmp.Compare(b.rate, a.rate), cmp.Compare(a.o.name, b.o.name), cmp.Compare(a.r.name, b.r.name))
+	})
+	list := make([]WorkerStats, 0, min(most, len(all)))
+	for _, w := range all[:min(most, len(all))] {
+		list = append(list, WorkerStats{
+			Owner: w.o.name, Worker: w.r.name, State: w.r.state(), Running: w.r.running,
+			Ended: w.r.done.ended, Failed: w.r.done.failed, Duration: w.r.done.duration.export(), Last: w.r.done.last,
+		})
+	}
+	return list
+}
+
+// state is what this process has of the worker.
+func (r *route) state() WorkerState {
+	if r.running > 0 {
+		return WorkerActive
+	}
+	state := WorkerOffline
+	for _, v := range r.versions {
+		switch {
+		case v.warm != 0:
+			return WorkerIdle
+		case v.worker.Mode == events.Oneshot && v == r.base:
+			state = WorkerEphemeral
+		}
+	}
+	return state
 }
 
 // Stats is for people and metrics, not for decisions: it is outdated when it returns.

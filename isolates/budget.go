@@ -177,8 +177,8 @@ func (t *thread) send(iso *isolate) bool {
 		return false
 	}
 	t.terminateNow(iso)
+	t.evicts(iso)
 	t.dropIsolate(iso)
-	t.counters.evictions.Add(1)
 	return true
 }
 

@@ -59,6 +59,8 @@ type Config struct {
 	Secrets func(w *events.Worker) (*Secrets, error)
 	// Note has the worker that each thread is in V8 for. nil = no process reads it.
 	Note *crashnote.Note
+	// OnContext is called when a context is made, discarded or evicted, by its thread: it must not block. nil = no calls.
+	OnContext func(ContextChange)
 	// Files answers requests to the bindings of workers' files. nil = such requests fail.
 	Files bindings.Files
 	// Services answer requests and calls to the service bindings of workers. nil = they fail.

@@ -19,17 +19,18 @@ const (
 	discardRemoved     = "removed"     // its worker was removed
 	discardUnneeded    = "unneeded"    // it was idle, and another thread has one of the same version
 	discardSecrets     = "secrets"     // a secret of its worker has another value
+	discardReset       = "reset"       // its worker was reset
 	discardOther       = "other"       // none of these reasons
 )
 
 // counterReasons are the labels of discards and kills. The last one counts all other reasons.
-var counterReasons = func() (list [len(events.Reasons) + 9]string) {
+var counterReasons = func() (list [len(events.Reasons) + 10]string) {
 	for i, r := range events.Reasons {
 		list[i] = string(r)
 	}
 	copy(list[len(events.Reasons):], []string{
 		discardReuses, discardInterrupted, discardRoom, discardIdle, discardTTL, discardRemoved, discardUnneeded,
-		discardSecrets, discardOther,
+		discardSecrets, discardReset, discardOther,
 	})
 	return list
 }()
@@ -51,6 +52,42 @@ func (c *reasonCounts) add(m map[string]uint64) {
 		if n := c[i].Load(); n > 0 {
 			m[counterReasons[i]] += n
 		}
+	}
+}
+
+// What becomes of a context.
+const (
+	ContextMade      = "cold start" // an event begins in a new one
+	ContextDiscarded = "discard"    // no other event begins in it
+	ContextEvicted   = "eviction"   // its isolate is closed to make room for others
+)
+
+// ContextChange tells what became of a context.
+type ContextChange struct {
+	What   string // a constant above
+	Worker *events.Worker
+	Mode   events.Mode
+	Uses   int    // events that began in it
+	Reason string // of a discard
+}
+
+func (t *thread) tell(what string, jc *jsContext, reason string) {
+	if f := t.pool.cfg.OnContext; f != nil {
+		f(ContextChange{what, jc.worker, jc.isolate.mode, jc.uses, reason})
+	}
+}
+
+// discards counts a context that is about to be closed.
+func (t *thread) discards(jc *jsContext, reason string) {
+	t.counters.discards.inc(reason)
+	t.tell(ContextDiscarded, jc, reason)
+}
+
+// evicts counts an isolate that is about to be closed to make room.
+func (t *thread) evicts(iso *isolate) {
+	t.counters.evictions.Add(1)
+	for _, jc := range iso.contexts {
+		t.tell(ContextEvicted, jc, "")
 	}
 }
 

@@ -43,7 +43,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	t.delist(jc, r)
 	iso := jc.isolate
 	iso.used = time.Now()
-	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.secrets.Replaced() && !t.worn(jc)
+	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !t.worn(jc)
 	if clean {
 		t.used(jc)
 	}
@@ -54,7 +54,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	case iso.mode == events.Oneshot:
 		t.spent = append(t.spent, iso)
 	case !clean:
-		t.counters.discards.inc(discardReason(r, e))
+		t.discards(jc, discardReason(r, e))
 		t.dropContext(jc)
 	default:
 		t.look(iso, iso.used, heapEvery)
@@ -97,6 +97,8 @@ func discardReason(r *run, e lifecycle.End) string {
 		return discardInterrupted
 	case r.context.secrets.Replaced():
 		return discardSecrets
+	case r.context.reset:
+		return discardReset
 	}
 	return discardReuses
 }

@@ -56,7 +56,11 @@ type jsContext struct {
 	life      *life        // nil unless the context is persistent
 	counters  *useCounters // its worker's on this thread
 	secrets   *Secrets     // in its env; nil = the worker names none
+	reset     bool         // its worker was reset
 }
+
+// outdated reports whether no further event may begin in it.
+func (jc *jsContext) outdated() bool { return jc.reset || jc.secrets.Replaced() }
 
 // find returns the live run with that id.
 func (jc *jsContext) find(id uint64) *run {
@@ -95,7 +99,7 @@ func (t *thread) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
 		// Contexts are many. Those of other versions that have had no event for a while are unlikely to get another.
 		now := time.Now()
 		t.dropContexts(t.contexts.of(w.Owner, w.Name), discardRoom, func(jc *jsContext) bool {
-			return jc.secrets.Replaced() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > t.pool.cfg.OldVersionIdle
+			return jc.outdated() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > t.pool.cfg.OldVersionIdle
 		})
 		return t.settle(t.place(w, mode), w, mode)
 	}
@@ -110,7 +114,7 @@ func (t *thread) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
 		return jc, nil
 	}
 	if !jc.closed {
-		t.counters.discards.inc(discardRoom)
+		t.discards(jc, discardRoom)
 		t.dropContext(jc)
 	}
 	return t.settle(iso, w, mode)
@@ -159,7 +163,7 @@ func (t *thread) place(w *events.Worker, mode events.Mode) *isolate {
 		return t.newIsolate(w, mode)
 	}
 	if jc := t.idlestContext(own); jc != nil {
-		t.counters.discards.inc(discardRoom)
+		t.discards(jc, discardRoom)
 		t.dropContext(jc)
 		return jc.isolate
 	}
@@ -176,7 +180,7 @@ func (t *thread) place(w *events.Worker, mode events.Mode) *isolate {
 
 // warm reports whether it is an idle context of that version, with the current values of its secrets.
 func (jc *jsContext) warm(w *events.Worker) bool {
-	return !jc.isolate.away && len(jc.runs) == 0 && sameVersion(jc.worker, w) && !jc.secrets.Replaced()
+	return !jc.isolate.away && len(jc.runs) == 0 && sameVersion(jc.worker, w) && !jc.outdated()
 }
 
 // fresh makes a context in its own isolate.
@@ -270,6 +274,7 @@ func (t *thread) newContext(iso *isolate, w *events.Worker) (*jsContext, error) 
 	t.contexts.add(jc)
 	iso.functions.opened(jc.functions)
 	t.counters.contextMade(jc)
+	t.tell(ContextMade, jc, "")
 	t.look(iso, time.Now(), 0)
 	t.grown = true
 	bindings.Encode(t.call.Reset(opEnv), w, secrets).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)

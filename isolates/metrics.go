@@ -50,7 +50,7 @@ var (
 	descHeld      = desc("held_bytes", "Bytes held for events outside of V8: what they send, receive, and have computed.")
 	descWarm      = desc("context_warm_hits_total", "Attempts that found a context of their version.")
 	descCold      = desc("context_cold_starts_total", "Contexts made.")
-	descDiscards  = desc("context_discards_total", "Contexts discarded, by reason: that of a failure, or reuses, interrupted, room, idle, ttl, removed, unneeded (another thread has one), secrets (one of the worker has another value).", "reason")
+	descDiscards  = desc("context_discards_total", "Contexts discarded, by reason: that of a failure, or reuses, interrupted, room, idle, ttl, removed, unneeded (another thread has one), secrets (one of the worker has another value), reset (of its worker).", "reason")
 	descEvictions = desc("isolate_evictions_total", "Idle isolates closed to make room for another.")
 	descCollected = desc("isolate_collections_total", "Garbage collections in isolates before a run. The run is not charged for them.")
 	descKills     = desc("isolate_kills_total", "Isolates closed because an event in them passed a limit.", "reason")

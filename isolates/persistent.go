@@ -225,7 +225,7 @@ func (t *thread) terminateNow(iso *isolate) {
 
 // discard closes a persistent context with its isolate, which has no other context.
 func (t *thread) discard(jc *jsContext) {
-	t.counters.discards.inc(jc.life.why)
+	t.discards(jc, jc.life.why)
 	t.interrupt(jc.isolate)
 }
 

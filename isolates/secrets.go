@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -55,9 +56,24 @@ func reasonOf(err error) events.Reason {
 // Renew ends the contexts of a worker whose secrets were replaced. Those in which an event runs end after it.
 // No event begins in one of them, also before Renew. Any goroutine may call it.
 func (p *Pool) Renew(owner, name string) {
+	p.endContexts(owner, name, discardSecrets, func(jc *jsContext) bool { return jc.secrets.Replaced() })
+}
+
+// Reset ends all contexts of a worker, of every version. Those in which an event runs end after it, and no other event
+// begins in them. Any goroutine may call it; it does not wait for the threads.
+func (p *Pool) Reset(owner, name string) {
+	p.endContexts(owner, name, discardReset, func(jc *jsContext) bool {
+		jc.reset = true
+		return true
+	})
+}
+
+// endContexts ends the contexts of a worker for which ends, which their threads call, returns true: those in which
+// nothing runs now, the persistent ones as soon as nothing runs in them. What runs an event is outdated from then on.
+func (p *Pool) endContexts(owner, name, why string, ends func(*jsContext) bool) {
 	p.affinity.each(owner, name, func(t *thread, jc *jsContext) {
-		if jc.secrets.Replaced() {
-			t.retire(jc, discardSecrets)
+		if ends(jc) {
+			t.retire(jc, why)
 		}
 	})
 	tenant := p.policies.tenant(owner)
@@ -66,7 +82,8 @@ func (p *Pool) Renew(owner, name string) {
 			if i == 0 {
 				t.borrowAll(tenant)
 			}
-			t.dropContexts(t.contexts.of(owner, name), discardSecrets, func(jc *jsContext) bool { return jc.secrets.Replaced() })
+			of := slices.DeleteFunc(slices.Clone(t.contexts.of(owner, name)), func(jc *jsContext) bool { return !ends(jc) })
+			t.dropContexts(of, why, func(*jsContext) bool { return true })
 		})
 	}
 }

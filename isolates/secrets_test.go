@@ -3,6 +3,7 @@ package isolates
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -166,4 +167,58 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			require.NotContains(t, fmt.Sprintf(verb, what), "s3cret")
 		}
 	}
+}
+
+// A reset ends the contexts of a worker, and of no other one. What runs finishes, and no later event begins where it ran.
+func TestResetEndsContexts(t *testing.T) {
+	t.Parallel()
+	const code = `const id = String(Math.random());
+export default { async fetch(r) {
+	if (r.url.endsWith("slow")) { console.log("begun"); await new Promise(done => setTimeout(done, 300)); }
+	return new Response(id);
+} }`
+	var mu sync.Mutex
+	var changes map[string]bool // what became of contexts, and why
+	inModes(t, func(t *testing.T, b *bench) {
+		b.cpu = ample
+		w, other := worker("w", code), worker("other", code)
+		contexts := func(name string) int {
+			for _, s := range b.pool.Stats().Workers {
+				if s.Worker == "acme/"+name {
+					return s.Contexts
+				}
+			}
+			return 0
+		}
+		old := map[string]bool{string(b.run(w, fetch("GET", "http://x/", "")).reply.Body): true}
+		b.run(other, fetch("GET", "http://x/", ""))
+		others := contexts("other")
+		slow := b.start(w, fetch("GET", "http://x/slow", ""))
+		require.Eventually(t, func() bool { return slices.Contains(b.lines(), "begun") }, patience, time.Millisecond)
+		b.pool.Reset("acme", "w")
+		<-slow.ended
+		require.Nil(t, slow.end.Failure)
+		old[string(slow.reply.Body)] = true
+		require.Eventually(t, func() bool { return contexts("w") == 0 }, patience, time.Millisecond)
+		for range 3 {
+			require.NotContains(t, old, string(b.run(w, fetch("GET", "http://x/", "")).reply.Body))
+		}
+		require.Equal(t, others, contexts("other"))
+		mu.Lock()
+		defer mu.Unlock()
+		require.Contains(t, changes, ContextMade)
+		if b.mode != events.Oneshot {
+			require.Positive(t, b.pool.Stats().Discards[discardReset])
+			require.Contains(t, changes, ContextDiscarded+" reset")
+		}
+	}, func(c *Config) {
+		c.OnContext = func(x ContextChange) {
+			mu.Lock()
+			defer mu.Unlock()
+			if changes == nil {
+				changes = map[string]bool{}
+			}
+			changes[strings.TrimSpace(x.What+" "+x.Reason)] = x.Worker.Owner == "acme"
+		}
+	})
 }

@@ -111,8 +111,8 @@ func (t *thread) evictShared(tenant string) bool {
 	iso := c.remove(i)
 	c.mu.Unlock()
 	t.take(iso)
+	t.evicts(iso)
 	t.dropIsolate(iso)
-	t.counters.evictions.Add(1)
 	return true
 }
 

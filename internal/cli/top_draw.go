@@ -13,10 +13,7 @@ import (
 // draw makes lines of an update, as many and as long as there is room. 0 = any.
 func draw(f flow.Summary, width, height int) string {
 	var b strings.Builder
-	processes := fmt.Sprintf("%d processes", len(f.Processes))
-	if len(f.Processes) == 1 {
-		processes = "1 process"
-	}
+	processes := processesText(len(f.Processes))
 	if width > 0 {
 		processes += "   q: end"
 	}
@@ -60,7 +57,27 @@ func draw(f flow.Summary, width, height int) string {
 		}
 		g.write(&b)
 	}
+	drawWorkers(&b, f)
 	return fit(config.PrintableText(b.String()), width, height)
+}
+
+// mostDrawn is how many workers are drawn.
+const mostDrawn = 15
+
+func drawWorkers(b *strings.Builder, f flow.Summary) {
+	if len(f.Workers) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	g := grid{right: []int{1, 2, 3, 4}, rows: [][]string{{"WORKER", "EVENTS/S", "FAILED/S", "P50", "P99", "STATE", "LAST EVENT"}}}
+	for _, w := range f.Workers[:min(mostDrawn, len(f.Workers))] {
+		last := "-"
+		if !w.Last.IsZero() {
+			last = w.Last.Local().Format("15:04:05")
+		}
+		g.rows = append(g.rows, []string{w.Worker, flow.Rate(w.Events), flow.Rate(w.Failed), flow.Milliseconds(w.P50), flow.Milliseconds(w.P99), w.State, last})
+	}
+	g.write(b)
 }
 
 // grid is a table whose numbers stand at the right of their columns: their digits are below one another.

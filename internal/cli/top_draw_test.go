@@ -21,6 +21,7 @@ func shown() flow.Summary {
 		Processes: []flow.Process{{Node: "node-a", Rates: flow.Rates{Events: 10, DurationP99: new(0.99)}}, {Node: "node-b", Draining: true, Rates: flow.Rates{Events: 2, DurationP99: new(98.75)}}, {Node: "node-c", New: true}},
 		Owners:    []flow.Owner{{Owner: "beta", Queued: 3, Parking: true}, {Owner: "acme", Queued: 2, Running: 2}},
 		Missing:   []string{"old"},
+		Workers:   []flow.Worker{{Worker: "acme/\x1b[2Jw", State: "active", Events: 11, P50: new(0.7), P99: new(96.85)}},
 	}
 }
 
@@ -31,6 +32,7 @@ func TestFlowIsDrawn(t *testing.T) {
 	for _, want := range []string{
 		"events/s    12     runs    p50     700 µs  p99           97 ms", "   stored  events       7  oldest         1m0s", "dead letters      3",
 		"node-b        2.0   99 ms        0", "draining", "node-c          -       -", "old             -       -", "does not answer", "beta        3        0  parks",
+		`acme/\u001b[2Jw        11         0  700 µs  97 ms  active`,
 	} {
 		require.Contains(t, drawn, want, drawn)
 	}

@@ -3,10 +3,12 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
@@ -18,8 +20,8 @@ import (
 
 func newWorkersCommand(e *env) *cobra.Command {
 	return group(cobra.Command{
-		Use: "workers", Short: "List, show and remove deployed workers", Example: "  pinwheel workers ls --owner acme",
-	}, newWorkersLs(e), newWorkersShow(e), newWorkersRm(e))
+		Use: "workers", Short: "List, show, reset and remove deployed workers", Example: "  pinwheel workers ls --owner acme",
+	}, newWorkersLs(e), newWorkersShow(e), newWorkersReset(e), newWorkersRm(e))
 }
 
 func newWorkersLs(e *env) *cobra.Command {
@@ -99,6 +101,61 @@ func newWorkersShow(e *env) *cobra.Command {
 	c.Flags().StringVar(&version, "version", "", "this version: whole, its number, or an alias (default: the active one)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
+}
+
+func newWorkersReset(e *env) *cobra.Command {
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "reset OWNER/WORKER", Short: "End the contexts of a worker in all processes", Args: cobra.ExactArgs(1),
+		Long: "Ends the contexts of a worker in all processes, of every version: what its module keeps in variables is gone, and the next event\n" +
+			"evaluates the module again. Events that run now finish first. Nothing stored changes.\n" +
+			"It needs PINWHEEL_CONTROL_TOKEN, or PINWHEEL_OWNER. Exit code 1: a process that is known did not answer.",
+		Example: "  pinwheel workers reset acme/shop",
+	}, func(ctx context.Context, args []string) error {
+		if _, _, err := events.ParseTarget(args[0]); err != nil {
+			return usage("%w", err)
+		}
+		reset := func(client *control.Client) error { return resetWorker(ctx, e, client, args[0], asJSON) }
+		if atDoor(e) {
+			return withDoor(e, reset)
+		}
+		nc, err := e.dial("")
+		if err != nil {
+			return err
+		}
+		defer nc.Close()
+		client := control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken)
+		client.Claim(claims())
+		return reset(client)
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return c
+}
+
+func resetWorker(ctx context.Context, e *env, client *control.Client, target string, asJSON bool) error {
+	done, err := client.ResetWorker(ctx, control.WorkerName{Worker: target})
+	if errors.Is(err, nats.ErrNoResponders) && !atDoor(e) {
+		return errors.New("no process of the fleet answers, so there are no contexts")
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = json.NewEncoder(e.out).Encode(done)
+	} else {
+		_, err = fmt.Fprintf(e.out, "reset %s in %s\n", target, processesText(done.Processes))
+	}
+	if err == nil && len(done.Missing) > 0 {
+		return fmt.Errorf("these processes did not answer, and may keep contexts: %s", strings.Join(done.Missing, ", "))
+	}
+	return err
+}
+
+func processesText(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
 }
 
 func newWorkersRm(e *env) *cobra.Command {

@@ -123,7 +123,7 @@ func liveFlow(c *call) (*page, error) {
 				return err
 			}
 			n = state.Number
-			p, err := c.parts(state, "flow-rates", "flow-processes", "flow-owners")
+			p, err := c.parts(state, "flow-rates", "flow-processes", "flow-owners", "flow-workers")
 			if err == nil {
 				err = s.send("parts", p)
 			}

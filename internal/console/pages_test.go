@@ -208,6 +208,9 @@ func TestWorkerIsPromotedAndRolledBack(t *testing.T) {
 	require.Contains(t, page, "too slow")
 	require.Contains(t, page, "Ada (console)")
 	require.Contains(t, p.page("/audit"), "console: Ada")
+	p.does("/workers/acme/w", "/workers/acme/w/reset", url.Values{})
+	require.Contains(t, p.page("/workers/acme/w"), "acme/w is reset in all processes (1).")
+	require.Contains(t, p.page("/audit"), "workers.reset")
 	for _, percent := range []string{"0", "-1", "100.1", "NaN", "Inf", "x"} {
 		code, body, _ := p.send("/workers/acme/w/promote", url.Values{"version": {"1"}, "percent": {percent}, "csrf": {csrfField.FindStringSubmatch(page)[1]}})
 		require.Equal(t, 400, code)

@@ -26,6 +26,7 @@ func (c *Console) routes() http.Handler {
 	c.get(mux, "/workers/{owner}/{worker}", showWorker)
 	c.post(mux, "/workers/{owner}/{worker}/promote", promote)
 	c.post(mux, "/workers/{owner}/{worker}/rollback", rollback)
+	c.post(mux, "/workers/{owner}/{worker}/reset", reset)
 
 	c.get(mux, "/dead", listLetters)
 	c.get(mux, "/dead/counts", countLetters)

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/control"
@@ -143,6 +144,18 @@ func rollback(c *call) (*page, error) {
 		return nil, err
 	}
 	return c.redeployed(d, "rolled back")
+}
+
+// reset ends the contexts of a worker in all processes.
+func reset(c *call) (*page, error) {
+	done, err := c.fleet().ResetWorker(c.ctx, c.workerName())
+	if err != nil {
+		return nil, err
+	}
+	if len(done.Missing) > 0 {
+		return c.done("/workers/"+done.Worker, "%s is reset in %d processes. These did not answer: %s.", done.Worker, done.Processes, strings.Join(done.Missing, ", "))
+	}
+	return c.done("/workers/"+done.Worker, "%s is reset in all processes (%d).", done.Worker, done.Processes)
 }
 
 func (c *call) redeployed(d control.Redeployed, what string) (*page, error) {

@@ -62,6 +62,7 @@ func endpoints() []endpoint {
 		ownedOf("versions.list", anyProcess, open, (*Server).WorkerVersions),
 		ownedOf("versions.show", anyProcess, guarded, (*Server).showVersion),
 		audited(ownedOf("workers.rm", anyProcess, guarded, (*Server).removeWorker)),
+		audited(ownedOf("workers.reset", anyProcess, guarded, (*Server).resetWorker)),
 		ownedOf("files.missing", anyProcess, guarded, (*Server).missingFiles),
 		ownedOf("files.store", anyProcess, guarded, (*Server).storeFiles),
 		audited(ownedOf("versions.deploy", anyProcess, guarded, (*Server).deployVersion)),

@@ -28,6 +28,10 @@ type Flow struct {
 	// Owners are those with events here, at most MaxFlowOwners. Those with the most waiting events come first.
 	Owners []OwnerFlow `json:"owners"`
 
+	// Workers are those that have run here, at most MaxFlowWorkers: those that ran most in the last minutes. Earlier
+	// releases do not tell them.
+	Workers []WorkerFlow `json:"workers,omitempty"`
+
 	// Processes are all processes of the fleet that this one knows, including itself. Left are the IDs of the last ones
 	// that reported that they leave.
 	Processes []Member `json:"processes"`
@@ -41,6 +45,20 @@ type OwnerFlow struct {
 	Running int    `json:"running"`
 	Parking bool   `json:"parking,omitempty"` // its further events are parked
 }
+
+// WorkerFlow is what a worker has done in a process since it was installed there.
+type WorkerFlow struct {
+	Worker   string    `json:"worker"`   // OWNER/WORKER
+	State    string    `json:"state"`    // active, idle, ephemeral or offline
+	Running  int       `json:"running"`  // attempts in progress
+	Ended    uint64    `json:"ended"`    // attempts that started
+	Failed   uint64    `json:"failed"`   // of these
+	Duration []uint64  `json:"duration"` // of these: the buckets of Flow.Duration
+	Last     time.Time `json:"last,omitzero"`
+}
+
+// MaxFlowWorkers is how many workers a Flow has at most.
+const MaxFlowWorkers = 50
 
 // MaxFlowOwners is how many owners a Flow has at most.
 const MaxFlowOwners = 20

@@ -57,6 +57,9 @@ type Process interface {
 	OpenChecker(log func(events.LogLine)) (Checker, error)
 	// AdmitLetter says why a letter of this size must not be imported for an owner, or returns nil. It counts as a call.
 	AdmitLetter(owner string, size int) *events.Failure
+	// Reset has all processes of the fleet end the contexts of a worker. done are those that have begun to, missing are
+	// other ones that this process knows.
+	Reset(ctx context.Context, owner, worker string) (done, missing []Member, err error)
 	// Drain makes the process drain and end.
 	Drain()
 }

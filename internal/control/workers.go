@@ -167,6 +167,42 @@ func (o *Operations) WorkerVersions(ctx context.Context, r WorkerName) (WorkerVe
 	return WorkerVersions{in.Deployment.Base(), in.Deployment, DescribeVersions(in), r.Worker}, nil
 }
 
+// ResetWorker is a worker whose contexts end.
+type ResetWorker struct {
+	Worker    string `json:"worker"`
+	Processes int    `json:"processes"` // that end its contexts
+	// Missing are the nodes of processes that are known and did not answer. They are cut off, ended, or of an earlier
+	// release; an operator can ask again.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// recorded is what the audit stream tells of it.
+func (r ResetWorker) recorded() any { return map[string]string{"worker": r.Worker} }
+
+// resetWorker ends the contexts of a worker in all processes. What runs in them finishes, and the next event makes a new
+// context.
+func (s *Server) resetWorker(ctx context.Context, r WorkerName) (ResetWorker, error) {
+	owner, name, err := r.parse()
+	if err != nil {
+		return ResetWorker{}, err
+	}
+	if _, err := s.workers.Installation(ctx, owner, name); err != nil {
+		return ResetWorker{}, err
+	}
+	done, missing, err := s.cfg.Process.Reset(ctx, owner, name)
+	answer := ResetWorker{Worker: r.Worker, Processes: len(done)}
+	for _, m := range missing {
+		answer.Missing = append(answer.Missing, m.Node)
+	}
+	slices.Sort(answer.Missing)
+	return answer, err
+}
+
+// ResetWorker ends the contexts of a worker in all processes.
+func (c *Client) ResetWorker(ctx context.Context, r WorkerName) (ResetWorker, error) {
+	return asked[ResetWorker](ctx, c, "workers.reset", r)
+}
+
 // RemoveWorker removes a worker with all its versions.
 type RemoveWorker struct {
 	WorkerName

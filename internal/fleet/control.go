@@ -2,9 +2,13 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
@@ -33,6 +37,11 @@ func (c controlled) Flow() control.Flow {
 			break
 		}
 		f.Owners = append(f.Owners, control.OwnerFlow{Owner: o.Owner, Queued: o.Queued, Running: o.Running, Parking: o.Parking})
+	}
+	for _, w := range c.process.dispatch.BusyWorkers(control.MaxFlowWorkers) {
+		f.Workers = append(f.Workers, control.WorkerFlow{
+			Worker: w.Owner + "/" + w.Worker, State: string(w.State), Running: w.Running, Ended: w.Ended, Failed: w.Failed, Duration: w.Duration.Buckets, Last: w.Last,
+		})
 	}
 	return f
 }
@@ -63,6 +72,10 @@ func (c controlled) Tail(owner string, r tail.Request) error { return c.process.
 
 func (c controlled) AdmitLetter(owner string, size int) *events.Failure {
 	return c.process.consumer.AdmitLetter(owner, size)
+}
+
+func (c controlled) Reset(ctx context.Context, owner, worker string) (done, missing []control.Member, err error) {
+	return resets{c.process}.all(ctx, owner, worker)
 }
 
 func (c controlled) Drain() { c.drain() }
@@ -102,4 +115,79 @@ func (p *policies) all() map[string]*events.Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.list)
+}
+
+// resetWait is how long a reset waits for the processes of the fleet. Each answers at once: it does not wait for runs.
+const resetWait = 2 * time.Second
+
+// resets end the contexts of a worker in all processes. Like bans, they are what processes tell each other.
+type resets struct{ *Process }
+
+func (r resets) subject() string { return r.cfg.Prefix + ".control.resets" }
+
+// hear ends contexts when another process, or this one, says so. It runs until ctx is done.
+func (r resets) hear(ctx context.Context) {
+	sub, err := r.nc.Subscribe(r.subject(), func(m *nats.Msg) {
+		var name control.WorkerName
+		if json.Unmarshal(m.Data, &name) != nil {
+			return
+		}
+		owner, worker, err := events.ParseTarget(name.Worker)
+		if err != nil {
+			return
+		}
+		r.pool.Reset(owner, worker)
+		r.log.Debug().Str("owner", owner).Str("worker", worker).Msg("worker is reset: its contexts end")
+		if self, err := json.Marshal(r.members.self); err == nil && m.Reply != "" {
+			_ = m.Respond(self) // not connected: who asked counts this process as missing
+		}
+	})
+	if err != nil {
+		r.log.Warn().Err(err).Msg("resets of workers cannot be received")
+		return
+	}
+	<-ctx.Done()
+	_ = sub.Unsubscribe()
+}
+
+// all has all processes end the contexts of a worker. It returns those that have, and the known ones that did not
+// answer.
+func (r resets) all(ctx context.Context, owner, worker string) (done, missing []control.Member, err error) {
+	ctx, cancel := context.WithTimeout(ctx, resetWait)
+	defer cancel()
+	inbox := r.nc.NewInbox()
+	answers, err := r.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = answers.Unsubscribe() }()
+	text, err := json.Marshal(control.WorkerName{Worker: owner + "/" + worker})
+	if err != nil {
+		return nil, nil, err
+	}
+	awaited := map[string]control.Member{}
+	for _, m := range r.members.known() {
+		awaited[m.ID] = m
+	}
+	if err := r.nc.PublishRequest(r.subject(), inbox, text); err != nil {
+		return nil, nil, err
+	}
+	for len(awaited) > 0 {
+		m, err := answers.NextMsgWithContext(ctx)
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrNoResponders) {
+			return done, nil, err
+		}
+		if err != nil {
+			break
+		}
+		var one control.Member
+		if json.Unmarshal(m.Data, &one) == nil && one.ID != "" {
+			delete(awaited, one.ID)
+			done = append(done, one)
+		}
+	}
+	for _, m := range awaited {
+		missing = append(missing, m)
+	}
+	return done, missing, nil
 }

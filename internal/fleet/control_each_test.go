@@ -101,3 +101,44 @@ func TestPoolsOfAllProcesses(t *testing.T) {
 	}
 	require.Equal(t, want, have)
 }
+
+// A reset ends the contexts of a worker in all processes, by an operator or its owner, and is recorded once.
+func TestResetReachesAllProcesses(t *testing.T) {
+	t.Parallel()
+	first, second := twoHouses(t)
+	first.deploy("acme", "w", `export default { fetch: () => new Response("") }`)
+	contexts := func(h *house) int {
+		for _, w := range h.fleet.pool.Stats().Workers {
+			if w.Worker == "acme/w" {
+				return w.Contexts
+			}
+		}
+		return 0
+	}
+	none := control.NewClient(first.nc, "pinwheel", "")
+	_, err := none.ResetWorker(t.Context(), control.WorkerName{Worker: "acme/w"})
+	require.ErrorContains(t, err, "workers.reset needs the header Authorization")
+	for _, c := range []*control.Client{control.NewClient(first.nc, "pinwheel", controlToken), control.NewOwnerClient(first.nc, "pinwheel", "acme")} {
+		require.Eventually(t, func() bool {
+			first.call("acme/w")
+			return contexts(first) > 0 && contexts(second) > 0
+		}, patience, patience/10000)
+		done, err := c.ResetWorker(t.Context(), control.WorkerName{Worker: "acme/w"})
+		require.NoError(t, err)
+		require.Equal(t, control.ResetWorker{Worker: "acme/w", Processes: 2}, done)
+		require.Eventually(t, func() bool { return contexts(first)+contexts(second) == 0 }, patience, patience/10000)
+		_, err = c.ResetWorker(t.Context(), control.WorkerName{Worker: "acme/none"})
+		require.ErrorContains(t, err, "acme/none")
+	}
+	_, err = control.NewOwnerClient(first.nc, "pinwheel", "beta").ResetWorker(t.Context(), control.WorkerName{Worker: "acme/w"})
+	require.Error(t, err)
+	list, err := control.NewClient(first.nc, "pinwheel", controlToken).Audit(t.Context(), control.ListAudit{})
+	require.NoError(t, err)
+	var actions []string
+	for _, one := range list.Changes {
+		if one.Action == "workers.reset" {
+			actions = append(actions, one.Source+" "+one.Owner)
+		}
+	}
+	require.Equal(t, []string{"control acme", "door acme"}, actions)
+}

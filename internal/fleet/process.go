@@ -311,6 +311,7 @@ func (p *Process) Run(ctx context.Context) error {
 	}
 	running.Go(func() { p.members.run(work) })
 	running.Go(func() { p.exchangeBans(work) })
+	running.Go(func() { resets{p}.hear(work) })
 	// Workers, secrets and policies come first: an event must not miss them because this process has just started.
 	for _, there := range []<-chan struct{}{p.watcher.Ready(), p.values.ready, p.granted} {
 		select {

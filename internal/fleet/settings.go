@@ -29,6 +29,12 @@ func (p *Process) isolatesConfig(threads int, called *services.Services) isolate
 	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(p.cfg.ContextKeep>>20), p.cfg.SpareIsolates, int(p.cfg.CodeCache)
 	c.OldVersionIdle = p.cfg.OldVersionIdle
 	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates = int(p.cfg.HeapMax>>20), int(p.cfg.OwnerHeapMax>>20), p.cfg.OwnerMaxIsolates
+	if p.log.GetLevel() <= zerolog.DebugLevel {
+		c.OnContext = func(x isolates.ContextChange) {
+			p.log.Debug().Str("owner", x.Worker.Owner).Str("worker", x.Worker.Name).Str("version", x.Worker.Version).Str("mode", string(x.Mode)).
+				Int("uses", x.Uses).Str("reason", x.Reason).Msg(x.What)
+		}
+	}
 	c.Secrets, c.Files, c.Services = p.values.Of, fileBinding{p.files, p.log}, called
 	if p.child != nil {
 		var err error

@@ -27,6 +27,12 @@ func snapshots() (before, now flow.Snapshot) {
 	before = flow.Snapshot{At: at, Flows: []control.Flow{process("a", at, hist(10, 0, 0), 5), process("gone", at, hist(1, 1, 1), 0), process("b", at.Add(time.Hour), hist(0, 0, 0), 0)}}
 	a, b := process("a", at.Add(2*time.Second), hist(30, 0, 0), 6), process("b", at.Add(time.Hour+4*time.Second), hist(0, 0, 8), 0)
 	a.Owners = []control.OwnerFlow{{Owner: "acme", Queued: 1, Running: 2}, {Owner: "beta", Queued: 3, Parking: true}}
+	worker := func(state string, ended, failed uint64, buckets ...uint64) control.WorkerFlow {
+		return control.WorkerFlow{Worker: "acme/w", State: state, Ended: ended, Failed: failed, Duration: buckets, Last: at}
+	}
+	before.Flows[0].Workers = []control.WorkerFlow{worker("idle", 10, 1, 10, 0, 0)}
+	a.Workers = []control.WorkerFlow{worker("idle", 30, 3, 30, 0, 0), {Worker: "acme/x", State: "ephemeral", Ended: 2, Duration: []uint64{0, 2, 0}}}
+	b.Workers = []control.WorkerFlow{worker("active", 8, 0, 0, 0, 8)}
 	b.Owners, b.Draining = []control.OwnerFlow{{Owner: "acme", Queued: 1}}, true
 	now = flow.Snapshot{At: at.Add(2 * time.Second), Flows: []control.Flow{b, a, process("c", at, hist(100, 0, 0), 9)}, Missing: []control.Member{{Node: "old"}}}
 	now.Stored.Events = &control.StreamStats{Messages: 7, Oldest: at.Add(-58 * time.Second)}
@@ -47,6 +53,15 @@ func TestBetween(t *testing.T) {
 	require.Equal(t, []string{"old"}, f.Missing)
 	require.Equal(t, []bool{false, false, true}, []bool{f.Processes[0].New, f.Processes[1].New, f.Processes[2].New})
 	require.InDelta(t, 60, *f.Stored.OldestSeconds, 0.001)
+	require.Len(t, f.Workers, 2)
+	w := f.Workers[0]
+	require.Equal(t, []any{"acme/w", "active"}, []any{w.Worker, w.State}, "what the process has that has most of it")
+	require.InDelta(t, 20/2.0+8/4.0, w.Events, 0.001)
+	require.InDelta(t, 1, w.Failed, 0.001)
+	require.InDelta(t, 0.7, *w.P50, 0.0001)
+	require.InDelta(t, 96.85, *w.P99, 0.01)
+	require.InDelta(t, 1, f.Workers[1].Events, 0.001, "it has begun to run since")
+	require.Equal(t, "ephemeral", f.Workers[1].State)
 	text, err := json.Marshal(f)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"eventsPerSecond":12,`)

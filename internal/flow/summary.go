@@ -15,6 +15,8 @@ type Summary struct {
 	Stored    Stored    `json:"stored"`
 	Processes []Process `json:"processes"`
 	Owners    []Owner   `json:"owners"`
+	// Workers are the busiest ones of each process, at most control.MaxFlowWorkers of it.
+	Workers []Worker `json:"workers"`
 	// Missing are nodes that another process names and that did not answer.
 	Missing []string `json:"missing,omitempty"`
 }
@@ -78,15 +80,8 @@ func (b between) rates() Rates {
 }
 
 func (r *Rates) percentiles(wait, duration control.Histogram) {
-	for _, q := range []struct {
-		into **float64
-		of   control.Histogram
-		q    float64
-	}{{&r.WaitP50, wait, 0.5}, {&r.WaitP99, wait, 0.99}, {&r.DurationP50, duration, 0.5}, {&r.DurationP99, duration, 0.99}} {
-		if d, ok := q.of.Quantile(q.q); ok {
-			*q.into = new(float64(d.Microseconds()) / 1000)
-		}
-	}
+	r.WaitP50, r.WaitP99 = quantile(wait, 0.5), quantile(wait, 0.99)
+	r.DurationP50, r.DurationP99 = quantile(duration, 0.5), quantile(duration, 0.99)
 }
 
 // add adds the rates of a process. Percentiles cannot be added.
@@ -106,6 +101,7 @@ func Between(before, now Snapshot) Summary {
 	}
 	owners := map[string]*Owner{}
 	var wait, duration control.Histogram
+	var workers workers
 	for _, p := range now.Flows {
 		one := Process{
 			Node: p.Node, Build: p.Build, Draining: p.Draining, Running: p.Running, Queued: p.Queued, Held: p.Held, Isolates: p.Isolates, Heap: p.Heap,
@@ -117,8 +113,12 @@ func Between(before, now Snapshot) Summary {
 				parked: p.Parked - min(p.Parked, last.Parked), wait: p.Wait.Since(last.Wait), duration: p.Duration.Since(last.Duration),
 			}
 			one.Rates = b.rates()
+			workers.add(p, &last, b.seconds)
 			f.add(one.Rates)
 			wait, duration = wait.Add(b.wait), duration.Add(b.duration)
+		}
+		if one.New {
+			workers.add(p, nil, 0)
 		}
 		f.Processes = append(f.Processes, one)
 		for _, o := range p.Owners {
@@ -130,6 +130,7 @@ func Between(before, now Snapshot) Summary {
 		}
 	}
 	f.percentiles(wait, duration)
+	f.Workers = workers.list()
 	for _, o := range owners {
 		f.Owners = append(f.Owners, *o)
 	}
