@@ -61,7 +61,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	now := time.Now()
 	holding, direct := c.d.bans.holding(false, now), c.d.bans.holding(true, now)
 	tried, refused := len(c.d.trials.suspects), c.d.trials.refused
-	workers := c.d.labelled()
+	workers := labelled(c.d)
 	c.d.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n))
@@ -111,7 +111,7 @@ type labelledWorker struct {
 }
 
 // labelled returns the workers with a label of their own, and the others together. The lock is held.
-func (d *Dispatcher) labelled() []labelledWorker {
+func labelled(d *Dispatcher) []labelledWorker {
 	list := []labelledWorker{{"other", d.metrics.labels.others, d.metrics.labels.wrong}} // a worker has a / in its name
 	for _, o := range d.owners {
 		for _, r := range o.routes {

@@ -459,8 +459,8 @@ pinwheel_dispatch_attempts_total{context="warm"} 1
 	require.Error(t, err, "registered twice")
 }
 
-// What each worker has done is known. In the metric few workers have a label of their own, and few of one owner, whatever
-// the owners call them and however many there are.
+// What each worker has done is known. In the metric few workers have a label of their own, and few of one owner,
+// whatever the owners call them and however many there are.
 func TestWorkersAreCounted(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	d, err := New(Config{Threads: 1}, zerolog.Nop(), reg)
@@ -508,15 +508,15 @@ func TestWorkersAreCounted(t *testing.T) {
 	require.InDelta(t, 3, labels["good/w"], 0)
 	require.InDelta(t, runs, all, 0)
 
-	busy := d.BusyWorkers(5)
+	busy := BusyWorkers(d, 5)
 	require.Len(t, busy, 5)
 	require.Equal(t, []any{"good", "w", uint64(3), uint64(3), uint64(3), WorkerOffline}, []any{busy[0].Owner, busy[0].Worker, busy[0].Ended, busy[0].Failed, busy[0].Duration.Count, busy[0].State})
 	require.False(t, busy[0].Last.IsZero())
 	d.Submit([]*events.Event{task("good", "w", 1000)})
 	a := d.Next(0, 1)[0]
-	require.Equal(t, WorkerActive, d.BusyWorkers(1)[0].State)
+	require.Equal(t, WorkerActive, BusyWorkers(d, 1)[0].State)
 	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true}}})
-	require.Equal(t, WorkerIdle, d.BusyWorkers(1)[0].State)
+	require.Equal(t, WorkerIdle, BusyWorkers(d, 1)[0].State)
 
 	d.Remove("good", "w") // another worker gets its label
 	run("last", "w", nil)

@@ -76,8 +76,9 @@ type WorkerStats struct {
 	Last          time.Time // end of the latest
 }
 
-// BusyWorkers returns the workers that have run here, at most so many: those that ran most in the last minutes first.
-func (d *Dispatcher) BusyWorkers(most int) []WorkerStats {
+// BusyWorkers returns the workers that have run in a Dispatcher, at most so many: those that ran most in the last
+// minutes first. Any goroutine may call it.
+func BusyWorkers(d *Dispatcher, most int) []WorkerStats {
 	type one struct {
 		o    *owner
 		r    *route

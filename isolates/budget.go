@@ -177,7 +177,7 @@ func (t *thread) send(iso *isolate) bool {
 		return false
 	}
 	t.terminateNow(iso)
-	t.evicts(iso)
+	countEviction(t, iso)
 	t.dropIsolate(iso)
 	return true
 }

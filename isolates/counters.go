@@ -71,23 +71,23 @@ type ContextChange struct {
 	Reason string // of a discard
 }
 
-func (t *thread) tell(what string, jc *jsContext, reason string) {
+func tellChange(t *thread, what string, jc *jsContext, reason string) {
 	if f := t.pool.cfg.OnContext; f != nil {
 		f(ContextChange{what, jc.worker, jc.isolate.mode, jc.uses, reason})
 	}
 }
 
-// discards counts a context that is about to be closed.
-func (t *thread) discards(jc *jsContext, reason string) {
+// countDiscard counts a context that is about to be closed.
+func countDiscard(t *thread, jc *jsContext, reason string) {
 	t.counters.discards.inc(reason)
-	t.tell(ContextDiscarded, jc, reason)
+	tellChange(t, ContextDiscarded, jc, reason)
 }
 
-// evicts counts an isolate that is about to be closed to make room.
-func (t *thread) evicts(iso *isolate) {
+// countEviction counts an isolate that is about to be closed to make room.
+func countEviction(t *thread, iso *isolate) {
 	t.counters.evictions.Add(1)
 	for _, jc := range iso.contexts {
-		t.tell(ContextEvicted, jc, "")
+		tellChange(t, ContextEvicted, jc, "")
 	}
 }
 

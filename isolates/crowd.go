@@ -109,7 +109,7 @@ func (t *thread) thin(iso *isolate) bool {
 	slices.SortFunc(idle, func(a, b *jsContext) int { return a.used.Compare(b.used) })
 	for _, jc := range idle[:(len(idle)+1)/2] {
 		iso.collected = max(0, iso.collected-jc.size) // the closed context left that much to collect
-		t.discards(jc, discardRoom)
+		countDiscard(t, jc, discardRoom)
 		t.dropContext(jc)
 	}
 	return len(idle) > 0
@@ -168,7 +168,7 @@ func (t *thread) vacate(tenant, why string, contexts []*jsContext) {
 func (t *thread) dropContexts(contexts []*jsContext, why string, which func(*jsContext) bool) {
 	for _, jc := range slices.Clone(contexts) {
 		if len(jc.runs) == 0 && !jc.isolate.away && jc.isolate.mode != events.Persistent && which(jc) {
-			t.discards(jc, why)
+			countDiscard(t, jc, why)
 			t.dropContext(jc)
 		}
 	}

@@ -54,7 +54,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	case iso.mode == events.Oneshot:
 		t.spent = append(t.spent, iso)
 	case !clean:
-		t.discards(jc, discardReason(r, e))
+		countDiscard(t, jc, discardReason(r, e))
 		t.dropContext(jc)
 	default:
 		t.look(iso, iso.used, heapEvery)

@@ -114,7 +114,7 @@ func (t *thread) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
 		return jc, nil
 	}
 	if !jc.closed {
-		t.discards(jc, discardRoom)
+		countDiscard(t, jc, discardRoom)
 		t.dropContext(jc)
 	}
 	return t.settle(iso, w, mode)
@@ -163,7 +163,7 @@ func (t *thread) place(w *events.Worker, mode events.Mode) *isolate {
 		return t.newIsolate(w, mode)
 	}
 	if jc := t.idlestContext(own); jc != nil {
-		t.discards(jc, discardRoom)
+		countDiscard(t, jc, discardRoom)
 		t.dropContext(jc)
 		return jc.isolate
 	}
@@ -274,7 +274,7 @@ func (t *thread) newContext(iso *isolate, w *events.Worker) (*jsContext, error) 
 	t.contexts.add(jc)
 	iso.functions.opened(jc.functions)
 	t.counters.contextMade(jc)
-	t.tell(ContextMade, jc, "")
+	tellChange(t, ContextMade, jc, "")
 	t.look(iso, time.Now(), 0)
 	t.grown = true
 	bindings.Encode(t.call.Reset(opEnv), w, secrets).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)

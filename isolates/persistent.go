@@ -225,7 +225,7 @@ func (t *thread) terminateNow(iso *isolate) {
 
 // discard closes a persistent context with its isolate, which has no other context.
 func (t *thread) discard(jc *jsContext) {
-	t.discards(jc, jc.life.why)
+	countDiscard(t, jc, jc.life.why)
 	t.interrupt(jc.isolate)
 }
 

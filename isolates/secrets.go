@@ -56,13 +56,13 @@ func reasonOf(err error) events.Reason {
 // Renew ends the contexts of a worker whose secrets were replaced. Those in which an event runs end after it.
 // No event begins in one of them, also before Renew. Any goroutine may call it.
 func (p *Pool) Renew(owner, name string) {
-	p.endContexts(owner, name, discardSecrets, func(jc *jsContext) bool { return jc.secrets.Replaced() })
+	endContexts(p, owner, name, discardSecrets, func(jc *jsContext) bool { return jc.secrets.Replaced() })
 }
 
-// Reset ends all contexts of a worker, of every version. Those in which an event runs end after it, and no other event
-// begins in them. Any goroutine may call it; it does not wait for the threads.
-func (p *Pool) Reset(owner, name string) {
-	p.endContexts(owner, name, discardReset, func(jc *jsContext) bool {
+// Reset ends all contexts that a pool has of a worker, of every version. Those in which an event runs end after it, and
+// no other event begins in them. Any goroutine may call it; it does not wait for the threads.
+func Reset(p *Pool, owner, name string) {
+	endContexts(p, owner, name, discardReset, func(jc *jsContext) bool {
 		jc.reset = true
 		return true
 	})
@@ -70,7 +70,7 @@ func (p *Pool) Reset(owner, name string) {
 
 // endContexts ends the contexts of a worker for which ends, which their threads call, returns true: those in which
 // nothing runs now, the persistent ones as soon as nothing runs in them. What runs an event is outdated from then on.
-func (p *Pool) endContexts(owner, name, why string, ends func(*jsContext) bool) {
+func endContexts(p *Pool, owner, name, why string, ends func(*jsContext) bool) {
 	p.affinity.each(owner, name, func(t *thread, jc *jsContext) {
 		if ends(jc) {
 			t.retire(jc, why)

@@ -169,7 +169,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// A reset ends the contexts of a worker, and of no other one. What runs finishes, and no later event begins where it ran.
+// A reset ends the contexts of a worker, and of no other one. What runs finishes, and no later event begins where it
+// ran.
 func TestResetEndsContexts(t *testing.T) {
 	t.Parallel()
 	const code = `const id = String(Math.random());
@@ -195,7 +196,7 @@ export default { async fetch(r) {
 		others := contexts("other")
 		slow := b.start(w, fetch("GET", "http://x/slow", ""))
 		require.Eventually(t, func() bool { return slices.Contains(b.lines(), "begun") }, patience, time.Millisecond)
-		b.pool.Reset("acme", "w")
+		Reset(b.pool, "acme", "w")
 		<-slow.ended
 		require.Nil(t, slow.end.Failure)
 		old[string(slow.reply.Body)] = true

@@ -111,7 +111,7 @@ func (t *thread) evictShared(tenant string) bool {
 	iso := c.remove(i)
 	c.mu.Unlock()
 	t.take(iso)
-	t.evicts(iso)
+	countEviction(t, iso)
 	t.dropIsolate(iso)
 	return true
 }

@@ -20,7 +20,8 @@ func endedSubject(instance string) string {
 	return "$KV." + events.BucketAttempts + ".ended." + instance
 }
 
-// PutEnded records how a process ended. The bucket exists. Any goroutine may call it, also for what is recorded already.
+// PutEnded records how a process ended. The bucket exists. Any goroutine may call it, also for what is recorded
+// already.
 func PutEnded(ctx context.Context, js jetstream.JetStream, e crashnote.Ended) error {
 	if !events.ValidName(e.Instance) {
 		return nil // no record names it

@@ -52,9 +52,9 @@ type Moving struct {
 // maxMessage limits the message of each failure in a record. A dead letter keeps no more of it.
 const maxMessage = events.MaxHistoryMessage
 
-// MostUnknown is after how many crashes, of which nobody knows why, an event is taken for guilty, if it ran alone during
-// the last. Machines vanish, and one of the events that runs alone then is not the reason. But an event that takes its
-// whole machine with it must come to an end too.
+// MostUnknown is after how many crashes, of which nobody knows why, an event is taken for guilty, if it ran alone
+// during the last. Machines vanish, and one of the events that runs alone then is not the reason. But an event that
+// takes its whole machine with it must come to an end too.
 const MostUnknown = 10
 
 // Delivered counts the end with its process that the previous delivery may have had, for that cause. deliveries is the

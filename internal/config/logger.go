@@ -20,8 +20,8 @@ func NewLogger(w io.Writer, c Config) (zerolog.Logger, error) {
 	return zerolog.New(LogWriter(w, c)).Level(level).Hook(zerolog.HookFunc(stamp)), nil
 }
 
-// LogWriter takes messages as JSON, one per Write. It writes them to w in the configured format, without characters that
-// control a terminal.
+// LogWriter takes messages as JSON, one per Write. It writes them to w in the configured format, without characters
+// that control a terminal.
 func LogWriter(w io.Writer, c Config) io.Writer {
 	if c.LogFormat == "console" || c.LogFormat == "auto" && IsTerminal(w) {
 		return zerolog.ConsoleWriter{

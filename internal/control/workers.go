@@ -179,8 +179,8 @@ type ResetWorker struct {
 // recorded is what the audit stream tells of it.
 func (r ResetWorker) recorded() any { return map[string]string{"worker": r.Worker} }
 
-// resetWorker ends the contexts of a worker in all processes. What runs in them finishes, and the next event makes a new
-// context.
+// resetWorker ends the contexts of a worker in all processes. What runs in them finishes, and the next event makes a
+// new context.
 func (s *Server) resetWorker(ctx context.Context, r WorkerName) (ResetWorker, error) {
 	owner, name, err := r.parse()
 	if err != nil {

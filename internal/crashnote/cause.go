@@ -57,8 +57,8 @@ type End struct {
 	Text []byte
 }
 
-// lastByItself is the highest exit status of a process that ended by itself: 0, or 1 after an error that it reported. The
-// Go runtime ends a process that it cannot save with 2.
+// lastByItself is the highest exit status of a process that ended by itself: 0, or 1 after an error that it reported.
+// The Go runtime ends a process that it cannot save with 2.
 const lastByItself = 1
 
 // asking are the signals by which people and machines ask a process to end, or what it does.

@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/internal/tail"
+	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
 // controlled is the process as the package control uses it.
@@ -38,7 +39,7 @@ func (c controlled) Flow() control.Flow {
 		}
 		f.Owners = append(f.Owners, control.OwnerFlow{Owner: o.Owner, Queued: o.Queued, Running: o.Running, Parking: o.Parking})
 	}
-	for _, w := range c.process.dispatch.BusyWorkers(control.MaxFlowWorkers) {
+	for _, w := range dispatch.BusyWorkers(c.process.dispatch, control.MaxFlowWorkers) {
 		f.Workers = append(f.Workers, control.WorkerFlow{
 			Worker: w.Owner + "/" + w.Worker, State: string(w.State), Running: w.Running, Ended: w.Ended, Failed: w.Failed, Duration: w.Duration.Buckets, Last: w.Last,
 		})
@@ -136,7 +137,7 @@ func (r resets) hear(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		r.pool.Reset(owner, worker)
+		isolates.Reset(r.pool, owner, worker)
 		r.log.Debug().Str("owner", owner).Str("worker", worker).Msg("worker is reset: its contexts end")
 		if self, err := json.Marshal(r.members.self); err == nil && m.Reply != "" {
 			_ = m.Respond(self) // not connected: who asked counts this process as missing

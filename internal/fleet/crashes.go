@@ -126,20 +126,21 @@ func endOf(saw supervisor.End, text []byte) crashnote.End {
 	}
 }
 
-// introduce tells the consumer of this process by which name the fleet will learn how it ended, and what the supervisor
-// knows of how others ended.
-func (c *Child) introduce(to *consumer.Config, log zerolog.Logger) {
+// introduce adds by which name the fleet will learn how this process ended, and what the supervisor knows of how others
+// ended.
+func (c *Child) introduce(to consumer.Config, log zerolog.Logger) consumer.Config {
 	if c == nil {
-		return
+		return to
 	}
 	to.Instance = c.instance
 	text, err := os.ReadFile(c.crashes.ended)
 	if err != nil {
-		return // there are none
+		return to // there are none
 	}
 	if err := json.Unmarshal(text, &to.Ended); err != nil {
 		log.Warn().Err(err).Msg("how other processes ended is not known")
 	}
+	return to
 }
 
 // openNote begins to note what the threads run, for the supervisor. It returns nil when the supervisor made no note.

@@ -133,8 +133,7 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 		return nil, err
 	}
 	p.tails = openTails(p.nc, cfg, &p.observers)
-	settling := inventory.Consumer(cfg)
-	c.introduce(&settling, log)
+	settling := c.introduce(inventory.Consumer(cfg), log)
 	settling.Idempotent, settling.OnLog, settling.Observers = p.catalog.Idempotent, seeLines(p), &p.observers
 	if p.consumer, err = consumer.New(settling, p.nc, p.dispatch, log, p.registry); err != nil {
 		return nil, err
@@ -311,7 +310,6 @@ func (p *Process) Run(ctx context.Context) error {
 	}
 	running.Go(func() { p.members.run(work) })
 	running.Go(func() { p.exchangeBans(work) })
-	running.Go(func() { resets{p}.hear(work) })
 	// Workers, secrets and policies come first: an event must not miss them because this process has just started.
 	for _, there := range []<-chan struct{}{p.watcher.Ready(), p.values.ready, p.granted} {
 		select {
@@ -322,7 +320,7 @@ func (p *Process) Run(ctx context.Context) error {
 		}
 	}
 	p.awaitWorkers(ctx)
-	for _, run := range []func(context.Context){p.tellInstalled, p.announce, p.pulse.run, rollouts{p}.run} {
+	for _, run := range []func(context.Context){p.tellInstalled, p.announce, p.pulse.run, rollouts{p}.run, resets{p}.hear} {
 		running.Go(func() { run(work) })
 	}
 	running.Go(func() { p.watchHealth(work, end) })

@@ -101,7 +101,6 @@ func Between(before, now Snapshot) Summary {
 	}
 	owners := map[string]*Owner{}
 	var wait, duration control.Histogram
-	var workers workers
 	for _, p := range now.Flows {
 		one := Process{
 			Node: p.Node, Build: p.Build, Draining: p.Draining, Running: p.Running, Queued: p.Queued, Held: p.Held, Isolates: p.Isolates, Heap: p.Heap,
@@ -113,12 +112,8 @@ func Between(before, now Snapshot) Summary {
 				parked: p.Parked - min(p.Parked, last.Parked), wait: p.Wait.Since(last.Wait), duration: p.Duration.Since(last.Duration),
 			}
 			one.Rates = b.rates()
-			workers.add(p, &last, b.seconds)
 			f.add(one.Rates)
 			wait, duration = wait.Add(b.wait), duration.Add(b.duration)
-		}
-		if one.New {
-			workers.add(p, nil, 0)
 		}
 		f.Processes = append(f.Processes, one)
 		for _, o := range p.Owners {
@@ -130,7 +125,7 @@ func Between(before, now Snapshot) Summary {
 		}
 	}
 	f.percentiles(wait, duration)
-	f.Workers = workers.list()
+	f.Workers = busiest(earlier, now.Flows)
 	for _, o := range owners {
 		f.Owners = append(f.Owners, *o)
 	}

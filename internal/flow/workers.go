@@ -32,9 +32,6 @@ type workers struct {
 
 // add takes what a process said, and, if it was there, what it said before.
 func (w *workers) add(now control.Flow, last *control.Flow, seconds float64) {
-	if w.of == nil {
-		w.of, w.durations = map[string]*Worker{}, map[string]control.Histogram{}
-	}
 	before := map[string]control.WorkerFlow{}
 	if last != nil {
 		for _, one := range last.Workers {
@@ -67,8 +64,16 @@ func (w *workers) add(now control.Flow, last *control.Flow, seconds float64) {
 	}
 }
 
-// list returns the workers, the busiest first.
-func (w *workers) list() []Worker {
+// busiest returns the workers of processes, the busiest first. earlier are the processes of the snapshot before.
+func busiest(earlier map[string]control.Flow, now []control.Flow) []Worker {
+	w := workers{map[string]*Worker{}, map[string]control.Histogram{}}
+	for _, p := range now {
+		if last, known := earlier[p.ID]; known && p.At.After(last.At) {
+			w.add(p, &last, p.At.Sub(last.At).Seconds())
+		} else {
+			w.add(p, nil, 0)
+		}
+	}
 	list := []Worker{}
 	for name, one := range w.of {
 		one.P50, one.P99 = quantile(w.durations[name], 0.5), quantile(w.durations[name], 0.99)

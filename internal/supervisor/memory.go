@@ -19,8 +19,8 @@ const (
 	MemoryKilled                // it has
 )
 
-// memoryLately is for how long a kill counts. The end of a process with much memory takes the kernel a while, and others
-// may die for the same reason.
+// memoryLately is for how long a kill counts. The end of a process with much memory takes the kernel a while, and
+// others may die for the same reason.
 const memoryLately = 10 * time.Second
 
 // memoryKills watches how many processes the kernel has killed because memory ran out: those of the cgroup of this
