@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+
+	"github.com/pinwheel-run/pinwheel/internal/inventory"
 )
 
 // Exit codes of the command.
@@ -41,11 +43,14 @@ func silent(code int) error { return &exitError{code: code} }
 // exitCode returns the exit code of err.
 func exitCode(err error) int {
 	var e *exitError
+	var fault *inventory.FaultError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &e):
 		return e.code
+	case errors.As(err, &fault):
+		return inventory.ExitCode
 	}
 	return exitFailure
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/inventory"
 )
 
 // embeddedSync says when the embedded server writes to disk.
@@ -34,8 +35,8 @@ func (p *Process) learnSync(ctx context.Context, c *Child) error {
 	switch {
 	case !p.cfg.Fsync():
 	case p.sync.Known && !p.sync.Always:
-		return fmt.Errorf("PINWHEEL_DURABILITY is fsync, and NATS does not fsync before it acknowledges (it does so every %s): "+
-			"set sync_interval: always in the jetstream block of every server, or PINWHEEL_DURABILITY=default", p.sync.Interval)
+		return &inventory.FaultError{Err: fmt.Errorf("PINWHEEL_DURABILITY is fsync, and NATS does not fsync before it acknowledges (it does so every %s): "+
+			"set sync_interval: always in the jetstream block of every server, or PINWHEEL_DURABILITY=default", p.sync.Interval)}
 	case !p.sync.Known:
 		p.log.Warn().Err(err).Msg("PINWHEEL_DURABILITY is fsync, and whether NATS does it cannot be told: let PINWHEEL_NATS_MONITOR name the monitoring port of every server")
 	}

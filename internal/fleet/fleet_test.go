@@ -5,12 +5,14 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -21,6 +23,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/inventory"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/isolates"
@@ -223,12 +226,66 @@ func (h *house) dead() []*events.DeadLetter {
 	return list
 }
 
-// TestAFleetThatCannotOpenSaysWhy asks one server for three copies.
-func TestAFleetThatCannotOpenSaysWhy(t *testing.T) {
+// Faults that another try does not heal are told apart from others: each names the variable, in Pinwheel's words.
+func TestFaultsThatStayNameTheVariable(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t)
-	cfg.Replicas = 3
-	f, err := Open(cfg, zerolog.Nop())
-	require.Nil(t, f)
-	require.ErrorContains(t, err, "replicas > 1 not supported in non-clustered mode")
+	one := func() string { return natstest.StartOptions(t, &server.Options{JetStreamMaxStore: 1 << 30}) }
+	taken := one()
+	nc, err := natstest.Dial(taken)
+	require.NoError(t, err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"taken.>"}})
+	require.NoError(t, err)
+	locked := natstest.StartOptions(t, &server.Options{Username: "u", Password: "p"})
+	narrow := natstest.StartOptions(t, &server.Options{Users: []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.CREATE.>"}},
+	}}}})
+	key := filepath.Join(t.TempDir(), "gone")
+	for name, c := range map[string]struct {
+		change func(c *config.Config)
+		words  []string
+	}{
+		"copies on one server":    {func(c *config.Config) { c.NatsURL, c.Replicas = one(), 3 }, []string{"PINWHEEL_REPLICAS is 3", "one server"}},
+		"more than the storage":   {func(c *config.Config) { c.NatsURL, c.MaxBytes = one(), 900<<30 }, []string{"PINWHEEL_MAX_BYTES is (900GiB)", "max_file_store"}},
+		"letters over storage":    {func(c *config.Config) { c.NatsURL, c.MaxBytes, c.DeadLetterBytes = one(), 1<<20, 900<<30 }, []string{"PINWHEEL_DEAD_LETTER_BYTES is (900GiB)"}},
+		"subjects of another":     {func(c *config.Config) { c.NatsURL, c.MaxBytes, c.Prefix = taken, 1<<20, "taken" }, []string{"PINWHEEL_PREFIX is taken"}},
+		"no credentials":          {func(c *config.Config) { c.NatsURL = locked }, []string{"a client without credentials", "PINWHEEL_NATS_CREDS"}},
+		"wrong password":          {func(c *config.Config) { c.NatsURL, c.NatsUser, c.NatsPassword = locked, "u", "wrong" }, []string{"PINWHEEL_NATS_USER"}},
+		"too little permitted":    {func(c *config.Config) { c.NatsURL, c.NatsUser, c.NatsPassword = narrow, "u", "p" }, []string{"may not do what the fleet must", "$JS.API.STREAM.CREATE"}},
+		"key that cannot be read": {func(c *config.Config) { c.NatsURL, c.SecretsKey = one(), key }, []string{key}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig(t)
+			c.change(&cfg)
+			f, err := Open(cfg, zerolog.Nop())
+			if err == nil {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				err = f.Run(ctx)
+			}
+			var fault *inventory.FaultError
+			require.ErrorAs(t, err, &fault)
+			for _, w := range c.words {
+				require.ErrorContains(t, err, w)
+			}
+		})
+	}
+}
+
+// serve with a supervisor ends at once when its processes have such a fault, with its text and an exit code of its own.
+func TestServeEndsWithAFaultThatStays(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	cmd := exec.Command(os.Args[0], "serve")
+	cmd.Env = append(os.Environ(), asMain+"=1", "TMPDIR="+t.TempDir(), "PINWHEEL_PROCESSES=2", "PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_LOG_FORMAT=json",
+		"PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_REPLICAS=3")
+	out, err := cmd.CombinedOutput()
+	var ended *exec.ExitError
+	require.ErrorAs(t, err, &ended)
+	require.Equal(t, inventory.ExitCode, ended.ExitCode(), string(out))
+	require.Regexp(t, `\npinwheel: PINWHEEL_REPLICAS is 3, and this NATS is one server`, string(out))
+	require.NotContains(t, string(out), `"updated"`)
 }

@@ -93,14 +93,10 @@ func Open(cfg config.Config, log zerolog.Logger) (*Process, error) { return open
 func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err error) {
 	p = &Process{cfg: cfg, child: c, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{}), granted: make(chan struct{}), routes: gateway.NewRoutes(cfg.HTTPPaths)}
 	if p.values, err = openSecretValues(cfg, log); err != nil {
-		return nil, err
+		return nil, inventory.Fault(cfg, nil, err)
 	}
 	begun := p // p is nil when there is an error
-	defer func() {
-		if err != nil {
-			begun.close()
-		}
-	}()
+	defer func() { err = notOpened(begun, err) }()
 	if err := openTelemetry(p); err != nil {
 		return nil, err
 	}
@@ -149,6 +145,15 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 	p.watcher = p.store.Watcher(p.gate)
 	p.values.renewed, p.values.changed, p.gate.ready = p.pool.Renew, p.gate.retry, p.watcher.Ready()
 	return p, nil
+}
+
+// notOpened closes a process that could not open, and returns why. Without an error it does nothing.
+func notOpened(p *Process, err error) error {
+	if err == nil {
+		return nil
+	}
+	defer p.close()
+	return inventory.Fault(p.cfg, p.nc, err)
 }
 
 // adopt makes the settings of the fleet those of the process. It refuses the streams of another fleet.
@@ -336,7 +341,7 @@ func (p *Process) Run(ctx context.Context) error {
 		p.dispatch.Drain()
 		time.AfterFunc(p.cfg.DrainTimeout, stopWork)
 	})()
-	err = p.consumer.Run(ctx, work)
+	err = inventory.Fault(p.cfg, p.nc, p.consumer.Run(ctx, work))
 	<-drained
 	p.pool.Close()
 	return cmp.Or(err, p.sick())

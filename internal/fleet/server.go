@@ -7,6 +7,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/inventory"
 )
 
 // checkServer refuses a server that lacks what the fleet needs, before Pinwheel creates anything on it. It accepts a
@@ -14,7 +15,7 @@ import (
 func checkServer(nc *nats.Conn) error {
 	v := nc.ConnectedServerVersion()
 	if v := "v" + v; semver.IsValid(v) && semver.Compare(semver.MajorMinor(v), "v"+doctor.MinServer) < 0 {
-		return fmt.Errorf("nats-server at %s is %s: Pinwheel needs %s or later", nc.ConnectedUrlRedacted(), nc.ConnectedServerVersion(), doctor.MinServer)
+		return &inventory.FaultError{Err: fmt.Errorf("nats-server at %s is %s: Pinwheel needs %s or later", nc.ConnectedUrlRedacted(), nc.ConnectedServerVersion(), doctor.MinServer)}
 	}
 	return nil
 }

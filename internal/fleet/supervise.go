@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/admin"
 	"github.com/pinwheel-run/pinwheel/internal/certificates"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/inventory"
 	"github.com/pinwheel-run/pinwheel/internal/supervisor"
 	"github.com/pinwheel-run/pinwheel/internal/telemetry"
 	"github.com/pinwheel-run/pinwheel/isolates"
@@ -89,7 +91,10 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 		}
 	})
 	defer context.AfterFunc(ctx, func() { log.Info().Stringer("timeout", cfg.DrainTimeout).Msg("draining all processes") })()
-	s.Run(ctx)
+	var final *supervisor.FinalError
+	if err := s.Run(ctx); errors.As(err, &final) {
+		return &inventory.FaultError{Err: errors.New(strings.TrimPrefix(final.Text, "pinwheel: "))}
+	}
 	return nil
 }
 
@@ -103,7 +108,7 @@ func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Wr
 	own.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	environ := childEnviron(cfg, url)
 	c := supervisor.DefaultConfig(cfg.Processes)
-	c.StopTimeout = cfg.DrainTimeout + stopGrace
+	c.StopTimeout, c.FinalCode = cfg.DrainTimeout+stopGrace, inventory.ExitCode
 	c.Log, c.Metrics = log, s.registry
 	c.Output = childOutput(cfg, log, out)
 	crashes := &crashes{log: log, lives: map[string]life{}}

@@ -106,7 +106,7 @@ func (r *Reconciler) update(ctx context.Context, resource string, have, target j
 // Stream creates a stream, or updates it. It does not update a stream that is correct already: each process that starts
 // calls this, and an update costs the server and all consumers of the stream.
 func (r *Reconciler) Stream(ctx context.Context, want jetstream.StreamConfig) error {
-	_, err := retry(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.stream(ctx, want) })
+	_, err := retry(ctx, r.JS.Conn(), func(ctx context.Context) (struct{}, error) { return struct{}{}, r.stream(ctx, want) })
 	return err
 }
 
@@ -194,7 +194,7 @@ func (r *Reconciler) Consumer(ctx context.Context, stream string, want jetstream
 
 // Bucket creates a KV bucket, or updates it.
 func (r *Reconciler) Bucket(ctx context.Context, want jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
-	return retry(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return r.bucket(ctx, want) })
+	return retry(ctx, r.JS.Conn(), func(ctx context.Context) (jetstream.KeyValue, error) { return r.bucket(ctx, want) })
 }
 
 func (r *Reconciler) bucket(ctx context.Context, want jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
@@ -219,7 +219,7 @@ func (r *Reconciler) bucket(ctx context.Context, want jetstream.KeyValueConfig) 
 
 // Objects creates an object store, or updates it.
 func (r *Reconciler) Objects(ctx context.Context, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {
-	return retry(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) { return r.objects(ctx, want) })
+	return retry(ctx, r.JS.Conn(), func(ctx context.Context) (jetstream.ObjectStore, error) { return r.objects(ctx, want) })
 }
 
 func (r *Reconciler) objects(ctx context.Context, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {

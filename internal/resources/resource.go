@@ -59,10 +59,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, want Resource) (err error) {
 		_, err = r.Objects(ctx, *want.Objects)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", want, err)
+		return &Error{want, err}
 	}
 	return nil
 }
+
+// Error is why a resource could not be created or updated.
+type Error struct {
+	Resource Resource
+	Err      error
+}
+
+func (e *Error) Error() string { return e.Resource.String() + ": " + e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
 
 // Finding is what a server has of a resource.
 type Finding struct {

@@ -24,6 +24,8 @@ type child struct {
 	up       prometheus.Gauge
 	started  int // number of processes started so far
 	current  atomic.Pointer[process]
+	// final is called when a process has said that another try gives the same. It reports whether all should end.
+	final func(ctx context.Context, err *FinalError) bool
 }
 
 // pid is the ID of the process, or 0 when none runs.
@@ -71,6 +73,10 @@ func (c *child) run(ctx context.Context) {
 			if err != nil && !errors.Is(err, context.Canceled) {
 				log.Warn().Err(err).Msg("process ended badly")
 			}
+			return
+		}
+		if p != nil && c.cfg.FinalCode != 0 && p.over() && p.cmd.ProcessState.ExitCode() == c.cfg.FinalCode &&
+			c.final(ctx, &FinalError{c.index, p.last}) {
 			return
 		}
 		lived := time.Since(started)

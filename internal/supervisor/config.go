@@ -25,6 +25,9 @@ type Config struct {
 	// Ended is called when a process has ended, or did not start, before another takes its place. socket is that of its
 	// Command. Several goroutines may call it. nil = no calls.
 	Ended func(process int, socket string, end End)
+	// FinalCode is the exit code by which a child says that another try gives the same; 0 = none. While no child is
+	// ready, the supervisor then ends all, with the last line that the child wrote. Otherwise it tries again.
+	FinalCode int
 	// StopTimeout is how long a child may take to end after SIGTERM. Then it is killed.
 	StopTimeout time.Duration
 	// Pause is the wait before the first restart of a child. It grows up to MaxPause with every further restart, until

@@ -20,6 +20,7 @@ type process struct {
 	started time.Time
 	stop    func()        // asks it to end, and later kills it
 	ended   chan struct{} // closed when it has ended
+	last    string        // line that it wrote and that is no JSON. Read it only after ended
 	err     error         // error of its end: nil when it ended well after it was asked to. Read it only after ended
 }
 
@@ -44,7 +45,12 @@ func (c *child) start(ctx context.Context) (*process, error) {
 	cmd.WaitDelay = c.cfg.StopTimeout
 	// It is in its own process group. So only the supervisor passes on Ctrl-C, and it does not arrive twice.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	out := &lines{take: func(line []byte) { c.cfg.Output(c.index, line) }}
+	out := &lines{take: func(line []byte) {
+		if line[0] != '{' {
+			p.last = string(line)
+		}
+		c.cfg.Output(c.index, line)
+	}}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		stop()

@@ -52,13 +52,36 @@ func Open(cfg Config) (*Supervisor, error) {
 	return s, nil
 }
 
-// Run keeps the children running until ctx is done. Then it ends them, and returns when all have ended.
-func (s *Supervisor) Run(ctx context.Context) {
+// FinalError says that a child ended with Config.FinalCode.
+type FinalError struct {
+	Process int
+	Text    string // its last line
+}
+
+func (e *FinalError) Error() string { return e.Text }
+
+// Run keeps the children running until ctx is done. Then it ends them, and returns when all have ended. The error is a
+// *FinalError if a child ended with Config.FinalCode while none was ready.
+func (s *Supervisor) Run(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	var running sync.WaitGroup
 	for _, c := range s.children {
+		c.final = func(ctx context.Context, err *FinalError) bool {
+			if s.Ready(ctx) == nil { // the others work with the same configuration
+				return false
+			}
+			end(err)
+			return true
+		}
 		running.Go(func() { c.run(ctx) })
 	}
 	running.Wait()
+	var final *FinalError
+	if errors.As(context.Cause(ctx), &final) {
+		return final
+	}
+	return nil
 }
 
 // Close frees the resources of Open.

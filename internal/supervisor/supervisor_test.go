@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,8 +87,11 @@ type bench struct {
 	t    *testing.T
 	reg  *prometheus.Registry
 	stop func()
-	mu   sync.Mutex
-	said []string
+	// ended is what Run returned. Read it after done.
+	ended error
+	done  chan struct{}
+	mu    sync.Mutex
+	said  []string
 }
 
 func start(t *testing.T, kind string, change ...func(*Config)) *bench {
@@ -111,7 +115,8 @@ func start(t *testing.T, kind string, change ...func(*Config)) *bench {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { b.Run(ctx); close(done) }()
+	go func() { b.ended = b.Run(ctx); close(done) }()
+	b.done = done
 	b.stop = func() { cancel(); <-done }
 	t.Cleanup(func() { b.stop(); b.Close() })
 	return b
@@ -193,6 +198,49 @@ func TestReplacementThatIsNeverReadyIsGivenUp(t *testing.T) {
 	require.Equal(t, old, b.PIDs()[0])
 	require.NoError(t, syscall.Kill(old, syscall.SIGKILL))
 	b.eventually(func() bool { p := b.PIDs()[0]; return p != 0 && p != old })
+}
+
+// A child that says that another try gives the same ends all, with its last line. While another child is ready it is
+// started again.
+func TestAFaultThatStaysEndsAll(t *testing.T) {
+	b := start(t, "fail", func(c *Config) { c.FinalCode = 7 })
+	<-b.done
+	var final *FinalError
+	require.ErrorAs(t, b.ended, &final)
+	require.Equal(t, "last words", final.Text)
+	require.Zero(t, b.restarts(0)+b.restarts(1))
+
+	open := filepath.Join(t.TempDir(), "gate")
+	require.NoError(t, os.WriteFile(open, nil, 0o600))
+	t.Setenv(gate, open)
+	b = start(t, "serve", func(c *Config) {
+		command := c.Command
+		c.FinalCode = 7
+		ready := make(chan struct{})
+		c.Command = func(process int, socket string) Command {
+			if process == 1 {
+				<-ready
+				cmd := command(process, socket)
+				cmd.Env[len(cmd.Env)-1] = strings.Replace(cmd.Env[len(cmd.Env)-1], "=serve ", "=fail ", 1)
+				return cmd
+			}
+			go func() {
+				for client := newClient(socket); ; {
+					if r, err := client.Get("http://child/readyz"); err == nil {
+						_ = r.Body.Close()
+						client.CloseIdleConnections()
+						close(ready)
+						return
+					}
+				}
+			}()
+			return command(process, socket)
+		}
+	})
+	b.eventually(func() bool { return b.restarts(1) >= 2 })
+	require.NoError(t, b.Ready(t.Context()))
+	b.stop()
+	require.NoError(t, b.ended)
 }
 
 func TestStubbornChildIsKilled(t *testing.T) {
