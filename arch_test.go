@@ -61,13 +61,13 @@ var house = map[string]room{
 		pure: true,
 		rooms: []string{
 			"consumer/attempts", "consumer/bodies", "consumer/bridge", "consumer/deadletter", "consumer/janitor", "consumer/jsapi", "consumer/limit",
-			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle", "internal/crashnote", "internal/guard", "internal/resources", "internal/stored",
+			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle", "internal/crashnote", "internal/guard", "internal/repeats", "internal/resources", "internal/stored",
 		},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/doctor", "internal/natsd", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// Parts of consumer that store, find and park. None of them knows an event in flight.
-	"consumer/jsapi":   {pure: true, rooms: []string{"events", "internal/guard", "internal/stored"}, libs: []string{libNATS, libBackoff}},
+	"consumer/jsapi":   {pure: true, rooms: []string{"events", "internal/guard", "internal/repeats", "internal/stored"}, libs: []string{libNATS, libBackoff}},
 	"consumer/limit":   {pure: true, rooms: []string{"events", "internal/guard"}, libs: []string{"golang.org/x/time/rate"}},
 	"consumer/janitor": {pure: true, rooms: []string{"consumer/jsapi", "events", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"consumer/storage": {
@@ -146,7 +146,8 @@ var house = map[string]room{
 	},
 	"internal/cron": {pure: true, libs: []string{libCron}},
 	// Guards that a test can switch off. Any room may import it.
-	"internal/guard": {pure: true},
+	"internal/guard":   {pure: true},
+	"internal/repeats": {pure: true, libs: []string{libZerolog}},
 	// The only reader of PINWHEEL_* variables.
 	"internal/config": {
 		pure: true, rooms: []string{"events", "internal/supervisor"},
@@ -182,7 +183,7 @@ var house = map[string]room{
 	},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/gateway": {
-		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid", "internal/guard"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/net/netutil", "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid", "internal/guard", "internal/repeats"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/net/netutil", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},
 	},
 	// Service calls: events of this process that workers send to others of their owner.
@@ -196,7 +197,7 @@ var house = map[string]room{
 	"internal/fleet": {
 		rooms: []string{
 			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates", "internal/admin", "internal/assetserver", "internal/assetstore", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/control", "internal/crashnote", "internal/doctor",
-			"internal/gateway", "internal/inventory", "internal/natsd", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail", "internal/telemetry", "internal/workerlease",
+			"internal/gateway", "internal/inventory", "internal/natsd", "internal/repeats", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail", "internal/telemetry", "internal/workerlease",
 		},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{

@@ -26,6 +26,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/inventory"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/repeats"
 	"github.com/pinwheel-run/pinwheel/internal/services"
 	"github.com/pinwheel-run/pinwheel/internal/tail"
 	"github.com/pinwheel-run/pinwheel/internal/telemetry"
@@ -244,6 +245,7 @@ func (p *Process) setPolicy(owner string, policy events.Policy) {
 
 // connect connects to NATS, or starts one inside the process.
 func (p *Process) connect() (err error) {
+	often := repeats.New(p.log)
 	opts := []nats.Option{
 		nats.Name("pinwheel"), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.RetryOnFailedConnect(false),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
@@ -253,11 +255,11 @@ func (p *Process) connect() (err error) {
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { p.log.Info().Msg("NATS is back") }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
-			line := p.log.Warn().Err(err)
-			if sub != nil { // it dropped messages, or is not permitted
+			line := often.Warn(err, "NATS")
+			if sub != nil { // it dropped messages, is not permitted, or a message has headers that nats.go cannot read
 				line = line.Str("subject", sub.Subject)
 			}
-			line.Msg("NATS")
+			line.Send()
 		}),
 	}
 	if p.cfg.NatsURL == "" && p.cfg.NatsContext == "" {

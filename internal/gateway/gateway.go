@@ -10,6 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/eventid"
+	"github.com/pinwheel-run/pinwheel/internal/repeats"
 )
 
 // Runner runs direct events.
@@ -33,6 +34,7 @@ type Gateway struct {
 	cfg Config
 	Rooms
 	log     zerolog.Logger
+	often   *repeats.Log // for failures of which there may be very many
 	metrics *metrics
 	ids     *eventid.Maker
 	owners  owners
@@ -50,7 +52,7 @@ type Gateway struct {
 func New(cfg Config, rooms Rooms, log zerolog.Logger, reg prometheus.Registerer) (*Gateway, error) {
 	cfg = cfg.OrDefault()
 	g := &Gateway{
-		cfg: cfg, Rooms: rooms, log: log, metrics: newMetrics(), ids: eventid.New("http"), times: defaultTimes, sockets: newSockets(), lines: newRequestLog(rooms.Output), owners: owners{requests: cfg.OwnerRequests, memory: cfg.Memory, of: map[string]*usage{}},
+		cfg: cfg, Rooms: rooms, log: log, often: repeats.New(log), metrics: newMetrics(), ids: eventid.New("http"), times: defaultTimes, sockets: newSockets(), lines: newRequestLog(rooms.Output), owners: owners{requests: cfg.OwnerRequests, memory: cfg.Memory, of: map[string]*usage{}},
 	}
 	g.ended, g.end = context.WithCancel(context.Background())
 	g.server = g.newServer()

@@ -127,7 +127,7 @@ func (x *exchange) notStored(ctx context.Context, err error) {
 	case ctx.Err() != nil:
 		x.refuse(&refusal{http.StatusGatewayTimeout, "no reply came in time; the event may be stored, and may still run"})
 	default:
-		x.g.log.Warn().Err(err).Str("worker", x.event.Target()).Msg("event of a request not stored")
+		x.g.often.Warn(err, "event of a request not stored").Str("worker", x.event.Target()).Send()
 		x.refuse(&refusal{http.StatusServiceUnavailable, "unavailable: the event was not stored"})
 	}
 }
