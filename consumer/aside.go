@@ -22,9 +22,10 @@ func (s *settler) delayAgain(h *entry, r *attempts.Record) {
 	s.delay(h, r.Moving.Until)
 }
 
-// cannotDelay handles an event whose headers, with the added ones, do not fit. A retry then waits in this process.
+// cannotDelay handles an event whose headers, with the added ones, do not fit. A retry then waits in this process,
+// unless too many wait there already.
 func (s *settler) cannotDelay(h *entry, until time.Time, err error) {
-	if h.record == nil || h.record.Moving == nil {
+	if h.record == nil || h.record.Moving == nil || s.retries.crowded(h.event.Owner, s.cfg.Window) {
 		s.refuse(h, events.Fail(events.ReasonMalformed, "the event cannot be put off: %v", err))
 		return
 	}

@@ -94,7 +94,7 @@ func (k *checks) found(at check, err error, ends bool, end func()) {
 	switch {
 	case !h.is(checking): // its stream was deleted
 	case err != nil:
-		k.log.Warn().Err(err).Str("event", h.event.ID).Stringer("check", at).Msg("what must be known before an event runs could not be looked up; trying again")
+		k.api.Repeats.Warn(err, "what must be known before an event runs could not be looked up; trying again").Str("event", h.event.ID).Stringer("check", at).Send()
 		k.api.Missing()
 		if h.tries == nil {
 			h.tries = jsapi.NewRetrier(0)

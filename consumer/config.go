@@ -55,6 +55,9 @@ type Config struct {
 	LongRetry time.Duration
 	// PartPatience is how long the handler of a live body waits for the next part.
 	PartPatience time.Duration
+	// SettleWithin is how long an event may take to be checked or settled before it is set aside: it leaves the process,
+	// and is delivered again later. Time without a connection does not count. At least 1 s.
+	SettleWithin time.Duration
 	// OwnerMaxWaiting is about how many events of one owner may wait in JetStream for their time. Further delayed events
 	// are refused. 0: any number.
 	OwnerMaxWaiting int
@@ -91,7 +94,7 @@ func DefaultConfig() Config {
 	return Config{
 		Prefix: events.DefaultPrefix, Window: 4096, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
 		MaxBytes: 2 << 30, Replicas: 1, ReplyPrefixes: []string{"_INBOX."},
-		DeadLetterAge: 30 * 24 * time.Hour, DeadLetterBytes: 1 << 30, LongRetry: 5 * time.Second, PartPatience: 30 * time.Second, OwnerMaxWaiting: 100_000, Overtake: 10_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
+		DeadLetterAge: 30 * 24 * time.Hour, DeadLetterBytes: 1 << 30, LongRetry: 5 * time.Second, PartPatience: 30 * time.Second, SettleWithin: 3 * time.Minute, OwnerMaxWaiting: 100_000, Overtake: 10_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
 	}
 }
 
@@ -118,6 +121,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("consumer: Overtake is %d: it is at least 0", c.Overtake)
 	case c.PartPatience <= 0:
 		return fmt.Errorf("consumer: PartPatience is %s: it is more than 0s", c.PartPatience)
+	case c.SettleWithin < time.Second:
+		return fmt.Errorf("consumer: SettleWithin is %s: it is at least 1s", c.SettleWithin)
 	case c.LongRetry < 0:
 		return fmt.Errorf("consumer: LongRetry is %s: it is at least 0s", c.LongRetry)
 	case c.OwnerMaxWaiting < 0:

@@ -27,6 +27,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/repeats"
 )
 
 // Consumer takes events from JetStream and settles them. Make it with New, start it with Run.
@@ -79,7 +80,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 		retries: newRetries(), anchors: janitor.Anchors(cfg.Prefix),
 	}
 	c.metrics = newMetrics(c)
-	c.api = &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: cfg.answerWait(), Missing: func() { c.upkeep.recreate() }}
+	c.api = &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: cfg.answerWait(), Missing: func() { c.upkeep.recreate() }, Repeats: repeats.New(log)}
 	c.usage = storage.New(storage.Config{Prefix: cfg.Prefix, Node: cfg.Node, MaxBytes: cfg.MaxBytes, Replicas: cfg.Replicas}, nc, js, log)
 	c.puller = newPuller(c)
 	c.wire()
@@ -100,8 +101,8 @@ func (c *Consumer) wire() {
 	cfg, prefix := c.cfg, c.cfg.Prefix
 	c.attempts = attempts.NewStore(c.api, c.usage, c.log)
 	c.claims = deadletter.NewClaims(c.api, c.usage, c.log)
-	c.letters = deadletter.NewWriter(c.api, c.usage, prefix, c.log)
-	c.notifier = deadletter.NewNotifier(c.api, c.decoder, c.log)
+	c.letters = deadletter.NewWriter(c.api, c.usage, prefix)
+	c.notifier = deadletter.NewNotifier(c.api, c.decoder)
 	c.results = results.NewStore(c.api, c.usage, prefix)
 	c.waiting = schedule.NewWaiting(c.api, c.usage, prefix, cfg.OwnerMaxWaiting, int(cfg.MaxBytes), c.log)
 	c.delays = schedule.NewDelays(c.api, c.usage, c.waiting, c.decoder, c.log)
@@ -130,6 +131,7 @@ func (c *Consumer) newSettler() *settler {
 			absences: &c.leases.absences,
 		},
 	}
+	s.overdue = overdue{settler: s, residents: c.bypass, count: c.metrics.setAside}
 	s.acks = &acks{
 		api: c.api, requests: jsapi.NewRequester(c.nc), waits: c.puller.demand.waits, inflight: &c.inflight, metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
 		republishReply: s.replyAgain, lost: s.leaseLost, step: s.step,
@@ -346,6 +348,9 @@ type Stats struct {
 	ParkedLanes int   `json:"parkedLanes"`
 	Stalls      int64 `json:"stalls"` // times JetStream was silent
 	Ready       bool  `json:"ready"`
+	// SetAside is how many events were given back for a while because they could not be settled, if the last one was in
+	// the last hour.
+	SetAside int64 `json:"setAside,omitempty"`
 	// Storage is why something cannot be stored; "" when everything can.
 	Storage string `json:"storage,omitempty"`
 }
@@ -357,8 +362,8 @@ func (c *Consumer) Stats() Stats {
 		full = err.Error()
 	}
 	return Stats{
-		Storage: full,
-		Window:  c.cfg.Window, Held: c.inflight.len(), Waiting: len(c.inflight.in(waiting)), Settling: len(c.inflight.those(func(h *entry) bool { return h.is(replying) || h.is(storing) || h.is(acking) })),
+		Storage: full, SetAside: c.settler.overdue.Lately(),
+		Window: c.cfg.Window, Held: c.inflight.len(), Waiting: len(c.inflight.in(waiting)), Settling: len(c.inflight.those(func(h *entry) bool { return h.is(replying) || h.is(storing) || h.is(acking) })),
 		Credits: int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), ParkedLanes: int(c.puller.parking.Load()), Ready: c.Ready() == nil,
 	}
 }

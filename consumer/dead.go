@@ -17,8 +17,12 @@ const unfitAgain = time.Minute
 func (s *settler) die(h *entry, o lifecycle.Outcome) {
 	s.inflight.move(h, storing)
 	d := s.letter(h, o)
-	write := func() {
-		s.letters.Write(h.event, d, func(written *events.DeadLetter, err error) {
+	unwritable := h.event.HeadersLost() || h.event.Header.CheckWritable() != nil
+	write := func(m *stored.Message) {
+		if unwritable {
+			keepBlock(d, h, m)
+		}
+		s.letters.Write(h.event, d, h.here, func(written *events.DeadLetter, err error) {
 			if err != nil {
 				s.cannotDie(h)
 				return
@@ -26,23 +30,36 @@ func (s *settler) die(h *entry, o lifecycle.Outcome) {
 			s.deadLetterStored(h, written)
 		})
 	}
-	if s.doubtful(h) {
+	if unwritable || s.doubtful(h) {
 		s.ifThere(h, jsapi.NewRetrier(0), write)
 		return
 	}
-	write()
+	write(nil)
 }
 
-// ifThere calls then if the stream still has h. Otherwise h has ended elsewhere and was acked, and ifThere forgets it:
-// an acked event must not become a dead letter too.
-func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func()) {
+// keepBlock keeps the event's header block in its letter: the bytes of m, the event's message, unless that is a parked
+// or delayed event, whose headers nats.go could read.
+func keepBlock(d *events.DeadLetter, h *entry, m *stored.Message) {
+	if h.event.HeadersLost() || h.from.stream == events.StreamEvents {
+		d.KeepBlock(m.Block)
+	} else {
+		d.KeepBlock(h.event.Header.Block())
+	}
+}
+
+// ifThere calls then with the message of h if the stream still has it. Otherwise h has ended elsewhere and was acked,
+// and ifThere forgets it: an acked event must not become a dead letter too.
+func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Message)) {
+	if !h.here() {
+		return
+	}
 	s.api.Get(h.from.stream, stored.Request{Seq: h.event.Origin.Seq}, func(m *stored.Message, err error) {
 		switch {
 		case err != nil:
-			s.log.Warn().Err(err).Str("event", h.event.ID).Msg("whether an event has ended elsewhere could not be looked up; trying again")
+			s.api.Repeats.Warn(err, "whether an event has ended elsewhere could not be looked up; trying again").Str("event", h.event.ID).Send()
 			s.api.Retry(tries, func() { s.ifThere(h, tries, then) })
 		case m != nil && m.Time.Equal(h.stored): // otherwise it is an event of a stream that was created again
-			then()
+			then(m)
 		default:
 			s.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("event failed for good, but has ended elsewhere meanwhile; no dead letter")
 			s.inflight.remove(h)

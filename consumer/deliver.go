@@ -43,6 +43,7 @@ type malformed struct {
 // add decodes one delivery.
 func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, stored time.Time) {
 	h := &entry{from: from, stored: stored, ack: o.AckSubject, epoch: from.epoch.Load(), renewed: d.now, absences: c.leases.absences.Load()}
+	o.HeaderBytes = jsapi.HeaderBytes(m)
 	e, failure := c.decode(o, m, stored)
 	e.Held, h.event, e.Parked = h, e, from.stream == events.StreamParked
 	if from.stream == events.StreamSchedules {
@@ -59,7 +60,7 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 	d.places += h.places
 	d.all = append(d.all, h)
 	switch {
-	case jsapi.IsPubAck(m.Header, m.Data):
+	case jsapi.IsPubAck(m):
 		h.begin(storing, from.owner)
 		d.pubAcks = append(d.pubAcks, h)
 	case failure != nil:

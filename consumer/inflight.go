@@ -28,6 +28,9 @@ type entry struct {
 	epoch   uint64    // of from, at the newest delivery; guarded by inflight.mu
 	renewed time.Time // when the server last heard of it; guarded by inflight.mu
 
+	settling time.Duration // since when it is checked or settled, by inflight.clock; 0 = it runs or waits; guarded by inflight.mu
+	refused  time.Duration // when parking it was refused first, by inflight.clock; 0 = never; guarded by inflight.mu
+
 	unspent  string // the owner whose room it takes, if it was parked and dispatch, which reports room, has not seen it
 	replaced bool   // the schedule's next tick is there: the event ends, however its run ends
 
@@ -68,6 +71,9 @@ const (
 	// gone: it has left: its ack is confirmed, it was given back, or its lease is lost. Set when it is removed; a last
 	// state.
 	gone
+	// aside: it could not be settled for long, and is about to be given back. Set by overdue; read by the steps that were
+	// being tried, which end.
+	aside
 	// lapsed: it has left because its stream was deleted: no step may publish anything about it. Set by the settle
 	// goroutine; a last state.
 	lapsed
@@ -76,17 +82,18 @@ const (
 
 // String is the name of the state in logs.
 func (s state) String() string {
-	return [...]string{"checking", "running", "waiting", "replying", "storing", "acking", "gone", "lapsed"}[s]
+	return [...]string{"checking", "running", "waiting", "replying", "storing", "acking", "gone", "aside", "lapsed"}[s]
 }
 
 // transitions are the states that may follow each state.
 var transitions = [states][]state{
-	checking: {running, replying, storing, acking, gone, lapsed},
+	checking: {running, replying, storing, acking, gone, aside, lapsed},
 	running:  {replying, storing, gone, lapsed},
 	waiting:  {running, storing, acking, gone, lapsed},
-	replying: {waiting, storing, acking, gone, lapsed},
-	storing:  {running, waiting, replying, acking, gone, lapsed},
+	replying: {waiting, storing, acking, gone, aside, lapsed},
+	storing:  {running, waiting, replying, acking, gone, aside, lapsed},
 	acking:   {gone, lapsed},
+	aside:    {acking, gone, lapsed},
 }
 
 // begin sets the first state, and the owner whose room the event takes. It is called before the entry is in the list.
@@ -155,6 +162,9 @@ type inflight struct {
 	unspent func(owner string)
 
 	requesters requesters // made for the first event with a requester
+
+	passed time.Duration // see pass
+	ticked time.Time     // when pass or rest was last called
 }
 
 func (t *inflight) add(batch []*entry) {
@@ -162,6 +172,7 @@ func (t *inflight) add(batch []*entry) {
 	for _, h := range batch {
 		h.index = len(t.list)
 		t.list = append(t.list, h)
+		t.noteSettling(h)
 		t.places.Add(int64(h.places))
 		h.from.flow.comes()
 		if h.event.Requester != nil {
@@ -229,7 +240,11 @@ func (t *inflight) move(h *entry, to state, from ...state) bool {
 	if len(from) > 0 && !slices.Contains(from, state(h.state.Load())) {
 		return false
 	}
-	return h.become(to)
+	if !h.become(to) {
+		return false
+	}
+	t.noteSettling(h)
+	return true
 }
 
 // become is the only place where a state changes. inflight.mu is held.

@@ -15,6 +15,7 @@ type metrics struct {
 	delivered, redelivered, replies, tooLarge prometheus.Counter
 	acks, ackRetries, renewals, retries, lost prometheus.Counter
 	stalls, replaysDropped, recalled, pubAcks prometheus.Counter
+	setAside                                  prometheus.Counter
 	events                                    [4][6]prometheus.Counter // by kind and verdict
 	all                                       []prometheus.Collector
 	seldom                                    zerolog.Logger // for lines that owners can cause any number of times
@@ -43,6 +44,7 @@ func newMetrics(c *Consumer) *metrics {
 	m.renewals = counter("lease_renewals", "Signs of life sent for events that are still held.")
 	m.retries = counter("retries", "Failed runs after which the event is run again.")
 	m.lost = counter("leases_lost", "Events given up because their end was not confirmed before their lease ended.")
+	m.setAside = counter("events_set_aside", "Events given back for a while because they could not be settled for long.")
 	m.stalls = counter("pull_stalls", "Times JetStream was silent and a lane was asked again.")
 	m.pubAcks = counter("puback_events", "Answers of JetStream to publishes that came as events, and were dropped.")
 	m.replaysDropped = counter("replays_dropped", "Replays that were published twice, of which the second was not run.")

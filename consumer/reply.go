@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/nats-io/nats.go"
 
@@ -46,16 +47,27 @@ func (x *replier) publish(e *events.Event, r *events.Reply) (*events.Reply, erro
 		}
 		x.chunks.Flow(body)
 	}
-	if errors.Is(err, nats.ErrMaxPayload) {
-		f := events.Fail(events.ReasonTooLarge, "the response has %d bytes and its headers; a message has at most %d", max(len(r.Body), r.Dropped), x.nc.MaxPayload())
-		small := events.FailureReply(e, f)
-		small.Attempt, small.Version, small.Duration = r.Attempt, r.Version, r.Duration
-		r = small
+	why := ""
+	switch {
+	case errors.Is(err, nats.ErrBadHeaderMsg):
+		why = "the response has a header with a name that NATS does not take"
+	case errors.Is(err, nats.ErrMaxPayload):
+		why = fmt.Sprintf("the response has %d bytes and its headers; a message has at most %d", max(len(r.Body), r.Dropped), x.nc.MaxPayload())
 		x.metrics.tooLarge.Inc()
+	}
+	if why != "" {
+		r = instead(e, r, why)
 		err = x.nc.PublishMsg(x.message(e, r))
 	}
 	if err == nil {
 		x.metrics.replies.Inc()
 	}
 	return r, err
+}
+
+// instead is the reply that is published instead of r, which does not fit a message.
+func instead(e *events.Event, r *events.Reply, why string) *events.Reply {
+	small := events.FailureReply(e, events.NewFailure(events.ReasonTooLarge, why, ""))
+	small.Attempt, small.Version, small.Duration = r.Attempt, r.Version, r.Duration
+	return small
 }

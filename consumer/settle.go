@@ -45,13 +45,13 @@ func (s *settler) settle(x lifecycle.Settlement) {
 	}
 }
 
-// drop handles an event whose stream was deleted: nothing is published for it.
+// drop handles an event that has left: its stream was deleted, or it is set aside. Nothing is published for it.
 func (s *ender) drop(x lifecycle.Settlement) {
 	if x.Outcome.Verdict == lifecycle.Park {
 		s.lot.NotParked(x.Event)
 	}
 	if x.Reply != nil && x.Reply.Stream != nil {
-		x.Reply.Stream.Cancel("the event's stream was deleted")
+		x.Reply.Stream.Cancel("the event has left the process")
 	}
 }
 
@@ -72,13 +72,13 @@ func (s *settler) early(h *entry, x lifecycle.Settlement) {
 // settleLater settles again when a reply could not be published. It is a function of its own because a closure in
 // settle would cost an allocation for every event.
 func (s *settler) settleLater(x lifecycle.Settlement, err error) {
-	s.log.Warn().Err(err).Str("event", x.Event.ID).Msg("reply could not be published; trying again")
+	s.api.Repeats.Warn(err, "reply could not be published; trying again").Str("event", x.Event.ID).Send()
 	s.api.Retry(jsapi.NewRetrier(s.cfg.AckWait), func() { s.settle(x) })
 }
 
 // carryOut publishes the reply to an event, and then carries out the outcome. h is in the state replying.
 func (s *settler) carryOut(h *entry, x lifecycle.Settlement) {
-	if h.is(lapsed) { // since it was tried first
+	if h.is(lapsed) || h.is(aside) { // since it was tried first
 		s.drop(x)
 		return
 	}
@@ -116,7 +116,7 @@ func (s *settler) carryOut(h *entry, x lifecycle.Settlement) {
 
 // carryOutLater tries again when the reply to h could not be published.
 func (s *settler) carryOutLater(h *entry, x lifecycle.Settlement, err error) {
-	s.log.Warn().Err(err).Str("event", x.Event.ID).Msg("reply could not be published; trying again")
+	s.api.Repeats.Warn(err, "reply could not be published; trying again").Str("event", x.Event.ID).Send()
 	if !s.again(h, func() { s.carryOut(h, x) }) {
 		s.leaseLost(h)
 	}
@@ -145,7 +145,7 @@ func (s *settler) succeed(h *entry, o lifecycle.Outcome) {
 func (s *ender) putResult(h *entry, m *nats.Msg) {
 	s.results.Put(m, func(err error) {
 		if err != nil {
-			s.log.Warn().Err(err).Str("event", h.event.ID).Msg("result of an idempotent worker could not be stored")
+			s.api.Repeats.Warn(err, "result of an idempotent worker could not be stored").Str("event", h.event.ID).Send()
 			if s.again(h, func() { s.putResult(h, m) }) {
 				return
 			}
@@ -160,10 +160,10 @@ func (s *ender) putResult(h *entry, m *nats.Msg) {
 // when the event was stored. The event is not lost. It is redelivered after a while, in case the smaller max_payload
 // was a mistake.
 func (s *settler) cannotDie(h *entry) {
-	s.log.Error().Str("event", h.event.ID).Str("worker", h.event.Target()).Int("bytes", len(h.event.Body)).Int64("max_payload", s.api.NC.MaxPayload()).
-		Msg("dead letter fits no message: the event stays where it is, and runs again; raise max_payload of nats-server")
+	s.api.Repeats.Error(nil, "dead letter fits no message: the event stays where it is, and runs again; raise max_payload of nats-server").
+		Str("event", h.event.ID).Str("worker", h.event.Target()).Int("bytes", len(h.event.Body)).Int64("max_payload", s.api.NC.MaxPayload()).Send()
 	h.noteReturned()
-	s.save(h, func() { s.nak(h, fmt.Appendf(nil, `%s {"delay":%d}`, nakBody, unfitAgain.Nanoseconds())) })
+	s.save(h, func() { s.nakFor(h, unfitAgain) })
 }
 
 // deadLetterStored ends h, whose dead letter is d: its notice is published, and then h is acked.
@@ -210,7 +210,7 @@ func (s *ender) end(h *entry, how deadletter.ReplayState, f *events.Failure, let
 func (s *ender) endReplay(h *entry, put func(done func(error))) {
 	put(func(err error) {
 		if err != nil {
-			s.log.Warn().Err(err).Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("how a replay ended could not be stored")
+			s.api.Repeats.Warn(err, "how a replay ended could not be stored").Str("event", h.event.ID).Str("worker", h.event.Target()).Send()
 			if s.again(h, func() { s.endReplay(h, put) }) {
 				return
 			}
@@ -234,9 +234,10 @@ func (s *settler) parkEvent(h *entry) {
 		s.delay(h, s.clock.Now().Add(parking.LookEvery))
 	default:
 		s.inflight.move(h, storing)
-		s.parker.Park(e, &h.park, func(isStored bool) {
+		h.park.GoOn = h.here
+		s.parker.Park(e, &h.park, func(isStored bool, err error) {
 			if !isStored {
-				s.decideAgain(h)
+				s.overdue.cannotPark(h, err)
 				return
 			}
 			h.park = parking.Try{}
@@ -253,7 +254,7 @@ func (s *settler) delay(h *entry, until time.Time) {
 		return
 	}
 	s.inflight.move(h, storing)
-	s.delays.Delay(h.event, attempts.Carry(h.record), until, func(became schedule.Delayed, err error) {
+	s.delays.Delay(h.event, attempts.Carry(h.record), until, h.here, func(became schedule.Delayed, err error) {
 		switch became {
 		case schedule.DelayStored:
 			s.step(StepDelayed)
@@ -291,6 +292,11 @@ func (s *settler) giveBack(h *entry) {
 		s.step(StepReturnStored)
 		s.nak(h, nakBody)
 	})
+}
+
+// nakFor gives h back. It is not delivered again before delay is over.
+func (s *ender) nakFor(h *entry, delay time.Duration) {
+	s.nak(h, fmt.Appendf(nil, `%s {"delay":%d}`, nakBody, delay.Nanoseconds()))
 }
 
 // giveBackRunning returns an event if it has no final settlement yet.
@@ -378,7 +384,7 @@ func (s *ender) ack(h *entry) {
 
 // nak gives h back.
 func (s *ender) nak(h *entry, body []byte) {
-	if h.is(lapsed) {
+	if h.is(lapsed) || h.is(acking) || h.is(gone) { // what was being tried when it was set aside may have succeeded
 		return
 	}
 	if s.inflight.unsure(h) {
@@ -386,7 +392,7 @@ func (s *ender) nak(h *entry, body []byte) {
 		return
 	}
 	if err := s.api.NC.Publish(s.inflight.ackSubject(h), body); err != nil {
-		s.log.Warn().Err(err).Str("event", h.event.ID).Msg("event could not be given back; it comes back when its lease ends")
+		s.api.Repeats.Warn(err, "event could not be given back; it comes back when its lease ends").Str("event", h.event.ID).Send()
 	}
 	s.metrics.ended(h.event.Kind, lifecycle.Return)
 	s.inflight.remove(h)

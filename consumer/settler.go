@@ -60,6 +60,7 @@ type settler struct {
 	dispatcher Dispatcher
 	retries    *retries
 	draining   *atomic.Bool
+	overdue    overdue
 	reconnects uint64 // of the connection, when the loop last checked
 
 	mu      sync.Mutex
@@ -95,6 +96,7 @@ func (s *settler) run(life context.Context) {
 			s.api.Expire(now)
 			s.chunks.Tick(now)
 			s.parker.Round(now)
+			s.overdue.tick(now)
 		}
 		// Settlements are taken before tasks, so that a task that was there before a settlement is run before it. Without a
 		// connection a reply could be lost in a dead socket's buffer, so settlements wait.

@@ -3,6 +3,7 @@ package events
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,10 @@ const (
 	headerDeadEdited   = "Dead-Edited"   // when it was edited last
 	headerDeadImported = "Dead-Imported" // when it was imported
 	headerDeadHook     = "Dead-Hook"     // who gets it, see DeadHook
+	// headerDeadBlock is set in a letter whose body begins with the event's header block: its size and the event's kind.
+	// Dead-Kind is then deadBlocked, so that earlier binaries do not take the block for a part of the event's body.
+	headerDeadBlock = "Dead-Header-Block"
+	deadBlocked     = "headers-in-body"
 	// HeaderReplays of an event says how often it was a dead letter and was replayed.
 	HeaderReplays = "Dead-Replays"
 )
@@ -65,6 +70,21 @@ type DeadLetter struct {
 
 	Header Header // original, complete
 	Body   []byte // original
+	// Block is the event's header block, if its headers cannot be the headers of the letter's message: a NATS client
+	// does not write them, or they leave no room. The letter's message has it before Body. Header then is what
+	// ParseBlock reads.
+	Block []byte
+}
+
+// KeepBlock makes block the header block of d.
+func (d *DeadLetter) KeepBlock(block []byte) { d.Block, d.Header = block, ParseBlock(block) }
+
+// Data is the body of the letter's message.
+func (d *DeadLetter) Data() []byte {
+	if d.Block == nil {
+		return d.Body
+	}
+	return slices.Concat(d.Block, d.Body)
 }
 
 // NewDeadLetter makes the dead letter of e. attempts is the number of started runs, at is now.
@@ -97,10 +117,13 @@ func replays(h Header) int {
 	return n
 }
 
-// Encode makes the headers of the dead letter's message. The message body is DeadLetter.Body.
+// Encode makes the headers of the dead letter's message. The message body is DeadLetter.Data.
 func (d *DeadLetter) Encode() Header {
-	h := make(Header, len(d.Header)+20)
-	for name, values := range d.Header {
+	h, original, kind, block := make(Header, len(d.Header)+20), d.Header, d.Kind, ""
+	if d.Block != nil {
+		original, kind, block = nil, deadBlocked, strconv.Itoa(len(d.Block))+" "+d.Kind
+	}
+	for name, values := range original {
 		if serverHonoured(name) || hasPrefixFold(name, deadPrefix) {
 			name = deadOriginal + name
 		}
@@ -109,7 +132,7 @@ func (d *DeadLetter) Encode() Header {
 	for name, value := range map[string]string{
 		headerDeadReason: string(d.Failure.Reason), headerDeadMessage: oneLine(d.Failure.Message),
 		headerDeadStack: url.PathEscape(d.Failure.Stack),
-		headerDeadOwner: d.Owner, headerDeadWorker: d.Worker, headerDeadKind: d.Kind,
+		headerDeadOwner: d.Owner, headerDeadWorker: d.Worker, headerDeadKind: kind, headerDeadBlock: block,
 		headerDeadSubject: d.Subject, headerDeadStream: d.Stream, headerDeadSeq: strconv.FormatUint(d.StreamSeq, 10),
 		headerDeadEventID: d.EventID, headerDeadVersion: d.Version, headerDeadNode: d.Node,
 		headerDeadAttempts: strconv.Itoa(d.Attempts), HeaderReplays: strconv.Itoa(d.Replays),
@@ -161,6 +184,12 @@ func DecodeDeadLetter(seq uint64, h Header, body []byte) (*DeadLetter, error) {
 	if d.Hook, err = parseDeadHook(h.Get(headerDeadHook)); err != nil {
 		return nil, fmt.Errorf("dead letter header %s: %w", headerDeadHook, err)
 	}
+	if block := h.Get(headerDeadBlock); block != "" {
+		if err := d.takeBlock(block); err != nil {
+			return nil, err
+		}
+		return d, nil
+	}
 	for name, values := range h {
 		if original, ok := strings.CutPrefix(name, deadOriginal); ok {
 			d.Header[original] = values
@@ -169,6 +198,19 @@ func DecodeDeadLetter(seq uint64, h Header, body []byte) (*DeadLetter, error) {
 		}
 	}
 	return d, nil
+}
+
+// takeBlock takes the header block from the body, which begins with it. value is that of headerDeadBlock.
+func (d *DeadLetter) takeBlock(value string) error {
+	size, kind, _ := strings.Cut(value, " ")
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 1 || n > len(d.Body) {
+		return fmt.Errorf("dead letter header %s %q: it is a number of bytes, 1 to %d, and a kind", headerDeadBlock, value, len(d.Body))
+	}
+	d.Kind = kind
+	d.KeepBlock(d.Body[:n:n])
+	d.Body = d.Body[n:]
+	return nil
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

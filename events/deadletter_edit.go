@@ -76,6 +76,12 @@ func (d *DeadLetter) Edit(e Edit, at time.Time) (*DeadLetter, error) {
 	for name, values := range e.Set {
 		edited.Header[name] = values
 	}
+	if d.Block != nil && len(e.Set)+len(e.Remove) > 0 {
+		edited.Block = nil
+		if edited.Header.CheckWritable() != nil {
+			edited.Block = edited.Header.Block()
+		}
+	}
 	switch {
 	case e.Body != nil:
 		edited.Body = e.Body

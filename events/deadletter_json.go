@@ -45,6 +45,10 @@ type LetterJSON struct {
 	Body       *string `json:"body,omitempty"`
 	BodyBase64 []byte  `json:"bodyBase64,omitempty"`
 
+	// HeaderBlock is the event's header block, if the event has headers that a NATS client does not write, or too many.
+	// It comes with the body.
+	HeaderBlock []byte `json:"headerBlock,omitempty"`
+
 	// Raw has all headers of the letter's message, each as name and value, if some of them are not UTF-8: JSON would
 	// change those.
 	Raw [][2][]byte `json:"raw,omitempty"`
@@ -68,6 +72,9 @@ func (d *DeadLetter) JSON(body bool) *LetterJSON {
 				j.Raw = append(j.Raw, [2][]byte{[]byte(name), []byte(v)})
 			}
 		}
+	}
+	if body {
+		j.HeaderBlock = d.Block
 	}
 	switch {
 	case !body:
@@ -133,7 +140,7 @@ func (j *LetterJSON) Letter() (*DeadLetter, error) {
 		for _, pair := range j.Raw {
 			h[string(pair[0])] = append(h[string(pair[0])], string(pair[1]))
 		}
-		return DecodeDeadLetter(j.ID, h, body)
+		return DecodeDeadLetter(j.ID, h, slices.Concat(j.HeaderBlock, body))
 	}
 	d := &DeadLetter{
 		Seq: j.ID, Owner: j.Owner, Worker: j.Worker, Kind: j.Kind, EventID: j.EventID,
@@ -143,6 +150,9 @@ func (j *LetterJSON) Letter() (*DeadLetter, error) {
 	}
 	if j.Hook != nil {
 		d.Hook = *j.Hook
+	}
+	if j.HeaderBlock != nil {
+		d.KeepBlock(j.HeaderBlock)
 	}
 	return d, nil
 }
@@ -168,10 +178,8 @@ func (d *DeadLetter) storable() error {
 		}
 	}
 	for name, values := range d.Encode() {
-		for _, v := range values {
-			if err := checkHeader(name, v); err != nil {
-				return err
-			}
+		if err := checkWritable(name, values); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -206,7 +214,11 @@ func (d *DeadLetter) ImportFor(owner string) error {
 			return err
 		}
 	}
+	before := len(d.Header)
 	maps.DeleteFunc(d.Header, func(name string, _ []string) bool { return hasPrefixFold(name, deadPrefix) })
+	if d.Block != nil && len(d.Header) < before {
+		d.Block = d.Header.Block()
+	}
 	return nil
 }
 
@@ -214,10 +226,10 @@ func validStream(s string) bool {
 	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(".*>/\\", r) })
 }
 
-// checkHeader returns an error when NATS would change or refuse such a header.
+// checkHeader returns an error when NATS would change or refuse such a header, or when it is no text.
 func checkHeader(name, value string) error {
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ':' }) {
-		return fmt.Errorf("header %q: a name is not empty and has no white space, colons or control characters", name)
+	if err := checkWritable(name, nil); err != nil {
+		return err
 	}
 	if strings.ContainsAny(value, "\r\n\x00") || strings.Trim(value, " \t") != value {
 		return fmt.Errorf("header %s %q: a value has no line breaks or NULs, and no white space around it", name, value)

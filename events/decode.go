@@ -21,13 +21,16 @@ type Decoder struct {
 }
 
 // Decode makes an Event of a stored message. origin.Subject is the stored subject, stored the time of the message in
-// the stream. The Event keeps header and body; it does not copy them.
+// the stream. The Event keeps header and body; it does not copy them. Decode removes white space around header values.
 //
 // It always returns an Event, with all that it could read. When the message breaks the contract, the Failure has the
 // reason malformed, and names what is wrong and what is allowed. Such an event must not run.
 func (d Decoder) Decode(origin Origin, header Header, body []byte, stored time.Time) (*Event, *Failure) {
 	e := &Event{Header: header, Body: body, Stored: stored, Origin: origin, Attempt: 1}
 	p := problem{}
+	if e.HeadersLost() {
+		p.addErr(ErrHeadersLost)
+	}
 	_, kind, owner, worker, ok := d.Subjects.ParseStored(origin.Subject)
 	if !ok {
 		p.add("subject %q is not %s.events.KIND.OWNER.WORKER", origin.Subject, d.Subjects)
@@ -83,7 +86,11 @@ func (p *problem) addErr(err error) {
 func (d Decoder) readHeaders(e *Event, p *problem) {
 	var msgID, deliverAt, deliverAfter string
 	var seen [len(knownHeaders)]bool
+	size := 0
 	for name, values := range e.Header {
+		trimValues(values)
+		p.addErr(checkWritable(name, values))
+		size += storedSize(name, values)
 		if hasPrefixFold(name, HeaderHTTPPrefix) {
 			e.addHTTPHeaders(name[len(HeaderHTTPPrefix):], values, p)
 			continue
@@ -111,6 +118,7 @@ func (d Decoder) readHeaders(e *Event, p *problem) {
 		}
 		d.readHeader(e, known, values[0], p)
 	}
+	p.addErr(checkStoredSize(size))
 	e.delay(deliverAt, deliverAfter, p)
 	if e.ID == "" {
 		e.ID = msgID
@@ -121,6 +129,15 @@ func (d Decoder) readHeaders(e *Event, p *problem) {
 	}
 	if !validID(e.VersionKey) {
 		p.add("header %s: it is at most %d bytes of UTF-8", HeaderVersionKey, MaxEventID)
+	}
+}
+
+// trimValues removes the white space around values. It would be lost when the event is stored again.
+func trimValues(values []string) {
+	for i, v := range values {
+		if t := trimHeader(v); len(t) != len(v) {
+			values[i] = t
+		}
 	}
 }
 

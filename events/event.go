@@ -91,7 +91,12 @@ type Origin struct {
 	Seq        uint64 // stream sequence
 	Deliveries int    // the server's count, 1 for the first
 	AckSubject string // one message there settles the delivery
+	// HeaderBytes is the size of the message's header block, 0 when it has none or when that is not known.
+	HeaderBytes int
 }
+
+// HeadersLost reports whether the event's message has a header block that nats.go could not read. Header is then nil.
+func (e *Event) HeadersLost() bool { return e.Header == nil && e.Origin.HeaderBytes > 0 }
 
 // Stored is a message in JetStream.
 type Stored struct {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +208,27 @@ func FuzzParseLetter(f *testing.F) {
 		}
 		if got.Identity() != d.Identity() || string(got.Body) != string(d.Body) || len(got.Encode()) != len(d.Encode()) {
 			t.Fatalf("%+v\n%+v", d, got)
+		}
+	})
+}
+
+// A header block that is written by Header.Block is read as the same headers.
+func FuzzParseBlock(f *testing.F) {
+	f.Add([]byte("NATS/1.0\r\na/b: c\r\nno colon\r\n: no name\r\nX:  y \r\n\r\nbehind it"))
+	f.Add([]byte("X: y"))
+	f.Fuzz(func(t *testing.T, block []byte) {
+		h := ParseBlock(block)
+		if again := ParseBlock(h.Block()); !maps.EqualFunc(h, again, slices.Equal) {
+			t.Fatalf("%q is read as %q, and then as %q", block, h, again)
+		}
+		d := &DeadLetter{Kind: "task", StreamSeq: 1, At: time.Unix(2, 0), FirstAt: time.Unix(1, 0), Failure: *f2(), Body: []byte("body")}
+		d.KeepBlock(h.Block())
+		got, err := DecodeDeadLetter(1, d.Encode(), d.Data())
+		if err != nil || got.Kind != "task" || !bytes.Equal(got.Block, d.Block) || !bytes.Equal(got.Body, d.Body) || !maps.EqualFunc(h, got.Header, slices.Equal) {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if err := got.Header.CheckWritable(); (err == nil) == (d.Header.CheckWritable() != nil) {
+			t.Fatal(err)
 		}
 	})
 }

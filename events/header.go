@@ -1,6 +1,15 @@
 package events
 
-import "strings"
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pinwheel-run/pinwheel/internal/guard"
+)
 
 // Header is the headers of a NATS message, with names as they were sent. It converts to and from nats.Header.
 type Header map[string][]string
@@ -80,4 +89,105 @@ func (h Header) User() Header {
 	user := make(Header, len(h))
 	(&Event{Header: h}).UserHeaders(func(name, value string) { user[name] = append(user[name], value) })
 	return user
+}
+
+// MaxEventHeaders is the maximum size of an event's headers in bytes, as they are stored again when the event is
+// parked, delayed or replayed. JetStream stores 65535 bytes of headers, and those of the fleet need the rest. Headers
+// that steer NATS do not count.
+const MaxEventHeaders = 60 << 10
+
+// ErrHeadersLost is the error of a message with a header block that nats.go cannot read.
+var ErrHeadersLost = errors.New("the headers cannot be read: the first line is NATS/1.0, each other one is NAME: VALUE, and the last one is empty")
+
+// CheckWritable returns why h cannot be written again as the headers of a message, or nil. Other clients may write
+// headers that nats.go reads and does not write.
+func (h Header) CheckWritable() error {
+	if guard.WritableHeaders.Off() {
+		return nil
+	}
+	size := 0
+	for name, values := range h {
+		if err := checkWritable(name, values); err != nil {
+			return err
+		}
+		size += storedSize(name, values)
+	}
+	return checkStoredSize(size)
+}
+
+// checkWritable is CheckWritable for one header. It looks at the values without the white space around them, which
+// nats.go does not write.
+func checkWritable(name string, values []string) error {
+	if !isToken(name) {
+		return fmt.Errorf("header %.80q: a name has only A-Z a-z 0-9 and !#$%%&'*+-.^_`|~", name)
+	}
+	for _, v := range values {
+		if v = trimHeader(v); strings.IndexByte(v, '\r') >= 0 || strings.IndexByte(v, '\n') >= 0 {
+			return fmt.Errorf("header %.80s: its value has a line break", name)
+		}
+	}
+	return nil
+}
+
+func checkStoredSize(size int) error {
+	if size > MaxEventHeaders {
+		return fmt.Errorf("headers have %d bytes: at most %d, because an event may be stored again with headers of Pinwheel", size, MaxEventHeaders)
+	}
+	return nil
+}
+
+// storedSize is how many bytes a header takes in an event that is parked or delayed.
+func storedSize(name string, values []string) (n int) {
+	if serverHonoured(name) {
+		return 0 // it is left out where it does not fit
+	}
+	each := len(name) + len(": \r\n")
+	if hasPrefixFold(name, parkedPrefix) {
+		each += len(parkedOriginal)
+	}
+	for _, v := range values {
+		n += each + len(v)
+	}
+	return n
+}
+
+// trimHeader is a value without the white space around it that nats.go does not write.
+func trimHeader(value string) string { return strings.Trim(value, " \t\r\n") }
+
+// blockStart begins a header block.
+const blockStart = "NATS/1.0"
+
+// Block is h as a header block: the bytes of a message before its body. The headers are in the order of their names.
+// The values of the name "" are lines that are no headers.
+func (h Header) Block() []byte {
+	var b bytes.Buffer
+	b.WriteString(blockStart + "\r\n")
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for _, v := range h[name] {
+			if name != "" {
+				b.WriteString(name + ": ")
+			}
+			b.WriteString(v + "\r\n")
+		}
+	}
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// ParseBlock reads a header block, also one that nats.go does not read. Lines that are no headers are the values of the
+// name "".
+func ParseBlock(block []byte) Header {
+	h := Header{}
+	for i, line := range strings.Split(string(block), "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		name, value, ok := strings.Cut(line, ":")
+		switch {
+		case line == "", i == 0 && strings.HasPrefix(line, blockStart):
+		case !ok, name == "":
+			h[""] = append(h[""], line)
+		default:
+			h[name] = append(h[name], trimHeader(value))
+		}
+	}
+	return h
 }

@@ -124,6 +124,9 @@ func (d *DeadLetter) Replay(s Subjects, to Target) (subject string, h Header, er
 		h.Set(HeaderEventID, d.EventID) // it may have been the message id or the sequence
 	}
 	h.Set(HeaderReplays, strconv.Itoa(d.Replays+1))
+	if err := h.CheckWritable(); err != nil {
+		return "", nil, fmt.Errorf("dead letter %d cannot be replayed: %w; an edit can remove or replace headers", d.Seq, err)
+	}
 	return s.Event(kind, d.Owner, worker), h, nil
 }
 

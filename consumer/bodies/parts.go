@@ -118,13 +118,14 @@ func (p *Parts) take(m *nats.Msg) {
 		p.refuse(replyTo, http.StatusBadRequest, err.Error())
 		return
 	}
-	if !p.pending.Begin(owner) {
+	size := m.Size()
+	if !p.pending.Begin(owner, size) {
 		p.refuse(replyTo, http.StatusTooManyRequests, p.pending.Full(owner))
 		return
 	}
 	part := &nats.Msg{Subject: p.cfg.Prefix.StorePart(owner, id, i), Data: m.Data}
 	p.api.Request(part, func(answer *nats.Msg, err error) {
-		p.pending.End(owner)
+		p.pending.End(owner, size)
 		if err != nil {
 			p.refuse(replyTo, http.StatusServiceUnavailable, fmt.Sprintf("the part was not stored: %v", err))
 			return

@@ -131,7 +131,7 @@ func (b *Bridge) AdmitLetter(owner string, size int) *events.Failure {
 
 // take stores one call, or answers at once why not.
 func (b *Bridge) take(m *nats.Msg) {
-	if m.Reply == "" && jsapi.IsPubAck(m.Header, m.Data) {
+	if m.Reply == "" && jsapi.IsPubAck(m) {
 		b.cfg.PubAck(m.Subject)
 		return
 	}
@@ -148,8 +148,12 @@ func (b *Bridge) take(m *nats.Msg) {
 		b.refuse(from, events.Fail(events.ReasonMalformed, "%v", err))
 		return
 	}
-	if f := b.AdmitCall(owner, m.Size()); f != nil {
+	if f := b.AdmitCall(owner, from.size); f != nil {
 		b.refuse(from, f)
+		return
+	}
+	if err := checkHeader(m); err != nil {
+		b.refuse(from, events.Fail(events.ReasonMalformed, "%v", err))
 		return
 	}
 	header, id, f := callHeader(m, owner)
@@ -157,7 +161,7 @@ func (b *Bridge) take(m *nats.Msg) {
 		b.refuse(from, f)
 		return
 	}
-	if !b.pending.Begin(owner) {
+	if !b.pending.Begin(owner, from.size) {
 		b.refuse(from, events.Fail(events.ReasonUnavailable, "%s", b.pending.Full(owner)))
 		return
 	}
@@ -173,7 +177,7 @@ func (b *Bridge) store(event *nats.Msg, from caller, owner, id string) {
 			b.duplicate(event, from, owner, id, ack.Seq)
 			return
 		}
-		b.pending.End(owner)
+		b.pending.End(owner, from.size)
 		if err != nil {
 			b.usage.NoRoom(events.StreamEvents, err)
 			if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
@@ -196,14 +200,26 @@ func (b *Bridge) duplicate(event *nats.Msg, from caller, owner, id string, seq u
 			b.store(event, from, owner, id)
 			return
 		}
-		b.pending.End(owner)
+		b.pending.End(owner, from.size)
 		b.refuse(from, events.Fail(events.ReasonMalformed, "header %s %q: the event of that id is stored already, and this call stored nothing",
 			events.HeaderMsgID, id))
 	})
 }
 
 func notStored(err error) *events.Failure {
+	if jsapi.IsUnfit(err) {
+		return events.Fail(events.ReasonMalformed, "the event was not stored: it is too large with its headers: %v", err)
+	}
 	return events.Fail(events.ReasonUnavailable, "the event was not stored: %v", err)
+}
+
+// checkHeader returns why the headers of a call cannot be stored, or nil.
+func checkHeader(m *nats.Msg) error {
+	h := events.Header(m.Header)
+	if e := (&events.Event{Header: h, Origin: events.Origin{HeaderBytes: jsapi.HeaderBytes(m)}}); e.HeadersLost() {
+		return events.ErrHeadersLost
+	}
+	return h.CheckWritable()
 }
 
 // callHeader returns the headers of a call's event: those that the caller sent, without those that steer NATS. The
@@ -227,15 +243,15 @@ func callHeader(m *nats.Msg, owner string) (h nats.Header, id string, f *events.
 	return h, id, nil
 }
 
-// caller is the part of a call that is kept while the call waits to be stored. Its headers and body are already sent to
-// JetStream.
+// caller is what is kept of a call, beside its event, while the call waits to be stored.
 type caller struct {
 	kind                      events.Kind
 	subject, replyTo, eventID string
+	size                      int // of the message
 }
 
 func callerOf(m *nats.Msg, kind events.Kind) caller {
-	c := caller{kind: kind, subject: m.Subject, replyTo: m.Reply}
+	c := caller{kind: kind, subject: m.Subject, replyTo: m.Reply, size: m.Size()}
 	for _, name := range []string{events.HeaderEventID, events.HeaderMsgID} {
 		if ids := events.Header(m.Header).Fold(name); c.eventID == "" && len(ids) == 1 && len(ids[0]) <= events.MaxEventID {
 			c.eventID = ids[0]

@@ -113,11 +113,11 @@ func TestRefusedCallsAreAnsweredAndNotStored(t *testing.T) {
 	r = b.refusal(&nats.Msg{Subject: to, Header: nats.Header{"Nats-Msg-Id": {"a", "b"}}})
 	require.Equal(t, events.ReasonMalformed, r.Failure.Reason)
 	r = b.refusal(&nats.Msg{Subject: to, Data: make([]byte, b.NC.MaxPayload()-1<<10)})
-	require.Equal(t, events.ReasonUnavailable, r.Failure.Reason, "JetStream does not store it")
+	require.Equal(t, events.ReasonMalformed, r.Failure.Reason, "JetStream never stores it")
 	require.Equal(t, 3, b.count("pinwheel_calls_refused_total"))
 	require.Eventually(t, func() bool { return testutil.ToFloat64(b.replies) == 3 }, patience, time.Millisecond) // counted after it is sent
 
-	for b.pending.Begin("acme") { // until no more calls may wait
+	for b.pending.Begin("acme", 100) { // until no more calls may wait
 	}
 	r = b.refusal(&nats.Msg{Subject: to})
 	require.Equal(t, events.ReasonUnavailable, r.Failure.Reason)

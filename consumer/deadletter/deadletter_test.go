@@ -36,15 +36,15 @@ func open(t *testing.T) *bed {
 	b := jsapitest.Open(t)
 	decoder := events.Decoder{Subjects: jsapitest.Prefix, ReplyPrefixes: []string{"_INBOX.", "alerts."}}
 	return &bed{
-		b, deadletter.NewStore(b.JS, jsapitest.Prefix), deadletter.NewWriter(b.API, b.Usage, jsapitest.Prefix, zerolog.Nop()),
-		deadletter.NewNotifier(b.API, decoder, zerolog.Nop()), deadletter.NewClaims(b.API, b.Usage, zerolog.Nop()), t,
+		b, deadletter.NewStore(b.JS, jsapitest.Prefix), deadletter.NewWriter(b.API, b.Usage, jsapitest.Prefix),
+		deadletter.NewNotifier(b.API, decoder), deadletter.NewClaims(b.API, b.Usage, zerolog.Nop()), t,
 	}
 }
 
 // write writes the letter of e, and returns the stored letter.
 func (b *bed) write(e *events.Event, reason events.Reason) (*events.DeadLetter, error) {
 	d := events.NewDeadLetter(e, events.NewFailure(reason, "boom", "Error: boom\n    at a.js:1:1"), "1-a", "node", 3, at)
-	return jsapitest.Result(b.Bed, func(done func(*events.DeadLetter, error)) { b.Write(e, d, done) })
+	return jsapitest.Result(b.Bed, func(done func(*events.DeadLetter, error)) { b.Write(e, d, func() bool { return true }, done) })
 }
 
 func (b *bed) find(e *events.Event) *events.DeadLetter {
@@ -137,13 +137,12 @@ func TestLetterIsCutUntilItFits(t *testing.T) {
 	for name, c := range map[string]struct {
 		body    int
 		headers events.Header
-		kept    bool // the event's own headers
 		err     error
 	}{
-		"room for all":      {1, events.Header{"X": {"y"}}, true, nil},
-		"large body":        {most - 2<<10, events.Header{"X": {"y"}}, true, nil},
-		"large headers":     {1, events.Header{"X": {strings.Repeat("y", 1<<16)}}, false, nil},
-		"body that is full": {most, nil, false, deadletter.ErrNoFit},
+		"room for all":      {1, events.Header{"X": {"y"}}, nil},
+		"large body":        {most - 2<<10, events.Header{"X": {"y"}}, nil},
+		"large headers":     {1, events.Header{"X": {strings.Repeat("y", 1<<16)}}, nil},
+		"body that is full": {most, nil, deadletter.ErrNoFit},
 	} {
 		e := jsapitest.Task(uint64(c.body+len(c.headers.Get("X"))), name, at)
 		e.Header, e.Body = c.headers, make([]byte, c.body)
@@ -156,11 +155,7 @@ func TestLetterIsCutUntilItFits(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Len(t, got.Body, c.body, name)
 		require.Equal(t, "boom", got.Failure.Message, name)
-		if c.kept {
-			require.Equal(t, c.headers, got.Header, name)
-		} else {
-			require.Empty(t, got.Header, name)
-		}
+		require.Equal(t, c.headers, got.Header, name)
 	}
 }
 

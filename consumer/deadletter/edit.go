@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
@@ -42,10 +41,10 @@ func (d *Store) Edit(ctx context.Context, seq uint64, e events.Edit) (*events.De
 	if err == nil && first.Sequence < seq {
 		return nil, fmt.Errorf("dead letter %d is stored under the same subject as the older %d: replay or remove that first", seq, first.Sequence)
 	}
-	h := nats.Header(edited.Encode())
-	h.Set(jsapi.HeaderRollup, "sub")
-	h.Set(jsapi.HeaderExpectLastSubjectSeq, strconv.FormatUint(seq, 10))
-	ack, err := d.js.PublishMsg(ctx, &nats.Msg{Subject: m.Subject, Header: h, Data: edited.Body}, jetstream.WithExpectStream(events.StreamDead))
+	changed := letterMessage(edited, m.Subject)
+	changed.Header.Set(jsapi.HeaderRollup, "sub")
+	changed.Header.Set(jsapi.HeaderExpectLastSubjectSeq, strconv.FormatUint(seq, 10))
+	ack, err := d.js.PublishMsg(ctx, changed, jetstream.WithExpectStream(events.StreamDead))
 	switch {
 	case jsapi.IsWrongLastSequence(err):
 		return nil, fmt.Errorf("dead letter %d: %w", seq, ErrChanged)

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
@@ -117,7 +116,7 @@ const maxSame = 16
 // may refuse it.
 func (d *Store) Put(ctx context.Context, letter *events.DeadLetter, admit func(size int) error) (stored bool, err error) {
 	letter.Imported = time.Now().UTC()
-	m := &nats.Msg{Subject: d.subjects.DeadLetter(letter, letter.Failure.Reason), Header: nats.Header(letter.Encode()), Data: letter.Body}
+	m := letterMessage(letter, d.subjects.DeadLetter(letter, letter.Failure.Reason))
 	same := d.subjects.DeadLetter(letter, anyReason)
 	m.Header.Set(jsapi.HeaderExpectLastSubjectSubject, same)
 	for {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
@@ -25,13 +24,12 @@ const hookHeadroom = 32 << 10
 type Notifier struct {
 	api      *jsapi.Client
 	decoder  events.Decoder
-	log      zerolog.Logger
 	outcomes *prometheus.CounterVec
 }
 
 // NewNotifier makes a Notifier.
-func NewNotifier(api *jsapi.Client, d events.Decoder, log zerolog.Logger) *Notifier {
-	return &Notifier{api: api, decoder: d, log: log, outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
+func NewNotifier(api *jsapi.Client, d events.Decoder) *Notifier {
+	return &Notifier{api: api, decoder: d, outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_dead_letter_notices_total", Help: "Notices of dead letters, by what became of each: published, lost, refused.",
 	}, []string{"outcome"})}
 }
@@ -44,7 +42,7 @@ func (n *Notifier) Collectors() []prometheus.Collector { return []prometheus.Col
 func (n *Notifier) Notify(d *events.DeadLetter, done func()) {
 	m, err := n.message(d)
 	if err != nil {
-		n.log.Warn().Err(err).Str("event", d.EventID).Str("worker", d.Owner+"/"+d.Worker).Stringer("to", d.Hook).Msg("the notice of this dead letter is not published")
+		n.api.Repeats.Warn(err, "the notice of this dead letter is not published").Str("event", d.EventID).Str("worker", d.Owner+"/"+d.Worker).Stringer("to", d.Hook).Send()
 		n.outcomes.WithLabelValues("refused").Inc()
 		done()
 		return
@@ -53,7 +51,7 @@ func (n *Notifier) Notify(d *events.DeadLetter, done func()) {
 		outcome := "published"
 		if err := n.api.NC.PublishMsg(m); err != nil {
 			outcome = "lost"
-			n.log.Warn().Err(err).Str("event", d.EventID).Stringer("to", d.Hook).Msg("the notice of this dead letter could not be published")
+			n.api.Repeats.Warn(err, "the notice of this dead letter could not be published").Str("event", d.EventID).Stringer("to", d.Hook).Send()
 		}
 		n.outcomes.WithLabelValues(outcome).Inc()
 		done()
@@ -71,8 +69,8 @@ func (n *Notifier) publish(d *events.DeadLetter, m *nats.Msg, tries *jsapi.Retri
 					done()
 					return
 				}
-				n.log.Error().Err(err).Str("event", d.EventID).Str("owner", d.Owner).Str("by", by).
-					Msg("an event of another owner may have the message id of this notice; the notice is published under another one")
+				n.api.Repeats.Error(err, "an event of another owner may have the message id of this notice; the notice is published under another one").
+					Str("event", d.EventID).Str("owner", d.Owner).Str("by", by).Send()
 				m.Header.Set(events.HeaderMsgID, d.Owner+":dead:"+d.Identity()+":"+rand.Text())
 				n.publish(d, m, tries, done)
 			})
@@ -83,7 +81,7 @@ func (n *Notifier) publish(d *events.DeadLetter, m *nats.Msg, tries *jsapi.Retri
 			done()
 			return
 		}
-		n.log.Warn().Err(err).Str("event", d.EventID).Stringer("to", d.Hook).Msg("the notice of this dead letter could not be published")
+		n.api.Repeats.Warn(err, "the notice of this dead letter could not be published").Str("event", d.EventID).Stringer("to", d.Hook).Send()
 		if !n.api.Retry(tries, func() { n.publish(d, m, tries, done) }) {
 			n.outcomes.WithLabelValues("lost").Inc()
 			done()
@@ -108,7 +106,7 @@ func (n *Notifier) message(d *events.DeadLetter) (*nats.Msg, error) {
 	}
 	j := d.JSON(true)
 	for _, shrink := range []func(){
-		func() { j.Body, j.BodyBase64 = nil, nil },
+		func() { j.Body, j.BodyBase64, j.HeaderBlock = nil, nil, nil },
 		func() { j.Stack, j.Raw = "", nil },
 		func() { j.Headers = nil },
 		func() {},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
@@ -21,13 +20,12 @@ type Writer struct {
 	api      *jsapi.Client
 	usage    *storage.Usage
 	subjects events.Subjects
-	log      zerolog.Logger
 	written  *prometheus.CounterVec
 }
 
 // NewWriter makes a Writer.
-func NewWriter(api *jsapi.Client, usage *storage.Usage, s events.Subjects, log zerolog.Logger) *Writer {
-	return &Writer{api: api, usage: usage, subjects: s, log: log, written: prometheus.NewCounterVec(prometheus.CounterOpts{
+func NewWriter(api *jsapi.Client, usage *storage.Usage, s events.Subjects) *Writer {
+	return &Writer{api: api, usage: usage, subjects: s, written: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_dead_letters_total", Help: "Dead letters written, by reason.",
 	}, []string{"reason"})}
 }
@@ -43,14 +41,15 @@ const anyReason events.Reason = "*"
 
 // Write stores d, the dead letter of e, and calls done with the stored letter: d, or an earlier one of e. Each letter
 // has its own subject, and the stream stores it only if there is no letter of this event yet, with any reason. So a
-// crash before the ack cannot make a second letter. Write tries until it succeeds. The only error is ErrNoFit.
-func (w *Writer) Write(e *events.Event, d *events.DeadLetter, done func(letter *events.DeadLetter, err error)) {
+// crash before the ack cannot make a second letter. Write tries until it succeeds, or until goOn returns false, and
+// then does not call done. The only error is ErrNoFit.
+func (w *Writer) Write(e *events.Event, d *events.DeadLetter, goOn func() bool, done func(letter *events.DeadLetter, err error)) {
 	m := w.message(e, d)
 	if m == nil {
 		done(nil, ErrNoFit)
 		return
 	}
-	w.publish(&writing{e, d, m, jsapi.NewRetrier(0), done})
+	w.publish(&writing{e, d, m, jsapi.NewRetrier(0), goOn, done})
 }
 
 // writing is a letter that is being written.
@@ -59,6 +58,7 @@ type writing struct {
 	letter *events.DeadLetter
 	m      *nats.Msg
 	tries  *jsapi.Retrier
+	goOn   func() bool
 	done   func(letter *events.DeadLetter, err error)
 }
 
@@ -74,9 +74,18 @@ func (w *Writer) publish(x *writing) {
 			w.check(x)
 		default:
 			w.usage.NoRoom(events.StreamDead, err)
-			w.log.Warn().Err(err).Str("event", x.letter.EventID).Str("worker", x.event.Target()).Msg("dead letter could not be written; trying again")
-			w.api.Missing()
-			w.api.Retry(x.tries, func() { w.publish(x) })
+			w.again(x, err, w.publish)
+		}
+	})
+}
+
+// again takes a step again after a while.
+func (w *Writer) again(x *writing, err error, step func(*writing)) {
+	w.api.Repeats.Warn(err, "dead letter could not be written; trying again").Str("event", x.letter.EventID).Str("worker", x.event.Target()).Send()
+	w.api.Missing()
+	w.api.Retry(x.tries, func() {
+		if x.goOn() {
+			step(x)
 		}
 	})
 }
@@ -87,7 +96,7 @@ func (w *Writer) publish(x *writing) {
 func (w *Writer) check(x *writing) {
 	w.api.LookUp(events.StreamDead, x.m.Header.Get(jsapi.HeaderExpectLastSubjectSubject), func(there *stored.Message, err error) {
 		if err != nil {
-			w.api.Retry(x.tries, func() { w.check(x) })
+			w.again(x, err, w.check)
 			return
 		}
 		if there == nil { // it was stored and has been removed
@@ -136,31 +145,40 @@ func letterOf(m *stored.Message, e *events.Event) *events.DeadLetter {
 const shortMessage = 256
 
 // message encodes d so that it fits. The stream of events leaves room in a message for what a dead letter adds, but not
-// in its headers. If an event has very many or large headers, its letter loses first its own headers that are only
-// informative, then those that steered NATS, and at last the event's headers. message returns nil when not even the
-// body fits.
+// in its headers. If an event has very many or large headers, they move to the body of its letter. If that is not
+// enough, the letter loses headers of its own that are only informative. message returns nil when not even the event
+// fits.
 func (w *Writer) message(e *events.Event, d *events.DeadLetter) *nats.Msg {
-	m := &nats.Msg{Subject: w.subjects.Dead(e, d.Failure.Reason), Header: nats.Header(d.Encode()), Data: d.Body}
+	most := w.api.NC.MaxPayload()
+	m := letterMessage(d, w.subjects.Dead(e, d.Failure.Reason))
 	for _, shrink := range []func(){
 		func() { d.Failure.Stack = "" },
 		func() { d.History = nil },
-		func() { d.Header = d.Header.User() },
-		func() { d.Header = nil },
 		func() {
 			d.Failure.Message = strings.ToValidUTF8(d.Failure.Message[:min(len(d.Failure.Message), shortMessage)], "")
 		},
 	} {
-		if jsapi.Fits(m, w.api.NC.MaxPayload()) {
+		if jsapi.Fits(m, most) {
 			break
 		}
 		shrink()
 		m.Header = nats.Header(d.Encode())
-		w.log.Warn().Str("event", d.EventID).Msg("dead letter is too large for a message; cut")
+		w.api.Repeats.Warn(nil, "dead letter is too large for a message; cut").Str("event", d.EventID).Send()
 	}
-	if !jsapi.Fits(m, w.api.NC.MaxPayload()) {
+	if !jsapi.Fits(m, most) {
 		return nil
 	}
 	m.Header.Set(jsapi.HeaderExpectLastSubjectSeq, "0")
 	m.Header.Set(jsapi.HeaderExpectLastSubjectSubject, w.subjects.Dead(e, anyReason))
+	return m
+}
+
+// letterMessage is the message of d. If the event's headers cannot be headers of a message, they move to its body.
+func letterMessage(d *events.DeadLetter, subject string) *nats.Msg {
+	m := &nats.Msg{Subject: subject, Header: nats.Header(d.Encode()), Data: d.Data()}
+	if d.Block == nil && (d.Header.CheckWritable() != nil || jsapi.HeaderSize(m.Header) > jsapi.MaxStoredHeaders) {
+		d.KeepBlock(d.Header.Block())
+		m.Header, m.Data = nats.Header(d.Encode()), d.Data()
+	}
 	return m
 }

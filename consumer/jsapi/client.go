@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pinwheel-run/pinwheel/internal/repeats"
 	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
@@ -24,6 +25,8 @@ type Client struct {
 	// Missing is called when an answer, or a missing answer, suggests that streams or consumers are missing. It does not
 	// block.
 	Missing func()
+	// Repeats logs failures of which there may be very many. nil: they are not logged.
+	Repeats *repeats.Log
 }
 
 // Request sends m, and calls done with its answer within Wait, on the goroutine that reads answers.

@@ -64,10 +64,22 @@ func IsFull(err error) bool {
 	return ok && slices.Contains(fullCodes, code)
 }
 
-// IsRefused reports whether JetStream refuses a message permanently.
+// IsRefused reports whether JetStream or nats.go refuses a message permanently.
 func IsRefused(err error) bool {
 	code, _, ok := answered(err)
-	return ok && code == 400 && !IsFull(err) || errors.Is(err, nats.ErrMaxPayload)
+	return ok && code == 400 && !IsFull(err) || IsUnfit(err)
+}
+
+// Codes of JetStream's errors about the size of a message, and of its headers.
+const (
+	codeMessageTooLarge = 10054
+	codeHeaderTooLarge  = 10097
+)
+
+// IsUnfit reports whether a message can never be stored, because of its size or its headers.
+func IsUnfit(err error) bool {
+	_, code, _ := answered(err)
+	return code == codeMessageTooLarge || code == codeHeaderTooLarge || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrBadHeaderMsg)
 }
 
 // IsWrongLastSequence reports whether a message was not stored because the last sequence of its subject is not the

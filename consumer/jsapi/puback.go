@@ -62,8 +62,9 @@ const ourStreams = "PINWHEEL_"
 // may publish use any reply subject. If an owner uses the subject of another owner's events, the server itself
 // publishes the PubAck there. Such an answer has no headers and nothing but fields of a PubAck, with the name of a
 // stream of the fleet.
-func IsPubAck(h nats.Header, body []byte) bool {
-	if len(h) > 0 || len(body) > maxPubAck || !bytes.HasPrefix(body, pubAckStart) && !bytes.HasPrefix(body, pubAckError) || guard.PubAckEvents.Off() {
+func IsPubAck(m *nats.Msg) bool {
+	body := m.Data
+	if len(m.Header) > 0 || HeaderBytes(m) > 0 || len(body) > maxPubAck || !bytes.HasPrefix(body, pubAckStart) && !bytes.HasPrefix(body, pubAckError) || guard.PubAckEvents.Off() {
 		return false
 	}
 	var ack struct {

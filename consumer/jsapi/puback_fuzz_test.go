@@ -17,8 +17,8 @@ func FuzzIsPubAck(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		require.False(t, IsPubAck(nats.Header{"X": nil}, body))
-		if IsPubAck(nil, body) {
+		require.False(t, IsPubAck(&nats.Msg{Header: nats.Header{"X": nil}, Data: body}))
+		if IsPubAck(&nats.Msg{Data: body}) {
 			require.LessOrEqual(t, len(body), maxPubAck)
 			require.True(t, strings.HasPrefix(string(body), `{"`))
 		}

@@ -28,6 +28,9 @@ func Fits(m *nats.Msg, maxPayload int64) bool {
 	return headers <= MaxStoredHeaders && int64(headers+len(m.Data)) < maxPayload-SteeringSize
 }
 
+// HeaderBytes is how many bytes of a received message are its header block, also if nats.go could not read it.
+func HeaderBytes(m *nats.Msg) int { return m.Size() - len(m.Subject) - len(m.Reply) - len(m.Data) }
+
 // Headers by which a publisher makes JetStream check before it stores: the last sequence of the subjects that a filter
 // matches. Rollup makes it replace all messages of a subject by the new one, in one step.
 const (

@@ -74,6 +74,12 @@ func (b *Bypass) Install(owner, worker string) { b.residents.add(owner, worker) 
 // Remove notes that an owner no longer has a worker. It may be called from any goroutine.
 func (b *Bypass) Remove(owner, worker string) { b.residents.remove(owner, worker) }
 
+// Resident reports whether an owner has workers. It may be called from any goroutine.
+func (b *Bypass) Resident(owner string) bool { return b.residents.has(owner) }
+
+// Residents reports whether some owner has workers. It may be called from any goroutine.
+func (b *Bypass) Residents() bool { return b.residents.any() }
+
 // Run brings events past backlogs until life ends.
 func (b *Bypass) Run(life context.Context) {
 	if b.cfg.Least == 0 {
@@ -173,7 +179,7 @@ func (b *Bypass) clear(at *position) uint64 {
 // process that dies in between leaves both copies until the next look of any process. An event that must not leave its
 // stream, or that is refused because of its headers, stays: then done is false.
 func (b *Bypass) bringPast(ctx context.Context, stream jetstream.Stream, m *stored.Message) (done bool, err error) {
-	origin := events.Origin{Stream: events.StreamEvents, Seq: m.Sequence, Subject: m.Subject}
+	origin := events.Origin{Stream: events.StreamEvents, Seq: m.Sequence, Subject: m.Subject, HeaderBytes: len(m.Block)}
 	e, failure := b.cfg.Decoder.Decode(origin, events.Header(m.Header), m.Data, m.Time)
 	if failure != nil || !e.DeliverAt.IsZero() || e.Overlaps() != events.OverlapAllow {
 		return false, nil

@@ -36,7 +36,8 @@ type parkable struct {
 	m      *nats.Msg
 	absent bool // it is certainly not stored
 	tries  *jsapi.Retrier
-	done   func(stored bool)
+	goOn   func() bool
+	done   func(stored bool, err error)
 }
 
 // take returns the next round, or nothing when it is not time for one.

@@ -27,20 +27,25 @@ func NewParker(l *Lot, api *jsapi.Client, usage *storage.Usage, log zerolog.Logg
 }
 
 // Try is the state of parking an event, which may take several tries. Its zero value is the first try.
-type Try struct{ tries *jsapi.Retrier }
+type Try struct {
+	// GoOn reports whether the event is still to be parked. Park then calls done; otherwise it gives up without.
+	GoOn  func() bool
+	tries *jsapi.Retrier
+}
 
 // Park stores e in the stream of parked events when its turn comes, and calls done with true once e is stored and may
 // be acked. After a crash in between, e is parked again, and JetStream recognizes it by its message id. If JetStream
-// refuses e, and it is certain that e is not stored, Park calls done with false after a while. Dispatch then decides
-// again, because the stream may be full of events that find no room in the window while events wait here to be parked.
+// refuses e, and it is certain that e is not stored, Park calls done with false and the error after a while. Dispatch
+// then decides again, because the stream may be full of events that find no room in the window while events wait here
+// to be parked.
 //
 // Park counts e for Lot.Emptied, from the call until just before done.
-func (p *Parker) Park(e *events.Event, try *Try, done func(stored bool)) {
+func (p *Parker) Park(e *events.Event, try *Try, done func(stored bool, err error)) {
 	p.lot.places.opened(e)
 	if try.tries == nil { // else it was refused before
 		try.tries = jsapi.NewRetrier(0)
 	}
-	p.enqueue(parkable{e: e, m: Message(e, p.prefix, p.api.NC.MaxPayload()), absent: true, tries: try.tries, done: done})
+	p.enqueue(parkable{e: e, m: Message(e, p.prefix, p.api.NC.MaxPayload()), absent: true, tries: try.tries, goOn: try.GoOn, done: done})
 }
 
 // Message is e as it is stored among the parked events. A message has at most maxPayload bytes.
@@ -81,7 +86,7 @@ func (p *Parker) publish(x parkable, round uint64) {
 		}
 		p.usage.Grew(events.StreamParked, len(x.m.Data))
 		p.lot.places.closed(x.e, ack.Seq)
-		x.done(true)
+		x.done(true, nil)
 		if p.lot.places.wants(x.e.Owner) {
 			p.lot.LookAgain()
 		}
@@ -90,13 +95,17 @@ func (p *Parker) publish(x parkable, round uint64) {
 
 func (p *Parker) again(x parkable, err error) {
 	p.usage.NoRoom(events.StreamParked, err)
-	p.log.Warn().Err(err).Str("owner", x.e.Owner).Msg("event could not be parked; trying again")
+	p.api.Repeats.Warn(err, "event could not be parked; trying again").Str("owner", x.e.Owner).Send()
 	_, answered := jsapi.ErrCode(err)
 	absent := x.absent && (answered || jsapi.IsRefused(err))
 	p.api.Retry(x.tries, func() {
 		if absent {
 			p.lot.places.closed(x.e, 0)
-			x.done(false)
+			x.done(false, err)
+			return
+		}
+		if !x.goOn() {
+			p.lot.places.closed(x.e, 0)
 			return
 		}
 		x.absent = false

@@ -53,3 +53,22 @@ func (r *residents) next(lane int, after string, n int) []string {
 	turn := slices.Concat(owners[at:], owners[:at])
 	return turn[:n]
 }
+
+// has reports whether an owner has workers.
+func (r *residents) has(owner string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.lanes[events.LaneOf(owner)][owner]) > 0
+}
+
+// any reports whether some owner has workers.
+func (r *residents) any() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, lane := range r.lanes {
+		if len(lane) > 0 {
+			return true
+		}
+	}
+	return false
+}

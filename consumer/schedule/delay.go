@@ -58,6 +58,7 @@ type delay struct {
 	record string // of its runs, stored with it
 	until  time.Time
 	tries  *jsapi.Retrier
+	goOn   func() bool
 	done   func(Delayed, error)
 }
 
@@ -67,9 +68,9 @@ func (x *delay) own() bool { return x.e.Origin.Stream == events.StreamSchedules 
 // Delay stores e, with record, in the stream of schedules. e is due at until, by the clock of NATS. Delay calls done
 // once e is stored and may be acked. After a crash in between, the process that gets e stores it again, and JetStream
 // detects the duplicate: by the message id for as long as it remembers it, and by the message under the event's key
-// until the event has ended. Delay tries until it succeeds.
-func (d *Delays) Delay(e *events.Event, record string, until time.Time, done func(Delayed, error)) {
-	x, after := &delay{e, record, until, jsapi.NewRetrier(0), done}, uint64(0)
+// until the event has ended. Delay tries until it succeeds, or until goOn returns false, and then does not call done.
+func (d *Delays) Delay(e *events.Event, record string, until time.Time, goOn func() bool, done func(Delayed, error)) {
+	x, after := &delay{e, record, until, jsapi.NewRetrier(0), goOn, done}, uint64(0)
 	if x.own() {
 		after = e.Origin.Seq
 	}
@@ -108,13 +109,11 @@ func (d *Delays) publish(x *delay, after uint64) {
 		case jsapi.IsWrongLastSequence(err):
 			d.check(x)
 		case jsapi.IsRefused(err):
-			d.log.Warn().Err(err).Str("event", x.e.ID).Str("worker", x.e.Target()).Msg("event cannot be delayed")
+			d.api.Repeats.Warn(err, "event cannot be delayed").Str("event", x.e.ID).Str("worker", x.e.Target()).Send()
 			x.done(DelayRefused, err)
 		default:
 			d.usage.NoRoom(events.StreamSchedules, err)
-			d.log.Warn().Err(err).Str("event", x.e.ID).Str("worker", x.e.Target()).Msg("event could not be delayed; trying again")
-			d.api.Missing()
-			d.api.Retry(x.tries, func() { d.publish(x, after) })
+			d.again(x, err, "event could not be delayed; trying again", func() { d.publish(x, after) })
 		}
 	})
 }
@@ -132,7 +131,7 @@ func (d *Delays) findEarlier(x *delay) {
 	d.api.LookUp(events.StreamSchedules, d.decoder.Subjects.AnywhereEarlier(x.e), func(m *stored.Message, err error) {
 		switch {
 		case err != nil:
-			d.again(x, err, d.findEarlier)
+			d.again(x, err, unknownDelay, func() { d.findEarlier(x) })
 		case d.is(m, x.e):
 			d.stored(x, len(m.Data))
 		default:
@@ -147,7 +146,7 @@ func (d *Delays) check(x *delay) {
 	d.api.LookUp(events.StreamSchedules, d.decoder.Subjects.Anywhere(e), func(m *stored.Message, err error) {
 		switch {
 		case err != nil:
-			d.again(x, err, d.check)
+			d.again(x, err, unknownDelay, func() { d.check(x) })
 		case m == nil && own:
 			d.log.Info().Str("event", e.ID).Str("worker", e.Target()).Msg("event that was to be delayed has ended elsewhere, or its stream was created again")
 			x.done(DelayGone, nil)
@@ -168,10 +167,17 @@ func (d *Delays) check(x *delay) {
 	})
 }
 
-func (d *Delays) again(x *delay, err error, step func(*delay)) {
-	d.log.Warn().Err(err).Str("event", x.e.ID).Msg("whether an event waits already could not be looked up; trying again")
+const unknownDelay = "whether an event waits already could not be looked up; trying again"
+
+// again logs why a step failed, and takes it again after a while.
+func (d *Delays) again(x *delay, err error, why string, step func()) {
+	d.api.Repeats.Warn(err, why).Str("event", x.e.ID).Str("worker", x.e.Target()).Send()
 	d.api.Missing()
-	d.api.Retry(x.tries, func() { step(x) })
+	d.api.Retry(x.tries, func() {
+		if x.goOn() {
+			step()
+		}
+	})
 }
 
 // is reports whether m, of the stream of schedules, is e. It compares only what the fleet wrote: no publisher may store

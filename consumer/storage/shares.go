@@ -78,8 +78,10 @@ func (u *Usage) takeBack(ctx context.Context, s *shared, o overdraft) error {
 	s.ledger.cut(o.owner, o.before)
 	s.bytes.Store(s.bytes.Load() - min(s.bytes.Load(), o.gives))
 	u.dropped.WithLabelValues(s.name).Add(float64(o.gives))
-	u.log.Error().Str("stream", s.name).Str("owner", o.owner).Uint64("stored", o.had).Uint64("share", o.free).Uint64("dropped", o.gives).
-		Msg("owner had more stored than its share: its oldest were removed")
+	if u.mayReport("dropped " + s.name + " " + o.owner) { // the metric counts all
+		u.log.Error().Str("stream", s.name).Str("owner", o.owner).Uint64("stored", o.had).Uint64("share", o.free).Uint64("dropped", o.gives).
+			Msg("owner had more stored than its share: its oldest were removed")
+	}
 	return nil
 }
 

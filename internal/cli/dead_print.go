@@ -93,6 +93,9 @@ func (e *env) printLetter(l *events.DeadLetter, from *deadletter.Replayed) error
 	row("event id", l.EventID)
 	row("stored as", fmt.Sprintf("%s, %s:%d", l.Subject, l.Stream, l.StreamSeq))
 	row("node", l.Node)
+	if l.Block != nil {
+		row("header block", fmt.Sprintf("%d bytes: its headers are not those of a NATS message; --json has them as they were", len(l.Block)))
+	}
 	for _, name := range slices.Sorted(maps.Keys(l.Header)) {
 		for _, v := range l.Header[name] {
 			row("header", name+": "+v)

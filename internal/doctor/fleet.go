@@ -69,8 +69,9 @@ type processStats struct {
 	Now      time.Time `json:"now"`
 	Vanished int       `json:"vanished"`
 	Consumer *struct {
-		Ready   bool   `json:"ready"`
-		Storage string `json:"storage"`
+		Ready    bool   `json:"ready"`
+		Storage  string `json:"storage"`
+		SetAside int64  `json:"setAside"`
 	} `json:"consumer"`
 	Secrets secretStats `json:"secrets"`
 	Deploys *followed   `json:"deploys"`
@@ -135,6 +136,9 @@ func (p *checker) process(s *micro.Stats, asked time.Time) (data processStats) {
 	}
 	if data.Consumer != nil && data.Consumer.Storage != "" {
 		p.bad("disk", "make room, or raise the limit: what cannot be stored is refused, or waits", "process %s: %s", s.Metadata["node"], data.Consumer.Storage)
+	}
+	if data.Consumer != nil && data.Consumer.SetAside > 0 {
+		p.warn("events", "its log says which, and why: they are delivered again later", "process %s set aside %d events lately, which it could not settle", s.Metadata["node"], data.Consumer.SetAside)
 	}
 	if late := data.Now.Sub(asked); !data.Now.IsZero() && (late < -skewWarn || late > answerWait+skewWarn) {
 		p.skew("the clock of process "+s.Metadata["node"], late, answerWait/2)

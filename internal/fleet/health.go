@@ -50,6 +50,7 @@ func (s *ProcessStats) add(o ProcessStats) {
 	c.Settling += o.Consumer.Settling
 	c.Credits += o.Consumer.Credits
 	c.Stalls += o.Consumer.Stalls
+	c.SetAside += o.Consumer.SetAside
 	c.Ready = c.Ready || o.Consumer.Ready
 	c.Storage = cmp.Or(c.Storage, o.Consumer.Storage)
 }

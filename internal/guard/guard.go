@@ -38,6 +38,9 @@ const (
 	DeployFiles Guard = "deploy-files"
 	// PubAckEvents refuses events that are answers of JetStream to a publish.
 	PubAckEvents Guard = "puback-events"
+	// WritableHeaders: an event with headers that cannot be written again ends with a letter, and no event holds its place
+	// in the window for ever.
+	WritableHeaders Guard = "writable-headers"
 	// RequestRates bounds the requests of an owner to the fleet other than events and calls.
 	RequestRates Guard = "request-rates"
 	// FleetPrefix: a fleet with another prefix does not take over the streams of this one.

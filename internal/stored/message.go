@@ -13,12 +13,13 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
-// Message is a message of a stream. Header and Data come from the publisher; JetStream sets the rest.
+// Message is a message of a stream. Header, Block and Data come from the publisher; JetStream sets the rest.
 type Message struct {
 	Subject  string
 	Sequence uint64
 	Time     time.Time // when it was stored
 	Header   nats.Header
+	Block    []byte // the header block that Header is read from; nil from a scan or a direct get
 	Data     []byte
 }
 
@@ -84,9 +85,9 @@ func Parse(answer []byte) (*Message, error) {
 	case a.Message == nil:
 		return nil, errors.New("an answer of JetStream has no message")
 	}
-	m := &Message{Subject: a.Message.Subject, Sequence: a.Message.Seq, Time: a.Message.Time, Data: a.Message.Data}
+	m := &Message{Subject: a.Message.Subject, Sequence: a.Message.Seq, Time: a.Message.Time, Block: a.Message.Header, Data: a.Message.Data}
 	if len(a.Message.Header) > 0 {
-		// Headers that cannot be decoded count as missing, as they do when the message is delivered.
+		// Header is nil when the block cannot be read, as it is when the message is delivered.
 		m.Header, _ = nats.DecodeHeadersMsg(a.Message.Header)
 	}
 	if guard.StoredHeaders.Off() {

@@ -28,6 +28,7 @@ var attacks = []attack{
 	{name: "foreign credits", guard: guard.BodyOwner, run: foreignCredits},
 	{name: "pubacks as events", guard: guard.PubAckEvents, run: pubAcksAsEvents},
 	{name: "event ids", guard: guard.EventIDs, env: []string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test"}, run: eventIDs},
+	{name: "unwritable events", guard: guard.WritableHeaders, env: []string{"PINWHEEL_WINDOW=128"}, run: unwritableEventsOf},
 	{name: "unschedule flood", guard: guard.RequestRates, run: unscheduleFlood},
 	{name: "sends", guard: guard.SendRates, env: []string{"PINWHEEL_MAX_BYTES=8MiB"}, run: sends},
 	{name: "full streams", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=8MiB"}, run: fullStreams},
