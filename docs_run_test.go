@@ -355,5 +355,17 @@ func TestUnits(t *testing.T) {
 	for _, unit := range []string{"pinwheel", "nats-server"} {
 		require.Equal(t, "always", value(unit, "Restart"))
 		require.Equal(t, "65536", value(unit, "LimitNOFILE"))
+		require.Empty(t, value(unit, "CapabilityBoundingSet"))
+		for _, name := range []string{"NoNewPrivileges", "PrivateDevices", "ProtectKernelModules", "ProtectKernelTunables", "ProtectControlGroups", "RestrictNamespaces", "LockPersonality"} {
+			require.Equal(t, "true", value(unit, name), "%s of %s", name, unit)
+		}
+		require.Contains(t, value(unit, "SystemCallFilter"), "@system-service")
 	}
+	require.NotContains(t, read(t, "deploy/systemd/pinwheel.service"), "\nMemoryDenyWriteExecute=", "V8 makes machine code")
+	require.Equal(t, "78", value("pinwheel", "RestartPreventExitStatus"))
+	// Followed literally, nobody reaches NATS from another machine, or without a password.
+	require.Contains(t, value("nats-server", "ExecStart"), "/etc/nats/users.conf")
+	require.Contains(t, read(t, "deploy/nats/nats.conf"), "\nlisten: \"127.0.0.1:4222\"")
+	require.Contains(t, read(t, "deploy/nats/nats.conf"), "\nhttp: \"127.0.0.1:8222\"")
+	require.Contains(t, read(t, "deploy/nats/users.conf"), `include "nats.conf"`)
 }

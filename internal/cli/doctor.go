@@ -35,6 +35,9 @@ func newDoctorCommand(e *env) *cobra.Command {
 			"2 when a promise is broken, or NATS cannot be reached.",
 		Example: "  pinwheel doctor --json | jq 'select(.level != \"ok\")'",
 	}, func(ctx context.Context, _ []string) error {
+		if err := refuseOwner(e, "doctor"); err != nil { // an owner's user may not ask JetStream
+			return err
+		}
 		return e.printLines(examine(ctx, e.cfg, e.version, progress), asJSON)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")

@@ -101,6 +101,9 @@ func (p *checker) durability(ctx context.Context, all []found) {
 	}
 }
 
+// silentCopy is for how long a server that runs may be silent towards the leader. It is asked every second.
+const silentCopy = 10 * time.Second
+
 // cluster checks the leader and the copies of each stream and consumer.
 func (p *checker) cluster(all []found) {
 	healthy, copies := 0, 0
@@ -118,7 +121,7 @@ func (p *checker) cluster(all []found) {
 		var late []string
 		for _, r := range info.Replicas {
 			switch {
-			case r.Offline:
+			case r.Offline, r.Active > silentCopy:
 				late = append(late, r.Name+" is offline")
 			case resources.Behind(r):
 				late = append(late, r.Name+" is behind")

@@ -30,9 +30,12 @@ func TestComposeFile(t *testing.T) {
 	check := healthCheck(t, service, "/8422", "/"+port)
 	require.Error(t, exec.Command(check[0], check[1:]...).Run(), "nothing listens")
 	srv := natstest.Start(t)
-	env := []string{"PINWHEEL_ADMIN_ADDR=127.0.0.1:" + port}
+	env := []string{"PINWHEEL_ADMIN_ADDR=127.0.0.1:" + port, "PINWHEEL_HTTP_ADDR=127.0.0.1:0"}
+	for _, name := range []string{"PINWHEEL_HTTP_ADDR", "PINWHEEL_CONSOLE_ADDR", "PINWHEEL_CONSOLE_TOKEN", "PINWHEEL_CONTROL_TOKEN", "PINWHEEL_SECRETS_KEY"} {
+		require.Contains(t, service.Environment, name)
+	}
 	for name, value := range service.Environment {
-		if name != "PINWHEEL_NATS_URL" && name != "PINWHEEL_ADMIN_ADDR" {
+		if name != "PINWHEEL_NATS_URL" && name != "PINWHEEL_ADMIN_ADDR" && name != "PINWHEEL_HTTP_ADDR" {
 			env = append(env, name+"="+*value)
 		}
 	}
