@@ -70,8 +70,19 @@ func byHost(host, domain string) (target, bool) {
 	return t, events.ValidName(t.worker) && events.ValidName(t.owner)
 }
 
+// Bounds of the name of a host (RFC 1035 §2.3.4). Everything that looks for a host comes after them: the time that it
+// takes grows with the labels times the bytes.
+const (
+	maxHost   = 253 // bytes
+	maxLabels = 127
+	hostEnd   = len(".:65535") // what may follow the name in a Host header
+)
+
 // hostName is a Host header in lower case, without port and final dot; "" = it is no host.
 func hostName(host string) string {
+	if len(host) > maxHost+hostEnd {
+		return ""
+	}
 	if h, port, err := net.SplitHostPort(host); err == nil {
 		if strings.Trim(port, "0123456789") != "" {
 			return ""
@@ -79,7 +90,7 @@ func hostName(host string) string {
 		host = h
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if strings.ContainsFunc(host, func(c rune) bool { return !hostRune(c) }) {
+	if len(host) > maxHost || strings.Count(host, ".") >= maxLabels || strings.ContainsFunc(host, func(c rune) bool { return !hostRune(c) }) {
 		return ""
 	}
 	return host

@@ -140,6 +140,12 @@ func TestHosts(t *testing.T) {
 	}
 	_, ok := byHost("a--b.", "")
 	require.False(t, ok)
+	// What can be no host is refused before anything looks for it.
+	long := strings.Repeat("a.", 124) + "a.w.t" // 253 bytes
+	require.Equal(t, long, hostName(strings.ToUpper(long)+".:65535"))
+	for _, host := range []string{"b" + long, long + ".a", strings.Repeat("a.", 30_000) + "test", strings.Repeat(".", maxLabels+1)} {
+		require.Empty(t, hostName(host), host)
+	}
 }
 
 func TestRequestBecomesEvent(t *testing.T) {

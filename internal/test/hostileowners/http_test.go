@@ -71,7 +71,9 @@ func TestHostileClients(t *testing.T) {
 		if (left) return new Response(new ReadableStream({ type: "bytes", pull(c) { const n = Math.min(left, 65536); left -= n; n ? c.enqueue(new Uint8Array(n)) : c.close() } }));
 		return new Response("ok");
 	} }`, `{"limits": {"cpuMs": 120000, "wallMs": 600000}}`)
-	f.deploy("beta", "w", `export default { fetch: () => new Response("ok") }`, "")
+	status, _, text := f.pinwheel("owners", "set", "beta", "--hosts", "*.beta.test")
+	require.Zero(t, status, text)
+	f.deploy("beta", "w", `export default { fetch: () => new Response("ok") }`, `{"http": {"routes": ["*.beta.test/*"]}}`)
 	for range 100 { // what first requests take is no harm
 		c := &clients{t, f.processes[0], addr}
 		c.answers(betaHost)
@@ -85,6 +87,15 @@ func TestHostileClients(t *testing.T) {
 	}{
 		{"headers that never end", 300, func(c *clients) {
 			c.dial(600, "GET / HTTP/1.1\r\nHost: "+acmeHost+"\r\nX-Long: "+strings.Repeat("x", 60_000))
+		}},
+		{"long hosts", 100, func(c *clients) {
+			for _, conn := range c.dial(10, "GET / HTTP/1.1\r\nHost: "+strings.Repeat("a.", 30_000)+"test\r\n\r\n") {
+				r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				require.NoError(c, err)
+				if r.StatusCode != 400 {
+					c.Errorf("status %d", r.StatusCode)
+				}
+			}
 		}},
 		{"many headers", 150, func(c *clients) {
 			for _, conn := range c.dial(100, "GET / HTTP/1.1\r\nHost: "+acmeHost+"\r\n"+strings.Repeat("A: b\r\n", 8000)+"\r\n") {
