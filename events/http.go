@@ -26,6 +26,8 @@ type HTTP struct {
 	Auth   string      `json:"auth,omitempty"`
 	Public PublicPaths `json:"public,omitempty"` // need no Auth
 	Log    *RequestLog `json:"log,omitempty"`    // nil = no lines about requests
+	// Previews: the version may be shown at a link that somebody has signed, whether it is active or not.
+	Previews bool `json:"previews,omitempty"`
 }
 
 // On reports whether the worker answers HTTP requests. h may be nil.

@@ -3,11 +3,14 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/aymanbagabas/go-udiff"
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
@@ -17,8 +20,8 @@ import (
 
 func newVersionsCommand(e *env) *cobra.Command {
 	return group(cobra.Command{
-		Use: "versions", Short: "List, show and compare the versions of a worker", Example: "  pinwheel versions ls acme/webhook",
-	}, newVersionsLs(e), newVersionsShow(e), newVersionsDiff(e))
+		Use: "versions", Short: "List, show, compare and preview the versions of a worker", Example: "  pinwheel versions ls acme/webhook",
+	}, newVersionsLs(e), newVersionsShow(e), newVersionsDiff(e), newVersionsPreview(e))
 }
 
 func newVersionsLs(e *env) *cobra.Command {
@@ -166,4 +169,58 @@ func manifestText(w, other *events.Worker) string {
 		return err.Error()
 	}
 	return string(text) + "\n"
+}
+
+func newVersionsPreview(e *env) *cobra.Command {
+	var good time.Duration
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "preview OWNER/WORKER VERSION", Short: "Print a link that shows one version to who has it", Args: cobra.ExactArgs(2),
+		Long: "Prints a link to one version of a worker, active or not. Nobody can guess it, and it is good until the time that is printed; nothing takes it back before,\n" +
+			"except an active version that is newer and does not say \"previews\": true in \"http\" of its manifest, and another PINWHEEL_SECRETS_KEY.\n" +
+			"The version must say \"previews\": true in \"http\" itself. A process of the fleet signs the link, with a key that is derived from PINWHEEL_SECRETS_KEY, and records that.",
+		Example: "  pinwheel versions preview acme/webhook 13\n  pinwheel versions preview acme/webhook next --for 2h",
+	}, func(ctx context.Context, args []string) error {
+		if good < time.Minute || good > control.MaxPreview {
+			return usage("--for is %s: it is 1m to %s", good, control.MaxPreview)
+		}
+		if _, _, err := events.ParseTarget(args[0]); err != nil {
+			return usage("%w", err)
+		}
+		show := func(c *control.Client) error {
+			link, err := c.PreviewVersion(ctx, control.PreviewVersion{WorkerName: control.WorkerName{Worker: args[0]}, Version: args[1], For: good.String()})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(e.out).Encode(link)
+			}
+			_, err = fmt.Fprintf(e.out, "%s\nversion %s of %s, until %s\n", link.URL, link.Version, link.Worker, stamped(link.Until))
+			return err
+		}
+		if atDoor(e) {
+			return withDoor(e, show)
+		}
+		return withFleet(e, show)
+	})
+	f := c.Flags()
+	f.DurationVar(&good, "for", control.DefaultPreview, "how long the link is good, 1m to "+control.MaxPreview.String())
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+// withFleet calls f with a client of the control endpoints.
+func withFleet(e *env, f func(*control.Client) error) error {
+	nc, err := e.dial("")
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	c := control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken)
+	c.Claim(claims())
+	err = f(c)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return fmt.Errorf("no process of the fleet answers: %w", err)
+	}
+	return err
 }

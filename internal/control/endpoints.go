@@ -61,6 +61,7 @@ func endpoints() []endpoint {
 		ownedOf("workers.active", eachProcess, open, (*Server).activeVersion),
 		ownedOf("versions.list", anyProcess, open, (*Server).WorkerVersions),
 		ownedOf("versions.show", anyProcess, guarded, (*Server).showVersion),
+		audited(ownedOf("versions.preview", anyProcess, guarded, (*Server).previewVersion)),
 		audited(ownedOf("workers.rm", anyProcess, guarded, (*Server).removeWorker)),
 		audited(ownedOf("workers.reset", anyProcess, guarded, (*Server).resetWorker)),
 		ownedOf("files.missing", anyProcess, guarded, (*Server).missingFiles),

@@ -60,6 +60,9 @@ type Process interface {
 	// Reset has all processes of the fleet end the contexts of a worker. done are those that have begun to, missing are
 	// other ones that this process knows.
 	Reset(ctx context.Context, owner, worker string) (done, missing []Member, err error)
+	// Preview signs a host that shows w until a time, and returns it with a URL of it at this process. active is the
+	// active version of the worker; nil = none. The error says why w cannot be shown.
+	Preview(w, active *events.Worker, until time.Time) (host, url string, err error)
 	// Drain makes the process drain and end.
 	Drain()
 }

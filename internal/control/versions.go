@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"time"
 	"unicode/utf8"
 )
 
@@ -95,4 +97,60 @@ func CodeOf(ctx context.Context, c *Client, worker, version string) (*Worker, st
 // ShowVersion describes a version of a worker.
 func (c *Client) ShowVersion(ctx context.Context, r ShowVersion) (ShownVersion, error) {
 	return asked[ShownVersion](ctx, c, "versions.show", r)
+}
+
+// PreviewVersion asks for a link that shows a version to who has it.
+type PreviewVersion struct {
+	WorkerName
+	Version string `json:"version"` // whole, its number, or an alias
+	For     string `json:"for"`     // how long the link is good: a duration, at most MaxPreview; "" = DefaultPreview
+}
+
+// Bounds of PreviewVersion.For.
+const (
+	DefaultPreview = 24 * time.Hour
+	MaxPreview     = 30 * 24 * time.Hour
+)
+
+// PreviewLink shows a version.
+type PreviewLink struct {
+	Worker  string    `json:"worker"`
+	Version string    `json:"version"`
+	Host    string    `json:"host"`
+	URL     string    `json:"url"` // at the address of the process that answered; behind a proxy, only the host counts
+	Until   time.Time `json:"until"`
+}
+
+// previewVersion signs a link to a version.
+func (s *Server) previewVersion(ctx context.Context, r PreviewVersion) (PreviewLink, error) {
+	owner, name, err := r.parse()
+	if err != nil {
+		return PreviewLink{}, err
+	}
+	good := DefaultPreview
+	if r.For != "" {
+		good, err = time.ParseDuration(r.For)
+	}
+	if err != nil || good < time.Minute || good > MaxPreview {
+		return PreviewLink{}, wrongField("for", " is %.40q: it is a duration like 90m, 1m to %s", r.For, MaxPreview)
+	}
+	w, err := s.workers.Get(ctx, owner, name, r.Version)
+	if err != nil {
+		return PreviewLink{}, err
+	}
+	in, err := s.workers.Installation(ctx, owner, name)
+	if err != nil {
+		return PreviewLink{}, err
+	}
+	until := time.Now().Add(good).Truncate(time.Minute).UTC()
+	host, url, err := s.cfg.Process.Preview(w, in.Active(), until)
+	if err != nil {
+		return PreviewLink{}, &Error{Code: http.StatusConflict, Text: err.Error()}
+	}
+	return PreviewLink{Worker: w.Target(), Version: w.Version, Host: host, URL: url, Until: until}, nil
+}
+
+// PreviewVersion signs a link that shows a version.
+func (c *Client) PreviewVersion(ctx context.Context, r PreviewVersion) (PreviewLink, error) {
+	return asked[PreviewLink](ctx, c, "versions.preview", r)
 }

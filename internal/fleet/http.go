@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -54,7 +55,7 @@ func openHTTP(p *Process, c *Child) (err error) {
 		Domain: p.cfg.HTTPDomain, Paths: p.cfg.HTTPPaths, Trust: addresses,
 		MaxConnections: p.cfg.HTTPMaxConnections, OwnerRequests: p.cfg.HTTPOwnerRequests, Memory: int64(p.cfg.HTTPMemory), MaxBody: int64(p.cfg.HTTPMaxBody), Wait: p.cfg.HTTPWait, Certificate: certificate, Certificates: byACME,
 		Messages: p.cfg.HTTPMessages, Log: p.cfg.HTTPLog,
-	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog, p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files, Output: p.host}, p.log, p.registry)
+	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog, p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files, Output: p.host, Previews: p.previews()}, p.log, p.registry)
 	return err
 }
 
@@ -129,6 +130,32 @@ func (p *Process) HTTPAddr() string {
 		return ""
 	}
 	return p.http.listener.Addr().String()
+}
+
+// previews are the hosts of versions. All processes with the same PINWHEEL_SECRETS_KEY sign and accept the same.
+func (p *Process) previews() *gateway.Previews {
+	return gateway.NewPreviews(p.values.ids.Derive("hosts of versions"))
+}
+
+// Preview is part of control.Process. A process that trusts proxies is behind one that speaks TLS at the usual port.
+func (c controlled) Preview(w, active *events.Worker, until time.Time) (host, url string, err error) {
+	p := c.process
+	host, err = p.previews().Host(w, active, p.cfg.HTTPDomain, until)
+	if err != nil {
+		return "", "", err
+	}
+	scheme, usual, at := "http", "80", host
+	if p.cfg.HTTPCert != "" || p.cfg.HTTPAcme != "" || len(p.cfg.HTTPTrust) > 0 {
+		scheme, usual = "https", "443"
+	}
+	if _, port, err := net.SplitHostPort(p.HTTPAddr()); err == nil && port != usual && len(p.cfg.HTTPTrust) == 0 {
+		at = net.JoinHostPort(host, port)
+	}
+	path := "/"
+	if w.HTTP != nil {
+		path = w.HTTP.Base + "/"
+	}
+	return host, scheme + "://" + at + path, nil
 }
 
 // serve answers HTTP requests from the time when up is closed until ctx is done. It calls first before. drained is

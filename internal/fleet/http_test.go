@@ -25,6 +25,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -72,7 +73,8 @@ func (w *web) ask(method, target, path, body string, header ...string) (*http.Re
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	key, _ := newKey(t)
+	h := openHouse(t, withWeb, withKey(key), func(c *config.Config) { c.Control = config.ControlByPermissions })
 	w := openWeb(t, h.fleet.HTTPAddr())
 	h.deploy("acme", "api", `export default {
 		async fetch(request) {
@@ -106,14 +108,29 @@ func TestHTTP(t *testing.T) {
 	h.settled()
 	require.Empty(t, h.dead(), "a request leaves nothing behind")
 
-	// Versions: a preview by number, and the active one.
-	h.deploy("acme", "api", `export default { fetch: () => new Response("two") }`)
+	// A version that is not active has no host but a signed one.
+	h.deploy("acme", "api", `export default { fetch: () => new Response("two") }`, `{"http": {"previews": true}}`)
+	h.deploy("acme", "api", `export default { fetch: () => new Response("three") }`, `{"http": {"previews": true}}`)
 	_, body = w.ask("GET", "acme/api", "/", "")
+	require.Equal(t, "three", body)
+	for _, name := range []string{"1--api", "2--api"} {
+		resp, _ = w.ask("GET", "acme/"+name, "/", "")
+		require.Equal(t, 404, resp.StatusCode, name)
+	}
+	code, out, errs := h.command("", "versions", "preview", "acme/api", "2", "--for", "90m", "--json")
+	require.Zero(t, code, errs)
+	var link control.PreviewLink
+	require.NoError(t, json.Unmarshal([]byte(out), &link))
+	require.WithinDuration(t, time.Now().Add(90*time.Minute), link.Until, 2*time.Minute)
+	_, port, _ := net.SplitHostPort(h.fleet.HTTPAddr())
+	require.Equal(t, "http://"+link.Host+":"+port+"/", link.URL)
+	name, _ := strings.CutSuffix(link.Host, "--acme.w.test")
+	_, body = w.ask("GET", "acme/"+name, "/", "")
 	require.Equal(t, "two", body)
-	resp, _ = w.ask("GET", "acme/1--api", "/", "")
-	require.Equal(t, 201, resp.StatusCode, "the first version")
-	resp, _ = w.ask("GET", "acme/9--api", "/", "")
-	require.Equal(t, 404, resp.StatusCode)
+	_, out, errs = h.command("", "audit")
+	require.Regexp(t, `acme +versions.preview +.*"for":"1h30m0s","version":"2","worker":"acme/api"`, out, errs)
+	code, _, errs = h.command("", "versions", "preview", "acme/api", "1")
+	require.Equal(t, []any{1, true}, []any{code, strings.Contains(errs, `its manifest does not say "previews": true in "http"`)}, errs)
 }
 
 // Bodies that do not fit in memory go both ways while they are made.

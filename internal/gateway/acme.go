@@ -59,7 +59,7 @@ func (h Hosts) Owner(host string) (owner string, ok bool) {
 }
 
 func (h Hosts) answers(t target) bool {
-	if t.version != "" {
+	if t.preview != "" {
 		return false
 	}
 	in, ok := h.Workers.Installed(t.owner, t.worker)

@@ -11,7 +11,8 @@ import (
 // target is the worker that a request is for.
 type target struct {
 	owner, worker string
-	version       string // named in the host; "" = an active one
+	preview       string // what the host says of a version, which nobody has checked; "" = nothing
+	version       string // that the host names, checked; "" = an active one
 	prefix        string // of the path, which the worker does not see: /WORKER
 }
 
@@ -48,7 +49,7 @@ func (g *Gateway) targetOf(r *http.Request) (target, *refusal) {
 	return target{owner: g.cfg.Paths, worker: name, prefix: "/" + name}, nil
 }
 
-// byHost reads WORKER--OWNER.DOMAIN and VERSION--WORKER--OWNER.DOMAIN. Hosts have no upper case, so workers and owners
+// byHost reads WORKER--OWNER.DOMAIN and PREVIEW--WORKER--OWNER.DOMAIN. Hosts have no upper case, so workers and owners
 // with upper case have no host. A name with two hyphens has none either: it could be read in two ways.
 func byHost(host, domain string) (target, bool) {
 	label, ok := strings.CutSuffix(host, "."+domain)
@@ -60,8 +61,8 @@ func byHost(host, domain string) (target, bool) {
 	case 2:
 		t.worker, t.owner = names[0], names[1]
 	case 3:
-		t.version, t.worker, t.owner = names[0], names[1], names[2]
-		if t.version == "" {
+		t.preview, t.worker, t.owner = names[0], names[1], names[2]
+		if t.preview == "" {
 			return target{}, false
 		}
 	default:

@@ -30,7 +30,7 @@ func FuzzRequest(f *testing.F) {
 		"GET / HTTP/1.1\r\nHost: a--b.w.test\r\n\r\n",
 		"POST /dev/x?y HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nEvent-Id: 1\r\nX-Forwarded-For: 1\r\nConnection: a, b\r\n\r\nx",
 		"GET http://a--b.w.test/ HTTP/1.1\r\nHost: other\r\n\r\n",
-		"OPTIONS * HTTP/1.1\r\nHost: 1--a--b.w.test:80\r\n\r\n",
+		"OPTIONS * HTTP/1.1\r\nHost: 1-h00h0-aaaaaaaaaaaaaaaa--a--b.w.test:80\r\n\r\n",
 	} {
 		f.Add(s)
 	}

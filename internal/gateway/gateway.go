@@ -27,6 +27,8 @@ type Rooms struct {
 	Stored  Publisher
 	Files   Files
 	Output  Output
+	// Previews checks the hosts of versions; nil = versions have no hosts.
+	Previews *Previews
 }
 
 // Gateway is an http.Handler that answers requests with workers. All methods may be called from any goroutine.
@@ -64,6 +66,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := newExchange(g, w, r)
 	defer x.record()
 	t, no := g.targetOf(r)
+	if no == nil && t.preview != "" {
+		t.version, no = g.preview(t)
+	}
 	if no == nil {
 		no = checkRequest(r)
 	}

@@ -124,7 +124,7 @@ func TestHosts(t *testing.T) {
 	for host, want := range map[string]target{
 		"hello--acme.w.test":       {owner: "acme", worker: "hello"},
 		"HELLO--Acme.W.Test.:8080": {owner: "acme", worker: "hello"},
-		"3--hello--acme.w.test":    {owner: "acme", worker: "hello", version: "3"},
+		"3--hello--acme.w.test":    {owner: "acme", worker: "hello", preview: "3"},
 		"a-b_c--x-y.w.test":        {owner: "x-y", worker: "a-b_c"},
 	} {
 		got, ok := byHost(hostName(host), "w.test")

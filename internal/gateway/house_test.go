@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -95,13 +96,23 @@ func (h *house) only(versions ...*events.Worker) *house {
 	return h
 }
 
+var testPreviews = NewPreviews([][]byte{[]byte("a key")})
+
+// previewed is the host that shows a version, for a minute at least.
+func (h *house) previewed(t *testing.T, w *events.Worker) string {
+	t.Helper()
+	host, err := testPreviews.Host(w, nil, domain.Domain, time.Now().Add(2*time.Minute))
+	require.NoError(t, err)
+	return host
+}
+
 // in has the gateway find workers in h.
 func (h *house) in(g *Gateway) { g.Workers, g.Stored = h, h }
 
 func newGateway(t testing.TB, cfg Config, r Runner) *Gateway {
 	t.Helper()
 	h := &house{}
-	g, err := New(cfg, Rooms{Runner: r, Workers: h, Routes: NewRoutes(cfg.Paths), Stored: h}, zerolog.New(zerolog.NewTestWriter(t)), prometheus.NewRegistry())
+	g, err := New(cfg, Rooms{Runner: r, Workers: h, Routes: NewRoutes(cfg.Paths), Stored: h, Previews: testPreviews}, zerolog.New(zerolog.NewTestWriter(t)), prometheus.NewRegistry())
 	require.NoError(t, err)
 	return g
 }

@@ -149,16 +149,18 @@ func TestDisabled(t *testing.T) {
 	var h *house
 	_, addr := open(t, domain, s.handle, func(g *Gateway) { h = &house{}; h.in(g) })
 	ask := func(host string) int {
-		return raw(t, addr, "GET / HTTP/1.1\r\nHost: "+host+".w.test\r\nConnection: close\r\n\r\n", 1)[0].StatusCode
+		return raw(t, addr, "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n", 1)[0].StatusCode
 	}
-	h.only(version(1, nil), version(2, &events.HTTP{Enabled: &no}))
-	require.Equal(t, 404, ask("shop--acme"))
-	require.Equal(t, 404, ask("2-bbbbbbbbbbbb--shop--acme"))
-	require.Equal(t, 404, ask("1-aaaaaaaaaaaa--shop--acme"), "a former version is no way around it")
+	one, two := version(1, &events.HTTP{Previews: true}), version(2, &events.HTTP{Previews: true, Enabled: &no})
+	h.only(one, two)
+	for _, host := range []string{shop, h.previewed(t, one), h.previewed(t, two)} { // a former version is no way around it
+		require.Equal(t, 404, ask(host))
+	}
 	require.Empty(t, s.take())
-	h.only(version(1, &events.HTTP{Enabled: &no}), version(2, nil))
-	require.Equal(t, 200, ask("shop--acme"))
-	require.Equal(t, 404, ask("1-aaaaaaaaaaaa--shop--acme"))
+	one, two = version(1, &events.HTTP{Previews: true, Enabled: &no}), version(2, &events.HTTP{Previews: true})
+	h.only(one, two)
+	require.Equal(t, 200, ask(shop))
+	require.Equal(t, 404, ask(h.previewed(t, one)))
 }
 
 // The limits of owners that want no lines any more are forgotten.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,7 +33,9 @@ const shop = "shop--acme.w.test"
 func TestToken(t *testing.T) {
 	t.Parallel()
 	h := &house{secrets: map[string]string{"TOKEN": "s3cret"}}
-	h.only(version(1, nil), version(2, &events.HTTP{Auth: "TOKEN", Public: events.PublicPaths{"GET": {"/health", "/hooks/:id/*"}, "*": {"/open"}}}))
+	one := version(1, &events.HTTP{Previews: true})
+	two := version(2, &events.HTTP{Previews: true, Auth: "TOKEN", Public: events.PublicPaths{"GET": {"/health", "/hooks/:id/*"}, "*": {"/open"}}})
+	h.only(one, two)
 	var s seen
 	_, addr := open(t, domain, s.handle, h.in)
 	for _, header := range [][]string{
@@ -63,14 +67,14 @@ func TestToken(t *testing.T) {
 	status, _, _ = ask(t, addr, "DELETE", shop, "/open")
 	require.Equal(t, http.StatusOK, status)
 
-	// Neither versions without a token are a way around it, nor does anybody learn which there are.
-	for _, v := range []string{"1", "2", "9", "1-aaaaaaaaaaaa", "beta"} {
-		status, _, _ = ask(t, addr, "GET", v+"--"+shop, "/health")
-		require.Equal(t, http.StatusUnauthorized, status, v)
-	}
-	for v, want := range map[string]int{"1": 200, "2": 200, "9": 404} {
-		status, _, _ = ask(t, addr, "GET", v+"--"+shop, "/", "X-Token", "s3cret")
-		require.Equal(t, want, status, v)
+	// No version is a way around it, not even one without a token, nor with a path that is public.
+	for _, host := range []string{h.previewed(t, one), h.previewed(t, two)} {
+		for _, path := range []string{"/", "/health"} {
+			status, _, _ = ask(t, addr, "GET", host, path)
+			require.Equal(t, http.StatusUnauthorized, status, host)
+			status, _, _ = ask(t, addr, "GET", host, path, "X-Token", "s3cret")
+			require.Equal(t, http.StatusOK, status, host)
+		}
 	}
 	delete(h.secrets, "TOKEN")
 	status, body, _ := ask(t, addr, "GET", shop, "/", "X-Token", "s3cret")
@@ -81,7 +85,7 @@ func TestToken(t *testing.T) {
 // The version that says how a request is answered is the one that runs it, for each key of a split.
 func TestSplitChoosesOnce(t *testing.T) {
 	t.Parallel()
-	h := (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(version(1, nil), version(2, &events.HTTP{Auth: "TOKEN"}))
+	h := (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(version(1, &events.HTTP{Previews: true}), version(2, &events.HTTP{Previews: true, Auth: "TOKEN"}))
 	in := h.installed["acme/shop"]
 	in.Deployment.Split = []events.Share{{Version: in.Versions[0].Version, Percent: 50}, {Version: in.Versions[1].Version, Percent: 50}}
 	h.installed["acme/shop"] = in
@@ -102,7 +106,7 @@ func TestSplitChoosesOnce(t *testing.T) {
 		ran++
 	}
 	require.NotZero(t, ran)
-	_, _, _ = ask(t, addr, "GET", "1--"+shop, "/")
+	_, _, _ = ask(t, addr, "GET", h.previewed(t, in.Versions[0]), "/")
 	list := s.take()
 	require.Equal(t, []any{"1-aaaaaaaaaaaa", false}, []any{list[0].Version, list[0].BySplit}, "its client named the version")
 }
@@ -115,9 +119,70 @@ func TestNoSuchWorker(t *testing.T) {
 		status, body, _ := ask(t, addr, "GET", host, "/")
 		require.Equal(t, []any{404, "no worker has this address\n"}, []any{status, body}, host)
 	}
-	status, body, _ := ask(t, addr, "GET", "7--"+shop, "/")
-	require.Equal(t, []any{404, "the worker has no such version\n"}, []any{status, body})
 	require.Empty(t, s.take())
+}
+
+// A version has no host that can be counted, guessed or used too long, and none that its manifest, or that of a newer
+// active version, does not want.
+func TestPreviews(t *testing.T) {
+	t.Parallel()
+	var s seen
+	on := &events.HTTP{Previews: true}
+	one, two := version(1, on), version(2, on)
+	h := (&house{}).only(one, two)
+	_, addr := open(t, domain, s.handle, h.in)
+	runs := func(host string) string {
+		t.Helper()
+		status, body, _ := ask(t, addr, "GET", host, "/")
+		list := s.take()
+		if len(list) == 0 {
+			require.Equal(t, []any{404, "no worker has this address\n"}, []any{status, body}, host)
+			return ""
+		}
+		return list[0].Version
+	}
+	good := h.previewed(t, one)
+	require.Regexp(t, `^1-[0-9a-z]{5}-[a-z2-7]{16}--shop--acme\.w\.test$`, good)
+	require.Equal(t, one.Version, runs(good))
+	require.Equal(t, two.Version, runs(h.previewed(t, two)))
+	label, _, _ := strings.Cut(good, "--")
+	part := strings.Split(label, "-")
+	later := strconv.FormatInt(time.Now().Unix()/60+60, timeBase)
+	over, err := testPreviews.Host(one, nil, "w.test", time.Now())
+	require.NoError(t, err)
+	foreign, err := NewPreviews([][]byte{[]byte("another key")}).Host(one, nil, "w.test", time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	for _, host := range []string{
+		"1--" + shop, "2--" + shop, "9--" + shop, one.Version + "--" + shop, "beta--" + shop, over, foreign,
+		"2-" + part[1] + "-" + part[2] + "--" + shop, "1-" + later + "-" + part[2] + "--" + shop, "01-" + part[1] + "-" + part[2] + "--" + shop,
+		part[0] + "-" + part[1] + "-" + part[2][1:] + "--" + shop, label + "--other--acme.w.test", label + "--shop--beta.w.test",
+	} {
+		require.Empty(t, runs(host), host)
+	}
+	for name, c := range map[string]struct{ one, active *events.HTTP }{
+		"it is off": {nil, on}, "the newer version says nothing": {on, nil}, "the newer version is off": {on, &events.HTTP{}},
+	} {
+		h.only(version(1, c.one), version(2, c.active))
+		require.Empty(t, runs(good), name)
+		in := h.installed["acme/shop"]
+		_, err := testPreviews.Host(in.Versions[0], in.Active(), "w.test", time.Now().Add(time.Hour))
+		require.ErrorIs(t, err, ErrNoPreviews, name)
+	}
+	// A newer version is shown before it is active, whatever the active one says.
+	in := h.only(version(1, nil), two).installed["acme/shop"]
+	in.Deployment.Split[0].Version = one.Version
+	require.Equal(t, two.Version, runs(h.previewed(t, two)))
+
+	_, err = NewPreviews(nil).Host(one, nil, "w.test", time.Now())
+	require.ErrorIs(t, err, ErrNoPreviewKey)
+	for name, text := range map[string]string{strings.Repeat("x", 40): "too long for the host of a preview", "Shop": "has no host", "a--b": "has no host"} {
+		w := *one
+		w.Name = name
+		_, err = testPreviews.Host(&w, nil, "w.test", time.Now())
+		require.ErrorContains(t, err, text)
+	}
+	_, err = testPreviews.Host(one, nil, "", time.Now())
+	require.ErrorContains(t, err, "PINWHEEL_HTTP_DOMAIN")
 }
 
 func TestCORS(t *testing.T) {
