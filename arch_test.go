@@ -139,6 +139,7 @@ var house = map[string]room{
 	// Encrypts and decrypts secrets. It stores nothing, and knows no NATS.
 	"internal/secrets": {pure: true, rooms: []string{"events"}, libs: []string{libAge}},
 	"internal/dotenv":  {pure: true},
+	"internal/localhost": {pure: true},
 	// Certificates by ACME. It does not know the gateway.
 	"internal/certificates": {
 		pure: true, rooms: []string{"internal/resources", "internal/secrets"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/crypto/acme"},
@@ -169,13 +170,13 @@ var house = map[string]room{
 	"internal/flow": {pure: true, rooms: []string{"internal/control"}, libs: []string{libNATS}},
 	// Pages for operators. It asks the fleet by its control endpoints.
 	"internal/console": {
-		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/audit", "internal/control", "internal/doctor", "internal/flow", "internal/tail"},
+		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/audit", "internal/control", "internal/doctor", "internal/flow", "internal/localhost", "internal/tail"},
 		libs:  []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
 		tests: []string{"internal/config", "internal/gateway", "internal/test/fleettest", "internal/test/parallel"},
 	},
 	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},
-	"internal/admin": {pure: true, libs: []string{libProm}},
+	"internal/admin": {pure: true, rooms: []string{"internal/localhost"}, libs: []string{libProm}},
 	// The only room that knows OpenTelemetry.
 	"internal/telemetry": {
 		pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{libOtel, libProm, libZerolog, "golang.org/x/time/rate"},
@@ -183,7 +184,7 @@ var house = map[string]room{
 	},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/gateway": {
-		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid", "internal/guard", "internal/repeats"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/net/netutil", "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid", "internal/guard", "internal/localhost", "internal/repeats"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},
 	},
 	// Service calls: events of this process that workers send to others of their owner.

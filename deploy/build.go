@@ -116,7 +116,7 @@ func (l layout) build(ctx context.Context, p *project, manifestErr error) (*Bund
 	if l.manifest != nil {
 		b.Plain, b.manifest = l.manifest.Plain, l.manifest
 	}
-	b.Warnings = append(b.Warnings, comments.Warnings...)
+	b.Warnings = append(append(b.Warnings, comments.Warnings...), l.risks(spec, comments)...)
 	b.Inputs = append(b.Inputs, l.inputs...)
 	if l.routes != nil {
 		b.Inputs = append(b.Inputs, l.routes.inputs()...)

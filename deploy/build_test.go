@@ -252,6 +252,22 @@ func TestWordsInComments(t *testing.T) {
 	b, err = build("// @mode serverless\n// @timeout 2m\n// @cors reflective\n// @cors-credentials\n// @token KEY", `{"mode": "oneshot", "limits": {"wallMs": 120000}, "secrets": ["KEY"], "http": {"auth": "KEY"}}`)
 	require.NoError(t, err, "what both say alike")
 	require.Equal(t, []any{events.Oneshot, []string{"KEY"}, []string{"reflective"}}, []any{b.Mode, b.Secrets, b.HTTP.CORS.Origins})
+	require.Empty(t, b.Warnings, "@cors-credentials without a value says nothing")
+	for _, c := range [][3]string{
+		{"// @cors reflective\n// @cors-credentials true", "", "m.js:1:10: pages of every site may send requests with the cookies"},
+		{"", `{"http": {"cors": {"origins": ["reflective"], "credentials": true}}}`, "m.pinwheel.json:1:11: pages of every site may send requests with the cookies"},
+		{"// @cors https://a.example\n// @cors-credentials true", "", ""},
+		{"", `{"http": {"cors": "reflective"}}`, ""},
+	} {
+		b, err = build(c[0], c[1])
+		require.NoError(t, err)
+		if c[2] == "" {
+			require.Empty(t, b.Warnings, c)
+			continue
+		}
+		require.Len(t, b.Warnings, 1, c)
+		require.Contains(t, b.Warnings[0].String(), c[2])
+	}
 	b, err = build("// @mode worker\n// @websocket\n// @enabled false\n// @log-level full\n// @log-request-body true\n// @log-response-body false", `{"http": {"enabled": false}}`)
 	require.NoError(t, err)
 	no := false

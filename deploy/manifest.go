@@ -160,6 +160,19 @@ func (l layout) spec(comments manifest.Comments) (events.Spec, error) {
 	return spec, joinSourceErrors(l.manifest.Check(spec), comments.Check(spec))
 }
 
+// risks warn of what works as it is written, and lets in whom the author may not think of.
+func (l layout) risks(spec events.Spec, comments manifest.Comments) []Diagnostic {
+	if spec.HTTP == nil || spec.HTTP.CORS == nil || !spec.HTTP.CORS.Credentials || spec.HTTP.CORS.Origins[0] != events.OriginReflective {
+		return nil
+	}
+	const risk = "pages of every site may send requests with the cookies of who looks at them, and read the answers: " +
+		"name the origins in http.cors.origins, or leave out credentials"
+	if l.manifest != nil && l.manifest.HTTP != nil && l.manifest.HTTP.CORS != nil {
+		return l.manifest.Fault("http.cors", risk).Diagnostics
+	}
+	return comments.Fault("cors", risk).Diagnostics
+}
+
 // notes name the keys that make no difference here.
 func (l layout) notes() []Diagnostic {
 	switch {

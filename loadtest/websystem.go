@@ -212,7 +212,7 @@ func (r *runner) openGateway(ctx context.Context, s *testbed, c Case) (addr stri
 	}
 	env := []string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=" + webDomain, "PINWHEEL_HTTP_LOG=false"} // peers log nothing either
 	if c.Web == webSockets {
-		env = append(env, fmt.Sprintf("PINWHEEL_HTTP_MAX_CONNECTIONS=%d", c.Connections+100))
+		env = append(env, fmt.Sprintf("PINWHEEL_HTTP_MAX_CONNECTIONS=%d", c.Connections+100), "PINWHEEL_HTTP_TRUST=127.0.0.1,::1")
 	}
 	s.fleet, err = startFleet(ctx, fleetOptions{
 		binary: r.pinwheel, natsURL: s.url, dir: filepath.Join(s.dir, "data"), processes: c.Processes, env: append(env, r.o.env...),

@@ -21,6 +21,8 @@ type Comments struct {
 
 	sockets error            // the fault of @websocket in another mode than persistent; nil = it does not stand there
 	said    map[string]int64 // offset of each word's value
+	path    string           // of the file
+	source  []byte
 }
 
 // word is one that means something in a magic comment.
@@ -165,7 +167,7 @@ func ofOtherTool(word string) bool {
 // ParseComments reads "// @WORD VALUE" for each of words, and finds unknown words in its place. Words in a block
 // comment are of JSDoc. The error is a *SourceError at the value that is wrong.
 func ParseComments(path string, source []byte) (Comments, error) {
-	c := Comments{said: map[string]int64{}}
+	c := Comments{said: map[string]int64{}, path: path, source: source}
 	offset, inBlock := int64(0), false
 	for line := range strings.SplitAfterSeq(string(source), "\n") {
 		text := strings.TrimSpace(line)
@@ -223,6 +225,11 @@ func (c *Comments) Check(spec events.Spec) error {
 		return nil
 	}
 	return c.sockets
+}
+
+// Fault is a fault of the value of a word, which must say something.
+func (c *Comments) Fault(word, format string, args ...any) *SourceError {
+	return Fault(c.path, c.source, c.said[word], format, args...)
 }
 
 // Words are the words that say something, in order of the alphabet.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/pinwheel-run/pinwheel/internal/localhost"
 )
 
 // Server serves the admin port of one process, or of several processes under a supervisor. A nil Server serves nothing.
@@ -61,7 +63,22 @@ func New(l net.Listener, s Source, profiling bool) *Server {
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
-	return &Server{l, &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}
+	return &Server{l, &http.Server{Handler: local(l, mux), ReadHeaderTimeout: 5 * time.Second}}
+}
+
+// local refuses other names than those of this machine where nobody can come from elsewhere: a page of another site that
+// has a name of its own point here (DNS rebinding).
+func local(l net.Listener, next http.Handler) http.Handler {
+	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !localhost.Is(r.Host) {
+			http.Error(w, "this port answers to localhost and to addresses only", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // answerHealth answers 200 "ok", or 503 with the reason.

@@ -45,6 +45,23 @@ func (b broken) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.NewInvalidMetric(b.Desc, errors.New("cannot be collected"))
 }
 
+// At an address of the machine itself, a page of another site reads nothing, whatever name it gives the machine.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	a := serve(t, newSource(), true)
+	for host, want := range map[string]int{"": 200, "localhost:8422": 200, "127.0.0.1": 200, "evil.example": 421, "evil.example:8422": 421} {
+		for _, path := range []string{"/healthz", "/metrics", "/admin/pool", "/debug/pprof/"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.Addr()+path, http.NoBody)
+			require.NoError(t, err)
+			r.Host = host
+			answer, err := http.DefaultClient.Do(r)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+			require.Equal(t, want, answer.StatusCode, "%s %s", host, path)
+		}
+	}
+}
+
 // serve opens a server, and ends it with the test.
 func serve(t *testing.T, s admin.Source, profiling bool) *admin.Server {
 	t.Helper()

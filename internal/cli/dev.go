@@ -93,6 +93,9 @@ func withDevHTTP(cfg config.Config, port int) (config.Config, error) {
 	if port != 0 || cfg.HTTPAddr == "" {
 		cfg.HTTPAddr = net.JoinHostPort("127.0.0.1", strconv.Itoa(max(0, cmp.Or(port, devHTTPPort))))
 	}
+	if len(cfg.HTTPHosts) == 0 { // a page of another site must not read workers, whatever name it gives this machine
+		cfg.HTTPHosts = config.List{"localhost"}
+	}
 	cfg.HTTPPaths, cfg.HTTPDomain, cfg.HTTPMessages = cmp.Or(cfg.HTTPPaths, devOwner), cmp.Or(cfg.HTTPDomain, "localhost"), true
 	return cfg, nil
 }

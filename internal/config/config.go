@@ -67,8 +67,9 @@ type Config struct {
 	HTTPAcmeOwnerHosts int           `split_words:"true" default:"20" meaning:"Number of hosts of one owner that may have a certificate by ACME. An owner may cause three orders a week for each of them, renewals apart" allowed:"1 to 100"`
 	HTTPDomain         string        `split_words:"true" meaning:"What the hosts of workers end with: WORKER--OWNER.DOMAIN. Empty: no worker has a host; dev uses localhost" allowed:"a host name in lower case, or empty"`
 	HTTPPaths          string        `split_words:"true" meaning:"Owner whose workers also answer at the path /WORKER/ of every other host. Empty: none; dev uses its own" allowed:"the name of an owner, 1 to 64 of A-Z a-z 0-9 _ -, or empty"`
+	HTTPHosts          List          `split_words:"true" meaning:"Hosts that HTTP requests may have, beside localhost, addresses, what ends with PINWHEEL_HTTP_DOMAIN, and what a route names; *.example is every host below, * every host. Empty: every host, and in dev no other" allowed:"host names in lower case with a comma between them, or empty"`
 	HTTPTrust          List          `split_words:"true" meaning:"Addresses of proxies. Only their X-Forwarded-For and X-Forwarded-Proto count" allowed:"IP addresses and CIDR ranges with a comma between them, or empty"`
-	HTTPMaxConnections int           `split_words:"true" default:"10000" meaning:"Number of open HTTP connections of this process. More wait to be accepted" allowed:"1 to 1000000"`
+	HTTPMaxConnections int           `split_words:"true" default:"10000" meaning:"Number of open HTTP connections of this process. More wait to be accepted, when no idle one can be closed. A client has at most a quarter: an IPv4 address, or 64 bits of an IPv6 address, unless PINWHEEL_HTTP_TRUST names it" allowed:"1 to 1000000"`
 	HTTPOwnerRequests  int           `split_words:"true" default:"1000" meaning:"Number of HTTP requests to workers of one owner at the same time, in this process. More get status 503" allowed:"1 to 1000000"`
 	HTTPMemory         Bytes         `split_words:"true" default:"256MiB" meaning:"Memory of this process for bodies of HTTP requests and responses that wait for a worker or a client. An owner may use as much of it as is free. Beyond that its requests get status 503" allowed:"a size from 1MiB"`
 	HTTPMaxBody        Bytes         `split_words:"true" default:"1GiB" meaning:"Size of the largest body of an HTTP request. Larger ones get status 413" allowed:"a size from 1KiB to 1TiB"`
@@ -238,6 +239,7 @@ func (c Config) httpChecks() []check {
 		{"HTTPKey", c.HTTPKey, c.HTTPKey == "" && c.HTTPCert == "" || readable(c.HTTPKey)},
 		{"HTTPDomain", c.HTTPDomain, c.HTTPDomain == "" || c.HTTPDomain == strings.ToLower(c.HTTPDomain) && !notAHost(c.HTTPDomain)},
 		{"HTTPPaths", c.HTTPPaths, c.HTTPPaths == "" || events.ValidName(c.HTTPPaths)},
+		{"HTTPHosts", c.HTTPHosts, c.validHosts()},
 		{"HTTPTrust", c.HTTPTrust, c.validTrust()},
 		{"HTTPMaxConnections", c.HTTPMaxConnections, between(c.HTTPMaxConnections, 1, 1_000_000)},
 		{"MetricsOwners", c.MetricsOwners, len(c.MetricsOwners) <= 100 && !slices.ContainsFunc(c.MetricsOwners, func(name string) bool { return !events.ValidName(name) })},
@@ -337,6 +339,10 @@ func validAddress(s string) bool {
 	}
 	n, err := strconv.Atoi(port)
 	return err == nil && n >= 0 && n <= 65535
+}
+
+func (c Config) validHosts() bool {
+	return !slices.ContainsFunc(c.HTTPHosts, func(h string) bool { return h != events.AnyHost && events.CheckHost(h) != nil })
 }
 
 func (c Config) validTrust() bool {

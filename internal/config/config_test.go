@@ -55,7 +55,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		"PINWHEEL_OWNER_MAX_RUNNING": "6", "PINWHEEL_OWNER_MAX_QUEUED": "7", "PINWHEEL_OWNER_MAX_WAITING": "8", "PINWHEEL_OVERTAKE": "9", "PINWHEEL_ACK_WAIT": "1s", "PINWHEEL_OLD_VERSION_IDLE": "5s", "PINWHEEL_DRAIN_TIMEOUT": "0s",
 		"PINWHEEL_DUPLICATES": "1h", "PINWHEEL_RESULT_AGE": "1m", "PINWHEEL_MAX_BYTES": "500MB", "PINWHEEL_REPLICAS": "3", "PINWHEEL_PREFIX": "pw", "PINWHEEL_REPLY_PREFIXES": "_INBOX., replies.",
 		"PINWHEEL_CONSOLE_ADDR": ":8423", "PINWHEEL_CONSOLE_TOKEN": "fedcba9876543210", "PINWHEEL_CONSOLE_HOSTS": "console.example", "PINWHEEL_CONSOLE_TRACE_URL": "https://traces.example/{trace}",
-		"PINWHEEL_HTTP_ADDR": ":80", "PINWHEEL_HTTP_CERT": creds, "PINWHEEL_HTTP_KEY": creds, "PINWHEEL_HTTP_DOMAIN": "w.example", "PINWHEEL_HTTP_PATHS": "acme", "PINWHEEL_HTTP_TRUST": "10.0.0.1,fd00::/8",
+		"PINWHEEL_HTTP_ADDR": ":80", "PINWHEEL_HTTP_CERT": creds, "PINWHEEL_HTTP_KEY": creds, "PINWHEEL_HTTP_DOMAIN": "w.example", "PINWHEEL_HTTP_PATHS": "acme", "PINWHEEL_HTTP_TRUST": "10.0.0.1,fd00::/8", "PINWHEEL_HTTP_HOSTS": "*.a.example,*",
 		"PINWHEEL_HTTP_MAX_CONNECTIONS": "10", "PINWHEEL_HTTP_OWNER_REQUESTS": "9", "PINWHEEL_TRACE_OWNER_RATE": "5", "PINWHEEL_METRICS_OWNERS": "acme,beta", "PINWHEEL_HTTP_MEMORY": "2MiB", "PINWHEEL_HTTP_MAX_BODY": "1MiB", "PINWHEEL_HTTP_CACHE": "0", "PINWHEEL_ASSETS_MAX_BYTES": "3MiB", "PINWHEEL_OWNER_KV_BYTES": "5MiB", "PINWHEEL_OWNER_CACHE_BYTES": "6MiB", "PINWHEEL_HTTP_WAIT": "1s",
 		"PINWHEEL_HTTP_ACME": "", "PINWHEEL_HTTP_ACME_EMAIL": "", "PINWHEEL_HTTP_ACME_CA": "", "PINWHEEL_HTTP_ACME_OWNER_HOSTS": "7", // TestACMESettings has the others
 		"PINWHEEL_HTTP_MESSAGES": "true", "PINWHEEL_HTTP_LOG": "false",
@@ -79,7 +79,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		NatsCA: creds, NatsCert: creds, NatsKey: creds, NatsMonitor: List{"http://a:8222", "https://b"}, Heartbeat: time.Second, DeadLetterAge: time.Hour, DeadLetterBytes: 2 << 20, Durability: "fsync", Profiling: true, ControlToken: "0123456789abcdef",
 		Duplicates: time.Hour, ResultAge: time.Minute, MaxBytes: 500e6, Replicas: 3, Prefix: "pw", ReplyPrefixes: List{"_INBOX.", "replies."},
 		ConsoleAddr: ":8423", ConsoleToken: "fedcba9876543210", ConsoleHosts: List{"console.example"}, ConsoleTraceURL: "https://traces.example/{trace}",
-		HTTPAddr: ":80", HTTPCert: creds, HTTPKey: creds, HTTPDomain: "w.example", HTTPPaths: "acme", HTTPTrust: List{"10.0.0.1", "fd00::/8"}, HTTPMaxConnections: 10, HTTPOwnerRequests: 9, TraceOwnerRate: 5, MetricsOwners: List{"acme", "beta"},
+		HTTPAddr: ":80", HTTPCert: creds, HTTPKey: creds, HTTPDomain: "w.example", HTTPPaths: "acme", HTTPTrust: List{"10.0.0.1", "fd00::/8"}, HTTPHosts: List{"*.a.example", "*"}, HTTPMaxConnections: 10, HTTPOwnerRequests: 9, TraceOwnerRate: 5, MetricsOwners: List{"acme", "beta"},
 		HTTPMemory: 2 << 20, HTTPMaxBody: 1 << 20, AssetsMaxBytes: 3 << 20, OwnerKVBytes: 5 << 20, OwnerCacheBytes: 6 << 20, HTTPWait: time.Second, HTTPMessages: true, HTTPAcmeOwnerHosts: 7,
 		AllowPrivateAddresses: List{"10.0.0.0/8", "::1", "db.internal", "localhost"},
 	}, c)
@@ -126,6 +126,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		{"HTTP_DOMAIN", "Example.com", "it is a host name in lower case"},
 		{"HTTP_DOMAIN", "*.example.com", "it is a host name in lower case"},
 		{"HTTP_PATHS", "a.b", "it is the name of an owner"},
+		{"HTTP_HOSTS", "a.example:80", "it is host names in lower case"},
 		{"HTTP_TRUST", "proxy", "it is IP addresses and CIDR ranges"},
 		{"HTTP_MAX_CONNECTIONS", "0", "it is 1 to 1000000"},
 		{"HTTP_OWNER_REQUESTS", "0", "it is 1 to 1000000"},

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/localhost"
 )
 
 // Config configures a Console.
@@ -63,14 +64,12 @@ func loopback(host string) bool {
 // knows reports whether a request may have this Host. A page of another site can make a name of its own point to this
 // machine (DNS rebinding), but neither localhost nor an address.
 func (c Config) knows(hostport string) bool {
+	if localhost.Is(hostport) {
+		return true
+	}
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		host = h
 	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if host == "localhost" || slices.Contains(c.Hosts, host) {
-		return true
-	}
-	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil
+	return slices.Contains(c.Hosts, strings.ToLower(strings.TrimSuffix(host, ".")))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -205,13 +206,31 @@ func TestLogIn(t *testing.T) {
 		code, _ := operator.get("/")
 		require.Equal(t, http.StatusSeeOther, code, forged)
 	}
-	other := newPerson(t, startConsole(t, f, func(c *console.Config) { c.OperateToken = "another-token-of-operators" }), "")
-	other.http.Jar.SetCookies(at, []*http.Cookie{{Name: cookies[0].Name, Value: value, Path: "/"}})
+	require.Equal(t, "pinwheel_console_"+at.Port(), cookies[0].Name)
+	otherBase := startConsole(t, f, func(c *console.Config) { c.OperateToken = "another-token-of-operators" })
+	other := newPerson(t, otherBase, "")
+	otherAt, err := url.Parse(otherBase)
+	require.NoError(t, err)
+	other.http.Jar.SetCookies(at, []*http.Cookie{{Name: "pinwheel_console_" + otherAt.Port(), Value: value, Path: "/"}})
 	code, _ = other.get("/")
 	require.Equal(t, http.StatusSeeOther, code)
 
+	// Cookies of another port, and of another path, log nobody out.
+	operator.http.Jar.SetCookies(at, []*http.Cookie{
+		{Name: cookies[0].Name, Value: value, Path: "/"}, {Name: cookies[0].Name, Value: "x.y", Path: "/dead"},
+		{Name: "pinwheel_console", Value: "x.y", Path: "/"}, {Name: "pinwheel_console_" + otherAt.Port(), Value: "x.y", Path: "/"},
+	})
+	operator.page("/dead")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/login", strings.NewReader(url.Values{"token": {operateToken}}.Encode()))
+	require.NoError(t, err)
+	r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "X-Forwarded-Proto": {"https"}}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Regexp(t, `^__Host-pinwheel_console=.*; Path=/; .*Secure`, answer.Header.Get("Set-Cookie"), "no other host can set it")
+
 	// Pages on other ports of this host can set cookies: a notice of theirs is not shown.
-	viewer.http.Jar.SetCookies(at, []*http.Cookie{{Name: "pinwheel_notice", Value: "QWxsIGlzIHdlbGw", Path: "/"}})
+	viewer.http.Jar.SetCookies(at, []*http.Cookie{{Name: "pinwheel_notice_" + at.Port(), Value: "QWxsIGlzIHdlbGw", Path: "/"}})
 	require.NotContains(t, viewer.page("/"), "All is well")
 	for _, k := range viewer.http.Jar.Cookies(at) {
 		require.Regexp(t, "^"+gateway.FleetCookies, k.Name, "the gateway keeps it from workers")
@@ -253,7 +272,12 @@ func TestOtherSites(t *testing.T) {
 		}
 		if host != "" { // the cookie jar goes by it
 			r.Host = host
-			r.AddCookie(session)
+			named := *session // a browser that came by this host has it under the name of this port
+			named.Name = "pinwheel_console"
+			if _, port, err := net.SplitHostPort(host); err == nil {
+				named.Name += "_" + port
+			}
+			r.AddCookie(&named)
 		}
 		a, err := p.http.Do(r)
 		require.NoError(t, err)

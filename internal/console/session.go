@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -99,14 +100,30 @@ func (s *sessions) begin(r role, who string, now time.Time) *http.Cookie {
 	return cookie(sessionCookie, body+"."+s.sign(r, "session", body), sessionTime)
 }
 
+// cookieName is the name under which a browser has a cookie of this console. Browsers send a cookie to all ports of a
+// host, so the name has the port: another console of the host, or a program that sets cookies there, does not replace
+// it. Behind a proxy with TLS it has a prefix with which no other host can set it.
+func cookieName(r *http.Request, name string) string {
+	if behindTLS(r) {
+		return "__Host-" + name
+	}
+	if _, port, err := net.SplitHostPort(r.Host); err == nil && strings.Trim(port, "0123456789") == "" {
+		return name + "_" + port
+	}
+	return name
+}
+
+// behindTLS reports whether a proxy with TLS passed the request on. Who forges the header of the proxy has only a cookie
+// that goes fewer ways.
+func behindTLS(r *http.Request) bool { return r.Header.Get("X-Forwarded-Proto") == "https" }
+
 func cookie(name, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode} //nolint:gosec // set says Secure
 }
 
-// set adds a cookie to the answer. Behind a proxy with TLS it does not go over a plain connection. Who forges the
-// header of the proxy has only a cookie that goes fewer ways.
+// set adds a cookie to the answer. Behind a proxy with TLS it does not go over a plain connection.
 func (c *call) set(k *http.Cookie) { //nolint:gosec // cookie sets the others
-	k.Secure = c.http.Header.Get("X-Forwarded-Proto") == "https"
+	k.Name, k.Secure = cookieName(c.http, k.Name), behindTLS(c.http)
 	http.SetCookie(c.w, k)
 }
 
@@ -115,11 +132,18 @@ func (s *sessions) of(r *http.Request, now time.Time) session {
 	if s.open {
 		return session{Role: operator, CSRF: s.sign(operator, "form", "")}
 	}
-	c, err := r.Cookie(sessionCookie)
-	if err != nil {
-		return session{}
+	// Others can set cookies of the name, for another path or from another port. They end no session.
+	for _, k := range r.CookiesNamed(cookieName(r, sessionCookie)) {
+		if found := s.read(k.Value, now); found.Role != nobody {
+			return found
+		}
 	}
-	body, signature, ok := strings.Cut(c.Value, ".")
+	return session{}
+}
+
+// read returns the session of a cookie. Its role is nobody when the cookie is not valid.
+func (s *sessions) read(value string, now time.Time) session {
+	body, signature, ok := strings.Cut(value, ".")
 	text, err := base64.RawURLEncoding.DecodeString(body)
 	var said claim
 	if !ok || err != nil || json.Unmarshal(text, &said) != nil || s.tokens[said.Role] == "" {
@@ -128,7 +152,7 @@ func (s *sessions) of(r *http.Request, now time.Time) session {
 	if !hmac.Equal([]byte(signature), []byte(s.sign(said.Role, "session", body))) || !now.Before(said.Until) {
 		return session{}
 	}
-	return session{Role: said.Role, Who: said.Who, CSRF: s.sign(said.Role, "form", c.Value)}
+	return session{Role: said.Role, Who: said.Who, CSRF: s.sign(said.Role, "form", value)}
 }
 
 // cleanWho makes a name fit for a header and the audit stream.

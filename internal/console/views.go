@@ -161,15 +161,13 @@ func (c *call) notice(text string) *http.Cookie {
 }
 
 func (c *call) takeNotice() string {
-	k, err := c.http.Cookie(noticeCookie)
-	if err != nil {
-		return ""
+	for _, k := range c.http.CookiesNamed(cookieName(c.http, noticeCookie)) {
+		c.set(cookie(noticeCookie, "", -time.Second))
+		body, signature, _ := strings.Cut(k.Value, ".")
+		text, err := base64.RawURLEncoding.DecodeString(body)
+		if err == nil && c.Role != nobody && hmac.Equal([]byte(signature), []byte(c.sessions.sign(c.Role, "notice", body))) {
+			return string(text)
+		}
 	}
-	c.set(cookie(noticeCookie, "", -time.Second))
-	body, signature, _ := strings.Cut(k.Value, ".")
-	text, err := base64.RawURLEncoding.DecodeString(body)
-	if err != nil || c.Role == nobody || !hmac.Equal([]byte(signature), []byte(c.sessions.sign(c.Role, "notice", body))) {
-		return ""
-	}
-	return string(text)
+	return ""
 }

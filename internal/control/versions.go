@@ -121,6 +121,15 @@ type PreviewLink struct {
 	Until   time.Time `json:"until"`
 }
 
+// recorded is all but the link, which is for who has it.
+func (l PreviewLink) recorded() any {
+	return struct {
+		Until   time.Time `json:"until"`
+		Version string    `json:"version"`
+		Worker  string    `json:"worker"`
+	}{l.Until, l.Version, l.Worker}
+}
+
 // previewVersion signs a link to a version.
 func (s *Server) previewVersion(ctx context.Context, r PreviewVersion) (PreviewLink, error) {
 	owner, name, err := r.parse()

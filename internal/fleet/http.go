@@ -52,7 +52,7 @@ func openHTTP(p *Process, c *Child) (err error) {
 	}
 	addresses, _ := config.SplitAddresses(p.cfg.HTTPTrust)
 	s.gateway, err = gateway.New(gateway.Config{
-		Domain: p.cfg.HTTPDomain, Paths: p.cfg.HTTPPaths, Trust: addresses,
+		Domain: p.cfg.HTTPDomain, Paths: p.cfg.HTTPPaths, Hosts: p.cfg.HTTPHosts, Trust: addresses,
 		MaxConnections: p.cfg.HTTPMaxConnections, OwnerRequests: p.cfg.HTTPOwnerRequests, Memory: int64(p.cfg.HTTPMemory), MaxBody: int64(p.cfg.HTTPMaxBody), Wait: p.cfg.HTTPWait, Certificate: certificate, Certificates: byACME,
 		Messages: p.cfg.HTTPMessages, Log: p.cfg.HTTPLog,
 	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog, p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files, Output: p.host, Previews: p.previews()}, p.log, p.registry)

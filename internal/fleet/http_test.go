@@ -128,7 +128,7 @@ func TestHTTP(t *testing.T) {
 	_, body = w.ask("GET", "acme/"+name, "/", "")
 	require.Equal(t, "two", body)
 	_, out, errs = h.command("", "audit")
-	require.Regexp(t, `acme +versions.preview +.*"for":"1h30m0s","version":"2","worker":"acme/api"`, out, errs)
+	require.Regexp(t, `acme +versions.preview +.*\{"until":"\S+","version":"2-[0-9a-f]{12}",`, out, errs)
 	code, _, errs = h.command("", "versions", "preview", "acme/api", "1")
 	require.Equal(t, []any{1, true}, []any{code, strings.Contains(errs, `its manifest does not say "previews": true in "http"`)}, errs)
 }

@@ -32,6 +32,9 @@ func (g *Gateway) targetOf(r *http.Request) (target, *refusal) {
 	if host == "" {
 		return target{}, &refusal{http.StatusBadRequest, "the Host of the request is no host"}
 	}
+	if !g.answersTo(host) {
+		return target{}, notThisHost
+	}
 	if t, ok := byHost(host, g.cfg.Domain); ok {
 		return t, nil
 	}

@@ -11,6 +11,9 @@ type Config struct {
 	Domain string
 	// Paths is the owner whose workers are also found at /WORKER/ of every other host; "" = none.
 	Paths string
+	// Hosts are those that requests may have, beside localhost, addresses, what ends with Domain, and what a route names:
+	// "shop.example", "*.example" for every host below, "*" for every host. None = every host.
+	Hosts []string
 	// Trust are the addresses whose X-Forwarded-For and X-Forwarded-Proto count.
 	Trust []netip.Prefix
 	// MaxConnections bounds the open connections. More wait to be accepted. Default 10 000.

@@ -53,3 +53,42 @@ func TestCookiesOfTheConsole(t *testing.T) {
 		require.Equal(t, []string{"a=1", "b=pinwheel_console"}, a.Header["Set-Cookie"])
 	}
 }
+
+// A cookie reaches no host of another owner: a Domain stays only when all that it covers is granted to the worker's.
+func TestDomainsOfCookies(t *testing.T) {
+	t.Parallel()
+	var set []string
+	g, addr := open(t, Config{Domain: "w.example", Paths: "dev"}, func(*events.Event) *events.Reply {
+		headers := []string{}
+		for _, c := range set {
+			headers = append(headers, "set-cookie", c)
+		}
+		return &events.Reply{Status: 200, Headers: headers}
+	})
+	g.Routes.Install(routed("acme", "shop", "shop.acme.test/*", "www.shared.test/*"))
+	g.Routes.SetPolicy("acme", events.Policy{Hosts: []string{"shop.acme.test", "acme.test", "*.acme.test", "shared.test", "www.shared.test"}})
+	g.Routes.SetPolicy("beta", events.Policy{Hosts: []string{"*.beta.shared.test"}})
+	answer := func(host string, cookies ...string) []string {
+		set = cookies
+		_, _, headers := ask(t, addr, "GET", host, "/")
+		return headers["Set-Cookie"]
+	}
+	const worker = "shop--acme.w.example"
+	require.Equal(t, []string{
+		"a=1; Path=/", "b=2; Secure", "c=3", "d=4; HttpOnly", "e=5;path=/", "f=domain=w.example; Domain=" + worker, "Domain=w.example", "g=7", "h=8", "i=9", "pinwheel=1",
+	}, answer(worker,
+		"a=1; Path=/; Domain=w.example", "b=2; domain = .W.Example ; Secure", "c=3;DOMAIN=example", "d=4; HttpOnly;\tDomain=w.example.", "e=5;path=/;domain=W.EXAMPLE",
+		"f=domain=w.example; Domain="+worker, "Domain=w.example", "g=7; Domain=w\u00e9.example", "h=8; Domain", "i=9; Domain=..example", "__Host-pinwheel_console=x", "pinwheel=1",
+	))
+	for domain, want := range map[string]string{ // at a host that is granted
+		"shop.acme.test": "a=1; Domain=shop.acme.test", "acme.test": "a=1; Domain=acme.test", ".ACME.test": "a=1; Domain=.ACME.test", "test": "a=1",
+	} {
+		require.Equal(t, []string{want}, answer("shop.acme.test", "a=1; Domain="+domain), domain)
+	}
+	require.Equal(t, []string{"a=1"}, answer("www.shared.test", "a=1; Domain=shared.test"), "beta has hosts below it")
+	require.Equal(t, []string{"a=1; Domain=www.shared.test"}, answer("www.shared.test", "a=1; Domain=www.shared.test"))
+	g.Routes.SetPolicy("beta", events.Policy{})
+	require.Equal(t, []string{"a=1; Domain=shared.test"}, answer("www.shared.test", "a=1; Domain=shared.test"))
+	g.Routes.SetPolicy("acme", events.Policy{})
+	require.Empty(t, g.Routes.granted)
+}

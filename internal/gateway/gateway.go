@@ -43,7 +43,9 @@ type Gateway struct {
 	sockets *sockets
 	lines   *requestLog
 	server  *http.Server
-	times   times
+
+	connections *connections
+	times       times
 
 	leaving atomic.Bool     // each connection is closed after its response
 	ended   context.Context //nolint:containedctx // done when requests that wait get no reply any more
@@ -57,6 +59,7 @@ func New(cfg Config, rooms Rooms, log zerolog.Logger, reg prometheus.Registerer)
 		cfg: cfg, Rooms: rooms, log: log, often: repeats.New(log), metrics: newMetrics(), ids: eventid.New("http"), times: defaultTimes, sockets: newSockets(), lines: newRequestLog(rooms.Output), owners: owners{requests: cfg.OwnerRequests, memory: cfg.Memory, of: map[string]*usage{}},
 	}
 	g.ended, g.end = context.WithCancel(context.Background())
+	g.connections = newConnections(cfg.MaxConnections, g.trusts, func(why string) { g.metrics.closed.WithLabelValues(why).Inc() })
 	g.server = g.newServer()
 	return g, g.metrics.register(reg)
 }

@@ -148,6 +148,25 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// A page of another site has a name of its own point to this machine: it reads nothing here. Names of this machine,
+// addresses, and what the operator or a manifest names, are answered.
+func TestHostsThatAreAnswered(t *testing.T) {
+	t.Parallel()
+	var s seen
+	g, addr := open(t, Config{Domain: "w.test", Paths: "dev", Hosts: []string{"mine.example", "*.tunnel.example"}}, s.handle)
+	g.Routes.Install(routed("dev", "site", "shop.example/*", "*.eu.shop.example/*", "*/*"))
+	for host, want := range map[string]int{
+		"localhost:8787": 200, "hello--dev.localhost": 200, "127.0.0.1": 200, "[::1]:80": 200, "hello--dev.w.test": 200, "mine.example": 200, "a.tunnel.example:1": 200,
+		"shop.example": 200, "a.eu.shop.example": 200, "evil.example": 421, "shop.example.evil.example": 421, "eu.shop.example": 421, "w.test.evil.example": 421, "tunnel.example": 421,
+	} {
+		status, _, _ := ask(t, addr, "GET", host, "/hello")
+		require.Equal(t, want, status, host)
+	}
+	_, addr = open(t, Config{Paths: "dev"}, s.handle)
+	status, _, _ := ask(t, addr, "GET", "any.example", "/hello")
+	require.Equal(t, 200, status, "without Hosts every host is answered")
+}
+
 func TestRequestBecomesEvent(t *testing.T) {
 	t.Parallel()
 	var s seen

@@ -17,6 +17,7 @@ type metrics struct {
 	duration prometheus.Histogram
 	running  prometheus.Gauge
 	open     prometheus.Gauge
+	closed   *prometheus.CounterVec
 	sockets  prometheus.Gauge
 	in, out  prometheus.Counter
 
@@ -36,6 +37,10 @@ func newMetrics() *metrics {
 		}),
 		running: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_requests_running", Help: "HTTP requests under way."}),
 		open:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_connections", Help: "Open connections of HTTP clients."}),
+		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pinwheel_http_connections_closed_total",
+			Help: "Connections of HTTP clients closed for lack of room: new ones of a client that has its share (share), and idle ones (idle).",
+		}, []string{"why"}),
 		sockets: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_websockets", Help: "Open WebSockets of HTTP clients."}),
 		in:      prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_http_received_bytes_total", Help: "Bytes of HTTP request bodies."}),
 		out:     prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_http_sent_bytes_total", Help: "Bytes of HTTP response bodies."}),
@@ -49,7 +54,7 @@ func newMetrics() *metrics {
 }
 
 func (m *metrics) register(reg prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.vector, m.duration, m.running, m.open, m.sockets, m.in, m.out} {
+	for _, c := range []prometheus.Collector{m.vector, m.duration, m.running, m.open, m.closed, m.sockets, m.in, m.out} {
 		if err := reg.Register(c); err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func (x *exchange) head(status int) {
 	if x.body == nil && x.r.ContentLength != 0 && x.r.ProtoMajor == 1 { // the server reads some of the body itself
 		_ = x.control.SetReadDeadline(time.Now().Add(x.g.times.rest))
 	}
-	dropFleetCookies(x.w.Header()) // of files, too
+	x.cookies(x.w.Header()) // of files, too
 	x.status = status
 	_ = x.control.SetWriteDeadline(time.Now().Add(x.g.times.write))
 	x.w.WriteHeader(status)

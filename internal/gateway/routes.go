@@ -18,6 +18,7 @@ type Routes struct {
 	policies map[string]events.Policy         // by owner
 	wanted   map[string]map[string][]wantedBy // by owner and worker
 	hosts    map[string]*paths                // by Route.Host
+	granted  map[string]map[string]int        // by domain and owner: how many of the owner's granted hosts are the domain, or below it
 }
 
 type wantedBy struct {
@@ -27,7 +28,7 @@ type wantedBy struct {
 
 // NewRoutes makes an empty Routes. Policies bound every owner but any.
 func NewRoutes(any string) *Routes {
-	return &Routes{any: any, policies: map[string]events.Policy{}, wanted: map[string]map[string][]wantedBy{}, hosts: map[string]*paths{}}
+	return &Routes{any: any, policies: map[string]events.Policy{}, wanted: map[string]map[string][]wantedBy{}, hosts: map[string]*paths{}, granted: map[string]map[string]int{}}
 }
 
 // Install replaces the addresses of a worker by those of its active versions.
@@ -61,6 +62,8 @@ func (r *Routes) Remove(owner, name string) {
 func (r *Routes) SetPolicy(owner string, p events.Policy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.count(owner, r.policies[owner].Hosts, -1)
+	r.count(owner, p.Hosts, 1)
 	if r.policies[owner] = p; len(p.Hosts) == 0 {
 		delete(r.policies, owner)
 	}

@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 func (g *Gateway) newServer() *http.Server {
@@ -16,7 +14,10 @@ func (g *Gateway) newServer() *http.Server {
 		Handler: g, ReadHeaderTimeout: g.times.header, IdleTimeout: g.times.idle, MaxHeaderBytes: maxHeaderBytes,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     stdlog.New(debugLog{g}, "", 0),
-		ConnState:                    g.metrics.connection,
+		ConnState: func(c net.Conn, s http.ConnState) {
+			g.metrics.connection(c, s)
+			g.connections.state(c, s)
+		},
 		// A client may be ahead of its requests by this much in all. The server makes room for a frame before it has come.
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame, MaxReceiveBufferPerStream: partBytes, MaxReceiveBufferPerConnection: maxStreams * partBytes / 4},
 	}
@@ -35,7 +36,7 @@ func (l debugLog) Write(p []byte) (int, error) {
 // Serve answers requests that come to l until Drain or Close. It closes l. With a certificate they are HTTP/2 or
 // HTTP/1.1 over TLS.
 func (g *Gateway) Serve(l net.Listener) error {
-	l = netutil.LimitListener(l, g.cfg.MaxConnections)
+	l = &boundedListener{l, g.connections}
 	serve := g.server.Serve
 	if g.server.TLSConfig != nil {
 		serve = func(l net.Listener) error { return g.server.ServeTLS(l, "", "") }

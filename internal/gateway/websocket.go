@@ -110,7 +110,7 @@ func (x *exchange) upgrade(r *events.Reply) {
 			h[name] = values
 		}
 	}
-	dropFleetCookies(h)
+	x.cookies(h)
 	if !x.g.sockets.enter() {
 		r.Socket.Serve(context.Background(), nil)
 		x.cut()

@@ -62,7 +62,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	addr := fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(t))
-	f := openFleet(t, "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false")
+	f := openFleet(t, "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false", "PINWHEEL_HTTP_MAX_CONNECTIONS=4000")
 	f.deploy("acme", "w", `export default { async fetch(request) {
 		const path = new URL(request.url).pathname;
 		if (path === "/count") { let n = 0; for await (const part of request.body) n += part.length; return new Response(n) }
@@ -96,6 +96,23 @@ func TestHostileClients(t *testing.T) {
 					c.Errorf("status %d", r.StatusCode)
 				}
 			}
+		}},
+		{"all connections", 200, func(c *clients) { // of another address than beta's clients
+			from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+			for range 4200 {
+				conn, err := from.Dial("tcp", c.addr)
+				require.NoError(c, err)
+				c.Cleanup(func() { _ = conn.Close() })
+				_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+acmeHost+"\r\n\r\n") // it may be closed by now
+			}
+			fresh := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+			r, err := http.NewRequestWithContext(c.Context(), http.MethodGet, "http://"+c.addr+"/", http.NoBody)
+			require.NoError(c, err)
+			r.Host = betaHost
+			answer, err := fresh.Do(r)
+			require.NoError(c, err, "a client that comes later")
+			require.NoError(c, answer.Body.Close())
+			require.Equal(c, 200, answer.StatusCode)
 		}},
 		{"many headers", 150, func(c *clients) {
 			for _, conn := range c.dial(100, "GET / HTTP/1.1\r\nHost: "+acmeHost+"\r\n"+strings.Repeat("A: b\r\n", 8000)+"\r\n") {
