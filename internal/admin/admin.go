@@ -66,8 +66,8 @@ func New(l net.Listener, s Source, profiling bool) *Server {
 	return &Server{l, &http.Server{Handler: local(l, mux), ReadHeaderTimeout: 5 * time.Second}}
 }
 
-// local refuses other names than those of this machine where nobody can come from elsewhere: a page of another site that
-// has a name of its own point here (DNS rebinding).
+// local refuses other names than those of this machine where nobody can come from elsewhere: a page of another site
+// that has a name of its own point here (DNS rebinding).
 func local(l net.Listener, next http.Handler) http.Handler {
 	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 		return next

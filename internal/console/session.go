@@ -113,8 +113,8 @@ func cookieName(r *http.Request, name string) string {
 	return name
 }
 
-// behindTLS reports whether a proxy with TLS passed the request on. Who forges the header of the proxy has only a cookie
-// that goes fewer ways.
+// behindTLS reports whether a proxy with TLS passed the request on. Who forges the header of the proxy has only a
+// cookie that goes fewer ways.
 func behindTLS(r *http.Request) bool { return r.Header.Get("X-Forwarded-Proto") == "https" }
 
 func cookie(name, value string, life time.Duration) *http.Cookie {

@@ -55,7 +55,7 @@ func openHTTP(p *Process, c *Child) (err error) {
 		Domain: p.cfg.HTTPDomain, Paths: p.cfg.HTTPPaths, Hosts: p.cfg.HTTPHosts, Trust: addresses,
 		MaxConnections: p.cfg.HTTPMaxConnections, OwnerRequests: p.cfg.HTTPOwnerRequests, Memory: int64(p.cfg.HTTPMemory), MaxBody: int64(p.cfg.HTTPMaxBody), Wait: p.cfg.HTTPWait, Certificate: certificate, Certificates: byACME,
 		Messages: p.cfg.HTTPMessages, Log: p.cfg.HTTPLog,
-	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog, p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files, Output: p.host, Previews: p.previews()}, p.log, p.registry)
+	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog, p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files, Output: p.host, Previews: previewsOf(p)}, p.log, p.registry)
 	return err
 }
 
@@ -132,15 +132,15 @@ func (p *Process) HTTPAddr() string {
 	return p.http.listener.Addr().String()
 }
 
-// previews are the hosts of versions. All processes with the same PINWHEEL_SECRETS_KEY sign and accept the same.
-func (p *Process) previews() *gateway.Previews {
+// previewsOf signs and checks hosts of versions. All processes with the same PINWHEEL_SECRETS_KEY accept the same.
+func previewsOf(p *Process) *gateway.Previews {
 	return gateway.NewPreviews(p.values.ids.Derive("hosts of versions"))
 }
 
 // Preview is part of control.Process. A process that trusts proxies is behind one that speaks TLS at the usual port.
 func (c controlled) Preview(w, active *events.Worker, until time.Time) (host, url string, err error) {
 	p := c.process
-	host, err = p.previews().Host(w, active, p.cfg.HTTPDomain, until)
+	host, err = previewsOf(p).Host(w, active, p.cfg.HTTPDomain, until)
 	if err != nil {
 		return "", "", err
 	}

@@ -16,9 +16,9 @@ const (
 	looks = 32
 )
 
-// connections bounds the open connections of a process, and those of each client. Idle ones make room: those of a client
-// that has its share, or, when there is no room at all, those of the clients that have most. A connection is idle until
-// the headers of a request have come. Any goroutine may call its methods.
+// connections bounds the open connections of a process, and those of each client. Idle ones make room: those of a
+// client that has its share, or, when there is no room at all, those of the clients that have most. A connection is
+// idle until the headers of a request have come. Any goroutine may call its methods.
 type connections struct {
 	most   int                     // of all clients
 	proxy  func(a netip.Addr) bool // reports whether a stands for many clients. It has no share
@@ -118,8 +118,8 @@ func (c *connections) admit(raw net.Conn) net.Conn {
 	return conn
 }
 
-// wait waits until there is room, or no connection is wanted any more. It returns an idle connection that must be closed
-// to make room; nil = there is room. The caller holds the lock.
+// wait waits until there is room, or no connection is wanted any more. It returns an idle connection that must be
+// closed to make room; nil = there is room. The caller holds the lock.
 func (c *connections) wait() *connection {
 	for c.open >= c.most && !c.over {
 		if victim := c.heaviest(); victim != nil {

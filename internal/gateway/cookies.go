@@ -45,9 +45,10 @@ func (x *exchange) cookies(h http.Header) {
 	if w == nil || !slices.ContainsFunc(h["Set-Cookie"], namesDomain) {
 		return
 	}
+	reach := reach{x.g.Routes, x.g.cfg.Domain, w.Owner, hostName(x.r.Host)}
 	list := slices.Clone(h["Set-Cookie"])
 	for i, c := range list {
-		list[i] = x.narrowed(c, w.Owner)
+		list[i] = reach.narrowed(c)
 	}
 	h["Set-Cookie"] = list
 }
@@ -67,11 +68,19 @@ func domainOf(part string) (domain string, ok bool) {
 	return strings.Trim(value, " \t"), strings.EqualFold(strings.Trim(name, " \t"), "Domain")
 }
 
-// narrowed is a cookie without the Domains that reach other hosts than those of owner.
-func (x *exchange) narrowed(cookie, owner string) string {
+// reach says how far the cookies of one response may go.
+type reach struct {
+	routes *Routes
+	domain string // of the hosts of workers
+	owner  string // of the worker
+	host   string // of the request
+}
+
+// narrowed is a cookie without the Domains that reach other hosts than those of the owner.
+func (r reach) narrowed(cookie string) string {
 	var kept []string
 	for part := range strings.SplitSeq(cookie, ";") {
-		if domain, ok := domainOf(part); ok && len(kept) > 0 && !x.stays(domain, owner) { // the first part is the cookie's value
+		if domain, ok := domainOf(part); ok && len(kept) > 0 && !r.allows(domain) { // the first part is the cookie's value
 			continue
 		}
 		kept = append(kept, part)
@@ -79,15 +88,15 @@ func (x *exchange) narrowed(cookie, owner string) string {
 	return strings.Join(kept, ";")
 }
 
-// stays reports whether a domain, and all hosts below it, are of owner: it is the host of the request, or a policy
+// allows reports whether a domain, and all hosts below it, are of the owner: it is the host of the request, or a policy
 // grants it. A domain above the hosts of workers is nobody's, and neither is one below which another owner has a host.
-func (x *exchange) stays(domain, owner string) bool {
+func (r reach) allows(domain string) bool {
 	d := hostName(strings.TrimLeft(domain, "."))
 	if d == "" || strings.Contains(d, ":") {
 		return false
 	}
-	if of := x.g.cfg.Domain; of != "" && (d == of || strings.HasSuffix(of, "."+d)) {
+	if r.domain != "" && (d == r.domain || strings.HasSuffix(r.domain, "."+d)) {
 		return false
 	}
-	return (d == hostName(x.r.Host) || x.g.Routes.grants(owner, d)) && !x.g.Routes.shared(owner, d)
+	return (d == r.host || r.routes.grants(r.owner, d)) && !r.routes.shared(r.owner, d)
 }

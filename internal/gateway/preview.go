@@ -14,9 +14,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Previews signs and checks the hosts of versions: NUMBER-TIME-SIGNATURE--WORKER--OWNER.DOMAIN. Who has none of its keys
-// cannot name the host of a version: versions that nobody has shown yet, and those of which nobody wants to know any
-// more, are on no host that can be counted or guessed. Any goroutine may call its methods.
+// Previews signs and checks the hosts of versions: NUMBER-TIME-SIGNATURE--WORKER--OWNER.DOMAIN. Who has none of its
+// keys cannot name the host of a version: versions that nobody has shown yet, and those of which nobody wants to know
+// any more, are on no host that can be counted or guessed. Any goroutine may call its methods.
 type Previews struct{ keys [][]byte }
 
 // NewPreviews makes a Previews. The first key signs, and all are good. Without keys there are no previews.
