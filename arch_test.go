@@ -142,7 +142,7 @@ var house = map[string]room{
 	"internal/localhost": {pure: true},
 	// Certificates by ACME. It does not know the gateway.
 	"internal/certificates": {
-		pure: true, rooms: []string{"internal/resources", "internal/secrets"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/crypto/acme"},
+		pure: true, rooms: []string{"internal/resources", "internal/secrets"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/net/publicsuffix"},
 		tests: []string{"internal/natsd", "internal/test/acmetest", "internal/test/natstest", libAge},
 	},
 	"internal/cron": {pure: true, libs: []string{libCron}},

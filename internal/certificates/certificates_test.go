@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +93,25 @@ func TestHostsOfAnOwnerAreBounded(t *testing.T) {
 	p.refuses(blog)
 	_, err := f.bucket().Get(t.Context(), prefix(f.ca.Directory)+"cert."+blog)
 	require.Error(t, err, "its certificate is gone")
+}
+
+// One owner leaves a part of what the CA issues in a week for a registered domain to others.
+func TestTheWeekOfADomain(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, shop, blog, "third.acme.example")
+	f.hosts.set("www.acme.example", "beta")
+	p := f.start(f.port, func(c *Config, _ *times) { c.DomainOrders = 3 })
+	p.serial(shop)
+	p.serial(blog)
+	p.refuses("third.acme.example")
+	p.serial("www.acme.example")
+	require.Equal(t, []string{shop, blog, "www.acme.example"}, f.ca.Orders())
+	e, err := f.bucket().Get(t.Context(), prefix(f.ca.Directory)+kindLedger+"acme")
+	require.NoError(t, err)
+	var l ledger
+	require.NoError(t, json.Unmarshal(e.Value(), &l))
+	require.Len(t, l.Orders, 2)
+	require.Zero(t, l.Hosts["third.acme.example"].Began, "the order that had no room is given up")
 }
 
 // An order that failed is not repeated at once, in any process. Later it is.

@@ -40,12 +40,14 @@ const (
 
 // Config configures the certificates of a fleet.
 type Config struct {
-	Directory  string              // URL of the ACME directory
-	Email      string              // for messages of the CA; "" = none
-	Roots      *x509.CertPool      // that sign the certificate of the directory; nil = those of the system
-	OwnerHosts int                 // hosts of one owner that may have a certificate, 1 to MaxOwnerHosts
-	Identities *secrets.Identities // encrypt what is stored
-	Replicas   int
+	Directory  string         // URL of the ACME directory
+	Email      string         // for messages of the CA; "" = none
+	Roots      *x509.CertPool // that sign the certificate of the directory; nil = those of the system
+	OwnerHosts int            // hosts of one owner that may have a certificate, 1 to MaxOwnerHosts
+	// DomainOrders bounds the orders in a week for hosts of one registered domain, renewals apart; 0 = not.
+	DomainOrders int
+	Identities   *secrets.Identities // encrypt what is stored
+	Replicas     int
 }
 
 func bucket(replicas int) jetstream.KeyValueConfig {

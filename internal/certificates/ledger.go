@@ -104,27 +104,32 @@ func (l *ledger) makeRoom(most int, mine func(string) bool) (gone []string) {
 	return gone
 }
 
-// change changes the ledger of an owner, as often as another process is faster. What f returns as an error leaves it as
-// it is.
+// change changes the ledger of an owner. What f returns as an error leaves it as it is.
 func (m *Manager) change(ctx context.Context, owner string, f func(*ledger) error) error {
-	key := kindLedger + owner
+	return change(ctx, m, kindLedger+owner, func(l *ledger) error {
+		if l.Hosts == nil {
+			l.Hosts = map[string]*hostOrders{}
+		}
+		return f(l)
+	})
+}
+
+// change changes a ledger, as often as another process is faster. What f returns as an error leaves it as it is.
+func change[Ledger any](ctx context.Context, m *Manager, key string, f func(*Ledger) error) error {
 	for {
 		e, err := m.read(ctx, key)
 		if err != nil {
 			return err
 		}
-		l, revision := ledger{}, uint64(0)
+		l, revision := new(Ledger), uint64(0)
 		if e != nil {
 			revision = e.Revision()
-			if err := json.Unmarshal(e.Value(), &l); err != nil {
-				m.log.Error().Err(err).Str("owner", owner).Msg("the record of this owner's orders cannot be read: its orders are counted from zero")
-				l = ledger{}
+			if err := json.Unmarshal(e.Value(), l); err != nil {
+				m.log.Error().Err(err).Str("key", key).Msg("a record of orders of certificates cannot be read: orders are counted from zero")
+				l = new(Ledger)
 			}
 		}
-		if l.Hosts == nil {
-			l.Hosts = map[string]*hostOrders{}
-		}
-		if err = f(&l); err != nil {
+		if err = f(l); err != nil {
 			return err
 		}
 		text, err := json.Marshal(l)
@@ -156,7 +161,10 @@ func (m *Manager) reserve(ctx context.Context, host, owner string, renewal bool)
 			m.purge(ctx, kindCert+host)
 		}
 	}
-	return nil
+	if renewal {
+		return nil
+	}
+	return m.reserveDomain(ctx, host, owner)
 }
 
 // conclude records how an order of this process ended. An order that ended with the process counts for nothing.

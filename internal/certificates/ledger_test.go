@@ -56,6 +56,34 @@ func slicesOf(v int64, n int) (list []int64) {
 	return list
 }
 
+// One owner does not use up what a CA issues in a week for the domain that all owners' hosts are below.
+func TestOrdersForADomainAreShared(t *testing.T) {
+	t.Parallel()
+	begin := time.UnixMilli(1_800_000_000_000)
+	l, now, orders := domainLedger{}, begin, map[string]int{}
+	for _, owner := range []string{"acme", "beta", "gamma"} {
+		for {
+			err := l.reserve("fleet.example", owner, 50, now)
+			if err != nil {
+				var wait *later
+				require.ErrorAs(t, err, &wait)
+				require.Equal(t, begin.Add(week), wait.at)
+				require.ErrorContains(t, err, "for hosts of fleet.example")
+				break
+			}
+			orders[owner]++
+			now = now.Add(time.Second)
+		}
+	}
+	require.Equal(t, map[string]int{"acme": 25, "beta": 13, "gamma": 6}, orders)
+	require.NoError(t, l.reserve("fleet.example", "acme", 50, now.Add(week+time.Minute)), "a week later")
+	for host, want := range map[string]string{
+		"shop--acme.w.fleet.example": "fleet.example", "a.b.co.uk": "b.co.uk", "co.uk": "co.uk", "x.github.io": "x.github.io", "localhost": "localhost",
+	} {
+		require.Equal(t, want, registered(host))
+	}
+}
+
 // Only one process orders, unless it has died.
 func TestAnOrderThatWasLost(t *testing.T) {
 	t.Parallel()

@@ -13,12 +13,13 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/secrets"
 )
 
-// Kinds of keys, each followed by the name of a host or an owner.
+// Kinds of keys, each followed by the name of a host, an owner or a registered domain.
 const (
 	keyAccount = "account"
 	kindCert   = "cert."
 	kindToken  = "token."
 	kindLedger = "owner."
+	kindDomain = "domain."
 )
 
 // patience is how long a request to NATS may take.

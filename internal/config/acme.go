@@ -21,6 +21,17 @@ func (c Config) ACMEDirectory() string {
 	return c.HTTPAcme
 }
 
+// letsEncryptWeek is how many certificates Let's Encrypt issues in a week for hosts of one registered domain.
+const letsEncryptWeek = 50
+
+// ACMEDomainOrders bounds the orders in a week for hosts of one registered domain; 0 = the CA is not known to.
+func (c Config) ACMEDomainOrders() int {
+	if _, ok := directories[c.HTTPAcme]; ok {
+		return letsEncryptWeek
+	}
+	return 0
+}
+
 // acmeFault says why PINWHEEL_HTTP_ACME does not go together with other settings.
 func (c Config) acmeFault(why string) error {
 	return fmt.Errorf("%w (%s)", wrongValue("PINWHEEL_HTTP_ACME", c.HTTPAcme), why)
