@@ -137,8 +137,8 @@ var house = map[string]room{
 		tests: []string{"internal/test/natstest"},
 	},
 	// Encrypts and decrypts secrets. It stores nothing, and knows no NATS.
-	"internal/secrets": {pure: true, rooms: []string{"events"}, libs: []string{libAge}},
-	"internal/dotenv":  {pure: true},
+	"internal/secrets":   {pure: true, rooms: []string{"events"}, libs: []string{libAge}},
+	"internal/dotenv":    {pure: true},
 	"internal/localhost": {pure: true},
 	// Certificates by ACME. It does not know the gateway.
 	"internal/certificates": {
