@@ -188,7 +188,7 @@ func newVersionsPreview(e *env) *cobra.Command {
 			return usage("%w", err)
 		}
 		show := func(c *control.Client) error {
-			link, err := c.PreviewVersion(ctx, control.PreviewVersion{WorkerName: control.WorkerName{Worker: args[0]}, Version: args[1], For: good.String()})
+			link, err := control.Preview(ctx, c, control.PreviewVersion{WorkerName: control.WorkerName{Worker: args[0]}, Version: args[1], For: good.String()})
 			if err != nil {
 				return err
 			}

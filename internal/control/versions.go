@@ -159,7 +159,7 @@ func (s *Server) previewVersion(ctx context.Context, r PreviewVersion) (PreviewL
 	return PreviewLink{Worker: w.Target(), Version: w.Version, Host: host, URL: url, Until: until}, nil
 }
 
-// PreviewVersion signs a link that shows a version.
-func (c *Client) PreviewVersion(ctx context.Context, r PreviewVersion) (PreviewLink, error) {
+// Preview has a process sign a link that shows a version.
+func Preview(ctx context.Context, c *Client, r PreviewVersion) (PreviewLink, error) {
 	return asked[PreviewLink](ctx, c, "versions.preview", r)
 }
