@@ -133,7 +133,7 @@ var house = map[string]room{
 	"deploy/assets":        {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
 	"internal/assetserver": {pure: true, rooms: []string{"deploy/assets", "events"}},
 	"internal/assetstore": {
-		pure: true, rooms: []string{"deploy/assets", "internal/resources"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
+		pure: true, rooms: []string{"deploy/assets", "internal/resources", "internal/turns"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
 		tests: []string{"internal/test/natstest"},
 	},
 	// Encrypts and decrypts secrets. It stores nothing, and knows no NATS.
@@ -236,6 +236,7 @@ var house = map[string]room{
 	// What ran in a process that has died. The supervisor reads it.
 	"internal/crashnote": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/sys/unix"}},
 	"internal/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"}, tests: []string{libEsbuild}},
+	"internal/turns":     {pure: true}, // rooms that work for owners share it
 
 	// For tests only: no row above lists them under rooms.
 	"internal/test/endless":  {pure: true},

@@ -84,7 +84,7 @@ func (b *routeBook) take(ctx context.Context, w *events.Worker, deploy string, e
 	if w.HTTP == nil {
 		return nil
 	}
-	for _, route := range w.HTTP.Routes {
+	for _, route := range routesOf(w) {
 		if err := b.takeOne(ctx, routeRecord{Route: route, Owner: w.Owner, Worker: w.Name}, deploy, ended); err != nil {
 			return err
 		}
@@ -170,11 +170,22 @@ func (b *routeBook) holds(ctx context.Context, r routeRecord) (bool, error) {
 	return ok && slices.Contains(activeRoutes(in), r.Route), nil
 }
 
+// routesOf are the routes that a version names, each in its one form: two ways to write a route are one route.
+func routesOf(w *events.Worker) (routes []string) {
+	for _, text := range w.HTTP.Routes {
+		if r, err := events.ParseRoute(text); err == nil { // a version was checked when it was stored
+			text = r.Canonical().String()
+		}
+		routes = append(routes, text)
+	}
+	return routes
+}
+
 // activeRoutes are the routes of the versions that events are divided among.
 func activeRoutes(in events.Installation) (routes []string) {
 	for _, share := range in.Deployment.Split {
 		if w := in.Version(share.Version); w != nil && w.HTTP != nil {
-			routes = append(routes, w.HTTP.Routes...)
+			routes = append(routes, routesOf(w)...)
 		}
 	}
 	return routes
@@ -206,7 +217,7 @@ func (b *routeBook) leave(ctx context.Context, in events.Installation, stay []st
 		if w.HTTP == nil {
 			continue
 		}
-		for _, route := range w.HTTP.Routes {
+		for _, route := range routesOf(w) {
 			r := routeRecord{Route: route, Owner: in.Owner, Worker: in.Name}
 			if done[route] || slices.Contains(stay, route) {
 				continue

@@ -112,6 +112,15 @@ func TestARouteIsOneWorkers(t *testing.T) {
 	_, _, err = s.Redeploy(t.Context(), "acme", "w", s.Promote(t.Context(), "3", 100, false, deploy.Note{}))
 	require.NoError(t, err)
 	require.Equal(t, []string{"c.test/* acme/other", "d.test/* acme/w"}, holders(t, nc))
+
+	// Two ways to write a route are one route.
+	_, err = deployRouted(s, "acme", "w", 4, nil, "d.test/%61dmin/*")
+	require.NoError(t, err)
+	_, err = deployRouted(s, "beta", "w", 1, nil, "d.test/admi%6e/*")
+	require.ErrorAs(t, err, &taken)
+	_, err = deployRouted(s, "acme", "w", 5, nil, "d.test/admin/*")
+	require.NoError(t, err)
+	require.Equal(t, []string{"c.test/* acme/other", "d.test/admin/* acme/w"}, holders(t, nc))
 }
 
 // A deploy that ended before its version was stored does not keep a route for ever.

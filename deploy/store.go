@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -238,11 +239,31 @@ func (s *Store) unreadable(key string, revision uint64, err error) {
 // errDamaged marks an error that another try does not correct.
 var errDamaged = errors.New("damaged")
 
+// maxObject is the largest object of a bundle, bytes: JSON has up to six for one of its text.
+const maxObject = 6*(MaxBundle+MaxSourceMap) + 1024
+
+// readObject reads the object of a bundle. What stored it may have kept to no bound.
+func readObject(ctx context.Context, objects jetstream.ObjectStore, name string) ([]byte, error) {
+	o, err := objects.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = o.Close() }()
+	info, err := o.Info()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Size > maxObject:
+		return nil, fmt.Errorf("%w: the object has %d bytes, and at most %d are read", errDamaged, info.Size, maxObject)
+	}
+	return io.ReadAll(o)
+}
+
 // complete is the worker of a record with its code, which may be in the object store.
 func (s *Store) complete(ctx context.Context, r *record) (*events.Worker, error) {
 	if r.Object != "" {
-		text, err := s.objects.GetBytes(ctx, r.Object)
-		if errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrDigestMismatch) {
+		text, err := readObject(ctx, s.objects, r.Object)
+		if errors.Is(err, errDamaged) || errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrDigestMismatch) {
 			return nil, fmt.Errorf("bundle of %s/%s is %w: %w", r.Owner, r.Name, errDamaged, err)
 		}
 		if err != nil {
@@ -251,6 +272,10 @@ func (s *Store) complete(ctx context.Context, r *record) (*events.Worker, error)
 		p := &payload{}
 		if err := json.Unmarshal(text, p); err != nil {
 			return nil, fmt.Errorf("bundle of %s/%s is %w: %w", r.Owner, r.Name, errDamaged, err)
+		}
+		if len(p.Code) > MaxBundle {
+			return nil, fmt.Errorf("bundle of %s/%s is %w: it has %d bytes of code, and at most %d are read",
+				r.Owner, r.Name, errDamaged, len(p.Code), MaxBundle)
 		}
 		r.Bundle = p
 	}

@@ -269,6 +269,12 @@ func TestALostObjectIsMendedByDeployingAgain(t *testing.T) {
 	_, err = s.Get(t.Context(), "acme", "w", "")
 	require.ErrorContains(t, err, "bundle of acme/w is damaged")
 	require.Equal(t, 2, mustDeploy(t, s, "acme", "w", b).Number)
+
+	// What something else stored there has the bounds of a bundle.
+	_, err = objects.PutString(t.Context(), "acme.w."+w.Hash, `{"code":"`+strings.Repeat("x", deploy.MaxBundle+1)+`"}`)
+	require.NoError(t, err)
+	_, err = s.Get(t.Context(), "acme", "w", "")
+	require.ErrorContains(t, err, "bundle of acme/w is damaged: it has 10485761 bytes of code")
 }
 
 func TestDeployersDoNotTakeTheSameNumber(t *testing.T) {

@@ -98,8 +98,5 @@ func (s Spec) validateFilesBinding() error {
 	return nil
 }
 
-// First reports whether the fetch handler answers a path, also where there is a file. path is the escaped path as it
-// came.
-func (a *Assets) First(path string) bool {
-	return slices.ContainsFunc(a.WorkerFirst, func(pattern string) bool { return matchPath(pattern, path) })
-}
+// First reports whether the fetch handler answers a path, also where there is a file.
+func (a *Assets) First(path Path) bool { return slices.ContainsFunc(a.WorkerFirst, path.matches) }

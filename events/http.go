@@ -197,53 +197,9 @@ func wrongPublicPath(path string) string {
 // pathChars are what a path has (RFC 3986 pchar) without *, which has a meaning of its own here.
 var pathChars = regexp.MustCompile(`^(?:[A-Za-z0-9\-._~!$&'()+,;=@:/]|%[0-9A-Fa-f]{2})*$`)
 
-// DotSegment reports whether a URL parser takes a segment of the path for . or ..; the path has another meaning then.
-func DotSegment(path string) bool {
-	for segment := range strings.SplitSeq(path, "/") {
-		switch strings.ReplaceAll(strings.ToLower(segment), "%2e", ".") {
-		case ".", "..":
-			return true
-		}
-	}
-	return false
-}
-
-// Match reports whether the path of a request with that method is public. path is the escaped path as it came. One
-// whose meaning a URL parser changes is not public.
-func (p PublicPaths) Match(method, path string) bool {
-	if len(p) == 0 || !strings.HasPrefix(path, "/") || DotSegment(path) {
-		return false
-	}
-	match := func(pattern string) bool { return matchPath(pattern, path) }
-	return slices.ContainsFunc(p[method], match) || slices.ContainsFunc(p[AnyMethod], match)
-}
-
-// matchPath matches segment by segment: ":name" is any segment that is not empty, "*" at the end is all that follows.
-func matchPath(pattern, path string) bool {
-	for {
-		if pattern == "/*" {
-			return strings.HasPrefix(path, "/")
-		}
-		var p, s string
-		var more, has bool
-		p, pattern, more = cutSegment(pattern)
-		s, path, has = cutSegment(path)
-		if p != s && (!strings.HasPrefix(p, ":") || s == "") || more != has {
-			return false
-		}
-		if !more {
-			return true
-		}
-	}
-}
-
-// cutSegment takes the first segment of a path that begins with /. rest begins with / if there is more.
-func cutSegment(path string) (segment, rest string, more bool) {
-	path = strings.TrimPrefix(path, "/")
-	if i := strings.IndexByte(path, '/'); i >= 0 {
-		return path[:i], path[i:], true
-	}
-	return path, "", false
+// Match reports whether the path of a request with that method is public. One that can be no file is not.
+func (p PublicPaths) Match(method string, path Path) bool {
+	return slices.ContainsFunc(p[method], path.matches) || slices.ContainsFunc(p[AnyMethod], path.matches)
 }
 
 func (c *CORS) validate() error {
@@ -339,6 +295,12 @@ func ParseRoute(text string) (Route, error) {
 		return Route{}, errors.New("its path has no segment \".\" or \"..\"")
 	}
 	return r, nil
+}
+
+// Canonical is the route with its path escaped in the one way of Path.Canonical. Equal addresses have equal routes.
+func (r Route) Canonical() Route {
+	r.Path = PathKey(r.Path)
+	return r
 }
 
 // String is the text that ParseRoute reads.

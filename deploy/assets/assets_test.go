@@ -49,11 +49,10 @@ func TestFind(t *testing.T) {
 		"//file":             {none, none, none, none},
 		"//":                 {none, none, none, none},
 		"/FILE":              {none, none, none, none},
-		"":                   {none, none, none, none},
 	} {
 		for i, how := range []events.HTMLHandling{events.HTMLAuto, events.HTMLForce, events.HTMLDrop, events.HTMLNone} {
 			got := none
-			if f, ok := l.Find(path, how); ok && f.File != "" {
+			if f, ok := l.Find(events.PathOfFile(path), how); ok && f.File != "" {
 				got = "= " + f.File
 			} else if ok {
 				got = "> " + f.Redirect
@@ -74,12 +73,12 @@ func FuzzFind(f *testing.F) {
 			return
 		}
 		l, html := listOf(file), []events.HTMLHandling{events.HTMLAuto, events.HTMLForce, events.HTMLDrop, events.HTMLNone}[how&3]
-		found, ok := l.Find(path, html)
+		found, ok := l.Find(events.PathOfFile(path), html)
 		if !ok || found.File != "" {
 			return
 		}
 		require.True(t, strings.HasPrefix(found.Redirect, "/") && !strings.HasPrefix(found.Redirect, "//"), found.Redirect)
-		again, ok := l.Find(found.Redirect, html)
+		again, ok := l.Find(events.PathOfFile(found.Redirect), html)
 		require.True(t, ok, found.Redirect)
 		require.Equal(t, file, again.File, "%q leads to %q", path, found.Redirect)
 	})
@@ -90,13 +89,13 @@ func TestNotFoundPages(t *testing.T) {
 	l := listOf("/index.html", "/404.html", "/docs/404.html")
 	for path, want := range map[string]string{"/x": "/404.html", "/docs/x": "/docs/404.html", "/docs/a/b": "/docs/404.html", "/other/x": "/404.html", "": "/404.html"} {
 		if path != "" {
-			require.Equal(t, want, l.NotFound(path, events.NotFoundPage), path)
+			require.Equal(t, want, l.NotFound(events.PathOfFile(path), events.NotFoundPage), path)
 		}
 	}
-	require.Equal(t, "/index.html", l.NotFound("/x", events.NotFoundSPA))
-	require.Empty(t, l.NotFound("/x", events.NotFoundNone))
-	require.Empty(t, listOf("/a").NotFound("/x/y", events.NotFoundPage))
-	require.Empty(t, listOf("/a").NotFound("/x", events.NotFoundSPA))
+	require.Equal(t, "/index.html", l.NotFound(events.PathOfFile("/x"), events.NotFoundSPA))
+	require.Empty(t, l.NotFound(events.PathOfFile("/x"), events.NotFoundNone))
+	require.Empty(t, listOf("/a").NotFound(events.PathOfFile("/x/y"), events.NotFoundPage))
+	require.Empty(t, listOf("/a").NotFound(events.PathOfFile("/x"), events.NotFoundSPA))
 }
 
 func decoded(t *testing.T, l *List) *List {
@@ -128,7 +127,7 @@ func TestRedirects(t *testing.T) {
 		"/q":                  "302 /r?own=1",
 		"/Old":                "0 ",
 	} {
-		to, status := l.Location(path, "?q=1")
+		to, status := l.Location(events.PathOfFile(path), "?q=1")
 		require.Equal(t, want, fmt.Sprint(status, " ", to), path)
 	}
 	for line, want := range map[string]string{
@@ -168,10 +167,10 @@ func TestHeaders(t *testing.T) {
 	require.NoError(t, err)
 	l := decoded(t, &List{Headers: rules})
 	h := http.Header{"Cache-Control": {"no"}, "Content-Type": {"x"}}
-	l.Mark("/assets/a\r\nb.js", h)
+	l.Mark(events.PathOfFile("/assets/a\r\nb.js"), h)
 	require.Equal(t, http.Header{"Cache-Control": {"public, max-age=31536000"}, "Content-Type": {"x"}, "Link": {"</a.css>; rel=preload, </a%0D%0Ab.map>"}}, h)
 	h = http.Header{}
-	l.Mark("/", h)
+	l.Mark(events.PathOfFile("/"), h)
 	require.Equal(t, http.Header{"X-Frame-Options": {"DENY"}, "Link": {"</a.css>; rel=preload"}}, h)
 	for text, want := range map[string]string{
 		"  X: y":                                "_headers:1:3: a path comes first",
@@ -199,7 +198,7 @@ func FuzzRedirects(f *testing.F) {
 			return
 		}
 		l := decoded(t, &List{Redirects: rules})
-		to, status := l.Location(path, "?q=1")
+		to, status := l.Location(events.PathOfFile(path), "?q=1")
 		if status == 0 || status == http.StatusOK {
 			return
 		}
@@ -225,7 +224,7 @@ func FuzzHeaders(f *testing.F) {
 			return
 		}
 		h := http.Header{}
-		decoded(t, &List{Headers: rules}).Mark(path, h)
+		decoded(t, &List{Headers: rules}).Mark(events.PathOfFile(path), h)
 		for name, values := range h {
 			for _, v := range values {
 				require.NotContains(t, name+v, "\n")

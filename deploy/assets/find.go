@@ -13,12 +13,16 @@ type Found struct {
 	Redirect string // the path where the page is, not escaped
 }
 
-// Find returns what is at a path, which is not escaped. ok is false if there is nothing.
+// Find returns what is at a path. ok is false if there is nothing.
 //
 // A page is at one path only, which how says. Other paths of it lead there. That path is made of the name of the file,
 // so it never leads to another host.
-func (l *List) Find(path string, how events.HTMLHandling) (f Found, ok bool) {
-	if _, exact := l.Files[path]; exact && (how == events.HTMLNone || !isPage(path)) {
+func (l *List) Find(at events.Path, how events.HTMLHandling) (f Found, ok bool) {
+	path, ok := at.File()
+	if !ok {
+		return Found{}, false
+	}
+	if l.has(path) && (how == events.HTMLNone || !isPage(path)) {
 		return Found{File: path}, true
 	}
 	if how == events.HTMLNone {
@@ -36,29 +40,53 @@ func (l *List) Find(path string, how events.HTMLHandling) (f Found, ok bool) {
 }
 
 // At returns the file that a path means, in whatever way it is written; "" = none.
-func (l *List) At(path string) string {
-	if l.Has(path) {
+func (l *List) At(at events.Path) string {
+	path, ok := at.File()
+	if !ok || l.has(path) {
 		return path
 	}
 	return l.page(path)
 }
 
-// Has reports whether there is a file at exactly that path.
-func (l *List) Has(path string) bool {
+// Addresses are the paths that mean a file. What guards one of them guards the file.
+func Addresses(file string) []events.Path {
+	texts := []string{file}
+	if base, ok := strings.CutSuffix(file, dotHTML); ok {
+		texts = append(texts, base, base+"/")
+		if dir, ok := strings.CutSuffix(file, index); ok {
+			texts = append(texts, dir+"/")
+			if dir != "" {
+				texts = append(texts, dir, dir+dotHTML)
+			}
+		}
+	}
+	paths := make([]events.Path, len(texts))
+	for i, text := range texts {
+		paths[i] = events.PathOfFile(text)
+	}
+	return paths
+}
+
+// has reports whether there is a file at exactly that path.
+func (l *List) has(path string) bool {
 	_, ok := l.Files[path]
 	return ok
 }
 
 // NotFound returns the page that answers where there is no file; "" = none.
-func (l *List) NotFound(path string, how events.NotFound) string {
+func (l *List) NotFound(at events.Path, how events.NotFound) string {
+	path, ok := at.File()
+	if !ok || len(path) > MaxPath {
+		path = "/"
+	}
 	switch how {
 	case events.NotFoundSPA:
-		if l.Has(index) {
+		if l.has(index) {
 			return index
 		}
 	case events.NotFoundPage:
 		for dir := path; ; {
-			if dir = pathpkg.Dir(dir); l.Has(pathpkg.Join(dir, "404.html")) {
+			if dir = pathpkg.Dir(dir); l.has(pathpkg.Join(dir, "404.html")) {
 				return pathpkg.Join(dir, "404.html")
 			}
 			if dir == "/" || dir == "." {
@@ -80,7 +108,7 @@ func isPage(path string) bool { return strings.HasSuffix(path, dotHTML) }
 // page is the page that a path means, in any of the ways to write it; "" = none.
 func (l *List) page(path string) string {
 	for _, candidate := range candidates(path) {
-		if isPage(candidate) && l.Has(candidate) {
+		if isPage(candidate) && l.has(candidate) {
 			return candidate
 		}
 	}

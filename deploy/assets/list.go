@@ -28,6 +28,9 @@ type List struct {
 	Files     map[string]File `json:"files"` // by path, which begins with / and is not escaped
 	Headers   []HeaderRule    `json:"headers,omitempty"`
 	Redirects []Redirect      `json:"redirects,omitempty"`
+
+	fixed   map[string]int // by path, the redirect without * and :name
+	dynamic []int          // the others, in their order
 }
 
 // File is one file. Equal files of an owner are stored once.
@@ -68,6 +71,9 @@ func Decode(text []byte) (*List, error) {
 }
 
 func decode(text []byte) (*List, error) {
+	if err := checkShape(text); err != nil {
+		return nil, err
+	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	l := &List{}
@@ -88,17 +94,44 @@ func decode(text []byte) (*List, error) {
 			return nil, fmt.Errorf("the file at %q is damaged", path)
 		}
 	}
-	for i := range l.Redirects {
-		if err := l.Redirects[i].check(); err != nil {
-			return nil, fmt.Errorf("%w", err)
-		}
-	}
-	for i := range l.Headers {
-		if err := l.Headers[i].check(); err != nil {
-			return nil, fmt.Errorf("%w", err)
-		}
+	if err := l.checkRules(); err != nil {
+		return nil, err
 	}
 	return l, nil
+}
+
+// Bounds of a text of JSON that can be a list: the objects, arrays and commas that it has at most.
+const (
+	maxObjects = 2 + MaxFiles + maxRedirects + maxDynamic + maxHeaders
+	maxArrays  = 2 + maxHeaders*(2+maxHeaders)
+	maxCommas  = 3 + 5*MaxFiles + 3*(maxRedirects+maxDynamic) + maxHeaders*(3+2*maxHeaders)
+)
+
+// checkShape refuses a text of which a decoder would make much more than a list can be: "{}" has two bytes, and what is
+// made of it a hundred.
+func checkShape(text []byte) error {
+	var objects, arrays, commas int
+	inString := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{':
+			objects++
+		case c == '[':
+			arrays++
+		case c == ',':
+			commas++
+		}
+	}
+	if objects > maxObjects || arrays > maxArrays || commas > maxCommas || len(text) > MaxListText {
+		return fmt.Errorf("it has more than %d files, %d redirects or %d paths with headers, or more than %d bytes",
+			MaxFiles, maxRedirects+maxDynamic, maxHeaders, MaxListText)
+	}
+	return nil
 }
 
 // validType reports whether a text can be a Content-Type.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Bounds of _headers and _redirects, as Cloudflare has them.
@@ -43,88 +44,6 @@ type HeaderRule struct {
 	pattern *pattern
 }
 
-// pattern matches paths. :name is a segment, * is any text.
-type pattern struct {
-	exact string // "" = it has a * or :name
-	re    *regexp.Regexp
-	names []string // of the groups
-}
-
-var placeholder = regexp.MustCompile(`:[A-Za-z][A-Za-z0-9_]*|\*`)
-
-// splat is the name of what * is.
-const splat = "splat"
-
-func newPattern(text string) (*pattern, error) {
-	switch {
-	case !strings.HasPrefix(text, "/"):
-		return nil, fmt.Errorf("%q begins with /: a rule is for every host", text)
-	case len(text) > MaxPath:
-		return nil, fmt.Errorf("the path has at most %d bytes", MaxPath)
-	case strings.ContainsAny(text, "?#"):
-		return nil, fmt.Errorf("%q has no ? and no #: only paths are compared", text)
-	}
-	path, err := url.PathUnescape(text)
-	if err != nil {
-		return nil, fmt.Errorf("%q is no path: %%XX are two hex digits", text)
-	}
-	at := placeholder.FindAllStringIndex(path, -1)
-	if len(at) == 0 {
-		return &pattern{exact: path}, nil
-	}
-	p, re, end := &pattern{}, strings.Builder{}, 0
-	for _, i := range at {
-		name, group := path[i[0]+1:i[1]], "([^/]+)"
-		if path[i[0]] == '*' {
-			name, group = splat, "(.*)"
-		}
-		if slices.Contains(p.names, name) {
-			return nil, fmt.Errorf("%q has %s twice", text, path[i[0]:i[1]])
-		}
-		p.names = append(p.names, name)
-		re.WriteString(regexp.QuoteMeta(path[end:i[0]]) + group)
-		end = i[1]
-	}
-	p.re, err = regexp.Compile(`^(?s:` + re.String() + regexp.QuoteMeta(path[end:]) + `)$`)
-	return p, err
-}
-
-// match returns what the placeholders are, escaped for a path. ok is false if the path, which is not escaped, does not
-// match.
-func (p *pattern) match(path string) (values map[string]string, ok bool) {
-	if p.re == nil {
-		return nil, p.exact == path
-	}
-	m := p.re.FindStringSubmatch(path)
-	if m == nil {
-		return nil, false
-	}
-	values = map[string]string{}
-	for i, name := range p.names {
-		segments := strings.Split(m[i+1], "/")
-		for j := range segments {
-			segments[j] = url.PathEscape(segments[j])
-		}
-		values[name] = strings.Join(segments, "/")
-	}
-	return values, true
-}
-
-var named = regexp.MustCompile(`:[A-Za-z][A-Za-z0-9_]*`)
-
-// fill replaces placeholders by values. A name that the pattern does not have stays.
-func fill(text string, values map[string]string) string {
-	if len(values) == 0 {
-		return text
-	}
-	return named.ReplaceAllStringFunc(text, func(name string) string {
-		if v, ok := values[name[1:]]; ok {
-			return v
-		}
-		return name
-	})
-}
-
 // check compiles and checks the rule.
 func (r *Redirect) check() (err error) {
 	if r.pattern, err = newPattern(r.From); err != nil {
@@ -134,6 +53,9 @@ func (r *Redirect) check() (err error) {
 	case http.StatusOK, http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	default:
 		return fmt.Errorf("status %d: it is one of 200, 301, 302, 303, 307, 308", r.Status)
+	}
+	if err := checkFilled("the target", r.To); err != nil {
+		return err
 	}
 	to, err := url.Parse(placeholder.ReplaceAllString(r.To, "x"))
 	relative := strings.HasPrefix(r.To, "/") && !strings.HasPrefix(r.To, "//")
@@ -160,34 +82,90 @@ func authority(address string) string {
 	return rest
 }
 
-// Location returns where a request for path is sent, or the path of the file that answers it when the status is 200.
-// query is that of the request with its ?; it is kept unless the rule has one.
-func (l *List) Location(path, query string) (to string, status int) {
-	for i := range l.Redirects {
-		r := &l.Redirects[i]
-		values, ok := r.pattern.match(path)
-		if !ok {
-			continue
-		}
-		to = fill(r.To, values)
-		if strings.HasPrefix(r.To, "/") { // "//host" would be another host
-			to = "/" + strings.TrimLeft(to, "/")
-		}
-		if r.Status == http.StatusOK {
-			file, _, _ := strings.Cut(to, "?")
-			if file, err := url.PathUnescape(file); err == nil {
-				return file, r.Status
-			}
-			return to, r.Status
-		}
-		if base, fragment, has := strings.Cut(to, "#"); !strings.Contains(base, "?") {
-			if to = base + query; has {
-				to += "#" + fragment
-			}
-		}
+// Location returns where a request for path is sent, or the path of the file that answers it, escaped, when the status
+// is 200. query is that of the request with its ?; it is kept unless the rule has one. status is 0 if no rule has the
+// path.
+func (l *List) Location(path events.Path, query string) (to string, status int) {
+	r, found := l.redirect(path.Canonical())
+	if r == nil {
+		return "", 0
+	}
+	to = fill(r.To, found)
+	if strings.HasPrefix(r.To, "/") { // "//host" would be another host
+		to = "/" + strings.TrimLeft(to, "/")
+	}
+	if r.Status == http.StatusOK {
+		to, _, _ = strings.Cut(to, "?")
 		return to, r.Status
 	}
-	return "", 0
+	if base, fragment, has := strings.Cut(to, "#"); !strings.Contains(base, "?") {
+		if to = base + query; has {
+			to += "#" + fragment
+		}
+	}
+	return to, r.Status
+}
+
+// redirect is the first rule that has a path; nil = none.
+func (l *List) redirect(path string) (*Redirect, values) {
+	if len(path) > MaxMatched {
+		return nil, nil
+	}
+	first, ok := l.fixed[path]
+	if !ok {
+		first = len(l.Redirects)
+	}
+	for _, i := range l.dynamic {
+		if i > first {
+			break
+		}
+		if v, ok := l.Redirects[i].pattern.match(path); ok {
+			return &l.Redirects[i], v
+		}
+	}
+	if !ok {
+		return nil, nil
+	}
+	return &l.Redirects[first], nil
+}
+
+// checkRules compiles and checks all rules.
+func (l *List) checkRules() error {
+	if len(l.Redirects) > maxRedirects+maxDynamic || len(l.Headers) > maxHeaders {
+		return fmt.Errorf("it has %d redirects and %d paths with headers: at most %d and %d are allowed",
+			len(l.Redirects), len(l.Headers), maxRedirects+maxDynamic, maxHeaders)
+	}
+	l.fixed, l.dynamic = nil, nil
+	if len(l.Redirects) > 0 {
+		l.fixed = map[string]int{}
+	}
+	for i := range l.Redirects {
+		r := &l.Redirects[i]
+		if err := r.check(); err != nil {
+			return err
+		}
+		if p := r.pattern.exact; p == "" {
+			l.dynamic = append(l.dynamic, i)
+		} else if _, twice := l.fixed[p]; !twice {
+			l.fixed[p] = i
+		}
+		if err := checkNumber(i+1-len(l.dynamic), len(l.dynamic)); err != nil {
+			return err
+		}
+	}
+	for i := range l.Headers {
+		if err := l.Headers[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkNumber(fixed, dynamic int) error {
+	if fixed > maxRedirects || dynamic > maxDynamic {
+		return fmt.Errorf("there are more than %d rules, or more than %d with * or :name", maxRedirects, maxDynamic)
+	}
+	return nil
 }
 
 // parseRedirects reads _redirects: "FROM TO [STATUS]" in each line.
@@ -213,15 +191,12 @@ func parseRedirects(text []byte) ([]Redirect, error) {
 			return fmt.Errorf("%s stands twice", r.From)
 		}
 		seen[r.From] = true
-		if r.pattern.re == nil {
+		if r.pattern.exact != "" {
 			fixed = append(fixed, r)
 		} else {
 			dynamic = append(dynamic, r)
 		}
-		if len(fixed) > maxRedirects || len(dynamic) > maxDynamic {
-			return fmt.Errorf("there are more than %d rules, or more than %d with * or :name", maxRedirects, maxDynamic)
-		}
-		return nil
+		return checkNumber(len(fixed), len(dynamic))
 	})
 	return append(fixed, dynamic...), err
 }
@@ -268,6 +243,9 @@ func (r *HeaderRule) check() (err error) {
 		if err := checkHeader(h[0]); err != nil {
 			return err
 		}
+		if err := checkFilled("the value of "+h[0], h[1]); err != nil {
+			return err
+		}
 		if !httpguts.ValidHeaderFieldValue(h[1]) {
 			return fmt.Errorf("the value of %s has characters that a header cannot have", h[0])
 		}
@@ -282,8 +260,8 @@ func (r *HeaderRule) check() (err error) {
 
 func checkHeader(name string) error {
 	switch {
-	case !httpguts.ValidHeaderFieldName(name):
-		return fmt.Errorf("%q is no name of a header", name)
+	case len(name) > maxRuleLine || !httpguts.ValidHeaderFieldName(name):
+		return fmt.Errorf("%.100q is no name of a header", name)
 	case slices.Contains(fixedHeaders, textproto.CanonicalMIMEHeaderKey(name)):
 		return fmt.Errorf("%s cannot be set: it is made for each response", name)
 	}
@@ -319,30 +297,43 @@ func parseHeaders(text []byte) ([]HeaderRule, error) {
 	return rules, err
 }
 
-// Mark sets and removes the headers of a file's response as _headers says. path is that of the request, not escaped.
-// Rules come in their order; headers of the same name in several rules are joined.
-func (l *List) Mark(path string, h http.Header) {
-	set := map[string]bool{}
+// maxMarked is how many bytes of headers Mark sets in one response. Rules beyond add nothing.
+const maxMarked = 64 << 10
+
+// Mark sets and removes the headers of a file's response as _headers says. path is that of the request. Rules come in
+// their order; headers of the same name in several rules are joined.
+func (l *List) Mark(path events.Path, h http.Header) {
+	key := path.Canonical()
+	if len(key) > MaxMatched {
+		return
+	}
+	set, left := map[string][]string{}, maxMarked
 	for i := range l.Headers {
 		r := &l.Headers[i]
-		values, ok := r.pattern.match(path)
+		found, ok := r.pattern.match(key)
 		if !ok {
 			continue
 		}
 		for _, name := range r.Remove {
-			h.Del(name)
+			name = textproto.CanonicalMIMEHeaderKey(name)
+			delete(h, name)
+			delete(set, name)
 		}
 		for _, header := range r.Set {
-			name, value := textproto.CanonicalMIMEHeaderKey(header[0]), fill(header[1], values)
-			switch {
-			case !set[name]:
-				h[name] = []string{value}
-			case name == "Set-Cookie":
-				h.Add(name, value)
-			default:
-				h.Set(name, h.Get(name)+", "+value)
+			name := textproto.CanonicalMIMEHeaderKey(header[0])
+			if left -= len(name) + len(header[1]); left < 0 {
+				break
 			}
-			set[name] = true
+			value := fill(header[1], found)
+			if left -= max(0, len(value)-len(header[1])); left >= 0 {
+				set[name] = append(set[name], value)
+			}
 		}
+	}
+	for name, list := range set {
+		if name != "Set-Cookie" {
+			list = []string{strings.Join(list, ", ")}
+		}
+		h[name] = list
 	}
 }

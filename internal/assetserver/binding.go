@@ -45,11 +45,11 @@ func (s *Site) serveBinding(rw http.ResponseWriter, r *http.Request, follows boo
 	if !follows { // else the redirect comes back here
 		s.Prefix = prefix
 	}
-	path := r.URL.EscapedPath()
-	if path == "" {
-		path = "/"
+	path := PathOf(r)
+	a, ok, err := s.Find(r.Context(), path, r.URL.RawQuery)
+	if err != nil {
+		return err
 	}
-	a, ok := s.Find(path, r.URL.RawQuery)
 	if !ok {
 		a, ok = s.NotFound(path)
 	}
@@ -60,11 +60,19 @@ func (s *Site) serveBinding(rw http.ResponseWriter, r *http.Request, follows boo
 	return s.Write(rw, r, a, nil)
 }
 
+// PathOf is the path of a request.
+func PathOf(r *http.Request) events.Path {
+	if r.URL.RawPath != "" { // as it came: without it, an escaped slash can be lost
+		return events.NewPath(r.URL.RawPath)
+	}
+	return events.NewPath(r.URL.EscapedPath())
+}
+
 // prefixOf is the prefix of an event's request that is passed on; otherwise own. A handler can write any: one that
 // could lead to another host does not count.
 func prefixOf(r *http.Request, own string) string {
 	prefix := r.Header.Get(headerForwardedPrefix)
-	if _, ok := Path(prefix); !ok || !strings.HasPrefix(prefix, "/") || strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") ||
+	if _, ok := events.NewPath(prefix).File(); !ok || events.DotSegment(prefix) || !strings.HasPrefix(prefix, "/") || strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") ||
 		strings.ContainsFunc(prefix, func(c rune) bool { return c <= ' ' || c == '\\' || c >= 0x7f }) {
 		return own
 	}

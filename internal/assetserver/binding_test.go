@@ -39,6 +39,13 @@ func (s *memoryFiles) Stored(_ context.Context, owner, hash string) (assets.Stor
 	return assets.Stored{}, errNothing
 }
 
+func (s *memoryFiles) Turn(ctx context.Context, _ string, f func()) error {
+	if ctx.Err() == nil {
+		f()
+	}
+	return ctx.Err()
+}
+
 func (s *memoryFiles) Part(_ context.Context, _, hash string, e assets.Encoding, n int) ([]byte, error) {
 	if e != assets.Plain {
 		return nil, errNothing

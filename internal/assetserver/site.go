@@ -18,6 +18,9 @@ type Files interface {
 	List(ctx context.Context, owner, hash string) (*assets.List, error)
 	// Stored says in which encodings a file is stored.
 	Stored(ctx context.Context, owner, hash string) (assets.Stored, error)
+	// Turn does work for an owner when it is its turn, so that owners whose files take long to find delay no others. f
+	// computes and waits for nothing. The error is that of ctx, when it ends before f begins.
+	Turn(ctx context.Context, owner string, f func()) error
 	// Part returns a part of a file, from 0. Callers must not change it.
 	Part(ctx context.Context, owner, hash string, e assets.Encoding, n int) ([]byte, error)
 }
@@ -52,29 +55,43 @@ type Answer struct {
 	// Location is where a redirect leads; "" = a file answers.
 	Location string
 	Status   int
-	// file is the path of the file in the list, and path that of the request, which decides what _headers add.
-	file, path string
+	file     string      // the path of the file in the list
+	path     events.Path // of the request, which decides what _headers add
 }
 
-// Path is the path of a request, without escapes. ok is false if no file can be at it.
-func Path(escaped string) (path string, ok bool) {
-	path, err := url.PathUnescape(escaped)
-	return path, err == nil && !events.DotSegment(escaped)
-}
-
-// Find says what is at a path: a file, or a redirect. ok is false if there is nothing. query is that of the URL.
-func (s *Site) Find(escaped, query string) (a Answer, ok bool) {
-	path, ok := Path(escaped)
-	if !ok {
-		return a, false
+// Addresses are the paths that mean the file of an answer; none if it is a redirect. A file may answer at a path that
+// is none of them, by a rule of _redirects or as the page for what is not found.
+func (a Answer) Addresses() []events.Path {
+	if a.file == "" {
+		return nil
 	}
+	return assets.Addresses(a.file)
+}
+
+// IsAt reports whether the answer is a file, and the one at exactly the path of the request.
+func (a Answer) IsAt(path events.Path) bool {
+	text, ok := path.File()
+	return ok && a.file == text && a.Status == http.StatusOK
+}
+
+// Find says what is at a path: a file, or a redirect. ok is false if there is nothing. query is that of the URL. The
+// error is that of ctx.
+func (s *Site) Find(ctx context.Context, path events.Path, query string) (a Answer, ok bool, err error) {
+	err = s.files.Turn(ctx, s.worker.Owner, func() { a, ok = s.find(path, query) })
+	return a, ok && err == nil, err
+}
+
+func (s *Site) find(path events.Path, query string) (a Answer, ok bool) {
 	if query != "" {
 		query = "?" + query
 	}
 	switch to, status := s.list.Location(path, query); status {
 	case 0:
 	case http.StatusOK:
-		file := s.list.At(to)
+		if _, ok := path.File(); !ok {
+			return a, false
+		}
+		file := s.list.At(events.NewPath(to))
 		return Answer{Status: status, file: file, path: path}, file != ""
 	default:
 		if strings.HasPrefix(to, "/") {
@@ -89,21 +106,8 @@ func (s *Site) Find(escaped, query string) (a Answer, ok bool) {
 	return Answer{Status: http.StatusOK, file: f.File, path: path}, ok
 }
 
-// Exactly is the file at exactly this path. ok is false if there is none, or a page.
-func (s *Site) Exactly(escaped string) (a Answer, ok bool) {
-	path, ok := Path(escaped)
-	if !ok || strings.HasSuffix(path, ".html") || !s.list.Has(path) {
-		return a, false
-	}
-	return Answer{Status: http.StatusOK, file: path, path: path}, true
-}
-
 // NotFound is the page that answers where there is no file. ok is false if there is none.
-func (s *Site) NotFound(escaped string) (a Answer, ok bool) {
-	path, err := url.PathUnescape(escaped)
-	if err != nil {
-		path = "/"
-	}
+func (s *Site) NotFound(path events.Path) (a Answer, ok bool) {
 	how := s.worker.Assets.NotFound
 	a = Answer{Status: http.StatusOK, path: path, file: s.list.NotFound(path, how)}
 	if how == events.NotFoundPage {

@@ -62,7 +62,9 @@ func (s *Site) Write(w http.ResponseWriter, r *http.Request, a Answer, m Memory)
 	if stored.Gzip+stored.Brotli > 0 && !s.Plain {
 		h[headerVary] = []string{strings.TrimPrefix(strings.Join(append(h[headerVary], "Accept-Encoding"), ", "), ", ")}
 	}
-	s.list.Mark(a.path, h)
+	if err := s.files.Turn(r.Context(), s.worker.Owner, func() { s.list.Mark(a.path, h) }); err != nil {
+		return err
+	}
 	if e != assets.Plain {
 		h["Content-Encoding"] = []string{encodings[e]}
 	}

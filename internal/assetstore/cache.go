@@ -1,6 +1,7 @@
 package assetstore
 
 import (
+	"container/heap"
 	"container/list"
 	"context"
 	"fmt"
@@ -9,14 +10,46 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 )
 
-// cache keeps what was read, up to a number of bytes. What was used last stays. Requests for the same thing read it
-// once.
+// cache keeps what was read, up to a number of bytes. When it is full, the owner that has most in it gives up what it
+// has not used for longest. So owners that read all they can have equal shares, and an owner with little keeps it.
+// Requests for the same thing read it once.
 type cache struct {
 	mu      sync.Mutex
 	left    int64 // may be below 0 for a moment
 	entries map[cacheKey]*list.Element
-	order   list.List // of *cacheEntry, the last used first
+	owners  map[string]*share // those that have entries
+	largest shares
 	loads   map[cacheKey]*load
+}
+
+// share is what an owner has in the cache.
+type share struct {
+	owner string
+	order list.List // of *cacheEntry, the last used first
+	bytes int64
+	at    int // in shares
+}
+
+// shares is a heap with the largest share first.
+type shares []*share
+
+func (s shares) Len() int           { return len(s) }
+func (s shares) Less(i, j int) bool { return s[i].bytes > s[j].bytes }
+func (s shares) Swap(i, j int)      { s[i], s[j] = s[j], s[i]; s[i].at, s[j].at = i, j }
+
+// Push is of heap.Interface.
+func (s *shares) Push(x any) {
+	one := x.(*share) //nolint:errcheck,forcetypeassert // it has no others
+	one.at = len(*s)
+	*s = append(*s, one)
+}
+
+// Pop is of heap.Interface.
+func (s *shares) Pop() any {
+	last := (*s)[len(*s)-1]
+	(*s)[len(*s)-1] = nil
+	*s = (*s)[:len(*s)-1]
+	return last
 }
 
 type cachedKind int
@@ -48,7 +81,7 @@ type load struct {
 }
 
 func newCache(bytes int64) *cache {
-	return &cache{left: bytes, entries: map[cacheKey]*list.Element{}, loads: map[cacheKey]*load{}}
+	return &cache{left: bytes, entries: map[cacheKey]*list.Element{}, owners: map[string]*share{}, loads: map[cacheKey]*load{}}
 }
 
 // cached returns a value from c, or reads it. The first request for a value reads it, for others too. It goes on when
@@ -56,7 +89,7 @@ func newCache(bytes int64) *cache {
 func cached[T any](ctx context.Context, c *cache, key cacheKey, read func(context.Context) (T, int64, error)) (value T, err error) {
 	c.mu.Lock()
 	if e := c.entries[key]; e != nil {
-		c.order.MoveToFront(e)
+		c.owners[key.owner].order.MoveToFront(e)
 		c.mu.Unlock()
 		return e.Value.(*cacheEntry).value.(T), nil //nolint:errcheck,forcetypeassert // a key has values of one type
 	}
@@ -93,13 +126,32 @@ func cached[T any](ctx context.Context, c *cache, key cacheKey, read func(contex
 	return value, err
 }
 
-// put keeps a value, in place of those that were not used for longest. The caller holds the lock.
+// put keeps a value. The caller holds the lock.
 func (c *cache) put(e *cacheEntry) {
-	c.entries[e.key] = c.order.PushFront(e)
-	for c.left -= e.bytes; c.left < 0; {
-		last := c.order.Back()
-		old := c.order.Remove(last).(*cacheEntry) //nolint:errcheck,forcetypeassert // it has no others
-		delete(c.entries, old.key)
-		c.left += old.bytes
+	s := c.owners[e.key.owner]
+	if s == nil {
+		s = &share{owner: e.key.owner}
+		c.owners[s.owner] = s
+		heap.Push(&c.largest, s)
 	}
+	c.entries[e.key] = s.order.PushFront(e)
+	c.add(s, e.bytes)
+	for c.left < 0 {
+		largest := c.largest[0]
+		old := largest.order.Remove(largest.order.Back()).(*cacheEntry) //nolint:errcheck,forcetypeassert // it has no others
+		delete(c.entries, old.key)
+		c.add(largest, -old.bytes)
+	}
+}
+
+// add changes how much an owner has. The caller holds the lock.
+func (c *cache) add(s *share, bytes int64) {
+	c.left -= bytes
+	s.bytes += bytes
+	if s.order.Len() > 0 {
+		heap.Fix(&c.largest, s.at)
+		return
+	}
+	heap.Remove(&c.largest, s.at)
+	delete(c.owners, s.owner)
 }

@@ -22,23 +22,42 @@ func (s *Store) List(ctx context.Context, owner, hash string) (*assets.List, err
 		if stored.Size > assets.MaxListText {
 			return nil, 0, fmt.Errorf("list of files %s of %s has %d bytes", hash, owner, stored.Size)
 		}
-		text := make([]byte, 0, stored.Size)
+		text := make([]byte, 0, max(0, stored.Size))
 		for n := 0; int64(len(text)) < stored.Size; n++ {
 			part, err := s.get(ctx, partKey(owner, hash, assets.Plain, n))
 			if err != nil {
 				return nil, 0, err
 			}
-			if len(part) == 0 {
+			if len(part) == 0 || int64(len(text)+len(part)) > stored.Size {
 				break
 			}
 			text = append(text, part...)
 		}
-		if assets.HashOf(text) != hash {
-			return nil, 0, fmt.Errorf("list of files %s of %s is damaged", hash, owner)
+		var l *assets.List
+		turn := s.turns.Do(ctx, owner, func() {
+			if assets.HashOf(text) != hash {
+				err = fmt.Errorf("list of files %s of %s is damaged", hash, owner)
+				return
+			}
+			l, err = assets.Decode(text)
+		})
+		if turn != nil {
+			return nil, 0, turn
 		}
-		l, err := assets.Decode(text)
-		return l, 2 * int64(len(text)), err
+		if err != nil {
+			return nil, 0, err
+		}
+		return l, 2*int64(len(text)) + ruleBytes*int64(len(l.Redirects)+len(l.Headers)), nil
 	})
+}
+
+// ruleBytes is what a rule takes in the cache beside its text, about.
+const ruleBytes = 512
+
+// Turn does work for an owner when it is its turn. f computes and waits for nothing. The error is that of ctx, when it
+// ends before f begins.
+func (s *Store) Turn(ctx context.Context, owner string, f func()) error {
+	return s.turns.Do(ctx, owner, f)
 }
 
 // Stored says how a file is stored.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/turns"
 )
 
 // Bucket is the KV bucket with the files.
@@ -31,6 +32,7 @@ type Store struct {
 	js    jetstream.JetStream
 	cfg   Config
 	cache *cache
+	turns *turns.Turns
 	young time.Duration // parts are so old at most whose file may still come
 
 	mu sync.Mutex
@@ -39,7 +41,7 @@ type Store struct {
 
 // New makes a Store. It does not talk to NATS.
 func New(js jetstream.JetStream, cfg Config) *Store {
-	return &Store{js: js, cfg: cfg, cache: newCache(cfg.Cache), young: time.Hour}
+	return &Store{js: js, cfg: cfg, cache: newCache(cfg.Cache), turns: turns.New(), young: time.Hour}
 }
 
 // names of encodings in keys.

@@ -77,10 +77,10 @@ func TestHTTPFiles(t *testing.T) {
 	app := project(t, "", map[string]string{
 		"wrangler.jsonc":  `{"name": "app", "main": "src/index.ts", "assets": {"directory": "dist", "not_found_handling": "single-page-application", "run_worker_first": ["/dist/*"]}}`,
 		"src/index.ts":    `export default { fetch: (r: Request) => Response.json({path: new URL(r.url).pathname}) }`,
-		"dist/index.html": "app", "dist/main-1a.js": "one", "dist/dist/x.js": "hidden",
+		"dist/index.html": "app", "dist/main-1a2b3c4d.js": "one", "dist/dist/x.js": "hidden",
 	})
 	h.deployDir(app)
-	_, body = w.ask("GET", "acme/app", "/main-1a.js", "")
+	_, body = w.ask("GET", "acme/app", "/main-1a2b3c4d.js", "")
 	require.Equal(t, "one", body)
 	_, body = w.ask("GET", "acme/app", "/deep/link", "", "Sec-Fetch-Mode", "navigate")
 	require.Equal(t, "app", body)
@@ -90,10 +90,10 @@ func TestHTTPFiles(t *testing.T) {
 	}
 
 	// The page of a version finds its files while another version runs.
-	require.NoError(t, os.Remove(filepath.Join(app, "dist/main-1a.js")))
-	project(t, app, map[string]string{"dist/main-2b.js": "two"})
+	require.NoError(t, os.Remove(filepath.Join(app, "dist/main-1a2b3c4d.js")))
+	project(t, app, map[string]string{"dist/main-2b3c4d5e.js": "two"})
 	h.deployDir(app)
-	for path, want := range map[string]string{"/main-1a.js": "one", "/main-2b.js": "two"} {
+	for path, want := range map[string]string{"/main-1a2b3c4d.js": "one", "/main-2b3c4d5e.js": "two"} {
 		resp, body = w.ask("GET", "acme/app", path, "")
 		require.Equal(t, []any{200, want}, []any{resp.StatusCode, body})
 	}
@@ -105,7 +105,7 @@ func TestHTTPFiles(t *testing.T) {
 	}
 	require.Equal(t, []string{"acme.deploys"}, h.fileKeys())
 	require.Eventually(t, func() bool {
-		resp, _ := w.ask("GET", "acme/app", "/main-2b.js", "")
+		resp, _ := w.ask("GET", "acme/app", "/main-2b3c4d5e.js", "")
 		return resp.StatusCode == 404
 	}, patience, tick)
 }
@@ -169,7 +169,7 @@ func TestHTTPFilesWithAToken(t *testing.T) {
 		"dist/private.js": "private", "dist/public/a.js": "public",
 	})
 	h.deployDir(dir)
-	for path, status := range map[string]int{"/private.js": 401, "/public/a.js": 200, "/public/%2e%2e/private.js": 401, "/public/..%2fprivate.js": 404} {
+	for path, status := range map[string]int{"/private.js": 401, "/public/a.js": 200, "/public/%2e%2e/private.js": 401, "/public/..%2fprivate.js": 401} {
 		resp, _ := w.ask("GET", "acme/site", path, "")
 		require.Equal(t, status, resp.StatusCode, path)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/assetserver"
 )
 
 // target is the worker that a request is for.
@@ -14,6 +15,7 @@ type target struct {
 	preview       string // what the host says of a version, which nobody has checked; "" = nothing
 	version       string // that the host names, checked; "" = an active one
 	prefix        string // of the path, which the worker does not see: /WORKER
+	path          events.Path
 }
 
 // refusal is why a request does not become an event.
@@ -26,7 +28,7 @@ func (r *refusal) Error() string { return r.text }
 
 var notFound = &refusal{http.StatusNotFound, "no worker has this address"}
 
-// targetOf finds the worker of a request.
+// targetOf finds the worker of a request. This is where the path of a request gets its one form.
 func (g *Gateway) targetOf(r *http.Request) (target, *refusal) {
 	host := hostName(r.Host)
 	if host == "" {
@@ -35,21 +37,23 @@ func (g *Gateway) targetOf(r *http.Request) (target, *refusal) {
 	if !g.answersTo(host) {
 		return target{}, notThisHost
 	}
+	path := assetserver.PathOf(r)
 	if t, ok := byHost(host, g.cfg.Domain); ok {
+		t.path = path
 		return t, nil
 	}
-	path := r.URL.EscapedPath()
 	if h, ok := g.Routes.find(host, path); ok {
-		return target{owner: h.owner, worker: h.worker}, nil
+		return target{owner: h.owner, worker: h.worker, path: path}, nil
 	}
 	if g.cfg.Paths == "" {
 		return target{}, notFound
 	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	if !events.ValidName(name) {
+	name := path.First()
+	below, ok := path.Below("/" + name)
+	if !ok || !events.ValidName(name) {
 		return target{}, notFound
 	}
-	return target{owner: g.cfg.Paths, worker: name, prefix: "/" + name}, nil
+	return target{owner: g.cfg.Paths, worker: name, prefix: "/" + name, path: below}, nil
 }
 
 // byHost reads WORKER--OWNER.DOMAIN and PREVIEW--WORKER--OWNER.DOMAIN. Hosts have no upper case, so workers and owners

@@ -59,6 +59,8 @@ func TestBase(t *testing.T) {
 	r = getFile(t, addr, baseHref+"/deep/link", "Sec-Fetch-Mode", "navigate")
 	require.Equal(t, page, text(t, r))
 
+	require.Equal(t, "own", text(t, getFile(t, addr, "/%69t's%26co/own")), "the same base, escaped in another way")
+
 	// The handler sees what is below the base.
 	r = getFile(t, addr, baseHref+"/api/x?y=1")
 	require.Equal(t, "ok", text(t, r))
@@ -66,7 +68,7 @@ func TestBase(t *testing.T) {
 	require.Equal(t, "http://"+shop+"/api/x?y=1", e.URL)
 	require.Contains(t, strings.Join(e.HTTPHeaders, "\n"), headerForwardedPrefix+"\n"+baseHref)
 
-	for _, path := range []string{"/", "/api", baseHref + "s/", "/x" + baseHref + "/", "/it's&co/", "//" + baseHref[1:] + "/"} {
+	for _, path := range []string{"/", "/api", baseHref + "s/", "/x" + baseHref + "/", "/it%2527s&co/", "/It's&co/", baseHref + "%2f", baseHref + "/%2e%2e/x", "//" + baseHref[1:] + "/"} {
 		r = getFile(t, addr, path)
 		require.Equal(t, http.StatusNotFound, r.StatusCode, path)
 		require.Equal(t, "the paths of this worker begin with its http.base\n", text(t, r), path)
@@ -106,8 +108,10 @@ func TestBaseBelowPaths(t *testing.T) {
 	// Paths that are public are those that the worker sees.
 	require.Equal(t, http.StatusOK, ask(prefix+"/health").StatusCode)
 	require.Equal(t, "http://localhost/health", s.take()[0].URL)
-	for _, path := range []string{prefix + "/healthy", prefix + "/x/health", prefix + "/%2e%2e/health"} {
+	for _, path := range []string{prefix + "/healthy", prefix + "/x/health", prefix + "/%2e%2e" + baseHref + "/x", prefix + "/health%2f"} {
 		require.Equal(t, http.StatusUnauthorized, ask(path).StatusCode, path)
 	}
-	require.Equal(t, http.StatusNotFound, ask("/shop/health").StatusCode)
+	for _, path := range []string{"/shop/health", prefix + "/%2e%2e/health"} {
+		require.Equal(t, http.StatusNotFound, ask(path).StatusCode, path)
+	}
 }

@@ -17,7 +17,8 @@ type exchange struct {
 	service   service
 	cors      crossOrigin
 	prefix    string        // of the request's path, which the worker does not see; escaped
-	path      string        // of the request below prefix, escaped
+	path      events.Path   // of the request below prefix
+	open      bool          // the path needs no token, and another one of the worker may need it
 	upgrades  bool          // the client wants a WebSocket, and can have one
 	event     *events.Event // nil when the request becomes none
 	body      *requestBody  // of the event

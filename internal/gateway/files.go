@@ -20,7 +20,7 @@ var (
 
 // answer answers a request with a file of the worker. It reports false if the worker must run.
 func (x *exchange) answer() bool {
-	w, escaped := x.service.worker, x.path
+	w := x.service.worker
 	a := w.Assets
 	if a == nil || a.Files == "" {
 		return false
@@ -28,40 +28,90 @@ func (x *exchange) answer() bool {
 	runs := slices.Contains(w.Handlers, events.Fetch)
 	reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
 	switch {
-	case runs && (!reads || x.upgrades || a.First(escaped)):
+	case runs && (!reads || x.upgrades || a.First(x.path)):
 		return false
 	case !reads:
 		x.w.Header()["Allow"] = []string{"GET, HEAD"}
 		x.refuse(noMethod)
 		return true
+	case a.First(x.path):
+		x.refuse(noFile)
+		return true
 	}
-	x.version = w.Version
 	site, err := assetserver.Open(x.r.Context(), x.g.Files, w)
 	if err != nil {
+		x.version = w.Version
 		x.unreadable(err)
 		return true
 	}
 	if site.Prefix = x.prefix; x.service.Base != "" {
 		site.Base = x.prefix
 	}
-	if found, ok := site.Find(escaped, x.r.URL.RawQuery); ok {
-		x.file(site, found)
+	found, ok, err := site.Find(x.r.Context(), x.path, x.r.URL.RawQuery)
+	switch {
+	case err != nil:
+		x.version = w.Version
+		x.unreadable(err)
+		return true
+	case ok && guarded(w, found.Addresses()):
+		return noneAnswers(x, runs)
+	case ok:
+		if x.version = w.Version; !withheld(x, found.Addresses()) {
+			x.file(site, found)
+		}
+		return true
+	case former(x):
 		return true
 	}
-	if x.former(escaped) {
-		return true
-	}
-	navigates := x.r.Header.Get("Sec-Fetch-Mode") == "navigate"
-	if runs && (a.NotFound != events.NotFoundSPA || !navigates) {
-		x.version = ""
+	return missing(x, site, runs)
+}
+
+// missing answers where there is no file. It reports false if the worker must run.
+func missing(x *exchange, site *assetserver.Site, runs bool) bool {
+	w := x.service.worker
+	_, possible := x.path.File()
+	navigates := x.r.Header.Get("Sec-Fetch-Mode") == "navigate" && possible
+	if runs && (w.Assets.NotFound != events.NotFoundSPA || !navigates) {
 		return false
 	}
-	if page, ok := site.NotFound(escaped); ok {
-		x.file(site, page)
-	} else {
+	page, ok := site.NotFound(x.path)
+	if !ok || guarded(w, page.Addresses()) {
+		return noneAnswers(x, runs)
+	}
+	x.version = w.Version
+	x.file(site, page)
+	return true
+}
+
+// noneAnswers is for a request that no file may answer: the handler does, or nothing.
+func noneAnswers(x *exchange, runs bool) bool {
+	if !runs {
+		x.version = x.service.worker.Version
 		x.refuse(noFile)
 	}
-	return true
+	return !runs
+}
+
+// guarded reports whether the handler of w answers for a file that has these paths: no other path leads around it.
+func guarded(w *events.Worker, addresses []events.Path) bool {
+	return slices.ContainsFunc(addresses, w.Assets.First)
+}
+
+// withheld refuses a request of a path that needs no token, if it leads to a file that needs it.
+func withheld(x *exchange, addresses []events.Path) bool {
+	w := x.service.worker
+	if !x.open || len(addresses) == 0 || publicIn(w, x.r.Method, addresses) {
+		return false
+	}
+	no := x.g.authorize(x.r, w)
+	if no != nil {
+		x.refuse(no)
+	}
+	return no != nil
+}
+
+func publicIn(w *events.Worker, method string, addresses []events.Path) bool {
+	return w.HTTP != nil && slices.ContainsFunc(addresses, func(p events.Path) bool { return w.HTTP.Public.Match(method, p) })
 }
 
 // unreadable refuses a request because its file, or the list of files, cannot be read.
@@ -70,53 +120,6 @@ func (x *exchange) unreadable(err error) {
 		x.g.log.Error().Err(err).Str("worker", x.service.worker.Target()).Msg("a file cannot be read")
 	}
 	x.refuse(noFiles)
-}
-
-// former answers with the file of another version, if that has one at exactly this path: a page of one version asks for
-// files that only this version has. Pages are not looked for, nor the files of a version that wants another token.
-func (x *exchange) former(escaped string) bool {
-	if _, ok := assetserver.Path(escaped); !ok {
-		return false
-	}
-	for _, other := range x.service.others() {
-		site, err := assetserver.Open(x.r.Context(), x.g.Files, other)
-		if err != nil {
-			continue
-		}
-		if found, ok := site.Exactly(escaped); ok {
-			x.version = other.Version
-			x.file(site, found)
-			return true
-		}
-	}
-	return false
-}
-
-// maxOthers is the most versions whose files are looked for, beside the one that answers. A client can ask for any
-// number of paths that no version has.
-const maxOthers = 2
-
-// others are versions with other files: those that share the events with the one that answers, and then the last ones
-// before it.
-func (s service) others() (list []*events.Worker) {
-	add := func(w *events.Worker) {
-		same := func(o *events.Worker) bool { return o.Assets.Files == w.Assets.Files }
-		if len(list) < maxOthers && w.Assets != nil && !same(s.worker) && !slices.ContainsFunc(list, same) &&
-			(w.HTTP == nil || w.HTTP.Auth == "" || w.HTTP.Auth == s.Auth) {
-			list = append(list, w)
-		}
-	}
-	for _, share := range s.installed.Deployment.Split {
-		if w := s.installed.Version(share.Version); w != nil {
-			add(w)
-		}
-	}
-	for _, w := range slices.Backward(s.installed.Versions) {
-		if w.Number < s.worker.Number {
-			add(w)
-		}
-	}
-	return list
 }
 
 // file answers with a file, or with a redirect to one.

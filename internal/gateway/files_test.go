@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -21,6 +22,7 @@ type memoryFiles struct {
 	lists  map[string]*assets.List
 	bytes  map[string]string // by hash
 	broken atomic.Bool
+	turn   func(ctx context.Context, owner string) error // nil = it is always the owner's
 }
 
 func (s *memoryFiles) List(_ context.Context, _, hash string) (*assets.List, error) {
@@ -37,6 +39,14 @@ func (s *memoryFiles) Stored(_ context.Context, _, hash string) (assets.Stored, 
 		stored.Gzip = int64(len(small))
 	}
 	return stored, nil
+}
+
+func (s *memoryFiles) Turn(ctx context.Context, owner string, f func()) error {
+	if s.turn != nil {
+		return s.turn(ctx, owner)
+	}
+	f()
+	return nil
 }
 
 func (s *memoryFiles) Part(_ context.Context, _, hash string, e assets.Encoding, n int) ([]byte, error) {
@@ -112,7 +122,7 @@ func TestFiles(t *testing.T) {
 	t.Parallel()
 	files := newMemoryFiles()
 	big := strings.Repeat("0123456789", 40_000) // several parts
-	files.put(filesOf1, map[string]string{"/old-1a2b.js": "of the version before", "/secret.html": "a page"})
+	files.put(filesOf1, map[string]string{"/old-1a2b3c4d.js": "of the version before", "/secret.html": "a page"})
 	files.put(filesOf2, map[string]string{"/index.html": "home", "/docs/index.html": "docs", "/about.html": "about", "/big": big, "/a b.txt": "space"},
 		assets.Redirect{From: "/go/*", To: "/:splat", Status: 302}, assets.Redirect{From: "/hidden", To: "/about.html", Status: 200})
 	s, addr := openSite(t, files, &events.Assets{Files: filesOf2, WorkerFirst: []string{"/docs/api/*"}}, events.Fetch)
@@ -122,7 +132,7 @@ func TestFiles(t *testing.T) {
 	tag := r.Header.Get("Etag")
 	require.Equal(t, 304, getFile(t, addr, "/", "If-None-Match", tag).StatusCode)
 	require.Equal(t, "space", text(t, getFile(t, addr, "/a%20b.txt")))
-	require.Equal(t, "of the version before", text(t, getFile(t, addr, "/old-1a2b.js")), "a page of the version before asks for it")
+	require.Equal(t, "of the version before", text(t, getFile(t, addr, "/old-1a2b3c4d.js")), "a page of the version before asks for it")
 	r = do(t, addr, http.MethodHead, "/about")
 	require.Equal(t, []any{200, "5"}, []any{r.StatusCode, r.Header.Get("Content-Length")})
 
@@ -153,6 +163,29 @@ func TestFiles(t *testing.T) {
 	files.broken.Store(true)
 	r = getFile(t, addr, "/")
 	require.Equal(t, []any{503, "1"}, []any{r.StatusCode, r.Header.Get("Retry-After")})
+}
+
+// A file is looked for when it is the turn of the worker's owner. A request whose client has gone waits no more.
+func TestFilesWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	files := newMemoryFiles()
+	files.put(filesOf2, map[string]string{"/index.html": "home"})
+	waits, ended := make(chan string, 1), make(chan struct{})
+	files.turn = func(ctx context.Context, owner string) error {
+		waits <- owner
+		<-ctx.Done()
+		close(ended)
+		return ctx.Err()
+	}
+	s, addr := openSite(t, files, &events.Assets{Files: filesOf2}, events.Fetch)
+	c, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: "+shop+"\r\n\r\n")
+	require.NoError(t, err)
+	require.Equal(t, "acme", <-waits)
+	require.NoError(t, c.Close())
+	<-ended
+	require.Empty(t, s.take(), "the worker does not run")
 }
 
 // What answers where there is no file.
@@ -196,33 +229,4 @@ func TestNoFile(t *testing.T) {
 			require.Equal(t, []any{405, "GET, HEAD"}, []any{r.StatusCode, r.Header.Get("Allow")})
 		}
 	}
-}
-
-// Which versions lend a file: those that share the events, then the last ones before, two in all. One that is stored
-// and was never active, or has another token, lends none.
-func TestOthers(t *testing.T) {
-	t.Parallel()
-	in := events.Installation{Owner: "acme", Name: "shop"}
-	for i, v := range []struct{ files, token string }{{"a", ""}, {"b", "OTHER"}, {"c", ""}, {"", ""}, {"d", "TOKEN"}, {"now", "TOKEN"}, {"now", ""}, {"new", ""}, {"staged", ""}} {
-		w := &events.Worker{Owner: "acme", Name: "shop", Number: i + 1, Version: v.files + v.token}
-		w.HTTP = &events.HTTP{Auth: v.token}
-		if v.files != "" {
-			w.Assets = &events.Assets{Files: v.files}
-		}
-		in.Versions = append(in.Versions, w)
-	}
-	of := func(split ...string) (files []string) {
-		in.Deployment.Split = nil
-		for _, version := range split {
-			in.Deployment.Split = append(in.Deployment.Split, events.Share{Version: version, Percent: 50})
-		}
-		s := service{worker: in.Versions[5], HTTP: *in.Versions[5].HTTP, installed: in}
-		for _, w := range s.others() {
-			files = append(files, w.Assets.Files)
-		}
-		return files
-	}
-	require.Equal(t, []string{"d", "c"}, of("nowTOKEN"))
-	require.Equal(t, []string{"new", "d"}, of("nowTOKEN", "new"))
-	require.Equal(t, []string{"a", "new"}, of("a", "new", "gone"))
 }

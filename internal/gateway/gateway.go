@@ -81,7 +81,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	e := g.eventOf(r, t)
 	if x.service, no = g.serviceOf(e); no == nil {
-		no = x.place(e, t.prefix)
+		no = x.place(e, t)
 	}
 	if no != nil {
 		x.refuse(no)
@@ -91,7 +91,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.preflight()
 		return
 	}
-	if no = g.admit(r, x.path, x.service); no == nil {
+	if x.open, no = g.admit(r, x.path, x.service); no == nil {
 		no = x.checkLength()
 	}
 	if no != nil {

@@ -208,14 +208,14 @@ func TestPaths(t *testing.T) {
 		}
 		return list[0].StatusCode, nil
 	}
-	for path, url := range map[string]string{"/hello": "http://127.0.0.1:1/", "/hello/": "http://127.0.0.1:1/", "/hello/a/b?c": "http://127.0.0.1:1/a/b?c"} {
+	for path, url := range map[string]string{"/hello": "http://127.0.0.1:1/", "/hello/": "http://127.0.0.1:1/", "/hello/a/b?c": "http://127.0.0.1:1/a/b?c", "/%68ello/a/../%62": "http://127.0.0.1:1/%62"} {
 		_, e := get(path, "127.0.0.1:1")
 		require.Equal(t, []string{"dev", "hello", url}, []string{e.Owner, e.Worker, e.URL}, path)
 		require.Equal(t, []string{"X-Forwarded-Prefix", "/hello"}, e.HTTPHeaders[len(e.HTTPHeaders)-2:])
 	}
 	_, e := get("/x", "api--dev.localhost:8787")
 	require.Equal(t, []string{"dev", "api", "http://api--dev.localhost:8787/x"}, []string{e.Owner, e.Worker, e.URL})
-	for _, path := range []string{"/", "//hello", "/a.b/", "/%2e%2e/x", "/hello%2fx"} {
+	for _, path := range []string{"/", "//hello", "/a.b/", "/x/%2e%2e/", "/hello%2fx"} {
 		status, e := get(path, "127.0.0.1")
 		require.Equal(t, http.StatusNotFound, status, path)
 		require.Nil(t, e, path)

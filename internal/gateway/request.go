@@ -93,17 +93,18 @@ func (g *Gateway) eventOf(r *http.Request, t target) *events.Event {
 
 var notBelow = &refusal{http.StatusNotFound, "the paths of this worker begin with its http.base"}
 
-// place says which path the worker sees: that of the request below prefix and the worker's base.
-func (x *exchange) place(e *events.Event, prefix string) *refusal {
+// place says which path the worker sees: that of the request below its prefix and the worker's base.
+func (x *exchange) place(e *events.Event, t target) *refusal {
+	prefix, path := t.prefix, t.path
 	if base := x.service.Base; base != "" {
-		below, ok := strings.CutPrefix(pathBelow(x.r, prefix), base)
-		if !ok || below != "" && below[0] != '/' {
+		below, ok := path.Below(base)
+		if !ok {
 			return notBelow
 		}
-		prefix += base
+		prefix, path = prefix+base, below
 	}
-	x.prefix, x.path = prefix, pathBelow(x.r, prefix)
-	e.URL = x.g.clientOf(x.r).scheme + "://" + x.r.Host + x.path
+	x.prefix, x.path = prefix, path
+	e.URL = x.g.clientOf(x.r).scheme + "://" + x.r.Host + path.URL()
 	if x.r.URL.RawQuery != "" || x.r.URL.ForceQuery {
 		e.URL += "?" + x.r.URL.RawQuery
 	}
@@ -115,15 +116,6 @@ func (x *exchange) place(e *events.Event, prefix string) *refusal {
 		e.HTTPHeaders = append(e.HTTPHeaders, headerForwardedPrefix, prefix)
 	}
 	return nil
-}
-
-// pathBelow is the escaped path of a request without the prefix of its worker.
-func pathBelow(r *http.Request, prefix string) string {
-	path := strings.TrimPrefix(r.URL.EscapedPath(), prefix)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
-	}
-	return path
 }
 
 // hopsNamed are the headers that the Connection header names: they are for this hop only.

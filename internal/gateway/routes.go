@@ -41,6 +41,7 @@ func (r *Routes) Install(in events.Installation) {
 		}
 		for _, text := range w.HTTP.Routes {
 			route, err := events.ParseRoute(text) // a version was checked when it was stored
+			route = route.Canonical()
 			if err == nil && !slices.ContainsFunc(routes, func(o wantedBy) bool { return o.route == route }) {
 				routes = append(routes, wantedBy{route: route})
 			}
@@ -115,8 +116,9 @@ func (r *Routes) take(route events.Route, h holder) {
 }
 
 // find returns the worker of an address. The host that is named counts before one with *, a longer host with * before a
-// shorter one, and then the longest path. path is escaped.
-func (r *Routes) find(host, path string) (h holder, ok bool) {
+// shorter one, and then the longest path.
+func (r *Routes) find(host string, at events.Path) (h holder, ok bool) {
+	path := at.Canonical()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if len(r.hosts) == 0 {

@@ -21,7 +21,7 @@ func TestRoutes(t *testing.T) {
 	t.Parallel()
 	r := NewRoutes("")
 	find := func(host, path string) string {
-		h, ok := r.find(host, path)
+		h, ok := r.find(host, events.NewPath(path))
 		if !ok {
 			return ""
 		}
@@ -125,7 +125,7 @@ func TestRoutesModel(t *testing.T) {
 			}
 		}
 		got := ""
-		if h, ok := r.find(host, path); ok {
+		if h, ok := r.find(host, events.NewPath(path)); ok {
 			got = h.owner + "/" + h.worker
 		}
 		require.Equal(t, want, got, "%s%s", host, path)

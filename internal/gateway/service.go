@@ -52,26 +52,36 @@ var (
 	noVersions = &refusal{http.StatusNotFound, "the worker has no such version"}
 )
 
-// admit returns why a client may not use the service; nil = it may. path is what the worker sees. Who has not the token
-// of a worker does not learn either which versions it has.
-func (g *Gateway) admit(r *http.Request, path string, s service) *refusal {
+// admit returns why a client may not use the service; nil = it may. path is what the worker sees. open says that the
+// path is public, so the token was not asked for. Who has not the token of a worker does not learn either which
+// versions it has.
+func (g *Gateway) admit(r *http.Request, path events.Path, s service) (open bool, no *refusal) {
 	asked := s.worker
 	if s.named && s.Auth == "" { // an older version must not be a way around the token
 		asked = s.active
 	}
-	public := !s.named && s.Public.Match(r.Method, path)
-	if asked != nil && asked.HTTP != nil && asked.HTTP.Auth != "" && !public {
-		token, err := g.Workers.Secret(asked, asked.HTTP.Auth)
-		if err != nil {
-			g.log.Error().Err(err).Str("worker", asked.Target()).Msg("requests are refused")
-			return noSecret
-		}
-		if !hasToken(r, token) {
-			return noToken
+	if asked != nil && asked.HTTP != nil && asked.HTTP.Auth != "" {
+		if open = !s.named && s.Public.Match(r.Method, path); !open {
+			if no = g.authorize(r, asked); no != nil {
+				return false, no
+			}
 		}
 	}
 	if s.worker == nil {
-		return noVersions
+		return false, noVersions
+	}
+	return open, nil
+}
+
+// authorize returns why a request may not use a worker with a token; nil = it has the token.
+func (g *Gateway) authorize(r *http.Request, w *events.Worker) *refusal {
+	token, err := g.Workers.Secret(w, w.HTTP.Auth)
+	if err != nil {
+		g.log.Error().Err(err).Str("worker", w.Target()).Msg("requests are refused")
+		return noSecret
+	}
+	if !hasToken(r, token) {
+		return noToken
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 // events/routes.js is the object `routes` of export default: what answers at which path. Bun and Buntime have its shape.
 // A path has literal segments, :name for one segment, :name+ for one segment or more at the end, and * at the end for
-// everything. Of several paths that match, the one that is more exact from the left answers.
+// everything. Of several paths that match, the one that is more exact from the left answers. Segments are compared
+// without their escapes, as the gateway compares paths (events.Path): /%61dmin is /admin.
 
 "use strict";
 
@@ -21,7 +22,7 @@ const REST = 3; // the rest of the path
 
 class Segment {
   kind;
-  text; // of a LITERAL as a URL has it, else the name of the parameter
+  text; // of a LITERAL as canonical has it, else the name of the parameter
   constructor(kind, text) {
     this.kind = kind;
     this.text = text;
@@ -73,7 +74,7 @@ function isName(text) {
 function parseSegment(path, text, last) {
   if (text === ANY && last) return new Segment(REST, ANY);
   if (StringPrototypeIncludes(text, ANY)) throw wrong(path, "* is the whole last segment");
-  if (!StringPrototypeStartsWith(text, ":")) return new Segment(LITERAL, text);
+  if (!StringPrototypeStartsWith(text, ":")) return new Segment(LITERAL, canonical(text));
   const many = StringPrototypeEndsWith(text, "+");
   const name = StringPrototypeSlice(text, 1, many ? text.length - 1 : text.length);
   if (!isName(name)) throw wrong(path, "a parameter is a colon and a name of letters, digits and _");
@@ -164,7 +165,9 @@ internal.readRoutes = (object) => {
       routes.others[routes.others.length] = route;
       continue;
     }
-    const path = join(segments, 0);
+    const texts = new List();
+    for (let j = 0; j < segments.length; j++) texts[j] = segments[j].text;
+    const path = join(texts);
     if (MapPrototypeHas(routes.exact, path)) throw wrong(route.path, `it is the path of ${MapPrototypeGet(routes.exact, path).path}`);
     MapPrototypeSet(routes.exact, path, route);
   }
@@ -188,9 +191,29 @@ function isExact(segments) {
   return true;
 }
 
-function join(segments, from) {
+function join(texts) {
   let out = "";
-  for (let i = from; i < segments.length; i++) out += `/${segments[i].text}`;
+  for (let i = 0; i < texts.length; i++) out += `/${texts[i]}`;
+  return out;
+}
+
+// canonical is the one form of an escaped segment. One with an escaped slash, backslash or NUL, or that is not UTF-8, is
+// that of no other: it begins with a backslash, which no other has.
+function canonical(text) {
+  if (!StringPrototypeIncludes(text, "%")) return text;
+  let plain;
+  try {
+    plain = DecodeURIComponent(text);
+  } catch {
+    return `\\${text}`;
+  }
+  const other = StringPrototypeIncludes(plain, "/") || StringPrototypeIncludes(plain, "\\") || StringPrototypeIncludes(plain, "\0");
+  return other ? `\\${text}` : plain;
+}
+
+function canonicalPath(path) {
+  const out = new List();
+  for (let i = 0; i < path.length; i++) out[i] = canonical(path[i]);
   return out;
 }
 
@@ -236,9 +259,12 @@ function answerOf(route, method) {
 internal.matchRoute = (routes, method, url) => {
   const match = new Match();
   const record = parseURL(url, null);
-  let route = MapPrototypeGet(routes.exact, serializePath(record));
+  const escaped = serializePath(record);
+  const same = !StringPrototypeIncludes(escaped, "%");
+  const path = same ? record.path : canonicalPath(record.path);
+  let route = MapPrototypeGet(routes.exact, same ? escaped : join(path));
   for (let i = 0; route === undefined && i < routes.others.length; i++) {
-    if (fits(routes.others[i], record.path)) route = routes.others[i];
+    if (fits(routes.others[i], path)) route = routes.others[i];
   }
   if (route === undefined) return match;
   match.answer = answerOf(route, method);
