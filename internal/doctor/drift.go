@@ -96,6 +96,9 @@ func (p *checker) durability(ctx context.Context, all []found) {
 	default:
 		p.ok("durability", "%s", words)
 	}
+	if servers := len(p.NC.Servers()); replicas == 1 && p.Replicas == 1 && servers >= 3 {
+		p.warn("durability", "PINWHEEL_REPLICAS=3 pinwheel resources apply, and set it for all processes", "NATS has %d servers, and there is one copy of everything", servers)
+	}
 	if replicas < p.Replicas {
 		p.bad("durability", "'pinwheel resources apply' raises them", "PINWHEEL_REPLICAS asks for %d copies, and there are streams of %d", p.Replicas, replicas)
 	}
