@@ -75,6 +75,33 @@ func (d *Dispatcher) Lost(w *events.Worker, began time.Time) {
 		Time("owner_refused_until", d.bans[owner].until).Msg("a worker cost this process a thread: its events are refused for some time")
 }
 
+// Overstays reports that a turn of w continues in V8 although it was told to end, or that this is over. Meanwhile no
+// event of its owner starts: it may do the same, and there would be no thread left. Any goroutine may call it.
+func (d *Dispatcher) Overstays(w *events.Worker, is bool) {
+	now := time.Now()
+	var fx effects
+	d.mu.Lock()
+	if d.overstay == nil {
+		d.overstay = map[string]int{}
+	}
+	if is {
+		d.overstay[w.Owner]++
+	} else if d.overstay[w.Owner]--; d.overstay[w.Owner] <= 0 {
+		delete(d.overstay, w.Owner)
+	}
+	if o := d.owners[w.Owner]; o != nil {
+		d.changed(o)
+		d.wakeThreads(now, &fx)
+	}
+	d.mu.Unlock()
+	d.apply(&fx)
+}
+
+// mayRun reports whether the owner may have one more event running.
+func mayRun(d *Dispatcher, o *owner) bool {
+	return o.running < o.maxRunning && d.overstay[o.name] == 0
+}
+
 // get returns the ban of a key, or the zero ban when it no longer counts.
 func (b bans) get(key banned, now time.Time) ban {
 	if x := b[key]; now.Sub(x.until) <= remembered {
@@ -100,8 +127,8 @@ func (d *Dispatcher) set(key banned, b ban, now time.Time) {
 	}
 }
 
-// banned returns the failure of an event that a ban refuses, or nil.
-func (d *Dispatcher) banned(e *events.Event, now time.Time) *events.Failure {
+// banFailure returns the failure of an event that a ban refuses, or nil.
+func banFailure(d *Dispatcher, e *events.Event, now time.Time) *events.Failure {
 	for _, key := range [...]banned{{e.Owner, e.Worker, false}, {owner: e.Owner}, {e.Owner, e.Worker, true}, {owner: e.Owner, direct: true}} {
 		if key.direct && !e.Direct() {
 			return nil
@@ -126,7 +153,7 @@ func (d *Dispatcher) banned(e *events.Event, now time.Time) *events.Failure {
 func (d *Dispatcher) refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure) {
 	v, f := refuse(e, r, now)
 	if f == nil && len(d.bans) > 0 {
-		f = d.banned(e, now)
+		f = banFailure(d, e, now)
 	}
 	if f == nil && len(d.trials.suspects) > 0 && e.Direct() {
 		f = d.trials.try(e, now)

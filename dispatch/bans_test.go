@@ -32,6 +32,36 @@ func one(t *testing.T, d *Dispatcher, l *ledger, e *events.Event) (run []*lifecy
 	return run, s
 }
 
+// While a turn of an owner overstays, no other event of the owner starts. Those of others do.
+func TestOwnersWaitWhileATurnOverstays(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	for _, owner := range []string{"o", "other"} {
+		d.Install(events.Only(worker(owner, "w")))
+	}
+	first, _ := one(t, d, l, task("o", "w", 1))
+	for range 2 { // two of its turns
+		d.Overstays(first[0].Worker, true)
+	}
+	d.Submit([]*events.Event{task("o", "w", 2), task("other", "w", 3)})
+	for range 3 {
+		for _, a := range d.Next(0, 8) {
+			require.Equal(t, "other", a.Worker.Owner)
+		}
+	}
+	require.Equal(t, 1, d.Stats().Queued)
+	d.Overstays(first[0].Worker, false)
+	require.Empty(t, d.Next(0, 8))
+	d.Overstays(first[0].Worker, false)
+	next := d.Next(0, 8)
+	require.Len(t, next, 1)
+	require.Equal(t, "o", next[0].Worker.Owner)
+	require.Empty(t, d.overstay)
+
+	d.Overstays(worker("gone", "w"), true) // nothing of it is left
+	d.Overstays(worker("gone", "w"), false)
+	require.Empty(t, d.overstay)
+}
+
 // An event that cost a thread does not run again, although it has retries left.
 func TestEventThatCostAThreadIsNotRunAgain(t *testing.T) {
 	for _, kind := range events.Kinds {

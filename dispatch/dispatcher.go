@@ -62,6 +62,7 @@ type Dispatcher struct {
 	quarantine quarantine
 	gatherings gatherings
 	bans       bans
+	overstay   map[string]int // turns that overstay, by owner
 	trials     trials
 
 	runnable [classes]int  // events that could start now, within the limits
@@ -274,7 +275,7 @@ func (d *Dispatcher) changed(o *owner) {
 
 func (d *Dispatcher) recount(o *owner) {
 	n := max(0, min(o.queue.n, o.places()))
-	if o.away >= d.cfg.Threads {
+	if o.away >= d.cfg.Threads || d.overstay[o.name] > 0 {
 		n = 0
 	}
 	d.runnable[o.class] += n - o.counted

@@ -271,7 +271,7 @@ func (d *Dispatcher) startWatched(thread int, now time.Time, fx *effects) []*lif
 		}
 		o := d.owners[it.event.Owner]
 		it.route = o.routes[it.event.Worker]
-		if o.running >= o.maxRunning || !it.route.mayStart() {
+		if !mayRun(d, o) || !it.route.mayStart() {
 			q.ready.pushBack(it)
 			d.queued++
 			continue
@@ -313,7 +313,7 @@ func (d *Dispatcher) startable() (n [classes]int) {
 	for i := range q.ready.n {
 		e := q.ready.at(i).event
 		o, r := d.owners[e.Owner], routeOf(d.owners, e)
-		if o == nil || o.running < o.maxRunning && (r == nil || r.mayStart()) {
+		if o == nil || mayRun(d, o) && (r == nil || r.mayStart()) {
 			n[light]++
 		}
 	}

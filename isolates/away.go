@@ -130,24 +130,40 @@ func (p *Pool) part(t *thread, w *watch, turn uint64) {
 func (p *Pool) lookAway(a awayTurn, now time.Time, parked []int) (gone bool) {
 	if slices.Contains(parked, a.pinned()) && a.lost.CompareAndSwap(false, true) {
 		p.parked.Add(1)
-		a.giveUp(a.watch.parked())
+		loseAway(p, a, a.watch.parked())
 		return true
 	}
 	if p.closing() || a.home.lost.Load() {
 		a.kill(stopped)
 	}
 	a.look(now)
-	if guilty := a.ranAway(now, &a.lost); guilty != nil {
-		p.ranAway.Add(1)
-		p.runaways.add(a.watch)
-		a.giveUp(guilty)
-		return true
+	switch a.stays(now, p.lostAfter) {
+	case overstays:
+		holdOwner(p, a.watch, a.of)
+	case staysForGood:
+		if guilty := a.watch.giveUp(&a.lost); guilty != nil {
+			p.ranAway.Add(1)
+			p.runaways.add(a.watch, nil)
+			loseAway(p, a, guilty)
+			return true
+		}
 	}
 	if r, cpu, _, _, _ := a.long(a.home, now); r != nil {
 		p.source.Running(-1, r.attempt, cpu)
 		return false
 	}
-	return a.ended()
+	if a.ended() {
+		releaseOwner(p, a.watch, a.of)
+		return true
+	}
+	return false
+}
+
+// loseAway reports and gives up a turn that is away and that V8 does not end.
+func loseAway(p *Pool, a awayTurn, guilty *culprit) {
+	p.reportLost(guilty) // first: its owner starts nothing before
+	releaseOwner(p, a.watch, a.of)
+	a.giveUp(guilty)
 }
 
 // ended reports whether the turn is over.
@@ -175,7 +191,6 @@ func (a awayTurn) giveUp(guilty *culprit) {
 		}
 		r.lost = true
 		t.kill(r, guilty.why)
-		t.pool.reportLost(guilty)
 		t.flush()
 	})
 }

@@ -127,16 +127,16 @@ func TestLimitThatPassesWhileItsIsolateIsAway(t *testing.T) {
 	b := newBench(t)
 	waits := worker("waits", `export default { task(event, env, ctx) { ctx.waitUntil(new Promise(() => setInterval(() => {}, 20))); return 1 } }`)
 	waits.Limits.Wall = events.Millis(300 * time.Millisecond)
-	loops := worker("loops", `export default { task() { for (;;); } }`)
-	loops.Limits = events.Limits{CPU: events.Millis(600 * time.Millisecond), Wall: events.Millis(patience)}
+	grows := worker("grows", `export default { task() { `+work(600)+` const keep = []; for (;;) keep.push(new Array(1000).fill(1.5)) } }`)
+	grows.Limits = events.Limits{CPU: events.Millis(time.Minute), Wall: events.Millis(patience)}
 	first := b.start(waits, task("null"))
 	first.wait(t, first.replied)
-	second := b.start(loops, task("null"))
+	second := b.start(grows, task("null"))
 	for _, o := range []*outcome{first, second} {
 		o.wait(t, o.ended)
 	}
 	require.True(t, first.end.Interrupted)
-	require.Equal(t, events.ReasonCPU, second.end.Failure.Reason)
+	require.Equal(t, events.ReasonMemory, second.end.Failure.Reason)
 	require.Nil(t, b.run(quick(), task("null")).end.Failure, "the thread has carried out what it had postponed")
 	b.mu.Lock()
 	require.NotZero(t, b.leaves)
@@ -236,7 +236,7 @@ func TestModuleThatLoadsForever(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		b.pool.loadWall = 200 * time.Millisecond
 		o := b.run(worker("w", `await new Promise((r) => setInterval(() => {}, 10)); export default { task: () => 1 }`), task("null"))
-		require.Equal(t, events.Fail(events.ReasonTimeout, "wall-clock limit of 200ms"), o.end.Failure)
+		require.Equal(t, events.Fail(events.ReasonTimeout, "wall-clock limit of 200ms, while the module was loaded"), o.end.Failure)
 	})
 }
 

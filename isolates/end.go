@@ -161,8 +161,25 @@ func (t *thread) timeout(r *run) {
 	t.stop(r, events.ReasonTimeout, r.wallFailure().Message)
 }
 
-// kill ends a run that the watchdog or the heap limit stopped in V8, and closes its isolate. Other runs in the isolate
-// are interrupted: they run again.
+// cut ends a run that the watchdog terminated, and closes its context. Other runs in it are interrupted. Those in other
+// contexts of the isolate go on: one of them may wait for the result of this run.
+func cut(t *thread, r *run, why *events.Failure) {
+	jc, iso := r.context, r.context.isolate
+	t.counters.kills.inc(string(why.Reason))
+	t.stop(r, why.Reason, why.Message)
+	for _, other := range slices.Clone(jc.runs) {
+		t.end(other, lifecycle.End{Interrupted: true})
+	}
+	if !jc.closed {
+		t.dropContext(jc)
+	}
+	if len(iso.contexts) == 0 {
+		t.dropIsolate(iso)
+	}
+}
+
+// kill ends a run that a limit of memory stopped in V8, and closes its isolate. Other runs in the isolate are
+// interrupted: they run again.
 func (t *thread) kill(r *run, why *events.Failure) {
 	iso := r.context.isolate
 	t.counters.kills.inc(string(why.Reason))

@@ -118,17 +118,27 @@ func TestLateAnswersReachNothing(t *testing.T) {
 	require.Equal(t, "first,next", string(o.reply.Body))
 }
 
-func TestKillTakesTheIsolateNotTheNeighbours(t *testing.T) {
+// A run that passes its CPU time loses its context. What else runs in its isolate goes on. A run that passes its memory
+// takes the isolate with it.
+func TestKillTakesTheContextNotTheNeighbours(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	sleeper := worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 500)) }`)
 	other := worker("other", sleeper.Code)
 	other.Owner = "other"
-	same, foreign := b.start(sleeper, fetch("GET", "http://x/", "")), b.start(other, fetch("GET", "http://x/", ""))
+	same, foreign := b.begin(sleeper, fetch("GET", "http://x/", "")), b.begin(other, fetch("GET", "http://x/", ""))
 	loops := worker("loop", `export default { fetch() { for (;;); } }`)
 	loops.Limits = short
 	loop := b.run(loops, fetch("GET", "http://x/", ""))
 	require.Equal(t, events.ReasonCPU, loop.end.Failure.Reason)
+	same.wait(t, same.ended)
+	require.False(t, same.end.Interrupted)
+	require.Equal(t, "slept", string(same.reply.Body), "it shared the isolate")
+	same = b.begin(worker("never", `export default { fetch: () => new Promise(() => setTimeout(() => {}, 1e8)) }`), fetch("GET", "http://x/", ""))
+	grows := worker("grows", `const a = []; export default { fetch() { for (;;) a.push(new Array(1e5).fill(1.5)) } }`)
+	grows.Limits.CPU = ample
+	grown := b.run(grows, fetch("GET", "http://x/", ""))
+	require.Equal(t, events.ReasonMemory, grown.end.Failure.Reason)
 	same.wait(t, same.ended)
 	require.True(t, same.end.Interrupted, "it shared the isolate, and runs again")
 	foreign.wait(t, foreign.ended)

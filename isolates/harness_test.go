@@ -33,6 +33,8 @@ type bench struct {
 	told    map[*lifecycle.Attempt]time.Duration // CPU time that attempts had taken before their end
 	away    int
 	leaves  int // how often an attempt went away
+	staying int // turns that overstay
+	stayed  int // how often one did
 	seq     uint64
 	mode    events.Mode   // of workers without a mode
 	cpu     events.Millis // CPU limit of workers without one; 0 = the default
@@ -73,13 +75,14 @@ type outcome struct {
 	thread  int
 }
 
-// newPool makes a pool whose runaways keep their priority, since tests wait for them. Modules may load for as long as a
-// busy machine needs. It is not open: its threads call the source, which must know the pool by then.
+// newPool makes a pool whose runaways keep their priority and whose threads are lost soon, since tests wait for both.
+// Modules may load for as long as a busy machine needs. It is not open: its threads call the source, which must know
+// the pool by then.
 func newPool(t testing.TB, cfg Config, source Source, host Host) *Pool {
 	t.Helper()
 	p, err := New(cfg, source, host, prometheus.NewRegistry())
 	require.NoError(t, err)
-	p.runaways.nice, p.loadWall = 0, patience
+	p.runaways.nice, p.loadWall, p.lostAfter = 0, patience, overstaysAfter
 	return p
 }
 
@@ -196,6 +199,17 @@ func (b *bench) Charge(owner string, cpu time.Duration) {
 		b.charged = map[string]time.Duration{}
 	}
 	b.charged[owner] += cpu
+}
+
+func (b *bench) Overstays(_ *events.Worker, is bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if is {
+		b.staying++
+		b.stayed++
+	} else {
+		b.staying--
+	}
 }
 
 func (b *bench) Lost(w *events.Worker, _ time.Time) {

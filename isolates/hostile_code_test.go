@@ -31,7 +31,7 @@ func TestHostileCode(t *testing.T) {
 		for range 3 {
 			if o := b.run(w, fetch("GET", "http://x/", "")); o.end.Failure != nil {
 				require.Equal(t, events.ReasonMemory, o.end.Failure.Reason)
-				require.Regexp(t, `^(heap limit of 128 MB|the process has no room for more machine code \(\d+ MB\), of which this isolate has [1-9]\d* MB)$`, o.end.Failure.Message)
+				require.Regexp(t, `^(heap limit of 128 MB \(limits.heapMB\)|the process has no room for more machine code \(\d+ MB\), of which this isolate has [1-9]\d* MB)$`, o.end.Failure.Message)
 			}
 		}
 		require.Nil(t, b.run(victim, fetch("GET", "http://x/", "")).end.Failure)

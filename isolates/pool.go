@@ -52,6 +52,7 @@ type Pool struct {
 
 	patience      time.Duration // closeWithin, except in tests
 	throttleAfter time.Duration // the constant throttleAfter, except in tests
+	lostAfter     time.Duration // the constant lostAfter, except in tests
 	loadWall      time.Duration // the constant loadWall, except in tests
 	loadCPU       time.Duration // the constant loadCPU, except in tests
 	onRunaway     func(*thread) // nil except in tests: called when a thread is lost and not yet replaced
@@ -68,7 +69,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	p := &Pool{
 		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), prewarmed: newPrewarmed(cfg), egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts),
 		dog: newWatchdog(cfg.Threads), threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
-		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, loadWall: loadWall,
+		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, lostAfter: lostAfter, loadWall: loadWall,
 		loadCPU: loadCPU,
 		charges: chargesFor(cfg.HeapMB), budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
 	}
@@ -168,27 +169,47 @@ func (p *Pool) look(now time.Time) {
 	for i := range p.threads {
 		t := p.threads[i].Load()
 		if slices.Contains(parked, t.watch.pinned()) && t.lost.CompareAndSwap(false, true) {
+			guilty := t.watch.parked()
 			p.parked.Add(1)
-			p.replace(t, t.watch.parked())
+			p.reportLost(guilty)
+			p.replace(t, guilty)
 			continue
 		}
 		if closing {
 			t.watch.kill(stopped)
 		}
 		t.watch.look(now)
-		if why := t.watch.ranAway(now, &t.lost); why != nil {
-			p.ranAway.Add(1)
-			p.runaways.add(t.watch)
-			if p.onRunaway != nil {
-				p.onRunaway(t)
+		switch t.watch.stays(now, p.lostAfter) {
+		case staysForGood:
+			if lose(p, t) {
+				continue
 			}
-			p.replace(t, why)
-			continue
+		case overstays:
+			if overstay(p, t) {
+				continue
+			}
 		}
 		p.yield(t, now)
 	}
 	p.away = slices.DeleteFunc(p.away, func(a awayTurn) bool { return p.lookAway(a, now, parked) })
+	decide(p)
 	p.runaways.throttle(now, p.throttleAfter)
+}
+
+// lose replaces a thread whose turn stays for good. It returns false when the turn has just ended. Watchdog only.
+func lose(p *Pool, t *thread) bool {
+	guilty := t.watch.giveUp(&t.lost)
+	if guilty == nil {
+		return false
+	}
+	p.ranAway.Add(1)
+	p.runaways.add(t.watch, nil)
+	if p.onRunaway != nil {
+		p.onRunaway(t)
+	}
+	p.reportLost(guilty) // first: who gets the reply may send the next event at once
+	p.replace(t, guilty)
+	return true
 }
 
 // wakeHungry notifies the threads whose attempts wait for room.
@@ -257,7 +278,6 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 		reports = append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
 	}
 	p.threads[t.index].Store(n)
-	p.reportLost(guilty) // first: who gets the reply may send the next event at once
 	p.source.Report(t.index, reports)
 	p.start(n)
 	n.nudge()

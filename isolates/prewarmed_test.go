@@ -53,7 +53,7 @@ func TestSparesServeEveryLimit(t *testing.T) {
 		require.Nil(t, fits.end.Failure, "half of %d MB", mb)
 		tooMuch := b.run(w, task(fmt.Sprintf(`{"mb":%d}`, mb+2)))
 		require.Equal(t, events.ReasonMemory, tooMuch.end.Failure.Reason)
-		require.Equal(t, fmt.Sprintf("heap limit of %d MB", mb), tooMuch.end.Failure.Message)
+		require.Equal(t, fmt.Sprintf("heap limit of %d MB (limits.heapMB)", mb), tooMuch.end.Failure.Message)
 	}
 	require.Equal(t, uint64(4), b.pool.Stats().Prewarmed.Used)
 }

@@ -1,14 +1,165 @@
 package isolates
 
 import (
+	"bytes"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
+
+// V8 ends a turn that is killed at its next check for termination. Some of its work has no such check until it is done.
+// That may end soon: a string is made flat, JSON is parsed. Or never:
+// Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1). Only CPU time that the thread has used since the kill tells
+// them apart. A thread that the system does not run uses none (docs/development/adr/0050).
+const (
+	// overstaysAfter is the CPU time after a kill from which a turn overstays: it goes away, whether others wait or not,
+	// and its owner starts nothing until it is over.
+	overstaysAfter = 150 * time.Millisecond
+	// lostAfter is the CPU time after a kill from which the thread counts as lost. All work of V8 that ends within the
+	// limits of memory takes less.
+	lostAfter = 5 * time.Second
+	// A thread in V8 that waits for something uses no CPU time, and nothing may ever wake it. It counts as lost when it
+	// sleeps at asleepChecks checks in succession, beginning asleepAfter after the kill.
+	asleepAfter  = 5 * time.Second
+	asleepChecks = 200
+)
+
+// stay says how long a killed turn has stayed in V8.
+type stay uint8
+
+const (
+	brief        stay = iota // or it is not killed
+	overstays                // longer than most work of V8
+	staysForGood             // longer than all work of V8 that ends
+)
+
+// stays returns how long the turn has stayed after its kill. last is lostAfter, except in tests. Watchdog only.
+func (w *watch) stays(now time.Time, last time.Duration) stay {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isolate == nil || w.grace == 0 {
+		return brief
+	}
+	if guard.NativeWork.Off() {
+		last = overstaysAfter
+	}
+	used := threadCPU(w.tid) - w.killCPU
+	if now.Sub(w.killedAt) > asleepAfter {
+		if w.asleep++; !sleeps(w.tid) {
+			w.asleep = 0
+		}
+	}
+	switch {
+	case used > last, used > overstaysAfter && w.killed == stopped, w.asleep > asleepChecks:
+		return staysForGood
+	case used > overstaysAfter:
+		return overstays
+	}
+	return brief
+}
+
+// sleeps reports whether a thread waits for something, and not for a processor.
+func sleeps(tid int) bool {
+	text, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(tid) + "/stat")
+	if err != nil {
+		return false
+	}
+	_, state, _ := bytes.Cut(text, []byte(") ")) // the name of the thread has no parenthesis
+	return len(state) > 0 && state[0] == 'S'
+}
+
+// giveUp returns the culprit, once, and sets lost, if the turn is still in V8. From then on the watchdog owns the
+// thread's state. The thread checks lost before it touches anything, and waits until it is replaced.
+func (w *watch) giveUp(lost *atomic.Bool) *culprit {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isolate == nil || w.grace == 0 || !lost.CompareAndSwap(false, true) {
+		return nil
+	}
+	switch {
+	case w.killed == stopped:
+		return &culprit{w.run, w.start, &events.Failure{Reason: stopped}}
+	case w.isolate.Flags()&v8x.HeapLimit != 0:
+		return &culprit{w.run, w.start, w.run.memoryFailure()}
+	case w.killed == events.ReasonTimeout:
+		return &culprit{w.run, w.start, w.run.wallFailure()}
+	}
+	return &culprit{w.run, w.start, w.run.cpuFailure()}
+}
+
+// culprit is the run for which a thread was in V8 when it was lost, and the failure. run is nil if the thread was in V8
+// for no run.
+type culprit struct {
+	run  *run
+	turn time.Time // when that turn began
+	why  *events.Failure
+}
+
+// parked returns the culprit of a thread that V8 has parked.
+func (w *watch) parked() *culprit {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &culprit{w.run, w.start, parkedFailure()}
+}
+
+// overstay frees the thread of a turn that overstays. It returns true when the thread was replaced. Watchdog only.
+func overstay(p *Pool, t *thread) (replaced bool) {
+	w := t.watch
+	w.mu.Lock()
+	turn, fixed := w.turn, w.fixed
+	w.mu.Unlock()
+	if !fixed {
+		p.part(t, w, turn)
+		return false
+	}
+	// The thread is in the middle of something else, for which the turn has to end. Whether it is lost is decided later.
+	guilty := w.giveUp(&t.lost)
+	if guilty == nil {
+		return false
+	}
+	holdOwner(p, w, guilty.run)
+	p.ranAway.Add(1)
+	p.runaways.add(w, guilty)
+	p.replace(t, guilty)
+	return true
+}
+
+// holdOwner tells the source, once for a turn, that a turn of r overstays.
+func holdOwner(p *Pool, w *watch, r *run) {
+	if r == nil || w.holds || guard.CrashSuspects.Off() {
+		return
+	}
+	w.holds = true
+	p.source.Overstays(r.attempt.Worker, true)
+}
+
+// releaseOwner tells the source that a turn of r that overstayed is over, or that its thread is lost.
+func releaseOwner(p *Pool, w *watch, r *run) {
+	if w.holds {
+		w.holds = false
+		p.source.Overstays(r.attempt.Worker, false)
+	}
+}
+
+// decide is called each round about threads that were replaced while their turns overstayed: they are back, or they are
+// lost. Watchdog only.
+func decide(p *Pool) {
+	for _, x := range p.runaways.undecided(p.lostAfter - overstaysAfter) {
+		if !x.came {
+			p.reportLost(x.guilty)
+		}
+		releaseOwner(p, x.watch, x.guilty.run)
+	}
+}
 
 // Runaway threads use a whole processor until they come back, if they ever do. With the lowest priority they do not
 // delay other threads on this machine, but they can use up the CPU quota of a container. Those that continue are
@@ -23,6 +174,7 @@ const (
 type runaways struct {
 	mu   sync.Mutex
 	list []runaway
+	open []runaway // of which it is not known whether they come back soon
 	next time.Time // when they are throttled again
 	nice int       // runawayNice, except in tests
 
@@ -33,16 +185,41 @@ type runaway struct {
 	*watch
 	tid int
 	cpu time.Duration // of the thread when it became a runaway
+	// guilty is who the thread is lost to, if it does not come back soon; nil = that was reported.
+	guilty *culprit
+	came   bool // it came back before that was known
 }
 
-// add records a runaway thread and lowers its priority. Watchdog only.
-func (s *runaways) add(w *watch) {
+// add records a runaway thread and lowers its priority. undecided is its culprit if it may come back soon, or nil.
+// Watchdog only.
+func (s *runaways) add(w *watch, undecided *culprit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if tid := w.pinned(); !w.back {
-		s.list = append(s.list, runaway{w, tid, threadCPU(tid)})
+	tid := w.pinned()
+	x := runaway{w, tid, threadCPU(tid), undecided, false}
+	if undecided != nil {
+		s.open = append(s.open, x)
+	}
+	if !w.back {
+		s.list = append(s.list, x)
 		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, s.nice) // never reset: the OS thread ends when it is back
 	}
+}
+
+// undecided returns the runaways of which it is known since the last call whether they come back soon: those that are
+// back, and those that have used that much CPU time. Watchdog only.
+func (s *runaways) undecided(most time.Duration) (known []runaway) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(x runaway) bool {
+		if !x.back && threadCPU(x.tid)-x.cpu <= most {
+			return false
+		}
+		x.came = x.back
+		known = append(known, x)
+		return true
+	})
+	return known
 }
 
 // remove is called by the thread itself when it is back, before it does anything else. From then on it is not

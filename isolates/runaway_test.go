@@ -149,26 +149,49 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 	p.running.Wait()
 }
 
-// A thread that gets no processor on a busy machine is not a runaway: only CPU time since its kill counts.
-func TestThreadThatGetsNoProcessorIsNoRunaway(t *testing.T) {
+// A thread that gets no processor, however long, is not lost: only CPU time since its kill counts. One that sleeps is.
+func TestThreadThatGetsNoProcessorIsNotLost(t *testing.T) {
 	t.Parallel()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var w watch
-	var lost atomic.Bool
 	w.pin(unix.Gettid())
-	w.isolate, w.killed, w.grace = &v8x.Isolate{}, stopped, 1
-	w.killedAt, w.killCPU = time.Now(), threadCPU(w.tid)
-	require.Nil(t, w.ranAway(w.killedAt.Add(4*time.Second), &lost))
-	for threadCPU(w.tid) < w.killCPU+runawayAfter+10*time.Millisecond { // a loop that nothing stops
+	w.isolate, w.killed, w.grace = &v8x.Isolate{}, events.ReasonCPU, 1
+	w.killedAt, w.killCPU = time.Now(), threadCPU(w.tid)+time.Hour // it uses none from here on
+	for range 3 * asleepChecks {
+		require.Equal(t, brief, w.stays(w.killedAt.Add(time.Hour), lostAfter))
+	}
+	w.killCPU = threadCPU(w.tid)
+	for threadCPU(w.tid) < w.killCPU+overstaysAfter+10*time.Millisecond { // a loop that nothing stops
 		continue
 	}
-	require.Nil(t, w.ranAway(w.killedAt.Add(runawayAfter), &lost))
-	require.NotNil(t, w.ranAway(w.killedAt.Add(runawayAfter+1), &lost))
-	require.True(t, lost.Load())
-	lost.Store(false)
-	w.killCPU = threadCPU(w.tid)
-	require.NotNil(t, w.ranAway(w.killedAt.Add(runawayAtLast+1), &lost), "whatever it does")
+	require.Equal(t, overstays, w.stays(w.killedAt, lostAfter), "whatever the time")
+	require.Equal(t, staysForGood, w.stays(w.killedAt, overstaysAfter))
+	w.killed = stopped
+	require.Equal(t, staysForGood, w.stays(w.killedAt, lostAfter), "the pool closes")
+	w.killed = events.ReasonCPU
+	var lost atomic.Bool
+	w.run = &run{}
+	w.isolate = nil
+	require.Nil(t, w.giveUp(&lost), "it has just ended")
+	require.False(t, lost.Load())
+
+	asleep := make(chan int)
+	done := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		asleep <- unix.Gettid()
+		<-done
+	}()
+	defer close(done)
+	var sleeper watch
+	sleeper.pin(<-asleep)
+	sleeper.isolate, sleeper.killed, sleeper.grace = &v8x.Isolate{}, events.ReasonCPU, 1
+	sleeper.killedAt, sleeper.killCPU = time.Now(), threadCPU(sleeper.tid)
+	require.Equal(t, brief, sleeper.stays(sleeper.killedAt.Add(asleepAfter), lostAfter))
+	require.Eventually(t, func() bool {
+		return sleeper.stays(sleeper.killedAt.Add(asleepAfter+1), lostAfter) == staysForGood
+	}, patience, time.Microsecond)
 }
 
 // A runaway has the lowest priority. One that continues to use CPU time is throttled for most of the time.

@@ -27,8 +27,11 @@ type Source interface {
 	// Calling reports that an attempt begins a service call, or that one of its calls is over. While it has any under way
 	// it takes no slot of the thread. The thread calls it.
 	Calling(a *lifecycle.Attempt, is bool)
+	// Overstays reports that a turn of w continues in V8 although it was told to end, or that this is over: it has ended,
+	// or Lost was called. Until then no event of the owner should start: it may do the same.
+	Overstays(w *events.Worker, is bool)
 	// Lost reports that a thread is lost to code of w that began at the given time, in an attempt or between events. It
-	// is called after the Report of the thread's attempts, by a goroutine of the Pool, and must not block.
+	// is called before the Report of the attempt's end, by a goroutine of the Pool, and must not block.
 	Lost(w *events.Worker, began time.Time)
 }
 
@@ -46,6 +49,9 @@ func (alone) Away(*lifecycle.Attempt, bool) {}
 
 // Calling is part of Source.
 func (alone) Calling(*lifecycle.Attempt, bool) {}
+
+// Overstays is part of Source.
+func (alone) Overstays(*events.Worker, bool) {}
 
 // Lost is part of Source.
 func (alone) Lost(*events.Worker, time.Time) {}

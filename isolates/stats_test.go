@@ -24,7 +24,7 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 		w.Owner = owner
 		return w
 	}
-	ok, fail, loop := `export default { fetch: () => new Response("ok") }`, `export default { fetch() { throw 1 } }`, `export default { fetch() { for (;;); } }`
+	ok, fail, grow := `export default { fetch: () => new Response("ok") }`, `export default { fetch() { throw 1 } }`, `export default { fetch() { const a = []; for (;;) a.push(new Array(1e5).fill(1.5)) } }`
 	get := func(w *events.Worker) { b.run(w, fetch("GET", "http://x/", "")) }
 	for range 4 { // cold, warm, warm and thrown away, cold
 		get(as("a", "ok", ok))
@@ -35,7 +35,9 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 	get(as("a", "other", ok))  // cold
 	get(as("a", "third", ok))  // cold: an idle one of the two has to go
 	get(as("c", "ok", ok))     // cold: the isolate of b has to go
-	get(as("c", "loop", loop)) // cold, and its isolate goes
+	grows := as("c", "grow", grow)
+	grows.Limits.CPU = ample
+	get(grows) // cold, and its isolate goes
 	b.pool.Wake(0)
 	var s Stats
 	require.Eventually(t, func() bool { s = b.pool.Stats(); return s.Running == 0 && s.Cached == 1 }, patience, time.Millisecond, "%+v", &s)
@@ -45,8 +47,8 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 	}
 	want.derive()
 	require.Equal(t, want, s.Counts)
-	require.Equal(t, map[string]uint64{"reuses": 1, "exception": 1, "room": 1, "cpu": 1}, s.Discards)
-	require.Equal(t, map[string]uint64{"cpu": 1}, s.Kills)
+	require.Equal(t, map[string]uint64{"reuses": 1, "exception": 1, "room": 1, "memory": 1}, s.Discards)
+	require.Equal(t, map[string]uint64{"memory": 1}, s.Kills)
 	thread := s.Counts
 	thread.HeapMax = 0
 	require.Equal(t, []ThreadStats{{0, thread}}, s.Threads)

@@ -288,9 +288,9 @@ func (t *thread) leave(x left) {
 	case flags&v8x.HeapLimit != 0:
 		t.kill(r, r.memoryFailure())
 	case x.killed == events.ReasonCPU:
-		t.kill(r, r.cpuFailure())
+		cut(t, r, r.cpuFailure())
 	case x.killed == events.ReasonTimeout:
-		t.kill(r, r.wallFailure())
+		cut(t, r, r.wallFailure())
 	case result.Terminated:
 		t.kill(r, events.Fail(events.ReasonMemory, "terminated by V8"))
 	// The module caused this, not the runtime.
@@ -323,7 +323,7 @@ func (t *thread) charge(r *run, cpu time.Duration) {
 }
 
 func (r *run) memoryFailure() *events.Failure {
-	return events.Fail(events.ReasonMemory, "heap limit of %d MB", r.limits.HeapMB)
+	return events.Fail(events.ReasonMemory, "heap limit of %d MB (limits.heapMB)", r.limits.HeapMB)
 }
 
 func (r *run) codeFailure() *events.Failure {
@@ -332,17 +332,15 @@ func (r *run) codeFailure() *events.Failure {
 }
 
 func (r *run) cpuFailure() *events.Failure {
-	limit := r.loadCPU
 	if r.begun {
-		limit = r.limits.CPU.Duration()
+		return events.Fail(events.ReasonCPU, "CPU time limit of %s (limits.cpuMs)", r.limits.CPU.Duration())
 	}
-	return events.Fail(events.ReasonCPU, "CPU time limit of %s", limit)
+	return events.Fail(events.ReasonCPU, "CPU time limit of %s, while the module was loaded", r.loadCPU)
 }
 
 func (r *run) wallFailure() *events.Failure {
-	limit := r.wall.Sub(r.start)
 	if r.begun {
-		limit = r.limits.Wall.Duration()
+		return events.Fail(events.ReasonTimeout, "wall-clock limit of %s (limits.wallMs)", r.limits.Wall.Duration())
 	}
-	return events.Fail(events.ReasonTimeout, "wall-clock limit of %s", limit)
+	return events.Fail(events.ReasonTimeout, "wall-clock limit of %s, while the module was loaded", r.wall.Sub(r.start))
 }

@@ -26,6 +26,9 @@ const lateAtLast = 50 * tick
 // lateCheck is how long after the one before it a check is late: the watchdog slept, or the machine did not run it.
 const lateCheck = 4 * tick
 
+// shortTurn is a time in which the system hardly ever runs something else in the middle of a turn.
+const shortTurn = time.Millisecond
+
 // watch is the watchdog's view of one thread: the turn that the thread is in. A turn is one stay in V8.
 type watch struct {
 	mu       sync.Mutex
@@ -44,10 +47,12 @@ type watch struct {
 	grace    int           // ticks since it was killed
 	killedAt time.Time
 	killCPU  time.Duration // the thread's CPU clock at killedAt
+	asleep   int           // checks in succession, long after the kill, at which the thread slept
+	holds    bool          // the source was told that the turn overstays. Watchdog only
 
 	// Set at the watchdog's first check of the turn: the thread's CPU clock at that time, and the most that the turn
-	// had used (soFar). A turn that the watchdog never checked was short. Its wall time counts as its CPU time, which
-	// saves reading the thread's clock, a system call.
+	// had used (soFar). Of a turn that took at most shortTurn and was never checked, the wall time counts as CPU time,
+	// which saves reading the thread's clock, a system call.
 	sampled bool
 	cpuThen time.Duration
 	before  time.Duration
@@ -82,7 +87,7 @@ func (w *watch) begin(r *run, now time.Time, fixed bool) {
 	w.turn++
 	w.fixed = fixed
 	w.run, w.isolate, w.start, w.cpuLeft, w.deadline = r, r.context.isolate.v8, now, r.cpuLeft, r.wall
-	w.killed, w.grace, w.sampled = "", 0, false
+	w.killed, w.grace, w.sampled, w.asleep = "", 0, false, 0
 	w.mu.Unlock()
 }
 
@@ -94,7 +99,7 @@ func (w *watch) end(now time.Time) (cpu time.Duration, killed events.Reason) {
 	defer w.mu.Unlock()
 	w.run, w.isolate = nil, nil
 	if !w.sampled {
-		if wall := now.Sub(w.start); wall <= 2*tick {
+		if wall := now.Sub(w.start); wall <= shortTurn {
 			return wall, w.killed
 		}
 	}
@@ -166,55 +171,6 @@ func (w *watch) look(now time.Time) {
 	}
 }
 
-// runawayAfter is how much CPU time V8 may take to notice that a turn is killed. Some builtins do not check for
-// termination until they are done, which can be never: Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1). A
-// thread that the system does not run has not run away. After runawayAtLast it counts as a runaway in any case.
-const (
-	runawayAfter  = 150 * time.Millisecond
-	runawayAtLast = 5 * time.Second
-)
-
-// culprit is the run for which a thread was in V8 when it was lost, and the failure. run is nil if the thread was in V8
-// for no run.
-type culprit struct {
-	run  *run
-	turn time.Time // when that turn began
-	why  *events.Failure
-}
-
-// parked returns the culprit of a thread that V8 has parked.
-func (w *watch) parked() *culprit {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return &culprit{w.run, w.start, parkedFailure()}
-}
-
-// ranAway returns the culprit, once, when the turn continues for too long after its kill, and sets lost. From then on
-// the watchdog owns the thread's state. The thread checks lost before it touches anything, and waits until it is
-// replaced.
-func (w *watch) ranAway(now time.Time, lost *atomic.Bool) *culprit {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.isolate == nil || w.grace == 0 || !w.overstays(now) || !lost.CompareAndSwap(false, true) {
-		return nil
-	}
-	switch {
-	case w.killed == stopped:
-		return &culprit{w.run, w.start, &events.Failure{Reason: stopped}}
-	case w.isolate.Flags()&v8x.HeapLimit != 0:
-		return &culprit{w.run, w.start, w.run.memoryFailure()}
-	case w.killed == events.ReasonTimeout:
-		return &culprit{w.run, w.start, w.run.wallFailure()}
-	}
-	return &culprit{w.run, w.start, w.run.cpuFailure()}
-}
-
-// overstays reports whether the turn continues for too long after its kill.
-func (w *watch) overstays(now time.Time) bool {
-	since := now.Sub(w.killedAt)
-	return since > runawayAtLast || since > runawayAfter && threadCPU(w.tid)-w.killCPU > runawayAfter
-}
-
 // stopped is the reason for ending a turn when the pool closes. It is not a failure of an event.
 const stopped events.Reason = "stopped"
 
@@ -222,8 +178,11 @@ const stopped events.Reason = "stopped"
 func (w *watch) kill(why events.Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.isolate != nil && w.killed == "" && !w.run.betweenEvents { // onTerminate has its own limits
-		w.killed = why
+	if w.isolate == nil || w.run.betweenEvents { // onTerminate has its own limits
+		return
+	}
+	if w.killed == "" || w.grace > 20 && w.killed != why { // the pool does not wait for a turn that overstays
+		w.killed, w.grace = why, 0
 	}
 }
 

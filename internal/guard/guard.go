@@ -20,6 +20,8 @@ const (
 	CPUWhileRunning Guard = "cpu-while-running"
 	// CrashSuspects: an event that cost a thread does not cost many more.
 	CrashSuspects Guard = "crash-suspects"
+	// NativeWork: work of V8 that it does not interrupt, and that ends, does not count as a lost thread.
+	NativeWork Guard = "native-work"
 	// LinearWork bounds the work of Go for one call of a handler.
 	LinearWork Guard = "linear-work"
 	// RunMemory charges a run for the bytes that Go keeps for it.
@@ -43,6 +45,8 @@ const (
 	WritableHeaders Guard = "writable-headers"
 	// RequestRates bounds the requests of an owner to the fleet other than events and calls.
 	RequestRates Guard = "request-rates"
+	// ModuleChecks: modules that owners deploy are loaded in processes of their own, and refused when they cost these.
+	ModuleChecks Guard = "module-checks"
 	// FleetPrefix: a fleet with another prefix does not take over the streams of this one.
 	FleetPrefix Guard = "fleet-prefix"
 	// EventIDs: nobody can tell the ids that the fleet gives events, and an event whose id is taken is not lost.

@@ -11,7 +11,11 @@ constexpr int kMaxRejections = 100;
 
 }  // namespace
 
-Turn::Turn(v8x_context* c) : entered_(c->owner->isolate), context_(c->context) {
+Turn::Turn(v8x_context* c)
+    : entered_(c->owner->isolate),
+      isolate_(c->owner->isolate),
+      frame_(isolate_->GetContinuationPreservedEmbedderData()),
+      context_(c->context) {
   context_->Enter();
   current = c;
   c->owner->out.Clear();
@@ -20,6 +24,7 @@ Turn::Turn(v8x_context* c) : entered_(c->owner->isolate), context_(c->context) {
 
 Turn::~Turn() {
   current = nullptr;
+  isolate_->SetContinuationPreservedEmbedderData(frame_);  // a turn that was terminated leaves its own
   context_->Exit();
 }
 
@@ -51,6 +56,15 @@ void ReportRejections(v8x_context* c) {
   }
 }
 
+// Drops the microtasks that a terminated turn has left. They are in a queue of the isolate: otherwise the next turn of
+// another context runs them as its own. V8 drops all microtasks when it terminates one.
+void DropMicrotasks(v8::Isolate* isolate) {
+  isolate->CancelTerminateExecution();  // V8 looks at the queue only then
+  isolate->TerminateExecution();
+  isolate->PerformMicrotaskCheckpoint();
+  isolate->CancelTerminateExecution();
+}
+
 void Finish(v8x_context* c, const v8::TryCatch& caught, v8x_result* r) {
   v8x_isolate* owner = c->owner;
   if (caught.HasCaught() && !caught.HasTerminated()) owner->error = Describe(owner->isolate, ContextOf(c), caught);
@@ -59,6 +73,7 @@ void Finish(v8x_context* c, const v8::TryCatch& caught, v8x_result* r) {
   r->error = owner->error.c_str();
   r->out = owner->out.data();
   r->out_len = owner->out.size();
+  if (r->terminated) DropMicrotasks(owner->isolate);
 }
 
 void OnReject(v8::PromiseRejectMessage m) {

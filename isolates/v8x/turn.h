@@ -24,8 +24,8 @@ class Entered {
   v8::HandleScope handles_;
 };
 
-// One entry into a context: locks and enters the isolate, and makes the context current. Not for
-// nesting.
+// One entry into a context: locks and enters the isolate, and makes the context current. The continuation data of V8
+// does not pass from it to the next. Not for nesting.
 class Turn {
  public:
   explicit Turn(v8x_context*);
@@ -33,6 +33,8 @@ class Turn {
 
  private:
   Entered entered_;
+  v8::Isolate* isolate_;
+  v8::Local<v8::Value> frame_;  // V8's continuation data before the turn
   v8::Local<v8::Context> context_;
 };
 

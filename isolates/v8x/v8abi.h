@@ -207,6 +207,8 @@ class Isolate {
   void Enter();
   void Exit();
   void TerminateExecution();
+  void CancelTerminateExecution();
+  void PerformMicrotaskCheckpoint();
   void DiscardThreadSpecificMetadata();
   bool IsExecutionTerminating();
   Local<Value> ThrowException(Local<Value>);
