@@ -51,7 +51,7 @@ var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go
 var house = map[string]room{
 	"": {
 		rooms: []string{"internal/cli"},
-		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/gateway", "internal/services", "internal/test/natstest", "internal/test/parallel", "internal/supervisor", "internal/telemetry", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
+		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/gateway", "internal/modulecheck", "internal/services", "internal/test/natstest", "internal/test/parallel", "internal/supervisor", "internal/telemetry", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
 	},
 	"events": {pure: true, rooms: []string{"internal/guard"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
@@ -190,6 +190,10 @@ var house = map[string]room{
 	// Service calls: events of this process that workers send to others of their owner.
 	"internal/services": {rooms: []string{"events", "events/lifecycle", "internal/eventid", "isolates/egress"}, libs: []string{libProm}},
 	"internal/eventid":  {pure: true, rooms: []string{"internal/guard"}},
+	// Loads modules of owners in processes of their own.
+	"internal/modulecheck": {
+		rooms: []string{"events", "events/lifecycle", "isolates"}, libs: []string{"golang.org/x/sys/unix"},
+	},
 	"internal/workerlease": {
 		pure: true, rooms: []string{"events", "internal/resources"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"dispatch", "events/lifecycle", "internal/test/natstest", "internal/test/parallel"},
@@ -198,7 +202,7 @@ var house = map[string]room{
 	"internal/fleet": {
 		rooms: []string{
 			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates", "internal/admin", "internal/assetserver", "internal/assetstore", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/control", "internal/crashnote", "internal/doctor",
-			"internal/gateway", "internal/inventory", "internal/natsd", "internal/repeats", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail", "internal/telemetry", "internal/workerlease",
+			"internal/gateway", "internal/guard", "internal/inventory", "internal/modulecheck", "internal/natsd", "internal/repeats", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail", "internal/telemetry", "internal/workerlease",
 		},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
@@ -208,7 +212,7 @@ var house = map[string]room{
 	},
 	"internal/cli": {
 		rooms: []string{
-			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config", "internal/console", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/flow", "internal/inventory", "internal/secrets", "internal/stored", "internal/tail",
+			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config", "internal/console", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/flow", "internal/inventory", "internal/modulecheck", "internal/secrets", "internal/stored", "internal/tail",
 		},
 		libs:  []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest", "golang.org/x/sys/unix"},
@@ -265,11 +269,11 @@ var house = map[string]room{
 	"internal/test/newbinding": {pure: true, tests: []string{"internal/test/fleettest"}},
 
 	"internal/test/guarantees": {
-		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/resources", "internal/cli", "internal/config", "internal/natsd", "internal/test/natstest", libNATS},
+		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/resources", "internal/cli", "internal/config", "internal/modulecheck", "internal/natsd", "internal/test/natstest", libNATS},
 	},
 
 	"internal/test/hostileowners": {
-		tests: []string{"consumer", "consumer/deadletter", "events", "internal/cli", "internal/config", "internal/guard", "internal/test/natstest", "internal/test/parallel", libNATS, libNATSServer, "github.com/prometheus/common"},
+		tests: []string{"consumer", "consumer/deadletter", "events", "events/client", "internal/cli", "internal/config", "internal/control", "internal/guard", "internal/modulecheck", "internal/test/natstest", "internal/test/parallel", libNATS, libNATSServer, "github.com/prometheus/common"},
 	},
 
 	// External users: code that anyone could write.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/modulecheck"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
@@ -25,6 +26,7 @@ import (
 const asPinwheel = "DOCS_AS_PINWHEEL"
 
 func TestMain(m *testing.M) {
+	modulecheck.BeChild()
 	if os.Getenv(asPinwheel) != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}

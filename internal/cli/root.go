@@ -16,6 +16,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/modulecheck"
 )
 
 // env is the environment of a command.
@@ -51,6 +52,7 @@ func newEnv(in io.Reader, out, err io.Writer, load func() (config.Config, error)
 
 // Main runs the pinwheel command with the configuration from the environment. It returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	modulecheck.BeChild()
 	return run(args, newEnv(stdin, stdout, stderr, config.Load))
 }
 

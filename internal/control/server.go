@@ -54,7 +54,7 @@ type Process interface {
 	// Tail begins, renews or ends a tail of an owner.
 	Tail(owner string, r tail.Request) error
 	// OpenChecker opens a checker that passes what a module writes to log.
-	OpenChecker(log func(events.LogLine)) (Checker, error)
+	OpenChecker(log func(events.LogLine)) Checker
 	// AdmitLetter says why a letter of this size must not be imported for an owner, or returns nil. It counts as a call.
 	AdmitLetter(owner string, size int) *events.Failure
 	// Reset has all processes of the fleet end the contexts of a worker. done are those that have begun to, missing are
@@ -98,16 +98,17 @@ type Server struct {
 	jobs    jobs
 	service micro.Service
 
-	life    context.Context //nolint:containedctx // of requests and jobs: from Open to Close
-	end     context.CancelFunc
-	running sync.WaitGroup
-	room    chan struct{} // one slot for each request in progress
-	doors   doors         // of owners
-	uploads uploads       // of owners
-	files   uploads       // of files of owners
-	bodies  uploads       // of imports and objects of owners
-	lists   listRoom      // of what owners have stored
-	counts  letterCounts
+	life      context.Context //nolint:containedctx // of requests and jobs: from Open to Close
+	end       context.CancelFunc
+	running   sync.WaitGroup
+	room      chan struct{} // one slot for each request in progress
+	doors     doors         // of owners
+	uploads   uploads       // of owners
+	checkBans checkBans     // of modules and owners
+	files     uploads       // of files of owners
+	bodies    uploads       // of imports and objects of owners
+	lists     listRoom      // of what owners have stored
+	counts    letterCounts
 }
 
 // Open answers requests until ctx is done or Close is called.

@@ -155,7 +155,7 @@ func (s *Server) deployVersion(ctx context.Context, r DeployVersion) (DeployedVe
 	if err := s.uploads.enter(owner, time.Now()); err != nil {
 		return DeployedVersion{}, err
 	}
-	check := &moduleCheck{process: s.cfg.Process}
+	check := &moduleCheck{process: s.cfg.Process, bans: &s.checkBans}
 	defer func() { s.uploads.leave(owner, check.took, time.Now()) }()
 	answer, err := s.storeVersion(ctx, owner, name, r, check)
 	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable && again != http.StatusInternalServerError {

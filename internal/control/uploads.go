@@ -35,7 +35,8 @@ var checkLimits = events.Limits{CPU: events.Millis(time.Second), Wall: events.Mi
 // Checker checks one module.
 type Checker interface {
 	deploy.Checker
-	Close()
+	// Close ends the check. lost reports whether the module cost the process or the thread that loaded it.
+	Close() (lost bool)
 }
 
 // uploadKind says what uploads limits, in words for owners, and how much of its time an owner may have a process work.
@@ -120,6 +121,7 @@ func (u *uploads) forget(now time.Time) {
 // one else.
 type moduleCheck struct {
 	process Process
+	bans    *checkBans
 	took    time.Duration
 
 	mu    sync.Mutex
@@ -133,12 +135,16 @@ func (c *moduleCheck) Check(ctx context.Context, w *events.Worker) (events.Handl
 	bounded := *w
 	bounded.Limits = w.Limits.Within(checkLimits)
 	began := time.Now()
-	defer func() { c.took += time.Since(began) }()
-	checker, err := c.process.OpenChecker(c.log)
-	if err != nil {
+	if err := c.bans.refuse(w.Owner, w.Hash, began); err != nil {
 		return events.Handlers{}, err
 	}
-	defer checker.Close()
+	defer func() { c.took += time.Since(began) }()
+	checker := c.process.OpenChecker(c.log)
+	defer func() {
+		if checker.Close() {
+			c.bans.cost(w.Owner, w.Hash, time.Now())
+		}
+	}()
 	return checker.Check(ctx, &bounded)
 }
 

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -69,4 +70,43 @@ func TestOutputOfAModuleIsBounded(t *testing.T) {
 	require.Len(t, out, maxLines+1)
 	require.Less(t, len(out[0]), maxLine+50)
 	require.Equal(t, "…", out[maxLines])
+}
+
+// hostileCheck is the check of a module that costs its process.
+type hostileCheck struct{ Process }
+
+func (h hostileCheck) OpenChecker(func(events.LogLine)) Checker { return h }
+
+func (hostileCheck) Check(context.Context, *events.Worker) (events.Handlers, error) {
+	return events.Handlers{}, events.Fail(events.ReasonCPU, "it does not end")
+}
+
+func (hostileCheck) Close() bool { return true }
+
+// A module whose check cost a process is refused for a while, and from the second one on all modules of its owner are.
+func TestModulesThatCostProcessesAreRefused(t *testing.T) {
+	t.Parallel()
+	var bans checkBans
+	check := func(owner, hash string) error {
+		c := moduleCheck{process: hostileCheck{}, bans: &bans}
+		_, err := c.Check(t.Context(), &events.Worker{Owner: owner, Name: "w", Hash: hash})
+		return err
+	}
+	require.ErrorContains(t, check("acme", "a"), "it does not end")
+	err := check("acme", "a")
+	require.Equal(t, http.StatusTooManyRequests, codeOf(err))
+	require.ErrorContains(t, err, "this module has ended processes that loaded it, 1 times lately: it is refused for 1m0s more")
+	require.ErrorContains(t, check("beta", "a"), "it does not end", "another owner's")
+	require.ErrorContains(t, check("acme", "b"), "it does not end")
+	require.ErrorContains(t, check("acme", "c"), "modules of owner acme have ended processes that loaded them, 2 times lately: they are refused for 1m0s more")
+
+	now := time.Now().Add(2 * time.Minute)
+	require.NoError(t, bans.refuse("acme", "a", now))
+	bans.cost("acme", "a", now)
+	for _, hash := range []string{"a", "d"} {
+		require.ErrorContains(t, bans.refuse("acme", hash, now), "for 2m0s more")
+	}
+	later := now.Add(longestCheckBan + checkBanKept + time.Minute)
+	bans.cost("gamma", "x", later)
+	require.Len(t, bans.of, 2, "old ones are forgotten")
 }

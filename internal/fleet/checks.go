@@ -1,19 +1,18 @@
 package fleet
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
-	"github.com/pinwheel-run/pinwheel/isolates"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/modulecheck"
 )
 
-// maxLostChecks is how many threads of checks V8 may lose before the process is replaced.
+// maxLostChecks is how many threads of checks V8 may lose before the process is replaced. Checks use threads only where
+// they have no process of their own.
 const maxLostChecks = 4
 
 // lostChecks counts the threads that modules cost which were only checked. They are not among those of the pool.
@@ -29,40 +28,25 @@ func (l *lostChecks) healthy() error {
 
 // ownersCheck checks one module that an owner deploys at its door.
 type ownersCheck struct {
-	*isolates.Checker
+	*modulecheck.Checker
 	lost *lostChecks
 }
 
-// Close ends the check, and counts its thread if V8 does not give it back.
-func (c ownersCheck) Close() {
-	c.Checker.Close()
-	if c.LostThread() {
+// Close ends the check, and counts its thread if it had one and V8 does not give it back.
+func (c ownersCheck) Close() (lost bool) {
+	lost, inThread := c.Checker.Close()
+	if lost && inThread {
 		c.lost.n.Add(1)
 	}
+	return lost && !guard.ModuleChecks.Off()
 }
 
 // OpenChecker opens a checker for one module. The module may reach what the fleet's workers may.
-func (c controlled) OpenChecker(log func(events.LogLine)) (control.Checker, error) {
-	addresses, hosts := config.SplitAddresses(c.process.cfg.AllowPrivateAddresses)
-	checker, err := isolates.OpenChecker(loading{log}, addresses, hosts)
-	if err != nil {
-		return nil, err
+func (c controlled) OpenChecker(log func(events.LogLine)) control.Checker {
+	checks := &modulecheck.Checks{Executable: c.process.executable}
+	checks.Addresses, checks.Hosts = config.SplitAddresses(c.process.cfg.AllowPrivateAddresses)
+	if guard.ModuleChecks.Off() {
+		checks.Executable = ""
 	}
-	return ownersCheck{checker, &c.process.lost}, nil
+	return ownersCheck{checks.Open(log), &c.process.lost}
 }
-
-// loading is the host of a module that is only loaded.
-type loading struct{ log func(events.LogLine) }
-
-// Enqueue refuses: no event runs that could send a task.
-func (loading) Enqueue(context.Context, string, string, []isolates.Message) error {
-	return errors.New("tasks are sent by handlers, not while the module is loaded")
-}
-
-// Call refuses: no event runs that could call a binding.
-func (loading) Call(context.Context, *lifecycle.Call) (lifecycle.Answer, error) {
-	return lifecycle.Answer{}, errors.New("bindings are called by handlers, not while the module is loaded")
-}
-
-// Log passes the line on.
-func (h loading) Log(l events.LogLine) { h.log(l) }

@@ -6,12 +6,14 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/fleet"
+	"github.com/pinwheel-run/pinwheel/internal/modulecheck"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 func TestMain(m *testing.M) {
 	natstest.BeServer()
+	modulecheck.BeChild()
 	parallel.RaiseCPU()
 	if fleet.IsCommand() {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

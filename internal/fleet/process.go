@@ -72,6 +72,7 @@ type Process struct {
 	control    *control.Server // nil when it cannot answer requests
 	pulse      *pulse          // checks whether the NATS server answers
 	lost       lostChecks      // threads of checks
+	executable string          // checks modules of owners; "" = threads of this process do
 	sick       func() error    // why the process should be replaced, or nil
 	child      *Child          // nil when no supervisor replaces the process
 

@@ -33,6 +33,9 @@ func ServeChild(ctx context.Context, cfg config.Config, log zerolog.Logger, c *C
 	if err != nil {
 		return err
 	}
+	if p.executable, err = os.Executable(); err != nil {
+		log.Warn().Err(err).Msg("modules that owners deploy are loaded in this process")
+	}
 	defer leaveProcessors(p.background)()
 	if err := p.learnSync(ctx, c); err != nil {
 		p.close()

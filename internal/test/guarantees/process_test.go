@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/cli"
+	"github.com/pinwheel-run/pinwheel/internal/modulecheck"
 	"github.com/pinwheel-run/pinwheel/internal/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -35,6 +36,7 @@ const (
 
 func TestMain(m *testing.M) {
 	natstest.BeServer()
+	modulecheck.BeChild()
 	var clock error
 	if path := os.Getenv(ownClock); path != "" {
 		_ = os.Unsetenv(ownClock)

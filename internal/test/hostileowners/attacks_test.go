@@ -40,6 +40,8 @@ var attacks = []attack{
 	{name: "long turn", guard: guard.CPUWhileRunning, env: []string{"PINWHEEL_THREADS=1"}, run: longTurn},
 	{name: "long domains", guard: guard.LinearWork, run: longDomains},
 	{name: "lost threads", guard: guard.CrashSuspects, env: []string{"PINWHEEL_THREADS=2", "PINWHEEL_BACKGROUND_THREADS=2"}, run: costThreads},
+	{name: "native work", guard: guard.NativeWork, run: nativeWork},
+	{name: "module checks", guard: guard.ModuleChecks, run: moduleChecks},
 	{name: "held responses", guard: guard.RunMemory, env: []string{allowLoopback}, run: heldResponses},
 	{name: "all connections", guard: guard.HostConnections, env: []string{allowLoopback}, run: allConnections},
 	{name: "redirects", guard: guard.Redirects, env: []string{allowLoopback}, run: redirects},

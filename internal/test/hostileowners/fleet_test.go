@@ -28,6 +28,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/modulecheck"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
@@ -41,6 +42,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	modulecheck.BeChild()
 	if os.Getenv(asPinwheel) != "" {
 		_ = os.Unsetenv(asPinwheel)
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

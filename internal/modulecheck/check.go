@@ -1,0 +1,160 @@
+package modulecheck
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+const (
+	// deadline is how long a process may take, also on a busy machine. It is killed then.
+	deadline = 30 * time.Second
+	// maxOutput is how many bytes of the process's output are read. It is killed when it writes more.
+	maxOutput = 4 << 20
+)
+
+// Checks opens checks. Any goroutine may use it.
+type Checks struct {
+	Addresses []netip.Prefix // that modules may reach beside public ones
+	Hosts     []string       // that they may reach whatever their addresses are
+	// Executable is this binary; its main, or TestMain, calls BeChild. "" = modules are checked in a thread of this
+	// process.
+	Executable string
+}
+
+// Checker checks one module. One goroutine uses it.
+type Checker struct {
+	checks *Checks
+	log    func(events.LogLine)
+	thread *isolates.Checker // nil: the check has a process
+	lost   bool
+}
+
+// Open returns a check that passes what the module writes to log, on any goroutine. Close must be called.
+func (c *Checks) Open(log func(events.LogLine)) *Checker { return &Checker{checks: c, log: log} }
+
+// Check loads the module, and returns which handlers it has, as isolates.Checker does.
+func (c *Checker) Check(ctx context.Context, w *events.Worker) (events.Handlers, error) {
+	if c.checks.Executable != "" {
+		child, err := c.start()
+		if err == nil {
+			return child.check(ctx, c, w)
+		}
+	}
+	var err error
+	if c.thread, err = isolates.OpenChecker(loading{c.log}, c.checks.Addresses, c.checks.Hosts); err != nil {
+		return events.Handlers{}, err
+	}
+	return c.thread.Check(ctx, w)
+}
+
+// Close ends the check. lost reports whether the module cost the check's process, or its thread. inThread says that it
+// was a thread of this process.
+func (c *Checker) Close() (lost, inThread bool) {
+	if c.thread == nil {
+		return c.lost, false
+	}
+	c.thread.Close()
+	return c.thread.LostThread(), true
+}
+
+// child is a process that checks a module.
+type child struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out io.Reader
+}
+
+// start starts a process. It has read nothing yet.
+func (c *Checker) start() (p child, err error) {
+	p.cmd = exec.Command(c.checks.Executable)
+	p.cmd.Env = []string{variable + "=yes"}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of a terminal are for the parent
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return p, err
+	}
+	if p.out, err = p.cmd.StdoutPipe(); err != nil {
+		return p, err
+	}
+	if err = p.cmd.Start(); err != nil {
+		return p, err
+	}
+	_ = unix.Setpriority(unix.PRIO_PROCESS, p.cmd.Process.Pid, niceness)
+	return p, nil
+}
+
+// check sends the request, passes on what the module writes, and waits for the end of the process.
+func (p child) check(ctx context.Context, c *Checker, w *events.Worker) (events.Handlers, error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() })()
+	text, err := json.Marshal(request{
+		Owner: w.Owner, Name: w.Name, Version: w.Version, Number: w.Number, Hash: w.Hash, Spec: w.Spec, Code: w.Code,
+		File: w.File, SourceMap: w.SourceMap, Addresses: c.checks.Addresses, Hosts: c.checks.Hosts,
+	})
+	if err == nil {
+		_, err = io.Copy(p.in, bytes.NewReader(text)) // it reads all before it does anything
+	}
+	_ = p.in.Close()
+	var answer *result
+	if err == nil {
+		answer, err = p.read(c.log)
+	}
+	if answer == nil {
+		_ = p.cmd.Process.Kill()
+	}
+	ended := p.cmd.Wait()
+	if answer == nil {
+		return events.Handlers{}, c.died(ctx, w, errors.Join(err, ended))
+	}
+	c.lost = answer.Lost
+	switch {
+	case answer.Failure != nil:
+		return events.Handlers{}, answer.Failure
+	case answer.Error != "":
+		return events.Handlers{}, fmt.Errorf("check of %s: %s", w.Target(), answer.Error)
+	}
+	return answer.Handlers, nil
+}
+
+// read reads messages until the result. It returns nil if there is none.
+func (p child) read(log func(events.LogLine)) (*result, error) {
+	messages := json.NewDecoder(io.LimitReader(p.out, maxOutput))
+	for {
+		var m message
+		if err := messages.Decode(&m); err != nil {
+			return nil, err
+		}
+		if m.Line != nil {
+			log(*m.Line)
+		}
+		if m.Result != nil {
+			return m.Result, nil
+		}
+	}
+}
+
+// died returns the error of a process that has ended without a result. The client's end, and the fleet's, is not the
+// module's fault.
+func (c *Checker) died(ctx context.Context, w *events.Worker, why error) error {
+	if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("check of %s: %w", w.Target(), err)
+	}
+	c.lost = true
+	if ctx.Err() != nil {
+		return events.Fail(events.ReasonTimeout, "the module was not loaded within %s", deadline)
+	}
+	return events.Fail(events.ReasonCrash, "the process that loaded the module died: %v", why)
+}

@@ -1,0 +1,136 @@
+package modulecheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+func TestMain(m *testing.M) {
+	BeChild()
+	os.Exit(m.Run())
+}
+
+// lines keeps what modules write.
+type lines struct {
+	mu   sync.Mutex
+	text []string
+}
+
+func (l *lines) log(line events.LogLine) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, line.Level+" "+line.Text)
+}
+
+func worker(code string) *events.Worker {
+	return &events.Worker{Owner: "acme", Name: "w", Version: "1-test", Number: 1, Hash: code, Code: code, File: "w.js"}
+}
+
+// inBoth runs a test with processes and with threads.
+func inBoth(t *testing.T, f func(t *testing.T, c *Checks)) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for name, path := range map[string]string{"process": self, "thread": "", "no process": "/nonexistent"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, &Checks{Executable: path})
+		})
+	}
+}
+
+// A process and a thread find out the same.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	inBoth(t, func(t *testing.T, c *Checks) {
+		l := &lines{}
+		for code, want := range map[string]events.Handlers{
+			`console.log("loads"); export default { fetch() {}, queue() {} }`:                                           {Kinds: []events.Kind{events.Fetch}, Queue: true},
+			`export default { task() {}, scheduled() {}, email() {} }`:                                                  {Kinds: []events.Kind{events.Task, events.Scheduled}},
+			`import { WorkerEntrypoint } from "cloudflare:workers"; export class A extends WorkerEntrypoint { f() {} }`: {Entrypoints: true},
+		} {
+			check := c.Open(l.log)
+			has, err := check.Check(t.Context(), worker(code))
+			require.NoError(t, err)
+			require.Equal(t, want, has)
+			lost, _ := check.Close()
+			require.False(t, lost)
+		}
+		l.mu.Lock()
+		require.Contains(t, l.text, "info loads")
+		require.Contains(t, strings.Join(l.text, "\n"), "warn nothing calls email()")
+		l.mu.Unlock()
+		for code, want := range map[string]string{
+			"\nthrow new TypeError('no')": "exception: TypeError: no",
+			"export default {}":           "no-handler: w.js has no handler",
+			"for (;;);":                   "cpu: CPU time limit of 1s, while the module was loaded",
+		} {
+			check := c.Open(l.log)
+			_, err := check.Check(t.Context(), worker(code))
+			var f *events.Failure
+			require.ErrorAs(t, err, &f)
+			require.Contains(t, f.Error(), want)
+			if strings.Contains(code, "TypeError") {
+				require.Contains(t, f.Stack, "w.js:2:7")
+			}
+			lost, _ := check.Close()
+			require.False(t, lost, code)
+		}
+	})
+}
+
+// A process has no environment, and what a module costs ends with it.
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	checks := &Checks{Executable: self}
+	check := checks.Open((&lines{}).log)
+	p, err := check.start()
+	require.NoError(t, err)
+	pid := p.cmd.Process.Pid
+	require.Eventually(t, func() bool {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		return err == nil && string(environ) == variable+"=yes\x00"
+	}, deadline, 1e6)
+	_, err = p.check(t.Context(), check, worker(`for (;;) console.log("x".repeat(8000))`)) // until its CPU time or output ends
+	require.Error(t, err)
+	require.ErrorContains(t, os.ErrProcessDone, p.cmd.Process.Kill().Error())
+
+	check = checks.Open((&lines{}).log)
+	_, err = check.Check(t.Context(), worker(`[].indexOf.call({ length: 2 ** 53 - 1 }, 1)`))
+	var f *events.Failure
+	require.ErrorAs(t, err, &f)
+	lost, inThread := check.Close()
+	require.True(t, lost)
+	require.False(t, inThread)
+
+	// The client's end costs the owner nothing.
+	check = checks.Open((&lines{}).log)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = check.Check(ctx, worker(`export default { task() {} }`))
+	require.ErrorIs(t, err, context.Canceled)
+	lost, _ = check.Close()
+	require.False(t, lost)
+
+	// A process that is killed is the module's fault: nothing else is in it.
+	check = checks.Open((&lines{}).log)
+	p, err = check.start()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Process.Kill())
+	_, err = p.check(t.Context(), check, worker(`export default { task() {} }`))
+	require.True(t, errors.As(err, &f))
+	require.Equal(t, events.ReasonCrash, f.Reason)
+	lost, _ = check.Close()
+	require.True(t, lost)
+}
