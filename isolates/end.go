@@ -42,7 +42,8 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	}
 	t.delist(jc, r)
 	iso := jc.isolate
-	iso.used = time.Now()
+	iso.used, iso.rest = time.Now(), restNone
+	awaitRest(t)
 	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !t.worn(jc)
 	if clean {
 		t.used(jc)

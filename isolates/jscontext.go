@@ -19,6 +19,7 @@ type isolate struct {
 	contexts []*jsContext
 	busy     int // runs in it
 	used     time.Time
+	rest     rest // since then
 	closed   bool
 	away     bool           // a turn in it runs beside the thread: no thread may enter it
 	later    []queuedCall   // queued calls that wait until it is back

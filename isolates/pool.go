@@ -57,6 +57,7 @@ type Pool struct {
 	loadCPU       time.Duration // the constant loadCPU, except in tests
 	onRunaway     func(*thread) // nil except in tests: called when a thread is lost and not yet replaced
 	runaways      runaways
+	rests         rests
 	away          []awayTurn // owned by the watchdog
 }
 
@@ -72,6 +73,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, lostAfter: lostAfter, loadWall: loadWall,
 		loadCPU: loadCPU,
 		charges: chargesFor(cfg.HeapMB), budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
+		rests: rests{collect: collectAfter, flush: flushCodeAfter},
 	}
 	for i := range p.threads {
 		p.threads[i].Store(newThread(p, i))

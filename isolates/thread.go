@@ -58,6 +58,9 @@ type thread struct {
 	awayTurns     int              // turns that are away
 	collecting    time.Duration    // CPU time of garbage collections before the run
 	unkept        []*jsContext     // contexts whose code is to be kept
+	resting       bool             // restTimer is set, or has fired
+	restTimer     *time.Timer      // nil until the first run has ended
+	restDue       atomic.Bool      // it is time to look for isolates that rest; any goroutine may set it
 
 	mu sync.Mutex
 	// done has results of calls that the thread must handle. A queued call without a run is for the thread itself.
@@ -117,7 +120,7 @@ func (t *thread) loop(stop <-chan struct{}) {
 		t.flush()
 		t.keepCode()
 		t.sweep()
-		if !busy && !t.queuedCalls.forward() {
+		if !busy && !t.queuedCalls.forward() && !collectAtRest(t) {
 			t.sleep(stop)
 		}
 	}
@@ -284,6 +287,9 @@ func (t *thread) sleep(stop <-chan struct{}) {
 
 // close interrupts the remaining runs and frees all isolates.
 func (t *thread) close() {
+	if t.restTimer != nil {
+		t.restTimer.Stop()
+	}
 	t.interruptAll()
 	for _, a := range append(t.waiting, t.goAway()...) {
 		t.reports = append(t.reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
