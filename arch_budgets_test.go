@@ -54,6 +54,7 @@ var goes = map[string]string{
 	"internal/cli/top.go:keys":                          "reads the terminal until the command ends",
 	"isolates/bindingcall.go:callBinding":               "a call of its run, paid for in its bytes, which ends when the run does",
 	"isolates/body.go:pullPart":                         "a call of its run, which ends when the run does",
+	"isolates/upload.go:pipe":                           "a source of its run, which ends when the run does",
 	"isolates/bindingcall.go:fetchService":              "a long response of a service, which ends when the run does",
 	"isolates/fetch.go:begin":                           "a call of its run, at most maxConcurrent each, which ends when the run does",
 	"isolates/fetch.go:enqueue":                         "a call of its run, paid for in its bytes, which ends when the run does",

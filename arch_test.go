@@ -103,7 +103,7 @@ var house = map[string]room{
 	},
 	"dispatch": {pure: true, rooms: []string{"events", "events/lifecycle", "internal/guard"}, libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
-		rooms: []string{"events", "events/lifecycle", "internal/crashnote", "internal/guard", "isolates/bindings", "isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/v8x", "internal/sourcemap"},
+		rooms: []string{"events", "events/lifecycle", "internal/crashnote", "internal/guard", "isolates/bindings", "isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/pipe", "isolates/v8x", "internal/sourcemap"},
 		libs:  []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
 		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild},
 	},
@@ -111,6 +111,7 @@ var house = map[string]room{
 	"isolates/bindings": {rooms: []string{"events", "events/lifecycle", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
 	"isolates/egress": {pure: true, rooms: []string{"internal/guard"}, libs: []string{"github.com/gorilla/websocket"}},
+	"isolates/pipe":   {pure: true, rooms: []string{"events"}},
 	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
 	// Long operations beside the pinned threads.
 	"isolates/offload":             {rooms: []string{"isolates/offload/compression", "isolates/v8x"}, libs: []string{"golang.org/x/sys/unix"}},

@@ -31,6 +31,9 @@ type Parts struct {
 	N  int // parts, at least 1; 0 when the body is Live
 	// Live: parts come while the event runs. Their number is known when the last one has come.
 	Live bool
+	// Size is the number of bytes of the body; 0 = not known. The process has it from the server of the connection, never
+	// from a publisher.
+	Size int64
 
 	// Read returns part i, 0 <= i < N. For a live body it waits for that part; the error is io.EOF when the body has at
 	// most i parts. Any goroutine may call it.

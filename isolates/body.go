@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/pipe"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -26,7 +27,13 @@ type body struct {
 	size  int
 	ended bool
 	sent  bool
-	left  bool // the requester does not wait for the rest
+	left  bool   // the requester does not wait for the rest
+	why   string // why not
+
+	// These are set when no JavaScript makes the body.
+	outlet *pipe.Outlet
+	begin  func() // begins to move it, when the head was reported
+	stop   func() // cancels its source
 
 	upTo   atomic.Int64 // bytes granted so far; any goroutine may add
 	untold atomic.Bool  // the thread must still report upTo to JavaScript
@@ -35,6 +42,10 @@ type body struct {
 // grant lets the body grow to upTo bytes in all. At most one message waits for the thread, however often grant is
 // called.
 func (b *body) grant(t *thread, r *run, upTo int64) {
+	if b.outlet != nil {
+		b.outlet.Grant(upTo)
+		return
+	}
 	for {
 		before := b.upTo.Load()
 		if upTo <= before || b.upTo.CompareAndSwap(before, upTo) {
@@ -129,6 +140,9 @@ func (t *thread) startBody(r *run) {
 	}
 	b.parts = nil
 	t.reports = append(t.reports, lifecycle.Report{Attempt: r.attempt, Reply: b.head})
+	if b.begin != nil && !b.ended {
+		b.begin()
+	}
 }
 
 // startBodies calls startBody for all replies that began in the turn.
@@ -224,8 +238,11 @@ func (t *thread) callRun(r *run, encode func(*v8x.Call)) {
 // abort notifies a run that no requester waits for its reply. Any goroutine may call it.
 func (t *thread) abort(r *run, why string) {
 	t.callRun(r, func(c *v8x.Call) {
-		if r.body != nil {
-			r.body.left = true
+		if b := r.body; b != nil {
+			b.left, b.why = true, why
+			if b.stop != nil {
+				b.stop()
+			}
 		}
 		c.Reset(opAbort).Number(float64(r.id)).String(why)
 	})

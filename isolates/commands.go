@@ -39,7 +39,7 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 			return
 		}
 		switch op {
-		case cmdReply, cmdBody, cmdPull, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed, cmdDecide, cmdBatchDone:
+		case cmdReply, cmdBody, cmdPipe, cmdPull, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed, cmdDecide, cmdBatchDone:
 			q := r
 			if id := uint64(in.Int()); id != 0 && id != r.id {
 				q = jc.find(id)
@@ -93,6 +93,8 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 		}
 	case cmdBody:
 		t.takeBody(r, in)
+	case cmdPipe:
+		r.pipeBody(t, in.Number())
 	case cmdPull:
 		t.pullPart(r)
 	case cmdResult:
@@ -205,6 +207,8 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 		t.more(r, in.Number())
 	case cmdUpload:
 		t.takePiece(r, in)
+	case cmdGather:
+		r.gather(t, in)
 	case cmdQueue:
 		t.enqueue(r, in)
 	case cmdCall:

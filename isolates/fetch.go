@@ -13,6 +13,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/guard"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
+	"github.com/pinwheel-run/pinwheel/isolates/pipe"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -29,9 +30,12 @@ type call struct {
 	paced   bool          // its response comes only as fast as its reader takes it
 	active  bool          // it is under way
 	stalled bool          // its response is not read: the rest of it waits
+	asked   bool          // JavaScript reads its response
+	first   []byte        // of its response, while nothing has asked for it
 	unread  int           // bytes given since JavaScript asked for more
 	pieces  chan piece    // capacity 1; of the request's body
-	taken   chan struct{} // capacity 1; the thread has taken a chunk, and another may come
+	taken   chan bool     // capacity 1; another chunk may come. true = the thread has not taken the last one: it goes to the sink of tap
+	tap     pipe.Tap      // where its response goes
 	ended   func(*thread) // called when the exchange is over; nil = nothing is to be done
 	whole   bool          // the thread learns of the end of the exchange with its response; for the exchange's goroutine
 }
@@ -113,9 +117,12 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 	}
 	ctx, cancel := context.WithCancel(r.callContext())
 	c.cancel, c.paced = cancel, !guard.RunMemory.Off()
-	c.pieces, c.taken = make(chan piece, 1), make(chan struct{}, 1)
+	c.pieces, c.taken = make(chan piece, 1), make(chan bool, 1)
 	unqueue := context.AfterFunc(ctx, func() { t.pool.drop(r, size) })
 	q.Open = func() io.ReadCloser { return &upload{ctx: ctx, t: t, r: r, c: c} }
+	if source := in.Number(); source >= 0 { // no JavaScript reads its body
+		q.Open = r.pipeUpload(t, source)
+	}
 	c.start = func() {
 		if !unqueue() { // the call is cancelled
 			return
@@ -147,6 +154,7 @@ func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, 
 		if err != nil {
 			t.answer(r, c, true, fetchFailed(c, err))
 		}
+		c.tap.Over(err) // after the answer: JavaScript learns first what became of the response
 		if !c.whole {
 			t.postTo(r, func(t *thread) { c.exchanged(t, r) })
 		}

@@ -21,6 +21,7 @@ type testFiles struct {
 	asked, under, most atomic.Int64
 	hold               chan struct{} // /held waits for it
 	written            atomic.Int64  // bytes of /endless that were taken
+	unread             atomic.Int64  // bytes of /unread
 	gone               chan struct{} // closed when the reader of /endless has gone
 }
 
@@ -45,6 +46,12 @@ func (f *testFiles) ServeFile(rw http.ResponseWriter, r *http.Request, w *events
 	case "/short":
 		rw.Header().Set("Content-Length", "10")
 		_, _ = io.WriteString(rw, "part")
+		return
+	case "/unread":
+		for ctx := r.Context(); ctx.Err() == nil; {
+			n, _ := rw.Write(make([]byte, chunkOfTest))
+			f.unread.Add(int64(n))
+		}
 		return
 	case "/endless":
 		defer close(f.gone)
@@ -157,7 +164,9 @@ func TestFilesComeAsTheyAreRead(t *testing.T) {
 	f := &testFiles{gone: make(chan struct{}), hold: make(chan struct{})}
 	b := newBench(t, withFiles(f))
 	w := siteWorker(`let kept; export default { async task(_, env) {
-		kept = await env.ASSETS.fetch("http://h/endless"); // never read
+		kept = await env.ASSETS.fetch("http://h/endless");
+		await kept.body.getReader().read(); // and no more
+		const unread = await env.ASSETS.fetch("http://h/unread");
 		await env.ASSETS.fetch("http://h/held");
 	} }`)
 	o := b.start(w, task("1"))
@@ -166,7 +175,8 @@ func TestFilesComeAsTheyAreRead(t *testing.T) {
 	o.wait(t, o.ended)
 	require.Nil(t, o.end.Failure)
 	<-f.gone
-	require.LessOrEqual(t, f.written.Load(), int64(unreadBytes+2*chunkOfTest))
+	require.LessOrEqual(t, f.written.Load(), int64(unreadBytes+3*chunkOfTest))
+	require.LessOrEqual(t, f.unread.Load(), int64(chunkOfTest), "nothing has asked for it")
 	require.Eventually(t, func() bool { return b.pool.holdings.of("acme") == 0 }, patience, time.Millisecond)
 }
 

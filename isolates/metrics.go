@@ -4,7 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics of a Pool that have their own counters. Figures that Stats also has are collected from Stats.
 type metrics struct {
-	waitUntilFailed, waitUntilCut, offloaded, offloadCPU, yielded prometheus.Counter
+	waitUntilFailed, waitUntilCut, offloaded, offloadCPU, yielded, piped prometheus.Counter
 
 	broken *prometheus.CounterVec // by reason
 }
@@ -18,13 +18,14 @@ func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
 		waitUntilCut:    counter("wait_until_cut_total", "Events whose waitUntil work was cut short by a limit."),
 		offloaded:       counter("offloaded_total", "Operations of events that ran outside the pinned threads: long ones of crypto.subtle, and compression."),
 		yielded:         counter("turns_yielded_total", "Turns of JavaScript that took long and left their thread to others that waited."),
+		piped:           counter("piped_bytes_total", "Bytes of bodies that went on without JavaScript, or that it got in one piece."),
 		offloadCPU:      counter("offload_cpu_seconds_total", "CPU time of those operations."),
 		broken: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pinwheel_response_bodies_broken_total",
 			Help: "Responses whose body ended before it was complete, after their head was sent, by the reason of the failure. A requester that went away is none.",
 		}, []string{"reason"}),
 	}
-	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, m.yielded, m.broken, collector{p}} {
+	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, m.yielded, m.piped, m.broken, collector{p}} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -20,6 +20,8 @@ const (
 	opPart           = 18
 	opBatch          = 19
 	opMethodEvent    = 20
+	opPiped          = 21
+	opGathered       = 22
 	opWorked         = 30
 	opSocketOpened   = 31
 	opSocketMessage  = 32
@@ -54,6 +56,8 @@ const (
 	cmdPull         = 19
 	cmdDecide       = 20
 	cmdBatchDone    = 21
+	cmdPipe         = 22
+	cmdGather       = 23
 	cmdSubtle       = 30
 	cmdZip          = 31
 	cmdZipClose     = 32

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/isolates/pipe"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -35,7 +36,7 @@ func (x response) Redirect(status int, location, policies string) {
 func (x response) Head(status int, text string, headers []string) {
 	x.c.status(status)
 	x.t.answer(x.r, x.c, false, func(call *v8x.Call) []byte {
-		call.Reset(opResponse).Number(x.c.id).Number(float64(status)).String(text).Strings(headers)
+		call.Reset(opResponse).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Bool(x.c.paced)
 		return nil
 	})
 }
@@ -59,18 +60,35 @@ const (
 	unreadBytes  = 256 << 10 // of a response that are passed to JavaScript before it asks for more
 )
 
-// Chunk waits until the thread has taken the chunk. So at most one chunk is read ahead of JavaScript, in addition to
-// unreadBytes.
+// Chunk waits until the thread has taken the chunk. Nothing comes before JavaScript has asked for the body. Then at
+// most one chunk is read ahead of it, in addition to unreadBytes. When no JavaScript reads the body, the chunk goes on
+// from here.
 func (x response) Chunk(ctx context.Context, chunk []byte) (reuse bool) {
+	if to := x.c.tap.Sink(); to != nil {
+		x.pass(ctx, to, chunk)
+		return false
+	}
 	x.t.postTo(x.r, func(t *thread) { t.takeChunk(x.r, x.c, chunk) })
 	if !x.c.paced {
 		return false
 	}
 	select {
-	case <-x.c.taken:
+	case on := <-x.c.taken:
+		if on {
+			x.pass(ctx, x.c.tap.Sink(), chunk)
+			return false
+		}
 	case <-ctx.Done():
 	}
 	return true
+}
+
+// pass passes a chunk to a sink. If that takes no more, the subrequest ends.
+func (x response) pass(ctx context.Context, to pipe.Sink, chunk []byte) {
+	if err := to.Write(ctx, chunk); err != nil {
+		x.c.cancel()
+	}
+	payer{x.t.pool, x.r}.Moved(len(chunk))
 }
 
 func (x response) End() {
@@ -82,7 +100,15 @@ func (x response) End() {
 
 // takeChunk passes a chunk to JavaScript. On the thread.
 func (t *thread) takeChunk(r *run, c *call, chunk []byte) {
-	if r.over || r.calls[c.id] != c {
+	switch {
+	case r.over || r.calls[c.id] != c:
+		return
+	case c.tap.Sink() != nil:
+		c.taken <- true
+		return
+	case c.paced && !c.asked:
+		c.first = chunk
+		c.stall(t, r)
 		return
 	}
 	c.unread += len(chunk)
@@ -97,15 +123,32 @@ func (t *thread) chunkTaken(r *run, c *call) {
 	switch {
 	case r.over || r.calls[c.id] != c || !c.paced:
 	case c.unread < unreadBytes:
-		c.taken <- struct{}{}
+		c.taken <- false
 	default:
-		c.stalled = true
-		r.stalled++
-		t.rest(r, c)
-		if !r.betweenEvents && !r.mayGoOn() {
-			t.stop(r, events.ReasonTimeout, "the handler can never finish: nothing it waits for is pending, and it does not read the rest of a response")
-		}
+		c.stall(t, r)
 	}
+}
+
+// stall says that the rest of a response waits for a reader. On the thread.
+func (c *call) stall(t *thread, r *run) {
+	c.stalled = true
+	r.stalled++
+	t.rest(r, c)
+	if !r.betweenEvents && !r.mayGoOn() {
+		t.stop(r, events.ReasonTimeout, "the handler can never finish: nothing it waits for is pending, and it does not read the rest of a response")
+	}
+}
+
+// goOn undoes stall. It reports whether the response was stalled. On the thread.
+func (c *call) goOn(r *run) bool {
+	if !c.stalled {
+		return false
+	}
+	c.stalled = false
+	r.stalled--
+	c.active = true
+	r.active++
+	return true
 }
 
 // more is called when JavaScript asks for more of a response.
@@ -114,13 +157,24 @@ func (t *thread) more(r *run, id float64) {
 	if c == nil || c.taken == nil {
 		return
 	}
-	c.unread = 0
-	if c.stalled {
-		c.stalled = false
-		r.stalled--
-		c.active = true
-		r.active++
-		c.taken <- struct{}{}
+	c.unread, c.asked = 0, true
+	if !c.goOn(r) {
+		return
+	}
+	if first := c.first; first != nil {
+		c.first = nil
+		t.queuedCalls.add(queuedCall{run: r, do: func(t *thread) { t.takeChunk(r, c, first) }})
+		return
+	}
+	c.taken <- false
+}
+
+// passOn has the rest of a response go to a sink. On the thread.
+func (c *call) passOn(r *run, to pipe.Sink) {
+	c.tap.To(to)
+	if c.goOn(r) {
+		c.first = nil
+		c.taken <- true
 	}
 }
 

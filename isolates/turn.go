@@ -189,7 +189,15 @@ func encodeFetch(c *v8x.Call, r *run) (body []byte) {
 		c.Null()
 	}
 	if e.Requester != nil || e.Parts != nil {
-		c.Number(firstGrant(e)).Bool(e.Parts != nil)
+		c.Number(firstGrant(e))
+		switch {
+		case e.Parts == nil:
+			c.Null()
+		case e.Parts.Size > 0:
+			c.Number(float64(e.Parts.Size))
+		default:
+			c.Number(-1)
+		}
 	}
 	if s := e.Service; s != nil && s.Entrypoint != "" {
 		c.String(s.Entrypoint)

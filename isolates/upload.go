@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
+	"sync/atomic"
+	"time"
 
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/pipe"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -98,4 +103,128 @@ func (t *thread) takePiece(r *run, in *v8x.Commands) {
 	default:
 	}
 	c.pieces <- p
+}
+
+// A body that comes from outside, and that JavaScript hands on without reading it, does not enter it. JavaScript knows
+// its source by a number: that of a subrequest, or eventBody.
+
+// eventBody is the number of the body of the event, in parts.
+const eventBody = 0
+
+// movedMiB is charged to the owner for each MiB that a pipe moves: what net/http and the system take for it.
+const movedMiB = 600 * time.Microsecond
+
+// payer is the pipe.Owner of what a run's pipes move.
+type payer struct {
+	pool *Pool
+	run  *run
+}
+
+// Hold implements pipe.Owner.
+func (p payer) Hold(n int) error { return p.pool.hold(p.run, n) }
+
+// Drop implements pipe.Owner.
+func (p payer) Drop(n int) { p.pool.drop(p.run, n) }
+
+// Moved implements pipe.Owner. The time is the owner's, not the run's: it is no time of its code.
+func (p payer) Moved(n int) {
+	const step = 1 << 20
+	p.pool.metrics.piped.Add(float64(n))
+	after := p.run.moved.Add(int64(n))
+	if mib := after/step - (after-int64(n))/step; mib > 0 {
+		p.pool.source.Charge(p.run.attempt.Worker.Owner, time.Duration(mib)*movedMiB)
+	}
+}
+
+var errNoSource = errors.New("the source of the body is over")
+
+// pipe moves what is left of a source to a sink. stop cancels the source. On the thread.
+func (r *run) pipe(t *thread, source float64, to pipe.Sink) (stop func()) {
+	if source != eventBody {
+		c := r.calls[source]
+		if c == nil || c.taken == nil {
+			to.Close(errNoSource)
+			return func() {}
+		}
+		c.passOn(r, to)
+		return c.cancel
+	}
+	parts := r.attempt.Event.Parts
+	if parts == nil {
+		to.Close(errNoSource)
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(r.callContext())
+	go func() {
+		defer cancel()
+		pipe.Parts(ctx, parts, r.parts, to, payer{t.pool, r})
+	}()
+	return cancel
+}
+
+// pipeBody has a source make the body of the reply.
+func (r *run) pipeBody(t *thread, source float64) {
+	b := r.body
+	if !b.waits() || b.sent {
+		return
+	}
+	b.outlet = pipe.NewOutlet(int64(firstGrant(r.attempt.Event)), func(c events.Chunk) { b.head.Stream.Push(c) }, func(err error) {
+		t.callRun(r, func(c *v8x.Call) {
+			switch {
+			case err == nil:
+				r.addToBody(t.pool, events.Chunk{End: true})
+			case b.left:
+				r.addToBody(t.pool, events.Chunk{Failure: events.Fail(events.ReasonException, "AbortError: %s", b.why)})
+			default:
+				r.addToBody(t.pool, events.Chunk{Failure: events.Fail(events.ReasonException, "the source of the body failed: %v", err)})
+			}
+			c.Reset(opPiped).Number(float64(r.id))
+		})
+	})
+	b.begin = func() { b.stop = r.pipe(t, source, b.outlet) }
+}
+
+// pipeUpload returns the Open of a request whose body a source makes. It can be sent once.
+func (r *run) pipeUpload(t *thread, source float64) func() io.ReadCloser {
+	var opened atomic.Bool
+	return func() io.ReadCloser {
+		to, from := pipe.Joint()
+		if opened.Swap(true) {
+			to.Close(errSentBefore)
+			return from
+		}
+		t.postTo(r, func(t *thread) {
+			if r.over {
+				to.Close(errNoSource)
+				return
+			}
+			r.pipe(t, source, to)
+		})
+		return from
+	}
+}
+
+var errSentBefore = errors.New("the body was sent before, and cannot be sent again")
+
+// gather makes one value of a source: the call's id, the source, and how many bytes it may have; 0 = any number.
+func (r *run) gather(t *thread, in *v8x.Commands) {
+	c := r.register(in.Number())
+	source, most := in.Number(), in.Int()
+	if most == 0 {
+		most = math.MaxInt64
+	}
+	r.pipe(t, source, pipe.NewGather(most, payer{t.pool, r}.Hold, func(data []byte, held int, err error) {
+		t.postTo(r, func(t *thread) {
+			defer t.pool.drop(r, held) // also if the turn goes away
+			c.give(t, r, true, func(call *v8x.Call) []byte {
+				call.Reset(opGathered).Number(c.id)
+				if err != nil {
+					call.String(err.Error()).Bool(errors.Is(err, pipe.ErrTooLong))
+					return nil
+				}
+				call.Null().Body()
+				return data
+			})
+		})
+	}))
 }

@@ -53,7 +53,7 @@ func (*requestBody) size(length int64) int64 {
 // give gives e the body of a request: at once if it is short, otherwise in parts while the event runs.
 func (b *requestBody) give(e *events.Event, length int64) error {
 	if length != 0 && b.size(length) == 0 {
-		e.Parts = &events.Parts{ID: e.ID, Live: true, Read: b.part}
+		e.Parts = &events.Parts{ID: e.ID, Live: true, Size: max(0, length), Read: b.part}
 		return nil
 	}
 	body := make([]byte, length)

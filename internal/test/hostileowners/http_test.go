@@ -50,7 +50,7 @@ func (c *clients) request(method, host, path string, body io.Reader, length int6
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-const acmeHost, betaHost = "w--acme.w.test", "w--beta.w.test"
+const acmeHost, betaHost, passHost = "w--acme.w.test", "w--beta.w.test", "pass--acme.w.test"
 
 // zeros is a body of any length.
 type zeros struct{}
@@ -74,6 +74,7 @@ func TestHostileClients(t *testing.T) {
 	status, _, text := f.pinwheel("owners", "set", "beta", "--hosts", "*.beta.test")
 	require.Zero(t, status, text)
 	f.deploy("beta", "w", `export default { fetch: () => new Response("ok") }`, `{"http": {"routes": ["*.beta.test/*"]}}`)
+	f.deploy("acme", "pass", `export default { fetch: (request) => new Response(request.body) }`, `{"limits": {"cpuMs": 50, "wallMs": 600000}}`)
 	for range 100 { // what first requests take is no harm
 		c := &clients{t, f.processes[0], addr}
 		c.answers(betaHost)
@@ -147,6 +148,24 @@ func TestHostileClients(t *testing.T) {
 			n, err := io.Copy(io.Discard, r.Body)
 			require.NoError(c, err)
 			require.Equal(c, size, n)
+		}},
+		{"a long body that the worker hands on", 160, func(c *clients) { // with the CPU time of any request
+			r, err := c.request("POST", passHost, "/", io.LimitReader(zeros{}, size), size)
+			require.NoError(c, err)
+			require.Equal(c, size, r.ContentLength)
+			n, err := io.Copy(io.Discard, r.Body)
+			require.NoError(c, err)
+			require.Equal(c, size, n)
+		}},
+		{"long bodies that the worker hands on to clients that do not read", 160, func(c *clients) {
+			for _, conn := range c.dial(20, "POST / HTTP/1.1\r\nHost: "+passHost+"\r\nContent-Length: 100000000\r\n\r\n") {
+				conn := conn.(*net.TCPConn) //nolint:forcetypeassert // it is
+				require.NoError(c, conn.SetReadBuffer(4<<10))
+				require.NoError(c, conn.SetWriteDeadline(time.Now().Add(300*time.Millisecond)))
+				n, err := io.Copy(conn, io.LimitReader(zeros{}, 100_000_000))
+				require.Error(c, err, "the sender is held back")
+				require.Less(c, n, int64(32<<20), "bytes that were taken")
+			}
 		}},
 	} {
 		t.Run(attack.name, func(t *testing.T) {

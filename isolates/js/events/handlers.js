@@ -11,7 +11,7 @@ const {
   sendOps, uncalled,
 } = internal;
 const { send } = host;
-const { BATCH_DONE, DRAINED, FAIL, HANDLERS, HOOK_DONE, PULL, REPLY, RESULT, WAIT_FAILED } = sendOps;
+const { BATCH_DONE, DRAINED, FAIL, HANDLERS, HOOK_DONE, PIPE, PULL, REPLY, RESULT, WAIT_FAILED } = sendOps;
 
 const MAX_BODY = 64 * 1024 * 1024;
 const WHOLE = 512 * 1024; // a complete body up to this length goes with its head
@@ -242,10 +242,12 @@ function withLength(s, length) {
 
 // replyInChunks sends the head, then the body as the requester takes it. The event continues until the body ends.
 function replyInChunks(run, s, stream) {
-  let sender;
+  let sender = null;
+  let source;
   try {
     const length = internal.fixedLengthOf(stream);
-    sender = internal.newSender(run, stream, () => settleWait(run));
+    source = internal.takeSource(stream, run);
+    if (source === null) sender = internal.newSender(run, stream, () => settleWait(run));
     send(REPLY, run.id, s.status, length < 0 ? internal.flatResponseHeaders(s) : withLength(s, length), null, false, true);
   } catch (error) {
     failWith(run, error);
@@ -254,14 +256,21 @@ function replyInChunks(run, s, stream) {
   run.answered = true;
   run.waiting++;
   run.sender = sender;
-  internal.readOn(sender);
+  if (source === null) internal.readOn(sender);
+  else send(PIPE, run.id, source.id);
 }
 
-// pullParts makes the request's body a stream of the parts that Go reads one at a time.
-function pullParts(run, request) {
+// piped handles the end of a body that Go has sent from its source.
+internal.piped = (id) => {
+  const run = internal.runById(id);
+  if (run !== undefined) settleWait(run);
+};
+
+// pullParts makes the request's body a stream of the parts that Go reads one at a time. length is -1 if it is not known.
+function pullParts(run, request, length) {
   run.parts = internal.newFeed(() => { run.parts = null; }, () => {
     if (!run.over) send(PULL, run.id);
-  });
+  }, new internal.streams.Source(run, 0, length));
   internal.requestState(request).stream = run.parts.stream;
 }
 
@@ -438,13 +447,13 @@ function answerOther(run, request) {
   else listen(run, internal.newFetchEvent(run, request), "fetch");
 }
 
-internal.startFetch = (id, method, url, headers, body, credit, inParts, entrypoint) => {
+internal.startFetch = (id, method, url, headers, body, credit, length, entrypoint) => {
   internal.startIn(internal.begin(id, handlerBits.fetch), (run) => {
     const request = internal.newEventRequest(method, url, headers, body);
     if (credit !== undefined) {
       run.request = request;
       run.credit = credit;
-      if (inParts) pullParts(run, request);
+      if (length !== null) pullParts(run, request, length);
     }
     if (entrypoint !== undefined) answerEntrypoint(run, request, entrypoint);
     else if (handlers.routes === null || !answerRoute(run, request)) answerOther(run, request);

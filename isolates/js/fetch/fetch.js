@@ -113,7 +113,8 @@ function transmit(f) {
   try {
     send(FETCH, f.id, f.method, f.url, headers, upload === null ? null : upload.inline(), f.mode,
       upload === null ? 0 : upload.length(), f.redirects > 0,
-      f.through === null ? "" : f.through.kind, f.through === null ? "" : f.through.name);
+      f.through === null ? "" : f.through.kind, f.through === null ? "" : f.through.name,
+      upload === null ? -1 : upload.source);
   } catch (error) {
     f.sent = false;
     fail(f, error);
@@ -169,8 +170,8 @@ internal.fetchRedirect = (id, status, location, policy, careful) => {
   transmit(f);
 };
 
-// fetchResponse handles the head of a response.
-internal.fetchResponse = (id, status, statusText, headers) => {
+// fetchResponse handles the head of a response. waits says that its body stays in Go until something asks for it.
+internal.fetchResponse = (id, status, statusText, headers, waits) => {
   const f = MapPrototypeGet(fetches, id);
   if (f === undefined || f.answer === null) return;
   const s = newState(f, status, statusText, headers);
@@ -183,7 +184,7 @@ internal.fetchResponse = (id, status, statusText, headers) => {
       if (MapPrototypeGet(fetches, f.id) !== f) return;
       internal.speakFor(f.run);
       send(FETCH_MORE, f.id);
-    });
+    }, waits && f.run !== null ? new internal.streams.Source(f.run, f.id, -1) : null);
     s.stream = f.feed.stream;
   }
   const { resolve } = f.answer;

@@ -22,6 +22,7 @@ class BytesUpload {
   f;
   bytes;
   kept = true; // it can be sent again
+  source = -1; // the source that Go takes it from; -1 = none
   constructor(f, bytes) {
     this.f = f;
     this.bytes = bytes;
@@ -44,6 +45,7 @@ class StreamUpload {
   reader;
   failed;
   kept = false;
+  source = -1;
   go = null; // the function that sends the request, until the request is sent
   pieces = new Queue();
   fixed; // bytes that it will have; -1 = unknown
@@ -155,10 +157,31 @@ class StreamUpload {
 }
 sealedProto(StreamUpload);
 
+// SourceUpload is a body that Go takes from its source.
+class SourceUpload {
+  source;
+  size;
+  kept = false;
+  constructor(source, size) {
+    this.source = source;
+    this.size = size;
+  }
+  begin(go) { go(); }
+  length() { return this.size; }
+  inline() { return null; }
+  want() {}
+  cancel() {}
+}
+sealedProto(SourceUpload);
+
 // newUpload returns the upload of the body of a request's state for the fetch f, or null when there is no body.
 // failed gets the error of a broken stream.
 internal.newUpload = (f, s, failed) => {
-  if (s.stream !== null) return new StreamUpload(f, s.stream, failed);
+  if (s.stream !== null) {
+    const length = internal.fixedLengthOf(s.stream);
+    const source = f.run === null ? null : internal.takeSource(s.stream, f.run);
+    return source === null ? new StreamUpload(f, s.stream, failed) : new SourceUpload(source.id, length);
+  }
   if (s.source === null) return null;
   s.used = true;
   return new BytesUpload(f, sourceBytes(s.source, false));

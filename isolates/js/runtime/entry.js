@@ -11,7 +11,7 @@ const {
 } = internal;
 const { send } = host;
 const {
-  ABORT, BATCH, BUILTIN, CALLED, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, HANDLED, HOOK, METHOD_EVENT, MODULE, PART, QUEUED, REDIRECT, RESPONSE,
+  ABORT, BATCH, BUILTIN, CALLED, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, GATHERED, HANDLED, HOOK, METHOD_EVENT, MODULE, PART, PIPED, QUEUED, REDIRECT, RESPONSE,
   SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WHOLE, WORKED,
 } = entryOps;
 
@@ -109,7 +109,7 @@ function act(op, a, b, c, d, e, f, g, h) {
     case BATCH: return internal.startBatch(a, b, c, d, e, f);
     case SCHEDULED_EVENT: return internal.startScheduled(a, b, c, d, e, f, g, h);
     case TIMERS: return internal.fireTimers(a);
-    case RESPONSE: return internal.fetchResponse(a, b, c, d);
+    case RESPONSE: return internal.fetchResponse(a, b, c, d, e);
     case WHOLE: return internal.fetchWhole(a, b, c, d, e);
     case CHUNK: return internal.fetchChunk(a, b);
     case REDIRECT: return internal.fetchRedirect(a, b, c, d, e);
@@ -130,6 +130,8 @@ function act(op, a, b, c, d, e, f, g, h) {
     case DESCRIBE: return describeFailure(a);
     case CREDIT: return internal.grantCredit(a, b);
     case ABORT: return internal.abortRun(a, b);
+    case PIPED: return internal.piped(a);
+    case GATHERED: return internal.gathered(a, b, c);
     case PART: return internal.takePart(a, b, c);
     case ENDED: return internal.endById(a);
     case HOOK: internal.startHook(a); return;

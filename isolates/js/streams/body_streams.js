@@ -2,11 +2,15 @@
 
 "use strict";
 
-const { List, RangeError, TypeError, TypedArrayPrototypeGetTag, lengthOf, sealedProto } = primordials;
+const {
+  List, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, RangeError, TypeError, TypedArrayPrototypeGetTag, lengthOf, sealedProto,
+} = primordials;
 const { concatBytes, markHandled, newCapability, readableHandle, readableState } = internal;
 const { streams } = internal;
+const { send } = host;
+const { GATHER } = internal.sendOps;
 const {
-  CLOSED, READABLE, ReadRequest, StreamState, acquireReader, controllerClose, controllerEnqueue, isLocked, newStream,
+  CLOSED, ERRORED, READABLE, ReadRequest, StreamState, acquireReader, controllerClose, controllerEnqueue, isLocked, newStream,
   readerRead, resolved, setUpBytes, streamCancel,
 } = streams;
 
@@ -36,8 +40,9 @@ internal.usedStream = () => {
 };
 
 // newFeed makes a stream that the runtime pushes bytes into. onCancel runs when handler code cancels it. The stream
-// calls pull, if given, for each chunk that it wants, and then the runtime must push only on request.
-internal.newFeed = (onCancel, pull = undefined) => {
+// calls pull, if given, for each chunk that it wants, and then the runtime must push only on request. source, if given,
+// has the bytes in Go, and pushes none before the first pull.
+internal.newFeed = (onCancel, pull = undefined, source = null) => {
   let pulled = null;
   const stream = newByteStream((reason) => {
     onCancel(reason);
@@ -48,6 +53,7 @@ internal.newFeed = (onCancel, pull = undefined) => {
     return pulled.promise;
   });
   const { controller } = stream;
+  stream.source = source;
   const answered = () => {
     if (pulled !== null) pulled.resolve(undefined);
     pulled = null;
@@ -55,7 +61,7 @@ internal.newFeed = (onCancel, pull = undefined) => {
   return {
     __proto__: null,
     stream: readableHandle(stream),
-    isOpen() { return stream.state === READABLE; }, // also true for a stream that was closed but not read to the end
+    isOpen() { return controller.stream.state === READABLE; }, // also true for a stream that was closed but not read to the end
     push(bytes) {
       if (lengthOf(bytes) > 0) streams.byteEnqueue(controller, bytes);
       answered();
@@ -70,6 +76,23 @@ internal.newFeed = (onCancel, pull = undefined) => {
       answered();
     },
   };
+};
+
+function isUntouched(stream, run) {
+  const { source } = stream;
+  return source !== null && source.run === run && !run.over && stream.state === READABLE && !stream.disturbed && !isLocked(stream);
+}
+
+// takeSource takes the source of a stream that nothing has read, for a run that Go has the source for. The stream is
+// locked and disturbed from then on, as if a reader read it. It returns null when the bytes must be read here.
+internal.takeSource = (handle, run) => {
+  const stream = readableState(handle);
+  if (!isUntouched(stream, run)) return null;
+  const { source } = stream;
+  stream.source = null;
+  stream.disturbed = true;
+  acquireReader(stream);
+  return source;
 };
 
 // readOn reads the next chunk for x, which has a reader, a request that takes chunks, and the fields busy and again.
@@ -108,7 +131,7 @@ class Collector {
   take(chunk) {
     if (TypedArrayPrototypeGetTag(chunk) !== "Uint8Array") this.stop(new TypeError("a chunk of the body is not a Uint8Array"));
     else if ((this.total += lengthOf(chunk)) > this.limit) {
-      this.stop(new RangeError(`the body is too large: more than ${this.limit} bytes`));
+      this.stop(tooLarge(this.limit));
     } else {
       this.chunks[this.chunks.length] = chunk;
       readOn(this);
@@ -121,8 +144,56 @@ class Collector {
 }
 sealedProto(Collector);
 
+class Gathering {
+  run;
+  stream;
+  limit;
+  done;
+  failed;
+  constructor(run, stream, limit, done, failed) {
+    this.run = run;
+    this.stream = stream;
+    this.limit = limit;
+    this.done = done;
+    this.failed = failed;
+  }
+}
+sealedProto(Gathering);
+
+const gatherings = new Map(); // id → Gathering: bodies that Go makes one value of
+
+internal.gathered = (id, error, bytes) => {
+  const g = MapPrototypeGet(gatherings, id);
+  if (g === undefined) return;
+  MapPrototypeDelete(gatherings, id);
+  if (g.run.over) return;
+  internal.startIn(g.run, () => {
+    if (error === null) {
+      g.done(bytes);
+      return;
+    }
+    if (bytes) g.failed(tooLarge(g.limit));
+    else g.failed(g.stream.state === ERRORED ? g.stream.storedError : new TypeError(error));
+  });
+};
+
+internal.onForget((run) => { internal.forgetIn(gatherings, run); });
+
+function tooLarge(limit) {
+  return new RangeError(`the body is too large: more than ${limit} bytes`);
+}
+
 // readAll passes all bytes of a stream to done, or the error to failed.
 internal.readAll = (handle, limit, done, failed) => {
+  const run = internal.acting();
+  const source = run === null ? null : internal.takeSource(handle, run);
+  if (source !== null) {
+    const id = internal.nextRequestId();
+    MapPrototypeSet(gatherings, id, new Gathering(run, readableState(handle), limit, done, failed));
+    internal.speakFor(run);
+    send(GATHER, id, source.id, limit === Infinity ? 0 : limit);
+    return;
+  }
   let collector;
   try {
     collector = new Collector(acquireReader(readableState(handle)), limit, done, failed);
@@ -144,8 +215,25 @@ internal.teeForClone = (handle) => {
   return [readableHandle(branches[0]), readableHandle(branches[1])];
 };
 
+// moveSource returns a new stream with the controller and the source of one that nothing has read. The old one is as if
+// a reader read it.
+function moveSource(old) {
+  const stream = new StreamState();
+  const { controller } = old;
+  stream.controller = controller;
+  controller.stream = stream;
+  stream.source = old.source;
+  old.source = null;
+  setUpBytes(old, undefined, resolved, resolved, 0, 0);
+  old.disturbed = true;
+  acquireReader(old);
+  return readableHandle(stream);
+}
+
 // proxyStream moves the chunks of a stream to a new stream and locks the old one: "create a proxy".
 internal.proxyStream = (handle) => {
+  const old = readableState(handle);
+  if (isUntouched(old, internal.acting())) return moveSource(old);
   const reader = acquireReader(readableState(handle));
   reader.stream.disturbed = true;
   const stream = newStream(() => {

@@ -17,7 +17,10 @@ const {
 const lengths = new WeakMap(); // state of a readable side → how many bytes come
 
 // fixedLengthOf returns how many bytes a stream will give, or -1 if that is not known.
-internal.fixedLengthOf = (handle) => WeakMapPrototypeGet(lengths, readableState(handle)) ?? -1;
+internal.fixedLengthOf = (handle) => {
+  const stream = readableState(handle);
+  return stream.source === null ? WeakMapPrototypeGet(lengths, stream) ?? -1 : stream.source.length;
+};
 
 class Identity {
   expected; // bytes, or -1: any number

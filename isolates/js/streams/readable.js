@@ -19,8 +19,23 @@ class StreamState {
   disturbed = false;
   controller = null;
   handle = null; // the ReadableStream that handler code sees
+  source = null; // the Source whose bytes Go has
 }
 sealedProto(StreamState);
+
+// Source names what a stream's bytes come from in Go. While nothing has read the stream, Go can pass them on without
+// JavaScript.
+class Source {
+  run; // that Go has it for
+  id; // a subrequest, or 0 for the body of the event
+  length; // of the body, or -1
+  constructor(run, id, length) {
+    this.run = run;
+    this.id = id;
+    this.length = length;
+  }
+}
+sealedProto(Source);
 
 // ReadRequest is a request for a chunk: three functions.
 class ReadRequest {
@@ -323,7 +338,7 @@ function handlerAlgorithm(method, self, fixed) {
 
 internal.streams = {
   __proto__: null,
-  READABLE, CLOSED, ERRORED, StreamState, ReadRequest, ReaderState, Chunk, DefaultController, isLocked, streamCancel, streamClose,
+  READABLE, CLOSED, ERRORED, Source, StreamState, ReadRequest, ReaderState, Chunk, DefaultController, isLocked, streamCancel, streamClose,
   streamError, newReader, acquireReader, releaseReader, readerRead, canCloseOrEnqueue, desiredSize, controllerClose,
   controllerEnqueue, controllerError, checkSize, setUp, newStream, handlerAlgorithm, resolved, errorRequests,
 };
