@@ -109,7 +109,11 @@ func tryAssets(ctx context.Context, patience time.Duration, k *resources.Reconci
 func Assets(cfg Config, maxPayload int64) []resources.Resource {
 	var list []resources.Resource
 	for _, s := range streams(cfg, maxPayload) {
-		list = append(list, resources.Resource{Stream: &s})
+		asset := resources.Resource{Stream: &s}
+		if s.Name == events.StreamBodies { // requesters stored parts themselves; now the fleet does, under another subject
+			asset.Retired = []string{cfg.Prefix.AllBodies()}
+		}
+		list = append(list, asset)
 	}
 	for lane := range events.Lanes {
 		c := laneConsumer(cfg, lane)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func (r *Reconciler) updated(resource string, changes []Difference) {
 }
 
 // update changes the stream of a resource from have to target, as far as this Reconciler may.
-func (r *Reconciler) update(ctx context.Context, resource string, have, target jetstream.StreamConfig) error {
+func (r *Reconciler) update(ctx context.Context, resource string, have, target jetstream.StreamConfig, retired ...string) error {
 	changes, err := r.changes(resource, levelOf(have.Metadata), drift(have, target))
 	if err != nil || len(changes) == 0 {
 		return err
@@ -97,6 +98,7 @@ func (r *Reconciler) update(ctx context.Context, resource string, have, target j
 	if err != nil {
 		return err
 	}
+	next.Subjects = slices.DeleteFunc(next.Subjects, func(s string) bool { return slices.Contains(retired, s) })
 	if _, err = r.JS.UpdateStream(ctx, next); err == nil {
 		r.updated(resource, changes)
 	}
@@ -104,13 +106,14 @@ func (r *Reconciler) update(ctx context.Context, resource string, have, target j
 }
 
 // Stream creates a stream, or updates it. It does not update a stream that is correct already: each process that starts
-// calls this, and an update costs the server and all consumers of the stream.
-func (r *Reconciler) Stream(ctx context.Context, want jetstream.StreamConfig) error {
-	_, err := retry(ctx, r.JS.Conn(), func(ctx context.Context) (struct{}, error) { return struct{}{}, r.stream(ctx, want) })
+// calls this, and an update costs the server and all consumers of the stream. An update also removes the retired
+// subjects of earlier binaries: what is published there no longer reaches the stream.
+func (r *Reconciler) Stream(ctx context.Context, want jetstream.StreamConfig, retired ...string) error {
+	_, err := retry(ctx, r.JS.Conn(), func(ctx context.Context) (struct{}, error) { return struct{}{}, r.stream(ctx, want, retired) })
 	return err
 }
 
-func (r *Reconciler) stream(ctx context.Context, want jetstream.StreamConfig) error {
+func (r *Reconciler) stream(ctx context.Context, want jetstream.StreamConfig, retired []string) error {
 	s, err := r.JS.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) && !r.Apply {
 		if s, err = r.create(ctx, want); err == nil && s == nil {
@@ -124,7 +127,7 @@ func (r *Reconciler) stream(ctx context.Context, want jetstream.StreamConfig) er
 	if err := samePrefix(have, want); err != nil {
 		return err
 	}
-	return r.update(ctx, "stream "+want.Name, have, completeStream(have, want))
+	return r.update(ctx, "stream "+want.Name, have, completeStream(have, want), retired...)
 }
 
 // create creates a stream. If another process created it first with another configuration, the result is that stream.

@@ -8,10 +8,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Resource is what one stream, consumer, bucket or object store should be. Exactly one of the fields is set; a Consumer
-// also has Of.
+// Resource is what one stream, consumer, bucket or object store should be. Exactly one of Stream,
+// Consumer, Bucket and Objects is set; a Consumer also has Of.
 type Resource struct {
 	Stream   *jetstream.StreamConfig
+	Retired  []string // subjects that Stream had in earlier binaries; what is stored under them stays
 	Consumer *jetstream.ConsumerConfig
 	Of       string // the stream of the consumer
 	Bucket   *jetstream.KeyValueConfig
@@ -50,7 +51,7 @@ func (r Resource) StreamName() string {
 func (r *Reconciler) Reconcile(ctx context.Context, want Resource) (err error) {
 	switch {
 	case want.Stream != nil:
-		err = r.Stream(ctx, *want.Stream)
+		err = r.Stream(ctx, *want.Stream, want.Retired...)
 	case want.Consumer != nil:
 		err = r.Consumer(ctx, want.Of, *want.Consumer)
 	case want.Bucket != nil:
