@@ -51,7 +51,7 @@ var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go
 var house = map[string]room{
 	"": {
 		rooms: []string{"internal/cli"},
-		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/gateway", "internal/modulecheck", "internal/services", "internal/test/natstest", "internal/test/parallel", "internal/supervisor", "internal/telemetry", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
+		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/control", "internal/gateway", "internal/modulecheck", "internal/services", "internal/test/natstest", "internal/test/parallel", "internal/supervisor", "internal/telemetry", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
 	},
 	"events": {pure: true, rooms: []string{"internal/guard"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
@@ -82,10 +82,10 @@ var house = map[string]room{
 		tests: []string{"consumer", "internal/test/jsapitest"},
 	},
 	"consumer/bodies": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/guard", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/guard", "internal/perowner", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
 	"consumer/bridge": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events"}, libs: []string{libNATS, libProm, libZerolog},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events", "internal/perowner"}, libs: []string{libNATS, libProm, libZerolog},
 		tests: []string{"internal/stored", "internal/test/jsapitest"},
 	},
 	"consumer/deadletter": {
@@ -97,7 +97,7 @@ var house = map[string]room{
 		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 	},
 	"consumer/schedule": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events", "internal/cron", "internal/guard", "internal/stored"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/cron", "internal/guard", "internal/perowner", "internal/stored"},
 		libs:  []string{libNATS, libProm, libZerolog},
 		tests: []string{"consumer", "events/lifecycle", "internal/natsd", "internal/test/natstest"},
 	},
@@ -147,6 +147,8 @@ var house = map[string]room{
 		tests: []string{"internal/natsd", "internal/test/acmetest", "internal/test/natstest", libAge},
 	},
 	"internal/cron": {pure: true, libs: []string{libCron}},
+	// What owners share: rates, and queues that are drained in turn.
+	"internal/perowner": {pure: true, rooms: []string{"internal/guard"}, libs: []string{"golang.org/x/time/rate", "golang.org/x/sys/unix"}},
 	// Guards that a test can switch off. Any room may import it.
 	"internal/guard":   {pure: true},
 	"internal/repeats": {pure: true, libs: []string{libZerolog}},
@@ -157,9 +159,9 @@ var house = map[string]room{
 	},
 	// Shared by commands, endpoints and all other code that controls a fleet. It has no V8, and no command line.
 	"internal/control": {
-		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets", "events", "internal/audit", "internal/bindings", "internal/resources", "internal/secrets", "internal/stored", "internal/tail"},
+		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets", "events", "internal/audit", "internal/bindings", "internal/perowner", "internal/resources", "internal/secrets", "internal/stored", "internal/tail"},
 		// the NATS service requires a semantic version
-		libs:  []string{libNATS, libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
+		libs:  []string{libNATS, libProm, libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/jsapitest"},
 	},
 	// What KV and objects bindings do. It knows no V8.

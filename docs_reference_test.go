@@ -30,6 +30,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/certificates"
 	"github.com/pinwheel-run/pinwheel/internal/cli"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/internal/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/services"
 	"github.com/pinwheel-run/pinwheel/internal/supervisor"
@@ -146,6 +147,7 @@ func TestReferenceMetrics(t *testing.T) {
 	require.NoError(t, err)
 	_, err = deploy.Open(t.Context(), js, deploy.Config{Metrics: d})
 	require.NoError(t, err)
+	control.RegisterMetrics(d)
 	above := supervisor.DefaultConfig(1)
 	above.Command, above.Output = func(int, string) supervisor.Command { return supervisor.Command{} }, func(int, []byte) {}
 	above.Metrics = d
@@ -225,7 +227,7 @@ func TestReferenceJetStream(t *testing.T) {
 			list = append(list, []string{"`" + a.Objects.Bucket + "`", "object store", a.Objects.Description, age(a.Objects.TTL), size(a.Objects.MaxBytes)})
 		}
 	}
-	require.Len(t, list, 16)
+	require.Len(t, list, 17)
 	generatedTable(t, "docs/reference/jetstream.md", "jetstream", []string{"name", "kind", "holds", "kept", "size", "settings and notes"}, list)
 }
 

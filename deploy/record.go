@@ -48,6 +48,7 @@ type record struct {
 	Object string   `json:"object,omitempty"`
 
 	revision uint64 // of its entry in the bucket
+	text     []byte // of the entry, if Bundle is not decoded
 }
 
 // payload is the part of a version that may be large. It is also the content of an object.
@@ -108,24 +109,63 @@ func (r *record) encode(limit int) (text, object []byte, err error) {
 // objectName names the object of a version. It belongs to one worker, so that it can be deleted with it.
 func objectName(owner, name, hash string) string { return owner + "." + name + "." + hash }
 
-// decodeRecord reads a record and checks all of it except the hash. The error says which field is wrong.
-func decodeRecord(text []byte) (*record, error) {
+// summary is a record whose bundle is not decoded. Lists need no code, which is most of a record.
+type summary struct {
+	record
+	Bundle *skipped `json:"bundle"` // hides that of record
+}
+
+// skipped is a JSON value that is not decoded.
+type skipped struct{}
+
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
+
+// decodeSummary reads a record without its bundle, and checks all of it except the hash. The error says which field is
+// wrong.
+func decodeSummary(text []byte) (*record, error) {
+	s := &summary{}
+	if err := decodeFormat(text, s); err != nil {
+		return nil, err
+	}
+	r := &s.record
+	if s.Bundle != nil {
+		r.Bundle, r.text = &payload{}, text
+	}
+	r.Spec.Mode = r.Mode
+	return r, r.validate()
+}
+
+// readBundle reads the bundle of a record that decodeSummary has read.
+func (r *record) readBundle() error {
+	if r.text == nil {
+		return nil
+	}
+	var has struct {
+		Bundle *payload `json:"bundle"`
+	}
+	if err := json.Unmarshal(r.text, &has); err != nil {
+		return fmt.Errorf("worker record of %s/%s: %w", r.Owner, r.Name, err)
+	}
+	r.Bundle, r.text = has.Bundle, nil
+	return nil
+}
+
+// decodeFormat decodes a record if this process reads its format.
+func decodeFormat(text []byte, into any) error {
 	// The format comes first: the fields of another format are unknown.
 	var head struct {
 		Format int `json:"format"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("worker record: %w", err)
+		return fmt.Errorf("worker record: %w", err)
 	}
 	if head.Format < format1 || head.Format > newestFormat() {
-		return nil, fmt.Errorf("worker record has format %d: this process reads %d to %d", head.Format, format1, newestFormat())
+		return fmt.Errorf("worker record has format %d: this process reads %d to %d", head.Format, format1, newestFormat())
 	}
-	r := &record{}
-	if err := strictDecode(text, r); err != nil {
-		return nil, fmt.Errorf("worker record: %w", err)
+	if err := strictDecode(text, into); err != nil {
+		return fmt.Errorf("worker record: %w", err)
 	}
-	r.Spec.Mode = r.Mode
-	return r, r.validate()
+	return nil
 }
 
 // strictDecode refuses unknown fields and anything after the value.

@@ -14,6 +14,15 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
+// decodeRecord reads a record with its bundle.
+func decodeRecord(text []byte) (*record, error) {
+	r, err := decodeSummary(text)
+	if err == nil {
+		err = r.readBundle()
+	}
+	return r, err
+}
+
 func aWorker(t testing.TB) *events.Worker {
 	t.Helper()
 	b := Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Spec: events.Spec{

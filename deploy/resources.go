@@ -47,7 +47,7 @@ func (c Config) owners() jetstream.KeyValueConfig {
 func (c Config) secrets() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
 		Bucket: BucketSecrets, Description: "Pinwheel's secrets, encrypted with age: key <owner>.<worker>.<name>, or <owner>.=.<name>",
-		History: 1, MaxValueSize: secrets.MaxSealed + 4<<10, Replicas: c.Replicas, Storage: jetstream.FileStorage,
+		History: 1, MaxValueSize: secrets.MaxSealed + 4<<10, MaxBytes: secretsBytes, Replicas: c.Replicas, Storage: jetstream.FileStorage,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,16 +12,33 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 	"github.com/pinwheel-run/pinwheel/internal/resources"
 	"github.com/pinwheel-run/pinwheel/internal/secrets"
+	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // BucketSecrets is the KV bucket of the secrets. The key is that of secrets.Name, the value an age ciphertext.
 const BucketSecrets = "PINWHEEL_SECRETS"
 
-// MostSecrets is the largest number of secrets of a worker, and of those of an owner for all its workers. Each process
-// decrypts all of them.
-const MostSecrets = 128
+// Bounds of the secrets of an owner. Each process decrypts all secrets, and keeps their values in memory.
+const (
+	// MostSecrets is the largest number of secrets of a worker, and of those of an owner for all its workers.
+	MostSecrets = 128
+	// MostOwnerSecrets is the largest number of secrets of an owner and its workers together, and MostOwnerSecretBytes
+	// that of their bytes when encrypted.
+	MostOwnerSecrets, MostOwnerSecretBytes = 1024, 4 << 20
+	// mostSecretNames is how many names of secrets an owner may use, with those of removed ones: the bucket keeps a
+	// marker of each.
+	mostSecretNames = 4 * MostOwnerSecrets
+	// mostAwaited is how many workers may have secrets before they are deployed: the first deploy of a worker needs the
+	// secrets that it names.
+	mostAwaited = 8
+	// secretsBytes is the largest size of a new bucket of secrets.
+	secretsBytes = 32 << 20
+	// putTries is how often Put tries again when other secrets of the owner are stored at the same time.
+	putTries = 50
+)
 
 // ErrNoSecret is the error when there is no such secret.
 var ErrNoSecret = errors.New("no such secret")
@@ -28,6 +46,7 @@ var ErrNoSecret = errors.New("no such secret")
 // Secrets has the encrypted secrets of all owners, in JetStream. It cannot read their values. Any number of goroutines
 // and processes may use it at once.
 type Secrets struct {
+	js  jetstream.JetStream
 	kv  jetstream.KeyValue
 	cfg Config
 }
@@ -39,7 +58,7 @@ func OpenSecrets(ctx context.Context, js jetstream.JetStream, cfg Config) (*Secr
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", BucketSecrets, err)
 	}
-	return &Secrets{kv, cfg}, nil
+	return &Secrets{js, kv, cfg}, nil
 }
 
 // StoredSecret is a secret as it is stored.
@@ -50,7 +69,9 @@ type StoredSecret struct {
 	Revision uint64
 }
 
-// Put stores a sealed secret, in place of the one before. Each process has it within moments.
+// Put stores a sealed secret, in place of the one before. Each process has it within moments. The error is a
+// *QuotaError when the owner may not have it. However many processes store secrets of an owner at once, its bounds
+// hold.
 func (s *Secrets) Put(ctx context.Context, n secrets.Name, sealed []byte) error {
 	if err := n.Validate(); err != nil {
 		return err
@@ -58,19 +79,127 @@ func (s *Secrets) Put(ctx context.Context, n secrets.Name, sealed []byte) error 
 	if len(sealed) > secrets.MaxSealed {
 		return fmt.Errorf("secret %s has %d bytes when encrypted: at most %d are allowed", n, len(sealed), secrets.MaxSealed)
 	}
-	all, err := s.list(ctx, strings.TrimSuffix(n.Key(), n.Name)+"*")
+	for try := 1; ; try++ {
+		have, err := s.inventory(ctx, n.Owner)
+		if err == nil && !guard.SecretBounds.Off() {
+			err = have.admit(ctx, s, n, len(sealed))
+		}
+		if err != nil {
+			return err
+		}
+		// The server stores it only if no secret of the owner was stored or removed since the inventory.
+		_, err = s.js.Publish(ctx, s.subject(n.Key()), sealed, jetstream.WithExpectLastSequenceForSubject(have.last, s.subject(n.Owner+".*.*")))
+		switch {
+		case err == nil:
+			return nil
+		case !isConflict(err):
+			return fmt.Errorf("store secret %s: %w", n, err)
+		case try == putTries || !sleep(ctx, time.Duration(try)*time.Millisecond):
+			return fmt.Errorf("store secret %s: other secrets of owner %s are stored all the time: try again", n, n.Owner)
+		}
+	}
+}
+
+func (s *Secrets) subject(key string) string { return "$KV." + BucketSecrets + "." + key }
+
+// inventory is what is stored of the secrets of an owner.
+type inventory struct {
+	sizes map[string]int64 // by key, without removed ones
+	names int              // keys, with those of removed secrets
+	last  uint64           // sequence of the newest entry; 0: there is none
+	free  int64            // bytes that are free in the bucket
+}
+
+// inventory reads the headers of the secrets of an owner.
+func (s *Secrets) inventory(ctx context.Context, owner string) (have inventory, err error) {
+	have.sizes, have.free = map[string]int64{}, math.MaxInt64
+	bucket, err := s.js.Stream(ctx, resources.BucketStream(BucketSecrets))
 	if err != nil {
-		return err
+		return have, fmt.Errorf("count the secrets of owner %s: %w", owner, err)
 	}
-	known := slices.ContainsFunc(all, func(o StoredSecret) bool { return o.Name == n })
-	// Two that store at once may exceed the bound by one.
-	if !known && len(all) >= MostSecrets {
-		return fmt.Errorf("secret %s: %s has %d secrets, and at most %d are allowed", n, n.Scope(), len(all), MostSecrets)
+	if info := bucket.CachedInfo(); info.Config.MaxBytes > 0 {
+		have.free = info.Config.MaxBytes - int64(info.State.Bytes)
 	}
-	if _, err = s.kv.Put(ctx, n.Key(), sealed); err != nil {
-		return fmt.Errorf("store secret %s: %w", n, err)
+	scan, err := stored.Headers(ctx, s.js.Conn(), resources.BucketStream(BucketSecrets), []string{s.subject(owner + ".*.*")}, true)
+	if err != nil {
+		return have, fmt.Errorf("count the secrets of owner %s: %w", owner, err)
 	}
-	return nil
+	for m, err := range scan.Messages(ctx) {
+		if err != nil {
+			return have, fmt.Errorf("count the secrets of owner %s: %w", owner, err)
+		}
+		have.names++
+		have.last = max(have.last, m.Sequence)
+		if m.Header.Get("KV-Operation") == "" {
+			have.sizes[strings.TrimPrefix(m.Subject, s.subject(""))] = entryBytes(m.Header)
+		}
+	}
+	return have, nil
+}
+
+// admit returns a *QuotaError if the owner may not have a secret of that name and size too.
+func (have inventory) admit(ctx context.Context, s *Secrets, n secrets.Name, size int) error {
+	bytes, scope := int64(0), 0
+	for key, of := range have.sizes {
+		bytes += of
+		if strings.HasPrefix(key, strings.TrimSuffix(n.Key(), n.Name)) {
+			scope++
+		}
+	}
+	before, known := have.sizes[n.Key()]
+	refused := func(format string, args ...any) error {
+		return &QuotaError{fmt.Sprintf("secret %s is refused: "+format, append([]any{n}, args...)...)}
+	}
+	const remove = "remove one with 'pinwheel secrets rm'"
+	switch after := bytes - before + int64(size); {
+	case !known && scope >= MostSecrets:
+		return refused("%s has %d secrets, and at most %d are allowed: "+remove, n.Scope(), scope, MostSecrets)
+	case !known && len(have.sizes) >= MostOwnerSecrets:
+		return refused("owner %s has %d secrets, and at most %d are allowed: "+remove, n.Owner, len(have.sizes), MostOwnerSecrets)
+	case !known && have.names >= mostSecretNames:
+		return refused("owner %s has used %d names of secrets, with those of removed ones: use one of these again", n.Owner, have.names)
+	case after > MostOwnerSecretBytes && int64(size) > before:
+		return refused("the secrets of owner %s would have %d bytes when encrypted, and at most %d are allowed: "+remove, n.Owner, after, MostOwnerSecretBytes)
+	case after > have.free && int64(size) > before:
+		return refused("the secrets of owner %s would have %d bytes when encrypted, and the bucket %s has %d bytes left for all owners: "+remove, n.Owner, after, BucketSecrets, have.free)
+	case known || n.Worker == "":
+		return nil
+	}
+	awaited, err := have.awaited(ctx, s, n)
+	if err == nil && awaited > mostAwaited {
+		err = refused("there is no worker %s, and %d others of owner %s have secrets and are not deployed either: at most %d may wait for their first deploy",
+			n.Scope(), awaited-1, n.Owner, mostAwaited)
+	}
+	return err
+}
+
+// awaited counts the workers that have secrets, with that of n, and are not deployed. It is 0 when that of n is.
+func (have inventory) awaited(ctx context.Context, s *Secrets, n secrets.Name) (int, error) {
+	absent := map[string]bool{n.Worker: true}
+	for key := range have.sizes {
+		if of, err := secrets.ParseKey(key); err == nil && of.Worker != "" {
+			absent[of.Worker] = true
+		}
+	}
+	scan, err := stored.Headers(ctx, s.js.Conn(), resources.BucketStream(s.cfg.Bucket), []string{s.cfg.subject(n.Owner, "*")}, true)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return len(absent), nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look for worker %s: %w", n.Scope(), err)
+	}
+	for m, err := range scan.Messages(ctx) {
+		if err != nil {
+			return 0, fmt.Errorf("look for worker %s: %w", n.Scope(), err)
+		}
+		if m.Header.Get("KV-Operation") == "" {
+			delete(absent, strings.TrimPrefix(m.Subject, s.cfg.subject(n.Owner, "")))
+		}
+	}
+	if !absent[n.Worker] {
+		return 0, nil
+	}
+	return len(absent), nil
 }
 
 // Replace stores another ciphertext of a secret, if the stored one is still old. It reports whether it was.

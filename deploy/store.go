@@ -216,10 +216,10 @@ func noVersion(owner, name, version string) error {
 	return fmt.Errorf("%w: %s/%s has no version %q", ErrNotFound, owner, name, version)
 }
 
-// decode reads an entry. It logs and counts an entry that cannot be read, which must not keep other workers from
-// running.
+// decode reads an entry without the bundle, which is most of it: complete reads that. It logs and counts an entry that
+// cannot be read, which must not keep other workers from running.
 func (s *Store) decode(e jetstream.KeyValueEntry) (*record, error) {
-	r, err := decodeRecord(e.Value())
+	r, err := decodeSummary(e.Value())
 	if err == nil && key(r.Owner, r.Name) != e.Key() {
 		err = fmt.Errorf("worker record of %s/%s is at key %s", r.Owner, r.Name, e.Key())
 	}
@@ -278,6 +278,11 @@ func (s *Store) complete(ctx context.Context, r *record) (*events.Worker, error)
 				r.Owner, r.Name, errDamaged, len(p.Code), MaxBundle)
 		}
 		r.Bundle = p
+	}
+	if r.Object == "" {
+		if err := r.readBundle(); err != nil {
+			return nil, fmt.Errorf("%w: %w", errDamaged, err)
+		}
 	}
 	w := r.worker()
 	if err := checkHash(w); err != nil {

@@ -270,6 +270,20 @@ func (s Subjects) ParseCall(subject string) (k Kind, owner, worker string, err e
 	return k, owner, worker, nil
 }
 
+// OwnerIn returns the owner in a subject that begins with prefix, as the token after skip others. It looks at no other
+// token, and is "" if there is no valid owner.
+func OwnerIn(subject, prefix string, skip int) string {
+	rest, _ := strings.CutPrefix(subject, prefix)
+	for range skip {
+		_, rest, _ = strings.Cut(rest, ".")
+	}
+	owner, _, _ := strings.Cut(rest, ".")
+	if !ValidName(owner) {
+		return ""
+	}
+	return owner
+}
+
 func threeTokens(s string) (a, b, c string, ok bool) {
 	a, rest, ok1 := strings.Cut(s, ".")
 	b, c, ok2 := strings.Cut(rest, ".")

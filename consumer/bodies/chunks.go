@@ -14,9 +14,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
-	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/perowner"
 )
 
 // Bounds of bodies in chunks.
@@ -45,7 +45,7 @@ type Chunks struct {
 
 	node   string
 	subs   [2]*nats.Subscription
-	grants limit.Rates
+	grants perowner.Rates
 
 	mu   sync.Mutex
 	open map[string]*Body // by the last token of the credit subject
@@ -75,7 +75,7 @@ type Body struct {
 func NewChunks(api *jsapi.Client, prefix events.Subjects, log zerolog.Logger, hangUp func(owner, worker string, replyTo []byte)) *Chunks {
 	return &Chunks{
 		api: api, prefix: prefix, log: log, hangUp: hangUp, node: nats.NewInbox()[len(nats.InboxPrefix):], open: map[string]*Body{},
-		grants: limit.Rates{PerSecond: grantsPerSecond, Burst: grantsPerSecond},
+		grants: perowner.Rates{PerSecond: grantsPerSecond, Burst: grantsPerSecond},
 		sent: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "pinwheel_reply_chunks_total", Help: "Chunks of replies' bodies published.",
 		}),

@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/perowner"
 	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
@@ -46,24 +47,40 @@ type Parts struct {
 	pending *limit.Pending
 	log     zerolog.Logger
 	sub     *nats.Subscription
+	queue   *perowner.Queue[*nats.Msg] // parts that have come
+
+	refusals perowner.Rates // answers to parts that are not stored
 }
+
+// arrivedParts bounds the parts that have come and are not checked yet. They are checked one after the other, owners
+// in turn.
+var arrivedParts = perowner.Bounds{Most: 1 << 13, MostBytes: 64 << 20, Workers: 1, PerOwner: 1}
+
+// refusalsPerSecond is how many of an owner's parts a process refuses with an answer in a second. Further ones get
+// none.
+const refusalsPerSecond = 1000
 
 // NewParts makes a Parts. It takes no parts before Open. pending counts the parts that wait to be stored.
 func NewParts(cfg Config, api *jsapi.Client, pending *limit.Pending, log zerolog.Logger) *Parts {
-	return &Parts{cfg: cfg, api: api, pending: pending, log: log}
+	p := &Parts{cfg: cfg, api: api, pending: pending, log: log, refusals: perowner.Rates{PerSecond: refusalsPerSecond, Burst: 2 * refusalsPerSecond}}
+	p.queue = perowner.NewQueue(arrivedParts, p.take)
+	return p
 }
 
 // Open subscribes to the parts that requesters send. As with calls, no message of an owner reaches JetStream directly,
 // nor do its headers.
 func (p *Parts) Open() (err error) {
-	if p.sub, err = p.api.NC.QueueSubscribe(p.cfg.Prefix.AllBodies(), jsapi.Queue, p.take); err != nil {
+	if p.sub, err = p.api.NC.QueueSubscribe(p.cfg.Prefix.AllBodies(), jsapi.Queue, p.arrived); err != nil {
 		return fmt.Errorf("consumer: subscribe to parts of bodies: %w", err)
 	}
 	return nil
 }
 
 // Close takes no more parts. Those that have arrived are stored.
-func (p *Parts) Close() { jsapi.Drain(p.sub) }
+func (p *Parts) Close() {
+	jsapi.Drain(p.sub)
+	p.queue.Close()
+}
 
 // Attach makes the body of e readable, if it is stored apart.
 func (p *Parts) Attach(e *events.Event) {
@@ -100,6 +117,15 @@ func (p *Parts) Drop(e *events.Event) {
 	})
 }
 
+// arrived puts a part into the queue of its owner. It looks only at the subject, so that parts of others do not wait
+// for those of one owner in the subscription that they share.
+func (p *Parts) arrived(m *nats.Msg) {
+	owner := events.OwnerIn(m.Subject, string(p.cfg.Prefix)+".body.", 0)
+	if !p.queue.Push(owner, m.Size(), m) && m.Reply != "" && p.cfg.Decoder.CheckReplyTo(m.Reply, owner) == nil {
+		p.refuse(owner, m.Reply, http.StatusTooManyRequests, fmt.Sprintf("too many parts of bodies of owner %s wait to be stored", owner))
+	}
+}
+
 // take stores one part, and passes the stream's answer on. A part without a reply subject is not stored: it may be an
 // answer itself.
 func (p *Parts) take(m *nats.Msg) {
@@ -115,19 +141,19 @@ func (p *Parts) take(m *nats.Msg) {
 		}
 	}
 	if err != nil {
-		p.refuse(replyTo, http.StatusBadRequest, err.Error())
+		p.refuse(owner, replyTo, http.StatusBadRequest, err.Error())
 		return
 	}
 	size := m.Size()
 	if !p.pending.Begin(owner, size) {
-		p.refuse(replyTo, http.StatusTooManyRequests, p.pending.Full(owner))
+		p.refuse(owner, replyTo, http.StatusTooManyRequests, p.pending.Full(owner))
 		return
 	}
 	part := &nats.Msg{Subject: p.cfg.Prefix.StorePart(owner, id, i), Data: m.Data}
 	p.api.Request(part, func(answer *nats.Msg, err error) {
 		p.pending.End(owner, size)
 		if err != nil {
-			p.refuse(replyTo, http.StatusServiceUnavailable, fmt.Sprintf("the part was not stored: %v", err))
+			p.refuse(owner, replyTo, http.StatusServiceUnavailable, fmt.Sprintf("the part was not stored: %v", err))
 			return
 		}
 		_ = p.api.NC.Publish(replyTo, answer.Data) // not connected: the client sends the part again
@@ -135,8 +161,11 @@ func (p *Parts) take(m *nats.Msg) {
 	})
 }
 
-// refuse answers as JetStream would.
-func (p *Parts) refuse(replyTo string, code int, why string) {
+// refuse answers as JetStream would, unless the owner has had too many such answers.
+func (p *Parts) refuse(owner, replyTo string, code int, why string) {
+	if !p.refusals.Take(owner, time.Now()) {
+		return
+	}
 	body, _ := json.Marshal(map[string]any{"error": jsapi.Error{Code: code, Description: why}, "stream": events.StreamBodies, "seq": 0}) // strings and numbers cannot fail
 	_ = p.api.NC.Publish(replyTo, body)
 }

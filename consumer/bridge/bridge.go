@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/perowner"
 )
 
 // Config is the configuration of a Bridge.
@@ -39,27 +40,42 @@ type Bridge struct {
 	log     zerolog.Logger
 	seldom  zerolog.Logger // for lines that owners can cause any number of times
 	sub     *nats.Subscription
+	queue   *perowner.Queue[*nats.Msg] // calls that have come
 
-	stored, refused, limited, sendsLimited prometheus.Counter
+	refusals perowner.Rates // answers to calls that are not stored
+
+	stored, refused, limited, dropped, sendsLimited prometheus.Counter
 }
+
+// arrivedCalls bounds the calls that have come and are not checked yet. They are checked one after the other, owners in
+// turn.
+var arrivedCalls = perowner.Bounds{Most: 1 << 15, MostBytes: 64 << 20, Workers: 1, PerOwner: 1}
+
+// refusalsPerSecond is how many of an owner's calls a process refuses with an answer in a second. Further ones get
+// none.
+const refusalsPerSecond = 1000
 
 // New makes a Bridge. It takes no calls before Open. pending counts the calls that wait to be stored.
 func New(cfg Config, api *jsapi.Client, usage *storage.Usage, pending *limit.Pending, log, seldom zerolog.Logger) *Bridge {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_" + name + "_total", Help: help})
 	}
-	return &Bridge{
-		cfg: cfg, api: api, usage: usage, pending: pending, log: log, seldom: seldom,
+	b := &Bridge{
+		refusals: perowner.Rates{PerSecond: refusalsPerSecond, Burst: 2 * refusalsPerSecond},
+		cfg:      cfg, api: api, usage: usage, pending: pending, log: log, seldom: seldom,
 		stored:       counter("calls_stored", "Calls that the bridge stored as events."),
 		refused:      counter("calls_refused", "Calls that the bridge answered with an error."),
 		limited:      counter("calls_limited", "Calls refused because their owner called more often than it may."),
+		dropped:      counter("calls_dropped", "Calls not stored and not answered: their owner made too many that were refused."),
 		sendsLimited: counter("sends_limited", "Tasks of workers refused because their owner sent more often than it may, or has too much stored."),
 	}
+	b.queue = perowner.NewQueue(arrivedCalls, b.take)
+	return b
 }
 
 // Collectors are the metrics of the bridge.
 func (b *Bridge) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{b.stored, b.refused, b.limited, b.sendsLimited}
+	return []prometheus.Collector{b.stored, b.refused, b.limited, b.dropped, b.sendsLimited}
 }
 
 // Open subscribes to calls, if Config.Calls is set.
@@ -67,14 +83,17 @@ func (b *Bridge) Open() (err error) {
 	if !b.cfg.Calls {
 		return nil
 	}
-	if b.sub, err = b.api.NC.QueueSubscribe(b.cfg.Prefix.AllCalls(), jsapi.Queue, b.take); err != nil {
+	if b.sub, err = b.api.NC.QueueSubscribe(b.cfg.Prefix.AllCalls(), jsapi.Queue, b.arrived); err != nil {
 		return fmt.Errorf("consumer: subscribe to calls: %w", err)
 	}
 	return nil
 }
 
 // Close takes no more calls; those that have arrived are stored.
-func (b *Bridge) Close() { jsapi.Drain(b.sub) }
+func (b *Bridge) Close() {
+	jsapi.Drain(b.sub)
+	b.queue.Close()
+}
 
 // SetPolicy sets how much an owner may call and send from now on. It may be called from any goroutine.
 func (b *Bridge) SetPolicy(owner string, p events.Policy) { b.limits.SetPolicy(owner, p, time.Now()) }
@@ -129,6 +148,28 @@ func (b *Bridge) AdmitLetter(owner string, size int) *events.Failure {
 	return nil
 }
 
+// arrived puts a call into the queue of its owner. It looks only at the subject, so that calls of others do not wait
+// for those of one owner in the subscription that they share.
+func (b *Bridge) arrived(m *nats.Msg) {
+	owner := events.OwnerIn(m.Subject, string(b.cfg.Prefix)+".call.", 1)
+	if b.queue.Push(owner, m.Size(), m) || !b.mayRefuse(owner) {
+		return
+	}
+	if kind, _, _, err := b.cfg.Prefix.ParseCall(m.Subject); err == nil && b.cfg.Decoder.CheckReplyTo(m.Reply, owner) == nil {
+		b.answer(callerOf(m, kind), events.Fail(events.ReasonUnavailable, "too many calls of owner %s wait to be stored", owner))
+	}
+}
+
+// mayRefuse reports whether a call of an owner that is not stored may be answered, and counts it.
+func (b *Bridge) mayRefuse(owner string) bool {
+	if b.refusals.Take(owner, time.Now()) {
+		b.refused.Inc()
+		return true
+	}
+	b.dropped.Inc()
+	return false
+}
+
 // take stores one call, or answers at once why not.
 func (b *Bridge) take(m *nats.Msg) {
 	if m.Reply == "" && jsapi.IsPubAck(m) {
@@ -138,12 +179,13 @@ func (b *Bridge) take(m *nats.Msg) {
 	kind, owner, worker, err := b.cfg.Prefix.ParseCall(m.Subject)
 	if m.Reply != "" {
 		if err := b.cfg.Decoder.CheckReplyTo(m.Reply, owner); err != nil {
-			b.refused.Inc()
+			b.mayRefuse(owner)
 			b.seldom.Warn().Err(err).Str("subject", m.Subject).Msg("call refused, and not answered")
 			return
 		}
 	}
 	from := callerOf(m, kind)
+	from.owner = owner
 	if err != nil {
 		b.refuse(from, events.Fail(events.ReasonMalformed, "%v", err))
 		return
@@ -245,9 +287,9 @@ func callHeader(m *nats.Msg, owner string) (h nats.Header, id string, f *events.
 
 // caller is what is kept of a call, beside its event, while the call waits to be stored.
 type caller struct {
-	kind                      events.Kind
-	subject, replyTo, eventID string
-	size                      int // of the message
+	kind                             events.Kind
+	owner, subject, replyTo, eventID string
+	size                             int // of the message
 }
 
 func callerOf(m *nats.Msg, kind events.Kind) caller {
@@ -260,9 +302,15 @@ func callerOf(m *nats.Msg, kind events.Kind) caller {
 	return c
 }
 
-// refuse answers a call that is not stored.
+// refuse answers a call that is not stored, unless its owner has had too many such answers.
 func (b *Bridge) refuse(from caller, f *events.Failure) {
-	b.refused.Inc()
+	if b.mayRefuse(from.owner) {
+		b.answer(from, f)
+	}
+}
+
+// answer answers a call that is not stored.
+func (b *Bridge) answer(from caller, f *events.Failure) {
 	if from.replyTo == "" {
 		if f.Reason == events.ReasonRate {
 			return // there may be very many of these

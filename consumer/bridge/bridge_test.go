@@ -194,3 +194,23 @@ func TestIDsOfAnotherOwnerAreInNobodysWay(t *testing.T) {
 	require.Contains(t, b.refusal(call).Failure.Message, "the event of that id is stored already")
 	require.Equal(t, 2, b.count("pinwheel_calls_stored_total"))
 }
+
+// An owner whose calls are refused without end gets some answers. The others are counted, and another owner's call is
+// stored.
+func TestRefusedCallsAreAnsweredWithinARate(t *testing.T) {
+	t.Parallel()
+	b := open(t, true)
+	b.SetPolicy("acme", events.Policy{Calls: 1})
+	const flood = 30_000
+	inbox := b.NC.NewInbox()
+	for range flood {
+		require.NoError(t, b.NC.PublishRequest("pinwheel.call.task.acme.w", inbox, nil))
+	}
+	require.NoError(t, b.NC.PublishRequest("pinwheel.call.task.beta.w", inbox, nil))
+	require.Eventually(t, func() bool {
+		return b.count("pinwheel_calls_stored_total")+b.count("pinwheel_calls_refused_total")+b.count("pinwheel_calls_dropped_total") == flood+1
+	}, patience, time.Millisecond)
+	require.Positive(t, b.count("pinwheel_calls_refused_total"))
+	require.Positive(t, b.count("pinwheel_calls_dropped_total"))
+	require.GreaterOrEqual(t, b.count("pinwheel_calls_stored_total"), 2, "beta's too")
+}

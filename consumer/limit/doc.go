@@ -1,3 +1,3 @@
-// Package limit limits what an owner may have this process do: calls and sends per second, requests per second, and how
-// many of its calls and parts of bodies wait to be stored. One owner's use does not reduce another owner's limits.
+// Package limit limits what an owner may have this process do: calls and sends per second, and how many of its calls
+// and parts of bodies wait to be stored. One owner's use does not reduce another owner's limits.
 package limit

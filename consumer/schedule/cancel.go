@@ -12,9 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
-	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/perowner"
 )
 
 // Bounds of requests to cancel delayed events.
@@ -36,7 +36,8 @@ type Cancels struct {
 	decoder events.Decoder
 	store   *Store
 	sub     *nats.Subscription
-	steps   limit.Rates
+	steps   perowner.Rates
+	refuse  perowner.Rates // answers to requests that are not carried out
 	limited prometheus.Counter
 	life    context.Context //nolint:containedctx // context of the requests, from Open to Close
 	end     context.CancelFunc
@@ -54,7 +55,8 @@ type unschedule struct{ worker, id, replyTo string }
 func NewCancels(js jetstream.JetStream, d events.Decoder) *Cancels {
 	return &Cancels{
 		nc: js.Conn(), decoder: d, store: NewStore(js, d.Subjects), of: make(map[string][]unschedule),
-		steps: limit.Rates{PerSecond: unschedulesPerSecond, Burst: unscheduleBurst},
+		steps:  perowner.Rates{PerSecond: unschedulesPerSecond, Burst: unscheduleBurst},
+		refuse: perowner.Rates{PerSecond: unschedulesPerSecond, Burst: unscheduleBurst},
 		limited: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "pinwheel_unschedules_limited_total", Help: "Requests to cancel delayed events that were refused because their owner made too many.",
 		}),
@@ -96,7 +98,9 @@ func (u *Cancels) take(m *nats.Msg) {
 	}
 	r := unschedule{worker, string(m.Data[:min(len(m.Data), events.MaxEventID+1)]), m.Reply}
 	if err := checkCancel(owner, worker, r.id); err != nil {
-		u.answer(r, 0, err)
+		if u.refuse.Take(owner, time.Now()) {
+			u.answer(r, 0, err)
+		}
 		return
 	}
 	u.mu.Lock()
@@ -104,6 +108,9 @@ func (u *Cancels) take(m *nats.Msg) {
 	queue := u.of[owner]
 	if len(queue) >= unscheduleBurst && !guard.RequestRates.Off() || !u.steps.Take(owner, time.Now()) || u.closed {
 		u.limited.Inc()
+		if !u.refuse.Take(owner, time.Now()) {
+			return // an owner gets a few such answers in a second
+		}
 		u.answer(r, 0, events.Fail(events.ReasonRate, "a process cancels %d delayed events of owner %s in a second: try again", unschedulesPerSecond, owner))
 		return
 	}

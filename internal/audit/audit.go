@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,14 +22,20 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
-// Stream is the name of the stream.
-const Stream = "PINWHEEL_AUDIT"
+const (
+	// Stream is the name of the stream.
+	Stream = "PINWHEEL_AUDIT"
+	// StreamOperators is the name of the stream in which the server keeps a copy of the records of operators.
+	StreamOperators = "PINWHEEL_AUDIT_OPERATORS"
+)
 
 const (
 	// age is how long records are kept.
 	age = 90 * 24 * time.Hour
 	// maxSize is the largest size of the stream, in bytes. When it is full, the oldest records go.
 	maxSize = 64 << 20
+	// maxOperators is the same for the copies of the records of operators.
+	maxOperators = 16 << 20
 	// maxRecords is how many records are kept of one owner and one source. So an owner displaces only its own.
 	maxRecords = 5000
 	// maxRecord is the largest record, in bytes.
@@ -76,10 +84,22 @@ func (c Config) stream() jetstream.StreamConfig {
 	}
 }
 
+// operators is the stream of copies. Any number of owners together can displace records of the first stream. Only
+// operators write what is copied here.
+func (c Config) operators() jetstream.StreamConfig {
+	copies := c.stream()
+	copies.Name, copies.Description, copies.Subjects = StreamOperators, "What operators have changed: copies of records", nil
+	copies.MaxBytes = min(maxOperators, max(1<<20, c.MaxBytes/128))
+	for _, source := range []string{Control, Command} {
+		copies.Sources = append(copies.Sources, &jetstream.StreamSource{Name: Stream, FilterSubject: subject(c.Prefix, "*", source)})
+	}
+	return copies
+}
+
 // Resources are all resources of this package in JetStream.
 func Resources(c Config) []resources.Resource {
-	cfg := c.stream()
-	return []resources.Resource{{Stream: &cfg}}
+	all, copies := c.stream(), c.operators()
+	return []resources.Resource{{Stream: &all}, {Stream: &copies}}
 }
 
 // subject is <prefix>.audit.<owner>.<source>.
@@ -97,10 +117,12 @@ type Log struct {
 // New returns a Log for a program that does not create the stream.
 func New(js jetstream.JetStream, s events.Subjects) *Log { return &Log{js: js, subjects: s} }
 
-// Open creates the stream, or updates it to what it should be.
+// Open creates the streams, or updates them to what they should be.
 func Open(ctx context.Context, js jetstream.JetStream, c Config, log zerolog.Logger) (*Log, error) {
-	if err := (&resources.Reconciler{JS: js, Log: log}).Stream(ctx, c.stream()); err != nil {
-		return nil, fmt.Errorf("stream %s: %w", Stream, err)
+	for _, r := range Resources(c) {
+		if err := (&resources.Reconciler{JS: js, Log: log}).Stream(ctx, *r.Stream); err != nil {
+			return nil, fmt.Errorf("stream %s: %w", r.Stream.Name, err)
+		}
 	}
 	return &Log{js, c.Prefix, &c}, nil
 }
@@ -166,7 +188,7 @@ func (l *Log) List(ctx context.Context, f Filter) iter.Seq2[*Record, error] {
 			yield(nil, events.CheckName("owner", owner))
 			return
 		}
-		for m, err := range stored.All(ctx, l.js.Conn(), Stream, subject(l.subjects, owner, "*"), f.After+1) {
+		for m, err := range l.messages(ctx, subject(l.subjects, owner, "*"), f.After) {
 			if err != nil {
 				yield(nil, fmt.Errorf("audit: %w", err))
 				return
@@ -179,6 +201,56 @@ func (l *Log) List(ctx context.Context, f Filter) iter.Seq2[*Record, error] {
 			}
 		}
 	}
+}
+
+// messages iterates over stored records with a number after that: first those of operators that are no longer in the
+// stream of all records, then that stream.
+func (l *Log) messages(ctx context.Context, filter string, after uint64) iter.Seq2[*stored.Message, error] {
+	return func(yield func(*stored.Message, error) bool) {
+		first, err := l.first(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for m, err := range stored.All(ctx, l.js.Conn(), StreamOperators, filter, 1) {
+			if missing(err) {
+				break // no process of this release has run yet
+			}
+			if err == nil {
+				m.Sequence = original(m.Header)
+			}
+			if err == nil && m.Sequence >= first {
+				break
+			}
+			if (err != nil || m.Sequence > after) && !yield(m, err) {
+				return
+			}
+		}
+		for m, err := range stored.All(ctx, l.js.Conn(), Stream, filter, after+1) {
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+// first returns the number of the first record that the stream of all records still has.
+func (l *Log) first(ctx context.Context) (uint64, error) {
+	s, err := l.js.Stream(ctx, Stream)
+	if err != nil {
+		return 0, err
+	}
+	return s.CachedInfo().State.FirstSeq, nil
+}
+
+// original returns the number of a copied record in the stream of all records. The server has written it.
+func original(h nats.Header) uint64 {
+	fields := strings.Fields(h.Get("Nats-Stream-Source"))
+	if len(fields) < 2 {
+		return 0
+	}
+	n, _ := strconv.ParseUint(fields[1], 10, 64)
+	return n
 }
 
 // read decodes a record. Time, owner and source come from NATS, not from who wrote the record.

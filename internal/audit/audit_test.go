@@ -3,6 +3,7 @@ package audit_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,42 @@ func TestRecordsOfOthersAreNotDisplaced(t *testing.T) {
 	info, err := s.Info(t.Context(), jetstream.WithSubjectFilter("pinwheel.audit.>"))
 	require.NoError(t, err)
 	require.Equal(t, map[string]uint64{"pinwheel.audit.acme.command": 1, "pinwheel.audit.beta.door": 1, "pinwheel.audit.acme.door": 5000}, info.State.Subjects)
+}
+
+// However many owners fill the stream, what operators did can be read.
+func TestOwnersDoNotDisplaceRecordsOfOperators(t *testing.T) {
+	t.Parallel()
+	js, err := jetstream.New(natstest.Connect(t, natstest.Start(t)))
+	require.NoError(t, err)
+	l, err := audit.Open(t.Context(), js, audit.Config{Prefix: "pinwheel", MaxBytes: 1 << 20}, zerolog.Nop())
+	require.NoError(t, err)
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Control, Owner: "acme", Action: "owners.set"}))
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Command, Action: "drain"}))
+	copies := func() bool {
+		s, err := js.Stream(t.Context(), audit.StreamOperators)
+		return err == nil && s.CachedInfo().State.Msgs == 2
+	}
+	require.Eventually(t, copies, time.Minute, time.Millisecond)
+	large := []byte(`{"action":"dead.edit","request":{"x":"` + strings.Repeat("x", 4000) + `"}}`)
+	for i := range 1000 { // four owners, each below its 5000 records
+		_, err := js.PublishAsync(fmt.Sprintf("pinwheel.audit.o%d.door", i%4), large, jetstream.WithStallWait(2*time.Minute))
+		require.NoError(t, err)
+	}
+	<-js.PublishAsyncComplete()
+	s, err := js.Stream(t.Context(), audit.Stream)
+	require.NoError(t, err)
+	require.Greater(t, s.CachedInfo().State.FirstSeq, uint64(2), "they are displaced there")
+	all := list(t, l, audit.Filter{})
+	require.Equal(t, []any{uint64(1), "acme", "control", "owners.set"}, []any{all[0].Seq, all[0].Owner, all[0].Source, all[0].Action})
+	require.Equal(t, []any{uint64(2), "command", "drain"}, []any{all[1].Seq, all[1].Source, all[1].Action})
+	require.EqualValues(t, s.CachedInfo().State.FirstSeq, all[2].Seq)
+	require.Len(t, list(t, l, audit.Filter{After: 1}), len(all)-1)
+	require.Len(t, list(t, l, audit.Filter{Owner: "acme"}), 1)
+
+	// A record that is in both streams is listed once.
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Control, Action: "again"}))
+	again := list(t, l, audit.Filter{After: all[len(all)-1].Seq})
+	require.Len(t, again, 1)
 }
 
 func TestRequestsWithoutContent(t *testing.T) {

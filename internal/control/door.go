@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/micro"
-	"golang.org/x/time/rate"
-
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -18,14 +15,9 @@ import (
 // from the subject, which NATS permits to this owner's users only. No token is needed.
 
 const (
-	// maxDoor is how many requests of all owners a process handles at once, and maxOwnerDoor those of one owner. They
-	// do not count in maxControl.
-	maxDoor, maxOwnerDoor = 32, 4
-	// doorRate is how many requests of an owner a process handles in a second, and doorBurst how many at once.
-	doorRate, doorBurst = 50, 100
 	// maxDoorIDs is how many letters a request of an owner may name.
 	maxDoorIDs = 1000
-	// knownDoors is how many owners a process remembers the rate of.
+	// knownDoors is how many owners a process remembers the uploads of.
 	knownDoors = 4096
 )
 
@@ -66,7 +58,8 @@ func doorOwner(prefix, subject string) (owner string, ok bool) {
 	return owner, ok && more && events.ValidName(owner)
 }
 
-// takeOwned answers one request at an owner's door.
+// takeOwned takes one request at an owner's door. It runs on the goroutine of a subscription that all owners share, so
+// it looks only at the subjects of a request that is not handled.
 func (s *Server) takeOwned(e endpoint, r micro.Request) {
 	owner, ok := doorOwner(s.cfg.Prefix, r.Subject())
 	if !ok {
@@ -77,80 +70,18 @@ func (s *Server) takeOwned(e endpoint, r micro.Request) {
 		s.cfg.Log.Debug().Err(err).Str("endpoint", e.name).Str("owner", owner).Msg("request of an owner is not answered: its reply subject is no inbox of the owner")
 		return
 	}
-	if err := s.doors.enter(owner, time.Now()); err != nil {
+	if err, answer := s.gate.enter(ownerRequest{e, r, owner, time.Now()}); answer {
 		s.respond(r, refusal(codeOf(err), err.Error()), nil)
+	}
+}
+
+// handleOwned answers one request of an owner whose turn it is.
+func handleOwned(s *Server, r ownerRequest) {
+	if waited := time.Since(r.at); waited > requestTimeout {
+		s.respond(r, refusal(http.StatusServiceUnavailable, fmt.Sprintf("requests of owner %s wait for more than %s in this process: try again", r.owner, requestTimeout)), nil)
 		return
 	}
-	s.running.Go(func() {
-		defer s.doors.leave(owner)
-		s.serve(e, r, owner, func(ctx context.Context) (any, error) { return e.door(ctx, s, owner, r.Data()) })
-	})
-}
-
-// doors limits what owners ask of a process.
-type doors struct {
-	mu     sync.Mutex
-	busy   int
-	owners map[string]*doorUse
-}
-
-// doorUse is what one owner asks.
-type doorUse struct {
-	busy int
-	rate *rate.Limiter
-}
-
-// enter takes a slot for a request of an owner. Its error says why there is none.
-func (d *doors) enter(owner string, now time.Time) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	u := d.owners[owner]
-	if u == nil {
-		if len(d.owners) >= knownDoors {
-			d.forget(now)
-		}
-		u = &doorUse{rate: rate.NewLimiter(doorRate, doorBurst)}
-		if d.owners == nil {
-			d.owners = map[string]*doorUse{}
-		}
-		d.owners[owner] = u
-	}
-	switch {
-	case !u.rate.AllowN(now, 1):
-		return &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: owner %s asks more than %d times in a second", owner, doorRate)}
-	case u.busy >= maxOwnerDoor:
-		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has %d requests under way in this process: try again", owner, u.busy)}
-	case u.busy >= maxDoor-d.busy: // at most as many as are free
-		return &Error{Code: http.StatusServiceUnavailable, Text: "this process has too many requests of owners under way: try again"}
-	}
-	u.busy++
-	d.busy++
-	return nil
-}
-
-// leave returns the slot.
-func (d *doors) leave(owner string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.owners[owner].busy--
-	d.busy--
-}
-
-// forget removes owners that ask nothing, and all but those with requests under way if that is not enough.
-func (d *doors) forget(now time.Time) {
-	for name, u := range d.owners {
-		if u.busy == 0 && u.rate.TokensAt(now) >= doorBurst {
-			delete(d.owners, name)
-		}
-	}
-	for name, u := range d.owners {
-		if len(d.owners) < knownDoors {
-			return
-		}
-		if u.busy == 0 {
-			delete(d.owners, name)
-		}
-	}
+	s.serve(r.endpoint, r, r.owner, func(ctx context.Context) (any, error) { return r.door(ctx, s, r.owner, r.Data()) })
 }
 
 // foreign is the error of a request that names another owner.

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
@@ -89,6 +90,7 @@ type Config struct {
 	Bindings *bindings.Bindings
 	Process  Process
 	Log      zerolog.Logger
+	Metrics  prometheus.Registerer // may be nil
 }
 
 // Server answers requests on PREFIX.control.* and $SRV for one process (docs/reference/control.md).
@@ -102,7 +104,7 @@ type Server struct {
 	end       context.CancelFunc
 	running   sync.WaitGroup
 	room      chan struct{} // one slot for each request in progress
-	doors     doors         // of owners
+	gate      *gate         // of owners
 	uploads   uploads       // of owners
 	checkBans checkBans     // of modules and owners
 	files     uploads       // of files of owners
@@ -123,6 +125,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies, secrets: cfg.Secrets,
 		dead: deadletter.NewStore(js, subjects), schedules: schedule.NewStore(js, subjects),
 	}
+	s.gate = newGate(func(r ownerRequest) { handleOwned(s, r) }, cfg.Metrics)
 	s.life, s.end = context.WithCancel(ctx)
 	if s.service, err = s.openService(); err != nil {
 		s.end()
@@ -163,6 +166,7 @@ func (s *Server) ID() string { return s.service.Info().ID }
 func (s *Server) Close() {
 	_ = s.service.Stop() // it fails when the connection is closed, which has the same effect
 	s.end()
+	s.gate.queue.Close()
 	s.running.Wait()
 }
 

@@ -86,7 +86,7 @@ func (p *Process) openControl(ctx context.Context, drain func()) (*control.Serve
 	return control.Open(ctx, p.nc, control.Config{
 		Prefix: p.cfg.Prefix, Node: nodeName(), Build: config.Version(), Token: p.cfg.ControlToken, ByPermissions: p.cfg.Control == config.ControlByPermissions,
 		ReplyPrefixes: p.cfg.ReplyPrefixes, AllowPrivateAddresses: p.cfg.AllowPrivateAddresses, DrainTimeout: p.cfg.DrainTimeout,
-		Workers: p.store, Policies: p.policies, Secrets: p.secrets, Audit: p.audit, Bindings: p.host.Bindings, Identities: p.values.ids, Process: controlled{p, drain}, Log: p.log,
+		Workers: p.store, Policies: p.policies, Secrets: p.secrets, Audit: p.audit, Bindings: p.host.Bindings, Identities: p.values.ids, Process: controlled{p, drain}, Log: p.log, Metrics: p.registry,
 	})
 }
 

@@ -53,4 +53,8 @@ const (
 	EventIDs Guard = "event-ids"
 	// EmptyBucket: workers stay installed when their bucket was emptied.
 	EmptyBucket Guard = "empty-bucket"
+	// OwnerQueues keeps the messages of each owner apart until they are handled, and handles owners in turn.
+	OwnerQueues Guard = "owner-queues"
+	// SecretBounds bounds the secrets of an owner.
+	SecretBounds Guard = "secret-bounds"
 )

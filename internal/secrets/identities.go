@@ -125,14 +125,14 @@ func (ids *Identities) Newest(sealed []byte) bool {
 	return err == nil && recipientsOf(sealed) == 1
 }
 
-// recipientsOf counts the recipients in the header of a ciphertext that has been decrypted: each has a line that begins
-// with "-> ", and a line that begins with "---" ends the header.
+// recipientsOf counts the recipients in the header of a ciphertext: each has a line that begins with "->", and a line
+// that begins with "---" ends the header. It decrypts nothing.
 func recipientsOf(sealed []byte) (n int) {
 	for line := range bytes.Lines(sealed) {
 		switch {
 		case bytes.HasPrefix(line, []byte("---")):
 			return n
-		case bytes.HasPrefix(line, []byte("-> ")):
+		case bytes.HasPrefix(line, []byte("->")):
 			n++
 		}
 	}

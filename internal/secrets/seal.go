@@ -14,6 +14,10 @@ import (
 // MaxSealed is the largest sealed secret, bytes: a value whose JSON form is several times longer, and the header.
 const MaxSealed = 128 << 10
 
+// MaxRecipients is how many recipients a sealed secret has at most. Each costs whoever opens it an operation on a curve
+// for each of its keys.
+const MaxRecipients = 16
+
 // content is what is encrypted. It repeats the name, so that a ciphertext that was copied to another key is refused.
 type content struct {
 	Format int    `json:"format"`
@@ -63,6 +67,9 @@ func encrypt(what string, plain []byte, recipients []string) ([]byte, error) {
 	}
 	if to == nil {
 		return nil, errors.New("there is no recipient to encrypt to")
+	}
+	if len(to) > MaxRecipients {
+		return nil, fmt.Errorf("%s has %d recipients: at most %d are allowed", what, len(to), MaxRecipients)
 	}
 	var sealed bytes.Buffer
 	w, err := age.Encrypt(&sealed, to...)
@@ -118,6 +125,9 @@ func (ids *Identities) Open(n Name, sealed []byte) (Value, error) {
 func decrypt(sealed []byte, ids ...age.Identity) ([]byte, error) {
 	if len(sealed) > MaxSealed {
 		return nil, fmt.Errorf("it has %d bytes: at most %d are allowed", len(sealed), MaxSealed)
+	}
+	if n := recipientsOf(sealed); n > MaxRecipients {
+		return nil, fmt.Errorf("it is encrypted to %d recipients: at most %d are allowed", n, MaxRecipients)
 	}
 	r, err := age.Decrypt(bytes.NewReader(sealed), ids...)
 	var none *age.NoIdentityMatchError

@@ -294,3 +294,35 @@ func FuzzParseKey(f *testing.F) {
 		}
 	})
 }
+
+// A ciphertext with many recipients is refused before a key is tried: each recipient costs an operation for each key.
+func TestRecipientsAreFew(t *testing.T) {
+	t.Parallel()
+	ids := newIdentities(t, 2)
+	for _, n := range []int{MaxRecipients, MaxRecipients + 1, 990} {
+		to := make([]age.Recipient, n)
+		for i := range to {
+			r, err := age.ParseX25519Recipient(ids.Recipients()[min(1, (i+1)%n)])
+			require.NoError(t, err)
+			to[i] = r
+		}
+		var text bytes.Buffer
+		w, err := age.Encrypt(&text, to...)
+		require.NoError(t, err)
+		plain, err := json.Marshal(contentOf(shop, "value"))
+		require.NoError(t, err)
+		_, err = w.Write(plain)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		require.Equal(t, n, recipientsOf(text.Bytes()))
+		_, err = ids.Open(shop, text.Bytes())
+		if n <= MaxRecipients {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, fmt.Sprintf("it is encrypted to %d recipients: at most 16 are allowed", n))
+		require.Empty(t, ids.OpenedBy(text.Bytes()))
+	}
+	_, err := Seal(shop, "value", newIdentities(t, MaxRecipients+1).Recipients()...)
+	require.ErrorContains(t, err, "17 recipients: at most 16 are allowed")
+}

@@ -30,6 +30,8 @@ var attacks = []attack{
 	{name: "event ids", guard: guard.EventIDs, env: []string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test"}, run: eventIDs},
 	{name: "unwritable events", guard: guard.WritableHeaders, env: []string{"PINWHEEL_WINDOW=128"}, run: unwritableEventsOf},
 	{name: "unschedule flood", guard: guard.RequestRates, run: unscheduleFlood},
+	{name: "request flood", guard: guard.RequestRates, run: requestFlood},
+	{name: "secrets", guard: guard.SecretBounds, run: secretsWithoutEnd},
 	{name: "sends", guard: guard.SendRates, env: []string{"PINWHEEL_MAX_BYTES=8MiB"}, run: sends},
 	{name: "full streams", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=8MiB"}, run: fullStreams},
 	{name: "dead letters", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB", "PINWHEEL_DEAD_LETTER_BYTES=16MiB", store160MiB}, run: deadLetters},

@@ -1,0 +1,96 @@
+package control
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/nats-io/nats.go/micro"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pinwheel-run/pinwheel/internal/perowner"
+)
+
+const (
+	// maxDoor is how many requests of all owners a process handles at once, and maxOwnerDoor those of one owner. They do
+	// not count in maxControl. maxDoorWaiting wait for their turn, with maxDoorBytes.
+	maxDoor, maxOwnerDoor        = 32, 4
+	maxDoorWaiting, maxDoorBytes = 256, 32 << 20
+	// doorRate is how many requests of an owner a process handles in a second, and doorBurst how many at once.
+	doorRate, doorBurst = 50, 100
+	// doorTime is how much CPU time the requests of an owner may take in a second, and doorTimeBurst how much of it at
+	// once.
+	doorTime, doorTimeBurst = 100 * time.Millisecond, 5 * time.Second
+)
+
+// ownerRequest is a request at an owner's door.
+type ownerRequest struct {
+	endpoint
+	micro.Request
+	owner string
+	at    time.Time // when it came
+}
+
+// gate decides which requests of owners are handled, by their subjects alone. It bounds how many of each owner there
+// are, and how much CPU time these take. A request that is refused costs a few hundred nanoseconds, so that a flood of
+// one owner does not delay the requests of others, which come by the same subscription.
+type gate struct {
+	queue    *perowner.Queue[ownerRequest]
+	requests perowner.Rates
+	refusals perowner.Rates // answers to requests that are not handled
+	time     perowner.Rates // microseconds of CPU time
+
+	handled, refused, dropped prometheus.Counter
+}
+
+// newGate returns a gate that passes requests to handle.
+func newGate(handle func(ownerRequest), metrics prometheus.Registerer) *gate {
+	g := &gate{
+		requests: perowner.Rates{PerSecond: doorRate, Burst: doorBurst},
+		refusals: perowner.Rates{PerSecond: doorRate, Burst: doorBurst},
+		time:     perowner.Rates{PerSecond: int(doorTime.Microseconds()), Burst: int(doorTimeBurst.Microseconds())},
+	}
+	results := RegisterMetrics(metrics)
+	g.handled, g.refused, g.dropped = results.WithLabelValues("handled"), results.WithLabelValues("refused"), results.WithLabelValues("dropped")
+	bounds := perowner.Bounds{Most: maxDoorWaiting, MostBytes: maxDoorBytes, Workers: maxDoor, PerOwner: maxOwnerDoor}
+	g.queue = perowner.NewQueue(bounds, func(r ownerRequest) {
+		g.handled.Inc()
+		took := perowner.CPU(func() { handle(r) })
+		g.time.Charge(r.owner, int(took.Microseconds()), time.Now())
+	})
+	return g
+}
+
+// RegisterMetrics registers the metrics of this package, unless metrics is nil: requests of owners by their result.
+func RegisterMetrics(metrics prometheus.Registerer) *prometheus.CounterVec {
+	results := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pinwheel_owner_requests_total",
+		Help: "Requests at the owner's door, by result: handled, refused (answered with 429 or 503), dropped (not answered).",
+	}, []string{"result"})
+	if metrics != nil {
+		metrics.MustRegister(results)
+	}
+	return results
+}
+
+// enter passes a request on, or returns why it is not handled. answer reports whether the sender may be told: an owner
+// gets a few refusals in a second, and nothing for further requests.
+func (g *gate) enter(r ownerRequest) (err error, answer bool) { //nolint:revive // the error says what is answered
+	switch owes := g.time.Owes(r.owner, r.at); {
+	case !g.requests.Take(r.owner, r.at):
+		err = &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: owner %s asks more than %d times in a second", r.owner, doorRate)}
+	case owes > 0:
+		err = &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf(
+			"rate: requests of owner %s took more than %s of CPU time in a second: try again in %s", r.owner, doorTime, max(time.Second, owes.Round(time.Second)))}
+	case !g.queue.Push(r.owner, len(r.Subject())+len(r.Data()), r):
+		err = &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has too many requests under way in this process: try again", r.owner)}
+	default:
+		return nil, false
+	}
+	if !g.refusals.Take(r.owner, r.at) {
+		g.dropped.Inc()
+		return err, false
+	}
+	g.refused.Inc()
+	return err, true
+}

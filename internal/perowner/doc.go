@@ -1,0 +1,7 @@
+// Package perowner shares what a process does among owners. Rates limits how much of something an owner may use in a
+// second: requests, or CPU time of Go. Queue keeps the work of each owner apart, within bounds, and does it in turn, so
+// that one owner's flood delays and displaces only that owner's own work.
+//
+// An owner is a name in a subject. It need not exist, so neither type keeps anything for an owner that asks for
+// nothing.
+package perowner
