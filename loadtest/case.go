@@ -29,6 +29,7 @@ type Case struct {
 	Call        string  `json:"call,omitempty"`        // of the calls that a request makes; "" = none are counted
 	Kernel      string  `json:"kernel,omitempty"`      // what a request computes; "" = not one of kernels
 	Connections int     `json:"connections,omitempty"` // HTTP
+	Bytes       int64   `json:"bytes,omitempty"`       // of the body that a request has, and its answer too; 0 = it is short
 	Curve       string  `json:"curve,omitempty"`       // name of the curve that this is a point of
 	At          int     `json:"at,omitempty"`          // size, the x value of the curve
 	Line        string  `json:"line,omitempty"`        // line of a curve that has several

@@ -55,7 +55,7 @@ func newCommand() *cobra.Command {
 	c.Flags().BoolVar(&compare, "compare", false, "compare two files that --json wrote, and measure nothing")
 	o.scenarioFlags(c.Flags())
 	o.commonFlags(c.Flags())
-	c.AddCommand(newListCommand(), newReportCommand(), newPeersCommand(), newCurvesCommand(), newContentionCommand(), newRolloutCommand(), newHTTPCommand(), newServerCommand(), newFileServerCommand(), newPinnedServerCommand(), newFloorCommand())
+	c.AddCommand(newListCommand(), newReportCommand(), newPeersCommand(), newCurvesCommand(), newContentionCommand(), newRolloutCommand(), newHTTPCommand(), newServerCommand(), newFileServerCommand(), newEchoServerCommand(), newPinnedServerCommand(), newFloorCommand())
 	return c
 }
 

@@ -15,6 +15,7 @@ func metrics() []metric {
 	return []metric{
 		{"events/s", true, 0, true},
 		{"requests/s", true, 0, true},
+		{"MB/s", true, 0, true},
 		{"seconds", false, 2, false},
 		{"p50 ms", false, 2, true},
 		{"p90 ms", false, 2, true},
@@ -36,6 +37,8 @@ func metrics() []metric {
 		{"p50 µs/call", false, 1, true}, // each with its share of the request
 		{"fleet µs/call", false, 1, true},
 		{"nats µs/call", false, 1, true},
+		{"fleet ms/GB", false, 0, true}, // of a body, each way
+		{"load ms/GB", false, 0, true},
 		{"fleet µs/request", false, 1, true},
 		{"nats µs/request", false, 1, true},
 		{"load µs/request", false, 1, true},

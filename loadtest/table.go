@@ -73,6 +73,8 @@ func (r *Result) headline() string {
 		return "p50 µs/call"
 	case r.Kernel != "":
 		return "p50 ms/run"
+	case r.Bytes > 0:
+		return "MB/s"
 	case r.Load == saturation:
 		return "events/s"
 	case r.Load == closedLoop:
@@ -106,7 +108,7 @@ func (r *Report) legend() string {
 	text := "Medians of rounds; ± is half the range of the rounds' events/s or p50. µs/event is CPU time of the fleet (or the peer), of nats-server and of the load program. " +
 		"MB are resident memory of the fleet, the most and at the end."
 	if slices.ContainsFunc(r.Cases, func(c Result) bool { return c.Web != "" }) {
-		text = "Medians of rounds. ± is half the range of the rounds' requests/s, p99, KB or p50, and pinwheel/it is Pinwheel's value of that divided by that of the line. " +
+		text = "Medians of rounds. ± is half the range of the rounds' requests/s, MB/s, p99, KB or p50, and pinwheel/it is Pinwheel's value of that divided by that of the line. " +
 			"µs/request is CPU time of the fleet (or the other system), of nats-server and of the load program. MB are resident memory of the fleet, the most and at the end."
 	} else if slices.ContainsFunc(r.Cases, func(c Result) bool { return c.Beside }) {
 		text += " pinwheel/it is Pinwheel's events/s (open loop: p50) divided by that of the line."
@@ -161,7 +163,7 @@ func (t table) markdown() string {
 // line summarizes a round in one line.
 func (r *Round) line() string {
 	var parts []string
-	for _, name := range []string{"events/s", "requests/s", "p50 ms", "p99 ms", "p99 beside/alone", "fleet µs/event", "fleet µs/request", "KB/socket"} {
+	for _, name := range []string{"events/s", "requests/s", "MB/s", "fleet ms/GB", "p50 ms", "p99 ms", "p99 beside/alone", "fleet µs/event", "fleet µs/request", "KB/socket"} {
 		if v, ok := r.Metrics[name]; ok {
 			i := slices.IndexFunc(metrics(), func(m metric) bool { return m.name == name })
 			parts = append(parts, fmt.Sprintf("%s %.*f", name, metrics()[i].digits, v))

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +17,10 @@ const (
 	webSockets = "websockets" // connections that carry nothing
 	webCalls   = "calls"      // GET, answered by a handler that calls bindings
 	webKernels = "kernels"    // GET, answered by a handler that computes
+	webPipe    = "pipe"       // POST of a long body, answered by a handler that hands it on
 )
 
-func webs() []string { return []string{webJSON, webFile, webSockets, webCalls, webKernels} }
+func webs() []string { return []string{webJSON, webFile, webSockets, webCalls, webKernels, webPipe} }
 
 // calls are what the handler of workers/calls.mjs calls.
 func calls() []string { return []string{"function", "kv", "method", "fetch"} }
@@ -50,10 +52,11 @@ type webOptions struct {
 	processes   int // of Pinwheel
 	connections int
 	sockets     int
+	bodyMiB     int
 }
 
 func defaultWebOptions() *webOptions {
-	o := &webOptions{options: defaultOptions(), web: webJSON, calls: calls(), kernels: kernels(), processes: 1, connections: 32, sockets: 10_000}
+	o := &webOptions{options: defaultOptions(), web: webJSON, calls: calls(), kernels: kernels(), processes: 1, connections: 32, sockets: 10_000, bodyMiB: 256}
 	o.owners, o.loads, o.rate, o.duration = []int{1, 100, 1000}, []string{closedLoop}, 200, 10*time.Second
 	return o
 }
@@ -66,6 +69,7 @@ func newHTTPCommand() *cobra.Command {
 			"file: GET of a file of 10 KB, beside Go's http.FileServer. websockets: memory for WebSockets that carry nothing.\n" +
 			"calls: what a call costs that workers/calls.mjs makes: of a function, KV's get of 1 KB, a method of a service, fetch of a service.\n" +
 			"kernels: the time that workers/kernels.mjs takes to compute each of eleven things.\n" +
+			"pipe: a long body that workers/pipe.mjs hands on: new Response(request.body), on one connection.\n" +
 			"Each answer is checked: a wrong one ends the measurement.\n\n" + describeSystems(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
@@ -87,6 +91,7 @@ func newHTTPCommand() *cobra.Command {
 	f.StringSliceVar(&o.loads, "load", o.loads, "closed: each connection sends its next request when it has the answer to the last; open: a fixed rate, whatever the answers do")
 	f.IntVar(&o.connections, "connections", o.connections, "connections that carry the requests")
 	f.IntVar(&o.sockets, "sockets", o.sockets, "WebSockets; websockets only")
+	f.IntVar(&o.bodyMiB, "body-mib", o.bodyMiB, "`MIB` of the body of a request; pipe only")
 	f.IntVar(&o.rate, "rate", o.rate, "requests per second of an open loop")
 	f.DurationVar(&o.duration, "duration", o.duration, "length of each measurement")
 	f.IntVar(&o.processes, "processes", o.processes, "processes of Pinwheel, as PINWHEEL_PROCESSES; 1 is without a supervisor")
@@ -100,6 +105,7 @@ const (
 	maxConnections = 5000
 	maxWebOwners   = 5000
 	maxIdleSockets = 25_000 // a client has no more ports for one address
+	maxBodyMiB     = 1024   // PINWHEEL_HTTP_MAX_BODY
 )
 
 func (o *webOptions) check() error {
@@ -107,6 +113,7 @@ func (o *webOptions) check() error {
 		{fmt.Sprintf("--case %q", o.web), slices.Contains(webs(), o.web), "one of " + strings.Join(webs(), ", ")},
 		{fmt.Sprintf("--connections %d", o.connections), o.connections >= 1 && o.connections <= maxConnections, fmt.Sprintf("1 to %d", maxConnections)},
 		{fmt.Sprintf("--sockets %d", o.sockets), o.sockets >= 1 && o.sockets <= maxIdleSockets, fmt.Sprintf("1 to %d", maxIdleSockets)},
+		{fmt.Sprintf("--body-mib %d", o.bodyMiB), o.bodyMiB >= 1 && o.bodyMiB <= maxBodyMiB, fmt.Sprintf("1 to %d", maxBodyMiB)},
 		{fmt.Sprintf("--rate %d", o.rate), o.rate >= 1 && o.rate <= 1_000_000, "1 to 1000000"},
 		{fmt.Sprintf("--duration %s", o.duration), o.duration >= 100*time.Millisecond && o.duration <= time.Hour, "100ms to 1h"},
 		{fmt.Sprintf("--processes %d", o.processes), o.processes >= 1 && o.processes <= 64, "1 to 64"},
@@ -142,6 +149,8 @@ func (o *webOptions) cases() ([]Case, error) {
 		return o.oneByOne(names, "call", o.calls, calls(), func(c *Case, call string) { c.Call = call })
 	case webKernels:
 		return o.oneByOne(names, "kernel", o.kernels, kernels(), func(c *Case, kernel string) { c.Kernel = kernel })
+	case webPipe:
+		return o.oneByOne(names, "body-mib", []string{strconv.Itoa(o.bodyMiB)}, nil, func(c *Case, _ string) { c.Bytes = int64(o.bodyMiB) << 20 })
 	case webSockets:
 		loads, owners = []string{idleLoad}, []int{(o.sockets + socketsOfOwner - 1) / socketsOfOwner}
 	}
@@ -170,7 +179,7 @@ func (o *webOptions) cases() ([]Case, error) {
 func (o *webOptions) oneByOne(names []string, flag string, kinds, known []string, set func(c *Case, kind string)) ([]Case, error) {
 	var list []Case
 	for _, kind := range kinds {
-		if !slices.Contains(known, kind) {
+		if known != nil && !slices.Contains(known, kind) {
 			return nil, fmt.Errorf("--%s %q: it is one of %s", flag, kind, strings.Join(known, ", "))
 		}
 		for _, name := range names {

@@ -120,6 +120,20 @@ func TestHTTPKernels(t *testing.T) {
 	require.ErrorContains(t, err, `--kernel "quicksort": it is one of nbody, matrices`)
 }
 
+// TestHTTPPipe has a handler hand on a body, which must come back as it was.
+func TestHTTPPipe(t *testing.T) {
+	t.Parallel()
+	o := shortWeb(t, webPipe)
+	o.systems, o.bodyMiB = []string{ours, "go"}, 3
+	out, cases := o.measureAll(t)
+	require.Contains(t, out, "HTTP, pipe, closed: POST of a long body")
+	require.Len(t, cases, 2)
+	for _, c := range cases {
+		require.Positive(t, c.Rounds[0].Metrics["MB/s"], c.Name())
+		require.Contains(t, c.Rounds[0].Metrics, "fleet ms/GB", c.Name())
+	}
+}
+
 // Goals of kernels are compared with node's time, and their mean only where all were measured.
 func TestKernelGoals(t *testing.T) {
 	t.Parallel()
@@ -144,8 +158,9 @@ func TestHTTPWithNode(t *testing.T) {
 		fmt.Fprintln(os.Stderr, "NOT TESTED: there is no command node")
 		t.Skip("NOT TESTED: there is no command node")
 	}
-	for _, web := range []string{webJSON, webKernels} {
+	for _, web := range []string{webJSON, webKernels, webPipe} {
 		o := shortWeb(t, web)
+		o.bodyMiB = 3
 		o.systems, o.kernels = []string{"node"}, []string{"sieve"}
 		_, cases := o.measureAll(t)
 		require.Positive(t, cases[0].Rounds[0].Metrics["requests/s"])
@@ -207,6 +222,7 @@ func TestHTTPOptions(t *testing.T) {
 		"--connections 0: it is 1 to 5000":                  func(o *webOptions) { o.connections = 0 },
 		"--owners 0: it is 1 to 5000":                       func(o *webOptions) { o.owners = []int{0} },
 		`--load "saturation": it is closed or open`:         func(o *webOptions) { o.loads = []string{saturation} },
+		"--body-mib 1025: it is 1 to 1024":                  func(o *webOptions) { o.bodyMiB = 1025 },
 		"--duration 0s: it is 100ms to 1h":                  func(o *webOptions) { o.duration = 0 },
 	} {
 		o := defaultWebOptions()
@@ -233,12 +249,12 @@ func TestHTTPMissingSystems(t *testing.T) {
 // Each owner has a service of workerd with a text of its own. Several are behind the router.
 func TestWorkerdConfiguration(t *testing.T) {
 	t.Parallel()
-	site := webSite{dir: t.TempDir(), port: "1234", owners: 2}
+	site := webSite{dir: t.TempDir(), port: "1234", owners: 2, handler: "web"}
 	require.NoError(t, configureWorkerd(site))
 	text, err := os.ReadFile(filepath.Join(site.dir, workerdConfig))
 	require.NoError(t, err)
 	for _, want := range []string{
-		`(name = "web--o0001", worker = (modules = [(name = "web", esModule = embed "web--o0001.mjs")]`, `(name = "web--o0001", service = "web--o0001")`,
+		`(name = "web--o0001", worker = (modules = [(name = "worker", esModule = embed "web--o0001.mjs")]`, `(name = "web--o0001", service = "web--o0001")`,
 		`address = "127.0.0.1:1234", http = (), service = "router"`,
 	} {
 		require.Contains(t, string(text), want)

@@ -56,6 +56,12 @@ func (l *webLoad) until(t time.Time) error {
 // ask sends a request and checks its answer.
 func ask(c *webclient.Conn, number, owner int) error {
 	c.Prepare(number, owner)
+	if c.Echoes() {
+		if err := c.Echo(); err != nil {
+			return fmt.Errorf("request %d: %w", number, err)
+		}
+		return nil
+	}
 	if err := c.Send(); err != nil {
 		return fmt.Errorf("request %d, of owner %d: %w", number, owner, err)
 	}

@@ -13,6 +13,7 @@ func (r *Report) webSections() []section {
 		webJSON: "POST of 1 KB of JSON, answered by the same handler", webFile: "GET of a file of 10 KB", webSockets: "WebSockets that carry nothing",
 		webCalls:   fmt.Sprintf("GET, answered by a handler that makes %d calls, one after the other. µs/call is a hundredth of the request, of which the function has the rest beside the call", callsOfRequest),
 		webKernels: fmt.Sprintf("GET, answered by a handler that computes the same thing %d times; a run is one of them", runsOfRequest),
+		webPipe:    "POST of a long body, answered by the same handler with the body of the request, which it does not read. ms/GB is CPU time for each 10⁹ bytes that are received and sent",
 	}
 	var list []section
 	for _, web := range webs() {
@@ -23,7 +24,7 @@ func (r *Report) webSections() []section {
 			}
 			s := section{title: "HTTP, " + web + ", " + load, about: abouts[web], table: r.table(cases)}
 			switch c := cases[0].Case; {
-			case web == webCalls, web == webKernels:
+			case web == webCalls, web == webKernels, web == webPipe:
 			case load == closedLoop:
 				s.about += fmt.Sprintf(". %d connections, each of which sends its next request when it has the answer to the last one", c.Connections)
 			case load == openLoop:
@@ -68,6 +69,13 @@ func (r *Report) webGoals() table {
 				times := own(c.headline()) / v
 				timesOfNode = append(timesOfNode, times)
 				add(c.Kernel+": at most 1.6 × node's time", times, 1.6, true)
+			}
+		case c.Web == webPipe:
+			if perGB := own("fleet ms/GB"); perGB > 0 {
+				add("a body that nobody reads: at least 1 GB/s for each core", 1000/perGB, 1, false)
+			}
+			if v, ok := r.peerMedian(c, "workerd", "MB/s"); ok {
+				add("a body that nobody reads: at least workerd's MB/s", own("MB/s")/v, 1, false)
 			}
 		case c.Web == webSockets:
 			add(fmt.Sprintf("%d WebSockets: at most 25 KB each", c.Connections), own("KB/socket"), 25, true)

@@ -80,19 +80,33 @@ func (r *runner) measureWeb(ctx context.Context, s *testbed, c Case, l *webLoad)
 			round.Metrics[group+" µs/request"] = v
 		}
 	}
-	if c.Kernel != "" {
-		round.Metrics["p50 ms/run"] = round.Metrics["p50 ms"] / runsOfRequest
-		if v, ok := round.Metrics[groupFleet+" µs/request"]; ok {
-			round.Metrics[groupFleet+" ms/run"] = v / 1000 / runsOfRequest
-		}
-	}
-	if c.Call != "" {
-		round.Metrics["p50 µs/call"] = 1000 * round.Metrics["p50 ms"] / callsOfRequest
-		for _, group := range []string{groupFleet, groupNATS} {
-			if v, ok := round.Metrics[group+" µs/request"]; ok {
-				round.Metrics[group+" µs/call"] = v / callsOfRequest
+	shares(c, round.Metrics)
+	return round, nil
+}
+
+// shares adds the share of a request that each byte, run or call of it has.
+func shares(c Case, metrics map[string]float64) {
+	if c.Bytes > 0 {
+		perGB := 1e9 / float64(c.Bytes)
+		metrics["MB/s"] = 1000 * metrics["requests/s"] / perGB
+		for _, group := range []string{groupFleet, groupLoad} {
+			if v, ok := metrics[group+" µs/request"]; ok {
+				metrics[group+" ms/GB"] = v / 1000 * perGB
 			}
 		}
 	}
-	return round, nil
+	if c.Kernel != "" {
+		metrics["p50 ms/run"] = metrics["p50 ms"] / runsOfRequest
+		if v, ok := metrics[groupFleet+" µs/request"]; ok {
+			metrics[groupFleet+" ms/run"] = v / 1000 / runsOfRequest
+		}
+	}
+	if c.Call != "" {
+		metrics["p50 µs/call"] = 1000 * metrics["p50 ms"] / callsOfRequest
+		for _, group := range []string{groupFleet, groupNATS} {
+			if v, ok := metrics[group+" µs/request"]; ok {
+				metrics[group+" µs/call"] = v / callsOfRequest
+			}
+		}
+	}
 }

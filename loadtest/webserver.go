@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +46,23 @@ func serve(ctx context.Context, port string, h http.Handler) error {
 		return err
 	}
 	return nil
+}
+
+// echoServer is the command of a server that hands bodies on as any program in Go does.
+const echoServer = "echo-server"
+
+func newEchoServerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: echoServer + " PORT", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return serve(cmd.Context(), args[0], http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if http.NewResponseController(w).EnableFullDuplex() == nil {
+					w.Header().Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
+					_, _ = io.Copy(w, r.Body)
+				}
+			}))
+		},
+	}
 }
 
 // pinnedServer is the command of the system webFloor.
@@ -141,11 +159,11 @@ const workerdRouter = `export default {
 // configureWorkerd writes a configuration with a worker for each owner. Several of them are behind one that chooses by
 // the host. So all owners have one address, as in the other systems.
 func configureWorkerd(s webSite) error {
-	code, err := workerFiles.ReadFile("workers/web.mjs")
+	code, err := workerFiles.ReadFile("workers/" + s.handler + ".mjs")
 	if err != nil {
 		return err
 	}
-	service := func(owner int) string { return strings.TrimSuffix(hostOf("web", owner), "."+webDomain) } // what the router reads of the host
+	service := func(owner int) string { return strings.TrimSuffix(hostOf(s.handler, owner), "."+webDomain) } // what the router reads of the host
 	const date = `compatibilityDate = "2026-11-01"`
 	var services, bindings strings.Builder
 	for i := range s.owners {
@@ -154,7 +172,7 @@ func configureWorkerd(s webSite) error {
 		if err := os.WriteFile(filepath.Join(s.dir, name+".mjs"), fmt.Appendf(nil, "// %s\n%s", name, code), 0o600); err != nil {
 			return err
 		}
-		fmt.Fprintf(&services, "  (name = %q, worker = (modules = [(name = \"web\", esModule = embed %q)], %s)),\n", name, name+".mjs", date)
+		fmt.Fprintf(&services, "  (name = %q, worker = (modules = [(name = \"worker\", esModule = embed %q)], %s)),\n", name, name+".mjs", date)
 		fmt.Fprintf(&bindings, "    (name = %q, service = %q),\n", name, name)
 	}
 	first := service(0)

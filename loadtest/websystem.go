@@ -38,19 +38,28 @@ const webFloor = "floor"
 func systems() []system {
 	return []system{
 		{name: ours, about: "an isolate for each owner, limits on", webs: webs()},
-		{name: "workerd", about: "an isolate for each owner, behind a worker that chooses it", webs: []string{webJSON},
+		{name: "workerd", about: "an isolate for each owner, behind a worker that chooses it", webs: []string{webJSON, webPipe},
 			program: "workerd/bin/workerd", args: func(s webSite) []string { return []string{"serve", filepath.Join(s.dir, workerdConfig)} }},
-		{name: "deno", about: "deno serve: one thread, one isolate for all", webs: []string{webJSON, webKernels}, program: "deno/deno", args: func(s webSite) []string {
+		{name: "deno", about: "deno serve: one thread, one isolate for all", webs: []string{webJSON, webKernels, webPipe}, program: "deno/deno", args: func(s webSite) []string {
 			return []string{"serve", "--allow-all", "--quiet", "--no-lock", "--no-config", "--host", "127.0.0.1", "--port", s.port, "../workers/" + s.handler + ".mjs"}
 		}},
-		{name: "bun", about: "bun serve: one thread, one isolate for all", webs: []string{webJSON, webKernels}, program: "bun/bin/bun.exe",
+		{name: "bun", about: "bun serve: one thread, one isolate for all", webs: []string{webJSON, webKernels, webPipe}, program: "bun/bin/bun.exe",
 			args: func(webSite) []string { return []string{"run", "http-bun.mjs"} }},
-		{name: "node", about: "node:http, with a Request and a Response: one thread, one isolate for all", webs: []string{webJSON, webKernels}, program: "node",
-			args: func(webSite) []string { return []string{"http-node.mjs"} }},
+		{name: "node", about: "node:http, with a Request and a Response: one thread, one isolate for all", webs: []string{webJSON, webKernels, webPipe}, program: "node", args: func(s webSite) []string {
+			if s.handler == webPipe {
+				return []string{"http-node-streams.mjs"}
+			}
+			return []string{"http-node.mjs"}
+		}},
 		{name: "miniflare", about: "workerd with miniflare's bindings, as wrangler dev has them", webs: []string{webCalls}, program: "node", needs: "miniflare",
 			args: func(webSite) []string { return []string{"miniflare.mjs"} }},
 		{name: webFloor, about: "no JavaScript: Go's net/http, and a hand-off to a pinned thread", webs: []string{webJSON}, args: func(s webSite) []string { return []string{pinnedServer, s.port} }},
-		{name: "go", about: "http.FileServer of Go", webs: []string{webFile}, args: func(s webSite) []string { return []string{fileServer, s.dir, s.port} }},
+		{name: "go", about: "net/http of Go: http.FileServer, or io.Copy from the request to the response", webs: []string{webFile, webPipe}, args: func(s webSite) []string {
+			if s.handler == webPipe {
+				return []string{echoServer, s.port}
+			}
+			return []string{fileServer, s.dir, s.port}
+		}},
 	}
 }
 
@@ -142,7 +151,7 @@ func hostOf(worker string, owner int) string {
 }
 
 // webParts are the workers of Pinwheel that answer.
-var webParts = map[string][]part{webJSON: {{worker: "web.mjs"}}, webSockets: {{worker: "socket.mjs", mode: events.Persistent}}, webCalls: {{worker: "calls.mjs"}}, webKernels: {{worker: "kernels.mjs"}}}
+var webParts = map[string][]part{webJSON: {{worker: "web.mjs"}}, webSockets: {{worker: "socket.mjs", mode: events.Persistent}}, webCalls: {{worker: "calls.mjs"}}, webKernels: {{worker: "kernels.mjs"}}, webPipe: {{worker: "pipe.mjs"}}}
 
 // webHandler is the file that answers, without its extension.
 func webHandler(web string) string {
@@ -164,6 +173,8 @@ func webExchange(c Case) webclient.Exchange {
 		return webclient.Exchange{
 			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Kernel, runsOfRequest, number, webHost("kernels")), Answer: []byte(number + " ok"),
 		}
+	case webPipe:
+		return webclient.Exchange{Request: fmt.Appendf(nil, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", webHost("pipe"), c.Bytes), Echo: c.Bytes}
 	case webFile:
 		return webclient.Exchange{Request: []byte("GET /" + fileName + " HTTP/1.1\r\nHost: " + webHost("files") + "\r\n\r\n"), Answer: fileText()}
 	case webSockets:

@@ -1,4 +1,5 @@
 // Runs a file of ../workers with bun serve.
 const { default: handler } = await import(`../workers/${process.env.HANDLER}.mjs`);
 
-Bun.serve({ hostname: "127.0.0.1", port: Number(process.env.PORT), fetch: handler.fetch });
+const maxRequestBodySize = 2 ** 31; // the default is less than loadtest http --case pipe sends
+Bun.serve({ hostname: "127.0.0.1", port: Number(process.env.PORT), maxRequestBodySize, fetch: handler.fetch });

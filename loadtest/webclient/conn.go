@@ -25,6 +25,7 @@ type Conn struct {
 	request text
 	answer  text
 	body    []byte // of answers that are longer than the buffer, or in chunks
+	echo    int64  // Exchange.Echo
 }
 
 // Dial connects to addr, which is host:port.
@@ -34,7 +35,7 @@ func Dial(ctx context.Context, addr string, e Exchange) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{conn: conn, in: bufio.NewReaderSize(conn, bufferBytes), request: newText(e.Request), answer: newText(e.Answer)}, nil
+	return &Conn{conn: conn, in: bufio.NewReaderSize(conn, bufferBytes), request: newText(e.Request), answer: newText(e.Answer), echo: e.Echo}, nil
 }
 
 // Close ends the connection.

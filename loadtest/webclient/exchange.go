@@ -20,6 +20,8 @@ const (
 type Exchange struct {
 	Request []byte // as it is sent, with its headers
 	Answer  []byte // body of the answer, whose status must be 200
+	// Echo is the number of bytes of a body that follows Request and is the body of the answer too; 0 = there is none.
+	Echo int64
 }
 
 // text is a text with places.
