@@ -90,9 +90,11 @@ func (c Config) operators() jetstream.StreamConfig {
 	copies := c.stream()
 	copies.Name, copies.Description, copies.Subjects = StreamOperators, "What operators have changed: copies of records", nil
 	copies.MaxBytes = min(maxOperators, max(1<<20, c.MaxBytes/128))
+	from := &jetstream.StreamSource{Name: Stream} // one for both, so that copies have the order of the records
 	for _, source := range []string{Control, Command} {
-		copies.Sources = append(copies.Sources, &jetstream.StreamSource{Name: Stream, FilterSubject: subject(c.Prefix, "*", source)})
+		from.SubjectTransforms = append(from.SubjectTransforms, jetstream.SubjectTransformConfig{Source: subject(c.Prefix, "*", source)})
 	}
+	copies.Sources = []*jetstream.StreamSource{from}
 	return copies
 }
 

@@ -4,10 +4,12 @@ import (
 	"os"
 	"testing"
 
+	"github.com/pinwheel-run/pinwheel/internal/modulecheck"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 func TestMain(m *testing.M) {
+	modulecheck.BeChild()
 	parallel.RaiseCPU()
 	parallel.AtOnce(parallel.Waits)
 	os.Exit(m.Run())
