@@ -24,6 +24,10 @@ func (e *env) connectFor(ctx context.Context, owner string) (*control.Remote, er
 	if err != nil {
 		return nil, err
 	}
+	if err := refuseUser(ctx, nc, "this command"); err != nil {
+		nc.Close()
+		return nil, err
+	}
 	r, err := control.FindFleet(ctx, nc, e.cfg.Prefix)
 	if err != nil {
 		nc.Close()

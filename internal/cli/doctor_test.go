@@ -66,3 +66,25 @@ func TestDoctorWithoutNATSAndWithoutAFleet(t *testing.T) {
 	require.Contains(t, out, "nothing of a fleet is here")
 	require.Contains(t, out, "no process of the fleet answers")
 }
+
+// Commands for operators tell an owner so, with and without PINWHEEL_OWNER, and with either shipped configuration.
+func TestCommandsOfOperatorsTellOwnersSo(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"users.conf", "accounts.conf"} {
+		f := alone(t)
+		f.Config.NatsURL, f.Config.NatsUser, f.Config.NatsPassword = natstest.StartConfigured(t, "../../deploy/nats/"+file), "acme", "acme-secret"
+		for _, owner := range []string{"", "acme"} {
+			f.Config.Owner = owner
+			for _, command := range []string{"doctor", "top --count 1", "workers rm acme/w", "resources apply"} {
+				if owner != "" && command == "workers rm acme/w" {
+					continue // an owner may
+				}
+				r := f.Pinwheel(strings.Fields(command)...)
+				require.NotZero(t, r.Code, command)
+				require.Contains(t, r.Out+r.Err, "fleet's user", "%s of owner %q with %s", command, owner, file)
+				require.Contains(t, r.Out+r.Err, doctor.ForOwners, "%s of owner %q with %s", command, owner, file)
+				require.NotContains(t, r.Out+r.Err, "deadline")
+			}
+		}
+	}
+}

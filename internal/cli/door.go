@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/doctor"
 )
 
 // Commands of an owner. PINWHEEL_OWNER says that the user is an owner's: who somebody is stands in the environment,
@@ -46,7 +49,27 @@ func refuseOwner(e *env, command string) error {
 	if !atDoor(e) {
 		return nil
 	}
-	return usage("%s is for the fleet's user, and PINWHEEL_OWNER says that this is owner %s", command, e.cfg.Owner)
+	return usage("%s is for the fleet's user, and PINWHEEL_OWNER says that this is owner %s. %s", command, e.cfg.Owner, doctor.ForOwners)
+}
+
+// refuseUser is the error of a command that needs the fleet's user when the user of nc may not ask JetStream, or when
+// its account has none. Users of owners, without PINWHEEL_OWNER, are like that.
+func refuseUser(ctx context.Context, nc *nats.Conn, command string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if doctor.MayAsk(ctx, nc) != nil { // what NATS says about it is printed beside this
+		return fmt.Errorf("%s is for the fleet's user, and this user may not ask JetStream. %s", command, doctor.ForOwners)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	_, err = js.AccountInfo(ctx)
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return fmt.Errorf("%s is for the fleet's user, and the account of this user at %s has no JetStream. %s. If it is the fleet's user, start nats-server with JetStream",
+			command, nc.ConnectedUrlRedacted(), doctor.ForOwners)
+	}
+	return nil // what else is wrong, the command itself says
 }
 
 // everyPage calls ask until it returns no next page. A limit of 0 is none. show returns how many of the page there are.

@@ -38,11 +38,17 @@ func newTopCommand(e *env) *cobra.Command {
 		case count < 0:
 			return usage("--count is %d: it is 0 or more", count)
 		}
+		if err := refuseOwner(e, "top"); err != nil {
+			return err
+		}
 		nc, err := e.dial("")
 		if err != nil {
 			return err
 		}
 		defer nc.Close()
+		if err := refuseUser(ctx, nc, "top"); err != nil {
+			return err
+		}
 		return watchFlow(ctx, e, control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken), interval, count, asJSON)
 	})
 	f := c.Flags()

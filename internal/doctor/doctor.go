@@ -136,14 +136,22 @@ func (p *checker) server() {
 	}
 }
 
+// ForOwners says what an owner has instead of commands that need the fleet's user.
+const ForOwners = "An owner sets PINWHEEL_OWNER and has 'pinwheel workers ls', 'tail', 'dead ls' and 'send' for its own workers (docs/guides/many-owners.md)"
+
 // account checks JetStream. It returns false when JetStream is missing.
 func (p *checker) account(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+	if err := MayAsk(ctx, p.NC); err != nil {
+		p.bad("permissions", "use the fleet's user. "+ForOwners, "this user may not ask JetStream, as users of owners may not: %v", err)
+		return false
+	}
 	info, err := p.js.AccountInfo(ctx)
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
-		p.bad("jetstream", "start nats-server with JetStream, and enable it for this account; if it was there, see nats-server's log: a full disk may end it",
+		p.bad("jetstream", "start nats-server with JetStream, and enable it for this account; if it was there, see nats-server's log: a full disk may end it. "+
+			"If this is the user of an owner, use the fleet's user. "+ForOwners,
 			"there is no JetStream for this account")
 		return false
 	case err != nil:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +178,38 @@ func TestDriftIsTold(t *testing.T) {
 	said(t, lines, doctor.Warn, "assets", "stream PINWHEEL_EVENTS: allow_rollup_hdrs is true and should be not set, max_bytes is 1MiB and should be 64MiB")
 	said(t, lines, doctor.Bad, "assets", "missing: consumer lane-7 of PINWHEEL_EVENTS")
 	said(t, lines, doctor.Warn, "assets", "stream PINWHEEL_DEAD was made by a newer Pinwheel (level 77")
+}
+
+// What to do about something that is missing depends on what was in it: a process creates it empty.
+func TestAdviceForWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	nc, c := natstest.Connect(t, natstest.Start(t)), fleetConfig()
+	js := makeAssets(t, nc, c)
+	require.NoError(t, js.DeleteConsumer(t.Context(), events.StreamEvents, "lane-7"))
+	require.NoError(t, js.DeleteKeyValue(t.Context(), deploy.DefaultBucket))
+	require.NoError(t, js.DeleteStream(t.Context(), events.StreamDead))
+	lines := doctor.Examine(t.Context(), config(nc, c))
+	for text, do := range map[string]string{
+		"missing: consumer lane-7":                "start a process: it makes what is missing",
+		"missing: stream PINWHEEL_DEAD":           "restore it from a backup if it was there",
+		"missing: bucket " + deploy.DefaultBucket: "restore it, or deploy all workers again",
+	} {
+		found := slices.IndexFunc(lines, func(l doctor.Line) bool { return l.Level == doctor.Bad && strings.HasPrefix(l.Text, text) })
+		require.GreaterOrEqual(t, found, 0, text)
+		require.True(t, strings.HasPrefix(lines[found].Do, do), lines[found].Do)
+	}
+}
+
+// Three servers and one copy of everything are worth a warning.
+func TestOneCopyOnThreeServers(t *testing.T) {
+	t.Parallel()
+	nc, c := broken(t, &server.Options{JetStream: true}), fleetConfig()
+	makeAssets(t, nc, c)
+	said(t, doctor.Examine(t.Context(), config(nc, c)), doctor.OK, "durability", "one copy")
+	three, err := natstest.Dial(strings.Join([]string{nc.ConnectedUrl(), "nats://127.0.0.1:1", "nats://127.0.0.1:2"}, ","))
+	require.NoError(t, err)
+	t.Cleanup(three.Close)
+	said(t, doctor.Examine(t.Context(), config(three, c)), doctor.Warn, "durability", "NATS has 3 servers, and there is one copy of everything")
 }
 
 // Events that no process takes, a stream that is nearly full, and dead letters.

@@ -20,7 +20,7 @@ type found struct {
 func (p *checker) resources(ctx context.Context) []found {
 	var all []found
 	as := 0
-	var missing []string
+	var missing []resources.Resource
 	foreign := map[string]bool{} // streams of another fleet
 	for _, a := range p.Resources {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -34,7 +34,7 @@ func (p *checker) resources(ctx context.Context) []found {
 			p.bad("prefix", "set PINWHEEL_PREFIX as the fleet has it", "%v", f.Foreign)
 		case a.Consumer != nil && foreign[a.Of]: // its consumers are foreign too
 		case f.Missing:
-			missing = append(missing, a.String())
+			missing = append(missing, a)
 		case f.Newer():
 			p.warn("assets", "run the doctor of the newer binary", "%s was made by a newer Pinwheel (level %d; this binary knows %d)", a, f.Level, resources.Level)
 		case len(f.Drift) > 0:
@@ -50,11 +50,7 @@ func (p *checker) resources(ctx context.Context) []found {
 			all = append(all, found{a, f})
 		}
 	}
-	if len(missing) == len(p.Resources) {
-		p.bad("assets", "start a process with 'pinwheel serve'", "nothing of a fleet is here")
-	} else if missing != nil {
-		p.bad("assets", "start a process: it makes what is missing", "missing: %s", strings.Join(missing, ", "))
-	}
+	p.missing(missing)
 	if as > 0 {
 		p.ok("assets", "%d of %d streams, consumers and buckets are as this binary makes them", as, len(p.Resources))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
 // rights are the permissions of a user, as the server reports them.
@@ -61,6 +62,18 @@ func (p *checker) permissions(ctx context.Context) {
 		return
 	}
 	p.ok("permissions", "user %s of account %s may do what the fleet must", orNone(r.Data.User), r.Data.Account)
+}
+
+// MayAsk returns an error if the user of a connection may not send requests to JetStream, as the user of an owner. The
+// server answers such a request only with an error of the connection.
+func MayAsk(ctx context.Context, nc *nats.Conn) error {
+	if err := nc.PublishRequest("$JS.API.INFO", nc.NewInbox(), nil); err != nil {
+		return err
+	}
+	if err := nc.FlushWithContext(ctx); err != nil {
+		return err
+	}
+	return resources.Denied(nc)
 }
 
 func orNone(s string) string {

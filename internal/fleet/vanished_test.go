@@ -34,14 +34,17 @@ func beginFleet(t *testing.T, url string) *Process {
 // it has no workers, so that no event becomes a dead letter.
 func TestEmptiedBucketHarmsNoEvent(t *testing.T) {
 	t.Parallel()
-	for name, empty := range map[string]func(t *testing.T, js jetstream.JetStream){
-		"purged": func(t *testing.T, js jetstream.JetStream) {
+	for name, empty := range map[string]func(t *testing.T, f *Process, js jetstream.JetStream){
+		"purged": func(t *testing.T, _ *Process, js jetstream.JetStream) {
 			s, err := js.Stream(t.Context(), "KV_"+deploy.DefaultBucket)
 			require.NoError(t, err)
 			require.NoError(t, s.Purge(t.Context()))
 		},
-		"deleted": func(t *testing.T, js jetstream.JetStream) {
+		"deleted": func(t *testing.T, f *Process, js jetstream.JetStream) {
 			require.NoError(t, js.DeleteKeyValue(t.Context(), deploy.DefaultBucket))
+			var advice bytes.Buffer
+			runCommand(f.cfg, []string{"doctor"}, strings.NewReader(""), &advice, &advice)
+			require.Contains(t, advice.String(), "deploy all workers again ('pinwheel deploy' creates the bucket), before any process starts")
 			_, err := deploy.Open(t.Context(), js, deploy.Config{})
 			require.NoError(t, err)
 		},
@@ -56,7 +59,7 @@ func TestEmptiedBucketHarmsNoEvent(t *testing.T) {
 			const echo = `export default { fetch: async r => new Response(await r.text()) }`
 			h.deploy("acme", "echo", echo)
 			stop := h.keepFlowing("acme/echo")
-			empty(t, h.js)
+			empty(t, f, h.js)
 			require.Eventually(t, func() bool { return f.watcher.Vanished() == 1 }, patience, 10*time.Millisecond)
 			require.Equal(t, 1, f.Stats().Vanished)
 			var doctor bytes.Buffer
