@@ -334,6 +334,13 @@ func (c *Consumer) AdmitLetter(owner string, size int) *events.Failure {
 	return c.bridge.AdmitLetter(owner, size)
 }
 
+// Published notes whether the stream of events took a message that the process published itself: err is that of the
+// publish. It may be called from any goroutine.
+func (c *Consumer) Published(err error) { c.usage.Published(events.StreamEvents, err) }
+
+// SetServerLimit sets how many bytes a NATS server may store; 0 = unknown. It may be called from any goroutine.
+func (c *Consumer) SetServerLimit(bytes int64) { c.usage.Reserved.SetServerLimit(bytes) }
+
 // Storage returns why something of the fleet cannot be stored now, or nil. It may be called from any goroutine.
 func (c *Consumer) Storage() error { return c.usage.Err() }
 

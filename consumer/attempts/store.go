@@ -50,7 +50,7 @@ func (s *Store) Put(e *events.Event, r Record, limit time.Duration, stale func()
 func (s *Store) put(subject string, body []byte, tries *jsapi.Retrier, stale func() bool, done func()) {
 	s.api.Store(&nats.Msg{Subject: subject, Data: body}, func(_ jsapi.Ack, err error) {
 		if err != nil {
-			s.usage.NoRoom(resources.BucketStream(events.BucketAttempts), err)
+			s.usage.Published(resources.BucketStream(events.BucketAttempts), err)
 			s.api.Missing()
 			if !stale() && s.api.Retry(tries, func() { s.put(subject, body, tries, stale, done) }) {
 				return

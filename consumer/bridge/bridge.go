@@ -221,13 +221,14 @@ func (b *Bridge) store(event *nats.Msg, from caller, owner, id string) {
 		}
 		b.pending.End(owner, from.size)
 		if err != nil {
-			b.usage.NoRoom(events.StreamEvents, err)
+			b.usage.Published(events.StreamEvents, err)
 			if failed := b.usage.WriteFailure(events.StreamEvents); failed != nil {
 				err = failed
 			}
 			b.refuse(from, notStored(err))
 			return
 		}
+		b.usage.Published(events.StreamEvents, nil)
 		b.stored.Inc()
 	})
 }

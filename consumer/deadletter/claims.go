@@ -83,7 +83,7 @@ func (c *Claims) Take(r Replay, done func(Claim, error)) {
 		case jsapi.IsWrongLastSequence(err):
 			c.read(r, done)
 		default:
-			c.usage.NoRoom(resources.BucketStream(events.BucketAttempts), err)
+			c.usage.Published(resources.BucketStream(events.BucketAttempts), err)
 			done(0, err)
 		}
 	})
@@ -116,7 +116,7 @@ func (c *Claims) End(r Replay, state ReplayState, f *events.Failure, letter uint
 	text, _ := json.Marshal(newReplayEnd(state, f, letter, at)) // strings, a number and a time of this century cannot fail
 	m := &nats.Msg{Subject: claimSubject(r.Owner, r.ID), Data: append([]byte(r.Nonce+" "), text...)}
 	c.api.Store(m, func(_ jsapi.Ack, err error) {
-		c.usage.NoRoom(resources.BucketStream(events.BucketAttempts), err)
+		c.usage.Published(resources.BucketStream(events.BucketAttempts), err)
 		done(err)
 	})
 }

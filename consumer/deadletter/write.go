@@ -73,7 +73,7 @@ func (w *Writer) publish(x *writing) {
 		case jsapi.IsWrongLastSequence(err):
 			w.check(x)
 		default:
-			w.usage.NoRoom(events.StreamDead, err)
+			w.usage.Published(events.StreamDead, err)
 			w.again(x, err, w.publish)
 		}
 	})

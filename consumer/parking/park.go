@@ -94,7 +94,7 @@ func (p *Parker) publish(x parkable, round uint64) {
 }
 
 func (p *Parker) again(x parkable, err error) {
-	p.usage.NoRoom(events.StreamParked, err)
+	p.usage.Published(events.StreamParked, err)
 	p.api.Repeats.Warn(err, "event could not be parked; trying again").Str("owner", x.e.Owner).Send()
 	_, answered := jsapi.ErrCode(err)
 	absent := x.absent && (answered || jsapi.IsRefused(err))

@@ -73,7 +73,7 @@ func (s *Store) Put(m *nats.Msg, done func(error)) {
 		if err == nil {
 			s.usage.Grew(events.StreamResults, m.Size())
 		} else {
-			s.usage.NoRoom(events.StreamResults, err)
+			s.usage.Published(events.StreamResults, err)
 			s.api.Missing()
 		}
 		done(err)

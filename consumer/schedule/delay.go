@@ -112,7 +112,7 @@ func (d *Delays) publish(x *delay, after uint64) {
 			d.api.Repeats.Warn(err, "event cannot be delayed").Str("event", x.e.ID).Str("worker", x.e.Target()).Send()
 			x.done(DelayRefused, err)
 		default:
-			d.usage.NoRoom(events.StreamSchedules, err)
+			d.usage.Published(events.StreamSchedules, err)
 			d.again(x, err, "event could not be delayed; trying again", func() { d.publish(x, after) })
 		}
 	})

@@ -42,6 +42,7 @@ func (u *Usage) report(ctx context.Context) {
 			u.log.Error().Str("stream", f.name).Str("error", failed.Detail).Str("do", stored.Advice).Msg("nats-server stores nothing there any more")
 		}
 	}
+	u.Reserved.report(u)
 	for _, f := range u.all() {
 		bytes, limit := f.bytes.Load(), f.limit.Load()
 		if limit == 0 || bytes < limit/100*nearlyFull || !u.mayReport(f.name) {
@@ -110,6 +111,7 @@ func (u *Usage) Describe(to chan<- *prometheus.Desc) {
 	to <- storedBytes
 	to <- storedLimit
 	to <- storedFails
+	u.Reserved.describe(to)
 	u.refusals.Describe(to)
 	u.dropped.Describe(to)
 }
@@ -129,6 +131,7 @@ func (u *Usage) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(storedLimit, prometheus.GaugeValue, float64(limit), f.name)
 		}
 	}
+	u.Reserved.collect(to)
 	u.refusals.Collect(to)
 	u.dropped.Collect(to)
 }

@@ -59,6 +59,7 @@ type Usage struct {
 	events    *level // of them
 	parked    *level // of them
 	account   *level // its limit is 0 when only the server has one
+	Reserved  Reservation
 	shared    []*shared
 	book      book
 	reported  map[string]time.Time // what was reported, and when; Run's
@@ -78,6 +79,7 @@ type level struct {
 	messages     atomic.Uint64
 	added        atomic.Uint64 // bytes that this process stored since the last check
 	broken       atomic.Pointer[broken]
+	since        atomic.Int64 // since when no server takes messages for it, in Unix nanoseconds; 0: one does
 }
 
 // noRoomAt is when JetStream last had no room for a message.
@@ -194,14 +196,17 @@ func (u *Usage) look(ctx context.Context) error {
 	began := time.Now()
 	infos := map[string]*jetstream.StreamInfo{}
 	for _, f := range u.streams {
-		added := f.added.Load()
-		s, err := u.js.Stream(ctx, f.name)
+		added, asked := f.added.Load(), time.Now()
+		wait, cancel := context.WithTimeout(ctx, probeWait) // a stream without a leader does not hold up the others
+		s, err := u.js.Stream(wait, f.name)
+		cancel()
 		if err != nil {
 			errs = append(errs, fmt.Errorf("stream %s: %w", f.name, err))
 			continue
 		}
 		infos[f.name] = s.CachedInfo()
 		f.looked(infos[f.name], added, u.cfg)
+		f.seen(infos[f.name], asked)
 		errs = append(errs, u.lookAtWrites(ctx, f, s.CachedInfo()))
 	}
 	errs = append(errs, u.lookAtAccount(ctx), u.probe(ctx))
@@ -249,6 +254,7 @@ func (u *Usage) lookAtAccount(ctx context.Context) error {
 	if t, ok := info.Tiers[fmt.Sprintf("R%d", max(1, u.cfg.Replicas))]; ok {
 		tier = t
 	}
+	u.Reserved.looked(tier)
 	u.account.bytes.Store(tier.Store)
 	u.account.limit.Store(uint64(max(0, tier.Limits.MaxStore)))
 	return nil
@@ -262,15 +268,26 @@ func (u *Usage) probe(ctx context.Context) error {
 	defer cancel()
 	asked := time.Now()
 	_, err := u.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
-	u.NoRoom(accountStorage, err)
+	u.Published(accountStorage, err)
 	u.probed(asked, err)
 	return err
 }
 
-// NoRoom notes that JetStream had no room in a stream for a message, if err says so. When JetStream did not answer, Run
-// checks why. It may be called from any goroutine.
-func (u *Usage) NoRoom(stream string, err error) {
+// Published notes how the publish of a message to a stream ended: err is nil, or says that JetStream had no room, that
+// the stream has no leader, or something else. When JetStream did not answer, Run checks why. It may be called from any
+// goroutine.
+func (u *Usage) Published(stream string, err error) {
+	if err == nil {
+		if stream != accountStorage {
+			u.of(stream).led()
+		}
+		return
+	}
 	if stream != accountStorage && errors.Is(err, jsapi.ErrNoAnswer) && u.of(stream).failure(u.nc) == nil {
+		jsapi.Signal(u.now)
+	}
+	if stream != accountStorage && unled(err) {
+		u.of(stream).unled()
 		jsapi.Signal(u.now)
 	}
 	if !jsapi.IsFull(err) {
@@ -285,7 +302,7 @@ func (u *Usage) NoRoom(stream string, err error) {
 	}
 }
 
-// Grew notes that this process stored size bytes in a stream.
+// Grew notes that this process stored size bytes in a stream, or is about to.
 func (u *Usage) Grew(stream string, size int) { u.grew(u.of(stream), size) }
 
 // grew notes that this process stored size bytes, or is about to. After very many bytes, Run checks at once how full
@@ -312,6 +329,8 @@ func (u *Usage) Err() error {
 			errs = append(errs, fmt.Errorf("storage: %s is full, %d of %d bytes", f.name, f.bytes.Load(), f.limit.Load()))
 		case refused && time.Since(r.at) < refusedFor:
 			errs = append(errs, fmt.Errorf("storage: %s has no room: %w", f.name, r.err))
+		case f.leaderless() != nil:
+			errs = append(errs, f.leaderless())
 		}
 	}
 	return errors.Join(append(errs, u.unanswered())...)

@@ -34,7 +34,7 @@ func (c *Client) Open(ctx context.Context, r Request) (*events.Reply, io.ReadClo
 	}
 	b := &body{c: c, owner: r.Owner, worker: r.Worker, more: make(chan struct{}, 1)}
 	r.credit = bodyWindow
-	call := &call{wantReply: true, done: make(chan answer, 1), body: b}
+	call := &call{wantReply: true, done: make(chan answer, 1), body: b, onStored: r.OnStored}
 	token, err := c.begin(call)
 	if err != nil {
 		return nil, nil, err

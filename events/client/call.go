@@ -16,8 +16,9 @@ type call struct {
 	wantReply bool
 	done      chan answer // takes one
 	stored    atomic.Pointer[Ack]
-	body      *body // of a reply in chunks; nil = not wanted
-	feed      *feed // of a live body; nil = no live body
+	onStored  func() // nil = nothing to call
+	body      *body  // of a reply in chunks; nil = not wanted
+	feed      *feed  // of a live body; nil = no live body
 }
 
 // over ends what is still sent for the call.
@@ -77,7 +78,9 @@ func (c *call) take(m *nats.Msg) {
 	case ack.Duplicate:
 		c.end(answer{err: fmt.Errorf("%w, as %s:%d", ErrDuplicate, ack.Stream, ack.Seq)})
 	default:
-		c.stored.Store(ack)
+		if c.stored.Store(ack); c.onStored != nil {
+			c.onStored()
+		}
 	}
 }
 

@@ -126,7 +126,7 @@ func (c *Client) Call(ctx context.Context, r Request) (*events.Reply, error) {
 
 // do publishes r and waits for its answer.
 func (c *Client) do(ctx context.Context, r Request, wantReply bool) (answer, error) {
-	call := &call{wantReply: wantReply, done: make(chan answer, 1)}
+	call := &call{wantReply: wantReply, done: make(chan answer, 1), onStored: r.OnStored}
 	token, err := c.begin(call)
 	if err != nil {
 		return answer{}, err

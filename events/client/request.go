@@ -52,6 +52,9 @@ type Request struct {
 
 	ScheduledTime time.Time // Scheduled: the time it stands for. Zero = none
 
+	// OnStored, if not nil, is called when JetStream has stored the event and a reply is still awaited. It must not block.
+	OnStored func()
+
 	credit    int64  // bytes of a body in chunks that the caller takes at once; 0 = none
 	bodyID    string // of a body in parts
 	bodyParts int

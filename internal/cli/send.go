@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -222,6 +223,8 @@ func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	ctx, end := whileWritten(ctx, e, nc, r)
+	defer end()
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	if s.noWait {
@@ -273,7 +276,10 @@ func (e *env) open(ctx context.Context, s *sending, r *client.Request, nc *nats.
 // failed returns the message and the exit code for an event without a reply. ctx is done when the user ended the
 // command.
 func (s *sending) failed(ctx context.Context, nc *nats.Conn, err error) error {
+	var found *stored.Failure
 	switch {
+	case errors.As(context.Cause(ctx), &found):
+		return fmt.Errorf("the event is not known to be stored: %w; %s", found, stored.Advice)
 	case errors.Is(err, client.ErrMalformed):
 		return usage("%w", err)
 	case errors.Is(err, nats.ErrMaxPayload):
@@ -293,6 +299,36 @@ func (s *sending) failed(ctx context.Context, nc *nats.Conn, err error) error {
 		return timedOut("JetStream has not said within %s that the event is stored ('pinwheel doctor' may tell why): %w", s.timeout, err)
 	}
 	return timedOut("no reply within %s: %w", s.timeout, err)
+}
+
+// askAfter is how long JetStream may take to store an event before send asks why, and how long send waits between two
+// such questions.
+const askAfter = time.Second
+
+// whileWritten returns a context that ends when nats-server turns out not to write a stream that the event of r needs.
+// Its cause is the *stored.Failure then. Once the event is stored, nobody asks any more: its reply may still come.
+func whileWritten(ctx context.Context, e *env, nc *nats.Conn, r *client.Request) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	if atDoor(e) { // an owner may not ask
+		return ctx, func() { end(nil) }
+	}
+	var isStored atomic.Bool
+	r.OnStored = func() { isStored.Store(true) }
+	asking := time.AfterFunc(askAfter, func() {
+		again := time.NewTicker(askAfter)
+		defer again.Stop()
+		for ctx.Err() == nil && !isStored.Load() {
+			if failure := unwritten(ctx, nc); failure != nil && !isStored.Load() {
+				end(failure)
+				return
+			}
+			select {
+			case <-ctx.Done():
+			case <-again.C:
+			}
+		}
+	})
+	return ctx, func() { asking.Stop(); end(nil) }
 }
 
 // unwritten returns the failure of a stream that the event needs and that nats-server no longer writes, or nil. Users

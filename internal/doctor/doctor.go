@@ -196,8 +196,26 @@ func (p *checker) limits(info *jetstream.AccountInfo) {
 	}
 	if l.MaxStore > 0 {
 		p.full("disk", "the account's storage", tier.Store, l.MaxStore)
+		p.reserved("the account", tier.ReservedStore, l.MaxStore)
 	} else {
-		p.ok("limits", "storage is limited by the server only; %s stored, %s reserved by the fleet's streams", size(int64(tier.Store)), size(reserve))
+		p.ok("limits", "storage is limited by the server only; %s stored, %s reserved by all streams", size(int64(tier.Store)), size(int64(tier.ReservedStore)))
+	}
+}
+
+// reserved reports how much of a storage is reserved for streams. When all is, no stream can be made or grow, such as
+// that of an owner's keys, however much room is left.
+func (p *checker) reserved(what string, bytes uint64, of int64) {
+	part := float64(bytes) / float64(of)
+	text := fmt.Sprintf("%s has reserved %s of %s for streams (%.0f%%)", what, size(int64(bytes)), size(of), 100*part)
+	const do = "raise max_file_store of nats-server, or max_store of the account, or lower PINWHEEL_MAX_BYTES with 'pinwheel resources apply': " +
+		"when all is reserved, owners that need more for keys, objects and caches are answered 503"
+	switch {
+	case part >= 0.95:
+		p.bad("reserved", do, "%s", text)
+	case part >= 0.8:
+		p.warn("reserved", do, "%s", text)
+	default:
+		p.ok("reserved", "%s", text)
 	}
 }
 

@@ -200,6 +200,33 @@ func TestAdviceForWhatIsMissing(t *testing.T) {
 	}
 }
 
+// Before the first owner is refused, the doctor says that nearly all of the storage is reserved: of an account, and of
+// a server that has a limit of its own.
+func TestNearlyAllIsReserved(t *testing.T) {
+	t.Parallel()
+	for what, text := range map[string]string{
+		"the account":                    `accounts { A { users [{user: a, password: a}], jetstream: { max_store: 1GB } } }`,
+		"the server with the least left": `accounts { A { users [{user: a, password: a}], jetstream: enabled } }, jetstream: { max_file_store: 1GB }`,
+	} {
+		conf := filepath.Join(t.TempDir(), "c.conf")
+		require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
+		o, err := server.ProcessConfigFile(conf)
+		require.NoError(t, err)
+		o.JetStream, o.HTTPHost, o.HTTPPort = true, "127.0.0.1", natstest.FreePort(t)
+		nc, c := broken(t, o, nats.UserInfo("a", "a")), fleetConfig()
+		js, asked := makeAssets(t, nc, c), config(nc, c)
+		asked.Monitors = []string{fmt.Sprintf("http://127.0.0.1:%d/", o.HTTPPort)}
+		said(t, doctor.Examine(t.Context(), asked), doctor.OK, "reserved", what)
+		account, err := js.AccountInfo(t.Context())
+		require.NoError(t, err)
+		for part, level := range map[int64]doctor.Level{85: doctor.Warn, 97: doctor.Bad} {
+			_, err = js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: "MORE", Subjects: []string{"more"}, MaxBytes: 1<<30/100*part - int64(account.ReservedStore)})
+			require.NoError(t, err)
+			said(t, doctor.Examine(t.Context(), asked), level, "reserved", what)
+		}
+	}
+}
+
 // Three servers and one copy of everything are worth a warning.
 func TestOneCopyOnThreeServers(t *testing.T) {
 	t.Parallel()
@@ -303,7 +330,7 @@ jetstream { sync_interval: 10s }
 	s, err := doctor.AskSync(t.Context(), nc, nil)
 	require.NoError(t, err)
 	require.Positive(t, s.Most)
-	s.Most, s.Stored = 0, 0
+	s.Most, s.Stored, s.Reserved, s.Reservable = 0, 0, 0, 0
 	require.Equal(t, doctor.Sync{Known: true, Interval: 10 * time.Second, Servers: 1, From: "$SYS"}, s)
 }
 

@@ -78,6 +78,9 @@ func (p *checker) durability(ctx context.Context, all []found) {
 	if sync.Most > 0 {
 		p.full("disk", "the fullest server's storage", sync.Stored, sync.Most)
 	}
+	if sync.Reservable > 0 {
+		p.reserved("the server with the least left", sync.Reserved, sync.Reservable)
+	}
 	switch {
 	case p.Fsync && sync.Known && !sync.Always:
 		p.bad("durability", "set sync_interval: always in the jetstream block of every nats-server", "PINWHEEL_DURABILITY asks for fsync, and the server does not: %s", words)

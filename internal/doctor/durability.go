@@ -21,6 +21,9 @@ type Sync struct {
 	From     string        // source of the answer
 	Stored   uint64        // bytes stored by the fullest server
 	Most     int64         // limit of that server in bytes
+	// Reserved is how many bytes the server with the least left has reserved for streams, and Reservable how many it may.
+	Reserved   uint64
+	Reservable int64
 }
 
 // DefaultInterval is the default of nats-server.
@@ -34,15 +37,16 @@ type jsz struct {
 		SyncAlways   bool          `json:"sync_always"`
 		MaxStore     int64         `json:"max_storage"`
 	} `json:"config"`
-	Store uint64 `json:"storage"`
+	Store    uint64 `json:"storage"`
+	Reserved uint64 `json:"reserved_storage"`
 }
 
-// fuller returns the stored bytes and the limit of s or of the server of z, whichever is fuller.
-func (s Sync) fuller(z jsz) (stored uint64, most int64) {
-	if most := z.Config.MaxStore; most > 0 && (s.Most == 0 || float64(z.Store)/float64(most) > float64(s.Stored)/float64(s.Most)) {
-		return z.Store, most
+// fuller returns the pair of used bytes and limit, a or b, with the larger part used. A limit of 0 is unknown.
+func fuller(a uint64, ofA int64, b uint64, ofB int64) (used uint64, of int64) {
+	if ofB > 0 && (ofA == 0 || float64(b)/float64(ofB) > float64(a)/float64(ofA)) {
+		return b, ofB
 	}
-	return s.Stored, s.Most
+	return a, ofA
 }
 
 // and combines s with the answer of one more server.
@@ -55,7 +59,8 @@ func (s Sync) and(z jsz, from string) Sync {
 		one.Always = one.Always && s.Always
 		one.Interval = max(one.Interval, s.Interval)
 	}
-	one.Stored, one.Most = s.fuller(z)
+	one.Stored, one.Most = fuller(s.Stored, s.Most, z.Store, z.Config.MaxStore)
+	one.Reserved, one.Reservable = fuller(s.Reserved, s.Reservable, z.Reserved, z.Config.MaxStore)
 	return one
 }
 

@@ -139,7 +139,7 @@ func TestQueueBatchNotStored(t *testing.T) {
 	require.NoError(t, err)
 	batches, err := openBatches(nc)
 	require.NoError(t, err)
-	h := &host{js: js, subjects: events.DefaultPrefix, batches: batches, admit: func(string, int, int) *events.Failure { return nil }}
+	h := &host{js: js, subjects: events.DefaultPrefix, batches: batches, admit: func(string, int, int) *events.Failure { return nil }, published: func(error) {}}
 	tasks := make([]isolates.Message, 5)
 	require.ErrorContains(t, h.Enqueue(t.Context(), "acme", "w", tasks), "3 of 5 tasks are known to be stored: nats: API error: code=503 err_code=10077 description=maximum messages exceeded")
 	require.ErrorContains(t, h.Enqueue(t.Context(), "acme", "w", tasks[:1]), "the task was not stored: ")

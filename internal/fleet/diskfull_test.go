@@ -54,7 +54,7 @@ func testDiskThatIsFull(t *testing.T, dir string, maxFile uint64, cause string, 
 	fill()
 	code, out, body := 0, "", strings.Repeat("x", 16<<10)
 	for i := 0; i < 20 && code == 0; i++ {
-		code, out = send("--data", body)
+		code, out = send("--data", body, "--timeout", "5m") // it does not wait for so long
 	}
 	says := "nats-server has stopped to store anything in PINWHEEL_EVENTS, because a write failed: " + cause
 	require.Equal(t, exitFailure, code, out)

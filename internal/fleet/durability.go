@@ -32,6 +32,7 @@ func (p *Process) learnSync(ctx context.Context, c *Child) error {
 	defer cancel()
 	var err error
 	p.sync, err = doctor.AskSync(ctx, p.nc, p.cfg.NatsMonitor)
+	p.consumer.SetServerLimit(p.sync.Reservable)
 	switch {
 	case !p.cfg.Fsync():
 	case p.sync.Known && !p.sync.Always:

@@ -25,6 +25,8 @@ type host struct {
 	subjects events.Subjects
 	// admit says why tasks of this number and size must not be stored, or returns nil.
 	admit func(owner string, count, size int) *events.Failure
+	// published notes whether the stream took a task: err is that of the publish.
+	published func(err error)
 	// batches publishes tasks of sendBatch(). What is under way is held against runs, so it has no bound here.
 	batches jetstream.JetStream
 	see     func(*events.LogLine) // shows a line to tails and the collector; nil = neither
@@ -34,7 +36,7 @@ type host struct {
 
 // openHost returns the host of p.
 func openHost(p *Process, js jetstream.JetStream) (*host, error) {
-	h := &host{nc: p.nc, js: js, subjects: events.Subjects(p.cfg.Prefix), admit: p.consumer.AdmitSend, see: seeLines(p), log: p.log}
+	h := &host{nc: p.nc, js: js, subjects: events.Subjects(p.cfg.Prefix), admit: p.consumer.AdmitSend, published: p.consumer.Published, see: seeLines(p), log: p.log}
 	var err error
 	if h.batches, err = openBatches(p.nc); err == nil {
 		h.Bindings, err = bindings.New(p.nc, js, bindingsConfig(p.cfg, p.log), p.registry)
@@ -73,7 +75,8 @@ func (h *host) Enqueue(ctx context.Context, owner, worker string, tasks []isolat
 		return notStored(0, len(list), errors.New(f.Message))
 	}
 	if len(list) == 1 {
-		if _, err := h.js.PublishMsg(ctx, list[0]); err != nil {
+		_, err := h.js.PublishMsg(ctx, list[0])
+		if h.published(err); err != nil {
 			return notStored(0, 1, err)
 		}
 		return nil
@@ -120,7 +123,7 @@ func (h *host) publish(ctx context.Context, list []*nats.Msg) (err error) {
 			return notStored(stored, len(list), ctx.Err())
 		}
 	}
-	if err != nil {
+	if h.published(err); err != nil {
 		return notStored(stored, len(list), err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -72,13 +73,15 @@ type storedRequests struct {
 	prefix string
 	inbox  string // one of PINWHEEL_REPLY_PREFIXES
 	admit  func(owner string, size int) *events.Failure
+	// published notes whether the stream took an event: err is that of the publish.
+	published func(err error)
 
 	mu      sync.Mutex
 	clients map[string]*client.Client // by owner; one that has stored a request has a subscription from then on
 }
 
 func newStoredRequests(p *Process) *storedRequests {
-	return &storedRequests{nc: p.nc, prefix: p.cfg.Prefix, inbox: p.cfg.ReplyPrefixes[0], admit: p.consumer.AdmitCall, clients: map[string]*client.Client{}}
+	return &storedRequests{nc: p.nc, prefix: p.cfg.Prefix, inbox: p.cfg.ReplyPrefixes[0], admit: p.consumer.AdmitCall, published: p.consumer.Published, clients: map[string]*client.Client{}}
 }
 
 func (s *storedRequests) of(owner string) (*client.Client, error) {
@@ -104,7 +107,17 @@ func (s *storedRequests) Publish(ctx context.Context, r client.Request) (*client
 	if err != nil {
 		return nil, err
 	}
-	return c.Publish(ctx, r)
+	ack, err := c.Publish(ctx, r)
+	s.note(err)
+	return ack, err
+}
+
+// note tells published how the publish of an event ended. The client's error for no stream becomes that of NATS.
+func (s *storedRequests) note(err error) {
+	if errors.Is(err, client.ErrNoStream) {
+		err = nats.ErrNoResponders
+	}
+	s.published(err)
 }
 
 // Open is part of gateway.Publisher.
@@ -113,7 +126,9 @@ func (s *storedRequests) Open(ctx context.Context, r client.Request) (*events.Re
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.Open(ctx, r)
+	reply, body, err := c.Open(ctx, r)
+	s.note(err)
+	return reply, body, err
 }
 
 func listenHTTP(cfg config.Config) (net.Listener, error) {
