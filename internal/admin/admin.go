@@ -73,7 +73,7 @@ func local(l net.Listener, next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !localhost.Is(r.Host) {
+		if r.Host != "" && !localhost.Is(r.Host) { // only HTTP/1.0 has no host, and no browser speaks it
 			http.Error(w, "this port answers to localhost and to addresses only", http.StatusMisdirectedRequest)
 			return
 		}

@@ -93,7 +93,7 @@ func TestControlIsGuarded(t *testing.T) {
 		guarded++
 		require.Contains(t, failure, "403 "+name+" is off: this fleet has no PINWHEEL_CONTROL_TOKEN, nor PINWHEEL_CONTROL=permissions; open are pool, flow, stats, settings, workers.list, workers.find")
 	}
-	require.Equal(t, []int{19, 39}, []int{open, guarded})
+	require.Equal(t, []int{19, 41}, []int{open, guarded})
 
 	h = openHouse(t, withToken)
 	_, failure := h.control("dead.list", "", "Authorization", "")

@@ -179,6 +179,8 @@ func (h *house) foreignDoor(t *testing.T, acme, beta *nats.Conn, foreign uint64)
 		"deployments.rollback": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"w","version":"../1"}`, "404"}, {`{"worker":"w"}`, "409"}},
 		"deployments.alias":    {{`{"worker":"beta/w","alias":"x","version":"1"}`, "403"}, {`{"worker":"w","alias":"1","version":"1"}`, "409"}},
 		"workers.rm":           {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"none"}`, "404"}, {`{}`, "400"}},
+		"versions.preview":     {{`{"worker":"beta/w","version":"1"}`, "403"}, {`{"worker":"w","version":"9"}`, "404"}, {`{"worker":"w","version":"1","for":"1s"}`, "400 for"}},
+		"workers.reset":        {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"none"}`, "404"}},
 		"versions.deploy":      {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"owner":"beta","worker":"w"}`, "400"}, {`{"worker":"w","bundle":{"id":"beta.x"}}`, "400 bundle.id"}},
 		"files.missing":        {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"hashes":["beta.x"]}`, "400 hashes"}, {`{"door":false}`, "400 unknown field"}},
 		"files.store":          {{`{"owner":"beta"}`, "403"}, {`{"owner":">"}`, "403"}, {`{"id":"beta.x"}`, "400 id"}, {`{"id":"x"}`, "400 files"}},

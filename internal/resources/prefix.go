@@ -47,14 +47,26 @@ func CheckPrefix(ctx context.Context, js jetstream.JetStream, wanted []Resource)
 // samePrefix compares the first tokens of a stream's subjects. Streams without subjects, for example mirrors, are not
 // compared.
 func samePrefix(have, want jetstream.StreamConfig) error {
-	if guard.FleetPrefix.Off() || len(have.Subjects) == 0 || len(want.Subjects) == 0 {
+	has, wants := subjects(have), subjects(want)
+	if guard.FleetPrefix.Off() || len(has) == 0 || len(wants) == 0 {
 		return nil
 	}
-	prefix := firstToken(want.Subjects[0])
-	if slices.ContainsFunc(have.Subjects, func(s string) bool { return firstToken(s) == prefix }) {
+	prefix := firstToken(wants[0])
+	if slices.ContainsFunc(has, func(s string) bool { return firstToken(s) == prefix }) {
 		return nil
 	}
-	return &PrefixError{want.Name, firstToken(have.Subjects[0]), prefix}
+	return &PrefixError{want.Name, firstToken(has[0]), prefix}
+}
+
+// subjects are those of a stream, and of what it copies from other streams.
+func subjects(c jetstream.StreamConfig) []string {
+	all := slices.Clone(c.Subjects)
+	for _, s := range c.Sources {
+		for _, t := range s.SubjectTransforms {
+			all = append(all, t.Source)
+		}
+	}
+	return all
 }
 
 func firstToken(subject string) string {
