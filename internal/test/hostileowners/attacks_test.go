@@ -34,8 +34,8 @@ var attacks = []attack{
 	{name: "secrets", guard: guard.SecretBounds, run: secretsWithoutEnd},
 	{name: "sends", guard: guard.SendRates, env: []string{"PINWHEEL_MAX_BYTES=8MiB"}, run: sends},
 	{name: "full streams", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=8MiB"}, run: fullStreams},
-	{name: "dead letters", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB", "PINWHEEL_DEAD_LETTER_BYTES=16MiB", store160MiB}, run: deadLetters},
-	{name: "delayed events", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB", "PINWHEEL_DEAD_LETTER_BYTES=8MiB", store160MiB}, run: delayedEvents},
+	{name: "dead letters", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB", "PINWHEEL_DEAD_LETTER_BYTES=16MiB", store192MiB}, run: deadLetters},
+	{name: "delayed events", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB", "PINWHEEL_DEAD_LETTER_BYTES=8MiB", store192MiB}, run: delayedEvents},
 	{name: "results", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=64MiB", "PINWHEEL_ACK_WAIT=3s"}, run: results},
 	{name: "body parts", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB"}, run: bodyParts},
 	{name: "timers", guard: guard.TimerBudget, env: []string{"PINWHEEL_THREADS=1"}, run: timers},
@@ -54,8 +54,8 @@ var attacks = []attack{
 const (
 	// allowLoopback lets workers reach the servers of a test.
 	allowLoopback = "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"
-	// store160MiB gives the server less storage than the limits of its streams.
-	store160MiB = storeVariable + "=167772160"
+	// store192MiB gives the server less storage than the limits of its streams.
+	store192MiB = storeVariable + "=201326592"
 )
 
 // docs/guides/security.md lists exactly these attacks.
