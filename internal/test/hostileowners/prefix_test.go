@@ -2,6 +2,7 @@ package hostileowners
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,6 +25,9 @@ func prefix(t *testing.T, f *fleet) (harm string) {
 	until(t, "the process has ended, or does harm", func() bool {
 		if err := publish(); err != nil {
 			harm = fmt.Sprintf("events of the fleet that was there are not stored any more: %v", err)
+		}
+		if strings.Contains(p.logged(), `"message":"updated"`) {
+			harm = "it has changed the streams of the fleet that was there"
 		}
 		return harm != "" || !p.alive()
 	})
