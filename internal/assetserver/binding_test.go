@@ -108,7 +108,7 @@ func TestBindingOfFiles(t *testing.T) {
 		got := ask(s, w, true, "GET", url)
 		require.Equal(t, want, fmt.Sprint(got.Code, " ", got.Body), url)
 	}
-	for url, want := range map[string]string{"/about.html?q": "/about?q", "/index": "/", "/go": "/there", "/away": "https://else.example/x"} {
+	for url, want := range map[string]string{"/about.html?q": "/about?q", "/%61bout": "/about", "/api/%78.js?q": "/api/x.js?q", "/index": "/", "/go": "/there", "/away": "https://else.example/x"} {
 		require.Equal(t, want, ask(s, w, false, "GET", "http://h"+url).Header().Get("Location"), url)
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS"} {

@@ -103,6 +103,9 @@ func (s *Site) find(path events.Path, query string) (a Answer, ok bool) {
 	if f.Redirect != "" {
 		return Answer{Location: s.Prefix + (&url.URL{Path: f.Redirect}).EscapedPath() + query, Status: http.StatusTemporaryRedirect}, true
 	}
+	if ok && path.URL() != path.Canonical() { // a handler that compares texts guards the one address that answers
+		return Answer{Location: s.Prefix + path.Canonical() + query, Status: http.StatusTemporaryRedirect}, true
+	}
 	return Answer{Status: http.StatusOK, file: f.File, path: path}, ok
 }
 

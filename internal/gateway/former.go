@@ -22,7 +22,7 @@ func former(x *exchange) bool {
 	if !ok || !hashed(text) {
 		return false
 	}
-	looked := []string{x.service.worker.Assets.Files}
+	at, looked := events.NewPath(x.path.Canonical()), []string{x.service.worker.Assets.Files}
 	for _, other := range x.service.others() {
 		if keeps(x, other) {
 			return false
@@ -39,7 +39,7 @@ func former(x *exchange) bool {
 		if err != nil {
 			continue
 		}
-		if found, ok, err := site.Find(x.r.Context(), x.path, ""); err == nil && ok && found.IsAt(x.path) {
+		if found, ok, err := site.Find(x.r.Context(), at, ""); err == nil && ok && found.IsAt(at) {
 			x.version = other.Version
 			x.file(site, found)
 			return true
