@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -20,7 +21,10 @@ import (
 
 const (
 	// deadline is how long a process may take, also on a busy machine. It is killed then.
-	deadline = 30 * time.Second
+	deadline = 2 * time.Minute
+	// fault is how much CPU time a process that did not end in time must have used for that to be the module's fault: a
+	// machine that is busy gives it less.
+	fault = 2 * time.Second
 	// maxOutput is how many bytes of the process's output are read. It is killed when it writes more.
 	maxOutput = 4 << 20
 )
@@ -117,7 +121,7 @@ func (p child) check(ctx context.Context, c *Checker, w *events.Worker) (events.
 	}
 	ended := p.cmd.Wait()
 	if answer == nil {
-		return events.Handlers{}, c.died(ctx, w, errors.Join(err, ended))
+		return events.Handlers{}, c.died(ctx, w, p.cmd.ProcessState, errors.Join(err, ended))
 	}
 	c.lost = answer.Lost
 	switch {
@@ -148,13 +152,15 @@ func (p child) read(log func(events.LogLine)) (*result, error) {
 
 // died returns the error of a process that has ended without a result. The client's end, and the fleet's, is not the
 // module's fault.
-func (c *Checker) died(ctx context.Context, w *events.Worker, why error) error {
+func (c *Checker) died(ctx context.Context, w *events.Worker, end *os.ProcessState, why error) error {
 	if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("check of %s: %w", w.Target(), err)
 	}
-	c.lost = true
 	if ctx.Err() != nil {
-		return events.Fail(events.ReasonTimeout, "the module was not loaded within %s", deadline)
+		used := end.UserTime() + end.SystemTime()
+		c.lost = used >= fault
+		return events.Fail(events.ReasonTimeout, "the module was not loaded in time: it had %s of CPU time", used)
 	}
+	c.lost = true
 	return events.Fail(events.ReasonCrash, "the process that loaded the module died: %v", why)
 }

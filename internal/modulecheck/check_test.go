@@ -123,6 +123,16 @@ func TestProcess(t *testing.T) {
 	lost, _ = check.Close()
 	require.False(t, lost)
 
+	// Nor does a machine that has no time for it.
+	check = checks.Open((&lines{}).log)
+	ctx, cancel = context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	_, err = check.Check(ctx, worker(`export default { task() {} }`))
+	require.True(t, errors.As(err, &f))
+	require.Equal(t, events.ReasonTimeout, f.Reason)
+	lost, _ = check.Close()
+	require.False(t, lost)
+
 	// A process that is killed is the module's fault: nothing else is in it.
 	check = checks.Open((&lines{}).log)
 	p, err = check.start()

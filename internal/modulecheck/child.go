@@ -24,7 +24,7 @@ const (
 	maxCPU   = 20      // seconds of CPU time of the process, of which V8's start takes less than one
 	maxFiles = 256     // open files of the process
 	maxData  = 2 << 30 // bytes of memory that the process may write to; the module's heap is limited besides
-	niceness = 10      // of the process
+	niceness = 5       // of the process
 )
 
 // request is what the process reads.
