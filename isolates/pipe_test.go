@@ -23,8 +23,8 @@ import (
 
 // upload is a live body of n parts of a MiB. It notes how many were read.
 type uploaded struct {
-	parts, read atomic.Int64
-	sum         [sha256.Size]byte
+	read atomic.Int64
+	sum  [sha256.Size]byte
 }
 
 func uploading(n int) (*events.Event, *uploaded) {

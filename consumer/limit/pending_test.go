@@ -43,7 +43,8 @@ func TestPendingIsWeighed(t *testing.T) {
 		for range maxOwnerCallBytes / large {
 			require.True(t, s.Begin(owner, large))
 		}
-		require.False(t, s.Begin(owner, large) && s.Begin(owner, large), "beyond its share")
+		s.Begin(owner, large) // one more, if half of the room is free
+		require.False(t, s.Begin(owner, large), "beyond its share")
 	}
 	require.LessOrEqual(t, s.all.bytes, maxCallBytes)
 	for s.all.n > 0 {

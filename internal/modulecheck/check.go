@@ -83,7 +83,7 @@ type child struct {
 
 // start starts a process. It has read nothing yet.
 func (c *Checker) start() (p child, err error) {
-	p.cmd = exec.Command(c.checks.Executable)
+	p.cmd = exec.CommandContext(context.Background(), c.checks.Executable) // check kills it
 	p.cmd.Env = []string{variable + "=yes"}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of a terminal are for the parent
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
