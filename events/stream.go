@@ -38,6 +38,9 @@ type Parts struct {
 	// Read returns part i, 0 <= i < N. For a live body it waits for that part; the error is io.EOF when the body has at
 	// most i parts. Any goroutine may call it.
 	Read func(ctx context.Context, i int) ([]byte, error)
+	// Free takes back the memory of the part that Read returned last; nil = it is not used again. It is for the goroutine
+	// that reads.
+	Free func(part []byte)
 }
 
 // LiveParts is the value of HeaderBodyParts for a live body.
@@ -110,16 +113,26 @@ type Stream struct {
 	Grant  func(upTo int64)
 	Cancel func(why string)
 
+	// Passes: a goroutine that may wait for the client makes the body, and calls Offer. It is set before the reply is
+	// reported.
+	Passes bool
+
 	mu       sync.Mutex
 	chunks   []Chunk
 	notify   func()
 	notified bool // notify was called, and Take was not yet
+	through  func(data []byte) error
 }
 
 // Push adds a chunk, and takes over its Data. Short chunks that were not taken yet become one. Any goroutine may call
 // it.
 func (s *Stream) Push(c Chunk) {
 	s.mu.Lock()
+	s.add(c)
+}
+
+// add adds a chunk. It is called with the lock, and gives it back.
+func (s *Stream) add(c Chunk) {
 	if last := len(s.chunks) - 1; last < 0 || !s.chunks[last].join(c) {
 		s.chunks = append(s.chunks, c)
 	}
@@ -128,6 +141,31 @@ func (s *Stream) Push(c Chunk) {
 	if f != nil {
 		f()
 	}
+}
+
+// Offer is Push for a goroutine that may wait for the client. If the publisher called Through, Offer takes nothing and
+// returns the function to write the data with, whose memory it does not keep. nil = c was pushed.
+func (s *Stream) Offer(c Chunk) (write func(data []byte) error) {
+	s.mu.Lock()
+	if s.through != nil {
+		defer s.mu.Unlock()
+		return s.through
+	}
+	s.add(c)
+	return nil
+}
+
+// Through has all data from now on go to write, on the goroutine that has it, without credit. Only the end of the body,
+// or why it broke off, is still pushed. It reports false when the body is not such a one, or when there are chunks to
+// Take first. Only the goroutine that writes what it took may call it.
+func (s *Stream) Through(write func(data []byte) error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.Passes || len(s.chunks) > 0 {
+		return false
+	}
+	s.through = write
+	return true
 }
 
 // notice returns the function to call because there are chunks to take, or nil when it was called already. The caller

@@ -133,6 +133,7 @@ func (t *thread) startBody(r *run) {
 		b.head.Stream = &events.Stream{
 			Grant:  func(upTo int64) { b.grant(t, r, upTo) },
 			Cancel: func(why string) { t.abort(r, why) },
+			Passes: b.outlet != nil,
 		}
 		for _, c := range b.parts {
 			b.head.Stream.Push(c)

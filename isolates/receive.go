@@ -65,8 +65,7 @@ const (
 // from here.
 func (x response) Chunk(ctx context.Context, chunk []byte) (reuse bool) {
 	if to := x.c.tap.Sink(); to != nil {
-		x.pass(ctx, to, chunk)
-		return false
+		return x.pass(ctx, to, chunk)
 	}
 	x.t.postTo(x.r, func(t *thread) { t.takeChunk(x.r, x.c, chunk) })
 	if !x.c.paced {
@@ -75,8 +74,7 @@ func (x response) Chunk(ctx context.Context, chunk []byte) (reuse bool) {
 	select {
 	case on := <-x.c.taken:
 		if on {
-			x.pass(ctx, x.c.tap.Sink(), chunk)
-			return false
+			return x.pass(ctx, x.c.tap.Sink(), chunk)
 		}
 	case <-ctx.Done():
 	}
@@ -84,11 +82,13 @@ func (x response) Chunk(ctx context.Context, chunk []byte) (reuse bool) {
 }
 
 // pass passes a chunk to a sink. If that takes no more, the subrequest ends.
-func (x response) pass(ctx context.Context, to pipe.Sink, chunk []byte) {
-	if err := to.Write(ctx, chunk); err != nil {
+func (x response) pass(ctx context.Context, to pipe.Sink, chunk []byte) (reuse bool) {
+	free, err := to.Write(ctx, chunk)
+	if err != nil {
 		x.c.cancel()
 	}
 	payer{x.t.pool, x.r}.Moved(len(chunk))
+	return free
 }
 
 func (x response) End() {

@@ -168,7 +168,7 @@ func (r *run) pipeBody(t *thread, source float64) {
 	if !b.waits() || b.sent {
 		return
 	}
-	b.outlet = pipe.NewOutlet(int64(firstGrant(r.attempt.Event)), func(c events.Chunk) { b.head.Stream.Push(c) }, func(err error) {
+	b.outlet = pipe.NewOutlet(int64(firstGrant(r.attempt.Event)), func(c events.Chunk) func([]byte) error { return b.head.Stream.Offer(c) }, func(err error) {
 		t.callRun(r, func(c *v8x.Call) {
 			switch {
 			case err == nil:

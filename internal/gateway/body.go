@@ -21,6 +21,7 @@ type requestBody struct {
 	gone    func() // the client broke off
 	times   *times
 	parts   int       // that were read
+	spare   []byte    // memory of a part that is not used any more
 	seen    beginning // for http.log
 
 	mu      sync.Mutex
@@ -53,7 +54,7 @@ func (*requestBody) size(length int64) int64 {
 // give gives e the body of a request: at once if it is short, otherwise in parts while the event runs.
 func (b *requestBody) give(e *events.Event, length int64) error {
 	if length != 0 && b.size(length) == 0 {
-		e.Parts = &events.Parts{ID: e.ID, Live: true, Size: max(0, length), Read: b.part}
+		e.Parts = &events.Parts{ID: e.ID, Live: true, Size: max(0, length), Read: b.part, Free: b.free}
 		return nil
 	}
 	body := make([]byte, length)
@@ -76,7 +77,10 @@ func (b *requestBody) part(ctx context.Context, i int) ([]byte, error) {
 		return nil, fmt.Errorf("part %d of the body was read before", i)
 	}
 	defer context.AfterFunc(ctx, b.interrupt)()
-	buffer := make([]byte, partBytes)
+	buffer := b.spare
+	if b.spare = nil; buffer == nil {
+		buffer = make([]byte, partBytes)
+	}
 	for {
 		n, err := b.read(buffer)
 		if n > 0 { // an error comes again
@@ -88,6 +92,9 @@ func (b *requestBody) part(ctx context.Context, i int) ([]byte, error) {
 		}
 	}
 }
+
+// free is the Free of events.Parts.
+func (b *requestBody) free(part []byte) { b.spare = part[:cap(part)] }
 
 // interrupt ends the reading, also a read that waits for the client.
 func (b *requestBody) interrupt() {

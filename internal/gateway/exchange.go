@@ -74,8 +74,11 @@ func (x *exchange) run() {
 	}
 	owners, owner := &x.g.owners, x.event.Owner
 	size, stored := x.body.size(x.r.ContentLength), x.service.Delivery == events.DeliverStored || x.service.Delivery == events.DeliverAccepted
-	if stored && size == 0 && x.r.ContentLength != 0 {
-		size = storedUpload
+	if size == 0 && x.r.ContentLength != 0 {
+		size = partBytes
+		if stored {
+			size = storedUpload
+		}
 	}
 	if !owners.hold(owner, size) {
 		x.refuse(noMemory)

@@ -119,35 +119,40 @@ func (x *exchange) stream(r *events.Reply) {
 		}
 	})
 	x.head(r.Status)
-	granted := int64(window)
+	granted, passes, way := int64(window), false, newPassage(x, s)
+	defer way.leave()
 	for {
+		passes = passes || s.Through(way.write)
 		select {
 		case <-more:
 		case <-x.r.Context().Done():
-			s.Cancel("the client has gone")
+			s.Cancel(clientGone)
 			x.cut()
 		case <-x.g.ended.Done():
 			s.Cancel("the process ends")
+			x.cut()
+		case <-way.gone:
 			x.cut()
 		}
 		waits := false
 		for _, c := range s.Take() {
 			if err := x.send(c.Data); err != nil {
-				s.Cancel("the client has gone")
+				s.Cancel(clientGone)
 				x.cut()
 			}
 			if c.Failure != nil {
-				x.broken = c.Failure
-				_ = x.control.Flush()
-				x.cut()
+				way.end(c.Failure)
 			}
 			if c.End {
 				return
 			}
 			waits = waits || c.Waits
 		}
+		if passes {
+			continue
+		}
 		if x.control.Flush() != nil {
-			s.Cancel("the client has gone")
+			s.Cancel(clientGone)
 			x.cut()
 		}
 		if waits || x.sent+window/2 >= granted {

@@ -11,16 +11,16 @@ import (
 
 // Sink is where a body goes. One goroutine at a time calls Write.
 type Sink interface {
-	// Write takes the next bytes, and takes over their memory. It returns when more may come. An error says that no more
-	// is taken.
-	Write(ctx context.Context, data []byte) error
+	// Write takes the next bytes. It returns when more may come. If free, it does not keep their memory, which may be used
+	// again; otherwise it takes it over. An error says that no more is taken.
+	Write(ctx context.Context, data []byte) (free bool, err error)
 	// Close says that the body is complete, or why it is not. It is called once, by any goroutine.
 	Close(err error)
 }
 
 // Outlet is the Sink of the body of a reply: the chunks go to its publisher as far as that grants.
 type Outlet struct {
-	push    func(events.Chunk)
+	offer   func(events.Chunk) (write func([]byte) error)
 	closed  func(error)
 	granted atomic.Int64  // bytes, in all
 	more    chan struct{} // capacity 1: granted has grown
@@ -28,9 +28,9 @@ type Outlet struct {
 	waits   bool // the publisher knows that there are more bytes than it granted
 }
 
-// NewOutlet makes an Outlet that may push credit bytes before the first Grant.
-func NewOutlet(credit int64, push func(events.Chunk), closed func(error)) *Outlet {
-	o := &Outlet{push: push, closed: closed, more: make(chan struct{}, 1)}
+// NewOutlet makes an Outlet that may offer credit bytes before the first Grant. offer is that of an events.Stream.
+func NewOutlet(credit int64, offer func(events.Chunk) (write func([]byte) error), closed func(error)) *Outlet {
+	o := &Outlet{offer: offer, closed: closed, more: make(chan struct{}, 1)}
 	o.granted.Store(credit)
 	return o
 }
@@ -53,25 +53,24 @@ func (o *Outlet) Grant(upTo int64) {
 }
 
 // Write implements Sink.
-func (o *Outlet) Write(ctx context.Context, data []byte) error {
+func (o *Outlet) Write(ctx context.Context, data []byte) (free bool, err error) {
+	free = true
 	for len(data) > 0 {
 		n := min(o.granted.Load()-o.sent, int64(len(data)))
-		if n > 0 {
-			o.push(events.Chunk{Data: data[:n:n]})
-			o.sent, o.waits, data = o.sent+n, false, data[n:]
+		if n > 0 || !o.waits {
+			if write := o.offer(events.Chunk{Data: data[:n:n], Waits: n == 0}); write != nil {
+				return free, write(data)
+			}
+			free, o.sent, o.waits, data = free && n == 0, o.sent+n, n == 0, data[n:]
 			continue
-		}
-		if !o.waits {
-			o.waits = true
-			o.push(events.Chunk{Waits: true})
 		}
 		select {
 		case <-o.more:
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 	}
-	return ctx.Err()
+	return free, ctx.Err()
 }
 
 // Close implements Sink.
@@ -99,21 +98,21 @@ func NewGather(most int64, hold func(n int) error, done func(data []byte, held i
 const leastGathered = 64 << 10
 
 // Write implements Sink.
-func (g *Gather) Write(ctx context.Context, data []byte) error {
+func (g *Gather) Write(ctx context.Context, data []byte) (free bool, err error) {
 	size := len(g.data) + len(data)
 	if int64(size) > g.most {
-		return ErrTooLong
+		return true, ErrTooLong
 	}
 	if size > cap(g.data) {
 		room := max(size, 2*g.held, leastGathered)
 		if err := g.hold(room - g.held); err != nil {
-			return err
+			return true, err
 		}
 		g.held = room
 		g.data = append(make([]byte, 0, room), g.data...) // g.held and cap(g.data) are the same
 	}
 	g.data = append(g.data, data...)
-	return ctx.Err()
+	return true, ctx.Err()
 }
 
 // Close implements Sink.
@@ -130,9 +129,9 @@ func Joint() (Sink, io.ReadCloser) {
 type joint struct{ w *io.PipeWriter }
 
 // Write implements Sink.
-func (j joint) Write(_ context.Context, data []byte) error {
-	_, err := j.w.Write(data)
-	return err
+func (j joint) Write(_ context.Context, data []byte) (free bool, err error) {
+	_, err = j.w.Write(data)
+	return true, err // io.Pipe copies
 }
 
 // Close implements Sink.

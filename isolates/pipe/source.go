@@ -36,9 +36,12 @@ func moveParts(ctx context.Context, parts *events.Parts, i int, to Sink, owner O
 			return err
 		}
 		n := len(part)
-		err = to.Write(ctx, part)
+		free, err := to.Write(ctx, part)
 		owner.Drop(n)
 		owner.Moved(n)
+		if free && parts.Free != nil {
+			parts.Free(part)
+		}
 		if err != nil {
 			return err
 		}
