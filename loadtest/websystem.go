@@ -40,7 +40,7 @@ func systems() []system {
 		{name: ours, about: "an isolate for each owner, limits on", webs: webs()},
 		{name: "workerd", about: "an isolate for each owner, behind a worker that chooses it", webs: []string{webJSON, webPipe},
 			program: "workerd/bin/workerd", args: func(s webSite) []string { return []string{"serve", filepath.Join(s.dir, workerdConfig)} }},
-		{name: "deno", about: "deno serve: one thread, one isolate for all", webs: []string{webJSON, webKernels, webPipe}, program: "deno/deno", args: func(s webSite) []string {
+		{name: "deno", about: "deno serve: one thread, one isolate for all", webs: []string{webJSON, webKernels}, program: "deno/deno", args: func(s webSite) []string {
 			return []string{"serve", "--allow-all", "--quiet", "--no-lock", "--no-config", "--host", "127.0.0.1", "--port", s.port, "../workers/" + s.handler + ".mjs"}
 		}},
 		{name: "bun", about: "bun serve: one thread, one isolate for all", webs: []string{webJSON, webKernels, webPipe}, program: "bun/bin/bun.exe",
