@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,11 @@ type requestBody struct {
 	control *http.ResponseController
 	gone    func() // the client broke off
 	times   *times
-	parts   int       // that were read
-	spare   []byte    // memory of a part that is not used any more
+	parts   int    // that were read
+	spare   []byte // memory of a part that is not used any more
+	full    bool   // the last part was as large as most are
+	hold    func(n int64) bool
+	drop    func(n int64)
 	seen    beginning // for http.log
 
 	mu      sync.Mutex
@@ -77,14 +81,15 @@ func (b *requestBody) part(ctx context.Context, i int) ([]byte, error) {
 		return nil, fmt.Errorf("part %d of the body was read before", i)
 	}
 	defer context.AfterFunc(ctx, b.interrupt)()
-	buffer := b.spare
-	if b.spare = nil; buffer == nil {
-		buffer = make([]byte, partBytes)
-	}
+	buffer, drop := b.room()
+	defer drop()
 	for {
 		n, err := b.read(buffer)
 		if n > 0 { // an error comes again
 			b.parts++
+			if b.full = n >= partBytes; !b.full && len(buffer) > partBytes {
+				return bytes.Clone(buffer[:n]), nil // the reader charges as much as came
+			}
 			return buffer[:n], nil
 		}
 		if err != nil {
@@ -93,8 +98,27 @@ func (b *requestBody) part(ctx context.Context, i int) ([]byte, error) {
 	}
 }
 
+// room returns the memory of the next part. It is larger when a part that is not given back had no room for all that had
+// come: JavaScript reads it, and has a turn for each part. What is more than partBytes is charged until the part has
+// come; the reader charges that.
+func (b *requestBody) room() (buffer []byte, drop func()) {
+	if buffer = b.spare; buffer != nil {
+		b.spare = nil
+		return buffer, func() {}
+	}
+	if b.full && b.hold(maxPart-partBytes) {
+		return make([]byte, maxPart), func() { b.drop(maxPart - partBytes) }
+	}
+	return make([]byte, partBytes), func() {}
+}
+
 // free is the Free of events.Parts.
-func (b *requestBody) free(part []byte) { b.spare = part[:cap(part)] }
+func (b *requestBody) free(part []byte) {
+	b.full = false
+	if cap(part) == partBytes {
+		b.spare = part[:partBytes]
+	}
+}
 
 // interrupt ends the reading, also a read that waits for the client.
 func (b *requestBody) interrupt() {

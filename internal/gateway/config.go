@@ -64,6 +64,7 @@ const (
 	maxHeaderBytes = 64 << 10  // of the request line and all headers
 	wholeBody      = 64 << 10  // a request body up to this size is read before its event runs
 	partBytes      = 48 << 10  // of a longer one, which is read while the event runs. A write of 64 KiB is two packets of loopback
+	maxPart        = 128 << 10 // of one that JavaScript reads, when more has come
 	streamBytes    = 64 << 10  // of a request body of HTTP/2 that may be ahead
 	window         = 256 << 10 // bytes of a response body that a worker may be ahead of the client
 	maxStreams     = 100       // requests at the same time on one connection of HTTP/2

@@ -128,3 +128,35 @@ func TestPassage(t *testing.T) {
 		return strings.Contains(text, "/gone")
 	}, patience, time.Millisecond)
 }
+
+// Parts that are not given back, because JavaScript reads them, are larger when more has come. They are charged while
+// they wait for the client.
+func TestLargerParts(t *testing.T) {
+	t.Parallel()
+	const size = 8 << 20
+	largest, sum := make(chan int, 1), make(chan int, 1)
+	var g *Gateway
+	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
+		most, all := 0, 0
+		for i := 0; ; i++ {
+			part, err := e.Parts.Read(t.Context(), i)
+			if err != nil {
+				break
+			}
+			most, all = max(most, len(part)), all+len(part)
+		}
+		largest <- most
+		sum <- all
+		return &events.Reply{Status: 200}
+	}, func(of *Gateway) { g = of })
+	l := openLine(t, addr)
+	l.say("POST / HTTP/1.1\r\nHost: w--acme.w.test\r\nContent-Length: 8388608\r\n\r\n" + strings.Repeat("0123456789abcdef", size/16))
+	require.Equal(t, 200, l.hears().StatusCode)
+	require.Greater(t, <-largest, partBytes)
+	require.Equal(t, size, <-sum)
+	require.Eventually(t, func() bool {
+		g.owners.mu.Lock()
+		defer g.owners.mu.Unlock()
+		return g.owners.used == 0
+	}, patience, time.Millisecond)
+}
