@@ -24,8 +24,8 @@ type requestBody struct {
 	parts   int    // that were read
 	spare   []byte // memory of a part that is not used any more
 	full    bool   // the last part was as large as most are
-	hold    func(n int64) bool
-	drop    func(n int64)
+	owners  *owners
+	owner   string    // who is charged
 	seen    beginning // for http.log
 
 	mu      sync.Mutex
@@ -98,16 +98,16 @@ func (b *requestBody) part(ctx context.Context, i int) ([]byte, error) {
 	}
 }
 
-// room returns the memory of the next part. It is larger when a part that is not given back had no room for all that had
-// come: JavaScript reads it, and has a turn for each part. What is more than partBytes is charged until the part has
-// come; the reader charges that.
+// room returns the memory of the next part. It is larger when a part that is not given back had no room for all that
+// had come: JavaScript reads it, and has a turn for each part. What is more than partBytes is charged until the part
+// has come; the reader charges that.
 func (b *requestBody) room() (buffer []byte, drop func()) {
 	if buffer = b.spare; buffer != nil {
 		b.spare = nil
 		return buffer, func() {}
 	}
-	if b.full && b.hold(maxPart-partBytes) {
-		return make([]byte, maxPart), func() { b.drop(maxPart - partBytes) }
+	if b.full && b.owners.hold(b.owner, maxPart-partBytes) {
+		return make([]byte, maxPart), func() { b.owners.drop(b.owner, maxPart-partBytes) }
 	}
 	return make([]byte, partBytes), func() {}
 }

@@ -60,7 +60,7 @@ func (x *exchange) checkLength() *refusal {
 func (x *exchange) run() {
 	x.requester = &events.Requester{Credit: window}
 	x.body = &requestBody{from: http.MaxBytesReader(x.w, x.r.Body, x.maxBody()), control: x.control, gone: x.requester.Gone, times: &x.g.times}
-	x.body.hold, x.body.drop = x.hold, x.drop
+	x.body.owners, x.body.owner = &x.g.owners, x.event.Owner
 	x.body.seen.most, x.seen.most = kept(x.service.Log)
 	if x.r.ContentLength != 0 {
 		defer x.body.leave()
@@ -173,7 +173,3 @@ func (x *exchange) record() {
 
 // maxLogged is the most bytes of a text of the client in the log. Queries may have secrets, so they are not logged.
 const maxLogged = 512
-
-// hold charges memory to the owner of the event, and drop gives it back.
-func (x *exchange) hold(n int64) bool { return x.g.owners.hold(x.event.Owner, n) }
-func (x *exchange) drop(n int64)      { x.g.owners.drop(x.event.Owner, n) }
