@@ -25,13 +25,11 @@ var otherPaths = func() map[string]string {
 		auto, force, drop = "auto-trailing-slash ", "force-trailing-slash ", "drop-trailing-slash "
 		slashes           = "an empty segment is none of a file; workerd leaves it out"
 		once              = "it leads to the page at once; workerd leads to /index before, or has no redirect"
-		escaped           = "what is escaped without need is the same path; workerd leads to the other form"
 		two               = "the other page has this path; workerd has this one where its file is"
 	)
 	return map[string]string{
 		auto + "//": slashes, force + "//": slashes, drop + "//": slashes, auto + "//file": slashes, force + "//file": slashes, drop + "//file": slashes,
 		auto + "/index/": once, force + "/index/": once, drop + "/index/": once,
-		auto + "/%66ile": escaped, drop + "/%66ile": escaped,
 		force + "/both.html": two, drop + "/both/index.html": two,
 	}
 }()
