@@ -89,7 +89,7 @@ func TestPassage(t *testing.T) {
 		return l
 	}
 
-	m := begin("/whole")
+	begin("/whole")
 	l := ask("/whole")
 	r, err := http.ReadResponse(l.in, nil)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestPassage(t *testing.T) {
 	l.say("GET /whole HTTP/1.1\r\nHost: w--acme.w.test\r\n\r\n")
 	require.Equal(t, 200, l.hears().StatusCode, "the connection can be used again")
 
-	m = begin("/fails")
+	m := begin("/fails")
 	ask("/fails")
 	m.stands(t)
 	m.s.Push(events.Chunk{Failure: events.Fail(events.ReasonTimeout, "too long")})
