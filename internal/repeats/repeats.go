@@ -97,7 +97,7 @@ func (l *Log) count(c cause) int {
 	return times
 }
 
-// forget removes the causes that have not been logged for a while and did not repeat. mu is held.
+// forget removes the causes that have not been logged for Every, with their counts. mu is held.
 func (l *Log) forget(now time.Time) {
 	for c, s := range l.causes {
 		if now.Sub(s.told) >= Every {
