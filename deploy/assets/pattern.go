@@ -24,6 +24,10 @@ type piece struct{ name, literal string }
 
 var placeholder = regexp.MustCompile(`:[A-Za-z][A-Za-z0-9_]*|\*`)
 
+// mayHavePlaceholder tells, without a regular expression, which texts placeholder can match. Most texts of a long list
+// have no placeholder.
+func mayHavePlaceholder(text string) bool { return strings.ContainsAny(text, ":*") }
+
 // splat is the name of what * is.
 const splat = "splat"
 
@@ -39,8 +43,11 @@ func newPattern(text string) (*pattern, error) {
 		return nil, fmt.Errorf("the path has at most %d bytes", MaxPath)
 	case strings.ContainsAny(text, "?#"):
 		return nil, fmt.Errorf("%.100q has no ? and no #: only paths are compared", text)
-	case badEscape.MatchString(text):
+	case strings.Contains(text, "%") && badEscape.MatchString(text):
 		return nil, fmt.Errorf("%.100q is no path: %%XX are two hex digits", text)
+	}
+	if !mayHavePlaceholder(text) {
+		return &pattern{exact: events.NewPath(text).Canonical()}, nil
 	}
 	found := placeholder.FindAllString(text, maxPlaceholders+1)
 	if len(found) == 0 {
@@ -278,7 +285,7 @@ func checkFilled(what, text string) error {
 	switch {
 	case len(text) > maxRuleLine:
 		return fmt.Errorf("%s has %d bytes: at most %d are allowed", what, len(text), maxRuleLine)
-	case len(named.FindAllString(text, maxPlaceholders+1)) > maxPlaceholders:
+	case strings.Count(text, ":") > maxPlaceholders && len(named.FindAllString(text, maxPlaceholders+1)) > maxPlaceholders:
 		return fmt.Errorf("%s has more than %d placeholders", what, maxPlaceholders)
 	}
 	return nil

@@ -57,7 +57,11 @@ func (r *Redirect) check() (err error) {
 	if err := checkFilled("the target", r.To); err != nil {
 		return err
 	}
-	to, err := url.Parse(placeholder.ReplaceAllString(r.To, "x"))
+	example := r.To
+	if mayHavePlaceholder(example) {
+		example = placeholder.ReplaceAllString(example, "x")
+	}
+	to, err := url.Parse(example)
 	relative := strings.HasPrefix(r.To, "/") && !strings.HasPrefix(r.To, "//")
 	switch {
 	case err != nil || strings.ContainsFunc(r.To, unicode.IsControl) || strings.Contains(r.To, `\`):
