@@ -131,10 +131,10 @@ var house = map[string]room{
 	},
 	// Which file answers which path. It stores nothing, and knows no NATS.
 	"deploy/fileroutes":    {pure: true},
-	"deploy/assets":        {pure: true, rooms: []string{"events", "internal/guard"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
+	"deploy/assets":        {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
 	"internal/assetserver": {pure: true, rooms: []string{"deploy/assets", "events"}},
 	"internal/assetstore": {
-		pure: true, rooms: []string{"deploy/assets", "internal/guard", "internal/resources", "internal/turns"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
+		pure: true, rooms: []string{"deploy/assets", "internal/resources", "internal/turns"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
 		tests: []string{"internal/test/natstest"},
 	},
 	// Encrypts and decrypts secrets. It stores nothing, and knows no NATS.
@@ -281,14 +281,18 @@ var house = map[string]room{
 
 	// External users: code that anyone could write.
 	"loadtest": {
-		pure: true, rooms: []string{"events", "events/client", "loadtest/chart", "loadtest/webclient"},
+		pure: true, rooms: []string{"events", "events/client", "loadtest/report", "loadtest/webclient"},
 		libs: []string{
 			libNATS, libNATSServer, "github.com/HdrHistogram/hdrhistogram-go", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag",
 			"github.com/gorilla/websocket", "golang.org/x/sys/unix",
 		},
 		tests: []string{"internal/test/natstest", "internal/test/parallel"},
 	},
-	"loadtest/chart":     {pure: true},
+	"loadtest/chart": {pure: true},
+	"loadtest/report": {
+		pure: true, rooms: []string{"loadtest/chart"},
+		libs: []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/sys/unix"},
+	},
 	"loadtest/webclient": {pure: true},
 	"examples/authcallout": {
 		pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"},

@@ -14,19 +14,21 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // contentions are the workloads of BenchmarkLocker in isolates/v8x, as curves over threads. There is one line for each
 // way to enter an isolate. No fleet runs, because its threads never wait for V8's lock.
-func contentions() []curve {
+func contentions() []report.CurveText {
 	about := func(work string) string {
 		return work + ", by threads with an isolate each (pinned), with one for all whose lock each call waits for (locker), with one for all that a thread keeps until its event is over (held), " +
 			"and with a new one for each event (fresh)"
 	}
-	return []curve{
-		{name: "contended-echo", axis: "threads, JSON", about: about("1 KB of JSON parsed and written")},
-		{name: "contended-cpu", axis: "threads, CPU", about: about("1 ms of computation")},
-		{name: "contended-io", axis: "threads, waiting", about: about("two calls with 5 ms between them")},
+	return []report.CurveText{
+		{Name: "contended-echo", Axis: "threads, JSON", About: about("1 KB of JSON parsed and written")},
+		{Name: "contended-cpu", Axis: "threads, CPU", About: about("1 ms of computation")},
+		{Name: "contended-io", Axis: "threads, waiting", About: about("two calls with 5 ms between them")},
 	}
 }
 
@@ -45,20 +47,20 @@ func newContentionCommand() *cobra.Command {
 				return err
 			}
 			defer b.close()
-			report, err := b.contend(cmd.Context(), o, "BenchmarkLocker")
+			r, err := b.contend(cmd.Context(), o, "BenchmarkLocker")
 			if err != nil {
 				return err
 			}
-			if err := report.print(cmd.OutOrStdout()); err != nil {
+			if err := r.Print(cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			return report.write(o)
+			return r.Write(o.Files)
 		},
 	}
 	f := c.Flags()
 	f.IntVar(&o.rounds, "rounds", o.rounds, "rounds; every round runs all")
 	f.DurationVar(&o.duration, "duration", o.duration, "length of each run")
-	f.StringVar(&o.json, "json", "", "write everything measured to `FILE`")
+	f.StringVar(&o.JSON, "json", "", "write everything measured to `FILE`")
 	o.fileFlags(f)
 	return c
 }
@@ -94,8 +96,8 @@ func (b *benchmark) binary() string { return filepath.Join(b.dir, "v8x.test") }
 func (b *benchmark) close() { _ = os.RemoveAll(b.dir) }
 
 // contend runs the benchmarks that match bench, in rounds.
-func (b *benchmark) contend(ctx context.Context, o *options, bench string) (*Report, error) {
-	report, bar := newReport(ctx, nil), newBar(os.Stderr)
+func (b *benchmark) contend(ctx context.Context, o *options, bench string) (*report.Report, error) {
+	r, bar := report.New(ctx, nil, curveTexts()), newBar(os.Stderr)
 	for round := range o.rounds {
 		bar.begin(round, o.rounds, 0, 1, "contention")
 		cmd := exec.CommandContext(ctx, b.binary(), "-test.run", "^$", "-test.bench", bench, "-test.benchtime", o.duration.String())
@@ -104,13 +106,13 @@ func (b *benchmark) contend(ctx context.Context, o *options, bench string) (*Rep
 		if err != nil {
 			return nil, fmt.Errorf("the benchmark failed: %w\n%s", err, out)
 		}
-		if err := report.addBenchmark(out, others); err != nil {
+		if err := addBenchmark(r, out, others); err != nil {
 			return nil, err
 		}
 		bar.end(fmt.Sprintf("%.2f cores used by others", others))
 	}
-	report.Ended = time.Now().UTC()
-	return report, nil
+	r.Ended = time.Now().UTC()
+	return r, nil
 }
 
 // beside runs cmd and returns its output, and how many cores other processes used meanwhile.
@@ -124,8 +126,8 @@ func beside(cmd *exec.Cmd) (others float64, out []byte, err error) {
 	return max(0, (machineBusy()-busy-used).Seconds()/time.Since(start).Seconds()), out, nil
 }
 
-// addBenchmark adds a round to each case that has a line in out. All rounds must have the same cases.
-func (r *Report) addBenchmark(out []byte, others float64) error {
+// addBenchmark adds a round to each case of r that has a line in out. All rounds must have the same cases.
+func addBenchmark(r *report.Report, out []byte, others float64) error {
 	line := regexp.MustCompile(`(?m)^BenchmarkLocker/work=(\w+)/threads=(\d+)/way=(\w+?)(?:-\d+)?\s+\d+\s+(.*)$`)
 	found := line.FindAllSubmatch(out, -1)
 	if len(found) == 0 || bytes.Contains(out, []byte("--- FAIL")) || len(r.Cases) > 0 && len(r.Cases) != len(found) {
@@ -136,8 +138,8 @@ func (r *Report) addBenchmark(out []byte, others float64) error {
 		if err != nil {
 			return err
 		}
-		c := Case{System: ours, Scenario: "contention", Load: saturation, Processes: 1, Curve: "contended-" + string(f[1]), At: threads, Line: string(f[3])}
-		one := Round{Metrics: map[string]float64{"foreign cores": others}, Disturbed: others > foreignLimit}
+		c := report.Case{System: report.Ours, Scenario: "contention", Load: report.Saturation, Processes: 1, Curve: "contended-" + string(f[1]), At: threads, Line: string(f[3])}
+		one := report.Round{Metrics: map[string]float64{"foreign cores": others}, Disturbed: others > report.ForeignLimit}
 		pairs := strings.Fields(string(f[4]))
 		for pair := range slices.Chunk(pairs[:len(pairs)/2*2], 2) {
 			name := strings.Replace(pair[1], "cpu-", "cpu ", 1)
@@ -145,9 +147,9 @@ func (r *Report) addBenchmark(out []byte, others float64) error {
 				return err
 			}
 		}
-		i := slices.IndexFunc(r.Cases, func(known Result) bool { return known.Case == c })
+		i := slices.IndexFunc(r.Cases, func(known report.Result) bool { return known.Case == c })
 		if i < 0 {
-			i, r.Cases = len(r.Cases), append(r.Cases, Result{Case: c})
+			i, r.Cases = len(r.Cases), append(r.Cases, report.Result{Case: c})
 		}
 		r.Cases[i].Rounds = append(r.Cases[i].Rounds, one)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -13,17 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // curve is a scenario that is measured at several sizes of something, on one nats-server.
 type curve struct {
-	name, about string
-	axis        string   // what the size is a size of
-	at          []int    // sizes
-	lines       []string // lines of one plot; a single "" when there is only one
-	load        string   // "": saturation
-	scenario    func(at int, line string) scenario
-	label       func(at int) string // label of a size; nil: the number
+	report.CurveText
+	at       []int    // sizes
+	lines    []string // lines of one plot; a single "" when there is only one
+	scenario func(at int, line string) scenario
 }
 
 // Number of events at each size: enough for some seconds of the slowest known case.
@@ -42,16 +39,50 @@ const (
 
 func curves() []curve {
 	return []curve{
-		{name: "owners", axis: "owners", at: []int{1, 10, 100, 1000, 10_000}, about: "echo of so many owners in turn; there is room for 500 isolates", scenario: overOwners},
-		{name: "workers", axis: "workers deployed", at: []int{1, 100, 1000, 10_000}, about: "echo of one worker beside so many that have no events", scenario: overWorkers},
-		{name: "active", axis: "workers of one owner", at: []int{1, 8, 9, 50, 500}, load: openLoop, scenario: overActive,
-			about: "echo of so many workers of one owner in turn, 200 events/s; warm is the share of events that found a context of their worker"},
-		{name: "threads", axis: "threads", at: threadCounts(runtime.NumCPU()), about: "echo of one owner on so many threads: isolates pinned to threads, and isolates that threads share",
-			lines: []string{string(events.Pinned), string(events.Shared)}, scenario: overThreads},
-		{name: "body", axis: "body", at: []int{0, 1 << 10, 16 << 10, 64 << 10, biggestBody}, about: "a body of that size goes in and comes back", scenario: overBodies, label: size},
-		{name: "processes", axis: "processes", at: []int{1, 2, 4}, about: fmt.Sprintf("a subrequest that takes 50 ms, by processes of one thread with %d slots: they are bound by their slots, not by CPU", ioSlots), scenario: overProcesses},
-		{name: "backlog", axis: "events pending", at: []int{10, 100, 1000, 10_000, 100_000, biggestBacklog}, about: fmt.Sprintf("echo of %d owners while so many events are stored: for each reply another event is published", backlogOwners), scenario: overBacklog},
+		{
+			CurveText: report.CurveText{Name: "owners", Axis: "owners", About: "echo of so many owners in turn; there is room for 500 isolates"},
+			at:        []int{1, 10, 100, 1000, 10_000}, scenario: overOwners,
+		}, {
+			CurveText: report.CurveText{Name: "workers", Axis: "workers deployed", About: "echo of one worker beside so many that have no events"},
+			at:        []int{1, 100, 1000, 10_000}, scenario: overWorkers,
+		}, {
+			CurveText: report.CurveText{
+				Name: "active", Axis: "workers of one owner", Load: report.OpenLoop,
+				About: "echo of so many workers of one owner in turn, 200 events/s; warm is the share of events that found a context of their worker",
+			},
+			at: []int{1, 8, 9, 50, 500}, scenario: overActive,
+		}, {
+			CurveText: report.CurveText{
+				Name: "threads", Axis: "threads",
+				About: "echo of one owner on so many threads: isolates pinned to threads, and isolates that threads share",
+			},
+			at: threadCounts(runtime.NumCPU()), lines: []string{string(events.Pinned), string(events.Shared)}, scenario: overThreads,
+		}, {
+			CurveText: report.CurveText{Name: "body", Axis: "body", About: "a body of that size goes in and comes back", Label: size},
+			at:        []int{0, 1 << 10, 16 << 10, 64 << 10, biggestBody}, scenario: overBodies,
+		}, {
+			CurveText: report.CurveText{
+				Name: "processes", Axis: "processes",
+				About: fmt.Sprintf("a subrequest that takes 50 ms, by processes of one thread with %d slots: they are bound by their slots, not by CPU", ioSlots),
+			},
+			at: []int{1, 2, 4}, scenario: overProcesses,
+		}, {
+			CurveText: report.CurveText{
+				Name: "backlog", Axis: "events pending",
+				About: fmt.Sprintf("echo of %d owners while so many events are stored: for each reply another event is published", backlogOwners),
+			},
+			at: []int{10, 100, 1000, 10_000, 100_000, biggestBacklog}, scenario: overBacklog,
+		},
 	}
+}
+
+// curveTexts are what a report says about curves.
+func curveTexts() []report.CurveText {
+	list := contentions()
+	for _, c := range curves() {
+		list = append(list, c.CurveText)
+	}
+	return list
 }
 
 func overOwners(at int, _ string) scenario {
@@ -115,43 +146,17 @@ func size(n int) string {
 	}
 }
 
-// grouped formats a number with a space between thousands.
-func grouped(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + " " + text[i:]
-	}
-	return text
-}
-
-func (c *curve) loadOf() string { return cmp.Or(c.load, saturation) }
-
-// headline is the main metric of the curve.
-func (c *curve) headline() string {
-	if c.loadOf() == openLoop {
-		return "p50 ms"
-	}
-	return "events/s"
-}
-
-func (c *curve) text(at int) string {
-	if c.label != nil {
-		return c.label(at)
-	}
-	return grouped(at)
-}
-
 func curveNames() []string {
 	var names []string
 	for _, c := range curves() {
-		names = append(names, c.name)
+		names = append(names, c.Name)
 	}
 	return names
 }
 
 func findCurve(name string) (*curve, error) {
 	list := curves()
-	i := slices.IndexFunc(list, func(c curve) bool { return c.name == name })
+	i := slices.IndexFunc(list, func(c curve) bool { return c.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("--curve %q: it is all, or of %s", name, strings.Join(curveNames(), ", "))
 	}
@@ -159,7 +164,7 @@ func findCurve(name string) (*curve, error) {
 }
 
 // scenarioOf returns the scenario of a case.
-func scenarioOf(c Case) (*scenario, error) {
+func scenarioOf(c report.Case) (*scenario, error) {
 	if c.Curve == "" {
 		return findScenario(c.Scenario)
 	}
@@ -200,19 +205,19 @@ func describeCurves() string {
 	for _, c := range curves() {
 		var sizes []string
 		for _, at := range c.at {
-			sizes = append(sizes, c.text(at))
+			sizes = append(sizes, c.Text(at))
 		}
-		text += fmt.Sprintf("  %-10s %s\n  %-10s %s\n", c.name, c.about, "", strings.Join(sizes, ", "))
+		text += fmt.Sprintf("  %-10s %s\n  %-10s %s\n", c.Name, c.About, "", strings.Join(sizes, ", "))
 	}
 	return text
 }
 
 // curveCases returns all sizes and lines of the named curves.
-func (o *options) curveCases(names []string, quick bool) ([]Case, error) {
+func (o *options) curveCases(names []string, quick bool) ([]report.Case, error) {
 	if slices.Contains(names, "all") {
 		names = curveNames()
 	}
-	var list []Case
+	var list []report.Case
 	for _, name := range names {
 		c, err := findCurve(name)
 		if err != nil {
@@ -229,8 +234,8 @@ func (o *options) curveCases(names []string, quick bool) ([]Case, error) {
 				if quick {
 					sc.length = time.Second
 				}
-				one := o.newCase(&sc, c.loadOf(), topologyOne, max(1, sc.processes))
-				one.Curve, one.At, one.Line, one.Pending = c.name, at, line, min(sc.pending, most)
+				one := o.newCase(&sc, c.LoadOf(), report.TopologyOne, max(1, sc.processes))
+				one.Curve, one.At, one.Line, one.Pending = c.Name, at, line, min(sc.pending, most)
 				list = append(list, one)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // TestCurves runs the special features of curves through the whole program: workers without events, several processes
@@ -23,11 +24,11 @@ func TestCurves(t *testing.T) {
 	require.NoError(t, os.WriteFile(page, []byte("<!-- curves: x -->\n<!-- end -->\nWhat bends them.\n"), 0o600))
 	o := defaultOptions()
 	o.pinwheel, o.stores = path, natstest.StoreDir(t)
-	o.rounds, o.repeats, o.quiet, o.doc, o.patience = 1, 0, 0, page+"#curves", 30*time.Second
+	o.rounds, o.repeats, o.quiet, o.Doc, o.patience = 1, 0, 0, page+"#curves", 30*time.Second
 	require.NoError(t, o.check())
 	all, err := o.curveCases([]string{"all"}, true)
 	require.NoError(t, err)
-	var cases []Case
+	var cases []report.Case
 	for _, c := range all {
 		switch c.Name() {
 		case "workers=100", "active=8", "threads=2 shared", "processes=2", "backlog=10", "body=0":
@@ -52,7 +53,7 @@ func TestBacklogIsJudgedToItsEnd(t *testing.T) {
 	t.Parallel()
 	r := openTest(t, false)
 	r.peers = append(r.peers, peer{name: "liar-none", args: []string{"liar", "none"}}, peer{name: "liar-wrong", args: []string{"liar", "wrong"}})
-	c := Case{System: "liar-none", Load: saturation, Topology: topologyOne, Processes: 1, Owners: 1, Events: 20, Pending: 30}
+	c := report.Case{System: "liar-none", Load: report.Saturation, Topology: report.TopologyOne, Processes: 1, Owners: 1, Events: 20, Pending: 30}
 	sc := overBacklog(30, "")
 	round, err := r.runOf(t.Context(), &sc, c)
 	require.NoError(t, err)
@@ -94,61 +95,5 @@ func TestCurveCases(t *testing.T) {
 	require.Equal(t, []int{1, 2}, threadCounts(1))
 	require.Equal(t, []int{1, 2, 32, 64}, threadCounts(96))
 	require.Equal(t, []string{"0", "1 KB", "64 KB", "1 MB"}, []string{size(0), size(1 << 10), size(64 << 10), size(biggestBody)})
-	require.Equal(t, []string{"1", "1 000", "10 000", "1 000 000"}, []string{grouped(1), grouped(1000), grouped(10_000), grouped(1_000_000)})
-}
-
-// TestCurveTable checks the ratios to the first size of each line, and that a metric that no round has is left out.
-func TestCurveTable(t *testing.T) {
-	point := func(at int, line string, perSecond ...float64) Result {
-		r := resultOf(ours, perSecond...)
-		r.Curve, r.At, r.Line = "threads", at, line
-		return r
-	}
-	report := Report{Cases: []Result{point(1, "pinned", 90, 100, 110), point(1, "shared", 50), point(2, "pinned", 150, 210, 200), point(2, "shared", 25)}}
-	sections := report.sections()
-	require.Len(t, sections, 1)
-	require.Equal(t, []string{"2 pinned", "200", "2.00"}, sections[0].table[2][:3])
-	require.Equal(t, []string{"2 shared", "25", "0.50"}, sections[0].table[4][:3])
-	require.Len(t, sections[0].plots, 1)
-	require.NotContains(t, sections[0].plots[0].svg, "NaN")
-	report.Cases[0].Curve = "of a later version"
-	require.Len(t, report.sections(), 2, "it is drawn all the same")
-}
-
-func TestWhatWasMeasuredIsKept(t *testing.T) {
-	report := Report{Cases: []Result{resultOf(ours, 1)}}
-	path := filepath.Join(t.TempDir(), "a.json")
-	require.Contains(t, report.keep(path), "a.json.incomplete")
-	kept, err := readReport(path + ".incomplete")
-	require.NoError(t, err)
-	require.Len(t, kept.Cases, 1)
-	require.Empty(t, report.keep(""))
-}
-
-func TestShortNames(t *testing.T) {
-	a, b := resultOf(ours, 1), resultOf(ours, 1)
-	b.Scenario = "cold"
-	require.Equal(t, []string{"echo", "cold"}, shortNames([]*Result{&a, &b}))
-	require.Equal(t, []string{"echo saturation one"}, shortNames([]*Result{&a}))
-	require.Equal(t, []string{"echo", "echo"}, shortNames([]*Result{&a, &a}))
-}
-
-// TestPeersArePicturedTogether checks that systems that are compared are in one picture.
-func TestPeersArePicturedTogether(t *testing.T) {
-	var cases []*Result
-	for _, owners := range []int{1, 100} {
-		for range 8 {
-			r := resultOf("x", 1)
-			r.Beside, r.Owners = true, owners
-			cases = append(cases, &r)
-		}
-	}
-	parts := pictures(cases)
-	require.Len(t, parts, 2)
-	require.Len(t, parts[0], 8)
-	require.Equal(t, 100, parts[1][0].Owners)
-	for _, c := range cases {
-		c.Beside = false
-	}
-	require.Len(t, pictures(cases)[0], most)
+	require.Equal(t, []string{"1", "1 000", "10 000", "1 000 000"}, []string{report.Grouped(1), report.Grouped(1000), report.Grouped(10_000), report.Grouped(1_000_000)})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // drain is a saturation run: the stream is filled, and then its consumers are started. The time before a fifth of the
@@ -24,7 +26,7 @@ type drain struct {
 	from, to reading // readings at those moments
 }
 
-func (r *runner) saturate(ctx context.Context, s *testbed, sc *scenario, c Case) (*Round, error) {
+func (r *runner) saturate(ctx context.Context, s *testbed, sc *scenario, c report.Case) (*report.Round, error) {
 	d := r.newDrain(s, sc, c)
 	s.refused = func(err error) { d.verifier.note("%v", err) }
 	d.verifier.replied = func(int, time.Time) { d.watch() }
@@ -53,7 +55,7 @@ func (r *runner) saturate(ctx context.Context, s *testbed, sc *scenario, c Case)
 	return d.report(ctx, r.o.patience)
 }
 
-func (r *runner) newDrain(s *testbed, sc *scenario, c Case) *drain {
+func (r *runner) newDrain(s *testbed, sc *scenario, c report.Case) *drain {
 	d := &drain{runner: r, testbed: s, pub: newPublisher(s, sc, c.Owners), filled: c.Events, first: 1, last: c.Events}
 	if sc.warm {
 		d.first = c.Events / 5
@@ -61,7 +63,7 @@ func (r *runner) newDrain(s *testbed, sc *scenario, c Case) *drain {
 	if c.Pending > 0 {
 		d.filled, d.answered = c.Pending, make(chan struct{}, c.Events)
 	}
-	d.verifier = newVerifier(sc, d.filled+cap(d.answered), c.System != ours)
+	d.verifier = newVerifier(sc, d.filled+cap(d.answered), c.System != report.Ours)
 	return d
 }
 
@@ -119,8 +121,8 @@ func (d *drain) watch() {
 	}
 }
 
-func (d *drain) report(ctx context.Context, patience time.Duration) (*Round, error) {
-	round := &Round{Metrics: map[string]float64{}, Redelivered: d.verifier.again}
+func (d *drain) report(ctx context.Context, patience time.Duration) (*report.Round, error) {
+	round := &report.Round{Metrics: map[string]float64{}, Redelivered: d.verifier.again}
 	counted := d.last - d.first
 	round.Metrics["events/s"] = float64(counted) / d.to.at.Sub(d.from.at).Seconds()
 	round.Metrics["seconds"] = d.to.at.Sub(d.from.at).Seconds()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // loop is an open loop run: events at a fixed rate. An event's latency counts from the time at which it was due. So a
@@ -21,8 +23,8 @@ type phase struct {
 	first, events int // numbers
 	start         time.Time
 	interval      time.Duration
-	latency, lag  *recorder
-	early         *recorder // latencies of events due within earlyFor
+	latency, lag  *report.Recorder
+	early         *report.Recorder // latencies of events due within earlyFor
 	from, to      reading
 }
 
@@ -33,7 +35,7 @@ const earlyFor = 5 * time.Second
 const warmOwners = 1000
 
 // warming is the number of events before the counted ones.
-func warming(sc *scenario, c Case) int {
+func warming(sc *scenario, c report.Case) int {
 	if !sc.warm {
 		return 0
 	}
@@ -43,8 +45,8 @@ func warming(sc *scenario, c Case) int {
 	return max(c.Rate, 2*len(sc.parts)*min(c.Owners, warmOwners))
 }
 
-func (r *runner) newLoop(s *testbed, sc *scenario, c Case, events int) (*loop, error) {
-	l := &loop{r: r, testbed: s, verifier: newVerifier(sc, events, c.System != ours)}
+func (r *runner) newLoop(s *testbed, sc *scenario, c report.Case, events int) (*loop, error) {
+	l := &loop{r: r, testbed: s, verifier: newVerifier(sc, events, c.System != report.Ours)}
 	s.refused = func(err error) { l.verifier.note("%v", err) }
 	l.verifier.replied = l.replied
 	if sc.stream {
@@ -57,7 +59,7 @@ func (r *runner) newLoop(s *testbed, sc *scenario, c Case, events int) (*loop, e
 	return l, r.subscribe(s, p, l.verifier)
 }
 
-func (r *runner) openLoop(ctx context.Context, s *testbed, sc *scenario, c Case) (*Round, error) {
+func (r *runner) openLoop(ctx context.Context, s *testbed, sc *scenario, c report.Case) (*report.Round, error) {
 	warm, n := warming(sc, c), int(float64(c.Rate)*c.Seconds)
 	l, err := r.newLoop(s, sc, c, warm+n)
 	if err != nil {
@@ -95,7 +97,7 @@ func (l *loop) warm(ctx context.Context, n, rate int) error {
 		return nil
 	}
 	interval := time.Second / time.Duration(max(rate, 500))
-	if err := pace(ctx, time.Now(), interval, n, newRecorder(), l.send); err != nil {
+	if err := pace(ctx, time.Now(), interval, n, report.NewRecorder(), l.send); err != nil {
 		return err
 	}
 	return l.r.awaitReplies(ctx, l.testbed, l.verifier, n)
@@ -109,7 +111,7 @@ func (l *loop) run(ctx context.Context, first, n, rate int) (*phase, error) {
 // runWhile does what run does for the last n events. It stops sending when while is done.
 func (l *loop) runWhile(ctx, while context.Context, first, n, rate int) (*phase, error) {
 	l.testbed.meter.awaitQuiet(ctx, l.r.o.quiet)
-	p := &phase{first: first, events: n, interval: time.Second / time.Duration(rate), latency: newRecorder(), lag: newRecorder(), early: newRecorder()}
+	p := &phase{first: first, events: n, interval: time.Second / time.Duration(rate), latency: report.NewRecorder(), lag: report.NewRecorder(), early: report.NewRecorder()}
 	p.start = time.Now().Add(5 * time.Millisecond)
 	l.verifier.mu.Lock()
 	l.phase = p
@@ -138,10 +140,10 @@ func (l *loop) runWhile(ctx, while context.Context, first, n, rate int) (*phase,
 }
 
 // report returns the measurements of a phase.
-func (l *loop) report(p *phase) *Round {
-	round := &Round{Metrics: map[string]float64{}, Redelivered: l.verifier.again}
-	round.Curve = p.latency.report(round.Metrics)
-	round.Metrics["lag p99 ms"] = p.lag.at(99)
+func (l *loop) report(p *phase) *report.Round {
+	round := &report.Round{Metrics: map[string]float64{}, Redelivered: l.verifier.again}
+	round.Curve = p.latency.Report(round.Metrics)
+	round.Metrics["lag p99 ms"] = p.lag.At(99)
 	l.testbed.meter.report(round.Metrics, p.from, p.to, p.events)
 	return round
 }
@@ -154,8 +156,8 @@ func (l *loop) replied(id int, at time.Time) {
 	}
 	due := time.Duration(id-p.first) * p.interval
 	took := at.Sub(p.start.Add(due))
-	p.latency.record(took)
+	p.latency.Record(took)
 	if due < earlyFor {
-		p.early.record(took)
+		p.early.Record(took)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -43,7 +45,7 @@ func newCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if compare {
-				return compareFiles(cmd.OutOrStdout(), args[0], args[1])
+				return report.Compare(cmd.OutOrStdout(), args[0], args[1])
 			}
 			cases, err := o.cases()
 			if err != nil {
@@ -75,11 +77,11 @@ func newReportCommand() *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
-			r, err := readReport(args[0])
+			r, err := report.Read(args[0], curveTexts())
 			if err != nil {
 				return err
 			}
-			return errors.Join(r.print(cmd.OutOrStdout()), r.write(o))
+			return errors.Join(r.Print(cmd.OutOrStdout()), r.Write(o.Files))
 		},
 	}
 	o.fileFlags(c.Flags())

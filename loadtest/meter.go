@@ -4,10 +4,9 @@ import (
 	"context"
 	"os"
 	"time"
-)
 
-// foreignLimit is how many cores other processes may use during an undisturbed run.
-const foreignLimit = 0.25
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
+)
 
 // Groups of processes.
 const (
@@ -82,7 +81,7 @@ func (m *meter) awaitQuiet(ctx context.Context, patience time.Duration) {
 			return
 		case <-time.After(quietLook):
 		}
-		if foreign(before, m.read()) < foreignLimit {
+		if foreign(before, m.read()) < report.ForeignLimit {
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 
 // noisy measures quiet owners alone, and then beside an owner with a backlog, from the moment when the backlog is
 // stored until it ends. At first the backlog is paused, so that this part has its own figures.
-func (r *runner) noisy(ctx context.Context, s *testbed, sc *scenario, c Case) (*Round, error) {
+func (r *runner) noisy(ctx context.Context, s *testbed, sc *scenario, c report.Case) (*report.Round, error) {
 	noise := spin()
 	if _, err := r.deployer.deploy(ctx, s.url, s.js, []part{noise}, func(int) string { return noisyOwner }, 1); err != nil {
 		return nil, err
@@ -51,9 +52,9 @@ func (r *runner) noisy(ctx context.Context, s *testbed, sc *scenario, c Case) (*
 	}
 	round := l.report(beside)
 	round.Metrics["seconds"] = beside.to.at.Sub(beside.from.at).Seconds()
-	round.Metrics["p99 first 5 s ms"] = beside.early.at(99)
-	round.Metrics["p99 alone ms"] = alone.latency.at(99)
-	round.Metrics["p99 beside/alone"] = beside.latency.at(99) / alone.latency.at(99)
+	round.Metrics["p99 first 5 s ms"] = beside.early.At(99)
+	round.Metrics["p99 alone ms"] = alone.latency.At(99)
+	round.Metrics["p99 beside/alone"] = beside.latency.At(99) / alone.latency.At(99)
 	return round, errors.Join(l.verifier.verdict(), s.dead(ctx))
 }
 

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // options are the parsed command line.
@@ -30,15 +33,12 @@ type options struct {
 	pinwheel string // binary; "": built by this program
 	stores   string // folder for what NATS stores; "": a temporary one. Only tests set it
 	env      []string
-	json     string
-	html     string
-	plots    string
-	doc      string
+	report.Files
 }
 
 func defaultOptions() *options {
 	return &options{
-		scenarios: []string{"echo"}, loads: []string{saturation, openLoop}, topologies: []string{topologyOne}, processes: []int{1}, owners: []int{1, 100},
+		scenarios: []string{"echo"}, loads: []string{report.Saturation, report.OpenLoop}, topologies: []string{report.TopologyOne}, processes: []int{1}, owners: []int{1, 100},
 		rounds: 3, repeats: 2, patience: 20 * time.Second, quiet: 3 * time.Second,
 	}
 }
@@ -66,15 +66,15 @@ func (o *options) runFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.quiet, "quiet", o.quiet, "longest wait, before a run, for others on this machine to be quiet")
 	f.StringVar(&o.pinwheel, "pinwheel", "", "`PATH` of the pinwheel binary (default: built from the module of this directory)")
 	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the fleet, like PINWHEEL_THREADS=4; may be repeated")
-	f.StringVar(&o.json, "json", "", "write everything measured to `FILE`, for --compare")
+	f.StringVar(&o.JSON, "json", "", "write everything measured to `FILE`, for --compare")
 	o.fileFlags(f)
 }
 
 // fileFlags are the flags for output files of a report.
 func (o *options) fileFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.html, "html", "", "write a page with plots to `FILE`")
-	f.StringVar(&o.doc, "doc", "", "write tables and plots into a section of a Markdown page: `PAGE#SECTION`")
-	f.StringVar(&o.plots, "plots", "", "write the plots as SVG files to `DIR`")
+	f.StringVar(&o.HTML, "html", "", "write a page with plots to `FILE`")
+	f.StringVar(&o.Doc, "doc", "", "write tables and plots into a section of a Markdown page: `PAGE#SECTION`")
+	f.StringVar(&o.Plots, "plots", "", "write the plots as SVG files to `DIR`")
 }
 
 // bound is what a flag may be.
@@ -112,15 +112,15 @@ func (o *options) check() error {
 			return fmt.Errorf("--env %q: write it as NAME=VALUE", e)
 		}
 	}
-	if o.doc != "" {
-		return checkDocument(o.doc)
+	if o.Doc != "" {
+		return report.CheckDocument(o.Doc)
 	}
 	return nil
 }
 
 // cases returns all requested combinations. A load that a scenario does not have is left out when both loads were
 // requested. It is an error when only that load was requested.
-func (o *options) cases() ([]Case, error) {
+func (o *options) cases() ([]report.Case, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -129,11 +129,11 @@ func (o *options) cases() ([]Case, error) {
 		names = scenarioNames()
 	}
 	for _, load := range o.loads {
-		if load != saturation && load != openLoop {
-			return nil, fmt.Errorf("--load %q: it is %s or %s", load, saturation, openLoop)
+		if load != report.Saturation && load != report.OpenLoop {
+			return nil, fmt.Errorf("--load %q: it is %s or %s", load, report.Saturation, report.OpenLoop)
 		}
 	}
-	var list []Case
+	var list []report.Case
 	for _, name := range names {
 		s, err := findScenario(name)
 		if err != nil {
@@ -158,4 +158,17 @@ func (o *options) cases() ([]Case, error) {
 		}
 	}
 	return list, nil
+}
+
+func (o *options) newCase(s *scenario, load, topology string, processes int) report.Case {
+	c := report.Case{System: report.Ours, Scenario: s.name, Load: load, Topology: topology, Processes: processes, Owners: s.owners}
+	if load == report.Saturation {
+		c.Events = cmp.Or(o.events, s.events)
+	} else {
+		c.Rate, c.Seconds = cmp.Or(o.rate, s.rate), cmp.Or(o.duration, s.length, openLength).Seconds()
+	}
+	if !s.warm { // a worker of its own for each event
+		c.Owners = max(c.Events, int(float64(c.Rate)*c.Seconds))
+	}
+	return c
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // peer is another way to run the same handler on the same stream.
@@ -80,7 +81,7 @@ func newPeersCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringSliceVar(&names, "peer", nil, "`NAMES` of peers, beside Pinwheel (default all)")
-	f.StringSliceVar(&o.loads, "load", []string{saturation}, "saturation, open, or both")
+	f.StringSliceVar(&o.loads, "load", []string{report.Saturation}, "saturation, open, or both")
 	f.IntSliceVar(&o.owners, "owners", o.owners, "`NUMBERS` of owners")
 	o.commonFlags(f)
 	return c
@@ -95,27 +96,27 @@ func describePeers() string {
 }
 
 // peerCases returns cases that compare the systems for every load and number of owners.
-func (o *options) peerCases(names []string) ([]Case, error) {
+func (o *options) peerCases(names []string) ([]report.Case, error) {
 	if len(names) == 0 {
 		for _, p := range peers() {
 			names = append(names, p.name)
 		}
 	}
-	var list []Case
+	var list []report.Case
 	for _, load := range o.loads {
-		if load != saturation && load != openLoop {
-			return nil, fmt.Errorf("--load %q: it is %s or %s", load, saturation, openLoop)
+		if load != report.Saturation && load != report.OpenLoop {
+			return nil, fmt.Errorf("--load %q: it is %s or %s", load, report.Saturation, report.OpenLoop)
 		}
 		for _, owners := range o.owners {
 			if owners < 1 || owners > warmOwners {
 				return nil, fmt.Errorf("--owners %d: it is 1 to %d", owners, warmOwners)
 			}
-			for _, name := range append([]string{ours}, names...) {
-				if name != ours && !slices.ContainsFunc(peers(), func(p peer) bool { return p.name == name }) {
+			for _, name := range append([]string{report.Ours}, names...) {
+				if name != report.Ours && !slices.ContainsFunc(peers(), func(p peer) bool { return p.name == name }) {
 					return nil, fmt.Errorf("--peer %q: it is one of\n%s", name, describePeers())
 				}
 				sc := &scenario{name: "echo", owners: owners, events: 60_000, rate: 200, warm: true}
-				c := o.newCase(sc, load, topologyOne, 1)
+				c := o.newCase(sc, load, report.TopologyOne, 1)
 				c.System, c.Beside = name, true
 				list = append(list, c)
 			}
@@ -126,7 +127,7 @@ func (o *options) peerCases(names []string) ([]Case, error) {
 
 // missing names the packages that must be installed for peers to run, and how to install them. This is an error,
 // because a table without a requested peer would be a different table.
-func (r *runner) missing(ctx context.Context, cases []Case) error {
+func (r *runner) missing(ctx context.Context, cases []report.Case) error {
 	var errs []error
 	for _, c := range cases {
 		i := slices.IndexFunc(r.peers, func(p peer) bool { return p.name == c.System })
@@ -187,7 +188,7 @@ func (p peer) command(dir, self string) *exec.Cmd {
 }
 
 // openPeer creates a stream like the fleet's, and starts the peer on it.
-func (r *runner) openPeer(ctx context.Context, s *testbed, c Case) error {
+func (r *runner) openPeer(ctx context.Context, s *testbed, c report.Case) error {
 	i := slices.IndexFunc(r.peers, func(p peer) bool { return p.name == c.System })
 	if i < 0 {
 		return fmt.Errorf("no peer %q", c.System)

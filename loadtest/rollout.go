@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // rolloutOptions are what a rollout is measured with.
@@ -269,7 +270,7 @@ func (x *rolloutRun) rollOut(ctx context.Context, failures float64) (rolloutResu
 // send publishes events at the rate until ctx is done.
 func (x *rolloutRun) send(ctx context.Context) error {
 	const many = 1 << 30
-	err := pace(ctx, time.Now(), time.Second/time.Duration(x.o.rate), many, newRecorder(), func(id int) error {
+	err := pace(ctx, time.Now(), time.Second/time.Duration(x.o.rate), many, report.NewRecorder(), func(id int) error {
 		text, err := json.Marshal(id)
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // switching is how long after a deployment was stored a process may still divide events as before.
@@ -255,13 +256,13 @@ func (s *rolloutSheet) movedBack(steps []rolloutStep, ends []time.Time) int {
 
 // latency is the 99th percentile of the events that were published between two times, in milliseconds.
 func (s *rolloutSheet) latency(from, to time.Time) float64 {
-	r := newRecorder()
+	r := report.NewRecorder()
 	for _, e := range s.events {
 		if !e.sent.Before(from) && e.sent.Before(to) && !e.answered.IsZero() && e.attempt == 1 {
-			r.record(e.answered.Sub(e.sent))
+			r.Record(e.answered.Sub(e.sent))
 		}
 	}
-	return r.at(99)
+	return r.At(99)
 }
 
 // print writes how a rollout went.

@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
-func testCase(t *testing.T, o *options, name, load, topology string) (*scenario, Case) {
+func testCase(t *testing.T, o *options, name, load, topology string) (*scenario, report.Case) {
 	t.Helper()
 	sc, err := findScenario(name)
 	require.NoError(t, err)
@@ -29,8 +30,8 @@ func TestWholeRun(t *testing.T) {
 	o := defaultOptions()
 	o.pinwheel, o.stores = path, natstest.StoreDir(t)
 	o.events, o.rate, o.duration, o.rounds, o.repeats, o.quiet = 500, 100, time.Second, 1, 0, 0
-	o.topologies = []string{topologyOne}
-	o.json, o.html, o.plots = filepath.Join(dir, "a.json"), filepath.Join(dir, "a.html"), filepath.Join(dir, "plots")
+	o.topologies = []string{report.TopologyOne}
+	o.JSON, o.HTML, o.Plots = filepath.Join(dir, "a.json"), filepath.Join(dir, "a.html"), filepath.Join(dir, "plots")
 	cases, err := o.cases()
 	require.NoError(t, err)
 	require.Len(t, cases, 2)
@@ -39,11 +40,11 @@ func TestWholeRun(t *testing.T) {
 	require.Contains(t, out.String(), "echo saturation one")
 	require.Contains(t, out.String(), "p99 ms")
 
-	text, err := os.ReadFile(o.json)
+	text, err := os.ReadFile(o.JSON)
 	require.NoError(t, err)
-	var report Report
-	require.NoError(t, json.Unmarshal(text, &report))
-	drained, open := report.Cases[0].Rounds[0], report.Cases[1].Rounds[0]
+	var written report.Report
+	require.NoError(t, json.Unmarshal(text, &written))
+	drained, open := written.Cases[0].Rounds[0], written.Cases[1].Rounds[0]
 	require.Positive(t, drained.Metrics["events/s"])
 	require.Positive(t, drained.Metrics["fleet peak MB"])
 	require.Contains(t, open.Metrics, "p99 ms")
@@ -51,14 +52,14 @@ func TestWholeRun(t *testing.T) {
 	require.LessOrEqual(t, open.Metrics["p50 ms"], open.Metrics["max ms"])
 	require.NotEmpty(t, open.Curve)
 
-	require.FileExists(t, filepath.Join(o.plots, "latency.svg"))
+	require.FileExists(t, filepath.Join(o.Plots, "latency.svg"))
 	page := filepath.Join(dir, "again.html")
-	require.Zero(t, run([]string{"report", o.json, "--html", page}))
+	require.Zero(t, run([]string{"report", o.JSON, "--html", page}))
 	require.FileExists(t, page)
 	require.Equal(t, 1, run([]string{"report", page}))
 
 	var compared bytes.Buffer
-	require.NoError(t, compareFiles(&compared, o.json, o.json))
+	require.NoError(t, report.Compare(&compared, o.JSON, o.JSON))
 	require.Contains(t, compared.String(), "noise")
 	require.NotContains(t, compared.String(), "better")
 }
@@ -68,12 +69,12 @@ func TestScenarios(t *testing.T) {
 	t.Parallel()
 	r := openTest(t, true)
 	for _, tt := range []struct{ name, load, topology string }{
-		{"mixed", saturation, topologyEmbedded},
-		{"streamed", openLoop, topologyEmbedded},
-		{"cold", saturation, topologyOne},
-		{"oneshot", openLoop, topologyEmbedded},
-		{"persistent", saturation, topologyEmbedded},
-		{"shared", saturation, topologyEmbedded},
+		{"mixed", report.Saturation, report.TopologyEmbedded},
+		{"streamed", report.OpenLoop, report.TopologyEmbedded},
+		{"cold", report.Saturation, report.TopologyOne},
+		{"oneshot", report.OpenLoop, report.TopologyEmbedded},
+		{"persistent", report.Saturation, report.TopologyEmbedded},
+		{"shared", report.Saturation, report.TopologyEmbedded},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r.o.events, r.o.rate, r.o.duration = 100, 10, 500*time.Millisecond
@@ -89,7 +90,7 @@ func TestNoisyNeighbour(t *testing.T) {
 	t.Parallel()
 	r := openTest(t, true)
 	r.o.rate, r.o.duration = 50, 500*time.Millisecond
-	sc, c := testCase(t, r.o, "noisy", openLoop, topologyOne)
+	sc, c := testCase(t, r.o, "noisy", report.OpenLoop, report.TopologyOne)
 	sc.noise, c.Owners = 400, 5
 	round, err := r.runOf(t.Context(), sc, c)
 	require.NoError(t, err)
@@ -102,13 +103,13 @@ func TestRefusesWhatTheFleetSaysWrong(t *testing.T) {
 	t.Parallel()
 	r := openTest(t, true)
 	r.o.events = 20
-	sc, c := testCase(t, r.o, "echo", saturation, topologyOne)
+	sc, c := testCase(t, r.o, "echo", report.Saturation, report.TopologyOne)
 	sc.parts[0].reply = func(b []byte, id int) []byte { return receipt(b, id+id/19) } // wrong for the last
 	_, err := r.runOf(t.Context(), sc, c)
 	require.ErrorContains(t, err, `event 19: the reply is "{\"ok\":true,\"id\":19,`)
 
 	r.o.rate, r.o.duration = 20, 500*time.Millisecond
-	sc, c = testCase(t, r.o, "echo", openLoop, topologyOne)
+	sc, c = testCase(t, r.o, "echo", report.OpenLoop, report.TopologyOne)
 	sc.parts[0].body = func(b []byte, id int) []byte { return append(b, "no JSON"...) } // the handler throws
 	_, err = r.runOf(t.Context(), sc, c)
 	require.Error(t, err)
@@ -127,7 +128,7 @@ func TestRefusesWhatPeersDoWrong(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			r.peers = append(r.peers, peer{name: "liar-" + fault, args: []string{"liar", fault}})
-			sc, c := testCase(t, r.o, "echo", saturation, topologyOne)
+			sc, c := testCase(t, r.o, "echo", report.Saturation, report.TopologyOne)
 			c.System = "liar-" + fault
 			_, err := r.runOf(t.Context(), sc, c)
 			if want == "" {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // runner runs cases. It has the state that lasts as long as the program.
@@ -29,7 +31,7 @@ type runner struct {
 }
 
 // measure runs all cases in every round, and writes the report.
-func measure(ctx context.Context, out io.Writer, o *options, cases []Case) error {
+func measure(ctx context.Context, out io.Writer, o *options, cases []report.Case) error {
 	r, err := openRunner(ctx, o)
 	if err != nil {
 		return err
@@ -38,24 +40,24 @@ func measure(ctx context.Context, out io.Writer, o *options, cases []Case) error
 	if err := errors.Join(r.missing(ctx, cases), r.missingSystems(ctx, cases)); err != nil {
 		return err
 	}
-	report := newReport(ctx, cases)
+	measured := report.New(ctx, cases, curveTexts())
 	for round := range o.rounds {
 		for i, c := range cases {
 			r.bar.begin(round, o.rounds, i, len(cases), c.Name())
 			one, err := r.runQuietly(ctx, c)
 			if err != nil {
 				r.bar.end("")
-				return fmt.Errorf("%s, round %d: nothing is reported%s, because\n%w", c.Name(), round+1, report.keep(o.json), err)
+				return fmt.Errorf("%s, round %d: nothing is reported%s, because\n%w", c.Name(), round+1, measured.Keep(o.JSON), err)
 			}
-			report.Cases[i].Rounds = append(report.Cases[i].Rounds, *one)
-			r.bar.end(one.line())
+			measured.Cases[i].Rounds = append(measured.Cases[i].Rounds, *one)
+			r.bar.end(one.Line())
 		}
 	}
-	report.Ended = time.Now().UTC()
-	if err := report.print(out); err != nil {
+	measured.Ended = time.Now().UTC()
+	if err := measured.Print(out); err != nil {
 		return err
 	}
-	return report.write(o)
+	return measured.Write(o.Files)
 }
 
 func openRunner(ctx context.Context, o *options) (*runner, error) {
@@ -103,13 +105,13 @@ func binary(ctx context.Context, path, dir string) (string, error) {
 
 // runQuietly runs c, and repeats the run if other processes disturbed it. If all runs were disturbed, it returns the
 // least disturbed one.
-func (r *runner) runQuietly(ctx context.Context, c Case) (best *Round, err error) {
+func (r *runner) runQuietly(ctx context.Context, c report.Case) (best *report.Round, err error) {
 	for range r.o.repeats + 1 {
 		one, err := r.run(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		if one.Disturbed = one.Metrics["foreign cores"] > foreignLimit; !one.Disturbed {
+		if one.Disturbed = one.Metrics["foreign cores"] > report.ForeignLimit; !one.Disturbed {
 			return one, nil
 		}
 		if best == nil || one.Metrics["foreign cores"] < best.Metrics["foreign cores"] {
@@ -120,7 +122,7 @@ func (r *runner) runQuietly(ctx context.Context, c Case) (best *Round, err error
 }
 
 // run runs c once.
-func (r *runner) run(ctx context.Context, c Case) (*Round, error) {
+func (r *runner) run(ctx context.Context, c report.Case) (*report.Round, error) {
 	if c.Web != "" {
 		return r.runWeb(ctx, c)
 	}
@@ -132,7 +134,7 @@ func (r *runner) run(ctx context.Context, c Case) (*Round, error) {
 }
 
 // runOf runs c with a scenario once, on its own testbed.
-func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err error) {
+func (r *runner) runOf(ctx context.Context, sc *scenario, c report.Case) (_ *report.Round, err error) {
 	r.bar.count("starting", 0, 1)
 	s, err := r.open(ctx, sc, c)
 	if err != nil {
@@ -172,9 +174,9 @@ func (r *runner) runOf(ctx context.Context, sc *scenario, c Case) (_ *Round, err
 }
 
 // loaded runs the load of c.
-func (r *runner) loaded(ctx context.Context, s *testbed, sc *scenario, c Case) (*Round, error) {
+func (r *runner) loaded(ctx context.Context, s *testbed, sc *scenario, c report.Case) (*report.Round, error) {
 	switch {
-	case c.Load == saturation:
+	case c.Load == report.Saturation:
 		return r.saturate(ctx, s, sc, c)
 	case sc.noise > 0:
 		return r.noisy(ctx, s, sc, c)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // openLength is the length of an open loop.
@@ -73,7 +74,7 @@ func copies(p part, n int) []part {
 	return list
 }
 
-func both() []string { return []string{saturation, openLoop} }
+func both() []string { return []string{report.Saturation, report.OpenLoop} }
 
 func echo() part {
 	return part{worker: "order.mjs", kind: events.Fetch, weight: 1, body: order, reply: receipt}
@@ -132,14 +133,14 @@ func scenarios() []scenario {
 		{name: "owners-400", about: "echo of 400 owners in turn, for which there is just room", parts: []part{echo()}, owners: 400, loads: both(), events: 60_000, rate: 200, warm: true},
 		{name: "owners-10000", about: "echo of 10 000 owners in turn, with room for 500 isolates", parts: []part{echo()}, owners: 10_000, loads: both(), events: 5_000, rate: 100, warm: true},
 		{name: "group-10000", about: "owners-10000 in one group: they share isolates", parts: []part{echo()}, owners: 10_000, loads: both(), events: 5_000, rate: 100, warm: true, policy: []string{"--group", "all"}},
-		{name: "noisy", about: "50 quiet owners at 5 events/s each, alone, and beside one with 100 000 events of 5 ms until those are over", parts: []part{echo()}, owners: 50, loads: []string{openLoop}, rate: 250, length: 30 * time.Second, warm: true, noise: 100_000},
+		{name: "noisy", about: "50 quiet owners at 5 events/s each, alone, and beside one with 100 000 events of 5 ms until those are over", parts: []part{echo()}, owners: 50, loads: []string{report.OpenLoop}, rate: 250, length: 30 * time.Second, warm: true, noise: 100_000},
 		{name: "oneshot", about: "echo, each event in a new isolate", parts: echoIn(events.Oneshot), owners: 1, loads: both(), events: 3_000, rate: 50, warm: true},
 		{name: "persistent", about: "echo, all events in one context", parts: echoIn(events.Persistent), owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
 		{name: "shared", about: "echo, in isolates that any thread may take", parts: echoIn(events.Shared), owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
 		{name: "shared-100", about: "the same of 100 owners; owners-100 is pinned", parts: echoIn(events.Shared), owners: 100, loads: both(), events: 60_000, rate: 200, warm: true},
 		{name: "body-1k", about: "a body of 1 KB comes back", parts: []part{mirror(kilobyte)}, owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
 		{name: "body-64k", about: "a body of 64 KB comes back", parts: []part{mirror(sixtyFour)}, owners: 1, loads: both(), events: 8_000, rate: 100, warm: true},
-		{name: "streamed", about: "2 MB go in parts and come back in chunks", parts: []part{mirrorStream()}, owners: 1, loads: []string{openLoop}, rate: 10, warm: true, stream: true},
+		{name: "streamed", about: "2 MB go in parts and come back in chunks", parts: []part{mirrorStream()}, owners: 1, loads: []string{report.OpenLoop}, rate: 10, warm: true, stream: true},
 		{name: "mixed", about: "of 20 events 10 echo, 5 task, 2 wait, 1 io, 1 cpu, 1 of 64 KB; 20 owners", parts: []part{
 			weigh(10, echo()), weigh(5, task()), weigh(2, wait()), weigh(1, inout()), weigh(1, spin()), weigh(1, mirror(sixtyFour)),
 		}, owners: 20, loads: both(), events: 10_000, rate: 200, warm: true},

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 func TestScenariosAreWhole(t *testing.T) {
@@ -63,7 +65,7 @@ func TestOrderIsAKilobyte(t *testing.T) {
 
 func TestCases(t *testing.T) {
 	o := defaultOptions()
-	o.scenarios, o.topologies, o.processes = []string{"echo", "noisy", "cold"}, []string{topologyEmbedded, topologyOne}, []int{1, 4}
+	o.scenarios, o.topologies, o.processes = []string{"echo", "noisy", "cold"}, []string{report.TopologyEmbedded, report.TopologyOne}, []int{1, 4}
 	list, err := o.cases()
 	require.NoError(t, err)
 	require.Len(t, list, (2+1+2)*4)
@@ -77,7 +79,7 @@ func TestCases(t *testing.T) {
 	}
 	for want, change := range map[string]func(*options){
 		`--scenario "x": it is all, or of echo`:         func(o *options) { o.scenarios = []string{"x"} },
-		`--load saturation: scenario streamed has only`: func(o *options) { o.scenarios, o.loads = []string{"streamed"}, []string{saturation} },
+		`--load saturation: scenario streamed has only`: func(o *options) { o.scenarios, o.loads = []string{"streamed"}, []string{report.Saturation} },
 		`--load "full": it is`:                          func(o *options) { o.loads = []string{"full"} },
 		`--topology "two": it is one of`:                func(o *options) { o.topologies = []string{"two"} },
 		`--processes 0: it is 1 to 64`:                  func(o *options) { o.processes = []int{0} },

@@ -14,16 +14,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
-// Topologies.
-const (
-	topologyEmbedded = "embedded"
-	topologyOne      = "one"
-	topologyR3       = "r3"
-)
-
-func topologies() []string { return []string{topologyEmbedded, topologyOne, topologyR3} }
+func topologies() []string {
+	return []string{report.TopologyEmbedded, report.TopologyOne, report.TopologyR3}
+}
 
 const subjects = events.Subjects(events.DefaultPrefix)
 
@@ -44,7 +40,7 @@ type testbed struct {
 const publishWindow = 4096
 
 // open starts what c needs.
-func (r *runner) open(ctx context.Context, sc *scenario, c Case) (s *testbed, err error) {
+func (r *runner) open(ctx context.Context, sc *scenario, c report.Case) (s *testbed, err error) {
 	s = &testbed{refused: func(error) {}}
 	defer func() {
 		if err != nil {
@@ -54,13 +50,13 @@ func (r *runner) open(ctx context.Context, sc *scenario, c Case) (s *testbed, er
 	if s.dir, err = os.MkdirTemp(r.stores, "run-"); err != nil {
 		return s, err
 	}
-	servers := map[string]int{topologyEmbedded: 0, topologyOne: 1, topologyR3: 3}[c.Topology]
+	servers := map[string]int{report.TopologyEmbedded: 0, report.TopologyOne: 1, report.TopologyR3: 3}[c.Topology]
 	if servers > 0 {
 		if s.servers, s.url, err = startServers(ctx, s.dir, servers); err != nil {
 			return s, err
 		}
 	}
-	if c.System != ours {
+	if c.System != report.Ours {
 		return s, r.openPeer(ctx, s, c)
 	}
 	s.fleet, err = startFleet(ctx, fleetOptions{

@@ -8,38 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// What is asked for over HTTP.
-const (
-	webJSON    = "json"       // POST of 1 KB of JSON, answered by a handler
-	webFile    = "file"       // GET of a file of 10 KB
-	webSockets = "websockets" // connections that carry nothing
-	webCalls   = "calls"      // GET, answered by a handler that calls bindings
-	webKernels = "kernels"    // GET, answered by a handler that computes
-	webPipe    = "pipe"       // POST of a long body, answered by a handler that hands it on
-)
-
-func webs() []string { return []string{webJSON, webFile, webSockets, webCalls, webKernels, webPipe} }
-
-// calls are what the handler of workers/calls.mjs calls.
-func calls() []string { return []string{"function", "kv", "method", "fetch"} }
-
-// callsOfRequest is how many calls a request makes, one after the other.
-const callsOfRequest = 100
-
-// kernels are what the handler of workers/kernels.mjs computes.
-func kernels() []string {
-	return []string{"nbody", "matrices", "sieve", "sha256", "deflate", "csv", "strings", "objects", "json", "markdown", "regexp"}
-}
-
-// runsOfRequest is how often a request has its kernel computed.
-const runsOfRequest = 4
-
-// Loads of HTTP, beside openLoop.
-const (
-	closedLoop = "closed" // each connection sends its next request when it has the answer to the last one
-	idleLoad   = "idle"   // WebSockets that carry nothing
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // webOptions are what HTTP is measured with.
@@ -56,8 +26,8 @@ type webOptions struct {
 }
 
 func defaultWebOptions() *webOptions {
-	o := &webOptions{options: defaultOptions(), web: webJSON, calls: calls(), kernels: kernels(), processes: 1, connections: 32, sockets: 10_000, bodyMiB: 256}
-	o.owners, o.loads, o.rate, o.duration = []int{1, 100, 1000}, []string{closedLoop}, 200, 10*time.Second
+	o := &webOptions{options: defaultOptions(), web: report.WebJSON, calls: report.Calls(), kernels: report.Kernels(), processes: 1, connections: 32, sockets: 10_000, bodyMiB: 256}
+	o.owners, o.loads, o.rate, o.duration = []int{1, 100, 1000}, []string{report.ClosedLoop}, 200, 10*time.Second
 	return o
 }
 
@@ -83,7 +53,7 @@ func newHTTPCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.web, "case", o.web, strings.Join(webs(), ", "))
+	f.StringVar(&o.web, "case", o.web, strings.Join(report.Webs(), ", "))
 	f.StringSliceVar(&o.systems, "system", nil, "`NAMES` of systems (default all)")
 	f.StringSliceVar(&o.calls, "call", o.calls, "`KINDS` of calls; calls only")
 	f.StringSliceVar(&o.kernels, "kernel", o.kernels, "`NAMES` of what is computed; kernels only")
@@ -110,7 +80,7 @@ const (
 
 func (o *webOptions) check() error {
 	if err := checkBounds([]bound{
-		{fmt.Sprintf("--case %q", o.web), slices.Contains(webs(), o.web), "one of " + strings.Join(webs(), ", ")},
+		{fmt.Sprintf("--case %q", o.web), slices.Contains(report.Webs(), o.web), "one of " + strings.Join(report.Webs(), ", ")},
 		{fmt.Sprintf("--connections %d", o.connections), o.connections >= 1 && o.connections <= maxConnections, fmt.Sprintf("1 to %d", maxConnections)},
 		{fmt.Sprintf("--sockets %d", o.sockets), o.sockets >= 1 && o.sockets <= maxIdleSockets, fmt.Sprintf("1 to %d", maxIdleSockets)},
 		{fmt.Sprintf("--body-mib %d", o.bodyMiB), o.bodyMiB >= 1 && o.bodyMiB <= maxBodyMiB, fmt.Sprintf("1 to %d", maxBodyMiB)},
@@ -126,15 +96,15 @@ func (o *webOptions) check() error {
 		}
 	}
 	for _, load := range o.loads {
-		if load != closedLoop && load != openLoop {
-			return fmt.Errorf("--load %q: it is %s or %s", load, closedLoop, openLoop)
+		if load != report.ClosedLoop && load != report.OpenLoop {
+			return fmt.Errorf("--load %q: it is %s or %s", load, report.ClosedLoop, report.OpenLoop)
 		}
 	}
 	return o.options.check()
 }
 
 // cases returns a case for each load, number of owners and system.
-func (o *webOptions) cases() ([]Case, error) {
+func (o *webOptions) cases() ([]report.Case, error) {
 	names := o.systems
 	if len(names) == 0 {
 		for _, s := range systemsOf(o.web) {
@@ -143,29 +113,29 @@ func (o *webOptions) cases() ([]Case, error) {
 	}
 	loads, owners := o.loads, o.owners
 	switch o.web {
-	case webFile:
+	case report.WebFile:
 		owners = []int{1}
-	case webCalls:
-		return o.oneByOne(names, "call", o.calls, calls(), func(c *Case, call string) { c.Call = call })
-	case webKernels:
-		return o.oneByOne(names, "kernel", o.kernels, kernels(), func(c *Case, kernel string) { c.Kernel = kernel })
-	case webPipe:
-		return o.oneByOne(names, "body-mib", []string{strconv.Itoa(o.bodyMiB)}, nil, func(c *Case, _ string) { c.Bytes = int64(o.bodyMiB) << 20 })
-	case webSockets:
-		loads, owners = []string{idleLoad}, []int{(o.sockets + socketsOfOwner - 1) / socketsOfOwner}
+	case report.WebCalls:
+		return o.oneByOne(names, "call", o.calls, report.Calls(), func(c *report.Case, call string) { c.Call = call })
+	case report.WebKernels:
+		return o.oneByOne(names, "kernel", o.kernels, report.Kernels(), func(c *report.Case, kernel string) { c.Kernel = kernel })
+	case report.WebPipe:
+		return o.oneByOne(names, "body-mib", []string{strconv.Itoa(o.bodyMiB)}, nil, func(c *report.Case, _ string) { c.Bytes = int64(o.bodyMiB) << 20 })
+	case report.WebSockets:
+		loads, owners = []string{report.IdleLoad}, []int{(o.sockets + socketsOfOwner - 1) / socketsOfOwner}
 	}
-	var list []Case
+	var list []report.Case
 	for _, load := range loads {
 		for _, n := range owners {
 			for _, name := range names {
 				if _, err := findSystem(o.web, name); err != nil {
 					return nil, err
 				}
-				c := Case{System: name, Beside: true, Scenario: "http", Web: o.web, Load: load, Processes: o.processes, Owners: n, Connections: o.connections, Seconds: o.duration.Seconds()}
-				if load == openLoop {
+				c := report.Case{System: name, Beside: true, Scenario: "http", Web: o.web, Load: load, Processes: o.processes, Owners: n, Connections: o.connections, Seconds: o.duration.Seconds()}
+				if load == report.OpenLoop {
 					c.Rate = o.rate
 				}
-				if load == idleLoad {
+				if load == report.IdleLoad {
 					c.Connections = o.sockets
 				}
 				list = append(list, c)
@@ -176,8 +146,8 @@ func (o *webOptions) cases() ([]Case, error) {
 }
 
 // oneByOne returns a case for each kind of request and system, with one request at a time.
-func (o *webOptions) oneByOne(names []string, flag string, kinds, known []string, set func(c *Case, kind string)) ([]Case, error) {
-	var list []Case
+func (o *webOptions) oneByOne(names []string, flag string, kinds, known []string, set func(c *report.Case, kind string)) ([]report.Case, error) {
+	var list []report.Case
 	for _, kind := range kinds {
 		if known != nil && !slices.Contains(known, kind) {
 			return nil, fmt.Errorf("--%s %q: it is one of %s", flag, kind, strings.Join(known, ", "))
@@ -186,7 +156,7 @@ func (o *webOptions) oneByOne(names []string, flag string, kinds, known []string
 			if _, err := findSystem(o.web, name); err != nil {
 				return nil, err
 			}
-			c := Case{System: name, Beside: true, Scenario: "http", Web: o.web, Load: closedLoop, Processes: o.processes, Owners: 1, Connections: 1, Seconds: o.duration.Seconds()}
+			c := report.Case{System: name, Beside: true, Scenario: "http", Web: o.web, Load: report.ClosedLoop, Processes: o.processes, Owners: 1, Connections: 1, Seconds: o.duration.Seconds()}
 			set(&c, kind)
 			list = append(list, c)
 		}

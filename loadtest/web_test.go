@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 	"github.com/pinwheel-run/pinwheel/loadtest/webclient"
 )
 
@@ -29,15 +30,15 @@ func shortWeb(t *testing.T, web string) *webOptions {
 }
 
 // measureAll runs the whole program, and returns what it prints and its cases.
-func (o *webOptions) measureAll(t *testing.T) (string, []Result) {
+func (o *webOptions) measureAll(t *testing.T) (string, []report.Result) {
 	t.Helper()
-	o.json = filepath.Join(t.TempDir(), "web.json")
+	o.JSON = filepath.Join(t.TempDir(), "web.json")
 	require.NoError(t, o.check())
 	cases, err := o.cases()
 	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, measure(t.Context(), &out, o.options, cases))
-	r, err := readReport(o.json)
+	r, err := report.Read(o.JSON, curveTexts())
 	require.NoError(t, err)
 	return out.String(), r.Cases
 }
@@ -45,8 +46,8 @@ func (o *webOptions) measureAll(t *testing.T) (string, []Result) {
 // TestHTTPRequests asks workers of several owners in both loops.
 func TestHTTPRequests(t *testing.T) {
 	t.Parallel()
-	o := shortWeb(t, webJSON)
-	o.systems, o.loads = []string{ours}, []string{closedLoop, openLoop}
+	o := shortWeb(t, report.WebJSON)
+	o.systems, o.loads = []string{report.Ours}, []string{report.ClosedLoop, report.OpenLoop}
 	out, cases := o.measureAll(t)
 	require.Contains(t, out, "HTTP, json, open: POST of 1 KB of JSON")
 	require.Len(t, cases, 2)
@@ -64,7 +65,7 @@ func TestHTTPRequests(t *testing.T) {
 // TestHTTPFile compares a file of a worker with one of Go's file server.
 func TestHTTPFile(t *testing.T) {
 	t.Parallel()
-	out, cases := shortWeb(t, webFile).measureAll(t)
+	out, cases := shortWeb(t, report.WebFile).measureAll(t)
 	require.Len(t, cases, 2)
 	for _, c := range cases {
 		require.Positive(t, c.Rounds[0].Metrics["requests/s"], c.Name())
@@ -74,7 +75,7 @@ func TestHTTPFile(t *testing.T) {
 
 func TestHTTPIdleWebSockets(t *testing.T) {
 	t.Parallel()
-	out, cases := shortWeb(t, webSockets).measureAll(t)
+	out, cases := shortWeb(t, report.WebSockets).measureAll(t)
 	require.Len(t, cases, 1)
 	require.Positive(t, cases[0].Rounds[0].Metrics["MB without"])
 	require.Contains(t, cases[0].Rounds[0].Metrics, "KB/socket")
@@ -85,10 +86,10 @@ func TestHTTPIdleWebSockets(t *testing.T) {
 // TestHTTPCalls compares each kind of call with a function. A wrong answer to a call ends the measurement.
 func TestHTTPCalls(t *testing.T) {
 	t.Parallel()
-	o := shortWeb(t, webCalls)
-	o.systems = []string{ours}
+	o := shortWeb(t, report.WebCalls)
+	o.systems = []string{report.Ours}
 	out, cases := o.measureAll(t)
-	require.Len(t, cases, len(calls()))
+	require.Len(t, cases, len(report.Calls()))
 	for _, c := range cases {
 		require.Positive(t, c.Rounds[0].Metrics["p50 µs/call"], c.Name())
 		for _, name := range []string{"requests/s", "fleet µs/call"} { // 0 on a machine that is busy enough
@@ -106,8 +107,8 @@ func TestHTTPCalls(t *testing.T) {
 // TestHTTPKernels has a handler compute. Its results are checked there.
 func TestHTTPKernels(t *testing.T) {
 	t.Parallel()
-	o := shortWeb(t, webKernels)
-	o.systems, o.kernels = []string{ours}, []string{"nbody", "regexp"}
+	o := shortWeb(t, report.WebKernels)
+	o.systems, o.kernels = []string{report.Ours}, []string{"nbody", "regexp"}
 	out, cases := o.measureAll(t)
 	require.Contains(t, out, "HTTP, kernels, closed: GET, answered by a handler that computes")
 	require.Len(t, cases, 2)
@@ -123,8 +124,8 @@ func TestHTTPKernels(t *testing.T) {
 // TestHTTPPipe has a handler hand on a body, which must come back as it was.
 func TestHTTPPipe(t *testing.T) {
 	t.Parallel()
-	o := shortWeb(t, webPipe)
-	o.systems, o.bodyMiB = []string{ours, "go"}, 3
+	o := shortWeb(t, report.WebPipe)
+	o.systems, o.bodyMiB = []string{report.Ours, "go"}, 3
 	out, cases := o.measureAll(t)
 	require.Contains(t, out, "HTTP, pipe, closed: POST of a long body")
 	require.Len(t, cases, 2)
@@ -134,23 +135,6 @@ func TestHTTPPipe(t *testing.T) {
 	}
 }
 
-// Goals of kernels are compared with node's time, and their mean only where all were measured.
-func TestKernelGoals(t *testing.T) {
-	t.Parallel()
-	r := &Report{}
-	for i, k := range kernels() {
-		for system, times := range map[string]float64{ours: 1 + float64(i%2), "node": 1} {
-			r.Cases = append(r.Cases, Result{Case: Case{System: system, Beside: true, Web: webKernels, Kernel: k, Load: closedLoop, Owners: 1}, Rounds: []Round{{Metrics: map[string]float64{"p50 ms/run": times}}}})
-		}
-	}
-	goals := r.webGoals()
-	require.Contains(t, goals, []string{"nbody: at most 1.6 × node's time", "1.00", "met"})
-	require.Contains(t, goals, []string{"matrices: at most 1.6 × node's time", "2.00", "not met"})
-	require.Contains(t, goals, []string{"kernels: at most 1.15 × node's time in the geometric mean", "1.37", "not met"}, "5 of 11 take twice the time")
-	r.Cases = r.Cases[:4]
-	require.Len(t, r.webGoals(), 3)
-}
-
 // TestHTTPWithNode runs the handler of the peers.
 func TestHTTPWithNode(t *testing.T) {
 	t.Parallel()
@@ -158,7 +142,7 @@ func TestHTTPWithNode(t *testing.T) {
 		fmt.Fprintln(os.Stderr, "NOT TESTED: there is no command node")
 		t.Skip("NOT TESTED: there is no command node")
 	}
-	for _, web := range []string{webJSON, webKernels, webPipe} {
+	for _, web := range []string{report.WebJSON, report.WebKernels, report.WebPipe} {
 		o := shortWeb(t, web)
 		o.bodyMiB = 3
 		o.systems, o.kernels = []string{"node"}, []string{"sieve"}
@@ -170,8 +154,8 @@ func TestHTTPWithNode(t *testing.T) {
 // TestHTTPFloor runs the server that does no more than hand over, which is no peer.
 func TestHTTPFloor(t *testing.T) {
 	t.Parallel()
-	o := shortWeb(t, webJSON)
-	o.systems = []string{webFloor}
+	o := shortWeb(t, report.WebJSON)
+	o.systems = []string{report.WebFloor}
 	_, cases := o.measureAll(t)
 	require.Positive(t, cases[0].Rounds[0].Metrics["requests/s"])
 }
@@ -189,8 +173,10 @@ func TestHTTPWrongAnswers(t *testing.T) {
 	defer s.Close()
 	e := webclient.Exchange{Request: []byte("GET /?n=" + webclient.Number + " HTTP/1.1\r\nHost: a.test\r\n\r\n"), Answer: []byte(webclient.Number)}
 	for load, ask := range map[string]func(l *webLoad, n int) error{
-		closedLoop: func(l *webLoad, n int) error { _, err := l.closed(0, n, newRecorder()); return err },
-		openLoop:   func(l *webLoad, n int) error { return l.open(t.Context(), 1000, n, newRecorder(), newRecorder()) },
+		report.ClosedLoop: func(l *webLoad, n int) error { _, err := l.closed(0, n, report.NewRecorder()); return err },
+		report.OpenLoop: func(l *webLoad, n int) error {
+			return l.open(t.Context(), 1000, n, report.NewRecorder(), report.NewRecorder())
+		},
 	} {
 		t.Run(load, func(t *testing.T) {
 			l := &webLoad{owners: 2, patience: time.Minute}
@@ -214,14 +200,14 @@ func TestHTTPOptions(t *testing.T) {
 	cases, err := o.cases()
 	require.NoError(t, err)
 	require.Len(t, cases, 18, "six systems, three numbers of owners")
-	o.systems = []string{ours, "go"}
+	o.systems = []string{report.Ours, "go"}
 	_, err = o.cases()
 	require.ErrorContains(t, err, `--system "go": for --case json it is one of pinwheel, workerd, deno, bun, node, floor`)
 	for want, change := range map[string]func(o *webOptions){
 		`--case "xml": it is one of json, file, websockets`: func(o *webOptions) { o.web = "xml" },
 		"--connections 0: it is 1 to 5000":                  func(o *webOptions) { o.connections = 0 },
 		"--owners 0: it is 1 to 5000":                       func(o *webOptions) { o.owners = []int{0} },
-		`--load "saturation": it is closed or open`:         func(o *webOptions) { o.loads = []string{saturation} },
+		`--load "saturation": it is closed or open`:         func(o *webOptions) { o.loads = []string{report.Saturation} },
 		"--body-mib 1025: it is 1 to 1024":                  func(o *webOptions) { o.bodyMiB = 1025 },
 		"--duration 0s: it is 100ms to 1h":                  func(o *webOptions) { o.duration = 0 },
 	} {
@@ -237,12 +223,12 @@ func TestHTTPMissingSystems(t *testing.T) {
 	r := openTest(t, false)
 	r.peerDir = t.TempDir()
 	o := defaultWebOptions()
-	o.systems = []string{ours, "workerd", "bun"}
+	o.systems = []string{report.Ours, "workerd", "bun"}
 	cases, err := o.cases()
 	require.NoError(t, err)
 	err = r.missingSystems(t.Context(), cases)
 	require.ErrorContains(t, err, "workerd needs its package of npm\nbun needs its package of npm\ninstall them with: npm install --prefix loadtest/peers")
-	cases[1].System, cases[2].System = ours, ours
+	cases[1].System, cases[2].System = report.Ours, report.Ours
 	require.NoError(t, r.missingSystems(t.Context(), cases[:3]))
 }
 
@@ -269,32 +255,4 @@ func TestWorkerdConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "router")
 	require.Contains(t, string(text), `service = "web--o0000"`)
-}
-
-// The goals compare systems in the same case only.
-func TestHTTPGoals(t *testing.T) {
-	t.Parallel()
-	r := &Report{}
-	add := func(system, load string, owners int, metrics map[string]float64) {
-		r.Cases = append(r.Cases, Result{Case: Case{System: system, Beside: true, Web: webJSON, Load: load, Owners: owners}, Rounds: []Round{{Metrics: metrics}}})
-	}
-	add(ours, closedLoop, 1, map[string]float64{"requests/s": 900, "fleet µs/request": 60})
-	add("workerd", closedLoop, 1, map[string]float64{"requests/s": 1000, "fleet µs/request": 50})
-	add("workerd", closedLoop, 100, map[string]float64{"requests/s": 1, "fleet µs/request": 1})
-	add("bun", closedLoop, 1, map[string]float64{"requests/s": 5000, "fleet µs/request": 10})
-	add(ours, closedLoop, 1000, map[string]float64{"requests/s": 1, "fleet µs/request": 1}) // no goal is for so many
-	add("workerd", closedLoop, 1000, map[string]float64{"requests/s": 2, "fleet µs/request": 1})
-	add(ours, openLoop, 100, map[string]float64{"p99 ms": 3})
-	add("node", openLoop, 100, map[string]float64{"p99 ms": 2.5})
-	add("bun", openLoop, 100, map[string]float64{"p99 ms": 2})
-	add(webFloor, openLoop, 100, map[string]float64{"p99 ms": 1}) // no peer
-	require.Equal(t, table{
-		{"goal", "measured", "met"},
-		{"1 owner: at least workerd's requests/s", "0.90", "not met"},
-		{"1 owner: at most 1.2 × workerd's CPU time per request", "1.20", "met"},
-		{"100 owners: p99 at most 1.2 × the best peer's (bun)", "1.50", "not met"},
-	}, r.webGoals())
-	sections := r.sections()
-	require.Len(t, sections, 3)
-	require.Equal(t, []string{"bun json closed owners=1", "0.18", "5000", "10.0", "0 %", "1"}, sections[0].table[4])
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 	"github.com/pinwheel-run/pinwheel/loadtest/webclient"
 )
 
@@ -25,7 +26,7 @@ type webConn struct {
 	due chan time.Time // open loop: of the request that is under way
 }
 
-func openWebLoad(ctx context.Context, c Case, addr string, patience time.Duration) (*webLoad, error) {
+func openWebLoad(ctx context.Context, c report.Case, addr string, patience time.Duration) (*webLoad, error) {
 	l := &webLoad{owners: c.Owners, patience: patience}
 	for range c.Connections {
 		conn, err := webclient.Dial(ctx, addr, webExchange(c))
@@ -76,7 +77,7 @@ const slowest = 50 * time.Millisecond
 
 // closed sends requests for that time, and at least so many. A connection sends its next one when it has the answer to
 // the last one. It returns how many were answered.
-func (l *webLoad) closed(length time.Duration, least int, latency *recorder) (int, error) {
+func (l *webLoad) closed(length time.Duration, least int, latency *report.Recorder) (int, error) {
 	begin := time.Now()
 	end := begin.Add(length)
 	if err := l.until(end.Add(l.patience + time.Duration(least)*slowest)); err != nil {
@@ -91,13 +92,13 @@ func (l *webLoad) closed(length time.Duration, least int, latency *recorder) (in
 	)
 	for k, c := range l.conns {
 		all.Go(func() {
-			own, n, at, err := newRecorder(), l.first+k, begin, error(nil)
+			own, n, at, err := report.NewRecorder(), l.first+k, begin, error(nil)
 			for ; !failed.Load() && (at.Before(end) || n < l.first+least); n += len(l.conns) {
 				if err = ask(c.Conn, n, n%l.owners); err != nil {
 					break
 				}
 				now := time.Now()
-				own.record(now.Sub(at))
+				own.Record(now.Sub(at))
 				at = now
 			}
 			mu.Lock()
@@ -105,8 +106,8 @@ func (l *webLoad) closed(length time.Duration, least int, latency *recorder) (in
 			if err != nil && !failed.Swap(true) {
 				firstErr = err
 			}
-			latency.hist.Merge(own.hist)
-			answered, last = answered+int(own.hist.TotalCount()), max(last, n)
+			latency.Hist.Merge(own.Hist)
+			answered, last = answered+int(own.Hist.TotalCount()), max(last, n)
 		})
 	}
 	all.Wait()
@@ -124,11 +125,11 @@ type webLoop struct {
 	readers sync.WaitGroup
 
 	mu      sync.Mutex
-	latency *recorder
+	latency *report.Recorder
 }
 
 // open sends n requests at a rate.
-func (l *webLoad) open(ctx context.Context, rate, n int, latency, lag *recorder) error {
+func (l *webLoad) open(ctx context.Context, rate, n int, latency, lag *report.Recorder) error {
 	interval := time.Second / time.Duration(rate)
 	if err := l.until(time.Now().Add(time.Duration(n)*interval + l.patience)); err != nil {
 		return err
@@ -180,7 +181,7 @@ func (o *webLoop) read(c *webConn) {
 			if err = c.Receive(); err == nil {
 				took := time.Since(due)
 				o.mu.Lock()
-				o.latency.record(took)
+				o.latency.Record(took)
 				o.mu.Unlock()
 				o.idle <- c
 				continue

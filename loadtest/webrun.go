@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
 // webWarming is the length of the load before a closed loop is measured: systems compile what is hot.
 const webWarming = 3 * time.Second
 
 // runWeb runs a case of HTTP once, with a system of its own.
-func (r *runner) runWeb(ctx context.Context, c Case) (_ *Round, err error) {
+func (r *runner) runWeb(ctx context.Context, c report.Case) (_ *report.Round, err error) {
 	r.bar.count("starting", 0, 1)
-	if c.Load == idleLoad {
+	if c.Load == report.IdleLoad {
 		if err := enoughFiles(c.Connections); err != nil {
 			return nil, err
 		}
@@ -27,7 +29,7 @@ func (r *runner) runWeb(ctx context.Context, c Case) (_ *Round, err error) {
 		}
 		s.close()
 	}()
-	if c.Load == idleLoad {
+	if c.Load == report.IdleLoad {
 		return r.idleSockets(ctx, s, c, addr)
 	}
 	s.meter.awaitQuiet(ctx, r.o.quiet) // before connections, which node closes when they are idle for five seconds
@@ -44,20 +46,20 @@ func (r *runner) runWeb(ctx context.Context, c Case) (_ *Round, err error) {
 const leastMeasured = 2
 
 // measureWeb warms the system up, and measures.
-func (r *runner) measureWeb(ctx context.Context, s *testbed, c Case, l *webLoad) (*Round, error) {
+func (r *runner) measureWeb(ctx context.Context, s *testbed, c report.Case, l *webLoad) (*report.Round, error) {
 	length := time.Duration(c.Seconds * float64(time.Second))
 	warming, least := time.Duration(0), max(2*c.Owners, 2*c.Rate)
-	if c.Load == closedLoop {
+	if c.Load == report.ClosedLoop {
 		warming = min(webWarming, length)
 	}
-	if _, err := l.closed(warming, least, newRecorder()); err != nil {
+	if _, err := l.closed(warming, least, report.NewRecorder()); err != nil {
 		return nil, err
 	}
 	r.bar.count("running", 0, 1)
-	latency, lag := newRecorder(), newRecorder()
+	latency, lag := report.NewRecorder(), report.NewRecorder()
 	n, err := int(float64(c.Rate)*c.Seconds), error(nil)
 	from := s.meter.read()
-	if c.Load == closedLoop {
+	if c.Load == report.ClosedLoop {
 		n, err = l.closed(length, leastMeasured, latency)
 	} else {
 		err = l.open(ctx, c.Rate, n, latency, lag)
@@ -66,12 +68,12 @@ func (r *runner) measureWeb(ctx context.Context, s *testbed, c Case, l *webLoad)
 		return nil, err
 	}
 	to := s.meter.read()
-	round := &Round{Metrics: map[string]float64{}}
-	round.Curve = latency.report(round.Metrics)
-	if c.Load == closedLoop {
+	round := &report.Round{Metrics: map[string]float64{}}
+	round.Curve = latency.Report(round.Metrics)
+	if c.Load == report.ClosedLoop {
 		round.Metrics["requests/s"] = float64(n) / to.at.Sub(from.at).Seconds()
 	} else {
-		round.Metrics["lag p99 ms"] = lag.at(99)
+		round.Metrics["lag p99 ms"] = lag.At(99)
 	}
 	s.meter.report(round.Metrics, from, to, n)
 	for _, group := range []string{groupFleet, groupNATS, groupLoad} {
@@ -85,7 +87,7 @@ func (r *runner) measureWeb(ctx context.Context, s *testbed, c Case, l *webLoad)
 }
 
 // shares adds the share of a request that each byte, run or call of it has.
-func shares(c Case, metrics map[string]float64) {
+func shares(c report.Case, metrics map[string]float64) {
 	if c.Bytes > 0 {
 		perGB := 1e9 / float64(c.Bytes)
 		metrics["MB/s"] = 1000 * metrics["requests/s"] / perGB
@@ -96,16 +98,16 @@ func shares(c Case, metrics map[string]float64) {
 		}
 	}
 	if c.Kernel != "" {
-		metrics["p50 ms/run"] = metrics["p50 ms"] / runsOfRequest
+		metrics["p50 ms/run"] = metrics["p50 ms"] / report.RunsOfRequest
 		if v, ok := metrics[groupFleet+" µs/request"]; ok {
-			metrics[groupFleet+" ms/run"] = v / 1000 / runsOfRequest
+			metrics[groupFleet+" ms/run"] = v / 1000 / report.RunsOfRequest
 		}
 	}
 	if c.Call != "" {
-		metrics["p50 µs/call"] = 1000 * metrics["p50 ms"] / callsOfRequest
+		metrics["p50 µs/call"] = 1000 * metrics["p50 ms"] / report.CallsOfRequest
 		for _, group := range []string{groupFleet, groupNATS} {
 			if v, ok := metrics[group+" µs/request"]; ok {
-				metrics[group+" µs/call"] = v / callsOfRequest
+				metrics[group+" µs/call"] = v / report.CallsOfRequest
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 	"golang.org/x/sys/unix"
 
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 	"github.com/pinwheel-run/pinwheel/loadtest/webclient"
 )
 
@@ -38,7 +39,7 @@ func enoughFiles(n int) error {
 }
 
 // idleSockets measures the memory for WebSockets that carry nothing, and checks that each still works afterwards.
-func (r *runner) idleSockets(ctx context.Context, s *testbed, c Case, addr string) (*Round, error) {
+func (r *runner) idleSockets(ctx context.Context, s *testbed, c report.Case, addr string) (*report.Round, error) {
 	if err := touchOwners(ctx, c, addr); err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (r *runner) idleSockets(ctx context.Context, s *testbed, c Case, addr strin
 	from := s.meter.read()
 	to := rest()
 	after, peak := memory(s.meter.groups[groupFleet])
-	round := &Round{Metrics: map[string]float64{
+	round := &report.Round{Metrics: map[string]float64{
 		"KB/socket": float64(after-before) / 1000 / float64(len(conns)), "MB without": float64(before) / 1e6, "fleet MB": float64(after) / 1e6, "fleet peak MB": float64(peak) / 1e6,
 		"fleet cores": (to.used[groupFleet] - from.used[groupFleet]).Seconds() / to.at.Sub(from.at).Seconds(), "foreign cores": foreign(from, to),
 	}}
@@ -77,7 +78,7 @@ func (r *runner) idleSockets(ctx context.Context, s *testbed, c Case, addr strin
 }
 
 // touchOwners has each owner answer a request, so that all contexts are there.
-func touchOwners(ctx context.Context, c Case, addr string) error {
+func touchOwners(ctx context.Context, c report.Case, addr string) error {
 	conn, err := webclient.Dial(ctx, addr, webExchange(c))
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func dialSocket(ctx context.Context, addr string, owner int) (*websocket.Conn, e
 			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 		},
 	}
-	conn, resp, err := d.DialContext(ctx, "ws://"+hostOf(webParts[webSockets][0].deployed(), owner)+"/", http.Header{})
+	conn, resp, err := d.DialContext(ctx, "ws://"+hostOf(webParts[report.WebSockets][0].deployed(), owner)+"/", http.Header{})
 	if resp != nil && err != nil {
 		err = fmt.Errorf("status %d: %w", resp.StatusCode, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/report"
 	"github.com/pinwheel-run/pinwheel/loadtest/webclient"
 )
 
@@ -32,30 +33,27 @@ type webSite struct {
 	handler string // the name of its file in workers/, without extension
 }
 
-// webFloor is the system with the least that Pinwheel needs: net/http and pinned threads. It is no peer.
-const webFloor = "floor"
-
 func systems() []system {
 	return []system{
-		{name: ours, about: "an isolate for each owner, limits on", webs: webs()},
-		{name: "workerd", about: "an isolate for each owner, behind a worker that chooses it", webs: []string{webJSON, webPipe},
+		{name: report.Ours, about: "an isolate for each owner, limits on", webs: report.Webs()},
+		{name: "workerd", about: "an isolate for each owner, behind a worker that chooses it", webs: []string{report.WebJSON, report.WebPipe},
 			program: "workerd/bin/workerd", args: func(s webSite) []string { return []string{"serve", filepath.Join(s.dir, workerdConfig)} }},
-		{name: "deno", about: "deno serve: one thread, one isolate for all", webs: []string{webJSON, webKernels}, program: "deno/deno", args: func(s webSite) []string {
+		{name: "deno", about: "deno serve: one thread, one isolate for all", webs: []string{report.WebJSON, report.WebKernels}, program: "deno/deno", args: func(s webSite) []string {
 			return []string{"serve", "--allow-all", "--quiet", "--no-lock", "--no-config", "--host", "127.0.0.1", "--port", s.port, "../workers/" + s.handler + ".mjs"}
 		}},
-		{name: "bun", about: "bun serve: one thread, one isolate for all", webs: []string{webJSON, webKernels, webPipe}, program: "bun/bin/bun.exe",
+		{name: "bun", about: "bun serve: one thread, one isolate for all", webs: []string{report.WebJSON, report.WebKernels, report.WebPipe}, program: "bun/bin/bun.exe",
 			args: func(webSite) []string { return []string{"run", "http-bun.mjs"} }},
-		{name: "node", about: "node:http, with a Request and a Response: one thread, one isolate for all", webs: []string{webJSON, webKernels, webPipe}, program: "node", args: func(s webSite) []string {
-			if s.handler == webPipe {
+		{name: "node", about: "node:http, with a Request and a Response: one thread, one isolate for all", webs: []string{report.WebJSON, report.WebKernels, report.WebPipe}, program: "node", args: func(s webSite) []string {
+			if s.handler == report.WebPipe {
 				return []string{"http-node-streams.mjs"}
 			}
 			return []string{"http-node.mjs"}
 		}},
-		{name: "miniflare", about: "workerd with miniflare's bindings, as wrangler dev has them", webs: []string{webCalls}, program: "node", needs: "miniflare",
+		{name: "miniflare", about: "workerd with miniflare's bindings, as wrangler dev has them", webs: []string{report.WebCalls}, program: "node", needs: "miniflare",
 			args: func(webSite) []string { return []string{"miniflare.mjs"} }},
-		{name: webFloor, about: "no JavaScript: Go's net/http, and a hand-off to a pinned thread", webs: []string{webJSON}, args: func(s webSite) []string { return []string{pinnedServer, s.port} }},
-		{name: "go", about: "net/http of Go: http.FileServer, or io.Copy from the request to the response", webs: []string{webFile, webPipe}, args: func(s webSite) []string {
-			if s.handler == webPipe {
+		{name: report.WebFloor, about: "no JavaScript: Go's net/http, and a hand-off to a pinned thread", webs: []string{report.WebJSON}, args: func(s webSite) []string { return []string{pinnedServer, s.port} }},
+		{name: "go", about: "net/http of Go: http.FileServer, or io.Copy from the request to the response", webs: []string{report.WebFile, report.WebPipe}, args: func(s webSite) []string {
+			if s.handler == report.WebPipe {
 				return []string{echoServer, s.port}
 			}
 			return []string{fileServer, s.dir, s.port}
@@ -108,9 +106,9 @@ func (s system) binary(peerDir string) (string, error) {
 }
 
 // missingSystems names the systems that must be installed, and how to install them.
-func (r *runner) missingSystems(ctx context.Context, cases []Case) error {
+func (r *runner) missingSystems(ctx context.Context, cases []report.Case) error {
 	var errs []error
-	asked := map[string]bool{ours: true}
+	asked := map[string]bool{report.Ours: true}
 	for _, c := range cases {
 		if c.Web == "" || asked[c.System] {
 			continue
@@ -151,7 +149,7 @@ func hostOf(worker string, owner int) string {
 }
 
 // webParts are the workers of Pinwheel that answer.
-var webParts = map[string][]part{webJSON: {{worker: "web.mjs"}}, webSockets: {{worker: "socket.mjs", mode: events.Persistent}}, webCalls: {{worker: "calls.mjs"}}, webKernels: {{worker: "kernels.mjs"}}, webPipe: {{worker: "pipe.mjs"}}}
+var webParts = map[string][]part{report.WebJSON: {{worker: "web.mjs"}}, report.WebSockets: {{worker: "socket.mjs", mode: events.Persistent}}, report.WebCalls: {{worker: "calls.mjs"}}, report.WebKernels: {{worker: "kernels.mjs"}}, report.WebPipe: {{worker: "pipe.mjs"}}}
 
 // webHandler is the file that answers, without its extension.
 func webHandler(web string) string {
@@ -162,22 +160,22 @@ func webHandler(web string) string {
 }
 
 // webExchange is the request of a case with its answer.
-func webExchange(c Case) webclient.Exchange {
+func webExchange(c report.Case) webclient.Exchange {
 	const number = webclient.Number
 	switch web := c.Web; web {
-	case webCalls:
+	case report.WebCalls:
 		return webclient.Exchange{
-			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Call, callsOfRequest, number, webHost("calls")), Answer: []byte(number + " ok"),
+			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Call, report.CallsOfRequest, number, webHost("calls")), Answer: []byte(number + " ok"),
 		}
-	case webKernels:
+	case report.WebKernels:
 		return webclient.Exchange{
-			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Kernel, runsOfRequest, number, webHost("kernels")), Answer: []byte(number + " ok"),
+			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Kernel, report.RunsOfRequest, number, webHost("kernels")), Answer: []byte(number + " ok"),
 		}
-	case webPipe:
+	case report.WebPipe:
 		return webclient.Exchange{Request: fmt.Appendf(nil, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", webHost("pipe"), c.Bytes), Echo: c.Bytes}
-	case webFile:
+	case report.WebFile:
 		return webclient.Exchange{Request: []byte("GET /" + fileName + " HTTP/1.1\r\nHost: " + webHost("files") + "\r\n\r\n"), Answer: fileText()}
-	case webSockets:
+	case report.WebSockets:
 		return webclient.Exchange{Request: []byte("GET / HTTP/1.1\r\nHost: " + webHost(webParts[web][0].deployed()) + "\r\n\r\n"), Answer: []byte("ready")}
 	}
 	host, body := webHost("web"), `{"id":`+number+orderTail
@@ -191,7 +189,7 @@ func webExchange(c Case) webclient.Exchange {
 func fileText() []byte { return []byte(strings.Repeat("0123456789abcde\n", 640)) }
 
 // openWeb starts the system of c, and returns it with the address where it answers.
-func (r *runner) openWeb(ctx context.Context, c Case) (s *testbed, addr string, err error) {
+func (r *runner) openWeb(ctx context.Context, c report.Case) (s *testbed, addr string, err error) {
 	s = &testbed{refused: func(error) {}}
 	defer func() {
 		if err != nil {
@@ -201,7 +199,7 @@ func (r *runner) openWeb(ctx context.Context, c Case) (s *testbed, addr string, 
 	if s.dir, err = os.MkdirTemp(r.stores, "run-"); err != nil {
 		return s, "", err
 	}
-	if c.System == ours {
+	if c.System == report.Ours {
 		addr, err = r.openGateway(ctx, s, c)
 	} else {
 		addr, err = r.openSystem(s, c)
@@ -217,12 +215,12 @@ func (r *runner) openWeb(ctx context.Context, c Case) (s *testbed, addr string, 
 }
 
 // openGateway starts NATS and a fleet, and deploys the workers.
-func (r *runner) openGateway(ctx context.Context, s *testbed, c Case) (addr string, err error) {
+func (r *runner) openGateway(ctx context.Context, s *testbed, c report.Case) (addr string, err error) {
 	if s.servers, s.url, err = startServers(ctx, s.dir, 1); err != nil {
 		return "", err
 	}
 	env := []string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=" + webDomain, "PINWHEEL_HTTP_LOG=false"} // peers log nothing either
-	if c.Web == webSockets {
+	if c.Web == report.WebSockets {
 		env = append(env, fmt.Sprintf("PINWHEEL_HTTP_MAX_CONNECTIONS=%d", c.Connections+100), "PINWHEEL_HTTP_TRUST=127.0.0.1,::1")
 	}
 	s.fleet, err = startFleet(ctx, fleetOptions{
@@ -235,7 +233,7 @@ func (r *runner) openGateway(ctx context.Context, s *testbed, c Case) (addr stri
 	if err := s.connect(); err != nil {
 		return "", err
 	}
-	if c.Web == webFile {
+	if c.Web == report.WebFile {
 		return s.fleet.http, r.deployFile(ctx, s)
 	}
 	n, err := r.deployer.deploy(ctx, s.url, s.js, webParts[c.Web], webOwner, c.Owners)
@@ -262,7 +260,7 @@ func (r *runner) deployFile(ctx context.Context, s *testbed) error {
 }
 
 // openSystem starts another system.
-func (r *runner) openSystem(s *testbed, c Case) (addr string, err error) {
+func (r *runner) openSystem(s *testbed, c report.Case) (addr string, err error) {
 	of, err := findSystem(c.Web, c.System)
 	if err != nil {
 		return "", err
@@ -278,7 +276,7 @@ func (r *runner) openSystem(s *testbed, c Case) (addr string, err error) {
 	switch {
 	case of.name == "workerd":
 		err = configureWorkerd(site)
-	case c.Web == webFile:
+	case c.Web == report.WebFile:
 		err = os.WriteFile(filepath.Join(site.dir, fileName), fileText(), 0o600)
 	}
 	if err != nil {

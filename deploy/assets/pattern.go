@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // pattern matches paths: :name is a piece of a segment that is not empty, * is any text. It compares segment by
@@ -54,7 +53,7 @@ func newPattern(text string) (*pattern, error) {
 	if len(found) == 0 {
 		return &pattern{exact: events.NewPath(text).Canonical()}, nil
 	}
-	if len(found) > maxPlaceholders && !guard.FileRules.Off() {
+	if len(found) > maxPlaceholders {
 		return nil, fmt.Errorf("%.100q has more than %d placeholders", text, maxPlaceholders)
 	}
 	for i, name := range found {
@@ -286,7 +285,7 @@ func checkFilled(what, text string) error {
 	switch {
 	case len(text) > maxRuleLine:
 		return fmt.Errorf("%s has %d bytes: at most %d are allowed", what, len(text), maxRuleLine)
-	case strings.Count(text, ":") > maxPlaceholders && !guard.FileRules.Off() && len(named.FindAllString(text, maxPlaceholders+1)) > maxPlaceholders:
+	case strings.Count(text, ":") > maxPlaceholders && len(named.FindAllString(text, maxPlaceholders+1)) > maxPlaceholders:
 		return fmt.Errorf("%s has more than %d placeholders", what, maxPlaceholders)
 	}
 	return nil

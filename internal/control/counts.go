@@ -29,8 +29,6 @@ type CountLetters struct {
 	Kind   string `json:"kind,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Limit  int    `json:"limit,omitempty"` // rows of the answer
-
-	door bool // it came to the owner's door
 }
 
 // LetterCounts says how many dead letters there are.
@@ -61,7 +59,7 @@ func (s *Server) countLetters(ctx context.Context, r CountLetters) (LetterCounts
 	if err != nil {
 		return LetterCounts{}, err
 	}
-	c, err := s.counts.get(ctx, f.Owner, time.Now(), func(c *letterCount) { s.running.Go(func() { s.count(c, f.Owner, r.door) }) })
+	c, err := s.counts.get(ctx, f.Owner, time.Now(), func(c *letterCount) { s.running.Go(func() { s.count(c, f.Owner) }) })
 	if err != nil {
 		return LetterCounts{}, err
 	}
@@ -80,19 +78,12 @@ func (s *Server) countLetters(ctx context.Context, r CountLetters) (LetterCounts
 	return a, nil
 }
 
-// count counts the letters of an owner, or of all if it is "". The request that asked first may have ended. door says
-// that it came to the owner's door: then the owner is charged for the CPU time.
-func (s *Server) count(c *letterCount, owner string, door bool) {
+// count counts the letters of an owner, or of all if it is "". The request that asked first may have ended.
+func (s *Server) count(c *letterCount, owner string) {
 	ctx, stop := context.WithTimeout(s.life, countTime)
 	defer stop()
-	payer := ""
-	if door {
-		payer = owner
-	}
-	s.gate.job(payer, func(func(context.Context) error) {
-		rows, err := s.dead.CountEach(ctx, owner)
-		c.end(rows, err, time.Now())
-	})
+	rows, err := s.dead.CountEach(ctx, owner)
+	c.end(rows, err, time.Now())
 }
 
 // letterCounts are the counts that a process keeps, by owner. "" has those of all owners.

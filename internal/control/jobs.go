@@ -99,11 +99,8 @@ func (j *job) ended(t deadletter.Counts, err error) {
 	}
 }
 
-// doJob does the work of a job. It calls wait before each letter, and each after it.
-type doJob func(ctx context.Context, wait func(context.Context) error, each func(deadletter.Progress)) (deadletter.Counts, error)
-
-// begin starts a job and returns its first state. The CPU time of the job is charged to its owner.
-func (s *Server) begin(does, owner string, dryRun bool, do doJob) (Job, error) {
+// begin starts a job and returns its first state.
+func (s *Server) begin(does, owner string, dryRun bool, do func(context.Context, func(deadletter.Progress)) (deadletter.Counts, error)) (Job, error) {
 	ctx, cancel := context.WithCancel(s.life)
 	j := &job{cancel: cancel, owner: owner}
 	j.state = Job{Does: does, State: "running", DryRun: dryRun, Owner: owner, Node: s.node, Began: time.Now().UTC()}
@@ -113,9 +110,10 @@ func (s *Server) begin(does, owner string, dryRun bool, do doJob) (Job, error) {
 	}
 	s.running.Go(func() {
 		defer cancel()
-		s.gate.job(owner, func(wait func(context.Context) error) { j.ended(do(ctx, wait, j.step)) })
+		t, err := do(ctx, j.step)
+		j.ended(t, err)
 		now := j.now()
-		s.cfg.Log.Info().Str("job", now.Job).Str("does", does).Str("state", now.State).Int("done", now.Done).Int("failed", now.Failed).Msg("job of dead letters")
+		s.cfg.Log.Info().Str("job", now.Job).Str("does", does).Str("state", now.State).Int("done", t.Done).Int("failed", t.Failed).Msg("job of dead letters")
 	})
 	return j.now(), nil
 }
@@ -132,8 +130,7 @@ func (s *Server) replay(_ context.Context, r Replay) (Job, error) {
 	}
 	o.Runs = WhoRuns(func(context.Context) (*deploy.Store, error) { return s.workers, nil })
 	o.Unnoted = func(err error) { s.cfg.Log.Warn().Err(err).Msg("replays could not be noted") }
-	return s.begin("replay", r.only, o.DryRun, func(ctx context.Context, wait func(context.Context) error, each func(deadletter.Progress)) (deadletter.Counts, error) {
-		sel.Filter.Wait = wait
+	return s.begin("replay", r.only, o.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Counts, error) {
 		return s.dead.ReplayAll(ctx, sel, o, each)
 	})
 }
@@ -144,8 +141,7 @@ func (s *Server) purge(_ context.Context, r Selection) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	return s.begin("purge", r.only, r.DryRun, func(ctx context.Context, wait func(context.Context) error, each func(deadletter.Progress)) (deadletter.Counts, error) {
-		sel.Filter.Wait = wait
+	return s.begin("purge", r.only, r.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Counts, error) {
 		return s.dead.Purge(ctx, sel, r.DryRun, each)
 	})
 }

@@ -25,10 +25,7 @@ func (f *Filter) restrict(owner string) error {
 	return fixBoth(&f.Owner, &f.Worker, owner)
 }
 
-func (r *CountLetters) restrict(owner string) error {
-	r.door = true
-	return fixBoth(&r.Owner, &r.Worker, owner)
-}
+func (r *CountLetters) restrict(owner string) error { return fixBoth(&r.Owner, &r.Worker, owner) }
 
 func (r *LetterID) restrict(owner string) error {
 	r.only = owner

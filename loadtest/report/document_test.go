@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 func TestDocument(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
 	require.NoError(t, os.WriteFile(path, []byte("# Page\n\n<!-- a: by hand -->\nold\n<!-- end -->\n\nmore\n\n<!-- b: x -->\n<!-- end -->\n"), 0o600))
-	report := Report{Machine: Machine{CPUs: 2, CPU: "X"}, Cases: []Result{resultOf(ours, 100, 200, 300)}}
+	report := Report{Machine: Machine{CPUs: 2, CPU: "X"}, Cases: []Result{resultOf(Ours, 100, 200, 300)}}
 	require.NoError(t, report.document(path+"#a"))
 	require.NoError(t, report.document(path+"#a"), "a second time it replaces the first")
 	text, err := os.ReadFile(path)
@@ -23,8 +23,8 @@ func TestDocument(t *testing.T) {
 	require.NotContains(t, string(text), "old")
 	require.FileExists(t, filepath.Join(filepath.Dir(path), "img", "a", "events.svg"))
 	require.ErrorContains(t, report.document(path+"#c"), "there is no section between <!-- c: … -->")
-	require.NoError(t, checkDocument(path+"#b"))
-	require.ErrorContains(t, checkDocument(path+"#c"), "there is no section")
-	require.ErrorContains(t, checkDocument(path), "it is PAGE#SECTION")
-	require.ErrorIs(t, checkDocument(path+"x#a"), os.ErrNotExist)
+	require.NoError(t, CheckDocument(path+"#b"))
+	require.ErrorContains(t, CheckDocument(path+"#c"), "there is no section")
+	require.ErrorContains(t, CheckDocument(path), "it is PAGE#SECTION")
+	require.ErrorIs(t, CheckDocument(path+"x#a"), os.ErrNotExist)
 }

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"time"
@@ -6,17 +6,17 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// recorder stores latencies with a precision of one thousandth, from a microsecond to ten minutes. It is for one
+// Recorder stores latencies with a precision of one thousandth, from a microsecond to ten minutes. It is for one
 // goroutine at a time.
-type recorder struct{ hist *hdrhistogram.Histogram }
+type Recorder struct{ Hist *hdrhistogram.Histogram }
 
-func newRecorder() *recorder {
-	return &recorder{hdrhistogram.New(int64(time.Microsecond), int64(10*time.Minute), 3)}
+func NewRecorder() *Recorder {
+	return &Recorder{hdrhistogram.New(int64(time.Microsecond), int64(10*time.Minute), 3)}
 }
 
-func (r *recorder) record(d time.Duration) {
+func (r *Recorder) Record(d time.Duration) {
 	// Longer latencies count as ten minutes, so there is no error.
-	_ = r.hist.RecordValue(int64(min(max(d, 0), 10*time.Minute)))
+	_ = r.Hist.RecordValue(int64(min(max(d, 0), 10*time.Minute)))
 }
 
 // percentiles are the reported ones, and the additional ones for the curve.
@@ -33,16 +33,16 @@ type Point struct {
 	MS         float64 `json:"ms"`
 }
 
-// report adds the percentiles to metrics and returns the curve. It leaves out a percentile for which there are too few
+// Report adds the percentiles to metrics and returns the curve. It leaves out a percentile for which there are too few
 // values: p99.9 of 500 events would only be the maximum.
-func (r *recorder) report(metrics map[string]float64) []Point {
+func (r *Recorder) Report(metrics map[string]float64) []Point {
 	var curve []Point
-	n := float64(r.hist.TotalCount())
+	n := float64(r.Hist.TotalCount())
 	for _, p := range percentiles {
 		if n == 0 || p.p < 100 && n*(1-p.p/100) < 1 {
 			continue
 		}
-		ms := r.at(p.p)
+		ms := r.At(p.p)
 		curve = append(curve, Point{p.p, ms})
 		if p.name != "" {
 			metrics[p.name] = ms
@@ -51,7 +51,7 @@ func (r *recorder) report(metrics map[string]float64) []Point {
 	return curve
 }
 
-// at returns a percentile in milliseconds.
-func (r *recorder) at(p float64) float64 {
-	return float64(r.hist.ValueAtPercentile(p)) / float64(time.Millisecond)
+// At returns a percentile in milliseconds.
+func (r *Recorder) At(p float64) float64 {
+	return float64(r.Hist.ValueAtPercentile(p)) / float64(time.Millisecond)
 }

@@ -1,12 +1,10 @@
-package main
+package report
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -47,19 +45,6 @@ func field(path, name string) string {
 		}
 	}
 	return "unknown"
-}
-
-// moduleRoot is the directory of the module that this program was started in.
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	path := strings.TrimSpace(string(out))
-	if err != nil {
-		return "", fmt.Errorf("go env GOMOD: %w", err)
-	}
-	if path == "" || path == os.DevNull {
-		return "", errors.New("this is not a directory of the module: run it in one, or name the binary with --pinwheel")
-	}
-	return filepath.Dir(path), nil
 }
 
 func commit(ctx context.Context) string {

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"cmp"
@@ -10,24 +10,24 @@ import (
 // webSections are the sections about HTTP: one for what was asked for under each load, and one with the goals.
 func (r *Report) webSections() []section {
 	abouts := map[string]string{
-		webJSON: "POST of 1 KB of JSON, answered by the same handler", webFile: "GET of a file of 10 KB", webSockets: "WebSockets that carry nothing",
-		webCalls:   fmt.Sprintf("GET, answered by a handler that makes %d calls, one after the other. µs/call is a hundredth of the request, of which the function has the rest beside the call", callsOfRequest),
-		webKernels: fmt.Sprintf("GET, answered by a handler that computes the same thing %d times; a run is one of them", runsOfRequest),
-		webPipe:    "POST of a long body, answered by the same handler with the body of the request, which it does not read. ms/GB is CPU time for each 10⁹ bytes that are received and sent",
+		WebJSON: "POST of 1 KB of JSON, answered by the same handler", WebFile: "GET of a file of 10 KB", WebSockets: "WebSockets that carry nothing",
+		WebCalls:   fmt.Sprintf("GET, answered by a handler that makes %d calls, one after the other. µs/call is a hundredth of the request, of which the function has the rest beside the call", CallsOfRequest),
+		WebKernels: fmt.Sprintf("GET, answered by a handler that computes the same thing %d times; a run is one of them", RunsOfRequest),
+		WebPipe:    "POST of a long body, answered by the same handler with the body of the request, which it does not read. ms/GB is CPU time for each 10⁹ bytes that are received and sent",
 	}
 	var list []section
-	for _, web := range webs() {
-		for _, load := range []string{closedLoop, openLoop, idleLoad} {
+	for _, web := range Webs() {
+		for _, load := range []string{ClosedLoop, OpenLoop, IdleLoad} {
 			cases := r.measured(func(c Case) bool { return c.Web == web && c.Load == load })
 			if len(cases) == 0 {
 				continue
 			}
 			s := section{title: "HTTP, " + web + ", " + load, about: abouts[web], table: r.table(cases)}
 			switch c := cases[0].Case; {
-			case web == webCalls, web == webKernels, web == webPipe:
-			case load == closedLoop:
+			case web == WebCalls, web == WebKernels, web == WebPipe:
+			case load == ClosedLoop:
 				s.about += fmt.Sprintf(". %d connections, each of which sends its next request when it has the answer to the last one", c.Connections)
-			case load == openLoop:
+			case load == OpenLoop:
 				s.about += fmt.Sprintf(". %d requests/s on %d connections. Latency counts from when a request was to be sent", c.Rate, c.Connections)
 			}
 			list = append(list, s)
@@ -54,7 +54,7 @@ func (r *Report) webGoals() table {
 		t = append(t, []string{goal, fmt.Sprintf("%.2f", value), met})
 	}
 	for _, c := range r.measured(func(c Case) bool {
-		return c.Web != "" && c.System == ours && (c.Web != webJSON || c.Owners <= goalOwners)
+		return c.Web != "" && c.System == Ours && (c.Web != WebJSON || c.Owners <= goalOwners)
 	}) {
 		owners := fmt.Sprintf("%d owners: ", c.Owners)
 		if c.Owners == 1 {
@@ -70,24 +70,24 @@ func (r *Report) webGoals() table {
 				timesOfNode = append(timesOfNode, times)
 				add(c.Kernel+": at most 1.6 × node's time", times, 1.6, true)
 			}
-		case c.Web == webPipe:
+		case c.Web == WebPipe:
 			if perGB := own("fleet ms/GB"); perGB > 0 {
 				add("a body that nobody reads: at least 1 GB/s for each core", 1000/perGB, 1, false)
 			}
 			if v, ok := r.peerMedian(c, "workerd", "MB/s"); ok {
 				add("a body that nobody reads: at least workerd's MB/s", own("MB/s")/v, 1, false)
 			}
-		case c.Web == webSockets:
+		case c.Web == WebSockets:
 			add(fmt.Sprintf("%d WebSockets: at most 25 KB each", c.Connections), own("KB/socket"), 25, true)
-		case c.Web == webFile && c.Load == closedLoop:
+		case c.Web == WebFile && c.Load == ClosedLoop:
 			if v, ok := r.peerMedian(c, "go", "requests/s"); ok {
 				add("a file: at least 0.8 × the requests/s of Go's http.FileServer", own("requests/s")/v, 0.8, false)
 			}
-		case c.Web == webJSON && c.Load == openLoop:
+		case c.Web == WebJSON && c.Load == OpenLoop:
 			if v, name, ok := r.leastMedian(c, "p99 ms"); ok {
 				add(fmt.Sprintf("%sp99 at most 1.2 × the best peer's (%s)", owners, name), own("p99 ms")/v, 1.2, true)
 			}
-		case c.Web == webJSON:
+		case c.Web == WebJSON:
 			if v, ok := r.peerMedian(c, "workerd", "requests/s"); ok {
 				add(owners+"at least workerd's requests/s", own("requests/s")/v, 1, false)
 			}
@@ -96,7 +96,7 @@ func (r *Report) webGoals() table {
 			}
 		}
 	}
-	if len(timesOfNode) == len(kernels()) {
+	if len(timesOfNode) == len(Kernels()) {
 		add("kernels: at most 1.15 × node's time in the geometric mean", geometricMean(timesOfNode), 1.15, true)
 	}
 	return t
@@ -113,7 +113,7 @@ func geometricMean(list []float64) float64 {
 // callGoals compares a call with what the design asks for, less what a call of a function takes.
 func (r *Report) callGoals(c *Result, add func(goal string, value, limit float64, most bool)) {
 	function := c.Case
-	function.Call = calls()[0]
+	function.Call = Calls()[0]
 	base := r.find(function)
 	if base == nil || base == c || len(base.Rounds) == 0 {
 		return
@@ -157,7 +157,7 @@ func (r *Report) leastMedian(c *Result, metric string) (least float64, name stri
 	}
 	var values []value
 	for _, o := range r.besides(c) {
-		if s, ok := o.summary(metric); ok && o.System != ours && o.System != webFloor {
+		if s, ok := o.summary(metric); ok && o.System != Ours && o.System != WebFloor {
 			values = append(values, value{s.median, o.System})
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"errors"
@@ -39,8 +39,8 @@ func removePlots(dir string) error {
 	return err
 }
 
-// checkDocument checks before any measurement that the document can be written.
-func checkDocument(where string) error {
+// CheckDocument checks before any measurement that the document can be written.
+func CheckDocument(where string) error {
 	path, name, ok := strings.Cut(where, "#")
 	if !ok || name == "" {
 		return fmt.Errorf("--doc %q: it is PAGE#SECTION", where)
@@ -64,8 +64,8 @@ func (r *Report) markdown(images string) string {
 			fmt.Fprintf(&b, "\n### %s\n\n%s.\n", c.title, strings.ToUpper(c.about[:min(1, len(c.about))])+c.about[min(1, len(c.about)):])
 		}
 		fmt.Fprintf(&b, "\n%s", c.table.markdown())
-		for _, p := range c.plots {
-			fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.title, images, p.file)
+		for _, p := range c.Plots {
+			fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.title, images, p.File)
 		}
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.legend())

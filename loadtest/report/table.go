@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -75,11 +75,11 @@ func (r *Result) headline() string {
 		return "p50 ms/run"
 	case r.Bytes > 0:
 		return "MB/s"
-	case r.Load == saturation:
+	case r.Load == Saturation:
 		return "events/s"
-	case r.Load == closedLoop:
+	case r.Load == ClosedLoop:
 		return "requests/s"
-	case r.Load == idleLoad:
+	case r.Load == IdleLoad:
 		return "KB/socket"
 	case r.Web != "":
 		return "p99 ms"
@@ -90,7 +90,7 @@ func (r *Result) headline() string {
 // ratio is Pinwheel's value in the same rounds of the same load, divided by the value of c.
 func (r *Report) ratio(c *Result) string {
 	same := c.Case
-	same.System = ours
+	same.System = Ours
 	we := r.find(same)
 	if we == nil {
 		return "-"
@@ -114,7 +114,7 @@ func (r *Report) legend() string {
 		text += " pinwheel/it is Pinwheel's events/s (open loop: p50) divided by that of the line."
 	}
 	if slices.ContainsFunc(r.Cases, func(c Result) bool { _, d := c.quiet(); return d && len(c.Rounds) > 0 }) {
-		text += fmt.Sprintf(" A * says that all rounds were disturbed: other programs used more than %.2g cores.", foreignLimit)
+		text += fmt.Sprintf(" A * says that all rounds were disturbed: other programs used more than %.2g cores.", ForeignLimit)
 	}
 	return text
 }
@@ -124,8 +124,8 @@ func (r *Report) span() string {
 	return r.Started.Format("2006-01-02 15:04:05") + " to " + r.Ended.Format("15:04:05 UTC")
 }
 
-// print writes the report for a terminal.
-func (r *Report) print(out io.Writer) error {
+// Print writes the report for a terminal.
+func (r *Report) Print(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n%s\n", r.Machine, r.span())
 	for _, c := range r.sections() {
 		fmt.Fprintln(out)
@@ -160,8 +160,8 @@ func (t table) markdown() string {
 	return b.String()
 }
 
-// line summarizes a round in one line.
-func (r *Round) line() string {
+// Line summarizes a round in one line.
+func (r *Round) Line() string {
 	var parts []string
 	for _, name := range []string{"events/s", "requests/s", "MB/s", "fleet ms/GB", "p50 ms", "p99 ms", "p99 beside/alone", "fleet µs/event", "fleet µs/request", "KB/socket"} {
 		if v, ok := r.Metrics[name]; ok {

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"context"
@@ -16,6 +16,8 @@ type Report struct {
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended"`
 	Cases   []Result  `json:"cases"`
+
+	Curves []CurveText `json:"-"` // what is known of curves
 }
 
 // Result has the rounds of a case.
@@ -24,16 +26,20 @@ type Result struct {
 	Rounds []Round `json:"rounds"`
 }
 
+// ForeignLimit is how many cores other processes may use during an undisturbed round.
+const ForeignLimit = 0.25
+
 // Round is one run of a case.
 type Round struct {
 	Metrics     map[string]float64 `json:"metrics"`
 	Curve       []Point            `json:"curve,omitempty"`       // latency
-	Disturbed   bool               `json:"disturbed,omitempty"`   // other processes used more than 0.25 cores, repeatedly
+	Disturbed   bool               `json:"disturbed,omitempty"`   // other processes used more than foreignLimit, repeatedly
 	Redelivered int                `json:"redelivered,omitempty"` // number of replies of events that ran again
 }
 
-func newReport(ctx context.Context, cases []Case) *Report {
-	r := &Report{Machine: thisMachine(ctx), Command: os.Args[1:], Started: time.Now().UTC()}
+// New begins a report about cases. Its curves are of the known ones.
+func New(ctx context.Context, cases []Case, known []CurveText) *Report {
+	r := &Report{Machine: thisMachine(ctx), Command: os.Args[1:], Started: time.Now().UTC(), Curves: known}
 	for _, c := range cases {
 		r.Cases = append(r.Cases, Result{Case: c})
 	}
@@ -84,29 +90,37 @@ func (r *Result) curve() []Point {
 	}
 }
 
-// write writes the requested files.
-func (r *Report) write(o *options) error {
-	if o.json != "" {
-		if err := r.writeJSON(o.json); err != nil {
+// Files are where a report is written to. An empty name is not written.
+type Files struct {
+	JSON  string // everything measured
+	HTML  string // a page
+	Plots string // a folder for the pictures
+	Doc   string // PAGE#SECTION of a Markdown page
+}
+
+// Write writes the requested files.
+func (r *Report) Write(to Files) error {
+	if to.JSON != "" {
+		if err := r.writeJSON(to.JSON); err != nil {
 			return err
 		}
 	}
-	if o.html != "" {
+	if to.HTML != "" {
 		text, err := r.page()
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(o.html, text, 0o644); err != nil {
+		if err := os.WriteFile(to.HTML, text, 0o644); err != nil {
 			return err
 		}
 	}
-	if o.plots != "" {
-		if err := r.writePlots(o.plots); err != nil {
+	if to.Plots != "" {
+		if err := r.writePlots(to.Plots); err != nil {
 			return err
 		}
 	}
-	if o.doc != "" {
-		return r.document(o.doc)
+	if to.Doc != "" {
+		return r.document(to.Doc)
 	}
 	return nil
 }
@@ -119,8 +133,8 @@ func (r *Report) writeJSON(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// keep saves the measurements after an error, beside the requested JSON file, and says so.
-func (r *Report) keep(path string) string {
+// Keep saves the measurements after an error, beside the requested JSON file, and says so.
+func (r *Report) Keep(path string) string {
 	if path == "" {
 		return ""
 	}
@@ -137,19 +151,20 @@ func (r *Report) writePlots(dir string) error {
 		return err
 	}
 	for _, p := range r.plots() {
-		if err := os.WriteFile(filepath.Join(dir, p.file), []byte(p.svg), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, p.File), []byte(p.SVG), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readReport(path string) (*Report, error) {
+// Read reads a file that write wrote as JSON. Its curves are of the known ones.
+func Read(path string, known []CurveText) (*Report, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{}
+	r := &Report{Curves: known}
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, fmt.Errorf("%s is no file that --json wrote: %w", path, err)
 	}

@@ -1,24 +1,60 @@
-package main
+package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/loadtest/chart"
 )
 
+// CurveText is what a report says about a curve: cases that are measured at several sizes of something.
+type CurveText struct {
+	Name, About string
+	Axis        string              // what the size is a size of
+	Load        string              // "": saturation
+	Label       func(at int) string // label of a size; nil: the number
+}
+
+// Grouped formats a number with a space between thousands.
+func Grouped(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + " " + text[i:]
+	}
+	return text
+}
+
+func (c CurveText) LoadOf() string { return cmp.Or(c.Load, Saturation) }
+
+// headline is the main metric of the curve.
+func (c CurveText) headline() string {
+	if c.LoadOf() == OpenLoop {
+		return "p50 ms"
+	}
+	return "events/s"
+}
+
+func (c CurveText) Text(at int) string {
+	if c.Label != nil {
+		return c.Label(at)
+	}
+	return Grouped(at)
+}
+
 // curveSection returns a curve's table and its picture.
-func curveSection(name string, cases []*Result) section {
-	c := &curve{name: name, axis: name} // the file is from another version of this program
-	for _, known := range append(curves(), contentions()...) {
-		if known.name == name {
-			c = &known
+func (r *Report) curveSection(name string, cases []*Result) section {
+	c := CurveText{Name: name, Axis: name} // the file is from another version of this program
+	for _, known := range r.Curves {
+		if known.Name == name {
+			c = known
 		}
 	}
-	title := strings.ToUpper(c.axis[:1]) + c.axis[1:]
-	return section{title, c.about, c.table(cases), []plot{{c.name + ".svg", title, c.svg(cases)}}}
+	title := strings.ToUpper(c.Axis[:1]) + c.Axis[1:]
+	return section{title, c.About, c.table(cases), []plot{{c.Name + ".svg", title, c.svg(cases)}}}
 }
 
 // curveColumns are the metrics in a curve's table. The metric of the cores shows whether the machine was busy.
@@ -28,12 +64,12 @@ func curveColumns() []string {
 
 // table has a row for each size of each line. × is the ratio of the events/s, or p50, to those of the line's first
 // size.
-func (c *curve) table(cases []*Result) table {
+func (c CurveText) table(cases []*Result) table {
 	columns := slices.DeleteFunc(metrics(), func(m metric) bool {
 		_, ok := cases[0].summary(m.name)
 		return !ok || !slices.Contains(curveColumns(), m.name)
 	})
-	head := []string{c.axis, c.headline(), "×"}
+	head := []string{c.Axis, c.headline(), "×"}
 	for _, m := range columns {
 		head = append(head, m.name)
 	}
@@ -49,7 +85,7 @@ func (c *curve) table(cases []*Result) table {
 			if base == 0 {
 				base = rate.median
 			}
-			cells := []string{strings.TrimSpace(c.text(one.At) + " " + line), fmt.Sprintf("%.*f", digits, rate.median), fmt.Sprintf("%.2f", rate.median/base)}
+			cells := []string{strings.TrimSpace(c.Text(one.At) + " " + line), fmt.Sprintf("%.*f", digits, rate.median), fmt.Sprintf("%.2f", rate.median/base)}
 			for _, m := range columns {
 				s, _ := one.summary(m.name)
 				cells = append(cells, fmt.Sprintf("%.*f", m.digits, s.median))
@@ -72,10 +108,10 @@ func lineNames(cases []*Result) []string {
 }
 
 // svg draws events/s above CPU time per event. The sizes are at equal distances.
-func (c *curve) svg(cases []*Result) string {
+func (c CurveText) svg(cases []*Result) string {
 	rate := c.panel(cases, []string{c.headline()})
 	rate.Title, rate.YLabel = "events per second, median and range of rounds", "events/s"
-	if c.loadOf() == openLoop {
+	if c.LoadOf() == OpenLoop {
 		rate.Title, rate.YLabel = "p50, ms, median and range of rounds", "ms"
 	}
 	cost := c.panel(cases, []string{"fleet µs/event", "nats µs/event"})
@@ -97,13 +133,13 @@ func of(name string) string {
 }
 
 // panel has a line for each combination of a metric and a line.
-func (c *curve) panel(cases []*Result, names []string) chart.Chart {
-	p := chart.Chart{XLabel: c.axis, Height: chart.PlotHeight * 2 / 3}
+func (c CurveText) panel(cases []*Result, names []string) chart.Chart {
+	p := chart.Chart{XLabel: c.Axis, Height: chart.PlotHeight * 2 / 3}
 	var sizes []int
 	for _, one := range cases {
 		if !slices.Contains(sizes, one.At) {
 			sizes = append(sizes, one.At)
-			p.XTicks = append(p.XTicks, chart.Mark{At: float64(len(sizes)), Text: c.text(one.At)})
+			p.XTicks = append(p.XTicks, chart.Mark{At: float64(len(sizes)), Text: c.Text(one.At)})
 		}
 	}
 	least, most := math.Inf(1), 0.0

@@ -1,15 +1,14 @@
-package main
+package report
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 )
 
 // Loads.
 const (
-	saturation = "saturation" // a stream is filled first, and then drained as fast as possible
-	openLoop   = "open"       // events at a fixed rate, independent of earlier events
+	Saturation = "saturation" // a stream is filled first, and then drained as fast as possible
+	OpenLoop   = "open"       // events at a fixed rate, independent of earlier events
 )
 
 // Case is what each round measures: one line of the report. Its fields are those of the JSON file.
@@ -35,8 +34,8 @@ type Case struct {
 	Line        string  `json:"line,omitempty"`        // line of a curve that has several
 }
 
-// ours is the system that is not a peer.
-const ours = "pinwheel"
+// Ours is the system that is not a peer.
+const Ours = "pinwheel"
 
 // Name distinguishes a case from all others of a report, and identifies it in another report.
 func (c Case) Name() string {
@@ -59,15 +58,44 @@ func (c Case) Name() string {
 	return name
 }
 
-func (o *options) newCase(s *scenario, load, topology string, processes int) Case {
-	c := Case{System: ours, Scenario: s.name, Load: load, Topology: topology, Processes: processes, Owners: s.owners}
-	if load == saturation {
-		c.Events = cmp.Or(o.events, s.events)
-	} else {
-		c.Rate, c.Seconds = cmp.Or(o.rate, s.rate), cmp.Or(o.duration, s.length, openLength).Seconds()
-	}
-	if !s.warm { // a worker of its own for each event
-		c.Owners = max(c.Events, int(float64(c.Rate)*c.Seconds))
-	}
-	return c
+// What is asked for over HTTP.
+const (
+	WebJSON    = "json"       // POST of 1 KB of JSON, answered by a handler
+	WebFile    = "file"       // GET of a file of 10 KB
+	WebSockets = "websockets" // connections that carry nothing
+	WebCalls   = "calls"      // GET, answered by a handler that calls bindings
+	WebKernels = "kernels"    // GET, answered by a handler that computes
+	WebPipe    = "pipe"       // POST of a long body, answered by a handler that hands it on
+)
+
+func Webs() []string { return []string{WebJSON, WebFile, WebSockets, WebCalls, WebKernels, WebPipe} }
+
+// Calls are what the handler of workers/calls.mjs calls.
+func Calls() []string { return []string{"function", "kv", "method", "fetch"} }
+
+// CallsOfRequest is how many calls a request makes, one after the other.
+const CallsOfRequest = 100
+
+// Kernels are what the handler of workers/kernels.mjs computes.
+func Kernels() []string {
+	return []string{"nbody", "matrices", "sieve", "sha256", "deflate", "csv", "strings", "objects", "json", "markdown", "regexp"}
 }
+
+// RunsOfRequest is how often a request has its kernel computed.
+const RunsOfRequest = 4
+
+// Loads of HTTP, beside openLoop.
+const (
+	ClosedLoop = "closed" // each connection sends its next request when it has the answer to the last one
+	IdleLoad   = "idle"   // WebSockets that carry nothing
+)
+
+// WebFloor is the system with the least that Pinwheel needs: net/http and pinned threads. It is no peer.
+const WebFloor = "floor"
+
+// Topologies.
+const (
+	TopologyEmbedded = "embedded"
+	TopologyOne      = "one"
+	TopologyR3       = "r3"
+)

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func (r *Report) page() ([]byte, error) {
 		return !slices.ContainsFunc(r.Cases, func(c Result) bool { _, ok := c.summary(m.name); return ok })
 	})
 	var out bytes.Buffer
-	err = t.Execute(&out, map[string]any{"Report": r, "Sections": r.pageSections(), "Metrics": used, "Limit": foreignLimit})
+	err = t.Execute(&out, map[string]any{"Report": r, "Sections": r.pageSections(), "Metrics": used, "Limit": ForeignLimit})
 	return out.Bytes(), err
 }
 
@@ -51,8 +51,8 @@ func (r *Report) pageSections() []pageSection {
 	var list []pageSection
 	for _, c := range r.sections() {
 		p := pageSection{Title: c.title, About: c.about, Rows: c.table}
-		for _, one := range c.plots {
-			p.Figures = append(p.Figures, template.HTML(one.svg))
+		for _, one := range c.Plots {
+			p.Figures = append(p.Figures, template.HTML(one.SVG))
 		}
 		list = append(list, p)
 	}

@@ -1,4 +1,4 @@
-package main
+package report
 
 import "slices"
 
@@ -6,15 +6,15 @@ import "slices"
 type section struct {
 	title, about string // "" for a load
 	table        table
-	plots        []plot
+	Plots        []plot
 }
 
 // sections returns the sections that are not empty.
 func (r *Report) sections() []section {
 	var list []section
-	for _, load := range both() {
+	for _, load := range []string{Saturation, OpenLoop} {
 		if cases := r.measured(func(c Case) bool { return c.Load == load && c.Curve == "" && c.Web == "" }); len(cases) > 0 {
-			list = append(list, section{table: r.table(cases), plots: loadPlots(load, cases)})
+			list = append(list, section{table: r.table(cases), Plots: loadPlots(load, cases)})
 		}
 	}
 	list = append(list, r.webSections()...)
@@ -26,7 +26,7 @@ func (r *Report) sections() []section {
 	}
 	for _, name := range names {
 		if cases := r.measured(func(c Case) bool { return c.Curve == name }); len(cases) > 0 {
-			list = append(list, curveSection(name, cases))
+			list = append(list, r.curveSection(name, cases))
 		}
 	}
 	return list

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 
 // plot is a picture of a report.
 type plot struct {
-	file, title string
-	svg         string
+	File, title string
+	SVG         string
 }
 
 // most is the highest number of lines or bars in a plot. Further ones go into another plot.
@@ -22,7 +22,7 @@ const most = 12
 func (r *Report) plots() []plot {
 	var list []plot
 	for _, c := range r.sections() {
-		list = append(list, c.plots...)
+		list = append(list, c.Plots...)
 	}
 	return list
 }
@@ -38,7 +38,7 @@ func loadPlots(load string, cases []*Result) []plot {
 		if part[0].Beside {
 			of = fmt.Sprintf(", owners: %d", part[0].Owners)
 		}
-		if load == openLoop {
+		if load == OpenLoop {
 			list = append(list, plot{"latency" + suffix + ".svg", "Latency" + of, latencies(part)})
 			continue
 		}
@@ -116,7 +116,7 @@ func medians(title string, cases []*Result, name string) string {
 	labels := shortNames(cases)
 	for i, c := range cases {
 		if s, ok := c.summary(name); ok {
-			list = append(list, chart.Bar{Name: labels[i], Median: s.median, Min: s.min, Max: s.max, First: c.System == ours})
+			list = append(list, chart.Bar{Name: labels[i], Median: s.median, Min: s.min, Max: s.max, First: c.System == Ours})
 		}
 	}
 	return chart.Bars(title, list)

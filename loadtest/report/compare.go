@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 	"text/tabwriter"
 )
 
-// compareFiles prints the changes from one report to another: the ratios of medians for each case that both have.
-func compareFiles(out io.Writer, before, after string) error {
-	a, err := readReport(before)
+// Compare prints the changes from one report to another: the ratios of medians for each case that both have.
+func Compare(out io.Writer, before, after string) error {
+	a, err := Read(before, nil)
 	if err != nil {
 		return err
 	}
-	b, err := readReport(after)
+	b, err := Read(after, nil)
 	if err != nil {
 		return err
 	}
