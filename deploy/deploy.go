@@ -17,6 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/assetstore"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
 // Request says what to deploy, and as which worker.
@@ -97,7 +98,7 @@ const conflictTries = 20
 // process that watches activates it. When the newest version has the same code and manifest, no version is stored.
 //
 // The error is a *SourceError, a *RefusedError, a *MissingSecretsError, a *QuotaError, a *RouteTakenError or an
-// *InvalidError when the author must correct something, a *MissingFilesError when files that should be stored are not,
+// *InvalidError when the author must correct something, a *resources.FullError when a bucket has no room, a *MissingFilesError when files that should be stored are not,
 // and a *SupersededError when another version was deployed at the same time and is active. In that case and after other
 // errors, the version may be stored; it is not active then.
 func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (Deployed, error) {
@@ -109,8 +110,9 @@ func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (Deploye
 	var quota *QuotaError
 	var invalid *InvalidError
 	var taken *RouteTakenError
+	var full *resources.FullError
 	switch {
-	case errors.As(err, &taken), errors.As(err, &source), errors.As(err, &refused), errors.As(err, &missing), errors.As(err, &quota), errors.As(err, &invalid):
+	case errors.As(err, &full), errors.As(err, &taken), errors.As(err, &source), errors.As(err, &refused), errors.As(err, &missing), errors.As(err, &quota), errors.As(err, &invalid):
 		result = "refused"
 	case err != nil:
 		result = "error"
@@ -184,13 +186,17 @@ func (s *Store) storeVersion(ctx context.Context, w *events.Worker, req Request,
 			}
 			checked = true
 		}
+		e, err := s.encoded(ctx, w, req, kept)
+		if err != nil {
+			return d, holds, err
+		}
 		if req.DryRun {
 			return Deployed{Worker: w}, holds, nil
 		}
 		if err = req.files.upload(ctx, w); err != nil {
 			return d, holds, err
 		}
-		err = s.put(ctx, w, req.staged(), kept)
+		err = s.put(ctx, w, e, kept)
 		if err == nil {
 			return Deployed{Worker: w, Stored: true}, holds, nil
 		}
@@ -290,28 +296,26 @@ func newWorker(req Request) (*events.Worker, error) {
 	}, nil
 }
 
-// put stores w, if the bucket still has k.
-func (s *Store) put(ctx context.Context, w *events.Worker, staged bool, k kept) error {
+// put stores w as e, if the bucket still has k.
+func (s *Store) put(ctx context.Context, w *events.Worker, e encodedVersion, k kept) error {
 	if err := k.outlives(); err != nil {
 		return err
 	}
-	r := newRecord(w, staged)
-	text, object, err := r.encode(s.inline)
-	if err != nil {
-		return err
-	}
 	// The object comes first: a record must never refer to a missing object.
-	if object != nil {
-		if _, err := s.objects.PutBytes(ctx, objectName(w.Owner, w.Name, w.Hash), object); err != nil {
-			return fmt.Errorf("store bundle: %w", err)
+	if e.object != nil {
+		if _, err := s.objects.PutBytes(ctx, objectName(w.Owner, w.Name, w.Hash), e.object); err != nil {
+			return fmt.Errorf("store bundle: %w", s.full(ctx, s.cfg.Objects, err))
 		}
 	}
-	if err := putRecord(ctx, s, w, text, len(object), k.revision); err != nil {
-		return fmt.Errorf("store record: %w", err)
+	if err := putRecord(ctx, s, w, e.text, len(e.object), k.revision); err != nil {
+		if resources.IsFull(err) {
+			s.deleteObjects(ctx, []*record{e.stored}, k.records)
+		}
+		return fmt.Errorf("store record: %w", s.full(ctx, s.cfg.Bucket, err))
 	}
 	if k.entries >= History && len(k.records) >= History {
 		outlived := k.records[:len(k.records)-History+1]
-		s.deleteObjects(ctx, outlived, append(k.records[len(outlived):], r))
+		s.deleteObjects(ctx, outlived, append(k.records[len(outlived):], e.stored))
 		sweep(ctx, s, w.Owner, outlived)
 	}
 	return nil
@@ -328,55 +332,6 @@ func putRecord(ctx context.Context, s *Store, w *events.Worker, text []byte, obj
 	m.Header.Set(headerObjectBytes, strconv.Itoa(object))
 	_, err := s.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision))
 	return err
-}
-
-// deleteObjects deletes the objects of records that are gone, unless a record that stays has the same object. An object
-// that cannot be deleted only costs space.
-func (s *Store) deleteObjects(ctx context.Context, gone, stay []*record) {
-	for _, r := range gone {
-		if r.Object == "" || slices.ContainsFunc(stay, func(o *record) bool { return o.Hash == r.Hash }) {
-			continue
-		}
-		if err := s.objects.Delete(ctx, r.Object); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-			s.cfg.Log.Warn().Err(err).Str("object", r.Object).Msg("bundle of an old version not deleted")
-		}
-	}
-}
-
-// Remove deletes a worker with all its versions, code and vars. Each process that watches removes it. The error is
-// ErrNotFound when there is no such worker. A later deploy counts from 1 again.
-func (s *Store) Remove(ctx context.Context, owner, name string) error {
-	if err := checkTarget(owner, name); err != nil {
-		return err
-	}
-	k, err := s.kept(ctx, owner, name)
-	if err != nil {
-		return err
-	}
-	if len(k.records) == 0 && k.newest == nil {
-		// A process may still run it, if its record has vanished. The marker ends it there.
-		if k.revision == 0 {
-			if err := s.kv.Purge(ctx, key(owner, name)); err != nil {
-				return fmt.Errorf("remove worker %s/%s: %w", owner, name, err)
-			}
-		}
-		return notFound(owner, name)
-	}
-	if err := s.kv.Purge(ctx, key(owner, name)); err != nil {
-		return fmt.Errorf("remove worker %s/%s: %w", owner, name, err)
-	}
-	if len(k.records) > 0 {
-		s.routes.leave(ctx, k.installation(), nil)
-	}
-	s.deleteObjects(ctx, k.records, nil)
-	sweep(ctx, s, owner, k.records)
-	// It comes last: without it, the newest version would be active for a moment.
-	if k.deployment.exists() {
-		if err := s.deployments.Purge(ctx, key(owner, name)); err != nil {
-			return fmt.Errorf("remove deployments of %s/%s: %w", owner, name, err)
-		}
-	}
-	return nil
 }
 
 // isConflict reports whether another deploy was first.

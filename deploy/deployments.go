@@ -168,7 +168,7 @@ func (s *Store) putDeployment(ctx context.Context, owner, name string, d events.
 		return fmt.Errorf("encode deployment: %w", err)
 	}
 	if _, err := s.deployments.Update(ctx, key(owner, name), text, k.deployment.revision); err != nil {
-		return fmt.Errorf("store deployment: %w", err)
+		return fmt.Errorf("store deployment: %w", s.full(ctx, BucketDeployments, err))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
 // kept is what the buckets have for a worker.
@@ -133,4 +134,90 @@ func (k kept) supersedes(d events.Deployment, seen uint64) string {
 		return ""
 	}
 	return r.version()
+}
+
+// deleteObjects deletes the objects of records that are gone, unless a record that stays has the same object. An object
+// that cannot be deleted only costs space.
+func (s *Store) deleteObjects(ctx context.Context, gone, stay []*record) {
+	for _, r := range gone {
+		if r.Object == "" || slices.ContainsFunc(stay, func(o *record) bool { return o.Hash == r.Hash }) {
+			continue
+		}
+		if err := s.deleteObject(ctx, r.Object); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+			s.cfg.Log.Warn().Err(err).Str("object", r.Object).Msg("bundle of an old version not deleted")
+		}
+	}
+}
+
+// Remove deletes a worker with all its versions, code and vars. Each process that watches removes it. The error is
+// ErrNotFound when there is no such worker. A later deploy counts from 1 again.
+func (s *Store) Remove(ctx context.Context, owner, name string) error {
+	if err := checkTarget(owner, name); err != nil {
+		return err
+	}
+	k, err := s.kept(ctx, owner, name)
+	if err != nil {
+		return err
+	}
+	if len(k.records) == 0 && k.newest == nil {
+		// A process may still run it, if its record has vanished. The marker ends it there.
+		if k.revision == 0 {
+			if err := s.purge(ctx, s.kv, key(owner, name)); err != nil {
+				return fmt.Errorf("remove worker %s/%s: %w", owner, name, err)
+			}
+		}
+		return notFound(owner, name)
+	}
+	if err := s.purge(ctx, s.kv, key(owner, name)); err != nil {
+		return fmt.Errorf("remove worker %s/%s: %w", owner, name, err)
+	}
+	if len(k.records) > 0 {
+		s.routes.leave(ctx, k.installation(), nil)
+	}
+	s.deleteObjects(ctx, k.records, nil)
+	sweep(ctx, s, owner, k.records)
+	// It comes last: without it, the newest version would be active for a moment.
+	if k.deployment.exists() {
+		if err := s.purge(ctx, s.deployments, key(owner, name)); err != nil {
+			return fmt.Errorf("remove deployments of %s/%s: %w", owner, name, err)
+		}
+	}
+	return nil
+}
+
+// purge removes a key with its history, and leaves a marker. A full bucket takes no marker before it has lost the rest.
+// Processes keep what has vanished until the marker comes.
+func (s *Store) purge(ctx context.Context, kv jetstream.KeyValue, key string) error {
+	err := kv.Purge(ctx, key)
+	if !resources.IsFull(err) {
+		return err
+	}
+	if err := s.purgeSubject(ctx, resources.BucketStream(kv.Bucket()), "$KV."+kv.Bucket()+"."+key); err != nil {
+		return err
+	}
+	return s.full(ctx, kv.Bucket(), kv.Purge(ctx, key))
+}
+
+// deleteObject deletes an object. A full store takes no marker of that before it has lost the chunks.
+func (s *Store) deleteObject(ctx context.Context, name string) error {
+	err := s.objects.Delete(ctx, name)
+	if !resources.IsFull(err) {
+		return err
+	}
+	info, err := s.objects.GetInfo(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := s.purgeSubject(ctx, resources.ObjectsStream(s.cfg.Objects), "$O."+s.cfg.Objects+".C."+info.NUID); err != nil {
+		return err
+	}
+	return s.full(ctx, s.cfg.Objects, s.objects.Delete(ctx, name))
+}
+
+func (s *Store) purgeSubject(ctx context.Context, stream, subject string) error {
+	st, err := s.js.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	return st.Purge(ctx, jetstream.WithPurgeSubject(subject))
 }

@@ -9,6 +9,25 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/secrets"
 )
 
+// Bounds of the buckets. JetStream reserves them.
+const (
+	// DefaultMaxBytes is Config.MaxBytes of a fleet that says nothing else: for 400 owners, five versions of 250 KiB each.
+	DefaultMaxBytes = 512 << 20
+	// Unlimited as Config.MaxBytes leaves the buckets of versions and bundles without a bound.
+	Unlimited = -1
+	// MaxBytesVariable is the variable of the environment that decides Config.MaxBytes.
+	MaxBytesVariable = "PINWHEEL_WORKERS_MAX_BYTES"
+)
+
+// part is one of so many parts of MaxBytes: the size of a bucket of smaller records.
+func (c Config) part(of int64) int64 {
+	most := c.MaxBytes
+	if most == Unlimited {
+		most = DefaultMaxBytes
+	}
+	return max(1<<20, most/of)
+}
+
 // Resources are all resources of this package in JetStream.
 func Resources(cfg Config) []resources.Resource {
 	cfg = cfg.WithDefaults()
@@ -19,27 +38,27 @@ func Resources(cfg Config) []resources.Resource {
 func (c Config) workers() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
 		Bucket: c.Bucket, Description: "Pinwheel's workers: key <owner>.<name>, one revision a version",
-		History: History, Replicas: c.Replicas, Storage: jetstream.FileStorage,
+		History: History, MaxBytes: c.MaxBytes, Replicas: c.Replicas, Storage: jetstream.FileStorage,
 	}
 }
 
 func (c Config) deployments() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
 		Bucket: BucketDeployments, Description: "Which versions of Pinwheel's workers are active: key <owner>.<name>, one revision a deployment",
-		History: History, Replicas: c.Replicas, Storage: jetstream.FileStorage,
+		History: History, MaxBytes: c.part(8), Replicas: c.Replicas, Storage: jetstream.FileStorage,
 	}
 }
 
 func (c Config) bundles() jetstream.ObjectStoreConfig {
 	return jetstream.ObjectStoreConfig{
 		Bucket: c.Objects, Description: "Pinwheel's bundles that do not fit a record",
-		Replicas: c.Replicas, Storage: jetstream.FileStorage,
+		MaxBytes: c.MaxBytes, Replicas: c.Replicas, Storage: jetstream.FileStorage,
 	}
 }
 
 func (c Config) owners() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
-		Bucket: BucketOwners, Description: "What Pinwheel's owners may have", History: 5, Replicas: c.Replicas, Storage: jetstream.FileStorage,
+		Bucket: BucketOwners, Description: "What Pinwheel's owners may have", History: 5, MaxBytes: c.part(32), Replicas: c.Replicas, Storage: jetstream.FileStorage,
 	}
 }
 
@@ -54,7 +73,7 @@ func (c Config) secrets() jetstream.KeyValueConfig {
 func (c Config) routes() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
 		Bucket: BucketRoutes, Description: "Which of Pinwheel's workers has a route of the HTTP gateway: key <hash of the route>",
-		History: 1, LimitMarkerTTL: routeMarkers, Replicas: c.Replicas, Storage: jetstream.FileStorage,
+		History: 1, LimitMarkerTTL: routeMarkers, MaxBytes: c.part(32), Replicas: c.Replicas, Storage: jetstream.FileStorage,
 	}
 }
 

@@ -27,8 +27,28 @@ type routeBook struct {
 	kv         jetstream.KeyValue
 	log        zerolog.Logger
 	deployTime time.Duration // deployTime; tests have a shorter one
+	// admit returns an error when the bucket has no room for so many bytes of the owner; full says what an error of the
+	// bucket means.
+	admit func(ctx context.Context, owner string, bytes int64) error
+	full  func(ctx context.Context, err error) error
 	// installed returns a worker with its kept versions. ok is false when there is none.
 	installed func(ctx context.Context, owner, name string) (in events.Installation, ok bool, err error)
+}
+
+func (s *Store) routeBook(kv jetstream.KeyValue) *routeBook {
+	b := &routeBook{kv: kv, log: s.cfg.Log, deployTime: deployTime}
+	b.installed = func(ctx context.Context, owner, name string) (in events.Installation, ok bool, err error) {
+		k, err := s.kept(ctx, owner, name)
+		if ok = err == nil && len(k.records) > 0; ok {
+			in = k.installation()
+		}
+		return in, ok, err
+	}
+	b.admit = func(ctx context.Context, owner string, bytes int64) error {
+		return s.admitTo(ctx, BucketRoutes, owner, bytes, func() (int64, error) { return b.bytesOf(ctx, owner) })
+	}
+	b.full = func(ctx context.Context, err error) error { return s.full(ctx, BucketRoutes, err) }
+	return b
 }
 
 // routeRecord is the value of a key.
@@ -84,7 +104,13 @@ func (b *routeBook) take(ctx context.Context, w *events.Worker, deploy string, e
 	if w.HTTP == nil {
 		return nil
 	}
-	for _, route := range routesOf(w) {
+	routes := routesOf(w)
+	if !ended {
+		if err := b.admit(ctx, w.Owner, routeBytes(routes)); err != nil {
+			return fmt.Errorf("take the routes of %s: %w", w.Target(), err)
+		}
+	}
+	for _, route := range routes {
 		if err := b.takeOne(ctx, routeRecord{Route: route, Owner: w.Owner, Worker: w.Name}, deploy, ended); err != nil {
 			return err
 		}
@@ -117,7 +143,7 @@ func (b *routeBook) takeOne(ctx context.Context, r routeRecord, deploy string, e
 		}
 		again := isConflict(err) || errors.Is(err, jetstream.ErrKeyExists)
 		if wait := tries.NextBackOff(); !again || wait == backoff.Stop || !sleep(ctx, wait) {
-			return fmt.Errorf("take route %s: %w", r.Route, err)
+			return fmt.Errorf("take route %s: %w", r.Route, b.full(ctx, err))
 		}
 	}
 }
@@ -133,6 +159,26 @@ func (b *routeBook) put(ctx context.Context, r routeRecord, before jetstream.Key
 		_, err = b.kv.Update(ctx, r.key(), text, before.Revision())
 	}
 	return err
+}
+
+// routeBytes is about what the records of routes take.
+func routeBytes(routes []string) (n int64) {
+	for _, r := range routes {
+		n += int64(len(r)) + 400 // names, a deploy, key and headers
+	}
+	return n
+}
+
+// bytesOf is about what the routes of an owner take.
+func (b *routeBook) bytesOf(ctx context.Context, owner string) (n int64, err error) {
+	err = each(ctx, b.kv, ">", func(e jetstream.KeyValueEntry) error {
+		var r routeRecord
+		if json.Unmarshal(e.Value(), &r) == nil && r.Owner == owner {
+			n += routeBytes([]string{r.Route})
+		}
+		return nil
+	})
+	return n, err
 }
 
 func taken(r, by routeRecord) *RouteTakenError {

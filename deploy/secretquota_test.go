@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -103,4 +105,41 @@ func TestBucketOfSecretsIsBounded(t *testing.T) {
 	_, err = deploy.OpenSecrets(t.Context(), js, deploy.Config{})
 	require.NoError(t, err)
 	require.EqualValues(t, -1, most())
+}
+
+// Names of removed secrets are free again after a time. No earlier ciphertext comes back.
+func TestNamesOfRemovedSecretsAreFreed(t *testing.T) {
+	t.Parallel()
+	s, js := openSecrets(t)
+	names := deploy.ForgetRemovedAfter(s, time.Hour)
+	old := secretName("acme", "", "N0")
+	require.NoError(t, s.Put(t.Context(), old, []byte("old")))
+	list, err := s.List(t.Context(), "acme")
+	require.NoError(t, err)
+	require.NoError(t, s.Remove(t.Context(), old))
+	for i := 1; i < names; i++ { // what the removals of so many more leave
+		_, err := js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprint("$KV."+deploy.BucketSecrets+".acme.=.N", i), Header: nats.Header{"KV-Operation": {"DEL"}}})
+		require.NoError(t, err)
+	}
+	<-js.PublishAsyncComplete()
+	var quota *deploy.QuotaError
+	err = s.Put(t.Context(), secretName("acme", "", "NEW"), []byte("x"))
+	require.ErrorAs(t, err, &quota)
+	require.ErrorContains(t, err, "with those that were removed less than 1h0m0s ago")
+	require.NoError(t, s.Put(t.Context(), secretName("acme", "", "N1"), []byte("x")), "a name that was used")
+
+	deploy.ForgetRemovedAfter(s, 0)
+	require.NoError(t, s.Put(t.Context(), secretName("acme", "", "NEW"), []byte("x")))
+	replaced, err := s.Replace(t.Context(), list[0], []byte("again"))
+	require.NoError(t, err)
+	require.False(t, replaced, "it was removed")
+	list, err = s.List(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	for i, name := range []string{"N1", "NEW"} {
+		require.Equal(t, name, list[i].Name.Name)
+	}
+	stream, err := js.Stream(t.Context(), "KV_"+deploy.BucketSecrets)
+	require.NoError(t, err)
+	require.Less(t, stream.CachedInfo().State.NumSubjects, uint64(names))
 }

@@ -29,8 +29,11 @@ const (
 	// that of their bytes when encrypted.
 	MostOwnerSecrets, MostOwnerSecretBytes = 1024, 4 << 20
 	// mostSecretNames is how many names of secrets an owner may use, with those of removed ones: the bucket keeps a
-	// marker of each.
-	mostSecretNames = 4 * MostOwnerSecrets
+	// marker of each. With more, the markers that are as old as markerAge go, so many at once, the oldest first.
+	mostSecretNames, forgottenAtOnce = 4 * MostOwnerSecrets, 64
+	// markerAge is for how long a marker of a removal stays at least. A process without a connection reads the markers of
+	// what was removed meanwhile; without them it would go on with a removed secret.
+	markerAge = 24 * time.Hour
 	// mostAwaited is how many workers may have secrets before they are deployed: the first deploy of a worker needs the
 	// secrets that it names.
 	mostAwaited = 8
@@ -49,6 +52,8 @@ type Secrets struct {
 	js  jetstream.JetStream
 	kv  jetstream.KeyValue
 	cfg Config
+	// markerAge is markerAge; tests have a shorter one.
+	markerAge time.Duration
 }
 
 // OpenSecrets creates the bucket, or updates it to what cfg says. There is nothing to close.
@@ -58,7 +63,7 @@ func OpenSecrets(ctx context.Context, js jetstream.JetStream, cfg Config) (*Secr
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", BucketSecrets, err)
 	}
-	return &Secrets{js, kv, cfg}, nil
+	return &Secrets{js, kv, cfg, markerAge}, nil
 }
 
 // StoredSecret is a secret as it is stored.
@@ -81,6 +86,9 @@ func (s *Secrets) Put(ctx context.Context, n secrets.Name, sealed []byte) error 
 	}
 	for try := 1; ; try++ {
 		have, err := s.inventory(ctx, n.Owner)
+		if err == nil && have.names >= mostSecretNames && s.forget(ctx, have) {
+			have, err = s.inventory(ctx, n.Owner)
+		}
 		if err == nil && !guard.SecretBounds.Off() {
 			err = have.admit(ctx, s, n, len(sealed))
 		}
@@ -108,6 +116,8 @@ type inventory struct {
 	names int              // keys, with those of removed secrets
 	last  uint64           // sequence of the newest entry; 0: there is none
 	free  int64            // bytes that are free in the bucket
+	// removed are the markers of removed secrets, the oldest first.
+	removed []*stored.Message
 }
 
 // inventory reads the headers of the secrets of an owner.
@@ -132,9 +142,32 @@ func (s *Secrets) inventory(ctx context.Context, owner string) (have inventory, 
 		have.last = max(have.last, m.Sequence)
 		if m.Header.Get("KV-Operation") == "" {
 			have.sizes[strings.TrimPrefix(m.Subject, s.subject(""))] = entryBytes(m.Header)
+		} else {
+			have.removed = append(have.removed, m)
 		}
 	}
 	return have, nil
+}
+
+// forget removes the oldest markers of removed secrets, and reports whether there were any that are old enough. It
+// removes a message of that sequence only: a secret that is stored meanwhile stays, and nothing older is there, because
+// the bucket keeps one value of each key.
+func (s *Secrets) forget(ctx context.Context, have inventory) (some bool) {
+	bucket, err := s.js.Stream(ctx, resources.BucketStream(BucketSecrets))
+	if err != nil {
+		return false
+	}
+	for _, m := range have.removed[:min(len(have.removed), forgottenAtOnce)] {
+		if time.Since(m.Time) < s.markerAge {
+			break
+		}
+		if err := bucket.Purge(ctx, jetstream.WithPurgeSubject(m.Subject), jetstream.WithPurgeSequence(m.Sequence+1)); err != nil {
+			s.cfg.Log.Debug().Err(err).Str("subject", m.Subject).Msg("the marker of a removed secret stays")
+			break
+		}
+		some = true
+	}
+	return some
 }
 
 // admit returns a *QuotaError if the owner may not have a secret of that name and size too.
@@ -156,8 +189,8 @@ func (have inventory) admit(ctx context.Context, s *Secrets, n secrets.Name, siz
 		return refused("%s has %d secrets, and at most %d are allowed: "+remove, n.Scope(), scope, MostSecrets)
 	case !known && len(have.sizes) >= MostOwnerSecrets:
 		return refused("owner %s has %d secrets, and at most %d are allowed: "+remove, n.Owner, len(have.sizes), MostOwnerSecrets)
-	case !known && have.names >= mostSecretNames:
-		return refused("owner %s has used %d names of secrets, with those of removed ones: use one of these again", n.Owner, have.names)
+	case !known && have.names >= mostSecretNames && !slices.ContainsFunc(have.removed, func(m *stored.Message) bool { return m.Subject == s.subject(n.Key()) }):
+		return refused("owner %s has used %d names of secrets, with those that were removed less than %s ago: use one of these again", n.Owner, have.names, s.markerAge)
 	case after > MostOwnerSecretBytes && int64(size) > before:
 		return refused("the secrets of owner %s would have %d bytes when encrypted, and at most %d are allowed: "+remove, n.Owner, after, MostOwnerSecretBytes)
 	case after > have.free && int64(size) > before:

@@ -38,6 +38,9 @@ type Config struct {
 	Bucket string
 	// Objects is the object store for what does not fit a record. Empty: DefaultObjects.
 	Objects string
+	// MaxBytes of each of the two; the buckets of deployments, policies and routes have parts of it. A bucket that exists
+	// keeps the size that it has. 0 = DefaultMaxBytes; Unlimited = as many as JetStream has.
+	MaxBytes int64
 	// Replicas of both, 1 to 5. 0 = 1.
 	Replicas int
 	// InlineLimit is the largest record that has its code itself, bytes. 0 = 512 KiB. A record never exceeds the
@@ -61,6 +64,9 @@ func (c Config) WithDefaults() Config {
 	if c.Objects == "" {
 		c.Objects = DefaultObjects
 	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = DefaultMaxBytes
+	}
 	if c.Replicas == 0 {
 		c.Replicas = 1
 	}
@@ -79,6 +85,8 @@ func (c Config) WithDefaults() Config {
 // Validate names the first field that is wrong.
 func (c Config) Validate() error {
 	switch {
+	case c.MaxBytes < Unlimited || c.MaxBytes > 0 && c.MaxBytes < 1<<20:
+		return fmt.Errorf("deploy: MaxBytes is %d: it is at least %d, or %d for no limit", c.MaxBytes, 1<<20, Unlimited)
 	case c.Replicas < 0 || c.Replicas > 5:
 		return fmt.Errorf("deploy: Replicas is %d: it is 1 to 5", c.Replicas)
 	case c.InlineLimit < 0:
@@ -131,13 +139,7 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", BucketRoutes, err)
 	}
-	s.routes = &routeBook{kv: routes, log: cfg.Log, deployTime: deployTime, installed: func(ctx context.Context, owner, name string) (in events.Installation, ok bool, err error) {
-		k, err := s.kept(ctx, owner, name)
-		if ok = err == nil && len(k.records) > 0; ok {
-			in = k.installation()
-		}
-		return in, ok, err
-	}}
+	s.routes = s.routeBook(routes)
 	s.files = assetstore.New(js, assetstore.Config{Replicas: cfg.Replicas, Log: cfg.Log})
 	if s.secrets, err = OpenSecrets(ctx, js, cfg); err != nil {
 		return nil, err

@@ -3,12 +3,16 @@ package deploy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
@@ -25,6 +29,7 @@ type Usage struct {
 	Workers int   // that are not removed
 	Names   int   // of these, and of removed ones
 	Bytes   int64 // of all kept versions, with their source maps and manifests. See UsageOf
+	Objects int64 // of these, in the object store
 }
 
 // QuotaError says that a worker is not deployed because its owner may not have that much.
@@ -61,6 +66,7 @@ func UsageOf(ctx context.Context, s *Store, owner string) (u Usage, err error) {
 		}
 		names[m.Subject] = m.Header.Get("KV-Operation") == ""
 		u.Bytes += entryBytes(m.Header)
+		u.Objects += headerBytes(m.Header, headerObjectBytes)
 	}
 	u.Names = len(names)
 	for _, there := range names {
@@ -72,14 +78,17 @@ func UsageOf(ctx context.Context, s *Store, owner string) (u Usage, err error) {
 }
 
 // entryBytes is the size of an entry and of the object that it refers to.
-func entryBytes(h nats.Header) (n int64) {
-	for _, name := range []string{"Nats-Msg-Size", headerObjectBytes} {
-		v, err := strconv.ParseInt(h.Get(name), 10, 64)
-		if err == nil {
-			n += max(v, 0)
-		}
+func entryBytes(h nats.Header) int64 {
+	return headerBytes(h, "Nats-Msg-Size") + headerBytes(h, headerObjectBytes)
+}
+
+// headerBytes is the number of bytes that a header says; 0 = none.
+func headerBytes(h nats.Header, name string) int64 {
+	n, err := strconv.ParseInt(h.Get(name), 10, 64)
+	if err != nil {
+		return 0
 	}
-	return n
+	return max(n, 0)
 }
 
 // subject is where the entries of a worker are stored.
@@ -107,4 +116,157 @@ func checkQuota(ctx context.Context, s *Store, w *events.Worker, p events.Policy
 		return nil
 	}
 	return &QuotaError{fmt.Sprintf("%s is refused: %s", w.Target(), text)}
+}
+
+const (
+	// deploymentRoom is what a deployment takes at most, bytes: two notes, aliases and the steps of a rollout.
+	deploymentRoom = 16 << 10
+	// removalPart of a bucket stays free of versions: what removes something stores a marker.
+	removalPart = 64
+)
+
+// encodedVersion is a version as it is stored.
+type encodedVersion struct {
+	stored *record
+	text   []byte // the record
+	object []byte // what does not fit it; nil = all does
+}
+
+// encoded is w as it is stored, if each bucket has room. The error is a *resources.FullError, or a *QuotaError.
+func (s *Store) encoded(ctx context.Context, w *events.Worker, req Request, k kept) (e encodedVersion, err error) {
+	e.stored = newRecord(w, req.staged())
+	if e.text, e.object, err = e.stored.encode(s.inline); err != nil {
+		return e, err
+	}
+	if e.object != nil { // as deleteObjects knows it
+		e.stored.Object = objectName(w.Owner, w.Name, w.Hash)
+	}
+	share := func(of func(Usage) int64) func() (int64, error) {
+		return func() (int64, error) {
+			u, err := UsageOf(ctx, s, w.Owner)
+			return of(u), err
+		}
+	}
+	for _, need := range []struct {
+		bucket string
+		bytes  int
+		has    func() (int64, error)
+	}{
+		{s.cfg.Bucket, len(e.text), share(func(u Usage) int64 { return u.Bytes - u.Objects })},
+		{s.cfg.Objects, len(e.object), share(func(u Usage) int64 { return u.Objects })},
+	} {
+		if need.bytes == 0 || k.entries >= History && need.bucket == s.cfg.Bucket { // it takes the place of another
+			continue
+		}
+		if !req.Bounded {
+			need.has = nil
+		}
+		if err := s.admitTo(ctx, need.bucket, w.Owner, int64(need.bytes), need.has); err != nil {
+			return e, fmt.Errorf("deploy %s: %w", w.Target(), err)
+		}
+	}
+	if err := s.admitDeployment(ctx, w.Owner, w.Name, req.Bounded); err != nil {
+		return e, fmt.Errorf("deploy %s: %w", w.Target(), err)
+	}
+	return e, nil
+}
+
+// AdmitDeployment returns a *QuotaError when the deployments of an owner would have more of their bucket than is free in
+// it for all others, and a *resources.FullError when it has no room. Callers ask before they change a deployment for its
+// owner. The fleet itself does not ask: it steps a rollout back whoever has filled the bucket.
+func (s *Store) AdmitDeployment(ctx context.Context, owner, name string) error {
+	return s.admitDeployment(ctx, owner, name, true)
+}
+
+func (s *Store) admitDeployment(ctx context.Context, owner, name string, bounded bool) error {
+	var has func() (int64, error)
+	if bounded {
+		has = func() (int64, error) { return s.bytesOfDeployments(ctx, owner, name) }
+	}
+	err := s.admitTo(ctx, BucketDeployments, owner, deploymentRoom, has)
+	if errors.Is(err, errReplaces) {
+		return nil
+	}
+	return err
+}
+
+// errReplaces says that a record takes the place of an older one.
+var errReplaces = errors.New("it takes the place of an older one")
+
+// bytesOfDeployments is what the deployments of an owner have. The error is errReplaces when the worker has as many as
+// are kept.
+func (s *Store) bytesOfDeployments(ctx context.Context, owner, name string) (bytes int64, err error) {
+	prefix := "$KV." + BucketDeployments + "."
+	scan, err := stored.Headers(ctx, s.js.Conn(), resources.BucketStream(BucketDeployments), []string{prefix + key(owner, "*")}, false)
+	if err != nil {
+		return 0, fmt.Errorf("count the deployments of owner %s: %w", owner, err)
+	}
+	own := 0
+	for m, err := range scan.Messages(ctx) {
+		if err != nil {
+			return 0, fmt.Errorf("count the deployments of owner %s: %w", owner, err)
+		}
+		bytes += entryBytes(m.Header)
+		if m.Subject == prefix+key(owner, name) {
+			own++
+		}
+	}
+	if own >= History {
+		return bytes, errReplaces
+	}
+	return bytes, nil
+}
+
+// admitTo returns a *resources.FullError when a bucket has no room for so many bytes, and a *QuotaError when the owner
+// would have more of the bucket than is free for all others. has says what the owner has; nil = anything is allowed. It
+// is asked only when it matters.
+func (s *Store) admitTo(ctx context.Context, bucket, owner string, bytes int64, has func() (int64, error)) error {
+	info, err := s.infoOf(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	most, used := info.Config.MaxBytes, int64(info.State.Bytes)
+	switch free := most - used; {
+	case most <= 0:
+		return nil
+	case bytes+most/removalPart > free:
+		return &resources.FullError{Bucket: bucket, MaxBytes: most, Variable: MaxBytesVariable}
+	case has == nil, guard.StoredShares.Off(), used+bytes <= free: // nobody has more than is used
+		return nil
+	default:
+		of, err := has()
+		if err != nil {
+			return err
+		}
+		if of+bytes > free {
+			return &QuotaError{fmt.Sprintf("owner %s has %d bytes in bucket %s and needs %d more, and %d are left for all owners: an owner may have as much as is left. "+
+				"Remove a worker with 'pinwheel workers rm', or have an operator raise %s and run 'pinwheel resources apply'", owner, of, bucket, bytes, free, MaxBytesVariable)}
+		}
+		return nil
+	}
+}
+
+// infoOf is what a server has of a bucket.
+func (s *Store) infoOf(ctx context.Context, bucket string) (*jetstream.StreamInfo, error) {
+	name := resources.BucketStream(bucket)
+	if bucket == s.cfg.Objects {
+		name = resources.ObjectsStream(bucket)
+	}
+	st, err := s.js.Stream(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("size of bucket %s: %w", bucket, err)
+	}
+	return st.CachedInfo(), nil
+}
+
+// full is err, or a *resources.FullError if err says that the bucket has no room.
+func (s *Store) full(ctx context.Context, bucket string, err error) error {
+	if !resources.IsFull(err) {
+		return err
+	}
+	e := &resources.FullError{Bucket: bucket, Variable: MaxBytesVariable}
+	if info, err := s.infoOf(ctx, bucket); err == nil {
+		e.MaxBytes = info.Config.MaxBytes
+	}
+	return e
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
 // Config configures Bindings.
@@ -205,7 +205,7 @@ func inWords(err error, policy string) (gone bool, worded error) {
 	switch {
 	case errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound):
 		return true, errors.New("503 the owner's data is not available now")
-	case isFull(err):
+	case resources.IsFull(err):
 		return false, fmt.Errorf("413 the owner's data would have more bytes than the owner may store (policy %s)", policy)
 	case errors.As(err, &api) && api.ErrorCode == codeNoStorage:
 		return false, errors.New("503 nats-server has no room left to reserve for the owner's data: an operator must give JetStream more, or owners less")
@@ -215,15 +215,5 @@ func inWords(err error, policy string) (gone bool, worded error) {
 	return false, fmt.Errorf("500 %w", err)
 }
 
-// isFull reports whether a stream has no room for a message.
-func isFull(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.ErrorCode == codeMaxBytes || strings.Contains(api.Description, "maximum bytes"))
-}
-
-const (
-	// codeMaxBytes is JetStream's error for a stream that is full. It has others with the same words.
-	codeMaxBytes = 10077
-	// codeNoStorage is JetStream's error for a stream whose size it cannot reserve.
-	codeNoStorage = 10047
-)
+// codeNoStorage is JetStream's error for a stream whose size it cannot reserve.
+const codeNoStorage = 10047

@@ -60,7 +60,7 @@ func (b backend) told(stream string, err error) error {
 func (b backend) publish(ctx context.Context, stream string, most int64, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	for {
 		ack, err := b.js.PublishMsg(ctx, m, opts...)
-		if !isFull(err) {
+		if !resources.IsFull(err) {
 			return ack, err
 		}
 		grew, failed := b.grow(ctx, stream, most, int64(m.Size()))

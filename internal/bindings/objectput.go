@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
 const (
@@ -64,7 +65,7 @@ func (o *objects) put(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer,
 	}
 	c.Wrote.Store(true)
 	err = o.upload(ctx, b, u)
-	if isFull(err) && o.sweep(ctx, b, c.Owner, time.Now()) > 0 {
+	if resources.IsFull(err) && o.sweep(ctx, b, c.Owner, time.Now()) > 0 {
 		err = o.upload(ctx, b, u)
 	}
 	if err != nil {

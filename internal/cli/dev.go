@@ -27,6 +27,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/fleet"
+	"github.com/pinwheel-run/pinwheel/internal/inventory"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -229,7 +230,7 @@ func (d *dev) grantHosts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policies, err := deploy.OpenPolicies(ctx, js, deploy.Config{Replicas: d.fleet.Config().Replicas})
+	policies, err := deploy.OpenPolicies(ctx, js, inventory.Deploy(d.fleet.Config()))
 	if err != nil {
 		return err
 	}

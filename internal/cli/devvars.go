@@ -17,6 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/dotenv"
+	"github.com/pinwheel-run/pinwheel/internal/inventory"
 	"github.com/pinwheel-run/pinwheel/internal/secrets"
 )
 
@@ -183,6 +184,6 @@ func (d *dev) openSecrets(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.secrets, err = deploy.OpenSecrets(ctx, js, deploy.Config{Replicas: cfg.Replicas})
+	d.secrets, err = deploy.OpenSecrets(ctx, js, inventory.Deploy(cfg))
 	return err
 }

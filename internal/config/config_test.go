@@ -56,7 +56,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		"PINWHEEL_DUPLICATES": "1h", "PINWHEEL_RESULT_AGE": "1m", "PINWHEEL_MAX_BYTES": "500MB", "PINWHEEL_REPLICAS": "3", "PINWHEEL_PREFIX": "pw", "PINWHEEL_REPLY_PREFIXES": "_INBOX., replies.",
 		"PINWHEEL_CONSOLE_ADDR": ":8423", "PINWHEEL_CONSOLE_TOKEN": "fedcba9876543210", "PINWHEEL_CONSOLE_HOSTS": "console.example", "PINWHEEL_CONSOLE_TRACE_URL": "https://traces.example/{trace}",
 		"PINWHEEL_HTTP_ADDR": ":80", "PINWHEEL_HTTP_CERT": creds, "PINWHEEL_HTTP_KEY": creds, "PINWHEEL_HTTP_DOMAIN": "w.example", "PINWHEEL_HTTP_PATHS": "acme", "PINWHEEL_HTTP_TRUST": "10.0.0.1,fd00::/8", "PINWHEEL_HTTP_HOSTS": "*.a.example,*",
-		"PINWHEEL_HTTP_MAX_CONNECTIONS": "10", "PINWHEEL_HTTP_OWNER_REQUESTS": "9", "PINWHEEL_TRACE_OWNER_RATE": "5", "PINWHEEL_METRICS_OWNERS": "acme,beta", "PINWHEEL_HTTP_MEMORY": "2MiB", "PINWHEEL_HTTP_MAX_BODY": "1MiB", "PINWHEEL_HTTP_CACHE": "0", "PINWHEEL_ASSETS_MAX_BYTES": "3MiB", "PINWHEEL_OWNER_KV_BYTES": "5MiB", "PINWHEEL_OWNER_CACHE_BYTES": "6MiB", "PINWHEEL_HTTP_WAIT": "1s",
+		"PINWHEEL_HTTP_MAX_CONNECTIONS": "10", "PINWHEEL_HTTP_OWNER_REQUESTS": "9", "PINWHEEL_TRACE_OWNER_RATE": "5", "PINWHEEL_METRICS_OWNERS": "acme,beta", "PINWHEEL_HTTP_MEMORY": "2MiB", "PINWHEEL_HTTP_MAX_BODY": "1MiB", "PINWHEEL_HTTP_CACHE": "0", "PINWHEEL_ASSETS_MAX_BYTES": "3MiB", "PINWHEEL_WORKERS_MAX_BYTES": "4MiB", "PINWHEEL_OWNER_KV_BYTES": "5MiB", "PINWHEEL_OWNER_CACHE_BYTES": "6MiB", "PINWHEEL_HTTP_WAIT": "1s",
 		"PINWHEEL_HTTP_ACME": "", "PINWHEEL_HTTP_ACME_EMAIL": "", "PINWHEEL_HTTP_ACME_CA": "", "PINWHEEL_HTTP_ACME_OWNER_HOSTS": "7", // TestACMESettings has the others
 		"PINWHEEL_HTTP_MESSAGES": "true", "PINWHEEL_HTTP_LOG": "false",
 		"PINWHEEL_ALLOW_PRIVATE_ADDRESSES": "10.0.0.0/8,::1 , db.internal,localhost",
@@ -80,7 +80,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		Duplicates: time.Hour, ResultAge: time.Minute, MaxBytes: 500e6, Replicas: 3, Prefix: "pw", ReplyPrefixes: List{"_INBOX.", "replies."},
 		ConsoleAddr: ":8423", ConsoleToken: "fedcba9876543210", ConsoleHosts: List{"console.example"}, ConsoleTraceURL: "https://traces.example/{trace}",
 		HTTPAddr: ":80", HTTPCert: creds, HTTPKey: creds, HTTPDomain: "w.example", HTTPPaths: "acme", HTTPTrust: List{"10.0.0.1", "fd00::/8"}, HTTPHosts: List{"*.a.example", "*"}, HTTPMaxConnections: 10, HTTPOwnerRequests: 9, TraceOwnerRate: 5, MetricsOwners: List{"acme", "beta"},
-		HTTPMemory: 2 << 20, HTTPMaxBody: 1 << 20, AssetsMaxBytes: 3 << 20, OwnerKVBytes: 5 << 20, OwnerCacheBytes: 6 << 20, HTTPWait: time.Second, HTTPMessages: true, HTTPAcmeOwnerHosts: 7,
+		HTTPMemory: 2 << 20, HTTPMaxBody: 1 << 20, AssetsMaxBytes: 3 << 20, WorkersMaxBytes: 4 << 20, OwnerKVBytes: 5 << 20, OwnerCacheBytes: 6 << 20, HTTPWait: time.Second, HTTPMessages: true, HTTPAcmeOwnerHosts: 7,
 		AllowPrivateAddresses: List{"10.0.0.0/8", "::1", "db.internal", "localhost"},
 	}, c)
 	require.Equal(t, c.NatsURL, c.ClientURL())

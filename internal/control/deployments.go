@@ -86,6 +86,9 @@ func (o *Operations) redeploy(ctx context.Context, r WorkerName, change deploy.C
 	if err != nil {
 		return Redeployed{}, err
 	}
+	if err := o.workers.AdmitDeployment(ctx, owner, name); err != nil {
+		return Redeployed{}, err
+	}
 	d, changed, err := o.workers.Redeploy(ctx, owner, name, change)
 	return Redeployed{changed, d, r.Worker}, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 )
 
 // Error is an error with the code of its answer. Codes are HTTP status codes.
@@ -62,7 +63,10 @@ func codeOf(err error) int {
 	var missing *deploy.MissingSecretsError
 	var taken *deploy.RouteTakenError
 	var files *deploy.MissingFilesError
+	var full *resources.FullError
 	switch {
+	case errors.As(err, &full):
+		return http.StatusInsufficientStorage
 	case errors.As(err, &files):
 		return http.StatusPreconditionFailed
 	case errors.As(err, &ce):

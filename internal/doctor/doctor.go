@@ -184,6 +184,9 @@ func (p *checker) limits(info *jetstream.AccountInfo) {
 		if a.Bucket != nil && a.Bucket.MaxBytes > 0 {
 			reserve += a.Bucket.MaxBytes
 		}
+		if a.Objects != nil && a.Objects.MaxBytes > 0 {
+			reserve += a.Objects.MaxBytes
+		}
 	}
 	if l.MaxStreams > 0 && l.MaxStreams < streams {
 		p.bad("limits", "raise the account's limit of streams", "the account may have %d streams, and a fleet has %d", l.MaxStreams, streams)
@@ -192,7 +195,7 @@ func (p *checker) limits(info *jetstream.AccountInfo) {
 		p.warn("limits", "raise the account's limit of consumers", "the account may have %d consumers, and a fleet has %d and one for each owner with parked events", l.MaxConsumers, events.Lanes)
 	}
 	if l.MaxStore > 0 && l.MaxStore < reserve {
-		p.bad("limits", "raise the account's storage, or lower PINWHEEL_MAX_BYTES", "the account may store %s, and the fleet's streams reserve %s", size(l.MaxStore), size(reserve))
+		p.bad("limits", "raise the account's storage, or lower PINWHEEL_MAX_BYTES and PINWHEEL_WORKERS_MAX_BYTES", "the account may store %s, and the fleet's streams reserve %s", size(l.MaxStore), size(reserve))
 	}
 	if l.MaxStore > 0 {
 		p.full("disk", "the account's storage", tier.Store, l.MaxStore)

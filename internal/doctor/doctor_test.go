@@ -280,7 +280,7 @@ jetstream: { max_file_store: 10GB }
 	lines = doctor.Examine(t.Context(), config(nc, fleetConfig()))
 	said(t, lines, doctor.Bad, "limits", "may have 2 streams")
 	said(t, lines, doctor.Warn, "limits", "may have 3 consumers")
-	said(t, lines, doctor.Bad, "limits", "may store 100.0MiB, and the fleet's streams reserve 360.0MiB")
+	said(t, lines, doctor.Bad, "limits", "may store 100.0MiB, and the fleet's streams reserve 1.4GiB")
 }
 
 // monitored starts a server with a monitoring port, and returns the URL of that port.

@@ -183,7 +183,8 @@ func openPool(p *Process, js jetstream.JetStream, threads int) (err error) {
 
 // openStores opens what deploys and operators store.
 func openStores(ctx context.Context, p *Process, js jetstream.JetStream) (err error) {
-	cfg := deploy.Config{Replicas: p.cfg.Replicas, Log: p.log}
+	cfg := inventory.Deploy(p.cfg)
+	cfg.Log = p.log
 	if p.policies, err = deploy.OpenPolicies(ctx, js, cfg); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 // Resources returns the streams, consumers and buckets that a process with this configuration creates on a NATS whose
 // messages have at most maxPayload bytes.
 func Resources(cfg config.Config, maxPayload int64) []resources.Resource {
-	all := slices.Concat(consumer.Assets(Consumer(cfg), maxPayload), deploy.Resources(deploy.Config{Replicas: cfg.Replicas}),
+	all := slices.Concat(consumer.Assets(Consumer(cfg), maxPayload), deploy.Resources(Deploy(cfg)),
 		audit.Resources(Audit(cfg)), workerlease.Resources(Leases(cfg)), assetstore.Resources(Assets(cfg)))
 	if cfg.HTTPAcme != "" {
 		all = append(all, certificates.Resources(cfg.Replicas)...)
@@ -30,6 +30,15 @@ func Resources(cfg config.Config, maxPayload int64) []resources.Resource {
 // Assets is the files' part of cfg.
 func Assets(cfg config.Config) assetstore.Config {
 	return assetstore.Config{MaxBytes: int64(cfg.AssetsMaxBytes), Replicas: cfg.Replicas, Cache: int64(cfg.HTTPCache)}
+}
+
+// Deploy is the part of cfg for what deploys and operators store.
+func Deploy(cfg config.Config) deploy.Config {
+	most := int64(cfg.WorkersMaxBytes)
+	if most == 0 {
+		most = deploy.Unlimited
+	}
+	return deploy.Config{MaxBytes: most, Replicas: cfg.Replicas}
 }
 
 // Leases is the leases' part of cfg.

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/audit"
@@ -40,6 +41,7 @@ func settings() []setting {
 		{"PINWHEEL_DEAD_LETTER_BYTES", func(c *config.Config) any { return &c.DeadLetterBytes }, events.StreamDead, "", bytes},
 		{"PINWHEEL_DEAD_LETTER_AGE", func(c *config.Config) any { return &c.DeadLetterAge }, events.StreamDead, "", age},
 		{"PINWHEEL_RESULT_AGE", func(c *config.Config) any { return &c.ResultAge }, events.StreamResults, "", age},
+		{deploy.MaxBytesVariable, func(c *config.Config) any { return &c.WorkersMaxBytes }, resources.BucketStream(deploy.DefaultBucket), "", bytes},
 		{"PINWHEEL_ASSETS_MAX_BYTES", func(c *config.Config) any { return &c.AssetsMaxBytes }, resources.BucketStream(assetstore.Bucket), "", bytes},
 	}
 }
@@ -150,6 +152,9 @@ func VariableOf(r resources.Resource, field string) string {
 			events.StreamEvents: "PINWHEEL_MAX_BYTES", events.StreamParked: "PINWHEEL_MAX_BYTES", events.StreamBodies: "PINWHEEL_MAX_BYTES",
 			events.StreamResults: "PINWHEEL_MAX_BYTES", resources.BucketStream(events.BucketAttempts): "PINWHEEL_MAX_BYTES", audit.Stream: "PINWHEEL_MAX_BYTES",
 			events.StreamDead: "PINWHEEL_DEAD_LETTER_BYTES", resources.BucketStream(assetstore.Bucket): "PINWHEEL_ASSETS_MAX_BYTES",
+			resources.BucketStream(deploy.DefaultBucket): deploy.MaxBytesVariable, resources.ObjectsStream(deploy.DefaultObjects): deploy.MaxBytesVariable,
+			resources.BucketStream(deploy.BucketDeployments): deploy.MaxBytesVariable, resources.BucketStream(deploy.BucketOwners): deploy.MaxBytesVariable,
+			resources.BucketStream(deploy.BucketRoutes): deploy.MaxBytesVariable,
 		}[stream]
 	}
 	return ""
