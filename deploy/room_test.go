@@ -67,9 +67,12 @@ func TestFullBucketsRefuseDeploys(t *testing.T) {
 			require.NoError(t, err)
 			require.Greater(t, len(versions), 5)
 
-			for i := 0; err == nil; i++ { // other clients leave no room for a marker either
+			for i, size := 0, 8<<10; err == nil || size > 90; i++ { // other clients leave no room for a marker either
+				if err != nil {
+					size = max(90, size/4)
+				}
 				subject := map[string]string{deploy.DefaultBucket: "$KV." + bucket + ".zz.", deploy.DefaultObjects: "$O." + bucket + ".C.zz"}[bucket]
-				_, err = js.Publish(t.Context(), fmt.Sprint(subject, i), make([]byte, 90))
+				_, err = js.Publish(t.Context(), fmt.Sprint(subject, i), make([]byte, size))
 			}
 			require.True(t, resources.IsFull(err))
 			require.NoError(t, s.Remove(t.Context(), "acme", "w"))

@@ -31,7 +31,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	require.Equal(t, Config{
 		NatsPort: 4222, Data: ".pinwheel", AdminAddr: "127.0.0.1:8422", LogLevel: "info", LogFormat: "auto", Processes: 1,
 		BackgroundThreads: -1, Slots: 64, Window: 4096, MaxIsolates: 500, ContextMaxReuses: 1000, ContextKeep: 32 << 20, SpareIsolates: 2, CodeCache: 64 << 20, OwnerMaxWaiting: 100_000, Overtake: 10_000, OwnerMaxQueued: 512,
-		AckWait: 30 * time.Second, OldVersionIdle: time.Minute, DrainTimeout: 30 * time.Second, Heartbeat: 2 * time.Second, DeadLetterAge: 720 * time.Hour, DeadLetterBytes: 1 << 30, Durability: "default", Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, MaxBytes: 2 << 30, OwnerKVBytes: 16 << 20, OwnerCacheBytes: 8 << 20, Replicas: 1, Prefix: "pinwheel",
+		AckWait: 30 * time.Second, OldVersionIdle: time.Minute, DrainTimeout: 30 * time.Second, Heartbeat: 2 * time.Second, DeadLetterAge: 720 * time.Hour, DeadLetterBytes: 1 << 30, Durability: "default", Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, MaxBytes: 2 << 30, OwnerKVBytes: 16 << 20, WorkersMaxBytes: 512 << 20, OwnerCacheBytes: 8 << 20, Replicas: 1, Prefix: "pinwheel",
 		ReplyPrefixes:      List{"_INBOX."},
 		HTTPMaxConnections: 10_000, HTTPOwnerRequests: 1000, TraceOwnerRate: 100, HTTPMemory: 256 << 20, HTTPMaxBody: 1 << 30, HTTPCache: 64 << 20, HTTPWait: 30 * time.Second, HTTPLog: true, HTTPAcmeOwnerHosts: 20,
 	}, c)

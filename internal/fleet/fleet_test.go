@@ -247,9 +247,11 @@ func TestFaultsThatStayNameTheVariable(t *testing.T) {
 		change func(c *config.Config)
 		words  []string
 	}{
-		"copies on one server":    {func(c *config.Config) { c.NatsURL, c.Replicas = one(), 3 }, []string{"PINWHEEL_REPLICAS is 3", "one server"}},
-		"more than the storage":   {func(c *config.Config) { c.NatsURL, c.MaxBytes = one(), 900<<30 }, []string{"PINWHEEL_MAX_BYTES is (900GiB)", "max_file_store"}},
-		"letters over storage":    {func(c *config.Config) { c.NatsURL, c.MaxBytes, c.DeadLetterBytes = one(), 1<<20, 900<<30 }, []string{"PINWHEEL_DEAD_LETTER_BYTES is (900GiB)"}},
+		"copies on one server":  {func(c *config.Config) { c.NatsURL, c.Replicas = one(), 3 }, []string{"PINWHEEL_REPLICAS is 3", "one server"}},
+		"more than the storage": {func(c *config.Config) { c.NatsURL, c.MaxBytes, c.WorkersMaxBytes = one(), 900<<30, 1<<20 }, []string{"PINWHEEL_MAX_BYTES is (900GiB)", "max_file_store"}},
+		"letters over storage": {func(c *config.Config) {
+			c.NatsURL, c.MaxBytes, c.WorkersMaxBytes, c.DeadLetterBytes = one(), 1<<20, 1<<20, 900<<30
+		}, []string{"PINWHEEL_DEAD_LETTER_BYTES is (900GiB)"}},
 		"subjects of another":     {func(c *config.Config) { c.NatsURL, c.MaxBytes, c.Prefix = taken, 1<<20, "taken" }, []string{"PINWHEEL_PREFIX is taken"}},
 		"no credentials":          {func(c *config.Config) { c.NatsURL = locked }, []string{"a client without credentials", "PINWHEEL_NATS_CREDS"}},
 		"wrong password":          {func(c *config.Config) { c.NatsURL, c.NatsUser, c.NatsPassword = locked, "u", "wrong" }, []string{"PINWHEEL_NATS_USER"}},

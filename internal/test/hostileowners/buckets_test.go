@@ -1,14 +1,14 @@
 package hostileowners
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go/micro"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -45,16 +45,16 @@ func (f *fleet) deployAs(owner, worker string, n int) (code, text string) {
 	b, err := bundles.Store(f.t.Context(), owner, strings.NewReader(module))
 	require.NoError(f.t, err)
 	sum := sha256.Sum256([]byte(module))
-	body, err := json.Marshal(control.DeployVersion{
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	defer cancel()
+	_, err = control.Deploy(ctx, control.NewOwnerClient(nc, string(subjects), owner), control.DeployVersion{
 		WorkerName: control.WorkerName{Worker: worker}, File: "w.js",
 		Bundle: control.UploadedBundle{ID: b.ID, Parts: b.Parts, Code: len(module), SHA256: hex.EncodeToString(sum[:])},
 	})
-	require.NoError(f.t, err)
-	for {
-		m, err := nc.Request("pinwheel.owner."+owner+".versions.deploy", body, patience)
-		require.NoError(f.t, err)
-		if code = m.Header.Get(micro.ErrorCodeHeader); code != "429" && code != "503" {
-			return code, m.Header.Get(micro.ErrorHeader)
-		}
+	if err == nil {
+		return "", ""
 	}
+	var refused *control.Error
+	require.ErrorAs(f.t, err, &refused)
+	return strconv.Itoa(refused.Code), refused.Text
 }
