@@ -98,9 +98,10 @@ const conflictTries = 20
 // process that watches activates it. When the newest version has the same code and manifest, no version is stored.
 //
 // The error is a *SourceError, a *RefusedError, a *MissingSecretsError, a *QuotaError, a *RouteTakenError or an
-// *InvalidError when the author must correct something, a *resources.FullError when a bucket has no room, a *MissingFilesError when files that should be stored are not,
-// and a *SupersededError when another version was deployed at the same time and is active. In that case and after other
-// errors, the version may be stored; it is not active then.
+// *InvalidError when the author must correct something, a *resources.FullError when a bucket has no room, a
+// *MissingFilesError when files that should be stored are not, and a *SupersededError when another version was deployed
+// at the same time and is active. In that case and after other errors, the version may be stored; then it is not
+// active.
 func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (Deployed, error) {
 	d, err := s.deploy(ctx, req, check)
 	result := "unchanged"

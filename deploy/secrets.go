@@ -29,8 +29,10 @@ const (
 	// that of their bytes when encrypted.
 	MostOwnerSecrets, MostOwnerSecretBytes = 1024, 4 << 20
 	// mostSecretNames is how many names of secrets an owner may use, with those of removed ones: the bucket keeps a
-	// marker of each. With more, the markers that are as old as markerAge go, so many at once, the oldest first.
-	mostSecretNames, forgottenAtOnce = 4 * MostOwnerSecrets, 64
+	// marker of each. With more, the markers that are as old as markerAge go.
+	mostSecretNames = 4096
+	// forgottenAtOnce is how many of these markers go at once, the oldest first.
+	forgottenAtOnce = 64
 	// markerAge is for how long a marker of a removal stays at least. A process without a connection reads the markers of
 	// what was removed meanwhile; without them it would go on with a removed secret.
 	markerAge = 24 * time.Hour

@@ -171,9 +171,9 @@ func (s *Store) encoded(ctx context.Context, w *events.Worker, req Request, k ke
 	return e, nil
 }
 
-// AdmitDeployment returns a *QuotaError when the deployments of an owner would have more of their bucket than is free in
-// it for all others, and a *resources.FullError when it has no room. Callers ask before they change a deployment for its
-// owner. The fleet itself does not ask: it steps a rollout back whoever has filled the bucket.
+// AdmitDeployment returns a *QuotaError when the deployments of an owner would have more of their bucket than is free
+// in it for all others, and a *resources.FullError when it has no room. Callers ask before they change a deployment for
+// its owner. The fleet itself does not ask: it steps a rollout back whoever has filled the bucket.
 func (s *Store) AdmitDeployment(ctx context.Context, owner, name string) error {
 	return s.admitDeployment(ctx, owner, name, true)
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
-// fullBuckets has acme deploy versions until it is refused. The bucket of all versions is small; beta deploys afterwards.
+// fullBuckets has acme deploy versions until it is refused. The bucket of all versions is small. beta deploys
+// afterwards.
 func fullBuckets(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "echo", echoCode, "")
 	refused, text := "", ""
