@@ -82,7 +82,7 @@ var house = map[string]room{
 		tests: []string{"consumer", "internal/test/jsapitest"},
 	},
 	"consumer/bodies": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/guard", "internal/perowner", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/guard", "internal/perowner", "internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
 	"consumer/bridge": {
 		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events", "internal/perowner"}, libs: []string{libNATS, libProm, libZerolog},

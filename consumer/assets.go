@@ -107,14 +107,7 @@ func tryAssets(ctx context.Context, patience time.Duration, k *resources.Reconci
 // Assets returns all streams, consumers and buckets that a fleet of this configuration has in JetStream for its events.
 // maxPayload is the server's largest message in bytes. The event stream comes first.
 func Assets(cfg Config, maxPayload int64) []resources.Resource {
-	var list []resources.Resource
-	for _, s := range streams(cfg, maxPayload) {
-		asset := resources.Resource{Stream: &s}
-		if s.Name == events.StreamBodies { // requesters stored parts themselves; now the fleet does, under another subject
-			asset.Retired = []string{cfg.Prefix.AllBodies()}
-		}
-		list = append(list, asset)
-	}
+	list := streams(cfg, maxPayload)
 	for lane := range events.Lanes {
 		c := laneConsumer(cfg, lane)
 		list = append(list, resources.Resource{Consumer: &c, Of: events.StreamEvents})
@@ -126,9 +119,9 @@ func Assets(cfg Config, maxPayload int64) []resources.Resource {
 	}})
 }
 
-// streams returns the configurations of all streams. Rollup, schedules and TTLs are off in streams to which owners
-// publish: with such headers they could delete or fill the stream.
-func streams(cfg Config, maxPayload int64) []jetstream.StreamConfig {
+// streams returns all streams. Rollup, schedules and TTLs are off in streams to which owners publish: with such headers
+// they could delete or fill the stream.
+func streams(cfg Config, maxPayload int64) []resources.Resource {
 	maxMsg := int32(-1)
 	switch {
 	case maxPayload > 2*payloadHeadroom:
@@ -136,26 +129,26 @@ func streams(cfg Config, maxPayload int64) []jetstream.StreamConfig {
 	case maxPayload > 0:
 		maxMsg = int32(maxPayload * 3 / 4)
 	}
-	return []jetstream.StreamConfig{
-		{
+	return []resources.Resource{
+		{Stream: &jetstream.StreamConfig{
 			Name: events.StreamEvents, Description: "Events to run", Subjects: []string{cfg.Prefix.AllEvents(), cfg.Prefix.Anchor()},
 			SubjectTransform: &jetstream.SubjectTransformConfig{Source: cfg.Prefix.AllEvents(), Destination: cfg.Prefix.Stored()},
 			Retention:        jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
 			MaxBytes: cfg.MaxBytes, MaxMsgSize: maxMsg, Discard: jetstream.DiscardNew, Duplicates: cfg.Duplicates, AllowDirect: true,
-		},
+		}},
 		bodies.Stream(cfg.Prefix, cfg.Replicas, cfg.MaxBytes, maxMsg),
-		results.Stream(cfg.Prefix, cfg.Replicas, cfg.MaxBytes/8, cfg.ResultAge),
-		{
+		{Stream: new(results.Stream(cfg.Prefix, cfg.Replicas, cfg.MaxBytes/8, cfg.ResultAge))},
+		{Stream: &jetstream.StreamConfig{
 			Name: events.StreamDead, Description: "Events that failed for good", Subjects: []string{cfg.Prefix.AllDead()},
 			Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
 			MaxAge: cfg.DeadLetterAge, MaxBytes: cfg.deadBytes(), Discard: jetstream.DiscardNew, // package storage removes the oldest
 			AllowDirect: true, AllowRollup: true, // an edit replaces a letter in one step
-		},
-		{
+		}},
+		{Stream: &jetstream.StreamConfig{
 			Name: events.StreamParked, Description: "Events over their owner's limit", Subjects: []string{cfg.Prefix.AllParked()},
 			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
 			MaxBytes: cfg.MaxBytes, Discard: jetstream.DiscardNew, Duplicates: cfg.parkedWindow(), AllowDirect: true,
-		},
+		}},
 	}
 }
 

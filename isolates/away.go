@@ -20,8 +20,8 @@ import (
 const (
 	// turnQuantum is the CPU time after which a turn goes away when others wait.
 	turnQuantum = 20 * time.Millisecond
-	// leastAway is how many turns of a process may be away at once. The bound is four for each thread if that is
-	// more.
+	// leastAway is how many turns of a process may be away at once (Pool.mostAway). The bound is four for each thread
+	// if that is more.
 	leastAway = 16
 )
 
@@ -92,7 +92,7 @@ func (p *Pool) yield(t *thread, now time.Time) {
 		return
 	}
 	others := p.source.Running(t.index, r.attempt, cpu)
-	if may && (others || pressed) && len(p.away) < max(leastAway, 4*p.cfg.Threads) && !p.closing() {
+	if may && (others || pressed) && len(p.away) < p.mostAway && !p.closing() {
 		p.part(t, w, turn)
 	}
 }

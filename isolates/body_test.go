@@ -180,18 +180,23 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	}
 }
 
-// The run of a lost thread says so too.
+// The run of a lost thread says so too, and so does each run that ends with it. No turn leaves the thread: a turn that
+// has left is lost alone.
 func TestBodiesOfALostThreadBreakOff(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := openBench(t, func(p *Pool) { p.mostAway = 0 })
 	b.cpu = ample
 	w := worker("w", source+`return new Response(new ReadableStream({ async start(c) { c.enqueue(text.encode("ab")); await new Promise(done => setTimeout(done, 1)); "a".repeat(2 ** 27).match(/a/g) } })) } }`) // a fatal error of V8
+	beside := b.start(of("beta", worker("beside", source+`return new Response(new ReadableStream({ start(c) { c.enqueue(text.encode("ab")); setTimeout(() => {}, 1e6) } })) } }`)), reading("", 1<<20))
+	beside.wait(t, beside.replied)
 	o := b.start(w, reading("", 1<<20))
 	o.wait(t, o.replied)
-	_, failure := bodyOf(t, o.reply, 1<<20, nil)
-	o.wait(t, o.ended)
-	require.NotNil(t, o.end.Broken)
-	require.Equal(t, failure, o.end.Broken)
+	for _, one := range []*outcome{o, beside} {
+		_, failure := bodyOf(t, one.reply, 1<<20, nil)
+		one.wait(t, one.ended)
+		require.NotNil(t, one.end.Broken)
+		require.Equal(t, failure, one.end.Broken)
+	}
 	require.True(t, o.end.Lost)
 }
 

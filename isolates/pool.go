@@ -59,6 +59,7 @@ type Pool struct {
 	runaways      runaways
 	rests         rests
 	away          []awayTurn // owned by the watchdog
+	mostAway      int        // bound of away
 }
 
 // New makes a pool; Open starts it.
@@ -72,7 +73,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 		dog: newWatchdog(cfg.Threads), threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
 		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, lostAfter: lostAfter, loadWall: loadWall,
 		loadCPU: loadCPU,
-		charges: chargesFor(cfg.HeapMB), budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
+		charges: chargesFor(cfg.HeapMB), mostAway: max(leastAway, 4*cfg.Threads), budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
 		rests: rests{collect: collectAfter, flush: flushCodeAfter},
 	}
 	for i := range p.threads {

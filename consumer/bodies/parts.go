@@ -16,21 +16,23 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/perowner"
+	"github.com/pinwheel-run/pinwheel/internal/resources"
 	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
 // bodiesAge is how long the parts of a body stay when its event does not arrive or does not end.
 const bodiesAge = 24 * time.Hour
 
-// Stream is the configuration of the stream of parts. It has at most maxBytes, and a part has at most maxMsg bytes.
-func Stream(prefix events.Subjects, replicas int, maxBytes int64, maxMsg int32) jetstream.StreamConfig {
-	return jetstream.StreamConfig{
+// Stream is the stream of parts. It has at most maxBytes, and a part has at most maxMsg bytes. Requesters of earlier
+// releases stored parts themselves, under the subject that is retired.
+func Stream(prefix events.Subjects, replicas int, maxBytes int64, maxMsg int32) resources.Resource {
+	return resources.Resource{Retired: []string{prefix.AllBodies()}, Stream: &jetstream.StreamConfig{
 		Name: events.StreamBodies, Description: "Request bodies in parts", Subjects: []string{prefix.AllParts()},
 		SubjectTransform: &jetstream.SubjectTransformConfig{Source: prefix.AllParts(), Destination: prefix.StoredParts()},
 		Retention:        jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: replicas,
 		MaxBytes: maxBytes, MaxMsgSize: maxMsg, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute, AllowDirect: true,
 		MaxAge: bodiesAge,
-	}
+	}}
 }
 
 // Config is the configuration of Parts.
