@@ -344,6 +344,10 @@ func (c *Consumer) SetServerLimit(bytes int64) { c.usage.Reserved.SetServerLimit
 // Storage returns why something of the fleet cannot be stored now, or nil. It may be called from any goroutine.
 func (c *Consumer) Storage() error { return c.usage.Err() }
 
+// Unstored returns why JetStream does not acknowledge events that are published now, or nil. Owners may read it. It may
+// be called from any goroutine.
+func (c *Consumer) Unstored() error { return c.usage.Silent(events.StreamEvents, events.StreamBodies) }
+
 // Stats is a snapshot of a Consumer, for people and control endpoints.
 type Stats struct {
 	Window   int `json:"window"`

@@ -508,15 +508,27 @@ func TestWorkersAreCounted(t *testing.T) {
 	require.InDelta(t, 3, labels["good/w"], 0)
 	require.InDelta(t, runs, all, 0)
 
-	busy := BusyWorkers(d, 5)
+	busy := BusyWorkers(d, "", "", 5).Workers
 	require.Len(t, busy, 5)
 	require.Equal(t, []any{"good", "w", uint64(3), uint64(3), uint64(3), WorkerOffline}, []any{busy[0].Owner, busy[0].Worker, busy[0].Ended, busy[0].Failed, busy[0].Duration.Count, busy[0].State})
 	require.False(t, busy[0].Last.IsZero())
 	d.Submit([]*events.Event{task("good", "w", 1000)})
 	a := d.Next(0, 1)[0]
-	require.Equal(t, WorkerActive, BusyWorkers(d, 1)[0].State)
+	require.Equal(t, WorkerActive, BusyWorkers(d, "", "", 1).Workers[0].State)
 	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true}}})
-	require.Equal(t, WorkerIdle, BusyWorkers(d, 1)[0].State)
+	require.Equal(t, WorkerIdle, BusyWorkers(d, "", "", 1).Workers[0].State)
+
+	good := BusyWorkers(d, "good", "", 5)
+	require.Equal(t, OwnerStats{Owner: "good"}, good.OwnerStats)
+	require.Equal(t, []any{uint64(4), uint64(3), uint64(4)}, []any{good.Ended, good.Failed, good.Duration.Count})
+	require.Equal(t, BusyWorkers(d, "", "", 1).Workers, good.Workers, "and none of others")
+	require.Empty(t, BusyWorkers(d, "good", "none", 5).Workers)
+	require.Empty(t, BusyWorkers(d, "none", "", 5).Workers)
+	hostile := BusyWorkers(d, "hostile", "", 3)
+	require.Len(t, hostile.Workers, 3)
+	require.EqualValues(t, 2*maxOwnerLabels, hostile.Ended, "the sum is that of all of them")
+	require.Equal(t, hostile.Workers[2:], BusyWorkers(d, "hostile", hostile.Workers[2].Worker, 3).Workers)
+	require.EqualValues(t, 1, BusyWorkers(d, "hostile", hostile.Workers[2].Worker, 3).Ended)
 
 	d.Remove("good", "w") // another worker gets its label
 	run("last", "w", nil)

@@ -76,36 +76,72 @@ type WorkerStats struct {
 	Last          time.Time // end of the latest
 }
 
-// BusyWorkers returns the workers that have run in a Dispatcher, at most so many: those that ran most in the last
-// minutes first. Any goroutine may call it.
-func BusyWorkers(d *Dispatcher, most int) []WorkerStats {
-	type one struct {
-		o    *owner
-		r    *route
-		rate float64
-	}
-	now := time.Now()
+// Work is what workers have done in a Dispatcher since each was installed.
+type Work struct {
+	OwnerStats                  // of the owner that was asked for
+	Ended, Failed uint64        // attempts that started, of all workers
+	Duration      Histogram     // of them
+	Workers       []WorkerStats // some, those that ran most in the last minutes first
+}
+
+// BusyWorkers returns what the workers of an owner have done in a Dispatcher, and each of them that has run, at most so
+// many. name "" means all owners. With the name of a worker, only that one counts, whether it has run or not. Any
+// goroutine may call it.
+func BusyWorkers(d *Dispatcher, name, worker string, most int) Work {
+	now, sum := time.Now(), workerCounts{}
+	var list busyWorkers
+	work := Work{OwnerStats: OwnerStats{Owner: name}}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	var all []one
+	if o := d.owners[name]; o != nil {
+		list, work.OwnerStats = list.add(o, worker, now), o.stats()
+	}
 	for _, o := range d.owners {
-		for _, r := range o.routes {
-			if r.done.ended > 0 || r.running > 0 {
-				all = append(all, one{o, r, r.done.rate(now)})
-			}
+		if name == "" {
+			list = list.add(o, worker, now)
 		}
 	}
-	slices.SortFunc(all, func(a, b one) int {
-		return cmp.Or(cmp.Compare(b.rate, a.rate), cmp.Compare(a.o.name, b.o.name), cmp.Compare(a.r.name, b.r.name))
-	})
-	list := make([]WorkerStats, 0, min(most, len(all)))
-	for _, w := range all[:min(most, len(all))] {
-		list = append(list, WorkerStats{
+	for _, w := range list {
+		sum.ended, sum.failed = sum.ended+w.r.done.ended, sum.failed+w.r.done.failed
+		sum.duration.add(&w.r.done.duration)
+	}
+	d.mu.Unlock()
+	list.sort() // while d.mu is not locked: there may be very many
+	list = list[:min(most, len(list))]
+	work.Ended, work.Failed, work.Duration, work.Workers = sum.ended, sum.failed, sum.duration.export(), make([]WorkerStats, len(list))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, w := range list {
+		work.Workers[i] = WorkerStats{
 			Owner: w.o.name, Worker: w.r.name, State: w.r.state(), Running: w.r.running,
 			Ended: w.r.done.ended, Failed: w.r.done.failed, Duration: w.r.done.duration.export(), Last: w.r.done.last,
-		})
+		}
 	}
-	return list
+	return work
+}
+
+// busyWorkers is a list of workers, each with what decides its place in it.
+type busyWorkers []busyWorker
+
+type busyWorker struct {
+	o    *owner
+	r    *route
+	rate float64
+}
+
+// add appends the workers of o that have run here, or the one of that name. The dispatcher is locked.
+func (l busyWorkers) add(o *owner, only string, now time.Time) busyWorkers {
+	for _, r := range o.routes {
+		if r.name == only || only == "" && (r.done.ended > 0 || r.running > 0) {
+			l = append(l, busyWorker{o, r, r.done.rate(now)})
+		}
+	}
+	return l
+}
+
+func (l busyWorkers) sort() {
+	sort.Slice(l, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(l[j].rate, l[i].rate), cmp.Compare(l[i].o.name, l[j].o.name), cmp.Compare(l[i].r.name, l[j].r.name)) < 0
+	})
 }
 
 // state is what this process has of the worker.
@@ -145,7 +181,7 @@ func (d *Dispatcher) BusyOwners() []OwnerStats {
 	d.mu.Lock()
 	for _, o := range d.owners {
 		if o.held() > 0 || o.running > 0 || o.parking {
-			list = append(list, OwnerStats{Owner: o.name, Queued: o.held(), Running: o.running, Parking: o.parking})
+			list = append(list, o.stats())
 		}
 	}
 	d.mu.Unlock()
@@ -156,4 +192,8 @@ func (d *Dispatcher) BusyOwners() []OwnerStats {
 		return list[i].Owner < list[j].Owner
 	})
 	return list
+}
+
+func (o *owner) stats() OwnerStats {
+	return OwnerStats{Owner: o.name, Queued: o.held(), Running: o.running, Parking: o.parking}
 }

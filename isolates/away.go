@@ -20,7 +20,7 @@ import (
 const (
 	// turnQuantum is the CPU time after which a turn goes away when others wait.
 	turnQuantum = 20 * time.Millisecond
-	// leastAway is how many turns of a process may be away at once (Pool.mostAway). The bound is four for each thread
+	// leastAway is how many turns of a process may be away at once (awayTurns.most). The bound is four for each thread
 	// if that is more.
 	leastAway = 16
 )
@@ -49,6 +49,12 @@ type awayTurn struct {
 	*watch
 	home *thread
 	of   *run
+}
+
+// awayTurns are the turns of a process that are away. The watchdog owns them.
+type awayTurns struct {
+	list []awayTurn
+	most int // may be away at once
 }
 
 // pending is a turn that comes after the one under way.
@@ -92,7 +98,7 @@ func (p *Pool) yield(t *thread, now time.Time) {
 		return
 	}
 	others := p.source.Running(t.index, r.attempt, cpu)
-	if may && (others || pressed) && len(p.away) < p.mostAway && !p.closing() {
+	if may && (others || pressed) && len(p.away.list) < p.away.most && !p.closing() {
 		p.part(t, w, turn)
 	}
 }
@@ -120,7 +126,7 @@ func (p *Pool) part(t *thread, w *watch, turn uint64) {
 	t.watch = newWatch(p.cfg.Note)
 	w.mu.Unlock()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, tid, backgroundNice) // never reset: the OS thread ends with its turn
-	p.away = append(p.away, awayTurn{w, t, r})
+	p.away.list = append(p.away.list, awayTurn{w, t, r})
 	p.metrics.yielded.Inc()
 	p.source.Away(r.attempt, true)
 	p.carry(t)

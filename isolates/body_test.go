@@ -184,7 +184,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 // has left is lost alone.
 func TestBodiesOfALostThreadBreakOff(t *testing.T) {
 	t.Parallel()
-	b := openBench(t, func(p *Pool) { p.mostAway = 0 })
+	b := openBench(t, func(p *Pool) { p.away.most = 0 })
 	b.cpu = ample
 	w := worker("w", source+`return new Response(new ReadableStream({ async start(c) { c.enqueue(text.encode("ab")); await new Promise(done => setTimeout(done, 1)); "a".repeat(2 ** 27).match(/a/g) } })) } }`) // a fatal error of V8
 	beside := b.start(of("beta", worker("beside", source+`return new Response(new ReadableStream({ start(c) { c.enqueue(text.encode("ab")); setTimeout(() => {}, 1e6) } })) } }`)), reading("", 1<<20))

@@ -58,8 +58,7 @@ type Pool struct {
 	onRunaway     func(*thread) // nil except in tests: called when a thread is lost and not yet replaced
 	runaways      runaways
 	rests         rests
-	away          []awayTurn // owned by the watchdog
-	mostAway      int        // bound of away
+	away          awayTurns // owned by the watchdog
 }
 
 // New makes a pool; Open starts it.
@@ -73,7 +72,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 		dog: newWatchdog(cfg.Threads), threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
 		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, lostAfter: lostAfter, loadWall: loadWall,
 		loadCPU: loadCPU,
-		charges: chargesFor(cfg.HeapMB), mostAway: max(leastAway, 4*cfg.Threads), budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
+		charges: chargesFor(cfg.HeapMB), away: awayTurns{most: max(leastAway, 4*cfg.Threads)}, budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
 		rests: rests{collect: collectAfter, flush: flushCodeAfter},
 	}
 	for i := range p.threads {
@@ -194,7 +193,7 @@ func (p *Pool) look(now time.Time) {
 		}
 		p.yield(t, now)
 	}
-	p.away = slices.DeleteFunc(p.away, func(a awayTurn) bool { return p.lookAway(a, now, parked) })
+	p.away.list = slices.DeleteFunc(p.away.list, func(a awayTurn) bool { return p.lookAway(a, now, parked) })
 	decide(p)
 	p.runaways.throttle(now, p.throttleAfter)
 }

@@ -76,3 +76,18 @@ func (u *Usage) unanswered() error {
 	}
 	return fmt.Errorf("storage: JetStream has stored nothing since %s: %w", u.silent.UTC().Format(time.RFC3339), u.unheard)
 }
+
+// Silent returns why JetStream does not acknowledge messages for streams now, or nil. It has no path or name of the
+// server: owners may read it. It may be called from any goroutine.
+func (u *Usage) Silent(streams ...string) error {
+	for _, name := range streams {
+		f := u.of(name)
+		if failed := f.failure(u.nc); failed != nil {
+			return failed
+		}
+		if err := f.leaderless(); err != nil {
+			return err
+		}
+	}
+	return u.unanswered()
+}

@@ -60,11 +60,18 @@ func TestCommandsAtTheOwnersDoor(t *testing.T) {
 		require.Zero(t, r.Code, "%s: %s", c[0], r.Err)
 		require.Regexp(t, c[1], r.Out)
 	}
+	r := owner.Pinwheel("top", "--count", "1", "--interval", "200ms")
+	require.Zero(t, r.Code, r.Err)
+	require.Regexp(t, `owner acme in 1 process\n[^$]*acme/w .* (idle|offline)`, r.Out)
+	require.NotContains(t, r.Out, "beta")
+	r = owner.Pinwheel("top", "--count", "1", "--interval", "200ms", "--json")
+	require.Regexp(t, `"owner":"acme",.*"eventsPerSecond":\d.*"processes":1,"workers":\[\{"worker":"acme/w"`, r.Out, r.Err)
+	require.NotContains(t, r.Out, "beta")
 	id := regexp.MustCompile(`"id":(\d+)`).FindStringSubmatch(owner.Pinwheel("dead", "ls", "--json").Out)[1]
 	require.Equal(t, f.Pinwheel("dead", "show", id).Out, owner.Pinwheel("dead", "show", id).Out)
 	require.Equal(t, f.Pinwheel("dead", "show", id, "--json").Out, owner.Pinwheel("dead", "show", id, "--json").Out)
 
-	r := owner.Pinwheel("dead", "edit", id, "--patch", `{"bad":null}`)
+	r = owner.Pinwheel("dead", "edit", id, "--patch", `{"bad":null}`)
 	require.Zero(t, r.Code, r.Err)
 	require.Regexp(t, `^`+id+` is (\d+) now\n$`, r.Out)
 	r = owner.Pinwheel("dead", "replay", "--all")

@@ -18,6 +18,8 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/internal/stored"
 )
 
@@ -223,14 +225,14 @@ func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	ctx, end := whileWritten(ctx, e, nc, r)
+	ctx, end := whileStored(ctx, e, nc, r)
 	defer end()
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	if s.noWait {
 		ack, err := c.Publish(limited, *r)
 		if err != nil {
-			return s.failed(ctx, nc, err)
+			return s.failed(ctx, e, nc, r.Owner, err)
 		}
 		return e.printAck(r, ack)
 	}
@@ -240,7 +242,7 @@ func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
 	reply, err := c.Call(limited, *r)
 	var failure *events.Failure
 	if err != nil && !errors.As(err, &failure) {
-		return s.failed(ctx, nc, err)
+		return s.failed(ctx, e, nc, r.Owner, err)
 	}
 	return e.printReply(r.Kind, reply)
 }
@@ -262,24 +264,24 @@ func (e *env) open(ctx context.Context, s *sending, r *client.Request, nc *nats.
 			if err = context.DeadlineExceeded; !acknowledged {
 				err = fmt.Errorf("%w: %w", client.ErrNotAcknowledged, err)
 			}
-			return s.failed(context.Background(), nc, err)
+			return s.failed(context.Background(), e, nc, r.Owner, err)
 		}
-		return s.failed(ctx, nc, err)
+		return s.failed(ctx, e, nc, r.Owner, err)
 	}
 	defer func() { _ = body.Close() }()
 	if !late.Stop() {
-		return s.failed(context.Background(), nc, context.DeadlineExceeded)
+		return s.failed(context.Background(), e, nc, r.Owner, context.DeadlineExceeded)
 	}
 	return e.printStream(reply, body)
 }
 
 // failed returns the message and the exit code for an event without a reply. ctx is done when the user ended the
 // command.
-func (s *sending) failed(ctx context.Context, nc *nats.Conn, err error) error {
-	var found *stored.Failure
+func (s *sending) failed(ctx context.Context, e *env, nc *nats.Conn, owner string, err error) error {
+	var found *unstored
 	switch {
 	case errors.As(context.Cause(ctx), &found):
-		return fmt.Errorf("the event is not known to be stored: %w; %s", found, stored.Advice)
+		return fmt.Errorf("the event is not known to be stored: %w", found)
 	case errors.Is(err, client.ErrMalformed):
 		return usage("%w", err)
 	case errors.Is(err, nats.ErrMaxPayload):
@@ -287,12 +289,12 @@ func (s *sending) failed(ctx context.Context, nc *nats.Conn, err error) error {
 	case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
 		return err
 	}
-	failure, unheard := unwritten(ctx, nc), errors.Is(err, client.ErrNotAcknowledged)
+	failure, unheard := whyUnstored(ctx, e, nc, owner), errors.Is(err, client.ErrNotAcknowledged)
 	switch {
 	case failure != nil && unheard:
-		return fmt.Errorf("the event is not known to be stored: %w; %s", failure, stored.Advice)
+		return fmt.Errorf("the event is not known to be stored: %w", failure)
 	case failure != nil:
-		return timedOut("no reply within %s: %w; %s", s.timeout, failure, stored.Advice)
+		return timedOut("no reply within %s: %w", s.timeout, failure)
 	case s.noWait:
 		return timedOut("not known to be stored within %s: %w", s.timeout, err)
 	case unheard:
@@ -305,20 +307,28 @@ func (s *sending) failed(ctx context.Context, nc *nats.Conn, err error) error {
 // such questions.
 const askAfter = time.Second
 
-// whileWritten returns a context that ends when nats-server turns out not to write a stream that the event of r needs.
-// Its cause is the *stored.Failure then. Once the event is stored, nobody asks any more: its reply may still come.
-func whileWritten(ctx context.Context, e *env, nc *nats.Conn, r *client.Request) (context.Context, context.CancelFunc) {
-	ctx, end := context.WithCancelCause(ctx)
-	if atDoor(e) { // an owner may not ask
-		return ctx, func() { end(nil) }
+// unstored says why JetStream does not acknowledge an event.
+type unstored struct{ why error }
+
+func (u *unstored) Error() string {
+	var failed *stored.Failure
+	if errors.As(u.why, &failed) {
+		return u.why.Error() + "; " + stored.Advice
 	}
+	return u.why.Error()
+}
+
+// whileStored returns a context that ends when JetStream turns out not to store what the event of r needs. Its cause is
+// an *unstored then. Once the event is stored, nobody asks any more: its reply may still come.
+func whileStored(ctx context.Context, e *env, nc *nats.Conn, r *client.Request) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
 	var isStored atomic.Bool
 	r.OnStored = func() { isStored.Store(true) }
 	asking := time.AfterFunc(askAfter, func() {
 		again := time.NewTicker(askAfter)
 		defer again.Stop()
 		for ctx.Err() == nil && !isStored.Load() {
-			if failure := unwritten(ctx, nc); failure != nil && !isStored.Load() {
+			if failure := whyUnstored(ctx, e, nc, r.Owner); failure != nil && !isStored.Load() {
 				end(failure)
 				return
 			}
@@ -331,9 +341,27 @@ func whileWritten(ctx context.Context, e *env, nc *nats.Conn, r *client.Request)
 	return ctx, func() { asking.Stop(); end(nil) }
 }
 
-// unwritten returns the failure of a stream that the event needs and that nats-server no longer writes, or nil. Users
-// of owners may not ask for that.
-func unwritten(ctx context.Context, nc *nats.Conn) *stored.Failure {
+// whyUnstored returns why JetStream does not acknowledge events, or nil. nats-server says of a stream with one copy
+// that it no longer writes it; owners may not ask it. The processes of the fleet know that too, some seconds later,
+// and when JetStream is silent for another reason. They answer at the door of the owner.
+func whyUnstored(ctx context.Context, e *env, nc *nats.Conn, owner string) *unstored {
+	if failure := unwritten(ctx, e, nc); failure != nil {
+		return &unstored{failure}
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	said, err := control.AskForStorage(ctx, control.NewOwnerClient(nc, e.cfg.Prefix, owner))
+	if err != nil || said.Problem == "" {
+		return nil
+	}
+	return &unstored{errors.New(config.PrintableText(said.Problem))}
+}
+
+// unwritten returns the failure of a stream that the event needs and that nats-server no longer writes, or nil.
+func unwritten(ctx context.Context, e *env, nc *nats.Conn) *stored.Failure {
+	if atDoor(e) {
+		return nil
+	}
 	for _, stream := range []string{events.StreamEvents, events.StreamBodies} {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		failure, err := stored.Failed(ctx, nc, stream)

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -29,7 +31,7 @@ func newTopCommand(e *env) *cobra.Command {
 		Use: "top", Short: "Show what the fleet does, live", Args: cobra.NoArgs,
 		Long: "Shows events per second, how long they wait and run, what is stored, and each process, until q or Ctrl-C.\n" +
 			"Rates are those since the last update. Percentiles are estimates from the buckets of histograms.\n" +
-			"Without a terminal it prints one table after the other.",
+			"Without a terminal it prints one table after the other. With PINWHEEL_OWNER it shows the workers of this owner.",
 		Example: "  pinwheel top\n  pinwheel top --count 1 --json | jq .eventsPerSecond",
 	}, func(ctx context.Context, _ []string) error {
 		switch {
@@ -38,8 +40,18 @@ func newTopCommand(e *env) *cobra.Command {
 		case count < 0:
 			return usage("--count is %d: it is 0 or more", count)
 		}
-		if err := refuseOwner(e, "top"); err != nil {
-			return err
+		s := &sampling{every: interval, count: count, asJSON: asJSON}
+		if atDoor(e) {
+			return withDoor(e, func(c *control.Client) error {
+				return watchFlow(ctx, e, s, func(ctx context.Context) (flow.Snapshot, error) {
+					s, err := flow.TakeOf(ctx, c, e.cfg.Owner, "")
+					if errors.Is(err, flow.ErrNoFleet) {
+						err = nats.ErrNoResponders // withDoor says what that means for an owner
+					}
+					return s, err
+				},
+					func(before, now flow.Snapshot) update { return ownUpdate(flow.BetweenOf(e.cfg.Owner, before, now)) })
+			})
 		}
 		nc, err := e.dial("")
 		if err != nil {
@@ -49,7 +61,9 @@ func newTopCommand(e *env) *cobra.Command {
 		if err := refuseUser(ctx, nc, "top"); err != nil {
 			return err
 		}
-		return watchFlow(ctx, e, control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken), interval, count, asJSON)
+		client := control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken)
+		return watchFlow(ctx, e, s, func(ctx context.Context) (flow.Snapshot, error) { return flow.Take(ctx, client) },
+			func(before, now flow.Snapshot) update { return fleetUpdate(flow.Between(before, now)) })
 	})
 	f := c.Flags()
 	f.DurationVar(&interval, "interval", 2*time.Second, "time between two updates, "+leastInterval.String()+" to "+mostInterval.String())
@@ -58,32 +72,54 @@ func newTopCommand(e *env) *cobra.Command {
 	return c
 }
 
-// watchFlow shows the fleet until ctx is done, a key ends it, or it was shown often enough. The first snapshot only
-// begins to count.
-func watchFlow(ctx context.Context, e *env, client *control.Client, interval time.Duration, count int, asJSON bool) error {
-	s := openDisplay(e, asJSON)
+// sampling is how often the fleet is looked at.
+type sampling struct {
+	every  time.Duration
+	count  int // 0 = until it is ended
+	asJSON bool
+}
+
+// update is what happened between two looks. As JSON it is what --json prints.
+type update interface {
+	// draw makes lines, as many and as long as there is room. 0 = any.
+	draw(width, height int) string
+}
+
+type (
+	fleetUpdate flow.Summary
+	ownUpdate   flow.OfOwner
+)
+
+func (f fleetUpdate) draw(width, height int) string { return draw(flow.Summary(f), width, height) }
+
+func (f ownUpdate) draw(width, height int) string { return drawOwn(flow.OfOwner(f), width, height) }
+
+// watchFlow shows what happens between looks until ctx is done, a key ends it, or it was shown often enough. The first
+// look only begins to count.
+func watchFlow(ctx context.Context, e *env, look *sampling, take func(context.Context) (flow.Snapshot, error), between func(before, now flow.Snapshot) update) error {
+	s := openDisplay(e, look.asJSON)
 	defer s.close()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	s.keys(end)
-	before, err := flow.Take(ctx, client)
+	before, err := take(ctx)
 	if err != nil {
 		return byHand(ctx, err)
 	}
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(look.every)
 	defer tick.Stop()
-	for shown := 0; count == 0 || shown < count; shown++ {
+	for shown := 0; look.count == 0 || shown < look.count; shown++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		now, err := flow.Take(ctx, client)
+		now, err := take(ctx)
 		if err != nil {
 			return byHand(ctx, err)
 		}
-		did := flow.Between(before, now)
-		if before = now; asJSON {
+		did := between(before, now)
+		if before = now; look.asJSON {
 			err = json.NewEncoder(e.out).Encode(did)
 		} else {
 			err = s.show(did)
@@ -151,15 +187,15 @@ func (s *display) keys(end func()) {
 }
 
 // show draws an update.
-func (s *display) show(f flow.Summary) error {
+func (s *display) show(f update) error {
 	if s.terminal == nil {
-		_, err := fmt.Fprintln(s.out, draw(f, 0, 0))
+		_, err := fmt.Fprintln(s.out, f.draw(0, 0))
 		return err
 	}
 	width, height, err := term.GetSize(int(s.terminal.Fd()))
 	if err != nil {
 		width, height = 80, 24
 	}
-	_, err = fmt.Fprint(s.terminal, "\x1b[H"+onScreen(draw(f, width, height))+"\x1b[J")
+	_, err = fmt.Fprint(s.terminal, "\x1b[H"+onScreen(f.draw(width, height))+"\x1b[J")
 	return err
 }

@@ -57,20 +57,45 @@ func draw(f flow.Summary, width, height int) string {
 		}
 		g.write(&b)
 	}
-	drawWorkers(&b, f)
+	drawWorkers(&b, f.Workers)
+	return fit(config.PrintableText(b.String()), width, height)
+}
+
+// drawOwn makes lines of an update of an owner.
+func drawOwn(f flow.OfOwner, width, height int) string {
+	var b strings.Builder
+	processes := processesText(f.Processes)
+	if len(f.Missing) > 0 {
+		processes += "   do not answer: " + strings.Join(f.Missing, ", ")
+	}
+	if width > 0 {
+		processes += "   q: end"
+	}
+	fmt.Fprintf(&b, "pinwheel top   %s   owner %s in %s\n\n", f.At.Local().Format("15:04:05"), f.Owner.Owner, processes)
+	note := ""
+	if f.Parking {
+		note = "parks"
+	}
+	grid{right: []int{1, 4, 6}, rows: [][]string{
+		{"events/s", flow.Rate(f.Events), "   runs", "p50", flow.Milliseconds(f.DurationP50), "p99", flow.Milliseconds(f.DurationP99)},
+		{"failed/s", flow.Rate(f.Failed), "   now", "running", fmt.Sprint(f.Running), "queued", fmt.Sprint(f.Queued), note},
+	}}.write(&b)
+	if drawWorkers(&b, f.Workers); len(f.Workers) == 0 {
+		b.WriteString("\nNo worker has run since its process started.\n")
+	}
 	return fit(config.PrintableText(b.String()), width, height)
 }
 
 // mostDrawn is how many workers are drawn.
 const mostDrawn = 15
 
-func drawWorkers(b *strings.Builder, f flow.Summary) {
-	if len(f.Workers) == 0 {
+func drawWorkers(b *strings.Builder, workers []flow.Worker) {
+	if len(workers) == 0 {
 		return
 	}
 	b.WriteByte('\n')
 	g := grid{right: []int{1, 2, 3, 4}, rows: [][]string{{"WORKER", "EVENTS/S", "FAILED/S", "P50", "P99", "STATE", "LAST EVENT"}}}
-	for _, w := range f.Workers[:min(mostDrawn, len(f.Workers))] {
+	for _, w := range workers[:min(mostDrawn, len(workers))] {
 		last := "-"
 		if !w.Last.IsZero() {
 			last = w.Last.Local().Format("15:04:05")

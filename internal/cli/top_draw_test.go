@@ -37,6 +37,16 @@ func TestFlowIsDrawn(t *testing.T) {
 		require.Contains(t, drawn, want, drawn)
 	}
 	require.Contains(t, draw(flow.Summary{}, 0, 0), "No events wait or run.")
+
+	own := flow.OfOwner{At: f.At, Owner: f.Owners[1], Events: 12, Failed: 0.5, DurationP50: new(0.7), DurationP99: new(96.85), Processes: 2, Workers: f.Workers, Missing: f.Missing}
+	drawn = drawOwn(own, 0, 0)
+	for _, want := range []string{
+		"owner acme in 2 processes   do not answer: old", "events/s   12     runs  p50      700 µs  p99     97 ms", "failed/s  0.5     now   running       2  queued      2",
+		`acme/\u001b[2Jw        11         0  700 µs  97 ms  active`,
+	} {
+		require.Contains(t, drawn, want, drawn)
+	}
+	require.Contains(t, drawOwn(flow.OfOwner{}, 0, 0), "No worker has run since its process started.")
 }
 
 // A narrow and low terminal gets what fits.
@@ -76,7 +86,7 @@ func TestTopOnATerminal(t *testing.T) {
 	d := openDisplay(newEnv(program, program, program, nil), false)
 	ended := make(chan struct{})
 	d.keys(func() { close(ended) })
-	require.NoError(t, d.show(shown()))
+	require.NoError(t, d.show(fleetUpdate(shown())))
 	require.Eventually(t, shows("\x1b[?1049h"), time.Minute, time.Millisecond)
 	require.Eventually(t, shows("beta        3        0  parks\x1b[K\r\n"), time.Minute, time.Millisecond)
 	_, err = user.WriteString("xq")
@@ -94,7 +104,7 @@ func TestTopWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	d := openDisplay(newEnv(os.Stdin, &out, &out, nil), false)
-	require.NoError(t, d.show(shown()))
+	require.NoError(t, d.show(fleetUpdate(shown())))
 	d.close()
 	require.NotContains(t, out.String(), "\x1b")
 	require.Contains(t, out.String(), "PROCESS")

@@ -136,6 +136,28 @@ func TestFlowIsLive(t *testing.T) {
 	}
 }
 
+// The page of a worker has the figures of that worker, and they change while events run.
+func TestFiguresOfAWorkerAreLive(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	deployed(t, f, "w", `export default { task(event) { if (event.payload === "bad") { event.noRetry(); throw new Error("bad"); } } }`)
+	deployed(t, f, "other", `export default { task() {} }`)
+	require.Zero(t, f.Pinwheel("send", "task", "acme/w", "--data", "1").Code)
+	require.Equal(t, 1, f.Pinwheel("send", "task", "acme/w", "--data", `"bad"`).Code)
+	p := newPerson(t, startConsole(t, f), viewToken)
+	page := p.page("/workers/acme/w")
+	require.Contains(t, page, `data-live="/live/workers/acme/w"`)
+	for _, want := range []string{`<p class="hint">2 in all</p>`, `<p class="hint">1 in all</p>`, `<p class="figure">-<small>/s</small></p>`, `last event <time`, "since the process that has it took it up"} {
+		require.Contains(t, page, want)
+	}
+	require.Contains(t, p.page("/workers/acme/other"), "no event yet")
+	parts := p.follow("/live/workers/acme/w")
+	require.Contains(t, <-parts, "2 in all")
+	require.Zero(t, f.Pinwheel("send", "task", "acme/w", "--data", "1").Code)
+	require.Eventually(t, func() bool { return regexp.MustCompile(`(?s)[1-9]\S*<small>/s.*3 in all`).MatchString(<-parts) }, patience, time.Millisecond, "a rate")
+	require.Contains(t, <-p.follow("/live/workers/acme/none"), "No process that answers has it.")
+}
+
 // A browser that reads nothing, and one that has left half of its connection, are gone after a while. They hold neither
 // a place nor a tail.
 func TestBrowsersThatAreGone(t *testing.T) {

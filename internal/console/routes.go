@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,6 +22,15 @@ func (c *Console) routes() http.Handler {
 	c.get(mux, "/live/flow", liveFlow)
 	c.get(mux, "/live/tail", liveTail)
 	c.get(mux, "/live/job/{job}", liveJob)
+	c.get(mux, "/live/workers/{owner}/{worker}", func(c *call) (*page, error) {
+		w := watchedWorker{c.fleet(), c.http.PathValue("owner"), c.http.PathValue("worker")}
+		return c.stream(func(s *stream) error {
+			return w.follow(s.ctx, func(f figures) error {
+				p, err := c.parts(workerPage{Figures: f}, "worker-figures")
+				return errors.Join(err, s.send("parts", p))
+			})
+		})
+	})
 
 	c.get(mux, "/workers", listWorkers)
 	c.get(mux, "/workers/{owner}/{worker}", showWorker)

@@ -39,6 +39,7 @@ type workerPage struct {
 	Deployment  events.Deployment
 	Deployments []events.Deployment // newest first
 	Schedules   []control.Schedule
+	Figures     figures
 	tailForm
 }
 
@@ -84,7 +85,7 @@ func showWorker(c *call) (*page, error) {
 	w := workerPage{
 		tailForm: c.workerTail(c.http.PathValue("owner"), c.http.PathValue("worker")),
 		Name:     name.Worker, Owner: c.http.PathValue("owner"), Worker: c.http.PathValue("worker"),
-		Versions: versions.Versions, Deployment: versions.Deployment, Deployments: deployments.Deployments,
+		Figures: watchedWorker{fleet, c.http.PathValue("owner"), c.http.PathValue("worker")}.figures(c.ctx, nil), Versions: versions.Versions, Deployment: versions.Deployment, Deployments: deployments.Deployments,
 	}
 	slices.Reverse(w.Versions)
 	slices.Reverse(w.Deployments)

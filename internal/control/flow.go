@@ -132,5 +132,76 @@ func (s *Server) flow(context.Context, None) (Flow, error) {
 // Flows asks all processes of the fleet what runs there, and waits a second at most for those that another has named.
 // missing are processes that did not answer. nats.ErrNoResponders means that no process answers.
 func (c *Client) Flows(ctx context.Context) (all []Flow, missing []Member, err error) {
-	return askEach[Flow](ctx, c, "flow", time.Second)
+	return askEach[Flow](ctx, c, "flow", None{}, time.Second)
+}
+
+// AskWorkersFlow names an owner, or one worker of it.
+type AskWorkersFlow struct {
+	Owner  string `json:"owner,omitempty"`
+	Worker string `json:"worker,omitempty"` // WORKER or OWNER/WORKER
+}
+
+// WorkersFlow is what the workers of an owner, or one of them, do in one process. Counts are those since a worker was
+// installed there; rates follow from two answers.
+type WorkersFlow struct {
+	Member
+	At time.Time `json:"at"` // by the clock of the process
+	OwnerFlow
+
+	Ended    uint64    `json:"ended"`    // attempts that started, of all that were asked for
+	Failed   uint64    `json:"failed"`   // of these
+	Duration Histogram `json:"duration"` // of these
+
+	// Workers are those that have run here, at most MaxFlowWorkers: those that ran most in the last minutes. One that
+	// was asked for by its name is among them once the process has it.
+	Workers []WorkerFlow `json:"workers"`
+
+	Processes []Member `json:"processes"` // as in the answer of flow
+	Left      []string `json:"left,omitempty"`
+}
+
+func (f WorkersFlow) from() (self Member, known []Member, left []string) {
+	return f.Member, f.Processes, f.Left
+}
+
+// of answers for a process.
+func (r AskWorkersFlow) of(p Process) (WorkersFlow, error) {
+	if err := SplitWorker(&r.Owner, &r.Worker); err != nil {
+		return WorkersFlow{}, err
+	}
+	if r.Owner == "" {
+		return WorkersFlow{}, wrongField("owner", " is missing: the workers are of one owner")
+	}
+	for what, name := range map[string]string{"owner": r.Owner, "worker": r.Worker} {
+		if err := CheckName(what, name); err != nil {
+			return WorkersFlow{}, err
+		}
+	}
+	f := p.WorkersFlow(r.Owner, r.Worker)
+	f.Member, f.Processes, f.Left = p.Members()
+	return f, nil
+}
+
+// AskWorkersFlows asks all processes what the workers of an owner do, and waits a second at most for those that another
+// has named. missing are processes that did not answer. nats.ErrNoResponders means that no process answers.
+func AskWorkersFlows(ctx context.Context, c *Client, r AskWorkersFlow) (all []WorkersFlow, missing []Member, err error) {
+	return askEach[WorkersFlow](ctx, c, "workers.flow", r, time.Second)
+}
+
+// Storage says whether JetStream acknowledges events.
+type Storage struct {
+	Problem string `json:"problem,omitempty"` // why it does not, as this process knows; "" = it does
+}
+
+// storageOf answers what a process knows.
+func storageOf(p Process) (a Storage, err error) {
+	if why := p.Unstored(); why != nil {
+		a.Problem = why.Error()
+	}
+	return a, nil
+}
+
+// AskForStorage asks one process whether JetStream acknowledges events.
+func AskForStorage(ctx context.Context, c *Client) (Storage, error) {
+	return asked[Storage](ctx, c, "storage", AskStorage{})
 }

@@ -307,7 +307,7 @@ func (s *Server) listJobs(_ context.Context, r ListJobs) (JobList, error) {
 // AllJobs returns the jobs of all processes, the oldest first. It waits a second at most for processes that another has
 // named. missing are those that did not answer. nats.ErrNoResponders means that no process answers.
 func (c *Client) AllJobs(ctx context.Context) (jobs []Job, missing []Member, err error) {
-	lists, missing, err := askEach[JobList](ctx, c, "dead.jobs", time.Second)
+	lists, missing, err := askEach[JobList](ctx, c, "dead.jobs", None{}, time.Second)
 	for _, l := range lists {
 		jobs = append(jobs, l.Jobs...)
 	}

@@ -119,5 +119,5 @@ func (p Pool) from() (self Member, known []Member, left []string) {
 // another has named. missing are processes that did not answer. nats.ErrNoResponders means that no process answers. A
 // process of an earlier release answers without its ID and its node.
 func (c *Client) Pools(ctx context.Context) (all []Pool, missing []Member, err error) {
-	return askEach[Pool](ctx, c, "pool", time.Second)
+	return askEach[Pool](ctx, c, "pool", None{}, time.Second)
 }

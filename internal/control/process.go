@@ -18,10 +18,14 @@ type fromProcess interface {
 // askEach asks all processes of the fleet, and waits at most that long for those that another process has named.
 // missing are processes that others know and that have not answered: they may be of an older release, or refuse. If all
 // refuse, the error is that of one of them. nats.ErrNoResponders means that no process answers.
-func askEach[A fromProcess](ctx context.Context, c *Client, endpoint string, wait time.Duration) (answers []A, missing []Member, err error) {
+func askEach[A fromProcess](ctx context.Context, c *Client, endpoint string, request any, wait time.Duration) (answers []A, missing []Member, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	question := c.message(endpoint, nil)
+	data, err := encodeJSON(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	question := c.message(endpoint, data)
 	question.Reply = c.nc.NewInbox()
 	sub, err := c.nc.SubscribeSync(question.Reply)
 	if err != nil {

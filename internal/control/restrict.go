@@ -4,6 +4,8 @@ import "github.com/pinwheel-run/pinwheel/internal/tail"
 
 // Requests that are answered at the owner's door. Each restrict limits its request to the owner of the door.
 
+func (r *AskWorkersFlow) restrict(owner string) error { return fixBoth(&r.Owner, &r.Worker, owner) }
+
 func (r *ListWorkers) restrict(owner string) error { return fixOwner(&r.Owner, owner) }
 
 func (r *FindWorkers) restrict(owner string) error { return fixOwner(&r.Owner, owner) }
@@ -81,3 +83,8 @@ func (r *SecretName) restrict(owner string) error { return fixOwner(&r.Owner, ow
 type AskSecretKeys struct{}
 
 func (*AskSecretKeys) restrict(string) error { return nil }
+
+// AskStorage asks whether JetStream stores what is published, which is the same for every owner.
+type AskStorage struct{}
+
+func (*AskStorage) restrict(string) error { return nil }

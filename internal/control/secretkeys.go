@@ -16,7 +16,7 @@ func (r *Remote) SecretKeys(ctx context.Context) (answers []SecretKeys, missing 
 
 // SecretKeys is Remote.SecretKeys.
 func (c *Client) SecretKeys(ctx context.Context) (answers []SecretKeys, missing []Member, err error) {
-	return askEach[SecretKeys](ctx, c, "secrets.keys", keysWait)
+	return askEach[SecretKeys](ctx, c, "secrets.keys", None{}, keysWait)
 }
 
 func (k SecretKeys) from() (self Member, known []Member, left []string) {

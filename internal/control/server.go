@@ -41,6 +41,10 @@ type Process interface {
 	Stats() any
 	// Flow returns what runs here, and what has happened here since the start. Who answers is filled in later.
 	Flow() Flow
+	// WorkersFlow returns what the workers of an owner do here, or the one of that name. Who answers is filled in later.
+	WorkersFlow(owner, worker string) WorkersFlow
+	// Unstored returns why JetStream does not acknowledge events now, or nil. Owners may read it.
+	Unstored() error
 	// Installed returns what runs here of a worker, or the zero Installation.
 	Installed(owner, name string) events.Installation
 	// Installations returns what runs here of all workers, in any order. They are shared: nothing may change them.

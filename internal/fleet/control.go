@@ -39,13 +39,29 @@ func (c controlled) Flow() control.Flow {
 		}
 		f.Owners = append(f.Owners, control.OwnerFlow{Owner: o.Owner, Queued: o.Queued, Running: o.Running, Parking: o.Parking})
 	}
-	for _, w := range dispatch.BusyWorkers(c.process.dispatch, control.MaxFlowWorkers) {
-		f.Workers = append(f.Workers, control.WorkerFlow{
-			Worker: w.Owner + "/" + w.Worker, State: string(w.State), Running: w.Running, Ended: w.Ended, Failed: w.Failed, Duration: w.Duration.Buckets, Last: w.Last,
-		})
-	}
+	f.Workers = workerFlows(dispatch.BusyWorkers(c.process.dispatch, "", "", control.MaxFlowWorkers).Workers)
 	return f
 }
+
+func workerFlows(list []dispatch.WorkerStats) []control.WorkerFlow {
+	flows := make([]control.WorkerFlow, len(list))
+	for i, w := range list {
+		flows[i] = control.WorkerFlow{
+			Worker: w.Owner + "/" + w.Worker, State: string(w.State), Running: w.Running, Ended: w.Ended, Failed: w.Failed, Duration: w.Duration.Buckets, Last: w.Last,
+		}
+	}
+	return flows
+}
+
+func (c controlled) WorkersFlow(owner, worker string) control.WorkersFlow {
+	has := dispatch.BusyWorkers(c.process.dispatch, owner, worker, control.MaxFlowWorkers)
+	return control.WorkersFlow{
+		At: time.Now(), OwnerFlow: control.OwnerFlow{Owner: owner, Queued: has.Queued, Running: has.Running, Parking: has.Parking},
+		Ended: has.Ended, Failed: has.Failed, Duration: histogram(has.Duration), Workers: workerFlows(has.Workers),
+	}
+}
+
+func (c controlled) Unstored() error { return c.process.consumer.Unstored() }
 
 func histogram(h dispatch.Histogram) control.Histogram {
 	return control.Histogram{Count: h.Count, Bounds: dispatch.Bounds(), Buckets: h.Buckets}

@@ -91,13 +91,13 @@ func TestControlIsGuarded(t *testing.T) {
 			continue
 		}
 		guarded++
-		require.Contains(t, failure, "403 "+name+" is off: this fleet has no PINWHEEL_CONTROL_TOKEN, nor PINWHEEL_CONTROL=permissions; open are pool, flow, stats, settings, workers.list, workers.find")
+		require.Contains(t, failure, "403 "+name+" is off: this fleet has no PINWHEEL_CONTROL_TOKEN, nor PINWHEEL_CONTROL=permissions; open are pool, flow, stats, settings, storage, workers.list, workers.find, workers.flow")
 	}
-	require.Equal(t, []int{19, 41}, []int{open, guarded})
+	require.Equal(t, []int{21, 41}, []int{open, guarded})
 
 	h = openHouse(t, withToken)
 	_, failure := h.control("dead.list", "", "Authorization", "")
-	require.Equal(t, "401 dead.list needs the header Authorization: Bearer TOKEN; open are pool, flow, stats, settings, workers.list, workers.find, workers.versions, workers.active, versions.list, versions.outcomes, deployments.list, owners.list, owners.find, owners.get, secrets.keys, secrets.list, tail, schedules.list, schedules.next", failure)
+	require.Equal(t, "401 dead.list needs the header Authorization: Bearer TOKEN; open are pool, flow, stats, settings, storage, workers.list, workers.find, workers.flow, workers.versions, workers.active, versions.list, versions.outcomes, deployments.list, owners.list, owners.find, owners.get, secrets.keys, secrets.list, tail, schedules.list, schedules.next", failure)
 	for _, wrong := range []string{"Bearer x", "Bearer ", h.fleet.cfg.ControlToken, "bearer " + h.fleet.cfg.ControlToken, "Bearer " + h.fleet.cfg.ControlToken + "x", "Basic x"} {
 		_, failure = h.control("dead.list", "", "Authorization", wrong)
 		require.Contains(t, failure, "403 dead.list: the header Authorization has not the fleet's token", wrong)

@@ -59,6 +59,13 @@ func testDiskThatIsFull(t *testing.T, dir string, maxFile uint64, cause string, 
 	says := "nats-server has stopped to store anything in PINWHEEL_EVENTS, because a write failed: " + cause
 	require.Equal(t, exitFailure, code, out)
 	require.Contains(t, out, "the event is not known to be stored: "+says+"; "+stored.Advice)
+	var said bytes.Buffer // an owner may not ask nats-server: the fleet says it
+	owner := h.fleet.cfg
+	owner.Owner = "acme"
+	code = runCommand(owner, []string{"send", "fetch", "acme/w", "--timeout", "5m", "--data", body}, strings.NewReader(""), &said, &said)
+	require.Equal(t, exitFailure, code, said.String())
+	require.Contains(t, said.String(), "the event is not known to be stored: "+says)
+	require.NotContains(t, said.String(), stored.Advice, "the owner cannot follow it")
 
 	call := func() string {
 		m, err := h.nc.Request(events.Subjects(events.DefaultPrefix).Call(events.Fetch, "acme", "w"), nil, patience)

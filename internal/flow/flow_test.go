@@ -68,3 +68,20 @@ func TestBetween(t *testing.T) {
 	require.Contains(t, string(text), `"waitP50Ms":null`)
 
 }
+
+// What one worker has done is counted since it was installed; its rates are those between two snapshots.
+func TestFiguresOfAWorker(t *testing.T) {
+	t.Parallel()
+	before, now := snapshots()
+	f := flow.FiguresOf("acme/w", before, now)
+	require.True(t, f.Rated)
+	require.InDelta(t, 20/2.0+8/4.0, f.Worker.Events, 0.001)
+	require.Equal(t, []any{"active", uint64(38), uint64(3), 2, []string{"old"}}, []any{f.State, f.Ended, f.FailedInAll, f.Processes, f.Missing})
+	require.InDelta(t, 19/30.0, *f.P50, 0.001, "of all 38, of which 30 took at most 1 ms")
+	f = flow.FiguresOf("acme/w", flow.Snapshot{}, now)
+	require.False(t, f.Rated)
+	require.EqualValues(t, 38, f.Ended)
+	f = flow.FiguresOf("acme/none", before, now)
+	require.Equal(t, []any{"offline", uint64(0), 0}, []any{f.State, f.Ended, f.Processes})
+	require.Nil(t, f.P99)
+}

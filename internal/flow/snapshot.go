@@ -36,3 +36,24 @@ func Take(ctx context.Context, client *control.Client) (s Snapshot, err error) {
 	}
 	return s, nil
 }
+
+// TakeOf asks all processes of the fleet, for at most a second, what the workers of an owner do. worker is the only one
+// that is asked for; "" = all.
+func TakeOf(ctx context.Context, client *control.Client, owner, worker string) (s Snapshot, err error) {
+	s.At = time.Now()
+	list, missing, err := control.AskWorkersFlows(ctx, client, control.AskWorkersFlow{Owner: owner, Worker: worker})
+	if errors.Is(err, nats.ErrNoResponders) {
+		return s, ErrNoFleet
+	}
+	if err != nil {
+		return s, fmt.Errorf("ask the processes: %w", err)
+	}
+	for _, one := range list {
+		s.Flows = append(s.Flows, control.Flow{
+			Member: one.Member, At: one.At, Queued: one.Queued, Running: one.Running, Failed: one.Failed, Duration: one.Duration,
+			Owners: []control.OwnerFlow{one.OwnerFlow}, Workers: one.Workers,
+		})
+	}
+	s.Missing = missing
+	return s, nil
+}
