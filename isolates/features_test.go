@@ -141,7 +141,7 @@ func TestFeaturesTrustNobody(t *testing.T) {
 	require.NoError(t, v8x.Start())
 	files, err := runtimeFiles()
 	require.NoError(t, err)
-	entry := slices.IndexFunc(files, func(f v8x.File) bool { return f.Name == runtimePrefix+"runtime/entry.js" })
+	entry := slices.IndexFunc(files, func(f v8x.File) bool { return f.Name == runtimePrefix+"events/entry.js" })
 	files = slices.Insert(files, entry, v8x.File{Name: "test.js", Text: `globalThis.internal = internal; globalThis.say = (text) => { try { host.ask(0, "<" + text + ">") } catch {} };`})
 	require.NoError(t, v8x.Snapshot(files, func(c *v8x.Context) { warmUp(c, func(v8x.Result) {}) }))
 	iso := v8x.NewIsolate(v8x.Limits{Heap: 256 << 20, Buffers: 64 << 20})

@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,4 +40,56 @@ func TestOrderNamesEachFileOnce(t *testing.T) {
 	slices.Sort(listed)
 	slices.Sort(there)
 	require.Equal(t, there, listed)
+}
+
+// What a file takes from internal is of its own folder or of an earlier one, in the order at the top of order.txt.
+// Names of features may be of later folders: runtime/features.js has them, and they are looked for when used.
+func TestFoldersTakeNamesOfEarlierOnes(t *testing.T) {
+	t.Parallel()
+	order, err := fs.ReadFile(runtimeFS, "js/order.txt")
+	require.NoError(t, err)
+	first, _, _ := strings.Cut(string(order), "\n")
+	folders := strings.Fields(strings.TrimPrefix(first, "# Folders:"))
+	require.Len(t, folders, 9)
+	files, err := runtimeOrder()
+	require.NoError(t, err)
+
+	comment := regexp.MustCompile(`(?m)//.*$`)
+	gives := regexp.MustCompile(`\binternal\.(\w+) = `)
+	takes := regexp.MustCompile(`\binternal\.(\w+)`)
+	list := regexp.MustCompile(`(?s)const \{([^}]*)\} = internal;`)
+	text, from := map[string]string{}, map[string]string{} // by file; by name
+	for _, f := range files {
+		source, err := fs.ReadFile(runtimeFS, "js/"+f.Name)
+		require.NoError(t, err)
+		text[f.Name] = comment.ReplaceAllString(string(source), "")
+		for _, m := range gives.FindAllStringSubmatch(text[f.Name], -1) {
+			if f.Feature == "" && from[m[1]] == "" {
+				from[m[1]] = f.Name
+			}
+		}
+	}
+	require.Greater(t, len(from), 100)
+	place := func(file string) int {
+		at := slices.Index(folders, strings.Split(file, "/")[0])
+		require.NotEqual(t, -1, at, file)
+		return at
+	}
+	for file, source := range text {
+		var taken []string
+		for _, m := range takes.FindAllStringSubmatch(source, -1) {
+			taken = append(taken, m[1])
+		}
+		for _, m := range list.FindAllStringSubmatch(source, -1) {
+			for _, name := range strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == '\n' }) {
+				name, _, _ = strings.Cut(strings.TrimSpace(name), ":")
+				taken = append(taken, name)
+			}
+		}
+		for _, name := range taken {
+			if giver := from[name]; giver != "" && place(giver) > place(file) {
+				t.Errorf("js/%s takes %s from js/%s, a later folder", file, name, giver)
+			}
+		}
+	}
 }

@@ -6,10 +6,6 @@ const { Error, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet } = pri
 const { newCapability, sendOps } = internal;
 const { send } = host;
 
-// bindingKinds has a function for each kind of binding that is no variable. It makes the value in env from the
-// binding's name there and its value in the manifest.
-internal.bindingKinds = { __proto__: null };
-
 const waiting = new Map(); // reqId → {capability, convert, run} of a call that has no answer yet
 
 // callBinding calls a method of a binding. texts is a List of strings, body a string or bytes. Go answers with a List of

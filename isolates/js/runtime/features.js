@@ -176,6 +176,10 @@ lazyValues((name) => {
   return feature.properties[name];
 });
 
+// bindingKinds has a function for each kind of binding that is no variable. It makes the value in env from the
+// binding's name there and its value in the manifest.
+internal.bindingKinds = { __proto__: null };
+
 const byKind = { __proto__: null }; // the features of kinds of bindings
 
 // bindingKind returns the function that makes bindings of this kind. Each file of bindings/ is a feature.

@@ -100,7 +100,7 @@ primordials.DecodeURIComponent = decodeURIComponent;
 primordials.ErrorCaptureStackTrace = Error.captureStackTrace;
 
 // takeLate takes V8's newest features. V8 adds them to a context only after it made the context from a snapshot, and
-// not while it makes a snapshot. runtime/entry.js calls takeLate in each context, before handler code. So other code
+// not while it makes a snapshot. events/entry.js calls takeLate in each context, before handler code. So other code
 // must read these features from primordials at each use.
 primordials.takeLate = () => {
   primordials.ErrorIsError = primordials.Error.isError;

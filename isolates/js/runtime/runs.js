@@ -202,6 +202,10 @@ internal.startIn = (run, f) => {
   }
 };
 
+let reportException; // of dom/uncaught.js
+
+internal.reportBy = (f) => { reportException = f; };
+
 // inheritFrame and callIn carry the frame where V8 does not: to callbacks of timers. They report what a callback
 // throws, as HTML's "report the exception" requires.
 internal.inheritFrame = () => (framed ? frame() : undefined);
@@ -211,7 +215,7 @@ internal.callIn = (inherited, callback, self, args) => {
   try {
     ReflectApply(callback, self, args);
   } catch (error) {
-    internal.reportException(error);
+    reportException(error);
   }
   if (framed) setFrame(undefined);
 };

@@ -1,66 +1,14 @@
-// runtime/entry.js is the one function that Go calls. It also handles uncaught errors and finishes the global object.
+// events/entry.js is the one function that Go calls. It also finishes the global object.
 
 "use strict";
 
-const {
-  ReflectDeleteProperty, TypeError, WeakMap, WeakMapPrototypeDelete, WeakMapPrototypeGet, WeakMapPrototypeHas, WeakMapPrototypeSet,
-  globalThis,
-} = primordials;
-const {
-  defineAttribute, describe, entryOps, fire, hasListeners, sendOps,
-} = internal;
+const { ReflectDeleteProperty, TypeError, globalThis } = primordials;
+const { defineAttribute, describe, entryOps, sendOps } = internal;
 const { send } = host;
 const {
   ABORT, BATCH, BUILTIN, CALLED, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, GATHERED, HANDLED, HOOK, METHOD_EVENT, MODULE, PART, PIPED, QUEUED, REDIRECT, RESPONSE,
   SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WHOLE, WORKED,
 } = entryOps;
-
-// ---- uncaught errors ----
-
-let reporting = false;
-
-// reportException is HTML's "report an exception". It fires an error event and writes a log line unless a listener
-// prevents that.
-internal.reportException = (error) => {
-  const described = describe(error);
-  if (!reporting && hasListeners(globalThis, "error")) {
-    reporting = true;
-    let kept = true;
-    try {
-      kept = fire(globalThis, new internal.ErrorEvent("error",
-        { __proto__: null, message: described.text, error, cancelable: true, bubbles: false, composed: false,
-          colno: 0, lineno: 0, filename: "" }));
-    } finally {
-      reporting = false;
-    }
-    if (!kept) return;
-  }
-  internal.speakFor(internal.acting());
-  send(sendOps.UNCAUGHT, described.text, described.stack);
-};
-
-const reported = new WeakMap(); // promise → reason, of reported rejections that code may still handle late
-
-function unhandled(promise, reason) {
-  WeakMapPrototypeSet(reported, promise, reason);
-  if (hasListeners(globalThis, "unhandledrejection")) {
-    const kept = fire(globalThis, new internal.PromiseRejectionEvent("unhandledrejection",
-      { __proto__: null, promise, reason, cancelable: true, bubbles: false, composed: false }));
-    if (!kept) return;
-  }
-  const described = describe(reason);
-  internal.speakFor(internal.acting());
-  send(sendOps.UNCAUGHT, described.text, described.stack);
-}
-
-function handledLate(promise) {
-  if (!WeakMapPrototypeHas(reported, promise)) return;
-  const reason = WeakMapPrototypeGet(reported, promise);
-  WeakMapPrototypeDelete(reported, promise);
-  if (!hasListeners(globalThis, "rejectionhandled")) return;
-  fire(globalThis, new internal.PromiseRejectionEvent("rejectionhandled",
-    { __proto__: null, promise, reason, cancelable: false, bubbles: false, composed: false }));
-}
 
 // describeFailure tells Go what a module threw during its evaluation. There is no event, so the id is 0.
 function describeFailure(error) {
@@ -76,8 +24,6 @@ function loaded(namespace) {
     describeFailure(error);
   }
 }
-
-// ---- the entry ----
 
 // prepare is the first call into a context. None of our limits bounds shared memory or WebAssembly. V8 adds them to a
 // context that it makes from a snapshot, so they cannot be removed earlier.
@@ -125,8 +71,8 @@ function act(op, a, b, c, d, e, f, g, h) {
     case ENV: return prepare(a, b, c, d, e);
     case BUILTIN: return internal.builtinExports();
     case MODULE: return loaded(a);
-    case UNHANDLED: return unhandled(a, b);
-    case HANDLED: return handledLate(a);
+    case UNHANDLED: return internal.unhandled(a, b);
+    case HANDLED: return internal.handledLate(a);
     case DESCRIBE: return describeFailure(a);
     case CREDIT: return internal.grantCredit(a, b);
     case ABORT: return internal.abortRun(a, b);
