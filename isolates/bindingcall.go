@@ -22,17 +22,17 @@ func (r *run) callBinding(t *thread, in *v8x.Commands) {
 		r.session = &bindings.Session{}
 	}
 	call, slots, err := r.session.Begin(in, r.attempt.Worker)
+	keeps, stored := in.Bool(), in.Number() // the answer's body stays in Go; what Go keeps is the body of the call, or -1
 	if err == nil && call.Binding.Kind == events.BindingService {
 		r.callService(t, c, call, n)
 		return
 	}
-	if err == nil {
-		err = t.pool.hold(r, n)
-	}
+	held, err := r.holdCall(t.pool, call, n, stored, err)
 	if err != nil {
 		t.answer(r, c, true, called(c, lifecycle.Answer{}, err))
 		return
 	}
+	n = held
 	call.Hold = func(more int) error {
 		err := t.pool.hold(r, more)
 		if err == nil {
@@ -65,9 +65,46 @@ func (r *run) callBinding(t *thread, in *v8x.Commands) {
 				t.pool.drop(r, n) // the answer counts as held until JavaScript has it, and so does its slot
 				release()
 			}()
-			c.give(t, r, true, called(c, answer, err))
+			c.give(t, r, true, func(into *v8x.Call) []byte {
+				if err == nil && keeps && r.mayKeep(len(answer.Body)) {
+					n -= r.keepAnswer(into, c, answer)
+					return nil
+				}
+				return called(c, answer, err)(into)
+			})
 		})
 	}()
+}
+
+// holdCall charges n bytes for a call, and gives it the body that Go keeps, if it names one. It returns what is charged
+// in all. A call that has failed already takes that body too: nothing else will.
+func (r *run) holdCall(p *Pool, call *lifecycle.Call, n int, stored float64, failed error) (held int, err error) {
+	given, ok := r.take(stored)
+	switch {
+	case failed != nil:
+		err = failed
+	case !ok && stored >= 0:
+		err = errNoSource
+	default:
+		err = p.hold(r, n)
+	}
+	if err != nil {
+		p.drop(r, given.held)
+		return 0, err
+	}
+	if ok {
+		call.Body = given.data
+	}
+	return n + given.held, nil
+}
+
+// keepAnswer keeps the body of an answer, and tells JavaScript its size in place of its bytes. It returns how many of
+// the bytes that are charged for the call now belong to the body.
+func (r *run) keepAnswer(into *v8x.Call, c *call, answer lifecycle.Answer) (held int) {
+	size := len(answer.Body) // Hold has charged it
+	r.keep(c.id, value{answer.Body, size})
+	into.Reset(opCalled).Number(c.id).Null().Strings(answer.Texts).Number(float64(size))
+	return size
 }
 
 // called is the answer to a call of a binding.

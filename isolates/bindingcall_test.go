@@ -39,6 +39,8 @@ func (b *bench) Call(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, 
 		return lifecycle.Answer{}, ctx.Err()
 	case key == "fail":
 		return lifecycle.Answer{}, errors.New("it failed")
+	case strings.HasPrefix(key, "kept/"):
+		return b.callKept(c)
 	case strings.HasPrefix(key, "large"):
 		if err := c.Hold(10 << 20); err != nil {
 			return lifecycle.Answer{}, err

@@ -202,7 +202,7 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 	case cmdFetch:
 		t.fetch(r, in)
 	case cmdFetchAbort:
-		r.abortCall(in.Number())
+		r.abortCall(t.pool, in.Number())
 	case cmdFetchMore:
 		t.more(r, in.Number())
 	case cmdUpload:

@@ -116,6 +116,9 @@ func (t *thread) forget(r *run) {
 		}
 	}
 	r.timers, r.calls, r.queued = nil, nil, nil
+	for id := range r.piped.kept {
+		r.release(t.pool, id)
+	}
 	if r.cancel != nil {
 		r.cancel()
 	}

@@ -37,6 +37,7 @@ type call struct {
 	taken   chan bool     // capacity 1; another chunk may come. true = the thread has not taken the last one: it goes to the sink of tap
 	tap     pipe.Tap      // where its response goes
 	ended   func(*thread) // called when the exchange is over; nil = nothing is to be done
+	grown   int           // bytes held for its chunks, besides callBytes; for the exchange's goroutine
 	whole   bool          // the thread learns of the end of the exchange with its response; for the exchange's goroutine
 }
 
@@ -159,7 +160,7 @@ func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, 
 			t.postTo(r, func(t *thread) { c.exchanged(t, r) })
 		}
 		cancel()
-		t.pool.drop(r, size+callBytes)
+		t.pool.drop(r, size+callBytes+c.grown)
 	}
 	to, w := response{t, r, c}, r.attempt.Worker
 	switch by.Kind {
@@ -216,8 +217,9 @@ func (t *thread) rest(r *run, c *call) {
 	}
 }
 
-// abortCall cancels a call. JavaScript gets no answer.
-func (r *run) abortCall(id float64) {
+// abortCall cancels a call, or releases the body that it brought. JavaScript gets no answer.
+func (r *run) abortCall(p *Pool, id float64) {
+	r.release(p, id)
 	if c := r.calls[id]; c != nil {
 		if c.cancel != nil {
 			c.cancel()

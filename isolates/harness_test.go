@@ -44,7 +44,8 @@ type bench struct {
 	closed  []string      // owners and workers of which a thread has no context any more
 	busy    int           // how often a thread had no free slot when it was asked to take events
 
-	calling, mostCalling int // calls of bindings under way
+	calling, mostCalling int               // calls of bindings under way
+	stored               map[string][]byte // by puts of callKept
 
 	close func() // closes the pool, once
 }

@@ -91,6 +91,15 @@ func (x response) pass(ctx context.Context, to pipe.Sink, chunk []byte) (reuse b
 	return free
 }
 
+// Grow implements egress.Receiver. begin gives the memory back.
+func (x response) Grow(n int) bool {
+	if x.t.pool.hold(x.r, n) != nil {
+		return false
+	}
+	x.c.grown += n
+	return true
+}
+
 func (x response) End() {
 	x.t.answer(x.r, x.c, true, func(call *v8x.Call) []byte {
 		call.Reset(opChunk).Number(x.c.id).Null()

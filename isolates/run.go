@@ -58,7 +58,7 @@ type run struct {
 
 	offloads int // operations under way outside the thread
 
-	moved     atomic.Int64 // bytes that its pipes have moved
+	piped     piped
 	held      atomic.Int64 // bytes that Go holds for it (Pool.hold)
 	forgotten bool         // nothing is counted for it any more; by holdings.mu
 

@@ -106,13 +106,19 @@ func (t *thread) takePiece(r *run, in *v8x.Commands) {
 }
 
 // A body that comes from outside, and that JavaScript hands on without reading it, does not enter it. JavaScript knows
-// its source by a number: that of a subrequest, or eventBody.
+// its source by a number: that of a subrequest, of a body that Go keeps, or eventBody.
 
 // eventBody is the number of the body of the event, in parts.
 const eventBody = 0
 
 // movedMiB is charged to the owner for each MiB that a pipe moves: what net/http and the system take for it.
 const movedMiB = 600 * time.Microsecond
+
+// piped is what a run has of bodies that no JavaScript reads.
+type piped struct {
+	moved atomic.Int64      // bytes that pipes have moved
+	kept  map[float64]value // bodies that stay in Go, by id; nil until the first. For the thread
+}
 
 // payer is the pipe.Owner of what a run's pipes move.
 type payer struct {
@@ -130,7 +136,7 @@ func (p payer) Drop(n int) { p.pool.drop(p.run, n) }
 func (p payer) Moved(n int) {
 	const step = 1 << 20
 	p.pool.metrics.piped.Add(float64(n))
-	after := p.run.moved.Add(int64(n))
+	after := p.run.piped.moved.Add(int64(n))
 	if mib := after/step - (after-int64(n))/step; mib > 0 {
 		p.pool.source.Charge(p.run.attempt.Worker.Owner, time.Duration(mib)*movedMiB)
 	}
@@ -140,6 +146,14 @@ var errNoSource = errors.New("the source of the body is over")
 
 // pipe moves what is left of a source to a sink. stop cancels the source. On the thread.
 func (r *run) pipe(t *thread, source float64, to pipe.Sink) (stop func()) {
+	if v, ok := r.take(source); ok {
+		ctx, cancel := context.WithCancel(r.callContext())
+		go func() {
+			defer cancel()
+			pipe.Value(ctx, v.data, v.held, to, payer{t.pool, r})
+		}()
+		return cancel
+	}
 	if source != eventBody {
 		c := r.calls[source]
 		if c == nil || c.taken == nil {
@@ -206,25 +220,87 @@ func (r *run) pipeUpload(t *thread, source float64) func() io.ReadCloser {
 
 var errSentBefore = errors.New("the body was sent before, and cannot be sent again")
 
-// gather makes one value of a source: the call's id, the source, and how many bytes it may have; 0 = any number.
+// gather makes one value of a source: the call's id, the source, how many bytes it may have (0 = any number), and
+// whether Go keeps it, for a call of a binding.
 func (r *run) gather(t *thread, in *v8x.Commands) {
 	c := r.register(in.Number())
-	source, most := in.Number(), in.Int()
+	source, most, keeps := in.Number(), in.Int(), in.Bool()
 	if most == 0 {
 		most = math.MaxInt64
 	}
-	r.pipe(t, source, pipe.NewGather(most, payer{t.pool, r}.Hold, func(data []byte, held int, err error) {
+	owner := payer{t.pool, r}
+	done := func(data []byte, held int, err error) {
 		t.postTo(r, func(t *thread) {
-			defer t.pool.drop(r, held) // also if the turn goes away
+			defer func() { t.pool.drop(r, held) }() // also if the turn goes away
 			c.give(t, r, true, func(call *v8x.Call) []byte {
 				call.Reset(opGathered).Number(c.id)
 				if err != nil {
 					call.String(err.Error()).Bool(errors.Is(err, pipe.ErrTooLong))
 					return nil
 				}
+				if keeps {
+					r.keep(c.id, value{data, held})
+					held = 0
+					call.Null().Number(float64(len(data)))
+					return nil
+				}
 				call.Null().Body()
 				return data
 			})
 		})
-	}))
+	}
+	v, ok := r.take(source)
+	switch {
+	case !ok:
+		r.pipe(t, source, pipe.NewGather(most, owner.Hold, done))
+	case int64(len(v.data)) > most:
+		done(nil, v.held, pipe.ErrTooLong)
+	default:
+		owner.Moved(len(v.data))
+		done(v.data, v.held, nil)
+	}
+}
+
+// value is a body that stays in Go in one piece: what a call of a binding brought, or what one is to store. It is
+// charged to the run until something takes it, at the latest until the run ends.
+type value struct {
+	data []byte
+	held int // bytes that are charged for it
+}
+
+const (
+	leastKept = 64 << 10 // bytes: a shorter value enters JavaScript with its call
+	keptShare = 2        // values that calls bring and that nothing has taken have at most 1/keptShare of the run's memory
+)
+
+// keep keeps a value under the id of the call that brought it. On the thread.
+func (r *run) keep(id float64, v value) {
+	if r.piped.kept == nil {
+		r.piped.kept = map[float64]value{}
+	}
+	r.piped.kept[id] = v
+}
+
+// mayKeep reports whether a value that a call brought stays in Go. Those that JavaScript has forgotten stay until the
+// run ends. So they get a share of its memory, and what is beyond it enters JavaScript, where garbage is collected.
+func (r *run) mayKeep(n int) bool {
+	all := n
+	for _, v := range r.piped.kept {
+		all += v.held
+	}
+	return n >= leastKept && all <= r.limits.HeapMB<<20/keptShare
+}
+
+// take returns a value and forgets it. The caller gives back what it holds. On the thread.
+func (r *run) take(id float64) (v value, ok bool) {
+	v, ok = r.piped.kept[id]
+	delete(r.piped.kept, id)
+	return v, ok
+}
+
+// release gives a value up, if there is one. On the thread.
+func (r *run) release(p *Pool, id float64) {
+	if v, ok := r.take(id); ok {
+		p.drop(r, v.held)
+	}
 }

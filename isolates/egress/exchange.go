@@ -33,13 +33,17 @@ type Receiver interface {
 	// Chunk takes a piece of the body. It returns when the next piece may come, or when ctx is done. reuse says that
 	// the memory of the chunk may be used again.
 	Chunk(ctx context.Context, chunk []byte) (reuse bool)
+	// Grow asks for n bytes more of memory for a chunk, until the exchange is over. It returns false if there are none.
+	// Only Exchange calls it.
+	Grow(n int) bool
 	// End reports that the body is complete.
 	End()
 }
 
 const (
-	chunkBytes      = 64 << 10 // of a response that are read at once; at least lifecycle.MaxShort
-	maxResponseBody = 64 << 20 // of one response, bytes
+	chunkBytes      = 64 << 10  // of a response that are read at once; at least lifecycle.MaxShort
+	longChunkBytes  = 256 << 10 // the same, of a server that has sent as many ahead, and if there is memory
+	maxResponseBody = 64 << 20  // of one response, bytes
 )
 
 // Exchange sends one request and passes the response to to. It does not follow redirects. It returns when the response
@@ -179,8 +183,11 @@ func flat(h http.Header) (headers []string) {
 	return headers
 }
 
+// passBody passes a body in chunks. They become longer when the server has sent as many bytes ahead: each chunk costs
+// the receiver a turn.
 func passBody(ctx context.Context, body io.Reader, from string, to Receiver) error {
-	buffer := make([]byte, chunkBytes)
+	size := chunkBytes
+	buffer := make([]byte, size)
 	for total := 0; ; {
 		n, err := body.Read(buffer)
 		if total += n; total > maxResponseBody {
@@ -191,8 +198,12 @@ func passBody(ctx context.Context, body io.Reader, from string, to Receiver) err
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if !reuse {
-				buffer = make([]byte, chunkBytes)
+			grows := n == size && size < longChunkBytes && to.Grow(size)
+			if grows {
+				size *= 2
+			}
+			if grows || !reuse {
+				buffer = make([]byte, size)
 			}
 		}
 		if errors.Is(err, io.EOF) {

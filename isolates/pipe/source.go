@@ -49,6 +49,22 @@ func moveParts(ctx context.Context, parts *events.Parts, i int, to Sink, owner O
 	return nil
 }
 
+// pieceBytes is how much of a value moves at once.
+const pieceBytes = 256 << 10
+
+// Value moves data to a sink, and closes that. held bytes are charged for data: the owner gets them back.
+func Value(ctx context.Context, data []byte, held int, to Sink, owner Owner) {
+	var err error
+	for rest := data; len(rest) > 0 && err == nil; {
+		n := min(len(rest), pieceBytes)
+		_, err = to.Write(ctx, rest[:n:n])
+		owner.Moved(n)
+		rest = rest[n:]
+	}
+	owner.Drop(held)
+	to.Close(err)
+}
+
 // Tap is a source that some other goroutine pushes: it passes each piece to the reader that JavaScript is, until the
 // Tap has a sink. Safe for use by any goroutine.
 type Tap struct {

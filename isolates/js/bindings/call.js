@@ -2,23 +2,43 @@
 
 "use strict";
 
-const { Error, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet } = primordials;
+const { Error, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, lengthOf, sealedProto } = primordials;
 const { newCapability, sendOps } = internal;
 const { send } = host;
 
 const waiting = new Map(); // reqId → {capability, convert, run} of a call that has no answer yet
 
-// callBinding calls a method of a binding. texts is a List of strings, body a string or bytes. Go answers with a List of
-// strings and with bytes, and convert makes of them what the promise gives. It is rejected with what convert throws, or
-// with the Error that Go returned.
-internal.callBinding = (kind, name, method, texts, body, convert) => {
+// Kept names a body that Go keeps for a run, until something takes it.
+class Kept {
+  #kept;
+  run;
+  id;
+  size; // bytes
+  constructor(run, id, size) {
+    this.run = run;
+    this.id = id;
+    this.size = size;
+  }
+  static {
+    internal.isKept = (value) => typeof value === "object" && #kept in value;
+  }
+}
+sealedProto(Kept);
+internal.newKept = (run, id, size) => new Kept(run, id, size);
+internal.bodySize = (body) => internal.isKept(body) ? body.size : lengthOf(body);
+
+// callBinding calls a method of a binding. texts is a List of strings, body a string, bytes or a Kept. Go answers with
+// a List of strings and with bytes, and convert makes of them what the promise gives. It is rejected with what convert
+// throws, or with the Error that Go returned. If keeps, convert may get a Kept in place of bytes.
+internal.callBinding = (kind, name, method, texts, body, convert, keeps = false) => {
   if (internal.eventIsOver()) throw new Error(`${name}.${method}: the event is over`);
   const id = internal.nextRequestId();
   const capability = newCapability();
   const run = internal.acting();
   MapPrototypeSet(waiting, id, { __proto__: null, capability, convert, run });
   internal.speakFor(run);
-  send(sendOps.CALL, id, kind, name, method, texts, body);
+  const kept = internal.isKept(body);
+  send(sendOps.CALL, id, kind, name, method, texts, kept ? "" : body, keeps && run !== null, kept ? body.id : -1);
   return capability.promise;
 };
 
@@ -27,14 +47,14 @@ internal.called = (id, error, texts, body) => {
   const entry = MapPrototypeGet(waiting, id);
   if (entry === undefined) return;
   MapPrototypeDelete(waiting, id);
-  const { capability, convert } = entry;
+  const { capability, convert, run } = entry;
   if (error !== null) {
     capability.reject(new Error(error));
     return;
   }
   let value;
   try {
-    value = convert(texts, body);
+    value = convert(texts, typeof body === "number" ? new Kept(run, id, body) : body);
   } catch (thrown) {
     capability.reject(thrown);
     return;

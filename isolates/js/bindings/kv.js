@@ -4,10 +4,10 @@
 
 const {
   ArrayIsArray, Error, JSONParse, JSONStringify, List, Map, MapPrototypeSet, ObjectDefineProperty, ObjectFreeze, TypeError, TypedArrayPrototypeGetBuffer,
-  lengthOf, subarray,
+  subarray,
 } = primordials;
 const {
-  TOKEN, appendArray, callBinding, defineInterface, illegalConstructor, illegalInvocation, isBufferSource, isObject, newCapability,
+  TOKEN, appendArray, bodySize, callBinding, defineInterface, illegalConstructor, illegalInvocation, isBufferSource, isObject, newCapability,
   requireArguments, toLong, toUSVString, viewBytes,
 } = internal;
 const { decode, encode } = host;
@@ -28,7 +28,7 @@ class KvNamespace {
     const type = toType(options);
     if (ArrayIsArray(key)) return await getMany(this.#name, key, type, false);
     return await callBinding("kv", this.#name, "get", listOf(toKey(key)), "",
-      (texts, body) => texts.length === 0 ? null : toValue(body, type));
+      (texts, body) => texts.length === 0 ? null : toValue(body, type), type === "stream");
   }
   async getWithMetadata(key, options = undefined) {
     if (!isObject(this) || !(#name in this)) throw illegalInvocation("KvNamespace");
@@ -38,7 +38,7 @@ class KvNamespace {
     return await callBinding("kv", this.#name, "get", listOf(toKey(key)), "", (texts, body) => {
       const missing = texts.length === 0;
       return { value: missing ? null : toValue(body, type), metadata: missing ? null : toMetadata(texts[0]), cacheStatus: null };
-    });
+    }, type === "stream");
   }
   async put(key, value, options = undefined) {
     if (!isObject(this) || !(#name in this)) throw illegalInvocation("KvNamespace");
@@ -50,8 +50,8 @@ class KvNamespace {
     const metadata = init === undefined ? undefined : init.metadata;
     texts[3] = metadata === undefined ? "" : toJSON(metadata);
     const body = await toBody(value);
-    if (lengthOf(body) > MAX_VALUE) {
-      throw new Error(`KV PUT failed: 413 Value length of ${lengthOf(body)} exceeds limit of ${MAX_VALUE}.`);
+    if (bodySize(body) > MAX_VALUE) {
+      throw new Error(`KV PUT failed: 413 Value length of ${bodySize(body)} exceeds limit of ${MAX_VALUE}.`);
     }
     return await callBinding("kv", this.#name, "put", texts, body, () => undefined);
   }
@@ -114,7 +114,7 @@ function toValue(bytes, type) {
     case "text": return decode(bytes, false);
     case "json": return JSONParse(decode(bytes, false));
     case "arrayBuffer": return TypedArrayPrototypeGetBuffer(bytes);
-    case "stream": return internal.streamOfBytes(bytes);
+    case "stream": return internal.streamOf(bytes);
     default: throw new TypeError('Unknown response type. Possible types are "text", "arrayBuffer", "json", and "stream".');
   }
 }
@@ -135,7 +135,7 @@ function toSeconds(value) {
   return internal.toLongLong(value);
 }
 
-// toBody returns the bytes of a value to store, or a promise of them.
+// toBody returns the bytes of a value to store, or a promise of them, or of a Kept.
 function toBody(value) {
   if (!isObject(value)) return encode(toUSVString(value));
   if (isBufferSource(value)) return viewBytes(value);
@@ -143,7 +143,7 @@ function toBody(value) {
     throw new TypeError("KV put() accepts only strings, ArrayBuffers, ArrayBufferViews, and ReadableStreams as values.");
   }
   const read = newCapability();
-  internal.readAll(value, MAX_VALUE, read.resolve, read.reject);
+  internal.readAll(value, MAX_VALUE, read.resolve, read.reject, true);
   return read.promise;
 }
 

@@ -8,7 +8,7 @@ const {
   StringPrototypeStartsWith, TypeError, TypedArrayPrototypeGetBuffer, Uint8Array, lengthOf,
 } = primordials;
 const {
-  TOKEN, appendArray, bodyStream, callBinding, consume, defineInterface, getHeader, illegalConstructor, illegalInvocation, isBodyUsed, isBufferSource,
+  TOKEN, appendArray, bodySize, bodyStream, callBinding, consume, defineInterface, getHeader, illegalConstructor, illegalInvocation, isBodyUsed, isBufferSource,
   isHeaders, isObject, newCapability, requireArguments, setHeader, toLong, toRecord, toSequence, toUSVString, viewBytes,
 } = internal;
 const { encode } = host;
@@ -92,7 +92,8 @@ class GetResult extends HeadResult {
   #body;
   constructor(token = undefined, text = undefined, bytes = undefined) {
     super(token, text);
-    this.#body = { __proto__: null, source: bytes, stream: null, used: false, shared: false };
+    const kept = internal.isKept(bytes);
+    this.#body = { __proto__: null, source: kept ? null : bytes, stream: kept ? internal.streamOf(bytes) : null, used: false, shared: false };
   }
   get body() { return bodyStream(bodyOf(this)); }
   get bodyUsed() { return isBodyUsed(bodyOf(this)); }
@@ -132,7 +133,7 @@ class R2Bucket {
     const init = toOptions(options, "R2Bucket.get");
     append(texts, init === undefined ? "" : toRange(init.range));
     appendCondition(texts, init === undefined ? undefined : init.onlyIf);
-    return await callBinding("objects", this.#name, "get", texts, "", toResult);
+    return await callBinding("objects", this.#name, "get", texts, "", toResult, true);
   }
   async put(key, value, options = undefined) {
     if (!isObject(this) || !(#name in this)) throw illegalInvocation("R2Bucket");
@@ -148,8 +149,8 @@ class R2Bucket {
       for (let i = 0; i < flat.length; i++) append(texts, flat[i]);
     }
     const body = await toBody(value);
-    if (lengthOf(body) > MAX_OBJECT) {
-      throw new Error(`put: Your proposed upload of ${lengthOf(body)} bytes exceeds the maximum allowed object size of ${MAX_OBJECT}. (100100)`);
+    if (bodySize(body) > MAX_OBJECT) {
+      throw new Error(`put: Your proposed upload of ${bodySize(body)} bytes exceeds the maximum allowed object size of ${MAX_OBJECT}. (100100)`);
     }
     return await callBinding("objects", this.#name, "put", texts, body, toResult);
   }
@@ -329,7 +330,7 @@ function appendHTTP(texts, value) {
   append(texts, cacheExpiry === undefined ? "" : toTime(cacheExpiry, "cacheExpiry"));
 }
 
-// toBody returns the bytes of an object to store, or a promise of them.
+// toBody returns the bytes of an object to store, or a promise of them, or of a Kept.
 function toBody(value) {
   if (value === undefined || value === null) return new Uint8Array(0);
   if (typeof value === "string") return encode(toUSVString(value));
@@ -338,7 +339,7 @@ function toBody(value) {
     if (internal.isBlob(value)) return internal.blobView(value);
     if (internal.isReadableStream(value)) {
       const read = newCapability();
-      internal.readAll(value, MAX_OBJECT, read.resolve, read.reject);
+      internal.readAll(value, MAX_OBJECT, read.resolve, read.reject, true);
       return read.promise;
     }
   }

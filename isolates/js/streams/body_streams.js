@@ -8,7 +8,7 @@ const {
 const { concatBytes, markHandled, newCapability, readableHandle, readableState } = internal;
 const { streams } = internal;
 const { send } = host;
-const { GATHER } = internal.sendOps;
+const { FETCH_ABORT, GATHER } = internal.sendOps;
 const {
   CLOSED, ERRORED, READABLE, ReadRequest, StreamState, acquireReader, controllerClose, controllerEnqueue, isLocked, newStream,
   readerRead, resolved, setUpBytes, streamCancel,
@@ -27,6 +27,27 @@ internal.streamOfBytes = (bytes) => {
   if (lengthOf(bytes) > 0) streams.byteEnqueue(stream.controller, bytes);
   streams.byteClose(stream.controller);
   return readableHandle(stream);
+};
+
+// streamOf makes a stream of a body that a binding gave: bytes, or a Kept that Go has.
+internal.streamOf = (body) => {
+  if (!internal.isKept(body)) return internal.streamOfBytes(body);
+  const { run, id, size } = body;
+  const feed = internal.newFeed(() => {
+    if (run.over) return;
+    internal.speakFor(run);
+    send(FETCH_ABORT, id);
+  }, () => {
+    if (run.over) {
+      feed.error(new TypeError("the event that got the value is over"));
+      return;
+    }
+    gather(run, readableState(feed.stream), id, Infinity, (bytes) => {
+      feed.push(bytes);
+      feed.close();
+    }, (error) => { feed.error(error); }, false);
+  }, new streams.Source(run, id, size));
+  return feed.stream;
 };
 
 // usedStream returns the stream that body shows after text() or a similar method has read it. It is closed,
@@ -146,12 +167,16 @@ sealedProto(Collector);
 
 class Gathering {
   run;
+  id;
+  kept;
   stream;
   limit;
   done;
   failed;
-  constructor(run, stream, limit, done, failed) {
+  constructor(run, id, kept, stream, limit, done, failed) {
     this.run = run;
+    this.id = id;
+    this.kept = kept;
     this.stream = stream;
     this.limit = limit;
     this.done = done;
@@ -169,7 +194,7 @@ internal.gathered = (id, error, bytes) => {
   if (g.run.over) return;
   internal.startIn(g.run, () => {
     if (error === null) {
-      g.done(bytes);
+      g.done(g.kept ? internal.newKept(g.run, g.id, bytes) : bytes);
       return;
     }
     if (bytes) g.failed(tooLarge(g.limit));
@@ -183,15 +208,21 @@ function tooLarge(limit) {
   return new RangeError(`the body is too large: more than ${limit} bytes`);
 }
 
-// readAll passes all bytes of a stream to done, or the error to failed.
-internal.readAll = (handle, limit, done, failed) => {
+// gather has Go make one value of a source. done gets its bytes; a Kept if Go keeps them.
+function gather(run, stream, source, limit, done, failed, kept) {
+  const id = internal.nextRequestId();
+  MapPrototypeSet(gatherings, id, new Gathering(run, id, kept, stream, limit, done, failed));
+  internal.speakFor(run);
+  send(GATHER, id, source, limit === Infinity ? 0 : limit, kept);
+}
+
+// readAll passes all bytes of a stream to done, or the error to failed. If kept, bytes that Go has may stay there: then
+// done gets a Kept.
+internal.readAll = (handle, limit, done, failed, kept = false) => {
   const run = internal.acting();
   const source = run === null ? null : internal.takeSource(handle, run);
   if (source !== null) {
-    const id = internal.nextRequestId();
-    MapPrototypeSet(gatherings, id, new Gathering(run, readableState(handle), limit, done, failed));
-    internal.speakFor(run);
-    send(GATHER, id, source.id, limit === Infinity ? 0 : limit);
+    gather(run, readableState(handle), source.id, limit, done, failed, kept);
     return;
   }
   let collector;
