@@ -102,6 +102,7 @@ func (c *Consumer) wire() {
 	c.attempts = attempts.NewStore(c.api, c.usage, c.log)
 	c.claims = deadletter.NewClaims(c.api, c.usage, c.log)
 	c.letters = deadletter.NewWriter(c.api, c.usage, prefix)
+	c.letterRounds = jsapi.NewRounds(c.api)
 	c.notifier = deadletter.NewNotifier(c.api, c.decoder)
 	c.results = results.NewStore(c.api, c.usage, prefix)
 	c.waiting = schedule.NewWaiting(c.api, c.usage, prefix, cfg.OwnerMaxWaiting, int(cfg.MaxBytes), c.log)
@@ -156,7 +157,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 		}
 		return err
 	}
-	if err := errors.Join(c.api.Open(), c.settler.acks.open(c.cfg.Window)); err != nil {
+	if err := errors.Join(c.api.Open(), c.settler.acks.open(c.cfg.Window+c.cfg.mostOutside())); err != nil {
 		return err
 	}
 	defer c.chunks.Close()

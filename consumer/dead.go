@@ -13,30 +13,6 @@ import (
 // unfitAgain is how long an event whose dead letter fits no message stays in its stream.
 const unfitAgain = time.Minute
 
-// die writes the dead letter of h, unless h has ended elsewhere.
-func (s *settler) die(h *entry, o lifecycle.Outcome) {
-	s.inflight.move(h, storing)
-	d := s.letter(h, o)
-	unwritable := h.event.HeadersLost() || h.event.Header.CheckWritable() != nil
-	write := func(m *stored.Message) {
-		if unwritable {
-			keepBlock(d, h, m)
-		}
-		s.letters.Write(h.event, d, h.here, func(written *events.DeadLetter, err error) {
-			if err != nil {
-				s.cannotDie(h)
-				return
-			}
-			s.deadLetterStored(h, written)
-		})
-	}
-	if unwritable || s.doubtful(h) {
-		s.ifThere(h, jsapi.NewRetrier(0), write)
-		return
-	}
-	write(nil)
-}
-
 // keepBlock keeps the event's header block in its letter: the bytes of m, the event's message, unless that is a parked
 // or delayed event, whose headers nats.go could read.
 func keepBlock(d *events.DeadLetter, h *entry, m *stored.Message) {
@@ -48,21 +24,23 @@ func keepBlock(d *events.DeadLetter, h *entry, m *stored.Message) {
 }
 
 // ifThere calls then with the message of h if the stream still has it. Otherwise h has ended elsewhere and was acked,
-// and ifThere forgets it: an acked event must not become a dead letter too.
-func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Message)) {
+// and ifThere forgets it and calls gone: an acked event must not become a dead letter too.
+func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Message), gone func()) {
 	if !h.here() {
+		gone()
 		return
 	}
 	s.api.Get(h.from.stream, stored.Request{Seq: h.event.Origin.Seq}, func(m *stored.Message, err error) {
 		switch {
 		case err != nil:
 			s.api.Repeats.Warn(err, "whether an event has ended elsewhere could not be looked up; trying again").Str("event", h.event.ID).Send()
-			s.api.Retry(tries, func() { s.ifThere(h, tries, then) })
+			s.api.Retry(tries, func() { s.ifThere(h, tries, then, gone) })
 		case m != nil && m.Time.Equal(h.stored): // otherwise it is an event of a stream that was created again
 			then(m)
 		default:
 			s.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("event failed for good, but has ended elsewhere meanwhile; no dead letter")
 			s.inflight.remove(h)
+			gone()
 		}
 	})
 }

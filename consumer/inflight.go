@@ -15,13 +15,14 @@ import (
 // entry is an event that this process is responsible for, from its delivery until its end is confirmed. The puller
 // makes the entry. After that, fields without a comment belong to the settle goroutine.
 type entry struct {
-	event  *events.Event
-	from   *source
-	stored time.Time     // by from's stream
-	state  atomic.Uint32 // a state; written by begin before the entry is in the list, then by become, under inflight.mu
-	places int           // in the window; does not change
-	index  int           // in the list; guarded by inflight.mu
-	nth    int           // in the list of its requester; guarded by inflight.mu
+	event   *events.Event
+	from    *source
+	stored  time.Time     // by from's stream
+	state   atomic.Uint32 // a state; written by begin before the entry is in the list, then by become, under inflight.mu
+	places  int           // in the window; does not change
+	index   int           // in the list; guarded by inflight.mu
+	nth     int           // in the list of its requester; guarded by inflight.mu
+	outside int           // bytes that it is charged, if it takes no place any more; 0 = it does; see queueLetter; written under inflight.mu
 
 	ack     string    // ack subject of the newest delivery; guarded by inflight.mu
 	acked   string    // ack subject to which the newest ack was sent; guarded by inflight.mu
@@ -145,7 +146,8 @@ type inflight struct {
 	list []*entry
 	n    atomic.Int64
 	// places is how many places of the window the events in the list take. Written with the lock held.
-	places atomic.Int64
+	places  atomic.Int64
+	outside outside // events in the list that take no place; see queueLetter
 	// resent are events that have left and whose ack had to be sent again, or was confirmed on an earlier connection. The
 	// server may have delivered them again meanwhile, and this process may not have handled that delivery yet.
 	resent []resent
@@ -208,7 +210,7 @@ func (t *inflight) drop(last state, batch []*entry) (n int) {
 		if !h.become(last) {
 			continue
 		}
-		h.from.flow.leaves(ended)
+		t.freed(h, ended)
 		if h.unspent != "" {
 			t.unspent(h.unspent)
 		}
@@ -220,7 +222,6 @@ func (t *inflight) drop(last state, batch []*entry) (n int) {
 		t.list[h.index].index = h.index
 		t.list[last] = nil
 		t.list = t.list[:last]
-		t.places.Add(-int64(h.places))
 		n++
 	}
 	t.n.Store(int64(len(t.list)))

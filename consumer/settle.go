@@ -377,7 +377,7 @@ func (s *ender) replyAgain(h *entry) { s.replies.again(h.event, h.reply) }
 // ack queues the ack of h.
 func (s *ender) ack(h *entry) {
 	if s.inflight.move(h, acking) {
-		h.from.flow.ended(h.brief)
+		h.noteEnded()
 		s.acks.queue(h)
 	}
 }

@@ -23,18 +23,19 @@ import (
 // rooms are the packages that store, find and park for the settle goroutine. They know JetStream, but not the events in
 // flight.
 type rooms struct {
-	attempts *attempts.Store
-	claims   *deadletter.Claims
-	letters  *deadletter.Writer
-	notifier *deadletter.Notifier
-	results  *results.Store
-	lot      *parking.Lot
-	parker   *parking.Parker
-	delays   *schedule.Delays
-	waiting  *schedule.Waiting
-	replacer *schedule.Replacer
-	chunks   *bodies.Chunks
-	parts    *bodies.Parts
+	attempts     *attempts.Store
+	claims       *deadletter.Claims
+	letters      *deadletter.Writer
+	letterRounds *jsapi.Rounds // in which letters are written
+	notifier     *deadletter.Notifier
+	results      *results.Store
+	lot          *parking.Lot
+	parker       *parking.Parker
+	delays       *schedule.Delays
+	waiting      *schedule.Waiting
+	replacer     *schedule.Replacer
+	chunks       *bodies.Chunks
+	parts        *bodies.Parts
 }
 
 // ender ends events: it acks, gives back and publishes replies. All its methods run on the settle goroutine.
@@ -95,7 +96,7 @@ func (s *settler) run(life context.Context) {
 			s.acks.expire(now)
 			s.api.Expire(now)
 			s.chunks.Tick(now)
-			s.parker.Round(now)
+			s.tickRounds(now)
 			s.overdue.tick(now)
 		}
 		// Settlements are taken before tasks, so that a task that was there before a settlement is run before it. Without a

@@ -163,8 +163,8 @@ func TestWhiteSpaceAroundValues(t *testing.T) {
 	require.Equal(t, []string{"y"}, d.events()[0].Header["X"])
 }
 
-// refuseLetters makes the stream of letters refuse all messages, with or without an answer that is final.
-func refuseLetters(t *testing.T, nc *nats.Conn) {
+// refuseLetters makes the stream of letters refuse all messages, with or without an answer that is final, until undo.
+func refuseLetters(t *testing.T, nc *nats.Conn) (undo func()) {
 	t.Helper()
 	js := jetStream(t, nc)
 	s, err := js.Stream(t.Context(), events.StreamDead)
@@ -173,6 +173,10 @@ func refuseLetters(t *testing.T, nc *nats.Conn) {
 	narrow.MaxMsgSize = 1
 	_, err = js.UpdateStream(t.Context(), narrow)
 	require.NoError(t, err)
+	return func() {
+		_, err := js.UpdateStream(t.Context(), s.CachedInfo().Config)
+		require.NoError(t, err)
+	}
 }
 
 // Events that cannot be settled leave the window after a while. They stay in their stream, and others run.

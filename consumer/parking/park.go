@@ -18,12 +18,12 @@ type Parker struct {
 	usage  *storage.Usage
 	prefix events.Subjects
 	log    zerolog.Logger
-	pace   pace
+	rounds *jsapi.Rounds
 }
 
 // NewParker makes a Parker.
 func NewParker(l *Lot, api *jsapi.Client, usage *storage.Usage, log zerolog.Logger) *Parker {
-	return &Parker{lot: l, api: api, usage: usage, prefix: l.cfg.Prefix, log: log}
+	return &Parker{lot: l, api: api, usage: usage, prefix: l.cfg.Prefix, log: log, rounds: jsapi.NewRounds(api)}
 }
 
 // Try is the state of parking an event, which may take several tries. Its zero value is the first try.
@@ -55,31 +55,26 @@ func Message(e *events.Event, prefix events.Subjects, maxPayload int64) *nats.Ms
 	return &nats.Msg{Subject: prefix.Parked(e), Header: header, Data: e.Body}
 }
 
+// parkable is an event that is to be parked.
+type parkable struct {
+	e      *events.Event
+	m      *nats.Msg
+	absent bool // it is certainly not stored
+	tries  *jsapi.Retrier
+	goOn   func() bool
+	done   func(stored bool, err error)
+}
+
 func (p *Parker) enqueue(x parkable) {
-	p.pace.waiting = append(p.pace.waiting, x)
-	p.Round(time.Now())
+	p.rounds.Add(x.e.Owner, func(answered func()) { p.publish(x, answered) })
 }
 
-// Round begins a round if it is time for one, and otherwise sets a timer for it. Without a connection it does nothing.
-// The first call after the reconnect begins the round, because Round is called regularly.
-func (p *Parker) Round(now time.Time) {
-	if len(p.pace.waiting) == 0 || !p.api.NC.IsConnected() {
-		return
-	}
-	for _, x := range p.pace.take(now) {
-		p.publish(x, p.pace.round)
-	}
-	if len(p.pace.waiting) > 0 && p.pace.out == 0 && !p.pace.armed {
-		p.pace.armed = true
-		p.api.DoIn(p.pace.next.Sub(now), func() { p.pace.armed = false; p.Round(time.Now()) })
-	}
-}
+// Round begins a round if it is time for one. Call it regularly.
+func (p *Parker) Round(now time.Time) { p.rounds.Tick(now) }
 
-func (p *Parker) publish(x parkable, round uint64) {
+func (p *Parker) publish(x parkable, answered func()) {
 	p.api.Store(x.m, func(ack jsapi.Ack, err error) {
-		now := time.Now()
-		p.pace.answered(round, now)
-		p.Round(now)
+		answered()
 		if err != nil {
 			p.again(x, err)
 			return
