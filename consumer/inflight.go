@@ -15,14 +15,13 @@ import (
 // entry is an event that this process is responsible for, from its delivery until its end is confirmed. The puller
 // makes the entry. After that, fields without a comment belong to the settle goroutine.
 type entry struct {
-	event   *events.Event
-	from    *source
-	stored  time.Time     // by from's stream
-	state   atomic.Uint32 // a state; written by begin before the entry is in the list, then by become, under inflight.mu
-	places  int           // in the window; does not change
-	index   int           // in the list; guarded by inflight.mu
-	nth     int           // in the list of its requester; guarded by inflight.mu
-	outside int           // bytes that it is charged, if it takes no place any more; 0 = it does; see queueLetter; written under inflight.mu
+	event  *events.Event
+	from   *source
+	stored time.Time     // by from's stream
+	state  atomic.Uint32 // a state; written by begin before the entry is in the list, then by become, under inflight.mu
+	charge
+	index int // in the list; guarded by inflight.mu
+	nth   int // in the list of its requester; guarded by inflight.mu
 
 	ack     string    // ack subject of the newest delivery; guarded by inflight.mu
 	acked   string    // ack subject to which the newest ack was sent; guarded by inflight.mu

@@ -17,6 +17,12 @@ const (
 	outsideEach = 2 << 10
 )
 
+// charge is what an event takes of the limits of the process.
+type charge struct {
+	places  int // in the window; does not change
+	outside int // bytes, if it takes no place any more; 0 = it does; see queueLetter; written under inflight.mu
+}
+
 // outside counts the events that are in flight and take no place in the window. inflight.mu guards it.
 type outside struct{ events, bytes int }
 

@@ -41,8 +41,8 @@ func TestEventsThatWaitForLettersTakeNoPlace(t *testing.T) {
 	for i := range 64 {
 		publish(t, nc, events.Task, fmt.Sprint("more", i), nil, "x")
 	}
-	require.Eventually(t, func() bool { return f.Stats().Credits == 0 }, patience, time.Millisecond)
-	require.Equal(t, n+cfg.Window, f.Stats().Held, "the bound is kept")
+	full := func() bool { s := f.Stats(); return s.Credits == 0 && s.Held == n+cfg.Window }
+	require.Eventually(t, full, patience, time.Millisecond, "the bound is kept")
 	undo()
 	eventuallyStored(t, js, events.StreamDead, n+2+64)
 	eventuallyStored(t, js, events.StreamEvents, 0)

@@ -15,7 +15,7 @@ func TestRetriesCountPlaces(t *testing.T) {
 	const window = 64
 	r := newRetries()
 	entryOf := func(owner string, bytes int) *entry {
-		return &entry{event: &events.Event{Owner: owner}, places: placesOf(bytes)}
+		return &entry{event: &events.Event{Owner: owner}, charge: charge{places: placesOf(bytes)}}
 	}
 	now := time.Now()
 	for range 3 {
