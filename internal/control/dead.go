@@ -180,9 +180,6 @@ type ReplayList struct {
 // Replays returns the results of replays.
 func (o *Operations) Replays(ctx context.Context, r ReplayFilter) (ReplayList, error) {
 	list := ReplayList{Replays: []*deadletter.Replayed{}}
-	if len(r.IDs) > maxControlIDs {
-		return list, refused("ids has %d entries: it has at most %d", len(r.IDs), maxControlIDs)
-	}
 	var err error
 	if r.Limit, err = listed(r.Limit); err != nil {
 		return list, err

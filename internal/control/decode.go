@@ -6,12 +6,13 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode"
 )
 
-// decodeRequest decodes the JSON of a control request. No body is an empty object. The error names the wrong field and
-// what is allowed.
+// decodeRequest decodes the JSON of a control request into a struct, and checks the bounds of its fields. No body is an
+// empty object. The error names the wrong field and what is allowed.
 func decodeRequest(data []byte, into any) error {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
@@ -19,6 +20,9 @@ func decodeRequest(data []byte, into any) error {
 	}
 	if data[0] != '{' {
 		return refused("the request is not a JSON object")
+	}
+	if err := checkObjects(data); err != nil {
+		return err
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -28,7 +32,7 @@ func decodeRequest(data []byte, into any) error {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return refused("something follows the JSON object of the request")
 	}
-	return nil
+	return checkFields(reflect.ValueOf(into).Elem())
 }
 
 // encodeJSON is JSON without the escapes for HTML: JSON that others have stored stays as it is.
@@ -94,4 +98,97 @@ func kindOfJSON(t reflect.Type) string {
 		return "a whole number, 0 or more"
 	}
 	return "a number"
+}
+
+// Bounds of a request, whatever its endpoint does with it. An endpoint may have narrower ones. Bytes in base64, a raw
+// value and the fields of other rooms, such as the spec of a worker, have bounds of their own.
+const (
+	// maxControlText is how many bytes a text of a request has: a name, a cursor, an expression.
+	maxControlText = 4096
+	// maxControlEntries is how many entries a list or an object of a request has, such as the ids of letters.
+	maxControlEntries = 10_000
+	// maxControlObjects is how many objects and lists a request has in all: "{}" has two bytes, and what is made of it a
+	// hundred.
+	maxControlObjects = 20_000
+)
+
+// checkObjects refuses a request of which a decoder would make much more than it has bytes.
+func checkObjects(data []byte) error {
+	objects, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case !inString && (c == '{' || c == '['):
+			objects++
+		}
+	}
+	if objects > maxControlObjects {
+		return refused("the request has %d objects and lists: it has at most %d", objects, maxControlObjects)
+	}
+	return nil
+}
+
+// checkFields checks the bounds of the fields of a request, which is a struct. A field has another bound than the ones
+// above by its tag `most`, and none with "-": then only the size of a message bounds it.
+func checkFields(request reflect.Value) error {
+	for i := range request.NumField() {
+		f, v := request.Type().Field(i), request.Field(i)
+		if f.Anonymous && v.Kind() == reflect.Struct {
+			if err := checkFields(v); err != nil {
+				return err
+			}
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || !f.IsExported() || f.Tag.Get("most") == "-" {
+			continue
+		}
+		if err := checkField(name, f.Tag.Get("most"), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkField checks one field. most is its tag, or "".
+func checkField(name, most string, v reflect.Value) error {
+	bound := func(otherwise int) int {
+		if n, err := strconv.Atoi(most); err == nil {
+			return n
+		}
+		return otherwise
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if most := bound(maxControlText); v.Len() > most {
+			return wrongField(name, " has %d bytes: it has at most %d", v.Len(), most)
+		}
+	case reflect.Map:
+		if most := bound(maxControlEntries); v.Len() > most {
+			return wrongField(name, " has %d entries: it has at most %d", v.Len(), most)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 { // of base64, or raw
+			return nil
+		}
+		if most := bound(maxControlEntries); v.Len() > most {
+			return wrongField(name, " has %d entries: it has at most %d", v.Len(), most)
+		}
+		for i := range v.Len() {
+			if err := checkField(name, "", v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return checkField(name, most, v.Elem())
+		}
+	case reflect.Struct:
+		if v.Type().PkgPath() == reflect.TypeFor[None]().PkgPath() {
+			return checkFields(v)
+		}
+	}
+	return nil
 }

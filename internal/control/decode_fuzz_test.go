@@ -36,6 +36,9 @@ func FuzzControlRequest(f *testing.F) {
 			if check(err) && (o.Rate < 0 || o.MaxReplays < 0) {
 				t.Fatalf("%+v", o)
 			}
+			if len(r.Owner)+len(r.Match)+len(r.To) > 3*maxControlText || len(r.IDs) > maxControlEntries || len(r.RemoveHeaders) > 100 {
+				t.Fatal("bounds")
+			}
 			if e, err := r.edit(); err == nil && e.Validate() != nil {
 				t.Fatal(e.Validate())
 			}

@@ -134,9 +134,6 @@ func parseSince(s string, now time.Time) (time.Time, bool) {
 	return t, err == nil
 }
 
-// maxControlIDs is how many letters a request may name.
-const maxControlIDs = 10_000
-
 // Selection chooses letters to act on: by their IDs, by a filter, or all of them.
 type Selection struct {
 	IDs []uint64 `json:"ids,omitempty"`
@@ -154,8 +151,6 @@ func (s Selection) parse() (deadletter.Selection, error) {
 	}
 	narrow := s.Narrow()
 	switch {
-	case len(s.IDs) > maxControlIDs:
-		return deadletter.Selection{}, refused("ids has %d entries: it has at most %d", len(s.IDs), maxControlIDs)
 	case len(s.IDs) > 0 && (narrow || s.All || s.Limit != 0):
 		return deadletter.Selection{}, refused("ids, or fields that choose: not both")
 	case s.All && narrow:
@@ -170,11 +165,11 @@ func (s Selection) parse() (deadletter.Selection, error) {
 
 // Edit changes letters.
 type Edit struct {
-	Body          *string         `json:"body,omitempty"`
+	Body          *string         `json:"body,omitempty" most:"-"`
 	BodyBase64    []byte          `json:"bodyBase64,omitempty"`
-	Patch         json.RawMessage `json:"patch,omitempty"` // RFC 7396
-	SetHeaders    events.Header   `json:"setHeaders,omitempty"`
-	RemoveHeaders []string        `json:"removeHeaders,omitempty"`
+	Patch         json.RawMessage `json:"patch,omitempty"`                 // RFC 7396
+	SetHeaders    events.Header   `json:"setHeaders,omitempty" most:"100"` // each is compared with each of a letter's
+	RemoveHeaders []string        `json:"removeHeaders,omitempty" most:"100"`
 }
 
 func (r Edit) edit() (events.Edit, error) {
@@ -201,11 +196,14 @@ type Replay struct {
 	To         string  `json:"to,omitempty"` // WORKER, WORKER@VERSION or @VERSION
 }
 
+// Bounds of Replay.Rate. A job that is slower would hold its place in the process without end.
+const minRate, maxRate = 0.001, 1_000_000
+
 func (r Replay) options() (o deadletter.ReplayOptions, err error) {
 	o = deadletter.ReplayOptions{MaxReplays: r.MaxReplays, Force: r.Force, Rate: r.Rate, DryRun: r.DryRun}
 	switch {
-	case r.Rate < 0 || r.Rate > 1e6:
-		return o, refused("rate is %g: it is a number a second, to 1000000, or 0 for no limit", r.Rate)
+	case r.Rate != 0 && !(r.Rate >= minRate && r.Rate <= maxRate):
+		return o, refused("rate is %g: it is a number a second, %g to %d, or 0 for no limit", r.Rate, minRate, maxRate)
 	case r.MaxReplays < 0:
 		return o, refused("maxReplays is %d: it is 1 or more, or 0 for %d", r.MaxReplays, deadletter.DefaultMaxReplays)
 	case r.To != "":

@@ -38,7 +38,7 @@ type DeployVersion struct {
 	File   string         `json:"file"` // name of the bundle in stacks: NAME.js
 	Spec   events.Spec    `json:"spec"` // as a manifest has it
 	Bundle UploadedBundle `json:"bundle"`
-	Plain  []string       `json:"plain"` // vars that look like secrets and are none
+	Plain  []string       `json:"plain" most:"1000"` // vars that look like secrets and are none
 
 	DryRun     bool          `json:"dryRun"`
 	UploadOnly bool          `json:"uploadOnly"`
