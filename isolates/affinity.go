@@ -56,7 +56,7 @@ func (s *affinity) outdate(latest release) {
 		if jc.life.of == latest || jc.worker.Lifetime.Idle != 0 || len(jc.runs) > 0 || jc.life.idle != nil {
 			return
 		}
-		t.goIdle(jc, t.pool.cfg.OldVersionIdle)
+		t.persistents.goIdle(jc, t.pool.cfg.OldVersionIdle)
 	})
 }
 
@@ -67,7 +67,7 @@ func (s *affinity) each(owner, name string, f func(*thread, *jsContext)) {
 	for h, t := range s.at {
 		if h.owner == owner && (h.worker == name || name == "") {
 			t.post(func(t *thread) {
-				if jc := t.persistents[h]; jc != nil && jc.loaded {
+				if jc := t.persistents.of[h]; jc != nil && jc.loaded {
 					f(t, jc)
 				}
 			})
@@ -117,12 +117,12 @@ func (t *thread) goAway() []*lifecycle.Attempt {
 func (p *Pool) CloseContexts(index int, w *events.Worker) {
 	tenant := p.policies.tenant(w.Owner)
 	p.threads[index].Load().post(func(t *thread) {
-		of := slices.DeleteFunc(slices.Clone(t.contexts.of(w.Owner, w.Name)), func(jc *jsContext) bool {
+		of := slices.DeleteFunc(slices.Clone(t.heaps.contexts.of(w.Owner, w.Name)), func(jc *jsContext) bool {
 			return !sameVersion(jc.worker, w)
 		})
-		t.vacate(tenant, discardUnneeded, of)
+		t.heaps.vacate(tenant, discardUnneeded, of)
 		if len(of) == 0 {
-			t.closed = append(t.closed, w)
+			t.heaps.closed = append(t.heaps.closed, w)
 		}
 	})
 }
@@ -130,14 +130,14 @@ func (p *Pool) CloseContexts(index int, w *events.Worker) {
 // Retire ends the contexts of a worker that was removed. Persistent contexts end as soon as nothing runs in them.
 // Others end if nothing runs in them now. Any goroutine may call it.
 func (p *Pool) Retire(owner, name string) {
-	p.affinity.each(owner, name, func(t *thread, jc *jsContext) { t.retire(jc, discardRemoved) })
+	p.affinity.each(owner, name, func(t *thread, jc *jsContext) { t.persistents.retire(jc, discardRemoved) })
 	tenant := p.policies.tenant(owner)
 	for i := range p.threads {
 		p.threads[i].Load().post(func(t *thread) {
 			if i == 0 {
-				t.borrowAll(tenant)
+				t.heaps.borrowAll(tenant)
 			}
-			t.vacate(tenant, discardRemoved, t.contexts.of(owner, name))
+			t.heaps.vacate(tenant, discardRemoved, t.heaps.contexts.of(owner, name))
 		})
 	}
 }

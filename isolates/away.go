@@ -122,7 +122,7 @@ func (p *Pool) part(t *thread, w *watch, turn uint64) {
 	}
 	t.pending = pending{}
 	t.awayTurns++
-	t.freed = true // waiting attempts may begin now
+	t.heaps.freed = true // waiting attempts may begin now
 	t.watch = newWatch(p.cfg.Note)
 	w.mu.Unlock()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, tid, backgroundNice) // never reset: the OS thread ends with its turn
@@ -254,7 +254,7 @@ func (t *thread) back(x comeback) {
 		return
 	}
 	t.awayTurns--
-	t.freed = true
+	t.heaps.freed = true
 	t.pool.source.Away(r.attempt, false)
 	for _, c := range iso.later {
 		t.queuedCalls.add(c)
@@ -264,7 +264,7 @@ func (t *thread) back(x comeback) {
 	t.follow(r, x.step)
 	for _, jc := range iso.contexts {
 		if jc.life != nil {
-			t.touch(jc)
+			t.persistents.touch(jc)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (p *Pool) use(tenant string) (isolates, bytes int64) {
 		}
 	}
 	for i := range p.threads {
-		add(&p.threads[i].Load().counters)
+		add(&p.threads[i].Load().heaps.counters)
 	}
 	add(&p.shared.counters)
 	return isolates, bytes + p.holdings.of(tenant)
@@ -101,57 +101,57 @@ func (p *Pool) use(tenant string) (isolates, bytes int64) {
 func (p *Pool) charged() int64 {
 	sum := p.lost.Load() + p.shared.counters.charged.Load()
 	for i := range p.threads {
-		sum += p.threads[i].Load().counters.charged.Load()
+		sum += p.threads[i].Load().heaps.counters.charged.Load()
 	}
 	return sum
 }
 
 // room makes sure that w may have one more isolate. It may close others: the owner's own if the owner has its share,
 // otherwise those that were idle longest. It returns false when all are in use. Then the attempt must wait.
-func (t *thread) room(w *events.Worker) bool {
-	cfg, tenant := &t.pool.cfg, t.pool.policies.tenant(w.Owner)
-	if t.count >= t.maxIsolates {
-		t.sweep()
+func (h *heaps) room(w *events.Worker) bool {
+	cfg, tenant := &h.pool.cfg, h.pool.policies.tenant(w.Owner)
+	if h.count >= h.maxIsolates {
+		h.sweep()
 	}
 	for {
-		n, bytes := t.pool.use(tenant)
-		mostN, mostBytes := t.pool.share(w.Owner)
+		n, bytes := h.pool.use(tenant)
+		mostN, mostBytes := h.pool.share(w.Owner)
 		if n < mostN && bytes+freshHeap <= mostBytes {
 			break
 		}
-		if !t.evictOf(tenant) {
+		if !h.evictOf(tenant) {
 			return false
 		}
 	}
-	for int(t.pool.live.Load()) >= cfg.MaxIsolates-cfg.prewarmed() || t.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
-		if !t.evictAnyFor(tenant) {
+	for int(h.pool.live.Load()) >= cfg.MaxIsolates-cfg.prewarmed() || h.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
+		if !h.evictAnyFor(tenant) {
 			return false
 		}
 	}
-	return t.count < t.maxIsolates || t.evictFor(tenant)
+	return h.count < h.maxIsolates || h.evictFor(tenant)
 }
 
 // vacant reports whether there is room for one more isolate of w without closing any.
-func (t *thread) vacant(w *events.Worker) bool {
-	cfg := &t.pool.cfg
-	n, bytes := t.pool.use(t.pool.policies.tenant(w.Owner))
-	mostN, mostBytes := t.pool.share(w.Owner)
-	return n < mostN && bytes+freshHeap <= mostBytes && t.count < t.maxIsolates &&
-		int(t.pool.live.Load()) < cfg.MaxIsolates-cfg.prewarmed() && t.pool.inUse()+freshHeap <= int64(cfg.HeapMB)<<20
+func (h *heaps) vacant(w *events.Worker) bool {
+	cfg := &h.pool.cfg
+	n, bytes := h.pool.use(h.pool.policies.tenant(w.Owner))
+	mostN, mostBytes := h.pool.share(w.Owner)
+	return n < mostN && bytes+freshHeap <= mostBytes && h.count < h.maxIsolates &&
+		int(h.pool.live.Load()) < cfg.MaxIsolates-cfg.prewarmed() && h.pool.inUse()+freshHeap <= int64(cfg.HeapMB)<<20
 }
 
 // evict closes the isolate that has been idle longest. It takes isolates of persistent workers last.
-func (t *thread) evict() bool {
+func (h *heaps) evict() bool {
 	var oldest *isolate
-	for _, list := range t.isolates {
+	for _, list := range h.isolates {
 		oldest = idlest(oldest, list)
 	}
-	return t.send(oldest)
+	return h.send(oldest)
 }
 
 // evictOf closes the longest idle isolate of one tenant.
-func (t *thread) evictOf(tenant string) bool {
-	return t.evictShared(tenant) || t.send(idlest(nil, t.isolates[tenant]))
+func (h *heaps) evictOf(tenant string) bool {
+	return h.evictShared(tenant) || h.send(idlest(nil, h.isolates[tenant]))
 }
 
 // idlest returns the isolate to close first: oldest, or one in the list in which nothing runs.
@@ -172,42 +172,42 @@ func (iso *isolate) goesBefore(other *isolate) bool {
 }
 
 // send closes an idle isolate to make room.
-func (t *thread) send(iso *isolate) bool {
+func (h *heaps) send(iso *isolate) bool {
 	if iso == nil {
 		return false
 	}
-	t.terminateNow(iso)
-	countEviction(t, iso)
-	t.dropIsolate(iso)
+	h.runs.terminateNow(iso)
+	h.counters.evicted(iso)
+	h.dropIsolate(iso)
 	return true
 }
 
 // relieve brings the heaps of the process below the budget after one has grown. It closes idle isolates of this thread.
 // Then it ends what runs in the largest isolate of the owner that has most. Called between turns only.
-func (t *thread) relieve() {
+func (h *heaps) relieve() {
 	going := int64(0) // bytes held for runs that were ended here; other goroutines free them
-	for t.grown && t.pool.inUse()-going > int64(t.pool.cfg.HeapMB)<<20 {
-		if t.evictShared("") || t.evictGreedy() {
+	for h.grown && h.pool.inUse()-going > int64(h.pool.cfg.HeapMB)<<20 {
+		if h.evictShared("") || h.evictGreedy() {
 			continue
 		}
-		iso := t.largest()
-		if iso == nil || t.pool.inUse()/max(1, t.pool.live.Load()) > iso.size() {
+		iso := h.largest()
+		if iso == nil || h.pool.inUse()/max(1, h.pool.live.Load()) > iso.size() {
 			break // other threads have more: they act
 		}
 		going += iso.size() - iso.charged
-		t.expel(iso)
+		h.expel(iso)
 	}
-	t.grown = false
+	h.grown = false
 }
 
 // largest returns the largest isolate of the owner that has most on this thread.
-func (t *thread) largest() (most *isolate) {
-	for _, list := range t.isolates {
+func (h *heaps) largest() (most *isolate) {
+	for _, list := range h.isolates {
 		for _, iso := range list {
 			if iso.away {
 				continue
 			}
-			if most == nil || cmp.Or(cmp.Compare(iso.counters.charged.Load()+t.pool.holdings.of(iso.tenant), most.counters.charged.Load()+t.pool.holdings.of(most.tenant)),
+			if most == nil || cmp.Or(cmp.Compare(iso.counters.charged.Load()+h.pool.holdings.of(iso.tenant), most.counters.charged.Load()+h.pool.holdings.of(most.tenant)),
 				cmp.Compare(iso.size(), most.size())) > 0 {
 				most = iso
 			}
@@ -217,20 +217,20 @@ func (t *thread) largest() (most *isolate) {
 }
 
 // expel closes an isolate, and ends what runs in it, because the process has too little memory.
-func (t *thread) expel(iso *isolate) {
-	t.counters.kills.inc(string(events.ReasonMemory))
+func (h *heaps) expel(iso *isolate) {
+	h.counters.kills.inc(string(events.ReasonMemory))
 	message := fmt.Sprintf("the heaps of the process have passed %d MB, and this one of %d MB was the largest of the owner that had most",
-		t.pool.cfg.HeapMB, iso.heap>>20)
+		h.pool.cfg.HeapMB, iso.heap>>20)
 	for len(iso.contexts) > 0 && !iso.closed {
 		jc := iso.contexts[0]
 		for len(jc.runs) > 0 {
-			t.stop(jc.runs[0], events.ReasonMemory, message)
+			h.runs.stop(jc.runs[0], events.ReasonMemory, message)
 		}
 		if !jc.closed {
-			t.dropContext(jc)
+			h.dropContext(jc)
 		}
 	}
-	t.dropIsolate(iso)
+	h.dropIsolate(iso)
 }
 
 // trimAfter is how long after an isolate was closed the memory that it left goes back to the system, all of it at once.

@@ -149,37 +149,43 @@ func (c *codeCache) remove(e *list.Element) {
 const keepAfter = 1
 
 // compile compiles and evaluates the module of a context.
-func (t *thread) compile(jc *jsContext) (v8x.ModuleState, v8x.Result) {
-	code := t.pool.code.get(jc.worker)
+func (c *codeCache) compile(jc *jsContext) (v8x.ModuleState, v8x.Result) {
+	code := c.get(jc.worker)
 	state, result := jc.v8.Module(v8x.Source{Name: jc.worker.File, Text: jc.worker.Code, Cache: code})
 	if jc.v8.CacheRejected() {
-		t.pool.code.reject(jc.worker)
+		c.reject(jc.worker)
 	}
 	return state, result
 }
 
-// used records a context whose code is to be kept, after a run that ended without failure.
-func (t *thread) used(jc *jsContext) {
-	if jc.uses == keepAfter && t.pool.code.wants(jc.worker) {
-		t.unkept = append(t.unkept, jc)
+// unkept are the contexts of a thread whose code is to be kept.
+type unkept struct {
+	cache *codeCache
+	list  []*jsContext
+}
+
+// used records a context after a run that ended without failure.
+func (u *unkept) used(jc *jsContext) {
+	if jc.uses == keepAfter && u.cache.wants(jc.worker) {
+		u.list = append(u.list, jc)
 	}
 }
 
-// keepCode keeps the code of one context. That takes milliseconds for a large module, so it runs after reports were
-// passed on.
-func (t *thread) keepCode() {
-	for len(t.unkept) > 0 {
-		jc := t.unkept[0]
-		t.unkept = t.unkept[1:]
+// keep keeps the code of one context. That takes milliseconds for a large module, so it runs after reports were passed
+// on.
+func (u *unkept) keep(h *heaps) {
+	for len(u.list) > 0 {
+		jc := u.list[0]
+		u.list = u.list[1:]
 		if jc.isolate.away {
-			t.unkept = append(t.unkept, jc)
+			u.list = append(u.list, jc)
 			return
 		}
 		// The context may be gone, or another thread may have been faster.
-		if jc.closed || !slices.Contains(t.isolates[jc.isolate.tenant], jc.isolate) || !t.pool.code.wants(jc.worker) {
+		if jc.closed || !slices.Contains(h.isolates[jc.isolate.tenant], jc.isolate) || !u.cache.wants(jc.worker) {
 			continue
 		}
-		t.pool.code.put(jc.worker, jc.v8.CodeCache())
+		u.cache.put(jc.worker, jc.v8.CodeCache())
 		return
 	}
 }

@@ -50,7 +50,7 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 		case cmdActing:
 			acting = jc.find(uint64(in.Int()))
 		case cmdHookDone:
-			t.hookOver(jc, int(in.Int()))
+			t.persistents.hookOver(jc, int(in.Int()))
 		default:
 			if acting != nil && !acting.over {
 				t.obeyWorld(acting, op, &in, now)

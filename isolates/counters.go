@@ -71,29 +71,32 @@ type ContextChange struct {
 	Reason string // of a discard
 }
 
-func tellChange(t *thread, what string, jc *jsContext, reason string) {
-	if f := t.pool.cfg.OnContext; f != nil {
-		f(ContextChange{what, jc.worker, jc.isolate.mode, jc.uses, reason})
+// tell passes on what became of a context.
+func (c *counters) tell(what string, jc *jsContext, reason string) {
+	if c.changed != nil {
+		c.changed(ContextChange{what, jc.worker, jc.isolate.mode, jc.uses, reason})
 	}
 }
 
-// countDiscard counts a context that is about to be closed.
-func countDiscard(t *thread, jc *jsContext, reason string) {
-	t.counters.discards.inc(reason)
-	tellChange(t, ContextDiscarded, jc, reason)
+// discarded counts a context that is about to be closed.
+func (c *counters) discarded(jc *jsContext, reason string) {
+	c.discards.inc(reason)
+	c.tell(ContextDiscarded, jc, reason)
 }
 
-// countEviction counts an isolate that is about to be closed to make room.
-func countEviction(t *thread, iso *isolate) {
-	t.counters.evictions.Add(1)
+// evicted counts an isolate that is about to be closed to make room.
+func (c *counters) evicted(iso *isolate) {
+	c.evictions.Add(1)
 	for _, jc := range iso.contexts {
-		tellChange(t, ContextEvicted, jc, "")
+		c.tell(ContextEvicted, jc, "")
 	}
 }
 
 // counters counts what a thread has and does. Only the thread writes it. Any goroutine may read it. An event costs a
 // few uncontended atomic additions, and no lock.
 type counters struct {
+	changed func(ContextChange) // Config.OnContext, or nil
+
 	isolates, busy, contexts, running atomic.Int64
 	heap, charged                     atomic.Int64 // bytes of isolates, and for them
 	warm, cold, resets, evictions     atomic.Uint64

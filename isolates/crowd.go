@@ -3,6 +3,7 @@ package isolates
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -36,9 +37,9 @@ func (jc *jsContext) others() int64 {
 }
 
 // look measures an isolate. Growth since the last look is attributed to the context that ran last.
-func (t *thread) look(iso *isolate, now time.Time, every time.Duration) {
+func (h *heaps) look(iso *isolate, now time.Time, every time.Duration) {
 	before := iso.heap
-	t.counters.sampleHeap(iso, now, every)
+	h.counters.sampleHeap(iso, now, every)
 	switch {
 	case iso.heap > before && iso.latest != nil:
 		iso.latest.size += iso.heap - before
@@ -51,58 +52,58 @@ func (t *thread) look(iso *isolate, now time.Time, every time.Duration) {
 
 // lookBefore measures an isolate before jc enters it, if another context has run in it since the last look, long enough
 // to have grown by an amount that matters. Without this look, that growth would be attributed to jc.
-func (t *thread) lookBefore(jc *jsContext) {
+func (h *heaps) lookBefore(jc *jsContext) {
 	iso := jc.isolate
 	if iso.latest != jc && iso.unmeasured > lookBetween {
-		t.look(iso, time.Now(), 0)
+		h.look(iso, time.Now(), 0)
 	}
 }
 
 // hasRoom reports whether the isolate may have one more context.
-func (t *thread) hasRoom(iso *isolate) bool {
-	if len(iso.contexts) >= t.pool.cfg.ContextsPerIsolate {
+func (h *heaps) hasRoom(iso *isolate) bool {
+	if len(iso.contexts) >= h.pool.cfg.ContextsPerIsolate {
 		return false
 	}
 	if iso.unmeasured > 0 { // something has run in it since
-		t.look(iso, time.Now(), 0)
+		h.look(iso, time.Now(), 0)
 	}
 	return len(iso.contexts) == 0 || iso.heap <= iso.crowd()
 }
 
 // stays reports whether the idle context may run where it is. If the other contexts seem to have too much, their
 // garbage is collected before the run, so that the run does not pay for it.
-func (t *thread) stays(jc *jsContext) bool {
+func (h *heaps) stays(jc *jsContext) bool {
 	iso := jc.isolate
-	t.lookBefore(jc)
+	h.lookBefore(jc)
 	if iso.mode == events.Persistent || jc.others() <= iso.crowd() {
 		return true
 	}
-	t.look(iso, time.Now(), 0)
-	return jc.others() <= iso.crowd() || t.collect(iso) && jc.others() <= iso.crowd()
+	h.look(iso, time.Now(), 0)
+	return jc.others() <= iso.crowd() || h.collect(iso) && jc.others() <= iso.crowd()
 }
 
 // collect frees garbage in an isolate. It returns false when that would take long, or when the heap is little larger
 // than after the last collection.
-func (t *thread) collect(iso *isolate) bool {
+func (h *heaps) collect(iso *isolate) bool {
 	if iso.heap > mostCollected || iso.heap-iso.collected < iso.crowd()/4 {
 		return false
 	}
 	began := offload.CPU()
 	iso.v8.Collect()
-	t.collecting += offload.CPU() - began
-	t.counters.collections.Add(1)
+	h.collecting += offload.CPU() - began
+	h.counters.collections.Add(1)
 	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing can run in it any more
-		t.interrupt(iso)
+		h.runs.interrupt(iso)
 		return false
 	}
-	t.look(iso, time.Now(), 0)
+	h.look(iso, time.Now(), 0)
 	iso.collected = iso.heap
 	return true
 }
 
 // thin closes half of an isolate's idle contexts: those that were used longest ago. It returns false when there is
 // none, or when the isolate is too large.
-func (t *thread) thin(iso *isolate) bool {
+func (h *heaps) thin(iso *isolate) bool {
 	if iso.heap > mostCollected {
 		return false
 	}
@@ -110,15 +111,15 @@ func (t *thread) thin(iso *isolate) bool {
 	slices.SortFunc(idle, func(a, b *jsContext) int { return a.used.Compare(b.used) })
 	for _, jc := range idle[:(len(idle)+1)/2] {
 		iso.collected = max(0, iso.collected-jc.size) // the closed context left that much to collect
-		countDiscard(t, jc, discardRoom)
-		t.dropContext(jc)
+		h.counters.discarded(jc, discardRoom)
+		h.dropContext(jc)
 	}
 	return len(idle) > 0
 }
 
 // idlestContext returns the idle context that was used longest ago. It considers only isolates that have room for
 // another context in its place.
-func (t *thread) idlestContext(isolates []*isolate) (oldest *jsContext) {
+func idlestContext(isolates []*isolate) (oldest *jsContext) {
 	for _, iso := range isolates {
 		if iso.heap > iso.crowd() {
 			continue
@@ -133,10 +134,10 @@ func (t *thread) idlestContext(isolates []*isolate) (oldest *jsContext) {
 }
 
 // leastCrowded returns the isolate for a context that has no room anywhere. So an owner at its share does not wait for
-// its own runs. A run in that isolate may have to run again. It returns nil if no isolate may have more contexts.
-func (t *thread) leastCrowded(isolates []*isolate) (least *isolate) {
+// its own runs. A run in that isolate may have to run again. It returns nil if each isolate has most contexts.
+func leastCrowded(isolates []*isolate, most int) (least *isolate) {
 	for _, iso := range isolates {
-		if !iso.closed && len(iso.contexts) < t.pool.cfg.ContextsPerIsolate && (least == nil || iso.heap < least.heap) {
+		if !iso.closed && len(iso.contexts) < most && (least == nil || iso.heap < least.heap) {
 			least = iso
 		}
 	}
@@ -156,21 +157,21 @@ func contextsOf(owner string, isolates []*isolate) (list []*jsContext) {
 }
 
 // vacate closes those of a tenant's contexts that are idle, and its isolates that have no contexts then.
-func (t *thread) vacate(tenant, why string, contexts []*jsContext) {
-	t.dropContexts(contexts, why, func(*jsContext) bool { return true })
-	for _, iso := range slices.Clone(t.isolates[tenant]) {
+func (h *heaps) vacate(tenant, why string, contexts []*jsContext) {
+	h.dropContexts(contexts, why, func(*jsContext) bool { return true })
+	for _, iso := range slices.Clone(h.isolates[tenant]) {
 		if len(iso.contexts) == 0 && !iso.away {
-			t.dropIsolate(iso)
+			h.dropIsolate(iso)
 		}
 	}
 }
 
 // dropContexts closes those of the contexts that are idle and for which which returns true, except persistent ones.
-func (t *thread) dropContexts(contexts []*jsContext, why string, which func(*jsContext) bool) {
+func (h *heaps) dropContexts(contexts []*jsContext, why string, which func(*jsContext) bool) {
 	for _, jc := range slices.Clone(contexts) {
 		if len(jc.runs) == 0 && !jc.isolate.away && jc.isolate.mode != events.Persistent && which(jc) {
-			countDiscard(t, jc, why)
-			t.dropContext(jc)
+			h.counters.discarded(jc, why)
+			h.dropContext(jc)
 		}
 	}
 }
@@ -193,11 +194,11 @@ func (r *run) crowdedOut() bool {
 
 // evens reports whether a tenant has at least an even share among the tenants that have isolates: of the thread's
 // isolates, of the process's isolates, or of the heap.
-func (t *thread) evens(tenant string) bool {
-	cfg := &t.pool.cfg
-	isolates, bytes := t.pool.use(tenant)
-	tenants := t.pool.tenants()
-	return len(t.isolates[tenant])*len(t.isolates) >= t.maxIsolates ||
+func (h *heaps) evens(tenant string) bool {
+	cfg := &h.pool.cfg
+	isolates, bytes := h.pool.use(tenant)
+	tenants := h.pool.tenants()
+	return len(h.isolates[tenant])*len(h.isolates) >= h.maxIsolates ||
 		isolates*tenants >= int64(cfg.MaxIsolates-cfg.prewarmed()) || bytes*tenants >= int64(cfg.HeapMB)<<20
 }
 
@@ -210,7 +211,7 @@ func (p *Pool) tenants() (most int64) {
 		most = max(most, int64(len(c.tenants)))
 	}
 	for i := range p.threads {
-		count(&p.threads[i].Load().counters)
+		count(&p.threads[i].Load().heaps.counters)
 	}
 	count(&p.shared.counters)
 	return most
@@ -218,26 +219,26 @@ func (p *Pool) tenants() (most int64) {
 
 // evictFor closes an idle isolate of this thread to make room for one of tenant. A tenant that has its even share loses
 // one of its own, if it has an idle one.
-func (t *thread) evictFor(tenant string) bool {
-	return t.evens(tenant) && t.send(idlest(nil, t.isolates[tenant])) || t.evictGreedy()
+func (h *heaps) evictFor(tenant string) bool {
+	return h.evens(tenant) && h.send(idlest(nil, h.isolates[tenant])) || h.evictGreedy()
 }
 
 // evictAnyFor is like evictFor, but it may also close an isolate that no thread has.
-func (t *thread) evictAnyFor(tenant string) bool {
-	return t.evens(tenant) && t.evictOf(tenant) || t.evictShared("") || t.evictGreedy()
+func (h *heaps) evictAnyFor(tenant string) bool {
+	return h.evens(tenant) && h.evictOf(tenant) || h.evictShared("") || h.evictGreedy()
 }
 
 // evictGreedy closes the isolate that has been idle longest. It prefers tenants that have more than one isolate and at
 // least their even share of this thread. If there is none, it considers all.
-func (t *thread) evictGreedy() bool {
+func (h *heaps) evictGreedy() bool {
 	var oldest *isolate
-	tenants, heap := len(t.isolates), int64(t.pool.cfg.HeapMB)<<20/int64(len(t.pool.threads))
-	for _, list := range t.isolates {
-		if len(list) > 1 && (len(list)*tenants >= t.maxIsolates || list[0].counters.charged.Load()*int64(tenants) >= heap) {
+	tenants, heap := len(h.isolates), int64(h.pool.cfg.HeapMB)<<20/int64(len(h.pool.threads))
+	for _, list := range h.isolates {
+		if len(list) > 1 && (len(list)*tenants >= h.maxIsolates || list[0].counters.charged.Load()*int64(tenants) >= heap) {
 			oldest = idlest(oldest, list)
 		}
 	}
-	return t.send(oldest) || t.evict()
+	return h.send(oldest) || h.evict()
 }
 
 // An isolate that has run something and then rests keeps garbage, and code that it may not need again: 2.2 MB where 1.2
@@ -271,87 +272,105 @@ type rests struct {
 	next time.Time  // no collection begins before this time
 }
 
-// awaitRest has the thread look at its isolates later, unless it will do that anyway. It is called when a run ends.
-func awaitRest(t *thread) {
-	if t.resting {
-		return
-	}
-	t.resting = true
-	restIn(t, t.pool.rests.collect)
+// resting collects garbage in the isolates of one thread that rest. Only the thread calls its methods.
+type resting struct {
+	heaps *heaps
+	rests *rests
+	nudge func() // wakes the thread
+
+	waits bool        // timer is set, or has fired
+	timer *time.Timer // nil until the first run has ended
+	due   atomic.Bool // it is time to look for isolates that rest; any goroutine may set it
 }
 
-// restIn sets the timer of the thread. The timer and not a timeout of sleep, so that sleeping costs nothing more.
-func restIn(t *thread, d time.Duration) {
-	if t.restTimer == nil {
-		t.restTimer = time.AfterFunc(d, func() {
-			t.restDue.Store(true)
-			t.nudge()
+// await has the thread look at its isolates later, unless it will do that anyway. It is called when a run ends.
+func (s *resting) await() {
+	if s.waits {
+		return
+	}
+	s.waits = true
+	s.in(s.rests.collect)
+}
+
+// in sets the timer. The timer and not a timeout of thread.sleep, so that sleeping costs nothing more.
+func (s *resting) in(d time.Duration) {
+	if s.timer == nil {
+		s.timer = time.AfterFunc(d, func() {
+			s.due.Store(true)
+			s.nudge()
 		})
 		return
 	}
-	t.restTimer.Reset(d)
+	s.timer.Reset(d)
 }
 
-// collectAtRest collects garbage in the isolate that has rested for longest, if it is due. It is called when the thread
-// has nothing to do, and returns true if it did something.
-func collectAtRest(t *thread) bool {
-	if !t.restDue.Load() {
+func (s *resting) stop() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// collect collects garbage in the isolate that has rested for longest, if it is due. It is called when the thread has
+// nothing to do, and returns true if it did something.
+func (s *resting) collect() bool {
+	if !s.due.Load() {
 		return false
 	}
-	now, all := time.Now(), &t.pool.rests
-	iso, due := nextRest(t, now)
+	now, all := time.Now(), s.rests
+	iso, due := s.next(now)
 	if iso == nil {
-		t.restDue.Store(false)
-		if t.resting = !due.IsZero(); t.resting {
-			restIn(t, due.Sub(now))
+		s.due.Store(false)
+		if s.waits = !due.IsZero(); s.waits {
+			s.in(due.Sub(now))
 		}
 		return false
 	}
 	if !all.mu.TryLock() {
-		t.restDue.Store(false)
-		restIn(t, tick)
+		s.due.Store(false)
+		s.in(tick)
 		return false
 	}
 	defer all.mu.Unlock()
 	if wait := all.next.Sub(now); wait > 0 {
-		t.restDue.Store(false)
-		restIn(t, wait)
+		s.due.Store(false)
+		s.in(wait)
 		return false
 	}
 	began := offload.CPU()
-	collectFor(t, iso)
+	s.collectFor(iso)
 	all.next = now.Add(restShare * (offload.CPU() - began))
-	t.pool.trimSoon()
+	s.heaps.pool.trimSoon()
 	return true
 }
 
 // collectFor does the next collection of an isolate at rest.
-func collectFor(t *thread, iso *isolate) {
+func (s *resting) collectFor(iso *isolate) {
+	h := s.heaps
 	if iso.rest++; iso.rest == restCollected {
 		iso.v8.Collect()
 	} else {
 		iso.v8.CollectGarbage()
 	}
-	t.counters.collections.Add(1)
+	h.counters.collections.Add(1)
 	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing can run in it any more
-		t.interrupt(iso)
+		h.runs.interrupt(iso)
 		return
 	}
-	t.look(iso, time.Now(), 0)
+	h.look(iso, time.Now(), 0)
 	iso.collected = iso.heap
 }
 
-// nextRest returns the isolate in which a collection is due, the one that has rested for longest. If there is none it
+// next returns the isolate in which a collection is due, the one that has rested for longest. If there is none it
 // returns nil, and when one will be due; zero = never.
-func nextRest(t *thread, now time.Time) (next *isolate, due time.Time) {
-	for _, list := range t.isolates {
+func (s *resting) next(now time.Time) (next *isolate, due time.Time) {
+	for _, list := range s.heaps.isolates {
 		for _, iso := range list {
 			if iso.busy > 0 || iso.away || iso.used.IsZero() || iso.rest == restFlushed || iso.heap > mostAtRest {
 				continue
 			}
-			at := iso.used.Add(t.pool.rests.collect)
+			at := iso.used.Add(s.rests.collect)
 			if iso.rest == restCollected {
-				at = iso.used.Add(t.pool.rests.flush)
+				at = iso.used.Add(s.rests.flush)
 			}
 			if due.IsZero() || at.Before(due) {
 				next, due = iso, at

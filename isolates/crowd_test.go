@@ -225,7 +225,7 @@ func TestOutdatedContextsGo(t *testing.T) {
 	require.Equal(t, 10, b.pool.Stats().Contexts)
 	aged := make(chan struct{})
 	b.pool.threads[0].Load().post(func(t *thread) {
-		for _, iso := range t.isolates["acme"] {
+		for _, iso := range t.heaps.isolates["acme"] {
 			for _, jc := range iso.contexts {
 				jc.used = jc.used.Add(-t.pool.cfg.OldVersionIdle)
 			}

@@ -15,7 +15,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 		return
 	}
 	if r.betweenEvents {
-		t.invalidate(r.context, discardReason(r, e))
+		t.persistents.invalidate(r.context, discardReason(r, &e))
 		return
 	}
 	r.logFailure(t.pool.host, "failed", e.Failure)
@@ -40,29 +40,34 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	if jc == nil {
 		return
 	}
-	t.delist(jc, r)
-	iso := jc.isolate
-	iso.used, iso.rest = time.Now(), restNone
-	awaitRest(t)
-	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !t.worn(jc)
-	if clean {
-		t.used(jc)
+	if t.heaps.release(r) {
+		t.unkept.used(jc)
 	}
+}
+
+// release takes a run that has ended out of its context. It reports whether the run leaves the context fit for others.
+func (h *heaps) release(r *run) (clean bool) {
+	jc, iso, e := r.context, r.context.isolate, &r.end
+	h.delist(jc, r)
+	iso.used, iso.rest = time.Now(), restNone
+	h.resting.await()
+	clean = e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !h.worn(jc)
 	switch {
 	case iso.mode == events.Persistent:
-		t.leftPersistent(jc, r)
-		t.look(iso, iso.used, heapEvery)
+		h.persistents.left(jc, r)
+		h.look(iso, iso.used, heapEvery)
 	case iso.mode == events.Oneshot:
-		t.spent = append(t.spent, iso)
+		h.spent = append(h.spent, iso)
 	case !clean:
-		countDiscard(t, jc, discardReason(r, e))
-		t.dropContext(jc)
+		h.counters.discarded(jc, discardReason(r, e))
+		h.dropContext(jc)
 	default:
-		t.look(iso, iso.used, heapEvery)
+		h.look(iso, iso.used, heapEvery)
 	}
 	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
-		t.lent = append(t.lent, iso)
+		h.lent = append(h.lent, iso)
 	}
+	return clean
 }
 
 // logFailure writes what failed, and why, to the output of the worker. The run's limit does not hold for these lines:
@@ -78,17 +83,17 @@ func (r *run) logFailure(host Host, what string, f *events.Failure) {
 
 // worn reports whether to recreate a context after ContextMaxReuses events. Recreating loses what V8 has learned about
 // its code, so a context whose isolate is small stays.
-func (t *thread) worn(jc *jsContext) bool {
-	cfg := &t.pool.cfg
+func (h *heaps) worn(jc *jsContext) bool {
+	cfg := &h.pool.cfg
 	if jc.life != nil || jc.uses == 0 || jc.uses%cfg.ContextMaxReuses != 0 {
 		return false
 	}
-	t.look(jc.isolate, time.Now(), 0)
+	h.look(jc.isolate, time.Now(), 0)
 	return jc.isolate.heap > int64(cfg.ContextKeepMB)<<20
 }
 
 // discardReason is why the context of a run is not used again.
-func discardReason(r *run, e lifecycle.End) string {
+func discardReason(r *run, e *lifecycle.End) string {
 	switch {
 	case e.Failure != nil:
 		return string(e.Failure.Reason)
@@ -142,7 +147,7 @@ func (t *thread) stop(r *run, reason events.Reason, message string) {
 	}
 	if r.betweenEvents {
 		t.log(r, "error", fmt.Sprintf("between events: %s: %s: the context ends", reason, message), "")
-		t.invalidate(r.context, string(reason))
+		t.persistents.invalidate(r.context, string(reason))
 		return
 	}
 	if !r.replied {
@@ -169,16 +174,16 @@ func (t *thread) timeout(r *run) {
 // contexts of the isolate go on: one of them may wait for the result of this run.
 func cut(t *thread, r *run, why *events.Failure) {
 	jc, iso := r.context, r.context.isolate
-	t.counters.kills.inc(string(why.Reason))
+	t.heaps.counters.kills.inc(string(why.Reason))
 	t.stop(r, why.Reason, why.Message)
 	for _, other := range slices.Clone(jc.runs) {
 		t.end(other, lifecycle.End{Interrupted: true})
 	}
 	if !jc.closed {
-		t.dropContext(jc)
+		t.heaps.dropContext(jc)
 	}
 	if len(iso.contexts) == 0 {
-		t.dropIsolate(iso)
+		t.heaps.dropIsolate(iso)
 	}
 }
 
@@ -186,7 +191,7 @@ func cut(t *thread, r *run, why *events.Failure) {
 // interrupted: they run again.
 func (t *thread) kill(r *run, why *events.Failure) {
 	iso := r.context.isolate
-	t.counters.kills.inc(string(why.Reason))
+	t.heaps.counters.kills.inc(string(why.Reason))
 	t.stop(r, why.Reason, why.Message)
 	t.interrupt(iso)
 }
@@ -198,7 +203,7 @@ func (t *thread) interrupt(iso *isolate) {
 			t.end(r, lifecycle.End{Interrupted: true})
 		}
 	}
-	t.dropIsolate(iso)
+	t.heaps.dropIsolate(iso)
 }
 
 // log passes a line of output to the host, within the run's limit.

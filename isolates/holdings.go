@@ -113,7 +113,7 @@ func (h *holdings) forgetIsolate(p *Pool, iso *isolate) {
 
 // forgetThread forgets the runs of a lost thread. Pool.replace only.
 func (h *holdings) forgetThread(t *thread) {
-	for _, list := range t.isolates {
+	for _, list := range t.heaps.isolates {
 		for _, iso := range list {
 			h.forgetIsolate(t.pool, iso)
 		}

@@ -77,55 +77,55 @@ func (jc *jsContext) find(id uint64) *run {
 }
 
 // acquire finds or makes the context for w, according to its mode. It returns nil if there is no room now.
-func (t *thread) acquire(w *events.Worker, mode events.Mode) (*jsContext, error) {
+func (h *heaps) acquire(w *events.Worker, mode events.Mode) (*jsContext, error) {
 	// First, so that a worker that cannot run takes no room from others.
-	if _, err := secretsOf(w, t.pool); err != nil {
+	if _, err := secretsOf(w, h.pool); err != nil {
 		return nil, err
 	}
 	switch mode {
 	case events.Oneshot:
-		return t.fresh(w, mode)
+		return h.fresh(w, mode)
 	case events.Persistent:
-		return t.persistent(w)
+		return h.persistents.acquire(w)
 	case events.Shared:
-		t.borrow(w)
+		h.borrow(w)
 	}
-	return t.reuse(w, mode)
+	return h.reuse(w, mode)
 }
 
 // reuse returns a warm context of that version, or makes a new one.
-func (t *thread) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
-	jc := t.warm(w, mode)
+func (h *heaps) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
+	jc := h.warm(w, mode)
 	if jc == nil {
 		// Contexts are many. Those of other versions that have had no event for a while are unlikely to get another.
 		now := time.Now()
-		t.dropContexts(t.contexts.of(w.Owner, w.Name), discardRoom, func(jc *jsContext) bool {
-			return jc.outdated() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > t.pool.cfg.OldVersionIdle
+		h.dropContexts(h.contexts.of(w.Owner, w.Name), discardRoom, func(jc *jsContext) bool {
+			return jc.outdated() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > h.pool.cfg.OldVersionIdle
 		})
-		return t.settle(t.place(w, mode), w, mode)
+		return h.settle(h.place(w, mode), w, mode)
 	}
-	if t.stays(jc) {
-		t.counters.warmHit(jc)
+	if h.stays(jc) {
+		h.counters.warmHit(jc)
 		return jc, nil
 	}
 	// Another isolate gets a context for w, if one has room. Closing this context leaves more room here.
-	iso := t.place(w, mode)
+	iso := h.place(w, mode)
 	if !jc.closed && (iso == nil || iso == jc.isolate) {
-		t.counters.warmHit(jc)
+		h.counters.warmHit(jc)
 		return jc, nil
 	}
 	if !jc.closed {
-		countDiscard(t, jc, discardRoom)
-		t.dropContext(jc)
+		h.counters.discarded(jc, discardRoom)
+		h.dropContext(jc)
 	}
-	return t.settle(iso, w, mode)
+	return h.settle(iso, w, mode)
 }
 
 // warm returns an idle context of that version on the thread, with the current values of its secrets, in an isolate
 // that its owner may still use. It returns nil if there is none.
-func (t *thread) warm(w *events.Worker, mode events.Mode) *jsContext {
-	tenant := t.pool.policies.tenant(w.Owner)
-	for _, jc := range t.contexts.of(w.Owner, w.Name) {
+func (h *heaps) warm(w *events.Worker, mode events.Mode) *jsContext {
+	tenant := h.pool.policies.tenant(w.Owner)
+	for _, jc := range h.contexts.of(w.Owner, w.Name) {
 		if jc.isolate.mode == mode && jc.isolate.tenant == tenant && jc.warm(w) {
 			return jc
 		}
@@ -134,20 +134,20 @@ func (t *thread) warm(w *events.Worker, mode events.Mode) *jsContext {
 }
 
 // settle makes a context in the isolate, or in the least crowded isolate if that is nil.
-func (t *thread) settle(iso *isolate, w *events.Worker, mode events.Mode) (*jsContext, error) {
+func (h *heaps) settle(iso *isolate, w *events.Worker, mode events.Mode) (*jsContext, error) {
 	if iso == nil {
-		iso = t.leastCrowded(t.own(w, mode))
+		iso = leastCrowded(h.own(w, mode), h.pool.cfg.ContextsPerIsolate)
 	}
 	if iso == nil {
 		return nil, nil
 	}
-	return t.newContext(iso, w)
+	return h.newContext(iso, w)
 }
 
 // own returns the isolates in which w may have a context.
-func (t *thread) own(w *events.Worker, mode events.Mode) []*isolate {
-	heapMB := t.pool.limits(w).HeapMB
-	return slices.DeleteFunc(slices.Clone(t.isolates[t.pool.policies.tenant(w.Owner)]), func(iso *isolate) bool {
+func (h *heaps) own(w *events.Worker, mode events.Mode) []*isolate {
+	heapMB := h.pool.limits(w).HeapMB
+	return slices.DeleteFunc(slices.Clone(h.isolates[h.pool.policies.tenant(w.Owner)]), func(iso *isolate) bool {
 		return iso.mode != mode || iso.heapMB != heapMB || iso.away
 	})
 }
@@ -155,24 +155,24 @@ func (t *thread) own(w *events.Worker, mode events.Mode) []*isolate {
 // place returns an isolate for a context of w. It prefers, in this order: an isolate of the owner with room; a new one,
 // if none must be closed for it; the one with the owner's context that was used longest ago, which it closes; a new one
 // for which it closes idle ones. It returns nil if all are busy.
-func (t *thread) place(w *events.Worker, mode events.Mode) *isolate {
-	own := t.own(w, mode)
-	if i := slices.IndexFunc(own, t.hasRoom); i >= 0 {
+func (h *heaps) place(w *events.Worker, mode events.Mode) *isolate {
+	own := h.own(w, mode)
+	if i := slices.IndexFunc(own, h.hasRoom); i >= 0 {
 		return own[i]
 	}
-	if t.vacant(w) {
-		return t.newIsolate(w, mode)
+	if h.vacant(w) {
+		return h.newIsolate(w, mode)
 	}
-	if jc := t.idlestContext(own); jc != nil {
-		countDiscard(t, jc, discardRoom)
-		t.dropContext(jc)
+	if jc := idlestContext(own); jc != nil {
+		h.counters.discarded(jc, discardRoom)
+		h.dropContext(jc)
 		return jc.isolate
 	}
-	if t.room(w) {
-		return t.newIsolate(w, mode)
+	if h.room(w) {
+		return h.newIsolate(w, mode)
 	}
 	for _, iso := range own {
-		if !iso.closed && t.thin(iso) && (t.hasRoom(iso) || t.collect(iso) && t.hasRoom(iso)) {
+		if !iso.closed && h.thin(iso) && (h.hasRoom(iso) || h.collect(iso) && h.hasRoom(iso)) {
 			return iso
 		}
 	}
@@ -185,11 +185,11 @@ func (jc *jsContext) warm(w *events.Worker) bool {
 }
 
 // fresh makes a context in its own isolate.
-func (t *thread) fresh(w *events.Worker, mode events.Mode) (*jsContext, error) {
-	if !t.room(w) {
+func (h *heaps) fresh(w *events.Worker, mode events.Mode) (*jsContext, error) {
+	if !h.room(w) {
 		return nil, nil
 	}
-	return t.newContext(t.newIsolate(w, mode), w)
+	return h.newContext(h.newIsolate(w, mode), w)
 }
 
 // sameVersion reports whether both are the same version of the same worker. A redeploy makes a new *Worker
@@ -198,38 +198,38 @@ func sameVersion(a, b *events.Worker) bool {
 	return a == b || a.Owner == b.Owner && a.Name == b.Name && a.Version == b.Version && a.Hash == b.Hash
 }
 
-func (t *thread) newIsolate(w *events.Worker, mode events.Mode) *isolate {
-	heapMB := t.pool.limits(w).HeapMB
+func (h *heaps) newIsolate(w *events.Worker, mode events.Mode) *isolate {
+	heapMB := h.pool.limits(w).HeapMB
 	bytes := uint64(heapMB) << 20
-	iso := &isolate{v8: t.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: t.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: t.pool.charges}
-	t.pool.live.Add(1)
-	t.take(iso)
+	iso := &isolate{v8: h.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: h.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: h.pool.charges}
+	h.pool.live.Add(1)
+	h.take(iso)
 	return iso
 }
 
 // take adds an isolate to the thread, and removeIsolate removes it.
-func (t *thread) take(iso *isolate) {
-	t.isolates[iso.tenant] = append(t.isolates[iso.tenant], iso)
+func (h *heaps) take(iso *isolate) {
+	h.isolates[iso.tenant] = append(h.isolates[iso.tenant], iso)
 	for _, jc := range iso.contexts {
-		t.contexts.add(jc)
+		h.contexts.add(jc)
 	}
-	t.count++
-	t.counters.isolateOpened(iso)
+	h.count++
+	h.counters.isolateOpened(iso)
 }
 
-func (t *thread) removeIsolate(iso *isolate) {
-	rest := slices.DeleteFunc(t.isolates[iso.tenant], func(x *isolate) bool { return x == iso })
+func (h *heaps) removeIsolate(iso *isolate) {
+	rest := slices.DeleteFunc(h.isolates[iso.tenant], func(x *isolate) bool { return x == iso })
 	if len(rest) == 0 {
-		delete(t.isolates, iso.tenant)
+		delete(h.isolates, iso.tenant)
 	} else {
-		t.isolates[iso.tenant] = rest
+		h.isolates[iso.tenant] = rest
 	}
 	for _, jc := range iso.contexts {
-		t.contexts.remove(jc)
+		h.contexts.remove(jc)
 	}
-	t.count--
-	t.freed = true
-	t.counters.isolateClosed(iso)
+	h.count--
+	h.freed = true
+	h.counters.isolateClosed(iso)
 }
 
 // contextIndex has the contexts of a thread by worker, in all its versions.
@@ -260,105 +260,105 @@ func (x contextIndex) remove(jc *jsContext) {
 }
 
 // newContext makes a context with the runtime and the worker's env. The first run loads the module.
-func (t *thread) newContext(iso *isolate, w *events.Worker) (*jsContext, error) {
-	secrets, err := secretsOf(w, t.pool)
+func (h *heaps) newContext(iso *isolate, w *events.Worker) (*jsContext, error) {
+	secrets, err := secretsOf(w, h.pool)
 	if err != nil {
 		return nil, err
 	}
 	jc := &jsContext{isolate: iso, worker: w, secrets: secrets, functions: v8x.FunctionsIn(w.Code)}
-	t.lookBefore(jc)
+	h.lookBefore(jc)
 	if jc.v8, err = iso.v8.NewContext(answer); err != nil {
 		return nil, err
 	}
 	iso.latest = jc
 	iso.contexts = append(iso.contexts, jc)
-	t.contexts.add(jc)
+	h.contexts.add(jc)
 	iso.functions.opened(jc.functions)
-	t.counters.contextMade(jc)
-	tellChange(t, ContextMade, jc, "")
-	t.look(iso, time.Now(), 0)
-	t.grown = true
-	bindings.Encode(t.call.Reset(opEnv), w, secrets).Bool(iso.mode == events.Persistent).Bool(t.pool.checks)
-	if r := jc.v8.Call(t.call.Bytes(), nil); r.Err != nil {
-		t.dropContext(jc)
+	h.counters.contextMade(jc)
+	h.counters.tell(ContextMade, jc, "")
+	h.look(iso, time.Now(), 0)
+	h.grown = true
+	bindings.Encode(h.call.Reset(opEnv), w, secrets).Bool(iso.mode == events.Persistent).Bool(h.pool.checks)
+	if r := jc.v8.Call(h.call.Bytes(), nil); r.Err != nil {
+		h.dropContext(jc)
 		return nil, fmt.Errorf("isolates: env: %w", r.Err)
 	}
 	return jc, nil
 }
 
 // enlist and delist record the runs in a context.
-func (t *thread) enlist(jc *jsContext, r *run, now time.Time) {
+func (h *heaps) enlist(jc *jsContext, r *run, now time.Time) {
 	jc.runs = append(jc.runs, r)
 	jc.used = now
 	jc.isolate.busy++
 	jc.isolate.used = now
-	t.counters.entered(jc, jc.isolate.busy)
+	h.counters.entered(jc, jc.isolate.busy)
 }
 
-func (t *thread) delist(jc *jsContext, r *run) {
+func (h *heaps) delist(jc *jsContext, r *run) {
 	n := len(jc.runs)
 	if jc.runs = slices.DeleteFunc(jc.runs, func(x *run) bool { return x == r }); len(jc.runs) == n {
 		return
 	}
 	jc.isolate.busy--
-	t.freed = true
-	t.counters.left(jc, jc.isolate.busy)
+	h.freed = true
+	h.counters.left(jc, jc.isolate.busy)
 }
 
 // dropContext closes a context in which nothing runs.
-func (t *thread) dropContext(jc *jsContext) {
+func (h *heaps) dropContext(jc *jsContext) {
 	if jc.closed {
 		return
 	}
 	jc.closed = true
 	iso := jc.isolate
 	iso.contexts = slices.DeleteFunc(iso.contexts, func(x *jsContext) bool { return x == jc })
-	t.contexts.remove(jc)
+	h.contexts.remove(jc)
 	iso.functions.dropped(jc.functions)
 	if iso.latest == jc {
 		iso.latest = nil
 	}
-	t.endBetween(jc)
+	h.persistents.endBetween(jc)
 	if iso.lost {
 		iso.dead = append(iso.dead, jc.v8)
 	} else {
 		jc.v8.Close()
 	}
-	t.freed = true
-	t.counters.contextClosed(jc)
-	if iso.mode != events.Oneshot && !t.contexts.has(jc.worker) { // what oneshot makes is not used again
-		t.closed = append(t.closed, jc.worker)
+	h.freed = true
+	h.counters.contextClosed(jc)
+	if iso.mode != events.Oneshot && !h.contexts.has(jc.worker) { // what oneshot makes is not used again
+		h.closed = append(h.closed, jc.worker)
 	}
 }
 
 // dropIsolate closes an isolate and all its contexts, in which nothing runs.
-func (t *thread) dropIsolate(iso *isolate) {
+func (h *heaps) dropIsolate(iso *isolate) {
 	if iso.closed {
 		return
 	}
 	iso.closed = true
 	iso.lost = iso.lost || iso.away // no other thread may touch it
 	for len(iso.contexts) > 0 {
-		t.dropContext(iso.contexts[0])
+		h.dropContext(iso.contexts[0])
 	}
-	t.removeIsolate(iso)
+	h.removeIsolate(iso)
 	if iso.lost {
-		t.pool.lost.Add(iso.charged)
+		h.pool.lost.Add(iso.charged)
 	} else {
 		iso.v8.Close()
 	}
-	t.pool.live.Add(-1)
-	t.pool.trimSoon()
-	if len(t.waiting) == 0 {
-		t.pool.wakeHungry()
+	h.pool.live.Add(-1)
+	h.pool.trimSoon()
+	if !h.runs.waits() {
+		h.pool.wakeHungry()
 	}
 }
 
 // sweep closes the isolates that have had their one event. It is called after the reply was sent.
-func (t *thread) sweep() {
-	for _, iso := range t.spent {
-		t.dropIsolate(iso)
+func (h *heaps) sweep() {
+	for _, iso := range h.spent {
+		h.dropIsolate(iso)
 	}
-	clear(t.spent)
-	t.spent = t.spent[:0]
+	clear(h.spent)
+	h.spent = h.spent[:0]
 }

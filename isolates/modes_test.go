@@ -350,6 +350,20 @@ func TestPersistentLifetime(t *testing.T) {
 	}
 }
 
+// A hook is called although an event has passed its limit, of which JavaScript learns before the hook.
+func TestPersistentHookAfterLateEvent(t *testing.T) {
+	t.Parallel()
+	b, w := newPersistent(t, `export default {
+		fetch: () => new Promise(done => setTimeout(done, 1e6)),
+		onIdle() { console.log("idle") },
+	}`)
+	w.Limits.Wall = events.Millis(20 * time.Millisecond)
+	w.Lifetime.Idle = events.Millis(time.Millisecond)
+	require.Equal(t, events.ReasonTimeout, b.run(w, fetch("GET", "http://x/", "")).end.Failure.Reason)
+	require.Eventually(t, func() bool { return b.pool.Stats().Discards["idle"] == 1 }, patience, time.Millisecond)
+	require.Equal(t, "idle", b.lines()[len(b.lines())-1])
+}
+
 // A context that must end takes no new event, and lets its events end.
 func TestPersistentContextsEndInPeace(t *testing.T) {
 	t.Parallel()

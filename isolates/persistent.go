@@ -51,163 +51,179 @@ type life struct {
 	owed          time.Duration // CPU time between events that is not yet charged to the owner
 	accepted      int           // open WebSockets of clients
 	counted       time.Time     // start of the period for which subrequests, sends and output between events are counted
-	call          v8x.Call
+	call          v8x.Call      // of a hook
+	endedCall     v8x.Call      // of freshen, before another call
 }
 
-// persistent returns the context of w. It makes one if the thread has none.
-func (t *thread) persistent(w *events.Worker) (*jsContext, error) {
+// persistents are the persistent contexts of one thread. They decide when a context ends, and call its hooks. Only the
+// thread uses them.
+type persistents struct {
+	thread      *thread // the home of these contexts, for Pool.affinity
+	heaps       *heaps
+	runs        runner
+	pool        *Pool
+	timers      *timers
+	queuedCalls *queuedCalls
+
+	of            map[release]*jsContext // contexts that take events
+	touched       []*jsContext           // contexts that tend must check
+	terminatesNow bool                   // onTerminate runs for an isolate that must go at once
+}
+
+// acquire returns the context of w. It makes one if the thread has none.
+func (p *persistents) acquire(w *events.Worker) (*jsContext, error) {
 	h := releaseOf(w)
-	if jc := t.persistents[h]; jc != nil && jc.secrets.Replaced() {
+	if jc := p.of[h]; jc != nil && jc.secrets.Replaced() {
 		// This thread stays the home of the worker. Otherwise another one could make a context too.
 		jc.life.phase, jc.life.why = retiring, discardSecrets
-		delete(t.persistents, h)
-		t.touch(jc)
+		delete(p.of, h)
+		p.touch(jc)
 	}
-	if jc := t.persistents[h]; jc != nil {
+	if jc := p.of[h]; jc != nil {
 		if !jc.loaded || jc.isolate.away {
 			return nil, nil // the first event still loads it, or it is in a long turn
 		}
-		t.counters.warmHit(jc)
-		t.timers.clear(jc.life.idle)
+		p.heaps.counters.warmHit(jc)
+		p.timers.clear(jc.life.idle)
 		jc.life.idle = nil
 		return jc, nil
 	}
-	jc, err := t.fresh(w, events.Persistent)
+	jc, err := p.heaps.fresh(w, events.Persistent)
 	if jc == nil {
 		return nil, err
 	}
 	now := time.Now()
 	between := &run{
-		attempt: &lifecycle.Attempt{Worker: w}, tenant: t.pool.policies.tenant(w.Owner), limits: t.pool.limits(w), context: jc, start: now, wall: now.Add(forever),
+		attempt: &lifecycle.Attempt{Worker: w}, tenant: p.pool.policies.tenant(w.Owner), limits: p.pool.limits(w), context: jc, start: now, wall: now.Add(forever),
 		begun: true, betweenEvents: true,
 	}
 	jc.life = &life{of: h, betweenEvents: between}
-	t.persistents[h] = jc
+	p.of[h] = jc
 	if ttl := w.Lifetime.TTL.Duration(); ttl > 0 {
-		jc.life.ttl = t.timers.call(now.Add(ttl), func() { t.retire(jc, discardTTL) })
+		jc.life.ttl = p.timers.call(now.Add(ttl), func() { p.retire(jc, discardTTL) })
 	}
-	t.pool.affinity.outdate(h)
+	p.pool.affinity.outdate(h)
 	return jc, nil
 }
 
 // retire stops a context from taking further events. The next event makes another context.
-func (t *thread) retire(jc *jsContext, why string) {
+func (p *persistents) retire(jc *jsContext, why string) {
 	l := jc.life
 	if l.phase != alive {
 		return
 	}
 	l.phase, l.why = retiring, why
-	t.moveOut(jc)
-	t.touch(jc)
+	p.moveOut(jc)
+	p.touch(jc)
 }
 
 // invalidate has a context closed before it is entered again. Its runs are interrupted.
-func (t *thread) invalidate(jc *jsContext, why string) {
+func (p *persistents) invalidate(jc *jsContext, why string) {
 	if jc.life.phase == invalid {
 		return
 	}
 	jc.life.phase, jc.life.why = invalid, why
-	t.moveOut(jc)
-	t.touch(jc)
+	p.moveOut(jc)
+	p.touch(jc)
 }
 
 // moveOut makes room for another context of the worker.
-func (t *thread) moveOut(jc *jsContext) {
-	if t.persistents[jc.life.of] == jc {
-		delete(t.persistents, jc.life.of)
-		t.pool.affinity.leave(jc.life.of, t)
+func (p *persistents) moveOut(jc *jsContext) {
+	if p.of[jc.life.of] == jc {
+		delete(p.of, jc.life.of)
+		p.pool.affinity.leave(jc.life.of, p.thread)
 	}
-	t.freed = true
+	p.heaps.freed = true
 }
 
 // touch has tend check a context, outside all turns.
-func (t *thread) touch(jc *jsContext) { t.touched = append(t.touched, jc) }
+func (p *persistents) touch(jc *jsContext) { p.touched = append(p.touched, jc) }
 
 // tend checks the persistent contexts in which something changed.
-func (t *thread) tend() {
-	for len(t.touched) > 0 {
-		list := t.touched
-		t.touched = nil
+func (p *persistents) tend() {
+	for len(p.touched) > 0 {
+		list := p.touched
+		p.touched = nil
 		for _, jc := range list {
 			if !jc.closed {
-				t.tendOne(jc)
+				p.tendOne(jc)
 			}
 		}
 	}
 }
 
-func (t *thread) tendOne(jc *jsContext) {
+func (p *persistents) tendOne(jc *jsContext) {
 	l := jc.life
 	switch {
 	case jc.isolate.away: // checked again when it is back
 	case l.phase == invalid:
-		t.discard(jc)
+		p.discard(jc)
 	case len(jc.runs) > 0 || l.hook != 0:
 	case l.phase == retiring:
 		if l.phase = leaving; jc.handlers&hookTerminate == 0 || !jc.loaded {
-			t.discard(jc)
+			p.discard(jc)
 			return
 		}
 		l.hook = hookTerminate // from now on
-		t.queuedCalls.add(queuedCall{run: l.betweenEvents, do: func(t *thread) {
+		p.queuedCalls.add(queuedCall{run: l.betweenEvents, do: func(*thread) {
 			if !jc.closed && l.phase == leaving {
-				t.startHook(jc, hookTerminate)
+				p.startHook(jc, hookTerminate)
 			}
 		}})
 	case l.phase == leaving:
-		t.discard(jc)
+		p.discard(jc)
 	case l.accepted > 0: // it is not idle
 	case l.idle == nil:
 		if idle := jc.worker.Lifetime.Idle.Duration(); idle > 0 {
-			t.goIdle(jc, idle)
+			p.goIdle(jc, idle)
 		}
 	}
 }
 
 // goIdle ends a context after it has had no event for the given time.
-func (t *thread) goIdle(jc *jsContext, after time.Duration) {
-	jc.life.idle = t.timers.call(time.Now().Add(after), func() {
-		t.queuedCalls.add(queuedCall{run: jc.life.betweenEvents, do: func(t *thread) { t.idle(jc) }})
+func (p *persistents) goIdle(jc *jsContext, after time.Duration) {
+	jc.life.idle = p.timers.call(time.Now().Add(after), func() {
+		p.queuedCalls.add(queuedCall{run: jc.life.betweenEvents, do: func(*thread) { p.idle(jc) }})
 	})
 }
 
-func (t *thread) idle(jc *jsContext) {
+func (p *persistents) idle(jc *jsContext) {
 	if len(jc.runs) > 0 || jc.life.phase != alive || jc.closed {
 		return
 	}
-	t.startHook(jc, hookIdle)
+	p.startHook(jc, hookIdle)
 	// An event that comes while the hook runs finds the context alive. That holds until the hook is over.
 	if jc.life.hook == 0 {
-		t.retire(jc, discardIdle)
+		p.retire(jc, discardIdle)
 	}
 }
 
 // startHook calls onIdle or onTerminate. It returns false if the worker has no such hook. When the hook is over, or has
 // taken too long, tend checks the context.
-func (t *thread) startHook(jc *jsContext, hook int) bool {
+func (p *persistents) startHook(jc *jsContext, hook int) bool {
 	if jc.handlers&hook == 0 || !jc.loaded {
 		return false
 	}
 	l := jc.life
 	l.hook = hook
-	late := t.timers.call(time.Now().Add(hookWall), func() { t.hookOver(jc, hook) })
-	t.turn(l.betweenEvents, l.call.Reset(opHook).Number(float64(hook)).Bytes(), nil)
+	late := p.timers.call(time.Now().Add(hookWall), func() { p.hookOver(jc, hook) })
+	p.runs.turn(l.betweenEvents, l.call.Reset(opHook).Number(float64(hook)).Bytes(), nil)
 	if l.hook == 0 || jc.closed {
-		t.timers.clear(late)
+		p.timers.clear(late)
 	}
 	return true
 }
 
-func (t *thread) hookOver(jc *jsContext, hook int) {
+func (p *persistents) hookOver(jc *jsContext, hook int) {
 	l := jc.life
 	if l.hook != hook {
 		return
 	}
 	l.hook = 0
 	if hook == hookIdle && len(jc.runs) == 0 {
-		t.retire(jc, discardIdle)
+		p.retire(jc, discardIdle)
 	}
-	t.touch(jc)
+	p.touch(jc)
 }
 
 // terminateNow calls onTerminate for an isolate that must go at once. The hook has one turn.
@@ -217,77 +233,77 @@ func (t *thread) terminateNow(iso *isolate) {
 	}
 	jc := iso.contexts[0]
 	jc.life.phase = leaving
-	t.terminatesNow = true
-	t.startHook(jc, hookTerminate)
-	t.terminatesNow = false
+	t.persistents.terminatesNow = true
+	t.persistents.startHook(jc, hookTerminate)
+	t.persistents.terminatesNow = false
 	t.watch.blame(t.beginning)
 }
 
 // discard closes a persistent context with its isolate, which has no other context.
-func (t *thread) discard(jc *jsContext) {
-	countDiscard(t, jc, jc.life.why)
-	t.interrupt(jc.isolate)
+func (p *persistents) discard(jc *jsContext) {
+	p.heaps.counters.discarded(jc, jc.life.why)
+	p.runs.interrupt(jc.isolate)
 }
 
 // endBetween ends what a context does between events.
-func (t *thread) endBetween(jc *jsContext) {
+func (p *persistents) endBetween(jc *jsContext) {
 	if jc.life == nil {
 		return
 	}
-	t.moveOut(jc)
-	t.timers.clear(jc.life.idle)
-	t.timers.clear(jc.life.ttl)
+	p.moveOut(jc)
+	p.timers.clear(jc.life.idle)
+	p.timers.clear(jc.life.ttl)
 	jc.life.betweenEvents.over = true
-	t.forget(jc.life.betweenEvents)
+	p.runs.forget(jc.life.betweenEvents)
 }
 
 // leftPersistent is called after the end of a run in a persistent context. The failure of one event does not affect the
 // others.
-func (t *thread) leftPersistent(jc *jsContext, r *run) {
+func (p *persistents) left(jc *jsContext, r *run) {
 	if !jc.loaded {
-		t.invalidate(jc, discardOther)
+		p.invalidate(jc, discardOther)
 		return
 	}
 	if jc.secrets.Replaced() {
-		t.retire(jc, discardSecrets)
+		p.retire(jc, discardSecrets)
 	}
 	if !r.drained {
 		jc.life.over = append(jc.life.over, float64(r.id))
 	}
-	t.touch(jc)
+	p.touch(jc)
 }
 
 // countRequest retires a persistent context that has had Lifetime.Requests events.
-func (t *thread) countRequest(jc *jsContext) {
+func (p *persistents) countRequest(jc *jsContext) {
 	if most := jc.worker.Lifetime.Requests; most > 0 && jc.uses >= most {
-		t.retire(jc, discardReuses)
+		p.retire(jc, discardReuses)
 	}
 }
 
 // freshen prepares a persistent context for a turn. Between events each turn has its own limit of CPU time, and each
-// betweenPeriod has the subrequests, sends and output of one event. It also reports runs to JavaScript that have ended
-// without its knowledge.
-func (t *thread) freshen(jc *jsContext, r *run) {
+// betweenPeriod has the subrequests, sends and output of one event. It returns the call that reports runs to JavaScript
+// that have ended without its knowledge, or nil if there are none.
+func (p *persistents) freshen(jc *jsContext, r *run) (ended []byte) {
 	l := jc.life
 	if r.betweenEvents {
 		if now := time.Now(); now.Sub(l.counted) >= betweenPeriod {
 			l.counted, r.made, r.sent, r.logged, r.tree = now, 0, 0, 0, nil
 		}
-		r.cpuLeft = t.hookLimit(jc)
+		r.cpuLeft = p.hookLimit(jc)
 	}
 	if len(l.over) == 0 || !jc.loaded {
-		return
+		return nil
 	}
-	ended := l.call.Reset(opEnded).Numbers(l.over...).Bytes()
+	ended = l.endedCall.Reset(opEnded).Numbers(l.over...).Bytes()
 	l.over = l.over[:0]
-	l.betweenEvents.cpuLeft = t.hookLimit(jc)
-	t.enter(l.betweenEvents, stepEnded, func() v8x.Result { return jc.v8.Call(ended, nil) })
+	l.betweenEvents.cpuLeft = p.hookLimit(jc)
+	return ended
 }
 
 // hookLimit is the CPU time that one turn of a persistent context may take between events.
-func (t *thread) hookLimit(jc *jsContext) time.Duration {
-	limit := min(hookCPU, t.pool.limits(jc.worker).CPU.Duration())
-	if jc.life.phase == leaving && t.terminatesNow {
+func (p *persistents) hookLimit(jc *jsContext) time.Duration {
+	limit := min(hookCPU, p.pool.limits(jc.worker).CPU.Duration())
+	if jc.life.phase == leaving && p.terminatesNow {
 		limit = min(limit, terminateNowCPU)
 	}
 	return limit

@@ -153,7 +153,7 @@ func (p *Pool) share(owner string) (isolates, bytes int64) {
 // leave closes the contexts that an owner has in isolates of a tenant that it does not belong to any more. Those in
 // which something runs end after it: no further event finds them.
 func (p *Pool) leave(owner, tenant string) {
-	p.affinity.each(owner, "", func(t *thread, jc *jsContext) { t.retire(jc, discardOther) })
+	p.affinity.each(owner, "", func(t *thread, jc *jsContext) { t.persistents.retire(jc, discardOther) })
 	for i := range p.threads {
 		t := p.threads[i].Load()
 		if t == nil {
@@ -161,9 +161,9 @@ func (p *Pool) leave(owner, tenant string) {
 		}
 		t.post(func(t *thread) {
 			if i == 0 {
-				t.borrowAll(tenant)
+				t.heaps.borrowAll(tenant)
 			}
-			t.vacate(tenant, discardOther, contextsOf(owner, t.isolates[tenant]))
+			t.heaps.vacate(tenant, discardOther, contextsOf(owner, t.heaps.isolates[tenant]))
 		})
 	}
 }

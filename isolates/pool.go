@@ -222,7 +222,7 @@ func (p *Pool) wakeHungry() {
 	set := p.hungry.Swap(0)
 	for i := range p.threads {
 		if set&(1<<i) != 0 {
-			p.threads[i].Load().post(func(t *thread) { t.freed = true })
+			p.threads[i].Load().post(func(t *thread) { t.heaps.freed = true })
 		}
 	}
 }
@@ -242,16 +242,16 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 	defer close(t.replaced)
 	reports := t.reports
 	n := newThread(p, t.index)
-	n.counters.inherit(&t.counters)
-	p.live.Add(-int64(t.count))
-	p.lost.Add(t.counters.charged.Load())
+	n.heaps.counters.inherit(&t.heaps.counters)
+	p.live.Add(-int64(t.heaps.count))
+	p.lost.Add(t.heaps.counters.charged.Load())
 	for r := range maps.Keys(t.running) {
 		if r.over {
 			continue
 		}
 		e := lifecycle.End{Interrupted: true, Started: r.begun}
 		if r == guilty.run && guilty.why.Reason != stopped {
-			n.counters.kills.inc(string(guilty.why.Reason))
+			n.heaps.counters.kills.inc(string(guilty.why.Reason))
 			e = lifecycle.End{Started: true, Failure: guilty.why, Lost: true}
 			if r.replied { // the reply stands
 				e.Failure, r.failure = nil, guilty.why
@@ -271,7 +271,7 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 		reports = append(reports, lifecycle.Report{Attempt: r.attempt, End: &e})
 	}
 	p.holdings.forgetThread(t)
-	for _, jc := range t.persistents {
+	for _, jc := range t.persistents.of {
 		if cancel := jc.life.betweenEvents.cancel; cancel != nil {
 			cancel()
 		}

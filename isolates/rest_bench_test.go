@@ -45,9 +45,9 @@ func BenchmarkIsolatesAtRest(b *testing.B) {
 			done := make(chan struct{})
 			h.pool.threads[0].Load().post(func(t *thread) {
 				began := threadCPU(unix.Gettid())
-				for _, isolates := range t.isolates {
+				for _, isolates := range t.heaps.isolates {
 					for _, iso := range isolates {
-						collectFor(t, iso)
+						t.heaps.resting.collectFor(iso)
 					}
 				}
 				used += threadCPU(unix.Gettid()) - began

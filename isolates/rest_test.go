@@ -27,7 +27,7 @@ func TestIsolatesAtRestGiveBackMemory(t *testing.T) {
 	atRest := func() bool {
 		answer := make(chan bool)
 		th.post(func(t *thread) {
-			next, due := nextRest(t, time.Now())
+			next, due := t.heaps.resting.next(time.Now())
 			answer <- next == nil && due.IsZero()
 		})
 		return <-answer
@@ -47,12 +47,12 @@ func TestIsolatesAtRestGiveBackMemory(t *testing.T) {
 		}, patience, time.Millisecond)
 		require.LessOrEqual(t, b.pool.charged(), full)
 	}
-	done := th.counters.collections.Load()
+	done := th.heaps.counters.collections.Load()
 	require.GreaterOrEqual(t, done, uint64(12))
 	for range 1000 { // nothing more is due
 		runtime.Gosched()
 	}
 	require.True(t, atRest())
-	require.Equal(t, done, th.counters.collections.Load())
+	require.Equal(t, done, th.heaps.counters.collections.Load())
 	require.True(t, shared)
 }

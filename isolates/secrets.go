@@ -73,17 +73,17 @@ func Reset(p *Pool, owner, name string) {
 func endContexts(p *Pool, owner, name, why string, ends func(*jsContext) bool) {
 	p.affinity.each(owner, name, func(t *thread, jc *jsContext) {
 		if ends(jc) {
-			t.retire(jc, why)
+			t.persistents.retire(jc, why)
 		}
 	})
 	tenant := p.policies.tenant(owner)
 	for i := range p.threads {
 		p.threads[i].Load().post(func(t *thread) {
 			if i == 0 {
-				t.borrowAll(tenant)
+				t.heaps.borrowAll(tenant)
 			}
-			of := slices.DeleteFunc(slices.Clone(t.contexts.of(owner, name)), func(jc *jsContext) bool { return !ends(jc) })
-			t.dropContexts(of, why, func(*jsContext) bool { return true })
+			of := slices.DeleteFunc(slices.Clone(t.heaps.contexts.of(owner, name)), func(jc *jsContext) bool { return !ends(jc) })
+			t.heaps.dropContexts(of, why, func(*jsContext) bool { return true })
 		})
 	}
 }

@@ -17,21 +17,21 @@ type sharedPool struct {
 
 // borrow moves an idle isolate of the tenant of w to the thread. It prefers one with a warm context of that version,
 // then one that has room for another context.
-func (t *thread) borrow(w *events.Worker) {
-	if t.warm(w, events.Shared) != nil {
+func (h *heaps) borrow(w *events.Worker) {
+	if h.warm(w, events.Shared) != nil {
 		return
 	}
-	c := &t.pool.shared
+	c := &h.pool.shared
 	c.mu.Lock()
-	i := c.find(t.pool.policies.tenant(w.Owner), w, t.pool.limits(w).HeapMB, t.pool.cfg.ContextsPerIsolate)
-	if i < 0 || t.count >= t.maxIsolates {
+	i := c.find(h.pool.policies.tenant(w.Owner), w, h.pool.limits(w).HeapMB, h.pool.cfg.ContextsPerIsolate)
+	if i < 0 || h.count >= h.maxIsolates {
 		c.mu.Unlock()
 		return
 	}
 	iso := c.remove(i)
 	c.mu.Unlock()
-	t.take(iso)
-	t.lent = append(t.lent, iso) // given back if it is not used
+	h.take(iso)
+	h.lent = append(h.lent, iso) // given back if it is not used
 }
 
 // find returns the index of the best idle isolate for w, or -1 if none is suitable. most is the largest number of
@@ -53,8 +53,8 @@ func (c *sharedPool) find(tenant string, w *events.Worker, heapMB, most int) int
 }
 
 // borrowAll moves all idle isolates of a tenant to the thread, for the rest of the round.
-func (t *thread) borrowAll(tenant string) {
-	c := &t.pool.shared
+func (h *heaps) borrowAll(tenant string) {
+	c := &h.pool.shared
 	c.mu.Lock()
 	var list []*isolate
 	for i, iso := range slices.Backward(c.idle) {
@@ -64,9 +64,9 @@ func (t *thread) borrowAll(tenant string) {
 	}
 	c.mu.Unlock()
 	for _, iso := range list {
-		t.take(iso)
+		h.take(iso)
 	}
-	t.lent = append(t.lent, list...)
+	h.lent = append(h.lent, list...)
 }
 
 func (c *sharedPool) remove(i int) *isolate {
@@ -78,30 +78,30 @@ func (c *sharedPool) remove(i int) *isolate {
 
 // giveBack returns the thread's shared isolates in which nothing runs, so that other threads find them. It is not
 // called during a turn: the code after a turn still uses its isolate.
-func (t *thread) giveBack() {
-	if len(t.lent) == 0 {
+func (h *heaps) giveBack() {
+	if len(h.lent) == 0 {
 		return
 	}
-	c := &t.pool.shared
-	for _, iso := range t.lent {
-		if iso.closed || iso.busy > 0 || !slices.Contains(t.isolates[iso.tenant], iso) {
+	c := &h.pool.shared
+	for _, iso := range h.lent {
+		if iso.closed || iso.busy > 0 || !slices.Contains(h.isolates[iso.tenant], iso) {
 			continue
 		}
-		t.removeIsolate(iso)
+		h.removeIsolate(iso)
 		c.mu.Lock()
 		c.idle = append(c.idle, iso)
 		c.counters.isolateOpened(iso)
 		c.mu.Unlock()
 	}
-	clear(t.lent)
-	t.lent = t.lent[:0]
-	t.pool.wakeHungry()
+	clear(h.lent)
+	h.lent = h.lent[:0]
+	h.pool.wakeHungry()
 }
 
 // evictShared closes the shared isolate that has been idle longest. If tenant is not "", it considers only isolates of
 // that tenant.
-func (t *thread) evictShared(tenant string) bool {
-	c := &t.pool.shared
+func (h *heaps) evictShared(tenant string) bool {
+	c := &h.pool.shared
 	c.mu.Lock()
 	i := slices.IndexFunc(c.idle, func(iso *isolate) bool { return tenant == "" || iso.tenant == tenant })
 	if i < 0 {
@@ -110,9 +110,9 @@ func (t *thread) evictShared(tenant string) bool {
 	}
 	iso := c.remove(i)
 	c.mu.Unlock()
-	t.take(iso)
-	countEviction(t, iso)
-	t.dropIsolate(iso)
+	h.take(iso)
+	h.counters.evicted(iso)
+	h.dropIsolate(iso)
 	return true
 }
 

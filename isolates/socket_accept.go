@@ -77,7 +77,7 @@ func (s *socket) remove() {
 	delete(s.r.sockets, s.c.id)
 	if s.client != nil {
 		s.r.context.life.accepted--
-		s.t.touch(s.r.context) // it may be idle now
+		s.t.persistents.touch(s.r.context) // it may be idle now
 	}
 }
 

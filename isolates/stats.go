@@ -100,12 +100,12 @@ func (p *Pool) Stats() Stats {
 	uses := uses{map[string]*OwnerStats{}, map[string]*WorkerStats{}}
 	for i := range p.threads {
 		t := p.threads[i].Load()
-		c := t.counts()
+		c := t.heaps.counts()
 		s.Counts.add(c)
 		s.Threads = append(s.Threads, ThreadStats{i, c})
-		t.counters.discards.add(s.Discards)
-		t.counters.kills.add(s.Kills)
-		uses.add(&t.counters)
+		t.heaps.counters.discards.add(s.Discards)
+		t.heaps.counters.kills.add(s.Kills)
+		uses.add(&t.heaps.counters)
 	}
 	idle := &p.shared.counters // shared isolates that no thread has
 	s.Counts.add(Counts{Cached: int(idle.isolates.Load()), Contexts: int(idle.contexts.Load()), HeapBytes: idle.heap.Load()})
@@ -116,11 +116,11 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-func (t *thread) counts() Counts {
-	n := &t.counters
+func (h *heaps) counts() Counts {
+	n := &h.counters
 	busy := int(n.busy.Load())
 	c := Counts{
-		Total: t.maxIsolates, Busy: busy, Cached: max(0, int(n.isolates.Load())-busy), Contexts: int(n.contexts.Load()), Running: int(n.running.Load()),
+		Total: h.maxIsolates, Busy: busy, Cached: max(0, int(n.isolates.Load())-busy), Contexts: int(n.contexts.Load()), Running: int(n.running.Load()),
 		WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(), Resets: n.resets.Load(), Evictions: n.evictions.Load(), Collections: n.collections.Load(), HeapBytes: n.heap.Load(),
 	}
 	c.derive()

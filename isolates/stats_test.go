@@ -150,7 +150,7 @@ func BenchmarkStats(b *testing.B) {
 	p := newBench(b).pool
 	t := p.threads[0].Load()
 	for i := range 400 {
-		t.counters.isolateOpened(&isolate{tenant: fmt.Sprint(i)})
+		t.heaps.counters.isolateOpened(&isolate{tenant: fmt.Sprint(i)})
 	}
 	for b.Loop() {
 		p.Stats()

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -26,41 +25,27 @@ type thread struct {
 	lost     atomic.Bool   // parked in V8 and replaced: the watchdog owns its state now
 	replaced chan struct{} // closed when the new thread has taken its place
 
-	maxIsolates   int
-	isolates      map[string][]*isolate  // by tenant
-	contexts      contextIndex           // in these isolates
-	count         int                    // number of isolates
-	persistents   map[release]*jsContext // persistent contexts that take events
-	bodies        []*run                 // runs whose replies have begun in this turn
-	touched       []*jsContext           // persistent contexts that tend must check
-	lent          []*isolate             // shared isolates that may be given back
-	spent         []*isolate             // isolates of mode oneshot that must be closed
-	beginning     *run                   // the run that begin is starting
-	terminatesNow bool                   // onTerminate runs for an isolate that must go at once
-	freed         bool                   // there may be room for waiting attempts
-	grown         bool                   // a heap was found larger
-	running       map[*run]struct{}
-	callers       int                  // runs that have service calls under way: they take no slot
-	waiting       []*lifecycle.Attempt // taken from the Source, but no isolate is free for them
-	timers        timers
-	lastID        uint64
-	call          v8x.Call
-	kept          v8x.Kept // names and values of reply headers
-	reports       []lifecycle.Report
-	closed        []*events.Worker // of which it has no context any more, not reported yet
-	began         time.Time        // when the latest run began: about the present time
-	flushed       time.Time        // value of began at the latest flush
-	counters      counters         // any goroutine may read it
-	aside         time.Duration    // CPU time that the commands of the turn took outside V8, if it was measured
-	turned        time.Duration    // CPU time of all turns
-	queuedCalls   queuedCalls      // calls into runs that wait
-	pending       pending          // the next turn, kept in case the current turn goes away
-	awayTurns     int              // turns that are away
-	collecting    time.Duration    // CPU time of garbage collections before the run
-	unkept        []*jsContext     // contexts whose code is to be kept
-	resting       bool             // restTimer is set, or has fired
-	restTimer     *time.Timer      // nil until the first run has ended
-	restDue       atomic.Bool      // it is time to look for isolates that rest; any goroutine may set it
+	heaps       heaps
+	persistents persistents
+
+	bodies      []*run // runs whose replies have begun in this turn
+	beginning   *run   // the run that begin is starting
+	running     map[*run]struct{}
+	callers     int                  // runs that have service calls under way: they take no slot
+	waiting     []*lifecycle.Attempt // taken from the Source, but no isolate is free for them
+	timers      timers
+	lastID      uint64
+	call        v8x.Call
+	kept        v8x.Kept // names and values of reply headers
+	reports     []lifecycle.Report
+	began       time.Time     // when the latest run began: about the present time
+	flushed     time.Time     // value of began at the latest flush
+	aside       time.Duration // CPU time that the commands of the turn took outside V8, if it was measured
+	turned      time.Duration // CPU time of all turns
+	queuedCalls queuedCalls   // calls into runs that wait
+	pending     pending       // the next turn, kept in case the current turn goes away
+	awayTurns   int           // turns that are away
+	unkept      unkept        // contexts whose code is to be kept
 
 	mu sync.Mutex
 	// done has results of calls that the thread must handle. A queued call without a run is for the thread itself.
@@ -77,12 +62,20 @@ type thread struct {
 const flushAfter = 500 * time.Microsecond
 
 func newThread(p *Pool, index int) *thread {
-	return &thread{
-		index: index, pool: p, wake: make(chan struct{}, 1), watch: newWatch(p.cfg.Note), replaced: make(chan struct{}),
-		maxIsolates: p.cfg.maxIsolatesOf(index),
-		isolates:    map[string][]*isolate{}, contexts: contextIndex{}, running: map[*run]struct{}{}, persistents: map[release]*jsContext{},
+	t := &thread{
+		index: index, pool: p, wake: make(chan struct{}, 1), watch: newWatch(p.cfg.Note),
+		replaced: make(chan struct{}), running: map[*run]struct{}{}, unkept: unkept{cache: p.code},
 	}
+	t.heaps.prepare(t)
+	t.persistents = persistents{
+		thread: t, heaps: &t.heaps, runs: t, pool: p, timers: &t.timers, queuedCalls: &t.queuedCalls,
+		of: map[release]*jsContext{},
+	}
+	return t
 }
+
+// waits reports whether attempts wait for room.
+func (t *thread) waits() bool { return len(t.waiting) > 0 }
 
 // post gives the thread something to do. Any goroutine may call it.
 func (t *thread) post(f func(*thread)) {
@@ -114,13 +107,13 @@ func (t *thread) loop(stop <-chan struct{}) {
 		busy = t.fireTimers() || busy
 		busy = t.doQueuedCalls() || busy
 		busy = t.startMore() || busy
-		t.relieve()
-		t.tend()
-		t.giveBack()
+		t.heaps.relieve()
+		t.persistents.tend()
+		t.heaps.giveBack()
 		t.flush()
-		t.keepCode()
-		t.sweep()
-		if !busy && !t.queuedCalls.forward() && !collectAtRest(t) {
+		t.unkept.keep(&t.heaps)
+		t.heaps.sweep()
+		if !busy && !t.queuedCalls.forward() && !t.heaps.resting.collect() {
 			t.sleep(stop)
 		}
 	}
@@ -141,7 +134,7 @@ func (t *thread) takeUp() bool {
 	t.waiting = append(t.waiting, adopted...) // with the lock held: Pool.replace reads both
 	t.mu.Unlock()
 	if len(adopted) > 0 {
-		t.freed = true
+		t.heaps.freed = true
 	}
 	for _, c := range done {
 		if c.run != nil {
@@ -185,8 +178,8 @@ func (t *thread) fireTimers() bool {
 func (t *thread) startMore() bool {
 	old, begun := len(t.waiting), 0
 	asked := t.asked.Swap(false)
-	if t.freed && old > 0 {
-		t.freed = false
+	if t.heaps.freed && old > 0 {
+		t.heaps.freed = false
 		begun += t.beginWaiting(0, old, 1)
 	}
 	most := t.pool.cfg.Slots - (len(t.running) - t.callers) - len(t.waiting)
@@ -217,7 +210,7 @@ func (t *thread) beginWaiting(i, j, most int) (begun int) {
 		begun++
 		j--
 		// Other waiting attempts may find room, too.
-		t.freed = t.freed || i < j
+		t.heaps.freed = t.heaps.freed || i < j
 		// Ready replies do not wait for a slow event behind them in the batch.
 		if len(t.reports) > 0 && t.began.Sub(t.flushed) > flushAfter {
 			t.flush()
@@ -231,30 +224,22 @@ func (t *thread) beginWaiting(i, j, most int) (begun int) {
 func (t *thread) abandon() {
 	t.pool.runaways.remove(t.watch)
 	<-t.replaced
-	t.pool.live.Add(int64(t.count)) // Pool.replace subtracted them
-	t.pool.lost.Add(-t.counters.charged.Load())
-	t.dropAll()
+	t.pool.live.Add(int64(t.heaps.count)) // Pool.replace subtracted them
+	t.pool.lost.Add(-t.heaps.counters.charged.Load())
+	t.heaps.dropAll()
 	endComebacks(t)
 	t.watch.slot.Free()
 	t.pool.back.Add(1)
 	runtime.Goexit()
 }
 
-func (t *thread) dropAll() {
-	for tenant := range t.isolates {
-		for len(t.isolates[tenant]) > 0 {
-			t.dropIsolate(t.isolates[tenant][0])
-		}
-	}
-}
-
 // flush reports what happened since the last flush.
 func (t *thread) flush() {
-	for _, w := range t.closed {
+	for _, w := range t.heaps.closed {
 		t.reports = append(t.reports, lifecycle.Report{Closed: w})
 	}
-	clear(t.closed)
-	t.closed = t.closed[:0]
+	clear(t.heaps.closed)
+	t.heaps.closed = t.heaps.closed[:0]
 	if len(t.reports) == 0 {
 		return
 	}
@@ -287,9 +272,7 @@ func (t *thread) sleep(stop <-chan struct{}) {
 
 // close interrupts the remaining runs and frees all isolates.
 func (t *thread) close() {
-	if t.restTimer != nil {
-		t.restTimer.Stop()
-	}
+	t.heaps.resting.stop()
 	t.interruptAll()
 	for _, a := range append(t.waiting, t.goAway()...) {
 		t.reports = append(t.reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
@@ -299,11 +282,11 @@ func (t *thread) close() {
 	t.awaitAway()
 	t.interruptAll()
 	t.flush()
-	for _, jc := range t.persistents {
+	for _, jc := range t.persistents.of {
 		t.terminateNow(jc.isolate)
 	}
-	t.giveBack()
-	t.dropAll()
+	t.heaps.giveBack()
+	t.heaps.dropAll()
 	endComebacks(t)
 }
 

@@ -32,13 +32,13 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 	}
 	t.running[r] = struct{}{}
 	t.beginning = r
-	t.collecting = 0
+	t.heaps.collecting = 0
 	t.watch.blame(r)
-	jc, err := t.acquire(a.Worker, mode)
+	jc, err := t.heaps.acquire(a.Worker, mode)
 	t.watch.blame(nil)
 	t.beginning = nil
-	if t.collecting > 0 { // charged to the owner, not to a run
-		t.pool.source.Charge(a.Worker.Owner, t.collecting)
+	if t.heaps.collecting > 0 { // charged to the owner, not to a run
+		t.pool.source.Charge(a.Worker.Owner, t.heaps.collecting)
 	}
 	if jc == nil && err == nil && waitsForItself(t, a) {
 		t.fail(r, events.ReasonUnavailable, "the owner has no room for one more isolate: all of its runs wait for calls", "")
@@ -53,10 +53,10 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 		return true
 	}
 	r.context = jc
-	t.enlist(jc, r, now)
+	t.heaps.enlist(jc, r, now)
 	r.warm = jc.loaded
 	if !jc.loaded {
-		r.cpu += max(0, t.watch.spent(now)-t.collecting)
+		r.cpu += max(0, t.watch.spent(now)-t.heaps.collecting)
 		t.load(r)
 		return true
 	}
@@ -68,7 +68,7 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 func (t *thread) load(r *run) {
 	r.wall, r.cpuLeft = r.start.Add(t.pool.loadWall), r.loadCPU
 	r.context.loader = r
-	t.module(r, func() (v8x.ModuleState, v8x.Result) { return t.compile(r.context) })
+	t.module(r, func() (v8x.ModuleState, v8x.Result) { return t.pool.code.compile(r.context) })
 }
 
 // module takes a step of the module's evaluation and checks the result.
@@ -104,8 +104,8 @@ func (t *thread) evaluated(r *run) {
 	case v8x.Evaluated:
 		now := time.Now()
 		r.context.loaded = true
-		t.look(r.context.isolate, now, 0)
-		t.freed = true // attempts may wait for this context
+		t.heaps.look(r.context.isolate, now, 0)
+		t.heaps.freed = true // attempts may wait for this context
 		t.timers.clear(r.deadline)
 		r.deadline = nil
 		r.wall, r.cpuLeft = now.Add(r.limits.Wall.Duration()), r.limits.CPU.Duration()
@@ -139,7 +139,7 @@ func (t *thread) dispatch(r *run) {
 	r.begun = true
 	r.context.uses++
 	if r.context.life != nil {
-		t.countRequest(r.context)
+		t.persistents.countRequest(r.context)
 	}
 	t.heed(r)
 	c := &t.call
@@ -219,7 +219,9 @@ func (t *thread) turn(r *run, call, body []byte) {
 	jc := r.context
 	if jc.life != nil {
 		t.pending = pending{r, call, body}
-		t.freshen(jc, r)
+		if ended := t.persistents.freshen(jc, r); ended != nil {
+			t.enter(jc.life.betweenEvents, stepEnded, func() v8x.Result { return jc.v8.Call(ended, nil) })
+		}
 		t.pending = pending{}
 		if jc.closed || jc.life.phase == invalid {
 			return
@@ -244,11 +246,11 @@ func (t *thread) settleDown(r *run, why string) {
 // turn.
 func (t *thread) enter(r *run, step step, f func() v8x.Result) {
 	w := t.watch
-	t.lookBefore(r.context)
+	t.heaps.lookBefore(r.context)
 	now := time.Now()
 	r.context.isolate.setOthers(r.context)
 	r.context.isolate.latest = r.context
-	w.begin(r, now, t.terminatesNow)
+	w.begin(r, now, t.persistents.terminatesNow)
 	result := f()
 	end := time.Now()
 	cpu, killed := w.end(end)
@@ -268,12 +270,12 @@ func (t *thread) leave(x left) {
 	r.cpuLeft -= x.cpu
 	t.turned += x.cpu
 	if iso.unmeasured += x.end.Sub(x.start); iso.unmeasured > lookAfter {
-		t.look(iso, x.end, 0)
-		t.grown = true
+		t.heaps.look(iso, x.end, 0)
+		t.heaps.grown = true
 	}
 	flags := iso.v8.Flags()
 	if flags&v8x.HeapLimit != 0 {
-		t.look(iso, x.end, 0)
+		t.heaps.look(iso, x.end, 0)
 	}
 	if !r.over {
 		t.aside = 0
