@@ -3,9 +3,15 @@
 // use.
 //
 // A thread is one goroutine that is locked to its OS thread for life. It owns its isolates. No other goroutine touches
-// its V8, except the watchdog, which may terminate the JavaScript that runs. Two owners never share an isolate. An
-// isolate has contexts, one or more for each worker and version. Each context has at most one event at a time. It is
-// used again for up to Config.ContextMaxReuses events, and discarded after any failure.
+// its V8, except the watchdog, which may terminate the JavaScript that runs. Two tenants never share an isolate. A
+// tenant is an owner, or a group of owners that trust each other (events.Policy.Group). An isolate has contexts, one or
+// more for each worker and version. A context has at most one event at a time and is discarded after any failure. A
+// context of mode persistent runs several events at once, and outlives the failure of one. After
+// Config.ContextMaxReuses events a context is made anew, unless its isolate is small.
+//
+// The parts of a thread: thread is the loop, and runs events in turns; heaps decide where an event runs, with a file
+// for each mode (pinned, shared, oneshot, persistent); queuedCalls has the calls that wait, by owner; run is one
+// attempt.
 //
 // Work comes from a Source (package dispatch) in batches and goes back as Reports in batches. An attempt ends in two
 // phases: the Reply when the response is ready, and the End when nothing that it passed to waitUntil is left, within

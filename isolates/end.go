@@ -45,31 +45,6 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	}
 }
 
-// release takes a run that has ended out of its context. It reports whether the run leaves the context fit for others.
-func (h *heaps) release(r *run) (clean bool) {
-	jc, iso, e := r.context, r.context.isolate, &r.end
-	h.delist(jc, r)
-	iso.used, iso.rest = time.Now(), restNone
-	h.resting.await()
-	clean = e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !h.worn(jc)
-	switch {
-	case iso.mode == events.Persistent:
-		h.persistents.left(jc, r)
-		h.look(iso, iso.used, heapEvery)
-	case iso.mode == events.Oneshot:
-		h.spent = append(h.spent, iso)
-	case !clean:
-		h.counters.discarded(jc, discardReason(r, e))
-		h.dropContext(jc)
-	default:
-		h.look(iso, iso.used, heapEvery)
-	}
-	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
-		h.lent = append(h.lent, iso)
-	}
-	return clean
-}
-
 // logFailure writes what failed, and why, to the output of the worker. The run's limit does not hold for these lines:
 // there are two at most.
 func (r *run) logFailure(host Host, what string, f *events.Failure) {
@@ -79,17 +54,6 @@ func (r *run) logFailure(host Host, what string, f *events.Failure) {
 	line := r.line(time.Now(), "error", what+": "+f.Error())
 	line.Stack = f.Stack
 	host.Log(line)
-}
-
-// worn reports whether to recreate a context after ContextMaxReuses events. Recreating loses what V8 has learned about
-// its code, so a context whose isolate is small stays.
-func (h *heaps) worn(jc *jsContext) bool {
-	cfg := &h.pool.cfg
-	if jc.life != nil || jc.uses == 0 || jc.uses%cfg.ContextMaxReuses != 0 {
-		return false
-	}
-	h.look(jc.isolate, time.Now(), 0)
-	return jc.isolate.heap > int64(cfg.ContextKeepMB)<<20
 }
 
 // discardReason is why the context of a run is not used again.

@@ -1,9 +1,12 @@
 package isolates
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -57,6 +60,220 @@ func (h *heaps) prepare(t *thread) {
 	h.resting = resting{heaps: h, rests: &t.pool.rests, nudge: t.nudge}
 	h.maxIsolates = t.pool.cfg.maxIsolatesOf(t.index)
 	h.isolates, h.contexts = map[string][]*isolate{}, contextIndex{}
+}
+
+// acquire finds or makes the context for w, according to its mode. It returns nil if there is no room now.
+func (h *heaps) acquire(w *events.Worker, mode events.Mode) (*jsContext, error) {
+	// First, so that a worker that cannot run takes no room from others.
+	if _, err := secretsOf(w, h.pool); err != nil {
+		return nil, err
+	}
+	switch mode {
+	case events.Oneshot:
+		return h.fresh(w, mode)
+	case events.Persistent:
+		return h.persistents.acquire(w)
+	case events.Shared:
+		h.borrow(w)
+	}
+	return h.reuse(w, mode)
+}
+
+// addRun and removeRun record the runs in a context.
+func (h *heaps) addRun(jc *jsContext, r *run, now time.Time) {
+	jc.runs = append(jc.runs, r)
+	jc.used = now
+	jc.isolate.busy++
+	jc.isolate.used = now
+	h.counters.entered(jc, jc.isolate.busy)
+}
+
+// release takes a run that has ended out of its context. It reports whether the run leaves the context fit for others.
+func (h *heaps) release(r *run) (clean bool) {
+	jc, iso, e := r.context, r.context.isolate, &r.end
+	h.removeRun(jc, r)
+	iso.used, iso.rest = time.Now(), restNone
+	h.resting.await()
+	clean = e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !h.worn(jc)
+	switch {
+	case iso.mode == events.Persistent:
+		h.persistents.left(jc, r)
+		h.look(iso, iso.used, heapEvery)
+	case iso.mode == events.Oneshot:
+		h.spent = append(h.spent, iso)
+	case !clean:
+		h.counters.discarded(jc, discardReason(r, e))
+		h.dropContext(jc)
+	default:
+		h.look(iso, iso.used, heapEvery)
+	}
+	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
+		h.lent = append(h.lent, iso)
+	}
+	return clean
+}
+
+func (h *heaps) removeRun(jc *jsContext, r *run) {
+	n := len(jc.runs)
+	if jc.runs = slices.DeleteFunc(jc.runs, func(x *run) bool { return x == r }); len(jc.runs) == n {
+		return
+	}
+	jc.isolate.busy--
+	h.freed = true
+	h.counters.left(jc, jc.isolate.busy)
+}
+
+// worn reports whether to recreate a context after ContextMaxReuses events. Recreating loses what V8 has learned about
+// its code, so a context whose isolate is small stays.
+func (h *heaps) worn(jc *jsContext) bool {
+	cfg := &h.pool.cfg
+	if jc.life != nil || jc.uses == 0 || jc.uses%cfg.ContextMaxReuses != 0 {
+		return false
+	}
+	h.look(jc.isolate, time.Now(), 0)
+	return jc.isolate.heap > int64(cfg.ContextKeepMB)<<20
+}
+
+func (h *heaps) newIsolate(w *events.Worker, mode events.Mode) *isolate {
+	heapMB := h.pool.limits(w).HeapMB
+	bytes := uint64(heapMB) << 20
+	iso := &isolate{v8: h.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: h.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: h.pool.charges}
+	h.pool.live.Add(1)
+	h.take(iso)
+	return iso
+}
+
+// take adds an isolate to the thread, and removeIsolate removes it.
+func (h *heaps) take(iso *isolate) {
+	h.isolates[iso.tenant] = append(h.isolates[iso.tenant], iso)
+	for _, jc := range iso.contexts {
+		h.contexts.add(jc)
+	}
+	h.count++
+	h.counters.isolateOpened(iso)
+}
+
+func (h *heaps) removeIsolate(iso *isolate) {
+	rest := slices.DeleteFunc(h.isolates[iso.tenant], func(x *isolate) bool { return x == iso })
+	if len(rest) == 0 {
+		delete(h.isolates, iso.tenant)
+	} else {
+		h.isolates[iso.tenant] = rest
+	}
+	for _, jc := range iso.contexts {
+		h.contexts.remove(jc)
+	}
+	h.count--
+	h.freed = true
+	h.counters.isolateClosed(iso)
+}
+
+// newContext makes a context with the runtime and the worker's env. The first run loads the module.
+func (h *heaps) newContext(iso *isolate, w *events.Worker) (*jsContext, error) {
+	secrets, err := secretsOf(w, h.pool)
+	if err != nil {
+		return nil, err
+	}
+	jc := &jsContext{isolate: iso, worker: w, secrets: secrets, functions: v8x.FunctionsIn(w.Code)}
+	h.lookBefore(jc)
+	if jc.v8, err = iso.v8.NewContext(answer); err != nil {
+		return nil, err
+	}
+	iso.latest = jc
+	iso.contexts = append(iso.contexts, jc)
+	h.contexts.add(jc)
+	iso.functions.opened(jc.functions)
+	h.counters.contextMade(jc)
+	h.counters.tell(ContextMade, jc, "")
+	h.look(iso, time.Now(), 0)
+	h.grown = true
+	bindings.Encode(h.call.Reset(opEnv), w, secrets).Bool(iso.mode == events.Persistent).Bool(h.pool.checks)
+	if r := jc.v8.Call(h.call.Bytes(), nil); r.Err != nil {
+		h.dropContext(jc)
+		return nil, fmt.Errorf("isolates: env: %w", r.Err)
+	}
+	return jc, nil
+}
+
+// dropContext closes a context in which nothing runs.
+func (h *heaps) dropContext(jc *jsContext) {
+	if jc.closed {
+		return
+	}
+	jc.closed = true
+	iso := jc.isolate
+	iso.contexts = slices.DeleteFunc(iso.contexts, func(x *jsContext) bool { return x == jc })
+	h.contexts.remove(jc)
+	iso.functions.dropped(jc.functions)
+	if iso.latest == jc {
+		iso.latest = nil
+	}
+	h.persistents.endBetween(jc)
+	if iso.lost {
+		iso.dead = append(iso.dead, jc.v8)
+	} else {
+		jc.v8.Close()
+	}
+	h.freed = true
+	h.counters.contextClosed(jc)
+	if iso.mode != events.Oneshot && !h.contexts.has(jc.worker) { // what oneshot makes is not used again
+		h.closed = append(h.closed, jc.worker)
+	}
+}
+
+// dropContexts closes those of the contexts that are idle and for which which returns true, except persistent ones.
+func (h *heaps) dropContexts(contexts []*jsContext, why string, which func(*jsContext) bool) {
+	for _, jc := range slices.Clone(contexts) {
+		if len(jc.runs) == 0 && !jc.isolate.away && jc.isolate.mode != events.Persistent && which(jc) {
+			h.counters.discarded(jc, why)
+			h.dropContext(jc)
+		}
+	}
+}
+
+// vacate closes those of a tenant's contexts that are idle, and its isolates that have no contexts then.
+func (h *heaps) vacate(tenant, why string, contexts []*jsContext) {
+	h.dropContexts(contexts, why, func(*jsContext) bool { return true })
+	for _, iso := range slices.Clone(h.isolates[tenant]) {
+		if len(iso.contexts) == 0 && !iso.away {
+			h.dropIsolate(iso)
+		}
+	}
+}
+
+// contextsOf returns the contexts that an owner has in the isolates.
+func contextsOf(owner string, isolates []*isolate) (list []*jsContext) {
+	for _, iso := range isolates {
+		for _, jc := range iso.contexts {
+			if jc.worker.Owner == owner {
+				list = append(list, jc)
+			}
+		}
+	}
+	return list
+}
+
+// dropIsolate closes an isolate and all its contexts, in which nothing runs.
+func (h *heaps) dropIsolate(iso *isolate) {
+	if iso.closed {
+		return
+	}
+	iso.closed = true
+	iso.lost = iso.lost || iso.away // no other thread may touch it
+	for len(iso.contexts) > 0 {
+		h.dropContext(iso.contexts[0])
+	}
+	h.removeIsolate(iso)
+	if iso.lost {
+		h.pool.lost.Add(iso.charged)
+	} else {
+		iso.v8.Close()
+	}
+	h.pool.live.Add(-1)
+	h.pool.trimSoon()
+	if !h.runs.waits() {
+		h.pool.wakeHungry()
+	}
 }
 
 // dropAll closes all isolates, in which nothing runs.

@@ -1,10 +1,12 @@
 package isolates
 
 import (
+	constanttime "crypto/subtle"
 	"fmt"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
+	"github.com/pinwheel-run/pinwheel/isolates/offload/charset"
 	"github.com/pinwheel-run/pinwheel/isolates/offload/subtle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -89,4 +91,37 @@ func (t *thread) subtle(r *run, in *v8x.Commands) {
 		args := in.Detach()
 		return func(goOn func() error) (offload.Product, time.Duration) { return subtle.Work(op, &args, goOn), 0 }
 	})
+}
+
+// answer is the v8x.HostFunc of every context. It has pure functions that exist in Go and that JavaScript needs at
+// once.
+func answer(in []byte) ([]byte, error) {
+	q := v8x.ReadCommands(in)
+	op, _ := q.Next()
+	switch op {
+	case askSubtle:
+		return subtle.Now(&q).Answer(), nil
+	case askDecode:
+		return decodeLegacy(q.Text(), int(q.Int()), q.View(), q.Bool(), q.Bool())
+	case askTimingSafeEqual:
+		a := q.View()
+		return v8x.AnswerBool(constanttime.ConstantTimeCompare(a, q.View()) == 1), nil
+	case askDomainToASCII:
+		return v8x.AnswerString(domainToASCII(q.Text())), nil
+	}
+	return nil, fmt.Errorf("host.ask: unknown op %d", op)
+}
+
+// decodeLegacy decodes a piece of text in one of the legacy encodings. The answer has two strings. The first is the
+// text. The code units of the second are the number of incomplete bytes at the end, and the state to continue with. The
+// answer is null if the bytes are not valid and fatal is true.
+func decodeLegacy(encoding string, state int, in []byte, last, fatal bool) ([]byte, error) {
+	r, err := charset.Decode(encoding, state, in, last)
+	if err != nil {
+		return nil, err
+	}
+	if r.Wrong && fatal {
+		return v8x.AnswerNull(), nil
+	}
+	return v8x.AnswerTexts(string(r.Text), string([]rune{rune(r.Rest), rune(r.State)})), nil
 }

@@ -53,7 +53,7 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 		return true
 	}
 	r.context = jc
-	t.heaps.enlist(jc, r, now)
+	t.heaps.addRun(jc, r, now)
 	r.warm = jc.loaded
 	if !jc.loaded {
 		r.cpu += max(0, t.watch.spent(now)-t.heaps.collecting)
@@ -353,4 +353,11 @@ func (r *run) wallFailure() *events.Failure {
 		return events.Fail(events.ReasonTimeout, "wall-clock limit of %s (limits.wallMs)", r.limits.Wall.Duration())
 	}
 	return events.Fail(events.ReasonTimeout, "wall-clock limit of %s, while the module was loaded", r.wall.Sub(r.start))
+}
+
+// crowdedOut reports whether a run that reached the heap limit had less than that limit for itself. Other contexts in
+// its isolate, whose runs have begun since, took more than they may have at its beginning. The run is repeated, and in
+// its own isolate if that happens again.
+func (r *run) crowdedOut() bool {
+	return r.attempt.Event != nil && !r.betweenEvents && r.context.others() > r.context.isolate.crowd()
 }

@@ -1,4 +1,4 @@
-// What first events commonly do: warmup.go runs it before the snapshot is made.
+// What first events commonly do: runtime.go runs it before the snapshot is made.
 
 const log = [];
 

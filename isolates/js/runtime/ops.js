@@ -30,7 +30,7 @@ internal.askOps = {
   SUBTLE: 30, DECODE: 31,
 };
 
-// subtleOps are the operations of SUBTLE, for both ask and send. isolates/subtle.go has the arguments.
+// subtleOps are the operations of SUBTLE, for both ask and send. isolates/offload/subtle has the arguments.
 internal.subtleOps = {
   __proto__: null,
   DIGEST: 1, HMAC: 2, HMAC_EQUAL: 3, ENCRYPT_CBC: 4, DECRYPT_CBC: 5, CTR: 6, ENCRYPT_GCM: 7, DECRYPT_GCM: 8, WRAP_KW: 9,

@@ -9,6 +9,55 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
+// evens reports whether a tenant has at least an even share among the tenants that have isolates: of the thread's
+// isolates, of the process's isolates, or of the heap.
+func (h *heaps) evens(tenant string) bool {
+	cfg := &h.pool.cfg
+	isolates, bytes := h.pool.use(tenant)
+	tenants := h.pool.tenants()
+	return len(h.isolates[tenant])*len(h.isolates) >= h.maxIsolates ||
+		isolates*tenants >= int64(cfg.MaxIsolates-cfg.prewarmed()) || bytes*tenants >= int64(cfg.HeapMB)<<20
+}
+
+// tenants estimates how many tenants have isolates. It is the largest number of them on one thread, or among the
+// isolates that no thread has.
+func (p *Pool) tenants() (most int64) {
+	count := func(c *counters) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		most = max(most, int64(len(c.tenants)))
+	}
+	for i := range p.threads {
+		count(&p.threads[i].Load().heaps.counters)
+	}
+	count(&p.shared.counters)
+	return most
+}
+
+// evictFor closes an idle isolate of this thread to make room for one of tenant. A tenant that has its even share loses
+// one of its own, if it has an idle one.
+func (h *heaps) evictFor(tenant string) bool {
+	return h.evens(tenant) && h.send(idlest(nil, h.isolates[tenant])) || h.evictGreedy()
+}
+
+// evictAnyFor is like evictFor, but it may also close an isolate that no thread has.
+func (h *heaps) evictAnyFor(tenant string) bool {
+	return h.evens(tenant) && h.evictOf(tenant) || h.evictShared("") || h.evictGreedy()
+}
+
+// evictGreedy closes the isolate that has been idle longest. It prefers tenants that have more than one isolate and at
+// least their even share of this thread. If there is none, it considers all.
+func (h *heaps) evictGreedy() bool {
+	var oldest *isolate
+	tenants, heap := len(h.isolates), int64(h.pool.cfg.HeapMB)<<20/int64(len(h.pool.threads))
+	for _, list := range h.isolates {
+		if len(list) > 1 && (len(list)*tenants >= h.maxIsolates || list[0].counters.charged.Load()*int64(tenants) >= heap) {
+			oldest = idlest(oldest, list)
+		}
+	}
+	return h.send(oldest) || h.evict()
+}
+
 // The heaps of all isolates of a process lie in one address range of 4 GB (V8's pointer compression cage). V8 ends the
 // process, or a thread of it, when that range is full. So the sum of the heaps is kept below a budget. A new isolate is
 // made only where it fits. When existing isolates have grown too large, idle ones are closed first, then the largest.

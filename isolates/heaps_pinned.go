@@ -1,0 +1,177 @@
+package isolates
+
+import (
+	"slices"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// Contexts of a tenant share isolates while they are small. Such a context costs 0.35 MB. In its own isolate it costs
+// 1.3 MB. A run may use all of its limit, in addition to what the other contexts in its isolate have. When V8 collects
+// garbage, the run pays for marking what they have. So that is kept small (docs/development/adr/0023).
+const (
+	// crowdBytes bounds what the other contexts of an isolate may have, beside the one that runs. The bound is a
+	// quarter of the limit if that is less.
+	crowdBytes = 16 << 20
+	// mostCollected is the largest isolate whose garbage is collected between runs. A collection holds the thread for
+	// about a millisecond per MB of live data.
+	mostCollected = 48 << 20
+	// othersStep is the unit in which V8 gets the size of the other contexts in an isolate.
+	othersStep = 1 << 20
+)
+
+// A worker of mode pinned has a context of its own on each thread that runs its events. Mode shared places contexts in
+// the same way, after it has taken an isolate from Pool.shared (heaps_shared.go).
+
+// reuse returns a warm context of that version, or makes a new one.
+func (h *heaps) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
+	jc := h.warm(w, mode)
+	if jc == nil {
+		// Contexts are many. Those of other versions that have had no event for a while are unlikely to get another.
+		now := time.Now()
+		h.dropContexts(h.contexts.of(w.Owner, w.Name), discardRoom, func(jc *jsContext) bool {
+			return jc.outdated() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > h.pool.cfg.OldVersionIdle
+		})
+		return h.settle(h.place(w, mode), w, mode)
+	}
+	if h.stays(jc) {
+		h.counters.warmHit(jc)
+		return jc, nil
+	}
+	// Another isolate gets a context for w, if one has room. Closing this context leaves more room here.
+	iso := h.place(w, mode)
+	if !jc.closed && (iso == nil || iso == jc.isolate) {
+		h.counters.warmHit(jc)
+		return jc, nil
+	}
+	if !jc.closed {
+		h.counters.discarded(jc, discardRoom)
+		h.dropContext(jc)
+	}
+	return h.settle(iso, w, mode)
+}
+
+// warm returns an idle context of that version on the thread, with the current values of its secrets, in an isolate
+// that its owner may still use. It returns nil if there is none.
+func (h *heaps) warm(w *events.Worker, mode events.Mode) *jsContext {
+	tenant := h.pool.policies.tenant(w.Owner)
+	for _, jc := range h.contexts.of(w.Owner, w.Name) {
+		if jc.isolate.mode == mode && jc.isolate.tenant == tenant && jc.warm(w) {
+			return jc
+		}
+	}
+	return nil
+}
+
+// place returns an isolate for a context of w. It prefers, in this order: an isolate of the owner with room; a new one,
+// if none must be closed for it; the one with the owner's context that was used longest ago, which it closes; a new one
+// for which it closes idle ones. It returns nil if all are busy.
+func (h *heaps) place(w *events.Worker, mode events.Mode) *isolate {
+	own := h.own(w, mode)
+	if i := slices.IndexFunc(own, h.hasRoom); i >= 0 {
+		return own[i]
+	}
+	if h.vacant(w) {
+		return h.newIsolate(w, mode)
+	}
+	if jc := idlestContext(own); jc != nil {
+		h.counters.discarded(jc, discardRoom)
+		h.dropContext(jc)
+		return jc.isolate
+	}
+	if h.room(w) {
+		return h.newIsolate(w, mode)
+	}
+	for _, iso := range own {
+		if !iso.closed && h.thin(iso) && (h.hasRoom(iso) || h.collect(iso) && h.hasRoom(iso)) {
+			return iso
+		}
+	}
+	return nil
+}
+
+// own returns the isolates in which w may have a context.
+func (h *heaps) own(w *events.Worker, mode events.Mode) []*isolate {
+	heapMB := h.pool.limits(w).HeapMB
+	return slices.DeleteFunc(slices.Clone(h.isolates[h.pool.policies.tenant(w.Owner)]), func(iso *isolate) bool {
+		return iso.mode != mode || iso.heapMB != heapMB || iso.away
+	})
+}
+
+// settle makes a context in the isolate, or in the least crowded isolate if that is nil.
+func (h *heaps) settle(iso *isolate, w *events.Worker, mode events.Mode) (*jsContext, error) {
+	if iso == nil {
+		iso = leastCrowded(h.own(w, mode), h.pool.cfg.ContextsPerIsolate)
+	}
+	if iso == nil {
+		return nil, nil
+	}
+	return h.newContext(iso, w)
+}
+
+// hasRoom reports whether the isolate may have one more context.
+func (h *heaps) hasRoom(iso *isolate) bool {
+	if len(iso.contexts) >= h.pool.cfg.ContextsPerIsolate {
+		return false
+	}
+	if iso.unmeasured > 0 { // something has run in it since
+		h.look(iso, time.Now(), 0)
+	}
+	return len(iso.contexts) == 0 || iso.heap <= iso.crowd()
+}
+
+// stays reports whether the idle context may run where it is. If the other contexts seem to have too much, their
+// garbage is collected before the run, so that the run does not pay for it.
+func (h *heaps) stays(jc *jsContext) bool {
+	iso := jc.isolate
+	h.lookBefore(jc)
+	if iso.mode == events.Persistent || jc.others() <= iso.crowd() {
+		return true
+	}
+	h.look(iso, time.Now(), 0)
+	return jc.others() <= iso.crowd() || h.collect(iso) && jc.others() <= iso.crowd()
+}
+
+// thin closes half of an isolate's idle contexts: those that were used longest ago. It returns false when there is
+// none, or when the isolate is too large.
+func (h *heaps) thin(iso *isolate) bool {
+	if iso.heap > mostCollected {
+		return false
+	}
+	idle := slices.DeleteFunc(slices.Clone(iso.contexts), func(jc *jsContext) bool { return len(jc.runs) > 0 })
+	slices.SortFunc(idle, func(a, b *jsContext) int { return a.used.Compare(b.used) })
+	for _, jc := range idle[:(len(idle)+1)/2] {
+		iso.collected = max(0, iso.collected-jc.size) // the closed context left that much to collect
+		h.counters.discarded(jc, discardRoom)
+		h.dropContext(jc)
+	}
+	return len(idle) > 0
+}
+
+// idlestContext returns the idle context that was used longest ago. It considers only isolates that have room for
+// another context in its place.
+func idlestContext(isolates []*isolate) (oldest *jsContext) {
+	for _, iso := range isolates {
+		if iso.heap > iso.crowd() {
+			continue
+		}
+		for _, jc := range iso.contexts {
+			if len(jc.runs) == 0 && (oldest == nil || jc.used.Before(oldest.used)) {
+				oldest = jc
+			}
+		}
+	}
+	return oldest
+}
+
+// leastCrowded returns the isolate for a context that has no room anywhere. So an owner at its share does not wait for
+// its own runs. A run in that isolate may have to run again. It returns nil if each isolate has most contexts.
+func leastCrowded(isolates []*isolate, most int) (least *isolate) {
+	for _, iso := range isolates {
+		if !iso.closed && len(iso.contexts) < most && (least == nil || iso.heap < least.heap) {
+			least = iso
+		}
+	}
+	return least
+}
