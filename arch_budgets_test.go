@@ -27,7 +27,7 @@ type allowance struct {
 var manyMethods = map[string]allowance{
 	"events.Subjects":         {61, "a short method for each subject and each stream name of the contract", ""},
 	"dispatch.Dispatcher":     {97, "limits, bans and crashes become gates, which own their fields", "2026-12"},
-	"isolates.thread":         {89, "each host call keeps its own state of a run", "2026-12"},
+	"isolates.thread":         {85, "each host call keeps its own state of a run", "2026-12"},
 	"internal/cli.env":        {131, "commands have two roads, one of operators and one of owners", "2026-12"},
 	"internal/control.Client": {62, "a method for each endpoint: the table of endpoints replaces them", "2026-12"},
 	"internal/control.Server": {61, "a method for each endpoint that only a process answers", "2026-12"},

@@ -76,40 +76,18 @@ func (s *affinity) each(owner, name string, f func(*thread, *jsContext)) {
 }
 
 // handOver gives an attempt of a persistent worker to the thread that has its context. It returns false when that is t.
-func (t *thread) handOver(a *lifecycle.Attempt) bool {
+func (s *affinity) handOver(a *lifecycle.Attempt, t *thread) bool {
 	h := releaseOf(a.Worker)
 	for {
-		at := t.pool.affinity.of(h, t)
+		at := s.of(h, t)
 		if at == t {
 			return false
 		}
-		if at.adopt(a) {
+		if at.inbox.adopt(a) {
 			return true
 		}
-		t.pool.affinity.move(h, at, t)
+		s.move(h, at, t)
 	}
-}
-
-// adopt takes an attempt from another thread, unless this one is gone.
-func (t *thread) adopt(a *lifecycle.Attempt) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.gone {
-		return false
-	}
-	t.adopted = append(t.adopted, a)
-	t.nudge()
-	return true
-}
-
-// goAway stops adopting attempts, and returns those that were not taken up.
-func (t *thread) goAway() []*lifecycle.Attempt {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.gone = true
-	left := t.adopted
-	t.adopted = nil
-	return left
 }
 
 // CloseContexts has a thread close the contexts of that version of a worker that are its own and in which nothing runs,

@@ -83,11 +83,8 @@ func (w *watch) long(t *thread, now time.Time) (r *run, cpu time.Duration, turn 
 // pressed reports whether something other than new events waits for the thread. The thread is in V8, and stays there
 // while its watch is locked.
 func (t *thread) pressed(now time.Time) bool {
-	t.mu.Lock()
-	posted := len(t.done) + len(t.adopted) + len(t.comebacks)
-	t.mu.Unlock()
 	at := t.timers.next()
-	return posted > 0 || len(t.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.wait() || !at.IsZero() && !at.After(now)
+	return t.inbox.full() || len(t.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.wait() || !at.IsZero() && !at.After(now)
 }
 
 // yield sends the turn of t away if the turn is long and others wait. Watchdog only.
@@ -209,17 +206,8 @@ func (t *thread) comeBack(w *watch, x left) {
 	}
 	v8x.ForgetThread()
 	w.slot.Free()
-	back := comeback{x, w.lost.Load()}
-	t.mu.Lock()
-	ended := t.ended
-	if !ended {
-		t.comebacks = append(t.comebacks, back)
-	}
-	t.mu.Unlock()
-	if ended {
+	if !t.inbox.comeBack(comeback{x, w.lost.Load()}) {
 		x.run.context.isolate.free(t.pool)
-	} else {
-		t.nudge()
 	}
 	runtime.Goexit()
 }
@@ -228,18 +216,6 @@ func (t *thread) comeBack(w *watch, x left) {
 type comeback struct {
 	left
 	lost bool
-}
-
-// endComebacks is the last thing that a thread does. From now on, turns that were away free their isolates themselves.
-func endComebacks(t *thread) {
-	t.mu.Lock()
-	t.ended = true
-	late := t.comebacks
-	t.comebacks = nil
-	t.mu.Unlock()
-	for _, x := range late {
-		x.run.context.isolate.free(t.pool)
-	}
 }
 
 // back continues after a turn that was away.
@@ -293,6 +269,6 @@ func (c queuedCall) postpone() bool {
 // them up.
 func (t *thread) awaitAway() {
 	for t.takeUp(); t.awayTurns > 0; t.takeUp() {
-		<-t.wake
+		<-t.inbox.wake
 	}
 }

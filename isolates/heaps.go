@@ -57,7 +57,7 @@ type runner interface {
 func (h *heaps) prepare(t *thread) {
 	h.pool, h.runs, h.persistents = t.pool, t, &t.persistents
 	h.counters.changed = t.pool.cfg.OnContext
-	h.resting = resting{heaps: h, rests: &t.pool.rests, nudge: t.nudge}
+	h.resting = resting{heaps: h, rests: &t.pool.rests, nudge: t.inbox.nudge}
 	h.maxIsolates = t.pool.cfg.maxIsolatesOf(t.index)
 	h.isolates, h.contexts = map[string][]*isolate{}, contextIndex{}
 }

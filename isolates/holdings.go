@@ -121,10 +121,7 @@ func (h *holdings) forgetThread(t *thread) {
 	for _, o := range t.queuedCalls.ring {
 		h.forgetCalls(t.pool, o.list[o.first:]...)
 	}
-	t.mu.Lock()
-	late := t.done
-	t.mu.Unlock()
-	h.forgetCalls(t.pool, late...)
+	h.forgetCalls(t.pool, t.inbox.lost()...)
 }
 
 // of returns the bytes held for a tenant's runs.

@@ -117,7 +117,7 @@ func (p *Pool) carry(t *thread) {
 func (p *Pool) Wake(thread int) {
 	t := p.threads[thread].Load()
 	t.asked.Store(true)
-	t.nudge()
+	t.inbox.nudge()
 }
 
 // Close stops the threads and frees V8's memory. JavaScript that runs now is terminated. Unfinished runs are reported
@@ -276,13 +276,13 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 			cancel()
 		}
 	}
-	for _, a := range append(t.waiting, t.goAway()...) {
+	for _, a := range append(t.waiting, t.inbox.refuse()...) {
 		reports = append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
 	}
 	p.threads[t.index].Store(n)
 	p.source.Report(t.index, reports)
 	p.start(n)
-	n.nudge()
+	n.inbox.nudge()
 	p.running.Done() // t's
 }
 

@@ -153,10 +153,7 @@ func (t *thread) do(c queuedCall) {
 func (t *thread) postTo(r *run, f func(*thread)) { t.put(queuedCall{run: r, do: f}) }
 
 func (t *thread) put(c queuedCall) {
-	t.mu.Lock()
-	t.done = append(t.done, c)
-	t.mu.Unlock()
-	t.nudge()
+	t.inbox.put(c)
 	if t.lost.Load() { // it does no more calls, and Pool.replace may not have seen this one
 		t.pool.holdings.forgetCalls(t.pool, c)
 	}

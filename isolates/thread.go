@@ -3,7 +3,6 @@ package isolates
 import (
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 type thread struct {
 	index int
 	pool  *Pool
-	wake  chan struct{} // capacity 1; any goroutine may send
-	asked atomic.Bool   // the Source expects a call of Next; any goroutine may set it
+	inbox inbox       // any goroutine may put something into it
+	asked atomic.Bool // the Source expects a call of Next; any goroutine may set it
 	// The watchdog shares watch, which has its own lock. The watchdog replaces it when a turn goes away.
 	watch    *watch
 	tid      atomic.Int32  // of the OS thread; 0 before it has started
@@ -46,16 +45,6 @@ type thread struct {
 	pending     pending       // the next turn, kept in case the current turn goes away
 	awayTurns   int           // turns that are away
 	unkept      unkept        // contexts whose code is to be kept
-
-	mu sync.Mutex
-	// done has results of calls that the thread must handle. A queued call without a run is for the thread itself.
-	done []queuedCall
-
-	adopted []*lifecycle.Attempt // attempts from other threads, of persistent workers whose context is here
-	gone    bool                 // adopts no more attempts
-
-	comebacks []comeback // turns that were away and have ended
-	ended     bool       // it takes no more comebacks
 }
 
 // flushAfter is how long reports may be collected before a flush.
@@ -63,7 +52,7 @@ const flushAfter = 500 * time.Microsecond
 
 func newThread(p *Pool, index int) *thread {
 	t := &thread{
-		index: index, pool: p, wake: make(chan struct{}, 1), watch: newWatch(p.cfg.Note),
+		index: index, pool: p, inbox: inbox{wake: make(chan struct{}, 1)}, watch: newWatch(p.cfg.Note),
 		replaced: make(chan struct{}), running: map[*run]struct{}{}, unkept: unkept{cache: p.code},
 	}
 	t.heaps.prepare(t)
@@ -80,13 +69,6 @@ func (t *thread) waits() bool { return len(t.waiting) > 0 }
 // post gives the thread something to do. Any goroutine may call it.
 func (t *thread) post(f func(*thread)) {
 	t.put(queuedCall{do: f})
-}
-
-func (t *thread) nudge() {
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
 }
 
 // loop runs the thread. It ends when stop is closed. The remaining runs are then interrupted.
@@ -128,15 +110,11 @@ func (t *thread) pin() {
 
 // takeUp handles what was posted.
 func (t *thread) takeUp() bool {
-	t.mu.Lock()
-	done, adopted, comebacks := t.done, t.adopted, t.comebacks
-	t.done, t.adopted, t.comebacks = nil, nil, nil
-	t.waiting = append(t.waiting, adopted...) // with the lock held: Pool.replace reads both
-	t.mu.Unlock()
-	if len(adopted) > 0 {
+	calls, adopted, comebacks := t.inbox.take(&t.waiting)
+	if adopted > 0 {
 		t.heaps.freed = true
 	}
-	for _, c := range done {
+	for _, c := range calls {
 		if c.run != nil {
 			t.queuedCalls.add(c)
 		} else {
@@ -146,7 +124,7 @@ func (t *thread) takeUp() bool {
 	for _, x := range comebacks {
 		t.back(x)
 	}
-	return len(done)+len(adopted)+len(comebacks) > 0
+	return len(calls)+adopted+len(comebacks) > 0
 }
 
 // fireTimers handles the timers that are due. Timers of JavaScript become queued calls. Limits and other internal
@@ -227,10 +205,17 @@ func (t *thread) abandon() {
 	t.pool.live.Add(int64(t.heaps.count)) // Pool.replace subtracted them
 	t.pool.lost.Add(-t.heaps.counters.charged.Load())
 	t.heaps.dropAll()
-	endComebacks(t)
+	t.closeInbox()
 	t.watch.slot.Free()
 	t.pool.back.Add(1)
 	runtime.Goexit()
+}
+
+// closeInbox is the last thing that a thread does. Turns that come back later free their isolates themselves.
+func (t *thread) closeInbox() {
+	for _, x := range t.inbox.close() {
+		x.run.context.isolate.free(t.pool)
+	}
 }
 
 // flush reports what happened since the last flush.
@@ -257,7 +242,7 @@ func (t *thread) sleep(stop <-chan struct{}) {
 	if at.IsZero() {
 		select {
 		case <-stop:
-		case <-t.wake:
+		case <-t.inbox.wake:
 		}
 		return
 	}
@@ -265,7 +250,7 @@ func (t *thread) sleep(stop <-chan struct{}) {
 	defer timer.Stop()
 	select {
 	case <-stop:
-	case <-t.wake:
+	case <-t.inbox.wake:
 	case <-timer.C:
 	}
 }
@@ -274,7 +259,7 @@ func (t *thread) sleep(stop <-chan struct{}) {
 func (t *thread) close() {
 	t.heaps.resting.stop()
 	t.interruptAll()
-	for _, a := range append(t.waiting, t.goAway()...) {
+	for _, a := range append(t.waiting, t.inbox.refuse()...) {
 		t.reports = append(t.reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
 	}
 	t.waiting = nil
@@ -287,7 +272,7 @@ func (t *thread) close() {
 	}
 	t.heaps.giveBack()
 	t.heaps.dropAll()
-	endComebacks(t)
+	t.closeInbox()
 }
 
 // interruptAll ends all runs except those whose isolate is away.

@@ -19,7 +19,7 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 	if a.Event == nil {
 		mode = events.Pinned // a Checker only loads it
 	}
-	if mode == events.Persistent && t.handOver(a) {
+	if mode == events.Persistent && t.pool.affinity.handOver(a, t) {
 		return true
 	}
 	now := time.Now()
