@@ -27,7 +27,7 @@ type allowance struct {
 var manyMethods = map[string]allowance{
 	"events.Subjects":         {61, "a short method for each subject and each stream name of the contract", ""},
 	"dispatch.Dispatcher":     {97, "limits, bans and crashes become gates, which own their fields", "2026-12"},
-	"isolates.thread":         {85, "each host call keeps its own state of a run", "2026-12"},
+	"isolates.thread":         {68, "each host call keeps its own state of a run", "2026-12"},
 	"internal/cli.env":        {131, "commands have two roads, one of operators and one of owners", "2026-12"},
 	"internal/control.Client": {62, "a method for each endpoint: the table of endpoints replaces them", "2026-12"},
 	"internal/control.Server": {61, "a method for each endpoint that only a process answers", "2026-12"},
@@ -43,8 +43,8 @@ var manyFields = map[string]allowance{
 	"events.LetterJSON":      {28, "the JSON of a letter, as users see it", ""},
 	"internal/fleet.Process": {41, "it wires a process", "2026-12"},
 	"isolates.Pool":          {38, "limits become types of their own", "2026-12"},
-	"isolates.run":           {47, "each host call keeps its own state of a run", "2026-12"},
-	"isolates.thread":        {34, "what other goroutines hand to a thread becomes a type", "2026-12"},
+	"isolates.run":           {44, "each host call keeps its own state of a run", "2026-12"},
+	"isolates.thread":        {28, "what other goroutines hand to a thread becomes a type", "2026-12"},
 }
 
 // manyFiles are the packages that may have more files.
@@ -73,12 +73,12 @@ var goes = map[string]string{
 	"isolates/upload.go:pipe":                           "a source of its run, which ends when the run does",
 	"isolates/bindingcall.go:fetchService":              "a long response of a service, which ends when the run does",
 	"isolates/fetch.go:begin":                           "a call of its run, at most maxConcurrent each, which ends when the run does",
-	"isolates/fetch.go:enqueue":                         "a call of its run, paid for in its bytes, which ends when the run does",
+	"isolates/fetch.go:store":                           "a call of its run, paid for in its bytes, which ends when the run does",
 	"isolates/offload/compression/decompressor.go:Step": "Close ends it",
 	"isolates/pool.go:Open":                             "Close waits for it",
 	"isolates/pool.go:carry":                            "a thread: Close waits for it, unless V8 does not let it go",
 	"isolates/pool.go:waitAtMost":                       "waits for a group no longer than it is given: V8 may not let a thread go",
-	"isolates/socket.go:openSocket":                     "a call of its run, which ends when the run does",
+	"isolates/socket.go:open":                           "a call of its run, which ends when the run does",
 	"isolates/socket.go:startWriting":                   "ends when nothing is to be written, or talk closes the connection",
 	"loadtest/child.go:startChild":                      "waits for the child process; `done` is closed when it has ended",
 	"loadtest/drain.go:refill":                          "ends with the context; its caller reads what it sends",

@@ -144,13 +144,13 @@ func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle
 	if e := r.attempt.Event; e != nil {
 		from = e.Service
 	}
-	if r.tree == nil {
-		r.tree = &events.ServiceTree{}
+	if r.services.tree == nil {
+		r.services.tree = &events.ServiceTree{}
 	}
 	if err := t.pool.hold(r, size); err != nil {
 		return nil, nil, err
 	}
-	call, err := r.tree.Begin(from, w.Name, target, method)
+	call, err := r.services.tree.Begin(from, w.Name, target, method)
 	if err != nil {
 		t.pool.drop(r, size)
 		return nil, nil, err
@@ -165,10 +165,16 @@ func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle
 	}
 	t.pool.source.Calling(r.attempt, true)
 	t.asked.Store(true)
-	if r.calling++; r.calling == 1 && !r.betweenEvents { // it has no slot
+	if r.services.calling++; r.services.calling == 1 && !r.betweenEvents { // it has no slot
 		t.callers++
 	}
 	return c, span, nil
+}
+
+// services are the calls of a run to other workers.
+type services struct {
+	calling int                 // under way
+	tree    *events.ServiceTree // of these calls, unless the run was called itself; nil until the first
 }
 
 // serviceOver says that the run no longer waits for a call. On the thread.
@@ -177,7 +183,7 @@ func (r *run) serviceOver(t *thread) {
 		return
 	}
 	t.pool.source.Calling(r.attempt, false)
-	if r.calling--; r.calling == 0 && !r.betweenEvents {
+	if r.services.calling--; r.services.calling == 0 && !r.betweenEvents {
 		t.callers--
 	}
 }
@@ -258,7 +264,7 @@ func waitsForItself(t *thread, a *lifecycle.Attempt) bool {
 		return false
 	}
 	for r := range t.running {
-		if r.attempt.Worker.Owner == a.Worker.Owner && r.calling == 0 && r.attempt != a {
+		if r.attempt.Worker.Owner == a.Worker.Owner && r.services.calling == 0 && r.attempt != a {
 			return false
 		}
 	}

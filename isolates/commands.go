@@ -200,27 +200,27 @@ func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 		t.timers.clear(r.timers[id])
 		delete(r.timers, id)
 	case cmdFetch:
-		t.fetch(r, in)
+		r.fetches.begin(t, r, in)
 	case cmdFetchAbort:
 		r.abortCall(t.pool, in.Number())
 	case cmdFetchMore:
-		t.more(r, in.Number())
+		r.fetches.more(t, r, in.Number())
 	case cmdUpload:
-		t.takePiece(r, in)
+		r.fetches.takePiece(t, r, in)
 	case cmdGather:
 		r.gather(t, in)
 	case cmdQueue:
-		t.enqueue(r, in)
+		r.sends.store(t, r, in)
 	case cmdCall:
 		r.callBinding(t, in)
 	case cmdSubtle:
-		t.subtle(r, in)
+		r.offloads.subtle(t, r, in)
 	case cmdZip:
-		t.zipStep(r, in)
+		r.zips.step(t, r, in)
 	case cmdZipClose:
-		r.zipClose(in.Number())
+		r.zips.end(in.Number())
 	case cmdSocketOpen, cmdSocketSend, cmdSocketEnd, cmdSocketAccept:
-		t.obeySocket(r, op, in)
+		r.sockets.command(t, r, op, in)
 	}
 }
 

@@ -32,7 +32,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	r.end = e
 	t.reports = append(t.reports, lifecycle.Report{Attempt: r.attempt, End: &r.end})
 	delete(t.running, r)
-	if r.calling > 0 {
+	if r.services.calling > 0 {
 		t.callers--
 	}
 	t.forget(r)
@@ -84,7 +84,7 @@ func (t *thread) forget(r *run) {
 			c.gone()
 		}
 	}
-	r.timers, r.calls, r.queued = nil, nil, nil
+	r.timers, r.calls, r.fetches.queued = nil, nil, nil
 	for id := range r.piped.kept {
 		r.release(t.pool, id)
 	}

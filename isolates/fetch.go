@@ -93,8 +93,15 @@ const (
 	callBytes   = 320 << 10 // uploadPiece, chunkBytes, egress.MaxResponseHead, streamBuffer
 )
 
-// fetch starts a subrequest, or queues it behind those under way.
-func (t *thread) fetch(r *run, in *v8x.Commands) {
+// fetches are the subrequests of a run.
+type fetches struct {
+	made   int     // so far
+	active int     // under way
+	queued []*call // wait until one of those ends
+}
+
+// begin starts a subrequest, or queues it behind those under way.
+func (f *fetches) begin(t *thread, r *run, in *v8x.Commands) {
 	size := in.Left()
 	c := r.register(in.Number())
 	if size > maxRequestHead+maxInline {
@@ -104,10 +111,10 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 	q := egress.Request{Method: in.Text(), URL: in.Text(), Headers: in.Strings(), Body: slices.Clone(in.View())}
 	q.Redirect, q.Length = in.Text(), in.Int()
 	if again := in.Bool(); !again { // following a redirect is not a new subrequest
-		r.made++
+		f.made++
 	}
 	by := events.Binding{Kind: events.BindingKind(in.Text()), Name: in.Text()} // without a kind: a server
-	if limit := r.limits.Subrequests; r.made > limit {
+	if limit := r.limits.Subrequests; f.made > limit {
 		t.answer(r, c, true, fetchFailed(c, fmt.Errorf("too many subrequests: at most %d per event", limit)))
 		return
 	}
@@ -129,16 +136,16 @@ func (t *thread) fetch(r *run, in *v8x.Commands) {
 			return
 		}
 		c.active = true
-		r.active++
+		f.active++
 		if err := c.begin(ctx, cancel, t, r, q, by, size); err != nil {
 			t.pool.drop(r, size)
 			cancel()
-			t.rest(r, c)
+			r.fetches.rest(r, c)
 			t.answer(r, c, true, fetchFailed(c, err))
 		}
 	}
-	if r.active >= maxConcurrent {
-		r.queued = append(r.queued, c)
+	if f.active >= maxConcurrent {
+		f.queued = append(f.queued, c)
 		return
 	}
 	c.start()
@@ -198,10 +205,10 @@ func (c *call) propagate(q *egress.Request, w *events.Worker) {
 }
 
 // startQueued starts queued subrequests while there is room. On the thread.
-func (t *thread) startQueued(r *run) {
-	for len(r.queued) > 0 && r.active < maxConcurrent {
-		next := r.queued[0]
-		r.queued = r.queued[1:]
+func (f *fetches) startQueued(r *run) {
+	for len(f.queued) > 0 && f.active < maxConcurrent {
+		next := f.queued[0]
+		f.queued = f.queued[1:]
 		if r.calls[next.id] == next { // not aborted meanwhile
 			next.start()
 		}
@@ -209,11 +216,11 @@ func (t *thread) startQueued(r *run) {
 }
 
 // rest removes a subrequest from those under way: it is over, or waits for a reader. On the thread.
-func (t *thread) rest(r *run, c *call) {
+func (f *fetches) rest(r *run, c *call) {
 	if c.active {
 		c.active = false
-		r.active--
-		t.startQueued(r)
+		f.active--
+		f.startQueued(r)
 	}
 }
 
@@ -233,7 +240,7 @@ func (c *call) exchanged(t *thread, r *run) {
 	if c.ended != nil {
 		c.ended(t)
 	}
-	t.rest(r, c)
+	r.fetches.rest(r, c)
 }
 
 func fetchFailed(c *call, err error) func(*v8x.Call) []byte {
@@ -248,14 +255,19 @@ func fetchFailed(c *call, err error) func(*v8x.Call) []byte {
 	}
 }
 
-// enqueue stores tasks for another worker of the owner.
-func (t *thread) enqueue(r *run, in *v8x.Commands) {
+// sends are the tasks that a run has sent to other workers.
+type sends struct {
+	sent int // so far
+}
+
+// store stores tasks for another worker of the owner.
+func (s *sends) store(t *thread, r *run, in *v8x.Commands) {
 	n := in.Left() + sendBytes
 	c := r.register(in.Number())
 	send, err := bindings.ReadSend(in)
 	if err == nil {
 		n += len(send.Tasks) * taskBytes
-		err = r.admitSends(len(send.Tasks))
+		err = s.admit(r, len(send.Tasks))
 	}
 	if err == nil {
 		err = t.pool.hold(r, n)
@@ -279,12 +291,12 @@ func (t *thread) enqueue(r *run, in *v8x.Commands) {
 	}()
 }
 
-// admitSends counts n tasks of the run, or returns an error when it may not send so many more.
-func (r *run) admitSends(n int) error {
-	if n > r.limits.Sends-r.sent && !guard.SendRates.Off() {
+// admit counts n tasks of the run, or returns an error when it may not send so many more.
+func (s *sends) admit(r *run, n int) error {
+	if n > r.limits.Sends-s.sent && !guard.SendRates.Off() {
 		return fmt.Errorf("too many sends: at most %d per event (limits.sends)", r.limits.Sends)
 	}
-	r.sent += n
+	s.sent += n
 	return nil
 }
 

@@ -287,7 +287,7 @@ func (p *persistents) freshen(jc *jsContext, r *run) (ended []byte) {
 	l := jc.life
 	if r.betweenEvents {
 		if now := time.Now(); now.Sub(l.counted) >= betweenPeriod {
-			l.counted, r.made, r.sent, r.logged, r.tree = now, 0, 0, 0, nil
+			l.counted, r.fetches.made, r.sends.sent, r.logged, r.services.tree = now, 0, 0, 0, nil
 		}
 		r.cpuLeft = p.hookLimit(jc)
 	}

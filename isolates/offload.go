@@ -14,47 +14,52 @@ import (
 // maxOffloads is how many operations of a run may be under way elsewhere at once.
 const maxOffloads = 256
 
+// offloads is the work of a run outside its thread.
+type offloads struct {
+	n int // operations under way
+}
+
 // elsewhere does work that takes long, for call c of r, outside the thread. It answers when the work is done. The CPU
 // time is charged to the run. n is the number of bytes that the work holds, including those that it produces, from the
 // moment begin makes it. waits says that others do the work and measure its CPU time themselves.
-func (t *thread) elsewhere(r *run, c *call, n int, waits bool, begin func() offload.Job) {
-	o, owner := t.pool.offload, r.attempt.Worker.Owner
+func (o *offloads) elsewhere(t *thread, r *run, c *call, n int, waits bool, begin func() offload.Job) {
+	owner := r.attempt.Worker.Owner
 	err := fmt.Errorf("too much at once: at most %d operations", maxOffloads)
-	if r.offloads < maxOffloads {
+	if o.n < maxOffloads {
 		err = t.pool.hold(r, n)
 	}
 	if err != nil {
 		t.answer(r, c, true, worked(c, offload.Failed(err)))
 		return
 	}
-	r.offloads++
+	o.n++
 	work := begin()
 	m := offload.Meter{Context: r.callContext(), Budget: r.cpuLeft, Waits: waits}
-	o.Submit(owner, func() {
+	t.pool.offload.Submit(owner, func() {
 		p, used := m.Do(work)
 		t.pool.metrics.offloaded.Inc()
 		t.pool.metrics.offloadCPU.Add(used.Seconds())
 		t.postTo(r, func(t *thread) {
 			t.pool.drop(r, n) // before the answer: the next operation may hold as much
-			t.worked(r, c, p, used)
+			o.worked(t, r, c, p, used)
 		})
 	})
 }
 
 // here does work on the thread that takes no longer than handing it over would. The answer comes in the same way as
 // from elsewhere.
-func (t *thread) here(r *run, c *call, work offload.Job) {
-	r.offloads++
+func (o *offloads) here(t *thread, r *run, c *call, work offload.Job) {
+	o.n++
 	p, used := offload.Try(work, offload.Always)
-	t.postTo(r, func(t *thread) { t.worked(r, c, p, used) })
+	t.postTo(r, func(t *thread) { o.worked(t, r, c, p, used) })
 }
 
 // worked handles the result of work that was done elsewhere.
-func (t *thread) worked(r *run, c *call, p offload.Product, used time.Duration) {
+func (o *offloads) worked(t *thread, r *run, c *call, p offload.Product, used time.Duration) {
 	if r.over {
 		return
 	}
-	r.offloads--
+	o.n--
 	t.charge(r, used)
 	if r.over || r.cpuLeft < 0 || r.context.closed {
 		return
@@ -79,7 +84,7 @@ func worked(c *call, p offload.Product) func(*v8x.Call) []byte {
 }
 
 // subtle starts an operation of crypto.subtle that takes long.
-func (t *thread) subtle(r *run, in *v8x.Commands) {
+func (o *offloads) subtle(t *thread, r *run, in *v8x.Commands) {
 	c := r.register(in.Number())
 	op := int(in.Int())
 	if need := subtle.Need(op, *in); r.cpuLeft < need {
@@ -87,7 +92,7 @@ func (t *thread) subtle(r *run, in *v8x.Commands) {
 			"making such a key takes %s of CPU time and more, and the event has %s left: see limits.cpuMs", need, max(0, r.cpuLeft.Round(time.Millisecond))))))
 		return
 	}
-	t.elsewhere(r, c, 2*in.Left(), false, func() offload.Job {
+	o.elsewhere(t, r, c, 2*in.Left(), false, func() offload.Job {
 		args := in.Detach()
 		return func(goOn func() error) (offload.Product, time.Duration) { return subtle.Work(op, &args, goOn), 0 }
 	})

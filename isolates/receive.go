@@ -67,7 +67,7 @@ func (x response) Chunk(ctx context.Context, chunk []byte) (reuse bool) {
 	if to := x.c.tap.Sink(); to != nil {
 		return x.pass(ctx, to, chunk)
 	}
-	x.t.postTo(x.r, func(t *thread) { t.takeChunk(x.r, x.c, chunk) })
+	x.t.postTo(x.r, func(t *thread) { x.c.takeChunk(t, x.r, chunk) })
 	if !x.c.paced {
 		return false
 	}
@@ -108,7 +108,7 @@ func (x response) End() {
 }
 
 // takeChunk passes a chunk to JavaScript. On the thread.
-func (t *thread) takeChunk(r *run, c *call, chunk []byte) {
+func (c *call) takeChunk(t *thread, r *run, chunk []byte) {
 	switch {
 	case r.over || r.calls[c.id] != c:
 		return
@@ -122,13 +122,13 @@ func (t *thread) takeChunk(r *run, c *call, chunk []byte) {
 	}
 	c.unread += len(chunk)
 	// The queued call follows the turn, even if the turn leaves its thread.
-	t.queuedCalls.add(queuedCall{run: r, do: func(t *thread) { t.chunkTaken(r, c) }})
+	t.queuedCalls.add(queuedCall{run: r, do: func(t *thread) { c.chunkTaken(t, r) }})
 	t.call.Reset(opChunk).Number(c.id).Body()
 	t.turn(r, t.call.Bytes(), chunk)
 }
 
 // chunkTaken lets the next chunk come, unless JavaScript has too many bytes that it has not asked for. On the thread.
-func (t *thread) chunkTaken(r *run, c *call) {
+func (c *call) chunkTaken(t *thread, r *run) {
 	switch {
 	case r.over || r.calls[c.id] != c || !c.paced:
 	case c.unread < unreadBytes:
@@ -142,7 +142,7 @@ func (t *thread) chunkTaken(r *run, c *call) {
 func (c *call) stall(t *thread, r *run) {
 	c.stalled = true
 	r.stalled++
-	t.rest(r, c)
+	r.fetches.rest(r, c)
 	if !r.betweenEvents && !r.mayGoOn() {
 		t.stop(r, events.ReasonTimeout, "the handler can never finish: nothing it waits for is pending, and it does not read the rest of a response")
 	}
@@ -156,12 +156,12 @@ func (c *call) goOn(r *run) bool {
 	c.stalled = false
 	r.stalled--
 	c.active = true
-	r.active++
+	r.fetches.active++
 	return true
 }
 
 // more is called when JavaScript asks for more of a response.
-func (t *thread) more(r *run, id float64) {
+func (f *fetches) more(t *thread, r *run, id float64) {
 	c := r.calls[id]
 	if c == nil || c.taken == nil {
 		return
@@ -172,7 +172,7 @@ func (t *thread) more(r *run, id float64) {
 	}
 	if first := c.first; first != nil {
 		c.first = nil
-		t.queuedCalls.add(queuedCall{run: r, do: func(t *thread) { t.takeChunk(r, c, first) }})
+		t.queuedCalls.add(queuedCall{run: r, do: func(t *thread) { c.takeChunk(t, r, first) }})
 		return
 	}
 	c.taken <- false

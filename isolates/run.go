@@ -42,23 +42,21 @@ type run struct {
 	lost          bool  // V8 does not end the turn of the run
 	betweenEvents bool  // it stands for what a persistent context does between events
 
-	timers  map[float64]*timer  // pending, by id; nil until the first
-	calls   map[float64]*call   // pending subrequests and sends, by id; nil until the first
-	active  int                 // subrequests under way
-	queued  []*call             // subrequests that wait until one of the active ones ends
-	stalled int                 // calls whose response waits for a reader
-	made    int                 // subrequests so far
-	sent    int                 // tasks for other workers so far
-	tree    *events.ServiceTree // of its service calls, unless it was called itself; nil until the first
-	calling int                 // service calls under way
-	session *bindings.Session   // of its calls of bindings; nil until the first
-	logged  int                 // bytes of output so far
-	zips    map[float64]*zip    // compression under way, by id; nil until the first
-	sockets map[float64]*socket // WebSockets not closed yet, by id; nil until the first
+	timers  map[float64]*timer // pending, by id; nil until the first
+	calls   map[float64]*call  // pending subrequests and sends, by id; nil until the first
+	stalled int                // calls whose response waits for a reader
+	session *bindings.Session  // of its calls of bindings; nil until the first
+	logged  int                // bytes of output so far
 
-	offloads int // operations under way outside the thread
+	// What it has asked of Go.
+	fetches  fetches
+	sends    sends
+	services services
+	offloads offloads
+	zips     zips
+	sockets  sockets
+	piped    piped
 
-	piped     piped
 	held      atomic.Int64 // bytes that Go holds for it (Pool.hold)
 	forgotten bool         // nothing is counted for it any more; by holdings.mu
 

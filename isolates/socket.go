@@ -52,22 +52,27 @@ type frame struct {
 	data []byte
 }
 
-// obeySocket carries out commands about WebSockets. Commands to a closed one are late, and are ignored.
-func (t *thread) obeySocket(r *run, op int, in *v8x.Commands) {
+// sockets are the WebSockets of a run that are not closed yet.
+type sockets struct {
+	of map[float64]*socket // by id; nil until the first
+}
+
+// command carries out commands about WebSockets. Commands to a closed one are late, and are ignored.
+func (x *sockets) command(t *thread, r *run, op int, in *v8x.Commands) {
 	id := in.Number()
 	if op == cmdSocketAccept {
-		t.acceptSocket(r, id)
+		x.accept(t, r, id)
 		return
 	}
 	if op == cmdSocketOpen {
 		if in.Left() > maxRequestHead {
-			t.openSocket(r, id, "", nil)
+			x.open(t, r, id, "", nil)
 			return
 		}
-		t.openSocket(r, id, in.Text(), in.Strings())
+		x.open(t, r, id, in.Text(), in.Strings())
 		return
 	}
-	s := r.sockets[id]
+	s := x.of[id]
 	if s == nil {
 		return
 	}
@@ -95,18 +100,18 @@ func (t *thread) obeySocket(r *run, op int, in *v8x.Commands) {
 	}
 }
 
-// openSocket starts to open a WebSocket, which counts as a subrequest.
-func (t *thread) openSocket(r *run, id float64, url string, protocols []string) {
+// open starts to open a WebSocket, which counts as a subrequest.
+func (x *sockets) open(t *thread, r *run, id float64, url string, protocols []string) {
 	s := &socket{t: t, r: r, c: r.register(id), url: url, protocols: protocols, own: socketBytes}
-	r.made++
+	r.fetches.made++
 	switch limit := r.limits.Subrequests; {
 	case url == "":
 		s.reportEnd(socketEnd{failure: fmt.Errorf("the URL and the protocols are too long: at most %d bytes", maxRequestHead)})
 		return
-	case r.made > limit:
+	case r.fetches.made > limit:
 		s.reportEnd(socketEnd{failure: fmt.Errorf("too many subrequests: at most %d per event", limit)})
 		return
-	case len(r.sockets)-r.accepted() >= maxSockets:
+	case len(x.of)-r.accepted() >= maxSockets:
 		s.reportEnd(socketEnd{failure: fmt.Errorf("too many WebSockets: at most %d per event may be open", maxSockets)})
 		return
 	}
@@ -116,12 +121,16 @@ func (t *thread) openSocket(r *run, id float64, url string, protocols []string) 
 	}
 	ctx, cancel := context.WithCancel(r.callContext())
 	s.c.cancel = cancel
-	if r.sockets == nil {
-		r.sockets = map[float64]*socket{}
-	}
-	r.sockets[id] = s
+	x.add(id, s)
 	s.c.span = r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.Subrequest, Method: http.MethodGet, Target: url})
 	go s.live(ctx, cancel)
+}
+
+func (x *sockets) add(id float64, s *socket) {
+	if x.of == nil {
+		x.of = map[float64]*socket{}
+	}
+	x.of[id] = s
 }
 
 // hold counts n bytes as the run's, unless that exceeds a limit.

@@ -46,8 +46,8 @@ func (r *run) accepted() int {
 	return r.context.life.accepted
 }
 
-// acceptSocket makes the worker's end of a WebSocket. What is sent waits until a client has the other end.
-func (t *thread) acceptSocket(r *run, id float64) {
+// accept makes the worker's end of a WebSocket. What is sent waits until a client has the other end.
+func (x *sockets) accept(t *thread, r *run, id float64) {
 	s := &socket{t: t, r: r, c: r.register(id), client: &accepted{}, own: acceptedBytes}
 	s.client.ctx, s.c.cancel = context.WithCancel(r.callContext())
 	err := errNotBetween
@@ -61,20 +61,17 @@ func (t *thread) acceptSocket(r *run, id float64) {
 		s.reportEnd(socketEnd{failure: err})
 		return
 	}
-	if r.sockets == nil {
-		r.sockets = map[float64]*socket{}
-	}
-	r.sockets[id] = s
+	x.add(id, s)
 	r.context.life.accepted++
 	s.client.waits = time.AfterFunc(clientWait, func() { s.serve(context.Background(), nil) })
 }
 
 // remove removes a WebSocket that has ended. Owner thread only.
 func (s *socket) remove() {
-	if s.r.sockets[s.c.id] != s {
+	if s.r.sockets.of[s.c.id] != s {
 		return
 	}
-	delete(s.r.sockets, s.c.id)
+	delete(s.r.sockets.of, s.c.id)
 	if s.client != nil {
 		s.r.context.life.accepted--
 		s.t.persistents.touch(s.r.context) // it may be idle now
@@ -85,7 +82,7 @@ func (s *socket) remove() {
 func (r *run) offer(reply *events.Reply, id float64) *events.Failure {
 	var s *socket
 	if l := r.context.life; l != nil {
-		s = l.betweenEvents.sockets[id]
+		s = l.betweenEvents.sockets.of[id]
 	}
 	why := ""
 	switch {

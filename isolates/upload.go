@@ -85,7 +85,7 @@ const uploadPiece = 64 << 10
 
 // takePiece takes a piece from JavaScript: request, offset, bytes, whether it is the last. It replaces a piece that no
 // reader took.
-func (t *thread) takePiece(r *run, in *v8x.Commands) {
+func (f *fetches) takePiece(t *thread, r *run, in *v8x.Commands) {
 	c := r.calls[in.Number()]
 	if c == nil || c.pieces == nil {
 		return

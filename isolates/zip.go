@@ -27,24 +27,29 @@ type zip struct {
 
 var errZipGone = errors.New("the stream belongs to an event that is over")
 
-// zipStep carries out a step of a stream: request, stream, format, compress, whether it is the first, bytes, whether it
+// zips are the streams of a run.
+type zips struct {
+	of map[float64]*zip // by id; nil until the first
+}
+
+// step carries out a step of a stream: request, stream, format, compress, whether it is the first, bytes, whether it
 // is the last.
-func (t *thread) zipStep(r *run, in *v8x.Commands) {
+func (s *zips) step(t *thread, r *run, in *v8x.Commands) {
 	c, id := r.register(in.Number()), in.Number()
 	format, compress, first := in.Text(), in.Bool(), in.Bool()
-	z, err := r.zips[id], errZipGone
+	z, err := s.of[id], errZipGone
 	if first {
-		z, err = t.openZip(r, id, format, compress)
+		z, err = s.open(t, r, id, format, compress)
 	}
 	if z == nil {
 		t.answer(r, c, true, worked(c, offload.Failed(err)))
 		return
 	}
 	if z.Compresses() && in.Left() <= zipHere {
-		t.here(r, c, func(func() error) (offload.Product, time.Duration) { return z.Step(in.View(), in.Bool()) })
+		r.offloads.here(t, r, c, func(func() error) (offload.Product, time.Duration) { return z.Step(in.View(), in.Bool()) })
 		return
 	}
-	t.elsewhere(r, c, in.Left(), !z.Compresses(), func() offload.Job {
+	r.offloads.elsewhere(t, r, c, in.Left(), !z.Compresses(), func() offload.Job {
 		args := in.Detach()
 		return func(func() error) (offload.Product, time.Duration) { return z.Step(args.View(), args.Bool()) }
 	})
@@ -53,8 +58,8 @@ func (t *thread) zipStep(r *run, in *v8x.Commands) {
 // zipHere is the largest number of bytes of commands that a thread compresses itself.
 const zipHere = 4 << 10
 
-func (t *thread) openZip(r *run, id float64, format string, compress bool) (*zip, error) {
-	if len(r.zips) >= maxZips {
+func (s *zips) open(t *thread, r *run, id float64, format string, compress bool) (*zip, error) {
+	if len(s.of) >= maxZips {
 		return nil, fmt.Errorf("too many streams: at most %d that compress or decompress may be under way", maxZips)
 	}
 	if err := t.pool.hold(r, zipBytes); err != nil {
@@ -72,17 +77,17 @@ func (t *thread) openZip(r *run, id float64, format string, compress bool) (*zip
 	})
 	unwatch := context.AfterFunc(r.callContext(), end)
 	z.close = func() { unwatch(); end() }
-	if r.zips == nil {
-		r.zips = map[float64]*zip{}
+	if s.of == nil {
+		s.of = map[float64]*zip{}
 	}
-	r.zips[id] = z
+	s.of[id] = z
 	return z, nil
 }
 
-// zipClose closes a stream.
-func (r *run) zipClose(id float64) {
-	if z := r.zips[id]; z != nil {
+// end closes a stream.
+func (s *zips) end(id float64) {
+	if z := s.of[id]; z != nil {
 		z.close()
-		delete(r.zips, id)
+		delete(s.of, id)
 	}
 }
