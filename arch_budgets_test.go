@@ -27,7 +27,7 @@ type allowance struct {
 var manyMethods = map[string]allowance{
 	"events.Subjects":         {61, "a short method for each subject and each stream name of the contract", ""},
 	"dispatch.Dispatcher":     {97, "limits, bans and crashes become gates, which own their fields", "2026-12"},
-	"isolates.thread":         {68, "each host call keeps its own state of a run", "2026-12"},
+	"isolates.thread":         {60, "replies, and what ends a run, become types", "2026-12"},
 	"internal/cli.env":        {131, "commands have two roads, one of operators and one of owners", "2026-12"},
 	"internal/control.Client": {62, "a method for each endpoint: the table of endpoints replaces them", "2026-12"},
 	"internal/control.Server": {61, "a method for each endpoint that only a process answers", "2026-12"},
@@ -43,8 +43,8 @@ var manyFields = map[string]allowance{
 	"events.LetterJSON":      {28, "the JSON of a letter, as users see it", ""},
 	"internal/fleet.Process": {41, "it wires a process", "2026-12"},
 	"isolates.Pool":          {38, "limits become types of their own", "2026-12"},
-	"isolates.run":           {44, "each host call keeps its own state of a run", "2026-12"},
-	"isolates.thread":        {28, "what other goroutines hand to a thread becomes a type", "2026-12"},
+	"isolates.run":           {44, "limits, and what was decided about the event, become types", "2026-12"},
+	"isolates.thread":        {26, "reports become a type", "2026-12"},
 }
 
 // manyFiles are the packages that may have more files.

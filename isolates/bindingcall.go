@@ -164,7 +164,7 @@ func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle
 		c.Trace = new(span.Context())
 	}
 	t.pool.source.Calling(r.attempt, true)
-	t.asked.Store(true)
+	t.inbox.asked.Store(true)
 	if r.services.calling++; r.services.calling == 1 && !r.betweenEvents { // it has no slot
 		t.callers++
 	}

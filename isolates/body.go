@@ -53,7 +53,7 @@ func (b *body) grant(t *thread, r *run, upTo int64) {
 		}
 	}
 	if b.untold.CompareAndSwap(false, true) {
-		t.callRun(r, func(c *v8x.Call) {
+		r.callRun(t, func(c *v8x.Call) {
 			b.untold.Store(false)
 			c.Reset(opCredit).Number(float64(r.id)).Number(float64(b.upTo.Load()))
 		})
@@ -75,7 +75,7 @@ func (b *body) take(c events.Chunk) {
 }
 
 // beginBody takes the head of a reply. It is reported when the turn is over.
-func (t *thread) beginBody(r *run, head *events.Reply, now time.Time) {
+func (r *run) beginBody(t *thread, head *events.Reply, now time.Time) {
 	if r.replied {
 		return
 	}
@@ -87,7 +87,7 @@ func (t *thread) beginBody(r *run, head *events.Reply, now time.Time) {
 
 // takeBody takes a piece of the body. Its kind is 0 = more follows, 1 = this is the end, 2 = the body broke off, 3 =
 // JavaScript has more than was granted.
-func (t *thread) takeBody(r *run, in *v8x.Commands) {
+func (r *run) takeBody(t *thread, in *v8x.Commands) {
 	c := events.Chunk{Data: slices.Clone(in.View())}
 	switch in.Int() {
 	case 1:
@@ -118,7 +118,7 @@ func (r *run) addToBody(p *Pool, c events.Chunk) {
 
 // startBody reports the head of a run's reply. The head comes with the whole body if that was ready at once, otherwise
 // with a Stream.
-func (t *thread) startBody(r *run) {
+func (r *run) startBody(t *thread) {
 	b := r.body
 	if b == nil || b.sent {
 		return
@@ -132,7 +132,7 @@ func (t *thread) startBody(r *run) {
 	} else {
 		b.head.Stream = &events.Stream{
 			Grant:  func(upTo int64) { b.grant(t, r, upTo) },
-			Cancel: func(why string) { t.abort(r, why) },
+			Cancel: func(why string) { r.abort(t, why) },
 			Passes: b.outlet != nil,
 		}
 		for _, c := range b.parts {
@@ -149,7 +149,7 @@ func (t *thread) startBody(r *run) {
 // startBodies calls startBody for all replies that began in the turn.
 func (t *thread) startBodies() {
 	for _, r := range t.bodies {
-		t.startBody(r)
+		r.startBody(t)
 	}
 	clear(t.bodies)
 	t.bodies = t.bodies[:0]
@@ -183,7 +183,7 @@ func firstGrant(e *events.Event) float64 {
 const pullID = -1
 
 // pullPart reads the next part of the event's body that has bytes.
-func (t *thread) pullPart(r *run) {
+func (r *run) pullPart(t *thread) {
 	parts := r.attempt.Event.Parts
 	if parts == nil || r.calls[pullID] != nil {
 		return
@@ -226,7 +226,7 @@ func (t *thread) pullPart(r *run) {
 }
 
 // callRun makes a call into a run's JavaScript unless the run is over. Any goroutine may call it.
-func (t *thread) callRun(r *run, encode func(*v8x.Call)) {
+func (r *run) callRun(t *thread, encode func(*v8x.Call)) {
 	t.postTo(r, func(t *thread) {
 		if r.over {
 			return
@@ -237,8 +237,8 @@ func (t *thread) callRun(r *run, encode func(*v8x.Call)) {
 }
 
 // abort notifies a run that no requester waits for its reply. Any goroutine may call it.
-func (t *thread) abort(r *run, why string) {
-	t.callRun(r, func(c *v8x.Call) {
+func (r *run) abort(t *thread, why string) {
+	r.callRun(t, func(c *v8x.Call) {
 		if b := r.body; b != nil {
 			b.left, b.why = true, why
 			if b.stop != nil {
@@ -250,9 +250,9 @@ func (t *thread) abort(r *run, why string) {
 }
 
 // listen has the run notified when its requester goes.
-func (t *thread) listen(r *run) {
+func (r *run) listen(t *thread) {
 	if q := r.attempt.Event.Requester; q != nil {
-		q.OnGone(func() { t.abort(r, "the requester has gone") })
+		q.OnGone(func() { r.abort(t, "the requester has gone") })
 	}
 }
 
@@ -271,7 +271,7 @@ func (r *run) deafen() {
 }
 
 // heed ends the run when its event must not run any more: at once if the run waits, otherwise when it next waits.
-func (t *thread) heed(r *run) {
+func (r *run) heed(t *thread) {
 	for _, h := range [...]*events.Signal{r.attempt.Event.Halt, r.attempt.Halt} {
 		if h != nil {
 			h.On(func() {

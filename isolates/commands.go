@@ -83,7 +83,7 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 		}
 		switch {
 		case bad == nil && streamed:
-			t.beginBody(r, reply, now)
+			r.beginBody(t, reply, now)
 		case bad == nil:
 			t.reply(r, reply, drained, now)
 		default:
@@ -92,11 +92,11 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 			}
 		}
 	case cmdBody:
-		t.takeBody(r, in)
+		r.takeBody(t, in)
 	case cmdPipe:
 		r.pipeBody(t, in.Number())
 	case cmdPull:
-		t.pullPart(r)
+		r.pullPart(t)
 	case cmdResult:
 		reply := &events.Reply{}
 		t.readBody(in, reply)

@@ -22,7 +22,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	if r.body.waits() {
 		r.endBody(t.pool, e)
 	}
-	t.startBody(r)
+	r.startBody(t)
 	r.deafen()
 	r.over = true
 	e.Started = e.Started || r.begun
@@ -36,12 +36,8 @@ func (t *thread) end(r *run, e lifecycle.End) {
 		t.callers--
 	}
 	t.forget(r)
-	jc := r.context
-	if jc == nil {
-		return
-	}
-	if t.heaps.release(r) {
-		t.unkept.used(jc)
+	if r.context != nil {
+		t.heaps.release(r)
 	}
 }
 

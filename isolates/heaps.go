@@ -30,6 +30,7 @@ type heaps struct {
 	lent     []*isolate            // shared isolates that may be given back
 	spent    []*isolate            // isolates of mode oneshot that must be closed
 	closed   []*events.Worker      // of which there is no context any more, not reported yet
+	unkept   unkept                // contexts whose code is to be kept
 
 	freed      bool          // there may be room for attempts that wait
 	grown      bool          // a heap was found larger
@@ -56,6 +57,7 @@ type runner interface {
 // prepare sets up the heaps of t, which has no isolates yet.
 func (h *heaps) prepare(t *thread) {
 	h.pool, h.runs, h.persistents = t.pool, t, &t.persistents
+	h.unkept.cache = t.pool.code
 	h.counters.changed = t.pool.cfg.OnContext
 	h.resting = resting{heaps: h, rests: &t.pool.rests, nudge: t.inbox.nudge}
 	h.maxIsolates = t.pool.cfg.maxIsolatesOf(t.index)
@@ -88,13 +90,16 @@ func (h *heaps) addRun(jc *jsContext, r *run, now time.Time) {
 	h.counters.entered(jc, jc.isolate.busy)
 }
 
-// release takes a run that has ended out of its context. It reports whether the run leaves the context fit for others.
-func (h *heaps) release(r *run) (clean bool) {
+// release takes a run that has ended out of its context. The context is used again, unless the run failed.
+func (h *heaps) release(r *run) {
 	jc, iso, e := r.context, r.context.isolate, &r.end
 	h.removeRun(jc, r)
 	iso.used, iso.rest = time.Now(), restNone
 	h.resting.await()
-	clean = e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !h.worn(jc)
+	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !h.worn(jc)
+	if clean {
+		h.unkept.used(jc)
+	}
 	switch {
 	case iso.mode == events.Persistent:
 		h.persistents.left(jc, r)
@@ -110,7 +115,6 @@ func (h *heaps) release(r *run) (clean bool) {
 	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
 		h.lent = append(h.lent, iso)
 	}
-	return clean
 }
 
 func (h *heaps) removeRun(jc *jsContext, r *run) {

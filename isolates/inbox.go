@@ -2,13 +2,15 @@ package isolates
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // inbox has what other goroutines hand to a thread. Any goroutine may call its methods, except take.
 type inbox struct {
-	wake chan struct{} // capacity 1: the thread has something to do
+	wake  chan struct{} // capacity 1: the thread has something to do
+	asked atomic.Bool   // the Source expects a call of Next
 
 	mu        sync.Mutex
 	calls     []queuedCall         // a call without a run is for the thread itself

@@ -116,7 +116,7 @@ func (p *Pool) carry(t *thread) {
 // Wake makes a thread ask its Source for work soon. Any goroutine may call it.
 func (p *Pool) Wake(thread int) {
 	t := p.threads[thread].Load()
-	t.asked.Store(true)
+	t.inbox.asked.Store(true)
 	t.inbox.nudge()
 }
 

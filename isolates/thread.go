@@ -16,8 +16,7 @@ import (
 type thread struct {
 	index int
 	pool  *Pool
-	inbox inbox       // any goroutine may put something into it
-	asked atomic.Bool // the Source expects a call of Next; any goroutine may set it
+	inbox inbox // any goroutine may put something into it
 	// The watchdog shares watch, which has its own lock. The watchdog replaces it when a turn goes away.
 	watch    *watch
 	tid      atomic.Int32  // of the OS thread; 0 before it has started
@@ -44,7 +43,6 @@ type thread struct {
 	queuedCalls queuedCalls   // calls into runs that wait
 	pending     pending       // the next turn, kept in case the current turn goes away
 	awayTurns   int           // turns that are away
-	unkept      unkept        // contexts whose code is to be kept
 }
 
 // flushAfter is how long reports may be collected before a flush.
@@ -53,7 +51,7 @@ const flushAfter = 500 * time.Microsecond
 func newThread(p *Pool, index int) *thread {
 	t := &thread{
 		index: index, pool: p, inbox: inbox{wake: make(chan struct{}, 1)}, watch: newWatch(p.cfg.Note),
-		replaced: make(chan struct{}), running: map[*run]struct{}{}, unkept: unkept{cache: p.code},
+		replaced: make(chan struct{}), running: map[*run]struct{}{},
 	}
 	t.heaps.prepare(t)
 	t.persistents = persistents{
@@ -93,7 +91,7 @@ func (t *thread) loop(stop <-chan struct{}) {
 		t.persistents.tend()
 		t.heaps.giveBack()
 		t.flush()
-		t.unkept.keep(&t.heaps)
+		t.heaps.unkept.keep(&t.heaps)
 		t.heaps.sweep()
 		if !busy && !t.queuedCalls.forward() && !t.heaps.resting.collect() {
 			t.sleep(stop)
@@ -155,7 +153,7 @@ func (t *thread) fireTimers() bool {
 // start one at a time, since runs under way come first.
 func (t *thread) startMore() bool {
 	old, begun := len(t.waiting), 0
-	asked := t.asked.Swap(false)
+	asked := t.inbox.asked.Swap(false)
 	if t.heaps.freed && old > 0 {
 		t.heaps.freed = false
 		begun += t.beginWaiting(0, old, 1)

@@ -141,12 +141,12 @@ func (t *thread) dispatch(r *run) {
 	if r.context.life != nil {
 		t.persistents.countRequest(r.context)
 	}
-	t.heed(r)
+	r.heed(t)
 	c := &t.call
 	var body []byte
 	switch e.Kind {
 	case events.Fetch:
-		t.listen(r)
+		r.listen(t)
 		body = encodeFetch(c, r)
 	case events.Task, events.Scheduled:
 		if r.attempt.Batch != nil {

@@ -183,7 +183,7 @@ func (r *run) pipeBody(t *thread, source float64) {
 		return
 	}
 	b.outlet = pipe.NewOutlet(int64(firstGrant(r.attempt.Event)), func(c events.Chunk) func([]byte) error { return b.head.Stream.Offer(c) }, func(err error) {
-		t.callRun(r, func(c *v8x.Call) {
+		r.callRun(t, func(c *v8x.Call) {
 			switch {
 			case err == nil:
 				r.addToBody(t.pool, events.Chunk{End: true})
