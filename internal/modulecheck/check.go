@@ -81,8 +81,15 @@ type child struct {
 	out io.Reader
 }
 
+// errNoChild says that the program that was started to check a module did not call BeChild: it would start itself again
+// without end.
+var errNoChild = errors.New("this process was started to check a module: its main must call modulecheck.BeChild first")
+
 // start starts a process. It has read nothing yet.
 func (c *Checker) start() (p child, err error) {
+	if os.Getenv(variable) != "" {
+		return p, errNoChild
+	}
 	p.cmd = exec.CommandContext(context.Background(), c.checks.Executable) // check kills it
 	p.cmd.Env = []string{variable + "=yes"}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of a terminal are for the parent

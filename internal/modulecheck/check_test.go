@@ -144,3 +144,10 @@ func TestProcess(t *testing.T) {
 	lost, _ = check.Close()
 	require.True(t, lost)
 }
+
+// A program that does not call BeChild would start itself for each check, and again in each of these processes.
+func TestProcessOfACheckStartsNone(t *testing.T) {
+	t.Setenv(variable, "yes")
+	_, err := (&Checker{checks: &Checks{Executable: "/proc/self/exe"}}).start()
+	require.ErrorIs(t, err, errNoChild)
+}
