@@ -78,23 +78,19 @@ func (d *Dispatcher) Lost(w *events.Worker, began time.Time) {
 // Overstays reports that a turn of w continues in V8 although it was told to end, or that this is over. Meanwhile no
 // event of its owner starts: it may do the same, and there would be no thread left. Any goroutine may call it.
 func (d *Dispatcher) Overstays(w *events.Worker, is bool) {
-	now := time.Now()
-	var fx effects
-	d.mu.Lock()
-	if d.overstay == nil {
-		d.overstay = map[string]int{}
-	}
-	if is {
-		d.overstay[w.Owner]++
-	} else if d.overstay[w.Owner]--; d.overstay[w.Owner] <= 0 {
-		delete(d.overstay, w.Owner)
-	}
-	if o := d.owners[w.Owner]; o != nil {
-		d.changed(o)
-		d.wakeThreads(now, &fx)
-	}
-	d.mu.Unlock()
-	d.apply(&fx)
+	d.locked(func(time.Time, *effects) {
+		if d.overstay == nil {
+			d.overstay = map[string]int{}
+		}
+		if is {
+			d.overstay[w.Owner]++
+		} else if d.overstay[w.Owner]--; d.overstay[w.Owner] <= 0 {
+			delete(d.overstay, w.Owner)
+		}
+		if o := d.owners[w.Owner]; o != nil {
+			d.changed(o)
+		}
+	})
 }
 
 // mayRun reports whether the owner may have one more event running.

@@ -176,19 +176,16 @@ func (d *Dispatcher) completeHasty(fx *effects) {
 }
 
 // ripen completes the batches that are due.
-func (d *Dispatcher) ripen(now time.Time) {
-	var fx effects
-	d.mu.Lock()
+func (d *Dispatcher) ripen(now time.Time, fx *effects) {
 	all := &d.gatherings
 	if all.due.IsZero() || now.Before(all.due) {
-		d.mu.Unlock()
 		return
 	}
 	all.due = time.Time{}
 	for i := 0; i < len(all.waiting); {
 		g := all.waiting[i]
 		if !now.Before(g.due) {
-			d.complete(g, &fx) // another one takes its place
+			d.complete(g, fx) // another one takes its place
 			continue
 		}
 		if all.due.IsZero() || g.due.Before(all.due) {
@@ -196,9 +193,6 @@ func (d *Dispatcher) ripen(now time.Time) {
 		}
 		i++
 	}
-	d.wakeThreads(now, &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
 }
 
 // regather has the gathering events of a worker gather again after its versions changed, or, if it is about to be

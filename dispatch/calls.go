@@ -22,25 +22,21 @@ func (d *Dispatcher) Calling(a *lifecycle.Attempt, is bool) {
 	if r == nil {
 		return
 	}
-	now := time.Now()
-	var fx effects
-	d.mu.Lock()
-	if !r.ended {
-		before := r.calls
-		if is {
-			d.idle.comes(threadSet(1)<<r.thread, now)
-			r.calls++
-		} else {
-			r.calls--
+	d.locked(func(now time.Time, _ *effects) {
+		if !r.ended {
+			before := r.calls
+			if is {
+				d.idle.comes(threadSet(1)<<r.thread, now)
+				r.calls++
+			} else {
+				r.calls--
+			}
+			if before == 0 || r.calls == 0 {
+				r.lends(d, r.calls > 0)
+				d.changed(r.owner)
+			}
 		}
-		if before == 0 || r.calls == 0 {
-			r.lends(d, r.calls > 0)
-			d.changed(r.owner)
-			d.wakeThreads(now, &fx)
-		}
-	}
-	d.mu.Unlock()
-	d.apply(&fx)
+	})
 }
 
 // lends gives the place and the slot of r to others, or takes them back, whether they are free or not.

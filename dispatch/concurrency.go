@@ -271,19 +271,14 @@ func (l Lessee) Lapse(ownerName, worker string, term uint64) {
 
 // withLease changes the lease of a worker.
 func (l Lessee) withLease(ownerName, worker string, change func(o *owner, r *route, fx *effects)) {
-	var fx effects
-	d := l.d
-	now := time.Now()
-	d.mu.Lock()
-	if o := d.owners[ownerName]; o != nil {
-		if r := o.route(worker); r != nil {
-			change(o, r, &fx)
-			d.changed(o)
-			d.wakeThreads(now, &fx)
+	l.d.locked(func(_ time.Time, fx *effects) {
+		if o := l.d.owners[ownerName]; o != nil {
+			if r := o.route(worker); r != nil {
+				change(o, r, fx)
+				l.d.changed(o)
+			}
 		}
-	}
-	d.mu.Unlock()
-	d.apply(&fx)
+	})
 }
 
 // remove removes a worker. Its events that wait fail when they would start, in the order of all.

@@ -18,9 +18,11 @@ func (d *Dispatcher) Run(ctx context.Context) {
 			return
 		case <-d.deadlines:
 		case <-timer.C:
-			d.expire(time.Now())
-			d.ripen(time.Now())
-			d.tick(time.Now())
+			d.locked(func(now time.Time, fx *effects) {
+				d.expire(now, fx)
+				d.ripen(now, fx)
+				d.tick(now, fx)
+			})
 		}
 		d.mu.Lock()
 		soonest, ripe, due, extra, left := d.soonest, d.gatherings.due, d.quarantine.next(), d.extras.due, d.idle.look
@@ -69,40 +71,29 @@ func (d *Dispatcher) lookAgain() {
 
 // tick advances the quarantine when it is due, wakes threads for events that were left to others in vain, and closes
 // contexts that are not needed.
-func (d *Dispatcher) tick(now time.Time) {
-	var fx effects
-	d.mu.Lock()
+func (d *Dispatcher) tick(now time.Time, fx *effects) {
 	if !now.Before(d.idle.look) {
 		d.idle.look = time.Time{}
 	}
 	fx.close = d.extras.look(d.owners, now)
-	d.wakeThreads(now, &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
 }
 
 // expire settles the queued events whose deadline is not after now. It checks only the queues of owners that may
 // have one, and at most every expiryStep.
-func (d *Dispatcher) expire(now time.Time) {
-	var fx effects
-	d.mu.Lock()
+func (d *Dispatcher) expire(now time.Time, fx *effects) {
 	if d.soonest.IsZero() || now.Before(d.soonest) {
-		d.mu.Unlock()
 		return
 	}
 	d.soonest = time.Time{}
 	for _, o := range d.owners {
 		if !o.soonest.IsZero() && !now.Before(o.soonest) {
-			d.expireOwner(o, now, &fx)
+			d.expireOwner(o, now, fx)
 		}
 		if !o.soonest.IsZero() && (d.soonest.IsZero() || o.soonest.Before(d.soonest)) {
 			d.soonest = o.soonest
 		}
 	}
-	d.expireQuarantine(now, &fx)
-	d.wakeThreads(now, &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
+	d.expireQuarantine(now, fx)
 }
 
 func (d *Dispatcher) expireOwner(o *owner, now time.Time, fx *effects) {

@@ -47,6 +47,7 @@ type Dispatcher struct {
 	deadlines chan struct{} // notifies Run that soonest moved to an earlier time
 
 	mu        sync.Mutex
+	effects   effects // of locked: they are a field because a variable of it would be allocated for each call
 	draining  bool
 	owners    map[string]*owner
 	policies  map[string]events.Policy
@@ -108,6 +109,22 @@ func (d *Dispatcher) Wire(settler Settler, threads Threads) {
 	d.settler, d.threads = settler, threads
 }
 
+// locked changes the state of d: it calls f with the lock held, then does what follows from any change, and carries out
+// the effects without the lock. f must not keep fx.
+func (d *Dispatcher) locked(f func(now time.Time, fx *effects)) { d.lockedAt(time.Now(), f) }
+
+// lockedAt is locked at a time that tests choose.
+func (d *Dispatcher) lockedAt(now time.Time, f func(now time.Time, fx *effects)) {
+	d.mu.Lock()
+	f(now, &d.effects)
+	d.wakeThreads(now, &d.effects)
+	d.metrics.wakes += uint64(d.effects.wake.len())
+	fx := d.effects
+	d.effects = effects{}
+	d.mu.Unlock()
+	d.apply(&fx)
+}
+
 // effects are collected under the lock and carried out after it.
 type effects struct {
 	settle []lifecycle.Settlement
@@ -145,30 +162,26 @@ func (d *Dispatcher) apply(fx *effects) {
 // Install sets the versions of a worker and how its events are divided among them. It replaces what was installed
 // before. Queued events go to the versions that have them from now on.
 func (d *Dispatcher) Install(in events.Installation) {
-	var fx effects
-	now := time.Now()
-	d.mu.Lock()
-	o := d.owners[in.Owner]
-	if o == nil {
-		o = &owner{name: in.Owner, routes: make(map[string]*route), seen: d.queues[light].round}
-		d.applyPolicy(o)
-		o.credit = o.quantum
-		d.owners[in.Owner] = o
-	}
-	r := o.route(in.Name)
-	if r == nil {
-		r = &route{name: in.Name}
-	}
-	if o.routes[in.Name] == nil {
-		o.routes[in.Name] = r
-		delete(o.removed, in.Name)
-	}
-	r.install(in)
-	d.regather(o, r, false, &fx)
-	d.limit(o, r, &fx)
-	d.wakeThreads(now, &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
+	d.locked(func(_ time.Time, fx *effects) {
+		o := d.owners[in.Owner]
+		if o == nil {
+			o = &owner{name: in.Owner, routes: make(map[string]*route), seen: d.queues[light].round}
+			d.applyPolicy(o)
+			o.credit = o.quantum
+			d.owners[in.Owner] = o
+		}
+		r := o.route(in.Name)
+		if r == nil {
+			r = &route{name: in.Name}
+		}
+		if o.routes[in.Name] == nil {
+			o.routes[in.Name] = r
+			delete(o.removed, in.Name)
+		}
+		r.install(in)
+		d.regather(o, r, false, fx)
+		d.limit(o, r, fx)
+	})
 }
 
 // Outcomes returns how the runs of a worker's split have ended here since its rollout began, and the number of that
@@ -187,20 +200,16 @@ func (d *Dispatcher) Outcomes(ownerName, name string) (rollout int, outcomes eve
 // Remove removes a worker with all its versions. Attempts that run continue. Queued events fail
 // with no-worker when they would start.
 func (d *Dispatcher) Remove(ownerName, name string) {
-	var fx effects
-	now := time.Now()
-	d.mu.Lock()
-	if o := d.owners[ownerName]; o != nil && o.routes[name] != nil {
-		delete(d.limited, o.routes[name])
-		d.metrics.unlabel(o.routes[name], ownerName)
-		d.regather(o, o.routes[name], true, &fx)
-		o.remove(o.routes[name])
-		d.changed(o)
-		d.forget(o)
-		d.wakeThreads(now, &fx)
-	}
-	d.mu.Unlock()
-	d.apply(&fx)
+	d.locked(func(_ time.Time, fx *effects) {
+		if o := d.owners[ownerName]; o != nil && o.routes[name] != nil {
+			delete(d.limited, o.routes[name])
+			d.metrics.unlabel(o.routes[name], ownerName)
+			d.regather(o, o.routes[name], true, fx)
+			o.remove(o.routes[name])
+			d.changed(o)
+			d.forget(o)
+		}
+	})
 }
 
 // forget frees an owner that has no workers and no events any more.
@@ -216,21 +225,18 @@ func (d *Dispatcher) forget(o *owner) {
 // Drain stops starting events of the stream. Those in queues and those submitted later go back to the stream at once.
 // Attempts that run continue. Direct events, which cannot go back, still run: whoever submits them stops first.
 func (d *Dispatcher) Drain() {
-	var fx effects
-	d.mu.Lock()
-	d.draining = true
-	for _, o := range d.owners {
-		d.sift(o, func(it item) bool {
-			if !it.event.Direct() {
-				fx.settle = append(fx.settle, returned(it.event))
-			}
-			return it.event.Direct()
-		}, &fx)
-	}
-	d.emptyQuarantine(&fx)
-	d.wakeThreads(time.Now(), &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
+	d.locked(func(_ time.Time, fx *effects) {
+		d.draining = true
+		for _, o := range d.owners {
+			d.sift(o, func(it item) bool {
+				if !it.event.Direct() {
+					fx.settle = append(fx.settle, returned(it.event))
+				}
+				return it.event.Direct()
+			}, fx)
+		}
+		d.emptyQuarantine(fx)
+	})
 }
 
 // wakeThreads advances the quarantine and wakes as many threads as the startable events are worth. It must be called
@@ -254,7 +260,6 @@ func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
 	if d.idle.look != look {
 		d.lookAgain()
 	}
-	d.metrics.wakes += uint64(fx.wake.len())
 }
 
 func returned(e *events.Event) lifecycle.Settlement {

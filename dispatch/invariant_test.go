@@ -127,7 +127,7 @@ func (m *machine) watch(t *rapid.T) {
 }
 
 func (m *machine) tick(t *rapid.T) {
-	m.d.tick(time.Now().Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "s")) * time.Second))
+	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "s")) * time.Second), m.d.tick)
 }
 
 func (m *machine) owner(t *rapid.T) string {
@@ -146,7 +146,7 @@ func (m *machine) install(t *rapid.T) {
 }
 
 func (m *machine) ripen(t *rapid.T) {
-	m.d.ripen(time.Now().Add(time.Duration(rapid.IntRange(0, 61).Draw(t, "s")) * time.Second))
+	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 61).Draw(t, "s")) * time.Second), m.d.ripen)
 }
 
 func (m *machine) remove(t *rapid.T) {
@@ -315,17 +315,11 @@ func (c *directCall) End() {
 
 // window ends the time over which shares are counted.
 func (m *machine) window(*rapid.T) {
-	d := m.d
-	var fx effects
-	d.mu.Lock()
-	d.shares.start = d.shares.start.Add(-shareWindow)
-	d.wakeThreads(time.Now(), &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
+	m.d.locked(func(time.Time, *effects) { m.d.shares.start = m.d.shares.start.Add(-shareWindow) })
 }
 
 func (m *machine) expire(t *rapid.T) {
-	m.d.expire(time.Now().Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "hours")) * time.Hour))
+	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "hours")) * time.Hour), m.d.expire)
 }
 
 // startOf is when an event that a thread has was started.

@@ -34,25 +34,21 @@ type run struct {
 // another thread could take.
 // The thread gives back what it cannot start by a Report of an End that is Interrupted and not Started.
 func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
-	now := time.Now()
 	set := threadSet(1) << thread
-	var fx effects
-	d.mu.Lock()
-	d.idle.up(set)
-	free = min(free, d.cfg.Slots-d.idle.attempts[thread])
 	var batch []*lifecycle.Attempt
-	if free <= 0 {
-		d.idle.busy(thread, now) // it has work of its own
-	} else {
-		batch = d.fill(thread, free, now, &fx)
+	d.locked(func(now time.Time, fx *effects) {
+		d.idle.up(set)
+		free = min(free, d.cfg.Slots-d.idle.attempts[thread])
+		if free <= 0 {
+			d.idle.busy(thread, now) // it has work of its own
+			return
+		}
+		batch = d.fill(thread, free, now, fx)
 		if len(batch) == 0 {
 			d.idle.sleep(set)
 		}
 		d.idle.took(thread, batch, now)
-	}
-	d.wakeThreads(now, &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
+	})
 	d.observed.started(batch)
 	return batch
 }

@@ -9,20 +9,16 @@ import (
 // SetPolicy sets what an owner may use from now on. The zero Policy restores the configured limits. Of a policy,
 // dispatch uses only the shares of events and of CPU time.
 func (d *Dispatcher) SetPolicy(name string, p events.Policy) {
-	var fx effects
-	now := time.Now()
-	d.mu.Lock()
-	if p.IsZero() {
-		delete(d.policies, name)
-	} else {
-		d.policies[name] = p
-	}
-	if o := d.owners[name]; o != nil {
-		d.rebound(o, &fx)
-	}
-	d.wakeThreads(now, &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
+	d.locked(func(_ time.Time, fx *effects) {
+		if p.IsZero() {
+			delete(d.policies, name)
+		} else {
+			d.policies[name] = p
+		}
+		if o := d.owners[name]; o != nil {
+			d.rebound(o, fx)
+		}
+	})
 }
 
 // applyPolicy sets the limits of an owner from its policy.
@@ -58,21 +54,17 @@ func (d *Dispatcher) share(own, configured, fleet int) int {
 // divided again.
 func (d *Dispatcher) SetProcesses(n int) {
 	n = max(1, n)
-	var fx effects
-	now := time.Now()
-	d.mu.Lock()
-	if n != d.processes {
-		d.processes = n
-		for name, p := range d.policies {
-			if o := d.owners[name]; o != nil && (p.FleetMaxRunning > 0 || p.FleetMaxQueued > 0) {
-				d.rebound(o, &fx)
+	d.locked(func(_ time.Time, fx *effects) {
+		if n != d.processes {
+			d.processes = n
+			for name, p := range d.policies {
+				if o := d.owners[name]; o != nil && (p.FleetMaxRunning > 0 || p.FleetMaxQueued > 0) {
+					d.rebound(o, fx)
+				}
+			}
+			for r, o := range d.limited {
+				d.limit(o, r, fx)
 			}
 		}
-		for r, o := range d.limited {
-			d.limit(o, r, &fx)
-		}
-	}
-	d.wakeThreads(now, &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
+	})
 }

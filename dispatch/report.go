@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -22,28 +23,37 @@ func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 		}
 	}
 	d.observed.reported(reports)
-	now := time.Now()
-	fx := effects{settle: make([]lifecycle.Settlement, 0, len(reports))}
-	var back []*run
-	d.mu.Lock()
-	for i := range reports {
-		if w := reports[i].Closed; w != nil {
+	d.locked(func(now time.Time, fx *effects) {
+		fx.settle = make([]lifecycle.Settlement, 0, len(reports))
+		d.takeBack(d.reports(thread, reports, now, fx), fx)
+	})
+}
+
+// reports judges the reports of a thread. It returns the attempts whose events go back to their queues. d.mu must be
+// held.
+func (d *Dispatcher) reports(thread int, all []lifecycle.Report, now time.Time, fx *effects) (back []*run) {
+	for i := range all {
+		if w := all[i].Closed; w != nil {
 			if v := installed(d.owners, w); v != nil {
 				v.warm &^= 1 << thread
 			}
 			continue
 		}
-		r, ok := reports[i].Attempt.Slot.(*run)
+		r, ok := all[i].Attempt.Slot.(*run)
 		if !ok || r.ended {
 			d.log.Error().Int("thread", thread).Msg("report of an attempt that no thread has: ignored")
 			continue
 		}
-		if d.report(r, &reports[i], now, &fx) {
+		if d.report(r, &all[i], now, fx) {
 			back = append(back, r)
 		}
 	}
-	for i := len(back) - 1; i >= 0; i-- { // the last one goes first, so that they keep their order
-		r := back[i]
+	return back
+}
+
+// takeBack queues the events of attempts that a thread did not start. d.mu must be held.
+func (d *Dispatcher) takeBack(all []*run, fx *effects) {
+	for _, r := range slices.Backward(all) { // the last one goes first, so that they keep their order
 		if r.Event.Watched {
 			d.requeueWatched(r)
 			continue
@@ -56,11 +66,8 @@ func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
 		if r.route.gone {
 			r.owner.keep(r.route)
 		}
-		d.pushBatch(r.owner, r.items(), true, &fx)
+		d.pushBatch(r.owner, r.items(), true, fx)
 	}
-	d.wakeThreads(now, &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
 }
 
 // report judges one report. It returns true when the event goes back to its queue.

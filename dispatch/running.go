@@ -14,23 +14,29 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 	if guard.CPUWhileRunning.Off() {
 		return false
 	}
-	now := time.Now()
-	var fx effects
-	d.mu.Lock()
-	defer func() {
-		d.mu.Unlock()
-		d.apply(&fx)
-	}()
-	if thread >= 0 {
-		d.idle.busy(thread, now)
-	}
 	r, _ := a.Slot.(*run)
-	if r == nil {
-		return d.othersWait(d.owners[a.Worker.Owner], thread, now)
-	}
-	if r.ended {
-		return false
-	}
+	d.locked(func(now time.Time, fx *effects) {
+		if thread >= 0 {
+			d.idle.busy(thread, now)
+		}
+		var o *owner
+		switch {
+		case r == nil:
+			o = d.owners[a.Worker.Owner]
+		case r.ended:
+			return
+		default:
+			o = r.owner
+			d.charge(r, cpu)
+		}
+		d.wakeThreads(now, fx) // a thread that is woken now takes what waits
+		yield = d.othersWait(o, thread, now)
+	})
+	return yield
+}
+
+// charge takes the CPU time that a run has taken so far from its owner's credit. d.mu must be held.
+func (d *Dispatcher) charge(r *run, cpu time.Duration) {
 	if more := cpu - r.cost; more > 0 {
 		r.owner.credit -= more
 		r.cost = cpu
@@ -39,22 +45,16 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 		d.spend(r.owner, more)
 		r.spent = cpu
 	}
-	d.wakeThreads(now, &fx)
-	return d.othersWait(r.owner, thread, now)
 }
 
 // Charge reports CPU time that an owner took beside its attempts: its persistent contexts took it between events.
 func (d *Dispatcher) Charge(ownerName string, cpu time.Duration) {
-	now := time.Now()
-	var fx effects
-	d.mu.Lock()
-	if o := d.owners[ownerName]; o != nil {
-		o.credit -= cpu
-		d.spend(o, cpu)
-		d.wakeThreads(now, &fx)
-	}
-	d.mu.Unlock()
-	d.apply(&fx)
+	d.locked(func(time.Time, *effects) {
+		if o := d.owners[ownerName]; o != nil {
+			o.credit -= cpu
+			d.spend(o, cpu)
+		}
+	})
 }
 
 // Away reports that an attempt left its thread to others and continues beside it, or that this is over. An owner with
@@ -64,16 +64,12 @@ func (d *Dispatcher) Away(a *lifecycle.Attempt, is bool) {
 	if r == nil {
 		return
 	}
-	now := time.Now()
-	var fx effects
-	d.mu.Lock()
-	if !r.ended && r.away != is {
-		d.setAway(r, is)
-		d.changed(r.owner)
-		d.wakeThreads(now, &fx)
-	}
-	d.mu.Unlock()
-	d.apply(&fx)
+	d.locked(func(time.Time, *effects) {
+		if !r.ended && r.away != is {
+			d.setAway(r, is)
+			d.changed(r.owner)
+		}
+	})
 }
 
 func (d *Dispatcher) setAway(r *run, is bool) {

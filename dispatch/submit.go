@@ -15,23 +15,19 @@ func (d *Dispatcher) Submit(batch []*events.Event) {
 		return
 	}
 	d.observed.queued(batch)
-	now := time.Now()
-	var fx effects
-	d.mu.Lock()
-	for _, e := range batch {
-		if e.Attempt <= 1 || e.Crashes > 0 {
-			d.submit(e, now, &fx)
+	d.locked(func(now time.Time, fx *effects) {
+		for _, e := range batch {
+			if e.Attempt <= 1 || e.Crashes > 0 {
+				d.submit(e, now, fx)
+			}
 		}
-	}
-	for i := len(batch) - 1; i >= 0; i-- { // they are pushed to the front, so the last one goes first
-		if e := batch[i]; e.Attempt > 1 && e.Crashes == 0 {
-			d.submit(e, now, &fx)
+		for i := len(batch) - 1; i >= 0; i-- { // they are pushed to the front, so the last one goes first
+			if e := batch[i]; e.Attempt > 1 && e.Crashes == 0 {
+				d.submit(e, now, fx)
+			}
 		}
-	}
-	d.completeHasty(&fx)
-	d.wakeThreads(now, &fx)
-	d.mu.Unlock()
-	d.apply(&fx)
+		d.completeHasty(fx)
+	})
 }
 
 func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
