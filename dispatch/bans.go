@@ -48,8 +48,11 @@ type ban struct {
 }
 
 // bans are all known bans. A process that loses threads is replaced in the end: no owner may cause that again and again
-// with new events, workers and versions. Guarded by the dispatcher's lock.
-type bans map[banned]ban
+// with new events, workers and versions. d.mu must be held for all methods.
+type bans struct {
+	of      map[banned]ban
+	refused uint64 // direct events; for the metrics
+}
 
 // Lost reports that code of w, in a run that began at the given time, cost a thread. It may be called from any
 // goroutine.
@@ -60,47 +63,31 @@ func (d *Dispatcher) Lost(w *events.Worker, began time.Time) {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	worker, owner := d.gates.bans.lost(w, began, now)
+	d.log.Error().Str("owner", w.Owner).Str("worker", w.Name).Str("version", w.Version).
+		Time("worker_refused_until", worker.until).Time("owner_refused_until", owner.until).
+		Msg("a worker cost this process a thread: its events are refused for some time")
+}
+
+// lost bans a worker, and its owner after the first time. It returns both bans.
+func (b *bans) lost(w *events.Worker, began, now time.Time) (ofWorker, ofOwner ban) {
 	worker, owner := banned{owner: w.Owner, worker: w.Name}, banned{owner: w.Owner}
-	switch o := d.bans.get(owner, now); {
+	switch o := b.get(owner, now); {
 	case o.times == 0:
-		d.set(owner, ban{times: 1, since: now, until: now}, now)
+		b.set(owner, ban{times: 1, since: now, until: now}, now)
 	case !now.Before(o.until):
-		d.set(owner, ban{o.times + 1, now, now.Add(banFor(o.times))}, now)
+		b.set(owner, ban{o.times + 1, now, now.Add(banFor(o.times))}, now)
 	}
 	// Of several runs that were under way when the first was found, only the first counts for the worker.
-	if b := d.bans.get(worker, now); b.times == 0 || !began.Before(b.since) {
-		d.set(worker, ban{b.times + 1, now, now.Add(banFor(b.times + 1))}, now)
+	if x := b.get(worker, now); x.times == 0 || !began.Before(x.since) {
+		b.set(worker, ban{x.times + 1, now, now.Add(banFor(x.times + 1))}, now)
 	}
-	d.log.Error().Str("owner", w.Owner).Str("worker", w.Name).Str("version", w.Version).Time("worker_refused_until", d.bans[worker].until).
-		Time("owner_refused_until", d.bans[owner].until).Msg("a worker cost this process a thread: its events are refused for some time")
-}
-
-// Overstays reports that a turn of w continues in V8 although it was told to end, or that this is over. Meanwhile no
-// event of its owner starts: it may do the same, and there would be no thread left. Any goroutine may call it.
-func (d *Dispatcher) Overstays(w *events.Worker, is bool) {
-	d.locked(func(time.Time, *effects) {
-		if d.overstay == nil {
-			d.overstay = map[string]int{}
-		}
-		if is {
-			d.overstay[w.Owner]++
-		} else if d.overstay[w.Owner]--; d.overstay[w.Owner] <= 0 {
-			delete(d.overstay, w.Owner)
-		}
-		if o := d.owners[w.Owner]; o != nil {
-			d.changed(o)
-		}
-	})
-}
-
-// mayRun reports whether the owner may have one more event running.
-func mayRun(d *Dispatcher, o *owner) bool {
-	return o.running < o.maxRunning && d.overstay[o.name] == 0
+	return b.of[worker], b.of[owner]
 }
 
 // get returns the ban of a key, or the zero ban when it no longer counts.
-func (b bans) get(key banned, now time.Time) ban {
-	if x := b[key]; now.Sub(x.until) <= remembered {
+func (b *bans) get(key banned, now time.Time) ban {
+	if x := b.of[key]; now.Sub(x.until) <= remembered {
 		return x
 	}
 	return ban{}
@@ -109,28 +96,33 @@ func (b bans) get(key banned, now time.Time) ban {
 // banFor returns how long the n-th ban holds.
 func banFor(n int) time.Duration { return min(firstBan<<min(n-1, 16), longestBan) }
 
-func (d *Dispatcher) set(key banned, b ban, now time.Time) {
-	if d.bans == nil {
-		d.bans = bans{}
+func (b *bans) set(key banned, x ban, now time.Time) {
+	if b.of == nil {
+		b.of = map[banned]ban{}
 	}
-	for old, x := range d.bans {
-		if now.Sub(x.until) > remembered || len(d.bans) >= mostBans && !x.until.After(now) {
-			delete(d.bans, old)
+	for old, x := range b.of {
+		if now.Sub(x.until) > remembered || len(b.of) >= mostBans && !x.until.After(now) {
+			delete(b.of, old)
 		}
 	}
-	if _, known := d.bans[key]; known || len(d.bans) < mostBans {
-		d.bans[key] = b
+	if _, known := b.of[key]; known || len(b.of) < mostBans {
+		b.of[key] = x
 	}
 }
 
-// banFailure returns the failure of an event that a ban refuses, or nil.
-func banFailure(d *Dispatcher, e *events.Event, now time.Time) *events.Failure {
-	for _, key := range [...]banned{{e.Owner, e.Worker, false}, {owner: e.Owner}, {e.Owner, e.Worker, true}, {owner: e.Owner, direct: true}} {
+func (b *bans) refuse(e *events.Event, now time.Time) *events.Failure {
+	if len(b.of) == 0 {
+		return nil
+	}
+	for _, key := range [...]banned{
+		{e.Owner, e.Worker, false}, {owner: e.Owner}, {e.Owner, e.Worker, true}, {owner: e.Owner, direct: true},
+	} {
 		if key.direct && !e.Direct() {
 			return nil
 		}
-		b := d.bans[key]
-		if !now.Before(b.until) {
+		x := b.of[key]
+		left := x.until.Sub(now)
+		if left <= 0 {
 			continue
 		}
 		who := "worker " + e.Target()
@@ -138,34 +130,27 @@ func banFailure(d *Dispatcher, e *events.Event, now time.Time) *events.Failure {
 			who = "owner " + e.Owner
 		}
 		if key.direct {
-			return d.trials.refuse(b.until.Sub(now), "%s has ended processes, %d times lately: its requests are refused for %s more", who, b.times, b.until.Sub(now).Round(time.Second))
+			b.refused++
+			return comeAgain(left, "%s has ended processes, %d times lately: its requests are refused for %s more",
+				who, x.times, left.Round(time.Second))
 		}
-		return events.Fail(events.ReasonCrash, "%s has cost processes threads, %d times lately: its events are refused for %s more", who, b.times, b.until.Sub(now).Round(time.Second))
+		return events.Fail(events.ReasonCrash, "%s has cost processes threads, %d times lately: its events are refused for %s more",
+			who, x.times, left.Round(time.Second))
 	}
 	return nil
 }
 
-// refuse returns why the event is not run, or nil, and its version.
-func (d *Dispatcher) refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure) {
-	v, f := refuse(e, r, now)
-	if f == nil && len(d.bans) > 0 {
-		f = banFailure(d, e, now)
-	}
-	if f == nil && len(d.trials.suspects) > 0 && e.Direct() {
-		f = d.trials.try(e, now)
-	}
-	return v, f
-}
-
 // Bans returns the bans for other processes. It may be called from any goroutine.
 func (d *Dispatcher) Bans() []Ban {
-	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var all []Ban
-	for key, b := range d.bans {
-		if now.Sub(b.until) <= remembered {
-			all = append(all, Ban{key.owner, key.worker, b.times, b.until.Sub(now).Milliseconds(), key.direct})
+	return d.gates.bans.export(time.Now())
+}
+
+func (b *bans) export(now time.Time) (all []Ban) {
+	for key, x := range b.of {
+		if left := x.until.Sub(now); -left <= remembered {
+			all = append(all, Ban{key.owner, key.worker, x.times, left.Milliseconds(), key.direct})
 		}
 	}
 	return all
@@ -173,38 +158,43 @@ func (d *Dispatcher) Bans() []Ban {
 
 // HearBans takes the bans of another process of the fleet. It may be called from any goroutine.
 func (d *Dispatcher) HearBans(all []Ban) {
-	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	now := time.Now()
 	for _, b := range all {
-		longest := longestBan
-		if b.Direct {
-			longest = longestDirect
-		}
-		left := min(time.Duration(b.LeftMs)*time.Millisecond, longest)
-		if b.Times < 1 || left < -remembered || !events.ValidName(b.Owner) || b.Worker != "" && !events.ValidName(b.Worker) {
-			continue
-		}
-		key := banned{b.Owner, b.Worker, b.Direct}
-		mine := d.bans.get(key, now)
-		until := now.Add(left)
-		if mine.times > 0 && until.Sub(mine.until) <= banSlack && b.Times <= mine.times {
-			continue
-		}
-		if until.Before(mine.until) {
-			until = mine.until
-		}
-		since := mine.since
-		if b.Times > mine.times { // it is new here
-			since = now
-		}
-		d.set(key, ban{max(b.Times, mine.times), since, until}, now)
+		d.gates.bans.learn(b, now)
 	}
 }
 
+// learn takes a ban of another process. What is out of bounds is ignored.
+func (b *bans) learn(x Ban, now time.Time) {
+	longest := longestBan
+	if x.Direct {
+		longest = longestDirect
+	}
+	left := min(time.Duration(x.LeftMs)*time.Millisecond, longest)
+	if x.Times < 1 || left < -remembered || !events.ValidName(x.Owner) || x.Worker != "" && !events.ValidName(x.Worker) {
+		return
+	}
+	key := banned{x.Owner, x.Worker, x.Direct}
+	mine := b.get(key, now)
+	until := now.Add(left)
+	if mine.times > 0 && until.Sub(mine.until) <= banSlack && x.Times <= mine.times {
+		return
+	}
+	if until.Before(mine.until) {
+		until = mine.until
+	}
+	since := mine.since
+	if x.Times > mine.times { // it is new here
+		since = now
+	}
+	b.set(key, ban{max(x.Times, mine.times), since, until}, now)
+}
+
 // holding returns how many bans hold now, of all events or of direct ones.
-func (b bans) holding(direct bool, now time.Time) (n int) {
-	for key, x := range b {
+func (b *bans) holding(direct bool, now time.Time) (n int) {
+	for key, x := range b.of {
 		if key.direct == direct && now.Before(x.until) {
 			n++
 		}

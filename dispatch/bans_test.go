@@ -55,11 +55,11 @@ func TestOwnersWaitWhileATurnOverstays(t *testing.T) {
 	next := d.Next(0, 8)
 	require.Len(t, next, 1)
 	require.Equal(t, "o", next[0].Worker.Owner)
-	require.Empty(t, d.overstay)
+	require.Empty(t, d.gates.owners.overstay)
 
 	d.Overstays(worker("gone", "w"), true) // nothing of it is left
 	d.Overstays(worker("gone", "w"), false)
-	require.Empty(t, d.overstay)
+	require.Empty(t, d.gates.owners.overstay)
 }
 
 // An event that cost a thread does not run again, although it has retries left.
@@ -151,7 +151,7 @@ func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
 		lose(d, 0, run)
 		require.Contains(t, refused("o", "a"), "1 times lately", "the past is forgotten")
 		report(d, 0, time.Millisecond, free("o", "c"))
-		require.LessOrEqual(t, len(d.bans), 2)
+		require.LessOrEqual(t, len(d.gates.bans.of), 2)
 	})
 }
 

@@ -277,7 +277,7 @@ func (d *Dispatcher) refuseBatch(o *owner, now time.Time, fx *effects) *version 
 	var others []item
 	n := 0
 	gone, left := it.sift(func(one item) bool {
-		v, f := d.refuse(one.event, one.route, now)
+		v, f := d.gates.refuse(one.event, one.route, now)
 		switch {
 		case f != nil:
 			fx.settle = append(fx.settle, d.refused(one.event, v, f))

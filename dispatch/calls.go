@@ -50,9 +50,6 @@ func (r *run) lends(d *Dispatcher, is bool) {
 	}
 }
 
-// places is how many more of the owner's events may run.
-func (o *owner) places() int { return o.maxRunning - (o.running - o.calling) }
-
 // urge has a call start although no other event may: a run that must end first waits for it.
 func (q *quarantine) urge(d *Dispatcher, it item) {
 	q.calls.pushBack(it)
@@ -81,7 +78,7 @@ func (q *quarantine) startCall(d *Dispatcher, thread int, now time.Time, fx *eff
 	for n := q.calls.n; n > 0; n-- {
 		it := q.calls.popFront()
 		it.route = routeOf(d.owners, it.event)
-		v, f := d.refuse(it.event, it.route, now)
+		v, f := d.gates.refuse(it.event, it.route, now)
 		switch {
 		case f != nil:
 			fx.settle = append(fx.settle, d.refused(it.event, v, f))

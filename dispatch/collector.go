@@ -56,11 +56,11 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	c.d.mu.Lock()
 	m, stats := *c.d.metrics, c.d.stats()
-	processes := c.d.processes
+	processes := c.d.gates.owners.processes
 	suspects, alone := c.d.quarantine.queued(), c.d.quarantine.alone
 	now := time.Now()
-	holding, direct := c.d.bans.holding(false, now), c.d.bans.holding(true, now)
-	tried, refused := len(c.d.trials.suspects), c.d.trials.refused
+	holding, direct := c.d.gates.bans.holding(false, now), c.d.gates.bans.holding(true, now)
+	tried, refused := len(c.d.gates.trials.suspects), c.d.gates.trials.refused+c.d.gates.bans.refused
 	workers := labelled(c.d)
 	c.d.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int) {

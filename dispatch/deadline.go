@@ -101,7 +101,7 @@ func (d *Dispatcher) expireOwner(o *owner, now time.Time, fx *effects) {
 	d.sift(o, func(it item) bool {
 		e := it.event
 		if expired(e, now) {
-			v, f := d.refuse(e, it.route, now)
+			v, f := d.gates.refuse(e, it.route, now)
 			fx.settle = append(fx.settle, d.refused(e, v, f))
 			return false
 		}

@@ -46,25 +46,20 @@ type Dispatcher struct {
 
 	deadlines chan struct{} // notifies Run that soonest moved to an earlier time
 
-	mu        sync.Mutex
-	effects   effects // of locked: they are a field because a variable of it would be allocated for each call
-	draining  bool
-	owners    map[string]*owner
-	policies  map[string]events.Policy
-	parks     map[string]uint64 // per owner with parked events, how many were parked: distinguishes the latest call of Through from an older one
-	processes int               // of the fleet
-	queues    [classes]fairQueue
-	of        [classes]threadSet // which threads run the owners of each class
-	shares    shares
-	idle      idleThreads
-	extras    extras
-	limited   map[*route]*owner // workers that have a limit of events at once
+	mu       sync.Mutex
+	effects  effects // of locked: they are a field because a variable of it would be allocated for each call
+	draining bool
+	owners   map[string]*owner
+	parks    map[string]uint64 // per owner with parked events, how many were parked: distinguishes the latest call of Through from an older one
+	queues   [classes]fairQueue
+	of       [classes]threadSet // which threads run the owners of each class
+	shares   shares
+	idle     idleThreads
+	extras   extras
+	gates    gates
 
 	quarantine quarantine
 	gatherings gatherings
-	bans       bans
-	overstay   map[string]int // turns that overstay, by owner
-	trials     trials
 
 	runnable [classes]int  // events that could start now, within the limits
 	queued   int           // events in all queues
@@ -86,14 +81,15 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		cfg: cfg, log: log, metrics: &metrics{}, observed: observed{cfg.Observers},
 		deadlines: make(chan struct{}, 1),
 		owners:    make(map[string]*owner),
-		policies:  make(map[string]events.Policy),
-		parks:     make(map[string]uint64),
-		limited:   make(map[*route]*owner),
-		processes: 1,
-		idle:      newIdleThreads(cfg),
-		of:        cfg.threadsOf(),
-		shares:    shares{number: 2}, // owners begin with 0: neither this one nor the last
-		mean:      unknownCost,
+		gates: gates{
+			owners:  newOwnerLimit(cfg),
+			workers: workerLimit{limited: make(map[*route]struct{}), processes: 1},
+		},
+		parks:  make(map[string]uint64),
+		idle:   newIdleThreads(cfg),
+		of:     cfg.threadsOf(),
+		shares: shares{number: 2}, // owners begin with 0: neither this one nor the last
+		mean:   unknownCost,
 
 		quarantine: quarantine{most: firstSuspects},
 	}
@@ -166,13 +162,13 @@ func (d *Dispatcher) Install(in events.Installation) {
 		o := d.owners[in.Owner]
 		if o == nil {
 			o = &owner{name: in.Owner, routes: make(map[string]*route), seen: d.queues[light].round}
-			d.applyPolicy(o)
+			d.gates.owners.apply(o)
 			o.credit = o.quantum
 			d.owners[in.Owner] = o
 		}
 		r := o.route(in.Name)
 		if r == nil {
-			r = &route{name: in.Name}
+			r = &route{owner: o, name: in.Name}
 		}
 		if o.routes[in.Name] == nil {
 			o.routes[in.Name] = r
@@ -180,7 +176,8 @@ func (d *Dispatcher) Install(in events.Installation) {
 		}
 		r.install(in)
 		d.regather(o, r, false, fx)
-		d.limit(o, r, fx)
+		d.gates.workers.limit(r, fx)
+		d.changed(o)
 	})
 }
 
@@ -202,7 +199,7 @@ func (d *Dispatcher) Outcomes(ownerName, name string) (rollout int, outcomes eve
 func (d *Dispatcher) Remove(ownerName, name string) {
 	d.locked(func(_ time.Time, fx *effects) {
 		if o := d.owners[ownerName]; o != nil && o.routes[name] != nil {
-			delete(d.limited, o.routes[name])
+			delete(d.gates.workers.limited, o.routes[name])
 			d.metrics.unlabel(o.routes[name], ownerName)
 			d.regather(o, o.routes[name], true, fx)
 			o.remove(o.routes[name])
@@ -279,10 +276,7 @@ func (d *Dispatcher) changed(o *owner) {
 }
 
 func (d *Dispatcher) recount(o *owner) {
-	n := max(0, min(o.queue.n, o.places()))
-	if o.away >= d.cfg.Threads || d.overstay[o.name] > 0 {
-		n = 0
-	}
+	n := min(o.queue.n, d.gates.owners.places(o))
 	d.runnable[o.class] += n - o.counted
 	o.counted = n
 }

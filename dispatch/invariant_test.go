@@ -127,7 +127,7 @@ func (m *machine) watch(t *rapid.T) {
 }
 
 func (m *machine) tick(t *rapid.T) {
-	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "s")) * time.Second), m.d.tick)
+	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "s"))*time.Second), m.d.tick)
 }
 
 func (m *machine) owner(t *rapid.T) string {
@@ -146,7 +146,7 @@ func (m *machine) install(t *rapid.T) {
 }
 
 func (m *machine) ripen(t *rapid.T) {
-	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 61).Draw(t, "s")) * time.Second), m.d.ripen)
+	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 61).Draw(t, "s"))*time.Second), m.d.ripen)
 }
 
 func (m *machine) remove(t *rapid.T) {
@@ -319,7 +319,7 @@ func (m *machine) window(*rapid.T) {
 }
 
 func (m *machine) expire(t *rapid.T) {
-	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "hours")) * time.Hour), m.d.expire)
+	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "hours"))*time.Hour), m.d.expire)
 }
 
 // startOf is when an event that a thread has was started.

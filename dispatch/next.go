@@ -95,12 +95,12 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch [
 func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now time.Time, fx *effects,
 	batch []*lifecycle.Attempt,
 ) []*lifecycle.Attempt {
-	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && o.places() > 0 {
+	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && d.gates.owners.admit(o.queue.front()) {
 		it := o.queue.front()
 		var v *version
 		var f *events.Failure
 		if it.batch == nil {
-			v, f = d.refuse(it.event, it.route, now)
+			v, f = d.gates.refuse(it.event, it.route, now)
 		} else if v = d.refuseBatch(o, now, fx); v == nil {
 			continue
 		}
@@ -157,8 +157,7 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 		d.lookAgain()
 	}
 	o.credit -= r.cost
-	o.running++
-	r.route.joins(r)
+	d.gates.started(r)
 	d.running++
 	d.idle.attempts[thread]++
 	d.metrics.wait.observe(now.Sub(it.since))

@@ -187,7 +187,7 @@ func (d *Dispatcher) isolate(now time.Time, fx *effects) {
 func (d *Dispatcher) unqueue(from *queue, now time.Time, fx *effects) *events.Event {
 	e := from.popFront().event
 	defer d.unsuspect(from, e, fx)
-	if v, f := d.refuse(e, routeOf(d.owners, e), now); f != nil {
+	if v, f := d.gates.refuse(e, routeOf(d.owners, e), now); f != nil {
 		fx.settle = append(fx.settle, d.refused(e, v, f))
 		return nil
 	}
@@ -264,14 +264,14 @@ func (d *Dispatcher) startWatched(thread int, now time.Time, fx *effects) []*lif
 	for n := q.ready.n; n > 0; n-- {
 		it := q.ready.popFront()
 		d.queued--
-		v, f := d.refuse(it.event, routeOf(d.owners, it.event), now)
+		v, f := d.gates.refuse(it.event, routeOf(d.owners, it.event), now)
 		if f != nil {
 			fx.settle = append(fx.settle, d.refused(it.event, v, f))
 			continue
 		}
 		o := d.owners[it.event.Owner]
 		it.route = o.routes[it.event.Worker]
-		if !mayRun(d, o) || !it.route.mayStart() {
+		if !d.gates.admit(&it) {
 			q.ready.pushBack(it)
 			d.queued++
 			continue
@@ -313,7 +313,7 @@ func (d *Dispatcher) startable() (n [classes]int) {
 	for i := range q.ready.n {
 		e := q.ready.at(i).event
 		o, r := d.owners[e.Owner], routeOf(d.owners, e)
-		if o == nil || mayRun(d, o) && (r == nil || r.mayStart()) {
+		if o == nil || r == nil || d.gates.admit(&item{event: e, route: r}) {
 			n[light]++
 		}
 	}
@@ -329,7 +329,7 @@ func (d *Dispatcher) expireQuarantine(now time.Time, fx *effects) {
 	for _, part := range []*queue{&q.suspects, &q.ready, &q.waiting, &q.calls} {
 		part.filter(func(it *item) bool {
 			if expired(it.event, now) {
-				v, f := d.refuse(it.event, routeOf(d.owners, it.event), now)
+				v, f := d.gates.refuse(it.event, routeOf(d.owners, it.event), now)
 				fx.settle = append(fx.settle, d.refused(it.event, v, f))
 				d.unsuspect(part, it.event, fx)
 				return false

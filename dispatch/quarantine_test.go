@@ -175,7 +175,7 @@ func TestQuarantineDrainsAndExpires(t *testing.T) {
 	soon.Deadline = time.Now().Add(time.Millisecond)
 	d.Submit([]*events.Event{soon, crashed("o", 2, 2)})
 	l.take()
-	d.lockedAt(time.Now().Add(aloneFor / 2), d.expire)
+	d.lockedAt(time.Now().Add(aloneFor/2), d.expire)
 	s := l.take()
 	require.Equal(t, events.ReasonExpired, s[0].Outcome.Failure.Reason)
 	d.Drain()

@@ -124,13 +124,12 @@ func (d *Dispatcher) ending(r *run, e *events.Event, attempt int, end *lifecycle
 func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *effects) {
 	r.ended = true
 	o := r.owner
-	o.running--
-	r.route.leaves(r)
 	d.setAway(r, false)
-	d.running--
 	if r.calls > 0 {
 		r.lends(d, false)
 	}
+	d.gates.ended(r, fx)
+	d.running--
 	d.idle.attempts[r.thread]--
 	cpu := end.CPU // if it did not start, that of loading its module
 	if end.Started {
@@ -152,7 +151,6 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *eff
 		o.freed += others
 		d.makeRoom(o, fx)
 	}
-	o.leaveRoute(r.route, fx)
 	d.changed(o)
 	d.forget(o)
 }

@@ -10,7 +10,8 @@ import (
 
 // route has the versions of one worker, and which of them runs an event.
 type route struct {
-	name string
+	owner *owner
+	name  string
 	concurrency
 	gone bool // removed; it has the events that are still here
 
@@ -116,7 +117,7 @@ func (r *route) of(shares []events.Share) (s split) {
 
 // remove takes all versions from the route.
 func (r *route) remove() {
-	*r = route{name: r.name, concurrency: r.concurrency, gone: true}
+	*r = route{owner: r.owner, name: r.name, concurrency: r.concurrency, gone: true}
 }
 
 // rolloutOf identifies the rollout of a deployment, or the deployment itself if it has none.

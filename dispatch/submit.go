@@ -39,7 +39,7 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
 	if e.Parked && o != nil {
 		o.parked = true // perhaps by another process
 	}
-	v, f := d.refuse(e, r, now)
+	v, f := d.gates.refuse(e, r, now)
 	if f != nil {
 		fx.settle = append(fx.settle, d.refused(e, v, f))
 		d.unused(o, e, fx)

@@ -12,13 +12,13 @@ const trialFor = time.Second
 
 // trials are workers that ran in a process when it died, and of which one may have ended it. Their direct events run,
 // but those of one owner at a time. So the next crash shows whose it was, and the others are free after trialFor each.
-// Guarded by the dispatcher's lock.
+// d.mu must be held for all methods.
 type trials struct {
 	suspects map[suspected]struct{}
 	owner    string    // whose trial it is; "" = nobody's
 	until    time.Time // when it ends
 	over     time.Time // when all are free, whether they ran or not
-	refused  uint64    // direct events, also those that bans refused; for the metrics
+	refused  uint64    // direct events; for the metrics
 }
 
 type suspected struct{ owner, worker string }
@@ -40,26 +40,32 @@ func (d *Dispatcher) Suspect(all []Suspect) {
 	if guard.CrashSuspects.Off() {
 		return
 	}
-	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	now := time.Now()
 	for _, s := range all {
 		if s.Left > 0 {
-			key := banned{s.Owner, s.Worker, true}
-			d.set(key, ban{s.Times, now, now.Add(s.Left)}, now)
+			d.gates.bans.set(banned{s.Owner, s.Worker, true}, ban{s.Times, now, now.Add(s.Left)}, now)
 		}
 		if s.Try {
-			if d.trials.suspects == nil {
-				d.trials.suspects = map[suspected]struct{}{}
-			}
-			d.trials.suspects[suspected{s.Owner, s.Worker}] = struct{}{}
-			d.trials.over = now.Add(trialsFor)
+			d.gates.trials.add(s, now)
 		}
 	}
 }
 
-// try returns why a direct event may not run beside those of another suspect, or nil.
-func (t *trials) try(e *events.Event, now time.Time) *events.Failure {
+func (t *trials) add(s Suspect, now time.Time) {
+	if t.suspects == nil {
+		t.suspects = map[suspected]struct{}{}
+	}
+	t.suspects[suspected{s.Owner, s.Worker}] = struct{}{}
+	t.over = now.Add(trialsFor)
+}
+
+// refuse returns why a direct event may not run beside those of another suspect, or nil.
+func (t *trials) refuse(e *events.Event, now time.Time) *events.Failure {
+	if len(t.suspects) == 0 || !e.Direct() {
+		return nil
+	}
 	if t.owner != "" && !now.Before(t.until) {
 		t.free(t.owner)
 		t.owner = ""
@@ -74,7 +80,8 @@ func (t *trials) try(e *events.Event, now time.Time) *events.Failure {
 		t.owner, t.until = e.Owner, now.Add(trialFor)
 		return nil
 	}
-	return t.refuse(t.until.Sub(now), "a process died while worker %s and others ran: they run one after the other at first", e.Target())
+	t.refused++
+	return comeAgain(t.until.Sub(now), "a process died while worker %s and others ran: they run one after the other at first", e.Target())
 }
 
 // free removes the workers of an owner.
@@ -86,9 +93,8 @@ func (t *trials) free(owner string) {
 	}
 }
 
-// refuse returns the failure of a direct event that may come again after that time.
-func (t *trials) refuse(after time.Duration, format string, args ...any) *events.Failure {
-	t.refused++
+// comeAgain returns the failure of a direct event that may come again after that time.
+func comeAgain(after time.Duration, format string, args ...any) *events.Failure {
 	f := events.Fail(events.ReasonCrash, format, args...)
 	f.RetryAfter = after
 	return f

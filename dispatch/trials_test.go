@@ -43,16 +43,16 @@ func TestSuspectsOfDirectEventsAreTriedOneByOne(t *testing.T) {
 		time.Sleep(trialFor)
 		require.Nil(t, ask(d, "c", "w"))
 		require.Nil(t, ask(d, "b", "w"))
-		require.EqualValues(t, 2, d.trials.refused)
+		require.EqualValues(t, 2, d.gates.trials.refused)
 		time.Sleep(trialFor)
 		require.Nil(t, ask(d, "c", "w"))
-		require.Empty(t, d.trials.suspects)
+		require.Empty(t, d.gates.trials.suspects)
 
 		d.Suspect([]Suspect{{Owner: "a", Worker: "w", Try: true}, {Owner: "b", Worker: "w", Try: true}})
 		require.Nil(t, ask(d, "a", "w"))
 		time.Sleep(trialsFor)
 		require.Nil(t, ask(d, "a", "w"))
-		require.Empty(t, d.trials.suspects, "those without requests are free too")
+		require.Empty(t, d.gates.trials.suspects, "those without requests are free too")
 	})
 }
 

@@ -97,31 +97,47 @@ func (r *route) leastLimit() (least int) {
 	return least
 }
 
+// workerLimit is the gate of workers that have a limit of events at once. Where the limit is exact, it starts events
+// only while this process has the lease.
+type workerLimit struct {
+	limited   map[*route]struct{} // workers that have a limit
+	processes int                 // of the fleet, 1 or more
+	leases    bool                // somebody decides about exact limits
+}
+
+func (l *workerLimit) admit(it *item) bool { return it.route.mayStart() }
+
+func (l *workerLimit) started(r *run) { r.route.joins(r) }
+
+func (l *workerLimit) ended(r *run, fx *effects) {
+	r.route.leaves(r)
+	r.owner.leaveRoute(r.route, fx)
+}
+
+// limit applies the limit of a worker and the number of processes.
+func (l *workerLimit) limit(r *route, fx *effects) {
+	n := r.leastLimit()
+	if n == 0 {
+		delete(l.limited, r)
+	} else {
+		l.limited[r] = struct{}{}
+	}
+	had := r.lease == held || r.lease == givenBack
+	if r.divide(n, l.processes, l.leases); had && r.lease == noLease {
+		fx.lease(r, givesBack)
+	}
+	r.owner.admitWaiting(r, fx)
+}
+
 // SetLeases sets who decides about exact limits, before Install is called. Without it each process may run one event of
 // each worker.
 func (d *Dispatcher) SetLeases(l Leases) Lessee {
-	d.leases = l
+	d.leases, d.gates.workers.leases = l, l != nil
 	return Lessee{d}
 }
 
 // Lessee tells a Dispatcher which leases its process has.
 type Lessee struct{ d *Dispatcher }
-
-// limit applies the limit of a worker and the number of processes.
-func (d *Dispatcher) limit(o *owner, r *route, fx *effects) {
-	n := r.leastLimit()
-	if n == 0 {
-		delete(d.limited, r)
-	} else {
-		d.limited[r] = o
-	}
-	had := r.lease == held || r.lease == givenBack
-	if r.divide(n, d.processes, d.leases != nil); had && r.lease == noLease {
-		fx.lease(o, r, givesBack)
-	}
-	o.admitWaiting(r, fx)
-	d.changed(o)
-}
 
 // enqueue puts an event into its owner's queue, or behind the others of its worker that wait for room.
 func (o *owner) enqueue(it item, front bool) {
@@ -173,14 +189,14 @@ func (o *owner) seeLease(r *route, fx *effects) {
 	needs := r.waiting.n > 0 || r.queued > 0 || r.asked
 	if r.lease == givenBack && r.running == 0 {
 		r.lease = unwanted
-		fx.lease(o, r, givesBack)
+		fx.lease(r, givesBack)
 	}
 	switch {
 	case r.lease == unwanted && needs:
 		r.lease = wanted
-		fx.lease(o, r, wants)
+		fx.lease(r, wants)
 	case r.lease == held && !needs && r.running == 0:
-		fx.lease(o, r, idles)
+		fx.lease(r, idles)
 	}
 }
 
@@ -327,8 +343,8 @@ const (
 	givesBack
 )
 
-func (fx *effects) lease(o *owner, r *route, what leaseCalls) {
-	fx.leases = append(fx.leases, leaseCall{o.name, r.name, r.term, what})
+func (fx *effects) lease(r *route, what leaseCalls) {
+	fx.leases = append(fx.leases, leaseCall{r.owner.name, r.name, r.term, what})
 }
 
 func (c leaseCall) call(l Leases) {

@@ -1,0 +1,131 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// ownerLimit is the gate of owners: how many events of an owner may run in this process. A run that waits for a service
+// call does not count (calls.go).
+type ownerLimit struct {
+	cfg       Config
+	policies  map[string]events.Policy
+	processes int            // of the fleet, 1 or more
+	overstay  map[string]int // turns that continue in V8 although they were told to end, by owner
+}
+
+func newOwnerLimit(cfg Config) ownerLimit {
+	return ownerLimit{
+		cfg:       cfg,
+		policies:  make(map[string]events.Policy),
+		processes: 1,
+		overstay:  make(map[string]int),
+	}
+}
+
+func (l *ownerLimit) admit(it *item) bool { return l.places(it.route.owner) > 0 }
+
+func (l *ownerLimit) started(r *run) { r.owner.running++ }
+
+func (l *ownerLimit) ended(r *run, _ *effects) { r.owner.running-- }
+
+// places is how many more events of o may start. An owner with a turn that overstays gets none: another event may do
+// the same, and there would be no thread left. Nor does one with as many runs beside the threads as there are threads.
+func (l *ownerLimit) places(o *owner) int {
+	if o.away >= l.cfg.Threads || len(l.overstay) > 0 && l.overstay[o.name] > 0 {
+		return 0
+	}
+	return max(0, o.maxRunning-(o.running-o.calling))
+}
+
+// overstays counts the turns of an owner that overstay.
+func (l *ownerLimit) overstays(owner string, is bool) {
+	if is {
+		l.overstay[owner]++
+	} else if l.overstay[owner]--; l.overstay[owner] <= 0 {
+		delete(l.overstay, owner)
+	}
+}
+
+// setPolicy sets the policy of an owner. The zero Policy removes it.
+func (l *ownerLimit) setPolicy(owner string, p events.Policy) {
+	if p.IsZero() {
+		delete(l.policies, owner)
+	} else {
+		l.policies[owner] = p
+	}
+}
+
+// apply sets the limits of an owner from its policy.
+func (l *ownerLimit) apply(o *owner) {
+	p := l.policies[o.name]
+	o.quantum = quantum * time.Duration(max(1, p.Weight))
+	o.credit = min(o.credit, o.quantum)
+	o.maxRunning = l.share(p.MaxRunning, l.cfg.OwnerMaxRunning, p.FleetMaxRunning)
+	o.maxQueued = l.share(p.MaxQueued, l.cfg.OwnerMaxQueued, p.FleetMaxQueued)
+}
+
+// share returns a limit of this process: the owner's own or the configured one, and at most its part of the limit of
+// the fleet.
+func (l *ownerLimit) share(own, configured, fleet int) int {
+	n := configured
+	if own > 0 {
+		n = own
+	}
+	if fleet > 0 {
+		n = min(n, max(1, fleet/l.processes))
+	}
+	return n
+}
+
+// SetPolicy sets what an owner may use from now on. The zero Policy restores the configured limits. Of a policy,
+// dispatch uses only the shares of events and of CPU time.
+func (d *Dispatcher) SetPolicy(name string, p events.Policy) {
+	d.locked(func(_ time.Time, fx *effects) {
+		d.gates.owners.setPolicy(name, p)
+		if o := d.owners[name]; o != nil {
+			d.rebound(o, fx)
+		}
+	})
+}
+
+// rebound applies new limits to an existing owner. d.mu must be held.
+func (d *Dispatcher) rebound(o *owner, fx *effects) {
+	d.gates.owners.apply(o)
+	d.changed(o)
+	d.makeRoom(o, fx)
+}
+
+// SetProcesses sets how many processes the fleet has, including this one. Limits that hold for the whole fleet are
+// divided again.
+func (d *Dispatcher) SetProcesses(n int) {
+	n = max(1, n)
+	d.locked(func(_ time.Time, fx *effects) {
+		if n == d.gates.owners.processes {
+			return
+		}
+		d.gates.owners.processes = n
+		for name, p := range d.gates.owners.policies {
+			if o := d.owners[name]; o != nil && (p.FleetMaxRunning > 0 || p.FleetMaxQueued > 0) {
+				d.rebound(o, fx)
+			}
+		}
+		d.gates.workers.processes = n
+		for r := range d.gates.workers.limited {
+			d.gates.workers.limit(r, fx)
+			d.changed(r.owner)
+		}
+	})
+}
+
+// Overstays reports that a turn of w continues in V8 although it was told to end, or that this is over. Meanwhile no
+// event of its owner starts. Any goroutine may call it.
+func (d *Dispatcher) Overstays(w *events.Worker, is bool) {
+	d.locked(func(time.Time, *effects) {
+		d.gates.owners.overstays(w.Owner, is)
+		if o := d.owners[w.Owner]; o != nil {
+			d.changed(o)
+		}
+	})
+}
