@@ -33,11 +33,12 @@ type gathering struct {
 	bytes   int
 	due     time.Time // when it is complete in any case
 	nth     int       // in owner.gathers
-	index   int       // in gatherings.waiting, or -1
+	index   int       // in gatherer.waiting, or -1
 }
 
-// gatherings are the incomplete batches. Guarded by the dispatcher's lock.
-type gatherings struct {
+// gatherer makes batches of events before these enter their owners' queues. d.mu must be held for all methods.
+type gatherer struct {
+	b       *backlog
 	waiting []*gathering
 	hasty   []*gathering // complete when Submit has seen all its events
 	due     time.Time    // no batch in waiting is due before; zero = there is none
@@ -54,8 +55,8 @@ func (v *version) single(e *events.Event) bool {
 
 // batchSize is how many events of an owner a batch of the version may have. Others of the owner must find room beside
 // it.
-func (d *Dispatcher) batchSize(o *owner, v *version) int {
-	return max(1, min(v.batch.MaxSize, d.cfg.MaxBatch, o.maxQueued/2))
+func (a *gatherer) batchSize(o *owner, v *version) int {
+	return max(1, min(v.batch.MaxSize, a.b.cfg.MaxBatch, o.maxQueued/2))
 }
 
 // weight is how many bytes of a batch an event takes.
@@ -70,57 +71,56 @@ func weight(e *events.Event) int {
 }
 
 // queue puts an event into its owner's queue, or has it gather with others.
-func (d *Dispatcher) queue(o *owner, it item, v *version, front bool, fx *effects) {
+func (a *gatherer) queue(o *owner, it item, v *version, front bool, fx *effects) {
 	if !v.batches(it.event) || v.single(it.event) {
-		d.push(o, it, front, fx)
+		a.b.push(o, it, front, fx)
 		return
 	}
-	size, bytes := d.batchSize(o, v), weight(it.event)
+	size, bytes := a.batchSize(o, v), weight(it.event)
 	g := v.gathering
 	if g != nil && g.bytes+bytes > maxBatchBytes {
-		d.complete(g, fx)
+		a.complete(g, fx)
 		g = nil
 	}
 	if g == nil {
-		g = d.gather(o, it, v)
+		g = a.gather(o, it, v)
 	}
 	g.items = append(g.items, it)
 	g.bytes += bytes
 	o.extra++
 	o.gathered++
-	d.queued++
-	d.noteOwnerDeadline(o, it.event.Deadline)
+	a.b.queued++
+	a.b.noteOwnerDeadline(o, it.event.Deadline)
 	if len(g.items) >= size || g.bytes >= maxBatchBytes {
-		d.complete(g, fx)
+		a.complete(g, fx)
 	}
 	for o.gathered > max(1, o.maxQueued/2) { // many workers of the owner gather: what waits must not take all of its room
-		d.complete(o.gathers[0], fx)
+		a.complete(o.gathers[0], fx)
 	}
 }
 
 // gather begins a batch, with it as its first event.
-func (d *Dispatcher) gather(o *owner, it item, v *version) *gathering {
+func (a *gatherer) gather(o *owner, it item, v *version) *gathering {
 	g := &gathering{owner: o, route: it.route, version: v, nth: len(o.gathers), index: -1}
 	v.gathering = g
 	o.gathers = append(o.gathers, g)
-	all := &d.gatherings
 	wait := v.batch.MaxWait.Duration()
 	if wait == 0 {
-		all.hasty = append(all.hasty, g)
+		a.hasty = append(a.hasty, g)
 		return g
 	}
 	g.due = it.since.Add(wait)
-	g.index = len(all.waiting)
-	all.waiting = append(all.waiting, g)
-	if all.due.IsZero() || g.due.Before(all.due) {
-		all.due = g.due
-		d.lookAgain()
+	g.index = len(a.waiting)
+	a.waiting = append(a.waiting, g)
+	if a.due.IsZero() || g.due.Before(a.due) {
+		a.due = g.due
+		a.b.lookAgain()
 	}
 	return g
 }
 
 // dissolve takes a batch out of all lists. Its events are no longer counted.
-func (d *Dispatcher) dissolve(g *gathering) []item {
+func (a *gatherer) dissolve(g *gathering) []item {
 	if g.version.gathering != g {
 		return nil
 	}
@@ -131,65 +131,63 @@ func (d *Dispatcher) dissolve(g *gathering) []item {
 	o.gathers[g.nth].nth = g.nth
 	o.gathers[last] = nil
 	o.gathers = o.gathers[:last]
-	if waiting := d.gatherings.waiting; g.index >= 0 {
+	if waiting := a.waiting; g.index >= 0 {
 		last := len(waiting) - 1
 		waiting[g.index] = waiting[last]
 		waiting[g.index].index = g.index
 		waiting[last] = nil
-		d.gatherings.waiting = waiting[:last]
+		a.waiting = waiting[:last]
 	}
 	o.extra -= len(g.items)
 	o.gathered -= len(g.items)
-	d.queued -= len(g.items)
+	a.b.queued -= len(g.items)
 	return g.items
 }
 
 // complete puts a batch into its owner's queue.
-func (d *Dispatcher) complete(g *gathering, fx *effects) {
-	if items := d.dissolve(g); len(items) > 0 {
-		d.pushBatch(g.owner, items, false, fx)
+func (a *gatherer) complete(g *gathering, fx *effects) {
+	if items := a.dissolve(g); len(items) > 0 {
+		a.pushBatch(g.owner, items, false, fx)
 	}
 }
 
 // pushBatch queues events as one item. They are not counted yet.
-func (d *Dispatcher) pushBatch(o *owner, items []item, front bool, fx *effects) {
+func (a *gatherer) pushBatch(o *owner, items []item, front bool, fx *effects) {
 	it := items[0]
 	if len(items) > 1 {
 		it.batch = &batch{items}
 		o.extra += len(items) - 1
-		d.queued += len(items) - 1
+		a.b.queued += len(items) - 1
 		for i := range items {
-			d.noteOwnerDeadline(o, items[i].event.Deadline)
+			a.b.noteOwnerDeadline(o, items[i].event.Deadline)
 		}
 	}
-	d.push(o, it, front, fx)
+	a.b.push(o, it, front, fx)
 }
 
 // completeHasty completes the batches that wait for no further Submit.
-func (d *Dispatcher) completeHasty(fx *effects) {
-	all := &d.gatherings
-	for i, g := range all.hasty {
-		d.complete(g, fx)
-		all.hasty[i] = nil
+func (a *gatherer) completeHasty(fx *effects) {
+	for i, g := range a.hasty {
+		a.complete(g, fx)
+		a.hasty[i] = nil
 	}
-	all.hasty = all.hasty[:0]
+	a.hasty = a.hasty[:0]
 }
 
 // ripen completes the batches that are due.
-func (d *Dispatcher) ripen(now time.Time, fx *effects) {
-	all := &d.gatherings
-	if all.due.IsZero() || now.Before(all.due) {
+func (a *gatherer) ripen(now time.Time, fx *effects) {
+	if a.due.IsZero() || now.Before(a.due) {
 		return
 	}
-	all.due = time.Time{}
-	for i := 0; i < len(all.waiting); {
-		g := all.waiting[i]
+	a.due = time.Time{}
+	for i := 0; i < len(a.waiting); {
+		g := a.waiting[i]
 		if !now.Before(g.due) {
-			d.complete(g, fx) // another one takes its place
+			a.complete(g, fx) // another one takes its place
 			continue
 		}
-		if all.due.IsZero() || g.due.Before(all.due) {
-			all.due = g.due
+		if a.due.IsZero() || g.due.Before(a.due) {
+			a.due = g.due
 		}
 		i++
 	}
@@ -197,27 +195,27 @@ func (d *Dispatcher) ripen(now time.Time, fx *effects) {
 
 // regather has the gathering events of a worker gather again after its versions changed, or, if it is about to be
 // removed, queues them.
-func (d *Dispatcher) regather(o *owner, r *route, removed bool, fx *effects) {
+func (a *gatherer) regather(o *owner, r *route, removed bool, fx *effects) {
 	for _, g := range slices.Clone(o.gathers) {
 		switch {
 		case g.route != r:
 		case removed:
-			d.complete(g, fx)
+			a.complete(g, fx)
 		default:
-			d.gatherAgain(o, d.dissolve(g), fx)
+			a.gatherAgain(o, a.dissolve(g), fx)
 		}
 	}
-	d.completeHasty(fx)
+	a.completeHasty(fx)
 }
 
 // gatherAgain queues events that are not counted, by the versions that run them now. What cannot run is refused when it
 // would start.
-func (d *Dispatcher) gatherAgain(o *owner, items []item, fx *effects) {
+func (a *gatherer) gatherAgain(o *owner, items []item, fx *effects) {
 	for _, it := range items {
 		if v, f := it.route.resolve(it.event); f == nil {
-			d.queue(o, it, v, false, fx)
+			a.queue(o, it, v, false, fx)
 		} else {
-			d.push(o, it, false, fx)
+			a.b.push(o, it, false, fx)
 		}
 	}
 }
@@ -271,21 +269,21 @@ func (it *item) n() int {
 
 // refuseBatch takes out of the first item of o's queue, a batch, the events that cannot run and those that another
 // version runs now. It returns the version of the others, nil when there are none: then the item is gone.
-func (d *Dispatcher) refuseBatch(o *owner, now time.Time, fx *effects) *version {
+func (a *gatherer) refuseBatch(o *owner, now time.Time, fx *effects) *version {
 	it := o.queue.front()
 	var of *version
 	var others []item
 	n := 0
 	gone, left := it.sift(func(one item) bool {
-		v, f := d.gates.refuse(one.event, one.route, now)
+		v, f := a.b.gates.refuse(one.event, one.route, now)
 		switch {
 		case f != nil:
-			fx.settle = append(fx.settle, d.refused(one.event, v, f))
+			fx.settle = append(fx.settle, a.b.refused(one.event, v, f))
 			return false
 		case of == nil:
 			of = v
 		}
-		if v == of && v.batches(one.event) && !v.single(one.event) && n < d.batchSize(o, v) {
+		if v == of && v.batches(one.event) && !v.single(one.event) && n < a.batchSize(o, v) {
 			n++
 			return true
 		}
@@ -293,7 +291,7 @@ func (d *Dispatcher) refuseBatch(o *owner, now time.Time, fx *effects) *version 
 		return false
 	})
 	o.extra -= gone
-	d.queued -= gone
+	a.b.queued -= gone
 	o.freed += gone - len(others)
 	if !left {
 		o.extra++ // the item itself was not among them
@@ -302,8 +300,8 @@ func (d *Dispatcher) refuseBatch(o *owner, now time.Time, fx *effects) *version 
 		o.leaveRoute(r, fx)
 	}
 	if len(others) > 0 {
-		d.gatherAgain(o, others, fx)
-		d.completeHasty(fx)
+		a.gatherAgain(o, others, fx)
+		a.completeHasty(fx)
 	}
 	return of
 }
@@ -360,6 +358,7 @@ func (d *Dispatcher) reportBatch(r *run, end *lifecycle.End, now time.Time, fx *
 	d.end(r, end, took, fx)
 	brief := end.Started && !end.Waited && end.CPU <= briefCPU*time.Duration(n)
 	for i, e := range r.Batch {
+		d.quarantine.left(e, now)
 		s := d.settlement(e, r.version, verdicts[i], took)
 		s.Brief = brief
 		if s.Outcome.Verdict == lifecycle.Ack && s.Outcome.Failure == nil && (e.Waits() || r.Worker.Idempotent) {

@@ -20,12 +20,12 @@ func (d *Dispatcher) Run(ctx context.Context) {
 		case <-timer.C:
 			d.locked(func(now time.Time, fx *effects) {
 				d.expire(now, fx)
-				d.ripen(now, fx)
+				d.gatherer.ripen(now, fx)
 				d.tick(now, fx)
 			})
 		}
 		d.mu.Lock()
-		soonest, ripe, due, extra, left := d.soonest, d.gatherings.due, d.quarantine.next(), d.extras.due, d.idle.look
+		soonest, ripe, due, extra, left := d.soonest, d.gatherer.due, d.quarantine.next(), d.extras.due, d.idle.look
 		d.mu.Unlock()
 		wait := time.Hour
 		notAfter := func(at time.Time, step time.Duration) {
@@ -43,28 +43,28 @@ func (d *Dispatcher) Run(ctx context.Context) {
 }
 
 // noteOwnerDeadline notes the deadline of an event that o queues.
-func (d *Dispatcher) noteOwnerDeadline(o *owner, deadline time.Time) {
+func (b *backlog) noteOwnerDeadline(o *owner, deadline time.Time) {
 	if deadline.IsZero() {
 		return
 	}
 	if o.soonest.IsZero() || deadline.Before(o.soonest) {
 		o.soonest = deadline
 	}
-	d.noteDeadline(deadline)
+	b.noteDeadline(deadline)
 }
 
 // noteDeadline makes sure that Run checks in time.
-func (d *Dispatcher) noteDeadline(deadline time.Time) {
-	if !deadline.IsZero() && (d.soonest.IsZero() || deadline.Before(d.soonest)) {
-		d.soonest = deadline
-		d.lookAgain()
+func (b *backlog) noteDeadline(deadline time.Time) {
+	if !deadline.IsZero() && (b.soonest.IsZero() || deadline.Before(b.soonest)) {
+		b.soonest = deadline
+		b.lookAgain()
 	}
 }
 
 // lookAgain has Run compute again when to check next.
-func (d *Dispatcher) lookAgain() {
+func (b *backlog) lookAgain() {
 	select {
-	case d.deadlines <- struct{}{}:
+	case b.deadlines <- struct{}{}:
 	default:
 	}
 }
@@ -93,7 +93,7 @@ func (d *Dispatcher) expire(now time.Time, fx *effects) {
 			d.soonest = o.soonest
 		}
 	}
-	d.expireQuarantine(now, fx)
+	d.quarantine.expireQuarantine(now, fx)
 }
 
 func (d *Dispatcher) expireOwner(o *owner, now time.Time, fx *effects) {
@@ -113,7 +113,7 @@ func (d *Dispatcher) expireOwner(o *owner, now time.Time, fx *effects) {
 }
 
 // sift keeps the waiting events of o for which keep is true.
-func (d *Dispatcher) sift(o *owner, keep func(item) bool, fx *effects) {
+func (b *backlog) sift(o *owner, keep func(item) bool, fx *effects) {
 	before := o.held()
 	var left []*route
 	some := func(it *item) bool {
@@ -140,11 +140,11 @@ func (d *Dispatcher) sift(o *owner, keep func(item) bool, fx *effects) {
 		g.sift(keep)
 	}
 	o.freed += before - o.held()
-	d.queued -= before - o.held()
+	b.queued -= before - o.held()
 	for _, r := range left {
 		o.leaveRoute(r, fx)
 	}
-	d.changed(o)
-	d.makeRoom(o, fx)
-	d.forget(o)
+	b.changed(o)
+	b.makeRoom(o, fx)
+	b.forget(o)
 }

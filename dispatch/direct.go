@@ -16,7 +16,7 @@ func (d *Dispatcher) submitDirect(o *owner, it item, v *version, fx *effects) {
 		f := events.Fail(events.ReasonUnavailable, "worker %s has a limit of %d events at once, and would wait for itself", e.Target(), it.route.limit)
 		fx.settle = append(fx.settle, d.refused(e, v, f))
 	case e.Service != nil && d.quarantine.phase != open:
-		d.quarantine.urge(d, it)
+		d.quarantine.urge(it)
 	case e.Service != nil: // it takes no room: its callers are bounded (events.ServiceTree)
 		d.push(o, it, true, fx)
 	case n >= o.maxQueued:

@@ -35,37 +35,22 @@ type Threads interface {
 // Dispatcher pairs events with workers and threads. See the package comment. All methods may be called
 // from any goroutine, and none blocks.
 type Dispatcher struct {
-	cfg     Config
-	log     zerolog.Logger
-	metrics *metrics
+	log zerolog.Logger
 
 	observed observed
 	settler  Settler
 	threads  Threads
 	leases   Leases // nil = no limit is exact
 
-	deadlines chan struct{} // notifies Run that soonest moved to an earlier time
-
-	mu       sync.Mutex
-	effects  effects // of locked: they are a field because a variable of it would be allocated for each call
-	draining bool
-	owners   map[string]*owner
-	parks    map[string]uint64 // per owner with parked events, how many were parked: distinguishes the latest call of Through from an older one
-	queues   [classes]fairQueue
-	of       [classes]threadSet // which threads run the owners of each class
-	shares   shares
-	idle     idleThreads
-	extras   extras
-	gates    gates
-
+	mu         sync.Mutex
+	effects    effects // of locked: they are a field because a variable of it would be allocated for each call
+	backlog            // owners, their events and runs
+	gatherer   gatherer
 	quarantine quarantine
-	gatherings gatherings
-
-	runnable [classes]int  // events that could start now, within the limits
-	queued   int           // events in all queues
-	running  int           // attempts that threads have
-	mean     time.Duration // expected CPU time of an event, over all workers
-	soonest  time.Time     // no queued event has a deadline before this; zero = none has one
+	idle       idleThreads
+	extras     extras
+	of         [classes]threadSet // which threads run the owners of each class
+	mean       time.Duration      // expected CPU time of an event, over all workers
 }
 
 // New makes a Dispatcher that has no workers yet. Wire must be called before anything else.
@@ -78,21 +63,15 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		cfg.Rand = rand.Float64
 	}
 	d := &Dispatcher{
-		cfg: cfg, log: log, metrics: &metrics{}, observed: observed{cfg.Observers},
-		deadlines: make(chan struct{}, 1),
-		owners:    make(map[string]*owner),
-		gates: gates{
-			owners:  newOwnerLimit(cfg),
-			workers: workerLimit{limited: make(map[*route]struct{}), processes: 1},
-		},
-		parks:  make(map[string]uint64),
-		idle:   newIdleThreads(cfg),
-		of:     cfg.threadsOf(),
-		shares: shares{number: 2}, // owners begin with 0: neither this one nor the last
-		mean:   unknownCost,
-
-		quarantine: quarantine{most: firstSuspects},
+		log:      log,
+		observed: observed{cfg.Observers},
+		backlog:  newBacklog(cfg),
+		idle:     newIdleThreads(cfg),
+		of:       cfg.threadsOf(),
+		mean:     unknownCost,
 	}
+	d.gatherer.b = &d.backlog
+	d.quarantine.b, d.quarantine.most = &d.backlog, firstSuspects
 	if err := reg.Register(collector{d}); err != nil {
 		return nil, err
 	}
@@ -175,7 +154,7 @@ func (d *Dispatcher) Install(in events.Installation) {
 			delete(o.removed, in.Name)
 		}
 		r.install(in)
-		d.regather(o, r, false, fx)
+		d.gatherer.regather(o, r, false, fx)
 		d.gates.workers.limit(r, fx)
 		d.changed(o)
 	})
@@ -201,22 +180,12 @@ func (d *Dispatcher) Remove(ownerName, name string) {
 		if o := d.owners[ownerName]; o != nil && o.routes[name] != nil {
 			delete(d.gates.workers.limited, o.routes[name])
 			d.metrics.unlabel(o.routes[name], ownerName)
-			d.regather(o, o.routes[name], true, fx)
+			d.gatherer.regather(o, o.routes[name], true, fx)
 			o.remove(o.routes[name])
 			d.changed(o)
 			d.forget(o)
 		}
 	})
-}
-
-// forget frees an owner that has no workers and no events any more.
-func (d *Dispatcher) forget(o *owner) {
-	if len(o.routes) == 0 && o.held() == 0 && o.suspects == 0 && o.running == 0 {
-		delete(d.owners, o.name)
-		if o.class == heavy {
-			d.lighten(o)
-		}
-	}
 }
 
 // Drain stops starting events of the stream. Those in queues and those submitted later go back to the stream at once.
@@ -232,7 +201,7 @@ func (d *Dispatcher) Drain() {
 				return it.event.Direct()
 			}, fx)
 		}
-		d.emptyQuarantine(fx)
+		d.quarantine.emptyQuarantine(fx)
 	})
 }
 
@@ -240,11 +209,11 @@ func (d *Dispatcher) Drain() {
 // after every change that could let an event start.
 func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
 	if !d.quarantine.idle() {
-		d.step(now, fx)
+		d.quarantine.step(now, fx)
 	}
 	d.turnWindow(now)
 	look := d.idle.look
-	for c, n := range d.startable() {
+	for c, n := range d.quarantine.startable() {
 		if n == 0 || d.idle.asleep&d.of[c] == 0 {
 			continue
 		}
@@ -261,37 +230,4 @@ func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
 
 func returned(e *events.Event) lifecycle.Settlement {
 	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}
-}
-
-// changed updates the count of runnable events and the owner's place in its fair queue after its queue or its running
-// attempts changed. Next, which serves owners, updates the fair queue itself.
-func (d *Dispatcher) changed(o *owner) {
-	d.recount(o)
-	switch {
-	case o.counted > 0 && o.list == nil:
-		d.queues[o.class].enter(o)
-	case o.counted == 0 && o.list != nil:
-		d.queues[o.class].leave(o)
-	}
-}
-
-func (d *Dispatcher) recount(o *owner) {
-	n := min(o.queue.n, d.gates.owners.places(o))
-	d.runnable[o.class] += n - o.counted
-	o.counted = n
-}
-
-// makeRoom reports room for an owner with parked events to the settler: after each quarter of a queue that left it, and
-// whenever the queue is empty. Half of the queue is kept for events that arrive from the stream.
-func (d *Dispatcher) makeRoom(o *owner, fx *effects) {
-	most := o.maxQueued
-	waiting := o.held() + o.suspects
-	if !o.parked || 2*waiting >= most || d.draining {
-		return
-	}
-	if !o.full && waiting > 0 && 4*o.freed < most {
-		return
-	}
-	o.full, o.freed = false, 0
-	fx.room = append(fx.room, room{o.name, (most+1)/2 - waiting})
 }

@@ -146,7 +146,7 @@ func (m *machine) install(t *rapid.T) {
 }
 
 func (m *machine) ripen(t *rapid.T) {
-	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 61).Draw(t, "s"))*time.Second), m.d.ripen)
+	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 61).Draw(t, "s"))*time.Second), m.d.gatherer.ripen)
 }
 
 func (m *machine) remove(t *rapid.T) {
@@ -353,7 +353,7 @@ func (m *machine) check(t *rapid.T) {
 		m.asleep &^= 1 << thread
 	}
 	require.Equal(t, m.asleep, d.idle.asleep)
-	for c, n := range d.startable() {
+	for c, n := range d.quarantine.startable() {
 		left := d.quarantine.phase == open && n == d.runnable[c] && m.left(class(c))
 		require.True(t, n == 0 || d.idle.asleep&d.of[c] == 0 || d.idle.waking&d.of[c] != 0 || left, "something could run, and all sleep")
 	}
@@ -431,7 +431,7 @@ func (m *machine) check(t *rapid.T) {
 	queued += d.quarantine.queued() - others
 	require.Equal(t, []int{queued, held, running}, []int{d.queued, d.running, d.running})
 	require.Equal(t, runnable, d.runnable)
-	require.Empty(t, d.gatherings.hasty)
+	require.Empty(t, d.gatherer.hasty)
 	require.Equal(t, m.sent, queued+running+others+len(m.settled)+len(m.watched), "no event is lost")
 }
 
@@ -447,8 +447,8 @@ func (m *machine) checkRoutes(t *rapid.T, o *owner) {
 	for i, g := range o.gathers {
 		require.Same(t, g, g.version.gathering)
 		require.Equal(t, i, g.nth)
-		require.Same(t, g, m.d.gatherings.waiting[g.index])
-		require.False(t, g.due.Before(m.d.gatherings.due), "none is forgotten")
+		require.Same(t, g, m.d.gatherer.waiting[g.index])
+		require.False(t, g.due.Before(m.d.gatherer.due), "none is forgotten")
 		require.Same(t, o.routes[g.route.name], g.route)
 		require.Contains(t, g.route.versions, g.version)
 		require.False(t, ripe[g.version])

@@ -56,13 +56,18 @@ func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 // fill takes events of one owner after another until the batch is long enough.
 func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch []*lifecycle.Attempt) {
 	if !d.quarantine.idle() {
-		batch := d.quarantine.startCall(d, thread, now, fx)
-		if len(batch) > 0 {
-			return batch
+		it, v := d.quarantine.nextCall(now, fx)
+		if v == nil {
+			it, v = d.quarantine.nextWatched(now, fx)
 		}
-		batch = d.startWatched(thread, now, fx)
-		if len(batch) > 0 || d.quarantine.phase != open {
-			return batch
+		if v != nil {
+			r := d.start(it.route.owner, it, v, thread, now)
+			d.changed(r.owner)
+			r.one[0] = &r.Attempt
+			return r.one[:]
+		}
+		if d.quarantine.phase != open {
+			return nil
 		}
 	}
 	budget := turn
@@ -101,7 +106,7 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 		var f *events.Failure
 		if it.batch == nil {
 			v, f = d.gates.refuse(it.event, it.route, now)
-		} else if v = d.refuseBatch(o, now, fx); v == nil {
+		} else if v = d.gatherer.refuseBatch(o, now, fx); v == nil {
 			continue
 		}
 		if f != nil {

@@ -91,10 +91,10 @@ func (d *Dispatcher) SetPolicy(name string, p events.Policy) {
 }
 
 // rebound applies new limits to an existing owner. d.mu must be held.
-func (d *Dispatcher) rebound(o *owner, fx *effects) {
-	d.gates.owners.apply(o)
-	d.changed(o)
-	d.makeRoom(o, fx)
+func (b *backlog) rebound(o *owner, fx *effects) {
+	b.gates.owners.apply(o)
+	b.changed(o)
+	b.makeRoom(o, fx)
 }
 
 // SetProcesses sets how many processes the fleet has, including this one. Limits that hold for the whole fleet are

@@ -7,25 +7,25 @@ import (
 
 // park decides that e is parked. Later events of its owner go behind it, until the settler reports that all parked ones
 // are through.
-func (d *Dispatcher) park(o *owner, e *events.Event, fx *effects) {
+func (b *backlog) park(o *owner, e *events.Event, fx *effects) {
 	o.full = o.full || o.held() >= o.maxQueued
 	o.parked = true
 	if !e.Parked { // it goes back to its place
 		o.parking = true
-		d.parks[o.name]++
+		b.parks[o.name]++
 	}
-	d.metrics.parked++
+	b.metrics.parked++
 	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Park}})
 }
 
 // unused reports room again after an unparked event e that takes no place in its owner's queue. o is nil if the owner
 // is unknown.
-func (d *Dispatcher) unused(o *owner, e *events.Event, fx *effects) {
+func (b *backlog) unused(o *owner, e *events.Event, fx *effects) {
 	switch {
 	case !e.Parked:
 	case o != nil:
 		o.freed++
-		d.makeRoom(o, fx)
+		b.makeRoom(o, fx)
 	default:
 		fx.room = append(fx.room, room{e.Owner, parkedSlack})
 	}

@@ -27,6 +27,7 @@ const (
 // suspects run at once, so that few innocent ones are beside a guilty one. After two crashes an event runs alone, and
 // only a crash then, which no other event can have caused, makes it dead.
 type quarantine struct {
+	b        *backlog
 	suspects queue                      // not watched yet
 	ready    queue                      // watched: to be started next
 	watched  int                        // suspects that are being recorded, ready or running
@@ -78,13 +79,12 @@ func patience(crashes int) time.Duration {
 }
 
 // suspect takes an event during whose run a process died.
-func (d *Dispatcher) suspect(e *events.Event, now time.Time, fx *effects) {
-	q := &d.quarantine
+func (q *quarantine) suspect(e *events.Event, now time.Time, fx *effects) {
 	it := item{event: e, since: now}
 	switch {
 	case e.Watched && q.phase == noting && q.event == e:
 		q.phase, q.due = alone, now.Add(patience(e.Crashes))
-		d.lookAgain()
+		q.b.lookAgain()
 		q.ready.pushBack(it)
 	case e.Watched && e.Crashes >= aloneAfter: // recorded too late: others run again
 		delete(q.noted, e)
@@ -94,65 +94,63 @@ func (d *Dispatcher) suspect(e *events.Event, now time.Time, fx *effects) {
 		q.ready.pushBack(it)
 	case e.Crashes >= aloneAfter:
 		q.waiting.pushBack(it)
-		d.owners[e.Owner].suspects++
+		q.b.owners[e.Owner].suspects++
 	default:
 		q.suspects.pushBack(it)
-		d.owners[e.Owner].suspects++
+		q.b.owners[e.Owner].suspects++
 	}
-	d.queued++
-	d.noteDeadline(e.Deadline)
+	q.b.queued++
+	q.b.noteDeadline(e.Deadline)
 }
 
 // step advances the quarantine as far as possible. It must be called after every change of what runs or waits.
-func (d *Dispatcher) step(now time.Time, fx *effects) {
-	q := &d.quarantine
+func (q *quarantine) step(now time.Time, fx *effects) {
 	if q.phase == noting && !now.Before(q.due) {
-		d.release(now) // the settler takes too long; the event is returned when it comes back
+		q.release(now) // the settler takes too long; the event is returned when it comes back
 	}
 	if q.phase == alone && !now.Before(q.due) {
-		d.unhold(now, fx)
+		q.unhold(now, fx)
 	}
-	if q.phase == open && q.waiting.n > 0 && (!now.Before(q.free) || d.running == 0 && d.queued == q.waiting.n) {
+	if q.phase == open && q.waiting.n > 0 && (!now.Before(q.free) || q.b.running == 0 && q.b.queued == q.waiting.n) {
 		q.phase, q.since = clearing, now
 		q.due = now.Add(patience(q.waiting.front().event.Crashes))
-		d.lookAgain()
-		q.urgeAll(d, fx)
+		q.b.lookAgain()
+		q.urgeAll(fx)
 	}
-	if q.phase == clearing && (d.running == 0 && q.watched == 0 || q.waiting.n == 0 || !now.Before(q.due)) {
-		d.isolate(now, fx)
+	if q.phase == clearing && (q.b.running == 0 && q.watched == 0 || q.waiting.n == 0 || !now.Before(q.due)) {
+		q.isolate(now, fx)
 	}
 	if q.phase == open {
-		d.admit(now, fx)
+		q.admit(now, fx)
 	}
 	for i := range q.ready.n { // no thread is woken for those that need a lease
 		e := q.ready.at(i).event
-		if o, r := d.owners[e.Owner], routeOf(d.owners, e); r != nil && !r.mayStart() {
+		if o, r := q.b.owners[e.Owner], routeOf(q.b.owners, e); r != nil && !r.mayStart() {
 			o.askLease(r, fx)
 		}
 	}
 }
 
 // admit has suspects watched, but only as many as can start at once: one that waits must not count as one that runs.
-func (d *Dispatcher) admit(now time.Time, fx *effects) {
-	q := &d.quarantine
-	for n := q.suspects.n; n > 0 && q.watched < q.most && d.running+len(q.noted) < d.cfg.Threads*d.cfg.Slots; n-- {
-		if !d.mayStart(q.suspects.front().event, fx) {
+func (q *quarantine) admit(now time.Time, fx *effects) {
+	for n := q.suspects.n; n > 0 && q.watched < q.most && q.b.running+len(q.noted) < q.b.cfg.Threads*q.b.cfg.Slots; n-- {
+		if !q.mayStart(q.suspects.front().event, fx) {
 			q.suspects.pushBack(q.suspects.popFront())
-		} else if e := d.unqueue(&q.suspects, now, fx); e != nil {
+		} else if e := q.unqueue(&q.suspects, now, fx); e != nil {
 			q.watched++
-			d.note(e, false, fx)
+			q.note(e, false, fx)
 		}
 	}
 }
 
 // mayStart reports whether the owner and the worker of e may have one more running, counting those about to start.
-func (d *Dispatcher) mayStart(e *events.Event, fx *effects) bool {
-	o, r := d.owners[e.Owner], routeOf(d.owners, e)
+func (q *quarantine) mayStart(e *events.Event, fx *effects) bool {
+	o, r := q.b.owners[e.Owner], routeOf(q.b.owners, e)
 	if o == nil || r == nil {
 		return true // refused later
 	}
 	of, like := o.running, r.running
-	for other := range d.quarantine.noted {
+	for other := range q.noted {
 		if other.Owner == e.Owner {
 			of++
 			if other.Worker == e.Worker {
@@ -168,27 +166,26 @@ func (d *Dispatcher) mayStart(e *events.Event, fx *effects) bool {
 }
 
 // isolate has the next event recorded that must run alone.
-func (d *Dispatcher) isolate(now time.Time, fx *effects) {
-	q := &d.quarantine
+func (q *quarantine) isolate(now time.Time, fx *effects) {
 	for q.waiting.n > 0 {
-		e := d.unqueue(&q.waiting, now, fx)
+		e := q.unqueue(&q.waiting, now, fx)
 		if e == nil {
 			continue
 		}
 		q.phase, q.event, q.due = noting, e, now.Add(patience(e.Crashes))
-		d.lookAgain()
-		d.note(e, d.running == 0 && q.watched == 0, fx)
+		q.b.lookAgain()
+		q.note(e, q.b.running == 0 && q.watched == 0, fx)
 		return
 	}
-	d.release(now)
+	q.release(now)
 }
 
 // unqueue takes the first event of a queue. It returns nil when the event is refused and settled.
-func (d *Dispatcher) unqueue(from *queue, now time.Time, fx *effects) *events.Event {
+func (q *quarantine) unqueue(from *queue, now time.Time, fx *effects) *events.Event {
 	e := from.popFront().event
-	defer d.unsuspect(from, e, fx)
-	if v, f := d.gates.refuse(e, routeOf(d.owners, e), now); f != nil {
-		fx.settle = append(fx.settle, d.refused(e, v, f))
+	defer q.unsuspect(from, e, fx)
+	if v, f := q.b.gates.refuse(e, routeOf(q.b.owners, e), now); f != nil {
+		fx.settle = append(fx.settle, q.refused(e, v, f, now))
 		return nil
 	}
 	return e
@@ -196,59 +193,66 @@ func (d *Dispatcher) unqueue(from *queue, now time.Time, fx *effects) *events.Ev
 
 // unsuspect updates the counts after e left that queue of the quarantine. Until it is watched, an event takes room of
 // its owner.
-func (d *Dispatcher) unsuspect(from *queue, e *events.Event, fx *effects) {
-	d.queued--
-	if from == &d.quarantine.ready || from == &d.quarantine.calls {
+func (q *quarantine) unsuspect(from *queue, e *events.Event, fx *effects) {
+	q.b.queued--
+	if from == &q.ready || from == &q.calls {
 		return
 	}
-	o := d.owners[e.Owner]
+	o := q.b.owners[e.Owner]
 	o.suspects--
 	o.freed++
-	d.makeRoom(o, fx)
-	d.forget(o)
+	q.b.makeRoom(o, fx)
+	q.b.forget(o)
 }
 
 // note has the settler record that e is about to run, and submit it again.
-func (d *Dispatcher) note(e *events.Event, alone bool, fx *effects) {
-	if d.quarantine.noted == nil {
-		d.quarantine.noted = make(map[*events.Event]struct{})
+func (q *quarantine) note(e *events.Event, alone bool, fx *effects) {
+	if q.noted == nil {
+		q.noted = make(map[*events.Event]struct{})
 	}
-	d.quarantine.noted[e] = struct{}{}
+	q.noted[e] = struct{}{}
 	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Watch, Alone: alone}})
 }
 
 // unhold lets others run beside the event that was alone long enough. If that has not started, it goes back to the
 // stream.
-func (d *Dispatcher) unhold(now time.Time, fx *effects) {
-	q := &d.quarantine
+func (q *quarantine) unhold(now time.Time, fx *effects) {
 	if q.started {
 		fx.settle = append(fx.settle, lifecycle.Settlement{Event: q.event, Outcome: lifecycle.Outcome{Verdict: lifecycle.Share}})
 	} else {
 		q.ready.filter(func(it *item) bool { return it.event != q.event })
 		delete(q.noted, q.event)
-		d.queued--
+		q.b.queued--
 		fx.settle = append(fx.settle, returned(q.event))
 	}
-	d.release(now)
+	q.release(now)
 }
 
 // release ends the delay of other events, and reserves time for them.
-func (d *Dispatcher) release(now time.Time) {
-	q := &d.quarantine
+func (q *quarantine) release(now time.Time) {
 	q.phase, q.event, q.started, q.due = open, nil, false, time.Time{}
 	q.free = now.Add(workFor * now.Sub(q.since))
 	if q.waiting.n > 0 {
-		d.lookAgain()
+		q.b.lookAgain()
 	}
 }
 
-// unwatch updates the quarantine after a watched event has left.
-func (d *Dispatcher) unwatch(e *events.Event, now time.Time) {
-	q := &d.quarantine
+// refused returns the settlement of an event that is not run.
+func (q *quarantine) refused(e *events.Event, v *version, f *events.Failure, now time.Time) lifecycle.Settlement {
+	q.left(e, now)
+	return q.b.refused(e, v, f)
+}
+
+// left must be called before a verdict on an event of the quarantine, which leaves it: a watched one, or any other that
+// may be.
+func (q *quarantine) left(e *events.Event, now time.Time) {
+	if !e.Watched {
+		return
+	}
 	delete(q.noted, e)
 	switch {
 	case e == q.event:
-		d.release(now)
+		q.release(now)
 	case e.Crashes < aloneAfter:
 		if q.watched--; q.watched == 0 && q.suspects.n == 0 {
 			q.most = firstSuspects
@@ -258,22 +262,21 @@ func (d *Dispatcher) unwatch(e *events.Event, now time.Time) {
 	}
 }
 
-// startWatched starts the first watched event whose owner may have one more running.
-func (d *Dispatcher) startWatched(thread int, now time.Time, fx *effects) []*lifecycle.Attempt {
-	q := &d.quarantine
+// nextWatched takes the first watched event whose owner may have one more running, to be started. v is nil if there is
+// none.
+func (q *quarantine) nextWatched(now time.Time, fx *effects) (it item, v *version) {
 	for n := q.ready.n; n > 0; n-- {
 		it := q.ready.popFront()
-		d.queued--
-		v, f := d.gates.refuse(it.event, routeOf(d.owners, it.event), now)
+		q.b.queued--
+		it.route = routeOf(q.b.owners, it.event)
+		v, f := q.b.gates.refuse(it.event, it.route, now)
 		if f != nil {
-			fx.settle = append(fx.settle, d.refused(it.event, v, f))
+			fx.settle = append(fx.settle, q.refused(it.event, v, f, now))
 			continue
 		}
-		o := d.owners[it.event.Owner]
-		it.route = o.routes[it.event.Worker]
-		if !d.gates.admit(&it) {
+		if !q.b.gates.admit(&it) {
 			q.ready.pushBack(it)
-			d.queued++
+			q.b.queued++
 			continue
 		}
 		if it.event == q.event {
@@ -281,39 +284,34 @@ func (d *Dispatcher) startWatched(thread int, now time.Time, fx *effects) []*lif
 			q.alone++
 		}
 		delete(q.noted, it.event)
-		r := d.start(o, it, v, thread, now)
-		d.changed(o)
-		r.one[0] = &r.Attempt
-		return r.one[:]
+		return it, v
 	}
-	return nil
+	return item{}, nil
 }
 
 // requeueWatched takes back a watched event that the thread could not start.
-func (d *Dispatcher) requeueWatched(r *run) {
-	q := &d.quarantine
+func (q *quarantine) requeueWatched(r *run) {
 	if r.Event == q.event {
 		q.started = false
 	}
 	q.noted[r.Event] = struct{}{}
 	q.ready.pushFront(item{event: r.Event, since: r.since})
-	d.queued++
+	q.b.queued++
 }
 
 // startable returns how many events could start now, by the class of their owners. Watched ones count as light.
-func (d *Dispatcher) startable() (n [classes]int) {
-	q := &d.quarantine
+func (q *quarantine) startable() (n [classes]int) {
 	if q.idle() {
-		return d.runnable
+		return q.b.runnable
 	}
 	if q.phase == open {
-		n = d.runnable
+		n = q.b.runnable
 	}
 	n[light] += q.calls.n
 	for i := range q.ready.n {
 		e := q.ready.at(i).event
-		o, r := d.owners[e.Owner], routeOf(d.owners, e)
-		if o == nil || r == nil || d.gates.admit(&item{event: e, route: r}) {
+		o, r := q.b.owners[e.Owner], routeOf(q.b.owners, e)
+		if o == nil || r == nil || q.b.gates.admit(&item{event: e, route: r}) {
 			n[light]++
 		}
 	}
@@ -321,33 +319,31 @@ func (d *Dispatcher) startable() (n [classes]int) {
 }
 
 // expireQuarantine settles events in it whose deadline has passed, and notes the next deadline.
-func (d *Dispatcher) expireQuarantine(now time.Time, fx *effects) {
-	q := &d.quarantine
+func (q *quarantine) expireQuarantine(now time.Time, fx *effects) {
 	if q.queued() == 0 {
 		return
 	}
 	for _, part := range []*queue{&q.suspects, &q.ready, &q.waiting, &q.calls} {
 		part.filter(func(it *item) bool {
 			if expired(it.event, now) {
-				v, f := d.gates.refuse(it.event, routeOf(d.owners, it.event), now)
-				fx.settle = append(fx.settle, d.refused(it.event, v, f))
-				d.unsuspect(part, it.event, fx)
+				v, f := q.b.gates.refuse(it.event, routeOf(q.b.owners, it.event), now)
+				fx.settle = append(fx.settle, q.refused(it.event, v, f, now))
+				q.unsuspect(part, it.event, fx)
 				return false
 			}
-			d.noteDeadline(it.event.Deadline)
+			q.b.noteDeadline(it.event.Deadline)
 			return true
 		})
 	}
 }
 
 // emptyQuarantine returns all waiting events, because the process drains.
-func (d *Dispatcher) emptyQuarantine(fx *effects) {
-	q := &d.quarantine
+func (q *quarantine) emptyQuarantine(fx *effects) {
 	for _, part := range []*queue{&q.suspects, &q.ready, &q.waiting} {
 		for part.n > 0 {
 			e := part.popFront().event
 			fx.settle = append(fx.settle, returned(e))
-			d.unsuspect(part, e, fx)
+			q.unsuspect(part, e, fx)
 		}
 	}
 	q.phase, q.event = open, nil

@@ -55,18 +55,18 @@ func (d *Dispatcher) reports(thread int, all []lifecycle.Report, now time.Time, 
 func (d *Dispatcher) takeBack(all []*run, fx *effects) {
 	for _, r := range slices.Backward(all) { // the last one goes first, so that they keep their order
 		if r.Event.Watched {
-			d.requeueWatched(r)
+			d.quarantine.requeueWatched(r)
 			continue
 		}
 		if r.Event.Service != nil && d.quarantine.phase != open {
-			d.quarantine.urge(d, r.items()[0])
+			d.quarantine.urge(r.items()[0])
 			continue
 		}
 		d.owners[r.owner.name] = r.owner // it may have been forgotten with its last attempt
 		if r.route.gone {
 			r.owner.keep(r.route)
 		}
-		d.pushBatch(r.owner, r.items(), true, fx)
+		d.gatherer.pushBatch(r.owner, r.items(), true, fx)
 	}
 }
 
@@ -100,6 +100,7 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 	if is.requeue {
 		return true
 	}
+	d.quarantine.left(r.Event, now)
 	s := d.settlement(r.Event, r.version, is, took)
 	s.Brief = end.Started && !end.Waited && end.CPU <= briefCPU
 	if reply != nil {

@@ -36,13 +36,13 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 }
 
 // charge takes the CPU time that a run has taken so far from its owner's credit. d.mu must be held.
-func (d *Dispatcher) charge(r *run, cpu time.Duration) {
+func (b *backlog) charge(r *run, cpu time.Duration) {
 	if more := cpu - r.cost; more > 0 {
 		r.owner.credit -= more
 		r.cost = cpu
 	}
 	if more := cpu - r.spent; more > 0 {
-		d.spend(r.owner, more)
+		b.spend(r.owner, more)
 		r.spent = cpu
 	}
 }
@@ -72,7 +72,7 @@ func (d *Dispatcher) Away(a *lifecycle.Attempt, is bool) {
 	})
 }
 
-func (d *Dispatcher) setAway(r *run, is bool) {
+func (b *backlog) setAway(r *run, is bool) {
 	if r.away == is {
 		return
 	}
@@ -91,7 +91,7 @@ func (d *Dispatcher) othersWait(o *owner, thread int, now time.Time) bool {
 	if thread < 0 {
 		return false
 	}
-	startable := d.startable()
+	startable := d.quarantine.startable()
 	for c := range d.of {
 		of, n := d.of[c], startable[c]
 		if o != nil && o.class == class(c) {

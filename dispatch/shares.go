@@ -38,8 +38,8 @@ type shares struct {
 }
 
 // spend counts CPU time of an event of o. It must be cheap: every event calls it.
-func (d *Dispatcher) spend(o *owner, cpu time.Duration) {
-	s := &d.shares
+func (b *backlog) spend(o *owner, cpu time.Duration) {
+	s := &b.shares
 	if o.window != s.number {
 		if o.window == s.number-1 {
 			s.last -= o.weight()
@@ -48,10 +48,10 @@ func (d *Dispatcher) spend(o *owner, cpu time.Duration) {
 		s.weight += o.weight()
 	}
 	o.spent += cpu
-	if o.class == light && o.spent > leastHeavy && d.cfg.Background > 0 {
-		if share, others := s.of(o, d.cfg.Threads); others && o.spent > share+share/4 {
+	if o.class == light && o.spent > leastHeavy && b.cfg.Background > 0 {
+		if share, others := s.of(o, b.cfg.Threads); others && o.spent > share+share/4 {
 			s.heavy = append(s.heavy, o)
-			d.move(o, heavy)
+			b.move(o, heavy)
 		}
 	}
 }
@@ -65,8 +65,8 @@ func (s *shares) of(o *owner, threads int) (share time.Duration, others bool) {
 }
 
 // turnWindow begins a new window when the current one is over.
-func (d *Dispatcher) turnWindow(now time.Time) {
-	s := &d.shares
+func (b *backlog) turnWindow(now time.Time) {
+	s := &b.shares
 	since := now.Sub(s.start)
 	if since < shareWindow {
 		return
@@ -76,8 +76,8 @@ func (d *Dispatcher) turnWindow(now time.Time) {
 		if o.window == s.number {
 			spent = o.spent
 		}
-		if share, others := s.of(o, d.cfg.Threads); !others || 2*spent < share {
-			d.lighten(o)
+		if share, others := s.of(o, b.cfg.Threads); !others || 2*spent < share {
+			b.lighten(o)
 		}
 	}
 	s.number, s.start, s.last, s.weight = s.number+1, now, s.weight, 0
@@ -87,25 +87,25 @@ func (d *Dispatcher) turnWindow(now time.Time) {
 }
 
 // lighten makes a heavy owner light.
-func (d *Dispatcher) lighten(o *owner) {
-	s := &d.shares
+func (b *backlog) lighten(o *owner) {
+	s := &b.shares
 	s.heavy = slices.DeleteFunc(s.heavy, func(other *owner) bool { return other == o })
-	d.move(o, light)
+	b.move(o, light)
 }
 
 // move puts o, with its waiting events, into another class.
-func (d *Dispatcher) move(o *owner, to class) {
+func (b *backlog) move(o *owner, to class) {
 	waits := o.list != nil
 	if waits {
-		d.queues[o.class].leave(o)
+		b.queues[o.class].leave(o)
 	}
-	d.runnable[o.class] -= o.counted
-	d.runnable[to] += o.counted
+	b.runnable[o.class] -= o.counted
+	b.runnable[to] += o.counted
 	// The rounds of the two fair queues are independent.
-	d.queues[o.class].grant(o)
-	o.class, o.seen = to, d.queues[to].round
+	b.queues[o.class].grant(o)
+	o.class, o.seen = to, b.queues[to].round
 	if waits {
-		d.queues[to].enter(o)
+		b.queues[to].enter(o)
 	}
 }
 

@@ -26,7 +26,7 @@ func (d *Dispatcher) Submit(batch []*events.Event) {
 				d.submit(e, now, fx)
 			}
 		}
-		d.completeHasty(fx)
+		d.gatherer.completeHasty(fx)
 	})
 }
 
@@ -41,16 +41,17 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
 	}
 	v, f := d.gates.refuse(e, r, now)
 	if f != nil {
+		d.quarantine.left(e, now)
 		fx.settle = append(fx.settle, d.refused(e, v, f))
 		d.unused(o, e, fx)
 		return
 	}
 	if e.Crashes > 0 {
-		d.suspect(e, now, fx)
+		d.quarantine.suspect(e, now, fx)
 		return
 	}
 	if e.Attempt > 1 {
-		d.queue(o, item{event: e, route: r, since: now}, v, true, fx)
+		d.gatherer.queue(o, item{event: e, route: r, since: now}, v, true, fx)
 		return
 	}
 	if e.Direct() {
@@ -65,43 +66,22 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
 		d.park(o, e, fx)
 		return
 	}
-	d.queue(o, item{event: e, route: r, since: now}, v, false, fx)
-}
-
-// routeOf returns the route of e, or nil when there is no such worker.
-func routeOf(owners map[string]*owner, e *events.Event) *route {
-	if o := owners[e.Owner]; o != nil {
-		return o.routes[e.Worker]
-	}
-	return nil
-}
-
-func (d *Dispatcher) push(o *owner, it item, front bool, fx *effects) {
-	o.enqueue(it, front)
-	if it.route.lease != noLease {
-		o.seeLease(it.route, fx)
-	}
-	d.queued++
-	d.noteOwnerDeadline(o, it.event.Deadline)
-	d.changed(o)
+	d.gatherer.queue(o, item{event: e, route: r, since: now}, v, false, fx)
 }
 
 // refused returns the settlement of an event that is not run. Its reply names the version that would have run it.
-func (d *Dispatcher) refused(e *events.Event, v *version, f *events.Failure) lifecycle.Settlement {
+func (b *backlog) refused(e *events.Event, v *version, f *events.Failure) lifecycle.Settlement {
 	is := refusal(requestOf(e), f)
 	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone { // an event that crashed is worth keeping, one that is banned is not
 		is.outcome.Verdict = lifecycle.Ack
 	}
-	s := d.settlement(e, v, is, 0)
+	s := b.settlement(e, v, is, 0)
 	s.Outcome.Version = ""
 	return s
 }
 
 // settlement makes a Settlement of a verdict that is not a requeue. took is the time since the attempt started.
-func (d *Dispatcher) settlement(e *events.Event, v *version, is verdict, took time.Duration) lifecycle.Settlement {
-	if e.Watched {
-		d.unwatch(e, time.Now())
-	}
+func (b *backlog) settlement(e *events.Event, v *version, is verdict, took time.Duration) lifecycle.Settlement {
 	s := lifecycle.Settlement{Event: e, Outcome: is.outcome}
 	if v != nil {
 		s.Outcome.Version = v.worker.Version
@@ -110,7 +90,7 @@ func (d *Dispatcher) settlement(e *events.Event, v *version, is verdict, took ti
 		}
 	}
 	if f := is.outcome.Failure; f != nil {
-		d.metrics.failed(f.Reason, is.outcome.Verdict)
+		b.metrics.failed(f.Reason, is.outcome.Verdict)
 		if is.reply && e.Waits() {
 			s.Reply = events.FailureReply(e, f)
 			complete(s.Reply, e, s.Outcome.Version, took)
