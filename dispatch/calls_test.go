@@ -120,9 +120,9 @@ func TestCallWakesNoOtherThread(t *testing.T) {
 		d.Submit(tasks("o", "w", 1))
 		require.Equal(t, []int{0}, l.takeWoken())
 		time.Sleep(2 * lateAfter)
-		require.True(t, d.othersWait(nil, 0, time.Now()))
+		require.True(t, d.othersWait(nil, 0, d.runnable, time.Now()))
 		d.Calling(root, true)
-		require.True(t, d.othersWait(nil, 0, time.Now()))
+		require.True(t, d.othersWait(nil, 0, d.runnable, time.Now()))
 	})
 }
 

@@ -47,10 +47,7 @@ type Dispatcher struct {
 	backlog            // owners, their events and runs
 	gatherer   gatherer
 	quarantine quarantine
-	idle       idleThreads
-	extras     extras
-	of         [classes]threadSet // which threads run the owners of each class
-	mean       time.Duration      // expected CPU time of an event, over all workers
+	placer     // which threads run the events
 }
 
 // New makes a Dispatcher that has no workers yet. Wire must be called before anything else.
@@ -66,10 +63,8 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 		log:      log,
 		observed: observed{cfg.Observers},
 		backlog:  newBacklog(cfg),
-		idle:     newIdleThreads(cfg),
-		of:       cfg.threadsOf(),
-		mean:     unknownCost,
 	}
+	d.placer = newPlacer(cfg, &d.backlog)
 	d.gatherer.b = &d.backlog
 	d.quarantine.b, d.quarantine.most = &d.backlog, firstSuspects
 	if err := reg.Register(collector{d}); err != nil {
@@ -205,27 +200,17 @@ func (d *Dispatcher) Drain() {
 	})
 }
 
-// wakeThreads advances the quarantine and wakes as many threads as the startable events are worth. It must be called
-// after every change that could let an event start.
+// wakeThreads advances the quarantine and wakes as many threads as the startable events are worth. d.mu must be held.
 func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
 	if !d.quarantine.idle() {
 		d.quarantine.step(now, fx)
 	}
 	d.turnWindow(now)
-	look := d.idle.look
-	for c, n := range d.quarantine.startable() {
-		if n == 0 || d.idle.asleep&d.of[c] == 0 {
-			continue
-		}
-		queued := 0
-		if d.quarantine.phase == open {
-			queued = d.runnable[c]
-		}
-		fx.wake |= d.idle.wake(d.of[c], queued, n-queued, d.mean, &d.queues[c], now)
+	var queued [classes]int
+	if d.quarantine.phase == open {
+		queued = d.runnable
 	}
-	if d.idle.look != look {
-		d.lookAgain()
-	}
+	fx.wake |= d.placer.wake(d.quarantine.startable(), queued, now)
 }
 
 func returned(e *events.Event) lifecycle.Settlement {

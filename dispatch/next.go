@@ -157,14 +157,10 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 		}
 	}
 	r.Slot = r
-	v.begins(1 << thread)
-	if d.extras.note(v, now) {
-		d.lookAgain()
-	}
+	d.placer.started(r, now)
 	o.credit -= r.cost
 	d.gates.started(r)
 	d.running++
-	d.idle.attempts[thread]++
 	d.metrics.wait.observe(now.Sub(it.since))
 	return r
 }

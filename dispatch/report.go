@@ -131,18 +131,16 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *eff
 	}
 	d.gates.ended(r, fx)
 	d.running--
-	d.idle.attempts[r.thread]--
 	cpu := end.CPU // if it did not start, that of loading its module
 	if end.Started {
 		cpu = max(cpu, leastCost)
-		d.mean += (cpu - d.mean) / 64
 		for range max(1, len(r.Batch)) {
 			d.metrics.ended(r.Event.Kind, took, end.Warm)
 			d.metrics.worked(r.route, o.name, r.Start.Add(took), took, end.Failure != nil)
 		}
 	}
 	o.credit = min(o.credit+r.cost-cpu, o.quantum)
-	r.version.ended(1<<r.thread, end)
+	d.placer.ended(r, end)
 	if end.Started && !end.Interrupted && r.Batch == nil {
 		r.route.count(r.Event, r.version, end.Failure != nil || end.Broken != nil || r.Event.Kind == events.Fetch && r.Status >= 500)
 	}

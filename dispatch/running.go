@@ -30,7 +30,7 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 			d.charge(r, cpu)
 		}
 		d.wakeThreads(now, fx) // a thread that is woken now takes what waits
-		yield = d.othersWait(o, thread, now)
+		yield = d.othersWait(o, thread, d.quarantine.startable(), now)
 	})
 	return yield
 }
@@ -85,22 +85,46 @@ func (b *backlog) setAway(r *run, is bool) {
 	}
 }
 
-// othersWait reports whether events of other owners wait for the thread, because no thread that could run them sleeps
-// or was just woken.
-func (d *Dispatcher) othersWait(o *owner, thread int, now time.Time) bool {
-	if thread < 0 {
-		return false
+// A run can call another worker of its owner: it submits a direct event, and waits for the reply (events.ServiceCall).
+// All places of the owner, and all slots of the threads, may belong to runs that wait so. The events that they wait for
+// must start all the same. So a run that waits for a call has no place and no slot, and calls go before all other
+// events of their owner: what is called gets the place. Then in each chain of calls there is one run that can go on.
+//
+// A worker with a limit keeps it. A call to it waits like any other event, and fails if the worker is among its
+// callers.
+
+// Calling reports that an attempt begins a service call, or that one of its calls is over. The thread that has the
+// attempt calls it, before the called event is submitted, and soon calls Next, if only with free = 0. So the thread
+// takes the called event itself, and no other thread is woken for it, unless there is more to run.
+func (d *Dispatcher) Calling(a *lifecycle.Attempt, is bool) {
+	r, _ := a.Slot.(*run)
+	if r == nil {
+		return
 	}
-	startable := d.quarantine.startable()
-	for c := range d.of {
-		of, n := d.of[c], startable[c]
-		if o != nil && o.class == class(c) {
-			n -= o.counted
+	d.locked(func(now time.Time, _ *effects) {
+		if !r.ended {
+			before := r.calls
+			if is {
+				d.idle.comes(threadSet(1)<<r.thread, now)
+				r.calls++
+			} else {
+				r.calls--
+			}
+			if before == 0 || r.calls == 0 {
+				r.lends(d, r.calls > 0)
+				d.changed(r.owner)
+			}
 		}
-		late := now.Sub(d.idle.wokenAt) > lateAfter
-		if of&(1<<thread) != 0 && n > 0 && d.idle.asleep&of == 0 && (d.idle.waking&of == 0 || late) {
-			return true
-		}
+	})
+}
+
+// lends gives the place and the slot of r to others, or takes them back, whether they are free or not.
+func (r *run) lends(d *Dispatcher, is bool) {
+	if is {
+		r.owner.calling++
+		d.idle.attempts[r.thread]--
+	} else {
+		r.owner.calling--
+		d.idle.attempts[r.thread]++
 	}
-	return false
 }

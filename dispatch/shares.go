@@ -108,32 +108,3 @@ func (b *backlog) move(o *owner, to class) {
 		b.queues[to].enter(o)
 	}
 }
-
-// threadsOf returns the threads that run the owners of each class. Heavy owners may also use pinned threads, but there
-// are always as many pinned threads that they may not use as there are background threads.
-func (c Config) threadsOf() (of [classes]threadSet) {
-	all := threadSet(1)<<c.Threads - 1
-	of[light] = all
-	if c.Background > 0 {
-		kept := threadSet(1)<<min(c.Background, c.Threads) - 1
-		of[heavy] = all&^kept | (1<<c.Background-1)<<c.Threads
-	}
-	return of
-}
-
-// pick returns the owner whose events the thread starts. An owner that is warm on a thread that sleeps is left to that
-// one: wakeThreads wakes it.
-func (d *Dispatcher) pick(thread int, now time.Time) *owner {
-	set := threadSet(1) << thread
-	for c := range d.queues {
-		if d.of[c]&set == 0 {
-			continue
-		}
-		soon := d.idle.soon(d.of[c], now) | d.idle.asleep&d.of[c]
-		if o := d.queues[c].pick(set, soon); o != nil {
-			o.takenBy(set, soon, now)
-			return o
-		}
-	}
-	return nil
-}

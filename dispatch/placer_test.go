@@ -1,0 +1,59 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// placed is a placer with owners that have one event each, without a dispatcher.
+func placed(cfg Config, warm ...threadSet) (*placer, []*owner) {
+	cfg = cfg.OrDefault()
+	b := newBacklog(cfg)
+	p := newPlacer(cfg, &b)
+	var owners []*owner
+	for i, set := range warm {
+		o := modelOwner(i, set)
+		o.counted = 1
+		b.queues[light].enter(o)
+		b.runnable[light]++
+		owners = append(owners, o)
+	}
+	return &p, owners
+}
+
+// A thread serves the owner that is warm on it. An owner that is warm on a thread that sleeps is left to that one.
+func TestPlacerPicksWarmOwners(t *testing.T) {
+	now := time.Now()
+	p, owners := placed(Config{Threads: 2}, 0b10, 0b01)
+	require.Same(t, owners[1], p.pick(0, now))
+	require.Same(t, owners[0], p.pick(1, now))
+
+	p, owners = placed(Config{Threads: 2}, 0b10)
+	require.Same(t, owners[0], p.pick(0, now.Add(time.Hour)), "thread 1 works, and nobody knows for how long")
+	p.idle.sleep(0b10)
+	require.Nil(t, p.pick(0, now))
+}
+
+// The thread is woken on which the next owner is warm, and no other one for that owner.
+func TestPlacerWakesWarmThreads(t *testing.T) {
+	now := time.Now()
+	p, _ := placed(Config{Threads: 4}, 0b100)
+	p.idle.sleep(0b1111)
+	require.Equal(t, threadSet(0b100), p.wake(p.b.runnable, p.b.runnable, now))
+	require.Zero(t, p.wake(p.b.runnable, p.b.runnable, now), "it is waking")
+	require.False(t, p.othersWait(nil, 0, p.b.runnable, now))
+
+	p, _ = placed(Config{Threads: 1}, 0)
+	require.True(t, p.othersWait(nil, 0, p.b.runnable, now), "no thread sleeps")
+}
+
+// Owners beyond their share run on background threads, and on pinned threads that are not kept for the others.
+func TestPlacerKeepsThreadsForLightOwners(t *testing.T) {
+	p, owners := placed(Config{Threads: 2, Background: 1}, 0)
+	require.Equal(t, [classes]threadSet{light: 0b011, heavy: 0b110}, p.of)
+	p.b.move(owners[0], heavy)
+	require.Nil(t, p.pick(0, time.Now()))
+	require.Same(t, owners[0], p.pick(2, time.Now()))
+}
