@@ -26,7 +26,6 @@ type allowance struct {
 // manyMethods are the types that may have more methods and functions: "package.Type".
 var manyMethods = map[string]allowance{
 	"events.Subjects":         {61, "a short method for each subject and each stream name of the contract", ""},
-	"dispatch.Dispatcher":     {97, "limits, bans and crashes become gates, which own their fields", "2026-12"},
 	"isolates.thread":         {60, "replies, and what ends a run, become types", "2026-12"},
 	"internal/cli.env":        {131, "commands have two roads, one of operators and one of owners", "2026-12"},
 	"internal/control.Client": {62, "a method for each endpoint: the table of endpoints replaces them", "2026-12"},
@@ -37,8 +36,7 @@ var manyMethods = map[string]allowance{
 // manyFields are the structs that may have more fields.
 var manyFields = map[string]allowance{
 	"consumer.Consumer":      {26, "it wires the parts of consumer", ""},
-	"dispatch.Dispatcher":    {30, "limits, bans and crashes become gates, which own their fields", "2026-12"},
-	"dispatch.owner":         {31, "the same", "2026-12"},
+	"dispatch.owner":         {31, "counts of its gates and of the fair queue move to these", "2026-12"},
 	"events.Event":           {37, "what one process knows of an event moves to its delivery", "2026-12"},
 	"events.LetterJSON":      {28, "the JSON of a letter, as users see it", ""},
 	"internal/fleet.Process": {41, "it wires a process", "2026-12"},

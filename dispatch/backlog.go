@@ -5,6 +5,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // backlog is the state that all parts of a Dispatcher share: the owners with their queues, and what is counted over
@@ -15,7 +16,7 @@ type backlog struct {
 	gates   gates
 
 	owners   map[string]*owner
-	parks    map[string]uint64 // per owner with parked events, how many were parked: distinguishes the latest call of Through from an older one
+	parks    map[string]uint64 // how many events of each owner were parked: Through tells by it whether it is late
 	queues   [classes]fairQueue
 	shares   shares
 	runnable [classes]int // events that could start now, within the limits
@@ -130,18 +131,168 @@ func (b *backlog) unused(o *owner, e *events.Event, fx *effects) {
 	}
 }
 
-// Through reports that all parked events of an owner were submitted again. parks is how many events of it this
-// Dispatcher had settled with Park then. If it has settled more since, the report is outdated: Through does nothing and
-// returns false. Otherwise the count starts again at zero. It may be called from any goroutine and does not block.
-func (d *Dispatcher) Through(ownerName string, parks uint64) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.parks[ownerName] != parks {
+// rebound applies new limits to an existing owner. d.mu must be held.
+func (b *backlog) rebound(o *owner, fx *effects) {
+	b.gates.owners.apply(o)
+	b.changed(o)
+	b.makeRoom(o, fx)
+}
+
+// noteOwnerDeadline notes the deadline of an event that o queues.
+func (b *backlog) noteOwnerDeadline(o *owner, deadline time.Time) {
+	if deadline.IsZero() {
+		return
+	}
+	if o.soonest.IsZero() || deadline.Before(o.soonest) {
+		o.soonest = deadline
+	}
+	b.noteDeadline(deadline)
+}
+
+// noteDeadline makes sure that Run checks in time.
+func (b *backlog) noteDeadline(deadline time.Time) {
+	if !deadline.IsZero() && (b.soonest.IsZero() || deadline.Before(b.soonest)) {
+		b.soonest = deadline
+		b.lookAgain()
+	}
+}
+
+// lookAgain has Run compute again when to check next.
+func (b *backlog) lookAgain() {
+	select {
+	case b.deadlines <- struct{}{}:
+	default:
+	}
+}
+
+// sift keeps the waiting events of o for which keep is true.
+func (b *backlog) sift(o *owner, keep func(item) bool, fx *effects) {
+	before := o.held()
+	var left []*route
+	some := func(it *item) bool {
+		gone, stays := it.sift(keep)
+		if o.extra -= gone; !stays {
+			o.extra++ // the item itself is not among them
+		}
+		return stays
+	}
+	o.queue.filter(func(it *item) bool {
+		if some(it) {
+			return true
+		}
+		it.route.queued--
+		left = append(left, it.route)
 		return false
+	})
+	o.waitingRoutes(func(r *route) {
+		waiting := r.waiting.n
+		r.waiting.filter(some)
+		o.waiting -= waiting - r.waiting.n
+	})
+	for _, g := range o.gathers {
+		g.sift(keep)
 	}
-	delete(d.parks, ownerName)
-	if o := d.owners[ownerName]; o != nil {
-		o.parking, o.parked = false, false
+	o.freed += before - o.held()
+	b.queued -= before - o.held()
+	for _, r := range left {
+		o.leaveRoute(r, fx)
 	}
-	return true
+	b.changed(o)
+	b.makeRoom(o, fx)
+	b.forget(o)
+}
+
+// charge takes the CPU time that a run has taken so far from its owner's credit. d.mu must be held.
+func (b *backlog) charge(r *run, cpu time.Duration) {
+	if more := cpu - r.cost; more > 0 {
+		r.owner.credit -= more
+		r.cost = cpu
+	}
+	if more := cpu - r.spent; more > 0 {
+		b.spend(r.owner, more)
+		r.spent = cpu
+	}
+}
+
+func (b *backlog) setAway(r *run, is bool) {
+	if r.away == is {
+		return
+	}
+	r.away = is
+	if is {
+		r.owner.away++
+		r.version.warm &^= 1 << r.thread // its context went with it
+	} else {
+		r.owner.away--
+	}
+}
+
+// refused returns the settlement of an event that is not run. Its reply names the version that would have run it.
+func (b *backlog) refused(e *events.Event, v *version, f *events.Failure) lifecycle.Settlement {
+	is := refusal(requestOf(e), f)
+	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone { // an event that crashed is worth keeping, one that is banned is not
+		is.outcome.Verdict = lifecycle.Ack
+	}
+	s := b.settlement(e, v, is, 0)
+	s.Outcome.Version = ""
+	return s
+}
+
+// settlement makes a Settlement of a verdict that is not a requeue. took is the time since the attempt started.
+func (b *backlog) settlement(e *events.Event, v *version, is verdict, took time.Duration) lifecycle.Settlement {
+	s := lifecycle.Settlement{Event: e, Outcome: is.outcome}
+	if v != nil {
+		s.Outcome.Version = v.worker.Version
+		if is.outcome.Verdict == lifecycle.Dead || is.outcome.Verdict == lifecycle.Retry { // a retry for which there is no room becomes a letter
+			s.Outcome.OnDead = v.worker.OnDead
+		}
+	}
+	if f := is.outcome.Failure; f != nil {
+		b.metrics.failed(f.Reason, is.outcome.Verdict)
+		if is.reply && e.Waits() {
+			s.Reply = events.FailureReply(e, f)
+			complete(s.Reply, e, s.Outcome.Version, took)
+		}
+	}
+	return s
+}
+
+// complete fills in the fields of a reply that the thread does not know.
+func complete(r *events.Reply, e *events.Event, version string, took time.Duration) {
+	r.EventID, r.Attempt, r.Version, r.Duration = e.ID, max(1, e.Attempt), version, took
+}
+
+func (b *backlog) expireOwner(o *owner, now time.Time, fx *effects) {
+	o.soonest = time.Time{}
+	b.sift(o, func(it item) bool {
+		e := it.event
+		if expired(e, now) {
+			v, f := b.gates.refuse(e, it.route, now)
+			fx.settle = append(fx.settle, b.refused(e, v, f))
+			return false
+		}
+		if !e.Deadline.IsZero() && (o.soonest.IsZero() || e.Deadline.Before(o.soonest)) {
+			o.soonest = e.Deadline
+		}
+		return true
+	}, fx)
+}
+
+// ending is what the verdict on an event of r depends on.
+func (b *backlog) ending(r *run, e *events.Event, attempt int, end *lifecycle.End, now time.Time) ending {
+	left := noDeadline
+	if !e.Deadline.IsZero() {
+		left = e.Deadline.Sub(now)
+	}
+	return ending{
+		request:  requestOf(e),
+		end:      end,
+		retries:  r.version.retries,
+		attempt:  attempt - e.Spared,
+		replied:  r.replied,
+		draining: b.draining,
+		lost:     end.Lost && !guard.CrashSuspects.Off(),
+		left:     left,
+		rand:     b.cfg.Rand,
+	}
 }

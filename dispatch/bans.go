@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 const (
@@ -52,21 +51,6 @@ type ban struct {
 type bans struct {
 	of      map[banned]ban
 	refused uint64 // direct events; for the metrics
-}
-
-// Lost reports that code of w, in a run that began at the given time, cost a thread. It may be called from any
-// goroutine.
-func (d *Dispatcher) Lost(w *events.Worker, began time.Time) {
-	if guard.CrashSuspects.Off() {
-		return
-	}
-	now := time.Now()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	worker, owner := d.gates.bans.lost(w, began, now)
-	d.log.Error().Str("owner", w.Owner).Str("worker", w.Name).Str("version", w.Version).
-		Time("worker_refused_until", worker.until).Time("owner_refused_until", owner.until).
-		Msg("a worker cost this process a thread: its events are refused for some time")
 }
 
 // lost bans a worker, and its owner after the first time. It returns both bans.
@@ -140,13 +124,6 @@ func (b *bans) refuse(e *events.Event, now time.Time) *events.Failure {
 	return nil
 }
 
-// Bans returns the bans for other processes. It may be called from any goroutine.
-func (d *Dispatcher) Bans() []Ban {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.gates.bans.export(time.Now())
-}
-
 func (b *bans) export(now time.Time) (all []Ban) {
 	for key, x := range b.of {
 		if left := x.until.Sub(now); -left <= remembered {
@@ -154,16 +131,6 @@ func (b *bans) export(now time.Time) (all []Ban) {
 		}
 	}
 	return all
-}
-
-// HearBans takes the bans of another process of the fleet. It may be called from any goroutine.
-func (d *Dispatcher) HearBans(all []Ban) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now()
-	for _, b := range all {
-		d.gates.bans.learn(b, now)
-	}
 }
 
 // learn takes a ban of another process. What is out of bounds is ignored.

@@ -18,51 +18,6 @@ import (
 // maxBatchBytes bounds the bodies and headers of a batch. A longer event is a batch of its own.
 const maxBatchBytes = 1 << 20
 
-// batch is the events of an item, if it has several or is of a queue handler.
-type batch struct {
-	items []item // without batches
-}
-
-// batches reports whether an event of the version runs in a batch.
-func (v *version) batches(e *events.Event) bool { return v.worker.Queue && e.Kind == events.Task }
-
-// single reports whether an event must not run in a batch with others: it failed, and nobody asked for the next run; or
-// it must not fail because of others, since it has no further run. A direct event does not wait for others.
-func (v *version) single(e *events.Event) bool {
-	return e.Direct() || e.Crashes > 0 || e.Attempt > 1 && (!e.Asked || e.Attempt-e.Spared >= v.retries.MaxAttempts)
-}
-
-// sift keeps the events of an item for which keep is true. It returns how many have gone, and whether any is left.
-func (it *item) sift(keep func(item) bool) (gone int, left bool) {
-	if it.batch == nil {
-		if keep(*it) {
-			return 0, true
-		}
-		return 1, false
-	}
-	kept := it.batch.items[:0]
-	for _, one := range it.batch.items {
-		if keep(one) {
-			kept = append(kept, one)
-		}
-	}
-	gone = len(it.batch.items) - len(kept)
-	clear(it.batch.items[len(kept):])
-	it.batch.items = kept
-	if len(kept) > 0 {
-		it.event, it.since = kept[0].event, kept[0].since
-	}
-	return gone, len(kept) > 0
-}
-
-// n is the number of events of an item.
-func (it *item) n() int {
-	if it.batch == nil {
-		return 1
-	}
-	return len(it.batch.items)
-}
-
 // refuseBatch takes out of the first item of o's queue, a batch, the events that cannot run and those that another
 // version runs now. It returns the version of the others, nil when there are none: then the item is gone.
 func (a *gatherer) refuseBatch(o *owner, now time.Time, fx *effects) *version {
@@ -100,30 +55,6 @@ func (a *gatherer) refuseBatch(o *owner, now time.Time, fx *effects) *version {
 		a.completeHasty(fx)
 	}
 	return of
-}
-
-// items are the events of an attempt, to be queued again.
-func (r *run) items() []item {
-	if len(r.Batch) < 2 {
-		return []item{{event: r.Event, route: r.route, since: r.since}}
-	}
-	list := make([]item, len(r.Batch))
-	for i, e := range r.Batch {
-		list[i] = item{event: e, route: r.route, since: r.since}
-	}
-	return list
-}
-
-// events are the events of an item, for an attempt of a queue handler.
-func (it *item) events() []*events.Event {
-	if it.batch == nil {
-		return []*events.Event{it.event}
-	}
-	list := make([]*events.Event, len(it.batch.items))
-	for i := range list {
-		list[i] = it.batch.items[i].event
-	}
-	return list
 }
 
 // reportBatch judges how each event of a batch ended. It returns true when the batch goes back to its queue.

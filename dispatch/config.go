@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -121,4 +122,19 @@ func (c Config) Validate() error {
 		}
 	}
 	return nil
+}
+
+// threadSet is a set of threads: bit i is thread i.
+type threadSet uint64
+
+func (s threadSet) len() int { return bits.OnesCount64(uint64(s)) }
+
+// any is a set of one thread of s. It is the lowest numbered, so that few threads stay busy and the rest sleep.
+func (s threadSet) any() threadSet { return s & -s }
+
+// each calls f for each thread.
+func (s threadSet) each(f func(thread int)) {
+	for ; s != 0; s &= s - 1 {
+		f(bits.TrailingZeros64(uint64(s)))
+	}
 }

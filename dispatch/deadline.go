@@ -42,42 +42,6 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	}
 }
 
-// noteOwnerDeadline notes the deadline of an event that o queues.
-func (b *backlog) noteOwnerDeadline(o *owner, deadline time.Time) {
-	if deadline.IsZero() {
-		return
-	}
-	if o.soonest.IsZero() || deadline.Before(o.soonest) {
-		o.soonest = deadline
-	}
-	b.noteDeadline(deadline)
-}
-
-// noteDeadline makes sure that Run checks in time.
-func (b *backlog) noteDeadline(deadline time.Time) {
-	if !deadline.IsZero() && (b.soonest.IsZero() || deadline.Before(b.soonest)) {
-		b.soonest = deadline
-		b.lookAgain()
-	}
-}
-
-// lookAgain has Run compute again when to check next.
-func (b *backlog) lookAgain() {
-	select {
-	case b.deadlines <- struct{}{}:
-	default:
-	}
-}
-
-// tick advances the quarantine when it is due, wakes threads for events that were left to others in vain, and closes
-// contexts that are not needed.
-func (d *Dispatcher) tick(now time.Time, fx *effects) {
-	if !now.Before(d.idle.look) {
-		d.idle.look = time.Time{}
-	}
-	fx.close = d.extras.look(d.owners, now)
-}
-
 // expire settles the queued events whose deadline is not after now. It checks only the queues of owners that may
 // have one, and at most every expiryStep.
 func (d *Dispatcher) expire(now time.Time, fx *effects) {
@@ -94,57 +58,4 @@ func (d *Dispatcher) expire(now time.Time, fx *effects) {
 		}
 	}
 	d.quarantine.expireQuarantine(now, fx)
-}
-
-func (d *Dispatcher) expireOwner(o *owner, now time.Time, fx *effects) {
-	o.soonest = time.Time{}
-	d.sift(o, func(it item) bool {
-		e := it.event
-		if expired(e, now) {
-			v, f := d.gates.refuse(e, it.route, now)
-			fx.settle = append(fx.settle, d.refused(e, v, f))
-			return false
-		}
-		if !e.Deadline.IsZero() && (o.soonest.IsZero() || e.Deadline.Before(o.soonest)) {
-			o.soonest = e.Deadline
-		}
-		return true
-	}, fx)
-}
-
-// sift keeps the waiting events of o for which keep is true.
-func (b *backlog) sift(o *owner, keep func(item) bool, fx *effects) {
-	before := o.held()
-	var left []*route
-	some := func(it *item) bool {
-		gone, stays := it.sift(keep)
-		if o.extra -= gone; !stays {
-			o.extra++ // the item itself is not among them
-		}
-		return stays
-	}
-	o.queue.filter(func(it *item) bool {
-		if some(it) {
-			return true
-		}
-		it.route.queued--
-		left = append(left, it.route)
-		return false
-	})
-	o.waitingRoutes(func(r *route) {
-		waiting := r.waiting.n
-		r.waiting.filter(some)
-		o.waiting -= waiting - r.waiting.n
-	})
-	for _, g := range o.gathers {
-		g.sift(keep)
-	}
-	o.freed += before - o.held()
-	b.queued -= before - o.held()
-	for _, r := range left {
-		o.leaveRoute(r, fx)
-	}
-	b.changed(o)
-	b.makeRoom(o, fx)
-	b.forget(o)
 }

@@ -95,20 +95,6 @@ func (d *Dispatcher) lockedAt(now time.Time, f func(now time.Time, fx *effects))
 	d.apply(&fx)
 }
 
-// effects are collected under the lock and carried out after it.
-type effects struct {
-	settle []lifecycle.Settlement
-	wake   threadSet
-	close  []closing
-	room   []room
-	leases []leaseCall
-}
-
-type room struct {
-	owner string
-	n     int
-}
-
 // apply carries out the effects. The lock must not be held.
 func (d *Dispatcher) apply(fx *effects) {
 	d.observed.settled(fx.settle)
@@ -211,8 +197,4 @@ func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
 		queued = d.runnable
 	}
 	fx.wake |= d.placer.wake(d.quarantine.startable(), queued, now)
-}
-
-func returned(e *events.Event) lifecycle.Settlement {
-	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}
 }

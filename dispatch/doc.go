@@ -1,17 +1,42 @@
 // Package dispatch decides which event runs next, on which thread, and what becomes of it.
 //
-// Events come in batches from package consumer (Submit), wait in one queue per owner, and are
-// handed to the threads of package isolates when these ask for work (Next). A thread reports
-// how an attempt went (Report). Dispatch judges the report and passes a Settlement to its Settler.
+// Events come in batches from package consumer, and one by one from the gateway and from service calls (Submit). They
+// wait in one queue per owner. The threads of package isolates ask for work (Next) and report how attempts went
+// (Report). Dispatch judges each report and passes a Settlement to its Settler.
 //
-// The Dispatcher is passive: one mutex, no goroutine and no channel per event. Its only
-// goroutine is the caller of Run, which fails queued events whose deadline passes. The decisions
-// are made by functions and types without locks or clocks:
+// The Dispatcher is passive: one mutex, and no goroutine, timer or channel per event. Its only goroutine is the caller
+// of Run, which does what is due.
 //
-//   - fairQueue: which owner is served next. Deficit round robin over owners in units of CPU time.
-//   - idleThreads: which sleeping threads to wake, and which of the others take events soon.
-//   - judge and refuse: the table of docs/development/guarantees.md, from how an attempt ended to the verdict.
-//   - retryDelay: how long until the next attempt.
+// # Parts
+//
+// The files stand in the order in which they use each other: a part calls those below it.
+//
+//  1. rules.go: what the fleet sets and tells while it runs: policies, processes, leases, bans, crashes.
+//  2. submit.go, next.go, report.go, batch.go, running.go, deadline.go: the way of an event, a method of the Dispatcher
+//     for each step. metrics.go and stats.go say what happened.
+//  3. dispatcher.go: the Dispatcher, and locked: what may let events start, or settles some, is changed there.
+//  4. quarantine.go: events during whose runs processes died. Each runs watched at first, and alone in the end.
+//  5. gatherer.go: makes batches of tasks before they enter their owners' queues.
+//  6. placer.go, idle.go: which owner a thread serves, and which threads are woken. shares.go: which owners took more
+//     than their share of the CPU, and run on background threads.
+//  7. backlog.go: the owners with their queues, and the counts over them. All parts share it.
+//  8. gate.go: the rules about single events. Gates have an event wait: ownerlimit.go, workerlimit.go with its lease.
+//     Filters refuse it: bans.go for workers that cost threads, trials.go for those that ran when a process died.
+//  9. effects.go: what is collected under the lock and carried out without it.
+//  10. fair_queue.go: which owner is served next. Deficit round robin over owners in units of CPU time.
+//  11. run.go, owner.go, route.go, queue.go: an attempt, a tenant, a worker with its versions, a queue of events.
+//  12. verdict.go: judge and refuse, the table of docs/development/guarantees.md, and the delay until the next attempt.
+//  13. config.go: the settings, and the constants of all parts.
+//
+// A new rule about when an event may start is a new gate. A new rule about whether it may run at all is a new filter.
+//
+// # Locks
+//
+// Dispatcher.mu is the only lock. No method of another package is called while it is held, but Config.Rand and the
+// logger. So a Settler, the Threads, the Leases and the observers may take locks of their own and call the Dispatcher.
+// Through, Lost, Bans, HearBans and Suspect call none of them, so their callers may hold such a lock.
+// Methods of all parts but the Dispatcher need d.mu held. So do the unexported ones of the Dispatcher but locked,
+// lockedAt and apply.
 //
 // The package knows neither NATS nor V8.
 package dispatch

@@ -7,21 +7,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// threadSet is a set of threads: bit i is thread i.
-type threadSet uint64
-
-func (s threadSet) len() int { return bits.OnesCount64(uint64(s)) }
-
-// any is a set of one thread of s. It is the lowest numbered, so that few threads stay busy and the rest sleep.
-func (s threadSet) any() threadSet { return s & -s }
-
-// each calls f for each thread.
-func (s threadSet) each(f func(thread int)) {
-	for ; s != 0; s &= s - 1 {
-		f(bits.TrailingZeros64(uint64(s)))
-	}
-}
-
 // idleThreads knows which threads sleep, which were woken and have not called Next yet, and when the others are to call
 // it. Whenever the dispatcher's lock is free and an event could start, no thread sleeps, or at least one is waking, or
 // the event is left to threads that work (owner.leftTo).
@@ -91,6 +76,7 @@ func (n *idleThreads) busy(thread int, now time.Time) { n.due[thread] = now.Add(
 func (n *idleThreads) wake(
 	of threadSet, queued, others int, mean time.Duration, t *fairQueue, now time.Time,
 ) (woken threadSet) {
+
 	want := worth(queued+others, mean)
 	if n.waking&of == 0 || now.Sub(n.wokenAt) < lateAfter {
 		want -= (n.waking & of).len()

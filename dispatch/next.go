@@ -7,23 +7,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// run is what dispatch keeps of an attempt that a thread has.
-type run struct {
-	lifecycle.Attempt
-	one     [1]*lifecycle.Attempt // the batch of one, without an allocation of its own
-	owner   *owner
-	route   *route
-	version *version
-	since   time.Time     // when the event was submitted
-	cost    time.Duration // what was taken from the owner's credit
-	spent   time.Duration // what was counted in its share
-	thread  int
-	calls   int  // service calls under way; with any it has no place and no slot
-	away    bool // it runs beside its thread
-	replied bool
-	ended   bool
-}
-
 // Next returns up to free events for the calling thread to start now, in this order. It returns several only if
 // all together are expected to be short, and puts events of the same worker next to each other.
 // Attempt.Start is the same for all of one call.
@@ -100,6 +83,7 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch [
 func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now time.Time, fx *effects,
 	batch []*lifecycle.Attempt,
 ) []*lifecycle.Attempt {
+
 	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && d.gates.owners.admit(o.queue.front()) {
 		it := o.queue.front()
 		var v *version

@@ -28,7 +28,7 @@ type owner struct {
 	running  int
 	calling  int  // of running, how many wait for service calls
 	away     int  // of running, how many run beside their threads
-	counted  int  // part of Dispatcher.runnable
+	counted  int  // part of backlog.runnable
 	parking  bool // its events are parked, and new ones go behind them
 	parked   bool // parked events come back or may do so: room is reported to the settler
 	full     bool // its queue ran over, and is not half empty yet
@@ -117,3 +117,55 @@ func (l *ownerList) remove(o *owner) {
 	o.list, o.prev, o.next = nil, nil, nil
 	l.n--
 }
+
+// remove removes a worker. Its events that wait fail when they would start, in the order of all.
+func (o *owner) remove(r *route) {
+	r.remove()
+	delete(o.routes, r.name)
+	if r.empty() {
+		return
+	}
+	o.keep(r)
+	for r.waiting.n > 0 {
+		o.queue.pushBack(r.waiting.popFront())
+		o.waiting--
+		r.queued++
+	}
+}
+
+// keep has a removed route known as long as it has events.
+func (o *owner) keep(r *route) {
+	if o.removed == nil {
+		o.removed = make(map[string]*route)
+	}
+	o.removed[r.name] = r
+}
+
+// route returns the route of a worker, also that of a removed worker while it has events.
+func (o *owner) route(worker string) *route {
+	if r := o.routes[worker]; r != nil {
+		return r
+	}
+	return o.removed[worker]
+}
+
+// waitingRoutes calls f with each route of the owner that has waiting events.
+func (o *owner) waitingRoutes(f func(*route)) {
+	if o.waiting == 0 {
+		return
+	}
+	for _, routes := range []map[string]*route{o.routes, o.removed} {
+		for _, r := range routes {
+			if r.waiting.n > 0 {
+				f(r)
+			}
+		}
+	}
+}
+
+// held is how many events wait, those for the limits of their workers and those that gather included. Of a batch that
+// runs, all but one count too: only one counts as running.
+func (o *owner) held() int { return o.queue.n + o.waiting + o.extra }
+
+// class decides which threads run an owner's events.
+type class uint8

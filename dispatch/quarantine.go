@@ -19,8 +19,8 @@ const (
 	workFor = 4
 )
 
-// quarantine holds events during whose runs processes died, apart from their owners' queues. Guarded by the
-// dispatcher's lock.
+// quarantine holds events during whose runs processes died, apart from their owners' queues. d.mu must be
+// held for all methods.
 //
 // An event with one crash is a suspect. Before it runs, its Settlement says Watch: the settler records that it runs and
 // submits it again, and the next thread starts it. So only a crash while it really ran counts as its second. Few
@@ -61,7 +61,7 @@ func (q *quarantine) idle() bool {
 	return q.phase == open && q.suspects.n == 0 && q.ready.n == 0 && q.waiting.n == 0 && q.calls.n == 0
 }
 
-// queued returns how many events of Dispatcher.queued wait here.
+// queued returns how many events of backlog.queued wait here.
 func (q *quarantine) queued() int { return q.suspects.n + q.ready.n + q.waiting.n + q.calls.n }
 
 // next returns when the phase changes by itself; zero = never.

@@ -251,3 +251,23 @@ func TestSuspectsMakeRoom(t *testing.T) {
 	d.Submit([]*events.Event{stranger, nobody})
 	require.Equal(t, []room{{"o", 8}, {"nobody", parkedSlack}}, l.rooms)
 }
+
+// A suspect of a queue handler runs as a batch of one. Its end makes room for the next suspects, as any other does.
+func TestSuspectsOfQueueHandlersLeave(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	w := worker("o", "w")
+	w.Queue = true
+	d.Install(events.Only(w))
+	for i := range firstSuspects + 1 {
+		d.Submit([]*events.Event{crashed("o", i, 1)})
+	}
+	for range 2 {
+		require.NotEmpty(t, watchAll(d, l))
+		for batch := d.Next(0, 64); len(batch) > 0; batch = d.Next(0, 64) {
+			require.Len(t, batch[0].Batch, 1)
+			report(d, 0, time.Microsecond, batch)
+		}
+	}
+	require.Zero(t, d.quarantine.watched)
+	require.Empty(t, d.quarantine.noted)
+}

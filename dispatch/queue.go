@@ -101,3 +101,51 @@ func (q *queue) release() {
 		*q = queue{}
 	}
 }
+
+// batch is the events of an item, if it has several or is of a queue handler.
+type batch struct {
+	items []item // without batches
+}
+
+// sift keeps the events of an item for which keep is true. It returns how many have gone, and whether any is left.
+func (it *item) sift(keep func(item) bool) (gone int, left bool) {
+	if it.batch == nil {
+		if keep(*it) {
+			return 0, true
+		}
+		return 1, false
+	}
+	kept := it.batch.items[:0]
+	for _, one := range it.batch.items {
+		if keep(one) {
+			kept = append(kept, one)
+		}
+	}
+	gone = len(it.batch.items) - len(kept)
+	clear(it.batch.items[len(kept):])
+	it.batch.items = kept
+	if len(kept) > 0 {
+		it.event, it.since = kept[0].event, kept[0].since
+	}
+	return gone, len(kept) > 0
+}
+
+// n is the number of events of an item.
+func (it *item) n() int {
+	if it.batch == nil {
+		return 1
+	}
+	return len(it.batch.items)
+}
+
+// events are the events of an item, for an attempt of a queue handler.
+func (it *item) events() []*events.Event {
+	if it.batch == nil {
+		return []*events.Event{it.event}
+	}
+	list := make([]*events.Event, len(it.batch.items))
+	for i := range list {
+		list[i] = it.batch.items[i].event
+	}
+	return list
+}

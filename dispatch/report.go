@@ -6,7 +6,6 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // Report takes reports of the calling thread about its attempts, or about those that another thread handed to it.
@@ -110,24 +109,13 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 	return false
 }
 
-// ending is what the verdict on an event of r depends on.
-func (d *Dispatcher) ending(r *run, e *events.Event, attempt int, end *lifecycle.End, now time.Time) ending {
-	left := noDeadline
-	if !e.Deadline.IsZero() {
-		left = e.Deadline.Sub(now)
-	}
-	return ending{
-		request: requestOf(e), end: end, retries: r.version.retries, attempt: attempt - e.Spared, replied: r.replied, draining: d.draining, lost: end.Lost && !guard.CrashSuspects.Off(), left: left, rand: d.cfg.Rand,
-	}
-}
-
 // end frees what the attempt used and updates the measurements.
 func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *effects) {
 	r.ended = true
 	o := r.owner
 	d.setAway(r, false)
 	if r.calls > 0 {
-		r.lends(d, false)
+		d.placer.lend(r, false)
 	}
 	d.gates.ended(r, fx)
 	d.running--

@@ -40,7 +40,7 @@ type version struct {
 	warm     threadSet      // threads that probably hold a context of it
 	home     threadSet      // that of warm which has held one for longest; see keeper
 	keep     time.Time      // until when the contexts of other threads than home stay
-	extra    bool           // it is in Dispatcher.extras
+	extra    bool           // it is in placer.extras
 	coldCost estimate       // of an attempt that makes its context
 	warmCost estimate       // of an attempt that finds one
 
@@ -229,4 +229,13 @@ func (v *version) cost(thread threadSet) *estimate {
 		return &v.warmCost
 	}
 	return &v.coldCost
+}
+
+// batches reports whether an event of the version runs in a batch.
+func (v *version) batches(e *events.Event) bool { return v.worker.Queue && e.Kind == events.Task }
+
+// single reports whether an event must not run in a batch with others: it failed, and nobody asked for the next run; or
+// it must not fail because of others, since it has no further run. A direct event does not wait for others.
+func (v *version) single(e *events.Event) bool {
+	return e.Direct() || e.Crashes > 0 || e.Attempt > 1 && (!e.Asked || e.Attempt-e.Spared >= v.retries.MaxAttempts)
 }

@@ -35,18 +35,6 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 	return yield
 }
 
-// charge takes the CPU time that a run has taken so far from its owner's credit. d.mu must be held.
-func (b *backlog) charge(r *run, cpu time.Duration) {
-	if more := cpu - r.cost; more > 0 {
-		r.owner.credit -= more
-		r.cost = cpu
-	}
-	if more := cpu - r.spent; more > 0 {
-		b.spend(r.owner, more)
-		r.spent = cpu
-	}
-}
-
 // Charge reports CPU time that an owner took beside its attempts: its persistent contexts took it between events.
 func (d *Dispatcher) Charge(ownerName string, cpu time.Duration) {
 	d.locked(func(time.Time, *effects) {
@@ -70,19 +58,6 @@ func (d *Dispatcher) Away(a *lifecycle.Attempt, is bool) {
 			d.changed(r.owner)
 		}
 	})
-}
-
-func (b *backlog) setAway(r *run, is bool) {
-	if r.away == is {
-		return
-	}
-	r.away = is
-	if is {
-		r.owner.away++
-		r.version.warm &^= 1 << r.thread // its context went with it
-	} else {
-		r.owner.away--
-	}
 }
 
 // A run can call another worker of its owner: it submits a direct event, and waits for the reply (events.ServiceCall).
@@ -111,20 +86,9 @@ func (d *Dispatcher) Calling(a *lifecycle.Attempt, is bool) {
 				r.calls--
 			}
 			if before == 0 || r.calls == 0 {
-				r.lends(d, r.calls > 0)
+				d.placer.lend(r, r.calls > 0)
 				d.changed(r.owner)
 			}
 		}
 	})
-}
-
-// lends gives the place and the slot of r to others, or takes them back, whether they are free or not.
-func (r *run) lends(d *Dispatcher, is bool) {
-	if is {
-		r.owner.calling++
-		d.idle.attempts[r.thread]--
-	} else {
-		r.owner.calling--
-		d.idle.attempts[r.thread]++
-	}
 }

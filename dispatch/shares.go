@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// class decides which threads run an owner's events.
-type class uint8
-
 const (
 	light   class = iota // within its share, or the only owner
 	heavy                // beyond its share while other owners have events

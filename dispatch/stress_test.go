@@ -99,7 +99,7 @@ func (f *fleet) Room(owner string, n int) {
 	f.d.Submit(batch)
 }
 
-// unpark takes what there is room for. The lock is held.
+// unpark takes what there is room for. d.mu must be held.
 func (f *fleet) unpark(owner string) []*events.Event {
 	batch := f.parked[owner]
 	n := min(f.room[owner], len(batch))

@@ -69,41 +69,6 @@ func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
 	d.gatherer.queue(o, item{event: e, route: r, since: now}, v, false, fx)
 }
 
-// refused returns the settlement of an event that is not run. Its reply names the version that would have run it.
-func (b *backlog) refused(e *events.Event, v *version, f *events.Failure) lifecycle.Settlement {
-	is := refusal(requestOf(e), f)
-	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone { // an event that crashed is worth keeping, one that is banned is not
-		is.outcome.Verdict = lifecycle.Ack
-	}
-	s := b.settlement(e, v, is, 0)
-	s.Outcome.Version = ""
-	return s
-}
-
-// settlement makes a Settlement of a verdict that is not a requeue. took is the time since the attempt started.
-func (b *backlog) settlement(e *events.Event, v *version, is verdict, took time.Duration) lifecycle.Settlement {
-	s := lifecycle.Settlement{Event: e, Outcome: is.outcome}
-	if v != nil {
-		s.Outcome.Version = v.worker.Version
-		if is.outcome.Verdict == lifecycle.Dead || is.outcome.Verdict == lifecycle.Retry { // a retry for which there is no room becomes a letter
-			s.Outcome.OnDead = v.worker.OnDead
-		}
-	}
-	if f := is.outcome.Failure; f != nil {
-		b.metrics.failed(f.Reason, is.outcome.Verdict)
-		if is.reply && e.Waits() {
-			s.Reply = events.FailureReply(e, f)
-			complete(s.Reply, e, s.Outcome.Version, took)
-		}
-	}
-	return s
-}
-
-// complete fills in the fields of a reply that the thread does not know.
-func complete(r *events.Reply, e *events.Event, version string, took time.Duration) {
-	r.EventID, r.Attempt, r.Version, r.Duration = e.ID, max(1, e.Attempt), version, took
-}
-
 // Direct events wait in the same queues as others of their owner and run within the same limits. They have no stream.
 // So they are never parked, returned, retried or made a dead letter: their caller gets a failure in place of that.
 

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // trialFor is how long the direct events of an owner run beside those of no other suspect.
@@ -34,24 +33,6 @@ type Suspect struct {
 
 // trialsFor is how long suspects that get no requests stay suspects.
 const trialsFor = time.Minute
-
-// Suspect takes what is known of crashes. It may be called from any goroutine.
-func (d *Dispatcher) Suspect(all []Suspect) {
-	if guard.CrashSuspects.Off() {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now()
-	for _, s := range all {
-		if s.Left > 0 {
-			d.gates.bans.set(banned{s.Owner, s.Worker, true}, ban{s.Times, now, now.Add(s.Left)}, now)
-		}
-		if s.Try {
-			d.gates.trials.add(s, now)
-		}
-	}
-}
 
 func (t *trials) add(s Suspect, now time.Time) {
 	if t.suspects == nil {

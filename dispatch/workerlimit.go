@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"slices"
-	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
@@ -129,16 +128,6 @@ func (l *workerLimit) limit(r *route, fx *effects) {
 	r.owner.admitWaiting(r, fx)
 }
 
-// SetLeases sets who decides about exact limits, before Install is called. Without it each process may run one event of
-// each worker.
-func (d *Dispatcher) SetLeases(l Leases) Lessee {
-	d.leases, d.gates.workers.leases = l, l != nil
-	return Lessee{d}
-}
-
-// Lessee tells a Dispatcher which leases its process has.
-type Lessee struct{ d *Dispatcher }
-
 // enqueue puts an event into its owner's queue, or behind the others of its worker that wait for room.
 func (o *owner) enqueue(it item, front bool) {
 	r := it.route
@@ -167,10 +156,6 @@ func (o *owner) dequeue() item {
 	it.route.queued--
 	return it
 }
-
-// held is how many events wait, those for the limits of their workers and those that gather included. Of a batch that
-// runs, all but one count too: only one counts as running.
-func (o *owner) held() int { return o.queue.n + o.waiting + o.extra }
 
 // admitWaiting moves events of a worker into the owner's queue while there is room, and wants the lease if they need
 // it.
@@ -227,136 +212,11 @@ func (o *owner) leaveRoute(r *route, fx *effects) {
 	}
 }
 
-// Grant says that this process has the lease of a worker from now on, for a term that no earlier lease had. It returns
-// false when no event needs it any more: nothing was granted. It may be called from any goroutine.
-func (l Lessee) Grant(ownerName, worker string, term uint64) bool {
-	granted := false
-	l.withLease(ownerName, worker, func(o *owner, r *route, fx *effects) {
-		if r.lease != wanted {
-			return
-		}
-		if r.waiting.n == 0 && r.queued == 0 && !r.asked {
-			r.lease = unwanted
-			return
-		}
-		r.lease, r.term, r.asked, granted = held, term, false, true
-		o.admitWaiting(r, fx)
-	})
-	return granted
-}
-
-// Withdraw starts no further event of a worker whose lease this process has, unless idle is set and the worker has
-// events here. It returns true if no event of the worker runs under the lease, and none will. Otherwise
-// Leases.GivenBack follows when the running ones have ended. It may be called from any goroutine.
-func (l Lessee) Withdraw(ownerName, worker string, term uint64, idle bool) (gone bool) {
-	gone = true
-	l.withLease(ownerName, worker, func(o *owner, r *route, fx *effects) {
-		if r.term != term || r.lease != held && r.lease != givenBack {
-			return
-		}
-		gone = r.running == 0 && (!idle || r.waiting.n == 0 && r.queued == 0)
-		switch {
-		case gone:
-			r.lease = unwanted
-			o.seeLease(r, fx)
-		case !idle:
-			r.lease = givenBack
-		}
-	})
-	return gone
-}
-
-// Lapse says that the lease of a worker could not be renewed, so another process may get it. It ends the worker's runs:
-// those that wait at once, the others when they next wait or reach a limit. It may be called from any goroutine.
-func (l Lessee) Lapse(ownerName, worker string, term uint64) {
-	var halts []*events.Signal
-	l.withLease(ownerName, worker, func(o *owner, r *route, fx *effects) {
-		if r.term != term || r.lease != held && r.lease != givenBack {
-			return
-		}
-		for _, x := range r.leased {
-			halts = append(halts, x.Halt)
-		}
-		r.lease = unwanted
-		o.seeLease(r, fx)
-	})
-	for _, h := range halts {
-		h.Fire()
-	}
-}
-
-// withLease changes the lease of a worker.
-func (l Lessee) withLease(ownerName, worker string, change func(o *owner, r *route, fx *effects)) {
-	l.d.locked(func(_ time.Time, fx *effects) {
-		if o := l.d.owners[ownerName]; o != nil {
-			if r := o.route(worker); r != nil {
-				change(o, r, fx)
-				l.d.changed(o)
-			}
-		}
-	})
-}
-
-// remove removes a worker. Its events that wait fail when they would start, in the order of all.
-func (o *owner) remove(r *route) {
-	r.remove()
-	delete(o.routes, r.name)
-	if r.empty() {
-		return
-	}
-	o.keep(r)
-	for r.waiting.n > 0 {
-		o.queue.pushBack(r.waiting.popFront())
-		o.waiting--
-		r.queued++
-	}
-}
-
-// keep has a removed route known as long as it has events.
-func (o *owner) keep(r *route) {
-	if o.removed == nil {
-		o.removed = make(map[string]*route)
-	}
-	o.removed[r.name] = r
-}
-
-// route returns the route of a worker, also that of a removed worker while it has events.
-func (o *owner) route(worker string) *route {
-	if r := o.routes[worker]; r != nil {
-		return r
-	}
-	return o.removed[worker]
-}
-
-// leaseCall is a call of Leases.
-type leaseCall struct {
-	owner, worker string
-	term          uint64
-	what          leaseCalls
-}
-
-type leaseCalls uint8
-
 const (
 	wants leaseCalls = iota
 	idles
 	givesBack
 )
-
-func (fx *effects) lease(r *route, what leaseCalls) {
-	fx.leases = append(fx.leases, leaseCall{r.owner.name, r.name, r.term, what})
-}
-
-func (c leaseCall) call(l Leases) {
-	switch c.what {
-	case wants:
-		l.Want(c.owner, c.worker)
-	case idles:
-		l.Idle(c.owner, c.worker, c.term)
-	case givesBack:
-		l.GivenBack(c.owner, c.worker, c.term)
-	}
-}
 
 // joins counts an attempt of the worker. An attempt under a lease can be halted.
 func (r *route) joins(x *run) {
@@ -373,19 +233,5 @@ func (r *route) leaves(x *run) {
 	r.running--
 	if i := slices.Index(r.leased, x); i >= 0 {
 		r.leased = slices.Delete(r.leased, i, i+1)
-	}
-}
-
-// waitingRoutes calls f with each route of the owner that has waiting events.
-func (o *owner) waitingRoutes(f func(*route)) {
-	if o.waiting == 0 {
-		return
-	}
-	for _, routes := range []map[string]*route{o.routes, o.removed} {
-		for _, r := range routes {
-			if r.waiting.n > 0 {
-				f(r)
-			}
-		}
 	}
 }

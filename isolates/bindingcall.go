@@ -121,7 +121,7 @@ func called(c *call, answer lifecycle.Answer, err error) func(*v8x.Call) []byte 
 }
 
 // A run calls another worker of its owner, or an export of its own. While it waits it takes no slot of the thread, so
-// that what it calls finds one: dispatch counts in the same way (dispatch/calls.go).
+// that what it calls finds one: dispatch counts in the same way (placer.lend in dispatch).
 
 var errNoServices = errors.New("services cannot be called here: a handler calls them, not a module while it is loaded")
 

@@ -5,6 +5,48 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
+// effects are collected under the lock and carried out after it.
+type effects struct {
+	settle []lifecycle.Settlement
+	wake   threadSet
+	close  []closing
+	room   []room
+	leases []leaseCall
+}
+
+type room struct {
+	owner string
+	n     int
+}
+
+func returned(e *events.Event) lifecycle.Settlement {
+	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}
+}
+
+// leaseCall is a call of Leases.
+type leaseCall struct {
+	owner, worker string
+	term          uint64
+	what          leaseCalls
+}
+
+type leaseCalls uint8
+
+func (fx *effects) lease(r *route, what leaseCalls) {
+	fx.leases = append(fx.leases, leaseCall{r.owner.name, r.name, r.term, what})
+}
+
+func (c leaseCall) call(l Leases) {
+	switch c.what {
+	case wants:
+		l.Want(c.owner, c.worker)
+	case idles:
+		l.Idle(c.owner, c.worker, c.term)
+	case givesBack:
+		l.GivenBack(c.owner, c.worker, c.term)
+	}
+}
+
 // observed calls the observers. The lock must not be held. Without observers each method costs one load.
 type observed struct{ *lifecycle.Observers }
 
@@ -48,4 +90,10 @@ func (o observed) settled(batch []lifecycle.Settlement) {
 			one.Settled(&batch[i])
 		}
 	}
+}
+
+// closing is a context to close.
+type closing struct {
+	thread int
+	worker *events.Worker
 }
