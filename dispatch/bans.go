@@ -95,9 +95,6 @@ func (b *bans) set(key banned, x ban, now time.Time) {
 }
 
 func (b *bans) refuse(e *events.Event, now time.Time) *events.Failure {
-	if len(b.of) == 0 {
-		return nil
-	}
 	for _, key := range [...]banned{
 		{e.Owner, e.Worker, false}, {owner: e.Owner}, {e.Owner, e.Worker, true}, {owner: e.Owner, direct: true},
 	} {

@@ -84,7 +84,7 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 	batch []*lifecycle.Attempt,
 ) []*lifecycle.Attempt {
 
-	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && d.gates.owners.admit(o.queue.front()) {
+	for o.queue.n > 0 && o.credit > 0 && *budget > 0 && len(batch) < free && d.gates.owners.places(o) > 0 {
 		it := o.queue.front()
 		var v *version
 		var f *events.Failure
