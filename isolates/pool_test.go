@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -79,18 +80,22 @@ func TestReplyComesBeforeWaitUntil(t *testing.T) {
 func TestOthersRunWhileOneWaits(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
-		slow := worker("slow", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slow")), 300)) }`)
+		port, reached, open := gate(t)
+		slow := worker("slow", fmt.Sprintf(`export default { async fetch() {
+			await fetch("http://127.0.0.1:%d/before"); return new Response("slow") } }`, port))
 		quick := worker("quick", `export default { fetch: () => new Response("quick") }`)
 		s := b.start(slow, fetch("GET", "http://x/", ""))
+		require.Equal(t, "/before", <-reached)
 		require.Equal(t, "quick", string(b.run(quick, fetch("GET", "http://x/", "")).reply.Body))
 		select {
 		case <-s.ended:
 			t.Fatal("the slow one did not wait")
 		default:
 		}
+		close(open)
 		s.wait(t, s.ended)
 		require.Equal(t, "slow", string(s.reply.Body))
-	})
+	}, loopback)
 }
 
 func TestHowAttemptsFail(t *testing.T) {

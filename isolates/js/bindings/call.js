@@ -2,30 +2,11 @@
 
 "use strict";
 
-const { Error, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, lengthOf, sealedProto } = primordials;
+const { Error, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet } = primordials;
 const { newCapability, sendOps } = internal;
 const { send } = host;
 
 const waiting = new Map(); // reqId → {capability, convert, run} of a call that has no answer yet
-
-// Kept names a body that Go keeps for a run, until something takes it.
-class Kept {
-  #kept;
-  run;
-  id;
-  size; // bytes
-  constructor(run, id, size) {
-    this.run = run;
-    this.id = id;
-    this.size = size;
-  }
-  static {
-    internal.isKept = (value) => typeof value === "object" && #kept in value;
-  }
-}
-sealedProto(Kept);
-internal.newKept = (run, id, size) => new Kept(run, id, size);
-internal.bodySize = (body) => internal.isKept(body) ? body.size : lengthOf(body);
 
 // callBinding calls a method of a binding. texts is a List of strings, body a string, bytes or a Kept. Go answers with
 // a List of strings and with bytes, and convert makes of them what the promise gives. It is rejected with what convert
@@ -54,7 +35,7 @@ internal.called = (id, error, texts, body) => {
   }
   let value;
   try {
-    value = convert(texts, typeof body === "number" ? new Kept(run, id, body) : body);
+    value = convert(texts, typeof body === "number" ? internal.newKept(run, id, body) : body);
   } catch (thrown) {
     capability.reject(thrown);
     return;
